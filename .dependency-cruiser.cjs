@@ -1,0 +1,58 @@
+// Floors and rooms, as ARCHITECTURE.md draws them: a floor imports only the floors below it, through their doors.
+const floor0 = '^libs/script-registry/';
+const floor1 = '^libs/(rate-limit|once|read-reward|lock|stream-consumer|delayed-task)/';
+const floor2 = '^libs/(scheduled-lock|red-packet)/';
+const app = '^(src|test|bench)/';
+
+const above = (name, from, to) => ({ name, severity: 'error', from: { path: from, pathNot: '/test/' }, to: { path: to } });
+
+/** @type {import('dependency-cruiser').IConfiguration} */
+module.exports = {
+  forbidden: [
+    { name: 'no-circular', severity: 'error', from: {}, to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } } },
+    { name: 'not-to-unresolvable', severity: 'error', from: {}, to: { couldNotResolve: true } },
+    { name: 'not-to-dev-dep', severity: 'error', from: { path: '^libs/[^/]+/src/' }, to: { dependencyTypes: ['npm-no-pkg', 'npm-unknown'] } },
+    above('floor-0-knows-nobody', floor0, `${floor1}|${floor2}|${app}`),
+    above('floor-1-knows-floor-0', floor1, `${floor2}|${app}`),
+    above('floor-2-knows-the-floors-below', floor2, app),
+    {
+      name: 'floor-1-rooms-stand-alone',
+      severity: 'error',
+      from: { path: '^libs/(rate-limit|once|read-reward|lock|stream-consumer|delayed-task)/src/' },
+      to: { path: floor1, pathNot: '^libs/$1/' },
+    },
+    {
+      name: 'libs-only-through-their-door',
+      severity: 'error',
+      from: { path: '^libs/([^/]+)/', pathNot: '/test/' },
+      to: { path: '^libs/[^/]+/src/', pathNot: ['^libs/$1/', '^libs/[^/]+/src/index\\.ts$'] },
+    },
+    {
+      name: 'app-only-through-doors',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { path: '^libs/[^/]+/src/', pathNot: '^libs/[^/]+/src/index\\.ts$' },
+    },
+    {
+      name: 'edge-never-touches-redis',
+      severity: 'error',
+      from: { path: '\\.(guard|controller|interceptor|decorator)\\.ts$' },
+      to: { path: '\\.scripts\\.ts$|^node_modules/ioredis' },
+    },
+    {
+      name: 'only-scripts-know-the-lua',
+      severity: 'error',
+      from: { path: '^libs/[^/]+/src/', pathNot: '\\.scripts\\.ts$' },
+      to: { path: '/scripts/generated\\.ts$' },
+    },
+    { name: 'leaves-stay-leaves', severity: 'error', from: { path: '\\.errors\\.ts$' }, to: { path: '\\.(service|module|controller|guard)\\.ts$' } },
+    { name: 'shipped-code-knows-no-tests', severity: 'error', from: { path: '^(libs/[^/]+/src|src)/' }, to: { path: '^test/|/test/|\\.spec\\.ts$' } },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    exclude: { path: '^dist/' },
+    tsConfig: { fileName: 'tsconfig.json' },
+    tsPreCompilationDeps: 'specify',
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'require', 'node', 'default', 'types'] },
+  },
+};

@@ -1,0 +1,57 @@
+import { InvalidCallError } from './script-registry.errors';
+
+/** How one argument of a script is checked and written. */
+export interface ArgType<T> {
+  /** What a message calls it: `int`, `str`. */
+  readonly label: string;
+  /**
+   * Writes a value as the string that Lua gets in ARGV.
+   *
+   * @throws InvalidCallError when the value is not of this type; `name` says which argument it was
+   */
+  encode(value: T, name: string): string;
+}
+
+/** An argument that takes any number of values; only the last argument of a script may be one. */
+export interface ListType<T> {
+  readonly label: string;
+  readonly item: ArgType<T>;
+}
+
+/** Shows a value in a message, cut short so that a hostile one cannot fill a log. */
+export function shown(value: unknown): string {
+  const text = typeof value === 'string' ? JSON.stringify(value) : String(value);
+  return text.length > 80 ? `${text.slice(0, 80)}… (${text.length} characters)` : text;
+}
+
+/** An integer argument: -(2^53 - 1) to 2^53 - 1, written in decimal digits. */
+export const int: ArgType<number> = {
+  label: 'int',
+  encode(value, name) {
+    if (!Number.isSafeInteger(value)) {
+      throw new InvalidCallError(
+        `Argument "${name}" must be an integer between -(2^53 - 1) and 2^53 - 1, but is ${shown(value)}. Round it, or send it as a str.`,
+      );
+    }
+    // -0 would be written "0" by String() as well, so no sign is lost that Lua could see.
+    return String(value);
+  },
+};
+
+/** A string argument: any text that UTF-8 can carry, the empty string included. */
+export const str: ArgType<string> = {
+  label: 'str',
+  encode(value, name) {
+    if (typeof value !== 'string' || !value.isWellFormed()) {
+      throw new InvalidCallError(
+        `Argument "${name}" must be a string of well-formed Unicode, but is ${shown(value)}. A lone surrogate would be stored as another character.`,
+      );
+    }
+    return value;
+  },
+};
+
+/** Any number of values of one type, as the last argument; the script reads them from its place to `#ARGV`. */
+export function list<T>(item: ArgType<T>): ListType<T> {
+  return { label: `list(${item.label})`, item };
+}

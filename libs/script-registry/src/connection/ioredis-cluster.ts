@@ -1,0 +1,135 @@
+import type { Cluster, Redis } from 'ioredis';
+import { asFailure, commandFor, IoredisNode, openDedicated } from './ioredis-node';
+import { CommandFailure, type DedicatedConnection, type RedisConnection, type RedisNode } from './port';
+
+type Listener = (event: 'ready' | 'topology' | 'down', node?: RedisNode) => void;
+
+/** A node of a Cluster. What its closing connection leaves unanswered is sent again where the client would do so. */
+class ClusterNode extends IoredisNode {
+  constructor(
+    client: Redis,
+    role: 'master' | 'replica',
+    private readonly resend: ((name: string, args: string[]) => Promise<unknown>) | undefined,
+  ) {
+    super(client, role);
+  }
+
+  override send(name: string, args: string[]): Promise<unknown> {
+    const answer = super.send(name, args);
+    const { resend } = this;
+    if (resend === undefined) return answer;
+    return answer.catch((error: unknown) => {
+      const failure = asFailure(error);
+      if (failure.kind !== 'lost') throw failure;
+      return resend(name, args);
+    });
+  }
+}
+
+/** A Redis Cluster: commands go to the node that the client's slot table names, so that a group meets one node. */
+export class IoredisCluster implements RedisConnection {
+  readonly clustered = true;
+  readonly stringNumbers: boolean;
+  private readonly byClient = new Map<Redis, ClusterNode>();
+  private byId: Map<string, ClusterNode> | undefined;
+  private readonly own = new Map<string, Promise<DedicatedConnection>>();
+  private readonly listeners = new Set<Listener>();
+  private readonly stop: () => void;
+
+  constructor(private readonly client: Cluster) {
+    this.stringNumbers = client.options.redisOptions?.stringNumbers === true;
+    const topology = (): void => this.changed('topology');
+    const down = (): void => this.changed('down');
+    const events = { ready: topology, '+node': topology, '-node': topology, refresh: topology, close: down, end: down };
+    for (const [event, handler] of Object.entries(events)) client.on(event, handler);
+    this.stop = () => {
+      for (const [event, handler] of Object.entries(events)) client.off(event, handler);
+    };
+  }
+
+  nodes(): readonly RedisNode[] {
+    return [...this.table().values()];
+  }
+
+  lostMasters(): readonly string[] {
+    const owners = new Set(this.client.slots.flatMap(([master]) => (master === undefined ? [] : [master])));
+    return [...owners].filter((id) => !this.table().has(id));
+  }
+
+  nodeFor(slot: number): RedisNode | undefined {
+    const id = this.client.slots[slot]?.[0];
+    // A client's table may have holes (with stringNumbers it has). Any master will say where the slot is.
+    return id === undefined ? this.nodes().find((node) => node.role === 'master' && node.ready) : this.table().get(id);
+  }
+
+  sendRouted(name: string, args: string[]): Promise<unknown> {
+    const [anyNode] = this.client.nodes();
+    if (this.client.status !== 'ready' || anyNode === undefined) {
+      return Promise.reject(new CommandFailure('not-sent', 'The Cluster is not connected', undefined));
+    }
+    const answer = this.client.sendCommand(commandFor(anyNode, name, args)) as Promise<unknown>;
+    return answer.catch((error: unknown) => Promise.reject(asFailure(error)));
+  }
+
+  refresh(): void {
+    if (this.client.status === 'wait') this.client.connect().catch(() => undefined);
+    else if (this.client.status === 'ready') this.client.refreshSlotsCache(() => undefined);
+    for (const node of this.nodes()) node.connect();
+  }
+
+  dedicated(node: RedisNode): Promise<DedicatedConnection> {
+    const known = this.own.get(node.id);
+    if (known) return known;
+    const opened = openDedicated((node as ClusterNode).client, () => this.own.delete(node.id));
+    this.own.set(node.id, opened);
+    return opened;
+  }
+
+  listen(listener: Listener): () => void {
+    this.listeners.add(listener);
+    this.refresh();
+    return () => void this.listeners.delete(listener);
+  }
+
+  close(): void {
+    this.stop();
+    for (const node of this.byClient.values()) node.forget();
+    for (const connection of this.own.values()) {
+      connection.then((opened) => opened.close()).catch(() => undefined);
+    }
+  }
+
+  private changed(event: 'topology' | 'down'): void {
+    this.byId = undefined;
+    for (const node of this.nodes()) node.connect();
+    for (const listener of this.listeners) listener(event);
+  }
+
+  private table(): Map<string, ClusterNode> {
+    if (this.byId) return this.byId;
+    const present = new Map<Redis, ClusterNode>();
+    for (const [role, clients] of [
+      ['master', this.client.nodes('master')],
+      ['replica', this.client.nodes('slave')],
+    ] as const) {
+      for (const client of clients) present.set(client, this.adopt(client, role));
+    }
+    for (const [client, node] of this.byClient) if (!present.has(client)) node.forget();
+    this.byClient.clear();
+    for (const [client, node] of present) this.byClient.set(client, node);
+    this.byId = new Map([...present.values()].map((node) => [node.id, node]));
+    return this.byId;
+  }
+
+  private adopt(client: Redis, role: 'master' | 'replica'): ClusterNode {
+    const known = this.byClient.get(client);
+    if (known?.role === role) return known;
+    known?.forget();
+    const resends = this.client.options.redisOptions?.autoResendUnfulfilledCommands !== false;
+    const node = new ClusterNode(client, role, resends ? (name, args) => this.sendRouted(name, args) : undefined);
+    node.onStatus((event) => {
+      for (const listener of this.listeners) listener(event, node);
+    });
+    return node;
+  }
+}

@@ -1,0 +1,31 @@
+import type { Cluster, Redis } from 'ioredis';
+import { shown } from '../arg-types';
+import { InvalidOptionError } from '../script-registry.errors';
+import { IoredisCluster } from './ioredis-cluster';
+import { IoredisStandalone } from './ioredis-standalone';
+import type { RedisConnection } from './port';
+
+function isCluster(client: Redis | Cluster): client is Cluster {
+  return 'isCluster' in client && client.isCluster;
+}
+
+/**
+ * Puts an ioredis client behind the port.
+ *
+ * @throws InvalidOptionError for anything else, and for a client with a `keyPrefix`, which would be put before
+ *   the prefix that luanest's key builder adds already
+ */
+export function connectIoredis(client: Redis | Cluster): RedisConnection {
+  if (typeof client !== 'object' || client === null || typeof client.sendCommand !== 'function') {
+    throw new InvalidOptionError(`client must be a Redis or a Cluster of ioredis, but is ${shown(client)}.`);
+  }
+  const keyPrefix = isCluster(client)
+    ? (client.options.keyPrefix ?? client.options.redisOptions?.keyPrefix)
+    : client.options.keyPrefix;
+  if (keyPrefix) {
+    throw new InvalidOptionError(
+      `client has keyPrefix ${shown(keyPrefix)}. luanest builds whole keys itself: remove keyPrefix and set the registry's \`prefix\`.`,
+    );
+  }
+  return isCluster(client) ? new IoredisCluster(client) : new IoredisStandalone(client);
+}

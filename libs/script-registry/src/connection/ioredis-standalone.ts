@@ -1,0 +1,52 @@
+import type { Redis } from 'ioredis';
+import { IoredisNode, openDedicated } from './ioredis-node';
+import type { DedicatedConnection, RedisConnection, RedisNode } from './port';
+
+/** A single server, or a Sentinel group seen through its present master. */
+export class IoredisStandalone implements RedisConnection {
+  readonly clustered = false;
+  readonly stringNumbers: boolean;
+  private readonly node: IoredisNode;
+  private own: Promise<DedicatedConnection> | undefined;
+
+  constructor(private readonly client: Redis) {
+    this.stringNumbers = client.options.stringNumbers === true;
+    this.node = new IoredisNode(client, 'master');
+  }
+
+  nodes(): readonly RedisNode[] {
+    return [this.node];
+  }
+
+  lostMasters(): readonly string[] {
+    return [];
+  }
+
+  nodeFor(): RedisNode {
+    return this.node;
+  }
+
+  sendRouted(name: string, args: string[]): Promise<unknown> {
+    return this.node.send(name, args);
+  }
+
+  refresh(): void {
+    this.node.connect();
+  }
+
+  dedicated(): Promise<DedicatedConnection> {
+    this.own ??= openDedicated(this.client, () => (this.own = undefined));
+    return this.own;
+  }
+
+  listen(listener: (event: 'ready' | 'topology' | 'down', node?: RedisNode) => void): () => void {
+    this.node.onStatus((event) => listener(event, this.node));
+    this.node.connect();
+    return () => this.node.forget();
+  }
+
+  close(): void {
+    this.node.forget();
+    void this.own?.then((connection) => connection.close()).catch(() => undefined);
+  }
+}

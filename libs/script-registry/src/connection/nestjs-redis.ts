@@ -1,0 +1,56 @@
+import type { InjectionToken } from '@nestjs/common';
+import type { Cluster, Redis } from 'ioredis';
+import { InvalidOptionError } from '../script-registry.errors';
+import type { RedisSource } from '../script-registry.options';
+
+/** What luanest uses of RedisService and ClusterService of `@liaoliaots/nestjs-redis`. */
+export interface ClientService<Client> {
+  getOrNil(namespace?: string | symbol): Client | null;
+}
+
+type Package = Partial<Record<'RedisService' | 'ClusterService', InjectionToken>>;
+
+/** The package is an optional peer: who hands a client in need not install it. */
+function loadPackage(): Package {
+  try {
+    // eslint-disable-next-line @typescript-eslint/no-require-imports -- an import would make the peer mandatory
+    return require('@liaoliaots/nestjs-redis') as Package;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'MODULE_NOT_FOUND') return {};
+    throw error;
+  }
+}
+
+/** Tokens of RedisService and ClusterService, or names that nobody provides when the package is absent. */
+export function clientServiceTokens(): readonly InjectionToken[] {
+  const { RedisService, ClusterService } = loadPackage();
+  return [RedisService ?? 'luanest:no-redis-service', ClusterService ?? 'luanest:no-cluster-service'];
+}
+
+/**
+ * Picks the client that `source` names.
+ *
+ * @throws InvalidOptionError when there is none, or when two modules are imported and none is named
+ */
+export function clientFrom(
+  source: RedisSource | undefined,
+  redis: ClientService<Redis> | undefined,
+  cluster: ClientService<Cluster> | undefined,
+): Redis | Cluster {
+  const module = source?.module ?? (redis && cluster ? undefined : cluster ? 'cluster' : 'redis');
+  if (module === undefined) {
+    throw new InvalidOptionError("RedisModule and ClusterModule are both imported. Set source: { module: 'redis' } or 'cluster'.");
+  }
+  const service = module === 'redis' ? redis : cluster;
+  const moduleName = module === 'redis' ? 'RedisModule' : 'ClusterModule';
+  if (!service) {
+    throw new InvalidOptionError(
+      `ScriptRegistryModule has no client. Hand one in as \`client\`, or import ${moduleName}.forRoot(...) of @liaoliaots/nestjs-redis as a global module.`,
+    );
+  }
+  const client = source?.namespace === undefined ? service.getOrNil() : service.getOrNil(source.namespace);
+  if (!client) {
+    throw new InvalidOptionError(`${moduleName} has no client in namespace ${String(source?.namespace ?? 'default')}. Check source.namespace.`);
+  }
+  return client;
+}

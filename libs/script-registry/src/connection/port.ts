@@ -1,0 +1,79 @@
+/**
+ * A command's failure as the registry needs to know it. An adapter throws nothing else.
+ *
+ * - `reply`: Redis answered with an error; `code` is its first word.
+ * - `not-sent`: no byte of the command left this process.
+ * - `lost`: the command was written and its answer will not come.
+ */
+export class CommandFailure extends Error {
+  constructor(
+    readonly kind: 'reply' | 'not-sent' | 'lost',
+    message: string,
+    cause: unknown,
+  ) {
+    super(message, { cause });
+  }
+
+  /** First word of Redis' error, or '' where Redis did not answer. */
+  get code(): string {
+    return this.kind === 'reply' ? (this.message.split(' ', 1)[0] ?? '') : '';
+  }
+}
+
+/** A Redis command: its name and its arguments, all written as they are. */
+export type RedisCommand = readonly [name: string, args: string[]];
+
+/** One server behind a connection. */
+export interface RedisNode {
+  /** `host:port`, or the socket's path. */
+  readonly id: string;
+  readonly role: 'master' | 'replica';
+  /** Whether a command that is sent now is written now. */
+  readonly ready: boolean;
+  /** Starts to connect where the client connects lazily; harmless otherwise. */
+  connect(): void;
+  /**
+   * Writes the command at once and answers with Redis' reply.
+   *
+   * @throws CommandFailure
+   */
+  send(name: string, args: string[]): Promise<unknown>;
+}
+
+/** A connection of luanest's own to the master of a slot, for commands that block the connection they run on. */
+export interface DedicatedConnection {
+  /**
+   * Writes the commands back to back and answers with all replies, a failed command's CommandFailure in its place.
+   *
+   * @throws CommandFailure when not one of them was answered
+   */
+  sendAll(commands: readonly RedisCommand[]): Promise<unknown[]>;
+  close(): void;
+}
+
+/** What the registry asks of a Redis client. */
+export interface RedisConnection {
+  /** True where keys live in slots on several nodes. */
+  readonly clustered: boolean;
+  /** True where the client hands integer replies over as strings. */
+  readonly stringNumbers: boolean;
+  /** The nodes known now, replicas too where the client knows them. */
+  nodes(): readonly RedisNode[];
+  /** Ids of masters that own slots and are not among the nodes, because no connection to them could be made. */
+  lostMasters(): readonly string[];
+  /** The master of a slot, as far as the client knows; any slot where there is no Cluster. */
+  nodeFor(slot: number): RedisNode | undefined;
+  /** Sends by the client's own routing, which follows MOVED, ASK and TRYAGAIN. @throws CommandFailure */
+  sendRouted(name: string, args: string[]): Promise<unknown>;
+  /** Asks the client to learn the topology anew. */
+  refresh(): void;
+  /** A connection of our own to a node, opened on first use and kept until `close`. @throws CommandFailure */
+  dedicated(node: RedisNode): Promise<DedicatedConnection>;
+  /**
+   * Calls back when a node has (re)connected (`ready`), when the set of nodes or their slots may have changed
+   * (`topology`), or when a node is out of reach (`down`). Answers how to stop listening.
+   */
+  listen(listener: (event: 'ready' | 'topology' | 'down', node?: RedisNode) => void): () => void;
+  /** Closes what this adapter opened and stops listening; the user's client stays as it is. */
+  close(): void;
+}

@@ -1,0 +1,140 @@
+import type { ArgType, ListType } from './arg-types';
+import { shown } from './arg-types';
+import { sourceUse } from './lua/forms';
+import { InvalidScriptError } from './script-registry.errors';
+
+/** A flag of Redis' `#!lua` line that a luanest script may carry. */
+export type ScriptFlag = 'no-writes' | 'allow-oom' | 'allow-stale';
+
+/** Bounds of a group; each at least 1. */
+export interface GroupBounds {
+  /** Most calls that leave as one EVALSHA. Default 128; 1 for work that grows with the arguments. */
+  readonly maxCalls?: number;
+  /** Most characters of keys and arguments in one EVALSHA; a single larger call still goes, alone. Default 65,536. */
+  readonly maxChars?: number;
+}
+
+/** What Redis answers to a script, as the client decodes it: integers, strings, null and arrays of these. */
+export type ScriptReply = number | string | null | ScriptReply[];
+
+type ArgSpec = ArgType<never> | ListType<never>;
+/** Names of arguments, in the order of ARGV, with their types; only the last may be a `list`. */
+export type ArgSpecs = Readonly<Record<string, ArgSpec>>;
+
+/** Values for the declared keys; a name that ends in `[]` takes a list and is spelled without the brackets. */
+export type KeysOf<K extends readonly string[]> = {
+  readonly [N in K[number] as N extends `${infer Base}[]` ? Base : N]: N extends `${string}[]` ? readonly string[] : string;
+};
+
+/** Values for the declared arguments. */
+export type ArgsOf<A> = {
+  readonly [N in keyof A]: A[N] extends ListType<infer T> ? readonly T[] : A[N] extends ArgType<infer T> ? T : never;
+};
+
+/** What a call of a script takes. */
+export interface ScriptInput<K extends readonly string[], A> {
+  readonly keys: KeysOf<K>;
+  readonly args: ArgsOf<A>;
+}
+
+/** What `defineScript` takes. */
+export interface ScriptSpec<K extends readonly string[], A, Raw, R> {
+  /** `<lib>.<verb>`, kebab-case; unique within a registry. */
+  readonly name: string;
+  /** The Lua source, exactly as it stands in the `.lua` file. */
+  readonly source: string;
+  /** Names of the keys in the order of KEYS; at least one; the last may end in `[]` and take a list. */
+  readonly keys: K;
+  /** Names and types of the arguments in the order of ARGV. */
+  readonly args: A;
+  /** Turns Redis' reply into the result. Runs once per call; must not throw for a reply that the script can give. */
+  readonly reply: (raw: Raw) => R;
+  /** Flags for the `#!lua` line. Default none: Redis then refuses the script when it may not write. */
+  readonly flags?: readonly ScriptFlag[];
+  /** Bounds of a group, or false to send each call alone, in the script's plain form. */
+  readonly group?: GroupBounds | false;
+}
+
+/** A script as a value: its source, its parameters and how to read its reply, typed by inference. */
+export interface ScriptDefinition<K extends readonly string[] = readonly string[], A = ArgSpecs, R = unknown>
+  extends Required<Omit<ScriptSpec<K, A, never, R>, 'reply' | 'group'>> {
+  readonly reply: (raw: never) => R;
+  readonly group: Required<GroupBounds> | false;
+}
+
+/** Any script, whatever its parameters. */
+export type AnyScript = ScriptDefinition<readonly string[], unknown>;
+
+const NAME = /^[a-z][a-z0-9-]*(\.[a-z][a-z0-9-]*)+$/;
+const FLAGS: readonly string[] = ['no-writes', 'allow-oom', 'allow-stale'];
+const DEFAULT_MAX_CALLS = 128;
+const DEFAULT_MAX_CHARS = 65_536;
+
+function refuse(name: string, problem: string): never {
+  throw new InvalidScriptError(`Script "${name}" ${problem}`);
+}
+
+function isList(type: ArgSpec): boolean {
+  return 'item' in type;
+}
+
+function checkNames(name: string, what: string, names: readonly string[]): void {
+  for (const item of names) {
+    // Object.keys() moves integer-like names to the front, which would shuffle KEYS or ARGV.
+    if (!/^[A-Za-z_]\w*(\[\])?$/.test(item)) refuse(name, `has a ${what} named ${shown(item)}. Use letters, digits and _.`);
+  }
+  if (new Set(names).size !== names.length) refuse(name, `names a ${what} twice: ${names.join(', ')}.`);
+}
+
+function checkSource(name: string, source: string, keys: readonly string[], args: ArgSpecs): void {
+  if (typeof source !== 'string' || source.trim() === '') refuse(name, 'has no source.');
+  if (source.startsWith('#!')) refuse(name, 'starts with its own #! line. Remove it and name the flags in `flags`.');
+  const use = sourceUse(source);
+  const keyLists = keys.some((key) => key.endsWith('[]'));
+  if (!keyLists && use.highestKey > keys.length) {
+    refuse(name, `reads KEYS[${use.highestKey}] but declares ${keys.length} key(s): ${keys.join(', ')}. Declare every key.`);
+  }
+  const argNames = Object.keys(args);
+  if (!Object.values(args).some(isList) && use.highestArg > argNames.length) {
+    refuse(name, `reads ARGV[${use.highestArg}] but declares ${argNames.length} argument(s): ${argNames.join(', ')}.`);
+  }
+}
+
+function checkParameters(name: string, keys: readonly string[], args: ArgSpecs): void {
+  if (keys.length === 0) refuse(name, 'declares no key. Redis Cluster finds the node by a key, so a script needs one.');
+  checkNames(name, 'key', keys);
+  checkNames(name, 'argument', Object.keys(args));
+  if (keys.slice(0, -1).some((key) => key.endsWith('[]'))) refuse(name, 'has a list of keys that is not the last key.');
+  if (Object.values(args).slice(0, -1).some(isList)) refuse(name, 'has a list argument that is not the last argument.');
+}
+
+function resolveGroup(name: string, group: GroupBounds | false | undefined): Required<GroupBounds> | false {
+  if (group === false) return false;
+  const bounds = { maxCalls: group?.maxCalls ?? DEFAULT_MAX_CALLS, maxChars: group?.maxChars ?? DEFAULT_MAX_CHARS };
+  for (const [bound, value] of Object.entries(bounds)) {
+    if (!Number.isSafeInteger(value) || value < 1) {
+      refuse(name, `has group.${bound} = ${shown(value)}. Give an integer of at least 1, or group: false.`);
+    }
+  }
+  return bounds;
+}
+
+/**
+ * Makes a script a value that a registry can load and run.
+ *
+ * Keys, arguments and result are inferred, so a wrong call fails to compile.
+ *
+ * @throws InvalidScriptError when the definition contradicts itself or the source
+ */
+export function defineScript<const K extends readonly string[], const A extends Readonly<Record<string, unknown>>, Raw, R>(
+  spec: ScriptSpec<K, A & { readonly [N in keyof A]: ArgType<never> | ListType<never> }, Raw, R>,
+): ScriptDefinition<K, A, R> {
+  const { name, source, keys, args, reply } = spec;
+  if (!NAME.test(name)) throw new InvalidScriptError(`Script name ${shown(name)} must be <lib>.<verb> in kebab-case.`);
+  checkParameters(name, keys, args);
+  checkSource(name, source, keys, args);
+  const flags = spec.flags ?? [];
+  const unknown = flags.find((flag) => !FLAGS.includes(flag));
+  if (unknown !== undefined) refuse(name, `has flag ${shown(unknown)}. Known flags: ${FLAGS.join(', ')}.`);
+  return Object.freeze({ name, source, keys, args, reply, flags, group: resolveGroup(name, spec.group) });
+}

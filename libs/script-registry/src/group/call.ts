@@ -1,0 +1,52 @@
+import type { AnyScript, ScriptReply } from '../define-script';
+import { ReplyDecodeError } from '../script-registry.errors';
+
+/** Replicas to wait for after a script ran, and for how long. */
+export interface Wait {
+  readonly replicas: number;
+  readonly timeoutMs: number;
+}
+
+/** A call on its way: what it sends, when it must be answered, and whom to tell. */
+export class Call {
+  /** True once the caller was told; a later answer is dropped. */
+  settled = false;
+
+  /**
+   * @param keys and `args` as they go on the wire
+   * @param chars characters of both together
+   * @param expiresAt by `performance.now()`
+   * @param wait undefined for calls that wait for no replica
+   */
+  constructor(
+    readonly script: AnyScript,
+    readonly keys: readonly string[],
+    readonly args: readonly string[],
+    readonly chars: number,
+    readonly expiresAt: number,
+    readonly wait: Wait | undefined,
+    private readonly tell: (result: never) => void,
+    private readonly fail: (error: Error) => void,
+  ) {}
+
+  /** Decodes the reply and tells the caller, unless it was told already. */
+  resolve(reply: ScriptReply, replicas: number): void {
+    if (this.settled) return;
+    this.settled = true;
+    try {
+      const result = this.script.reply(reply as never);
+      this.tell((this.wait ? { result, replicas } : result) as never);
+    } catch (cause) {
+      const what = `The reply of ${this.script.name} could not be decoded, though the script ran: ${String(cause)}`;
+      this.fail(new ReplyDecodeError(what, { cause }));
+    }
+  }
+
+  /** Tells the caller of a failure; answers whether that was news. */
+  reject(error: Error): boolean {
+    if (this.settled) return false;
+    this.settled = true;
+    this.fail(error);
+    return true;
+  }
+}

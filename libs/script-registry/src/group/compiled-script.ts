@@ -1,0 +1,162 @@
+import type { AnyScript, ScriptReply } from '../define-script';
+import type { ArgType, ListType } from '../arg-types';
+import { groupedForm, loadable, shebang, sliced, type LoadableScript, type ScriptShape } from '../lua/forms';
+import { InvalidCallError, ReplyDecodeError } from '../script-registry.errors';
+import { checkSameSlot } from './slots';
+import { scriptError } from './settle';
+import type { Call } from './call';
+
+/** What a caller's keys and arguments look like on the wire. */
+export interface EncodedCall {
+  readonly keys: string[];
+  readonly args: string[];
+  readonly chars: number;
+}
+
+/** A definition made ready to run: its form, its SHA, and how calls are written into and read out of an EVALSHA. */
+export class CompiledScript {
+  readonly form: LoadableScript;
+  readonly maxCalls: number;
+  readonly maxChars: number;
+  private readonly grouped: boolean;
+  private readonly slices: boolean;
+  private readonly fixedKeys: readonly string[];
+  private readonly keyList: string | undefined;
+  private readonly fixedArgs: readonly [name: string, type: ArgType<unknown>][];
+  private readonly argList: readonly [name: string, type: ListType<unknown>] | undefined;
+
+  constructor(
+    readonly definition: AnyScript,
+    grouping: boolean,
+    private readonly stringNumbers: boolean,
+  ) {
+    const { source, keys, flags, group } = definition;
+    const args = Object.entries(definition.args as Record<string, ArgType<unknown> | ListType<unknown>>);
+    const lastKey = keys.at(-1);
+    const lastArg = args.at(-1);
+    this.keyList = lastKey?.endsWith('[]') ? lastKey.slice(0, -2) : undefined;
+    this.fixedKeys = this.keyList === undefined ? keys : keys.slice(0, -1);
+    this.argList = lastArg !== undefined && 'item' in lastArg[1] ? (lastArg as [string, ListType<unknown>]) : undefined;
+    this.fixedArgs = (this.argList ? args.slice(0, -1) : args) as [string, ArgType<unknown>][];
+    const shape: ScriptShape = {
+      fixedKeys: this.fixedKeys.length,
+      fixedArgs: this.fixedArgs.length,
+      lists: this.keyList !== undefined || this.argList !== undefined,
+    };
+    // stringNumbers needs the tags of the grouped form, also where calls go one by one.
+    this.grouped = (grouping && group !== false) || stringNumbers;
+    this.slices = sliced(source, shape);
+    this.maxCalls = grouping && group !== false ? group.maxCalls : 1;
+    this.maxChars = group === false ? 1 : group.maxChars;
+    this.form = loadable(this.grouped ? groupedForm(source, shape, flags, stringNumbers) : shebang(flags) + source);
+  }
+
+  get name(): string {
+    return this.definition.name;
+  }
+
+  /**
+   * Checks and writes one call's keys and arguments.
+   *
+   * @throws InvalidCallError, CrossSlotError
+   */
+  encode(keys: Readonly<Record<string, unknown>>, args: Readonly<Record<string, unknown>>): EncodedCall {
+    const encoded = { keys: [] as string[], args: [] as string[], chars: 0 };
+    for (const name of this.fixedKeys) this.pushKey(encoded, keys[name], name);
+    if (this.keyList !== undefined) {
+      for (const key of this.listOf(keys[this.keyList], this.keyList)) this.pushKey(encoded, key, this.keyList);
+    }
+    for (const [name, type] of this.fixedArgs) this.pushArg(encoded, type, args[name], name);
+    if (this.argList) {
+      const [name, { item }] = this.argList;
+      for (const value of this.listOf(args[name], name)) this.pushArg(encoded, item, value, name);
+    }
+    if (encoded.keys.length === 0) throw new InvalidCallError(`${this.name} was given an empty list of keys. Name at least one.`);
+    if (encoded.keys.length > 1) checkSameSlot(this.name, encoded.keys);
+    return encoded;
+  }
+
+  /** The arguments of the EVALSHA or EVAL that runs these calls; `head` is the SHA or the body. */
+  command(head: string, calls: readonly Call[]): string[] {
+    const command = [head, ''];
+    const [first] = calls;
+    if (!this.grouped || this.slices || first === undefined) {
+      for (const { keys } of calls) for (const key of keys) command.push(key);
+      command[1] = String(command.length - 2);
+      if (this.grouped) this.pushLengths(command, calls);
+      for (const { args } of calls) for (const arg of args) command.push(arg);
+      return command;
+    }
+    const sharedKeys = calls.every(({ keys }) => same(keys, first.keys));
+    for (const { keys } of sharedKeys ? [first] : calls) for (const key of keys) command.push(key);
+    command[1] = String(command.length - 2);
+    command.push(String(calls.length));
+    const sharedArgs = calls.every(({ args }) => same(args, first.args));
+    for (const { args } of sharedArgs ? [first] : calls) for (const arg of args) command.push(arg);
+    return command;
+  }
+
+  /** Takes the answer of `command` apart, as `recordLua` laid it out, and tells each caller. */
+  settle(raw: unknown, calls: readonly Call[], replicas: number, fail: (call: Call, error: Error) => void): void {
+    if (!this.grouped) return calls[0]?.resolve(raw as ScriptReply, replicas);
+    const values = raw as ScriptReply[];
+    const [arityText = '', marks = ''] = Array.isArray(raw) ? String(raw[0]).split(':') : [];
+    const arity = Number(arityText);
+    let at = 1;
+    for (let i = 0; i < calls.length; i++) {
+      const call = calls[i] as Call;
+      const mark = marks === '' ? '.' : marks[i];
+      const size = mark === 'n' ? 0 : mark === '.' && arity > 0 ? arity : 1;
+      if (arityText === '' || mark === undefined || at + size > values.length) {
+        fail(call, new ReplyDecodeError(`${this.name} was answered with ${JSON.stringify(raw)?.slice(0, 200)}`));
+        continue;
+      }
+      if (mark === 'e') fail(call, scriptError(this.name, String(values[at])));
+      else if (mark === 'n') call.resolve(null, replicas);
+      else call.resolve(this.untagged(mark === '.' && arity > 0 ? values.slice(at, at + arity) : (values[at] as ScriptReply)), replicas);
+      at += size;
+    }
+  }
+
+  private untagged(reply: ScriptReply): ScriptReply {
+    return this.stringNumbers ? untag(reply) : reply;
+  }
+
+  /** Calls with lists say how many keys and arguments each of them has. */
+  private pushLengths(command: string[], calls: readonly Call[]): void {
+    command.push(String(calls.length));
+    for (const { keys, args } of calls) command.push(String(keys.length), String(args.length));
+  }
+
+  private pushKey(encoded: EncodedCall & { chars: number }, key: unknown, name: string): void {
+    if (typeof key !== 'string' || key === '' || !key.isWellFormed()) {
+      throw new InvalidCallError(`Key "${name}" of ${this.name} must be a non-empty string, but is ${JSON.stringify(key)}.`);
+    }
+    encoded.keys.push(key);
+    encoded.chars += key.length;
+  }
+
+  private pushArg(encoded: EncodedCall & { chars: number }, type: ArgType<unknown>, value: unknown, name: string): void {
+    const text = type.encode(value, name);
+    encoded.args.push(text);
+    encoded.chars += text.length;
+  }
+
+  private listOf(value: unknown, name: string): readonly unknown[] {
+    if (!Array.isArray(value)) throw new InvalidCallError(`"${name}" of ${this.name} must be an array, but is ${typeof value}.`);
+    return value;
+  }
+}
+
+function same(a: readonly string[], b: readonly string[]): boolean {
+  for (let i = 0; i < b.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}
+
+/** Undoes the tags that tell integers from strings where the client makes all of them strings. */
+function untag(reply: ScriptReply): ScriptReply {
+  if (Array.isArray(reply)) return reply.map(untag);
+  if (typeof reply !== 'string') return reply;
+  const text = reply.slice(1);
+  return reply.startsWith('i') ? Number(text) : reply.startsWith('n') ? null : text;
+}

@@ -1,0 +1,46 @@
+import type { Call } from './call';
+import type { Lane } from './lane';
+
+/** One timer for all calls: it rings when the first of them may be due, and never looks at calls in between. */
+export class Deadlines {
+  private timer: NodeJS.Timeout | undefined;
+  private ringsAt = Infinity;
+
+  /** @param busy lanes that have calls waiting or out */
+  constructor(
+    private readonly busy: ReadonlySet<Lane>,
+    private readonly reject: (call: Call, sent: boolean) => void,
+  ) {}
+
+  /** Makes sure that the timer rings by then, and keeps the process alive until it does. */
+  watch(expiresAt: number): void {
+    if (expiresAt >= this.ringsAt) return void this.timer?.ref();
+    this.ringAt(expiresAt);
+  }
+
+  /** No call is under way: the timer may go on, but not hold the process. */
+  rest(): void {
+    this.timer?.unref();
+  }
+
+  close(): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    this.ringsAt = Infinity;
+  }
+
+  private ringAt(at: number): void {
+    clearTimeout(this.timer);
+    this.ringsAt = at;
+    this.timer = setTimeout(() => this.ring(), Math.max(1, Math.ceil(at - performance.now())));
+  }
+
+  private ring(): void {
+    this.ringsAt = Infinity;
+    this.timer = undefined;
+    const now = performance.now();
+    let next = Infinity;
+    for (const lane of [...this.busy]) next = Math.min(next, lane.expire(now, this.reject));
+    if (next !== Infinity) this.watch(next);
+  }
+}

@@ -1,0 +1,52 @@
+import type { CommandFailure } from "../connection/port";
+import { NotSentError, ScriptFailedError, ScriptRefusedError, UnknownOutcomeError } from '../script-registry.errors';
+
+/** An Error, whatever was thrown. */
+export function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
+}
+
+/** Errors with which a Cluster says that another node is meant, or that the keys are split for the moment. */
+const REDIRECTS = new Set(['MOVED', 'ASK', 'TRYAGAIN', 'CROSSSLOT', 'CLUSTERDOWN']);
+
+/** Errors that Redis gives before it runs a script. */
+const REFUSALS = new Set(['OOM', 'READONLY', 'MISCONF', 'NOREPLICAS', 'NOPERM', 'NOAUTH', 'BUSY', 'LOADING', 'MASTERDOWN', ...REDIRECTS]);
+
+/** Whether the server does not know the script. Matches the server's own sentence: scripts can raise what they like. */
+export function isNoScript(failure: CommandFailure): boolean {
+  return failure.kind === 'reply' && failure.message.startsWith('NOSCRIPT No matching script');
+}
+
+/** Whether a group that failed so must be sent again singly, by the client's own routing: nothing of it ran. */
+export function asksForSingles(failure: CommandFailure): boolean {
+  // NOPERM may concern one call's keys only, so its neighbours get a try of their own.
+  return failure.kind === 'reply' && (REDIRECTS.has(failure.code) || failure.code === 'NOPERM') && !raisedByScript(failure);
+}
+
+/** Redis marks what a script's own command raised with the script's SHA. */
+function raisedByScript(failure: CommandFailure): boolean {
+  return / script: [0-9a-f]{40}/.test(failure.message);
+}
+
+/** What a caller is told when its command failed as a whole. */
+export function callError(script: string, failure: CommandFailure): Error {
+  const { kind, message, code } = failure;
+  if (kind === 'not-sent') return new NotSentError(`${script} was not sent: ${message}. It had no effect.`, { cause: failure });
+  if (kind === 'lost') {
+    return new UnknownOutcomeError(
+      `${script} was sent, and its answer was lost: ${message}. It may have run; repeat it only if its replay is harmless.`,
+      { cause: failure },
+    );
+  }
+  if ((REFUSALS.has(code) && !raisedByScript(failure)) || isNoScript(failure)) {
+    return new ScriptRefusedError(`Redis refused ${script} before it ran: ${message}`, code, { cause: failure });
+  }
+  return scriptError(script, message);
+}
+
+/** What a caller is told when the script itself raised or returned an error. */
+export function scriptError(script: string, message: string): ScriptFailedError {
+  // Lua's own errors carry a position and no code; Redis calls them ERR when a script runs alone.
+  const text = /^[A-Z][A-Z0-9_]+ /.test(message) ? message : `ERR ${message}`;
+  return new ScriptFailedError(`${script} failed: ${text}`, text.split(' ', 1)[0] ?? 'ERR');
+}

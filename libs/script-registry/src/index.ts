@@ -1,0 +1,49 @@
+export { int, list, str, type ArgType, type ListType } from './arg-types';
+export {
+  defineScript,
+  type AnyScript,
+  type ArgSpecs,
+  type ArgsOf,
+  type GroupBounds,
+  type KeysOf,
+  type ScriptDefinition,
+  type ScriptFlag,
+  type ScriptInput,
+  type ScriptReply,
+  type ScriptSpec,
+} from './define-script';
+export { KeySpace, TaggedKeys } from './key-space';
+export { getScriptRegistryHealthToken, getScriptRegistryToken, InjectScriptRegistry } from './script-registry.decorator';
+export {
+  CrossSlotError,
+  InvalidCallError,
+  InvalidKeyError,
+  InvalidOptionError,
+  InvalidScriptError,
+  LuanestError,
+  NotSentError,
+  PreloadFailedError,
+  ReplyDecodeError,
+  ScriptConflictError,
+  ScriptFailedError,
+  ScriptNotRegisteredError,
+  ScriptRefusedError,
+  UnknownOutcomeError,
+} from './script-registry.errors';
+export {
+  SCRIPT_REGISTRY_CHANNELS,
+  type CallFailedEvent,
+  type GroupSentEvent,
+  type ScriptsHealedEvent,
+  type ScriptsLoadedEvent,
+} from './script-registry.events';
+export { ScriptRegistryHealthIndicator, type ScriptRegistryHealthResult } from './script-registry.health';
+export { ScriptRegistryModule } from './script-registry.module';
+export type { RedisSource, ScriptRegistryOptions } from './script-registry.options';
+export {
+  ScriptRegistry,
+  type RunAndWaitOptions,
+  type RunOptions,
+  type ScriptHealth,
+  type WaitedResult,
+} from './script-registry.service';

@@ -1,0 +1,71 @@
+import { shown } from './arg-types';
+import { InvalidKeyError } from './script-registry.errors';
+
+const MAX_SUBJECT_CHARS = 1_024;
+const SEGMENT = /^[a-z0-9][a-z0-9-]*$/;
+
+function checked(value: string, what: string): string {
+  if (typeof value !== 'string' || value === '' || value.length > MAX_SUBJECT_CHARS || !value.isWellFormed()) {
+    throw new InvalidKeyError(
+      `A ${what} must be a string of 1 to ${MAX_SUBJECT_CHARS} well-formed characters, but is ${shown(value)}. Hash it, or shorten it.`,
+    );
+  }
+  return value;
+}
+
+/** Escapes what would end or open a hash tag; `%` too, so that no two subjects meet. */
+function escapeTag(subject: string): string {
+  return subject.replace(/[%{}]/g, (char) => (char === '%' ? '%25' : char === '{' ? '%7B' : '%7D'));
+}
+
+/** As `escapeTag`, and the colon, so that `a:b` + `c` and `a` + `b:c` are different keys. */
+function escapeSegment(segment: string): string {
+  return escapeTag(segment).replaceAll(':', '%3A');
+}
+
+/** Keys of one subject: all carry the same hash tag, so one script may take them together on a Cluster. */
+export class TaggedKeys {
+  constructor(private readonly base: string) {}
+
+  /**
+   * Builds `<prefix>:<lib>:{<tag>}:<name>[:<segment>...]`.
+   *
+   * @param name what the key holds; kebab-case
+   * @param segments further parts, any text of 1 to 1,024 characters
+   * @throws InvalidKeyError for a name or a segment that cannot be part of a key
+   */
+  key(name: string, ...segments: readonly string[]): string {
+    if (!SEGMENT.test(name)) throw new InvalidKeyError(`Key name ${shown(name)} must be kebab-case.`);
+    let key = `${this.base}:${name}`;
+    for (const segment of segments) key += `:${escapeSegment(checked(segment, 'key segment'))}`;
+    return key;
+  }
+}
+
+/** Builds the keys of one lib under one prefix. Braces in a subject can neither move nor break the hash tag. */
+export class KeySpace {
+  private readonly base: string;
+
+  /**
+   * @param prefix first part of every key; text without braces
+   * @param lib second part; kebab-case
+   * @throws InvalidKeyError for a prefix or a lib that cannot be part of a key
+   */
+  constructor(prefix: string, lib: string) {
+    if (/[{}]/.test(checked(prefix, 'key prefix'))) {
+      throw new InvalidKeyError(`Key prefix ${shown(prefix)} contains a brace, which would move the hash tag.`);
+    }
+    if (!SEGMENT.test(lib)) throw new InvalidKeyError(`Key space ${shown(lib)} must be kebab-case.`);
+    this.base = `${prefix}:${lib}`;
+  }
+
+  /**
+   * Starts the keys of a subject, whose name becomes their hash tag.
+   *
+   * @param subject any text of 1 to 1,024 well-formed characters
+   * @throws InvalidKeyError when it is none
+   */
+  tag(subject: string): TaggedKeys {
+    return new TaggedKeys(`${this.base}:{${escapeTag(checked(subject, 'subject'))}}`);
+  }
+}

@@ -1,0 +1,241 @@
+import { createHash } from 'node:crypto';
+import { isSignificant, tokenize, type LuaToken } from './tokens';
+
+/** How a script's parameters lie in KEYS and ARGV. */
+export interface ScriptShape {
+  /** Declared keys that are not a list. */
+  readonly fixedKeys: number;
+  /** Declared arguments that are not a list. */
+  readonly fixedArgs: number;
+  /** Whether keys or arguments end in a list. */
+  readonly lists: boolean;
+}
+
+/** Source ready for SCRIPT LOAD, and the SHA that Redis will know it by. */
+export interface LoadableScript {
+  readonly body: string;
+  readonly sha: string;
+}
+
+/** Pairs a body with its SHA-1 over the exact bytes. */
+export function loadable(body: string): LoadableScript {
+  return { body, sha: createHash('sha1').update(body).digest('hex') };
+}
+
+/** Index after the closing bracket of `NAME [ number ]` that starts at `at`, and the number; undefined for any other use. */
+function literalIndex(tokens: readonly LuaToken[], at: number): { end: number; index: number } | undefined {
+  const [open, number, close] = [tokens[at + 1], tokens[at + 2], tokens[at + 3]];
+  if (open?.text !== '[' || number?.kind !== 'number' || close?.text !== ']') return undefined;
+  return { end: at + 3, index: Number(number.text) };
+}
+
+/** What a script's source says of its own parameters. */
+export interface SourceUse {
+  /** Highest literal index in `KEYS[n]`, 0 for none. */
+  readonly highestKey: number;
+  /** Highest literal index in `ARGV[n]`, 0 for none. */
+  readonly highestArg: number;
+  /** Whether KEYS or ARGV appear other than with a literal index. */
+  readonly loops: boolean;
+}
+
+/** Reads how a script uses KEYS and ARGV, comments and strings left aside. */
+export function sourceUse(source: string): SourceUse {
+  const tokens = tokenize(source).filter(isSignificant);
+  let [highestKey, highestArg, loops] = [0, 0, false];
+  for (let i = 0; i < tokens.length; i++) {
+    const name = tokens[i]?.kind === 'name' ? tokens[i]?.text : undefined;
+    if (name !== 'KEYS' && name !== 'ARGV') continue;
+    const use = literalIndex(tokens, i);
+    if (use === undefined) loops = true;
+    else if (name === 'KEYS') highestKey = Math.max(highestKey, use.index);
+    else highestArg = Math.max(highestArg, use.index);
+  }
+  return { highestKey, highestArg, loops };
+}
+
+const TIME_CALL = ['redis', '.', 'call', '(', undefined, ')'] as const;
+
+function isTimeCall(tokens: readonly LuaToken[], at: number): boolean {
+  return TIME_CALL.every((text, offset) => {
+    const token = tokens[at + offset];
+    return text === undefined ? token?.kind === 'string' && /^['"]TIME['"]$/i.test(token.text) : token?.text === text;
+  });
+}
+
+/**
+ * Rewrites a body for use as a function that is looped over calls: literal indexes become offsets, and
+ * `redis.call('TIME')` becomes one reading that all calls of the group share. Line breaks stay, for error positions.
+ */
+function rewriteBody(source: string, offsets: boolean): string {
+  const tokens = tokenize(source);
+  const places = tokens.flatMap((token, place) => (isSignificant(token) ? [place] : []));
+  const code = places.map((place) => tokens[place] as LuaToken);
+  const texts = tokens.map((token) => (token.kind === 'comment' ? ` ${token.text.replace(/[^\n]/g, '')}` : token.text));
+  const replace = (from: number, to: number, text: string): void => {
+    for (let i = from; i <= to; i++) texts[places[i] as number] = i === from ? text : '';
+  };
+  for (let i = 0; i < code.length; i++) {
+    const { kind, text } = code[i] as LuaToken;
+    if (kind !== 'name') continue;
+    if (text === 'redis' && isTimeCall(code, i)) replace(i, i + TIME_CALL.length - 1, 'luanest_time()');
+    if (!offsets || (text !== 'KEYS' && text !== 'ARGV')) continue;
+    const use = literalIndex(code, i);
+    if (use) replace(i, use.end, `${text}[luanest_${text === 'KEYS' ? 'k' : 'a'}+${use.index}]`);
+  }
+  return texts.join('');
+}
+
+// A table that the script may change belongs to one call, so each call gets a copy of the shared reading.
+const TIME_LUA = `local luanest_now
+local function luanest_time()
+  if not luanest_now then luanest_now = redis.call('TIME') end
+  return { luanest_now[1], luanest_now[2] }
+end
+`;
+
+// Clients with `stringNumbers` hand integers over as strings; a tag on every leaf keeps the two apart.
+const TAG_LUA = `local function luanest_tag(value)
+  if type(value) == 'number' then return string.format('i%d', value) end
+  if type(value) == 'string' then return 's' .. value end
+  if value == true then return 'i1' end
+  if value == false then return 'n' end
+  if value.ok then return 's' .. value.ok end
+  if value.err then return 'e' .. value.err end
+  local items = {}
+  local i = 1
+  while value[i] ~= nil do items[i] = luanest_tag(value[i]); i = i + 1 end
+  return items
+end
+`;
+
+/**
+ * Lays the answers of all calls out in one flat array, `{ header, values... }`: nested arrays cost Redis and the
+ * client more than the script itself. The header is `<arity>:<marks>`. Arity is the length of the first reply when it
+ * is an array, else 0. A call's mark says what it takes of the values; no marks at all means `.` for each call:
+ *
+ *     .  an array of `arity` values, or one value where arity is 0
+ *     v  one value as it is, such as an array of another length
+ *     n  nothing: the reply was nil or false, which would end the array
+ *     e  one value: the text of the error that this call raised or returned
+ */
+function recordLua(tagged: boolean): string {
+  return `local luanest_out, luanest_at, luanest_arity, luanest_marks = { '' }, 1, nil, nil
+local function luanest_mark(ok, reply)
+  if not ok then return 'e', type(reply) == 'table' and reply.err or tostring(reply) end
+  if reply == nil or reply == false then return 'n' end
+  if type(reply) == 'table' and reply.err then return 'e', reply.err end
+  return luanest_arity == 0 and '.' or 'v', ${tagged ? 'luanest_tag(reply)' : 'reply'}
+end
+local function luanest_record(ok, reply)
+  local mark, value = luanest_mark(ok, reply)
+  if mark ~= '.' and not luanest_marks then
+    luanest_marks = {}
+    for i = 1, luanest_n - 1 do luanest_marks[i] = '.' end
+  end
+  if luanest_marks then luanest_marks[luanest_n] = mark end
+  for i = #luanest_out, luanest_at + 1, -1 do luanest_out[i] = nil end
+  if mark ~= 'n' then
+    luanest_at = luanest_at + 1
+    luanest_out[luanest_at] = value
+  end
+end
+local function luanest_spread(reply)
+  local at, arity = luanest_at, luanest_arity
+  for i = 1, arity do
+    local value = reply[i]
+    if value == nil then return luanest_record(true, reply) end
+    luanest_out[at + i] = ${tagged ? 'luanest_tag(value)' : 'value'}
+  end
+  luanest_at = at + arity
+  if luanest_marks then luanest_marks[luanest_n] = '.' end
+end
+local function luanest_keep(reply)
+  local array = type(reply) == 'table' and not reply.err
+  if not luanest_arity then luanest_arity = array and #reply or 0 end
+  if array and luanest_arity > 0 and #reply == luanest_arity then return luanest_spread(reply) end
+  return luanest_record(true, reply)
+end
+`;
+}
+
+/**
+ * Runs all calls under one pcall, and after a call that raised an error goes on with the next one: an error is rare,
+ * and a pcall for each call is not free.
+ */
+function loopLua(setup: string, call: string): string {
+  return `${setup}local function luanest_run()
+  while luanest_n < luanest_calls do
+    luanest_n = luanest_n + 1
+    luanest_keep(${call})
+  end
+end
+repeat
+  local ok, problem = pcall(luanest_run)
+  if not ok then
+    luanest_arity = luanest_arity or 0
+    luanest_record(false, problem)
+  end
+until ok
+luanest_out[1] = luanest_arity .. ':' .. (luanest_marks and table.concat(luanest_marks) or '')
+return luanest_out
+`;
+}
+
+/**
+ * ARGV is `calls, arguments`. Where all calls have the same keys, or the same arguments, these are sent once:
+ * their stride is then 0.
+ */
+function offsetLoop({ fixedKeys, fixedArgs }: ScriptShape): string {
+  return loopLua(
+    `local luanest_stride_k = #KEYS == ${fixedKeys} and 0 or ${fixedKeys}
+local luanest_stride_a = #ARGV == ${fixedArgs + 1} and 0 or ${fixedArgs}
+`,
+    'luanest_call((luanest_n - 1) * luanest_stride_k, 1 + (luanest_n - 1) * luanest_stride_a)',
+  );
+}
+
+/** Calls with lists carry their own lengths: ARGV is `calls, (keys, args) per call, then the arguments`. */
+const SLICE_LOOP = loopLua(
+  `local luanest_k, luanest_a = 0, 1 + 2 * luanest_calls
+local function luanest_slice(from, start, count)
+  local slice = {}
+  for i = 1, count do slice[i] = from[start + i] end
+  return slice
+end
+local function luanest_next()
+  local key_count, arg_count = tonumber(ARGV[2 * luanest_n]), tonumber(ARGV[2 * luanest_n + 1])
+  local keys, args = luanest_slice(KEYS, luanest_k, key_count), luanest_slice(ARGV, luanest_a, arg_count)
+  luanest_k, luanest_a = luanest_k + key_count, luanest_a + arg_count
+  return luanest_call(keys, args)
+end
+`,
+  'luanest_next()',
+);
+
+/** The `#!lua` line: it makes Redis 7 refuse a script before it runs rather than in its middle. */
+export function shebang(flags: readonly string[]): string {
+  return flags.length === 0 ? '#!lua\n' : `#!lua flags=${flags.join(',')}\n`;
+}
+
+/** How grouped calls of a script find their parameters. */
+export function sliced(source: string, shape: ScriptShape): boolean {
+  return shape.lists || sourceUse(source).loops;
+}
+
+/** The form that runs a whole group of calls in one EVALSHA, made from the same source as the plain one. */
+export function groupedForm(source: string, shape: ScriptShape, flags: readonly string[], tagged: boolean): string {
+  const slices = sliced(source, shape);
+  const parameters = slices ? 'KEYS, ARGV' : 'luanest_k, luanest_a';
+  return (
+    shebang(flags) +
+    // Locals are found faster than globals, and every call of the group looks them up.
+    'local redis, tonumber, pcall, KEYS, ARGV = redis, tonumber, pcall, KEYS, ARGV\n' +
+    'local luanest_n, luanest_calls = 0, tonumber(ARGV[1])\n' +
+    TIME_LUA +
+    `local function luanest_call(${parameters})\n${rewriteBody(source, !slices)}\nend\n` +
+    (tagged ? TAG_LUA : '') +
+    recordLua(tagged) +
+    (slices ? SLICE_LOOP : offsetLoop(shape))
+  );
+}

@@ -1,0 +1,26 @@
+/** A piece of Lua source. `code` is everything that is not a comment, a string or white space. */
+export interface LuaToken {
+  readonly kind: 'space' | 'comment' | 'string' | 'name' | 'number' | 'symbol';
+  readonly text: string;
+}
+
+const PATTERN =
+  /(?<space>\s+)|(?<comment>--\[(?<c>=*)\[[\s\S]*?\]\k<c>\]|--[^\n]*)|(?<string>\[(?<s>=*)\[[\s\S]*?\]\k<s>\]|'(?:\\[\s\S]|[^'\\\n])*'|"(?:\\[\s\S]|[^"\\\n])*")|(?<name>[A-Za-z_]\w*)|(?<number>0[xX][\dA-Fa-f]+|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)|(?<symbol>[\s\S])/gy;
+
+const KINDS = ['space', 'comment', 'string', 'name', 'number', 'symbol'] as const;
+
+/** Cuts Lua 5.1 source into tokens; joined, their texts are the source again. */
+export function tokenize(source: string): LuaToken[] {
+  const tokens: LuaToken[] = [];
+  for (const match of source.matchAll(PATTERN)) {
+    const groups = match.groups ?? {};
+    const kind = KINDS.find((name) => groups[name] !== undefined) ?? 'symbol';
+    tokens.push({ kind, text: match[0] });
+  }
+  return tokens;
+}
+
+/** Whether Lua compiles the token: neither white space nor a comment. */
+export function isSignificant(token: LuaToken): boolean {
+  return token.kind !== 'space' && token.kind !== 'comment';
+}

@@ -1,0 +1,123 @@
+import type { Logger } from '@nestjs/common';
+import type { RedisConnection, RedisNode } from './connection/port';
+import type { ScriptLoader } from './script-loader';
+import { PreloadFailedError } from './script-registry.errors';
+import type { ResolvedScriptRegistryOptions } from './script-registry.options';
+import type { ScriptHealth } from './script-registry.service';
+
+/** How long boot waits for replicas once all masters have the scripts. */
+const REPLICA_GRACE_MS = 1_000;
+
+/** Keeps scripts on all nodes as they come and go, and says at boot whether that worked. */
+export class Preload {
+  private stopListening: (() => void) | undefined;
+  private readonly watchers = new Set<(event: string) => void>();
+
+  constructor(
+    private readonly connection: RedisConnection,
+    private readonly loader: ScriptLoader,
+    private readonly options: Pick<ResolvedScriptRegistryOptions, 'preload' | 'preloadTimeoutMs'>,
+    private readonly logger: Logger,
+    private readonly changed: () => void,
+  ) {}
+
+  /** Begins to listen and waits for the first load, as long as the options say. @throws PreloadFailedError */
+  async start(): Promise<void> {
+    this.stopListening = this.connection.listen((event, node) => this.handle(event, node));
+    const required = this.options.preload === 'required';
+    const done = this.watch(required);
+    this.handle('topology');
+    const problem = await done;
+    if (problem === undefined) return;
+    if (required) throw new PreloadFailedError(problem);
+    this.logger.warn(`${problem} Calls wait for Redis until their deadlines; scripts are loaded when it comes.`);
+  }
+
+  /** Asks every node for a PING and for its scripts. */
+  async health(timeoutMs: number): Promise<ScriptHealth> {
+    const nodes = this.connection.nodes();
+    if (!nodes.some(({ role }) => role === 'master')) return { healthy: false, problems: ['no master is known'] };
+    const answers = await Promise.all(nodes.map((node) => withTimeout(this.nodeProblem(node), timeoutMs, `${node.id} did not answer in ${timeoutMs} ms`)));
+    const lost = this.connection.lostMasters().map((id) => `${id} owns slots and is not connected`);
+    const problems = [...lost, ...answers.filter((problem) => problem !== undefined)];
+    return { healthy: problems.length === 0, problems };
+  }
+
+  close(): void {
+    this.stopListening?.();
+  }
+
+  private async nodeProblem(node: RedisNode): Promise<string | undefined> {
+    if (!node.ready) return `${node.id} is not connected`;
+    try {
+      const { shas } = this.loader;
+      const [, present] = await Promise.all([node.send('PING', []), shas.length === 0 ? [] : node.send('SCRIPT', ['EXISTS', ...shas])]);
+      const missing = (present as (number | string)[]).filter((found) => Number(found) !== 1).length;
+      return missing === 0 ? undefined : `${node.id} answers PING but lacks ${missing} of ${shas.length} script(s)`;
+    } catch (error) {
+      return `${node.id}: ${error instanceof Error ? error.message : String(error)}`;
+    }
+  }
+
+  private handle(event: 'ready' | 'topology' | 'down', node?: RedisNode): void {
+    if (node && event !== 'topology') this.loader.forget(node);
+    if (event === 'ready' && node) void this.loader.load(node).then(() => this.tell('loaded'));
+    if (event === 'topology') {
+      for (const known of this.connection.nodes()) {
+        if (known.ready && !this.loader.settled(known)) void this.loader.load(known).then(() => this.tell('loaded'));
+      }
+      this.loader.verifySoon();
+      this.changed();
+    }
+    this.tell(event);
+  }
+
+  private tell(event: string): void {
+    for (const watcher of [...this.watchers]) watcher(event);
+  }
+
+  /** Resolves with undefined when all nodes have the scripts, or with what is wrong when waiting is over. */
+  private watch(required: boolean): Promise<string | undefined> {
+    return new Promise((resolve) => {
+      const finish = (problem: string | undefined): void => {
+        this.watchers.delete(look);
+        clearTimeout(timer);
+        clearTimeout(grace);
+        resolve(problem);
+      };
+      let grace: NodeJS.Timeout | undefined;
+      const timer = setTimeout(() => finish(this.problem()), this.options.preloadTimeoutMs);
+      const look = (event: string): void => {
+        const nodes = this.connection.nodes();
+        const masters = nodes.filter(({ role }) => role === 'master');
+        const complete = masters.length > 0 && this.connection.lostMasters().length === 0;
+        if (complete && masters.every((node) => this.loader.settled(node))) {
+          if (masters.some((node) => this.loader.problem(node)) || nodes.every((node) => this.loader.settled(node))) return finish(this.problem());
+          grace ??= setTimeout(() => finish(undefined), REPLICA_GRACE_MS);
+        } else if (event === 'down' && !required) finish(this.problem());
+      };
+      this.watchers.add(look);
+    });
+  }
+
+  private problem(): string | undefined {
+    const masters = this.connection.nodes().filter(({ role }) => role === 'master');
+    const lost = this.connection.lostMasters();
+    if (masters.length + lost.length === 0) return `No master of the Cluster was reached within ${this.options.preloadTimeoutMs} ms. Is Redis up?`;
+    const problems = masters.flatMap((node) => {
+      const error = node.ready || this.loader.settled(node) ? this.loader.problem(node) : new Error('not connected');
+      return error ? [`${node.id}: ${error.message}`] : [];
+    });
+    problems.push(...lost.map((id) => `${id}: not connected`));
+    if (problems.length === 0) return undefined;
+    return `Scripts are not loaded on ${problems.length} of ${masters.length + lost.length} master(s): ${problems.join('; ')}. Redis 7.0 or newer must be up and allow SCRIPT LOAD.`;
+  }
+}
+
+async function withTimeout<T>(work: Promise<T>, timeoutMs: number, late: string): Promise<T | string> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<string>((resolve) => {
+    timer = setTimeout(() => resolve(late), timeoutMs);
+  });
+  return Promise.race([work, timeout]).finally(() => clearTimeout(timer));
+}

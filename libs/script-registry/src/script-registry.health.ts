@@ -1,0 +1,25 @@
+import type { ScriptRegistry } from './script-registry.service';
+
+/** The shape that `@nestjs/terminus` expects of an indicator; usable without it. */
+export type ScriptRegistryHealthResult = Record<string, { status: 'up' | 'down'; problems?: readonly string[] }>;
+
+/**
+ * Tells whether scripts can run: down when a node is away, and down when a node answers PING but lacks scripts.
+ *
+ * With terminus: `health.check([() => indicator.check('scripts')])`.
+ */
+export class ScriptRegistryHealthIndicator {
+  constructor(private readonly registry: ScriptRegistry) {}
+
+  /**
+   * Asks every node.
+   *
+   * @param key name of this check in the result
+   * @param timeoutMs per node, ms; integer >= 1; default 1,000
+   */
+  async check<Key extends string>(key: Key, timeoutMs?: number): Promise<Record<Key, ScriptRegistryHealthResult[string]>> {
+    const { healthy, problems } = await this.registry.health(timeoutMs);
+    const result: ScriptRegistryHealthResult[string] = healthy ? { status: 'up' } : { status: 'down', problems };
+    return { [key]: result } as Record<Key, ScriptRegistryHealthResult[string]>;
+  }
+}

@@ -1,0 +1,64 @@
+import { ConfigurableModuleBuilder, Module, type DynamicModule, type Provider } from '@nestjs/common';
+import type { Cluster, Redis } from 'ioredis';
+import { connectIoredis } from './connection/ioredis-connection';
+import { clientFrom, clientServiceTokens, type ClientService } from './connection/nestjs-redis';
+import type { AnyScript } from './define-script';
+import { getScriptRegistryHealthToken, getScriptRegistryToken } from './script-registry.decorator';
+import { ScriptRegistryHealthIndicator } from './script-registry.health';
+import { resolveOptions, type ScriptRegistryOptions } from './script-registry.options';
+import { ScriptRegistry } from './script-registry.service';
+
+const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } = new ConfigurableModuleBuilder<ScriptRegistryOptions>({
+  moduleName: 'ScriptRegistry',
+})
+  .setClassMethodName('forRoot')
+  .setExtras<{ name?: string }>({ name: undefined }, (definition, { name }) => ({
+    ...definition,
+    global: true,
+    providers: [...(definition.providers ?? []), ...registryProviders(name)],
+    exports: [getScriptRegistryToken(name), getScriptRegistryHealthToken(name)],
+  }))
+  .build();
+
+function registryProviders(name: string | undefined): Provider[] {
+  const registry = getScriptRegistryToken(name);
+  return [
+    {
+      provide: registry,
+      inject: [MODULE_OPTIONS_TOKEN, ...clientServiceTokens().map((token) => ({ token, optional: true }))],
+      useFactory: (raw: ScriptRegistryOptions, redis?: ClientService<Redis>, cluster?: ClientService<Cluster>) => {
+        const options = resolveOptions(raw);
+        const client = options.client ?? clientFrom(options.source, redis, cluster);
+        return new ScriptRegistry(name ?? 'default', connectIoredis(client), options);
+      },
+    },
+    {
+      provide: getScriptRegistryHealthToken(name),
+      inject: [registry],
+      useFactory: (instance: ScriptRegistry) => new ScriptRegistryHealthIndicator(instance),
+    },
+  ];
+}
+
+/** Gives the app one ScriptRegistry, or several by name, and lets other modules register their scripts. */
+@Module({})
+export class ScriptRegistryModule extends ConfigurableModuleClass {
+  /**
+   * Registers a module's scripts, so that they are loaded when the app initialises.
+   *
+   * @param scripts made by `defineScript`
+   * @param name of the registry; default: the default one
+   */
+  static forFeature(scripts: readonly AnyScript[], name?: string): DynamicModule {
+    return {
+      module: ScriptRegistryModule,
+      providers: [
+        {
+          provide: Symbol('luanest:registered-scripts'),
+          inject: [getScriptRegistryToken(name)],
+          useFactory: (registry: ScriptRegistry) => registry.register(scripts) ?? scripts,
+        },
+      ],
+    };
+  }
+}

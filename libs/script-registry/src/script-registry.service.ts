@@ -1,0 +1,215 @@
+import { Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import type { RedisConnection } from './connection/port';
+import type { AnyScript, KeysOf, ArgsOf, ScriptDefinition } from './define-script';
+import { Call, type Wait } from './group/call';
+import { CompiledScript } from './group/compiled-script';
+import { Deadlines } from './group/deadlines';
+import type { Lane } from './group/lane';
+import { ScriptRunner, type RunnerContext } from './group/runner';
+import { KeySpace } from './key-space';
+import { publish } from './script-registry.events';
+import { Preload } from './preload';
+import { ScriptLoader } from './script-loader';
+import {
+  NotSentError,
+  ScriptConflictError,
+  ScriptNotRegisteredError,
+  UnknownOutcomeError,
+} from './script-registry.errors';
+import { checkDuration, checkReplicas, type ResolvedScriptRegistryOptions } from './script-registry.options';
+
+const REFRESH_WHILE_HELD_MS = 100;
+
+/** Options of one call. */
+export interface RunOptions {
+  /** How long the call may take, ms; integer >= 1. Default: the registry's `deadlineMs`. */
+  readonly deadlineMs?: number;
+}
+
+/** Options of a call that waits for replicas. */
+export interface RunAndWaitOptions extends RunOptions {
+  /** Replicas that should have the write; integer >= 1. */
+  readonly replicas: number;
+  /** How long to wait for them, ms; integer >= 1. Should be below the call's deadline. */
+  readonly timeoutMs: number;
+}
+
+/** The result of a script, and how many replicas had acknowledged the write when WAIT ended. */
+export interface WaitedResult<R> {
+  readonly result: R;
+  /** Fewer than asked for means that the write may be lost in a failover; the script ran all the same. */
+  readonly replicas: number;
+}
+
+/** Whether every node has every script. */
+export interface ScriptHealth {
+  readonly healthy: boolean;
+  /** What is wrong, a line per node; empty when healthy. */
+  readonly problems: readonly string[];
+}
+
+/** Runs typed scripts on one Redis or one Cluster: preloaded, healed, grouped, each call by its deadline. */
+export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
+  private readonly logger = new Logger(ScriptRegistry.name);
+  private readonly runners = new Map<AnyScript, ScriptRunner>();
+  private readonly busy = new Set<Lane>();
+  private readonly deadlines: Deadlines;
+  private readonly loader: ScriptLoader;
+  private readonly preload: Preload;
+  private readonly context: RunnerContext;
+  private refreshTimer: NodeJS.Timeout | undefined;
+  private closed = false;
+
+  /**
+   * @param name of the registry, for logs and events
+   * @param connection closed with the registry; the client behind it is not
+   */
+  constructor(
+    readonly name: string,
+    private readonly connection: RedisConnection,
+    private readonly options: ResolvedScriptRegistryOptions,
+  ) {
+    this.deadlines = new Deadlines(this.busy, (call, sent) => this.expire(call, sent));
+    this.loader = new ScriptLoader(name, connection, () => this.pump());
+    this.preload = new Preload(connection, this.loader, options, this.logger, () => this.pump());
+    this.context = {
+      registry: name,
+      connection,
+      loader: this.loader,
+      maxGroupsInFlight: options.maxGroupsInFlight,
+      busy: this.busy,
+      held: () => this.refreshSoon(),
+      idle: () => this.deadlines.rest(),
+    };
+  }
+
+  /** Loads every registered script on every node. @throws PreloadFailedError with `preload: 'required'` */
+  async onModuleInit(): Promise<void> {
+    await this.preload.start();
+  }
+
+  onApplicationShutdown(): void {
+    this.close();
+  }
+
+  /**
+   * Makes scripts known; those that come after boot are loaded at once.
+   *
+   * @throws ScriptConflictError when another script has the name already
+   */
+  register(scripts: readonly AnyScript[]): void {
+    for (const definition of scripts) {
+      if (this.runners.has(definition)) continue;
+      for (const other of this.runners.keys()) {
+        if (other.name === definition.name && other.source !== definition.source) {
+          throw new ScriptConflictError(`Registry "${this.name}" has another script named ${definition.name}. Rename one of them.`);
+        }
+      }
+      const script = new CompiledScript(definition, this.options.grouping, this.connection.stringNumbers);
+      this.runners.set(definition, new ScriptRunner(script, this.context));
+      this.loader.add(script.form);
+    }
+  }
+
+  /**
+   * Runs a script once and answers with its decoded reply.
+   *
+   * Calls of one script and slot start in the order in which they were made.
+   *
+   * @throws InvalidCallError, CrossSlotError, ScriptNotRegisteredError before anything is sent
+   * @throws NotSentError when no node took the call by its deadline: it had no effect
+   * @throws ScriptRefusedError when Redis would not run it: it had no effect
+   * @throws ScriptFailedError when the script itself failed
+   * @throws UnknownOutcomeError when the answer was lost or late: it may have run
+   */
+  run<K extends readonly string[], A, R>(
+    script: ScriptDefinition<K, A, R>,
+    input: { readonly keys: KeysOf<K>; readonly args: ArgsOf<A> },
+    options?: RunOptions,
+  ): Promise<R> {
+    return this.start(script, input, options?.deadlineMs, undefined);
+  }
+
+  /**
+   * Runs a script and then WAITs for replicas on the same connection, one of the registry's own.
+   *
+   * Order with calls of `run` holds only for who awaits. Throws as `run` does.
+   */
+  runAndWait<K extends readonly string[], A, R>(
+    script: ScriptDefinition<K, A, R>,
+    input: { readonly keys: KeysOf<K>; readonly args: ArgsOf<A> },
+    options: RunAndWaitOptions,
+  ): Promise<WaitedResult<R>> {
+    const wait = { replicas: checkReplicas(options.replicas), timeoutMs: checkDuration('timeoutMs', options.timeoutMs) };
+    return this.start(script, input, options.deadlineMs, wait);
+  }
+
+  /** Starts the keys of a lib under this registry's prefix. @throws InvalidKeyError for a lib that is not kebab-case */
+  keySpace(lib: string): KeySpace {
+    return new KeySpace(this.options.prefix, lib);
+  }
+
+  /** Asks every node whether it answers and has every script. @param timeoutMs per node, ms; default 1,000 */
+  health(timeoutMs = 1_000): Promise<ScriptHealth> {
+    return this.preload.health(checkDuration('timeoutMs', timeoutMs));
+  }
+
+  /** Settles what is under way, stops listening to the client and closes what the registry opened. Harmless twice. */
+  close(): void {
+    if (this.closed) return;
+    this.closed = true;
+    for (const lane of [...this.busy]) lane.drain((call, sent) => this.expire(call, sent));
+    clearTimeout(this.refreshTimer);
+    this.deadlines.close();
+    this.preload.close();
+    this.loader.close();
+    this.connection.close();
+  }
+
+  private start<R>(
+    script: AnyScript,
+    input: { readonly keys: object; readonly args: object },
+    deadlineMs: number | undefined,
+    wait: Wait | undefined,
+  ): Promise<R> {
+    return new Promise<R>((resolve, reject) => {
+      const runner = this.runners.get(script);
+      if (this.closed) throw new NotSentError(`${script.name} was not sent: registry "${this.name}" is closed. It had no effect.`);
+      if (!runner) throw this.notRegistered(script);
+      const { keys, args, chars } = runner.script.encode(input.keys as Record<string, unknown>, input.args as Record<string, unknown>);
+      const expiresAt = performance.now() + (deadlineMs === undefined ? this.options.deadlineMs : checkDuration('deadlineMs', deadlineMs));
+      runner.submit(new Call(script, keys, args, chars, expiresAt, wait, resolve, reject));
+      this.deadlines.watch(expiresAt);
+    });
+  }
+
+  private expire(call: Call, sent: boolean): void {
+    const { name } = call.script;
+    const when = this.closed ? 'when the registry was closed' : 'by its deadline';
+    const error = sent
+      ? new UnknownOutcomeError(`${name} was sent and not answered ${when}. It may have run, or may still run.`)
+      : new NotSentError(`${name} could not be sent ${when}: Redis was away or busy. It had no effect.`);
+    if (call.reject(error)) publish('callFailed', () => ({ registry: this.name, script: name, error }));
+  }
+
+  private notRegistered(script: AnyScript): ScriptNotRegisteredError {
+    const known = [...this.runners.keys()].map(({ name }) => name).join(', ') || 'none';
+    return new ScriptNotRegisteredError(
+      `${script.name} is not registered with "${this.name}". Import ScriptRegistryModule.forFeature([...]) with it. Registered: ${known}.`,
+    );
+  }
+
+  private pump(): void {
+    for (const lane of [...this.busy]) lane.pump();
+  }
+
+  /** A Cluster client learns of a failover only when it is asked, and calls that are held ask nobody. */
+  private refreshSoon(): void {
+    this.refreshTimer ??= setTimeout(() => {
+      this.refreshTimer = undefined;
+      this.connection.refresh();
+      this.pump();
+    }, REFRESH_WHILE_HELD_MS);
+  }
+}
+

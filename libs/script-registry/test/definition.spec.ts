@@ -1,0 +1,116 @@
+import calculateSlot from 'cluster-key-slot';
+import fc from 'fast-check';
+import { defineScript, int, InvalidKeyError, InvalidOptionError, InvalidScriptError, KeySpace, list, str } from 'luanest/script-registry';
+import { connectIoredis } from '../src/connection/ioredis-connection';
+import { groupedForm, sourceUse } from '../src/lua/forms';
+import { tokenize } from '../src/lua/tokens';
+import { resolveOptions } from '../src/script-registry.options';
+import { standaloneClient } from './support';
+
+const base = { name: 'test.x', keys: ['k'] as const, args: {}, source: 'return 1', reply: (raw: number) => raw };
+
+describe('defineScript', () => {
+  it.each([
+    ['a name without a lib', { name: 'x' }, /<lib>\.<verb>/],
+    ['no key', { keys: [] }, /declares no key/],
+    ['a key twice', { keys: ['a', 'a'] }, /twice/],
+    ['an argument that would be reordered', { args: { b: int, 1: int } }, /argument named "1"/],
+    ['a list of keys that is not last', { keys: ['a[]', 'b'] }, /not the last key/],
+    ['a list argument that is not last', { args: { a: list(str), b: int } }, /not the last argument/],
+    ['an undeclared key', { source: 'return redis.call("GET", KEYS[2])' }, /KEYS\[2\].*declares 1/],
+    ['an undeclared argument', { source: 'return ARGV[1]' }, /ARGV\[1\].*declares 0/],
+    ['no source', { source: ' ' }, /no source/],
+    ['a #! line of its own', { source: '#!lua\nreturn 1' }, /own #! line/],
+    ['an unknown flag', { flags: ['no-cluster'] }, /flag "no-cluster"/],
+    ['an empty group', { group: { maxCalls: 0 } }, /maxCalls = 0/],
+  ])('refuses %s', (_what, change, message) => {
+    const define = (): unknown => defineScript({ ...base, ...change } as never);
+    expect(define).toThrow(InvalidScriptError);
+    expect(define).toThrow(message);
+  });
+
+  it('overlooks KEYS and ARGV in comments and strings', () => {
+    const source = `-- KEYS[7]\n--[==[ ARGV[8] ]] ]==] local s = "KEYS[9] \\" ARGV[9]" .. [[KEYS[5]]] .. 'it\\'s ARGV[4]'\nreturn KEYS[1]`;
+    expect(sourceUse(source)).toEqual({ highestKey: 1, highestArg: 0, loops: false });
+    expect(defineScript({ ...base, source } as never)).toMatchObject({ name: 'test.x' });
+  });
+
+  it('cuts any text into tokens that join to the same text', () => {
+    const piece = fc.constantFrom('--', '[[', ']]', '[=[', ']=]', '"', "'", '\\', '\n', 'KEYS', '[', ']', '1', '..', 'x', ' ', 'é');
+    fc.assert(fc.property(fc.array(piece), (pieces) => tokenize(pieces.join('')).map(({ text }) => text).join('') === pieces.join('')));
+  });
+
+  it('rewrites literal indexes to offsets, reads TIME once a group, and keeps line numbers and operators', () => {
+    const source = `local a = KEYS[1] .. ARGV[ 2 ] -- KEYS[1]\nif a ~= 'KEYS[1]' then return redis.call("TIME") end\nreturn a`;
+    const form = groupedForm(source, { fixedKeys: 1, fixedArgs: 2, lists: false }, [], false);
+    expect(form).toContain('local a = KEYS[luanest_k+1] .. ARGV[luanest_a+2]');
+    expect(form).toContain(`if a ~= 'KEYS[1]' then return luanest_time() end`);
+    expect(form.startsWith('#!lua\n')).toBe(true);
+  });
+});
+
+describe('KeySpace', () => {
+  const space = new KeySpace('app', 'test');
+  const subject = fc.string({ unit: 'binary', minLength: 1, maxLength: 200 }).filter((text) => text.isWellFormed());
+
+  it('keeps one hash tag whatever the subject and the segments contain', () => {
+    fc.assert(
+      fc.property(fc.oneof(subject, fc.constantFrom('}', '{', '{}', '}{', '{a}b', 'a:b', '%7B')), subject, (who, segment) => {
+        const tag = space.tag(who);
+        const keys = [tag.key('one'), tag.key('two', segment), tag.key('two', segment, '}{')];
+        expect(new Set(keys.map((key) => calculateSlot(key))).size).toBe(1);
+        const inner = /^app:test:\{([^{}]+)\}/.exec(keys[0] as string)?.[1] as string;
+        expect(calculateSlot(keys[0] as string)).toBe(calculateSlot(inner));
+      }),
+    );
+  });
+
+  it('gives different subjects and segments different keys', () => {
+    const parts = fc.tuple(subject, fc.array(subject, { maxLength: 3 }));
+    fc.assert(
+      fc.property(parts, parts, ([a, as], [b, bs]) => {
+        const equal = a === b && JSON.stringify(as) === JSON.stringify(bs);
+        expect(space.tag(a).key('k', ...as) === space.tag(b).key('k', ...bs)).toBe(equal);
+      }),
+    );
+    expect(space.tag('s').key('k', 'a:b', 'c')).not.toBe(space.tag('s').key('k', 'a', 'b:c'));
+    expect(space.tag('{').key('k')).not.toBe(space.tag('%7B').key('k'));
+  });
+
+  it.each(['', '\ud800', 'x'.repeat(1_025), undefined])('refuses the subject %p', (value) => {
+    expect(() => space.tag(value as string)).toThrow(InvalidKeyError);
+    expect(() => space.tag('s').key('k', value as string)).toThrow(InvalidKeyError);
+  });
+
+  it('refuses names and prefixes that would break a key', () => {
+    expect(() => space.tag('s').key('Not Kebab')).toThrow(InvalidKeyError);
+    expect(() => new KeySpace('a{b', 'test')).toThrow(/brace/);
+    expect(() => new KeySpace('a', 'te:st')).toThrow(InvalidKeyError);
+  });
+});
+
+describe('options', () => {
+  it.each([
+    [{ deadlineMs: 0 }, /deadlineMs.*0/],
+    [{ deadlineMs: 2 ** 31 }, /deadlineMs/],
+    [{ preloadTimeoutMs: 1.5 }, /preloadTimeoutMs.*1\.5/],
+    [{ preload: 'lazy' }, /preload.*required or best-effort/],
+    [{ prefix: '' }, /prefix/],
+    [{ prefix: 'a{' }, /prefix.*braces/],
+    [{ maxGroupsInFlight: 0 }, /maxGroupsInFlight/],
+    [{ grouping: 'yes' }, /grouping/],
+    [{ dead: 1 }, /Unknown option "dead"/],
+    [{ source: { module: 'sentinel' } }, /source\.module/],
+    [{ client: {}, source: {} }, /client and source/],
+  ])('refuses %p', (options, message) => {
+    expect(() => resolveOptions(options as never)).toThrow(InvalidOptionError);
+    expect(() => resolveOptions(options as never)).toThrow(message);
+  });
+
+  it('refuses a client with a keyPrefix, and what is no client', () => {
+    const client = standaloneClient({ keyPrefix: 'mine:', lazyConnect: true });
+    expect(() => connectIoredis(client)).toThrow(/keyPrefix "mine:".*prefix/);
+    expect(() => connectIoredis('redis://localhost' as never)).toThrow(InvalidOptionError);
+    client.disconnect();
+  });
+});

@@ -1,0 +1,113 @@
+import { Cluster, Redis, type ClusterOptions, type RedisOptions } from 'ioredis';
+import { defineScript, int, list, str, ScriptRegistry, type AnyScript, type ScriptRegistryOptions } from 'luanest/script-registry';
+import { connectIoredis } from '../src/connection/ioredis-connection';
+import { resolveOptions } from '../src/script-registry.options';
+import { sharedClusterNodes, sharedRedisUrl } from '../../../test/support/shared-servers';
+
+/** A limiter like those that users would write: counts, and never leaves a key without a TTL. */
+export const limiter = defineScript({
+  name: 'test.limiter',
+  keys: ['counter'],
+  args: { limit: int, windowMs: int, cost: int },
+  source: `
+local limit, window_ms, cost = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local used = tonumber(redis.call('GET', KEYS[1]) or '0')
+local ttl_ms = redis.call('PTTL', KEYS[1])
+if ttl_ms <= 0 then used, ttl_ms = 0, window_ms end
+if used + cost > limit then return { 0, used, ttl_ms } end
+redis.call('SET', KEYS[1], used + cost, 'PX', ttl_ms)
+return { 1, used + cost, ttl_ms }`,
+  reply: ([allowed, used, resetMs]: number[]) => ({ allowed: allowed === 1, used, resetMs }),
+});
+
+/** Counts a call, and answers a replay of the same token with the first answer. */
+export const countOnce = defineScript({
+  name: 'test.count-once',
+  keys: ['counter', 'tokens'],
+  args: { token: str },
+  source: `
+local first = redis.call('HGET', KEYS[2], ARGV[1])
+if first then return { tonumber(first), 1 } end
+local count = redis.call('INCR', KEYS[1])
+redis.call('HSET', KEYS[2], ARGV[1], count)
+redis.call('PEXPIRE', KEYS[1], 600000)
+redis.call('PEXPIRE', KEYS[2], 600000)
+return { count, 0 }`,
+  reply: ([count, replayed]: number[]) => ({ count, replayed: replayed === 1 }),
+});
+
+/** Appends to a list, so that a test can see which calls ran, how often and in which order. */
+export const append = defineScript({
+  name: 'test.append',
+  keys: ['log'],
+  args: { entry: str },
+  source: `redis.call('RPUSH', KEYS[1], ARGV[1]) redis.call('PEXPIRE', KEYS[1], 600000) return redis.call('LLEN', KEYS[1])`,
+  reply: (length: number) => length,
+});
+
+/** Answers with every shape that a script can give, by name. */
+export const shapes = defineScript({
+  name: 'test.shapes',
+  keys: ['any'],
+  args: { shape: str, text: str },
+  source: `
+local shape = ARGV[1] -- KEYS[9] in a comment and 'ARGV[9]' in a string are no parameters
+if shape == 'int' then return 42 end
+if shape == 'digits' then return '42' end
+if shape == 'text' then return ARGV[2] end
+if shape == 'nil' then return nil end
+if shape == 'false' then return false end
+if shape == 'pair' then return { 1, ARGV[2] } end
+if shape == 'triple' then return { 1, '2', { 3, ARGV[2] } } end
+if shape == 'hole' then return { 1, nil, 3 } end
+if shape == 'null' then return { 1, false, 3 } end
+if shape == 'empty' then return {} end
+if shape == 'status' then return redis.status_reply('FINE') end
+if shape == 'error' then return redis.error_reply('MYCODE ' .. ARGV[2]) end
+if shape == 'raise' then error('raised ' .. ARGV[2]) end
+if shape == 'wrongtype' then redis.call('SET', KEYS[1], 'x', 'PX', 60000) return redis.call('HGET', KEYS[1], 'f') end
+return redis.call('TIME')`,
+  reply: (raw: unknown) => raw,
+});
+
+/** Takes lists of keys and of arguments. */
+export const sumAll = defineScript({
+  name: 'test.sum-all',
+  keys: ['total', 'parts[]'],
+  args: { factor: int, extra: list(int) },
+  source: `
+local sum = 0
+for i = 2, #KEYS do sum = sum + tonumber(redis.call('GET', KEYS[i]) or '0') end
+for i = 2, #ARGV do sum = sum + tonumber(ARGV[i]) end
+redis.call('SET', KEYS[1], sum * tonumber(ARGV[1]), 'PX', 60000)
+return { sum * tonumber(ARGV[1]), #KEYS, #ARGV }`,
+  reply: (raw: number[]) => raw,
+});
+
+export const allScripts: AnyScript[] = [limiter, countOnce, append, shapes, sumAll];
+
+/** A registry outside Nest; close it with `close`. */
+export async function openRegistry(
+  client: Redis | Cluster,
+  options: ScriptRegistryOptions = {},
+  scripts: readonly AnyScript[] = allScripts,
+): Promise<ScriptRegistry> {
+  const registry = new ScriptRegistry('test', connectIoredis(client), resolveOptions(options));
+  registry.register(scripts);
+  await registry.onModuleInit();
+  return registry;
+}
+
+export function standaloneClient(options: RedisOptions = {}): Redis {
+  return quiet(new Redis(sharedRedisUrl(), options));
+}
+
+export function clusterClient(options: ClusterOptions = {}): Cluster {
+  return quiet(new Cluster(sharedClusterNodes(), { slotsRefreshTimeout: 5_000, ...options }));
+}
+
+/** Faults are the subject of these tests: ioredis need not print them. */
+export function quiet<T extends Redis | Cluster>(client: T): T {
+  client.on('error', () => undefined);
+  return client;
+}

@@ -1,0 +1,59 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { parseArgs } from 'node:util';
+
+const RAIN = ['--users', '2000', '--packets', '500', '--total', '1000.00'];
+
+/** Embedded defaults, whatever the environment and .env say: an empty variable counts as not set. */
+const env = { ...process.env, PORT: '0', HOST: '', REDIS_URL: '', DATABASE_URL: '' };
+
+/** Starts the app and answers its address once it serves; its own output goes to stderr. */
+async function startApp(): Promise<{ readonly app: ChildProcess; readonly url: string }> {
+  const app = spawn(process.execPath, [join(__dirname, 'main.js')], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const lines = createInterface({ input: app.stdout });
+  const url = await new Promise<string>((resolve, reject) => {
+    lines.on('line', (line) => {
+      process.stderr.write(`${line}\n`);
+      const address = /Listening on (http:\/\/\S+)/.exec(line)?.[1];
+      if (address !== undefined) resolve(address);
+    });
+    app.once('exit', (status, signal) => reject(new Error(`The app ended (${status ?? signal}) before it served.`)));
+  });
+  return { app, url };
+}
+
+async function playRain(url: string, json: boolean): Promise<number> {
+  const args = [join(__dirname, 'rain', 'main.js'), '--url', url, ...RAIN, ...(json ? ['--json'] : [])];
+  const rain = spawn(process.execPath, args, { env, stdio: ['ignore', 'inherit', 'inherit'] });
+  const [status] = (await once(rain, 'exit')) as [number | null];
+  return status ?? 1;
+}
+
+async function demo(): Promise<number> {
+  const { values } = parseArgs({ options: { exit: { type: 'boolean' }, json: { type: 'boolean' } } });
+  const { app, url } = await startApp();
+  const ended = once(app, 'exit');
+  // Ctrl-C reaches the app too, from the terminal; a plain kill does not.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => app.kill(signal));
+  let status = 1;
+  try {
+    status = await playRain(url, values.json ?? false);
+    if (values.exit !== true) {
+      process.stderr.write(`\nThe app stays up at ${url} (try ${url}/health). Ctrl-C ends it.\n`);
+      await ended;
+    }
+  } finally {
+    app.kill('SIGTERM');
+    await ended;
+  }
+  return status;
+}
+
+demo()
+  .then((status) => (process.exitCode = status))
+  .catch((error: unknown) => {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    process.exitCode = 1;
+  });

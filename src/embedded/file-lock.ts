@@ -1,0 +1,106 @@
+import { spawn } from 'node:child_process';
+import { close, open } from 'node:fs';
+import { promisify } from 'node:util';
+
+const openFile = promisify(open);
+const closeFile = promisify(close);
+
+type Mode = 'exclusive' | 'shared';
+
+/** Neither `flock` nor `perl` could be run, so no lock can be taken. */
+export class FileLockUnavailableError extends Error {
+  readonly code = 'FILE_LOCK_UNAVAILABLE';
+
+  constructor(detail: string, options?: ErrorOptions) {
+    super(`File locks need the program flock (util-linux) or perl on the PATH: ${detail}. Install one of them.`, options);
+    this.name = 'FileLockUnavailableError';
+  }
+}
+
+/**
+ * An advisory lock of flock(2) on a whole file. It belongs to the open file, not to the helper that takes it, so the
+ * kernel frees it when the last process that holds the file open ends, however it ends.
+ */
+export class FileLock {
+  private open = true;
+
+  private constructor(
+    /** Locked descriptor; a child that inherits it holds the same lock. */
+    readonly fd: number,
+    /** The locked file. */
+    readonly path: string,
+  ) {}
+
+  /**
+   * Takes the file for this process alone; undefined when somebody else holds it. Makes the file when missing.
+   *
+   * @throws {FileLockUnavailableError} when the machine has neither `flock` nor `perl`
+   */
+  static tryExclusive(path: string): Promise<FileLock | undefined> {
+    return FileLock.acquire(path, 'exclusive');
+  }
+
+  /**
+   * Takes the file together with other sharers; undefined when somebody holds it exclusively.
+   *
+   * @throws {FileLockUnavailableError} when the machine has neither `flock` nor `perl`
+   */
+  static tryShared(path: string): Promise<FileLock | undefined> {
+    return FileLock.acquire(path, 'shared');
+  }
+
+  /**
+   * Turns a shared lock into an exclusive one. After `false` the shared lock may be gone too: flock(2) drops it before
+   * it tries, so that of several processes that try at once at least one succeeds.
+   */
+  tryUpgrade(): Promise<boolean> {
+    return flock(this.fd, 'exclusive');
+  }
+
+  /** Closes this process' copy; a child that inherited the descriptor keeps the lock. Harmless twice. */
+  async release(): Promise<void> {
+    if (!this.open) return;
+    this.open = false;
+    await closeFile(this.fd);
+  }
+
+  private static async acquire(path: string, mode: Mode): Promise<FileLock | undefined> {
+    // 'a+' makes the file, never truncates it, and gives perl the read-write handle that it asks for.
+    const fd = await openFile(path, 'a+', 0o600);
+    try {
+      if (await flock(fd, mode)) return new FileLock(fd, path);
+    } catch (error) {
+      await closeFile(fd);
+      throw error;
+    }
+    await closeFile(fd);
+    return undefined;
+  }
+}
+
+async function flock(fd: number, mode: Mode): Promise<boolean> {
+  const viaUtility = await run('flock', ['-n', mode === 'exclusive' ? '-x' : '-s', '3'], fd);
+  if (viaUtility !== 'missing') return viaUtility;
+  const bits = mode === 'exclusive' ? 2 : 1;
+  const program = `open(F, '+<&=3') or exit 2; exit(flock(F, ${bits} | 4) ? 0 : ($!{EWOULDBLOCK} ? 1 : 2))`;
+  const viaPerl = await run('perl', ['-MErrno', '-e', program], fd);
+  if (viaPerl !== 'missing') return viaPerl;
+  throw new FileLockUnavailableError('neither was found');
+}
+
+function run(command: string, args: readonly string[], fd: number): Promise<boolean | 'missing'> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe', fd] });
+    let complaint = '';
+    child.stderr?.on('data', (chunk: Buffer) => (complaint += chunk.toString()));
+    child.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') resolve('missing');
+      else reject(new FileLockUnavailableError(`${command} could not be started`, { cause: error }));
+    });
+    child.once('close', (status, signal) => {
+      if (status === 0) resolve(true);
+      else if (status === 1) resolve(false);
+      else reject(new FileLockUnavailableError(`${command} ended with ${status ?? signal}: ${complaint.trim()}`));
+    });
+  });
+}

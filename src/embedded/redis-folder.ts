@@ -1,0 +1,162 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { open, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { FileLock } from './file-lock';
+import { freePort } from './free-port';
+import { makePrivateFolder, readIfPresent, readOrCreateSecret, writePrivateFile } from './private-file';
+import { answersPing, type RedisEndpoint } from './redis-inline';
+
+const HOST = '127.0.0.1';
+
+/** The embedded Redis could not be started or found. */
+export class EmbeddedRedisError extends Error {
+  readonly code = 'EMBEDDED_REDIS';
+
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'EmbeddedRedisError';
+  }
+}
+
+/**
+ * A folder that at most one `redis-server` works in. The server itself holds the folder's lock, through a descriptor
+ * that it inherits and never touches, so the lock lives exactly as long as the server does and no process has to
+ * vouch for it. (A child that the server forks to rewrite its file holds it too, which is right: it writes there.)
+ */
+export class RedisFolder {
+  constructor(
+    /** Absolute path. */
+    readonly path: string,
+    /** How long to wait for a server that loads its data or is about to end, ms. Default 30,000. */
+    private readonly patienceMs = 30_000,
+  ) {}
+
+  /**
+   * Finds the server that lives in the folder, or starts one.
+   *
+   * @param port the port that a new server has to take; default: that of the previous server if free, else any
+   * @throws {EmbeddedRedisError} when no server can be started, or the one that holds the folder does not answer
+   */
+  async ensureServer(port?: number): Promise<RedisEndpoint> {
+    await makePrivateFolder(this.path);
+    const password = await readOrCreateSecret(join(this.path, 'password'));
+    const deadline = Date.now() + this.patienceMs;
+    for (;;) {
+      const lock = await FileLock.tryExclusive(this.lockPath);
+      if (lock !== undefined) return this.startUnder(lock, password, port);
+      const known = await this.knownPort();
+      const endpoint = known === undefined ? undefined : { host: HOST, port: known, password };
+      if (endpoint !== undefined && (await answersPing(endpoint))) return endpoint;
+      if (Date.now() > deadline) throw await this.unreachable(known);
+      await sleep(50);
+    }
+  }
+
+  /** Waits until no server lives in the folder. @throws {EmbeddedRedisError} when it still does after the patience */
+  async waitUntilEmpty(): Promise<void> {
+    const deadline = Date.now() + this.patienceMs;
+    for (;;) {
+      const lock = await FileLock.tryExclusive(this.lockPath);
+      if (lock !== undefined) return lock.release();
+      if (Date.now() > deadline) throw new EmbeddedRedisError(`The redis-server in ${this.path} did not end.`);
+      await sleep(50);
+    }
+  }
+
+  private get lockPath(): string {
+    return join(this.path, 'server.lock');
+  }
+
+  /** Under the lock: nobody else can start a server or write the address now. */
+  private async startUnder(lock: FileLock, password: string, port: number | undefined): Promise<RedisEndpoint> {
+    try {
+      const chosen = port ?? (await freePort(await this.knownPort()));
+      const endpoint = { host: HOST, port: chosen, password };
+      await rm(join(this.path, 'redis.pid'), { force: true });
+      await writePrivateFile(join(this.path, 'redis.conf'), serverConfig(endpoint));
+      // Written before the server exists, so that a server without an address can never hold the folder.
+      await writePrivateFile(join(this.path, 'address.json'), `${JSON.stringify({ port: chosen })}\n`);
+      await this.spawnServer(endpoint, lock.fd);
+      return endpoint;
+    } finally {
+      await lock.release();
+    }
+  }
+
+  private async spawnServer(endpoint: RedisEndpoint, lockFd: number): Promise<void> {
+    const log = await open(join(this.path, 'redis.log'), 'a', 0o600);
+    let failure: string | undefined;
+    let child: ChildProcess;
+    try {
+      // Detached: a terminal's Ctrl-C must reach the app only, which still has to drain.
+      child = spawn('redis-server', ['redis.conf'], {
+        cwd: this.path,
+        detached: true,
+        stdio: ['ignore', log.fd, log.fd, lockFd],
+      });
+      child.once('error', (error) => (failure = describeSpawnError(error)));
+      child.once('exit', (status, signal) => (failure ??= `it ended with ${status ?? signal}`));
+      child.unref();
+    } finally {
+      await log.close();
+    }
+    const deadline = Date.now() + this.patienceMs;
+    while (!(await answersPing(endpoint))) {
+      if (failure === undefined && Date.now() < deadline) {
+        await sleep(10);
+        continue;
+      }
+      if (failure === undefined) child.kill('SIGKILL');
+      const reason = failure ?? `it did not answer within ${this.patienceMs} ms`;
+      throw new EmbeddedRedisError(`redis-server did not start in ${this.path}: ${reason}. ${await this.lastWords()}`);
+    }
+  }
+
+  private async knownPort(): Promise<number | undefined> {
+    try {
+      const address: unknown = JSON.parse((await readIfPresent(join(this.path, 'address.json'))) ?? 'null');
+      const port = (address as { port?: unknown } | null)?.port;
+      return typeof port === 'number' && Number.isInteger(port) && port > 0 && port < 65_536 ? port : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  private async unreachable(port: number | undefined): Promise<EmbeddedRedisError> {
+    const pid = await readIfPresent(join(this.path, 'redis.pid')).catch(() => undefined);
+    const seen = port === undefined ? 'address.json is missing or damaged' : `nothing answers on port ${port}`;
+    const who = pid === undefined ? 'the process that holds server.lock' : `process ${pid}`;
+    return new EmbeddedRedisError(
+      `A redis-server holds ${this.path}, but ${seen}. Stop ${who} and start again, or choose another DATA_DIR.`,
+    );
+  }
+
+  private async lastWords(): Promise<string> {
+    const log = await readFile(join(this.path, 'redis.log'), 'utf8').catch(() => '');
+    const lines = log.trimEnd().split('\n').slice(-3);
+    return lines.join('') === '' ? 'Its log is empty.' : `Its log ends with: ${lines.join(' / ')}`;
+  }
+}
+
+function describeSpawnError(error: NodeJS.ErrnoException): string {
+  if (error.code !== 'ENOENT') return error.message;
+  return 'the program redis-server is not on the PATH; install Redis 7.0 or newer, or set REDIS_URL';
+}
+
+/** The password stands in a file of mode 0600, because every user of the machine can read command lines. */
+function serverConfig({ host, port, password }: RedisEndpoint): string {
+  return [
+    `bind ${host}`,
+    `port ${port}`,
+    `requirepass ${password}`,
+    'protected-mode yes',
+    'daemonize no',
+    'pidfile redis.pid',
+    'appendonly yes',
+    'appendfsync always',
+    'save ""',
+    'maxmemory-policy noeviction',
+    '',
+  ].join('\n');
+}

@@ -1,0 +1,38 @@
+import { connect } from 'node:net';
+
+/** Where a password-protected Redis listens. */
+export interface RedisEndpoint {
+  readonly host: string;
+  readonly port: number;
+  readonly password: string;
+}
+
+/**
+ * Sends one argument-less command (PING, SHUTDOWN) over a connection of its own and answers the reply's first line,
+ * or undefined when the connection closes or `timeoutMs` passes first. Never rejects.
+ */
+export function sendInline(endpoint: RedisEndpoint, command: string, timeoutMs = 1_000): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const socket = connect(endpoint.port, endpoint.host);
+    let received = '';
+    const finish = (reply: string | undefined): void => {
+      socket.destroy();
+      resolve(reply);
+    };
+    socket.setTimeout(timeoutMs, () => finish(undefined));
+    socket.on('error', () => finish(undefined));
+    socket.on('close', () => finish(undefined));
+    socket.on('connect', () => socket.write(`AUTH ${endpoint.password}\r\n${command}\r\n`));
+    socket.on('data', (chunk) => {
+      received += chunk.toString('latin1');
+      // The first line answers AUTH, the second one the command.
+      const lines = received.split('\r\n');
+      if (lines.length > 2) finish(lines[0] === '+OK' ? lines[1] : lines[0]);
+    });
+  });
+}
+
+/** Whether the server takes commands: false while it is down or still loading its data. */
+export async function answersPing(endpoint: RedisEndpoint): Promise<boolean> {
+  return (await sendInline(endpoint, 'PING')) === '+PONG';
+}

@@ -1,0 +1,95 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { LedgerOpener, OpenLedger } from './ledger-openers';
+import type { Ledger } from './ledger.types';
+
+/** What the host tells about itself. */
+export interface LedgerHostLog {
+  log(message: string): void;
+  warn(message: string): void;
+}
+
+/**
+ * This process' hold on the ledger. Where another process owns it, or the database is down, the app serves without
+ * and the host tries again every second until it has it; then it keeps it until it stops.
+ */
+export class LedgerHost {
+  private opened: OpenLedger | undefined;
+  private readonly listeners: ((ledger: Ledger) => void)[] = [];
+  private readonly stopper = new AbortController();
+  private attempts: Promise<void> = Promise.resolve();
+  private url: string | undefined;
+  private obstacle: string | undefined;
+
+  /** @param retryMs pause between two attempts, ms; default 1,000 */
+  constructor(
+    private readonly opener: LedgerOpener,
+    private readonly logger: LedgerHostLog,
+    private readonly retryMs = 1_000,
+  ) {}
+
+  /** Tries once, and goes on in the background where that does not succeed. */
+  async start(): Promise<void> {
+    await this.attempt();
+    this.attempts = this.keepTrying();
+  }
+
+  /** The ledger, when this process has it. */
+  current(): Ledger | undefined {
+    return this.opened?.ledger;
+  }
+
+  /** Why there is no ledger here, for people; undefined when there is one. */
+  async problem(): Promise<{ readonly message: string; readonly ownerUrl?: string } | undefined> {
+    if (this.opened !== undefined) return undefined;
+    const ownerUrl = await this.opener.ownerUrl();
+    return { message: this.obstacle ?? 'The ledger is not open yet.', ...(ownerUrl !== undefined && { ownerUrl }) };
+  }
+
+  /** Calls `listener` with the ledger as soon as this process has it, at once if it does. */
+  onOpen(listener: (ledger: Ledger) => void): void {
+    this.listeners.push(listener);
+    if (this.opened !== undefined) listener(this.opened.ledger);
+  }
+
+  /** Says under which URL this process serves, so that others can point to it while it owns the ledger. */
+  async announce(url: string): Promise<void> {
+    this.url = url;
+    if (this.opened !== undefined) await this.opener.announce(url);
+  }
+
+  /** Gives the ledger up. Harmless twice. */
+  async stop(): Promise<void> {
+    this.stopper.abort();
+    await this.attempts;
+    const opened = this.opened;
+    this.opened = undefined;
+    await opened?.release();
+  }
+
+  private async keepTrying(): Promise<void> {
+    const { signal } = this.stopper;
+    while (this.opened === undefined && !signal.aborted) {
+      await sleep(this.retryMs, undefined, { signal, ref: false }).catch(() => undefined);
+      if (!signal.aborted) await this.attempt();
+    }
+  }
+
+  private async attempt(): Promise<void> {
+    try {
+      this.opened = await this.opener.tryOpen();
+    } catch (error) {
+      return this.note(`The ledger cannot be opened: ${error instanceof Error ? error.message : String(error)}`);
+    }
+    if (this.opened === undefined) return this.note('Another process owns the ledger; this one serves without it.');
+    this.obstacle = undefined;
+    this.logger.log('This process has the ledger');
+    if (this.url !== undefined) await this.announce(this.url).catch((error: unknown) => this.note(String(error)));
+    for (const listener of this.listeners) listener(this.opened.ledger);
+  }
+
+  /** Logs a change of state, not every attempt. */
+  private note(obstacle: string): void {
+    if (obstacle !== this.obstacle) this.logger.warn(obstacle);
+    this.obstacle = obstacle;
+  }
+}

@@ -1,0 +1,96 @@
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { FileLock } from '../embedded/file-lock';
+import { makePrivateFolder, writePrivateFile } from '../embedded/private-file';
+import { createLedgerSchema } from './ledger.schema';
+import type { Ledger } from './ledger.types';
+import { PgliteDatabase } from './pglite-database';
+import { PostgresDatabase } from './postgres-database';
+import type { SqlDatabase } from './sql';
+import { SqlLedger } from './sql-ledger';
+
+/** A ledger that this process may use until it lets go of it. */
+export interface OpenLedger {
+  readonly ledger: Ledger;
+  /** Closes the ledger and lets another process have it. */
+  release(): Promise<void>;
+}
+
+/** A way to a ledger. */
+export interface LedgerOpener {
+  /** The ledger, or undefined while another process owns it. @throws {Error} when it cannot be opened */
+  tryOpen(): Promise<OpenLedger | undefined>;
+  /** Tells the other processes under which URL the owner serves. */
+  announce(url: string): Promise<void>;
+  /** URL under which the owner said it serves, if it did. */
+  ownerUrl(): Promise<string | undefined>;
+}
+
+/** The embedded ledger: the process that holds DATA_DIR/ledger.lock is the one that opens DATA_DIR/ledger. */
+export class EmbeddedLedgerOpener implements LedgerOpener {
+  /** @param dataDir absolute path of the data folder */
+  constructor(private readonly dataDir: string) {}
+
+  /** See {@link LedgerOpener.tryOpen}. */
+  async tryOpen(): Promise<OpenLedger | undefined> {
+    await makePrivateFolder(this.dataDir);
+    const lock = await FileLock.tryExclusive(join(this.dataDir, 'ledger.lock'));
+    if (lock === undefined) return undefined;
+    try {
+      // What a dead owner announced is wrong from now on.
+      await rm(this.noticePath, { force: true });
+      const ledger = await openWithSchema(await PgliteDatabase.open(join(this.dataDir, 'ledger')));
+      return { ledger, release: () => ledger.close().finally(() => lock.release()) };
+    } catch (error) {
+      await lock.release();
+      throw error;
+    }
+  }
+
+  /** See {@link LedgerOpener.announce}. */
+  announce(url: string): Promise<void> {
+    return writePrivateFile(this.noticePath, `${JSON.stringify({ url })}\n`);
+  }
+
+  /** See {@link LedgerOpener.ownerUrl}. */
+  async ownerUrl(): Promise<string | undefined> {
+    try {
+      const notice = JSON.parse(await readFile(this.noticePath, 'utf8')) as { url?: unknown };
+      return typeof notice.url === 'string' ? notice.url : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  private get noticePath(): string {
+    return join(this.dataDir, 'ledger-owner.json');
+  }
+}
+
+/** A ledger in a PostgreSQL server, which any number of processes share. */
+export class PostgresLedgerOpener implements LedgerOpener {
+  /** @param url `postgres://` URL */
+  constructor(private readonly url: string) {}
+
+  /** See {@link LedgerOpener.tryOpen}. */
+  async tryOpen(): Promise<OpenLedger> {
+    const ledger = await openWithSchema(new PostgresDatabase(this.url));
+    return { ledger, release: () => ledger.close() };
+  }
+
+  /** Nobody has to be told: every process has the ledger. */
+  async announce(): Promise<void> {}
+
+  /** See {@link LedgerOpener.ownerUrl}. */
+  async ownerUrl(): Promise<undefined> {}
+}
+
+async function openWithSchema(database: SqlDatabase): Promise<Ledger> {
+  try {
+    await createLedgerSchema(database);
+    return new SqlLedger(database);
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}

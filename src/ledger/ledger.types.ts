@@ -1,0 +1,48 @@
+import type { PayoutRow } from 'luanest/red-packet';
+
+/** A payout that the ledger refused, because the packet or the user had already been paid otherwise. */
+export interface Conflict {
+  /** The row that was refused. */
+  readonly row: PayoutRow;
+  /** `packet`: the packet was paid to another user or with another amount. `user`: the user was paid another packet. */
+  readonly reason: 'packet' | 'user';
+}
+
+/** What became of a batch of payouts; the three parts add up to the rows that were handed in. */
+export interface CreditResult {
+  /** Rows booked now. */
+  readonly credited: number;
+  /** Rows that had been booked before, exactly so. */
+  readonly repeated: number;
+  /** Rows that contradict what is booked; recorded, never paid. */
+  readonly conflicts: readonly Conflict[];
+}
+
+/** What the ledger holds for one activity. */
+export interface LedgerTotals {
+  /** Payouts booked. */
+  readonly rows: number;
+  /** Different users paid. */
+  readonly users: number;
+  /** Cents paid. */
+  readonly cents: number;
+  /** Contradicting payouts on record. */
+  readonly conflicts: number;
+}
+
+/** Books payouts, each packet once and each user once per activity, whoever asks and however often. */
+export interface Ledger {
+  /**
+   * Books a batch in one transaction, durable when the promise resolves. Rows of any activities, in any order, with
+   * repetitions.
+   *
+   * @throws {Error} when the database fails; nothing or everything was booked then, and calling again is safe
+   */
+  credit(rows: readonly PayoutRow[]): Promise<CreditResult>;
+  /** What is booked for an activity; zeros for one that the ledger never saw. */
+  totals(activityId: string): Promise<LedgerTotals>;
+  /** Cents on the user's account over all activities; 0 for a user that the ledger never saw. */
+  balance(userId: string): Promise<number>;
+  /** Frees what the ledger holds open. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,53 @@
+import { PGlite } from '@electric-sql/pglite';
+import { existsSync } from 'node:fs';
+import { rename, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { makePrivateFolder, syncFolder } from '../embedded/private-file';
+import { DurableNodeFS, durableStartParams, syncTree } from './durable-node-fs';
+import type { SqlDatabase, SqlRow, SqlSession, SqlValue } from './sql';
+
+/**
+ * The SQL port over an embedded PGlite. PGlite does not notice a second process on its folder, and two of them ruin
+ * it: whoever opens one must hold the folder's lock.
+ */
+export class PgliteDatabase implements SqlDatabase {
+  private constructor(private readonly db: PGlite) {}
+
+  /** Opens the database of a folder; makes it (which takes seconds) when there is no such folder. */
+  static async open(folder: string): Promise<PgliteDatabase> {
+    if (!existsSync(folder)) await createDatabase(folder);
+    return new PgliteDatabase(await openDurably(folder));
+  }
+
+  /** See {@link SqlSession.query}. */
+  async query(text: string, params: readonly SqlValue[] = []): Promise<readonly SqlRow[]> {
+    return (await this.db.query<SqlRow>(text, [...params])).rows;
+  }
+
+  /** See {@link SqlDatabase.transaction}. */
+  transaction<T>(work: (session: SqlSession) => Promise<T>): Promise<T> {
+    return this.db.transaction((transaction) =>
+      work({ query: async (text, params = []) => (await transaction.query<SqlRow>(text, [...params])).rows }),
+    );
+  }
+
+  /** See {@link SqlDatabase.close}. */
+  close(): Promise<void> {
+    return this.db.close();
+  }
+}
+
+/** Made beside its place and renamed, because a process that is killed in the middle leaves half a database. */
+async function createDatabase(folder: string): Promise<void> {
+  const draft = `${folder}.draft`;
+  await rm(draft, { recursive: true, force: true });
+  await makePrivateFolder(draft);
+  await (await openDurably(draft)).close();
+  await syncTree(draft);
+  await rename(draft, folder);
+  await syncFolder(dirname(folder));
+}
+
+function openDurably(folder: string): Promise<PGlite> {
+  return PGlite.create({ fs: new DurableNodeFS(folder), startParams: durableStartParams(PGlite.defaultStartParams) });
+}

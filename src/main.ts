@@ -1,0 +1,44 @@
+import 'reflect-metadata';
+import { Logger } from '@nestjs/common';
+import { AppLogger } from './app-logger';
+import { ConfigError } from './config/config-error';
+import { loadConfig } from './config/load-config';
+import { type RunningApp, startApp } from './start-app';
+
+Logger.overrideLogger(new AppLogger());
+const logger = new Logger('luanest');
+
+/**
+ * Not Nest's shutdown hooks: they end the process before the ledger and the embedded Redis are closed. Later signals
+ * are ignored, because npm and the terminal may each deliver one Ctrl-C.
+ */
+function stopOnSignals(starting: Promise<RunningApp>): void {
+  let stopping = false;
+  const stop = (signal: NodeJS.Signals): void => {
+    if (stopping) return;
+    stopping = true;
+    logger.log(`${signal}: finishing what is under way`);
+    starting
+      .then((app) => app.close())
+      .then(() => process.exit(0))
+      .catch(fail);
+  };
+  process.on('SIGTERM', stop);
+  process.on('SIGINT', stop);
+}
+
+function fail(error: unknown): void {
+  // A refused variable needs no stack: the message says which one and what to write.
+  if (error instanceof ConfigError) process.stderr.write(`${error.message}\n`);
+  else logger.fatal(error instanceof Error ? (error.stack ?? error.message) : String(error));
+  process.exit(1);
+}
+
+try {
+  const starting = startApp(loadConfig());
+  stopOnSignals(starting);
+  // Plain, without the logger's decoration, since scripts look for this line.
+  starting.then((app) => process.stdout.write(`Listening on ${app.url}\n`)).catch(fail);
+} catch (error) {
+  fail(error);
+}

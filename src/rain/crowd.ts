@@ -1,0 +1,83 @@
+import type { Packet } from 'luanest/red-packet';
+import type { AppClient } from './app-client';
+import type { RainOptions } from './rain-options';
+import { seededRandom, shuffle } from './shuffle';
+
+/** What one user was told. */
+export interface Player {
+  readonly userId: string;
+  readonly token: string;
+  /** The first packet that the user was told of. */
+  packet: Packet | undefined;
+  /** Taps that were answered with an outcome. */
+  taps: number;
+}
+
+/** What the crowd lived through. */
+export interface CrowdResult {
+  readonly players: readonly Player[];
+  /** Latency of each answered grab, ms, ascending. */
+  readonly latenciesMs: Float64Array;
+  /** From the first grab to the last answer, ms. */
+  readonly tookMs: number;
+  /** Answers that contradict each other or the rules. */
+  readonly oddities: readonly string[];
+}
+
+/** Told after each step of a phase. */
+export type OnStep = (phase: 'guests' | 'taps', done: number, of: number) => void;
+
+/** Plays a crowd against the app: everybody gets a token, then all taps fall in shuffled order. */
+export async function playCrowd(app: AppClient, options: RainOptions, onStep: OnStep): Promise<CrowdResult> {
+  const { users, taps, concurrency, activityId, seed } = options;
+  const players: Player[] = [];
+  await eachParallel(users, concurrency, async () => {
+    players.push({ ...(await app.guest()), packet: undefined, taps: 0 });
+    onStep('guests', players.length, users);
+  });
+
+  // One user's taps lie anywhere in the order, so some of them overlap, as with an impatient thumb.
+  const order = shuffle(
+    players.flatMap((player) => Array<Player>(taps).fill(player)),
+    seededRandom(seed),
+  );
+  const latencies = new Float64Array(order.length);
+  const oddities: string[] = [];
+  const startedAt = performance.now();
+  let done = 0;
+  await eachParallel(order.length, concurrency, async (index) => {
+    const player = order[index] as Player;
+    const { result, tookMs } = await app.grab(activityId, player.token);
+    latencies[done] = tookMs;
+    done += 1;
+    player.taps += 1;
+    if (result.outcome === 'not-open') oddities.push(`user ${player.userId} was told that the open activity is not open`);
+    if ('packet' in result) notePacket(player, result.packet, oddities);
+    onStep('taps', done, order.length);
+  });
+  return { players, latenciesMs: latencies.sort(), tookMs: performance.now() - startedAt, oddities };
+}
+
+function notePacket(player: Player, packet: Packet, oddities: string[]): void {
+  const first = player.packet;
+  player.packet ??= packet;
+  if (first === undefined) return;
+  const same =
+    first.packetId === packet.packetId && first.amountCents === packet.amountCents && first.grantedAtMs === packet.grantedAtMs;
+  if (!same) oddities.push(`user ${player.userId} was told of two packets: ${JSON.stringify(first)} and ${JSON.stringify(packet)}`);
+}
+
+/** Runs `work` for 0 to count - 1, `width` at a time; the first failure ends it. */
+async function eachParallel(count: number, width: number, work: (index: number) => Promise<void>): Promise<void> {
+  let next = 0;
+  let failed = false;
+  const lane = async (): Promise<void> => {
+    try {
+      while (next < count && !failed) await work(next++);
+    } catch (error) {
+      failed = true;
+      throw error;
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(width, count) }, lane));
+}

@@ -1,0 +1,108 @@
+import { Agent, request } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** An answer below 500. */
+export interface Answer {
+  readonly status: number;
+  /** Parsed JSON; undefined for an empty body. */
+  readonly body: unknown;
+  /** How long the attempt that was answered took, ms. */
+  readonly tookMs: number;
+}
+
+/** The app answered in a way that no retry mends, or did not answer for too long. */
+export class RainRequestError extends Error {
+  readonly code = 'RAIN_REQUEST';
+
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'RainRequestError';
+  }
+}
+
+/** What a request carries. */
+export interface Call {
+  readonly method: 'GET' | 'POST';
+  /** Path, or a whole URL. */
+  readonly path: string;
+  readonly token?: string;
+  readonly body?: unknown;
+}
+
+/**
+ * HTTP for a crowd: connections are kept, and an app that is away (refused, reset, 5xx, silent) is asked again with
+ * growing pauses until `patienceMs` has passed. So every call has to be one that may be repeated.
+ */
+export class HttpClient {
+  private readonly agent: Agent;
+  /** Answered calls. */
+  answered = 0;
+  /** Attempts that had to be repeated. */
+  retries = 0;
+
+  /** @param patienceMs how long a call survives an app that is away, ms; default 60,000 */
+  constructor(
+    private readonly base: string,
+    connections: number,
+    private readonly patienceMs = 60_000,
+  ) {
+    this.agent = new Agent({ keepAlive: true, maxSockets: connections });
+  }
+
+  /** @throws {RainRequestError} when the app stays away for longer than the patience */
+  async call(call: Call): Promise<Answer> {
+    const deadline = Date.now() + this.patienceMs;
+    for (let pauseMs = 50; ; pauseMs = Math.min(pauseMs * 2, 1_000)) {
+      try {
+        const answer = await this.attempt(call);
+        this.answered += 1;
+        return answer;
+      } catch (cause) {
+        if (Date.now() + pauseMs > deadline) {
+          const reason = cause instanceof Error ? cause.message : String(cause);
+          throw new RainRequestError(`${call.method} ${call.path} failed for ${this.patienceMs} ms: ${reason}`, { cause });
+        }
+        this.retries += 1;
+        await sleep(pauseMs * (0.5 + Math.random() / 2));
+      }
+    }
+  }
+
+  /** Closes the kept connections. */
+  close(): void {
+    this.agent.destroy();
+  }
+
+  private attempt({ method, path, token, body }: Call): Promise<Answer> {
+    const payload = body === undefined ? '' : JSON.stringify(body);
+    const headers: Record<string, string> = { 'content-length': String(Buffer.byteLength(payload)) };
+    if (token !== undefined) headers.authorization = `Bearer ${token}`;
+    if (payload !== '') headers['content-type'] = 'application/json';
+    return new Promise((resolve, reject) => {
+      const startedAt = performance.now();
+      const outgoing = request(new URL(path, this.base), { method, headers, agent: this.agent, timeout: 10_000 });
+      outgoing.on('timeout', () => outgoing.destroy(new Error('no answer within 10000 ms')));
+      outgoing.on('error', reject);
+      outgoing.on('response', (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('error', reject);
+        response.on('aborted', () => reject(new Error('the answer broke off')));
+        response.on('end', () => {
+          try {
+            resolve(readAnswer(response.statusCode ?? 0, Buffer.concat(chunks), performance.now() - startedAt));
+          } catch (error) {
+            reject(error instanceof Error ? error : new Error(String(error)));
+          }
+        });
+      });
+      outgoing.end(payload);
+    });
+  }
+}
+
+function readAnswer(status: number, bytes: Buffer, tookMs: number): Answer {
+  const text = bytes.toString('utf8');
+  if (status >= 500) throw new Error(`status ${status}: ${text.slice(0, 200)}`);
+  return { status, body: text === '' ? undefined : JSON.parse(text), tookMs };
+}

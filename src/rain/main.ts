@@ -1,0 +1,39 @@
+import { ConfigError } from '../config/config-error';
+import { loadConfig } from '../config/load-config';
+import { loadAdminToken } from '../identity/secrets';
+import { AppClient } from './app-client';
+import { type Audit, auditRain, readBooks } from './audit';
+import { playCrowd } from './crowd';
+import { HttpClient, RainRequestError } from './http-client';
+import { parseRainOptions, RainUsageError, USAGE } from './rain-options';
+import { formatAudit, progressTo } from './report';
+
+async function rain(argv: readonly string[]): Promise<Audit> {
+  const options = parseRainOptions(argv);
+  const config = loadConfig();
+  const http = new HttpClient(options.url ?? `http://127.0.0.1:${config.port}`, options.concurrency);
+  try {
+    const app = new AppClient(http, await loadAdminToken(config));
+    await app.createActivity(options);
+    const crowd = await playCrowd(app, options, progressTo(process.stderr));
+    const audit = auditRain(options, crowd, await readBooks(app, options.activityId), http.retries);
+    process.stdout.write(options.json ? `${JSON.stringify(audit)}\n` : formatAudit(audit));
+    return audit;
+  } finally {
+    http.close();
+  }
+}
+
+function complain(error: unknown): void {
+  const expected = error instanceof RainUsageError || error instanceof RainRequestError || error instanceof ConfigError;
+  const text = expected ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error);
+  process.stderr.write(`${text}\n${error instanceof RainUsageError ? `${USAGE}\n` : ''}`);
+}
+
+rain(process.argv.slice(2))
+  .then((audit) => (process.exitCode = audit.ok ? 0 : 1))
+  .catch((error: unknown) => {
+    complain(error);
+    // 2: nothing was played, because of how the rain was called. 1: the books do not agree, or could not be read.
+    process.exitCode = error instanceof RainUsageError || error instanceof ConfigError ? 2 : 1;
+  });

@@ -1,0 +1,68 @@
+import { Logger } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { AppModule } from './app.module';
+import type { AppConfig } from './config/config';
+import { EmbeddedRedis } from './embedded/embedded-redis';
+import type { RedisEndpoint } from './embedded/redis-inline';
+import { loadSecrets } from './identity/secrets';
+import { LedgerHost } from './ledger/ledger-host';
+import { EmbeddedLedgerOpener, PostgresLedgerOpener } from './ledger/ledger-openers';
+
+/** An app that serves. */
+export interface RunningApp {
+  /** Where it serves, without a slash at the end. */
+  readonly url: string;
+  /** Ends open requests, finishes the payouts in hand, and leaves the ledger and Redis, in this order. */
+  close(): Promise<void>;
+}
+
+type Cleanup = () => Promise<void>;
+
+/** Starts everything that the configuration asks for; whatever fails, nothing is left running. */
+export async function startApp(config: AppConfig): Promise<RunningApp> {
+  const cleanups: Cleanup[] = [];
+  const close = async (): Promise<void> => {
+    for (let cleanup = cleanups.pop(); cleanup !== undefined; cleanup = cleanups.pop()) await cleanup();
+  };
+  try {
+    return { url: await startParts(config, cleanups), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** Registers the way back of each step as soon as it is taken. */
+async function startParts(config: AppConfig, cleanups: Cleanup[]): Promise<string> {
+  const secrets = await loadSecrets(config);
+  const redis = config.redisUrl === undefined ? await startEmbedded(config, cleanups) : { url: config.redisUrl };
+  const opener =
+    config.databaseUrl === undefined ? new EmbeddedLedgerOpener(config.dataDir) : new PostgresLedgerOpener(config.databaseUrl);
+  const host = new LedgerHost(opener, new Logger(LedgerHost.name));
+  cleanups.push(() => host.stop());
+  await host.start();
+
+  const module = AppModule.forRoot({ config, secrets, redis, host });
+  const app = await NestFactory.create<NestFastifyApplication>(module, new FastifyAdapter({ bodyLimit: 65_536 }), {
+    abortOnError: false,
+  });
+  cleanups.push(() => app.close());
+  await app.listen(config.port, config.host);
+  const address = app.getHttpServer().address();
+  const url = reachableUrl(config.host, typeof address === 'object' && address !== null ? address.port : config.port);
+  await host.announce(url);
+  return url;
+}
+
+async function startEmbedded(config: AppConfig, cleanups: Cleanup[]): Promise<RedisEndpoint> {
+  const redis = await EmbeddedRedis.start(config.dataDir, new Logger(EmbeddedRedis.name));
+  cleanups.push(() => redis.stop());
+  return redis.endpoint;
+}
+
+/** An address that listens everywhere is no address to connect to. */
+function reachableUrl(host: string, port: number): string {
+  const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
+  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
+}

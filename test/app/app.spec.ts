@@ -1,0 +1,154 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { LedgerTotals } from '../../src/ledger/ledger.types';
+import { adminTokenOf, api, createActivity, grab, guestToken, statusOf } from './support/api';
+import { alive, type AppProcess, built, endOrphan, Program, redisPid, startAppProcess } from './support/processes';
+import { makeTempFolder, removeFolder } from './support/temp-folder';
+import { waitUntil } from './support/wait-until';
+
+// Real processes, some of which make a database first.
+jest.setTimeout(180_000);
+
+let dataDir: string;
+let apps: AppProcess[] = [];
+
+beforeEach(async () => (dataDir = await makeTempFolder()));
+afterEach(async () => {
+  await Promise.all(apps.map(({ program }) => program.end('SIGTERM')));
+  apps = [];
+  await endOrphan(dataDir);
+  await removeFolder(dataDir);
+});
+
+async function start(env: Record<string, string> = {}): Promise<AppProcess> {
+  const app = await startAppProcess(dataDir, env);
+  apps.push(app);
+  return app;
+}
+
+const ledgerOf = async (url: string, id: string) => api<LedgerTotals>(`${url}/ledger/${id}`, 'GET', await adminTokenOf(dataDir));
+const healthOf = (url: string) => api<{ ledger: boolean; ledgerUrl?: string }>(`${url}/health`, 'GET');
+
+it('gives one user one packet for 100 parallel grabs over three processes, and has one of them pay', async () => {
+  const three = (await Promise.all([start(), start(), start()])) as [AppProcess, AppProcess, AppProcess];
+  const [a, b, c] = three;
+  const urls = three.map(({ url }) => url);
+  await createActivity(a.url, await adminTokenOf(dataDir), 'one', 50, '100.00');
+  // A token of one process is good for all: they agreed on one secret while they booted together.
+  const token = await guestToken(b.url);
+  const answers = await Promise.all(Array.from({ length: 100 }, (_, index) => grab(urls[index % 3] as string, 'one', token)));
+  expect(answers.filter(({ outcome }) => outcome === 'won')).toHaveLength(1);
+  expect(answers.filter(({ outcome }) => outcome === 'already-won')).toHaveLength(99);
+  expect(new Set(answers.map((answer) => 'packet' in answer && JSON.stringify(answer.packet))).size).toBe(1);
+  expect(await statusOf(c.url, 'one')).toMatchObject({ grantedPackets: 1, remainingPackets: 49 });
+
+  const health = await Promise.all(urls.map(healthOf));
+  const owners = three.filter((_app, index) => health[index]?.body.ledger);
+  expect(owners).toHaveLength(1);
+  const owner = owners[0] as AppProcess;
+  const others = three.filter((app) => app !== owner);
+  await waitUntil('it is paid', async () => (await ledgerOf(owner.url, 'one')).body.rows === 1);
+  expect(await ledgerOf((others[0] as AppProcess).url, 'one')).toMatchObject({
+    status: 503,
+    body: { message: 'Another process owns the ledger; this one serves without it.', ownerUrl: owner.url },
+  });
+
+  // The owner dies: another one takes the ledger over and pays.
+  await owner.program.end('SIGKILL');
+  apps = others;
+  const heir = await waitUntil('another process owns the ledger', async () => {
+    const now = await Promise.all(others.map(async (app) => (await healthOf(app.url)).body.ledger));
+    return others[now.indexOf(true)];
+  });
+  await grab(heir.url, 'one', await guestToken(heir.url));
+  await waitUntil('the second grant is paid', async () => (await ledgerOf(heir.url, 'one')).body.rows === 2);
+});
+
+it('loses nothing over a restart, finds the server of its killed predecessor, and takes it down in the end', async () => {
+  const first = await start();
+  const admin = await adminTokenOf(dataDir);
+  await createActivity(first.url, admin, 'kept', 5, '5.00');
+  const token = await guestToken(first.url);
+  const won = await grab(first.url, 'kept', token);
+  expect(won).toMatchObject({ code: '0', outcome: 'won' });
+
+  const server = (await redisPid(dataDir)) as number;
+  await first.program.end('SIGKILL');
+  apps = [];
+  expect(alive(server)).toBe(true);
+  const second = await start();
+  expect(await redisPid(dataDir)).toBe(server);
+  expect(await grab(second.url, 'kept', token)).toMatchObject({ outcome: 'already-won', packet: 'packet' in won && won.packet });
+
+  expect(await second.program.end('SIGTERM')).toBe(0);
+  apps = [];
+  expect(alive(server)).toBe(false);
+  const third = await start();
+  expect(await grab(third.url, 'kept', token)).toMatchObject({ outcome: 'already-won', packet: 'packet' in won && won.packet });
+  await waitUntil('it is paid', async () => (await ledgerOf(third.url, 'kept')).body.rows === 1);
+});
+
+it('serves again after its Redis was killed', async () => {
+  const { url } = await start();
+  await createActivity(url, await adminTokenOf(dataDir), 'back', 5, '5.00');
+  const token = await guestToken(url);
+  const won = await grab(url, 'back', token);
+  const server = (await redisPid(dataDir)) as number;
+  process.kill(server, 'SIGKILL');
+  const again = await waitUntil('a grab is answered', async () => {
+    const answer = await grab(url, 'back', token).catch(() => undefined);
+    return answer?.outcome === undefined ? undefined : answer;
+  });
+  expect(again).toMatchObject({ outcome: 'already-won', packet: 'packet' in won && won.packet });
+  expect(await redisPid(dataDir)).not.toBe(server);
+});
+
+it('keeps guests out of what admins do, and strangers out of the rain', async () => {
+  const { url } = await start();
+  const admin = await adminTokenOf(dataDir);
+  const guest = await guestToken(url);
+  for (const token of [undefined, guest, `${admin}x`]) {
+    expect((await api(`${url}/ledger/x`, 'GET', token)).status).toBe(401);
+    expect((await api(`${url}/red-packets/x/records`, 'GET', token)).status).toBe(401);
+    expect((await api(`${url}/red-packets`, 'POST', token, { activityId: 'x', packets: 1, total: '1.00' })).status).toBe(401);
+  }
+  for (const token of [undefined, admin, `${guest}x`]) {
+    expect((await api(`${url}/red-packets/x/grab`, 'POST', token)).status).toBe(401);
+  }
+  expect((await ledgerOf(url, 'x')).body).toMatchObject({ rows: 0, users: 0, cents: 0, conflicts: 0 });
+});
+
+it('plays a rain whose every cent adds up although the app is killed in the middle', async () => {
+  const { url, program } = await start();
+  const port = new URL(url).port;
+  const args = ['--users', '4000', '--packets', '1000', '--total', '2000.00', '--url', url, '--json'];
+  const rain = Program.node([built('rain/main.js'), ...args], { DATA_DIR: dataDir });
+  await waitUntil('a quarter of the taps fell', () => rain.stderr.includes('Rain           25 %'), 60_000);
+  await program.end('SIGKILL');
+  apps = [];
+  await start({ PORT: port });
+  expect(await rain.status()).toBe(0);
+  const lines = rain.stdout.trimEnd().split('\n');
+  expect(lines).toHaveLength(1);
+  const audit = JSON.parse(lines[0] as string) as Record<string, number>;
+  expect(audit).toMatchObject({ ok: true, problems: [], grants: 1_000, winners: 1_000, paidUsers: 1_000, taps: 12_000 });
+  expect(audit.paidCents).toBe(200_000);
+  expect(audit.retries).toBeGreaterThan(0);
+});
+
+it('plays the demo to its end', async () => {
+  const demo = Program.node([built('demo.js'), '--exit', '--json'], { DATA_DIR: dataDir, PORT: 'ignored' });
+  expect(await demo.status()).toBe(0);
+  expect(JSON.parse(demo.stdout)).toMatchObject({ ok: true, users: 2_000, grants: 500, winners: 500, paidCents: 100_000, leftCents: 0 });
+  expect(await redisPid(dataDir)).toBeUndefined();
+});
+
+it('says in one line what is wrong with its configuration or its arguments', async () => {
+  const app = Program.node([built('main.js')], { DATA_DIR: dataDir, PORT: '99999' });
+  expect(await app.status()).toBe(1);
+  expect(app.stderr).toBe('PORT: "99999" is refused. Write an integer from 0 to 65535, or leave it empty.\n');
+  await expect(readFile(join(dataDir, 'guest-secret'))).rejects.toThrow('ENOENT');
+  const rain = Program.node([built('rain/main.js'), '--users', 'all'], { DATA_DIR: dataDir });
+  expect(await rain.status()).toBe(2);
+  expect(rain.stderr).toMatch(/^--users is "all"\. Write an integer from 1 to 1000000\.\nUsage: /);
+});

@@ -1,0 +1,78 @@
+import { type ExecutionContext, UnauthorizedException } from '@nestjs/common';
+import { readdir, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { readOrCreateSecret } from '../../src/embedded/private-file';
+import { AdminGuard, AdminToken } from '../../src/identity/admin.guard';
+import { bearerToken } from '../../src/identity/bearer';
+import { GuestTokens } from '../../src/identity/guest-tokens';
+import { makeTempFolder, removeFolder } from './support/temp-folder';
+
+describe('GuestTokens', () => {
+  const tokens = new GuestTokens('a secret of some length');
+
+  it('knows its own guests, in every process with the secret', () => {
+    const { userId, token } = tokens.issue();
+    expect(tokens.verify(token)).toBe(userId);
+    expect(new GuestTokens('a secret of some length').verify(token)).toBe(userId);
+    expect(tokens.issue().userId).not.toBe(userId);
+  });
+
+  it('refuses forged, damaged and foreign tokens', () => {
+    const { token } = tokens.issue();
+    const [claim, signature] = token.split('.') as [string, string];
+    const other = Buffer.from(`somebody.${Date.now() + 1e6}`).toString('base64url');
+    const bad = ['', '.', claim, `${claim}.`, `${other}.${signature}`, `${token}.x`, `${claim}.${signature.slice(1)}`];
+    for (const forged of bad) expect(tokens.verify(forged)).toBeUndefined();
+    expect(new GuestTokens('another secret').verify(token)).toBeUndefined();
+  });
+
+  it('refuses a token from its expiry on', () => {
+    let now = 1_000;
+    const short = new GuestTokens('secret', 500, () => now);
+    const { userId, token } = short.issue();
+    now = 1_499;
+    expect(short.verify(token)).toBe(userId);
+    now = 1_500;
+    expect(short.verify(token)).toBeUndefined();
+  });
+});
+
+describe('AdminGuard', () => {
+  const guard = new AdminGuard(new AdminToken('the-admin-token'));
+  const withHeader = (authorization?: string) =>
+    ({ switchToHttp: () => ({ getRequest: () => ({ headers: { authorization } }) }) }) as ExecutionContext;
+
+  it('lets the token through and nothing else', () => {
+    expect(guard.canActivate(withHeader('Bearer the-admin-token'))).toBe(true);
+    expect(guard.canActivate(withHeader('bearer the-admin-token'))).toBe(true);
+    for (const header of [undefined, '', 'the-admin-token', 'Basic the-admin-token', 'Bearer the-admin-toke', 'Bearer ']) {
+      expect(() => guard.canActivate(withHeader(header))).toThrow(UnauthorizedException);
+    }
+  });
+
+  it('finds no token in what is no request', () => {
+    for (const request of [undefined, null, {}, { headers: {} }, { headers: { authorization: ['Bearer a'] } }]) {
+      expect(bearerToken(request)).toBeUndefined();
+    }
+  });
+});
+
+describe('readOrCreateSecret', () => {
+  let folder: string;
+  beforeEach(async () => (folder = await makeTempFolder()));
+  afterEach(() => removeFolder(folder));
+
+  it('gives all who ask at once the same secret, and keeps it private', async () => {
+    const path = join(folder, 'deep', 'secret');
+    const answers = await Promise.all(Array.from({ length: 30 }, () => readOrCreateSecret(path)));
+    expect(new Set(answers).size).toBe(1);
+    expect(answers[0]).toMatch(/^[0-9a-f]{64}$/);
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    expect(await readdir(join(folder, 'deep'))).toEqual(['secret']);
+  });
+
+  it('refuses an empty file instead of signing with nothing', async () => {
+    await writeFile(join(folder, 'secret'), '\n');
+    await expect(readOrCreateSecret(join(folder, 'secret'))).rejects.toThrow('is empty');
+  });
+});

@@ -1,0 +1,175 @@
+import * as fc from 'fast-check';
+import fs from 'node:fs';
+import type { PayoutRow } from 'luanest/red-packet';
+import { createLedgerSchema } from '../../src/ledger/ledger.schema';
+import { PgliteDatabase } from '../../src/ledger/pglite-database';
+import { PostgresDatabase } from '../../src/ledger/postgres-database';
+import { safeInteger, type SqlDatabase } from '../../src/ledger/sql';
+import { SqlLedger } from '../../src/ledger/sql-ledger';
+import { LedgerModel } from './support/ledger-model';
+import { PostgresServer } from './support/postgres-server';
+import { makeTempFolder, removeFolder } from './support/temp-folder';
+
+let entries = 0;
+
+function row(activityId: string, packetId: string, userId: string, amountCents: number): PayoutRow {
+  entries += 1;
+  return { activityId, packetId, userId, amountCents, grantedAtMs: 1_700_000_000_000 + entries, entryId: `${entries}-0` };
+}
+
+/** What every ledger promises, whatever database is under it. */
+function contract(database: () => SqlDatabase): void {
+  let activity = '';
+  let user = '';
+  beforeEach(() => {
+    activity = `activity-${(entries += 1)}`;
+    user = `user-${entries}-`;
+  });
+  const ledger = () => new SqlLedger(database());
+
+  it('credits each row once and says which it knew', async () => {
+    const rows = [row(activity, 'p1', `${user}a`, 150), row(activity, 'p2', `${user}b`, 250)];
+    expect(await ledger().credit(rows)).toEqual({ credited: 2, repeated: 0, conflicts: [] });
+    expect(await ledger().credit([...rows, row(activity, 'p3', `${user}c`, 1)])).toEqual({ credited: 1, repeated: 2, conflicts: [] });
+    expect(await ledger().totals(activity)).toEqual({ rows: 3, users: 3, cents: 401, conflicts: 0 });
+    expect(await ledger().balance(`${user}a`)).toBe(150);
+  });
+
+  it('takes repetitions within one batch, and an empty batch', async () => {
+    const one = row(activity, 'p1', `${user}a`, 150);
+    expect(await ledger().credit([one, one, one])).toEqual({ credited: 1, repeated: 2, conflicts: [] });
+    expect(await ledger().balance(`${user}a`)).toBe(150);
+    expect(await ledger().credit([])).toEqual({ credited: 0, repeated: 0, conflicts: [] });
+  });
+
+  it('never pays what contradicts the books, and records it once', async () => {
+    await ledger().credit([row(activity, 'p1', `${user}a`, 150)]);
+    const wrong = [
+      row(activity, 'p1', `${user}b`, 150),
+      row(activity, 'p1', `${user}a`, 151),
+      row(activity, 'p2', `${user}a`, 150),
+    ];
+    const conflicts = wrong.map((refused, index) => ({ row: refused, reason: index < 2 ? 'packet' : 'user' }));
+    expect(await ledger().credit(wrong)).toEqual({ credited: 0, repeated: 0, conflicts });
+    expect(await ledger().credit(wrong)).toEqual({ credited: 0, repeated: 0, conflicts });
+    expect(await ledger().totals(activity)).toEqual({ rows: 1, users: 1, cents: 150, conflicts: 3 });
+    expect(await ledger().balance(`${user}a`)).toBe(150);
+    expect(await ledger().balance(`${user}b`)).toBe(0);
+  });
+
+  it('adds up one user over several activities, exactly up to 2^53 - 1', async () => {
+    await ledger().credit([row(`${activity}x`, 'p1', `${user}a`, 2 ** 52), row(`${activity}y`, 'p1', `${user}a`, 2 ** 52 - 1)]);
+    expect(await ledger().balance(`${user}a`)).toBe(Number.MAX_SAFE_INTEGER);
+    await ledger().credit([row(`${activity}z`, 'p1', `${user}a`, 1)]);
+    await expect(ledger().balance(`${user}a`)).rejects.toThrow(RangeError);
+  });
+
+  it('books nothing of a batch that fails', async () => {
+    const rows = [row(activity, 'p1', `${user}a`, 150), row(activity, 'p2', `${user}b`, 0)];
+    await expect(ledger().credit(rows)).rejects.toThrow();
+    expect(await ledger().totals(activity)).toEqual({ rows: 0, users: 0, cents: 0, conflicts: 0 });
+    expect(await ledger().balance(`${user}a`)).toBe(0);
+  });
+
+  it('takes text that would break hand-made SQL or arrays', async () => {
+    const nasty = [`${user}'); DROP TABLE luanest.payouts; --`, `${user}{"a",NULL}`, `${user}\\"`, `${user}红包`];
+    const rows = nasty.map((name, index) => row(activity, name, name, index + 1));
+    expect(await ledger().credit(rows)).toMatchObject({ credited: 4 });
+    expect(await ledger().credit(rows)).toMatchObject({ repeated: 4 });
+    for (const [index, name] of nasty.entries()) expect(await ledger().balance(name)).toBe(index + 1);
+  });
+
+  it('makes its tables again without harm', async () => {
+    await Promise.all([createLedgerSchema(database()), createLedgerSchema(database()), createLedgerSchema(database())]);
+  });
+
+  it('agrees with a model under batches that overlap, repeat and contradict', async () => {
+    const small = fc.record({ packet: fc.integer({ min: 0, max: 7 }), user: fc.integer({ min: 0, max: 5 }), cents: fc.integer({ min: 1, max: 2 }) });
+    const batches = fc.array(fc.array(small, { maxLength: 8 }), { maxLength: 6 });
+    await fc.assert(
+      fc.asyncProperty(batches, async (plan) => {
+        const id = `model-${(entries += 1)}`;
+        const model = new LedgerModel();
+        for (const batch of plan) {
+          const rows = batch.map(({ packet, user: who, cents }) => row(id, `p${packet}`, `${id}-u${who}`, cents));
+          const { credited, repeated, conflicts } = await ledger().credit(rows);
+          expect({ credited, repeated, conflicts: conflicts.length }).toEqual(model.credit(rows));
+        }
+        const { rows, users, cents } = await ledger().totals(id);
+        expect({ rows, users, cents }).toEqual(model.totals());
+        for (const [userId, balance] of model.balances()) expect(await ledger().balance(userId)).toBe(balance);
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  it('pays each packet once when workers race for contradicting batches', async () => {
+    const users = Array.from({ length: 40 }, (_, index) => `${user}${index}`);
+    // Each batch pairs packets and users differently, so that the two UNIQUE keys collide crosswise.
+    const batches = Array.from({ length: 12 }, (_, turn) =>
+      users.map((_name, index) => row(activity, `p${index}`, users[(index * 7 + turn) % 40] as string, 10)),
+    );
+    const results = await Promise.all(batches.map((batch, index) => ledger().credit(index % 2 === 0 ? batch : [...batch].reverse())));
+    const totals = await ledger().totals(activity);
+    expect(totals.rows).toBe(totals.users);
+    expect(totals.rows).toBe(results.reduce((sum, { credited }) => sum + credited, 0));
+    const balances = await Promise.all(users.map((name) => ledger().balance(name)));
+    expect(balances.reduce((sum, balance) => sum + balance, 0)).toBe(totals.cents);
+    expect(balances.every((balance) => balance === 0 || balance === 10)).toBe(true);
+  });
+}
+
+describe('ledger on PGlite', () => {
+  let folder: string;
+  let database: PgliteDatabase;
+  beforeAll(async () => {
+    folder = await makeTempFolder();
+    database = await PgliteDatabase.open(`${folder}/ledger`);
+    await createLedgerSchema(database);
+  });
+  afterAll(async () => {
+    await database.close();
+    await removeFolder(folder);
+  });
+
+  contract(() => database);
+
+  it('has its write-ahead log synced to the disk when a credit resolves', async () => {
+    const synced: string[] = [];
+    const real = fs.fsyncSync;
+    const spy = jest.spyOn(fs, 'fsyncSync').mockImplementation((fd) => {
+      synced.push(fs.readlinkSync(`/proc/self/fd/${fd}`));
+      real(fd);
+    });
+    try {
+      await new SqlLedger(database).credit([row('synced', 'p1', 'somebody', 5)]);
+    } finally {
+      spy.mockRestore();
+    }
+    expect(synced).toContainEqual(expect.stringContaining('/pg_wal/'));
+  });
+});
+
+describe('ledger on PostgreSQL', () => {
+  let server: PostgresServer;
+  let database: PostgresDatabase;
+  beforeAll(async () => {
+    server = await PostgresServer.start();
+    database = new PostgresDatabase(server.url);
+    // Three processes that boot together.
+    const others = [new PostgresDatabase(server.url), new PostgresDatabase(server.url)];
+    await Promise.all([database, ...others].map(createLedgerSchema));
+    await Promise.all(others.map((other) => other.close()));
+  });
+  afterAll(async () => {
+    await database.close();
+    await server.stop();
+  });
+
+  contract(() => database);
+});
+
+it('safeInteger takes what drivers answer and refuses what a number cannot hold', () => {
+  expect([safeInteger('12'), safeInteger(12n), safeInteger(12)]).toEqual([12, 12, 12]);
+  for (const bad of ['9007199254740993', 2n ** 60n, 1.5, 'x', null, undefined]) expect(() => safeInteger(bad)).toThrow(RangeError);
+});

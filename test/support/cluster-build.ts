@@ -1,0 +1,74 @@
+import { withAdmin } from './admin';
+import { isFailing, viewOf } from './cluster-view';
+import { freeClusterPort } from './free-port';
+import { RedisServer } from './redis-server';
+import { eventually } from './wait';
+
+const SLOTS = 16_384;
+
+export async function startNodes(
+  count: number,
+  nodeTimeoutMs: number,
+  args: readonly string[],
+): Promise<RedisServer[]> {
+  const nodeArgs = [
+    ['--cluster-enabled', 'yes', '--cluster-config-file', 'nodes.conf'],
+    ['--cluster-node-timeout', String(nodeTimeoutMs)],
+    // A replica stays with its master and may always take over: tests name the node that they expect to win.
+    ['--cluster-allow-replica-migration', 'no', '--cluster-replica-validity-factor', '0'],
+    // The default would keep each first synchronisation waiting for five seconds.
+    ['--repl-diskless-sync-delay', '0', '--repl-ping-replica-period', '1'],
+    args,
+  ].flat();
+  const starting = Array.from({ length: count }, () =>
+    RedisServer.start({ args: nodeArgs, pickPort: freeClusterPort }),
+  );
+  const outcomes = await Promise.allSettled(starting);
+  const nodes = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
+  const failed = outcomes.find((outcome) => outcome.status === 'rejected');
+  if (!failed) return nodes;
+  await Promise.all(nodes.map((node) => node.stop()));
+  throw failed.reason;
+}
+
+/** The first `masters` nodes share the slots evenly; the others become their replicas in turn. */
+export async function joinNodes(nodes: readonly RedisServer[], masters: number): Promise<void> {
+  await Promise.all(nodes.slice(0, masters).map((node, index) => assignSlots(node, index, masters)));
+  // Every pair meets, since gossip would take seconds to introduce them to each other.
+  await Promise.all(nodes.map((node, index) => meet(node, nodes.slice(index + 1))));
+  const ids = await Promise.all(nodes.map((node) => untilAcquainted(node, nodes.length)));
+  await Promise.all(
+    nodes.slice(masters).map((replica, index) =>
+      // Refused for as long as the replica does not know yet that the other node is a master.
+      eventually(() =>
+        withAdmin(replica, (admin) => admin.call('CLUSTER', 'REPLICATE', ids[index % masters] as string)),
+      ),
+    ),
+  );
+}
+
+function assignSlots(node: RedisServer, index: number, masters: number): Promise<unknown> {
+  const first = Math.floor((SLOTS * index) / masters);
+  const last = Math.floor((SLOTS * (index + 1)) / masters) - 1;
+  return withAdmin(node, async (admin) => {
+    await admin.call('CLUSTER', 'SET-CONFIG-EPOCH', index + 1);
+    await admin.call('CLUSTER', 'ADDSLOTSRANGE', first, last);
+  });
+}
+
+function meet(node: RedisServer, others: readonly RedisServer[]): Promise<unknown> {
+  return withAdmin(node, (admin) =>
+    Promise.all(others.map(({ host, port }) => admin.call('CLUSTER', 'MEET', host, port))),
+  );
+}
+
+function untilAcquainted(node: RedisServer, count: number): Promise<string> {
+  return eventually(async () => {
+    const { nodes, self } = await viewOf(node);
+    const known = nodes.filter((other) => !isFailing(other) && (other === self || other.linked));
+    if (known.length !== count || nodes.length !== count) {
+      throw new Error(`The node on port ${node.port} knows ${known.length} of ${count} nodes.`);
+    }
+    return self.id;
+  });
+}

@@ -1,0 +1,67 @@
+import { type Address, withAdmin } from './admin';
+
+export interface NodeView {
+  id: string;
+  port: number;
+  flags: string[];
+  /** Id of the master that this replica follows, or `-`. */
+  masterId: string;
+  linked: boolean;
+  /** Slots and ranges as CLUSTER NODES writes them, without those in migration. */
+  slots: string[];
+}
+
+export interface ClusterView {
+  nodes: NodeView[];
+  self: NodeView;
+  stateOk: boolean;
+  /** The state of a replica's stream from its master; a master has none. */
+  masterLink: string | undefined;
+}
+
+/** What one node believes about the whole Cluster, in one connection. */
+export function viewOf(node: Address): Promise<ClusterView> {
+  return withAdmin(node, async (admin) => {
+    const [lines, info, replication] = await Promise.all([
+      admin.call('CLUSTER', 'NODES') as Promise<string>,
+      admin.call('CLUSTER', 'INFO') as Promise<string>,
+      admin.info('replication'),
+    ]);
+    const nodes = lines.trim().split('\n').map(parseLine);
+    const self = nodes.find(({ flags }) => flags.includes('myself'));
+    if (!self) throw new Error(`The node on port ${node.port} does not list itself.`);
+    const masterLink = /master_link_status:(\w+)/.exec(replication)?.[1];
+    return { nodes, self, stateOk: info.includes('cluster_state:ok'), masterLink };
+  });
+}
+
+export function isFailing({ flags }: NodeView): boolean {
+  return flags.some((flag) => flag === 'fail' || flag === 'fail?' || flag === 'handshake' || flag === 'noaddr');
+}
+
+export function owns({ slots }: NodeView, slot: number): boolean {
+  return slots.some((range) => {
+    const [first, last = first] = range.split('-').map(Number) as [number, number?];
+    return slot >= first && slot <= last;
+  });
+}
+
+/** Who owns which slots and who follows whom, as text: two nodes agree when theirs are equal. */
+export function topologyOf(view: ClusterView): string {
+  return view.nodes
+    .map(({ id, masterId, slots }) => [id, masterId, ...slots].join(' '))
+    .sort()
+    .join('\n');
+}
+
+function parseLine(line: string): NodeView {
+  const [id, address, flags, masterId, , , , link, ...slots] = line.split(' ') as string[];
+  return {
+    id: id as string,
+    port: Number(/:(\d+)@/.exec(address as string)?.[1]),
+    flags: (flags as string).split(','),
+    masterId: masterId as string,
+    linked: link === 'connected',
+    slots: slots.filter((slot) => !slot.startsWith('[')),
+  };
+}

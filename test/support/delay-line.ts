@@ -1,0 +1,48 @@
+// Taken from the modules and not from the global object, so that Jest's fake timers cannot stop the line.
+import { performance } from 'node:perf_hooks';
+import { clearTimeout, setTimeout } from 'node:timers';
+
+interface Item {
+  due: number;
+  deliver: () => void;
+}
+
+/**
+ * Delivers in order, each item no earlier than its own due time. Every item gets its due time when it arrives, so
+ * items that arrive together leave together: the latencies of a pipeline overlap, as they do on a wire.
+ */
+export class DelayLine {
+  readonly #items: Item[] = [];
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(private readonly latencyMs: () => number) {}
+
+  push(deliver: () => void): void {
+    const latency = this.latencyMs();
+    if (latency === 0 && this.#items.length === 0) return deliver();
+    const previous = this.#items.at(-1)?.due ?? 0;
+    this.#items.push({ due: Math.max(performance.now() + latency, previous), deliver });
+    this.#arm();
+  }
+
+  clear(): void {
+    this.#items.length = 0;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #arm(): void {
+    const next = this.#items[0];
+    if (this.#timer || !next) return;
+    this.#timer = setTimeout(() => this.#flush(), Math.max(0, Math.ceil(next.due - performance.now())));
+  }
+
+  #flush(): void {
+    this.#timer = undefined;
+    const now = performance.now();
+    let count = 0;
+    while ((this.#items[count]?.due ?? Infinity) <= now) count += 1;
+    for (const item of this.#items.splice(0, count)) item.deliver();
+    this.#arm();
+  }
+}

@@ -1,0 +1,214 @@
+import { performance } from 'node:perf_hooks';
+import { Redis, type RedisOptions } from 'ioredis';
+import { FaultProxy } from './fault-proxy';
+import { RedisServer } from './redis-server';
+import { RespFrames } from './resp-frames';
+import { eventually } from './wait';
+
+let server: RedisServer;
+let direct: Redis;
+let proxy: FaultProxy;
+const clients: Redis[] = [];
+
+/** A client that never resends by itself, so that what one connection met can be seen. */
+async function connect(options: RedisOptions = {}): Promise<Redis> {
+  const client = new Redis({
+    host: proxy.host,
+    port: proxy.port,
+    lazyConnect: true,
+    retryStrategy: null,
+    maxRetriesPerRequest: 0,
+    disconnectTimeout: 100,
+    ...options,
+  });
+  client.on('error', () => undefined);
+  clients.push(client);
+  await client.connect();
+  return client;
+}
+
+const silence = (ms: number): Promise<string> => new Promise((resolve) => setTimeout(() => resolve('silence'), ms));
+
+beforeAll(async () => {
+  server = await RedisServer.start();
+  direct = new Redis(server.url);
+});
+
+afterAll(async () => {
+  direct.disconnect();
+  await server.stop();
+});
+
+beforeEach(async () => {
+  await direct.flushall();
+  proxy = await FaultProxy.start({ targetPort: server.port });
+});
+
+afterEach(async () => {
+  for (const client of clients.splice(0)) if (client.status !== 'end') client.disconnect();
+  await proxy.stop();
+  await proxy.stop();
+});
+
+describe('FaultProxy', () => {
+  it('passes requests and replies of any size, in both protocols', async () => {
+    const large = 'x'.repeat(3_000_000);
+    for (const protocol of [2, 3] as const) {
+      const client = await connect({ protocol });
+      await client.set('large', large);
+      await expect(client.get('large')).resolves.toBe(large);
+      await expect(client.hset('h', { a: 1 })).resolves.toEqual(expect.any(Number));
+      await expect(client.hgetall('h')).resolves.toEqual({ a: '1' });
+    }
+    expect(proxy.connections).toBe(2);
+  });
+
+  it('delays each direction without serialising what is in flight', async () => {
+    const client = await connect();
+    proxy.delay(25);
+    const before = performance.now();
+    await client.ping();
+    const oneTrip = performance.now() - before;
+    expect(oneTrip).toBeGreaterThanOrEqual(50);
+    const replies = await Promise.all(Array.from({ length: 500 }, () => client.incr('n')));
+    const allTrips = performance.now() - before - oneTrip;
+    expect(replies).toEqual(Array.from({ length: 500 }, (_, index) => index + 1));
+    expect(allTrips).toBeGreaterThanOrEqual(50);
+    expect(allTrips).toBeLessThan(500 * 50 * 0.1);
+    proxy.pass();
+    await expect(client.incr('n')).resolves.toBe(501);
+  });
+
+  it('comes back to the latency it was started with', async () => {
+    const slow = await FaultProxy.start({ targetPort: server.port, latencyMs: 20 });
+    const client = await connect({ port: slow.port });
+    slow.delay(0);
+    slow.pass();
+    const before = performance.now();
+    await client.ping();
+    expect(performance.now() - before).toBeGreaterThanOrEqual(40);
+    client.disconnect();
+    await slow.stop();
+  });
+
+  it('reset: present connections break, new ones pass', async () => {
+    const client = await connect();
+    const ended = new Promise((resolve) => client.once('end', resolve));
+    const failed = expect(client.blpop('empty', 0)).rejects.toThrow();
+    await eventually(async () => expect((await direct.info('clients')).includes('blocked_clients:1')).toBe(true));
+    proxy.reset();
+    await Promise.all([ended, failed]);
+    await expect((await connect()).ping()).resolves.toBe('PONG');
+  });
+
+  it('refuse: nobody gets through until pass', async () => {
+    const client = await connect();
+    const ended = new Promise((resolve) => client.once('end', resolve));
+    proxy.refuse();
+    await ended;
+    await expect(connect()).rejects.toThrow();
+    proxy.pass();
+    await expect((await connect()).ping()).resolves.toBe('PONG');
+  });
+
+  it('blackhole: connections stay open and silent, and those that lost bytes break on pass', async () => {
+    const [used, unused] = [await connect(), await connect()];
+    const ended = new Promise((resolve) => used.once('end', resolve));
+    proxy.blackhole();
+    const lost = used.incr('n');
+    lost.catch(() => undefined);
+    await expect(Promise.race([lost, silence(200)])).resolves.toBe('silence');
+    expect(used.status).toBe('ready');
+    await expect(direct.get('n')).resolves.toBeNull();
+    proxy.pass();
+    await ended;
+    await expect(lost).rejects.toThrow();
+    await expect(unused.incr('n')).resolves.toBe(1);
+  });
+});
+
+describe('FaultProxy.cutFromReply', () => {
+  it('loses the reply to a request that the server has run, once', async () => {
+    const client = await connect();
+    const cut = proxy.cutFromReply({ when: (request) => request.includes('incr') });
+    await expect(client.ping()).resolves.toBe('PONG');
+    await expect(client.incr('n')).rejects.toThrow();
+    await cut;
+    await expect(direct.get('n')).resolves.toBe('1');
+    await expect((await connect()).incr('n')).resolves.toBe(2);
+  });
+
+  it('makes a client that resends run the command twice', async () => {
+    const client = await connect({ retryStrategy: () => 10, maxRetriesPerRequest: 5 });
+    const cut = proxy.cutFromReply({ when: (request) => request.includes('incr') });
+    await expect(client.incr('n')).resolves.toBe(2);
+    await cut;
+  });
+
+  it('finds one request in a pipeline: earlier replies arrive, later ones are lost though they ran', async () => {
+    const client = await connect();
+    proxy.delay(5);
+    const cut = proxy.cutFromReply({ when: (request) => request.includes('second') });
+    const replies = await Promise.allSettled([client.incr('first'), client.incr('second'), client.incr('third')]);
+    await cut;
+    expect(replies.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected']);
+    await expect(direct.mget('first', 'second', 'third')).resolves.toEqual(['1', '1', '1']);
+  });
+
+  it('lets as many replies through as it is told, and leaves other connections alone', async () => {
+    const [client, other] = [await connect(), await connect()];
+    const cut = proxy.cutFromReply({ afterReplies: 2, when: (request) => request.includes('incr') });
+    const replies = await Promise.allSettled([client.incr('n'), client.incr('n'), client.incr('n'), client.incr('n')]);
+    await cut;
+    expect(replies.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'rejected']);
+    await expect(other.get('n')).resolves.toBe('4');
+  });
+
+  it('resolves too when the server dies before it replies', async () => {
+    const mortal = await RedisServer.start();
+    const front = await FaultProxy.start({ targetPort: mortal.port });
+    const client = await connect({ port: front.port });
+    const cut = front.cutFromReply({ when: (request) => request.includes('blpop') });
+    const failed = expect(client.blpop('empty', 0)).rejects.toThrow();
+    await mortal.kill();
+    await Promise.all([cut, failed]);
+    await front.stop();
+    await mortal.stop();
+  });
+});
+
+describe('RespFrames', () => {
+  const frames = [
+    '+OK\r\n',
+    ':-1\r\n',
+    '$-1\r\n',
+    '$0\r\n\r\n',
+    '$4\r\n\r\n:1\r\n',
+    '*-1\r\n',
+    '*0\r\n',
+    '*2\r\n*1\r\n$1\r\na\r\n_\r\n',
+    '%2\r\n+a\r\n:1\r\n+b\r\n*2\r\n:1\r\n:2\r\n',
+    '|1\r\n+ttl\r\n:9\r\n$1\r\nx\r\n',
+    '>2\r\n+message\r\n=6\r\ntxt:hi\r\n',
+    '~1\r\n#t\r\n',
+    ',3.5\r\n',
+  ];
+
+  it('cuts the same frames out of any chunks', () => {
+    const stream = Buffer.from(frames.join(''));
+    for (const size of [1, 2, 3, 7, stream.length]) {
+      const parser = new RespFrames();
+      const found: string[] = [];
+      for (let at = 0; at < stream.length; at += size) {
+        found.push(...parser.push(stream.subarray(at, at + size)).map(String));
+      }
+      expect(found).toEqual(frames);
+    }
+  });
+
+  it('hands on what is not RESP', () => {
+    const parser = new RespFrames();
+    expect(parser.push(Buffer.from('+OK\r\nhello')).map(String)).toEqual(['+OK\r\n', 'hello']);
+    expect(parser.push(Buffer.from('+OK')).map(String)).toEqual(['+OK']);
+  });
+});

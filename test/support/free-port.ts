@@ -1,0 +1,59 @@
+import { randomInt } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+
+const CLUSTER_BUS_OFFSET = 10_000;
+
+interface Range {
+  from: number;
+  to: number;
+}
+
+/**
+ * Ports from the ephemeral range can be taken at any moment by an outgoing connection of anybody, which would break
+ * a restart on the same port. So both ranges stay below it, and apart from each other and from the bus ports.
+ */
+function portRanges(): { standalone: Range; cluster: Range } {
+  const ephemeral = lowestEphemeralPort();
+  const busTop = Math.min(ephemeral, 32_768);
+  if (busTop < 31_000) return { standalone: { from: 35_000, to: 45_000 }, cluster: { from: 20_000, to: 25_000 } };
+  return {
+    standalone: { from: busTop - CLUSTER_BUS_OFFSET, to: 20_000 + CLUSTER_BUS_OFFSET },
+    cluster: { from: 20_000, to: busTop - CLUSTER_BUS_OFFSET },
+  };
+}
+
+function lowestEphemeralPort(): number {
+  try {
+    return Number(readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'utf8').trim().split(/\s+/)[0]);
+  } catch {
+    return 49_152; // no /proc: macOS and the BSDs follow IANA
+  }
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = createServer();
+    probe.once('error', () => resolve(false));
+    probe.listen({ port, host: '127.0.0.1', exclusive: true }, () => probe.close(() => resolve(true)));
+  });
+}
+
+async function pick(range: Range, offsets: readonly number[]): Promise<number> {
+  for (let attempt = 0; attempt < 200; attempt += 1) {
+    const port = randomInt(range.from, range.to);
+    const free = await Promise.all(offsets.map((offset) => isFree(port + offset)));
+    if (free.every(Boolean)) return port;
+  }
+  throw new Error(`No free port between ${range.from} and ${range.to} after 200 tries.`);
+}
+
+/** A port on 127.0.0.1 that nothing listens on. Somebody may take it before you do: callers retry. */
+export function freePort(): Promise<number> {
+  return pick(portRanges().standalone, [0]);
+}
+
+/** Like `freePort`, and the port of the Cluster bus (10,000 above) is free too. */
+export function freeClusterPort(): Promise<number> {
+  return pick(portRanges().cluster, [0, CLUSTER_BUS_OFFSET]);
+}

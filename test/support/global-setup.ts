@@ -1,0 +1,19 @@
+import { RedisCluster } from './redis-cluster';
+import { RedisServer } from './redis-server';
+import { CLUSTER_VARIABLE, STANDALONE_VARIABLE, sharedServers } from './shared-servers';
+
+/** Starts once, for all test files, one standalone server and one Cluster; Jest's workers inherit the variables. */
+export default async function globalSetup(): Promise<void> {
+  const starting = [RedisServer.start(), RedisCluster.start()] as const;
+  try {
+    const [standalone, cluster] = await Promise.all(starting);
+    process.env[STANDALONE_VARIABLE] = standalone.url;
+    process.env[CLUSTER_VARIABLE] = JSON.stringify(cluster.startupNodes);
+    sharedServers.push(standalone, cluster);
+  } catch (error) {
+    for (const started of await Promise.allSettled(starting)) {
+      if (started.status === 'fulfilled') await started.value.stop();
+    }
+    throw error;
+  }
+}

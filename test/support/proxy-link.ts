@@ -1,0 +1,107 @@
+import type { Socket } from 'node:net';
+import { DelayLine } from './delay-line';
+import { RespFrames, isPush } from './resp-frames';
+
+export interface LinkHooks {
+  latencyMs: () => number;
+  swallows: () => boolean;
+  /** Called with each whole request before it goes to the server. */
+  onRequest: (request: Buffer) => void;
+  onClose: () => void;
+}
+
+/** One client connection and the connection to the server that belongs to it. */
+export class ProxyLink {
+  /** Requests seen so far, the present one included. */
+  requests = 0;
+  /** True once a byte or an end was swallowed, which leaves both streams useless. */
+  lostBytes = false;
+  #replies = 0;
+  #cut: { fromReply: number; reached: () => void } | undefined;
+  readonly #toServer: DelayLine;
+  readonly #toClient: DelayLine;
+
+  constructor(
+    private readonly client: Socket,
+    private readonly upstream: Socket,
+    private readonly hooks: LinkHooks,
+  ) {
+    this.#toServer = new DelayLine(hooks.latencyMs);
+    this.#toClient = new DelayLine(hooks.latencyMs);
+    const requests = new RespFrames();
+    const replies = new RespFrames();
+    this.#carry(client, upstream, this.#toServer, (chunk) => this.#countRequests(requests.push(chunk), chunk));
+    this.#carry(upstream, client, this.#toClient, (chunk) => this.#keepReplies(replies.push(chunk)));
+  }
+
+  /** An RST on both sides, as after a crash of the machine in between. */
+  reset(): void {
+    this.#toServer.clear();
+    this.#toClient.clear();
+    this.client.resetAndDestroy();
+    this.upstream.resetAndDestroy();
+    this.#cut?.reached();
+  }
+
+  /** True from the moment a cut is planned: whatever else is sent here is lost with it. */
+  get cutting(): boolean {
+    return this.#cut !== undefined;
+  }
+
+  /** Discards what the server sends from the reply to the given request onward; resolves once that reply has come. */
+  discardFromReplyTo(request: number, afterReplies: number): Promise<void> {
+    return new Promise((reached) => (this.#cut = { fromReply: request + afterReplies, reached }));
+  }
+
+  #carry(source: Socket, target: Socket, line: DelayLine, filter: (chunk: Buffer) => Buffer): void {
+    source.on('data', (chunk: Buffer) => {
+      if (this.#swallow()) return;
+      const kept = filter(chunk);
+      if (kept.length === 0) return;
+      line.push(() => {
+        if (target.writable && !target.write(kept)) source.pause();
+      });
+    });
+    target.on('drain', () => source.resume());
+    source.on('end', () => this.#swallow() || line.push(() => target.end()));
+    source.on('error', () => this.#swallow() || this.reset());
+    source.on('close', () => {
+      if (this.client.closed && this.upstream.closed) this.#closed();
+    });
+  }
+
+  #swallow(): boolean {
+    if (!this.hooks.swallows()) return false;
+    this.lostBytes = true;
+    return true;
+  }
+
+  #closed(): void {
+    this.#toServer.clear();
+    this.#toClient.clear();
+    this.#cut?.reached();
+    this.hooks.onClose();
+  }
+
+  #countRequests(frames: Buffer[], chunk: Buffer): Buffer {
+    for (const frame of frames) {
+      this.requests += 1;
+      this.hooks.onRequest(frame);
+    }
+    return chunk;
+  }
+
+  /** Passes whole replies only, so that a cut planned in the middle of a chunk still falls between two replies. */
+  #keepReplies(frames: Buffer[]): Buffer {
+    const kept: Buffer[] = [];
+    for (const frame of frames) {
+      if (!isPush(frame)) this.#replies += 1;
+      if (this.#cut && this.#replies >= this.#cut.fromReply) {
+        this.#cut.reached();
+        break;
+      }
+      kept.push(frame);
+    }
+    return Buffer.concat(kept);
+  }
+}

@@ -1,0 +1,185 @@
+import calculateSlot from 'cluster-key-slot';
+import { type Address, withAdmin } from './admin';
+import { joinNodes, startNodes } from './cluster-build';
+import { type ClusterView, type NodeView, isFailing, owns, topologyOf, viewOf } from './cluster-view';
+import type { RedisServer } from './redis-server';
+import { eventually } from './wait';
+
+const POLL_MS = 40;
+
+export interface RedisClusterOptions {
+  /** Default 3. */
+  masters?: number;
+  /** Of each master. Default 1. */
+  replicas?: number;
+  /** How long a node may be silent before it counts as failing. Default 1,000. */
+  nodeTimeoutMs?: number;
+  args?: readonly string[];
+}
+
+/** A real Redis Cluster on 127.0.0.1. */
+export class RedisCluster {
+  private constructor(readonly nodes: readonly RedisServer[]) {}
+
+  static async start(options: RedisClusterOptions = {}): Promise<RedisCluster> {
+    const { masters = 3, replicas = 1, nodeTimeoutMs = 1_000, args = [] } = options;
+    const nodes = await startNodes(masters * (1 + replicas), nodeTimeoutMs, args);
+    const cluster = new RedisCluster(nodes);
+    try {
+      await joinNodes(nodes, masters);
+      await cluster.untilSettled();
+      return cluster;
+    } catch (error) {
+      await cluster.stop();
+      throw error;
+    }
+  }
+
+  get startupNodes(): Address[] {
+    return this.nodes.map(({ host, port }) => ({ host, port }));
+  }
+
+  async masters(): Promise<RedisServer[]> {
+    const view = await this.#anyView();
+    return view.nodes.filter(({ slots }) => slots.length > 0).map((node) => this.#serverOf(node));
+  }
+
+  /** The master of a slot (number) or of a key (string). */
+  async masterOf(slotOrKey: number | string): Promise<RedisServer> {
+    const slot = typeof slotOrKey === 'number' ? slotOrKey : calculateSlot(slotOrKey);
+    const owner = (await this.#anyView()).nodes.find((node) => owns(node, slot));
+    if (!owner) throw new Error(`No node owns slot ${slot}.`);
+    return this.#serverOf(owner);
+  }
+
+  async replicasOf(master: RedisServer): Promise<RedisServer[]> {
+    const { nodes } = await this.#anyView();
+    const id = nodes.find(({ port }) => port === master.port)?.id;
+    return nodes.filter(({ masterId }) => masterId === id).map((node) => this.#serverOf(node));
+  }
+
+  /** A planned failover, which loses no write; resolves with the new master once all live nodes agree on it. */
+  async failover(master: RedisServer): Promise<RedisServer> {
+    const replica = (await this.replicasOf(master)).find(({ live }) => live);
+    if (!replica) throw new Error(`The master on port ${master.port} has no live replica.`);
+    await this.untilSettled();
+    const done = ({ nodes }: ClusterView): boolean =>
+      nodes.some(({ port, slots }) => port === replica.port && slots.length > 0);
+    // The nodes give a failover up in silence when the votes do not come in within five seconds.
+    await eventually(async () => {
+      if (!done(await viewOf(replica))) await withAdmin(replica, (admin) => admin.call('CLUSTER', 'FAILOVER'));
+      await this.untilSettled(done, 6_000);
+    });
+    return replica;
+  }
+
+  /** SIGKILL; resolves with the replica that was promoted once all live nodes agree on it. */
+  async killMaster(master: RedisServer): Promise<RedisServer> {
+    const candidates = (await this.replicasOf(master)).map(({ port }) => port);
+    await master.kill();
+    const promoted = ({ nodes }: ClusterView): NodeView | undefined =>
+      nodes.find(({ port, slots }) => candidates.includes(port) && slots.length > 0);
+    await this.untilSettled((view) => promoted(view) !== undefined);
+    return this.#serverOf(promoted(await this.#anyView()) as NodeView);
+  }
+
+  /** Moves a slot with its keys; with `finish: false` stays in the middle, where clients meet ASK and TRYAGAIN. */
+  async migrateSlot(
+    slot: number,
+    from: RedisServer,
+    to: RedisServer,
+    options: { finish?: boolean } = {},
+  ): Promise<void> {
+    await this.beginMigration(slot, from, to);
+    if (options.finish ?? true) await this.finishMigration(slot, from, to);
+  }
+
+  async beginMigration(slot: number, from: RedisServer, to: RedisServer): Promise<void> {
+    await this.#setSlot(to, slot, 'IMPORTING', await this.#idOf(from));
+    await this.#setSlot(from, slot, 'MIGRATING', await this.#idOf(to));
+  }
+
+  /** Moves at most `count` keys and resolves with how many it moved. Default: all keys of the slot. */
+  migrateKeys(slot: number, from: RedisServer, to: RedisServer, count = Infinity): Promise<number> {
+    return withAdmin(from, async (admin) => {
+      let moved = 0;
+      while (moved < count) {
+        const batch = Math.min(count - moved, 100);
+        const keys = (await admin.callBuffer('CLUSTER', 'GETKEYSINSLOT', slot, batch)) as Buffer[];
+        if (keys.length === 0) break;
+        await admin.call('MIGRATE', to.host, to.port, '', 0, 5_000, 'KEYS', ...keys);
+        moved += keys.length;
+      }
+      return moved;
+    });
+  }
+
+  /** Moves what is left and hands the slot over; resolves once all live nodes agree. */
+  async finishMigration(slot: number, from: RedisServer, to: RedisServer): Promise<void> {
+    await this.migrateKeys(slot, from, to);
+    const target = await this.#idOf(to);
+    await this.#setSlot(to, slot, 'NODE', target); // first, or the slot would have no owner if this stopped half-way
+    await this.#setSlot(from, slot, 'NODE', target);
+    await this.untilSettled(({ nodes }) => nodes.some((node) => node.id === target && owns(node, slot)));
+  }
+
+  /** Leaves the slot with `from`; keys that have moved already stay behind on `to`. */
+  async cancelMigration(slot: number, from: RedisServer, to: RedisServer): Promise<void> {
+    await this.#setSlot(from, slot, 'STABLE');
+    await this.#setSlot(to, slot, 'STABLE');
+  }
+
+  /**
+   * Resolves once all live nodes say that the Cluster is up, agree on who is what, see each other, and (replicas)
+   * follow their live master; and once `extra` holds for the view of each.
+   */
+  async untilSettled(extra: (view: ClusterView) => boolean = () => true, timeoutMs = 20_000): Promise<void> {
+    const check = async (): Promise<void> => {
+      const live = this.nodes.filter((node) => node.live);
+      const views = await Promise.all(live.map(viewOf));
+      const ports = new Set(live.map(({ port }) => port));
+      const problem = views.map((view) => this.#problemOf(view, ports)).find((found) => found !== undefined);
+      if (problem !== undefined) throw new Error(problem);
+      if (new Set(views.map(topologyOf)).size !== 1) throw new Error('The nodes disagree on who is what.');
+      if (!views.every(extra)) throw new Error('Not all nodes have seen the change yet.');
+    };
+    await eventually(check, { timeoutMs, everyMs: POLL_MS });
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.nodes.map((node) => node.stop()));
+  }
+
+  #problemOf(view: ClusterView, live: ReadonlySet<number>): string | undefined {
+    const who = `The node on port ${view.self.port}`;
+    if (!view.stateOk) return `${who} says that the Cluster is down.`;
+    if (view.nodes.length !== this.nodes.length) return `${who} knows ${view.nodes.length} nodes.`;
+    const unseen = view.nodes.find((node) => live.has(node.port) && isFailing(node));
+    if (unseen) return `${who} does not see the node on port ${unseen.port}.`;
+    const stale = view.nodes.find(({ port, slots }) => slots.length > 0 && !live.has(port));
+    if (stale) return `${who} takes the node on port ${stale.port} for a master.`;
+    const master = view.nodes.find(({ id }) => id === view.self.masterId);
+    if (master && live.has(master.port) && view.masterLink !== 'up') return `${who} does not follow its master yet.`;
+    return undefined;
+  }
+
+  #anyView(): Promise<ClusterView> {
+    const node = this.nodes.find(({ live }) => live);
+    if (!node) throw new Error('No node of the Cluster is alive.');
+    return viewOf(node);
+  }
+
+  #serverOf({ port }: NodeView): RedisServer {
+    const server = this.nodes.find((node) => node.port === port);
+    if (!server) throw new Error(`The node on port ${port} is not one of ours.`);
+    return server;
+  }
+
+  async #idOf(node: RedisServer): Promise<string> {
+    return (await viewOf(node)).self.id;
+  }
+
+  async #setSlot(node: RedisServer, slot: number, ...how: string[]): Promise<void> {
+    await withAdmin(node, (admin) => admin.call('CLUSTER', 'SETSLOT', slot, ...how));
+  }
+}

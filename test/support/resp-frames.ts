@@ -1,0 +1,56 @@
+const CR = 0x0d;
+
+/** Cuts a RESP2 or RESP3 byte stream into whole requests or replies, whatever the chunks it comes in. */
+export class RespFrames {
+  #pending: Buffer = Buffer.alloc(0);
+  #broken = false;
+
+  /** Whole frames so far; what is not RESP comes back chunk by chunk. */
+  push(chunk: Buffer): Buffer[] {
+    if (this.#broken) return [chunk];
+    this.#pending = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk]);
+    const frames: Buffer[] = [];
+    let start = 0;
+    while (start < this.#pending.length) {
+      const end = frameEnd(this.#pending, start);
+      if (end === 'incomplete') break;
+      if (end === 'not resp') {
+        this.#broken = true;
+        frames.push(this.#pending.subarray(start));
+        start = this.#pending.length;
+        break;
+      }
+      frames.push(this.#pending.subarray(start, end));
+      start = end;
+    }
+    this.#pending = this.#pending.subarray(start);
+    return frames;
+  }
+}
+
+/** A push (pub/sub, invalidation) is no answer to a request and must not be counted as one. */
+export function isPush(frame: Buffer): boolean {
+  return frame[0] === '>'.charCodeAt(0);
+}
+
+type End = number | 'incomplete' | 'not resp';
+
+function frameEnd(bytes: Buffer, start: number): End {
+  let at = start;
+  // One frame is done when nothing that it announced is outstanding; a loop, since nesting may be deep.
+  for (let outstanding = 1; outstanding > 0; outstanding -= 1) {
+    const lineEnd = bytes.indexOf(CR, at);
+    if (at < bytes.length && !'+-:_#,(*~>%|$=!'.includes(String.fromCharCode(bytes[at] as number))) return 'not resp';
+    if (lineEnd === -1 || lineEnd + 2 > bytes.length) return 'incomplete';
+    const type = String.fromCharCode(bytes[at] as number);
+    const length = Math.max(0, Number(bytes.toString('latin1', at + 1, lineEnd)));
+    const isNull = bytes[at + 1] === '-'.charCodeAt(0);
+    at = lineEnd + 2;
+    if ('$=!'.includes(type) && !isNull) at += length + 2;
+    if ('*~>'.includes(type)) outstanding += length;
+    if (type === '%') outstanding += 2 * length;
+    if (type === '|') outstanding += 2 * length + 1; // an attribute comes before the reply that it describes
+    if (at > bytes.length) return 'incomplete';
+  }
+  return at;
+}

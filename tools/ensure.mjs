@@ -1,0 +1,181 @@
+// @ts-check
+// node tools/ensure.mjs [--or-redis-url] <redis-server | luacheck | postgresql>...
+// Finds what the tests and checks run. Root on Debian or Ubuntu: installs what is missing. Elsewhere: says how to.
+import { spawnSync } from 'node:child_process';
+import {
+  accessSync,
+  constants,
+  mkdtempSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { howToInstall, tools } from './ensure-texts.mjs';
+
+/**
+ * @typedef {keyof typeof tools} Tool
+ * @typedef {Record<string, string | undefined>} Env
+ * @typedef {{ env?: Env, isRoot?: boolean, orRedisUrl?: boolean, say?: (line: string) => void }} EnsureOptions
+ */
+
+const MIN_REDIS_MAJOR = 7;
+const DEBIAN_POSTGRES_DIR = '/usr/lib/postgresql';
+
+// Debian's packages start a service and create a database cluster by calling these, which the tests need none of.
+const CALLS_TO_SILENCE = ['invoke-rc.d', 'deb-systemd-invoke', 'pg_createcluster'];
+
+/** @param {string} path */
+function isExecutable(path) {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * @param {string} name
+ * @param {Env} env
+ */
+function onPath(name, env) {
+  const folders = (env.PATH ?? '').split(delimiter).filter(Boolean);
+  return folders.map((folder) => join(folder, name)).find(isExecutable);
+}
+
+/**
+ * A server needs `initdb` beside it: Debian puts both into a folder per version, outside the PATH.
+ * @param {Env} env
+ */
+function findPostgres(env) {
+  /** @type {string[]} */
+  let versions = [];
+  try {
+    versions = readdirSync(DEBIAN_POSTGRES_DIR).sort((a, b) => Number(b) - Number(a));
+  } catch {
+    // not Debian
+  }
+  const candidates = [
+    env.POSTGRES_BIN_DIR && join(env.POSTGRES_BIN_DIR, 'postgres'),
+    onPath('postgres', env),
+    ...versions.map((version) => join(DEBIAN_POSTGRES_DIR, version, 'bin', 'postgres')),
+  ];
+  return candidates.find((path) => path && isExecutable(path) && isExecutable(join(dirname(path), 'initdb')));
+}
+
+/**
+ * The binary's path, or `undefined` where there is none.
+ * @param {Tool} tool
+ * @param {Env} [env]
+ * @returns {string | undefined}
+ */
+export function findBinary(tool, env = process.env) {
+  if (tool === 'postgresql') return findPostgres(env) || undefined;
+  if (tool === 'redis-server' && env.REDIS_SERVER_BIN) {
+    return isExecutable(env.REDIS_SERVER_BIN) ? env.REDIS_SERVER_BIN : onPath(env.REDIS_SERVER_BIN, env);
+  }
+  return onPath(tool, env);
+}
+
+/**
+ * @param {string} path
+ * @returns {string | undefined} what is wrong with it
+ */
+function problemWithRedis(path) {
+  const { stdout, error } = spawnSync(path, ['--version'], { encoding: 'utf8', timeout: 10_000 });
+  const version = /\bv=(\d+)\.\S+/.exec(stdout ?? '');
+  if (!version) return `${path} --version does not answer like a redis-server${error ? `: ${error.message}` : '.'}`;
+  if (Number(version[1]) >= MIN_REDIS_MAJOR) return undefined;
+  return (
+    `${path} is Redis ${version[0].slice(2)}, and luanest needs ${MIN_REDIS_MAJOR}.0 or newer. Install a newer one ` +
+    '(https://redis.io/docs/latest/operate/oss_and_stack/install/) or name it in REDIS_SERVER_BIN.'
+  );
+}
+
+/**
+ * @param {string[]} packages
+ * @param {Env} env
+ * @returns {string | undefined} what went wrong
+ */
+function aptInstall(packages, env) {
+  const silenced = mkdtempSync(join(tmpdir(), 'luanest-apt-'));
+  try {
+    for (const name of CALLS_TO_SILENCE) writeFileSync(join(silenced, name), '#!/bin/sh\nexit 0\n', { mode: 0o755 });
+    const path = `${silenced}:/usr/sbin:/usr/bin:/sbin:/bin`;
+    const options = ['-q', '-o', 'DPkg::Lock::Timeout=300', '-o', `DPkg::Path=${path}`];
+    /** @param {string[]} command */
+    const aptGet = (command) =>
+      spawnSync(/** @type {string} */ (onPath('apt-get', env)), [...options, ...command], {
+        env: { ...env, DEBIAN_FRONTEND: 'noninteractive' },
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'pipe'],
+        maxBuffer: 64 * 1024 * 1024,
+      });
+    aptGet(['update']); // fails when any one source is out of reach; whether that matters shows in the install
+    const { status, stderr, error } = aptGet(['install', '-y', '--no-install-recommends', ...packages]);
+    if (status === 0) return undefined;
+    return `apt-get failed: ${(stderr || error?.message || `it ended with ${status}`).trim()}`;
+  } finally {
+    rmSync(silenced, { recursive: true });
+  }
+}
+
+/**
+ * @param {Tool[]} missing
+ * @param {Required<Pick<EnsureOptions, 'env' | 'isRoot' | 'say'>>} options
+ * @returns {string | undefined} what went wrong
+ */
+function installMissing(missing, { env, isRoot, say }) {
+  if (missing.length === 0 || !isRoot || !onPath('apt-get', env)) return undefined;
+  const packages = missing.map((tool) => tools[tool].debian);
+  say(
+    `${missing.join(', ')} not found: installing the Debian package${packages.length > 1 ? 's' : ''} ${packages.join(', ')}.`,
+  );
+  return aptInstall(packages, env);
+}
+
+/**
+ * Makes sure of every tool, and names what is wrong: nothing when all are there.
+ * @param {Tool[]} wanted
+ * @param {EnsureOptions} [options]
+ * @returns {string[]}
+ */
+export function ensure(wanted, options = {}) {
+  const { env = process.env, isRoot = process.getuid?.() === 0, orRedisUrl = false, say = console.error } = options;
+  const needed = wanted.filter((tool) => !(tool === 'redis-server' && orRedisUrl && env.REDIS_URL));
+  const named = needed.includes('redis-server') && env.REDIS_SERVER_BIN;
+  if (named && !findBinary('redis-server', env))
+    return [`REDIS_SERVER_BIN is ${named}, which is not an executable file.`];
+  const missing = needed.filter((tool) => !findBinary(tool, env));
+  const failure = installMissing(missing, { env, isRoot, say });
+  const problems = failure === undefined ? [] : [failure];
+  for (const tool of needed) {
+    const path = findBinary(tool, env);
+    const problem =
+      path === undefined ? howToInstall(tool, { orRedisUrl }) : tool === 'redis-server' && problemWithRedis(path);
+    if (problem) problems.push(problem);
+  }
+  return problems;
+}
+
+/** @param {string[]} args */
+function main(args) {
+  const wanted = args.filter((arg) => arg !== '--or-redis-url');
+  const unknown = wanted.filter((arg) => !Object.hasOwn(tools, arg));
+  if (wanted.length === 0 || unknown.length > 0) {
+    console.error(`Usage: node tools/ensure.mjs [--or-redis-url] <${Object.keys(tools).join(' | ')}>...`);
+    return 2;
+  }
+  const problems = ensure(/** @type {Tool[]} */ (wanted), { orRedisUrl: wanted.length < args.length });
+  if (problems.length > 0) console.error(problems.join('\n\n'));
+  return problems.length > 0 ? 1 : 0;
+}
+
+if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
+  process.exitCode = main(process.argv.slice(2));
+}
