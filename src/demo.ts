@@ -12,6 +12,7 @@ const env = { ...process.env, PORT: '0', HOST: '', REDIS_URL: '', DATABASE_URL: 
 /** Starts the app and answers its address once it serves; its own output goes to stderr. */
 async function startApp(): Promise<{ readonly app: ChildProcess; readonly url: string }> {
   const app = spawn(process.execPath, [join(__dirname, 'main.js')], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  endWithUs(app);
   const lines = createInterface({ input: app.stdout });
   const url = await new Promise<string>((resolve, reject) => {
     lines.on('line', (line) => {
@@ -27,28 +28,31 @@ async function startApp(): Promise<{ readonly app: ChildProcess; readonly url: s
 async function playRain(url: string, json: boolean): Promise<number> {
   const args = [join(__dirname, 'rain', 'main.js'), '--url', url, ...RAIN, ...(json ? ['--json'] : [])];
   const rain = spawn(process.execPath, args, { env, stdio: ['ignore', 'inherit', 'inherit'] });
+  endWithUs(rain);
   const [status] = (await once(rain, 'exit')) as [number | null];
   return status ?? 1;
+}
+
+/** Ctrl-C reaches the children too, from the terminal; a plain kill of this process does not. */
+function endWithUs(child: ChildProcess): void {
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal));
 }
 
 async function demo(): Promise<number> {
   const { values } = parseArgs({ options: { exit: { type: 'boolean' }, json: { type: 'boolean' } } });
   const { app, url } = await startApp();
   const ended = once(app, 'exit');
-  // Ctrl-C reaches the app too, from the terminal; a plain kill does not.
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => app.kill(signal));
-  let status = 1;
   try {
-    status = await playRain(url, values.json ?? false);
+    const status = await playRain(url, values.json ?? false);
     if (values.exit !== true) {
       process.stderr.write(`\nThe app stays up at ${url} (try ${url}/health). Ctrl-C ends it.\n`);
       await ended;
     }
+    return status;
   } finally {
     app.kill('SIGTERM');
     await ended;
   }
-  return status;
 }
 
 demo()

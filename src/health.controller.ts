@@ -21,6 +21,11 @@ export class HealthController {
   async health(): Promise<Health> {
     const problem = await this.host.problem();
     const ledgerUrl = problem?.ownerUrl;
-    return { status: 'ok', pid: process.pid, ledger: problem === undefined, ...(ledgerUrl !== undefined && { ledgerUrl }) };
+    return {
+      status: 'ok',
+      pid: process.pid,
+      ledger: problem === undefined,
+      ...(ledgerUrl !== undefined && { ledgerUrl }),
+    };
   }
 }

@@ -38,7 +38,9 @@ async function startParts(config: AppConfig, cleanups: Cleanup[]): Promise<strin
   const secrets = await loadSecrets(config);
   const redis = config.redisUrl === undefined ? await startEmbedded(config, cleanups) : { url: config.redisUrl };
   const opener =
-    config.databaseUrl === undefined ? new EmbeddedLedgerOpener(config.dataDir) : new PostgresLedgerOpener(config.databaseUrl);
+    config.databaseUrl === undefined
+      ? new EmbeddedLedgerOpener(config.dataDir)
+      : new PostgresLedgerOpener(config.databaseUrl);
   const host = new LedgerHost(opener, new Logger(LedgerHost.name));
   cleanups.push(() => host.stop());
   await host.start();

@@ -55,7 +55,12 @@ export function readConfig(env: Environment): AppConfig {
     host: host(env),
     dataDir: resolve(dataDir(env)),
     redisUrl: url(env, 'REDIS_URL', ['redis:', 'rediss:'], 'redis://127.0.0.1:6379'),
-    databaseUrl: url(env, 'DATABASE_URL', ['postgres:', 'postgresql:'], 'postgres://user:password@127.0.0.1:5432/luanest'),
+    databaseUrl: url(
+      env,
+      'DATABASE_URL',
+      ['postgres:', 'postgresql:'],
+      'postgres://user:password@127.0.0.1:5432/luanest',
+    ),
     guestSecret: secret(env, 'GUEST_SECRET'),
     adminToken: secret(env, 'ADMIN_TOKEN'),
     retentionMs: integer(env, 'RETENTION_MS', 60_000, 366 * DAY_MS),
@@ -96,7 +101,8 @@ function url(env: Environment, name: Variable, protocols: readonly string[], exa
   if (!URL.canParse(value)) throw new ConfigError(name, 'a value that is no URL', remedy);
   const parsed = new URL(value);
   // The value may hold a password, so only its harmless parts are shown.
-  if (!protocols.includes(parsed.protocol)) throw new ConfigError(name, `a URL that starts with ${parsed.protocol}`, remedy);
+  if (!protocols.includes(parsed.protocol))
+    throw new ConfigError(name, `a URL that starts with ${parsed.protocol}`, remedy);
   if (parsed.hostname === '') throw new ConfigError(name, 'a URL without a host', remedy);
   return value;
 }

@@ -13,7 +13,11 @@ export function loadConfig(): AppConfig {
     try {
       process.loadEnvFile('.env');
     } catch (cause) {
-      throw new ConfigError('.env', `a file that cannot be read (${String(cause)})`, 'Make it a readable text file, or remove it.');
+      throw new ConfigError(
+        '.env',
+        `a file that cannot be read (${String(cause)})`,
+        'Make it a readable text file, or remove it.',
+      );
     }
   }
   return readConfig(process.env);

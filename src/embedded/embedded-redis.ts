@@ -97,7 +97,8 @@ async function joinUsers(path: string): Promise<FileLock> {
   for (;;) {
     const lock = await FileLock.tryShared(path);
     if (lock !== undefined) return lock;
-    if (Date.now() > deadline) throw new EmbeddedRedisError(`${path} stayed locked: an app on this folder hangs while it stops.`);
+    if (Date.now() > deadline)
+      throw new EmbeddedRedisError(`${path} stayed locked: an app on this folder hangs while it stops.`);
     await sleep(100);
   }
 }

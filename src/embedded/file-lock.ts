@@ -12,7 +12,10 @@ export class FileLockUnavailableError extends Error {
   readonly code = 'FILE_LOCK_UNAVAILABLE';
 
   constructor(detail: string, options?: ErrorOptions) {
-    super(`File locks need the program flock (util-linux) or perl on the PATH: ${detail}. Install one of them.`, options);
+    super(
+      `File locks need the program flock (util-linux) or perl on the PATH: ${detail}. Install one of them.`,
+      options,
+    );
     this.name = 'FileLockUnavailableError';
   }
 }

@@ -17,7 +17,7 @@ export class DurableNodeFS extends NodeFS {
   override async init(pg: PGlite, options: InitOptions): Promise<{ emscriptenOpts: InitOptions }> {
     const { emscriptenOpts } = await super.init(pg, options);
     const hooks: Hook[] = [...((emscriptenOpts.preRun as Hook[] | undefined) ?? []), addFsync];
-    return { emscriptenOpts: { ...emscriptenOpts, preRun: hooks as NonNullable<InitOptions['preRun']> } };
+    return { emscriptenOpts: { ...emscriptenOpts, preRun: hooks } };
   }
 }
 
@@ -51,7 +51,8 @@ async function syncOne(path: string): Promise<void> {
 
 function addFsync(module: unknown): void {
   const operations = (module as { NODEFS?: { stream_ops?: Record<string, unknown> } }).NODEFS?.stream_ops;
-  if (operations === undefined) throw new Error('This PGlite has no NODEFS.stream_ops: its commits cannot be made durable.');
+  if (operations === undefined)
+    throw new Error('This PGlite has no NODEFS.stream_ops: its commits cannot be made durable.');
   operations.fsync = (stream: { nfd: number }): number => {
     fsyncSync(stream.nfd);
     return 0;

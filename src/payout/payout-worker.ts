@@ -76,7 +76,9 @@ export class PayoutWorker {
     if (rows.length === 0) return 0;
     const { conflicts } = await this.ledger.credit(rows);
     for (const { row, reason } of conflicts) {
-      this.logger.warn(`Refused to pay ${row.packetId} of ${row.activityId} to ${row.userId}: the ${reason} has been paid already`);
+      this.logger.warn(
+        `Refused to pay ${row.packetId} of ${row.activityId} to ${row.userId}: the ${reason} has been paid already`,
+      );
     }
     // Conflicts too: they are on record in the ledger, and no retry would change them.
     await this.source.settlePayouts(

@@ -26,10 +26,15 @@ export class AppClient {
     const path = `/red-packets/${activityId}`;
     const existing = await this.http.call({ method: 'GET', path });
     if (existing.status === 200) {
-      throw new RainRequestError(`The activity ${activityId} exists already. Choose another --activity, or leave it out.`);
+      throw new RainRequestError(
+        `The activity ${activityId} exists already. Choose another --activity, or leave it out.`,
+      );
     }
     const body = { activityId, totalCents, packets };
-    expectOk(await this.http.call({ method: 'POST', path: '/red-packets', token: this.adminToken, body }), 'making the activity');
+    expectOk(
+      await this.http.call({ method: 'POST', path: '/red-packets', token: this.adminToken, body }),
+      'making the activity',
+    );
   }
 
   /** One tap of a user. */
@@ -55,7 +60,8 @@ export class AppClient {
       const path = `/red-packets/${activityId}/records?limit=500${from}`;
       const answer = await this.http.call({ method: 'GET', path, token: this.adminToken });
       const page: RecordsPage = expectOk(answer, 'reading the records');
-      for (const record of page.records) seen.set(JSON.stringify([record.packetId, record.userId, record.amountCents]), record);
+      for (const record of page.records)
+        seen.set(JSON.stringify([record.packetId, record.userId, record.amountCents]), record);
       cursor = page.nextCursor;
     } while (cursor !== null);
     return [...seen.values()];
@@ -64,7 +70,11 @@ export class AppClient {
   /** What the ledger has paid; asks the process that owns the ledger when this one does not. */
   async ledger(activityId: string): Promise<LedgerAnswer> {
     const path = `/ledger/${activityId}`;
-    const answer = await this.http.call({ method: 'GET', path: (await this.ledgerOwner()) + path, token: this.adminToken });
+    const answer = await this.http.call({
+      method: 'GET',
+      path: (await this.ledgerOwner()) + path,
+      token: this.adminToken,
+    });
     return expectOk(answer, 'reading the ledger');
   }
 

@@ -104,7 +104,12 @@ function checkGrants(options: RainOptions, records: readonly GrantRecord[], play
   const problems = [
     ...expectEqual('different winners', byUser.size, 'grants', records.length),
     ...expectEqual('different packets', packetIds, 'grants', records.length),
-    ...expectEqual('grants', records.length, 'packets that this crowd can win', Math.min(options.users, options.packets)),
+    ...expectEqual(
+      'grants',
+      records.length,
+      'packets that this crowd can win',
+      Math.min(options.users, options.packets),
+    ),
   ];
   for (const [userId, packet] of told) {
     const record = byUser.get(userId);

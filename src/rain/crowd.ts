@@ -51,7 +51,8 @@ export async function playCrowd(app: AppClient, options: RainOptions, onStep: On
     latencies[done] = tookMs;
     done += 1;
     player.taps += 1;
-    if (result.outcome === 'not-open') oddities.push(`user ${player.userId} was told that the open activity is not open`);
+    if (result.outcome === 'not-open')
+      oddities.push(`user ${player.userId} was told that the open activity is not open`);
     if ('packet' in result) notePacket(player, result.packet, oddities);
     onStep('taps', done, order.length);
   });
@@ -63,8 +64,13 @@ function notePacket(player: Player, packet: Packet, oddities: string[]): void {
   player.packet ??= packet;
   if (first === undefined) return;
   const same =
-    first.packetId === packet.packetId && first.amountCents === packet.amountCents && first.grantedAtMs === packet.grantedAtMs;
-  if (!same) oddities.push(`user ${player.userId} was told of two packets: ${JSON.stringify(first)} and ${JSON.stringify(packet)}`);
+    first.packetId === packet.packetId &&
+    first.amountCents === packet.amountCents &&
+    first.grantedAtMs === packet.grantedAtMs;
+  if (!same)
+    oddities.push(
+      `user ${player.userId} was told of two packets: ${JSON.stringify(first)} and ${JSON.stringify(packet)}`,
+    );
 }
 
 /** Runs `work` for 0 to count - 1, `width` at a time; the first failure ends it. */

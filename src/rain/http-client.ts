@@ -60,7 +60,9 @@ export class HttpClient {
       } catch (cause) {
         if (Date.now() + pauseMs > deadline) {
           const reason = cause instanceof Error ? cause.message : String(cause);
-          throw new RainRequestError(`${call.method} ${call.path} failed for ${this.patienceMs} ms: ${reason}`, { cause });
+          throw new RainRequestError(`${call.method} ${call.path} failed for ${this.patienceMs} ms: ${reason}`, {
+            cause,
+          });
         }
         this.retries += 1;
         await sleep(pauseMs * (0.5 + Math.random() / 2));

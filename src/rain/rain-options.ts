@@ -59,7 +59,9 @@ export function parseRainOptions(argv: readonly string[]): RainOptions {
     json: values.json ?? false,
   };
   if (options.totalCents < options.packets) {
-    throw new RainUsageError(`--total is ${options.totalCents} cents, too few for ${options.packets} packets of at least one cent.`);
+    throw new RainUsageError(
+      `--total is ${options.totalCents} cents, too few for ${options.packets} packets of at least one cent.`,
+    );
   }
   return options;
 }
@@ -101,7 +103,9 @@ function money(value: string): number {
 function activity(value: string | undefined): string {
   const id = value ?? `rain-${Date.now().toString(36)}-${randomBytes(4).toString('hex')}`;
   if (/^[A-Za-z0-9._-]{1,128}$/.test(id)) return id;
-  throw new RainUsageError(`--activity is ${JSON.stringify(id)}. Write 1 to 128 letters, digits, dots, dashes or underscores.`);
+  throw new RainUsageError(
+    `--activity is ${JSON.stringify(id)}. Write 1 to 128 letters, digits, dots, dashes or underscores.`,
+  );
 }
 
 function url(value: string | undefined): string | undefined {

@@ -26,17 +26,20 @@ async function start(env: Record<string, string> = {}): Promise<AppProcess> {
   return app;
 }
 
-const ledgerOf = async (url: string, id: string) => api<LedgerTotals>(`${url}/ledger/${id}`, 'GET', await adminTokenOf(dataDir));
+const ledgerOf = async (url: string, id: string) =>
+  api<LedgerTotals>(`${url}/ledger/${id}`, 'GET', await adminTokenOf(dataDir));
 const healthOf = (url: string) => api<{ ledger: boolean; ledgerUrl?: string }>(`${url}/health`, 'GET');
 
 it('gives one user one packet for 100 parallel grabs over three processes, and has one of them pay', async () => {
-  const three = (await Promise.all([start(), start(), start()])) as [AppProcess, AppProcess, AppProcess];
+  const three = await Promise.all([start(), start(), start()] as const);
   const [a, b, c] = three;
   const urls = three.map(({ url }) => url);
   await createActivity(a.url, await adminTokenOf(dataDir), 'one', 50, '100.00');
   // A token of one process is good for all: they agreed on one secret while they booted together.
   const token = await guestToken(b.url);
-  const answers = await Promise.all(Array.from({ length: 100 }, (_, index) => grab(urls[index % 3] as string, 'one', token)));
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, (_, index) => grab(urls[index % 3] as string, 'one', token)),
+  );
   expect(answers.filter(({ outcome }) => outcome === 'won')).toHaveLength(1);
   expect(answers.filter(({ outcome }) => outcome === 'already-won')).toHaveLength(99);
   expect(new Set(answers.map((answer) => 'packet' in answer && JSON.stringify(answer.packet))).size).toBe(1);
@@ -78,13 +81,19 @@ it('loses nothing over a restart, finds the server of its killed predecessor, an
   expect(alive(server)).toBe(true);
   const second = await start();
   expect(await redisPid(dataDir)).toBe(server);
-  expect(await grab(second.url, 'kept', token)).toMatchObject({ outcome: 'already-won', packet: 'packet' in won && won.packet });
+  expect(await grab(second.url, 'kept', token)).toMatchObject({
+    outcome: 'already-won',
+    packet: 'packet' in won && won.packet,
+  });
 
   expect(await second.program.end('SIGTERM')).toBe(0);
   apps = [];
   expect(alive(server)).toBe(false);
   const third = await start();
-  expect(await grab(third.url, 'kept', token)).toMatchObject({ outcome: 'already-won', packet: 'packet' in won && won.packet });
+  expect(await grab(third.url, 'kept', token)).toMatchObject({
+    outcome: 'already-won',
+    packet: 'packet' in won && won.packet,
+  });
   await waitUntil('it is paid', async () => (await ledgerOf(third.url, 'kept')).body.rows === 1);
 });
 
@@ -110,7 +119,9 @@ it('keeps guests out of what admins do, and strangers out of the rain', async ()
   for (const token of [undefined, guest, `${admin}x`]) {
     expect((await api(`${url}/ledger/x`, 'GET', token)).status).toBe(401);
     expect((await api(`${url}/red-packets/x/records`, 'GET', token)).status).toBe(401);
-    expect((await api(`${url}/red-packets`, 'POST', token, { activityId: 'x', packets: 1, total: '1.00' })).status).toBe(401);
+    expect(
+      (await api(`${url}/red-packets`, 'POST', token, { activityId: 'x', packets: 1, total: '1.00' })).status,
+    ).toBe(401);
   }
   for (const token of [undefined, admin, `${guest}x`]) {
     expect((await api(`${url}/red-packets/x/grab`, 'POST', token)).status).toBe(401);
@@ -131,7 +142,14 @@ it('plays a rain whose every cent adds up although the app is killed in the midd
   const lines = rain.stdout.trimEnd().split('\n');
   expect(lines).toHaveLength(1);
   const audit = JSON.parse(lines[0] as string) as Record<string, number>;
-  expect(audit).toMatchObject({ ok: true, problems: [], grants: 1_000, winners: 1_000, paidUsers: 1_000, taps: 12_000 });
+  expect(audit).toMatchObject({
+    ok: true,
+    problems: [],
+    grants: 1_000,
+    winners: 1_000,
+    paidUsers: 1_000,
+    taps: 12_000,
+  });
   expect(audit.paidCents).toBe(200_000);
   expect(audit.retries).toBeGreaterThan(0);
 });
@@ -139,7 +157,14 @@ it('plays a rain whose every cent adds up although the app is killed in the midd
 it('plays the demo to its end', async () => {
   const demo = Program.node([built('demo.js'), '--exit', '--json'], { DATA_DIR: dataDir, PORT: 'ignored' });
   expect(await demo.status()).toBe(0);
-  expect(JSON.parse(demo.stdout)).toMatchObject({ ok: true, users: 2_000, grants: 500, winners: 500, paidCents: 100_000, leftCents: 0 });
+  expect(JSON.parse(demo.stdout)).toMatchObject({
+    ok: true,
+    users: 2_000,
+    grants: 500,
+    winners: 500,
+    paidCents: 100_000,
+    leftCents: 0,
+  });
   expect(await redisPid(dataDir)).toBeUndefined();
 });
 

@@ -76,7 +76,7 @@ describe('readConfig', () => {
 
   it('shows no secret in a refusal', () => {
     for (const env of [{ REDIS_URL: 'http://:hunter2@x' }, { ADMIN_TOKEN: 'hunter2' }, { DATABASE_URL: 'hunter2' }]) {
-      expect(() => readConfig(env)).toThrow(expect.objectContaining({ message: expect.not.stringContaining('hunter2') }));
+      expect(() => readConfig(env)).toThrow(/^(?!.*hunter2)/s);
     }
   });
 });

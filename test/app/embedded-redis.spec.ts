@@ -55,7 +55,7 @@ it('lets nobody in without the password', async () => {
 });
 
 it('serves all who start at once from one server, which the last one takes down', async () => {
-  const [a, b, c] = (await Promise.all([joinServer(), joinServer(), joinServer()])) as [EmbeddedRedis, EmbeddedRedis, EmbeddedRedis];
+  const [a, b, c] = await Promise.all([joinServer(), joinServer(), joinServer()] as const);
   expect(b.endpoint).toEqual(a.endpoint);
   expect(c.endpoint).toEqual(a.endpoint);
   const pid = (await redisPid(dataDir)) as number;
@@ -67,7 +67,7 @@ it('serves all who start at once from one server, which the last one takes down'
 });
 
 it('starts a killed server again on the same port with its data, once for all who use it', async () => {
-  const [a] = (await Promise.all([joinServer(), joinServer()])) as [EmbeddedRedis, EmbeddedRedis];
+  const [a] = await Promise.all([joinServer(), joinServer()] as const);
   await ask(a.endpoint, (client) => client.set('k', 'v'));
   for (let round = 0; round < 2; round += 1) {
     const pid = (await redisPid(dataDir)) as number;
@@ -107,5 +107,7 @@ it('says whom to stop when a server holds the folder and its address is lost', a
 it('says why a server does not start', async () => {
   await mkdir(join(dataDir, 'redis', 'appendonlydir'), { recursive: true });
   await writeFile(join(dataDir, 'redis', 'appendonlydir', 'appendonly.aof.manifest'), 'nonsense');
-  await expect(new RedisFolder(join(dataDir, 'redis'), 5_000).ensureServer()).rejects.toThrow(/did not start.*ended with 1.*manifest/s);
+  await expect(new RedisFolder(join(dataDir, 'redis'), 5_000).ensureServer()).rejects.toThrow(
+    /did not start.*ended with 1.*manifest/s,
+  );
 });

@@ -15,7 +15,10 @@ beforeEach(async () => {
   path = join(folder, 'a.lock');
 });
 afterEach(async () => {
-  await Promise.all([...held.splice(0).map((lock) => lock.release()), ...programs.splice(0).map((child) => child.end('SIGKILL'))]);
+  await Promise.all([
+    ...held.splice(0).map((lock) => lock.release()),
+    ...programs.splice(0).map((child) => child.end('SIGKILL')),
+  ]);
   await removeFolder(folder);
 });
 
@@ -92,5 +95,7 @@ it('takes the same lock through perl where there is no flock', async () => {
 });
 
 it('says what to install where there is neither', async () => {
-  expect((await holder({ PATH: folder })).stdout).toMatch(/need the program flock \(util-linux\) or perl .* Install one of them/);
+  expect((await holder({ PATH: folder })).stdout).toMatch(
+    /need the program flock \(util-linux\) or perl .* Install one of them/,
+  );
 });

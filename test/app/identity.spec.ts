@@ -45,7 +45,14 @@ describe('AdminGuard', () => {
   it('lets the token through and nothing else', () => {
     expect(guard.canActivate(withHeader('Bearer the-admin-token'))).toBe(true);
     expect(guard.canActivate(withHeader('bearer the-admin-token'))).toBe(true);
-    for (const header of [undefined, '', 'the-admin-token', 'Basic the-admin-token', 'Bearer the-admin-toke', 'Bearer ']) {
+    for (const header of [
+      undefined,
+      '',
+      'the-admin-token',
+      'Basic the-admin-token',
+      'Bearer the-admin-toke',
+      'Bearer ',
+    ]) {
       expect(() => guard.canActivate(withHeader(header))).toThrow(UnauthorizedException);
     }
   });

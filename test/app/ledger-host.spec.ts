@@ -10,7 +10,10 @@ import { waitUntil } from './support/wait-until';
 let dataDir: string;
 let said: string[];
 const hosts: LedgerHost[] = [];
-const logger = { log: (message: string) => void said.push(message), warn: (message: string) => void said.push(message) };
+const logger = {
+  log: (message: string) => void said.push(message),
+  warn: (message: string) => void said.push(message),
+};
 
 beforeEach(async () => {
   dataDir = await makeTempFolder();
@@ -86,12 +89,14 @@ it('serves without a ledger while PostgreSQL is away, says so once, and opens it
   const host = await start({
     tryOpen: async () => {
       attempts += 1;
-      return away ? real.tryOpen() : { ledger: fake, release: async () => undefined };
+      return away ? real.tryOpen() : { ledger: fake, release: () => Promise.resolve() };
     },
-    announce: async () => undefined,
-    ownerUrl: async () => undefined,
+    announce: () => Promise.resolve(),
+    ownerUrl: () => Promise.resolve(undefined),
   });
-  expect(await host.problem()).toEqual({ message: expect.stringMatching(/^The ledger cannot be opened: .*ECONNREFUSED/) });
+  expect(await host.problem()).toEqual({
+    message: expect.stringMatching(/^The ledger cannot be opened: .*ECONNREFUSED/),
+  });
   await waitUntil('it has tried several times', () => attempts > 4);
   away = false;
   expect(await waitUntil('it has opened', () => host.current())).toBe(fake);

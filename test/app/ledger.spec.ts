@@ -14,7 +14,14 @@ let entries = 0;
 
 function row(activityId: string, packetId: string, userId: string, amountCents: number): PayoutRow {
   entries += 1;
-  return { activityId, packetId, userId, amountCents, grantedAtMs: 1_700_000_000_000 + entries, entryId: `${entries}-0` };
+  return {
+    activityId,
+    packetId,
+    userId,
+    amountCents,
+    grantedAtMs: 1_700_000_000_000 + entries,
+    entryId: `${entries}-0`,
+  };
 }
 
 /** What every ledger promises, whatever database is under it. */
@@ -30,7 +37,11 @@ function contract(database: () => SqlDatabase): void {
   it('credits each row once and says which it knew', async () => {
     const rows = [row(activity, 'p1', `${user}a`, 150), row(activity, 'p2', `${user}b`, 250)];
     expect(await ledger().credit(rows)).toEqual({ credited: 2, repeated: 0, conflicts: [] });
-    expect(await ledger().credit([...rows, row(activity, 'p3', `${user}c`, 1)])).toEqual({ credited: 1, repeated: 2, conflicts: [] });
+    expect(await ledger().credit([...rows, row(activity, 'p3', `${user}c`, 1)])).toEqual({
+      credited: 1,
+      repeated: 2,
+      conflicts: [],
+    });
     expect(await ledger().totals(activity)).toEqual({ rows: 3, users: 3, cents: 401, conflicts: 0 });
     expect(await ledger().balance(`${user}a`)).toBe(150);
   });
@@ -58,7 +69,10 @@ function contract(database: () => SqlDatabase): void {
   });
 
   it('adds up one user over several activities, exactly up to 2^53 - 1', async () => {
-    await ledger().credit([row(`${activity}x`, 'p1', `${user}a`, 2 ** 52), row(`${activity}y`, 'p1', `${user}a`, 2 ** 52 - 1)]);
+    await ledger().credit([
+      row(`${activity}x`, 'p1', `${user}a`, 2 ** 52),
+      row(`${activity}y`, 'p1', `${user}a`, 2 ** 52 - 1),
+    ]);
     expect(await ledger().balance(`${user}a`)).toBe(Number.MAX_SAFE_INTEGER);
     await ledger().credit([row(`${activity}z`, 'p1', `${user}a`, 1)]);
     await expect(ledger().balance(`${user}a`)).rejects.toThrow(RangeError);
@@ -84,7 +98,11 @@ function contract(database: () => SqlDatabase): void {
   });
 
   it('agrees with a model under batches that overlap, repeat and contradict', async () => {
-    const small = fc.record({ packet: fc.integer({ min: 0, max: 7 }), user: fc.integer({ min: 0, max: 5 }), cents: fc.integer({ min: 1, max: 2 }) });
+    const small = fc.record({
+      packet: fc.integer({ min: 0, max: 7 }),
+      user: fc.integer({ min: 0, max: 5 }),
+      cents: fc.integer({ min: 1, max: 2 }),
+    });
     const batches = fc.array(fc.array(small, { maxLength: 8 }), { maxLength: 6 });
     await fc.assert(
       fc.asyncProperty(batches, async (plan) => {
@@ -109,7 +127,9 @@ function contract(database: () => SqlDatabase): void {
     const batches = Array.from({ length: 12 }, (_, turn) =>
       users.map((_name, index) => row(activity, `p${index}`, users[(index * 7 + turn) % 40] as string, 10)),
     );
-    const results = await Promise.all(batches.map((batch, index) => ledger().credit(index % 2 === 0 ? batch : [...batch].reverse())));
+    const results = await Promise.all(
+      batches.map((batch, index) => ledger().credit(index % 2 === 0 ? batch : [...batch].reverse())),
+    );
     const totals = await ledger().totals(activity);
     expect(totals.rows).toBe(totals.users);
     expect(totals.rows).toBe(results.reduce((sum, { credited }) => sum + credited, 0));
@@ -171,5 +191,6 @@ describe('ledger on PostgreSQL', () => {
 
 it('safeInteger takes what drivers answer and refuses what a number cannot hold', () => {
   expect([safeInteger('12'), safeInteger(12n), safeInteger(12)]).toEqual([12, 12, 12]);
-  for (const bad of ['9007199254740993', 2n ** 60n, 1.5, 'x', null, undefined]) expect(() => safeInteger(bad)).toThrow(RangeError);
+  for (const bad of ['9007199254740993', 2n ** 60n, 1.5, 'x', null, undefined])
+    expect(() => safeInteger(bad)).toThrow(RangeError);
 });

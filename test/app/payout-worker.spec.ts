@@ -8,17 +8,17 @@ import { createLedgerSchema } from '../../src/ledger/ledger.schema';
 import type { Ledger } from '../../src/ledger/ledger.types';
 import { PgliteDatabase } from '../../src/ledger/pglite-database';
 import { SqlLedger } from '../../src/ledger/sql-ledger';
-import { type PayoutSource, PayoutWorker } from '../../src/payout/payout-worker';
+import { type PayoutSource, PayoutWorker, type PayoutWorkerLog } from '../../src/payout/payout-worker';
 import { makeTempFolder, removeFolder } from './support/temp-folder';
 import { waitUntil } from './support/wait-until';
 
 const PACKETS = 250;
 const LEASE_MS = 1_000;
-const silent = { log: () => undefined, warn: () => undefined };
+const silent: PayoutWorkerLog = { log: () => undefined, warn: () => undefined };
 
 let folder: string;
 let redis: EmbeddedRedis;
-let module: TestingModule;
+let app: TestingModule;
 let packets: RedPacketService;
 let database: PgliteDatabase;
 let ledger: Ledger;
@@ -32,20 +32,19 @@ beforeAll(async () => {
   database = await PgliteDatabase.open(`${folder}/ledger`);
   await createLedgerSchema(database);
   ledger = new SqlLedger(database);
-  module = await Test.createTestingModule({
+  app = await Test.createTestingModule({
     imports: [
       RedisModule.forRoot({ config: { ...redis.endpoint } }),
       ScriptRegistryModule.forRoot({ preload: 'required' }),
       RedPacketModule.forRoot({ identity: () => undefined }),
     ],
   }).compile();
-  module.enableShutdownHooks();
-  await module.init();
-  packets = module.get(RedPacketService);
+  await app.init();
+  packets = app.get(RedPacketService);
 }, 120_000);
 
 afterAll(async () => {
-  await module?.close();
+  await app?.close();
   await database?.close();
   await redis?.stop();
   await removeFolder(folder);
@@ -54,14 +53,16 @@ afterAll(async () => {
 beforeEach(async () => {
   activityId = `paid-${(turn += 1)}`;
   await packets.create({ activityId, totalCents: 10_000, packets: PACKETS });
-  await Promise.all(Array.from({ length: PACKETS }, (_, index) => packets.grab(activityId, `${activityId}-user-${index}`)));
+  await Promise.all(
+    Array.from({ length: PACKETS }, (_, index) => packets.grab(activityId, `${activityId}-user-${index}`)),
+  );
 });
 afterEach(() => Promise.all(workers.splice(0).map((worker) => worker.stop())));
 
 /** Only this test's activity, so that one test's leftovers are not another one's work. */
 function source(faults: Partial<PayoutSource> = {}): PayoutSource {
   return {
-    activities: async () => [activityId],
+    activities: () => Promise.resolve([activityId]),
     claimPayouts: (id, options) => packets.claimPayouts(id, options),
     settlePayouts: (id, entryIds) => packets.settlePayouts(id, entryIds),
     ...faults,
@@ -77,7 +78,9 @@ function makeWorker(name: string, from: PayoutSource, into: Ledger, log = silent
 async function expectAllPaidOnce(): Promise<void> {
   await waitUntil('the outbox is empty', async () => (await packets.status(activityId))?.outboxLength === 0);
   expect(await ledger.totals(activityId)).toEqual({ rows: PACKETS, users: PACKETS, cents: 10_000, conflicts: 0 });
-  const balances = await Promise.all(Array.from({ length: PACKETS }, (_, index) => ledger.balance(`${activityId}-user-${index}`)));
+  const balances = await Promise.all(
+    Array.from({ length: PACKETS }, (_, index) => ledger.balance(`${activityId}-user-${index}`)),
+  );
   expect(balances.reduce((sum, balance) => sum + balance, 0)).toBe(10_000);
 }
 
@@ -111,7 +114,7 @@ it.each([
     credit: step === 'credit' ? deadly((rows) => ledger.credit(rows), when) : (rows) => ledger.credit(rows),
     totals: (id) => ledger.totals(id),
     balance: (user) => ledger.balance(user),
-    close: async () => undefined,
+    close: () => Promise.resolve(),
   };
   await expect(makeWorker('dying', source(faults), dyingLedger).payRound()).rejects.toBeInstanceOf(Death);
   makeWorker('heir', source(), ledger).start();
@@ -136,7 +139,14 @@ it('pays once with several workers at the same time', async () => {
 
 it('settles what contradicts the books once it is on record', async () => {
   await ledger.credit([
-    { activityId, packetId: 'from-elsewhere', userId: `${activityId}-user-0`, amountCents: 1, grantedAtMs: 1, entryId: '0-1' },
+    {
+      activityId,
+      packetId: 'from-elsewhere',
+      userId: `${activityId}-user-0`,
+      amountCents: 1,
+      grantedAtMs: 1,
+      entryId: '0-1',
+    },
   ]);
   const said: string[] = [];
   makeWorker('w', source(), ledger, { log: () => undefined, warn: (message) => said.push(message) }).start();
@@ -152,10 +162,10 @@ it('goes on after errors, and says so once a change of state', async () => {
   const said: string[] = [];
   const log = (message: string) => void said.push(message);
   const flaky = source({
-    claimPayouts: async (id, options) => {
+    claimPayouts: (id, options) => {
       if (!failing) return packets.claimPayouts(id, options);
       failures += 1;
-      throw new Error('Redis is away');
+      return Promise.reject(new Error('Redis is away'));
     },
   });
   makeWorker('w', flaky, ledger, { log, warn: log }).start();
@@ -177,7 +187,7 @@ it('finishes the batch in hand when it is stopped', async () => {
     },
     totals: (id) => ledger.totals(id),
     balance: (user) => ledger.balance(user),
-    close: async () => undefined,
+    close: () => Promise.resolve(),
   };
   let claims = 0;
   const counted = source({

@@ -1,9 +1,6 @@
 import * as fc from 'fast-check';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { auditRain, type Books, percentile } from '../../src/rain/audit';
 import type { CrowdResult } from '../../src/rain/crowd';
-import { HttpClient, RainRequestError } from '../../src/rain/http-client';
 import { formatCents, parseCents } from '../../src/rain/money';
 import { parseRainOptions, RainUsageError } from '../../src/rain/rain-options';
 import { formatAudit, progressTo } from '../../src/rain/report';
@@ -19,23 +16,39 @@ describe('money', () => {
       435,
       Number.MAX_SAFE_INTEGER,
     ]);
-    fc.assert(fc.property(fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), (cents) => parseCents(formatCents(cents)) === cents));
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
+        (cents) => parseCents(formatCents(cents)) === cents,
+      ),
+    );
   });
 
-  it.each(['', '0', '0.00', '-1', '1.234', '1,00', '1e3', '.5', '5.', ' 1', 'NaN', '90071992547409.92'])('refuses %j', (text) => {
-    expect(() => parseCents(text)).toThrow(RangeError);
-  });
+  it.each(['', '0', '0.00', '-1', '1.234', '1,00', '1e3', '.5', '5.', ' 1', 'NaN', '90071992547409.92'])(
+    'refuses %j',
+    (text) => {
+      expect(() => parseCents(text)).toThrow(RangeError);
+    },
+  );
 });
 
 describe('parseRainOptions', () => {
   it('has the defaults of the full rain', () => {
     const options = parseRainOptions([]);
-    expect(options).toMatchObject({ users: 20_000, packets: 5_000, totalCents: 1_000_000, taps: 3, json: false, url: undefined });
+    expect(options).toMatchObject({
+      users: 20_000,
+      packets: 5_000,
+      totalCents: 1_000_000,
+      taps: 3,
+      json: false,
+      url: undefined,
+    });
     expect(options.activityId).not.toBe(parseRainOptions([]).activityId);
   });
 
   it('reads every argument', () => {
-    const line = '--users 9 --packets 3 --total 1.50 --taps 1 --concurrency 2 --seed 4 --activity a-1 --url http://h:1/ --json';
+    const line =
+      '--users 9 --packets 3 --total 1.50 --taps 1 --concurrency 2 --seed 4 --activity a-1 --url http://h:1/ --json';
     expect(parseRainOptions(line.split(' '))).toEqual({
       users: 9,
       packets: 3,
@@ -49,13 +62,20 @@ describe('parseRainOptions', () => {
     });
   });
 
-  it.each(['--users 0', '--users many', '--users', '--packets 100001', '--total 0', '--taps 1.5', '--concurrency 0', '--seed -1'])(
+  it.each([
+    '--users 0',
+    '--users many',
+    '--users',
+    '--packets 100001',
+    '--total 0',
+    '--taps 1.5',
+    '--concurrency 0',
+    '--seed -1',
+  ])('refuses %s', (line) => expect(() => parseRainOptions(line.split(' '))).toThrow(RainUsageError));
+
+  it.each(['--url https://h', '--url h:1', '--activity a/b', '--unknown 1', 'stray', '--packets 200 --total 1.99'])(
     'refuses %s',
     (line) => expect(() => parseRainOptions(line.split(' '))).toThrow(RainUsageError),
-  );
-
-  it.each(['--url https://h', '--url h:1', '--activity a/b', '--unknown 1', 'stray', '--packets 200 --total 1.99'])('refuses %s', (line) =>
-    expect(() => parseRainOptions(line.split(' '))).toThrow(RainUsageError),
   );
 });
 
@@ -69,16 +89,32 @@ it('shuffles repeatably and keeps every element', () => {
 
 it('takes percentiles by nearest rank', () => {
   const hundred = Float64Array.from({ length: 100 }, (_, index) => index + 1);
-  expect([percentile(hundred, 50), percentile(hundred, 99), percentile(new Float64Array([5]), 99)]).toEqual([50, 99, 5]);
+  expect([percentile(hundred, 50), percentile(hundred, 99), percentile(new Float64Array([5]), 99)]).toEqual([
+    50, 99, 5,
+  ]);
   expect(percentile(new Float64Array(), 50)).toBe(0);
 });
 
 describe('auditRain', () => {
-  const options = parseRainOptions(['--users', '3', '--packets', '2', '--total', '1.00', '--taps', '1', '--activity', 'a']);
+  const options = parseRainOptions([
+    '--users',
+    '3',
+    '--packets',
+    '2',
+    '--total',
+    '1.00',
+    '--taps',
+    '1',
+    '--activity',
+    'a',
+  ]);
   const packet = (packetId: string, amountCents: number) => ({ packetId, amountCents, grantedAtMs: 1 });
 
   /** A rain in which all is well, with whatever a test breaks in it. */
-  function play(breakIt: (told: Map<string, ReturnType<typeof packet> | undefined>, books: Mutable<Books>) => void = () => undefined) {
+  function play(
+    breakIt: (told: Map<string, ReturnType<typeof packet> | undefined>, books: Mutable<Books>) => void = () =>
+      undefined,
+  ) {
     const told = new Map([
       ['u1', packet('p1', 60)],
       ['u2', packet('p2', 40)],
@@ -112,22 +148,42 @@ describe('auditRain', () => {
 
   it('finds nothing where all is well', () => {
     const audit = play();
-    expect(audit).toMatchObject({ ok: true, problems: [], grants: 2, winners: 2, grantedCents: 100, paidCents: 100, leftCents: 0 });
+    expect(audit).toMatchObject({
+      ok: true,
+      problems: [],
+      grants: 2,
+      winners: 2,
+      grantedCents: 100,
+      paidCents: 100,
+      leftCents: 0,
+    });
     expect(formatAudit(audit)).toContain('Every cent and every user adds up.');
   });
 
   const breakages: [string, Parameters<typeof play>[0]][] = [
-    ['a cent lost from the pool', (_told, books) => (books.status = { ...books.status, grantedCents: 99, remainingCents: 0 })],
+    [
+      'a cent lost from the pool',
+      (_told, books) => (books.status = { ...books.status, grantedCents: 99, remainingCents: 0 }),
+    ],
     ['a packet that nobody has', (_told, books) => (books.records = books.records.slice(1))],
     ['a winner who was told nothing', (told) => told.set('u1', undefined)],
     ['a loser who was told a packet', (told) => told.set('u3', packet('p1', 60))],
     ['a winner who was told another amount', (told) => told.set('u1', packet('p1', 61))],
-    ['a packet granted twice', (_told, books) => (books.records = books.records.map((record) => ({ ...record, packetId: 'p1' })))],
-    ['a user who won twice', (_told, books) => (books.records = books.records.map((record) => ({ ...record, userId: 'u1' })))],
-    ['a stranger among the winners', (told, books) => {
-      told.set('u2', undefined);
-      books.records = books.records.map((record, index) => (index === 1 ? { ...record, userId: 'u9' } : record));
-    }],
+    [
+      'a packet granted twice',
+      (_told, books) => (books.records = books.records.map((record) => ({ ...record, packetId: 'p1' }))),
+    ],
+    [
+      'a user who won twice',
+      (_told, books) => (books.records = books.records.map((record) => ({ ...record, userId: 'u1' }))),
+    ],
+    [
+      'a stranger among the winners',
+      (told, books) => {
+        told.set('u2', undefined);
+        books.records = books.records.map((record, index) => (index === 1 ? { ...record, userId: 'u9' } : record));
+      },
+    ],
     ['a winner who was not paid', (_told, books) => (books.ledger = { ...books.ledger, rows: 1, users: 1, cents: 60 })],
     ['a cent too many paid', (_told, books) => (books.ledger = { ...books.ledger, cents: 101 })],
     ['a refused payout', (_told, books) => (books.ledger = { ...books.ledger, conflicts: 1 })],
@@ -138,54 +194,6 @@ describe('auditRain', () => {
     expect(audit.ok).toBe(false);
     expect(audit.problems.length).toBeGreaterThan(0);
     expect(formatAudit(audit)).toContain('This does not add up:');
-  });
-});
-
-describe('HttpClient', () => {
-  let answer: (request: IncomingMessage, response: ServerResponse) => void;
-  const server = createServer((request, response) => answer(request, response));
-  let base: string;
-  const clients: HttpClient[] = [];
-  beforeAll(async () => {
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  });
-  afterEach(() => clients.splice(0).forEach((client) => client.close()));
-  afterAll(() => new Promise((resolve) => server.close(resolve)));
-  const client = (patienceMs: number) => {
-    clients.push(new HttpClient(base, 2, patienceMs));
-    return clients.at(-1) as HttpClient;
-  };
-
-  it('asks again after a reset, a broken answer and a 5xx', async () => {
-    let calls = 0;
-    answer = (request, response) => {
-      calls += 1;
-      if (calls === 1) return void request.socket.destroy();
-      if (calls === 2) return void response.writeHead(503).end('{}');
-      if (calls === 3) {
-        response.writeHead(200, { 'content-length': '100' }).write('{');
-        return void setImmediate(() => request.socket.destroy());
-      }
-      if (calls === 4) return void response.end('{"half":');
-      response.end(JSON.stringify({ seen: request.headers.authorization }));
-    };
-    const http = client(10_000);
-    const { status, body } = await http.call({ method: 'POST', path: '/x', token: 't', body: { a: 1 } });
-    expect([status, body, http.retries, http.answered]).toEqual([200, { seen: 'Bearer t' }, 4, 1]);
-  });
-
-  it('gives up in the end, and says why', async () => {
-    answer = (_request, response) => void response.writeHead(500).end('out of order');
-    await expect(client(200).call({ method: 'GET', path: '/x' })).rejects.toThrow(/GET \/x failed for 200 ms: status 500: out of order/);
-    await expect(client(200).call({ method: 'GET', path: '/x' })).rejects.toBeInstanceOf(RainRequestError);
-  });
-
-  it('hands a refusal over at once', async () => {
-    answer = (_request, response) => void response.writeHead(403).end('{"no":1}');
-    const http = client(10_000);
-    expect(await http.call({ method: 'GET', path: '/x' })).toMatchObject({ status: 403, body: { no: 1 } });
-    expect(http.retries).toBe(0);
   });
 });
 

@@ -17,7 +17,7 @@ if ttl_ms <= 0 then used, ttl_ms = 0, window_ms end
 if used + cost > limit then return { 0, used, ttl_ms } end
 redis.call('SET', KEYS[1], used + cost, 'PX', ttl_ms)
 return { 1, used + cost, ttl_ms }`,
-  reply: ([allowed, used, resetMs]: number[]) => ({ allowed: allowed === 1, used, resetMs }),
+  reply: ([allowed, used = 0, resetMs = 0]: number[]) => ({ allowed: allowed === 1, used, resetMs }),
 });
 
 /** Counts a call, and answers a replay of the same token with the first answer. */
@@ -33,7 +33,7 @@ redis.call('HSET', KEYS[2], ARGV[1], count)
 redis.call('PEXPIRE', KEYS[1], 600000)
 redis.call('PEXPIRE', KEYS[2], 600000)
 return { count, 0 }`,
-  reply: ([count, replayed]: number[]) => ({ count, replayed: replayed === 1 }),
+  reply: ([count = 0, replayed]: number[]) => ({ count, replayed: replayed === 1 }),
 });
 
 /** Appends to a list, so that a test can see which calls ran, how often and in which order. */

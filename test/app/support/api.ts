@@ -9,7 +9,12 @@ export interface ApiAnswer<T> {
 }
 
 /** Sends one request and parses the JSON that comes back. */
-export async function api<T>(url: string, method: 'GET' | 'POST', token?: string, body?: unknown): Promise<ApiAnswer<T>> {
+export async function api<T>(
+  url: string,
+  method: 'GET' | 'POST',
+  token?: string,
+  body?: unknown,
+): Promise<ApiAnswer<T>> {
   const headers: Record<string, string> = {};
   if (token !== undefined) headers.authorization = `Bearer ${token}`;
   if (body !== undefined) headers['content-type'] = 'application/json';
@@ -23,7 +28,13 @@ export async function adminTokenOf(dataDir: string): Promise<string> {
 }
 
 /** Makes an activity. */
-export async function createActivity(url: string, admin: string, activityId: string, packets: number, total: string): Promise<void> {
+export async function createActivity(
+  url: string,
+  admin: string,
+  activityId: string,
+  packets: number,
+  total: string,
+): Promise<void> {
   const { status, body } = await api(`${url}/red-packets`, 'POST', admin, { activityId, packets, total });
   if (status >= 300) throw new Error(`The activity was refused with ${status}: ${JSON.stringify(body)}`);
 }

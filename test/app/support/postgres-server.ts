@@ -28,11 +28,27 @@ export class PostgresServer {
       await chmod(folder, 0o700);
     }
     const data = join(folder, 'data');
-    const [initdb, ...initArgs] = asPostgres([join(bin, 'initdb'), '-D', data, '-A', 'trust', '-U', 'postgres', '-N', '-E', 'UTF8']);
+    const [initdb, ...initArgs] = asPostgres([
+      join(bin, 'initdb'),
+      '-D',
+      data,
+      '-A',
+      'trust',
+      '-U',
+      'postgres',
+      '-N',
+      '-E',
+      'UTF8',
+    ]);
     await run(initdb as string, initArgs, { cwd: folder });
     const port = await freePort();
     const settings = ['fsync=off', 'unix_socket_directories=', `port=${port}`, 'listen_addresses=127.0.0.1'];
-    const [postgres, ...args] = asPostgres([join(bin, 'postgres'), '-D', data, ...settings.flatMap((setting) => ['-c', setting])]);
+    const [postgres, ...args] = asPostgres([
+      join(bin, 'postgres'),
+      '-D',
+      data,
+      ...settings.flatMap((setting) => ['-c', setting]),
+    ]);
     const child = spawn(postgres as string, args, { cwd: folder, stdio: 'ignore' });
     const server = new PostgresServer(folder, child, `postgres://postgres@127.0.0.1:${port}/postgres`);
     await waitUntil('PostgreSQL answers', () => server.answers());

@@ -9,7 +9,8 @@ const DIST = join(__dirname, '..', '..', '..', 'dist', 'src');
 /** Path of a built file under src/. @throws {Error} when the project has not been built */
 export function built(file: string): string {
   const path = join(DIST, file);
-  if (!existsSync(path)) throw new Error(`${path} is missing: these tests start real processes, run "npm run build" first.`);
+  if (!existsSync(path))
+    throw new Error(`${path} is missing: these tests start real processes, run "npm run build" first.`);
   return path;
 }
 
@@ -28,7 +29,9 @@ export class Program {
   /** Starts `node <args>`; `env` is added to an environment that holds none of the app's variables. */
   static node(args: readonly string[], env: Record<string, string>): Program {
     const base = { PATH: process.env.PATH, HOME: process.env.HOME };
-    return new Program(spawn(process.execPath, [...args], { env: { ...base, ...env }, cwd: env.DATA_DIR ?? process.cwd() }));
+    return new Program(
+      spawn(process.execPath, [...args], { env: { ...base, ...env }, cwd: env.DATA_DIR ?? process.cwd() }),
+    );
   }
 
   get pid(): number {

@@ -1,0 +1,323 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { Redis, type RedisOptions } from 'ioredis';
+import {
+  NotSentError,
+  SCRIPT_REGISTRY_CHANNELS,
+  ScriptFailedError,
+  ScriptRefusedError,
+  UnknownOutcomeError,
+  defineScript,
+  str,
+  type GroupSentEvent,
+  type ScriptRegistry,
+} from 'luanest/script-registry';
+import { FaultProxy } from '../../../test/support/fault-proxy';
+import { RedisServer } from '../../../test/support/redis-server';
+import { eventually } from '../../../test/support/wait';
+import { append, countOnce, openRegistry, quiet, shapes } from './support';
+
+const isEvalsha = (request: Buffer): boolean => /evalsha/i.test(request.toString('latin1'));
+const keys = { counter: '{f}:counter', tokens: '{f}:tokens' };
+
+describe('faults between a registry and one server', () => {
+  let server: RedisServer;
+  let proxy: FaultProxy;
+  let admin: Redis;
+  const closing: (() => void)[] = [];
+
+  beforeAll(async () => {
+    server = await RedisServer.start();
+    proxy = await FaultProxy.start({ targetPort: server.port });
+  });
+  beforeEach(async () => {
+    proxy.pass();
+    admin = quiet(new Redis(server.port));
+    await admin.flushall();
+  });
+  afterEach(() => {
+    for (const close of closing.splice(0)) close();
+    admin.disconnect();
+  });
+  afterAll(async () => {
+    await proxy.stop();
+    await server.stop();
+  });
+
+  async function open(options: RedisOptions = {}, port = proxy.port): Promise<[ScriptRegistry, Redis]> {
+    const client = quiet(new Redis(port, '127.0.0.1', { retryStrategy: () => 20, ...options }));
+    const registry = await openRegistry(client, { preload: 'required' });
+    closing.push(() => {
+      registry.close();
+      client.disconnect();
+    });
+    return [registry, client];
+  }
+
+  const count = (registry: ScriptRegistry, token: string, deadlineMs?: number): Promise<{ count: number; replayed: boolean }> =>
+    registry.run(countOnce, { keys, args: { token } }, { deadlineMs });
+
+  it('a lost reply: with resending on, the calls of the group get the replay of their first answers', async () => {
+    const [registry] = await open();
+    const cut = proxy.cutFromReply({ when: isEvalsha });
+    const answers = await Promise.all(Array.from({ length: 50 }, (_, i) => count(registry, `t${i}`)));
+    await cut;
+    expect(answers.map(({ count: n }) => n)).toEqual(Array.from({ length: 50 }, (_, i) => i + 1));
+    expect(answers.some(({ replayed }) => replayed)).toBe(true);
+    expect(await admin.get(keys.counter)).toBe('50');
+  });
+
+  it('a lost reply: with resending off, the call ends as unknown outcome at once, and ran once', async () => {
+    const [registry] = await open({ autoResendUnfulfilledCommands: false });
+    const cut = proxy.cutFromReply({ when: isEvalsha });
+    const started = performance.now();
+    const call = count(registry, 't');
+    await expect(call).rejects.toThrow(UnknownOutcomeError);
+    expect(performance.now() - started).toBeLessThan(3_000);
+    await cut;
+    expect(await admin.get(keys.counter)).toBe('1');
+    expect(await eventually(() => count(registry, 't'))).toEqual({ count: 1, replayed: true });
+  });
+
+  it('a blackhole: calls that left end as unknown outcome at the deadline, the others as not sent', async () => {
+    const [registry] = await open();
+    const client2 = quiet(new Redis(proxy.port, '127.0.0.1', { retryStrategy: () => 20 }));
+    const small = await openRegistry(client2, { preload: 'required', maxGroupsInFlight: 1 });
+    closing.push(() => (small.close(), client2.disconnect()));
+    proxy.blackhole();
+    const started = performance.now();
+    const first = count(small, 'a', 200);
+    const second = count(small, 'b', 200);
+    const third = count(registry, 'c', 200);
+    const outcomes = await Promise.allSettled([first, second, third]);
+    expect(performance.now() - started).toBeGreaterThan(190);
+    expect(outcomes).toMatchObject([
+      { reason: expect.any(UnknownOutcomeError) },
+      { reason: expect.any(NotSentError) },
+      { reason: expect.any(UnknownOutcomeError) },
+    ]);
+    expect((outcomes[0] as PromiseRejectedResult).reason.message).toContain('test.count-once');
+  });
+
+  it('a client that is away: calls are held by the registry, not by the client, and leave when it is back', async () => {
+    const [registry, client] = await open();
+    proxy.refuse();
+    await eventually(() => expect(client.status).not.toBe('ready'));
+    const expired = count(registry, 'x', 100);
+    const held = count(registry, 'y', 10_000);
+    expect((client as unknown as { offlineQueue: { length: number } }).offlineQueue).toHaveLength(0);
+    await expect(expired).rejects.toThrow(NotSentError);
+    proxy.pass();
+    expect(await held).toEqual({ count: 1, replayed: false });
+    expect(await admin.hexists(keys.tokens, 'x')).toBe(0);
+  });
+
+  it('resets under load lose nothing and double nothing', async () => {
+    const [registry] = await open({ maxRetriesPerRequest: null });
+    const total = 3_000;
+    let resets = 0;
+    const timer = setInterval(() => (proxy.reset(), (resets += 1)), 60);
+    const counts: number[] = [];
+    await Promise.all(
+      Array.from({ length: 20 }, async (_, worker) => {
+        for (let i = 0; i < total / 20; i++) counts.push((await count(registry, `w${worker}-${i}`, 30_000)).count);
+      }),
+    );
+    clearInterval(timer);
+    expect(new Set(counts).size).toBe(total);
+    expect(await admin.get(keys.counter)).toBe(String(total));
+    expect(resets).toBeGreaterThan(0);
+  });
+
+  it('a restart of the server: what was lost with it is loaded again, and calls go on', async () => {
+    const own = await RedisServer.start({ args: ['--appendonly', 'yes', '--appendfsync', 'always'] });
+    try {
+      const [registry] = await open({ maxRetriesPerRequest: null }, own.port);
+      await count(registry, 'before');
+      await own.kill();
+      const during = count(registry, 'during', 20_000);
+      await own.restart();
+      expect(await during).toEqual({ count: 2, replayed: false });
+      const check = new Redis(own.port);
+      expect(await check.info('commandstats')).not.toMatch(/cmdstat_eval:/);
+      check.disconnect();
+    } finally {
+      await own.stop();
+    }
+  });
+
+  it('SCRIPT FLUSH amid calls: every effect once, no EVAL', async () => {
+    const [registry] = await open({}, server.port);
+    await admin.config('RESETSTAT');
+    const runs = Array.from({ length: 1_000 }, (_, i) => {
+      if (i % 250 === 100) void admin.script('FLUSH');
+      return count(registry, `t${i}`);
+    });
+    const answers = await Promise.all(runs);
+    expect(new Set(answers.map(({ count: n }) => n)).size).toBe(1_000);
+    expect(await admin.info('commandstats')).not.toMatch(/cmdstat_eval:/);
+  });
+
+  it('an error that only speaks of NOSCRIPT is run once, in a group and alone', async () => {
+    const liar = defineScript({
+      name: 'test.liar',
+      keys: ['log'],
+      args: { text: str },
+      source: `redis.call('RPUSH', KEYS[1], ARGV[1]) return redis.error_reply(ARGV[1])`,
+      reply: (raw: string) => raw,
+    });
+    const plain = quiet(new Redis(server.port));
+    const ungrouped = await openRegistry(plain, { grouping: false }, [liar]);
+    closing.push(() => (ungrouped.close(), plain.disconnect()));
+    const [grouped] = await open({}, server.port);
+    grouped.register([liar]);
+    for (const registry of [grouped, ungrouped]) {
+      for (const text of ['NOSCRIPT sounds like it', 'ERR NOSCRIPT No matching script. Please use EVAL.', 'x NOSCRIPT']) {
+        await admin.del('liar');
+        await expect(registry.run(liar, { keys: { log: 'liar' }, args: { text } })).rejects.toThrow(ScriptFailedError);
+        expect(await admin.llen('liar')).toBe(1);
+      }
+    }
+  });
+
+  it('READONLY, OOM and a missing permission refuse a call before it runs, and say so', async () => {
+    const [registry] = await open({}, server.port);
+    const call = (): Promise<number> => registry.run(append, { keys: { log: '{f}:log' }, args: { entry: 'x' } });
+    await admin.config('SET', 'maxmemory', '1');
+    await expect(call()).rejects.toMatchObject({ code: 'SCRIPT_REFUSED', redisCode: 'OOM' });
+    await admin.config('SET', 'maxmemory', '0');
+    await admin.replicaof('127.0.0.1', '1');
+    await expect(call()).rejects.toThrow(ScriptRefusedError);
+    await expect(call()).rejects.toMatchObject({ redisCode: expect.stringMatching(/READONLY|MASTERDOWN/) });
+    await admin.replicaof('NO', 'ONE');
+    await admin.acl('SETUSER', 'limited', 'on', '>pw', '~{f}:*', '+@all');
+    const [limited] = await open({ username: 'limited', password: 'pw' }, server.port);
+    const outcomes = await Promise.allSettled(
+      ['{f}:log', 'forbidden', '{f}:log'].map((log) => limited.run(append, { keys: { log }, args: { entry: 'x' } })),
+    );
+    expect(outcomes).toMatchObject([{ value: 1 }, { reason: { code: 'SCRIPT_REFUSED', redisCode: 'NOPERM' } }, { value: 2 }]);
+  });
+
+  it('SCRIPT LOAD forbidden: EVAL is the last resort, after two tries', async () => {
+    await admin.acl('SETUSER', 'noload', 'on', '>pw', '~*', '+@all', '-script|load');
+    const client = quiet(new Redis(server.port, { username: 'noload', password: 'pw' }));
+    const only = defineScript({ name: 'test.only', keys: ['log'], args: { entry: str }, source: `${append.source} -- only here`, reply: (n: number) => n });
+    const registry = await openRegistry(client, {}, [only]);
+    closing.push(() => (registry.close(), client.disconnect()));
+    expect(await registry.health()).toMatchObject({ healthy: false });
+    expect(await registry.run(only, { keys: { log: '{f}:log' }, args: { entry: 'x' } })).toBe(1);
+  });
+
+  it('what boot leaves on the wire is EVALSHA only, and a lone call leaves at once as one command', async () => {
+    const [registry] = await open({}, server.port);
+    await count(registry, 'warm');
+    const monitor = await admin.monitor();
+    const seen: string[] = [];
+    monitor.on('monitor', (_time: string, args: string[], source: string) => source !== 'lua' && seen.push(String(args[0]).toLowerCase()));
+    for (let i = 0; i < 20; i++) await count(registry, `m${i}`);
+    await Promise.all(Array.from({ length: 300 }, (_, i) => count(registry, `g${i}`)));
+    await eventually(() => expect(seen.length).toBeGreaterThan(20));
+    expect(new Set(seen)).toEqual(new Set(['evalsha']));
+    expect(seen.length).toBeLessThan(40);
+    monitor.disconnect();
+  });
+
+  it('tells of groups within their bounds, of heals and of failures, and of no key or argument', async () => {
+    const [registry] = await open({}, server.port);
+    const events: Record<string, unknown[]> = {};
+    const listeners = Object.entries(SCRIPT_REGISTRY_CHANNELS).map(([name, channel]) => {
+      const listener = (message: unknown): void => void (events[name] ??= []).push(message);
+      subscribe(channel, listener);
+      return () => unsubscribe(channel, listener);
+    });
+    await Promise.all(Array.from({ length: 500 }, (_, i) => count(registry, `secret-${i}`)));
+    await admin.script('FLUSH');
+    await count(registry, 'secret-heal');
+    await expect(registry.run(shapes, { keys: { any: '{f}:secret' }, args: { shape: 'raise', text: '' } })).rejects.toThrow();
+    for (const stop of listeners) stop();
+    const groups = events['groupSent'] as GroupSentEvent[];
+    expect(groups[0]).toMatchObject({ registry: 'test', script: 'test.count-once', calls: 1, inFlight: 1 });
+    expect(Math.max(...groups.map(({ calls }) => calls))).toBe(128);
+    expect(groups.reduce((sum, { calls }) => sum + calls, 0)).toBe(502);
+    expect(events['scriptsHealed']).toMatchObject([{ script: 'test.count-once' }]);
+    expect(events['callFailed']).toMatchObject([{ script: 'test.shapes', error: expect.any(ScriptFailedError) }]);
+    expect(JSON.stringify(events)).not.toContain('secret');
+  });
+
+  it('a group holds no more calls and characters than its script allows', async () => {
+    const bounded = defineScript({
+      name: 'test.bounded',
+      keys: ['log'],
+      args: { entry: str },
+      source: append.source,
+      reply: (n: number) => n,
+      group: { maxCalls: 10, maxChars: 1_000 },
+    });
+    const [registry] = await open({}, server.port);
+    registry.register([bounded]);
+    const calls: number[] = [];
+    const listener = (message: unknown): void => void calls.push((message as GroupSentEvent).calls);
+    subscribe(SCRIPT_REGISTRY_CHANNELS.groupSent, listener);
+    const run = (entry: string): Promise<number> => registry.run(bounded, { keys: { log: '{f}:log' }, args: { entry } });
+    await Promise.all(Array.from({ length: 100 }, () => run('x')));
+    expect(Math.max(...calls)).toBe(10);
+    calls.length = 0;
+    await Promise.all(Array.from({ length: 50 }, () => run('x'.repeat(400))));
+    expect(Math.max(...calls)).toBe(2);
+    calls.length = 0;
+    await Promise.all(Array.from({ length: 5 }, () => run('x'.repeat(5_000))));
+    expect(calls).toEqual([1, 1, 1, 1, 1]);
+    unsubscribe(SCRIPT_REGISTRY_CHANNELS.groupSent, listener);
+  });
+
+  it('closing settles what waits and what is out', async () => {
+    const [registry] = await open();
+    proxy.blackhole();
+    const out = count(registry, 'out');
+    registry.close();
+    await expect(out).rejects.toThrow(UnknownOutcomeError);
+    await expect(count(registry, 'late')).rejects.toThrow(NotSentError);
+  });
+});
+
+describe('a Sentinel-style failover', () => {
+  it('to a node that was read-only loses and doubles nothing', async () => {
+    const [one, two] = await Promise.all([RedisServer.start(), RedisServer.start()]);
+    const [adminOne, adminTwo] = [quiet(new Redis(one.port)), quiet(new Redis(two.port))];
+    await adminTwo.replicaof(one.host, String(one.port));
+    await eventually(async () => expect(await adminTwo.info('replication')).toContain('master_link_status:up'));
+    const client = quiet(new Redis(one.port));
+    const registry = await openRegistry(client, { preload: 'required' });
+    const results = { done: 0, refused: 0 };
+    let stop = false;
+    const load = Array.from({ length: 30 }, async (_, worker) => {
+      for (let i = 0; !stop; i++) {
+        await registry.run(countOnce, { keys, args: { token: `${worker}-${i}` } }).then(
+          () => (results.done += 1),
+          async (error: unknown) => {
+            expect(error).toMatchObject({ code: 'SCRIPT_REFUSED', redisCode: 'READONLY' });
+            results.refused += 1;
+            await new Promise((resolve) => setTimeout(resolve, 5));
+          },
+        );
+      }
+    });
+    try {
+      await eventually(() => expect(results.done).toBeGreaterThan(500));
+      // The old master is demoted while the client still talks to it: it refuses, whole groups at a time.
+      await adminTwo.replicaof('NO', 'ONE');
+      await adminOne.replicaof(two.host, String(two.port));
+      await eventually(() => expect(results.refused).toBeGreaterThan(50));
+      stop = true;
+      await Promise.all(load);
+      await eventually(async () => expect(Number(await adminTwo.get(keys.counter))).toBeLessThanOrEqual(results.done));
+      const tokens = await adminTwo.hlen(keys.tokens);
+      expect(Number(await adminTwo.get(keys.counter))).toBe(tokens);
+    } finally {
+      stop = true;
+      await Promise.allSettled(load);
+      registry.close();
+      for (const each of [client, adminOne, adminTwo]) each.disconnect();
+      await Promise.all([one.stop(), two.stop()]);
+    }
+  });
+});
