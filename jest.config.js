@@ -9,10 +9,10 @@ module.exports = {
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
   testMatch: ['<rootDir>/libs/*/test/**/*.spec.ts', '<rootDir>/src/**/*.spec.ts', '<rootDir>/test/**/*.spec.ts', '<rootDir>/tools/**/*.spec.ts'],
-  moduleFileExtensions: ['ts', 'js', 'mjs', 'json'],
+  moduleFileExtensions: ['ts', 'js', 'mjs', 'cjs', 'json'],
   moduleNameMapper: { '^luanest/(.+)$': '<rootDir>/libs/$1/src/index.ts', '^(\\.{1,2}/.*)\\.js$': '$1' },
   transform: {
-    '^.+\\.(ts|js|mjs)$': [
+    '^.+\\.(ts|js|mjs|cjs)$': [
       '@swc/jest',
       {
         jsc: {

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { LedgerTotals } from '../../src/ledger/ledger.types';
 import { adminTokenOf, api, createActivity, grab, guestToken, statusOf } from './support/api';
 import { alive, type AppProcess, built, endOrphan, Program, redisPid, startAppProcess } from './support/processes';
+import { PostgresServer } from './support/postgres-server';
 import { makeTempFolder, removeFolder } from './support/temp-folder';
 import { waitUntil } from './support/wait-until';
 
@@ -110,6 +111,28 @@ it('serves again after its Redis was killed', async () => {
   });
   expect(again).toMatchObject({ outcome: 'already-won', packet: 'packet' in won && won.packet });
   expect(await redisPid(dataDir)).not.toBe(server);
+});
+
+it('has every process pay into a PostgreSQL, through which they agree', async () => {
+  const postgres = await PostgresServer.start();
+  try {
+    const [a, b] = await Promise.all([
+      start({ DATABASE_URL: postgres.url }),
+      start({ DATABASE_URL: postgres.url }),
+    ] as const);
+    const health = await Promise.all([healthOf(a.url), healthOf(b.url)]);
+    expect(health.map(({ body }) => body.ledger)).toEqual([true, true]);
+    await createActivity(a.url, await adminTokenOf(dataDir), 'shared', 300, '300.00');
+    const tokens = await Promise.all(Array.from({ length: 200 }, () => guestToken(a.url)));
+    await Promise.all(tokens.map((token, index) => grab(index % 2 === 0 ? a.url : b.url, 'shared', token)));
+    await waitUntil('all is paid', async () => (await ledgerOf(b.url, 'shared')).body.rows === 200);
+    const { grantedCents } = await statusOf(a.url, 'shared');
+    const booked = { activityId: 'shared', rows: 200, users: 200, cents: grantedCents, conflicts: 0 };
+    expect((await ledgerOf(a.url, 'shared')).body).toEqual(booked);
+    await Promise.all(apps.map(({ program }) => program.end('SIGTERM')));
+  } finally {
+    await postgres.stop();
+  }
 });
 
 it('keeps guests out of what admins do, and strangers out of the rain', async () => {

@@ -1,0 +1,25 @@
+import { ForbiddenException, Inject, Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
+import { RED_PACKET_OPTIONS } from './red-packet.tokens';
+import type { ResolvedRedPacketOptions } from './red-packet.options';
+
+/** Lets a request to an admin route pass when the guard that the app configured does; closed without one. */
+@Injectable()
+export class RedPacketAdminGuard implements CanActivate {
+  private guard: Promise<CanActivate> | undefined;
+
+  constructor(
+    @Inject(RED_PACKET_OPTIONS) private readonly options: ResolvedRedPacketOptions,
+    private readonly moduleRef: ModuleRef,
+  ) {}
+
+  async canActivate(context: ExecutionContext): Promise<boolean> {
+    const { adminGuard } = this.options;
+    if (adminGuard === undefined) {
+      throw new ForbiddenException('Admin routes are closed. Configure adminGuard in RedPacketModule.forRoot() to open them.');
+    }
+    if (typeof adminGuard !== 'function') return (await adminGuard.canActivate(context)) === true;
+    this.guard ??= this.moduleRef.create(adminGuard);
+    return (await (await this.guard).canActivate(context)) === true;
+  }
+}

@@ -1,0 +1,42 @@
+import { ConfigurableModuleBuilder, Module } from '@nestjs/common';
+import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
+import { RedPacketController } from './red-packet.controller';
+import { RedPacketAdminGuard } from './red-packet.guard';
+import { resolveOptions, type RedPacketOptions, type ResolvedRedPacketOptions } from './red-packet.options';
+import { redPacketScripts } from './red-packet.scripts';
+import { RedPacketService } from './red-packet.service';
+import { RED_PACKET_OPTIONS } from './red-packet.tokens';
+
+/** Settings that must be known before the options are: they shape the module itself. */
+export interface RedPacketModuleExtras {
+  /** Whether RedPacketController is served. Default true. */
+  readonly controller?: boolean;
+  /** Name of the ScriptRegistry to run on. Default: the default one. */
+  readonly registry?: string;
+}
+
+const RAW_OPTIONS = Symbol('luanest:red-packet-raw-options');
+
+const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<RedPacketOptions>({ optionsInjectionToken: RAW_OPTIONS })
+  .setClassMethodName('forRoot')
+  .setExtras<RedPacketModuleExtras>({ controller: true, registry: undefined }, (definition, { controller, registry }) => ({
+    ...definition,
+    imports: [...(definition.imports ?? []), ScriptRegistryModule.forFeature(redPacketScripts, registry)],
+    controllers: controller === false ? [] : [RedPacketController],
+    providers: [
+      ...(definition.providers ?? []),
+      { provide: RED_PACKET_OPTIONS, inject: [RAW_OPTIONS], useFactory: resolveOptions },
+      {
+        provide: RedPacketService,
+        inject: [getScriptRegistryToken(registry), RED_PACKET_OPTIONS],
+        useFactory: (scripts: ScriptRegistry, options: ResolvedRedPacketOptions) => new RedPacketService(scripts, options),
+      },
+      RedPacketAdminGuard,
+    ],
+    exports: [RedPacketService],
+  }))
+  .build();
+
+/** Red packets over a ScriptRegistry: the service, and a controller unless it is switched off. */
+@Module({})
+export class RedPacketModule extends ConfigurableModuleClass {}

@@ -1,0 +1,39 @@
+--[[
+check-permissions: name the commands that this lib's scripts need and the Redis user may not run.
+
+KEYS[1]  sample  any   <prefix>:red-packet:{permission-check}:meta   never written
+
+Returns {command, ...}
+  command  str   empty when nothing is missing
+
+O(1). TTL: writes nothing. Clock: none. Replay: harmless.
+]]
+local missing = {}
+local function need(...)
+  if not redis.acl_check_cmd(...) then missing[#missing + 1] = (...) end
+end
+need('TIME')
+need('HGET', KEYS[1], 'f')
+need('HMGET', KEYS[1], 'f')
+need('HLEN', KEYS[1])
+need('HSCAN', KEYS[1], '0')
+need('HSET', KEYS[1], 'f', 'v')
+need('HINCRBY', KEYS[1], 'f', '1')
+need('LLEN', KEYS[1])
+need('LINDEX', KEYS[1], '0')
+need('LPOP', KEYS[1])
+need('RPUSH', KEYS[1], 'v')
+need('PTTL', KEYS[1])
+need('PEXPIREAT', KEYS[1], '1')
+need('XLEN', KEYS[1])
+need('XADD', KEYS[1], '*', 'f', 'v')
+need('XGROUP', 'CREATE', KEYS[1], 'g', '0')
+need('XREADGROUP', 'GROUP', 'g', 'c', 'STREAMS', KEYS[1], '>')
+need('XAUTOCLAIM', KEYS[1], 'g', 'c', '1', '0-0')
+need('XACK', KEYS[1], 'g', '0-1')
+need('XDEL', KEYS[1], '0-1')
+need('ZADD', KEYS[1], '1', 'm')
+need('ZCARD', KEYS[1])
+need('ZRANGE', KEYS[1], '0', '-1')
+need('ZREMRANGEBYSCORE', KEYS[1], '0', '1')
+return missing

@@ -1,0 +1,30 @@
+--[[
+open-activity: open a draft whose pool is proven complete, with its outbox and its grants.
+
+KEYS[1]  meta    hash      <prefix>:red-packet:{<activity>}:meta
+KEYS[2]  pool    list(str) <prefix>:red-packet:{<activity>}:pool
+KEYS[3]  grants  hash      <prefix>:red-packet:{<activity>}:grants
+KEYS[4]  outbox  stream    <prefix>:red-packet:{<activity>}:outbox
+ARGV[1]  group   str       consumer group of the payout workers
+
+Returns {status}
+  status  'opened' | 'open' | 'incomplete' | 'missing'   open: by an earlier call
+
+O(1). TTL: the activity's, on every key. Clock: none. Replay: finds the activity open.
+]]
+local meta = redis.call('HMGET', KEYS[1], 'state', 'packets', 'totalCents', 'filledCents', 'expiresAtMs')
+if not meta[1] then return { 'missing' } end
+if meta[1] == 'open' then return { 'open' } end
+local length = redis.call('LLEN', KEYS[2])
+if length ~= tonumber(meta[2]) or meta[3] ~= meta[4] then return { 'incomplete' } end
+-- These raise WRONGTYPE before anything is written.
+redis.call('HLEN', KEYS[3])
+redis.call('XLEN', KEYS[4])
+local created = redis.pcall('XGROUP', 'CREATE', KEYS[4], ARGV[1], '0', 'MKSTREAM')
+if created.err and not string.find(created.err, '^BUSYGROUP') then return created end
+-- A hash without a field does not exist, and one that exists keeps its TTL: no user's id is empty.
+redis.call('HSET', KEYS[3], '', '')
+redis.call('PEXPIREAT', KEYS[3], meta[5])
+redis.call('PEXPIREAT', KEYS[4], meta[5])
+redis.call('HSET', KEYS[1], 'state', 'open')
+return { 'opened' }

@@ -1,0 +1,67 @@
+/** What a total is split into. */
+export interface SplitPlan {
+  readonly totalCents: number;
+  readonly packets: number;
+  readonly minCents: number;
+  readonly maxCents: number;
+}
+
+/** Draws integers of 0 to `below - 1`, each equally likely; `below` is 1 to 2^53 - 1. */
+export type DrawInteger = (below: number) => number;
+
+const TWO_53 = 2 ** 53;
+
+/**
+ * A generator that gives the same draws for the same seed: sfc32, Chris Doty-Humphrey's small fast counting generator.
+ *
+ * @param seed 32 hex digits
+ * @see https://pracrand.sourceforge.net/RNG_engines.txt
+ */
+export function seededDraws(seed: string): DrawInteger {
+  let [a = 0, b = 0, c = 0, counter = 0] = [0, 8, 16, 24].map((at) => Number.parseInt(seed.slice(at, at + 8), 16) | 0);
+  const next32 = (): number => {
+    const mixed = (((a + b) | 0) + counter) | 0;
+    counter = (counter + 1) | 0;
+    a = b ^ (b >>> 9);
+    b = (c + (c << 3)) | 0;
+    c = ((c << 21) | (c >>> 11)) + mixed;
+    c |= 0;
+    return mixed >>> 0;
+  };
+  for (let i = 0; i < 16; i++) next32();
+  return (below) => {
+    // Draws above the last whole multiple of `below` would favour small values, so they are drawn again.
+    const limit = TWO_53 - (TWO_53 % below);
+    for (;;) {
+      const draw = (next32() >>> 11) * 2 ** 32 + next32();
+      if (draw < limit) return draw % below;
+    }
+  };
+}
+
+/**
+ * Splits a total into packets by the double mean method and shuffles them: each packet is drawn from its lower bound
+ * to twice the mean of what is left, and the shuffle makes every position equally lucky.
+ *
+ * The sum is exact and every packet lies between the bounds, given `packets * minCents <= totalCents <= packets * maxCents`.
+ *
+ * @returns cents per packet
+ */
+export function splitDoubleMean({ totalCents, packets, minCents, maxCents }: SplitPlan, draw: DrawInteger): number[] {
+  const amounts: number[] = [];
+  let rest = totalCents;
+  for (let left = packets; left > 0; left--) {
+    const others = left - 1;
+    // What the others can take at most, and need at least, bounds this one from both sides.
+    const low = Math.max(minCents, rest - others * maxCents);
+    const high = Math.min(maxCents, rest - others * minCents, Math.max(low, Math.floor((2 * rest) / left)));
+    const amount = others === 0 ? rest : low + draw(high - low + 1);
+    amounts.push(amount);
+    rest -= amount;
+  }
+  for (let i = amounts.length - 1; i > 0; i--) {
+    const j = draw(i + 1);
+    [amounts[i], amounts[j]] = [amounts[j] as number, amounts[i] as number];
+  }
+  return amounts;
+}
