@@ -4,14 +4,29 @@ const floor1 = '^libs/(rate-limit|once|read-reward|lock|stream-consumer|delayed-
 const floor2 = '^libs/(scheduled-lock|red-packet)/';
 const app = '^(src|test|bench)/';
 
-const above = (name, from, to) => ({ name, severity: 'error', from: { path: from, pathNot: '/test/' }, to: { path: to } });
+const above = (name, from, to) => ({
+  name,
+  severity: 'error',
+  from: { path: from, pathNot: '/test/' },
+  to: { path: to },
+});
 
 /** @type {import('dependency-cruiser').IConfiguration} */
 module.exports = {
   forbidden: [
-    { name: 'no-circular', severity: 'error', from: {}, to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } } },
+    {
+      name: 'no-circular',
+      severity: 'error',
+      from: {},
+      to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
+    },
     { name: 'not-to-unresolvable', severity: 'error', from: {}, to: { couldNotResolve: true } },
-    { name: 'not-to-dev-dep', severity: 'error', from: { path: '^libs/[^/]+/src/' }, to: { dependencyTypes: ['npm-no-pkg', 'npm-unknown'] } },
+    {
+      name: 'shipped-libs-need-no-dev-dependency',
+      severity: 'error',
+      from: { path: '^libs/[^/]+/src/' },
+      to: { dependencyTypes: ['npm-dev'], dependencyTypesNot: ['npm-peer', 'type-only'] },
+    },
     above('floor-0-knows-nobody', floor0, `${floor1}|${floor2}|${app}`),
     above('floor-1-knows-floor-0', floor1, `${floor2}|${app}`),
     above('floor-2-knows-the-floors-below', floor2, app),
@@ -45,14 +60,27 @@ module.exports = {
       from: { path: '^libs/[^/]+/src/', pathNot: '\\.scripts\\.ts$' },
       to: { path: '/scripts/generated\\.ts$' },
     },
-    { name: 'leaves-stay-leaves', severity: 'error', from: { path: '\\.errors\\.ts$' }, to: { path: '\\.(service|module|controller|guard)\\.ts$' } },
-    { name: 'shipped-code-knows-no-tests', severity: 'error', from: { path: '^(libs/[^/]+/src|src)/' }, to: { path: '^test/|/test/|\\.spec\\.ts$' } },
+    {
+      name: 'leaves-stay-leaves',
+      severity: 'error',
+      from: { path: '\\.errors\\.ts$' },
+      to: { path: '\\.(service|module|controller|guard)\\.ts$' },
+    },
+    {
+      name: 'shipped-code-knows-no-tests',
+      severity: 'error',
+      from: { path: '^(libs/[^/]+/src|src)/' },
+      to: { path: '^test/|/test/|\\.spec\\.ts$' },
+    },
   ],
   options: {
     doNotFollow: { path: 'node_modules' },
     exclude: { path: '^dist/' },
     tsConfig: { fileName: 'tsconfig.json' },
     tsPreCompilationDeps: 'specify',
-    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'require', 'node', 'default', 'types'] },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'require', 'node', 'default', 'types'],
+    },
   },
 };

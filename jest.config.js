@@ -1,6 +1,16 @@
 // Nest 12 ships ES modules, which Jest on Node 20 cannot `require`: they (and the ES modules that
 // they pull in) are transformed to CommonJS like our own files.
-const esmPackages = ['@nestjs', 'file-type', 'load-esm', 'uint8array-extras', 'strtok3', 'token-types', '@tokenizer', '@borewit', '@electric-sql'];
+const esmPackages = [
+  '@nestjs',
+  'file-type',
+  'load-esm',
+  'uint8array-extras',
+  'strtok3',
+  'token-types',
+  '@tokenizer',
+  '@borewit',
+  '@electric-sql',
+];
 
 /** @type {import('jest').Config} */
 module.exports = {
@@ -8,7 +18,12 @@ module.exports = {
   testEnvironment: 'node',
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
-  testMatch: ['<rootDir>/libs/*/test/**/*.spec.ts', '<rootDir>/src/**/*.spec.ts', '<rootDir>/test/**/*.spec.ts', '<rootDir>/tools/**/*.spec.ts'],
+  testMatch: [
+    '<rootDir>/libs/*/test/**/*.spec.ts',
+    '<rootDir>/src/**/*.spec.ts',
+    '<rootDir>/test/**/*.spec.ts',
+    '<rootDir>/tools/**/*.spec.ts',
+  ],
   moduleFileExtensions: ['ts', 'js', 'mjs', 'cjs', 'json'],
   moduleNameMapper: { '^luanest/(.+)$': '<rootDir>/libs/$1/src/index.ts', '^(\\.{1,2}/.*)\\.js$': '$1' },
   transform: {

@@ -10,6 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
+import { runInNewContext } from 'node:vm';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { generateLua } from './generate-lua.mjs';
@@ -34,7 +35,7 @@ function scripts(lib: string, files: Record<string, string | Buffer>): string {
 /** What the generated module exports, evaluated as the JavaScript that it is. */
 function exportsOf(path: string): Record<string, string> {
   const body = readFileSync(path, 'utf8').replaceAll('export const ', 'found.');
-  return new Function('found', `${body}\nreturn found;`)({}) as Record<string, string>;
+  return runInNewContext(`const found = {};\n${body}\nfound`) as Record<string, string>;
 }
 
 function run(...args: string[]): { status: number | null; output: string } {

@@ -55,7 +55,7 @@ export function topologyOf(view: ClusterView): string {
 }
 
 function parseLine(line: string): NodeView {
-  const [id, address, flags, masterId, , , , link, ...slots] = line.split(' ') as string[];
+  const [id, address, flags, masterId, , , , link, ...slots] = line.split(' ');
   return {
     id: id as string,
     port: Number(/:(\d+)@/.exec(address as string)?.[1]),

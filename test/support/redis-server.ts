@@ -131,7 +131,7 @@ export class RedisServer {
   }
 
   async #launch(ready: boolean): Promise<void> {
-    const binary = process.env.REDIS_SERVER_BIN || 'redis-server';
+    const binary = process.env.REDIS_SERVER_BIN ?? 'redis-server';
     const log = openSync(join(this.dir, 'redis.log'), 'w');
     const child = spawn(binary, this.#commandLine(), { stdio: ['ignore', log, log] });
     closeSync(log);

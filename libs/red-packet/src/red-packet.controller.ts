@@ -44,7 +44,8 @@ export class RedPacketController {
   @HttpCode(200)
   async grab(@Param('activityId') activityId: string, @Req() request: unknown): Promise<GrabResult> {
     const userId = await this.options.identity(request);
-    if (userId === undefined) throw new UnauthorizedException('Nobody is known by this request. Send what the app identifies users by.');
+    if (userId === undefined)
+      throw new UnauthorizedException('Nobody is known by this request. Send what the app identifies users by.');
     return answer(() => this.packets.grab(activityId, userId));
   }
 
@@ -52,7 +53,8 @@ export class RedPacketController {
   @Get(':activityId')
   async status(@Param('activityId') activityId: string): Promise<ActivityStatus> {
     const status = await answer(() => this.packets.status(activityId));
-    if (!status) throw new NotFoundException(`There is no activity ${JSON.stringify(activityId)}. It may have expired.`);
+    if (!status)
+      throw new NotFoundException(`There is no activity ${JSON.stringify(activityId)}. It may have expired.`);
     return status;
   }
 
@@ -64,7 +66,9 @@ export class RedPacketController {
     @Query('cursor') cursor?: string,
     @Query('limit') limit?: string,
   ): Promise<RecordsPage> {
-    return answer(() => this.packets.records(activityId, { cursor, limit: limit === undefined ? undefined : readLimit(limit) }));
+    return answer(() =>
+      this.packets.records(activityId, { cursor, limit: limit === undefined ? undefined : readLimit(limit) }),
+    );
   }
 }
 
@@ -73,7 +77,8 @@ function readLimit(text: string): number {
 }
 
 function readActivity(body: unknown): CreateActivity {
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) refuse('body', body, `Give an object with ${FIELDS.join(', ')}.`);
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    refuse('body', body, `Give an object with ${FIELDS.join(', ')}.`);
   const fields = body as Record<string, unknown>;
   const unknown = Object.keys(fields).find((field) => !FIELDS.includes(field));
   if (unknown !== undefined) refuse(unknown, fields[unknown], `There is no such field. Known: ${FIELDS.join(', ')}.`);

@@ -16,7 +16,9 @@ export class RedPacketAdminGuard implements CanActivate {
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const { adminGuard } = this.options;
     if (adminGuard === undefined) {
-      throw new ForbiddenException('Admin routes are closed. Configure adminGuard in RedPacketModule.forRoot() to open them.');
+      throw new ForbiddenException(
+        'Admin routes are closed. Configure adminGuard in RedPacketModule.forRoot() to open them.',
+      );
     }
     if (typeof adminGuard !== 'function') return (await adminGuard.canActivate(context)) === true;
     this.guard ??= this.moduleRef.create(adminGuard);

@@ -43,7 +43,8 @@ export function checkUserId(value: unknown): string {
 
 /** A stream entry's id. @throws InvalidRedPacketInputError unless it is `<digits>-<digits>` */
 export function checkEntryId(value: unknown): string {
-  if (typeof value !== 'string' || !/^\d{1,20}-\d{1,20}$/.test(value)) refuse('entryId', value, 'Give an entryId of claimPayouts.');
+  if (typeof value !== 'string' || !/^\d{1,20}-\d{1,20}$/.test(value))
+    refuse('entryId', value, 'Give an entryId of claimPayouts.');
   return value;
 }
 
@@ -58,13 +59,26 @@ export function checkActivity(input: CreateActivity): Required<CreateActivity> {
   const totalCents = checkInteger('totalCents', input.totalCents, 1, Number.MAX_SAFE_INTEGER);
   const packets = checkInteger('packets', input.packets, 1, MAX_PACKETS);
   const minCents = checkInteger('minCents', input.minCents ?? 1, 1, Number.MAX_SAFE_INTEGER);
-  const maxCents = checkInteger('maxCents', input.maxCents ?? Math.max(totalCents, minCents), minCents, Number.MAX_SAFE_INTEGER);
+  const maxCents = checkInteger(
+    'maxCents',
+    input.maxCents ?? Math.max(totalCents, minCents),
+    minCents,
+    Number.MAX_SAFE_INTEGER,
+  );
   const [least, most] = [BigInt(packets) * BigInt(minCents), BigInt(packets) * BigInt(maxCents)];
   if (least > BigInt(totalCents)) {
-    refuse('totalCents', totalCents, `${packets} packets of at least ${minCents} need ${least}: raise the total, or lower packets or minCents.`);
+    refuse(
+      'totalCents',
+      totalCents,
+      `${packets} packets of at least ${minCents} need ${least}: raise the total, or lower packets or minCents.`,
+    );
   }
   if (most < BigInt(totalCents)) {
-    refuse('totalCents', totalCents, `${packets} packets of at most ${maxCents} hold ${most}: lower the total, or raise packets or maxCents.`);
+    refuse(
+      'totalCents',
+      totalCents,
+      `${packets} packets of at most ${maxCents} hold ${most}: lower the total, or raise packets or maxCents.`,
+    );
   }
   return { activityId, totalCents, packets, minCents, maxCents };
 }

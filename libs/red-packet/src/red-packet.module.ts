@@ -17,24 +17,30 @@ export interface RedPacketModuleExtras {
 
 const RAW_OPTIONS = Symbol('luanest:red-packet-raw-options');
 
-const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<RedPacketOptions>({ optionsInjectionToken: RAW_OPTIONS })
+const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<RedPacketOptions>({
+  optionsInjectionToken: RAW_OPTIONS,
+})
   .setClassMethodName('forRoot')
-  .setExtras<RedPacketModuleExtras>({ controller: true, registry: undefined }, (definition, { controller, registry }) => ({
-    ...definition,
-    imports: [...(definition.imports ?? []), ScriptRegistryModule.forFeature(redPacketScripts, registry)],
-    controllers: controller === false ? [] : [RedPacketController],
-    providers: [
-      ...(definition.providers ?? []),
-      { provide: RED_PACKET_OPTIONS, inject: [RAW_OPTIONS], useFactory: resolveOptions },
-      {
-        provide: RedPacketService,
-        inject: [getScriptRegistryToken(registry), RED_PACKET_OPTIONS],
-        useFactory: (scripts: ScriptRegistry, options: ResolvedRedPacketOptions) => new RedPacketService(scripts, options),
-      },
-      RedPacketAdminGuard,
-    ],
-    exports: [RedPacketService],
-  }))
+  .setExtras<RedPacketModuleExtras>(
+    { controller: true, registry: undefined },
+    (definition, { controller, registry }) => ({
+      ...definition,
+      imports: [...(definition.imports ?? []), ScriptRegistryModule.forFeature(redPacketScripts, registry)],
+      controllers: controller === false ? [] : [RedPacketController],
+      providers: [
+        ...(definition.providers ?? []),
+        { provide: RED_PACKET_OPTIONS, inject: [RAW_OPTIONS], useFactory: resolveOptions },
+        {
+          provide: RedPacketService,
+          inject: [getScriptRegistryToken(registry), RED_PACKET_OPTIONS],
+          useFactory: (scripts: ScriptRegistry, options: ResolvedRedPacketOptions) =>
+            new RedPacketService(scripts, options),
+        },
+        RedPacketAdminGuard,
+      ],
+      exports: [RedPacketService],
+    }),
+  )
   .build();
 
 /** Red packets over a ScriptRegistry: the service, and a controller unless it is switched off. */

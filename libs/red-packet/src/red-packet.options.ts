@@ -33,13 +33,19 @@ const MAX_RETENTION_MS = 3_650 * DAY_MS;
 export function resolveOptions(options: RedPacketOptions): ResolvedRedPacketOptions {
   const { identity, adminGuard, retentionMs = 7 * DAY_MS } = options;
   if (typeof identity !== 'function') {
-    throw new InvalidOptionError(`identity is ${String(identity)}. Give a function from the request to the user's id or undefined.`);
+    throw new InvalidOptionError(
+      `identity is ${String(identity)}. Give a function from the request to the user's id or undefined.`,
+    );
   }
   if (adminGuard !== undefined && typeof adminGuard !== 'function' && typeof adminGuard.canActivate !== 'function') {
-    throw new InvalidOptionError('adminGuard is no guard. Give a class or an object with canActivate(), or leave it out to close the admin routes.');
+    throw new InvalidOptionError(
+      'adminGuard is no guard. Give a class or an object with canActivate(), or leave it out to close the admin routes.',
+    );
   }
   if (!Number.isSafeInteger(retentionMs) || retentionMs < MIN_RETENTION_MS || retentionMs > MAX_RETENTION_MS) {
-    throw new InvalidOptionError(`retentionMs is ${retentionMs}. Give an integer of ${MIN_RETENTION_MS} to ${MAX_RETENTION_MS} ms.`);
+    throw new InvalidOptionError(
+      `retentionMs is ${retentionMs}. Give an integer of ${MIN_RETENTION_MS} to ${MAX_RETENTION_MS} ms.`,
+    );
   }
   return Object.freeze({ identity, adminGuard, retentionMs });
 }

@@ -69,9 +69,27 @@ export const readStatus = defineScript({
   keys: ACTIVITY_KEYS,
   args: {},
   reply: ([state, ...figures]: [string, ...(string | number)[]]) => {
-    const [totalCents = 0, packets = 0, pooled = 0, granted = 0, grantedCents = 0, outboxLength = 0, createdAtMs = 0, expiresAtMs = 0] =
-      figures.map(Number);
-    return { state: state as 'draft' | 'open' | '', totalCents, packets, pooled, granted, grantedCents, outboxLength, createdAtMs, expiresAtMs };
+    const [
+      totalCents = 0,
+      packets = 0,
+      pooled = 0,
+      granted = 0,
+      grantedCents = 0,
+      outboxLength = 0,
+      createdAtMs = 0,
+      expiresAtMs = 0,
+    ] = figures.map(Number);
+    return {
+      state: state as 'draft' | 'open' | '',
+      totalCents,
+      packets,
+      pooled,
+      granted,
+      grantedCents,
+      outboxLength,
+      createdAtMs,
+      expiresAtMs,
+    };
   },
 });
 
@@ -86,7 +104,8 @@ export const readRecords = defineScript({
     const records: GrantRecord[] = [];
     for (let i = 0; i + 1 < pairs.length; i += 2) {
       const [packetId = '', cents, at] = (pairs[i + 1] ?? '').split(':');
-      if (pairs[i] !== '') records.push({ userId: pairs[i] as string, packetId, amountCents: Number(cents), grantedAtMs: Number(at) });
+      if (pairs[i] !== '')
+        records.push({ userId: pairs[i] as string, packetId, amountCents: Number(cents), grantedAtMs: Number(at) });
     }
     return { cursor, records };
   },

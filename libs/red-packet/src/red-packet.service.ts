@@ -18,7 +18,14 @@ import {
   readStatus,
   settlePayoutRows,
 } from './red-packet.scripts';
-import type { ActivityStatus, CreateActivity, CreatedActivity, GrabResult, PayoutRow, RecordsPage } from './red-packet.types';
+import type {
+  ActivityStatus,
+  CreateActivity,
+  CreatedActivity,
+  GrabResult,
+  PayoutRow,
+  RecordsPage,
+} from './red-packet.types';
 import { seededDraws, splitDoubleMean } from './split';
 
 const PAYOUT_GROUP = 'payouts';
@@ -55,14 +62,20 @@ export class RedPacketService implements OnModuleInit {
     const sample = this.registry.keySpace('red-packet').tag('permission-check').key('meta');
     let missing: string[];
     try {
-      missing = await this.registry.run(checkPermissions, { keys: { sample }, args: {} }, { deadlineMs: BOOT_DEADLINE_MS });
+      missing = await this.registry.run(
+        checkPermissions,
+        { keys: { sample }, args: {} },
+        { deadlineMs: BOOT_DEADLINE_MS },
+      );
     } catch (error) {
       if (!(error instanceof NotSentError)) throw error;
       this.logger.warn('Redis is away, so the permissions of its user were not checked.');
       return;
     }
     if (missing.length > 0) {
-      throw new MissingPermissionError(`The Redis user may not run ${missing.join(', ')}. Grant them: +${missing.join(' +').toLowerCase()}.`);
+      throw new MissingPermissionError(
+        `The Redis user may not run ${missing.join(', ')}. Grant them: +${missing.join(' +').toLowerCase()}.`,
+      );
     }
   }
 
@@ -81,14 +94,21 @@ export class RedPacketService implements OnModuleInit {
     // Before the activity itself: a crash in between leaves a name that leads nowhere, not money that nobody finds.
     await this.registry.run(indexActivity, { keys: { index: this.indexKey() }, args: { activityId, retentionMs } });
     const seed = randomBytes(16).toString('hex');
-    const begun = await this.registry.run(beginActivity, { keys: { meta: keys.meta }, args: { ...figures, retentionMs, seed } });
+    const begun = await this.registry.run(beginActivity, {
+      keys: { meta: keys.meta },
+      args: { ...figures, retentionMs, seed },
+    });
     if (begun.status === 'conflict') {
-      throw new ActivityConflictError(`Activity ${JSON.stringify(activityId)} exists with other figures. Choose another id, or repeat the first figures.`);
+      throw new ActivityConflictError(
+        `Activity ${JSON.stringify(activityId)} exists with other figures. Choose another id, or repeat the first figures.`,
+      );
     }
     if (begun.state === 'draft') await this.fill(keys, splitDoubleMean(figures, seededDraws(begun.seed)));
     const opened = await this.registry.run(openActivity, { keys, args: { group: PAYOUT_GROUP } });
     if (opened === 'incomplete' || opened === 'missing') {
-      throw new ActivityIncompleteError(`Activity ${JSON.stringify(activityId)} is ${opened} and was not opened. Create it again to resume.`);
+      throw new ActivityIncompleteError(
+        `Activity ${JSON.stringify(activityId)} is ${opened} and was not opened. Create it again to resume.`,
+      );
     }
     const { totalCents, packets } = figures;
     return { activityId, totalCents, packets, created: opened === 'opened' };
@@ -100,7 +120,10 @@ export class RedPacketService implements OnModuleInit {
    * @throws InvalidRedPacketInputError for an id that is none
    */
   async grab(activityId: string, userId: string): Promise<GrabResult> {
-    return this.registry.run(grabPacket, { keys: this.keysOf(checkActivityId(activityId)), args: { userId: checkUserId(userId) } });
+    return this.registry.run(grabPacket, {
+      keys: this.keysOf(checkActivityId(activityId)),
+      args: { userId: checkUserId(userId) },
+    });
   }
 
   /** Where the activity stands, at one instant; undefined when Redis holds none of this id. */
@@ -133,12 +156,18 @@ export class RedPacketService implements OnModuleInit {
    *
    * @param page cursor of the page before; limit of 1 to 1,000, default 100
    */
-  async records(activityId: string, page: { readonly cursor?: string; readonly limit?: number } = {}): Promise<RecordsPage> {
+  async records(
+    activityId: string,
+    page: { readonly cursor?: string; readonly limit?: number } = {},
+  ): Promise<RecordsPage> {
     const count = checkInteger('limit', page.limit ?? 100, 1, 1_000);
     const asked = page.cursor ?? '0';
     if (!/^\d{1,20}$/.test(asked)) refuse('cursor', asked, 'Give the nextCursor of the page before, or none.');
     const { grants } = this.keysOf(checkActivityId(activityId));
-    const { cursor, records } = await this.registry.run(readRecords, { keys: { grants }, args: { cursor: asked, count } });
+    const { cursor, records } = await this.registry.run(readRecords, {
+      keys: { grants },
+      args: { cursor: asked, count },
+    });
     return { records, nextCursor: cursor === '0' ? null : cursor };
   }
 

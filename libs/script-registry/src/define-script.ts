@@ -23,7 +23,9 @@ export type ArgSpecs = Readonly<Record<string, ArgSpec>>;
 
 /** Values for the declared keys; a name that ends in `[]` takes a list and is spelled without the brackets. */
 export type KeysOf<K extends readonly string[]> = {
-  readonly [N in K[number] as N extends `${infer Base}[]` ? Base : N]: N extends `${string}[]` ? readonly string[] : string;
+  readonly [N in K[number] as N extends `${infer Base}[]` ? Base : N]: N extends `${string}[]`
+    ? readonly string[]
+    : string;
 };
 
 /** Values for the declared arguments. */
@@ -56,8 +58,11 @@ export interface ScriptSpec<K extends readonly string[], A, Raw, R> {
 }
 
 /** A script as a value: its source, its parameters and how to read its reply, typed by inference. */
-export interface ScriptDefinition<K extends readonly string[] = readonly string[], A = ArgSpecs, R = unknown>
-  extends Required<Omit<ScriptSpec<K, A, never, R>, 'reply' | 'group'>> {
+export interface ScriptDefinition<
+  K extends readonly string[] = readonly string[],
+  A = ArgSpecs,
+  R = unknown,
+> extends Required<Omit<ScriptSpec<K, A, never, R>, 'reply' | 'group'>> {
   readonly reply: (raw: never) => R;
   readonly group: Required<GroupBounds> | false;
 }
@@ -81,7 +86,8 @@ function isList(type: ArgSpec): boolean {
 function checkNames(name: string, what: string, names: readonly string[]): void {
   for (const item of names) {
     // Object.keys() moves integer-like names to the front, which would shuffle KEYS or ARGV.
-    if (!/^[A-Za-z_]\w*(\[\])?$/.test(item)) refuse(name, `has a ${what} named ${shown(item)}. Use letters, digits and _.`);
+    if (!/^[A-Za-z_]\w*(\[\])?$/.test(item))
+      refuse(name, `has a ${what} named ${shown(item)}. Use letters, digits and _.`);
   }
   if (new Set(names).size !== names.length) refuse(name, `names a ${what} twice: ${names.join(', ')}.`);
 }
@@ -92,7 +98,10 @@ function checkSource(name: string, source: string, keys: readonly string[], args
   const use = sourceUse(source);
   const keyLists = keys.some((key) => key.endsWith('[]'));
   if (!keyLists && use.highestKey > keys.length) {
-    refuse(name, `reads KEYS[${use.highestKey}] but declares ${keys.length} key(s): ${keys.join(', ')}. Declare every key.`);
+    refuse(
+      name,
+      `reads KEYS[${use.highestKey}] but declares ${keys.length} key(s): ${keys.join(', ')}. Declare every key.`,
+    );
   }
   const argNames = Object.keys(args);
   if (!Object.values(args).some(isList) && use.highestArg > argNames.length) {
@@ -126,7 +135,12 @@ function resolveGroup(name: string, group: GroupBounds | false | undefined): Req
  *
  * @throws InvalidScriptError when the definition contradicts itself or the source
  */
-export function defineScript<const K extends readonly string[], const A extends Readonly<Record<string, unknown>>, Raw, R>(
+export function defineScript<
+  const K extends readonly string[],
+  const A extends Readonly<Record<string, unknown>>,
+  Raw,
+  R,
+>(
   spec: ScriptSpec<K, A & { readonly [N in keyof A]: ArgType<never> | ListType<never> }, Raw, R>,
 ): ScriptDefinition<K, A, R> {
   const { name, source, keys, args, reply } = spec;

@@ -13,7 +13,11 @@ export {
   type ScriptSpec,
 } from './define-script';
 export { KeySpace, TaggedKeys } from './key-space';
-export { getScriptRegistryHealthToken, getScriptRegistryToken, InjectScriptRegistry } from './script-registry.decorator';
+export {
+  getScriptRegistryHealthToken,
+  getScriptRegistryToken,
+  InjectScriptRegistry,
+} from './script-registry.decorator';
 export {
   CrossSlotError,
   InvalidCallError,

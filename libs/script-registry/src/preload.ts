@@ -37,7 +37,11 @@ export class Preload {
   async health(timeoutMs: number): Promise<ScriptHealth> {
     const nodes = this.connection.nodes();
     if (!nodes.some(({ role }) => role === 'master')) return { healthy: false, problems: ['no master is known'] };
-    const answers = await Promise.all(nodes.map((node) => withTimeout(this.nodeProblem(node), timeoutMs, `${node.id} did not answer in ${timeoutMs} ms`)));
+    const answers = await Promise.all(
+      nodes.map((node) =>
+        withTimeout(this.nodeProblem(node), timeoutMs, `${node.id} did not answer in ${timeoutMs} ms`),
+      ),
+    );
     const lost = this.connection.lostMasters().map((id) => `${id} owns slots and is not connected`);
     const problems = [...lost, ...answers.filter((problem) => problem !== undefined)];
     return { healthy: problems.length === 0, problems };
@@ -51,7 +55,10 @@ export class Preload {
     if (!node.ready) return `${node.id} is not connected`;
     try {
       const { shas } = this.loader;
-      const [, present] = await Promise.all([node.send('PING', []), shas.length === 0 ? [] : node.send('SCRIPT', ['EXISTS', ...shas])]);
+      const [, present] = await Promise.all([
+        node.send('PING', []),
+        shas.length === 0 ? [] : node.send('SCRIPT', ['EXISTS', ...shas]),
+      ]);
       const missing = (present as (number | string)[]).filter((found) => Number(found) !== 1).length;
       return missing === 0 ? undefined : `${node.id} answers PING but lacks ${missing} of ${shas.length} script(s)`;
     } catch (error) {
@@ -92,7 +99,8 @@ export class Preload {
         const masters = nodes.filter(({ role }) => role === 'master');
         const complete = masters.length > 0 && this.connection.lostMasters().length === 0;
         if (complete && masters.every((node) => this.loader.settled(node))) {
-          if (masters.some((node) => this.loader.problem(node)) || nodes.every((node) => this.loader.settled(node))) return finish(this.problem());
+          if (masters.some((node) => this.loader.problem(node)) || nodes.every((node) => this.loader.settled(node)))
+            return finish(this.problem());
           grace ??= setTimeout(() => finish(undefined), REPLICA_GRACE_MS);
         } else if (event === 'down' && !required) finish(this.problem());
       };
@@ -103,7 +111,8 @@ export class Preload {
   private problem(): string | undefined {
     const masters = this.connection.nodes().filter(({ role }) => role === 'master');
     const lost = this.connection.lostMasters();
-    if (masters.length + lost.length === 0) return `No master of the Cluster was reached within ${this.options.preloadTimeoutMs} ms. Is Redis up?`;
+    if (masters.length + lost.length === 0)
+      return `No master of the Cluster was reached within ${this.options.preloadTimeoutMs} ms. Is Redis up?`;
     const problems = masters.flatMap((node) => {
       const error = node.ready || this.loader.settled(node) ? this.loader.problem(node) : new Error('not connected');
       return error ? [`${node.id}: ${error.message}`] : [];

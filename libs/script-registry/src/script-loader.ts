@@ -57,7 +57,10 @@ export class ScriptLoader {
     return this.once(node, async () => {
       const scripts = [...this.scripts.values()];
       const present = (await node.send('SCRIPT', ['EXISTS', ...scripts.map(({ sha }) => sha)])) as (number | string)[];
-      return this.sendLoads(node, scripts.filter((_, i) => Number(present[i]) !== 1));
+      return this.sendLoads(
+        node,
+        scripts.filter((_, i) => Number(present[i]) !== 1),
+      );
     });
   }
 

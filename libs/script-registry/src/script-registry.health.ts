@@ -17,7 +17,10 @@ export class ScriptRegistryHealthIndicator {
    * @param key name of this check in the result
    * @param timeoutMs per node, ms; integer >= 1; default 1,000
    */
-  async check<Key extends string>(key: Key, timeoutMs?: number): Promise<Record<Key, ScriptRegistryHealthResult[string]>> {
+  async check<Key extends string>(
+    key: Key,
+    timeoutMs?: number,
+  ): Promise<Record<Key, ScriptRegistryHealthResult[string]>> {
     const { healthy, problems } = await this.registry.health(timeoutMs);
     const result: ScriptRegistryHealthResult[string] = healthy ? { status: 'up' } : { status: 'down', problems };
     return { [key]: result } as Record<Key, ScriptRegistryHealthResult[string]>;

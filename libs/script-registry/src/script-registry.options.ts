@@ -35,10 +35,20 @@ export interface ScriptRegistryOptions {
 
 /** Options with every default filled in. */
 export interface ResolvedScriptRegistryOptions
-  extends Required<Omit<ScriptRegistryOptions, 'client' | 'source'>>,
+  extends
+    Required<Omit<ScriptRegistryOptions, 'client' | 'source'>>,
     Pick<ScriptRegistryOptions, 'client' | 'source'> {}
 
-const KNOWN = ['client', 'source', 'prefix', 'preload', 'preloadTimeoutMs', 'deadlineMs', 'grouping', 'maxGroupsInFlight'];
+const KNOWN = [
+  'client',
+  'source',
+  'prefix',
+  'preload',
+  'preloadTimeoutMs',
+  'deadlineMs',
+  'grouping',
+  'maxGroupsInFlight',
+];
 
 function oneOf(name: string, value: unknown, allowed: readonly unknown[]): void {
   if (!allowed.includes(value)) {
@@ -68,7 +78,9 @@ export function checkDuration(name: string, value: number): number {
  */
 export function checkReplicas(value: number): number {
   if (!Number.isSafeInteger(value) || value < 1) {
-    throw new InvalidOptionError(`replicas must be an integer >= 1, but is ${shown(value)}. Use run() to wait for none.`);
+    throw new InvalidOptionError(
+      `replicas must be an integer >= 1, but is ${shown(value)}. Use run() to wait for none.`,
+    );
   }
   return value;
 }
@@ -80,7 +92,8 @@ export function checkReplicas(value: number): number {
  */
 export function resolveOptions(options: ScriptRegistryOptions): ResolvedScriptRegistryOptions {
   const unknown = Object.keys(options).find((name) => !KNOWN.includes(name));
-  if (unknown !== undefined) throw new InvalidOptionError(`Unknown option ${shown(unknown)}. Known: ${KNOWN.join(', ')}.`);
+  if (unknown !== undefined)
+    throw new InvalidOptionError(`Unknown option ${shown(unknown)}. Known: ${KNOWN.join(', ')}.`);
   const { client, source } = options;
   if (client !== undefined && source !== undefined) {
     throw new InvalidOptionError('client and source are both set. Keep the one that names the Redis to use.');
@@ -102,7 +115,9 @@ export function resolveOptions(options: ScriptRegistryOptions): ResolvedScriptRe
   oneOf('preload', resolved.preload, ['required', 'best-effort']);
   oneOf('grouping', resolved.grouping, [true, false]);
   if (!Number.isSafeInteger(resolved.maxGroupsInFlight) || resolved.maxGroupsInFlight < 1) {
-    throw new InvalidOptionError(`maxGroupsInFlight must be an integer >= 1, but is ${shown(resolved.maxGroupsInFlight)}.`);
+    throw new InvalidOptionError(
+      `maxGroupsInFlight must be an integer >= 1, but is ${shown(resolved.maxGroupsInFlight)}.`,
+    );
   }
   return Object.freeze(resolved);
 }

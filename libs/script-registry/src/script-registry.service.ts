@@ -102,7 +102,9 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
       if (this.runners.has(definition)) continue;
       for (const other of this.runners.keys()) {
         if (other.name === definition.name && other.source !== definition.source) {
-          throw new ScriptConflictError(`Registry "${this.name}" has another script named ${definition.name}. Rename one of them.`);
+          throw new ScriptConflictError(
+            `Registry "${this.name}" has another script named ${definition.name}. Rename one of them.`,
+          );
         }
       }
       const script = new CompiledScript(definition, this.options.grouping, this.connection.stringNumbers);
@@ -140,7 +142,10 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     input: { readonly keys: KeysOf<K>; readonly args: ArgsOf<A> },
     options: RunAndWaitOptions,
   ): Promise<WaitedResult<R>> {
-    const wait = { replicas: checkReplicas(options.replicas), timeoutMs: checkDuration('timeoutMs', options.timeoutMs) };
+    const wait = {
+      replicas: checkReplicas(options.replicas),
+      timeoutMs: checkDuration('timeoutMs', options.timeoutMs),
+    };
     return this.start(script, input, options.deadlineMs, wait);
   }
 
@@ -174,10 +179,16 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
   ): Promise<R> {
     return new Promise<R>((resolve, reject) => {
       const runner = this.runners.get(script);
-      if (this.closed) throw new NotSentError(`${script.name} was not sent: registry "${this.name}" is closed. It had no effect.`);
+      if (this.closed)
+        throw new NotSentError(`${script.name} was not sent: registry "${this.name}" is closed. It had no effect.`);
       if (!runner) throw this.notRegistered(script);
-      const { keys, args, chars } = runner.script.encode(input.keys as Record<string, unknown>, input.args as Record<string, unknown>);
-      const expiresAt = performance.now() + (deadlineMs === undefined ? this.options.deadlineMs : checkDuration('deadlineMs', deadlineMs));
+      const { keys, args, chars } = runner.script.encode(
+        input.keys as Record<string, unknown>,
+        input.args as Record<string, unknown>,
+      );
+      const expiresAt =
+        performance.now() +
+        (deadlineMs === undefined ? this.options.deadlineMs : checkDuration('deadlineMs', deadlineMs));
       runner.submit(new Call(script, keys, args, chars, expiresAt, wait, resolve, reject));
       this.deadlines.watch(expiresAt);
     });
@@ -212,4 +223,3 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     }, REFRESH_WHILE_HELD_MS);
   }
 }
-

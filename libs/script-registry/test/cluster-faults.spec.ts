@@ -8,7 +8,10 @@ import type { RedisServer } from '../../../test/support/redis-server';
 import { countOnce, openRegistry, quiet } from './support';
 
 const TAGS = Array.from({ length: 12 }, (_, i) => `tag-${i}`);
-const keysOf = (tag: string): { counter: string; tokens: string } => ({ counter: `{${tag}}:counter`, tokens: `{${tag}}:tokens` });
+const keysOf = (tag: string): { counter: string; tokens: string } => ({
+  counter: `{${tag}}:counter`,
+  tokens: `{${tag}}:tokens`,
+});
 
 describe('faults between a registry and a Cluster', () => {
   let cluster: RedisCluster;
@@ -45,7 +48,11 @@ describe('faults between a registry and a Cluster', () => {
     );
   }
 
-  const run = (tag: string, token = `t${unique++}`, deadlineMs = 20_000): Promise<{ count: number; replayed: boolean }> =>
+  const run = (
+    tag: string,
+    token = `t${unique++}`,
+    deadlineMs = 20_000,
+  ): Promise<{ count: number; replayed: boolean }> =>
     registry.run(countOnce, { keys: keysOf(tag), args: { token } }, { deadlineMs });
 
   const shas = (): string[] => (registry as unknown as { loader: { shas: string[] } }).loader.shas;
@@ -88,7 +95,9 @@ describe('faults between a registry and a Cluster', () => {
     await Promise.all(TAGS.map((tag) => run(tag)));
     const values = await Promise.all(TAGS.map((tag) => client.get(keysOf(tag).counter)));
     expect(values.reduce((sum, value) => sum + Number(value), 0)).toBe(1_000 + TAGS.length);
-    const loads = await onAll(async (redis) => Number(/cmdstat_script\|load:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1] ?? 0));
+    const loads = await onAll(async (redis) =>
+      Number(/cmdstat_script\|load:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1] ?? 0),
+    );
     expect(Math.max(...loads)).toBe(shas().length);
     const evals = await onAll((redis) => redis.info('commandstats'));
     for (const info of evals) expect(info).not.toMatch(/cmdstat_eval:/);
@@ -97,7 +106,9 @@ describe('faults between a registry and a Cluster', () => {
 
   async function firstCallIsOneEvalsha(promoted: RedisServer, tag: string): Promise<void> {
     const probe = quiet(new Redis(promoted.port));
-    await eventually(() => expect(client.slots[calculateSlot(tag)]?.[0]).toBe(`${promoted.host}:${promoted.port}`), { timeoutMs: 20_000 });
+    await eventually(() => expect(client.slots[calculateSlot(tag)]?.[0]).toBe(`${promoted.host}:${promoted.port}`), {
+      timeoutMs: 20_000,
+    });
     await probe.config('RESETSTAT');
     await run(tag);
     const stats = await probe.info('commandstats');

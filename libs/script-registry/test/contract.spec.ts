@@ -8,12 +8,22 @@ import {
   ReplyDecodeError,
   ScriptFailedError,
   ScriptNotRegisteredError,
-  ScriptRegistry,
+  type ScriptRegistry,
   defineScript,
   str,
 } from 'luanest/script-registry';
 import { sharedClusterNodes, sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
-import { append, clusterClient, countOnce, limiter, openRegistry, quiet, shapes, standaloneClient, sumAll } from './support';
+import {
+  append,
+  clusterClient,
+  countOnce,
+  limiter,
+  openRegistry,
+  quiet,
+  shapes,
+  standaloneClient,
+  sumAll,
+} from './support';
 
 const redis5 = (): Redis => quiet(new Redis5(sharedRedisUrl()) as unknown as Redis);
 const cluster5 = (): Cluster =>
@@ -82,7 +92,10 @@ describe.each(clients)('registry on %s', (_name, open, grouping) => {
   it('gives each of many concurrent calls its own answer', async () => {
     const runs = Array.from({ length: 2_000 }, (_, i) => {
       const subject = `user-${i % 50}`;
-      return registry.run(countOnce, { keys: { counter: key(subject), tokens: key(subject, 'tokens') }, args: { token: `t${i}` } });
+      return registry.run(countOnce, {
+        keys: { counter: key(subject), tokens: key(subject, 'tokens') },
+        args: { token: `t${i}` },
+      });
     });
     const answers = await Promise.all(runs);
     for (let user = 0; user < 50; user++) {
@@ -94,9 +107,14 @@ describe.each(clients)('registry on %s', (_name, open, grouping) => {
 
   it('decodes every shape alone, as it does in a group', async () => {
     for (const [shape, expected] of Object.entries(SHAPES)) {
-      expect(await registry.run(shapes, { keys: { any: key('s') }, args: { shape, text: 'ünï' } })).toEqual(expected('ünï'));
+      expect(await registry.run(shapes, { keys: { any: key('s') }, args: { shape, text: 'ünï' } })).toEqual(
+        expected('ünï'),
+      );
     }
-    const [seconds] = (await registry.run(shapes, { keys: { any: key('s') }, args: { shape: 'time', text: '' } })) as string[];
+    const [seconds] = (await registry.run(shapes, {
+      keys: { any: key('s') },
+      args: { shape: 'time', text: '' },
+    })) as string[];
     expect(Math.abs(Number(seconds) * 1_000 - Date.now())).toBeLessThan(60_000);
   });
 
@@ -105,7 +123,9 @@ describe.each(clients)('registry on %s', (_name, open, grouping) => {
     const call = fc.record({ shape: fc.constantFrom(...names), text: fc.string({ unit: 'grapheme', maxLength: 8 }) });
     await fc.assert(
       fc.asyncProperty(fc.array(call, { minLength: 1, maxLength: 300 }), async (calls) => {
-        const outcomes = await Promise.allSettled(calls.map((args) => registry.run(shapes, { keys: { any: key('s') }, args })));
+        const outcomes = await Promise.allSettled(
+          calls.map((args) => registry.run(shapes, { keys: { any: key('s') }, args })),
+        );
         calls.forEach(({ shape, text }, i) => {
           const outcome = outcomes[i];
           const failure = FAILURES[shape];
@@ -141,7 +161,10 @@ describe.each(clients)('registry on %s', (_name, open, grouping) => {
     await Promise.all([1, 2, 3].map((n) => client.set(tag.key('part', String(n)), n, 'PX', 60_000)));
     const runs = Array.from({ length: 40 }, (_, n) =>
       registry.run(sumAll, {
-        keys: { total: tag.key('total', String(n)), parts: [1, 2, 3].slice(0, n % 4).map((part) => tag.key('part', String(part))) },
+        keys: {
+          total: tag.key('total', String(n)),
+          parts: [1, 2, 3].slice(0, n % 4).map((part) => tag.key('part', String(part))),
+        },
         args: { factor: 10, extra: Array.from({ length: n }, () => 1) },
       }),
     );
@@ -151,38 +174,63 @@ describe.each(clients)('registry on %s', (_name, open, grouping) => {
       expect(result).toEqual([((sums[n % 4] as number) + n) * 10, 1 + (n % 4), 1 + n]);
     });
     const large = Array.from({ length: 20_000 }, () => 1);
-    expect((await registry.run(sumAll, { keys: { total: tag.key('total'), parts: [] }, args: { factor: 1, extra: large } }))[0]).toBe(20_000);
+    expect(
+      (
+        await registry.run(sumAll, { keys: { total: tag.key('total'), parts: [] }, args: { factor: 1, extra: large } })
+      )[0],
+    ).toBe(20_000);
   });
 
   it('waits for replicas on a connection of its own, and says how many have the write', async () => {
     const call = { keys: { counter: key('w'), tokens: key('w', 'tokens') } };
     const runs = Array.from({ length: 20 }, (_, i) =>
-      registry.runAndWait(countOnce, { ...call, args: { token: `w${i}` } }, { replicas: 1, timeoutMs: registryIsClustered() ? 2_000 : 50 }),
+      registry.runAndWait(
+        countOnce,
+        { ...call, args: { token: `w${i}` } },
+        { replicas: 1, timeoutMs: registryIsClustered() ? 2_000 : 50 },
+      ),
     );
     const answers = await Promise.all(runs);
-    expect(answers.map(({ result }) => Number(result.count)).sort((a, b) => a - b)).toEqual(Array.from({ length: 20 }, (_, i) => i + 1));
+    expect(answers.map(({ result }) => Number(result.count)).sort((a, b) => a - b)).toEqual(
+      Array.from({ length: 20 }, (_, i) => i + 1),
+    );
     for (const { replicas } of answers) expect(replicas).toBe(registryIsClustered() ? 1 : 0);
   });
 
   it('refuses a bad call before anything is sent', async () => {
     const bad = (input: unknown): Promise<unknown> => registry.run(limiter, input as never);
     await expect(bad({ keys: {}, args: { limit: 1, windowMs: 1, cost: 1 } })).rejects.toThrow(InvalidCallError);
-    await expect(bad({ keys: { counter: '' }, args: { limit: 1, windowMs: 1, cost: 1 } })).rejects.toThrow(/"counter".*non-empty/);
-    await expect(bad({ keys: { counter: key('x') }, args: { limit: 1.5, windowMs: 1, cost: 1 } })).rejects.toThrow(/"limit".*1\.5/);
-    await expect(bad({ keys: { counter: key('x') }, args: { limit: 1, windowMs: '1', cost: 1 } })).rejects.toThrow(/"windowMs"/);
+    await expect(bad({ keys: { counter: '' }, args: { limit: 1, windowMs: 1, cost: 1 } })).rejects.toThrow(
+      /"counter".*non-empty/,
+    );
+    await expect(bad({ keys: { counter: key('x') }, args: { limit: 1.5, windowMs: 1, cost: 1 } })).rejects.toThrow(
+      /"limit".*1\.5/,
+    );
+    await expect(bad({ keys: { counter: key('x') }, args: { limit: 1, windowMs: '1', cost: 1 } })).rejects.toThrow(
+      /"windowMs"/,
+    );
     const lone = { keys: { any: key('x') }, args: { shape: 'text', text: '\ud800' } };
     await expect(registry.run(shapes, lone)).rejects.toThrow(/well-formed/);
     expect(await client.exists(key('x'))).toBe(registryHasStringNumbers() ? '0' : 0);
   });
 
   it('refuses keys of two slots, on a single server as well', async () => {
-    const run = registry.run(countOnce, { keys: { counter: key('a'), tokens: key('b', 'tokens') }, args: { token: 't' } });
+    const run = registry.run(countOnce, {
+      keys: { counter: key('a'), tokens: key('b', 'tokens') },
+      args: { token: 't' },
+    });
     await expect(run).rejects.toThrow(CrossSlotError);
     await expect(run).rejects.toThrow(/\{a\}.*\{b\}.*KeySpace/);
   });
 
   it('refuses a script that nobody registered, and tells of a reply that cannot be decoded', async () => {
-    const stranger = defineScript({ name: 'test.stranger', keys: ['k'], args: {}, source: 'return KEYS[1]', reply: (raw: string) => raw });
+    const stranger = defineScript({
+      name: 'test.stranger',
+      keys: ['k'],
+      args: {},
+      source: 'return KEYS[1]',
+      reply: (raw: string) => raw,
+    });
     await expect(registry.run(stranger, { keys: { k: key('x') }, args: {} })).rejects.toThrow(ScriptNotRegisteredError);
     const picky = defineScript({
       name: 'test.picky',
@@ -194,12 +242,16 @@ describe.each(clients)('registry on %s', (_name, open, grouping) => {
       },
     });
     registry.register([picky]);
-    await expect(registry.run(picky, { keys: { log: key('p') }, args: { entry: 'x' } })).rejects.toThrow(ReplyDecodeError);
+    await expect(registry.run(picky, { keys: { log: key('p') }, args: { entry: 'x' } })).rejects.toThrow(
+      ReplyDecodeError,
+    );
   });
 
   // With stringNumbers ioredis' slot table has holes, so groups are redirected, and no order is promised for those.
   const redirected = (): boolean => registryIsClustered() && registryHasStringNumbers();
   const registryIsClustered = (): boolean => 'isCluster' in client && client.isCluster;
   const registryHasStringNumbers = (): boolean =>
-    registryIsClustered() ? Boolean((client as Cluster).options.redisOptions?.stringNumbers) : Boolean((client as Redis).options.stringNumbers);
+    registryIsClustered()
+      ? Boolean((client as Cluster).options.redisOptions?.stringNumbers)
+      : Boolean((client as Redis).options.stringNumbers);
 });

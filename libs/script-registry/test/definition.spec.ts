@@ -1,6 +1,15 @@
 import calculateSlot from 'cluster-key-slot';
 import fc from 'fast-check';
-import { defineScript, int, InvalidKeyError, InvalidOptionError, InvalidScriptError, KeySpace, list, str } from 'luanest/script-registry';
+import {
+  defineScript,
+  int,
+  InvalidKeyError,
+  InvalidOptionError,
+  InvalidScriptError,
+  KeySpace,
+  list,
+  str,
+} from 'luanest/script-registry';
 import { connectIoredis } from '../src/connection/ioredis-connection';
 import { groupedForm, sourceUse } from '../src/lua/forms';
 import { tokenize } from '../src/lua/tokens';
@@ -36,8 +45,34 @@ describe('defineScript', () => {
   });
 
   it('cuts any text into tokens that join to the same text', () => {
-    const piece = fc.constantFrom('--', '[[', ']]', '[=[', ']=]', '"', "'", '\\', '\n', 'KEYS', '[', ']', '1', '..', 'x', ' ', 'é');
-    fc.assert(fc.property(fc.array(piece), (pieces) => tokenize(pieces.join('')).map(({ text }) => text).join('') === pieces.join('')));
+    const piece = fc.constantFrom(
+      '--',
+      '[[',
+      ']]',
+      '[=[',
+      ']=]',
+      '"',
+      "'",
+      '\\',
+      '\n',
+      'KEYS',
+      '[',
+      ']',
+      '1',
+      '..',
+      'x',
+      ' ',
+      'é',
+    );
+    fc.assert(
+      fc.property(
+        fc.array(piece),
+        (pieces) =>
+          tokenize(pieces.join(''))
+            .map(({ text }) => text)
+            .join('') === pieces.join(''),
+      ),
+    );
   });
 
   it('rewrites literal indexes to offsets, reads TIME once a group, and keeps line numbers and operators', () => {
@@ -55,13 +90,17 @@ describe('KeySpace', () => {
 
   it('keeps one hash tag whatever the subject and the segments contain', () => {
     fc.assert(
-      fc.property(fc.oneof(subject, fc.constantFrom('}', '{', '{}', '}{', '{a}b', 'a:b', '%7B')), subject, (who, segment) => {
-        const tag = space.tag(who);
-        const keys = [tag.key('one'), tag.key('two', segment), tag.key('two', segment, '}{')];
-        expect(new Set(keys.map((key) => calculateSlot(key))).size).toBe(1);
-        const inner = /^app:test:\{([^{}]+)\}/.exec(keys[0] as string)?.[1] as string;
-        expect(calculateSlot(keys[0] as string)).toBe(calculateSlot(inner));
-      }),
+      fc.property(
+        fc.oneof(subject, fc.constantFrom('}', '{', '{}', '}{', '{a}b', 'a:b', '%7B')),
+        subject,
+        (who, segment) => {
+          const tag = space.tag(who);
+          const keys = [tag.key('one'), tag.key('two', segment), tag.key('two', segment, '}{')];
+          expect(new Set(keys.map((key) => calculateSlot(key))).size).toBe(1);
+          const inner = /^app:test:\{([^{}]+)\}/.exec(keys[0] as string)?.[1] as string;
+          expect(calculateSlot(keys[0] as string)).toBe(calculateSlot(inner));
+        },
+      ),
     );
   });
 

@@ -53,7 +53,11 @@ describe('faults between a registry and one server', () => {
     return [registry, client];
   }
 
-  const count = (registry: ScriptRegistry, token: string, deadlineMs?: number): Promise<{ count: number; replayed: boolean }> =>
+  const count = (
+    registry: ScriptRegistry,
+    token: string,
+    deadlineMs?: number,
+  ): Promise<{ count: number; replayed: boolean }> =>
     registry.run(countOnce, { keys, args: { token } }, { deadlineMs });
 
   it('a lost reply: with resending on, the calls of the group get the replay of their first answers', async () => {
@@ -171,7 +175,11 @@ describe('faults between a registry and one server', () => {
     const [grouped] = await open({}, server.port);
     grouped.register([liar]);
     for (const registry of [grouped, ungrouped]) {
-      for (const text of ['NOSCRIPT sounds like it', 'ERR NOSCRIPT No matching script. Please use EVAL.', 'x NOSCRIPT']) {
+      for (const text of [
+        'NOSCRIPT sounds like it',
+        'ERR NOSCRIPT No matching script. Please use EVAL.',
+        'x NOSCRIPT',
+      ]) {
         await admin.del('liar');
         await expect(registry.run(liar, { keys: { log: 'liar' }, args: { text } })).rejects.toThrow(ScriptFailedError);
         expect(await admin.llen('liar')).toBe(1);
@@ -194,13 +202,23 @@ describe('faults between a registry and one server', () => {
     const outcomes = await Promise.allSettled(
       ['{f}:log', 'forbidden', '{f}:log'].map((log) => limited.run(append, { keys: { log }, args: { entry: 'x' } })),
     );
-    expect(outcomes).toMatchObject([{ value: 1 }, { reason: { code: 'SCRIPT_REFUSED', redisCode: 'NOPERM' } }, { value: 2 }]);
+    expect(outcomes).toMatchObject([
+      { value: 1 },
+      { reason: { code: 'SCRIPT_REFUSED', redisCode: 'NOPERM' } },
+      { value: 2 },
+    ]);
   });
 
   it('SCRIPT LOAD forbidden: EVAL is the last resort, after two tries', async () => {
     await admin.acl('SETUSER', 'noload', 'on', '>pw', '~*', '+@all', '-script|load');
     const client = quiet(new Redis(server.port, { username: 'noload', password: 'pw' }));
-    const only = defineScript({ name: 'test.only', keys: ['log'], args: { entry: str }, source: `${append.source} -- only here`, reply: (n: number) => n });
+    const only = defineScript({
+      name: 'test.only',
+      keys: ['log'],
+      args: { entry: str },
+      source: `${append.source} -- only here`,
+      reply: (n: number) => n,
+    });
     const registry = await openRegistry(client, {}, [only]);
     closing.push(() => (registry.close(), client.disconnect()));
     expect(await registry.health()).toMatchObject({ healthy: false });
@@ -212,7 +230,10 @@ describe('faults between a registry and one server', () => {
     await count(registry, 'warm');
     const monitor = await admin.monitor();
     const seen: string[] = [];
-    monitor.on('monitor', (_time: string, args: string[], source: string) => source !== 'lua' && seen.push(String(args[0]).toLowerCase()));
+    monitor.on(
+      'monitor',
+      (_time: string, args: string[], source: string) => source !== 'lua' && seen.push(String(args[0]).toLowerCase()),
+    );
     for (let i = 0; i < 20; i++) await count(registry, `m${i}`);
     await Promise.all(Array.from({ length: 300 }, (_, i) => count(registry, `g${i}`)));
     await eventually(() => expect(seen.length).toBeGreaterThan(20));
@@ -232,7 +253,9 @@ describe('faults between a registry and one server', () => {
     await Promise.all(Array.from({ length: 500 }, (_, i) => count(registry, `secret-${i}`)));
     await admin.script('FLUSH');
     await count(registry, 'secret-heal');
-    await expect(registry.run(shapes, { keys: { any: '{f}:secret' }, args: { shape: 'raise', text: '' } })).rejects.toThrow();
+    await expect(
+      registry.run(shapes, { keys: { any: '{f}:secret' }, args: { shape: 'raise', text: '' } }),
+    ).rejects.toThrow();
     for (const stop of listeners) stop();
     const groups = events['groupSent'] as GroupSentEvent[];
     expect(groups[0]).toMatchObject({ registry: 'test', script: 'test.count-once', calls: 1, inFlight: 1 });
@@ -257,7 +280,8 @@ describe('faults between a registry and one server', () => {
     const calls: number[] = [];
     const listener = (message: unknown): void => void calls.push((message as GroupSentEvent).calls);
     subscribe(SCRIPT_REGISTRY_CHANNELS.groupSent, listener);
-    const run = (entry: string): Promise<number> => registry.run(bounded, { keys: { log: '{f}:log' }, args: { entry } });
+    const run = (entry: string): Promise<number> =>
+      registry.run(bounded, { keys: { log: '{f}:log' }, args: { entry } });
     await Promise.all(Array.from({ length: 100 }, () => run('x')));
     expect(Math.max(...calls)).toBe(10);
     calls.length = 0;

@@ -24,7 +24,9 @@ import { append, limiter, quiet } from './support';
 
 const apps: INestApplicationContext[] = [];
 
-async function boot(...imports: NonNullable<Parameters<typeof Module>[0]['imports']>): Promise<INestApplicationContext> {
+async function boot(
+  ...imports: NonNullable<Parameters<typeof Module>[0]['imports']>
+): Promise<INestApplicationContext> {
   class App {}
   Module({ imports })(App);
   const app = await NestFactory.createApplicationContext(App, { logger: false, abortOnError: false });
@@ -48,7 +50,9 @@ describe('ScriptRegistryModule', () => {
     );
     const registry = app.get(ScriptRegistry);
     const counter = registry.keySpace('test').tag('x').key('counter');
-    expect(await registry.run(limiter, { keys: { counter }, args: { limit: 1, windowMs: 60_000, cost: 1 } })).toMatchObject({ used: 1 });
+    expect(
+      await registry.run(limiter, { keys: { counter }, args: { limit: 1, windowMs: 60_000, cost: 1 } }),
+    ).toMatchObject({ used: 1 });
   });
 
   it('takes it from a namespace, from ClusterModule, or from a factory, and keeps two registries apart', async () => {
@@ -69,7 +73,8 @@ describe('ScriptRegistryModule', () => {
       ScriptRegistryModule.forRoot({ prefix, source: { module: 'redis', namespace: 'other' }, preload: 'required' }),
       ScriptRegistryModule.forRootAsync({
         name: 'points',
-        useFactory: () => Promise.resolve({ prefix, source: { module: 'cluster' as const }, preload: 'required' as const }),
+        useFactory: () =>
+          Promise.resolve({ prefix, source: { module: 'cluster' as const }, preload: 'required' as const }),
       }),
       ScriptRegistryModule.forFeature([append]),
       PointsModule,
@@ -82,7 +87,9 @@ describe('ScriptRegistryModule', () => {
     expect(await main.run(append, { keys: { log }, args: { entry: 'a' } })).toBe(1);
     expect(await points.run(append, { keys: { log }, args: { entry: 'b' } })).toBe(1);
     expect(await main.run(append, { keys: { log }, args: { entry: 'c' } })).toBe(2);
-    await expect(points.run(limiter, { keys: { counter: log }, args: { limit: 1, windowMs: 1, cost: 1 } })).rejects.toThrow(/forFeature/);
+    await expect(
+      points.run(limiter, { keys: { counter: log }, args: { limit: 1, windowMs: 1, cost: 1 } }),
+    ).rejects.toThrow(/forFeature/);
   });
 
   it('serves two apps in one process, whose ends do not touch each other', async () => {
@@ -92,7 +99,10 @@ describe('ScriptRegistryModule', () => {
     const [one, two] = [await make(), await make()];
     const run = (app: INestApplicationContext): Promise<number> => {
       const registry = app.get(ScriptRegistry);
-      return registry.run(append, { keys: { log: registry.keySpace('test').tag('x').key('log') }, args: { entry: 'a' } });
+      return registry.run(append, {
+        keys: { log: registry.keySpace('test').tag('x').key('log') },
+        args: { entry: 'a' },
+      });
     };
     expect([await run(one), await run(two)]).toEqual([1, 1]);
     await one.close();
@@ -101,7 +111,9 @@ describe('ScriptRegistryModule', () => {
     await two.close();
     // The client was handed in: it is neither quit nor listened to any more.
     expect(client.status).toBe('ready');
-    expect([client.listenerCount('ready'), client.listenerCount('close'), client.listenerCount('end')]).toEqual([0, 0, 0]);
+    expect([client.listenerCount('ready'), client.listenerCount('close'), client.listenerCount('end')]).toEqual([
+      0, 0, 0,
+    ]);
     client.disconnect();
   });
 
@@ -114,12 +126,21 @@ describe('ScriptRegistryModule', () => {
     );
     await expect(both).rejects.toThrow(/both imported/);
     await expect(
-      boot(RedisModule.forRoot({ config: { url: redisUrl() } }), ScriptRegistryModule.forRoot({ source: { namespace: 'nope' } })),
+      boot(
+        RedisModule.forRoot({ config: { url: redisUrl() } }),
+        ScriptRegistryModule.forRoot({ source: { namespace: 'nope' } }),
+      ),
     ).rejects.toThrow(InvalidOptionError);
   });
 
   it('refuses two scripts of one name', async () => {
-    const twin = defineScript({ name: 'test.append', keys: ['k'], args: {}, source: 'return KEYS[1]', reply: (raw: string) => raw });
+    const twin = defineScript({
+      name: 'test.append',
+      keys: ['k'],
+      args: {},
+      source: 'return KEYS[1]',
+      reply: (raw: string) => raw,
+    });
     await expect(
       boot(
         RedisModule.forRoot({ config: { url: redisUrl() } }),
@@ -140,7 +161,9 @@ describe('boot without Redis', () => {
       ScriptRegistryModule.forFeature([append]),
     );
     const health = app.get(ScriptRegistryHealthIndicator);
-    expect(await health.check('scripts')).toMatchObject({ scripts: { status: 'down', problems: [expect.stringContaining('not connected')] } });
+    expect(await health.check('scripts')).toMatchObject({
+      scripts: { status: 'down', problems: [expect.stringContaining('not connected')] },
+    });
     const registry = app.get(ScriptRegistry);
     const call = { keys: { log: 'x{1}' }, args: { entry: 'a' } };
     await expect(registry.run(append, call)).rejects.toMatchObject({ code: 'NOT_SENT' });
@@ -180,7 +203,13 @@ describe('boot without Redis', () => {
   });
 
   it('names what Redis says when a script does not compile', async () => {
-    const broken = defineScript({ name: 'test.broken', keys: ['k'], args: {}, source: 'return return', reply: (raw: string) => raw });
+    const broken = defineScript({
+      name: 'test.broken',
+      keys: ['k'],
+      args: {},
+      source: 'return return',
+      reply: (raw: string) => raw,
+    });
     await expect(
       boot(
         RedisModule.forRoot({ config: { url: redisUrl() } }),
@@ -210,7 +239,9 @@ describe('health', () => {
       expect(await indicator.check('scripts')).toMatchObject({
         scripts: { status: 'down', problems: [expect.stringMatching(/answers PING but lacks 1 of 1/)] },
       });
-      await expect(terminus.check([() => indicator.check('scripts')])).rejects.toMatchObject({ response: { status: 'error' } });
+      await expect(terminus.check([() => indicator.check('scripts')])).rejects.toMatchObject({
+        response: { status: 'error' },
+      });
       client.disconnect();
       server.pause();
       expect(await indicator.check('scripts', 100)).toMatchObject({ scripts: { status: 'down' } });

@@ -1,5 +1,13 @@
 import { Cluster, Redis, type ClusterOptions, type RedisOptions } from 'ioredis';
-import { defineScript, int, list, str, ScriptRegistry, type AnyScript, type ScriptRegistryOptions } from 'luanest/script-registry';
+import {
+  defineScript,
+  int,
+  list,
+  str,
+  ScriptRegistry,
+  type AnyScript,
+  type ScriptRegistryOptions,
+} from 'luanest/script-registry';
 import { connectIoredis } from '../src/connection/ioredis-connection';
 import { resolveOptions } from '../src/script-registry.options';
 import { sharedClusterNodes, sharedRedisUrl } from '../../../test/support/shared-servers';

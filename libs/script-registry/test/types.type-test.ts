@@ -37,7 +37,8 @@ export async function doesNotCompile(): Promise<void> {
   // @ts-expect-error an argument is missing
   await registry.run(consume, { ...good, args: { limit: 1, label: 'x' } });
   // @ts-expect-error the reply has no such field
-  await registry.run(consume, good).then(({ allowed }) => allowed);
+  const { allowed } = await registry.run(consume, good);
+  String(allowed);
   // @ts-expect-error the reply's field is a number
   const text: string = (await registry.run(consume, good)).used;
   // @ts-expect-error no replicas to wait for

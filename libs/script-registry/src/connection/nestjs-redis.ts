@@ -39,7 +39,9 @@ export function clientFrom(
 ): Redis | Cluster {
   const module = source?.module ?? (redis && cluster ? undefined : cluster ? 'cluster' : 'redis');
   if (module === undefined) {
-    throw new InvalidOptionError("RedisModule and ClusterModule are both imported. Set source: { module: 'redis' } or 'cluster'.");
+    throw new InvalidOptionError(
+      "RedisModule and ClusterModule are both imported. Set source: { module: 'redis' } or 'cluster'.",
+    );
   }
   const service = module === 'redis' ? redis : cluster;
   const moduleName = module === 'redis' ? 'RedisModule' : 'ClusterModule';
@@ -50,7 +52,9 @@ export function clientFrom(
   }
   const client = source?.namespace === undefined ? service.getOrNil() : service.getOrNil(source.namespace);
   if (!client) {
-    throw new InvalidOptionError(`${moduleName} has no client in namespace ${String(source?.namespace ?? 'default')}. Check source.namespace.`);
+    throw new InvalidOptionError(
+      `${moduleName} has no client in namespace ${String(source?.namespace ?? 'default')}. Check source.namespace.`,
+    );
   }
   return client;
 }

@@ -71,7 +71,8 @@ export class CompiledScript {
       const [name, { item }] = this.argList;
       for (const value of this.listOf(args[name], name)) this.pushArg(encoded, item, value, name);
     }
-    if (encoded.keys.length === 0) throw new InvalidCallError(`${this.name} was given an empty list of keys. Name at least one.`);
+    if (encoded.keys.length === 0)
+      throw new InvalidCallError(`${this.name} was given an empty list of keys. Name at least one.`);
     if (encoded.keys.length > 1) checkSameSlot(this.name, encoded.keys);
     return encoded;
   }
@@ -113,7 +114,11 @@ export class CompiledScript {
       }
       if (mark === 'e') fail(call, scriptError(this.name, String(values[at])));
       else if (mark === 'n') call.resolve(null, replicas);
-      else call.resolve(this.untagged(mark === '.' && arity > 0 ? values.slice(at, at + arity) : (values[at] as ScriptReply)), replicas);
+      else
+        call.resolve(
+          this.untagged(mark === '.' && arity > 0 ? values.slice(at, at + arity) : (values[at] as ScriptReply)),
+          replicas,
+        );
       at += size;
     }
   }
@@ -130,20 +135,28 @@ export class CompiledScript {
 
   private pushKey(encoded: EncodedCall & { chars: number }, key: unknown, name: string): void {
     if (typeof key !== 'string' || key === '' || !key.isWellFormed()) {
-      throw new InvalidCallError(`Key "${name}" of ${this.name} must be a non-empty string, but is ${JSON.stringify(key)}.`);
+      throw new InvalidCallError(
+        `Key "${name}" of ${this.name} must be a non-empty string, but is ${JSON.stringify(key)}.`,
+      );
     }
     encoded.keys.push(key);
     encoded.chars += key.length;
   }
 
-  private pushArg(encoded: EncodedCall & { chars: number }, type: ArgType<unknown>, value: unknown, name: string): void {
+  private pushArg(
+    encoded: EncodedCall & { chars: number },
+    type: ArgType<unknown>,
+    value: unknown,
+    name: string,
+  ): void {
     const text = type.encode(value, name);
     encoded.args.push(text);
     encoded.chars += text.length;
   }
 
   private listOf(value: unknown, name: string): readonly unknown[] {
-    if (!Array.isArray(value)) throw new InvalidCallError(`"${name}" of ${this.name} must be an array, but is ${typeof value}.`);
+    if (!Array.isArray(value))
+      throw new InvalidCallError(`"${name}" of ${this.name} must be an array, but is ${typeof value}.`);
     return value;
   }
 }

@@ -1,4 +1,10 @@
-import { CommandFailure, type DedicatedConnection, type RedisCommand, type RedisConnection, type RedisNode } from '../connection/port';
+import {
+  CommandFailure,
+  type DedicatedConnection,
+  type RedisCommand,
+  type RedisConnection,
+  type RedisNode,
+} from '../connection/port';
 import { asFailure } from '../connection/ioredis-node';
 import { publish } from '../script-registry.events';
 import type { ScriptLoader } from '../script-loader';
@@ -87,7 +93,9 @@ export class ScriptRunner {
     publish('groupSent', () => ({ registry, script: this.script.name, node: node.id, calls: calls.length, inFlight }));
     await this.attempt(calls, {
       id: node.id,
-      send: waits ? (command) => this.sendAndWait(node, command, calls) : async ([name, args]) => ({ raw: await node.send(name, args), replicas: 0 }),
+      send: waits
+        ? (command) => this.sendAndWait(node, command, calls)
+        : async ([name, args]) => ({ raw: await node.send(name, args), replicas: 0 }),
       load: () => loader.load(node),
     });
   }
@@ -126,7 +134,11 @@ export class ScriptRunner {
     await Promise.all(calls.map((call) => this.attempt([call], route)));
   }
 
-  private async sendAndWait(node: RedisNode, command: RedisCommand, calls: readonly Call[]): Promise<{ raw: unknown; replicas: number }> {
+  private async sendAndWait(
+    node: RedisNode,
+    command: RedisCommand,
+    calls: readonly Call[],
+  ): Promise<{ raw: unknown; replicas: number }> {
     const replicas = Math.max(...calls.map(({ wait }) => wait?.replicas ?? 0));
     const timeoutMs = Math.max(...calls.map(({ wait }) => wait?.timeoutMs ?? 0));
     const connection: DedicatedConnection = await this.context.connection.dedicated(node);
@@ -141,7 +153,8 @@ export class ScriptRunner {
   }
 
   private fail(call: Call, error: Error): void {
-    if (call.reject(error)) publish('callFailed', () => ({ registry: this.context.registry, script: this.script.name, error }));
+    if (call.reject(error))
+      publish('callFailed', () => ({ registry: this.context.registry, script: this.script.name, error }));
   }
 }
 

@@ -1,4 +1,4 @@
-import type { CommandFailure } from "../connection/port";
+import type { CommandFailure } from '../connection/port';
 import { NotSentError, ScriptFailedError, ScriptRefusedError, UnknownOutcomeError } from '../script-registry.errors';
 
 /** An Error, whatever was thrown. */
@@ -10,7 +10,18 @@ export function asError(error: unknown): Error {
 const REDIRECTS = new Set(['MOVED', 'ASK', 'TRYAGAIN', 'CROSSSLOT', 'CLUSTERDOWN']);
 
 /** Errors that Redis gives before it runs a script. */
-const REFUSALS = new Set(['OOM', 'READONLY', 'MISCONF', 'NOREPLICAS', 'NOPERM', 'NOAUTH', 'BUSY', 'LOADING', 'MASTERDOWN', ...REDIRECTS]);
+const REFUSALS = new Set([
+  'OOM',
+  'READONLY',
+  'MISCONF',
+  'NOREPLICAS',
+  'NOPERM',
+  'NOAUTH',
+  'BUSY',
+  'LOADING',
+  'MASTERDOWN',
+  ...REDIRECTS,
+]);
 
 /** Whether the server does not know the script. Matches the server's own sentence: scripts can raise what they like. */
 export function isNoScript(failure: CommandFailure): boolean {
@@ -20,7 +31,9 @@ export function isNoScript(failure: CommandFailure): boolean {
 /** Whether a group that failed so must be sent again singly, by the client's own routing: nothing of it ran. */
 export function asksForSingles(failure: CommandFailure): boolean {
   // NOPERM may concern one call's keys only, so its neighbours get a try of their own.
-  return failure.kind === 'reply' && (REDIRECTS.has(failure.code) || failure.code === 'NOPERM') && !raisedByScript(failure);
+  return (
+    failure.kind === 'reply' && (REDIRECTS.has(failure.code) || failure.code === 'NOPERM') && !raisedByScript(failure)
+  );
 }
 
 /** Redis marks what a script's own command raised with the script's SHA. */
@@ -31,7 +44,8 @@ function raisedByScript(failure: CommandFailure): boolean {
 /** What a caller is told when its command failed as a whole. */
 export function callError(script: string, failure: CommandFailure): Error {
   const { kind, message, code } = failure;
-  if (kind === 'not-sent') return new NotSentError(`${script} was not sent: ${message}. It had no effect.`, { cause: failure });
+  if (kind === 'not-sent')
+    return new NotSentError(`${script} was not sent: ${message}. It had no effect.`, { cause: failure });
   if (kind === 'lost') {
     return new UnknownOutcomeError(
       `${script} was sent, and its answer was lost: ${message}. It may have run; repeat it only if its replay is harmless.`,
