@@ -60,7 +60,7 @@ export class Preload {
         shas.length === 0 ? [] : node.send('SCRIPT', ['EXISTS', ...shas]),
       ]);
       const missing = (present as (number | string)[]).filter((found) => Number(found) !== 1).length;
-      return missing === 0 ? undefined : `${node.id} answers PING but lacks ${missing} of ${shas.length} script(s)`;
+      return missing === 0 ? undefined : `${node.id} answers PING but lacks ${missing} of ${shas.length} script bodies`;
     } catch (error) {
       return `${node.id}: ${error instanceof Error ? error.message : String(error)}`;
     }

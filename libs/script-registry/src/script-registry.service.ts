@@ -109,7 +109,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
       }
       const script = new CompiledScript(definition, this.options.grouping, this.connection.stringNumbers);
       this.runners.set(definition, new ScriptRunner(script, this.context));
-      this.loader.add(script.form);
+      for (const form of script.forms) this.loader.add(form);
     }
   }
 
@@ -182,14 +182,11 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
       if (this.closed)
         throw new NotSentError(`${script.name} was not sent: registry "${this.name}" is closed. It had no effect.`);
       if (!runner) throw this.notRegistered(script);
-      const { keys, args, chars } = runner.script.encode(
-        input.keys as Record<string, unknown>,
-        input.args as Record<string, unknown>,
-      );
-      const expiresAt =
-        performance.now() +
-        (deadlineMs === undefined ? this.options.deadlineMs : checkDuration('deadlineMs', deadlineMs));
-      runner.submit(new Call(script, keys, args, chars, expiresAt, wait, resolve, reject));
+      const limitMs = deadlineMs === undefined ? this.options.deadlineMs : checkDuration('deadlineMs', deadlineMs);
+      const expiresAt = performance.now() + limitMs;
+      const call = new Call(script, expiresAt, wait, resolve, reject);
+      runner.script.encode(call, input.keys as Record<string, unknown>, input.args as Record<string, unknown>);
+      runner.submit(call);
       this.deadlines.watch(expiresAt);
     });
   }

@@ -35,7 +35,7 @@ end
 redis.call('XLEN', KEYS[4])
 if not (redis.acl_check_cmd('XADD', KEYS[4], '*', 'f', 'v') and redis.acl_check_cmd('LPOP', KEYS[2])
   and redis.acl_check_cmd('HSET', KEYS[3], 'f', 'v') and redis.acl_check_cmd('HINCRBY', KEYS[1], 'f', 1)) then
-  return redis.error_reply('NOPERM grab needs XADD, LPOP, HSET and HINCRBY, nothing was changed')
+  return redis.error_reply('NOTALLOWED grab needs XADD, LPOP, HSET and HINCRBY, nothing was changed')
 end
 local time = redis.call('TIME')
 local at = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))

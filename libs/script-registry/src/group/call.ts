@@ -9,20 +9,21 @@ export interface Wait {
 
 /** A call on its way: what it sends, when it must be answered, and whom to tell. */
 export class Call {
+  /** Keys as they go on the wire. */
+  readonly keys: string[] = [];
+  /** Arguments as they go on the wire. */
+  readonly args: string[] = [];
+  /** Characters of keys and arguments together. */
+  chars = 0;
   /** True once the caller was told; a later answer is dropped. */
   settled = false;
 
   /**
-   * @param keys and `args` as they go on the wire
-   * @param chars characters of both together
    * @param expiresAt by `performance.now()`
    * @param wait undefined for calls that wait for no replica
    */
   constructor(
     readonly script: AnyScript,
-    readonly keys: readonly string[],
-    readonly args: readonly string[],
-    readonly chars: number,
     readonly expiresAt: number,
     readonly wait: Wait | undefined,
     private readonly tell: (result: never) => void,

@@ -6,19 +6,12 @@ import { checkSameSlot } from './slots';
 import { scriptError } from './settle';
 import type { Call } from './call';
 
-/** What a caller's keys and arguments look like on the wire. */
-export interface EncodedCall {
-  readonly keys: string[];
-  readonly args: string[];
-  readonly chars: number;
-}
-
 /** A definition made ready to run: its form, its SHA, and how calls are written into and read out of an EVALSHA. */
 export class CompiledScript {
-  readonly form: LoadableScript;
+  private readonly plainForm: LoadableScript | undefined;
+  private readonly groupForm: LoadableScript | undefined;
   readonly maxCalls: number;
   readonly maxChars: number;
-  private readonly grouped: boolean;
   private readonly slices: boolean;
   private readonly fixedKeys: readonly string[];
   private readonly keyList: string | undefined;
@@ -43,12 +36,19 @@ export class CompiledScript {
       fixedArgs: this.fixedArgs.length,
       lists: this.keyList !== undefined || this.argList !== undefined,
     };
-    // stringNumbers needs the tags of the grouped form, also where calls go one by one.
-    this.grouped = (grouping && group !== false) || stringNumbers;
+    const grouped = grouping && group !== false;
     this.slices = sliced(source, shape);
-    this.maxCalls = grouping && group !== false ? group.maxCalls : 1;
+    this.maxCalls = grouped ? group.maxCalls : 1;
     this.maxChars = group === false ? 1 : group.maxChars;
-    this.form = loadable(this.grouped ? groupedForm(source, shape, flags, stringNumbers) : shebang(flags) + source);
+    // A lone call goes in the plain form, which is as fast as EVALSHA can be; only stringNumbers needs tags even then.
+    this.plainForm = stringNumbers ? undefined : loadable(shebang(flags) + source);
+    this.groupForm =
+      this.maxCalls > 1 || stringNumbers ? loadable(groupedForm(source, shape, flags, stringNumbers)) : undefined;
+  }
+
+  /** What nodes must have loaded. */
+  get forms(): LoadableScript[] {
+    return [this.plainForm, this.groupForm].filter((form) => form !== undefined);
   }
 
   get name(): string {
@@ -56,50 +56,51 @@ export class CompiledScript {
   }
 
   /**
-   * Checks and writes one call's keys and arguments.
+   * Checks one call's keys and arguments and writes them into it.
    *
    * @throws InvalidCallError, CrossSlotError
    */
-  encode(keys: Readonly<Record<string, unknown>>, args: Readonly<Record<string, unknown>>): EncodedCall {
-    const encoded = { keys: [] as string[], args: [] as string[], chars: 0 };
-    for (const name of this.fixedKeys) this.pushKey(encoded, keys[name], name);
+  encode(call: Call, keys: Readonly<Record<string, unknown>>, args: Readonly<Record<string, unknown>>): void {
+    for (const name of this.fixedKeys) this.pushKey(call, keys[name], name);
     if (this.keyList !== undefined) {
-      for (const key of this.listOf(keys[this.keyList], this.keyList)) this.pushKey(encoded, key, this.keyList);
+      for (const key of this.listOf(keys[this.keyList], this.keyList)) this.pushKey(call, key, this.keyList);
     }
-    for (const [name, type] of this.fixedArgs) this.pushArg(encoded, type, args[name], name);
+    for (const [name, type] of this.fixedArgs) this.pushArg(call, type, args[name], name);
     if (this.argList) {
       const [name, { item }] = this.argList;
-      for (const value of this.listOf(args[name], name)) this.pushArg(encoded, item, value, name);
+      for (const value of this.listOf(args[name], name)) this.pushArg(call, item, value, name);
     }
-    if (encoded.keys.length === 0)
+    if (call.keys.length === 0)
       throw new InvalidCallError(`${this.name} was given an empty list of keys. Name at least one.`);
-    if (encoded.keys.length > 1) checkSameSlot(this.name, encoded.keys);
-    return encoded;
+    if (call.keys.length > 1) checkSameSlot(this.name, call.keys);
   }
 
-  /** The arguments of the EVALSHA or EVAL that runs these calls; `head` is the SHA or the body. */
+  /** The form in which so many calls are sent. */
+  formFor(calls: number): LoadableScript {
+    return (calls === 1 ? (this.plainForm ?? this.groupForm) : this.groupForm) as LoadableScript;
+  }
+
+  /** The arguments of the EVALSHA or EVAL that runs these calls in `formFor` them; `head` is its SHA or its body. */
   command(head: string, calls: readonly Call[]): string[] {
     const command = [head, ''];
-    const [first] = calls;
-    if (!this.grouped || this.slices || first === undefined) {
-      for (const { keys } of calls) for (const key of keys) command.push(key);
-      command[1] = String(command.length - 2);
-      if (this.grouped) this.pushLengths(command, calls);
-      for (const { args } of calls) for (const arg of args) command.push(arg);
-      return command;
-    }
-    const sharedKeys = calls.every(({ keys }) => same(keys, first.keys));
+    const [first] = calls as readonly [Call];
+    const plain = this.isPlain(calls.length);
+    const shared = !plain && !this.slices;
+    const sharedKeys = shared && calls.every(({ keys }) => same(keys, first.keys));
     for (const { keys } of sharedKeys ? [first] : calls) for (const key of keys) command.push(key);
     command[1] = String(command.length - 2);
-    command.push(String(calls.length));
-    const sharedArgs = calls.every(({ args }) => same(args, first.args));
+    if (!plain) command.push(String(calls.length));
+    if (!plain && this.slices) {
+      for (const { keys, args } of calls) command.push(String(keys.length), String(args.length));
+    }
+    const sharedArgs = shared && calls.every(({ args }) => same(args, first.args));
     for (const { args } of sharedArgs ? [first] : calls) for (const arg of args) command.push(arg);
     return command;
   }
 
   /** Takes the answer of `command` apart, as `recordLua` laid it out, and tells each caller. */
   settle(raw: unknown, calls: readonly Call[], replicas: number, fail: (call: Call, error: Error) => void): void {
-    if (!this.grouped) return calls[0]?.resolve(raw as ScriptReply, replicas);
+    if (this.isPlain(calls.length)) return calls[0]?.resolve(raw as ScriptReply, replicas);
     const values = raw as ScriptReply[];
     const [arityText = '', marks = ''] = Array.isArray(raw) ? String(raw[0]).split(':') : [];
     const arity = Number(arityText);
@@ -127,31 +128,24 @@ export class CompiledScript {
     return this.stringNumbers ? untag(reply) : reply;
   }
 
-  /** Calls with lists say how many keys and arguments each of them has. */
-  private pushLengths(command: string[], calls: readonly Call[]): void {
-    command.push(String(calls.length));
-    for (const { keys, args } of calls) command.push(String(keys.length), String(args.length));
+  private isPlain(calls: number): boolean {
+    return calls === 1 && this.plainForm !== undefined;
   }
 
-  private pushKey(encoded: EncodedCall & { chars: number }, key: unknown, name: string): void {
+  private pushKey(call: Call, key: unknown, name: string): void {
     if (typeof key !== 'string' || key === '' || !key.isWellFormed()) {
       throw new InvalidCallError(
         `Key "${name}" of ${this.name} must be a non-empty string, but is ${JSON.stringify(key)}.`,
       );
     }
-    encoded.keys.push(key);
-    encoded.chars += key.length;
+    call.keys.push(key);
+    call.chars += key.length;
   }
 
-  private pushArg(
-    encoded: EncodedCall & { chars: number },
-    type: ArgType<unknown>,
-    value: unknown,
-    name: string,
-  ): void {
+  private pushArg(call: Call, type: ArgType<unknown>, value: unknown, name: string): void {
     const text = type.encode(value, name);
-    encoded.args.push(text);
-    encoded.chars += text.length;
+    call.args.push(text);
+    call.chars += text.length;
   }
 
   private listOf(value: unknown, name: string): readonly unknown[] {

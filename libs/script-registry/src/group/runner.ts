@@ -106,7 +106,8 @@ export class ScriptRunner {
     // On a later try, those whose deadline has passed meanwhile were told that nothing is known, and stay behind.
     const live = tries === MAX_TRIES ? calls : calls.filter((call) => !call.settled);
     if (live.length === 0) return;
-    const [name, head] = tries === 1 ? ['EVAL', script.form.body] : ['EVALSHA', script.form.sha];
+    const form = script.formFor(live.length);
+    const [name, head] = tries === 1 ? ['EVAL', form.body] : ['EVALSHA', form.sha];
     try {
       const { raw, replicas } = await route.send([name, script.command(head, live)]);
       this.script.settle(raw, live, replicas, (call, problem) => this.fail(call, problem));
@@ -117,7 +118,7 @@ export class ScriptRunner {
         publish('scriptsHealed', () => ({ registry: context.registry, node: route.id, script: script.name }));
         return this.attempt(calls, route, tries - 1);
       }
-      if (asksForSingles(failure) && route.id !== ROUTED) return this.sendSingly(live, failure);
+      if (asksForSingles(failure, live.length) && route.id !== ROUTED) return this.sendSingly(live, failure);
       this.failAll(live, failure);
     }
   }

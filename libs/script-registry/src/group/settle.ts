@@ -28,12 +28,11 @@ export function isNoScript(failure: CommandFailure): boolean {
   return failure.kind === 'reply' && failure.message.startsWith('NOSCRIPT No matching script');
 }
 
-/** Whether a group that failed so must be sent again singly, by the client's own routing: nothing of it ran. */
-export function asksForSingles(failure: CommandFailure): boolean {
+/** Whether calls that failed so must be sent again singly, by the client's own routing: nothing of them ran. */
+export function asksForSingles(failure: CommandFailure, calls: number): boolean {
+  if (failure.kind !== 'reply' || raisedByScript(failure)) return false;
   // NOPERM may concern one call's keys only, so its neighbours get a try of their own.
-  return (
-    failure.kind === 'reply' && (REDIRECTS.has(failure.code) || failure.code === 'NOPERM') && !raisedByScript(failure)
-  );
+  return REDIRECTS.has(failure.code) || (failure.code === 'NOPERM' && calls > 1);
 }
 
 /** Redis marks what a script's own command raised with the script's SHA. */

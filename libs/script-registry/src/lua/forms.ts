@@ -54,12 +54,15 @@ export function sourceUse(source: string): SourceUse {
   return { highestKey, highestArg, loops };
 }
 
-const TIME_CALL = ['redis', '.', 'call', '(', undefined, ')'] as const;
+const REDIS_CALL = ['redis', '.', 'call'] as const;
+const TIME_CALL = [...REDIS_CALL, '(', /^['"]TIME['"]$/i, ')'] as const;
 
-function isTimeCall(tokens: readonly LuaToken[], at: number): boolean {
-  return TIME_CALL.every((text, offset) => {
-    const token = tokens[at + offset];
-    return text === undefined ? token?.kind === 'string' && /^['"]TIME['"]$/i.test(token.text) : token?.text === text;
+/** Whether the tokens from `at` on are these, and are no field of another table. */
+function matches(tokens: readonly LuaToken[], at: number, pattern: readonly (string | RegExp)[]): boolean {
+  if (['.', ':'].includes(tokens[at - 1]?.text ?? '')) return false;
+  return pattern.every((part, offset) => {
+    const text = tokens[at + offset]?.text ?? '';
+    return typeof part === 'string' ? text === part : part.test(text);
   });
 }
 
@@ -78,7 +81,9 @@ function rewriteBody(source: string, offsets: boolean): string {
   for (let i = 0; i < code.length; i++) {
     const { kind, text } = code[i] as LuaToken;
     if (kind !== 'name') continue;
-    if (text === 'redis' && isTimeCall(code, i)) replace(i, i + TIME_CALL.length - 1, 'luanest_time()');
+    if (text === 'redis' && matches(code, i, TIME_CALL)) replace(i, i + TIME_CALL.length - 1, 'luanest_time()');
+    else if (text === 'redis' && matches(code, i, REDIS_CALL))
+      replace(i, i + REDIS_CALL.length - 1, 'luanest_redis_call');
     if (!offsets || (text !== 'KEYS' && text !== 'ARGV')) continue;
     const use = literalIndex(code, i);
     if (use) replace(i, use.end, `${text}[luanest_${text === 'KEYS' ? 'k' : 'a'}+${use.index}]`);
@@ -140,21 +145,21 @@ local function luanest_record(ok, reply)
     luanest_out[luanest_at] = value
   end
 end
-local function luanest_spread(reply)
-  local at, arity = luanest_at, luanest_arity
-  for i = 1, arity do
+local function luanest_keep(reply)
+  if type(reply) ~= 'table' or reply.err then
+    luanest_arity = luanest_arity or 0
+    return luanest_record(true, reply)
+  end
+  luanest_arity = luanest_arity or #reply
+  if luanest_arity == 0 or #reply ~= luanest_arity then return luanest_record(true, reply) end
+  local at = luanest_at
+  for i = 1, luanest_arity do
     local value = reply[i]
     if value == nil then return luanest_record(true, reply) end
     luanest_out[at + i] = ${tagged ? 'luanest_tag(value)' : 'value'}
   end
-  luanest_at = at + arity
+  luanest_at = at + luanest_arity
   if luanest_marks then luanest_marks[luanest_n] = '.' end
-end
-local function luanest_keep(reply)
-  local array = type(reply) == 'table' and not reply.err
-  if not luanest_arity then luanest_arity = array and #reply or 0 end
-  if array and luanest_arity > 0 and #reply == luanest_arity then return luanest_spread(reply) end
-  return luanest_record(true, reply)
 end
 `;
 }
@@ -229,8 +234,8 @@ export function groupedForm(source: string, shape: ScriptShape, flags: readonly 
   const parameters = slices ? 'KEYS, ARGV' : 'luanest_k, luanest_a';
   return (
     shebang(flags) +
-    // Locals are found faster than globals, and every call of the group looks them up.
-    'local redis, tonumber, pcall, KEYS, ARGV = redis, tonumber, pcall, KEYS, ARGV\n' +
+    // Locals are found faster than globals and fields, and every call of the group looks them up.
+    'local luanest_redis_call, tonumber, type, KEYS, ARGV = redis.call, tonumber, type, KEYS, ARGV\n' +
     'local luanest_n, luanest_calls = 0, tonumber(ARGV[1])\n' +
     TIME_LUA +
     `local function luanest_call(${parameters})\n${rewriteBody(source, !slices)}\nend\n` +

@@ -1,0 +1,94 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+async function freePort() {
+  const server = createServer();
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** Starts a redis-server with Redis' own defaults and no snapshots; answers its port and how to stop it. */
+export async function startRedis() {
+  const port = await freePort();
+  const dir = mkdtempSync(join(tmpdir(), 'luanest-bench-'));
+  const args = ['--port', String(port), '--bind', '127.0.0.1', '--dir', dir, '--save', ''];
+  const child = spawn('redis-server', args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  await new Promise((resolve, reject) => {
+    child.once('exit', () => reject(new Error('redis-server did not start')));
+    createInterface({ input: child.stdout }).on('line', (line) => line.includes('Ready to accept') && resolve(undefined));
+  });
+  const stop = () => {
+    child.kill('SIGKILL');
+    rmSync(dir, { recursive: true, force: true });
+  };
+  process.once('exit', stop);
+  return { port, stop };
+}
+
+/** Starts a proxy in a process of its own that holds every byte back for `delayMs` in each direction. */
+export async function startDelayProxy(target, delayMs) {
+  const script = new URL('./delay-proxy.mjs', import.meta.url).pathname;
+  const child = spawn(process.execPath, [script, '--target', String(target), '--delay', String(delayMs)], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const line = await new Promise((resolve) => createInterface({ input: child.stdout }).once('line', resolve));
+  return { port: JSON.parse(line).port, stop: () => child.stdin.end() };
+}
+
+/** Makes `calls` calls, `inFlight` of them at a time; answers calls per second and Node CPU per call in µs. */
+export async function measure(call, calls, inFlight) {
+  let next = 0;
+  const worker = async () => {
+    while (next < calls) await call(next++);
+  };
+  const cpu = process.cpuUsage();
+  const started = performance.now();
+  await Promise.all(Array.from({ length: inFlight }, worker));
+  const seconds = (performance.now() - started) / 1_000;
+  const { user, system } = process.cpuUsage(cpu);
+  return { perSecond: calls / seconds, cpuMicros: (user + system) / calls };
+}
+
+export function median(values) {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+/**
+ * Runs every contender once a round, in turn, so that a machine that changes its speed changes it for all; answers
+ * the medians by contender. `prepare` runs, unmeasured, before each.
+ */
+export async function rounds(count, contenders, prepare) {
+  const results = Object.fromEntries(Object.keys(contenders).map((name) => [name, []]));
+  for (let round = 0; round < count; round++) {
+    const names = Object.keys(contenders);
+    for (let i = 0; i < names.length; i++) {
+      const name = names[(i + round) % names.length];
+      await prepare(name);
+      results[name].push(await contenders[name]());
+    }
+  }
+  return Object.fromEntries(
+    Object.entries(results).map(([name, runs]) => [
+      name,
+      { perSecond: median(runs.map((run) => run.perSecond)), cpuMicros: median(runs.map((run) => run.cpuMicros)) },
+    ]),
+  );
+}
+
+const digits = (value) => Number(value.toPrecision(4));
+
+/** A row in which higher is better for luanest, whatever the unit. */
+export function row(name, unit, figures, pick, lowerIsBetter) {
+  const { luanest, ...others } = Object.fromEntries(Object.entries(figures).map(([who, figure]) => [who, pick(figure)]));
+  const ratio = (peer) => digits(lowerIsBetter ? peer / luanest : luanest / peer);
+  const map = (convert) => Object.fromEntries(Object.entries(others).map(([who, value]) => [who, convert(value)]));
+  return { case: name, unit, luanest: digits(luanest), peers: map(digits), ratio: map(ratio) };
+}

@@ -1,0 +1,21 @@
+// npm run bench -- <name> [--json]: runs one bench, which prints a line per case as it goes; --json adds its rows as
+// the last line.
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+const { positionals, values } = parseArgs({ allowPositionals: true, options: { json: { type: 'boolean' } } });
+const [name = ''] = positionals;
+const file = fileURLToPath(new URL(`./${name}.bench.mjs`, import.meta.url));
+if (!/^[a-z-]+$/.test(name) || !existsSync(file)) {
+  console.error(`There is no bench ${JSON.stringify(name)}. Known: script-registry. Usage: npm run bench -- <name> [--json]`);
+  process.exit(2);
+}
+if (!existsSync(new URL('../dist/libs', import.meta.url))) {
+  console.error('The benches run the built package. Run: npm run build');
+  process.exit(2);
+}
+const { run } = await import(file);
+const rows = await run((line) => console.log(line));
+if (values.json) console.log(JSON.stringify({ bench: name, rows }));
+process.exit(0);

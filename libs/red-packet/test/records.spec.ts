@@ -1,0 +1,97 @@
+import { InvalidRedPacketInputError } from 'luanest/red-packet';
+import { byUser, dumpKeys, figures, openBench, packetOf, readRecords, servers, type Bench } from './support';
+
+const HOSTILE = [
+  '{a}',
+  'a}b{c',
+  'a:b:c',
+  '1:2:3',
+  'line\r\nbreak\n',
+  'nul\u0000',
+  '\ufeffmark',
+  'ünï çødé',
+  '🎁'.repeat(128),
+  '__proto__',
+  'constructor',
+  'toString',
+  ' ',
+  '0',
+  '-1',
+  '*',
+  "' .. redis.call('FLUSHALL') .. '",
+  'user',
+  'x'.repeat(256),
+];
+const REFUSED = ['x'.repeat(257), '', '\ud800', 'a\udfffb', undefined, null, 7, {}, 7n];
+
+describe.each(servers)('records on %s', (_name, connect) => {
+  let bench: Bench;
+  beforeAll(async () => {
+    bench = await openBench(connect());
+  });
+  afterAll(() => bench.close());
+
+  it('pages through 3,000 grants and leaves none out', async () => {
+    await bench.packets.create(figures('many', 3_000));
+    const users = Array.from({ length: 3_000 }, (_, i) => `user-${i}`);
+    const answers = await Promise.all(users.map((user) => bench.packets.grab('many', user)));
+    const grants = byUser(users.map((userId, i) => ({ userId, ...packetOf(answers[i] as (typeof answers)[0]) })));
+    const { records, pages } = await readRecords(bench, 'many', 200);
+    expect(pages).toBeGreaterThan(5);
+    // A page may repeat what an earlier one held.
+    const distinct = [...new Map(records.map((record) => [record.userId, record])).values()];
+    expect(byUser(distinct)).toEqual(grants);
+    expect(new Set(records.map(({ packetId }) => packetId)).size).toBe(3_000);
+  });
+
+  it('are empty before the first grab, and for an activity that is not there', async () => {
+    await bench.packets.create(figures('fresh', 2));
+    expect(await bench.packets.records('fresh')).toEqual({ records: [], nextCursor: null });
+    expect(await bench.packets.records('absent')).toEqual({ records: [], nextCursor: null });
+  });
+
+  it.each([
+    ['limit', { limit: 0 }],
+    ['limit', { limit: 1_001 }],
+    ['limit', { limit: 1.5 }],
+    ['limit', { limit: Number.NaN }],
+    ['limit', { limit: '10' as never }],
+    ['cursor', { cursor: '' }],
+    ['cursor', { cursor: '-1' }],
+    ['cursor', { cursor: '1e3' }],
+    ['cursor', { cursor: '18446744073709551616' }],
+    ['cursor', { cursor: '99999999999999999999' }],
+  ])('refuse a %s that is none: %j', async (field, page) => {
+    const reading = bench.packets.records('fresh', page);
+    await expect(reading).rejects.toThrow(InvalidRedPacketInputError);
+    await expect(reading).rejects.toThrow(new RegExp(`^${field} is `));
+  });
+
+  it('user ids of any text live through grab, records and payouts, each with a packet of its own', async () => {
+    await bench.packets.create(figures('hostile', HOSTILE.length));
+    const expected = await Promise.all(
+      HOSTILE.map(async (userId) => ({ userId, ...packetOf(await bench.packets.grab('hostile', userId)) })),
+    );
+    expect(new Set(expected.map(({ packetId }) => packetId)).size).toBe(HOSTILE.length);
+    for (const { userId, ...packet } of expected) {
+      expect(await bench.packets.grab('hostile', userId)).toEqual({ code: '1', outcome: 'already-won', packet });
+    }
+    const { records } = await readRecords(bench, 'hostile');
+    expect(byUser(records)).toEqual(byUser(expected));
+    const rows = await bench.packets.claimPayouts('hostile', { worker: '{w}:\n🎁' });
+    expect(byUser(rows)).toEqual(byUser(expected));
+    expect(rows.every(({ activityId }) => activityId === 'hostile')).toBe(true);
+  });
+
+  it('user ids that are none are refused before anything is written', async () => {
+    await bench.packets.create(figures('strict', 5));
+    const keys = Object.values(bench.keysOf('strict'));
+    const before = await dumpKeys(bench, keys);
+    for (const id of REFUSED) {
+      const grabbing = bench.packets.grab('strict', id as string);
+      await expect(grabbing).rejects.toThrow(InvalidRedPacketInputError);
+      await expect(grabbing).rejects.toThrow(/^userId is /);
+    }
+    expect(await dumpKeys(bench, keys)).toEqual(before);
+  });
+});

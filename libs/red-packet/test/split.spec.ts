@@ -1,0 +1,180 @@
+import { createHash } from 'node:crypto';
+import fc from 'fast-check';
+import { seededDraws, splitDoubleMean, type SplitPlan } from '../src/split';
+import { sum } from './support';
+
+const seedOf = (n: number): string => createHash('sha256').update(`split ${n}`).digest('hex').slice(0, 32);
+const seeds = fc.stringMatching(/^[0-9a-f]{32}$/);
+const exactSum = (amounts: readonly number[]): bigint => amounts.reduce((total, cents) => total + BigInt(cents), 0n);
+
+/** Pearson's statistic against equal shares. */
+function chiSquare(counts: readonly number[]): number {
+  const expected = sum(counts) / counts.length;
+  return sum(counts.map((count) => (count - expected) ** 2 / expected));
+}
+
+/** Any plan that can be met; `at` says where between the least and the most total it lies. */
+const plans: fc.Arbitrary<SplitPlan> = fc
+  .record({
+    packets: fc.integer({ min: 1, max: 300 }),
+    minCents: fc.oneof(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: 1_000_000 })),
+    spread: fc.oneof(fc.integer({ min: 0, max: 3 }), fc.integer({ min: 0, max: 10_000_000 })),
+    at: fc.oneof(fc.constant(0), fc.constant(1), fc.double({ min: 0, max: 1, noNaN: true })),
+  })
+  .map(({ packets, minCents, spread, at }) => ({
+    packets,
+    minCents,
+    maxCents: minCents + spread,
+    totalCents: packets * minCents + Math.floor(packets * spread * at),
+  }));
+
+/** Totals near 2^53, where a float would begin to lose cents. */
+const hugePlans: fc.Arbitrary<SplitPlan> = fc
+  .record({
+    packets: fc.integer({ min: 1, max: 50 }),
+    below: fc.integer({ min: 0, max: 1_000 }),
+    minCents: fc.integer({ min: 1, max: 2 ** 46 }),
+  })
+  .map(({ packets, below, minCents }) => ({
+    packets,
+    minCents,
+    maxCents: Number.MAX_SAFE_INTEGER,
+    totalCents: Number.MAX_SAFE_INTEGER - below,
+  }));
+
+function holds(plan: SplitPlan, seed: string): void {
+  const amounts = splitDoubleMean(plan, seededDraws(seed));
+  expect(amounts).toHaveLength(plan.packets);
+  expect(exactSum(amounts)).toBe(BigInt(plan.totalCents));
+  for (const cents of amounts) {
+    if (Number.isSafeInteger(cents) && cents >= plan.minCents && cents <= plan.maxCents) continue;
+    throw new Error(`${cents} is not within ${plan.minCents} to ${plan.maxCents}.`);
+  }
+}
+
+describe('splitDoubleMean', () => {
+  it('sums to the cent and stays within the bounds, for any plan', () => {
+    fc.assert(fc.property(plans, seeds, holds), { numRuns: 1_000 });
+  });
+
+  it('does so near 2^53 cents, too', () => {
+    fc.assert(fc.property(hugePlans, seeds, holds), { numRuns: 500 });
+  });
+
+  it('does so for 100,000 packets', () => {
+    holds({ packets: 100_000, totalCents: 1_000_000_000, minCents: 1, maxCents: 1_000_000_000 }, seedOf(1));
+    holds({ packets: 100_000, totalCents: 10_000_000, minCents: 99, maxCents: 101 }, seedOf(2));
+  });
+
+  it('gives the same split for the same seed, and another for another', () => {
+    const plan = { packets: 100, totalCents: 100_000, minCents: 1, maxCents: 100_000 };
+    const split = (seed: string): number[] => splitDoubleMean(plan, seededDraws(seed));
+    fc.assert(
+      fc.property(seeds, (seed) => expect(split(seed)).toEqual(split(seed))),
+      { numRuns: 50 },
+    );
+    expect(split(seedOf(1))).not.toEqual(split(seedOf(2)));
+  });
+
+  it('gives the split that earlier versions gave, or a draft that one of them half filled could not be resumed', () => {
+    const plan = { packets: 6, totalCents: 10_000, minCents: 100, maxCents: 5_000 };
+    expect(splitDoubleMean(plan, seededDraws('00112233445566778899aabbccddeeff'))).toEqual(KNOWN_SPLIT);
+  });
+
+  it('gives all to one packet', () => {
+    const plan = { packets: 1, totalCents: 77, minCents: 1, maxCents: 77 };
+    expect(splitDoubleMean(plan, seededDraws(seedOf(3)))).toEqual([77]);
+  });
+
+  it('gives everyone the least, or the most, where the total allows nothing else', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 200 }),
+        fc.integer({ min: 1, max: 10_000 }),
+        seeds,
+        (packets, cents, seed) => {
+          const equal = Array.from({ length: packets }, () => cents);
+          const totalCents = packets * cents;
+          const least = { packets, totalCents, minCents: cents, maxCents: cents + 500 };
+          const most = { packets, totalCents, minCents: 1, maxCents: cents };
+          expect(splitDoubleMean(least, seededDraws(seed))).toEqual(equal);
+          expect(splitDoubleMean(most, seededDraws(seed))).toEqual(equal);
+        },
+      ),
+    );
+  });
+
+  it('makes every position equally likely to hold the largest packet', () => {
+    const plan = { packets: 10, totalCents: 10_000, minCents: 1, maxCents: 10_000 };
+    const luckiest = Array.from({ length: 10 }, () => 0);
+    for (let i = 0; i < 20_000; i++) {
+      const amounts = splitDoubleMean(plan, seededDraws(seedOf(i)));
+      const position = amounts.indexOf(Math.max(...amounts));
+      luckiest[position] = (luckiest[position] ?? 0) + 1;
+    }
+    // 9 degrees of freedom: above 27.88 in one of 1,000 runs of a fair split. The seeds are fixed, so this one is not random.
+    expect(chiSquare(luckiest)).toBeLessThan(27.88);
+  });
+
+  it('does not give everyone the mean', () => {
+    const plan = { packets: 1_000, totalCents: 1_000_000, minCents: 1, maxCents: 1_000_000 };
+    const amounts = splitDoubleMean(plan, seededDraws(seedOf(4)));
+    expect(new Set(amounts).size).toBeGreaterThan(500);
+    expect(Math.max(...amounts)).toBeGreaterThan(1_500);
+    expect(Math.min(...amounts)).toBeLessThan(500);
+  });
+});
+
+describe('seededDraws', () => {
+  it.each([1, 2, 3, 10, 2 ** 32 - 1, 2 ** 32, 2 ** 32 + 1, 2 ** 53 - 1])('draws integers of 0 to below %d', (below) => {
+    const draw = seededDraws(seedOf(below % 97));
+    for (let i = 0; i < 5_000; i++) {
+      const value = draw(below);
+      if (!Number.isSafeInteger(value) || value < 0 || value >= below) throw new Error(`${value} is out of range.`);
+    }
+  });
+
+  // The remainder of one draw of 53 bits would hit the lower third of the second range twice as often as the others.
+  it.each([
+    ['a small range', 3],
+    ['a range that 2^53 is no multiple of', 3 * 2 ** 51],
+    ['the widest range', 2 ** 53 - 1],
+  ])('favours no third of %s', (_name, below) => {
+    const draw = seededDraws(seedOf(5));
+    const thirds = [0, 0, 0];
+    for (let i = 0; i < 30_000; i++) {
+      const third = Math.floor((draw(below) / below) * 3);
+      thirds[third] = (thirds[third] ?? 0) + 1;
+    }
+    expect(thirds).toHaveLength(3);
+    // 2 degrees of freedom: above 13.82 in one of 1,000 runs.
+    expect(chiSquare(thirds)).toBeLessThan(13.82);
+  });
+
+  it('uses all 53 bits', () => {
+    const draw = seededDraws(seedOf(6));
+    const seen = Array.from({ length: 53 }, () => 0);
+    for (let i = 0; i < 2_000; i++) {
+      const bits = draw(2 ** 53 - 1)
+        .toString(2)
+        .padStart(53, '0');
+      for (let bit = 0; bit < 53; bit++) seen[bit] = (seen[bit] ?? 0) + Number(bits[bit]);
+    }
+    for (const ones of seen) expect(Math.abs(ones - 1_000)).toBeLessThan(120);
+  });
+
+  it('draws the same for the same seed, and otherwise for seeds that differ in one digit of any quarter', () => {
+    const first = (seed: string): string => Array.from({ length: 8 }, seededDrawsOf(seed)).join();
+    const base = seedOf(7);
+    const flipped = [0, 8, 16, 24, 31].map(
+      (at) => `${base.slice(0, at)}${base[at] === '0' ? '1' : '0'}${base.slice(at + 1)}`,
+    );
+    expect(first(base)).toBe(first(base));
+    expect(new Set([base, ...flipped].map(first)).size).toBe(6);
+  });
+});
+
+function seededDrawsOf(seed: string): () => number {
+  const draw = seededDraws(seed);
+  return () => draw(2 ** 53 - 1);
+}

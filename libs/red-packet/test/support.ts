@@ -1,0 +1,149 @@
+import { once } from 'node:events';
+import type { Cluster, Redis } from 'ioredis';
+import type { ScriptRegistry, ScriptRegistryOptions } from 'luanest/script-registry';
+import {
+  RedPacketService,
+  type CreateActivity,
+  type GrabResult,
+  type GrantRecord,
+  type Packet,
+} from 'luanest/red-packet';
+import { uniquePrefix } from '../../../test/support/shared-servers';
+import { clusterClient, openRegistry, standaloneClient } from '../../script-registry/test/support';
+import { redPacketScripts } from '../src/red-packet.scripts';
+
+export { quiet } from '../../script-registry/test/support';
+
+/** The two kinds of server that each contract is held against. */
+export const servers: [string, () => Redis | Cluster][] = [
+  ['standalone', standaloneClient],
+  ['Cluster', clusterClient],
+];
+
+export interface ActivityKeys {
+  meta: string;
+  pool: string;
+  grants: string;
+  outbox: string;
+}
+
+export interface Bench {
+  readonly prefix: string;
+  readonly registry: ScriptRegistry;
+  readonly packets: RedPacketService;
+  /** The client as one of a standalone server: keys of one activity share a slot, so its commands do on a Cluster too. */
+  readonly raw: Redis;
+  readonly indexKey: string;
+  keysOf(activityId: string): ActivityKeys;
+  close(): void;
+}
+
+export const RETENTION_MS = 600_000;
+
+/** The service on a client of the test's own, outside Nest. */
+export async function openBench(
+  client: Redis | Cluster,
+  { retentionMs = RETENTION_MS, ...options }: ScriptRegistryOptions & { retentionMs?: number } = {},
+): Promise<Bench> {
+  const prefix = options.prefix ?? uniquePrefix();
+  if (client.status !== 'ready') await once(client, 'ready');
+  const registry = await openRegistry(client, { preload: 'required', ...options, prefix }, redPacketScripts);
+  const space = registry.keySpace('red-packet');
+  return {
+    prefix,
+    registry,
+    packets: new RedPacketService(registry, { retentionMs }),
+    raw: client as Redis,
+    indexKey: space.tag('activities').key('index'),
+    keysOf(activityId) {
+      const tag = space.tag(activityId);
+      return { meta: tag.key('meta'), pool: tag.key('pool'), grants: tag.key('grants'), outbox: tag.key('outbox') };
+    },
+    close() {
+      registry.close();
+      client.disconnect();
+    },
+  };
+}
+
+/** Figures that any split can meet. */
+export function figures(activityId: string, packets: number, totalCents = packets * 100): CreateActivity {
+  return { activityId, packets, totalCents };
+}
+
+export function sum(amounts: readonly number[]): number {
+  return amounts.reduce((total, amount) => total + amount, 0);
+}
+
+/** The packet of an answer that must hold one. */
+export function packetOf(answer: GrabResult): Packet {
+  if (answer.outcome === 'won' || answer.outcome === 'already-won') return answer.packet;
+  throw new Error(`There is no packet in ${JSON.stringify(answer)}.`);
+}
+
+/** Amounts in the pool, by packet and in order. */
+export async function readPool({ raw }: Bench, { pool }: ActivityKeys): Promise<[string, number][]> {
+  const entries = await raw.lrange(pool, 0, -1);
+  return entries.map((entry) => {
+    const [id, cents] = entry.split(':');
+    return [id as string, Number(cents)];
+  });
+}
+
+/** The grants as the hash holds them, read past the lib. */
+export async function readGrants({ raw }: Pick<Bench, 'raw'>, { grants }: ActivityKeys): Promise<GrantRecord[]> {
+  const flat = (await raw.callBuffer('HGETALL', grants)) as Buffer[] | Map<Buffer, Buffer>;
+  const texts = (Array.isArray(flat) ? flat : [...flat].flat()).map(String);
+  const records: GrantRecord[] = [];
+  for (let i = 0; i < texts.length; i += 2) {
+    const [packetId, cents, at] = (texts[i + 1] as string).split(':');
+    if (texts[i] === '') continue;
+    const grant = { packetId: packetId as string, amountCents: Number(cents), grantedAtMs: Number(at) };
+    records.push({ userId: texts[i] as string, ...grant });
+  }
+  return records;
+}
+
+/** The rows as the stream holds them, read past the lib. */
+export async function readOutbox({ raw }: Pick<Bench, 'raw'>, { outbox }: ActivityKeys): Promise<GrantRecord[]> {
+  const entries = await raw.xrange(outbox, '-', '+');
+  return entries.map(([, fields]) => {
+    const [, userId, , packetId, , cents, , at] = fields as string[];
+    const grant = { packetId: packetId as string, amountCents: Number(cents), grantedAtMs: Number(at) };
+    return { userId: userId as string, ...grant };
+  });
+}
+
+export function byUser(records: readonly GrantRecord[]): GrantRecord[] {
+  return [...records]
+    .map(({ userId, packetId, amountCents, grantedAtMs }) => ({ userId, packetId, amountCents, grantedAtMs }))
+    .sort((one, other) => (one.userId < other.userId ? -1 : 1));
+}
+
+/** What keys hold and when they end, byte for byte. */
+export async function dumpKeys({ raw }: Pick<Bench, 'raw'>, keys: readonly string[]): Promise<unknown[]> {
+  return Promise.all(
+    keys.map(async (key) => [key, (await raw.dumpBuffer(key))?.toString('hex'), await raw.pexpiretime(key)]),
+  );
+}
+
+/** As `dumpKeys`, of everything on a server that is the test's own. */
+export async function dumpAll(raw: Redis): Promise<unknown[]> {
+  return dumpKeys({ raw }, (await raw.keys('*')).sort());
+}
+
+/** All records, page by page, and how many pages there were. */
+export async function readRecords(
+  { packets }: Pick<Bench, 'packets'>,
+  activityId: string,
+  limit?: number,
+): Promise<{ records: GrantRecord[]; pages: number }> {
+  const records: GrantRecord[] = [];
+  let pages = 0;
+  for (let cursor: string | null | undefined; cursor !== null; pages += 1) {
+    const page = await packets.records(activityId, { cursor, limit });
+    records.push(...page.records);
+    cursor = page.nextCursor;
+  }
+  return { records, pages };
+}
