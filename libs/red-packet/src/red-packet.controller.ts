@@ -11,9 +11,11 @@ import {
   Post,
   Query,
   Req,
+  ServiceUnavailableException,
   UnauthorizedException,
   UseGuards,
 } from '@nestjs/common';
+import { NotSentError, ScriptRefusedError, UnknownOutcomeError } from 'luanest/script-registry';
 import { ActivityConflictError, InvalidRedPacketInputError } from './red-packet.errors';
 import { RedPacketAdminGuard } from './red-packet.guard';
 import { parseMoney, refuse } from './red-packet.input';
@@ -95,6 +97,10 @@ async function answer<T>(work: () => Promise<T>): Promise<T> {
   } catch (error) {
     if (error instanceof InvalidRedPacketInputError) throw new BadRequestException(error.message, { cause: error });
     if (error instanceof ActivityConflictError) throw new ConflictException(error.message, { cause: error });
+    if (error instanceof NotSentError || error instanceof ScriptRefusedError || error instanceof UnknownOutcomeError) {
+      // Redis' own words stay in the cause; a repeat is safe, since every call here answers a replay as it did at first.
+      throw new ServiceUnavailableException('Redis did not answer. Send the request again.', { cause: error });
+    }
     throw error;
   }
 }

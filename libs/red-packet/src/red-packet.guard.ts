@@ -1,5 +1,6 @@
 import { ForbiddenException, Inject, Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
+import { isObservable, lastValueFrom } from 'rxjs';
 import { RED_PACKET_OPTIONS } from './red-packet.tokens';
 import type { ResolvedRedPacketOptions } from './red-packet.options';
 
@@ -20,8 +21,9 @@ export class RedPacketAdminGuard implements CanActivate {
         'Admin routes are closed. Configure adminGuard in RedPacketModule.forRoot() to open them.',
       );
     }
-    if (typeof adminGuard !== 'function') return (await adminGuard.canActivate(context)) === true;
-    this.guard ??= this.moduleRef.create(adminGuard);
-    return (await (await this.guard).canActivate(context)) === true;
+    const guard =
+      typeof adminGuard === 'function' ? await (this.guard ??= this.moduleRef.create(adminGuard)) : adminGuard;
+    const answer = guard.canActivate(context);
+    return (await (isObservable(answer) ? lastValueFrom(answer) : answer)) === true;
   }
 }

@@ -5,10 +5,16 @@ import type { CreateActivity } from './red-packet.types';
 export const MAX_PACKETS = 100_000;
 const MAX_ACTIVITY_ID = 128;
 const MAX_USER_ID = 256;
+const MAX_CURSOR = 2n ** 64n - 1n;
 
 function shown(value: unknown): string {
-  const text = JSON.stringify(value) ?? String(value);
+  // JSON has no BigInt, and writes NaN as null.
+  const text = typeof value === 'string' || typeof value === 'object' ? JSON.stringify(value) : plain(value);
   return text.length > 80 ? `${text.slice(0, 80)}… (${text.length} characters)` : text;
+}
+
+function plain(value: unknown): string {
+  return typeof value === 'bigint' ? `${value}n` : String(value);
 }
 
 /** Refuses input. @throws InvalidRedPacketInputError always */
@@ -39,6 +45,19 @@ export function checkActivityId(value: unknown): string {
 /** A user's id. @throws InvalidRedPacketInputError unless it is 1 to 256 well-formed characters */
 export function checkUserId(value: unknown): string {
   return checkText('userId', value, MAX_USER_ID);
+}
+
+/** A payout worker's name. @throws InvalidRedPacketInputError unless it is 1 to 256 well-formed characters */
+export function checkWorker(value: unknown): string {
+  return checkText('worker', value, MAX_USER_ID);
+}
+
+/** A page's cursor. @throws InvalidRedPacketInputError unless Redis could have given it */
+export function checkCursor(value: unknown): string {
+  if (typeof value !== 'string' || !/^\d{1,20}$/.test(value) || BigInt(value) > MAX_CURSOR) {
+    refuse('cursor', value, 'Give the nextCursor of the page before, or none.');
+  }
+  return value;
 }
 
 /** A stream entry's id. @throws InvalidRedPacketInputError unless it is `<digits>-<digits>` */
@@ -90,6 +109,7 @@ export function checkActivity(input: CreateActivity): Required<CreateActivity> {
  */
 export function parseMoney(field: string, value: unknown): number {
   const match = typeof value === 'string' ? /^(\d{1,14})(?:\.(\d{1,2}))?$/.exec(value) : null;
-  if (!match) return refuse(field, value, 'Give a string of digits with at most two decimals, such as "10000.00".');
-  return Number(match[1]) * 100 + Number((match[2] ?? '').padEnd(2, '0'));
+  const cents = match ? Number(match[1]) * 100 + Number((match[2] ?? '').padEnd(2, '0')) : Number.NaN;
+  if (Number.isSafeInteger(cents)) return cents;
+  return refuse(field, value, 'Give a string of digits with at most two decimals, such as "10000.00".');
 }

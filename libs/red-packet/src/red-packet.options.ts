@@ -37,7 +37,7 @@ export function resolveOptions(options: RedPacketOptions): ResolvedRedPacketOpti
       `identity is ${String(identity)}. Give a function from the request to the user's id or undefined.`,
     );
   }
-  if (adminGuard !== undefined && typeof adminGuard !== 'function' && typeof adminGuard.canActivate !== 'function') {
+  if (adminGuard !== undefined && typeof adminGuard !== 'function' && typeof adminGuard?.canActivate !== 'function') {
     throw new InvalidOptionError(
       'adminGuard is no guard. Give a class or an object with canActivate(), or leave it out to close the admin routes.',
     );

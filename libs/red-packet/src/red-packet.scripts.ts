@@ -16,6 +16,8 @@ import {
 
 /** Work that grows with its arguments goes alone, so that no group holds Redis for long. */
 const ALONE = { maxCalls: 1 };
+/** A full Redis must still be drained: these scripts release memory, or need next to none. */
+const RELEASES = ['allow-oom'] as const;
 const ACTIVITY_KEYS = ['meta', 'pool', 'grants', 'outbox'] as const;
 
 /** Most packets that `fillPool` takes at once; `unpack` in Redis' Lua is safe for these. */
@@ -24,10 +26,10 @@ export const CHUNK_PACKETS = 1_000;
 export const beginActivity = defineScript({
   name: 'red-packet.begin-activity',
   source: beginActivityLua,
-  keys: ['meta'],
+  keys: ACTIVITY_KEYS,
   args: { totalCents: int, packets: int, minCents: int, maxCents: int, retentionMs: int, seed: str },
   reply: ([status, state, seed]: string[]) => ({
-    status: status as 'begun' | 'found' | 'conflict',
+    status: status as 'begun' | 'found' | 'conflict' | 'orphaned',
     state: state as 'draft' | 'open',
     seed: seed ?? '',
   }),
@@ -68,6 +70,7 @@ export const readStatus = defineScript({
   source: statusLua,
   keys: ACTIVITY_KEYS,
   args: {},
+  flags: RELEASES,
   reply: ([state, ...figures]: [string, ...(string | number)[]]) => {
     const [
       totalCents = 0,
@@ -116,6 +119,7 @@ export const claimPayoutRows = defineScript({
   source: claimPayoutsLua,
   keys: ['outbox'],
   args: { group: str, worker: str, leaseMs: int, count: int },
+  flags: RELEASES,
   group: ALONE,
   reply: (fields: string[]) => {
     const rows: Omit<PayoutRow, 'activityId'>[] = [];
@@ -132,6 +136,7 @@ export const settlePayoutRows = defineScript({
   source: settlePayoutsLua,
   keys: ['outbox'],
   args: { group: str, entryIds: list(str) },
+  flags: RELEASES,
   group: ALONE,
   reply: (settled: number) => settled,
 });
@@ -149,6 +154,7 @@ export const listActivities = defineScript({
   source: listActivitiesLua,
   keys: ['index'],
   args: {},
+  flags: RELEASES,
   group: ALONE,
   reply: (ids: string[]) => ids,
 });

@@ -1,8 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { Logger, type OnModuleInit } from '@nestjs/common';
-import { NotSentError, type ScriptRegistry } from 'luanest/script-registry';
+import { NotSentError, UnknownOutcomeError, type ScriptRegistry } from 'luanest/script-registry';
 import { ActivityConflictError, ActivityIncompleteError, MissingPermissionError } from './red-packet.errors';
-import { checkActivity, checkActivityId, checkEntryId, checkInteger, checkUserId, refuse } from './red-packet.input';
+import {
+  checkActivity,
+  checkActivityId,
+  checkCursor,
+  checkEntryId,
+  checkInteger,
+  checkUserId,
+  checkWorker,
+} from './red-packet.input';
 import type { ResolvedRedPacketOptions } from './red-packet.options';
 import {
   beginActivity,
@@ -68,7 +76,7 @@ export class RedPacketService implements OnModuleInit {
         { deadlineMs: BOOT_DEADLINE_MS },
       );
     } catch (error) {
-      if (!(error instanceof NotSentError)) throw error;
+      if (!(error instanceof NotSentError || error instanceof UnknownOutcomeError)) throw error;
       this.logger.warn('Redis is away, so the permissions of its user were not checked.');
       return;
     }
@@ -95,12 +103,17 @@ export class RedPacketService implements OnModuleInit {
     await this.registry.run(indexActivity, { keys: { index: this.indexKey() }, args: { activityId, retentionMs } });
     const seed = randomBytes(16).toString('hex');
     const begun = await this.registry.run(beginActivity, {
-      keys: { meta: keys.meta },
+      keys,
       args: { ...figures, retentionMs, seed },
     });
     if (begun.status === 'conflict') {
       throw new ActivityConflictError(
         `Activity ${JSON.stringify(activityId)} exists with other figures. Choose another id, or repeat the first figures.`,
+      );
+    }
+    if (begun.status === 'orphaned') {
+      throw new ActivityConflictError(
+        `Activity ${JSON.stringify(activityId)} has lost its figures while other keys of it remain. Choose another id, and set maxmemory-policy to noeviction.`,
       );
     }
     if (begun.state === 'draft') await this.fill(keys, splitDoubleMean(figures, seededDraws(begun.seed)));
@@ -161,8 +174,7 @@ export class RedPacketService implements OnModuleInit {
     page: { readonly cursor?: string; readonly limit?: number } = {},
   ): Promise<RecordsPage> {
     const count = checkInteger('limit', page.limit ?? 100, 1, 1_000);
-    const asked = page.cursor ?? '0';
-    if (!/^\d{1,20}$/.test(asked)) refuse('cursor', asked, 'Give the nextCursor of the page before, or none.');
+    const asked = checkCursor(page.cursor ?? '0');
     const { grants } = this.keysOf(checkActivityId(activityId));
     const { cursor, records } = await this.registry.run(readRecords, {
       keys: { grants },
@@ -181,9 +193,15 @@ export class RedPacketService implements OnModuleInit {
     const count = checkInteger('count', options.count ?? 100, 1, 500);
     const leaseMs = checkInteger('leaseMs', options.leaseMs ?? 30_000, 1, 2 ** 31 - 1);
     const { outbox } = this.keysOf(checkActivityId(activityId));
-    const args = { group: PAYOUT_GROUP, worker: checkUserId(options.worker), leaseMs, count };
+    const args = { group: PAYOUT_GROUP, worker: checkWorker(options.worker), leaseMs, count };
     const rows = await this.registry.run(claimPayoutRows, { keys: { outbox }, args });
-    return rows.map((row) => ({ activityId, ...row }));
+    const payable = rows.filter(isPayable);
+    if (payable.length < rows.length) {
+      this.logger.warn(
+        `${rows.length - payable.length} entries in the outbox of ${JSON.stringify(activityId)} are no payout rows; they stay there.`,
+      );
+    }
+    return payable.map((row) => ({ activityId, ...row }));
   }
 
   /** Acknowledges and deletes rows whose money is booked. Answers how many were still there; harmless twice. */
@@ -218,4 +236,9 @@ export class RedPacketService implements OnModuleInit {
   private indexKey(): string {
     return this.registry.keySpace('red-packet').tag('activities').key('index');
   }
+}
+
+/** Whether a row is one that a grab wrote. */
+function isPayable({ userId, packetId, amountCents, grantedAtMs }: Omit<PayoutRow, 'activityId'>): boolean {
+  return userId !== '' && packetId !== '' && Number.isSafeInteger(amountCents) && amountCents > 0 && grantedAtMs > 0;
 }

@@ -87,7 +87,7 @@ describe.each(servers)('an activity on %s', (_name, connect) => {
       const { meta, pool, ...rest } = bench.keysOf('resumed');
       const amounts = splitDoubleMean(plan, seededDraws(SEED));
       await bench.registry.run(beginActivity, {
-        keys: { meta },
+        keys: bench.keysOf('resumed'),
         args: { ...plan, retentionMs: support.RETENTION_MS, seed: SEED },
       });
       const chunk = amounts.slice(0, 1_000).map((cents, i) => `${i + 1}:${cents}`);
@@ -110,7 +110,10 @@ describe.each(servers)('an activity on %s', (_name, connect) => {
     it('appends no chunk that is malformed, too long or too dear', async () => {
       const { meta, pool } = bench.keysOf('chunks');
       const plan = { totalCents: 100, packets: 3, minCents: 1, maxCents: 100 };
-      await bench.registry.run(beginActivity, { keys: { meta }, args: { ...plan, retentionMs: 60_000, seed: SEED } });
+      await bench.registry.run(beginActivity, {
+        keys: bench.keysOf('chunks'),
+        args: { ...plan, retentionMs: 60_000, seed: SEED },
+      });
       const before = await support.dumpKeys(bench, [meta, pool]);
       const bad = [[], ['1:0'], ['1:x'], ['x:1'], ['1:1', '2'], ['1:101'], ['1:1', '2:1', '3:1', '4:1']];
       for (const chunk of bad) {

@@ -47,7 +47,7 @@ describe('checkActivity', () => {
     ['totalCents', { packets: 101 }],
     ['totalCents', { packets: 100_000, totalCents: MAX, minCents: MAX }],
   ])('names %s in %j', (field, change) => {
-    const check = (): unknown => checkActivity({ ...fair, ...change } as unknown as CreateActivity);
+    const check = (): unknown => checkActivity({ ...fair, ...change });
     expect(check).toThrow(InvalidRedPacketInputError);
     expect(check).toThrow(new RegExp(`^${field} is `));
   });
@@ -175,7 +175,7 @@ describe('the options', () => {
     ['retentionMs', { retentionMs: '60000' }],
     ['retentionMs', { retentionMs: 10 * 366 * 86_400_000 }],
   ])('refuse %s in %j', (name, change) => {
-    const resolve = (): unknown => resolveOptions({ identity, ...change } as unknown as RedPacketOptions);
+    const resolve = (): unknown => resolveOptions({ identity, ...change });
     expect(resolve).toThrow(InvalidOptionError);
     expect(resolve).toThrow(new RegExp(`^${name} is `));
   });

@@ -78,7 +78,9 @@ describe('splitDoubleMean', () => {
 
   it('gives the split that earlier versions gave, or a draft that one of them half filled could not be resumed', () => {
     const plan = { packets: 6, totalCents: 10_000, minCents: 100, maxCents: 5_000 };
-    expect(splitDoubleMean(plan, seededDraws('00112233445566778899aabbccddeeff'))).toEqual(KNOWN_SPLIT);
+    expect(splitDoubleMean(plan, seededDraws('00112233445566778899aabbccddeeff'))).toEqual([
+      1_891, 1_218, 713, 2_508, 2_774, 896,
+    ]);
   });
 
   it('gives all to one packet', () => {

@@ -20,12 +20,7 @@ export const servers: [string, () => Redis | Cluster][] = [
   ['Cluster', clusterClient],
 ];
 
-export interface ActivityKeys {
-  meta: string;
-  pool: string;
-  grants: string;
-  outbox: string;
-}
+export type ActivityKeys = Record<'meta' | 'pool' | 'grants' | 'outbox', string>;
 
 export interface Bench {
   readonly prefix: string;
@@ -108,7 +103,7 @@ export async function readGrants({ raw }: Pick<Bench, 'raw'>, { grants }: Activi
 export async function readOutbox({ raw }: Pick<Bench, 'raw'>, { outbox }: ActivityKeys): Promise<GrantRecord[]> {
   const entries = await raw.xrange(outbox, '-', '+');
   return entries.map(([, fields]) => {
-    const [, userId, , packetId, , cents, , at] = fields as string[];
+    const [, userId, , packetId, , cents, , at] = fields;
     const grant = { packetId: packetId as string, amountCents: Number(cents), grantedAtMs: Number(at) };
     return { userId: userId as string, ...grant };
   });

@@ -9,7 +9,7 @@ ARGV[4]  count    int 1..500    most rows
 
 Returns {entryId, userId, packetId, amountCents, grantedAtMs, ...}
   entryId      str   id of the stream entry, to settle it by
-  userId       str
+  userId       str   '' where the entry has no such field, as in the fields below
   packetId     str   digits
   amountCents  str   digits
   grantedAtMs  str   digits
@@ -27,9 +27,14 @@ end
 local rows = {}
 local function add(entries)
   for _, entry in ipairs(entries) do
-    local fields = entry[2]
+    -- By name and never missing: an entry that some other program added must not shift the fields of its neighbours.
+    local fields = {}
+    for i = 1, #entry[2], 2 do fields[entry[2][i]] = entry[2][i + 1] end
     rows[#rows + 1] = entry[1]
-    for i = 2, 8, 2 do rows[#rows + 1] = fields[i] end
+    rows[#rows + 1] = fields['user'] or ''
+    rows[#rows + 1] = fields['packet'] or ''
+    rows[#rows + 1] = fields['cents'] or ''
+    rows[#rows + 1] = fields['at'] or ''
   end
 end
 add(stale[2])

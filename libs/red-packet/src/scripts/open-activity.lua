@@ -10,11 +10,16 @@ ARGV[1]  group   str       consumer group of the payout workers
 Returns {status}
   status  'opened' | 'open' | 'incomplete' | 'missing'   open: by an earlier call
 
-O(1). TTL: the activity's, on every key. Clock: none. Replay: finds the activity open.
+O(1). TTL: the activity's, on every key; healed where it was lost. Clock: none. Replay: finds the activity open.
 ]]
 local meta = redis.call('HMGET', KEYS[1], 'state', 'packets', 'totalCents', 'filledCents', 'expiresAtMs')
 if not meta[1] then return { 'missing' } end
-if meta[1] == 'open' then return { 'open' } end
+if meta[1] == 'open' then
+  if redis.call('PTTL', KEYS[2]) == -1 then redis.call('PEXPIREAT', KEYS[2], meta[5]) end
+  if redis.call('PTTL', KEYS[3]) == -1 then redis.call('PEXPIREAT', KEYS[3], meta[5]) end
+  if redis.call('PTTL', KEYS[4]) == -1 then redis.call('PEXPIREAT', KEYS[4], meta[5]) end
+  return { 'open' }
+end
 local length = redis.call('LLEN', KEYS[2])
 if length ~= tonumber(meta[2]) or meta[3] ~= meta[4] then return { 'incomplete' } end
 -- These raise WRONGTYPE before anything is written.

@@ -6,10 +6,15 @@ ARGV[1]    group     str        consumer group of the payout workers
 ARGV[2..]  entryIds  list(str)  at most 1,000 stream entry ids
 
 Returns settled
-  settled  int   rows that were still there
+  settled  int   rows that were claimed and still there
 
 O(entryIds). TTL: untouched. Clock: none. Replay: finds nothing left to settle.
 ]]
-if #ARGV < 2 then return 0 end
-redis.call('XACK', KEYS[1], ARGV[1], unpack(ARGV, 2))
-return redis.call('XDEL', KEYS[1], unpack(ARGV, 2))
+-- A row that nobody has claimed is not acknowledged, so it is not deleted either: it is still to be paid.
+local settled = 0
+for i = 2, #ARGV do
+  if redis.call('XACK', KEYS[1], ARGV[1], ARGV[i]) == 1 then
+    settled = settled + redis.call('XDEL', KEYS[1], ARGV[i])
+  end
+end
+return settled

@@ -1,0 +1,82 @@
+import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
+import type { RedPacketOptions } from 'luanest/red-packet';
+import { of } from 'rxjs';
+import { figures, HttpBench, identity, isAdmin, platforms } from './http-bench';
+
+@Injectable()
+class AdminGuard implements CanActivate {
+  canActivate(context: ExecutionContext): boolean {
+    return isAdmin(context);
+  }
+}
+
+describe.each(platforms)('who may call the routes on %s', (_name, adapter) => {
+  let http: HttpBench;
+  beforeEach(async () => {
+    http = HttpBench.open(adapter);
+    await http.serve({ identity, adminGuard: { canActivate: isAdmin } });
+  });
+  afterEach(() => http.close());
+
+  it('let only admins create and read records', async () => {
+    expect((await http.create(figures, {})).status).toBe(403);
+    expect((await http.status()).status).toBe(404);
+    await http.create();
+    await http.grab('u');
+    expect((await http.records('', { 'x-user': 'u' })).status).toBe(403);
+    const { status, body } = await http.records();
+    expect({ status, body }).toMatchObject({ status: 200, body: { records: [{ userId: 'u' }], nextCursor: null } });
+  });
+
+  it.each<[string, RedPacketOptions['adminGuard']]>([
+    ['a class', AdminGuard],
+    ['an instance', new AdminGuard()],
+    ['one that promises', { canActivate: (context) => Promise.resolve(isAdmin(context)) }],
+    ['one that answers with an observable', { canActivate: (context) => of(isAdmin(context)) }],
+  ])('take a guard that is %s', async (_kind, adminGuard) => {
+    await http.serve({ identity, adminGuard });
+    expect((await http.create(figures, {})).status).toBe(403);
+    expect((await http.records('', {})).status).toBe(403);
+    expect((await http.create()).status).toBe(201);
+    expect((await http.records()).status).toBe(200);
+  });
+
+  it('stay closed to admins without a guard, and say which option opens them', async () => {
+    await http.serve({ identity });
+    for (const answer of [await http.create(), await http.records()]) {
+      expect(answer).toMatchObject({ status: 403, body: { message: expect.stringContaining('adminGuard') } });
+    }
+  });
+
+  it('hand a packet to the user whom identity names, and to nobody whom the request names', async () => {
+    await http.create();
+    const path = '/a/grab?userId=evil&user=evil';
+    const headers = { 'x-user': 'honest', 'x-user-id': 'evil', 'user-id': 'evil' };
+    const answer = await http.call('POST', path, headers, { userId: 'evil', user: 'evil' });
+    expect(answer).toMatchObject({ status: 200, body: { code: '0', outcome: 'won' } });
+    const { body } = await http.records();
+    expect(body['records']).toEqual([{ userId: 'honest', ...(answer.body['packet'] as object) }]);
+  });
+
+  it('answer 401 to nobody, also where identity promises nobody, and 400 for a user id that is none', async () => {
+    await http.create();
+    const body = { userId: 'evil' };
+    expect((await http.call('POST', '/a/grab', {}, body)).status).toBe(401);
+    expect(await http.grab('x'.repeat(257))).toMatchObject({
+      status: 400,
+      body: { message: expect.stringMatching(/^userId is /) },
+    });
+    await http.serve({ identity: () => Promise.resolve(undefined) });
+    expect((await http.grab('u')).status).toBe(401);
+    expect((await http.status()).body).toMatchObject({ grantedPackets: 0 });
+  });
+
+  it('are not there with controller: false, while the service is', async () => {
+    await http.serve({ identity, adminGuard: AdminGuard, controller: false });
+    for (const answer of [await http.create(), await http.grab('u'), await http.status(), await http.records()]) {
+      expect(answer).toMatchObject({ status: 404, body: { message: expect.stringContaining('Cannot ') } });
+    }
+    const service = http.service;
+    expect(await service?.create(figures)).toMatchObject({ created: true });
+  });
+});

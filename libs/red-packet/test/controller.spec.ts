@@ -1,0 +1,140 @@
+import { admin, figures, HttpBench, identity, isAdmin, platforms } from './http-bench';
+
+describe.each(platforms)('the routes on %s', (_name, adapter) => {
+  let http: HttpBench;
+  beforeEach(async () => {
+    http = HttpBench.open(adapter);
+    await http.serve({ identity, adminGuard: { canActivate: isAdmin } });
+  });
+  afterEach(() => http.close());
+
+  it('create an activity from an amount or from cents, and find it again', async () => {
+    const made = { activityId: 'yuan', totalCents: 1_000_050, packets: 4 };
+    const answer = await http.create({
+      activityId: 'yuan',
+      total: '10000.50',
+      packets: 4,
+      minCents: 2,
+      maxCents: 900_000,
+    });
+    expect(answer).toEqual({ status: 201, body: { ...made, created: true } });
+    const repeat = await http.create({ ...made, minCents: 2, maxCents: 900_000 });
+    expect(repeat).toEqual({ status: 201, body: { ...made, created: false } });
+  });
+
+  it.each<[string, unknown]>([
+    ['total', { activityId: 'a', packets: 1, total: '1', totalCents: 100 }],
+    ['total', { activityId: 'a', packets: 1, total: 10.5 }],
+    ['total', { activityId: 'a', packets: 1, total: '1.005' }],
+    ['total', { activityId: 'a', packets: 1, total: '-1' }],
+    ['total', { activityId: 'a', packets: 1, total: null }],
+    ['totalCents', { activityId: 'a', packets: 1 }],
+    ['totalCents', { ...figures, totalCents: 10.5 }],
+    ['totalCents', { ...figures, totalCents: '1000' }],
+    ['totalCents', { ...figures, totalCents: 9 }],
+    ['packets', { ...figures, packets: 1.5 }],
+    ['packets', { ...figures, packets: undefined }],
+    ['minCents', { ...figures, minCents: 0 }],
+    ['maxCents', { ...figures, maxCents: '5' }],
+    ['activityId', { ...figures, activityId: '' }],
+    ['activityId', { ...figures, activityId: { $ne: 1 } }],
+    ['userId', { ...figures, userId: 'x' }],
+    ['maxcents', { ...figures, maxcents: 5 }],
+    ['body', [figures]],
+    ['body', undefined],
+  ])('answer 400 and name %s for %j', async (field, body) => {
+    // As undefined the body would be the default one.
+    const answer = await http.call('POST', '', admin, body);
+    expect(answer).toMatchObject({
+      status: 400,
+      body: { message: expect.stringMatching(new RegExp(`^${field} is `)) },
+    });
+    expect((await http.status()).status).toBe(404);
+  });
+
+  it('answer 409 for an id that is taken by other figures', async () => {
+    await http.create();
+    const answer = await http.create({ ...figures, packets: 9 });
+    expect(answer).toMatchObject({ status: 409, body: { message: expect.stringContaining('other figures') } });
+  });
+
+  it('answer every outcome of a grab with 200', async () => {
+    await http.create({ ...figures, packets: 1 });
+    const won = await http.grab('u');
+    expect(won).toMatchObject({
+      status: 200,
+      body: { code: '0', outcome: 'won', packet: { packetId: '1', amountCents: 1_000 } },
+    });
+    expect(await http.grab('u')).toEqual({ status: 200, body: { ...won.body, code: '1', outcome: 'already-won' } });
+    expect(await http.grab('v')).toEqual({ status: 200, body: { code: '-1', outcome: 'sold-out' } });
+    expect(await http.grab('v', 'none')).toEqual({ status: 200, body: { code: '-2', outcome: 'not-open' } });
+  });
+
+  it('answer the status of an activity to anyone, and 404 where there is none', async () => {
+    const id = 'spring {a}:ü';
+    await http.create({ ...figures, activityId: id });
+    await http.grab('u', id);
+    const { status, body } = await http.status(id);
+    expect({ status, body }).toMatchObject({
+      status: 200,
+      body: { activityId: id, state: 'open', grantedPackets: 1, remainingPackets: 9, outboxLength: 1 },
+    });
+    const missing = await http.status('none');
+    expect(missing).toMatchObject({ status: 404, body: { message: expect.stringContaining('"none"') } });
+  });
+
+  it('take the longest id there is, and name one that is longer', async () => {
+    const longest = '中'.repeat(128);
+    await http.create({ ...figures, activityId: longest });
+    expect(await http.grab('u', longest)).toMatchObject({ status: 200, body: { outcome: 'won' } });
+    const message = expect.stringMatching(/^activityId is /);
+    expect(await http.status('x'.repeat(129))).toMatchObject({ status: 400, body: { message } });
+    expect(await http.grab('u', 'x'.repeat(129))).toMatchObject({ status: 400, body: { message } });
+  });
+
+  it('page through records, and name the parameter that is none', async () => {
+    await http.create({ ...figures, packets: 600 });
+    await Promise.all(Array.from({ length: 600 }, (_, i) => http.service.grab('a', `u${i}`)));
+    const seen = new Set<string>();
+    let pages = 0;
+    for (let cursor: string | null = '0'; cursor !== null; pages += 1) {
+      const { body } = await http.records(`?limit=100&cursor=${cursor}`);
+      for (const { userId } of body['records'] as { userId: string }[]) seen.add(userId);
+      cursor = body['nextCursor'] as string | null;
+    }
+    expect(seen.size).toBe(600);
+    expect(pages).toBeGreaterThan(1);
+    for (const query of [
+      'limit=0',
+      'limit=1001',
+      'limit=-1',
+      'limit=1e2',
+      'limit=',
+      'limit=1&limit=2',
+      'cursor=x',
+      'cursor=1&cursor=2',
+    ]) {
+      const answer = await http.records(`?${query}`);
+      const name = query.split('=')[0] as string;
+      expect(answer).toMatchObject({
+        status: 400,
+        body: { message: expect.stringMatching(new RegExp(`^${name} is `)) },
+      });
+    }
+  });
+
+  it('answer 100 parallel taps of one user with one packet', async () => {
+    await http.create();
+    const answers = await Promise.all(Array.from({ length: 100 }, () => http.grab('u')));
+    expect(new Set(answers.map(({ status, body }) => JSON.stringify([status, body['packet']]))).size).toBe(1);
+    expect(answers.filter(({ body }) => body['outcome'] === 'won')).toHaveLength(1);
+    expect(answers[0]).toMatchObject({ status: 200, body: { packet: { packetId: '1' } } });
+    expect((await http.status()).body).toMatchObject({ grantedPackets: 1, outboxLength: 1 });
+  });
+
+  it('answer 500 when the activity is damaged, and tell no key of it', async () => {
+    await http.create();
+    await http.client.set(`${http.prefix}:red-packet:{a}:outbox`, 'x');
+    expect(await http.grab('u')).toEqual({ status: 500, body: { statusCode: 500, message: 'Internal server error' } });
+  });
+});

@@ -1,0 +1,223 @@
+import { Redis, type RedisOptions } from 'ioredis';
+import { MissingPermissionError } from 'luanest/red-packet';
+import { ScriptRefusedError } from 'luanest/script-registry';
+import { RedisServer } from '../../../test/support/redis-server';
+import { eventually } from '../../../test/support/wait';
+import { dumpAll, figures, openBench, packetOf, quiet, readGrants, readOutbox, readPool, sum } from './support';
+import type { Bench } from './support';
+
+const ACTIVITY = 'faulty';
+
+describe('a grab that cannot be finished changes nothing', () => {
+  let server: RedisServer;
+  let bench: Bench;
+  let keys: ReturnType<Bench['keysOf']>;
+  const closing: (() => void)[] = [];
+
+  beforeAll(async () => {
+    server = await RedisServer.start();
+  });
+  beforeEach(async () => {
+    bench = await connect();
+    keys = bench.keysOf(ACTIVITY);
+    await bench.raw.flushall();
+    await bench.packets.create(figures(ACTIVITY, 5));
+    await bench.packets.grab(ACTIVITY, 'first');
+  });
+  afterEach(() => {
+    for (const close of closing.splice(0)) close();
+  });
+  afterAll(() => server.stop());
+
+  async function connect(options: RedisOptions = {}, port = server.port): Promise<Bench> {
+    const opened = await openBench(quiet(new Redis(port, options)), { prefix: 'faults' });
+    closing.push(() => opened.close());
+    return opened;
+  }
+
+  /** A grab by somebody new must reject as told, alone and in a group, and leave every byte as it is. */
+  async function refuses(error: object, { packets }: Bench = bench): Promise<void> {
+    const before = await dumpAll(bench.raw);
+    expect(before.length).toBeGreaterThan(3);
+    await expect(packets.grab(ACTIVITY, 'second')).rejects.toMatchObject(error);
+    const outcomes = await Promise.allSettled(['a', 'b', 'c'].map((user) => packets.grab(ACTIVITY, user)));
+    expect(outcomes).toMatchObject(Array.from({ length: 3 }, () => ({ status: 'rejected', reason: error })));
+    expect(await dumpAll(bench.raw)).toEqual(before);
+  }
+
+  it.each(['meta', 'pool', 'grants', 'outbox'] as const)('%s of a wrong type', async (name) => {
+    await bench.raw.set(keys[name], 'of another type');
+    await refuses({ code: 'SCRIPT_FAILED', redisCode: 'WRONGTYPE' });
+  });
+
+  it.each([
+    ['', 'BADPACKET'],
+    ['x', 'BADPACKET'],
+    ['5', 'BADPACKET'],
+    ['5:', 'BADPACKET'],
+    [':5', 'BADPACKET'],
+    ['5:x', 'BADPACKET'],
+    ['5:-1', 'BADPACKET'],
+    ['5:1.5', 'BADPACKET'],
+    ['5:1:2', 'BADPACKET'],
+    [' 5:1', 'BADPACKET'],
+    ['5:1\n', 'BADPACKET'],
+    ['5:0', 'BADPACKET'],
+    ['5:007', 'BADPACKET'],
+    ['5:99999999999999999', 'BADPACKET'],
+    ['5:99999999999999999999', 'BADPACKET'],
+  ])('a pool that starts with %j', async (head, redisCode) => {
+    await bench.raw.lpush(keys.pool, head);
+    await refuses({ code: 'SCRIPT_FAILED', redisCode });
+  });
+
+  it.each(['', 'x', '-1', '1.5', ' 1', '007', '+5', '1e3', '99999999999999999', '99999999999999999999'])(
+    'grantedCents of %j',
+    async (cents) => {
+      await bench.raw.hset(keys.meta, 'grantedCents', cents);
+      await refuses({ code: 'SCRIPT_FAILED', redisCode: 'BADMETA' });
+    },
+  );
+
+  it('grantedCents that is missing', async () => {
+    await bench.raw.hdel(keys.meta, 'grantedCents');
+    await refuses({ code: 'SCRIPT_FAILED', redisCode: 'BADMETA' });
+  });
+
+  it('an outbox whose ids are used up', async () => {
+    const last = '18446744073709551615-18446744073709551615';
+    await bench.raw.xadd(keys.outbox, last, 'user', 'x', 'packet', '9', 'cents', '1', 'at', '1');
+    await refuses({ code: 'SCRIPT_FAILED' });
+  });
+
+  it('a grant that is malformed, for its user alone', async () => {
+    await bench.raw.hset(keys.grants, 'first', 'what?');
+    const before = await dumpAll(bench.raw);
+    await expect(bench.packets.grab(ACTIVITY, 'first')).rejects.toMatchObject({ redisCode: 'BADGRANT' });
+    expect(await dumpAll(bench.raw)).toEqual(before);
+    expect(await bench.packets.grab(ACTIVITY, 'second')).toMatchObject({ outcome: 'won' });
+  });
+
+  it('memory that is full: refused before it runs, while paid rows can still be settled', async () => {
+    const rows = await bench.packets.claimPayouts(ACTIVITY, { worker: 'w' });
+    await bench.raw.config('SET', 'maxmemory', '1');
+    try {
+      await refuses({ code: 'SCRIPT_REFUSED', redisCode: 'OOM' });
+      await expect(bench.packets.create(figures('other', 2))).rejects.toThrow(ScriptRefusedError);
+      // Settling only frees memory. Were it refused, memory could never be freed by paying out.
+      const entryIds = rows.map(({ entryId }) => entryId);
+      expect(await bench.packets.settlePayouts(ACTIVITY, entryIds)).toBe(1);
+    } finally {
+      await bench.raw.config('SET', 'maxmemory', '0');
+    }
+    expect(await bench.packets.grab(ACTIVITY, 'second')).toMatchObject({ outcome: 'won' });
+  });
+
+  it('a replica: refused before it runs', async () => {
+    await bench.raw.replicaof('127.0.0.1', '1');
+    try {
+      await refuses({ code: 'SCRIPT_REFUSED', redisCode: 'READONLY' });
+    } finally {
+      await bench.raw.replicaof('NO', 'ONE');
+    }
+    expect(await bench.packets.grab(ACTIVITY, 'second')).toMatchObject({ outcome: 'won' });
+  });
+
+  it.each(['xadd', 'lpop', 'hset', 'hincrby'])(
+    'a user who may not run %s, of which boot tells already',
+    async (name) => {
+      await bench.raw.acl('SETUSER', `no-${name}`, 'on', '>pw', '~*', '&*', '+@all', `-${name}`);
+      const limited = await connect({ username: `no-${name}`, password: 'pw' });
+      await refuses({ code: 'SCRIPT_FAILED', redisCode: 'NOTALLOWED' }, limited);
+      const booting = limited.packets.onModuleInit();
+      await expect(booting).rejects.toThrow(MissingPermissionError);
+      await expect(booting).rejects.toThrow(`may not run ${name.toUpperCase()}. Grant them: +${name}.`);
+      await bench.raw.acl('SETUSER', `no-${name}`, `+${name}`);
+      await expect(limited.packets.onModuleInit()).resolves.toBeUndefined();
+      expect(await limited.packets.grab(ACTIVITY, 'second')).toMatchObject({ outcome: 'won' });
+    },
+  );
+
+  it('boot names all that is missing, and takes a user who has just what is needed', async () => {
+    await bench.raw.acl('SETUSER', 'poor', 'on', '>pw', '~*', '&*', '+@all', '-xgroup', '-zadd', '-hscan');
+    const poor = await connect({ username: 'poor', password: 'pw' });
+    await expect(poor.packets.onModuleInit()).rejects.toThrow('HSCAN, XGROUP, ZADD. Grant them: +hscan +xgroup +zadd.');
+    await bench.raw.acl('SETUSER', 'poor', '-@all', '+@connection', '+info', '+evalsha', '+script', ...NEEDED);
+    const spare = await connect({ username: 'poor', password: 'pw' });
+    await spare.packets.onModuleInit();
+    await spare.packets.create(figures('whole', 1_500));
+    await spare.packets.grab('whole', 'u');
+    const [row] = await spare.packets.claimPayouts('whole', { worker: 'w' });
+    expect(await spare.packets.settlePayouts('whole', [row?.entryId ?? ''])).toBe(1);
+    expect(await spare.packets.records('whole')).toMatchObject({ records: [{ userId: 'u' }] });
+    expect(await spare.packets.status('whole')).toMatchObject({ grantedPackets: 1 });
+    expect(await spare.packets.activities()).toContain('whole');
+  });
+
+  it('scripts that were flushed amid grabs cost no packet and give none twice', async () => {
+    await bench.packets.create(figures('flushed', 300));
+    const answers = await Promise.all(
+      Array.from({ length: 300 }, async (_, i) => {
+        if (i % 60 === 30) await bench.raw.script('FLUSH');
+        return bench.packets.grab('flushed', `u${i}`);
+      }),
+    );
+    expect(new Set(answers.map((answer) => packetOf(answer).packetId)).size).toBe(300);
+    expect(await bench.packets.status('flushed')).toMatchObject({
+      grantedPackets: 300,
+      grantedCents: 30_000,
+      outboxLength: 300,
+    });
+  });
+});
+
+const NEEDED = (
+  '+time +exists +hget +hmget +hlen +hscan +hset +hincrby +llen +lindex +lpop +rpush +pttl +pexpireat +xlen +xadd +xgroup ' +
+  '+xreadgroup +xautoclaim +xack +xdel +zadd +zcard +zrange +zremrangebyscore'
+).split(' ');
+
+describe('a server that is killed amid a run', () => {
+  it('comes back with every grant it answered, and the run goes on to conserve all packets and cents', async () => {
+    const server = await RedisServer.start({ args: ['--appendonly', 'yes', '--appendfsync', 'always'] });
+    const client = quiet(new Redis(server.port, { retryStrategy: () => 20, maxRetriesPerRequest: null }));
+    const bench = await openBench(client, { deadlineMs: 20_000 });
+    try {
+      await bench.packets.create(figures('killed', 400));
+      const answered = new Map<string, string>();
+      const tap = async (user: string): Promise<void> => {
+        const answer = await bench.packets.grab('killed', user);
+        answered.set(user, packetOf(answer).packetId);
+      };
+      const running = Promise.all(
+        Array.from({ length: 10 }, async (_, worker) => {
+          for (let i = 0; i < 30; i++) await tap(`${worker}-${i}`);
+        }),
+      );
+      await eventually(() => expect(answered.size).toBeGreaterThan(60), { everyMs: 1 });
+      await server.kill();
+      const before = new Map(answered);
+      expect(before.size).toBeLessThan(300);
+      await server.restart();
+      await running;
+
+      const keys = bench.keysOf('killed');
+      const grants = await readGrants(bench, keys);
+      expect(new Map(grants.map(({ userId, packetId }) => [userId, packetId]))).toEqual(answered);
+      for (const [user, packet] of before) expect(answered.get(user)).toBe(packet);
+      const pool = await readPool(bench, keys);
+      expect(new Set([...answered.values(), ...pool.map(([id]) => id)]).size).toBe(400);
+      const granted = sum(grants.map(({ amountCents }) => amountCents));
+      expect(granted + sum(pool.map(([, cents]) => cents))).toBe(40_000);
+      expect(await bench.packets.status('killed')).toMatchObject({
+        grantedPackets: 300,
+        grantedCents: granted,
+        outboxLength: 300,
+      });
+      const sorted = (all: typeof grants): string[] => all.map((grant) => JSON.stringify(grant)).sort();
+      expect(sorted(await readOutbox(bench, keys))).toEqual(sorted(grants));
+    } finally {
+      bench.close();
+      await server.stop();
+    }
+  });
+});

@@ -1,0 +1,221 @@
+import { Redis, type RedisOptions } from 'ioredis';
+import { FaultProxy } from '../../../test/support/fault-proxy';
+import { RedisServer } from '../../../test/support/redis-server';
+import { eventually } from '../../../test/support/wait';
+import {
+  byUser,
+  figures,
+  openBench,
+  packetOf,
+  quiet,
+  readGrants,
+  readOutbox,
+  readPool,
+  sum,
+  type Bench,
+} from './support';
+
+const ACTIVITY = 'lossy';
+const users = ['a', 'b', 'c', 'd', 'e'];
+
+/** Tells the scripts apart by the keys that they take. */
+const requests: Record<string, (text: string) => boolean> = {
+  'index-activity': (text) => text.includes(':index'),
+  // The seed of a split is its last argument: 32 hex digits.
+  'begin-activity': (text) => /\$32\r\n[0-9a-f]{32}\r\n$/.test(text),
+  'fill-pool': (text) => text.includes(':pool') && !text.includes(':grants'),
+  'open-activity': (text) => text.includes(':grants') && text.includes('payouts'),
+  grab: (text) => text.includes(':grants') && !text.includes('payouts'),
+  payouts: (text) => text.includes(':outbox') && !text.includes(':grants'),
+};
+const creation = ['index-activity', 'begin-activity', 'fill-pool', 'open-activity'];
+
+describe('a reply that is lost', () => {
+  let server: RedisServer;
+  let proxy: FaultProxy;
+  let direct: Bench;
+  const closing: Bench[] = [];
+
+  beforeAll(async () => {
+    server = await RedisServer.start();
+    proxy = await FaultProxy.start({ targetPort: server.port });
+  });
+  beforeEach(async () => {
+    direct = await openBench(quiet(new Redis(server.port)), { prefix: 'lost' });
+    closing.push(direct);
+    await direct.raw.flushall();
+  });
+  afterEach(() => {
+    for (const bench of closing.splice(0)) bench.close();
+  });
+  afterAll(async () => {
+    await proxy.stop();
+    await server.stop();
+  });
+
+  async function through(options: RedisOptions = {}): Promise<Bench> {
+    const bench = await openBench(quiet(new Redis(proxy.port, { retryStrategy: () => 20, ...options })), {
+      prefix: 'lost',
+    });
+    closing.push(bench);
+    return bench;
+  }
+
+  /** Cuts the connection once, from the reply to the next run of this script; fails where none is run. */
+  async function cutting<T>(script: string, work: () => Promise<T>): Promise<T> {
+    const cut = proxy.cutFromReply({
+      when: (request) => {
+        const text = request.toString('latin1');
+        return /evalsha/i.test(text) && requests[script]?.(text) === true;
+      },
+    });
+    const outcome = await Promise.allSettled([work()]);
+    await cut;
+    if (outcome[0].status === 'rejected') throw outcome[0].reason;
+    return outcome[0].value;
+  }
+
+  /** Each grant has its row, nobody has two, and pool and grants add up to the total. */
+  async function conserved(packets: number, grantees: readonly string[]): Promise<void> {
+    const keys = direct.keysOf(ACTIVITY);
+    const grants = byUser(await readGrants(direct, keys));
+    const pool = await readPool(direct, keys);
+    expect(grants.map(({ userId }) => userId)).toEqual([...grantees].sort());
+    expect(byUser(await readOutbox(direct, keys))).toEqual(grants);
+    const ids = [...grants.map(({ packetId }) => packetId), ...pool.map(([id]) => id)];
+    expect(ids).toHaveLength(packets);
+    expect(new Set(ids).size).toBe(packets);
+    const granted = sum(grants.map(({ amountCents }) => amountCents));
+    expect(granted + sum(pool.map(([, cents]) => cents))).toBe(packets * 100);
+    expect(Number(await direct.raw.hget(keys.meta, 'grantedCents'))).toBe(granted);
+  }
+
+  describe('while ioredis sends again what was not answered', () => {
+    it.each(creation)('of %s: create answers as the replay does, and the activity is made once', async (script) => {
+      const { packets } = await through();
+      const created = await cutting(script, () => packets.create(figures(ACTIVITY, 1_500)));
+      // The replay of the opening finds it done, and cannot tell by whom.
+      expect(created.created).toBe(script !== 'open-activity');
+      await conserved(1_500, []);
+      expect(await packets.status(ACTIVITY)).toMatchObject({ state: 'open', remainingPackets: 1_500 });
+      expect(await packets.activities()).toEqual([ACTIVITY]);
+    });
+
+    it('of a grab: the answer is the packet that was won already', async () => {
+      const { packets } = await through();
+      await packets.create(figures(ACTIVITY, 10));
+      const answer = await cutting('grab', () => packets.grab(ACTIVITY, 'u'));
+      expect(answer).toMatchObject({ code: '1', outcome: 'already-won' });
+      const [grant] = await readGrants(direct, direct.keysOf(ACTIVITY));
+      expect(grant).toEqual({ userId: 'u', ...packetOf(answer) });
+      await conserved(10, ['u']);
+    });
+
+    it('of a whole group of grabs: everyone has the one packet that they were answered', async () => {
+      const { packets } = await through();
+      await packets.create(figures(ACTIVITY, 100));
+      const crowd = Array.from({ length: 60 }, (_, i) => `u${i}`);
+      const answers = await cutting('grab', () => Promise.all(crowd.map((user) => packets.grab(ACTIVITY, user))));
+      const answered = crowd.map((userId, i) => ({ userId, ...packetOf(answers[i] as (typeof answers)[0]) }));
+      expect(byUser(answered)).toEqual(byUser(await readGrants(direct, direct.keysOf(ACTIVITY))));
+      expect(answers.some(({ outcome }) => outcome === 'already-won')).toBe(true);
+      await conserved(100, crowd);
+    });
+
+    it('of a claim: the rows that nobody saw come back after their lease', async () => {
+      const { packets } = await through();
+      await packets.create(figures(ACTIVITY, 10));
+      for (const user of users) await packets.grab(ACTIVITY, user);
+      const claim = { worker: 'w', count: 3 };
+      const rows = await cutting('payouts', () => packets.claimPayouts(ACTIVITY, claim));
+      expect(rows.map(({ userId }) => userId)).toEqual(['d', 'e']);
+      const found = await eventually(async () => {
+        const again = await packets.claimPayouts(ACTIVITY, { worker: 'w', leaseMs: 1 });
+        expect(again).toHaveLength(5);
+        return again;
+      });
+      expect(found.map(({ userId }) => userId)).toEqual(users);
+      await conserved(10, users);
+    });
+
+    it('of a settlement: the replay finds nothing left to settle', async () => {
+      const { packets } = await through();
+      await packets.create(figures(ACTIVITY, 10));
+      for (const user of users) await packets.grab(ACTIVITY, user);
+      const entryIds = (await packets.claimPayouts(ACTIVITY, { worker: 'w' })).map(({ entryId }) => entryId);
+      expect(await cutting('payouts', () => packets.settlePayouts(ACTIVITY, entryIds))).toBe(0);
+      expect(await packets.status(ACTIVITY)).toMatchObject({ outboxLength: 0, grantedPackets: 5 });
+      expect((await direct.raw.xpending(direct.keysOf(ACTIVITY).outbox, 'payouts'))[0]).toBe(0);
+    });
+  });
+
+  describe('while ioredis sends nothing again', () => {
+    const once = { autoResendUnfulfilledCommands: false };
+    const unknown = { code: 'UNKNOWN_OUTCOME' };
+
+    it.each(creation)('of %s: create does not know, and a repeat makes it whole', async (script) => {
+      const { packets } = await through(once);
+      const creating = cutting(script, () => packets.create(figures(ACTIVITY, 1_500)));
+      await expect(creating).rejects.toMatchObject(unknown);
+      const begun = script !== 'index-activity';
+      expect(await direct.raw.exists(direct.keysOf(ACTIVITY).meta)).toBe(begun ? 1 : 0);
+      expect(await packets.activities()).toEqual([ACTIVITY]);
+      const opened = script === 'open-activity';
+      expect(await packets.create(figures(ACTIVITY, 1_500))).toMatchObject({ created: !opened });
+      await conserved(1_500, []);
+    });
+
+    it('of a grab: packet, user and row are all there, and a repeat answers them', async () => {
+      const { packets } = await through(once);
+      await packets.create(figures(ACTIVITY, 10));
+      await expect(cutting('grab', () => packets.grab(ACTIVITY, 'u'))).rejects.toMatchObject(unknown);
+      await conserved(10, ['u']);
+      const answer = await packets.grab(ACTIVITY, 'u');
+      expect(answer.outcome).toBe('already-won');
+      expect(await readGrants(direct, direct.keysOf(ACTIVITY))).toEqual([{ userId: 'u', ...packetOf(answer) }]);
+      await conserved(10, ['u']);
+    });
+
+    it('of a connection that is reset under load: each grab is done or not, and repeats settle all', async () => {
+      const { packets } = await through(once);
+      await packets.create(figures(ACTIVITY, 200));
+      const crowd = Array.from({ length: 150 }, (_, i) => `u${i}`);
+      const outcomes = await cutting('grab', () =>
+        Promise.allSettled(
+          crowd.map(async (user) => {
+            const first = await packets.grab(ACTIVITY, user);
+            return [first, await packets.grab(ACTIVITY, user)];
+          }),
+        ),
+      );
+      const rejected = outcomes.flatMap((outcome) =>
+        outcome.status === 'rejected' ? [outcome.reason as unknown] : [],
+      );
+      expect(rejected.length).toBeGreaterThan(0);
+      for (const reason of rejected) expect(reason).toMatchObject(unknown);
+      const holders = (await readGrants(direct, direct.keysOf(ACTIVITY))).map(({ userId }) => userId);
+      await conserved(200, holders);
+      for (const user of crowd) packetOf(await packets.grab(ACTIVITY, user));
+      await conserved(200, crowd);
+    });
+
+    it('of a claim and of a settlement: each does not know, and a repeat finds or does the rest', async () => {
+      const { packets } = await through(once);
+      await packets.create(figures(ACTIVITY, 10));
+      for (const user of users) await packets.grab(ACTIVITY, user);
+      const claim = { worker: 'w', leaseMs: 1 };
+      await expect(cutting('payouts', () => packets.claimPayouts(ACTIVITY, claim))).rejects.toMatchObject(unknown);
+      await conserved(10, users);
+      const rows = await eventually(async () => {
+        const again = await packets.claimPayouts(ACTIVITY, claim);
+        expect(again.map(({ userId }) => userId)).toEqual(users);
+        return again;
+      });
+      const entryIds = rows.map(({ entryId }) => entryId);
+      const settling = cutting('payouts', () => packets.settlePayouts(ACTIVITY, entryIds));
+      await expect(settling).rejects.toMatchObject(unknown);
+      expect(await packets.settlePayouts(ACTIVITY, entryIds)).toBe(0);
+      expect(await packets.status(ACTIVITY)).toMatchObject({ outboxLength: 0, grantedPackets: 5 });
+    });
+  });
+});
