@@ -21,7 +21,10 @@ export async function startRedis() {
   const child = spawn('redis-server', args, { stdio: ['ignore', 'pipe', 'inherit'] });
   await new Promise((resolve, reject) => {
     child.once('exit', () => reject(new Error('redis-server did not start')));
-    createInterface({ input: child.stdout }).on('line', (line) => line.includes('Ready to accept') && resolve(undefined));
+    createInterface({ input: child.stdout }).on(
+      'line',
+      (line) => line.includes('Ready to accept') && resolve(undefined),
+    );
   });
   const stop = () => {
     child.kill('SIGKILL');
@@ -87,7 +90,9 @@ const digits = (value) => Number(value.toPrecision(4));
 
 /** A row in which higher is better for luanest, whatever the unit. */
 export function row(name, unit, figures, pick, lowerIsBetter) {
-  const { luanest, ...others } = Object.fromEntries(Object.entries(figures).map(([who, figure]) => [who, pick(figure)]));
+  const { luanest, ...others } = Object.fromEntries(
+    Object.entries(figures).map(([who, figure]) => [who, pick(figure)]),
+  );
   const ratio = (peer) => digits(lowerIsBetter ? peer / luanest : luanest / peer);
   const map = (convert) => Object.fromEntries(Object.entries(others).map(([who, value]) => [who, convert(value)]));
   return { case: name, unit, luanest: digits(luanest), peers: map(digits), ratio: map(ratio) };

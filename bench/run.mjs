@@ -8,7 +8,9 @@ const { positionals, values } = parseArgs({ allowPositionals: true, options: { j
 const [name = ''] = positionals;
 const file = fileURLToPath(new URL(`./${name}.bench.mjs`, import.meta.url));
 if (!/^[a-z-]+$/.test(name) || !existsSync(file)) {
-  console.error(`There is no bench ${JSON.stringify(name)}. Known: script-registry. Usage: npm run bench -- <name> [--json]`);
+  console.error(
+    `There is no bench ${JSON.stringify(name)}. Known: script-registry. Usage: npm run bench -- <name> [--json]`,
+  );
   process.exit(2);
 }
 if (!existsSync(new URL('../dist/libs', import.meta.url))) {

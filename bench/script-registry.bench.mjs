@@ -5,7 +5,13 @@ import { measure, rounds, row, startDelayProxy, startRedis } from './harness.mjs
 
 const require = createRequire(import.meta.url);
 const { Redis } = require('ioredis');
-const { ScriptRegistryModule, ScriptRegistry, defineScript, int, str } = require('../dist/libs/script-registry/src/index.js');
+const {
+  ScriptRegistryModule,
+  ScriptRegistry,
+  defineScript,
+  int,
+  str,
+} = require('../dist/libs/script-registry/src/index.js');
 const { Module } = require('@nestjs/common');
 const { NestFactory } = require('@nestjs/core');
 
@@ -45,7 +51,10 @@ return { 0, packet }`,
 async function openRegistry(client) {
   class App {}
   Module({
-    imports: [ScriptRegistryModule.forRoot({ client, preload: 'required' }), ScriptRegistryModule.forFeature([limiter, grab])],
+    imports: [
+      ScriptRegistryModule.forRoot({ client, preload: 'required' }),
+      ScriptRegistryModule.forFeature([limiter, grab]),
+    ],
   })(App);
   const app = await NestFactory.createApplicationContext(App, { logger: false });
   return { registry: app.get(ScriptRegistry), close: () => app.close() };
@@ -53,13 +62,17 @@ async function openRegistry(client) {
 
 /** The three contenders on one server; `limits` gives the limit of the i-th call. */
 async function open(port) {
-  const [admin, client, plain, auto] = [{}, {}, {}, { enableAutoPipelining: true }].map((options) => new Redis(port, '127.0.0.1', options));
+  const [admin, client, plain, auto] = [{}, {}, {}, { enableAutoPipelining: true }].map(
+    (options) => new Redis(port, '127.0.0.1', options),
+  );
   const { registry, close } = await openRegistry(client);
   const load = (script) => admin.script('LOAD', `#!lua\n${script.source}`);
   const shas = { limiter: await load(limiter), grab: await load(grab) };
   const viaEvalsha = (redis) => ({
-    limiter: async (i, limit) => limiter.reply(await redis.evalsha(shas.limiter, 1, `counter:${i % KEYS}`, limit, 3_600_000, 1)),
-    grab: async (i) => grab.reply(await redis.evalsha(shas.grab, 3, '{a}:grants', '{a}:pool', '{a}:outbox', `user-${i}`)),
+    limiter: async (i, limit) =>
+      limiter.reply(await redis.evalsha(shas.limiter, 1, `counter:${i % KEYS}`, limit, 3_600_000, 1)),
+    grab: async (i) =>
+      grab.reply(await redis.evalsha(shas.grab, 3, '{a}:grants', '{a}:pool', '{a}:outbox', `user-${i}`)),
   });
   const grabKeys = { grants: '{a}:grants', pool: '{a}:pool', outbox: '{a}:outbox' };
   return {
@@ -67,7 +80,10 @@ async function open(port) {
     callers: {
       luanest: {
         limiter: (i, limit) =>
-          registry.run(limiter, { keys: { counter: `counter:${i % KEYS}` }, args: { limit, windowMs: 3_600_000, cost: 1 } }),
+          registry.run(limiter, {
+            keys: { counter: `counter:${i % KEYS}` },
+            args: { limit, windowMs: 3_600_000, cost: 1 },
+          }),
         grab: (i) => registry.run(grab, { keys: grabKeys, args: { userId: `user-${i}` } }),
       },
       evalsha: viaEvalsha(plain),
@@ -112,13 +128,29 @@ export async function run(print) {
 
   // Unmeasured: what the first calls of a process pay for compilation is no part of the comparison.
   await compete(here, 100_000, 512, constant, undefined, 1);
-  await compete(here, 50_000, 512, (caller, i) => caller.grab(i), (admin) => fillPool(admin, 50_000), 1);
+  await compete(
+    here,
+    50_000,
+    512,
+    (caller, i) => caller.grab(i),
+    (admin) => fillPool(admin, 50_000),
+    1,
+  );
 
   // 400,000 calls on 10,000 counters with limit 20: half are allowed and half refused, on every side alike.
   both('limiter-512', await compete(here, 400_000, 512, constant));
   // Arguments that differ from call to call, so that a group cannot send them once for all.
   both('limiter-512-varied', await compete(here, 400_000, 512, (caller, i) => caller.limiter(i, 20 + (i % 7))));
-  both('grab-512', await compete(here, 200_000, 512, (caller, i) => caller.grab(i), (admin) => fillPool(admin, 200_000)));
+  both(
+    'grab-512',
+    await compete(
+      here,
+      200_000,
+      512,
+      (caller, i) => caller.grab(i),
+      (admin) => fillPool(admin, 200_000),
+    ),
+  );
   add(row('limiter-1', 'calls/s', await compete(here, 15_000, 1, constant), (figure) => figure.perSecond, false));
   await here.close();
 

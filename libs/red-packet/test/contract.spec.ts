@@ -62,6 +62,17 @@ describe.each(servers)('an activity on %s', (_name, connect) => {
       expect(await support.dumpKeys(bench, keys)).toEqual(before);
     });
 
+    it('makes nothing of an id whose figures are gone while other keys remain', async () => {
+      const { meta, ...others } = bench.keysOf('orphaned');
+      await bench.packets.create(figures('orphaned', 3));
+      await bench.packets.grab('orphaned', 'u');
+      await bench.raw.del(meta);
+      const before = await support.dumpKeys(bench, Object.values(others));
+      await expect(bench.packets.create(figures('orphaned', 3))).rejects.toThrow(ActivityConflictError);
+      expect(await support.dumpKeys(bench, Object.values(others))).toEqual(before);
+      expect(await bench.raw.exists(meta)).toBe(0);
+    });
+
     it('makes one activity of many concurrent creates', async () => {
       const all = await Promise.all(Array.from({ length: 12 }, () => bench.packets.create(figures('race', 3_500))));
       expect(all.filter(({ created }) => created)).toHaveLength(1);
@@ -78,7 +89,8 @@ describe.each(servers)('an activity on %s', (_name, connect) => {
       const won = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
       const lost = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason as unknown] : []));
       expect(won).toMatchObject([{ created: true }]);
-      expect(lost).toEqual(Array.from({ length: 3 }, () => expect.any(ActivityConflictError)));
+      expect(lost).toHaveLength(3);
+      for (const reason of lost) expect(reason).toBeInstanceOf(ActivityConflictError);
       expect(await readPool(bench, bench.keysOf('rivals'))).toHaveLength(won[0]?.packets ?? 0);
     });
 

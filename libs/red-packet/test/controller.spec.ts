@@ -43,7 +43,6 @@ describe.each(platforms)('the routes on %s', (_name, adapter) => {
     ['body', [figures]],
     ['body', undefined],
   ])('answer 400 and name %s for %j', async (field, body) => {
-    // As undefined the body would be the default one.
     const answer = await http.call('POST', '', admin, body);
     expect(answer).toMatchObject({
       status: 400,
@@ -130,6 +129,14 @@ describe.each(platforms)('the routes on %s', (_name, adapter) => {
     expect(answers.filter(({ body }) => body['outcome'] === 'won')).toHaveLength(1);
     expect(answers[0]).toMatchObject({ status: 200, body: { packet: { packetId: '1' } } });
     expect((await http.status()).body).toMatchObject({ grantedPackets: 1, outboxLength: 1 });
+  });
+
+  it('answer 503 while Redis is away, and leak nothing of its errors', async () => {
+    await http.serve({ identity, adminGuard: { canActivate: isAdmin } }, 200);
+    http.client.disconnect();
+    for (const answer of await Promise.all([http.grab('u'), http.status(), http.create(), http.records()])) {
+      expect(answer).toMatchObject({ status: 503, body: { message: 'Redis did not answer. Send the request again.' } });
+    }
   });
 
   it('answer 500 when the activity is damaged, and tell no key of it', async () => {

@@ -64,6 +64,7 @@ describe('a grab that cannot be finished changes nothing', () => {
     ['5:1\n', 'BADPACKET'],
     ['5:0', 'BADPACKET'],
     ['5:007', 'BADPACKET'],
+    ['5:501', 'BADMETA'],
     ['5:99999999999999999', 'BADPACKET'],
     ['5:99999999999999999999', 'BADPACKET'],
   ])('a pool that starts with %j', async (head, redisCode) => {
@@ -79,9 +80,17 @@ describe('a grab that cannot be finished changes nothing', () => {
     },
   );
 
-  it('grantedCents that is missing', async () => {
-    await bench.raw.hdel(keys.meta, 'grantedCents');
+  it.each(['grantedCents', 'totalCents'])('%s that is missing', async (field) => {
+    await bench.raw.hdel(keys.meta, field);
     await refuses({ code: 'SCRIPT_FAILED', redisCode: 'BADMETA' });
+  });
+
+  it.each([
+    ['grants', 'LOSTGRANTS'],
+    ['outbox', 'LOSTOUTBOX'],
+  ] as const)('%s that were evicted', async (name, redisCode) => {
+    await bench.raw.del(keys[name]);
+    await refuses({ code: 'SCRIPT_FAILED', redisCode });
   });
 
   it('an outbox whose ids are used up', async () => {
@@ -98,15 +107,16 @@ describe('a grab that cannot be finished changes nothing', () => {
     expect(await bench.packets.grab(ACTIVITY, 'second')).toMatchObject({ outcome: 'won' });
   });
 
-  it('memory that is full: refused before it runs, while paid rows can still be settled', async () => {
-    const rows = await bench.packets.claimPayouts(ACTIVITY, { worker: 'w' });
+  it('memory that is full: refused before it runs, while payouts go on', async () => {
     await bench.raw.config('SET', 'maxmemory', '1');
     try {
       await refuses({ code: 'SCRIPT_REFUSED', redisCode: 'OOM' });
       await expect(bench.packets.create(figures('other', 2))).rejects.toThrow(ScriptRefusedError);
-      // Settling only frees memory. Were it refused, memory could never be freed by paying out.
-      const entryIds = rows.map(({ entryId }) => entryId);
-      expect(await bench.packets.settlePayouts(ACTIVITY, entryIds)).toBe(1);
+      // Were these refused, memory could never be freed by paying out.
+      expect(await bench.packets.activities()).toEqual([ACTIVITY]);
+      const [row] = await bench.packets.claimPayouts(ACTIVITY, { worker: 'w' });
+      expect(await bench.packets.settlePayouts(ACTIVITY, [row?.entryId ?? ''])).toBe(1);
+      expect(await bench.packets.status(ACTIVITY)).toMatchObject({ grantedPackets: 1, outboxLength: 0 });
     } finally {
       await bench.raw.config('SET', 'maxmemory', '0');
     }

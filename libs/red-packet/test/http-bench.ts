@@ -50,10 +50,12 @@ export class HttpBench {
     return new HttpBench(standaloneClient(), adapter);
   }
 
-  async serve(options: RedPacketOptions & RedPacketModuleExtras): Promise<void> {
+  async serve(options: RedPacketOptions & RedPacketModuleExtras, deadlineMs?: number): Promise<void> {
     class App {}
     const { client, prefix } = this;
-    Module({ imports: [ScriptRegistryModule.forRoot({ client, prefix }), RedPacketModule.forRoot(options)] })(App);
+    Module({
+      imports: [ScriptRegistryModule.forRoot({ client, prefix, deadlineMs }), RedPacketModule.forRoot(options)],
+    })(App);
     const app = await NestFactory.create(App, this.adapter(), { logger: false, abortOnError: false });
     this.apps.push(app);
     await app.listen(0, '127.0.0.1');

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { InvalidRedPacketInputError, type CreateActivity } from 'luanest/red-packet';
 import { InvalidOptionError } from 'luanest/script-registry';
 import { checkActivity, parseMoney } from '../src/red-packet.input';
-import { resolveOptions, type RedPacketOptions } from '../src/red-packet.options';
+import { resolveOptions } from '../src/red-packet.options';
 
 const MAX = Number.MAX_SAFE_INTEGER;
 const fair: CreateActivity = { activityId: 'a', totalCents: 100, packets: 10 };

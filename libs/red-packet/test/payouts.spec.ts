@@ -62,6 +62,26 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
     expect(await bench.packets.claimPayouts('settled', { worker: 'w' })).toMatchObject([{ userId: 'late' }]);
   });
 
+  it('does not settle a row that nobody has claimed, since it is still to be paid', async () => {
+    await grabbed('unclaimed');
+    const [[entryId]] = (await bench.raw.xrange(bench.keysOf('unclaimed').outbox, '-', '+')) as [[string]];
+    expect(await bench.packets.settlePayouts('unclaimed', [entryId])).toBe(0);
+    const rows = await bench.packets.claimPayouts('unclaimed', { worker: 'w' });
+    expect(rows.map(({ userId }) => userId)).toEqual(users);
+  });
+
+  it('passes by entries that no grab wrote, and keeps their neighbours whole', async () => {
+    await grabbed('foreign');
+    const { outbox } = bench.keysOf('foreign');
+    await bench.raw.xadd(outbox, '*', 'note', 'x');
+    await bench.raw.xadd(outbox, '*', 'cents', '500', 'user', 'evil', 'at', '1');
+    await bench.raw.xadd(outbox, '*', 'user', 'evil', 'packet', '1', 'cents', '-5', 'at', '1', 'more', 'y');
+    await bench.packets.grab('foreign', 'last');
+    const rows = await bench.packets.claimPayouts('foreign', { worker: 'w' });
+    expect(byUser(rows)).toEqual(byUser(await readGrants(bench, bench.keysOf('foreign'))));
+    expect(rows.at(-1)).toMatchObject({ userId: 'last' });
+  });
+
   it('settles more rows than one script takes', async () => {
     await grabbed('lots');
     const rows = await bench.packets.claimPayouts('lots', { worker: 'w' });
@@ -149,6 +169,7 @@ describe.each(servers)('the TTLs of an activity on %s', (_name, connect) => {
     await packets.settlePayouts('ttl', entryIds(await packets.claimPayouts('ttl', { worker: 'w' })));
     expect(await ends()).toEqual(soldOut);
     await packets.records('ttl');
+    for (const key of [keys.meta, keys.grants, keys.outbox]) expect(await raw.persist(key)).toBe(1);
     await packets.create({ activityId: 'ttl', totalCents: 300, packets: 3 });
     expect(await ends()).toEqual(soldOut);
     expect(await raw.pexpiretime(bench.indexKey)).toBeGreaterThanOrEqual(end);

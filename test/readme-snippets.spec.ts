@@ -1,0 +1,57 @@
+import { readdirSync, readFileSync, existsSync } from 'node:fs';
+import { join } from 'node:path';
+import ts from 'typescript';
+
+const ROOT = join(__dirname, '..');
+
+function readmes(): string[] {
+  const libs = readdirSync(join(ROOT, 'libs')).map((lib) => join('libs', lib, 'README.md'));
+  return ['README.md', 'ARCHITECTURE.md', ...libs].filter((file) => existsSync(join(ROOT, file)));
+}
+
+/** TypeScript blocks by the path that each would have as a file beside its document. */
+function snippets(): Map<string, string> {
+  const found = new Map<string, string>();
+  for (const file of readmes()) {
+    const text = readFileSync(join(ROOT, file), 'utf8');
+    [...text.matchAll(/^```ts\n([\s\S]*?)^```/gm)].forEach(([, code = ''], i) =>
+      found.set(join(ROOT, `${file}.${i + 1}.ts`), code),
+    );
+  }
+  return found;
+}
+
+describe('snippets of the READMEs', () => {
+  const virtual = snippets();
+
+  it('are there, in each README', () => {
+    for (const file of readmes().filter((name) => name.endsWith('README.md'))) {
+      expect([...virtual.keys()].some((path) => path.startsWith(join(ROOT, file)))).toBe(true);
+    }
+  });
+
+  it('compile as strictly as the project does', () => {
+    const config = ts.getParsedCommandLineOfConfigFile(join(ROOT, 'tsconfig.json'), { noEmit: true }, {
+      ...ts.sys,
+      onUnRecoverableConfigFileDiagnostic: (problem) => {
+        throw new Error(String(problem.messageText));
+      },
+    } as ts.ParseConfigFileHost);
+    const options = config?.options ?? {};
+    const host = ts.createCompilerHost(options);
+    const { getSourceFile, fileExists, readFile } = host;
+    host.fileExists = (path) => virtual.has(path) || fileExists.call(host, path);
+    host.readFile = (path) => virtual.get(path) ?? readFile.call(host, path);
+    host.getSourceFile = (path, language, ...rest) => {
+      const code = virtual.get(path);
+      return code === undefined
+        ? getSourceFile.call(host, path, language, ...rest)
+        : ts.createSourceFile(path, code, language);
+    };
+    const program = ts.createProgram([...virtual.keys()], options, host);
+    const problems = ts
+      .getPreEmitDiagnostics(program)
+      .map(({ file, messageText }) => `${file?.fileName}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}`);
+    expect(problems).toEqual([]);
+  });
+});
