@@ -54,7 +54,9 @@ describe.each(scriptFiles())('$lib/$verb.lua', (file) => {
   it('reads every declared key and argument, and no other', () => {
     const use = sourceUse(file.source);
     if (use.loops) return;
-    expect([use.highestKey, use.highestArg]).toEqual([header.keys.length, header.args.length]);
+    const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i + 1);
+    expect([...new Set(use.keyIndexes)].sort()).toEqual(upTo(header.keys.length));
+    expect([...new Set(use.argIndexes)].sort()).toEqual(upTo(header.args.length));
   });
 
   it('explains each field of its reply, its cost, its TTLs, its clock and what a replay does', () => {

@@ -1,3 +1,4 @@
+import { Logger } from '@nestjs/common';
 import { InvalidRedPacketInputError, type PayoutRow } from 'luanest/red-packet';
 import { eventually } from '../../../test/support/wait';
 import { beginActivity, fillPool } from '../src/red-packet.scripts';
@@ -64,8 +65,9 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
 
   it('does not settle a row that nobody has claimed, since it is still to be paid', async () => {
     await grabbed('unclaimed');
-    const [[entryId]] = (await bench.raw.xrange(bench.keysOf('unclaimed').outbox, '-', '+')) as [[string]];
-    expect(await bench.packets.settlePayouts('unclaimed', [entryId])).toBe(0);
+    const entries = await bench.raw.xrange(bench.keysOf('unclaimed').outbox, '-', '+');
+    const ids = entries.map(([id]) => id);
+    expect(await bench.packets.settlePayouts('unclaimed', ids)).toBe(0);
     const rows = await bench.packets.claimPayouts('unclaimed', { worker: 'w' });
     expect(rows.map(({ userId }) => userId)).toEqual(users);
   });
@@ -73,6 +75,7 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
   it('passes by entries that no grab wrote, and keeps their neighbours whole', async () => {
     await grabbed('foreign');
     const { outbox } = bench.keysOf('foreign');
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation();
     await bench.raw.xadd(outbox, '*', 'note', 'x');
     await bench.raw.xadd(outbox, '*', 'cents', '500', 'user', 'evil', 'at', '1');
     await bench.raw.xadd(outbox, '*', 'user', 'evil', 'packet', '1', 'cents', '-5', 'at', '1', 'more', 'y');
@@ -80,6 +83,8 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
     const rows = await bench.packets.claimPayouts('foreign', { worker: 'w' });
     expect(byUser(rows)).toEqual(byUser(await readGrants(bench, bench.keysOf('foreign'))));
     expect(rows.at(-1)).toMatchObject({ userId: 'last' });
+    expect(warn).toHaveBeenCalledWith(expect.stringMatching(/^3 entries in the outbox of "foreign"/));
+    warn.mockRestore();
   });
 
   it('settles more rows than one script takes', async () => {
@@ -130,8 +135,13 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
 });
 
 describe.each(servers)('the TTLs of an activity on %s', (_name, connect) => {
+  let bench: Bench;
+  beforeAll(async () => {
+    bench = await openBench(connect());
+  });
+  afterAll(() => bench.close());
+
   it('end every key at the same moment at every stage, and are given back where they were lost', async () => {
-    const bench = await openBench(connect());
     const { packets, raw } = bench;
     const keys = bench.keysOf('ttl');
     const ends = async (): Promise<Record<string, number>> => {
@@ -174,6 +184,5 @@ describe.each(servers)('the TTLs of an activity on %s', (_name, connect) => {
     expect(await ends()).toEqual(soldOut);
     expect(await raw.pexpiretime(bench.indexKey)).toBeGreaterThanOrEqual(end);
     expect(await raw.pexpiretime(bench.indexKey)).toBeLessThan(end + 2 * RETENTION_MS);
-    bench.close();
   });
 });

@@ -96,17 +96,26 @@ function checkSource(name: string, source: string, keys: readonly string[], args
   if (typeof source !== 'string' || source.trim() === '') refuse(name, 'has no source.');
   if (source.startsWith('#!')) refuse(name, 'starts with its own #! line. Remove it and name the flags in `flags`.');
   const use = sourceUse(source);
-  const keyLists = keys.some((key) => key.endsWith('[]'));
-  if (!keyLists && use.highestKey > keys.length) {
-    refuse(
-      name,
-      `reads KEYS[${use.highestKey}] but declares ${keys.length} key(s): ${keys.join(', ')}. Declare every key.`,
-    );
-  }
   const argNames = Object.keys(args);
-  if (!Object.values(args).some(isList) && use.highestArg > argNames.length) {
-    refuse(name, `reads ARGV[${use.highestArg}] but declares ${argNames.length} argument(s): ${argNames.join(', ')}.`);
-  }
+  const keyList = keys.some((key) => key.endsWith('[]'));
+  const argList = Object.values(args).some(isList);
+  checkIndexes(name, 'KEYS', use.keyIndexes, keyList ? Infinity : keys.length, keys);
+  checkIndexes(name, 'ARGV', use.argIndexes, argList ? Infinity : argNames.length, argNames);
+}
+
+function checkIndexes(
+  name: string,
+  table: string,
+  used: readonly number[],
+  most: number,
+  names: readonly string[],
+): void {
+  const bad = used.find((index) => !Number.isInteger(index) || index < 1 || index > most);
+  if (bad === undefined) return;
+  refuse(
+    name,
+    `reads ${table}[${bad}] but declares ${names.length}: ${names.join(', ') || 'none'}. Indexes start at 1.`,
+  );
 }
 
 function checkParameters(name: string, keys: readonly string[], args: ArgSpecs): void {

@@ -3,7 +3,7 @@ import type { LoadableScript } from './lua/forms';
 import type { RedisConnection, RedisNode } from './connection/port';
 import { publish } from './script-registry.events';
 
-const VERIFY_DEBOUNCE_MS = 50;
+const VERIFY_DEBOUNCE_MS = 500;
 
 /** Puts scripts on nodes, keeps them there, and knows which nodes have them. */
 export class ScriptLoader {
@@ -24,10 +24,9 @@ export class ScriptLoader {
     return [...this.scripts.keys()];
   }
 
-  /** Adds a script; nodes that are up get it now. */
-  add(script: LoadableScript): void {
-    if (this.scripts.has(script.sha)) return;
-    this.scripts.set(script.sha, script);
+  /** Adds scripts; nodes that are up get them now. */
+  add(scripts: readonly LoadableScript[]): void {
+    for (const script of scripts) this.scripts.set(script.sha, script);
     for (const node of this.connection.nodes()) if (this.loaded.has(node)) void this.loadMissing(node);
   }
 
@@ -45,6 +44,7 @@ export class ScriptLoader {
   /** Forgets what is known of a node, whose server may be another one after a reconnect. */
   forget(node: RedisNode): void {
     this.loaded.delete(node);
+    this.loading.delete(node);
   }
 
   /** Loads every script on a node; calls that come while a load runs share it. */
@@ -79,12 +79,18 @@ export class ScriptLoader {
   private once(node: RedisNode, work: () => Promise<number>): Promise<void> {
     const running = this.loading.get(node);
     if (running) return running;
-    const done = work()
+    const { size } = this.scripts;
+    const done: Promise<void> = work()
       .then(
         (scripts) => this.settle(node, true, scripts),
         (error: unknown) => this.settle(node, asError(error), 0),
       )
-      .finally(() => this.loading.delete(node));
+      .then(() => {
+        // A later connection's load may have taken this one's place.
+        if (this.loading.get(node) === done) this.loading.delete(node);
+        // Scripts that were added meanwhile were in no list that this run sent.
+        if (this.scripts.size > size) void this.loadMissing(node);
+      });
     this.loading.set(node, done);
     return done;
   }

@@ -1,10 +1,18 @@
-import { ConfigurableModuleBuilder, Module, type DynamicModule, type Provider } from '@nestjs/common';
+import {
+  ConfigurableModuleBuilder,
+  Module,
+  type DynamicModule,
+  type InjectionToken,
+  type Provider,
+} from '@nestjs/common';
+import { ModulesContainer } from '@nestjs/core';
 import type { Cluster, Redis } from 'ioredis';
 import { connectIoredis } from './connection/ioredis-connection';
 import { clientFrom, clientServiceTokens, type ClientService } from './connection/nestjs-redis';
 import type { AnyScript } from './define-script';
 import { getScriptRegistryHealthToken, getScriptRegistryToken } from './script-registry.decorator';
 import { ScriptRegistryHealthIndicator } from './script-registry.health';
+import { InvalidOptionError } from './script-registry.errors';
 import { resolveOptions, type ScriptRegistryOptions } from './script-registry.options';
 import { ScriptRegistry } from './script-registry.service';
 
@@ -25,8 +33,18 @@ function registryProviders(name: string | undefined): Provider[] {
   return [
     {
       provide: registry,
-      inject: [MODULE_OPTIONS_TOKEN, ...clientServiceTokens().map((token) => ({ token, optional: true }))],
-      useFactory: (raw: ScriptRegistryOptions, redis?: ClientService<Redis>, cluster?: ClientService<Cluster>) => {
+      inject: [
+        MODULE_OPTIONS_TOKEN,
+        ModulesContainer,
+        ...clientServiceTokens().map((token) => ({ token, optional: true })),
+      ],
+      useFactory: (
+        raw: ScriptRegistryOptions,
+        modules: ModulesContainer,
+        redis?: ClientService<Redis>,
+        cluster?: ClientService<Cluster>,
+      ) => {
+        refuseTwins(modules, registry, name);
         const options = resolveOptions(raw);
         const client = options.client ?? clientFrom(options.source, redis, cluster);
         return new ScriptRegistry(name ?? 'default', connectIoredis(client), options);
@@ -38,6 +56,15 @@ function registryProviders(name: string | undefined): Provider[] {
       useFactory: (instance: ScriptRegistry) => new ScriptRegistryHealthIndicator(instance),
     },
   ];
+}
+
+/** Nest would give everybody the registry of the module that comes last, and leave the other one unused. */
+function refuseTwins(modules: ModulesContainer, token: InjectionToken, name: string | undefined): void {
+  const owners = [...modules.values()].filter(({ providers }) => providers.has(token));
+  if (owners.length < 2) return;
+  throw new InvalidOptionError(
+    `ScriptRegistryModule.forRoot is imported ${owners.length} times for the registry "${name ?? 'default'}". Import it once, or give each a name.`,
+  );
 }
 
 /** Gives the app one ScriptRegistry, or several by name, and lets other modules register their scripts. */

@@ -23,7 +23,10 @@ export interface ScriptRegistryOptions {
    * `best-effort`: the app boots, the health indicator is down, and scripts are loaded when Redis comes. Default `best-effort`.
    */
   readonly preload?: 'required' | 'best-effort';
-  /** How long `required` waits for the masters at boot, ms; integer >= 1. Default 10,000. */
+  /**
+   * How long boot waits for the masters, ms; integer >= 1. Default 10,000. With `best-effort` it ends as soon as a
+   * connection fails.
+   */
   readonly preloadTimeoutMs?: number;
   /** How long a call may take from `run` to its answer, ms; integer >= 1. Default 5,000. A call may set its own. */
   readonly deadlineMs?: number;
@@ -91,6 +94,11 @@ export function checkReplicas(value: number): number {
  * @throws InvalidOptionError naming the option, the value seen and what to do
  */
 export function resolveOptions(options: ScriptRegistryOptions): ResolvedScriptRegistryOptions {
+  if (typeof options !== 'object' || options === null) {
+    throw new InvalidOptionError(
+      `The options are ${shown(options)}. Give an object; forRootAsync's factory must return one.`,
+    );
+  }
   const unknown = Object.keys(options).find((name) => !KNOWN.includes(name));
   if (unknown !== undefined)
     throw new InvalidOptionError(`Unknown option ${shown(unknown)}. Known: ${KNOWN.join(', ')}.`);

@@ -7,10 +7,12 @@ import { Deadlines } from './group/deadlines';
 import type { Lane } from './group/lane';
 import { ScriptRunner, type RunnerContext } from './group/runner';
 import { KeySpace } from './key-space';
+import type { LoadableScript } from './lua/forms';
 import { publish } from './script-registry.events';
 import { Preload } from './preload';
 import { ScriptLoader } from './script-loader';
 import {
+  InvalidOptionError,
   NotSentError,
   ScriptConflictError,
   ScriptNotRegisteredError,
@@ -69,7 +71,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     private readonly connection: RedisConnection,
     private readonly options: ResolvedScriptRegistryOptions,
   ) {
-    this.deadlines = new Deadlines(this.busy, (call, sent) => this.expire(call, sent));
+    this.deadlines = new Deadlines(this.busy, (call) => this.expire(call));
     this.loader = new ScriptLoader(name, connection, () => this.pump());
     this.preload = new Preload(connection, this.loader, options, this.logger, () => this.pump());
     this.context = {
@@ -85,7 +87,12 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
 
   /** Loads every registered script on every node. @throws PreloadFailedError with `preload: 'required'` */
   async onModuleInit(): Promise<void> {
-    await this.preload.start();
+    try {
+      await this.preload.start();
+    } catch (error) {
+      this.close();
+      throw error;
+    }
   }
 
   onApplicationShutdown(): void {
@@ -98,10 +105,11 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
    * @throws ScriptConflictError when another script has the name already
    */
   register(scripts: readonly AnyScript[]): void {
+    const forms: LoadableScript[] = [];
     for (const definition of scripts) {
       if (this.runners.has(definition)) continue;
       for (const other of this.runners.keys()) {
-        if (other.name === definition.name && other.source !== definition.source) {
+        if (other.name === definition.name && fingerprint(other) !== fingerprint(definition)) {
           throw new ScriptConflictError(
             `Registry "${this.name}" has another script named ${definition.name}. Rename one of them.`,
           );
@@ -109,8 +117,9 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
       }
       const script = new CompiledScript(definition, this.options.grouping, this.connection.stringNumbers);
       this.runners.set(definition, new ScriptRunner(script, this.context));
-      for (const form of script.forms) this.loader.add(form);
+      forms.push(...script.forms);
     }
+    this.loader.add(forms);
   }
 
   /**
@@ -137,16 +146,17 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
    *
    * Order with calls of `run` holds only for who awaits. Throws as `run` does.
    */
-  runAndWait<K extends readonly string[], A, R>(
+  async runAndWait<K extends readonly string[], A, R>(
     script: ScriptDefinition<K, A, R>,
     input: { readonly keys: KeysOf<K>; readonly args: ArgsOf<A> },
     options: RunAndWaitOptions,
   ): Promise<WaitedResult<R>> {
-    const wait = {
-      replicas: checkReplicas(options.replicas),
-      timeoutMs: checkDuration('timeoutMs', options.timeoutMs),
-    };
-    return this.start(script, input, options.deadlineMs, wait);
+    const { replicas, timeoutMs, deadlineMs = this.options.deadlineMs } = options;
+    const wait = { replicas: checkReplicas(replicas), timeoutMs: checkDuration('timeoutMs', timeoutMs) };
+    if (timeoutMs >= deadlineMs) {
+      throw new InvalidOptionError(`timeoutMs is ${timeoutMs} and must be below the call's deadlineMs, ${deadlineMs}.`);
+    }
+    return this.start(script, input, deadlineMs, wait);
   }
 
   /** Starts the keys of a lib under this registry's prefix. @throws InvalidKeyError for a lib that is not kebab-case */
@@ -155,7 +165,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
   }
 
   /** Asks every node whether it answers and has every script. @param timeoutMs per node, ms; default 1,000 */
-  health(timeoutMs = 1_000): Promise<ScriptHealth> {
+  async health(timeoutMs = 1_000): Promise<ScriptHealth> {
     return this.preload.health(checkDuration('timeoutMs', timeoutMs));
   }
 
@@ -163,7 +173,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
   close(): void {
     if (this.closed) return;
     this.closed = true;
-    for (const lane of [...this.busy]) lane.drain((call, sent) => this.expire(call, sent));
+    for (const lane of [...this.busy]) lane.drain((call) => this.expire(call));
     clearTimeout(this.refreshTimer);
     this.deadlines.close();
     this.preload.close();
@@ -191,10 +201,10 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     });
   }
 
-  private expire(call: Call, sent: boolean): void {
+  private expire(call: Call): void {
     const { name } = call.script;
     const when = this.closed ? 'when the registry was closed' : 'by its deadline';
-    const error = sent
+    const error = call.sent
       ? new UnknownOutcomeError(`${name} was sent and not answered ${when}. It may have run, or may still run.`)
       : new NotSentError(`${name} could not be sent ${when}: Redis was away or busy. It had no effect.`);
     if (call.reject(error)) publish('callFailed', () => ({ registry: this.name, script: name, error }));
@@ -219,4 +229,10 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
       this.pump();
     }, REFRESH_WHILE_HELD_MS);
   }
+}
+
+/** What makes two definitions of one name the same script. */
+function fingerprint({ source, keys, args, flags }: AnyScript): string {
+  const types = Object.entries(args as Record<string, { label: string }>).map(([name, { label }]) => [name, label]);
+  return JSON.stringify([source, keys, types, flags]);
 }

@@ -26,8 +26,10 @@ describe('defineScript', () => {
     ['an argument that would be reordered', { args: { b: int, 1: int } }, /argument named "1"/],
     ['a list of keys that is not last', { keys: ['a[]', 'b'] }, /not the last key/],
     ['a list argument that is not last', { args: { a: list(str), b: int } }, /not the last argument/],
-    ['an undeclared key', { source: 'return redis.call("GET", KEYS[2])' }, /KEYS\[2\].*declares 1/],
-    ['an undeclared argument', { source: 'return ARGV[1]' }, /ARGV\[1\].*declares 0/],
+    ['an undeclared key', { source: 'return redis.call("GET", KEYS[2])' }, /KEYS\[2\].*declares 1: k/],
+    ['an undeclared argument', { source: 'return ARGV[1]' }, /ARGV\[1\].*declares 0: none/],
+    ['an index below 1', { source: 'return KEYS[0]' }, /KEYS\[0\].*start at 1/],
+    ['an index that is no integer', { source: 'return KEYS[1.5]' }, /KEYS\[1\.5\]/],
     ['no source', { source: ' ' }, /no source/],
     ['a #! line of its own', { source: '#!lua\nreturn 1' }, /own #! line/],
     ['an unknown flag', { flags: ['no-cluster'] }, /flag "no-cluster"/],
@@ -40,8 +42,37 @@ describe('defineScript', () => {
 
   it('overlooks KEYS and ARGV in comments and strings', () => {
     const source = `-- KEYS[7]\n--[==[ ARGV[8] ]] ]==] local s = "KEYS[9] \\" ARGV[9]" .. [[KEYS[5]]] .. 'it\\'s ARGV[4]'\nreturn KEYS[1]`;
-    expect(sourceUse(source)).toEqual({ highestKey: 1, highestArg: 0, loops: false });
+    expect(sourceUse(source)).toEqual({ keyIndexes: [1], argIndexes: [], loops: false, groupable: true });
     expect(defineScript({ ...base, source } as never)).toMatchObject({ name: 'test.x' });
+  });
+
+  it.each([
+    ['redis.set_repl(redis.REPL_NONE) return KEYS[1]', false],
+    ['redis.setresp(3) return KEYS[1]', false],
+    ["return loadstring('return ARGV[1]')()", false],
+    ["return _G['ARGV'][1]", false],
+    ['local a = ... return a', false],
+    ['return luanest_n', false],
+    ['local redis = { call = print } return redis.call("TIME")', false],
+    ['local a, tonumber = 1, 2 return KEYS[1]', false],
+    ['tonumber = nil return KEYS[1]', false],
+    ['local function f(a, KEYS) return KEYS[1] end return f(1, {})', false],
+    ['local t = { f = function(self, ARGV) return ARGV end } return KEYS[1]', false],
+    ['local x = {} x.KEYS = { 1 } x.redis = 2 return x.KEYS[1]', true],
+    ['if tonumber(ARGV[1]) == 1 then return redis.call("GET", KEYS[1]) end return type(KEYS[1])', true],
+    ['local a = KEYS[1] .. "x" .. KEYS[1] return a', true],
+  ])('lets calls share a run only where they cannot see each other: %s', (source, groupable) => {
+    expect(sourceUse(source).groupable).toBe(groupable);
+  });
+
+  it('leaves fields that are only named like parameters alone', () => {
+    const form = groupedForm(
+      'local x = {} x.KEYS = { 7 } return { x.KEYS[1], KEYS[1] }',
+      { fixedKeys: 1, fixedArgs: 0, lists: false },
+      [],
+      false,
+    );
+    expect(form).toContain('{ x.KEYS[1], KEYS[luanest_k+1] }');
   });
 
   it('cuts any text into tokens that join to the same text', () => {

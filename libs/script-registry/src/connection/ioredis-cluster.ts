@@ -1,10 +1,13 @@
-import type { Cluster, Redis } from 'ioredis';
-import { asFailure, commandFor, IoredisNode, openDedicated } from './ioredis-node';
+import type { Cluster, Command, Redis } from 'ioredis';
+import { afterResend, asFailure, commandFor, IoredisNode, openDedicated } from './ioredis-node';
 import { CommandFailure, type DedicatedConnection, type RedisConnection, type RedisNode } from './port';
 
 type Listener = (event: 'ready' | 'topology' | 'down', node?: RedisNode) => void;
 
-/** A node of a Cluster. What its closing connection leaves unanswered is sent again where the client would do so. */
+/** What ioredis says of a command whose connection closed before the answer; the one case that its Cluster sends again. */
+const CLOSED = 'Connection is closed.';
+
+/** A node of a Cluster. A script that its closing connection leaves unanswered is sent again where the client would do so. */
 class ClusterNode extends IoredisNode {
   constructor(
     client: Redis,
@@ -17,11 +20,12 @@ class ClusterNode extends IoredisNode {
   override send(name: string, args: string[]): Promise<unknown> {
     const answer = super.send(name, args);
     const { resend } = this;
-    if (resend === undefined) return answer;
+    // Commands without a key are meant for this node and no other.
+    if (resend === undefined || !name.startsWith('EVAL')) return answer;
     return answer.catch((error: unknown) => {
       const failure = asFailure(error);
-      if (failure.kind !== 'lost') throw failure;
-      return resend(name, args);
+      if (failure.kind !== 'lost' || failure.message !== CLOSED) throw failure;
+      return resend(name, args).catch((again: unknown) => Promise.reject(afterResend(asFailure(again))));
     });
   }
 }
@@ -30,6 +34,7 @@ class ClusterNode extends IoredisNode {
 export class IoredisCluster implements RedisConnection {
   readonly clustered = true;
   readonly stringNumbers: boolean;
+  private readonly resends: boolean;
   private readonly byClient = new Map<Redis, ClusterNode>();
   private byId: Map<string, ClusterNode> | undefined;
   private readonly own = new Map<string, Promise<DedicatedConnection>>();
@@ -38,6 +43,7 @@ export class IoredisCluster implements RedisConnection {
 
   constructor(private readonly client: Cluster) {
     this.stringNumbers = client.options.redisOptions?.stringNumbers === true;
+    this.resends = client.options.redisOptions?.autoResendUnfulfilledCommands !== false;
     const topology = (): void => this.changed('topology');
     const down = (): void => this.changed('down');
     const events = { ready: topology, '+node': topology, '-node': topology, refresh: topology, close: down, end: down };
@@ -52,6 +58,8 @@ export class IoredisCluster implements RedisConnection {
   }
 
   lostMasters(): readonly string[] {
+    // Until a node has told who owns which slot, the startup nodes stand for a Cluster that nobody has seen.
+    if (this.client.slots.length === 0) return ['the owners of the slots'];
     const owners = new Set(this.client.slots.flatMap(([master]) => (master === undefined ? [] : [master])));
     return [...owners].filter((id) => !this.table().has(id));
   }
@@ -65,9 +73,11 @@ export class IoredisCluster implements RedisConnection {
   sendRouted(name: string, args: string[]): Promise<unknown> {
     const [anyNode] = this.client.nodes();
     if (this.client.status !== 'ready' || anyNode === undefined) {
-      return Promise.reject(new CommandFailure('not-sent', 'The Cluster is not connected', undefined));
+      return Promise.reject(new CommandFailure('not-sent', 'The Cluster is not connected'));
     }
-    const answer = this.client.sendCommand(commandFor(anyNode, name, args)) as Promise<unknown>;
+    const command = commandFor(anyNode, name, args);
+    if (!this.resends) neverSendAgain(command);
+    const answer = this.client.sendCommand(command) as Promise<unknown>;
     return answer.catch((error: unknown) => Promise.reject(asFailure(error)));
   }
 
@@ -80,7 +90,11 @@ export class IoredisCluster implements RedisConnection {
   dedicated(node: RedisNode): Promise<DedicatedConnection> {
     const known = this.own.get(node.id);
     if (known) return known;
-    const opened = openDedicated((node as ClusterNode).client, () => this.own.delete(node.id));
+    const forget = (): void => {
+      if (this.own.get(node.id) === opened) this.own.delete(node.id);
+    };
+    const opened = openDedicated((node as ClusterNode).client, forget);
+    opened.catch(forget);
     this.own.set(node.id, opened);
     return opened;
   }
@@ -125,11 +139,20 @@ export class IoredisCluster implements RedisConnection {
     const known = this.byClient.get(client);
     if (known?.role === role) return known;
     known?.forget();
-    const resends = this.client.options.redisOptions?.autoResendUnfulfilledCommands !== false;
-    const node = new ClusterNode(client, role, resends ? (name, args) => this.sendRouted(name, args) : undefined);
+    const node = new ClusterNode(client, role, this.resends ? (name, args) => this.sendRouted(name, args) : undefined);
     node.onStatus((event) => {
       for (const listener of this.listeners) listener(event, node);
     });
     return node;
   }
+}
+
+/** A Cluster puts a `reject` of its own on a command, and sends again by it; a closed connection must end the command. */
+function neverSendAgain(command: Command): void {
+  const end = command.reject;
+  let clusters = end;
+  Object.defineProperty(command, 'reject', {
+    get: () => (error: Error) => (error.message === CLOSED ? end : clusters).call(command, error),
+    set: (reject: typeof end) => (clusters = reject),
+  });
 }

@@ -1,15 +1,28 @@
 import { Command, type Redis } from 'ioredis';
 import { CommandFailure, type DedicatedConnection, type RedisCommand, type RedisNode } from './port';
 
-const NOT_WRITEABLE = "Stream isn't writeable";
+/** What ioredis says of commands that it did not write. */
+const NOT_WRITTEN = ["Stream isn't writeable", 'Connection in subscriber mode'];
 
-/** Sorts what ioredis rejects with into the three failures that the registry knows. */
+/**
+ * Sorts what ioredis rejects with into the three failures that the registry knows. Only the message is kept: ioredis
+ * hangs the command on its errors, with the arguments of every call of a group.
+ */
 export function asFailure(error: unknown): CommandFailure {
   if (error instanceof CommandFailure) return error;
   const { name, message } = error instanceof Error ? error : new Error(String(error));
-  if (name === 'ReplyError' || name === 'ErrorReply') return new CommandFailure('reply', message, error);
-  if (message.startsWith(NOT_WRITEABLE)) return new CommandFailure('not-sent', message, error);
-  return new CommandFailure('lost', message, error);
+  if (name === 'ReplyError' || name === 'ErrorReply') return new CommandFailure('reply', message);
+  if (NOT_WRITTEN.some((start) => message.startsWith(start))) return new CommandFailure('not-sent', message);
+  return new CommandFailure('lost', message);
+}
+
+/**
+ * What is known when a command was sent a second time and failed then: that it was refused now does not say that it had
+ * no effect before. A missing script is loaded and sent again, as part of the resending.
+ */
+export function afterResend(failure: CommandFailure): CommandFailure {
+  if (failure.kind === 'lost' || failure.raisedByScript || failure.noScript) return failure;
+  return new CommandFailure('lost', `the first answer was lost, and when sent again: ${failure.message}`);
 }
 
 /**
@@ -25,10 +38,6 @@ export function commandFor(client: Redis, name: string, args: string[]): Command
   return command;
 }
 
-function rethrow(error: unknown): never {
-  throw asFailure(error);
-}
-
 /**
  * A connection of an ioredis client as a RedisNode.
  *
@@ -38,6 +47,8 @@ function rethrow(error: unknown): never {
 export class IoredisNode implements RedisNode {
   private readonly unanswered = new Set<(error: Error) => void>();
   private readonly resends: boolean;
+  /** Connections that have closed: a command that outlives one was sent again. */
+  private closes = 0;
   private readonly handlers: [event: string, handler: () => void][] = [];
 
   constructor(
@@ -45,7 +56,10 @@ export class IoredisNode implements RedisNode {
     readonly role: 'master' | 'replica',
   ) {
     this.resends = client.options.autoResendUnfulfilledCommands !== false;
-    if (!this.resends) this.on('close', () => this.loseUnanswered());
+    this.on('close', () => {
+      this.closes += 1;
+      this.loseUnanswered();
+    });
   }
 
   /** Calls back when the connection has become usable and when it has gone. */
@@ -71,9 +85,14 @@ export class IoredisNode implements RedisNode {
   }
 
   send(name: string, args: string[]): Promise<unknown> {
-    if (!this.ready) return Promise.reject(new CommandFailure('not-sent', `${this.id} is not connected`, undefined));
+    if (!this.ready) return Promise.reject(new CommandFailure('not-sent', `${this.id} is not connected`));
     const answer = this.client.sendCommand(commandFor(this.client, name, args)) as Promise<unknown>;
-    return this.resends ? answer.catch(rethrow) : this.untilClosed(answer);
+    if (!this.resends) return this.untilClosed(answer);
+    const { closes } = this;
+    return answer.catch((error: unknown) => {
+      const failure = asFailure(error);
+      throw closes === this.closes ? failure : afterResend(failure);
+    });
   }
 
   /** Stops listening to the client; the client itself stays as it is. */
@@ -106,21 +125,23 @@ export class IoredisNode implements RedisNode {
  * @param closed called when the connection is gone, so that the next use opens another
  */
 export async function openDedicated(client: Redis, closed: () => void): Promise<DedicatedConnection> {
+  // The database that was SELECTed since is the one in use, whatever the options said at first.
+  const { select = client.options.db } = (client as unknown as { condition?: { select?: number } }).condition ?? {};
   const own = client.duplicate({
+    db: select,
     autoResendUnfulfilledCommands: false,
     enableAutoPipelining: false,
     lazyConnect: true,
     retryStrategy: () => null,
   });
   own.on('error', () => undefined);
-  own.on('end', closed);
+  own.once('end', closed);
   const node = new IoredisNode(own, 'master');
   try {
     await own.connect();
   } catch (error) {
-    closed();
     own.disconnect();
-    throw new CommandFailure('not-sent', error instanceof Error ? error.message : String(error), error);
+    throw new CommandFailure('not-sent', error instanceof Error ? error.message : String(error));
   }
   return {
     sendAll: async (commands: readonly RedisCommand[]) => {

@@ -35,8 +35,14 @@ export class IoredisStandalone implements RedisConnection {
   }
 
   dedicated(): Promise<DedicatedConnection> {
-    this.own ??= openDedicated(this.client, () => (this.own = undefined));
-    return this.own;
+    if (this.own) return this.own;
+    const forget = (): void => {
+      if (this.own === opened) this.own = undefined;
+    };
+    const opened = openDedicated(this.client, forget);
+    opened.catch(forget);
+    this.own = opened;
+    return opened;
   }
 
   listen(listener: (event: 'ready' | 'topology' | 'down', node?: RedisNode) => void): () => void {

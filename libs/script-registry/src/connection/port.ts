@@ -9,14 +9,23 @@ export class CommandFailure extends Error {
   constructor(
     readonly kind: 'reply' | 'not-sent' | 'lost',
     message: string,
-    cause: unknown,
   ) {
-    super(message, { cause });
+    super(message);
   }
 
   /** First word of Redis' error, or '' where Redis did not answer. */
   get code(): string {
     return this.kind === 'reply' ? (this.message.split(' ', 1)[0] ?? '') : '';
+  }
+
+  /** Whether the script itself raised the error: Redis marks those with its SHA. */
+  get raisedByScript(): boolean {
+    return this.kind === 'reply' && / script: [0-9a-f]{40}/.test(this.message);
+  }
+
+  /** Whether the server does not know the script; the sentence is the server's own. */
+  get noScript(): boolean {
+    return this.kind === 'reply' && this.message.startsWith('NOSCRIPT No matching script') && !this.raisedByScript;
   }
 }
 
@@ -59,7 +68,7 @@ export interface RedisConnection {
   readonly stringNumbers: boolean;
   /** The nodes known now, replicas too where the client knows them. */
   nodes(): readonly RedisNode[];
-  /** Ids of masters that own slots and are not among the nodes, because no connection to them could be made. */
+  /** Masters that own slots and are not among the nodes, because no connection to them could be made. */
   lostMasters(): readonly string[];
   /** The master of a slot, as far as the client knows; any slot where there is no Cluster. */
   nodeFor(slot: number): RedisNode | undefined;

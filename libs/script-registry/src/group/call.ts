@@ -15,6 +15,10 @@ export class Call {
   readonly args: string[] = [];
   /** Characters of keys and arguments together. */
   chars = 0;
+  /** Replicas that had the write when WAIT ended; 0 for calls that wait for none. */
+  replicas = 0;
+  /** True once a byte of it may have left this process. */
+  sent = false;
   /** True once the caller was told; a later answer is dropped. */
   settled = false;
 
@@ -30,17 +34,19 @@ export class Call {
     private readonly fail: (error: Error) => void,
   ) {}
 
-  /** Decodes the reply and tells the caller, unless it was told already. */
-  resolve(reply: ScriptReply, replicas: number): void {
-    if (this.settled) return;
-    this.settled = true;
+  /** Decodes the reply and tells the caller, unless it was told already. Answers why it could not. */
+  resolve(reply: ScriptReply): ReplyDecodeError | undefined {
+    if (this.settled) return undefined;
+    let result: unknown;
     try {
-      const result = this.script.reply(reply as never);
-      this.tell((this.wait ? { result, replicas } : result) as never);
+      result = this.script.reply(reply as never);
     } catch (cause) {
       const what = `The reply of ${this.script.name} could not be decoded, though the script ran: ${String(cause)}`;
-      this.fail(new ReplyDecodeError(what, { cause }));
+      return new ReplyDecodeError(what, { cause });
     }
+    this.settled = true;
+    this.tell((this.wait ? { result, replicas: this.replicas } : result) as never);
+    return undefined;
   }
 
   /** Tells the caller of a failure; answers whether that was news. */

@@ -1,6 +1,14 @@
 import type { AnyScript, ScriptReply } from '../define-script';
 import type { ArgType, ListType } from '../arg-types';
-import { groupedForm, loadable, shebang, sliced, type LoadableScript, type ScriptShape } from '../lua/forms';
+import {
+  groupedForm,
+  loadable,
+  singleForm,
+  sliced,
+  sourceUse,
+  type LoadableScript,
+  type ScriptShape,
+} from '../lua/forms';
 import { InvalidCallError, ReplyDecodeError } from '../script-registry.errors';
 import { checkSameSlot } from './slots';
 import { scriptError } from './settle';
@@ -8,7 +16,7 @@ import type { Call } from './call';
 
 /** A definition made ready to run: its form, its SHA, and how calls are written into and read out of an EVALSHA. */
 export class CompiledScript {
-  private readonly plainForm: LoadableScript | undefined;
+  private readonly singleForm: LoadableScript | undefined;
   private readonly groupForm: LoadableScript | undefined;
   readonly maxCalls: number;
   readonly maxChars: number;
@@ -36,19 +44,19 @@ export class CompiledScript {
       fixedArgs: this.fixedArgs.length,
       lists: this.keyList !== undefined || this.argList !== undefined,
     };
-    const grouped = grouping && group !== false;
+    const grouped = grouping && group !== false && sourceUse(source).groupable;
     this.slices = sliced(source, shape);
     this.maxCalls = grouped ? group.maxCalls : 1;
     this.maxChars = group === false ? 1 : group.maxChars;
-    // A lone call goes in the plain form, which is as fast as EVALSHA can be; only stringNumbers needs tags even then.
-    this.plainForm = stringNumbers ? undefined : loadable(shebang(flags) + source);
+    // A lone call needs none of a group's machinery; only stringNumbers needs tags even then.
+    this.singleForm = stringNumbers ? undefined : loadable(singleForm(source, flags));
     this.groupForm =
       this.maxCalls > 1 || stringNumbers ? loadable(groupedForm(source, shape, flags, stringNumbers)) : undefined;
   }
 
   /** What nodes must have loaded. */
   get forms(): LoadableScript[] {
-    return [this.plainForm, this.groupForm].filter((form) => form !== undefined);
+    return [this.singleForm, this.groupForm].filter((form) => form !== undefined);
   }
 
   get name(): string {
@@ -77,20 +85,20 @@ export class CompiledScript {
 
   /** The form in which so many calls are sent. */
   formFor(calls: number): LoadableScript {
-    return (calls === 1 ? (this.plainForm ?? this.groupForm) : this.groupForm) as LoadableScript;
+    return (calls === 1 ? (this.singleForm ?? this.groupForm) : this.groupForm) as LoadableScript;
   }
 
   /** The arguments of the EVALSHA or EVAL that runs these calls in `formFor` them; `head` is its SHA or its body. */
   command(head: string, calls: readonly Call[]): string[] {
     const command = [head, ''];
     const [first] = calls as readonly [Call];
-    const plain = this.isPlain(calls.length);
-    const shared = !plain && !this.slices;
+    const single = this.isSingle(calls.length);
+    const shared = !single && !this.slices;
     const sharedKeys = shared && calls.every(({ keys }) => same(keys, first.keys));
     for (const { keys } of sharedKeys ? [first] : calls) for (const key of keys) command.push(key);
     command[1] = String(command.length - 2);
-    if (!plain) command.push(String(calls.length));
-    if (!plain && this.slices) {
+    if (!single) command.push(String(calls.length));
+    if (!single && this.slices) {
       for (const { keys, args } of calls) command.push(String(keys.length), String(args.length));
     }
     const sharedArgs = shared && calls.every(({ args }) => same(args, first.args));
@@ -98,11 +106,11 @@ export class CompiledScript {
     return command;
   }
 
-  /** Takes the answer of `command` apart, as `recordLua` laid it out, and tells each caller. */
-  settle(raw: unknown, calls: readonly Call[], replicas: number, fail: (call: Call, error: Error) => void): void {
-    if (this.isPlain(calls.length)) return calls[0]?.resolve(raw as ScriptReply, replicas);
-    const values = raw as ScriptReply[];
-    const [arityText = '', marks = ''] = Array.isArray(raw) ? String(raw[0]).split(':') : [];
+  /** Takes the answer of `command` apart, as `singleForm` or `recordLua` laid it out, and tells each caller. */
+  settle(raw: unknown, calls: readonly Call[], fail: (call: Call, error: Error) => void): void {
+    const values = (Array.isArray(raw) ? raw : []) as ScriptReply[];
+    const single = this.isSingle(calls.length);
+    const [arityText = '', marks = ''] = single ? ['0', String(values[0])] : String(values[0] ?? '').split(':');
     const arity = Number(arityText);
     let at = 1;
     for (let i = 0; i < calls.length; i++) {
@@ -110,32 +118,30 @@ export class CompiledScript {
       const mark = marks === '' ? '.' : marks[i];
       const size = mark === 'n' ? 0 : mark === '.' && arity > 0 ? arity : 1;
       if (arityText === '' || mark === undefined || at + size > values.length) {
-        fail(call, new ReplyDecodeError(`${this.name} was answered with ${JSON.stringify(raw)?.slice(0, 200)}`));
+        fail(
+          call,
+          new ReplyDecodeError(`${this.name} ran, and its answer has ${values.length} values, which is too few.`),
+        );
         continue;
       }
       if (mark === 'e') fail(call, scriptError(this.name, String(values[at])));
-      else if (mark === 'n') call.resolve(null, replicas);
-      else
-        call.resolve(
-          this.untagged(mark === '.' && arity > 0 ? values.slice(at, at + arity) : (values[at] as ScriptReply)),
-          replicas,
-        );
+      else {
+        const value = mark === 'n' ? null : arity > 0 && mark === '.' ? values.slice(at, at + arity) : values[at];
+        const problem = call.resolve(this.stringNumbers ? untag(value as ScriptReply) : (value as ScriptReply));
+        if (problem) fail(call, problem);
+      }
       at += size;
     }
   }
 
-  private untagged(reply: ScriptReply): ScriptReply {
-    return this.stringNumbers ? untag(reply) : reply;
-  }
-
-  private isPlain(calls: number): boolean {
-    return calls === 1 && this.plainForm !== undefined;
+  private isSingle(calls: number): boolean {
+    return calls === 1 && this.singleForm !== undefined;
   }
 
   private pushKey(call: Call, key: unknown, name: string): void {
     if (typeof key !== 'string' || key === '' || !key.isWellFormed()) {
       throw new InvalidCallError(
-        `Key "${name}" of ${this.name} must be a non-empty string, but is ${JSON.stringify(key)}.`,
+        `Key "${name}" of ${this.name} must be a non-empty string, but is ${key === '' ? 'empty' : typeof key}.`,
       );
     }
     call.keys.push(key);

@@ -9,7 +9,7 @@ export class Deadlines {
   /** @param busy lanes that have calls waiting or out */
   constructor(
     private readonly busy: ReadonlySet<Lane>,
-    private readonly reject: (call: Call, sent: boolean) => void,
+    private readonly reject: (call: Call) => void,
   ) {}
 
   /** Makes sure that the timer rings by then, and keeps the process alive until it does. */

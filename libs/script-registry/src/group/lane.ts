@@ -51,26 +51,20 @@ export class Lane {
   }
 
   /** Rejects every call that is due, and answers when the next one is; Infinity when none is left. */
-  expire(now: number, reject: (call: Call, sent: boolean) => void): number {
-    let next = Infinity;
-    const keep = (call: Call, sent: boolean): boolean => {
-      if (call.settled) return false;
-      if (call.expiresAt > now) {
-        next = Math.min(next, call.expiresAt);
-        return true;
-      }
-      reject(call, sent);
-      return false;
-    };
-    for (const calls of this.out) for (const call of calls) keep(call, true);
-    this.queue = this.queue.filter((call) => keep(call, false));
+  expire(now: number, reject: (call: Call) => void): number {
+    const calls = [...this.out.flat(), ...this.queue].filter((call) => !call.settled);
+    const due = calls.filter((call) => call.expiresAt <= now);
+    const late = new Set(due);
+    this.queue = this.queue.filter((call) => !late.has(call));
     this.queuedChars = this.queue.reduce((sum, { chars }) => sum + chars, 0);
+    // Last: who is told may make a call on this very lane.
+    for (const call of due) reject(call);
     this.checkIdle();
-    return next;
+    return calls.reduce((next, call) => (late.has(call) ? next : Math.min(next, call.expiresAt)), Infinity);
   }
 
   /** Rejects whatever is waiting or out; used when the registry closes. */
-  drain(reject: (call: Call, sent: boolean) => void): void {
+  drain(reject: (call: Call) => void): void {
     this.expire(Infinity, reject);
   }
 

@@ -8,10 +8,10 @@ import {
 import { asFailure } from '../connection/ioredis-node';
 import { publish } from '../script-registry.events';
 import type { ScriptLoader } from '../script-loader';
-import type { Call } from './call';
+import type { Call, Wait } from './call';
 import type { CompiledScript } from './compiled-script';
 import { Lane } from './lane';
-import { asksForSingles, callError, isNoScript } from './settle';
+import { asksForSingles, callError } from './settle';
 import { slotOf } from './slots';
 
 const MAX_TRIES = 3;
@@ -30,17 +30,17 @@ export interface RunnerContext {
   idle(): void;
 }
 
-/** Where one try of a group goes, and how its scripts get there when they are missing. */
+/** Where a group goes, and how its scripts get there when they are missing. */
 interface Route {
   readonly id: string;
-  send(command: RedisCommand): Promise<{ raw: unknown; replicas: number }>;
-  load(): Promise<unknown>;
+  send(command: RedisCommand): Promise<unknown>;
+  /** Answers whether the scripts are there now. */
+  load(): Promise<boolean>;
 }
 
 /** Runs the calls of one script: into lanes by slot, out as groups, and back to each caller. */
 export class ScriptRunner {
-  private readonly lanes = new Map<number, Lane>();
-  private readonly waitLanes = new Map<number, Lane>();
+  private readonly lanes = new Map<number | string, Lane>();
 
   constructor(
     readonly script: CompiledScript,
@@ -49,26 +49,29 @@ export class ScriptRunner {
 
   submit(call: Call): void {
     const slot = this.context.connection.clustered ? slotOf(call.keys[0] ?? '') : 0;
-    const lanes = call.wait ? this.waitLanes : this.lanes;
-    let lane = lanes.get(slot);
+    // Calls that wait alike share a lane: a WAIT holds up all that are behind it.
+    const id = call.wait ? `${slot}:${call.wait.replicas}:${call.wait.timeoutMs}` : slot;
+    let lane = this.lanes.get(id);
     if (lane === undefined) {
-      lane = this.makeLane(slot, call.wait !== undefined);
-      lanes.set(slot, lane);
+      lane = this.makeLane(id, slot, call.wait);
+      this.lanes.set(id, lane);
     }
     this.context.busy.add(lane);
     lane.submit(call);
   }
 
-  private makeLane(slot: number, waits: boolean): Lane {
+  private makeLane(id: number | string, slot: number, wait: Wait | undefined): Lane {
     const { script, context } = this;
     const lane: Lane = new Lane({
       maxCalls: script.maxCalls,
       maxChars: script.maxChars,
       // WAIT blocks its connection, so a second group could only queue behind it.
-      maxInFlight: waits ? 1 : context.maxGroupsInFlight,
+      maxInFlight: wait ? 1 : context.maxGroupsInFlight,
       open: () => this.openNode(slot) !== undefined,
-      send: (calls, inFlight) => this.send(slot, calls, inFlight, waits),
+      send: (calls, inFlight) => this.send(slot, calls, inFlight, wait),
       idle: () => {
+        // There may be as many lanes as slots; on a single server the one lane stays.
+        if (id !== 0) this.lanes.delete(id);
         context.busy.delete(lane);
         if (context.busy.size === 0) context.idle();
       },
@@ -84,43 +87,41 @@ export class ScriptRunner {
     return undefined;
   }
 
-  private async send(slot: number, calls: readonly Call[], inFlight: number, waits: boolean): Promise<void> {
+  private send(slot: number, calls: readonly Call[], inFlight: number, wait: Wait | undefined): Promise<void> {
     const node = this.openNode(slot);
     if (node === undefined) {
-      return this.failAll(calls, new CommandFailure('not-sent', 'the node went away', undefined));
+      this.failAll(calls, new CommandFailure('not-sent', 'the node went away'));
+      return Promise.resolve();
     }
     const { registry, loader } = this.context;
     publish('groupSent', () => ({ registry, script: this.script.name, node: node.id, calls: calls.length, inFlight }));
-    await this.attempt(calls, {
-      id: node.id,
-      send: waits
-        ? (command) => this.sendAndWait(node, command, calls)
-        : async ([name, args]) => ({ raw: await node.send(name, args), replicas: 0 }),
-      load: () => loader.load(node),
-    });
+    const load = (): Promise<boolean> => loader.load(node).then(() => loader.problem(node) === undefined);
+    if (wait) return this.sendAndWait(node, calls, wait, load);
+    return this.attempt(calls, { id: node.id, send: ([name, args]) => node.send(name, args), load }, MAX_TRIES);
   }
 
-  /** Up to three tries: NOSCRIPT alone proves that nothing ran, so nothing else is tried again. */
-  private async attempt(calls: readonly Call[], route: Route, tries = MAX_TRIES): Promise<void> {
-    const { script, context } = this;
-    // On a later try, those whose deadline has passed meanwhile were told that nothing is known, and stay behind.
-    const live = tries === MAX_TRIES ? calls : calls.filter((call) => !call.settled);
-    if (live.length === 0) return;
-    const form = script.formFor(live.length);
-    const [name, head] = tries === 1 ? ['EVAL', form.body] : ['EVALSHA', form.sha];
-    try {
-      const { raw, replicas } = await route.send([name, script.command(head, live)]);
-      this.script.settle(raw, live, replicas, (call, problem) => this.fail(call, problem));
-    } catch (error) {
-      const failure = asFailure(error);
-      if (isNoScript(failure) && tries > 1) {
-        await route.load();
-        publish('scriptsHealed', () => ({ registry: context.registry, node: route.id, script: script.name }));
-        return this.attempt(calls, route, tries - 1);
-      }
-      if (asksForSingles(failure, live.length) && route.id !== ROUTED) return this.sendSingly(live, failure);
-      this.failAll(live, failure);
-    }
+  /** Up to three tries: NOSCRIPT alone says that this time nothing ran, so nothing else is tried again. */
+  private attempt(calls: readonly Call[], route: Route, tries: number): Promise<void> {
+    const { script } = this;
+    const form = script.formFor(calls.length);
+    const last = tries === 1;
+    for (const call of calls) call.sent = true;
+    return route.send([last ? 'EVAL' : 'EVALSHA', script.command(last ? form.body : form.sha, calls)]).then(
+      (raw) => script.settle(raw, calls, (call, problem) => this.fail(call, problem)),
+      (error: unknown) => this.recover(calls, route, asFailure(error), tries),
+    );
+  }
+
+  private async recover(calls: readonly Call[], route: Route, failure: CommandFailure, tries: number): Promise<void> {
+    if (failure.noScript && tries > 1) {
+      const { registry } = this.context;
+      const healed = await route.load();
+      if (healed) publish('scriptsHealed', () => ({ registry, node: route.id, script: this.script.name }));
+      const live = calls.filter(({ settled }) => !settled);
+      if (live.length > 0) await this.attempt(live, route, tries - 1);
+    } else if (route.id !== ROUTED && asksForSingles(failure, calls.length)) {
+      await this.sendSingly(calls, failure);
+    } else this.failAll(calls, failure);
   }
 
   /** The client's own routing follows what the group could not: another node, a slot on its way, a key of its own. */
@@ -129,24 +130,40 @@ export class ScriptRunner {
     if (failure.code === 'MOVED') connection.refresh();
     const route: Route = {
       id: ROUTED,
-      send: async ([name, args]) => ({ raw: await connection.sendRouted(name, args), replicas: 0 }),
-      load: () => Promise.all(connection.nodes().map((node) => loader.load(node))),
+      send: ([name, args]) => connection.sendRouted(name, args),
+      load: async () => {
+        const nodes = connection.nodes().filter(({ ready }) => ready);
+        await Promise.all(nodes.map((node) => loader.load(node)));
+        return nodes.every((node) => loader.problem(node) === undefined);
+      },
     };
-    await Promise.all(calls.map((call) => this.attempt([call], route)));
+    // Whoever was told meanwhile that the outcome is unknown must not have the call begun after that.
+    const live = calls.filter(({ settled }) => !settled);
+    await Promise.all(live.map((call) => this.attempt([call], route, MAX_TRIES)));
   }
 
   private async sendAndWait(
     node: RedisNode,
-    command: RedisCommand,
     calls: readonly Call[],
-  ): Promise<{ raw: unknown; replicas: number }> {
-    const replicas = Math.max(...calls.map(({ wait }) => wait?.replicas ?? 0));
-    const timeoutMs = Math.max(...calls.map(({ wait }) => wait?.timeoutMs ?? 0));
-    const connection: DedicatedConnection = await this.context.connection.dedicated(node);
-    const [raw, acknowledged] = await connection.sendAll([command, ['WAIT', [String(replicas), String(timeoutMs)]]]);
-    if (raw instanceof CommandFailure) throw raw;
-    // A WAIT that failed confirms nobody; the script's own answer stands.
-    return { raw, replicas: acknowledged instanceof CommandFailure ? 0 : Number(acknowledged) };
+    { replicas, timeoutMs }: Wait,
+    load: () => Promise<boolean>,
+  ): Promise<void> {
+    let connection: DedicatedConnection;
+    try {
+      connection = await this.context.connection.dedicated(node);
+    } catch (error) {
+      return this.failAll(calls, asFailure(error));
+    }
+    const live = calls.filter(({ settled }) => !settled);
+    if (live.length === 0) return;
+    const send = async (command: RedisCommand): Promise<unknown> => {
+      const [raw, waited] = await connection.sendAll([command, ['WAIT', [String(replicas), String(timeoutMs)]]]);
+      if (raw instanceof CommandFailure) throw raw;
+      // A WAIT that failed confirms nobody; the script's own answer stands.
+      for (const call of live) call.replicas = waited instanceof CommandFailure ? 0 : Number(waited);
+      return raw;
+    };
+    await this.attempt(live, { id: node.id, send, load }, MAX_TRIES);
   }
 
   private failAll(calls: readonly Call[], failure: CommandFailure): void {
@@ -154,8 +171,9 @@ export class ScriptRunner {
   }
 
   private fail(call: Call, error: Error): void {
-    if (call.reject(error))
+    if (call.reject(error)) {
       publish('callFailed', () => ({ registry: this.context.registry, script: this.script.name, error }));
+    }
   }
 }
 

@@ -23,21 +23,11 @@ const REFUSALS = new Set([
   ...REDIRECTS,
 ]);
 
-/** Whether the server does not know the script. Matches the server's own sentence: scripts can raise what they like. */
-export function isNoScript(failure: CommandFailure): boolean {
-  return failure.kind === 'reply' && failure.message.startsWith('NOSCRIPT No matching script');
-}
-
 /** Whether calls that failed so must be sent again singly, by the client's own routing: nothing of them ran. */
 export function asksForSingles(failure: CommandFailure, calls: number): boolean {
-  if (failure.kind !== 'reply' || raisedByScript(failure)) return false;
+  if (failure.kind !== 'reply' || failure.raisedByScript) return false;
   // NOPERM may concern one call's keys only, so its neighbours get a try of their own.
   return REDIRECTS.has(failure.code) || (failure.code === 'NOPERM' && calls > 1);
-}
-
-/** Redis marks what a script's own command raised with the script's SHA. */
-function raisedByScript(failure: CommandFailure): boolean {
-  return / script: [0-9a-f]{40}/.test(failure.message);
 }
 
 /** What a caller is told when its command failed as a whole. */
@@ -51,7 +41,7 @@ export function callError(script: string, failure: CommandFailure): Error {
       { cause: failure },
     );
   }
-  if ((REFUSALS.has(code) && !raisedByScript(failure)) || isNoScript(failure)) {
+  if ((REFUSALS.has(code) && !failure.raisedByScript) || failure.noScript) {
     return new ScriptRefusedError(`Redis refused ${script} before it ran: ${message}`, code, { cause: failure });
   }
   return scriptError(script, message);

@@ -22,7 +22,12 @@ export function loadable(body: string): LoadableScript {
   return { body, sha: createHash('sha1').update(body).digest('hex') };
 }
 
-/** Index after the closing bracket of `NAME [ number ]` that starts at `at`, and the number; undefined for any other use. */
+/** Whether the name at `at` is a field of a table, and so no global. */
+function isField(tokens: readonly LuaToken[], at: number): boolean {
+  return ['.', ':'].includes(tokens[at - 1]?.text ?? '') && tokens[at - 2]?.text !== '.';
+}
+
+/** Index of the closing bracket of `NAME [ number ]` that starts at `at`, and the number; undefined for any other use. */
 function literalIndex(tokens: readonly LuaToken[], at: number): { end: number; index: number } | undefined {
   const [open, number, close] = [tokens[at + 1], tokens[at + 2], tokens[at + 3]];
   if (open?.text !== '[' || number?.kind !== 'number' || close?.text !== ']') return undefined;
@@ -31,27 +36,62 @@ function literalIndex(tokens: readonly LuaToken[], at: number): { end: number; i
 
 /** What a script's source says of its own parameters. */
 export interface SourceUse {
-  /** Highest literal index in `KEYS[n]`, 0 for none. */
-  readonly highestKey: number;
-  /** Highest literal index in `ARGV[n]`, 0 for none. */
-  readonly highestArg: number;
+  /** Literal indexes in `KEYS[n]`. */
+  readonly keyIndexes: readonly number[];
+  /** Literal indexes in `ARGV[n]`. */
+  readonly argIndexes: readonly number[];
   /** Whether KEYS or ARGV appear other than with a literal index. */
   readonly loops: boolean;
+  /** Whether calls may share one run: false where a script changes or looks at what its neighbours would share. */
+  readonly groupable: boolean;
+}
+
+/** Names that reach past the body: into the state of the interpreter, or to KEYS and ARGV by another way. */
+const REACHING = /^(set_repl|setresp|loadstring|load|_G|getfenv|setfenv|luanest_\w*)$/;
+/** Names that the grouped form gives a meaning of its own; a script that gives them another one runs alone. */
+const OURS = ['redis', 'tonumber', 'type', 'pcall', 'KEYS', 'ARGV'];
+
+function reaches(tokens: readonly LuaToken[], at: number): boolean {
+  const { kind, text } = tokens[at] as LuaToken;
+  if (kind === 'symbol') return text === '.' && tokens[at + 1]?.text === '.' && tokens[at + 2]?.text === '.';
+  if (kind !== 'name') return false;
+  if (REACHING.test(text)) return true;
+  if (!OURS.includes(text) || isField(tokens, at)) return false;
+  const [before, after] = [tokens[at - 1]?.text ?? '', tokens[at + 1]?.text ?? ''];
+  const assigned = after === '=' && tokens[at + 2]?.text !== '=';
+  return assigned || ['local', 'function', 'for'].includes(before) || isParameter(tokens, at);
+}
+
+/** Whether a name stands among the parameters of a function, or among several names that are declared at once. */
+function isParameter(tokens: readonly LuaToken[], at: number): boolean {
+  let i = at - 1;
+  while (tokens[i]?.text === ',' && tokens[i - 1]?.kind === 'name') i -= 2;
+  if (tokens[i]?.text === 'local' || tokens[i]?.text === 'for') return true;
+  if (tokens[i]?.text !== '(') return false;
+  while (
+    ['name', 'symbol'].includes(tokens[i - 1]?.kind ?? '') &&
+    !['function', ')'].includes(tokens[i - 1]?.text ?? '')
+  ) {
+    if (tokens[i - 1]?.kind === 'symbol' && !['.', ':'].includes(tokens[i - 1]?.text ?? '')) return false;
+    i -= 1;
+  }
+  return tokens[i - 1]?.text === 'function';
 }
 
 /** Reads how a script uses KEYS and ARGV, comments and strings left aside. */
 export function sourceUse(source: string): SourceUse {
   const tokens = tokenize(source).filter(isSignificant);
-  let [highestKey, highestArg, loops] = [0, 0, false];
+  const indexes = { KEYS: [] as number[], ARGV: [] as number[] };
+  let [loops, groupable] = [false, true];
   for (let i = 0; i < tokens.length; i++) {
-    const name = tokens[i]?.kind === 'name' ? tokens[i]?.text : undefined;
-    if (name !== 'KEYS' && name !== 'ARGV') continue;
+    const { kind, text } = tokens[i] as LuaToken;
+    if (reaches(tokens, i)) groupable = false;
+    if (kind !== 'name' || (text !== 'KEYS' && text !== 'ARGV') || isField(tokens, i)) continue;
     const use = literalIndex(tokens, i);
     if (use === undefined) loops = true;
-    else if (name === 'KEYS') highestKey = Math.max(highestKey, use.index);
-    else highestArg = Math.max(highestArg, use.index);
+    else indexes[text].push(use.index);
   }
-  return { highestKey, highestArg, loops };
+  return { keyIndexes: indexes.KEYS, argIndexes: indexes.ARGV, loops, groupable };
 }
 
 const REDIS_CALL = ['redis', '.', 'call'] as const;
@@ -59,7 +99,7 @@ const TIME_CALL = [...REDIS_CALL, '(', /^['"]TIME['"]$/i, ')'] as const;
 
 /** Whether the tokens from `at` on are these, and are no field of another table. */
 function matches(tokens: readonly LuaToken[], at: number, pattern: readonly (string | RegExp)[]): boolean {
-  if (['.', ':'].includes(tokens[at - 1]?.text ?? '')) return false;
+  if (isField(tokens, at)) return false;
   return pattern.every((part, offset) => {
     const text = tokens[at + offset]?.text ?? '';
     return typeof part === 'string' ? text === part : part.test(text);
@@ -74,7 +114,9 @@ function rewriteBody(source: string, offsets: boolean): string {
   const tokens = tokenize(source);
   const places = tokens.flatMap((token, place) => (isSignificant(token) ? [place] : []));
   const code = places.map((place) => tokens[place] as LuaToken);
-  const texts = tokens.map((token) => (token.kind === 'comment' ? ` ${token.text.replace(/[^\n]/g, '')}` : token.text));
+  const texts = tokens.map((token) =>
+    token.kind === 'comment' ? ` ${token.text.replace(/[^\r\n]/g, '')}` : token.text,
+  );
   const replace = (from: number, to: number, text: string): void => {
     for (let i = from; i <= to; i++) texts[places[i] as number] = i === from ? text : '';
   };
@@ -84,7 +126,7 @@ function rewriteBody(source: string, offsets: boolean): string {
     if (text === 'redis' && matches(code, i, TIME_CALL)) replace(i, i + TIME_CALL.length - 1, 'luanest_time()');
     else if (text === 'redis' && matches(code, i, REDIS_CALL))
       replace(i, i + REDIS_CALL.length - 1, 'luanest_redis_call');
-    if (!offsets || (text !== 'KEYS' && text !== 'ARGV')) continue;
+    if (!offsets || (text !== 'KEYS' && text !== 'ARGV') || isField(code, i)) continue;
     const use = literalIndex(code, i);
     if (use) replace(i, use.end, `${text}[luanest_${text === 'KEYS' ? 'k' : 'a'}+${use.index}]`);
   }
@@ -104,7 +146,8 @@ const TAG_LUA = `local function luanest_tag(value)
   if type(value) == 'number' then return string.format('i%d', value) end
   if type(value) == 'string' then return 's' .. value end
   if value == true then return 'i1' end
-  if value == false then return 'n' end
+  if type(value) ~= 'table' then return 'n' end
+  if value.double then return 's' .. tostring(value.double) end
   if value.ok then return 's' .. value.ok end
   if value.err then return 'e' .. value.err end
   local items = {}
@@ -146,7 +189,7 @@ local function luanest_record(ok, reply)
   end
 end
 local function luanest_keep(reply)
-  if type(reply) ~= 'table' or reply.err then
+  if type(reply) ~= 'table' or reply.err or reply.ok then
     luanest_arity = luanest_arity or 0
     return luanest_record(true, reply)
   end
@@ -221,6 +264,21 @@ end
 /** The `#!lua` line: it makes Redis 7 refuse a script before it runs rather than in its middle. */
 export function shebang(flags: readonly string[]): string {
   return flags.length === 0 ? '#!lua\n' : `#!lua flags=${flags.join(',')}\n`;
+}
+
+/**
+ * The form of a lone call: `{ mark, value }`, marked as in a group, so that an error that the script returns cannot be
+ * taken for one that Redis gives before a script runs.
+ */
+export function singleForm(source: string, flags: readonly string[]): string {
+  return `${shebang(flags)}local function luanest_call(...)
+${source}
+end
+local reply = luanest_call()
+if reply == nil or reply == false then return { 'n' } end
+if type(reply) == 'table' and reply.err then return { 'e', reply.err } end
+return { '.', reply }
+`;
 }
 
 /** How grouped calls of a script find their parameters. */

@@ -5,7 +5,7 @@ export interface LuaToken {
 }
 
 const PATTERN =
-  /(?<space>\s+)|(?<comment>--\[(?<c>=*)\[[\s\S]*?\]\k<c>\]|--[^\n]*)|(?<string>\[(?<s>=*)\[[\s\S]*?\]\k<s>\]|'(?:\\[\s\S]|[^'\\\n])*'|"(?:\\[\s\S]|[^"\\\n])*")|(?<name>[A-Za-z_]\w*)|(?<number>0[xX][\dA-Fa-f]+|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)|(?<symbol>[\s\S])/gy;
+  /(?<space>\s+)|(?<comment>--\[(?<c>=*)\[[\s\S]*?\]\k<c>\]|--[^\r\n]*)|(?<string>\[(?<s>=*)\[[\s\S]*?\]\k<s>\]|'(?:\\[\s\S]|[^'\\\n])*'|"(?:\\[\s\S]|[^"\\\n])*")|(?<name>[A-Za-z_]\w*)|(?<number>0[xX][\dA-Fa-f]+|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)|(?<symbol>[\s\S])/gy;
 
 const KINDS = ['space', 'comment', 'string', 'name', 'number', 'symbol'] as const;
 
