@@ -137,6 +137,15 @@ describe('ScriptRegistryModule', () => {
     ).rejects.toThrow(InvalidOptionError);
   });
 
+  it('refuses two default registries, and a factory that gives no options', async () => {
+    const redis = RedisModule.forRoot({ config: { url: redisUrl(), onClientCreated } });
+    await expect(
+      boot(redis, ScriptRegistryModule.forRoot({}), ScriptRegistryModule.forRoot({ prefix: 'b' })),
+    ).rejects.toThrow(/imported 2 times for the registry "default"/);
+    const nothing = ScriptRegistryModule.forRootAsync({ useFactory: () => undefined as never });
+    await expect(boot(redis, nothing)).rejects.toThrow(/factory must return one/);
+  });
+
   it('refuses two scripts of one name', async () => {
     const twin = defineScript({
       name: 'test.append',

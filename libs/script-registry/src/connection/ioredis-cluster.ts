@@ -65,6 +65,7 @@ export class IoredisCluster implements RedisConnection {
   }
 
   nodeFor(slot: number): RedisNode | undefined {
+    if (this.client.slots.length === 0) return undefined;
     const id = this.client.slots[slot]?.[0];
     // A client's table may have holes (with stringNumbers it has). Any master will say where the slot is.
     return id === undefined ? this.nodes().find((node) => node.role === 'master' && node.ready) : this.table().get(id);

@@ -1,0 +1,276 @@
+import { inspect } from 'node:util';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { Cluster, Redis } from 'ioredis';
+import calculateSlot from 'cluster-key-slot';
+import {
+  NotSentError,
+  SCRIPT_REGISTRY_CHANNELS,
+  ScriptFailedError,
+  UnknownOutcomeError,
+  defineScript,
+  int,
+  str,
+  type ScriptRegistry,
+} from 'luanest/script-registry';
+import { FaultProxy } from '../../../test/support/fault-proxy';
+import { RedisCluster } from '../../../test/support/redis-cluster';
+import { RedisServer } from '../../../test/support/redis-server';
+import { eventually } from '../../../test/support/wait';
+import { append, countOnce, limiter, openRegistry, quiet } from './support';
+
+/** Counts its runs and then does as it is told: answers an error, or keeps Redis busy. */
+const told = defineScript({
+  name: 'test.told',
+  keys: ['runs'],
+  args: { error: str, spins: int },
+  source: `
+redis.call('INCR', KEYS[1])
+redis.call('PEXPIRE', KEYS[1], 600000)
+local x = 0
+for i = 1, tonumber(ARGV[2]) do x = x + i end
+if ARGV[1] ~= '' then return redis.error_reply(ARGV[1]) end
+return x`,
+  reply: (raw: unknown) => raw,
+});
+
+const SPINS = 20_000_000;
+const closing: (() => void)[] = [];
+afterEach(() => {
+  for (const close of closing.splice(0)) close();
+});
+
+async function open(client: Redis | Cluster, options = {}): Promise<ScriptRegistry> {
+  const registry = await openRegistry(quiet(client), { preload: 'required', ...options }, [
+    told,
+    countOnce,
+    append,
+    limiter,
+  ]);
+  closing.push(() => (registry.close(), client.disconnect()));
+  return registry;
+}
+
+describe('what a call is told, on one server', () => {
+  let server: RedisServer;
+  let admin: Redis;
+
+  beforeAll(async () => {
+    server = await RedisServer.start();
+    admin = quiet(new Redis(server.port));
+  });
+  beforeEach(() => admin.flushall());
+  afterAll(async () => {
+    admin.disconnect();
+    await server.stop();
+  });
+
+  const client = (options = {}): Redis => new Redis(server.port, '127.0.0.1', { retryStrategy: () => 20, ...options });
+
+  it.each([
+    'NOPERM not yours',
+    'TRYAGAIN later',
+    'MOVED on',
+    'NOSCRIPT No matching script here',
+    'BUSY',
+    'OOM quota',
+    'READONLY x',
+  ])(
+    'an error that the script returned is the script’s, alone and in a group, with grouping and without: %s',
+    async (error) => {
+      for (const grouping of [true, false]) {
+        const registry = await open(client(), { grouping });
+        const run = (): Promise<unknown> => registry.run(told, { keys: { runs: 'runs' }, args: { error, spins: 0 } });
+        await admin.del('runs');
+        await expect(run()).rejects.toThrow(ScriptFailedError);
+        expect(await admin.get('runs')).toBe('1');
+        const outcomes = await Promise.allSettled([run(), run(), run()]);
+        for (const outcome of outcomes) expect(outcome).toMatchObject({ reason: { code: 'SCRIPT_FAILED' } });
+        expect(await admin.get('runs')).toBe('4');
+      }
+    },
+  );
+
+  it('a call whose reply was lost is not harmless because its second sending was refused', async () => {
+    const proxy = await FaultProxy.start({ targetPort: server.port });
+    closing.push(() => void proxy.stop());
+    const registry = await open(new Redis(proxy.port, '127.0.0.1', { retryStrategy: () => 150 }));
+    const cut = proxy.cutFromReply({ when: (request) => /evalsha/i.test(request.toString('latin1')) });
+    const call = registry.run(told, { keys: { runs: 'runs' }, args: { error: '', spins: 0 } });
+    void cut.then(() => admin.config('SET', 'min-replicas-to-write', '1'));
+    await expect(call).rejects.toThrow(UnknownOutcomeError);
+    await admin.config('SET', 'min-replicas-to-write', '0');
+    expect(await admin.get('runs')).toBe('1');
+  });
+
+  it('errors and events carry no key and no argument, of the call or of its neighbours', async () => {
+    const registry = await open(client());
+    const events: unknown[] = [];
+    const listener = (message: unknown): void => void events.push(message);
+    subscribe(SCRIPT_REGISTRY_CHANNELS.callFailed, listener);
+    await admin.config('SET', 'maxmemory', '1');
+    const outcomes = await Promise.allSettled(
+      ['a', 'b', 'c'].map((who) =>
+        registry.run(append, { keys: { log: `key-${who}` }, args: { entry: `SECRET-${who}` } }),
+      ),
+    );
+    await admin.config('SET', 'maxmemory', '0');
+    unsubscribe(SCRIPT_REGISTRY_CHANNELS.callFailed, listener);
+    expect(events).toHaveLength(3);
+    for (const outcome of outcomes) expect(outcome).toMatchObject({ reason: { redisCode: 'OOM' } });
+    expect(inspect([outcomes, events], { depth: 20, showHidden: true })).not.toMatch(/SECRET|key-[abc]/);
+  });
+
+  it('a listener of failures may call again: its call is settled, too', async () => {
+    const redis = client();
+    const registry = await open(redis);
+    redis.disconnect();
+    await eventually(() => expect(redis.status).toBe('end'));
+    const seconds: Promise<unknown>[] = [];
+    const call = (deadlineMs: number): Promise<unknown> =>
+      registry.run(append, { keys: { log: 'x' }, args: { entry: 'x' } }, { deadlineMs });
+    const listener = (): void => {
+      if (seconds.length === 0) seconds.push(call(50).catch((error: unknown) => error));
+    };
+    subscribe(SCRIPT_REGISTRY_CHANNELS.callFailed, listener);
+    await expect(call(50)).rejects.toThrow(NotSentError);
+    expect(await seconds[0]).toBeInstanceOf(NotSentError);
+    unsubscribe(SCRIPT_REGISTRY_CHANNELS.callFailed, listener);
+  });
+
+  it('runAndWait writes where run does, after a SELECT as well, and its wait is bounded by its deadline', async () => {
+    const redis = client();
+    await redis.select(3);
+    const registry = await open(redis);
+    const call = { keys: { log: 'x' }, args: { entry: 'x' } };
+    await registry.run(append, call);
+    expect(await registry.runAndWait(append, call, { replicas: 1, timeoutMs: 20 })).toEqual({ result: 2, replicas: 0 });
+    await expect(registry.runAndWait(append, call, { replicas: 1, timeoutMs: 100, deadlineMs: 100 })).rejects.toThrow(
+      /below/,
+    );
+    await expect(registry.runAndWait(append, call, { replicas: 0, timeoutMs: 100 })).rejects.toThrow(/replicas/);
+  });
+
+  it('a wait that could not even connect is not sent, and long waits hold up none but their like', async () => {
+    const proxy = await FaultProxy.start({ targetPort: server.port });
+    closing.push(() => void proxy.stop());
+    const registry = await open(new Redis(proxy.port, '127.0.0.1'));
+    const call = { keys: { log: 'x' }, args: { entry: 'x' } };
+    proxy.blackhole();
+    await expect(registry.runAndWait(append, call, { replicas: 1, timeoutMs: 50, deadlineMs: 300 })).rejects.toThrow(
+      NotSentError,
+    );
+    expect(await admin.llen('x')).toBe(0);
+    const direct = await open(client());
+    const long = direct.runAndWait(append, call, { replicas: 1, timeoutMs: 600 });
+    await expect(
+      direct.runAndWait(append, call, { replicas: 1, timeoutMs: 50, deadlineMs: 4_000 }),
+    ).resolves.toMatchObject({ replicas: 0 });
+    await long;
+  });
+
+  it('scripts that are registered late, several at once, are on the node soon', async () => {
+    const registry = await open(client());
+    const late = ['a', 'b', 'c'].map((name) =>
+      defineScript({
+        name: `late.${name}`,
+        keys: ['k'],
+        args: {},
+        source: `return KEYS[1] .. '${name}'`,
+        reply: (raw: string) => raw,
+      }),
+    );
+    registry.register(late.slice(0, 1));
+    registry.register(late.slice(1));
+    await eventually(async () => expect(await registry.health()).toEqual({ healthy: true, problems: [] }));
+  });
+
+  it('a script that would switch off replication for its neighbours runs alone', async () => {
+    const own = await RedisServer.start({ args: ['--appendonly', 'yes', '--appendfsync', 'always'] });
+    try {
+      const selfish = defineScript({
+        name: 'test.selfish',
+        keys: ['log'],
+        args: { off: int },
+        source: `if ARGV[1] == '1' then redis.set_repl(redis.REPL_NONE) end redis.call('SET', KEYS[1], 1, 'PX', 600000) return 1`,
+        reply: (raw: number) => raw,
+      });
+      const registry = await open(new Redis(own.port, '127.0.0.1', { retryStrategy: () => 50 }));
+      registry.register([selfish]);
+      await Promise.all([0, 1, 0, 0].map((off, i) => registry.run(selfish, { keys: { log: `k${i}` }, args: { off } })));
+      await own.kill();
+      await own.restart();
+      const check = quiet(new Redis(own.port));
+      expect(await check.mget('k0', 'k1', 'k2', 'k3')).toEqual(['1', null, '1', '1']);
+      check.disconnect();
+    } finally {
+      await own.stop();
+    }
+  });
+});
+
+describe('what a call is told, on a Cluster', () => {
+  let cluster: RedisCluster;
+
+  beforeAll(async () => {
+    cluster = await RedisCluster.start({ replicas: 0 });
+  });
+  afterAll(() => cluster.stop());
+
+  const client = (redisOptions = {}): Cluster =>
+    new Cluster(cluster.startupNodes, { slotsRefreshTimeout: 5_000, clusterRetryStrategy: () => 50, redisOptions });
+
+  async function runsOf(key: string): Promise<string | null> {
+    const probe = quiet(new Redis((await cluster.masterOf(key)).port));
+    const runs = await probe.get(key);
+    probe.disconnect();
+    return runs;
+  }
+
+  it('a call that runs while all connections close is not called unsent', async () => {
+    const redis = client();
+    const registry = await open(redis);
+    const call = registry.run(
+      told,
+      { keys: { runs: 'closed' }, args: { error: '', spins: SPINS } },
+      { deadlineMs: 20_000 },
+    );
+    for (const node of redis.nodes()) node.stream.destroy();
+    const [outcome] = await Promise.allSettled([call]);
+    await eventually(async () => expect(Number(await runsOf('closed'))).toBeGreaterThan(0));
+    if (outcome.status === 'rejected') expect(outcome.reason).toBeInstanceOf(UnknownOutcomeError);
+  });
+
+  it('a command that timed out is still running, and is not sent again', async () => {
+    const registry = await open(client({ commandTimeout: 100 }));
+    const call = registry.run(
+      told,
+      { keys: { runs: 'slow' }, args: { error: '', spins: SPINS * 2 } },
+      { deadlineMs: 20_000 },
+    );
+    await expect(call).rejects.toThrow(UnknownOutcomeError);
+    await eventually(async () => expect(await runsOf('slow')).toBe('1'));
+  });
+
+  it('with resending off, a redirected call whose connection closes ran once and is told as unknown', async () => {
+    const redis = client({ autoResendUnfulfilledCommands: false });
+    const registry = await open(redis);
+    const slot = calculateSlot('moved');
+    const from = await cluster.masterOf(slot);
+    const to = (await cluster.masters()).find((master) => master !== from) as RedisServer;
+    await cluster.migrateSlot(slot, from, to, { finish: true });
+    const node = redis.nodes().find(({ options }) => options.port === to.port) as Redis;
+    const call = registry.run(
+      told,
+      { keys: { runs: 'moved' }, args: { error: '', spins: SPINS * 2 } },
+      { deadlineMs: 20_000 },
+    );
+    const rejection = expect(call).rejects.toThrow(UnknownOutcomeError);
+    await eventually(
+      () => expect((node as unknown as { commandQueue: { length: number } }).commandQueue.length).toBeGreaterThan(0),
+      { everyMs: 1 },
+    );
+    node.stream.destroy();
+    await rejection;
+    await eventually(async () => expect(await runsOf('moved')).toBe('1'));
+  });
+});
