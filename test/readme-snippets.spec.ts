@@ -31,21 +31,25 @@ describe('snippets of the READMEs', () => {
   });
 
   it('compile as strictly as the project does', () => {
-    const config = ts.getParsedCommandLineOfConfigFile(join(ROOT, 'tsconfig.json'), { noEmit: true }, {
-      ...ts.sys,
-      onUnRecoverableConfigFileDiagnostic: (problem) => {
-        throw new Error(String(problem.messageText));
+    const config = ts.getParsedCommandLineOfConfigFile(
+      join(ROOT, 'tsconfig.json'),
+      { noEmit: true },
+      {
+        ...ts.sys,
+        onUnRecoverableConfigFileDiagnostic: (problem) => {
+          throw new Error(ts.flattenDiagnosticMessageText(problem.messageText, '\n'));
+        },
       },
-    } as ts.ParseConfigFileHost);
+    );
     const options = config?.options ?? {};
     const host = ts.createCompilerHost(options);
-    const { getSourceFile, fileExists, readFile } = host;
-    host.fileExists = (path) => virtual.has(path) || fileExists.call(host, path);
-    host.readFile = (path) => virtual.get(path) ?? readFile.call(host, path);
+    const disk = ts.createCompilerHost(options);
+    host.fileExists = (path) => virtual.has(path) || disk.fileExists(path);
+    host.readFile = (path) => virtual.get(path) ?? disk.readFile(path);
     host.getSourceFile = (path, language, ...rest) => {
       const code = virtual.get(path);
       return code === undefined
-        ? getSourceFile.call(host, path, language, ...rest)
+        ? disk.getSourceFile(path, language, ...rest)
         : ts.createSourceFile(path, code, language);
     };
     const program = ts.createProgram([...virtual.keys()], options, host);

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { AnyScript } from 'luanest/script-registry';
-import { sourceUse } from '../libs/script-registry/src/lua/forms';
+import { sourceUse } from '../libs/script-registry/src/lua/source-use';
 import { parseScriptHeader } from './support/script-header';
 
 const LIBS = join(__dirname, '..', 'libs');

@@ -1,6 +1,6 @@
 import type { ArgType, ListType } from './arg-types';
 import { shown } from './arg-types';
-import { sourceUse } from './lua/forms';
+import { sourceUse } from './lua/source-use';
 import { InvalidScriptError } from './script-registry.errors';
 
 /** A flag of Redis' `#!lua` line that a luanest script may carry. */

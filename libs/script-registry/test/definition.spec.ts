@@ -11,7 +11,8 @@ import {
   str,
 } from 'luanest/script-registry';
 import { connectIoredis } from '../src/connection/ioredis-connection';
-import { groupedForm, sourceUse } from '../src/lua/forms';
+import { groupedForm } from '../src/lua/forms';
+import { sourceUse } from '../src/lua/source-use';
 import { tokenize } from '../src/lua/tokens';
 import { resolveOptions } from '../src/script-registry.options';
 import { standaloneClient } from './support';

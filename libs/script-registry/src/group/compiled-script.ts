@@ -1,14 +1,7 @@
 import type { AnyScript, ScriptReply } from '../define-script';
 import type { ArgType, ListType } from '../arg-types';
-import {
-  groupedForm,
-  loadable,
-  singleForm,
-  sliced,
-  sourceUse,
-  type LoadableScript,
-  type ScriptShape,
-} from '../lua/forms';
+import { groupedForm, loadable, singleForm, sliced, type LoadableScript, type ScriptShape } from '../lua/forms';
+import { sourceUse } from '../lua/source-use';
 import { InvalidCallError, ReplyDecodeError } from '../script-registry.errors';
 import { checkSameSlot } from './slots';
 import { scriptError } from './settle';
