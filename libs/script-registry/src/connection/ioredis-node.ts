@@ -86,7 +86,12 @@ export class IoredisNode implements RedisNode {
 
   send(name: string, args: string[]): Promise<unknown> {
     if (!this.ready) return Promise.reject(new CommandFailure('not-sent', `${this.id} is not connected`));
-    const answer = this.client.sendCommand(commandFor(this.client, name, args)) as Promise<unknown>;
+    let answer: Promise<unknown>;
+    try {
+      answer = this.client.sendCommand(commandFor(this.client, name, args)) as Promise<unknown>;
+    } catch (error) {
+      return Promise.reject(asFailure(error));
+    }
     if (!this.resends) return this.untilClosed(answer);
     const { closes } = this;
     return answer.catch((error: unknown) => {
