@@ -80,7 +80,10 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
       loader: this.loader,
       maxGroupsInFlight: options.maxGroupsInFlight,
       busy: this.busy,
-      held: () => this.refreshSoon(),
+      held: () => {
+        this.deadlines.hold();
+        this.refreshSoon();
+      },
       idle: () => this.deadlines.rest(),
     };
   }

@@ -5,6 +5,7 @@ import type { Lane } from './lane';
 export class Deadlines {
   private timer: NodeJS.Timeout | undefined;
   private ringsAt = Infinity;
+  private holding = false;
 
   /** @param busy lanes that have calls waiting or out */
   constructor(
@@ -12,14 +13,21 @@ export class Deadlines {
     private readonly reject: (call: Call) => void,
   ) {}
 
-  /** Makes sure that the timer rings by then, and keeps the process alive until it does. */
+  /** Makes sure that the timer rings by then. */
   watch(expiresAt: number): void {
-    if (expiresAt >= this.ringsAt) return void this.timer?.ref();
-    this.ringAt(expiresAt);
+    if (expiresAt < this.ringsAt) this.ringAt(expiresAt);
+  }
+
+  /** Keeps the process alive until the calls are settled: nothing else may do so while there is no connection. */
+  hold(): void {
+    this.holding = true;
+    this.timer?.ref();
   }
 
   /** No call is under way: the timer may go on, but not hold the process. */
   rest(): void {
+    if (!this.holding) return;
+    this.holding = false;
     this.timer?.unref();
   }
 
@@ -33,6 +41,8 @@ export class Deadlines {
     clearTimeout(this.timer);
     this.ringsAt = at;
     this.timer = setTimeout(() => this.ring(), Math.max(1, Math.ceil(at - performance.now())));
+    // A call that is out has a socket that holds the process; switching this for every call is not free.
+    if (!this.holding) this.timer.unref();
   }
 
   private ring(): void {

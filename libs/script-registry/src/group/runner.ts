@@ -41,6 +41,7 @@ interface Route {
 /** Runs the calls of one script: into lanes by slot, out as groups, and back to each caller. */
 export class ScriptRunner {
   private readonly lanes = new Map<number | string, Lane>();
+  private route: (Route & { readonly node: RedisNode }) | undefined;
 
   constructor(
     readonly script: CompiledScript,
@@ -93,11 +94,22 @@ export class ScriptRunner {
       this.failAll(calls, new CommandFailure('not-sent', 'the node went away'));
       return Promise.resolve();
     }
-    const { registry, loader } = this.context;
+    const { registry } = this.context;
     publish('groupSent', () => ({ registry, script: this.script.name, node: node.id, calls: calls.length, inFlight }));
-    const load = (): Promise<boolean> => loader.load(node).then(() => loader.problem(node) === undefined);
-    if (wait) return this.sendAndWait(node, calls, wait, load);
-    return this.attempt(calls, { id: node.id, send: ([name, args]) => node.send(name, args), load }, MAX_TRIES);
+    return wait ? this.sendAndWait(node, calls, wait) : this.attempt(calls, this.routeTo(node), MAX_TRIES);
+  }
+
+  /** Made anew only when calls go to another node than those before. */
+  private routeTo(node: RedisNode): Route {
+    if (this.route?.node === node) return this.route;
+    const { loader } = this.context;
+    this.route = {
+      node,
+      id: node.id,
+      send: ([name, args]) => node.send(name, args),
+      load: () => loader.load(node).then(() => loader.problem(node) === undefined),
+    };
+    return this.route;
   }
 
   /** Up to three tries: NOSCRIPT alone says that this time nothing ran, so nothing else is tried again. */
@@ -142,12 +154,7 @@ export class ScriptRunner {
     await Promise.all(live.map((call) => this.attempt([call], route, MAX_TRIES)));
   }
 
-  private async sendAndWait(
-    node: RedisNode,
-    calls: readonly Call[],
-    { replicas, timeoutMs }: Wait,
-    load: () => Promise<boolean>,
-  ): Promise<void> {
+  private async sendAndWait(node: RedisNode, calls: readonly Call[], { replicas, timeoutMs }: Wait): Promise<void> {
     let connection: DedicatedConnection;
     try {
       connection = await this.context.connection.dedicated(node);
@@ -163,7 +170,7 @@ export class ScriptRunner {
       for (const call of live) call.replicas = waited instanceof CommandFailure ? 0 : Number(waited);
       return raw;
     };
-    await this.attempt(live, { id: node.id, send, load }, MAX_TRIES);
+    await this.attempt(live, { ...this.routeTo(node), send }, MAX_TRIES);
   }
 
   private failAll(calls: readonly Call[], failure: CommandFailure): void {
