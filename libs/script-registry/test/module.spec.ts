@@ -37,10 +37,12 @@ async function boot(
   return app;
 }
 
-afterEach(async () => {
+/** Before their server goes: clients that lose it first linger until their timers have rung. */
+async function closeApps(): Promise<void> {
   await Promise.all(apps.splice(0).map((app) => app.close()));
   for (const client of clients.splice(0)) client.disconnect();
-});
+}
+afterEach(closeApps);
 
 const redisUrl = (): string => sharedRedisUrl();
 const silent = { errorLog: false };
@@ -186,6 +188,7 @@ describe('boot without Redis', () => {
       expect(await held).toBe(1);
       await eventually(async () => expect(await health.check('scripts')).toEqual({ scripts: { status: 'up' } }));
     } finally {
+      await closeApps();
       await server.stop();
     }
   });
@@ -211,6 +214,7 @@ describe('boot without Redis', () => {
       );
       await expect(some).rejects.toThrow(PreloadFailedError);
     } finally {
+      await closeApps();
       await cluster.stop();
     }
   });
@@ -260,6 +264,7 @@ describe('health', () => {
       expect(await indicator.check('scripts', 100)).toMatchObject({ scripts: { status: 'down' } });
       server.resume();
     } finally {
+      await closeApps();
       await server.stop();
     }
   });
