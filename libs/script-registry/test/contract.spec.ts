@@ -56,9 +56,12 @@ const SHAPES: Record<string, (text: string) => unknown> = {
   null: () => [1, null, 3],
   empty: () => [],
   status: () => 'FINE',
+  marks: (text) => ['e', text],
+  'numbered-status': () => 'FINE',
 };
 const FAILURES: Record<string, (text: string) => RegExp> = {
   error: () => /MYCODE/,
+  'numbered-error': () => /MYCODE/,
   raise: () => /ERR .*raised/,
   wrongtype: () => /WRONGTYPE/,
 };

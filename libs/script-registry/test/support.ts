@@ -70,6 +70,9 @@ if shape == 'triple' then return { 1, '2', { 3, ARGV[2] } } end
 if shape == 'hole' then return { 1, nil, 3 } end
 if shape == 'null' then return { 1, false, 3 } end
 if shape == 'empty' then return {} end
+if shape == 'marks' then return { 'e', ARGV[2] } end
+if shape == 'numbered-status' then return { 1, ok = 'FINE' } end
+if shape == 'numbered-error' then return { 1, err = 'MYCODE ' .. ARGV[2] } end
 if shape == 'status' then return redis.status_reply('FINE') end
 if shape == 'error' then return redis.error_reply('MYCODE ' .. ARGV[2]) end
 if shape == 'raise' then error('raised ' .. ARGV[2]) end

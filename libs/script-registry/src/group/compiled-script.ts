@@ -105,11 +105,31 @@ export class CompiledScript {
     return command;
   }
 
-  /** Takes the answer of `command` apart, as `singleForm` or `recordLua` laid it out, and tells each caller. */
+  /** Takes the answer of `command` apart, as its form laid it out, and tells each caller. */
   settle(raw: unknown, calls: readonly Call[], fail: (call: Call, error: Error) => void): void {
-    const values = (Array.isArray(raw) ? raw : []) as ScriptReply[];
-    const single = this.isSingle(calls.length);
-    const [arityText = '', marks = ''] = single ? ['0', String(values[0])] : String(values[0] ?? '').split(':');
+    if (this.isSingle(calls.length)) this.settleSingle(raw, calls[0] as Call, fail);
+    else this.settleGroup(Array.isArray(raw) ? (raw as ScriptReply[]) : [], calls, fail);
+  }
+
+  /** As `singleForm` lays it out. */
+  private settleSingle(raw: unknown, call: Call, fail: (call: Call, error: Error) => void): void {
+    let reply = raw as ScriptReply;
+    if (Array.isArray(reply) && typeof reply[0] !== 'number') {
+      const [mark, value = null] = reply as [string, ScriptReply?];
+      if (mark === 'e') return fail(call, scriptError(this.name, String(value)));
+      reply = value;
+    }
+    const problem = call.resolve(reply);
+    if (problem) fail(call, problem);
+  }
+
+  /** As `recordLua` lays it out. */
+  private settleGroup(
+    values: readonly ScriptReply[],
+    calls: readonly Call[],
+    fail: (call: Call, error: Error) => void,
+  ): void {
+    const [arityText = '', marks = ''] = String(values[0] ?? '').split(':');
     const arity = Number(arityText);
     let at = 1;
     for (let i = 0; i < calls.length; i++) {

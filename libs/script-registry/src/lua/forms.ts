@@ -196,8 +196,9 @@ export function shebang(flags: readonly string[]): string {
 }
 
 /**
- * The form of a lone call: `{ mark, value }`, marked as in a group, so that an error that the script returns cannot be
- * taken for one that Redis gives before a script runs.
+ * The form of a lone call. An array that begins with a number, which is what most scripts answer, goes out as it is;
+ * all else as `{ mark, value }`, marked as in a group, so that an error that the script returns cannot be taken for one
+ * that Redis gives before a script runs.
  */
 export function singleForm(source: string, flags: readonly string[]): string {
   return `${shebang(flags)}local function luanest_call(...)
@@ -205,7 +206,9 @@ ${source}
 end
 local reply = luanest_call()
 if reply == nil or reply == false then return { 'n' } end
-if type(reply) == 'table' and reply.err then return { 'e', reply.err } end
+if type(reply) ~= 'table' then return { '.', reply } end
+if reply.err then return { 'e', reply.err } end
+if type(reply[1]) == 'number' and not reply.ok then return reply end
 return { '.', reply }
 `;
 }
