@@ -1,6 +1,7 @@
 // npm run bench -- <name> [--json]: runs one bench, which prints a line per case as it goes; --json adds its rows as
 // the last line.
-import { existsSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
@@ -8,14 +9,24 @@ const { positionals, values } = parseArgs({ allowPositionals: true, options: { j
 const [name = ''] = positionals;
 const file = fileURLToPath(new URL(`./${name}.bench.mjs`, import.meta.url));
 if (!/^[a-z-]+$/.test(name) || !existsSync(file)) {
+  const known = readdirSync(new URL('.', import.meta.url))
+    .filter((entry) => entry.endsWith('.bench.mjs'))
+    .map((entry) => entry.slice(0, -'.bench.mjs'.length));
   console.error(
-    `There is no bench ${JSON.stringify(name)}. Known: script-registry. Usage: npm run bench -- <name> [--json]`,
+    `There is no bench ${JSON.stringify(name)}. Known: ${known.join(', ')}. Usage: npm run bench -- <name> [--json]`,
   );
   process.exit(2);
 }
 if (!existsSync(new URL('../dist/libs', import.meta.url))) {
   console.error('The benches run the built package. Run: npm run build');
   process.exit(2);
+}
+if (!existsSync(new URL('./node_modules', import.meta.url))) {
+  console.error('Installing the peers, which are dependencies of bench/package.json ...');
+  execFileSync('npm', ['ci', '--no-audit', '--no-fund'], {
+    cwd: fileURLToPath(new URL('.', import.meta.url)),
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
 }
 const { run } = await import(file);
 const rows = await run((line) => console.log(line));
