@@ -23,7 +23,7 @@ if (!existsSync(new URL('../dist/libs', import.meta.url))) {
 }
 if (!existsSync(new URL('./node_modules', import.meta.url))) {
   console.error('Installing the peers, which are dependencies of bench/package.json ...');
-  execFileSync('npm', ['ci', '--no-audit', '--no-fund'], {
+  execFileSync('npm', ['install', '--no-audit', '--no-fund'], {
     cwd: fileURLToPath(new URL('.', import.meta.url)),
     stdio: ['ignore', 'ignore', 'inherit'],
   });
