@@ -1,6 +1,7 @@
 // @ts-check
 // node tools/generate-lua.mjs [--check] [--root DIR]
-// Writes libs/*/src/scripts/generated.ts from the .lua files beside it, so that nothing reads them at run time.
+// Writes libs/*/src/scripts/generated.ts from the .lua files beside it and in its folder shared/, so that nothing reads
+// them at run time.
 import { existsSync, readFileSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -30,14 +31,22 @@ function readSource(path) {
  * @param {string} folder
  */
 function textFor(folder) {
-  const files = readdirSync(folder).filter((name) => name.endsWith('.lua'));
-  if (files.length === 0) return undefined;
+  const lines = [...constantsOf(folder), ...constantsOf(join(folder, 'shared'), 'shared-')];
+  return lines.length === 0 ? undefined : HEADER + lines.join('');
+}
+
+/**
+ * One exported constant for each .lua file of a folder, in the order of their names.
+ * @param {string} folder
+ * @param {string} [prefix] goes before a file's name
+ */
+function constantsOf(folder, prefix = '') {
+  const files = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.lua')) : [];
   const wrong = files.find((name) => !KEBAB_CASE.test(name));
   if (wrong) throw new Error(`${join(folder, wrong)} must be named in kebab-case: letters, digits and single dashes.`);
-  const lines = files
+  return files
     .sort()
-    .map((name) => `export const ${constantName(name)} = ${JSON.stringify(readSource(join(folder, name)))};\n`);
-  return HEADER + lines.join('');
+    .map((name) => `export const ${constantName(prefix + name)} = ${JSON.stringify(readSource(join(folder, name)))};\n`);
 }
 
 /** @param {string} root */

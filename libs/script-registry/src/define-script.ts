@@ -45,6 +45,11 @@ export interface ScriptSpec<K extends readonly string[], A, Raw, R> {
   readonly name: string;
   /** The Lua source, exactly as it stands in the `.lua` file. */
   readonly source: string;
+  /**
+   * Lua that runs before the source, once for all calls of a group: functions and constants. It reads neither KEYS nor
+   * ARGV. Default none.
+   */
+  readonly shared?: string;
   /** Names of the keys in the order of KEYS; at least one; the last may end in `[]` and take a list. */
   readonly keys: K;
   /** Names and types of the arguments in the order of ARGV. */
@@ -103,6 +108,13 @@ function checkSource(name: string, source: string, keys: readonly string[], args
   checkIndexes(name, 'ARGV', use.argIndexes, argList ? Infinity : argNames.length, argNames);
 }
 
+function checkShared(name: string, shared: string): void {
+  const { keyIndexes, argIndexes, loops } = sourceUse(shared);
+  if (loops || keyIndexes.length > 0 || argIndexes.length > 0) {
+    refuse(name, 'reads KEYS or ARGV in `shared`, which runs once for a whole group. Pass them to its functions.');
+  }
+}
+
 function checkIndexes(
   name: string,
   table: string,
@@ -152,12 +164,13 @@ export function defineScript<
 >(
   spec: ScriptSpec<K, A & { readonly [N in keyof A]: ArgType<never> | ListType<never> }, Raw, R>,
 ): ScriptDefinition<K, A, R> {
-  const { name, source, keys, args, reply } = spec;
+  const { name, source, shared = '', keys, args, reply } = spec;
   if (!NAME.test(name)) throw new InvalidScriptError(`Script name ${shown(name)} must be <lib>.<verb> in kebab-case.`);
   checkParameters(name, keys, args);
   checkSource(name, source, keys, args);
+  checkShared(name, shared);
   const flags = spec.flags ?? [];
   const unknown = flags.find((flag) => !FLAGS.includes(flag));
   if (unknown !== undefined) refuse(name, `has flag ${shown(unknown)}. Known flags: ${FLAGS.join(', ')}.`);
-  return Object.freeze({ name, source, keys, args, reply, flags, group: resolveGroup(name, spec.group) });
+  return Object.freeze({ name, source, shared, keys, args, reply, flags, group: resolveGroup(name, spec.group) });
 }

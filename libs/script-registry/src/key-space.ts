@@ -15,12 +15,13 @@ function checked(value: string, what: string): string {
 
 /** Escapes what would end or open a hash tag; `%` too, so that no two subjects meet. */
 function escapeTag(subject: string): string {
+  if (!/[%{}]/.test(subject)) return subject;
   return subject.replace(/[%{}]/g, (char) => (char === '%' ? '%25' : char === '{' ? '%7B' : '%7D'));
 }
 
 /** As `escapeTag`, and the colon, so that `a:b` + `c` and `a` + `b:c` are different keys. */
 function escapeSegment(segment: string): string {
-  return escapeTag(segment).replaceAll(':', '%3A');
+  return segment.includes(':') ? escapeTag(segment).replaceAll(':', '%3A') : escapeTag(segment);
 }
 
 /** Keys of one subject: all carry the same hash tag, so one script may take them together on a Cluster. */
@@ -39,6 +40,17 @@ export class TaggedKeys {
     let key = `${this.base}:${name}`;
     for (const segment of segments) key += `:${escapeSegment(checked(segment, 'key segment'))}`;
     return key;
+  }
+
+  /**
+   * Keys that differ in their last segment only: what they share is built once.
+   *
+   * @returns a function from the last segment to `key(name, ...segments, last)`
+   * @throws InvalidKeyError as `key` does, the function too
+   */
+  series(name: string, ...segments: readonly string[]): (last: string) => string {
+    const start = this.key(name, ...segments);
+    return (last) => `${start}:${escapeSegment(checked(last, 'key segment'))}`;
   }
 }
 

@@ -162,6 +162,11 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     return this.start(script, input, deadlineMs, wait);
   }
 
+  /** True where keys live in slots on several nodes, so that one call's keys must share a hash tag to share a node. */
+  get clustered(): boolean {
+    return this.connection.clustered;
+  }
+
   /** Starts the keys of a lib under this registry's prefix. @throws InvalidKeyError for a lib that is not kebab-case */
   keySpace(lib: string): KeySpace {
     return new KeySpace(this.options.prefix, lib);
@@ -235,7 +240,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
 }
 
 /** What makes two definitions of one name the same script. */
-function fingerprint({ source, keys, args, flags }: AnyScript): string {
+function fingerprint({ source, shared, keys, args, flags }: AnyScript): string {
   const types = Object.entries(args as Record<string, { label: string }>).map(([name, { label }]) => [name, label]);
-  return JSON.stringify([source, keys, types, flags]);
+  return JSON.stringify([source, shared, keys, types, flags]);
 }

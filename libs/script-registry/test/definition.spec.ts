@@ -32,6 +32,8 @@ describe('defineScript', () => {
     ['an index below 1', { source: 'return KEYS[0]' }, /KEYS\[0\].*start at 1/],
     ['an index that is no integer', { source: 'return KEYS[1.5]' }, /KEYS\[1\.5\]/],
     ['no source', { source: ' ' }, /no source/],
+    ['shared code that reads a key', { shared: 'local k = KEYS[1]' }, /KEYS or ARGV in `shared`/],
+    ['shared code that loops over arguments', { shared: 'local n = #ARGV' }, /KEYS or ARGV in `shared`/],
     ['a #! line of its own', { source: '#!lua\nreturn 1' }, /own #! line/],
     ['an unknown flag', { flags: ['no-cluster'] }, /flag "no-cluster"/],
     ['an empty group', { group: { maxCalls: 0 } }, /maxCalls = 0/],
@@ -68,9 +70,8 @@ describe('defineScript', () => {
 
   it('leaves fields that are only named like parameters alone', () => {
     const form = groupedForm(
-      'local x = {} x.KEYS = { 7 } return { x.KEYS[1], KEYS[1] }',
+      { source: 'local x = {} x.KEYS = { 7 } return { x.KEYS[1], KEYS[1] }', shared: '', flags: [] },
       { fixedKeys: 1, fixedArgs: 0, lists: false },
-      [],
       false,
     );
     expect(form).toContain('{ x.KEYS[1], KEYS[luanest_k+1] }');
@@ -109,7 +110,7 @@ describe('defineScript', () => {
 
   it('rewrites literal indexes to offsets, reads TIME once a group, and keeps line numbers and operators', () => {
     const source = `local a = KEYS[1] .. ARGV[ 2 ] -- KEYS[1]\nif a ~= 'KEYS[1]' then return redis.call("TIME") end\nreturn a`;
-    const form = groupedForm(source, { fixedKeys: 1, fixedArgs: 2, lists: false }, [], false);
+    const form = groupedForm({ source, shared: '', flags: [] }, { fixedKeys: 1, fixedArgs: 2, lists: false }, false);
     expect(form).toContain('local a = KEYS[luanest_k+1] .. ARGV[luanest_a+2]');
     expect(form).toContain(`if a ~= 'KEYS[1]' then return luanest_time() end`);
     expect(form.startsWith('#!lua\n')).toBe(true);

@@ -26,7 +26,7 @@ export class CompiledScript {
     grouping: boolean,
     private readonly stringNumbers: boolean,
   ) {
-    const { source, keys, flags, group } = definition;
+    const { source, shared, keys, group } = definition;
     const args = Object.entries(definition.args as Record<string, ArgType<unknown> | ListType<unknown>>);
     const lastKey = keys.at(-1);
     const lastArg = args.at(-1);
@@ -39,14 +39,14 @@ export class CompiledScript {
       fixedArgs: this.fixedArgs.length,
       lists: this.keyList !== undefined || this.argList !== undefined,
     };
-    const grouped = grouping && group !== false && sourceUse(source).groupable;
+    const grouped = grouping && group !== false && sourceUse(source).groupable && sourceUse(shared).groupable;
     this.slices = sliced(source, shape);
     this.maxCalls = grouped ? group.maxCalls : 1;
     this.maxChars = group === false ? 1 : group.maxChars;
     // A lone call needs none of a group's machinery; only stringNumbers needs tags even then.
-    this.singleForm = stringNumbers ? undefined : loadable(singleForm(source, flags));
+    this.singleForm = stringNumbers ? undefined : loadable(singleForm(definition));
     this.groupForm =
-      this.maxCalls > 1 || stringNumbers ? loadable(groupedForm(source, shape, flags, stringNumbers)) : undefined;
+      this.maxCalls > 1 || stringNumbers ? loadable(groupedForm(definition, shape, stringNumbers)) : undefined;
   }
 
   /** What nodes must have loaded. */

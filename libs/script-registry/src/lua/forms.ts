@@ -2,6 +2,14 @@ import { createHash } from 'node:crypto';
 import { isField, literalIndex, sourceUse } from './source-use';
 import { isSignificant, tokenize, type LuaToken } from './tokens';
 
+/** What a form is made from. */
+export interface ScriptText {
+  readonly source: string;
+  /** Runs once for all calls of a group; '' for none. */
+  readonly shared: string;
+  readonly flags: readonly string[];
+}
+
 /** How a script's parameters lie in KEYS and ARGV. */
 export interface ScriptShape {
   /** Declared keys that are not a list. */
@@ -195,13 +203,18 @@ export function shebang(flags: readonly string[]): string {
   return flags.length === 0 ? '#!lua\n' : `#!lua flags=${flags.join(',')}\n`;
 }
 
+/** Text of its own lines, or nothing. */
+function lines(text: string): string {
+  return text === '' ? '' : `${text}\n`;
+}
+
 /**
  * The form of a lone call. An array that begins with a number, which is what most scripts answer, goes out as it is;
  * all else as `{ mark, value }`, marked as in a group, so that an error that the script returns cannot be taken for one
  * that Redis gives before a script runs.
  */
-export function singleForm(source: string, flags: readonly string[]): string {
-  return `${shebang(flags)}local function luanest_call(...)
+export function singleForm({ source, shared, flags }: ScriptText): string {
+  return `${shebang(flags)}${lines(shared)}local function luanest_call(...)
 ${source}
 end
 local reply = luanest_call()
@@ -219,7 +232,7 @@ export function sliced(source: string, shape: ScriptShape): boolean {
 }
 
 /** The form that runs a whole group of calls in one EVALSHA, made from the same source as the plain one. */
-export function groupedForm(source: string, shape: ScriptShape, flags: readonly string[], tagged: boolean): string {
+export function groupedForm({ source, shared, flags }: ScriptText, shape: ScriptShape, tagged: boolean): string {
   const slices = sliced(source, shape);
   const parameters = slices ? 'KEYS, ARGV' : 'luanest_k, luanest_a';
   return (
@@ -228,6 +241,7 @@ export function groupedForm(source: string, shape: ScriptShape, flags: readonly 
     'local luanest_redis_call, tonumber, type, KEYS, ARGV = redis.call, tonumber, type, KEYS, ARGV\n' +
     'local luanest_n, luanest_calls = 0, tonumber(ARGV[1])\n' +
     TIME_LUA +
+    lines(rewriteBody(shared, false)) +
     `local function luanest_call(${parameters})\n${rewriteBody(source, !slices)}\nend\n` +
     (tagged ? TAG_LUA : '') +
     recordLua(tagged) +

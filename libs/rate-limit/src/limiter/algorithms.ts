@@ -1,0 +1,160 @@
+import type { RateLimitAlgorithm } from '../rules/rule';
+
+/** What an algorithm is asked about: one check at one instant. */
+export interface Question {
+  readonly limit: number;
+  readonly windowMs: number;
+  readonly cost: number;
+  readonly capacity: number;
+  readonly nowUs: number;
+}
+
+/** What is kept of a subject; each algorithm reads only its own. */
+export type State =
+  | { readonly kind: 'fixed-window'; readonly count: number; readonly endsMs: number }
+  | { readonly kind: 'sliding-window'; readonly last: number; readonly current: number; readonly previous: number }
+  | { readonly kind: 'sliding-log'; readonly hits: readonly { readonly us: number; readonly cost: number }[] }
+  | { readonly kind: 'token-bucket'; readonly level: number; readonly us: number };
+
+/** What looking tells, and what would be kept if the cost were charged. */
+export interface Look {
+  readonly used: number;
+  readonly resetMs: number;
+  readonly retryMs: number;
+  charge(): { readonly state: State; readonly resetMs: number };
+}
+
+/** The same sums as the Lua scripts do, in TypeScript. */
+export interface Algorithm {
+  look(state: State | undefined, question: Question): Look;
+  /** What is left after giving back, and how much was given; undefined for nothing left. */
+  refund(state: State | undefined, question: Question, chargedUs: number): { state: State | undefined; given: number };
+}
+
+const fixedWindow: Algorithm = {
+  look(state, { windowMs, cost, nowUs }) {
+    const nowMs = Math.floor(nowUs / 1_000);
+    const live = state?.kind === 'fixed-window' && state.count > 0 && state.endsMs > nowMs ? state : undefined;
+    const count = live?.count ?? 0;
+    const endsMs = Math.min(live?.endsMs ?? Infinity, nowMs + windowMs);
+    return {
+      used: count,
+      resetMs: count > 0 ? endsMs - nowMs : 0,
+      retryMs: endsMs - nowMs,
+      charge: () => ({ state: { kind: 'fixed-window', count: count + cost, endsMs }, resetMs: endsMs - nowMs }),
+    };
+  },
+  refund(state, { windowMs, cost, nowUs }, chargedUs) {
+    if (state?.kind !== 'fixed-window' || state.endsMs <= Math.floor(nowUs / 1_000)) return { state, given: 0 };
+    if (chargedUs < (state.endsMs - windowMs) * 1_000) return { state, given: 0 };
+    const given = Math.min(cost, state.count);
+    return { given, state: given === state.count ? undefined : { ...state, count: state.count - given } };
+  },
+};
+
+const slidingWindow: Algorithm = {
+  look(state, { limit, windowMs, cost, nowUs }) {
+    const nowMs = Math.floor(nowUs / 1_000);
+    const window = Math.floor(nowMs / windowMs);
+    const leftMs = windowMs - (nowMs % windowMs);
+    const kept = state?.kind === 'sliding-window' && state.last >= window - 1 ? state : undefined;
+    const { last, current, previous } =
+      kept === undefined || kept.last >= window
+        ? (kept ?? { last: window, current: 0, previous: 0 })
+        : { last: window, current: 0, previous: kept.current };
+    const free = limit - cost;
+    let retryMs = leftMs;
+    if (current <= free && previous > 0) retryMs = leftMs - Math.floor(((free - current) * windowMs) / previous);
+    else if (current > free && free >= 0) {
+      retryMs = leftMs + Math.max(0, windowMs - Math.floor((free * windowMs) / current));
+    }
+    return {
+      used: current + (previous * leftMs) / windowMs,
+      resetMs: current > 0 ? leftMs + windowMs : previous > 0 ? leftMs : 0,
+      retryMs,
+      charge: () => ({
+        state: { kind: 'sliding-window', last, current: current + cost, previous },
+        resetMs: leftMs + windowMs,
+      }),
+    };
+  },
+  refund(state, { windowMs, cost, nowUs }, chargedUs) {
+    if (state?.kind !== 'sliding-window') return { state, given: 0 };
+    if ((state.last + 2) * windowMs <= Math.floor(nowUs / 1_000)) return { state: undefined, given: 0 };
+    const age = state.last - Math.floor(chargedUs / 1_000 / windowMs);
+    if (age !== 0 && age !== 1) return { state, given: 0 };
+    const given = Math.min(cost, age === 0 ? state.current : state.previous);
+    const left = age === 0 ? { current: state.current - given } : { previous: state.previous - given };
+    return { state: { ...state, ...left }, given };
+  },
+};
+
+const slidingLog: Algorithm = {
+  look(state, { windowMs, cost, capacity, nowUs }) {
+    const fromUs = nowUs - windowMs * 1_000;
+    const hits = state?.kind === 'sliding-log' ? state.hits.filter(({ us }) => us > fromUs) : [];
+    const total = hits.reduce((sum, hit) => sum + hit.cost, 0);
+    let [fits, retryMs] = [capacity - total, windowMs];
+    for (const hit of hits) {
+      if (fits >= cost) break;
+      fits += hit.cost;
+      retryMs = Math.ceil((hit.us - fromUs) / 1_000);
+    }
+    return {
+      used: total,
+      resetMs: hits.length > 0 ? Math.ceil(((hits.at(-1)?.us ?? 0) - fromUs) / 1_000) : 0,
+      retryMs,
+      charge: () => ({ state: { kind: 'sliding-log', hits: [...hits, { us: nowUs, cost }] }, resetMs: windowMs }),
+    };
+  },
+  refund(state, { windowMs, cost, nowUs }, chargedUs) {
+    if (state?.kind !== 'sliding-log' || chargedUs <= nowUs - windowMs * 1_000) return { state, given: 0 };
+    const at = state.hits.findIndex((hit) => hit.us === chargedUs && hit.cost === cost);
+    return at === -1
+      ? { state, given: 0 }
+      : { state: { ...state, hits: state.hits.filter((_, i) => i !== at) }, given: cost };
+  },
+};
+
+function levelOf(state: State | undefined, { limit, windowMs, nowUs }: Question): number {
+  if (state?.kind !== 'token-bucket') return 0;
+  const drained = (Math.max(0, nowUs - state.us) * limit) / (windowMs * 1_000);
+  return Math.max(0, state.level - drained);
+}
+
+function msToDrain(hits: number, { limit, windowMs }: Question): number {
+  return limit > 0 ? Math.max(0, Math.ceil((hits * windowMs) / limit)) : windowMs;
+}
+
+const tokenBucket: Algorithm = {
+  look(state, question) {
+    const { cost, capacity, nowUs } = question;
+    const level = levelOf(state, question);
+    return {
+      used: level,
+      resetMs: level > 0 ? msToDrain(level, question) : 0,
+      retryMs: Math.max(1, msToDrain(level + cost - capacity, question)),
+      charge: () => ({
+        state: { kind: 'token-bucket', level: level + cost, us: nowUs },
+        resetMs: msToDrain(level + cost, question),
+      }),
+    };
+  },
+  refund(state, question, chargedUs) {
+    const { limit, windowMs, cost, nowUs } = question;
+    const level = levelOf(state, question);
+    // What has drained since may have gone to others, so only the rest is given back.
+    const left = Math.max(0, cost - ((nowUs - chargedUs) * limit) / (windowMs * 1_000));
+    const given = Math.min(level, left);
+    if (given <= 0) return { state, given: 0 };
+    return { state: { kind: 'token-bucket', level: level - given, us: nowUs }, given: Math.floor(given + 1e-9) };
+  },
+};
+
+/** Every algorithm by its name. */
+export const ALGORITHMS: Readonly<Record<RateLimitAlgorithm, Algorithm>> = {
+  'fixed-window': fixedWindow,
+  'sliding-window': slidingWindow,
+  'sliding-log': slidingLog,
+  'token-bucket': tokenBucket,
+};

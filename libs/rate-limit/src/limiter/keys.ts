@@ -1,0 +1,83 @@
+import { createHash } from 'node:crypto';
+import calculateSlot from 'cluster-key-slot';
+import type { KeySpace } from 'luanest/script-registry';
+import type { NamedRule } from '../rules/rule';
+
+const SLOTS = 16_384;
+const MAX_PLAIN_SUBJECT = 128;
+const HASHED = 'sha256-';
+
+/** Hash tags whose slots lie evenly over all slots, so that every master of a Cluster has its part of them. */
+export function evenTags(count: number): string[] {
+  const tags = new Array<string | undefined>(count).fill(undefined);
+  for (let missing = count, n = 0; missing > 0; n++) {
+    const place = Math.floor((calculateSlot(String(n)) * count) / SLOTS);
+    if (tags[place] !== undefined) continue;
+    tags[place] = String(n);
+    missing -= 1;
+  }
+  return tags as string[];
+}
+
+/** FNV-1a over UTF-16 units: spreads subjects, and need not withstand anybody. */
+function spread(subject: string): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < subject.length; i++) hash = Math.imul(hash ^ subject.charCodeAt(i), 0x01000193);
+  return (hash ^ (hash >>> 15)) >>> 0;
+}
+
+/** A subject as part of a key: hostile ones, too long or no Unicode, by their hash, which no other subject can name. */
+function plain(subject: string): string {
+  if (subject.length <= MAX_PLAIN_SUBJECT && subject !== '' && !subject.startsWith(HASHED) && subject.isWellFormed()) {
+    return subject;
+  }
+  return HASHED + createHash('sha256').update(Buffer.from(subject, 'utf16le')).digest('hex');
+}
+
+/** The keys of one rule under one hash tag. */
+interface RuleKeys {
+  readonly state: (subject: string) => string;
+  readonly penalty: (subject: string) => string;
+}
+
+/** Names the keys of rules and subjects: all rules of one subject share a hash tag, and tags lie evenly over slots. */
+export class LimiterKeys {
+  private readonly tags: readonly string[];
+  private readonly rules: Map<string, RuleKeys>[];
+
+  /** @param count of hash tags, at least 1 */
+  constructor(
+    private readonly space: KeySpace,
+    count: number,
+  ) {
+    this.tags = evenTags(count);
+    this.rules = this.tags.map(() => new Map<string, RuleKeys>());
+  }
+
+  /** Which tag a subject has; checks of one tag may share a command. */
+  tagOf(subject: string): number {
+    return this.tags.length === 1 ? 0 : spread(subject) % this.tags.length;
+  }
+
+  /** The state of a subject under a rule. */
+  state(rule: NamedRule, subject: string): string {
+    return this.keysOf(rule, this.tagOf(subject)).state(plain(subject));
+  }
+
+  /** The penalty of a subject under a rule. */
+  penalty(rule: NamedRule, subject: string): string {
+    return this.keysOf(rule, this.tagOf(subject)).penalty(plain(subject));
+  }
+
+  private keysOf(rule: NamedRule, tag: number): RuleKeys {
+    const known = this.rules[tag] as Map<string, RuleKeys>;
+    const id = `${rule.algorithm}:${rule.name}`;
+    let keys = known.get(id);
+    if (keys === undefined) {
+      const tagged = this.space.tag(this.tags[tag] as string);
+      keys = { state: tagged.series(rule.algorithm, rule.name), penalty: tagged.series('penalty', rule.name) };
+      known.set(id, keys);
+    }
+    return keys;
+  }
+}

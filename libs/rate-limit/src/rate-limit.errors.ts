@@ -1,0 +1,6 @@
+import { LuanestError } from 'luanest/script-registry';
+
+/** A subject, a cost, a limit or a duration of a call is missing or out of range; nothing was counted. */
+export class InvalidRateLimitInputError extends LuanestError {
+  readonly code = 'INVALID_RATE_LIMIT_INPUT';
+}

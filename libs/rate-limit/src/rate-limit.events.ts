@@ -1,0 +1,64 @@
+import { channel } from 'node:diagnostics_channel';
+import type { RateLimitDecision } from './rate-limit.types';
+
+/** A request was decided. Subjects are left out: they may be addresses or keys. */
+export interface RateLimitDecidedEvent {
+  /** Names of the rules that were asked. */
+  readonly rules: readonly string[];
+  /** Names of those that refuse, shadow rules among them. */
+  readonly violated: readonly string[];
+  /** Who decided. */
+  readonly source: RateLimitDecision['source'];
+  /** Until the request may pass, ms; 0 where it passes. */
+  readonly retryAfterMs: number;
+}
+
+/** Redis did not decide a request. */
+export interface RateLimitFailedEvent {
+  readonly rules: readonly string[];
+  /** What is done instead. */
+  readonly policy: 'allow' | 'deny' | 'local';
+  readonly error: Error;
+}
+
+/** Redis is no longer asked (`opened`), or is asked again (`closed`). */
+export interface RateLimitBreakerEvent {
+  readonly state: 'opened' | 'closed';
+}
+
+/** A request has no subject under a rule, or comes from a context that no adapter knows. */
+export interface RateLimitUnknownSubjectEvent {
+  /** Nest's name of the context: `http`, `rpc`, `ws`, `graphql` or another. */
+  readonly context: string;
+  readonly rule: string;
+}
+
+/** Names of the `node:diagnostics_channel` channels that the lib publishes to. No event carries a subject. */
+export const RATE_LIMIT_CHANNELS = Object.freeze({
+  allowed: 'luanest:rate-limit:allowed',
+  refused: 'luanest:rate-limit:refused',
+  failed: 'luanest:rate-limit:failed',
+  breaker: 'luanest:rate-limit:breaker',
+  unknownSubject: 'luanest:rate-limit:unknown-subject',
+});
+
+const channels = {
+  allowed: channel(RATE_LIMIT_CHANNELS.allowed),
+  refused: channel(RATE_LIMIT_CHANNELS.refused),
+  failed: channel(RATE_LIMIT_CHANNELS.failed),
+  breaker: channel(RATE_LIMIT_CHANNELS.breaker),
+  unknownSubject: channel(RATE_LIMIT_CHANNELS.unknownSubject),
+};
+
+interface Events {
+  allowed: RateLimitDecidedEvent;
+  refused: RateLimitDecidedEvent;
+  failed: RateLimitFailedEvent;
+  breaker: RateLimitBreakerEvent;
+  unknownSubject: RateLimitUnknownSubjectEvent;
+}
+
+/** Publishes an event; `make` runs only when someone listens. */
+export function publish<E extends keyof Events>(event: E, make: () => Events[E]): void {
+  if (channels[event].hasSubscribers) channels[event].publish(make());
+}

@@ -1,0 +1,95 @@
+import { InvalidOptionError } from 'luanest/script-registry';
+import { checkChoice, checkInteger, MAX_DURATION_MS, named, resolveRule, shown } from './rules/resolve-rule';
+import type { NamedRule, RateLimitRule, RedisErrorPolicy } from './rules/rule';
+
+/** Options of RateLimitModule. */
+export interface RateLimitOptions {
+  /** Rules of every route that the guard is on; each has a name. Default none. */
+  readonly rules?: readonly RateLimitRule[];
+  /** What is done with a request that Redis could not decide in time. Default `local`. */
+  readonly onRedisError?: RedisErrorPolicy;
+  /** Longest wait for Redis in one check, ms; integer of 1 to 60,000. Default 50. */
+  readonly deadlineMs?: number;
+  /** When Redis is no longer asked, and for how long. */
+  readonly breaker?: {
+    /** Failures in a row that stop the asking; integer of 1 to 1,000,000. Default 5. */
+    readonly failures?: number;
+    /** How long nobody asks before one request tries again, ms; integer of 1 to 3,600,000. Default 1,000. */
+    readonly openMs?: number;
+  };
+  /** How refusals are remembered in this process. */
+  readonly blockCache?: {
+    /** Refusals that are kept; integer of 0 (none) to 10,000,000. Default 10,000. */
+    readonly maxSubjects?: number;
+    /** Longest time that one is trusted: what a reset by another process may lag behind, ms; integer of 1. Default 5,000. */
+    readonly maxMs?: number;
+  };
+  /** Subjects that this process counts by itself while Redis is away; integer of 1 to 10,000,000. Default 10,000. */
+  readonly localSubjects?: number;
+  /**
+   * Hash tags that subjects are spread over; integer of 1 to 1,024. Another number starts all counters afresh. Default 32
+   * on a Cluster, 1 elsewhere.
+   */
+  readonly tags?: number;
+  /** What is done with a request whose subject nobody can tell. Default `allow`. */
+  readonly onUnknownSubject?: 'allow' | 'deny';
+  /** Leading bits of an IPv6 address that make one client; integer of 32 to 128. Default 56. */
+  readonly ipv6Prefix?: number;
+}
+
+/** Options with every default filled in. */
+export interface ResolvedRateLimitOptions {
+  readonly rules: readonly NamedRule[];
+  readonly onRedisError: RedisErrorPolicy;
+  readonly deadlineMs: number;
+  readonly breaker: { readonly failures: number; readonly openMs: number };
+  readonly blockCache: { readonly maxSubjects: number; readonly maxMs: number };
+  readonly localSubjects: number;
+  /** Undefined: by the kind of Redis. */
+  readonly tags: number | undefined;
+  readonly onUnknownSubject: 'allow' | 'deny';
+  readonly ipv6Prefix: number;
+}
+
+const MAX_SUBJECTS = 10_000_000;
+
+function resolveRules(rules: readonly RateLimitRule[]): NamedRule[] {
+  if (!Array.isArray(rules as unknown)) throw new InvalidOptionError(`rules is ${shown(rules)}. Give an array of rules.`);
+  const resolved = (rules as RateLimitRule[]).map((rule, i) => {
+    const checked = resolveRule(rule, `rules[${i}]`);
+    if (checked.name !== undefined) return named(checked, checked.name);
+    throw new InvalidOptionError(`rules[${i}] has no name. Every route shares it, so give it one.`);
+  });
+  const twice = resolved.find(({ name }, i) => resolved.findIndex((other) => other.name === name) !== i);
+  if (twice) throw new InvalidOptionError(`rules has two rules named ${shown(twice.name)}. Rename one of them.`);
+  return resolved;
+}
+
+/**
+ * Checks the options and fills in the defaults.
+ *
+ * @throws InvalidOptionError naming the option, the value seen and what to do
+ */
+export function resolveOptions(options: RateLimitOptions): ResolvedRateLimitOptions {
+  const { rules = [], onRedisError = 'local', deadlineMs = 50, breaker = {}, blockCache = {} } = options;
+  const { localSubjects = 10_000, tags, onUnknownSubject = 'allow', ipv6Prefix = 56 } = options;
+  const { failures = 5, openMs = 1_000 } = breaker;
+  const { maxSubjects = 10_000, maxMs = 5_000 } = blockCache;
+  return Object.freeze({
+    rules: Object.freeze(resolveRules(rules)),
+    onRedisError: checkChoice('onRedisError', onRedisError, ['allow', 'deny', 'local']),
+    deadlineMs: checkInteger('deadlineMs', deadlineMs, 1, 60_000),
+    breaker: Object.freeze({
+      failures: checkInteger('breaker.failures', failures, 1, 1_000_000),
+      openMs: checkInteger('breaker.openMs', openMs, 1, 3_600_000),
+    }),
+    blockCache: Object.freeze({
+      maxSubjects: checkInteger('blockCache.maxSubjects', maxSubjects, 0, MAX_SUBJECTS),
+      maxMs: checkInteger('blockCache.maxMs', maxMs, 1, MAX_DURATION_MS),
+    }),
+    localSubjects: checkInteger('localSubjects', localSubjects, 1, MAX_SUBJECTS),
+    tags: tags === undefined ? undefined : checkInteger('tags', tags, 1, 1_024),
+    onUnknownSubject: checkChoice('onUnknownSubject', onUnknownSubject, ['allow', 'deny']),
+    ipv6Prefix: checkInteger('ipv6Prefix', ipv6Prefix, 32, 128),
+  });
+}

@@ -1,0 +1,83 @@
+import { defineScript, int, list, str } from 'luanest/script-registry';
+import type { Verdict, Verdicts } from './limiter/limiter';
+import {
+  blockLua,
+  consumeFixedWindowLua,
+  consumeLua,
+  refundLua,
+  resetLua,
+  sharedClockLua,
+  sharedFixedWindowLua,
+  sharedSlidingLogLua,
+  sharedSlidingWindowLua,
+  sharedStateLua,
+  sharedTokenBucketLua,
+} from './scripts/generated';
+
+const ALGORITHMS = [
+  sharedClockLua,
+  sharedStateLua,
+  sharedFixedWindowLua,
+  sharedSlidingWindowLua,
+  sharedSlidingLogLua,
+  sharedTokenBucketLua,
+].join('\n');
+
+function verdictsOf([allowed = 0, atUs = 0, ...flat]: number[]): Verdicts {
+  const rules: Verdict[] = [];
+  for (let i = 0; i < flat.length; i += 4) {
+    const [verdict, used, resetMs, retryMs] = flat.slice(i, i + 4) as [number, number, number, number];
+    rules.push({ verdict, used, resetMs, retryMs, atUs });
+  }
+  return { allowed: allowed === 1, rules };
+}
+
+export const consume = defineScript({
+  name: 'rate-limit.consume',
+  source: consumeLua,
+  shared: ALGORITHMS,
+  keys: ['keys[]'],
+  args: { charge: int, rules: list(str) },
+  reply: verdictsOf,
+});
+
+export const consumeFixedWindow = defineScript({
+  name: 'rate-limit.consume-fixed-window',
+  source: consumeFixedWindowLua,
+  shared: sharedClockLua,
+  keys: ['counter'],
+  args: { limit: int, windowMs: int, cost: int },
+  reply: ([allowed, atUs, used, resetMs]: [number, number, number, number]): Verdicts => ({
+    allowed: allowed === 1,
+    rules: [{ verdict: 1 - allowed, used, resetMs, retryMs: allowed === 1 ? 0 : resetMs, atUs }],
+  }),
+});
+
+export const refund = defineScript({
+  name: 'rate-limit.refund',
+  source: refundLua,
+  shared: ALGORITHMS,
+  keys: ['states[]'],
+  args: { chargedUs: int, rules: list(str) },
+  reply: (given: number[]) => given,
+});
+
+export const reset = defineScript({
+  name: 'rate-limit.reset',
+  source: resetLua,
+  keys: ['state', 'penalty'],
+  args: {},
+  reply: ([deleted = 0]: number[]) => deleted,
+});
+
+export const block = defineScript({
+  name: 'rate-limit.block',
+  source: blockLua,
+  shared: sharedClockLua,
+  keys: ['state', 'penalty'],
+  args: { blockMs: int, memoryMs: int },
+  reply: ([strikes = 0]: number[]) => strikes,
+});
+
+/** Every script of the lib. */
+export const rateLimitScripts = [consume, consumeFixedWindow, refund, reset, block];

@@ -1,0 +1,162 @@
+import { Decider } from './limiter/decider';
+import type { Decision } from './limiter/decision';
+import type { Check, Limiter } from './limiter/limiter';
+import { InvalidRateLimitInputError } from './rate-limit.errors';
+import type { ResolvedRateLimitOptions } from './rate-limit.options';
+import type { RateLimitCheck, RateLimitDecision } from './rate-limit.types';
+import { MAX_DURATION_MS, MAX_HITS, mostHits, named, resolveRule, shown } from './rules/resolve-rule';
+import type { NamedRule, RateLimitRule } from './rules/rule';
+
+/** Figures of one call, where they are not the rule's. */
+export interface ConsumeOptions {
+  /** Hits to count; integer of 0 to 1e9. Default: the rule's. */
+  readonly cost?: number;
+  /** Hits that pass in a window; integer of 0 to the algorithm's most. Default: the rule's. */
+  readonly limit?: number;
+}
+
+/**
+ * Counts hits of subjects under rules; works without HTTP.
+ *
+ * A rule is given as an object with a name, or as the name of one of the module's rules.
+ */
+export class RateLimitService {
+  private readonly decider: Decider;
+  private readonly resolved = new WeakMap<RateLimitRule, NamedRule>();
+  private readonly byName: ReadonlyMap<string, NamedRule>;
+
+  constructor(limiter: Limiter, options: ResolvedRateLimitOptions) {
+    this.decider = new Decider(limiter, options);
+    this.byName = new Map(options.rules.map((rule) => [rule.name, rule]));
+  }
+
+  /**
+   * Charges one rule.
+   *
+   * @throws InvalidRateLimitInputError, InvalidOptionError before anything is counted
+   */
+  async consume(
+    rule: RateLimitRule | string,
+    subject: string,
+    options: ConsumeOptions = {},
+  ): Promise<RateLimitDecision> {
+    return this.decide([this.checkOf({ rule, subject, ...options })]);
+  }
+
+  /** Charges several rules, or none of them when one refuses. Throws as `consume` does. */
+  async consumeAll(checks: readonly RateLimitCheck[]): Promise<RateLimitDecision> {
+    return this.decide(this.checksOf(checks));
+  }
+
+  /** What `consume` would answer now; nothing is charged. Throws as `consume` does. */
+  async peek(rule: RateLimitRule | string, subject: string, options: ConsumeOptions = {}): Promise<RateLimitDecision> {
+    return this.decider.decide([this.checkOf({ rule, subject, ...options })], false);
+  }
+
+  /** What `consumeAll` would answer now; nothing is charged. Throws as `consume` does. */
+  async peekAll(checks: readonly RateLimitCheck[]): Promise<RateLimitDecision> {
+    return this.decider.decide(this.checksOf(checks), false);
+  }
+
+  /**
+   * Gives back what a decision of this service charged, as far as it still counts; a second time gives nothing.
+   *
+   * @param rules names of the rules to give back to; default all
+   * @returns hits that were given back
+   * @throws LuanestError when Redis does not answer
+   */
+  async refund(decision: RateLimitDecision, rules?: readonly string[]): Promise<number> {
+    const wanted = rules && ((check: Check): boolean => rules.includes(check.rule.name));
+    return this.decider.refund(decision as Decision, wanted);
+  }
+
+  /**
+   * Forgets what is counted of a subject, and its block.
+   *
+   * @returns whether anything was known of it
+   * @throws LuanestError when Redis does not answer
+   */
+  async reset(rule: RateLimitRule | string, subject: string): Promise<boolean> {
+    return this.decider.reset(this.ruleOf(rule), checkSubject(subject));
+  }
+
+  /**
+   * Refuses a subject for a time, whatever it has used; what it has used is forgotten.
+   *
+   * @param blockMs ms; integer of 1 to 400 days
+   * @throws LuanestError when Redis does not answer
+   */
+  async block(rule: RateLimitRule | string, subject: string, blockMs: number): Promise<void> {
+    const limitMs = checkFigure('blockMs', blockMs, 1, MAX_DURATION_MS);
+    await this.decider.block(this.ruleOf(rule), checkSubject(subject), limitMs);
+  }
+
+  /** Charges checks whose figures are known; used by the guard. */
+  decide(checks: readonly Check[]): Promise<RateLimitDecision> {
+    return this.decider.decide(checks, true);
+  }
+
+  private checksOf(checks: readonly RateLimitCheck[]): Check[] {
+    const resolved = checks.map((check) => this.checkOf(check));
+    for (const [i, { rule, subject }] of resolved.entries()) {
+      if (resolved.findIndex((other) => other.rule.name === rule.name && other.subject === subject) === i) continue;
+      throw new InvalidRateLimitInputError(
+        `Rule ${shown(rule.name)} is given twice for one subject. Give it once, with the sum of the costs.`,
+      );
+    }
+    return resolved;
+  }
+
+  private checkOf({ rule: given, subject, cost, limit }: RateLimitCheck): Check {
+    const rule = this.ruleOf(given);
+    return {
+      rule,
+      subject: checkSubject(subject),
+      limit: figureOf(rule, 'limit', limit, mostHits(rule.algorithm)),
+      cost: figureOf(rule, 'cost', cost, MAX_HITS),
+    };
+  }
+
+  private ruleOf(rule: RateLimitRule | string): NamedRule {
+    if (typeof rule === 'string') {
+      const found = this.byName.get(rule);
+      if (found) return found;
+      const known = [...this.byName.keys()].join(', ') || 'none';
+      throw new InvalidRateLimitInputError(
+        `There is no rule named ${shown(rule)} among the module's rules. Known: ${known}.`,
+      );
+    }
+    let resolved = this.resolved.get(rule);
+    if (resolved === undefined) {
+      const checked = resolveRule(rule);
+      if (checked.name === undefined) {
+        throw new InvalidRateLimitInputError(
+          'A rule that is used by the service needs a name, which names its counters.',
+        );
+      }
+      resolved = named(checked, checked.name);
+      this.resolved.set(rule, resolved);
+    }
+    return resolved;
+  }
+}
+
+function checkSubject(subject: string): string {
+  if (typeof subject === 'string' && subject !== '') return subject;
+  throw new InvalidRateLimitInputError(`subject is ${shown(subject)}. Give text of at least 1 character.`);
+}
+
+/** @throws InvalidRateLimitInputError unless the value is an integer between the two */
+export function checkFigure(what: string, value: number, least: number, most: number): number {
+  if (Number.isSafeInteger(value) && value >= least && value <= most) return value;
+  throw new InvalidRateLimitInputError(`${what} is ${shown(value)}. Give an integer of ${least} to ${most}.`);
+}
+
+function figureOf(rule: NamedRule, what: 'limit' | 'cost', given: number | undefined, most: number): number {
+  if (given !== undefined) return checkFigure(what, given, 0, most);
+  const own = rule[what];
+  if (typeof own === 'number') return own;
+  throw new InvalidRateLimitInputError(
+    `Rule ${shown(rule.name)} has a function for its ${what}, which needs a request. Give the ${what} in the call.`,
+  );
+}

@@ -1,0 +1,52 @@
+import type { RateLimitAlgorithm, RateLimitRule } from './rules/rule';
+
+/** One rule and one subject to be counted under it. */
+export interface RateLimitCheck {
+  /** A rule with a name, or the name of one of the module's rules. */
+  readonly rule: RateLimitRule | string;
+  /** Who is counted; text of at least 1 character. */
+  readonly subject: string;
+  /** Hits of this request; integer of 0 to 1e9. Default: the rule's, which must be a number then. */
+  readonly cost?: number;
+  /** Hits that pass in a window. Default: the rule's, which must be a number then. */
+  readonly limit?: number;
+}
+
+/** What one rule says of a request. */
+export interface RateLimitRuleDecision {
+  readonly name: string;
+  readonly algorithm: RateLimitAlgorithm;
+  /** Whether this rule lets the request pass; a shadow rule may say no to one that passes. */
+  readonly allowed: boolean;
+  /** Whether the subject is blocked, whatever it has used. */
+  readonly blocked: boolean;
+  readonly shadow: boolean;
+  readonly limit: number;
+  readonly windowMs: number;
+  /** Hits of this request. */
+  readonly cost: number;
+  /** Hits that count, this request's own if it was charged. */
+  readonly used: number;
+  /** Hits that would still pass now. */
+  readonly remaining: number;
+  /** Until no hit counts any more, ms. */
+  readonly resetMs: number;
+  /** Until this request's cost may pass under this rule, ms; 0 where it passes. */
+  readonly retryAfterMs: number;
+}
+
+/** What was decided of a request. */
+export interface RateLimitDecision {
+  readonly allowed: boolean;
+  /**
+   * Who decided: Redis; a refusal of Redis that this process remembers; this process, or the rule's policy, while Redis
+   * does not answer; `none` where no rule was asked.
+   */
+  readonly source: 'redis' | 'cache' | 'local' | 'policy' | 'none';
+  /** Why it was refused; undefined where it passes. */
+  readonly reason: 'over-limit' | 'blocked' | 'redis-error' | undefined;
+  /** Until the request may pass, the longest of its rules, ms; 0 where it passes or nobody knows. */
+  readonly retryAfterMs: number;
+  /** One per rule that said something, in their order. */
+  readonly rules: readonly RateLimitRuleDecision[];
+}

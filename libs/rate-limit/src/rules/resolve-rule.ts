@@ -1,0 +1,124 @@
+import { InvalidOptionError } from 'luanest/script-registry';
+import type { BlockEscalation, NamedRule, RateLimitRule, ResolvedRule } from './rule';
+
+const DAY_MS = 86_400_000;
+/** Longest window, block or memory. */
+export const MAX_DURATION_MS = 400 * DAY_MS;
+/** Highest limit, burst or cost. */
+export const MAX_HITS = 1_000_000_000;
+/** A sliding log keeps every hit, so its limit is its memory. */
+export const MAX_LOGGED_HITS = 10_000;
+
+const ALGORITHMS = ['fixed-window', 'sliding-window', 'sliding-log', 'token-bucket'];
+const NAME = /^[A-Za-z0-9._-]{1,64}$/;
+const KNOWN = new Set<string>([
+  'name',
+  'limit',
+  'windowMs',
+  'algorithm',
+  'burst',
+  'subject',
+  'cost',
+  'skip',
+  'count',
+  'blockMs',
+  'blockEscalation',
+  'shadow',
+  'onRedisError',
+  'deadlineMs',
+]);
+
+/** Shows a value in a message, cut short. */
+export function shown(value: unknown): string {
+  const text = typeof value === 'string' ? JSON.stringify(value) : String(value);
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text;
+}
+
+/** @throws InvalidOptionError unless the value is an integer between the two */
+export function checkInteger(what: string, value: unknown, least: number, most: number): number {
+  if (Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most) return value as number;
+  const hint = typeof value === 'number' && value > 0 && value < 1 ? ' Durations are in ms, not seconds.' : '';
+  throw new InvalidOptionError(`${what} is ${shown(value)}. Give an integer of ${least} to ${most}.${hint}`);
+}
+
+/** @throws InvalidOptionError unless the value is one of the choices */
+export function checkChoice<T extends string>(what: string, value: T, choices: readonly string[]): T {
+  if (choices.includes(value)) return value;
+  throw new InvalidOptionError(`${what} is ${shown(value)}. Give one of: ${choices.join(', ')}.`);
+}
+
+/** Most hits that a limit may allow. */
+export function mostHits(algorithm: string): number {
+  return algorithm === 'sliding-log' ? MAX_LOGGED_HITS : MAX_HITS;
+}
+
+function checkFunction(what: string, value: unknown): void {
+  if (value === undefined || typeof value === 'function') return;
+  throw new InvalidOptionError(`${what} is ${shown(value)}. Give a function of the ExecutionContext, or leave it out.`);
+}
+
+function checkKnown(what: string, rule: object): void {
+  const unknown = Object.keys(rule).find((key) => !KNOWN.has(key));
+  if (unknown === undefined) return;
+  throw new InvalidOptionError(`${what} has an unknown option ${shown(unknown)}. Known: ${[...KNOWN].join(', ')}.`);
+}
+
+function resolveEscalation(
+  what: string,
+  blockMs: number,
+  escalation: BlockEscalation | undefined,
+): Required<BlockEscalation> | undefined {
+  if (escalation === undefined) return undefined;
+  if (blockMs === 0) {
+    throw new InvalidOptionError(`${what}.blockEscalation needs a blockMs of at least 1 to start from, but it is 0.`);
+  }
+  const { factor = 2, maxMs, memoryMs = maxMs } = escalation;
+  return Object.freeze({
+    factor: checkInteger(`${what}.blockEscalation.factor`, factor, 2, 100),
+    maxMs: checkInteger(`${what}.blockEscalation.maxMs`, maxMs, blockMs, MAX_DURATION_MS),
+    memoryMs: checkInteger(`${what}.blockEscalation.memoryMs`, memoryMs, 1, MAX_DURATION_MS),
+  });
+}
+
+/**
+ * Checks a rule and fills in its defaults.
+ *
+ * @param what names the rule in messages, such as `@RateLimit() of CatsController.find`
+ * @throws InvalidOptionError naming the option, the value seen and what to do
+ */
+export function resolveRule(rule: RateLimitRule, what = 'The rate-limit rule'): ResolvedRule {
+  if (typeof rule !== 'object' || (rule as unknown) === null) {
+    throw new InvalidOptionError(`${what} is ${shown(rule)}. Give an object with limit and windowMs.`);
+  }
+  checkKnown(what, rule);
+  const { name, limit, windowMs, algorithm = 'fixed-window', burst, subject, cost = 1, skip } = rule;
+  const { count = 'all', blockMs = 0, shadow = false, onRedisError, deadlineMs } = rule;
+  if (name !== undefined && !(typeof name === 'string' && NAME.test(name))) {
+    throw new InvalidOptionError(`${what}.name is ${shown(name)}. Use 1 to 64 letters, digits, dots, _ and -.`);
+  }
+  checkChoice(`${what}.algorithm`, algorithm, ALGORITHMS);
+  if (typeof limit !== 'function') checkInteger(`${what}.limit`, limit, 0, mostHits(algorithm));
+  if (typeof cost !== 'function') checkInteger(`${what}.cost`, cost, 0, MAX_HITS);
+  checkInteger(`${what}.windowMs`, windowMs, 1, MAX_DURATION_MS);
+  if (burst !== undefined && algorithm !== 'token-bucket') {
+    throw new InvalidOptionError(`${what}.burst is for token-bucket only, but the algorithm is ${algorithm}.`);
+  }
+  if (burst !== undefined) checkInteger(`${what}.burst`, burst, 1, MAX_HITS);
+  checkFunction(`${what}.subject`, subject);
+  checkFunction(`${what}.skip`, skip);
+  checkChoice(`${what}.count`, count, ['all', 'failures', 'successes']);
+  checkInteger(`${what}.blockMs`, blockMs, 0, MAX_DURATION_MS);
+  if (typeof shadow !== 'boolean') throw new InvalidOptionError(`${what}.shadow is ${shown(shadow)}. Give a boolean.`);
+  if (onRedisError !== undefined) checkChoice(`${what}.onRedisError`, onRedisError, ['allow', 'deny', 'local']);
+  if (deadlineMs !== undefined) checkInteger(`${what}.deadlineMs`, deadlineMs, 1, 60_000);
+  const blockEscalation = resolveEscalation(what, blockMs, rule.blockEscalation);
+  return Object.freeze({
+    ...{ name, limit, windowMs, algorithm, burst, subject, cost, skip, count },
+    ...{ blockMs, blockEscalation, shadow, onRedisError, deadlineMs },
+  });
+}
+
+/** Gives a rule its name. */
+export function named(rule: ResolvedRule, name: string): NamedRule {
+  return Object.freeze({ ...rule, name });
+}

@@ -1,0 +1,33 @@
+--[[
+consume-fixed-window: charge one fixed window, by INCR and an expiry; `consume` says the same of it, and more slowly.
+
+KEYS[1]  counter   string(int)  <prefix>:rate-limit:{<tag>}:fixed-window:<rule>:<subject>
+ARGV[1]  limit     int >= 1, hits a window
+ARGV[2]  windowMs  int >= 1, ms
+ARGV[3]  cost      int 1 to limit, hits to charge
+
+Returns {allowed, atUs, used, resetMs}
+  allowed  1 | 0   0 leaves the counter as it was
+  atUs     int     Redis' time of the decision, us
+  used     int     hits in the window, this request's own if it was charged
+  resetMs  int     to the end of the window; 1 to windowMs
+
+O(1). TTL: to the end of the window; a lost or a longer one is set again. Clock: Redis. Replay: charges once more.
+An error, before any write, where the counter holds no integer: `block` leaves that, and `consume` knows what to do.
+]]
+local limit, window_ms, cost = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local used = redis.call('INCRBY', KEYS[1], ARGV[3])
+local ends_ms = used > cost and redis.call('PEXPIRETIME', KEYS[1]) or 0
+if ends_ms == -1 or ends_ms > now_ms + window_ms then
+  ends_ms = now_ms + window_ms
+  redis.call('PEXPIREAT', KEYS[1], ends_ms)
+elseif ends_ms <= now_ms then
+  if used ~= cost then
+    redis.call('SET', KEYS[1], ARGV[3])
+    used = cost
+  end
+  ends_ms = now_ms + window_ms
+  redis.call('PEXPIREAT', KEYS[1], ends_ms)
+end
+if used > limit then return { 0, now_us, redis.call('DECRBY', KEYS[1], ARGV[3]), ends_ms - now_ms } end
+return { 1, now_us, used, ends_ms - now_ms }

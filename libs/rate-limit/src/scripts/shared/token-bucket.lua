@@ -1,0 +1,33 @@
+-- GCRA, kept as <hits not drained yet>:<us of that>: an arrival time in us has too few digits for high rates.
+local function level_of(rule, value)
+  local level, at_us = string.match(value, '^([%d.e+-]+):(%d+)$')
+  local drained = math.max(0, now_us - (at_us or now_us)) * rule.limit / (rule.window_ms * 1000)
+  return math.max(0, (tonumber(level) or 0) - drained)
+end
+local function ms_to_drain(rule, hits)
+  return rule.limit > 0 and math.max(0, math.ceil(hits * rule.window_ms / rule.limit)) or rule.window_ms
+end
+local function write_level(rule, level)
+  local reset_ms = ms_to_drain(rule, level)
+  redis.call('SET', rule.key, string.format('%.17g:%.0f', level, now_us), 'PXAT', now_ms + reset_ms + 1)
+  return reset_ms
+end
+
+algorithms['token-bucket'] = {
+  look = function(rule, value)
+    local level = level_of(rule, value)
+    rule.level = level
+    return level, level > 0 and ms_to_drain(rule, level) or 0, math.max(1, ms_to_drain(rule, level + rule.cost - rule.capacity))
+  end,
+  charge = function(rule)
+    return write_level(rule, rule.level + rule.cost)
+  end,
+  -- What has drained since may have gone to others, so only the rest is given back.
+  refund = function(rule, value)
+    local drained = (now_us - rule.charged_us) * rule.limit / (rule.window_ms * 1000)
+    local level = level_of(rule, value)
+    local given = math.min(level, math.max(0, rule.cost - drained))
+    if given > 0 then write_level(rule, level - given) end
+    return math.floor(given + 1e-9)
+  end,
+}
