@@ -54,7 +54,7 @@ export interface ResolvedRateLimitOptions {
 const MAX_SUBJECTS = 10_000_000;
 
 function resolveRules(rules: readonly RateLimitRule[]): NamedRule[] {
-  if (!Array.isArray(rules as unknown)) throw new InvalidOptionError(`rules is ${shown(rules)}. Give an array of rules.`);
+  if (!Array.isArray(rules)) throw new InvalidOptionError(`rules is ${shown(rules)}. Give an array of rules.`);
   const resolved = (rules as RateLimitRule[]).map((rule, i) => {
     const checked = resolveRule(rule, `rules[${i}]`);
     if (checked.name !== undefined) return named(checked, checked.name);

@@ -57,7 +57,8 @@ const slidingWindow: Algorithm = {
     const nowMs = Math.floor(nowUs / 1_000);
     const window = Math.floor(nowMs / windowMs);
     const leftMs = windowMs - (nowMs % windowMs);
-    const kept = state?.kind === 'sliding-window' && state.last >= window - 1 ? state : undefined;
+    const known = state?.kind === 'sliding-window' && state.last >= window - 1 && state.last <= window + 1;
+    const kept = known ? state : undefined;
     const { last, current, previous } =
       kept === undefined || kept.last >= window
         ? (kept ?? { last: window, current: 0, previous: 0 })
@@ -123,13 +124,13 @@ function levelOf(state: State | undefined, { limit, windowMs, nowUs }: Question)
 }
 
 function msToDrain(hits: number, { limit, windowMs }: Question): number {
-  return limit > 0 ? Math.max(0, Math.ceil((hits * windowMs) / limit)) : windowMs;
+  return limit > 0 ? Math.min(1e13, Math.max(0, Math.ceil((hits * windowMs) / limit))) : windowMs;
 }
 
 const tokenBucket: Algorithm = {
   look(state, question) {
     const { cost, capacity, nowUs } = question;
-    const level = levelOf(state, question);
+    const level = Math.min(capacity, levelOf(state, question));
     return {
       used: level,
       resetMs: level > 0 ? msToDrain(level, question) : 0,
@@ -147,7 +148,7 @@ const tokenBucket: Algorithm = {
     const left = Math.max(0, cost - ((nowUs - chargedUs) * limit) / (windowMs * 1_000));
     const given = Math.min(level, left);
     if (given <= 0) return { state, given: 0 };
-    return { state: { kind: 'token-bucket', level: level - given, us: nowUs }, given: Math.floor(given + 1e-9) };
+    return { state: { kind: 'token-bucket', level: level - given, us: nowUs }, given: Math.floor(given + 0.5) };
   },
 };
 

@@ -150,5 +150,6 @@ function questionOf(check: Check, nowUs: number): Question {
 }
 
 function rounded(used: number): number {
-  return Math.ceil(used - 1e-9);
+  // Without `max`, nothing would be -0.
+  return Math.max(0, Math.ceil(used - 1e-9));
 }

@@ -39,7 +39,9 @@ for n = 1, #KEYS / 2 do
   if penalty or ARGV[at + 6] ~= '' then
     local until_ms, strikes = string.match(penalty or '', '^(%d+):(%d+)$')
     local first_ms, factor, most_ms, memory_ms = string.match(ARGV[at + 6], '^(%d+):(%d+):(%d+):(%d+)$')
-    until_ms, strikes = tonumber(until_ms) or 0, tonumber(strikes) or 0
+    until_ms, strikes = tonumber(until_ms) or 0, math.min(tonumber(strikes) or 0, 1000)
+    local forgotten_ms = until_ms + (memory_ms or LONGEST_MS)
+    if forgotten_ms <= now_ms or until_ms > now_ms + LONGEST_MS then until_ms, strikes = 0, 0 end
     if over and charge and enforced and first_ms and until_ms <= now_ms then
       until_ms = now_ms + math.min(most_ms, first_ms * factor ^ strikes)
       redis.call('SET', KEYS[2 * n], string.format('%.0f:%d', until_ms, strikes + 1), 'PXAT', until_ms + memory_ms)
@@ -48,7 +50,7 @@ for n = 1, #KEYS / 2 do
         retry_ms = 0
       end
     else
-      keep_ttl(KEYS[2 * n], math.max(until_ms, now_ms) + (memory_ms or MOST_MEMORY_MS))
+      keep_ttl(KEYS[2 * n], math.max(until_ms, now_ms) + (memory_ms or LONGEST_MS))
     end
     if until_ms > now_ms then
       rule.verdict, retry_ms, reset_ms = 2, math.max(retry_ms, until_ms - now_ms), math.max(reset_ms, until_ms - now_ms)

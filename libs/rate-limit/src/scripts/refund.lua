@@ -8,12 +8,12 @@ ARGV[2..]  rules      list(str)  per rule four values
   limit      int >= 0, hits a window   windowMs  int >= 1, ms   cost  int >= 1, hits that were charged
 
 Returns {given}
-  given  flat, per rule: int 0 to cost; less where the window has ended, or tokens have come back by themselves
+  given  flat, per rule: int 0 to cost; less where the window has ended, or tokens have come back; a bucket's is rounded
 
 O(N log M). TTL: kept. Clock: Redis. Replay: gives back twice where as many hits still count, except in sliding-log.
 Loops over KEYS, so it cannot run where literal keys are demanded.
 ]]
-local values, given = redis.call('MGET', unpack(KEYS)), {}
+local given = {}
 
 for n = 1, #KEYS do
   local at = 4 * n - 2
@@ -21,6 +21,7 @@ for n = 1, #KEYS do
     key = KEYS[n], limit = tonumber(ARGV[at + 1]), window_ms = tonumber(ARGV[at + 2]), cost = tonumber(ARGV[at + 3]),
     charged_us = tonumber(ARGV[1]),
   }
-  given[n] = algorithms[ARGV[at]].refund(rule, values[n] or '')
+  -- MGET, because GET would raise an error at a sorted set.
+  given[n] = algorithms[ARGV[at]].refund(rule, redis.call('MGET', KEYS[n])[1] or '')
 end
 return given

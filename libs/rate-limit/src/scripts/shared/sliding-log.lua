@@ -2,7 +2,7 @@
 local LOWEST_US = '1e12'
 local function total_of(key)
   local total = redis.pcall('ZSCORE', key, 'total')
-  return type(total) == 'string' and tonumber(total) or nil
+  return type(total) == 'string' and math.max(0, math.min(tonumber(total), 1e10)) or nil
 end
 
 algorithms['sliding-log'] = {
@@ -24,7 +24,7 @@ algorithms['sliding-log'] = {
     rule.total = total
     local fits, retry_ms = rule.capacity - total, rule.window_ms
     if fits < rule.cost then
-      local hits = redis.call('ZRANGEBYSCORE', key, '(' .. from_us, '+inf', 'LIMIT', 0, rule.cost)
+      local hits = redis.call('ZRANGEBYSCORE', key, '(' .. from_us, '+inf', 'LIMIT', 0, rule.cost - fits)
       for i = 1, #hits do
         local hit_us, cost = string.match(hits[i], '^(%d+):%d+:(%d+)$')
         fits = fits + cost

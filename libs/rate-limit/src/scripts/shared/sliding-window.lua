@@ -1,7 +1,8 @@
 -- The state is <number of the window>:<hits in it>:<hits in the one before>; windows are cut from Redis' clock.
 local function read_windows(value)
   local last, current, previous = string.match(value, '^(%d+):(%d+):(%d+)$')
-  return tonumber(last), tonumber(current), tonumber(previous)
+  if not last then return nil end
+  return tonumber(last), math.min(tonumber(current), 1e10), math.min(tonumber(previous), 1e10)
 end
 local function write_windows(rule, last, current, previous)
   local state = string.format('%.0f:%.0f:%.0f', last, current, previous)
@@ -13,7 +14,7 @@ algorithms['sliding-window'] = {
     local window_ms, cost = rule.window_ms, rule.cost
     local window, left_ms = math.floor(now_ms / window_ms), window_ms - now_ms % window_ms
     local last, current, previous = read_windows(value)
-    if not last or last < window - 1 then
+    if not last or last < window - 1 or last > window + 1 then
       last, current, previous = window, 0, 0
     elseif last == window - 1 then
       last, current, previous = window, 0, current
@@ -34,7 +35,9 @@ algorithms['sliding-window'] = {
   end,
   refund = function(rule, value)
     local last, current, previous = read_windows(value)
-    local age = last and last - math.floor(rule.charged_us / 1000 / rule.window_ms)
+    local window = math.floor(now_ms / rule.window_ms)
+    if not last or last > window + 1 or last < window - 1 then return 0 end
+    local age = last - math.floor(rule.charged_us / 1000 / rule.window_ms)
     if age ~= 0 and age ~= 1 then return 0 end
     local given = math.min(rule.cost, age == 0 and current or previous)
     if age == 0 then current = current - given else previous = previous - given end

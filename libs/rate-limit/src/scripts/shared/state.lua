@@ -2,8 +2,8 @@
 -- what was looked at and answers ms to the reset; refund(rule, value) answers the hits that it gave back.
 local algorithms = {}
 
--- 400 days: how long strikes may be remembered where the rule that remembers them is not at hand.
-local MOST_MEMORY_MS = 34560000000
+-- 400 days: no rule blocks or remembers for longer.
+local LONGEST_MS = 34560000000
 
 -- No key outlives what it counts: one that lost its expiry, or was given a later one, gets it again.
 local function keep_ttl(key, until_ms)

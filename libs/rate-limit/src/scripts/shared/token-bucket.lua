@@ -2,10 +2,12 @@
 local function level_of(rule, value)
   local level, at_us = string.match(value, '^([%d.e+-]+):(%d+)$')
   local drained = math.max(0, now_us - (at_us or now_us)) * rule.limit / (rule.window_ms * 1000)
-  return math.max(0, (tonumber(level) or 0) - drained)
+  -- A level that somebody else has written may be anything.
+  return math.max(0, math.min(tonumber(level) or 0, 1e10) - drained)
 end
 local function ms_to_drain(rule, hits)
-  return rule.limit > 0 and math.max(0, math.ceil(hits * rule.window_ms / rule.limit)) or rule.window_ms
+  if rule.limit == 0 then return rule.window_ms end
+  return math.min(1e13, math.max(0, math.ceil(hits * rule.window_ms / rule.limit)))
 end
 local function write_level(rule, level)
   local reset_ms = ms_to_drain(rule, level)
@@ -15,7 +17,7 @@ end
 
 algorithms['token-bucket'] = {
   look = function(rule, value)
-    local level = level_of(rule, value)
+    local level = math.min(rule.capacity, level_of(rule, value))
     rule.level = level
     return level, level > 0 and ms_to_drain(rule, level) or 0, math.max(1, ms_to_drain(rule, level + rule.cost - rule.capacity))
   end,
@@ -28,6 +30,6 @@ algorithms['token-bucket'] = {
     local level = level_of(rule, value)
     local given = math.min(level, math.max(0, rule.cost - drained))
     if given > 0 then write_level(rule, level - given) end
-    return math.floor(given + 1e-9)
+    return math.floor(given + 0.5)
   end,
 }

@@ -1,0 +1,165 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { Redis, type RedisOptions } from 'ioredis';
+import { RATE_LIMIT_CHANNELS, type RateLimitFailedEvent, type RateLimitOptions } from 'luanest/rate-limit';
+import { FaultProxy } from '../../../test/support/fault-proxy';
+import { RedisServer } from '../../../test/support/redis-server';
+import { eventually } from '../../../test/support/wait';
+import { openBench, quiet, type Bench } from './support';
+
+const minute = { windowMs: 60_000 };
+const isEvalsha = (request: Buffer): boolean => /evalsha/i.test(request.toString('latin1'));
+
+describe('when Redis is slow or gone', () => {
+  let server: RedisServer;
+  let proxy: FaultProxy;
+  let admin: Redis;
+  const closing: (() => void)[] = [];
+  const failures: RateLimitFailedEvent[] = [];
+  const states: string[] = [];
+  const onFailure = (event: unknown): unknown => failures.push(event as RateLimitFailedEvent);
+  const onBreaker = (event: unknown): unknown => states.push((event as { state: string }).state);
+
+  beforeAll(async () => {
+    server = await RedisServer.start();
+    proxy = await FaultProxy.start({ targetPort: server.port });
+    admin = quiet(new Redis(server.port));
+    subscribe(RATE_LIMIT_CHANNELS.failed, onFailure);
+    subscribe(RATE_LIMIT_CHANNELS.breaker, onBreaker);
+  });
+  beforeEach(() => {
+    proxy.pass();
+    failures.length = 0;
+    states.length = 0;
+  });
+  afterEach(() => {
+    for (const close of closing.splice(0)) close();
+  });
+  afterAll(async () => {
+    unsubscribe(RATE_LIMIT_CHANNELS.failed, onFailure);
+    unsubscribe(RATE_LIMIT_CHANNELS.breaker, onBreaker);
+    admin.disconnect();
+    await proxy.stop();
+    await server.stop();
+  });
+
+  async function open(options: RateLimitOptions = {}, redis: RedisOptions = {}): Promise<Bench> {
+    const client = quiet(new Redis(proxy.port, '127.0.0.1', { retryStrategy: () => 20, ...redis }));
+    const bench = await openBench(client, options);
+    closing.push(() => bench.close());
+    return bench;
+  }
+
+  it.each(['allow', 'deny', 'local'] as const)('blackholed, a check is decided by its deadline: %s', async (policy) => {
+    const { service } = await open({ deadlineMs: 50, onRedisError: policy, breaker: { failures: 3, openMs: 150 } });
+    const rule = { name: `hole-${policy}`, limit: 2, ...minute };
+    expect(await service.consume(rule, 's')).toMatchObject({ source: 'redis' });
+    proxy.blackhole();
+    const took: number[] = [];
+    const decisions = [];
+    for (let i = 0; i < 6; i++) {
+      const started = performance.now();
+      decisions.push(await service.consume(rule, 's'));
+      took.push(performance.now() - started);
+    }
+    const allowed = { allow: [1, 1, 1, 1, 1, 1], deny: [0, 0, 0, 0, 0, 0], local: [1, 1, 0, 0, 0, 0] }[policy];
+    expect(decisions.map((decision) => Number(decision.allowed))).toEqual(allowed);
+    expect(decisions[0]?.source).toBe(policy === 'local' ? 'local' : 'policy');
+    if (policy === 'deny') expect(decisions[0]).toMatchObject({ reason: 'redis-error', rules: [] });
+    // Three wait for Redis, then the breaker is open and nobody does.
+    expect(Math.min(...took.slice(0, 3))).toBeGreaterThan(40);
+    expect(Math.max(...took.slice(0, 3))).toBeLessThan(1_000);
+    expect(Math.max(...took.slice(3))).toBeLessThan(40);
+    expect(failures.map((failure) => failure.policy)).toEqual(new Array(6).fill(policy));
+    expect(states).toEqual(['opened']);
+
+    proxy.reset();
+    proxy.pass();
+    await eventually(async () => {
+      expect((await service.consume(rule, 't', { cost: 0 })).source).toBe('redis');
+    });
+    expect(states).toEqual(['opened', 'closed']);
+  });
+
+  it("a rule's own policy and deadline go before the module's, and the strictest of a request decides", async () => {
+    const { service } = await open({ deadlineMs: 5_000, onRedisError: 'allow', breaker: { failures: 1_000 } });
+    const rule = { name: 'own', limit: 1, ...minute, deadlineMs: 20 };
+    proxy.blackhole();
+    expect(await service.consume({ ...rule, onRedisError: 'deny' }, 's')).toMatchObject({ allowed: false });
+    expect(await service.consume(rule, 's')).toMatchObject({ allowed: true, source: 'policy' });
+    const mixed = (['allow', 'local', 'deny'] as const).map((onRedisError) => ({
+      rule: { ...rule, name: `own-${onRedisError}`, onRedisError },
+      subject: 's',
+    }));
+    expect(await service.consumeAll(mixed)).toMatchObject({ allowed: false, reason: 'redis-error' });
+    expect(await service.consumeAll(mixed.slice(0, 2))).toMatchObject({ allowed: true, source: 'local' });
+    expect(await service.consumeAll(mixed.slice(0, 2))).toMatchObject({ allowed: false, source: 'local' });
+  });
+
+  it('a server that is away: nothing waits for it beyond the deadline, and nothing is sent later', async () => {
+    const { service, client } = await open({ deadlineMs: 30, breaker: { failures: 1_000 } });
+    const rule = { name: 'away', limit: 5, ...minute };
+    await service.consume(rule, 's');
+    proxy.reset();
+    proxy.refuse();
+    await eventually(() => expect(client.status).not.toBe('ready'));
+    const decisions = await Promise.all(Array.from({ length: 20 }, () => service.consume(rule, 's')));
+    expect(decisions.filter(({ source }) => source !== 'local')).toEqual([]);
+    expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(5);
+    proxy.pass();
+    await eventually(async () => {
+      expect((await service.peek(rule, 's')).source).toBe('redis');
+    });
+    expect((await service.peek(rule, 's')).rules[0]?.used).toBe(1);
+  });
+
+  it('a resent command charges once more, as its header says, and never twice more', async () => {
+    const { service } = await open({ deadlineMs: 10_000 });
+    const single = { name: 'resent', limit: 10, ...minute };
+    const bucket = { name: 'resent-log', limit: 10, ...minute, algorithm: 'sliding-log' as const };
+    const cut = proxy.cutFromReply({ when: isEvalsha });
+    expect(await service.consume(single, 's')).toMatchObject({ allowed: true, rules: [{ used: 2 }] });
+    await cut;
+    const again = proxy.cutFromReply({ when: isEvalsha });
+    const checks = [single, bucket].map((rule) => ({ rule, subject: 's' }));
+    expect(await service.consumeAll(checks)).toMatchObject({ allowed: true, rules: [{ used: 4 }, { used: 2 }] });
+    await again;
+  });
+
+  it('a refund, a reset and a block whose reply was lost take effect, and say so after the resend', async () => {
+    const { service } = await open({ deadlineMs: 10_000, blockCache: { maxSubjects: 0 } });
+    const log = { name: 'lost-log', limit: 3, ...minute, algorithm: 'sliding-log' as const };
+    const [first] = [await service.consume(log, 's'), await service.consume(log, 's')];
+    let cut = proxy.cutFromReply({ when: isEvalsha });
+    expect(await service.refund(first)).toBe(0);
+    await cut;
+    expect((await service.peek(log, 's')).rules[0]?.used).toBe(1);
+    cut = proxy.cutFromReply({ when: isEvalsha });
+    await service.block(log, 's', 60_000);
+    await cut;
+    expect(await service.consume(log, 's')).toMatchObject({ reason: 'blocked' });
+    cut = proxy.cutFromReply({ when: isEvalsha });
+    await service.reset(log, 's');
+    await cut;
+    expect(await service.consume(log, 's')).toMatchObject({ allowed: true });
+  });
+
+  it('SCRIPT FLUSH amid checks: none fails, and exactly the limit passes', async () => {
+    const { service } = await open({ deadlineMs: 10_000, blockCache: { maxSubjects: 0 } });
+    const rule = { name: 'flushed', limit: 100, ...minute };
+    const decisions = await Promise.all(
+      Array.from({ length: 500 }, (_, i) => {
+        if (i === 250) void admin.script('FLUSH');
+        return service.consume(rule, 's');
+      }),
+    );
+    expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(100);
+    expect(failures).toEqual([]);
+  });
+
+  it('a user without the commands is met with the policy, and the reason is told', async () => {
+    await admin.acl('SETUSER', 'poor', 'on', '>pw', '~*', '&*', '+@all', '-incrby', '-set');
+    const { service } = await open({ deadlineMs: 10_000, onRedisError: 'deny' }, { username: 'poor', password: 'pw' });
+    expect(await service.consume({ name: 'poor', limit: 1, ...minute }, 's')).toMatchObject({ reason: 'redis-error' });
+    expect(String(failures[0]?.error)).toMatch(/user executing the script can't run this command/);
+  });
+});

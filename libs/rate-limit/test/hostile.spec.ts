@@ -1,0 +1,180 @@
+import { subscribe } from 'node:diagnostics_channel';
+import { RATE_LIMIT_CHANNELS, type RateLimitRule } from 'luanest/rate-limit';
+import { RedisServer } from '../../../test/support/redis-server';
+import { sleep } from '../../../test/support/wait';
+import { MAX_DURATION_MS } from '../src/rules/resolve-rule';
+import { keysUnder, openBench, seeded, standalone, type Bench } from './support';
+
+const DAY_MS = 86_400_000;
+
+describe('state that others have spoilt', () => {
+  let bench: Bench;
+  beforeAll(async () => {
+    bench = await openBench(standalone(), { blockCache: { maxSubjects: 0 } });
+  });
+  afterAll(() => bench.close());
+
+  /** Things that a stray hand may do to a key. */
+  const spoil: ((key: string) => Promise<unknown>)[] = [
+    (key) => bench.client.persist(key),
+    (key) => bench.client.pexpire(key, 100 * MAX_DURATION_MS),
+    async (key) => bench.client.decr(key).catch(() => undefined),
+    async (key) => bench.client.decrby(key, 50).catch(() => undefined),
+    async (key) => bench.client.append(key, 'x').catch(() => undefined),
+    (key) => bench.client.set(key, ''),
+    (key) => bench.client.set(key, 'nonsense'),
+    (key) => bench.client.set(key, '99999999999999999999999'),
+    (key) => bench.client.set(key, '1e309:0'),
+    (key) => bench.client.set(key, '-1:-1:-1'),
+    (key) => bench.client.multi().del(key).rpush(key, 'a', 'b').exec(),
+    (key) => bench.client.multi().del(key).hset(key, 'a', 'b').exec(),
+    (key) => bench.client.multi().del(key).zadd(key, 1, 'a', 5, 'b').exec(),
+    (key) => bench.client.del(key),
+  ];
+
+  it('whatever was done to a key, after the next touch it has a TTL within its bound, and answers make sense', async () => {
+    const random = seeded(20_261_120);
+    const failures: unknown[] = [];
+    subscribe(RATE_LIMIT_CHANNELS.failed, (event) => failures.push(event));
+    const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)] as T;
+    const algorithms = ['fixed-window', 'sliding-window', 'sliding-log', 'token-bucket'] as const;
+    for (let round = 0; round < 1_500; round++) {
+      const algorithm = pick(algorithms);
+      const windowMs = pick([1, 3, 50, 1_000, 60_000, DAY_MS, 30 * DAY_MS]);
+      const limit = pick(algorithm === 'sliding-log' ? [1, 5, 10_000] : [1, 5, 1_000, 1_000_000]);
+      const blockMs = pick([0, 0, 0, 5, DAY_MS]);
+      const rule: RateLimitRule = { name: `fuzz-${round}`, algorithm, windowMs, limit, blockMs };
+      const bound = Math.max(2 * windowMs, blockMs) + 2_000;
+      for (let step = 0; step < 4; step++) {
+        if (step > 0) {
+          for (const key of await keysOf(round)) await pick(spoil)(key);
+        }
+        const cost = pick([0, 1, 1, 2, 1_000, 1_000_000]);
+        const decision = await (random() < 0.2
+          ? bench.service.peek(rule, 's', { cost })
+          : bench.service.consume(rule, 's', { cost }));
+        expect(failures).toEqual([]);
+        expect(decision.source).toBe('redis');
+        for (const { used, remaining, resetMs, retryAfterMs } of decision.rules) {
+          expect(used).toBeGreaterThanOrEqual(0);
+          expect(remaining).toBeGreaterThanOrEqual(0);
+          expect(remaining).toBeLessThanOrEqual(limit);
+          expect(Math.max(resetMs, retryAfterMs)).toBeLessThanOrEqual(bound);
+        }
+        for (const key of await keysOf(round)) {
+          // A penalty that no one looks at is not touched.
+          if (key.includes(':penalty:') && blockMs === 0) continue;
+          const ttl = await bench.client.pttl(key);
+          expect([key, ttl]).toEqual([key, expect.any(Number)]);
+          expect(ttl).not.toBe(-1);
+          expect(ttl).toBeLessThanOrEqual(bound);
+        }
+      }
+    }
+  }, 60_000);
+
+  async function keysOf(round: number): Promise<string[]> {
+    const start = `${bench.prefix}:rate-limit:{0}`;
+    const names = ['fixed-window', 'sliding-window', 'sliding-log', 'token-bucket', 'penalty'];
+    const keys = names.map((name) => `${start}:${name}:fuzz-${round}:s`);
+    const there = await Promise.all(keys.map((key) => bench.client.exists(key)));
+    return keys.filter((_, i) => there[i] === 1);
+  }
+
+  it('a client that polls 20 times a second against 5 per 500 ms for 6 s is admitted at least 35 times', async () => {
+    const rule = { name: 'polled', limit: 5, windowMs: 500 };
+    let admitted = 0;
+    const ends = performance.now() + 6_000;
+    for (let next = performance.now(); next < ends; next += 50) {
+      await sleep(Math.max(0, next - performance.now()));
+      if ((await bench.service.consume(rule, 's')).allowed) admitted += 1;
+    }
+    expect(admitted).toBeGreaterThanOrEqual(35);
+    expect(admitted).toBeLessThanOrEqual(65);
+  }, 20_000);
+
+  it('the reset stays where the first hit put it, and no clock of an app moves it', async () => {
+    const rule = { name: 'steady', limit: 100, windowMs: 30_000 };
+    const now = jest.spyOn(Date, 'now');
+    const ends = new Set<number>();
+    try {
+      for (const skewMs of [0, 600_000, -600_000, 0]) {
+        const real = performance.timeOrigin + performance.now();
+        now.mockImplementation(() => real + skewMs);
+        const { allowed } = await bench.service.consume(rule, 's');
+        expect(allowed).toBe(true);
+        const [key] = (await keysUnder(bench)).filter((each) => each.includes(':steady:'));
+        ends.add(await bench.client.pexpiretime(key ?? ''));
+        await sleep(20);
+      }
+    } finally {
+      now.mockRestore();
+    }
+    expect(ends.size).toBe(1);
+    expect((await bench.service.peek(rule, 's')).rules[0]?.used).toBe(4);
+  });
+
+  it('three rules of one subject are one command', async () => {
+    const rules = ['a', 'b', 'c'].map((name, i) => ({
+      ...{ name: `one-${name}`, limit: 5, windowMs: 60_000 },
+      algorithm: (['fixed-window', 'sliding-log', 'token-bucket'] as const)[i] ?? 'fixed-window',
+    }));
+    const watcher = await standalone().monitor();
+    const seen: string[][] = [];
+    watcher.on('monitor', (_time: string, args: string[], source: string) => {
+      if (source !== 'lua' && args.some((arg) => arg.includes(bench.prefix))) seen.push(args);
+    });
+    const checks = rules.map((rule) => ({ rule, subject: 's' }));
+    expect(await bench.service.consumeAll(checks)).toMatchObject({ allowed: true });
+    await bench.client.get(`${bench.prefix}:mark`);
+    while (!seen.some((args) => args[0]?.toLowerCase() === 'get')) await sleep(5);
+    watcher.disconnect();
+    expect(seen.map(([name]) => name?.toLowerCase())).toEqual(['evalsha', 'get']);
+  });
+});
+
+describe('a million subjects', () => {
+  it('leave the heap of the app as it was, and cost Redis what the README says', async () => {
+    const server = await RedisServer.start();
+    const bench = await openBench(standalone({}, server.port));
+    try {
+      const collect = collector();
+      const rule = { name: 'many', limit: 5, windowMs: 3_600_000 };
+      const consume = async (from: number, to: number): Promise<void> => {
+        for (let start = from; start < to; start += 2_000) {
+          const batch = Array.from({ length: 2_000 }, (_, i) => bench.service.consume(rule, `10.0.${start + i}`));
+          await Promise.all(batch);
+        }
+      };
+      await consume(0, 100_000);
+      const [heapBefore, redisBefore] = [collect(), await memoryOf(bench)];
+      await consume(100_000, 1_000_000);
+      const grownBy = collect() - heapBefore;
+      const perSubject = ((await memoryOf(bench)) - redisBefore) / 900_000;
+      process.stdout.write(
+        `heap ${Math.round(grownBy / 1_024)} KiB more, Redis ${perSubject.toFixed(0)} bytes a subject\n`,
+      );
+      expect(grownBy).toBeLessThan(20 * 1_048_576);
+      expect(perSubject).toBeLessThan(250);
+    } finally {
+      bench.close();
+      await server.stop();
+    }
+  }, 120_000);
+});
+
+async function memoryOf({ client }: Bench): Promise<number> {
+  return Number(/used_memory:(\d+)/.exec(await client.info('memory'))?.[1]);
+}
+
+/** Heap in use after a full collection, bytes. */
+function collector(): () => number {
+  const { setFlagsFromString } = jest.requireActual<typeof import('node:v8')>('node:v8');
+  const { runInNewContext } = jest.requireActual<typeof import('node:vm')>('node:vm');
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  return () => {
+    collect();
+    return process.memoryUsage().heapUsed;
+  };
+}

@@ -1,0 +1,142 @@
+import { Cluster, Redis, type RedisOptions } from 'ioredis';
+import { ScriptRegistry, type AnyScript } from 'luanest/script-registry';
+import { connectIoredis } from '../../script-registry/src/connection/ioredis-connection';
+import { resolveOptions as resolveRegistryOptions } from '../../script-registry/src/script-registry.options';
+import { sharedClusterNodes, sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
+import { RedisLimiter } from '../src/limiter/redis-limiter';
+import { resolveOptions, type RateLimitOptions } from '../src/rate-limit.options';
+import { rateLimitScripts } from '../src/rate-limit.scripts';
+import { RateLimitService } from '../src/rate-limit.service';
+import { named, resolveRule } from '../src/rules/resolve-rule';
+import type { NamedRule, RateLimitRule } from '../src/rules/rule';
+
+export const servers: [name: string, connect: () => Redis | Cluster][] = [
+  ['standalone', () => standalone()],
+  ['Cluster', () => quiet(new Cluster(sharedClusterNodes(), { slotsRefreshTimeout: 5_000 }))],
+];
+
+export function standalone(options: RedisOptions = {}, port?: number): Redis {
+  return quiet(port === undefined ? new Redis(sharedRedisUrl(), options) : new Redis(port, options));
+}
+
+export function quiet<T extends Redis | Cluster>(client: T): T {
+  client.on('error', () => undefined);
+  return client;
+}
+
+export interface Bench {
+  readonly client: Redis | Cluster;
+  readonly registry: ScriptRegistry;
+  readonly service: RateLimitService;
+  readonly limiter: RedisLimiter;
+  readonly prefix: string;
+  close(): void;
+}
+
+/** A service over a registry of its own; `tags` as the module chooses them. */
+export async function openBench(client: Redis | Cluster, options: RateLimitOptions = {}): Promise<Bench> {
+  const prefix = uniquePrefix();
+  const registry = await openRegistry(client, prefix, rateLimitScripts);
+  // A busy machine must not turn a check into one without Redis.
+  const resolved = resolveOptions({ deadlineMs: 10_000, ...options });
+  const limiter = new RedisLimiter(registry, resolved.tags ?? (registry.clustered ? 32 : 1));
+  return {
+    ...{ client, registry, limiter, prefix },
+    service: new RateLimitService(limiter, resolved),
+    close() {
+      registry.close();
+      client.disconnect();
+    },
+  };
+}
+
+export async function openRegistry(
+  client: Redis | Cluster,
+  prefix: string,
+  scripts: readonly AnyScript[],
+): Promise<ScriptRegistry> {
+  const registry = new ScriptRegistry('default', connectIoredis(client), resolveRegistryOptions({ prefix }));
+  registry.register(scripts);
+  await registry.onModuleInit();
+  return registry;
+}
+
+/** A rule as the limiter takes it. */
+export function ruleOf(rule: RateLimitRule & { name: string }): NamedRule {
+  return named(resolveRule(rule), rule.name);
+}
+
+/** Every key under a prefix, on whatever node. */
+export async function keysUnder({ client, prefix }: Pick<Bench, 'client' | 'prefix'>): Promise<string[]> {
+  const nodes = client instanceof Cluster ? client.nodes('master') : [client];
+  const found = await Promise.all(
+    nodes.map(async (node) => {
+      const keys: string[] = [];
+      for await (const batch of node.scanStream({ match: `${prefix}:*`, count: 10_000 })) {
+        keys.push(...(batch as string[]));
+      }
+      return keys;
+    }),
+  );
+  return found.flat();
+}
+
+/** A clock that a test sets, as the scripts read it: their `TIME` becomes a list in Redis. */
+export class TestClock {
+  private readonly variants = new Map<AnyScript, AnyScript>();
+  /** A day ahead of Redis' own clock, so that Redis itself expires nothing. */
+  nowUs = (Date.now() + 86_400_000) * 1_000;
+
+  private constructor(
+    private readonly client: Redis,
+    private readonly key: string,
+  ) {
+    for (const script of rateLimitScripts as readonly AnyScript[]) {
+      const shared = script.shared.replace("redis.call('TIME')", `redis.call('LRANGE', '${key}', 0, 1)`);
+      this.variants.set(script, Object.freeze({ ...script, shared }));
+    }
+  }
+
+  /** A limiter whose scripts, else byte for byte the real ones, go by this clock. */
+  static async open(
+    client: Redis,
+  ): Promise<{ clock: TestClock; limiter: RedisLimiter; prefix: string; close(): void }> {
+    const prefix = uniquePrefix();
+    const clock = new TestClock(client, `${prefix}:clock`);
+    const registry = await openRegistry(client, prefix, [...clock.variants.values()]);
+    const run = (script: AnyScript, ...rest: [never, never]): unknown =>
+      registry.run(clock.variants.get(script) ?? script, ...rest);
+    const seam = { clustered: false, keySpace: (lib: string) => registry.keySpace(lib), run };
+    await clock.set(clock.nowUs);
+    return {
+      ...{ clock, prefix },
+      limiter: new RedisLimiter(seam as unknown as ScriptRegistry, 1),
+      close() {
+        registry.close();
+        client.disconnect();
+      },
+    };
+  }
+
+  async set(us: number): Promise<void> {
+    this.nowUs = us;
+    const time = [Math.floor(us / 1_000_000), us % 1_000_000];
+    await this.client
+      .multi()
+      .del(this.key)
+      .rpush(this.key, ...time)
+      .pexpire(this.key, 600_000)
+      .exec();
+  }
+}
+
+/** Numbers that look random and are the same for one seed; mulberry32. */
+export function seeded(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
