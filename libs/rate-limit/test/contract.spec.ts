@@ -1,4 +1,4 @@
-import { Cluster } from 'ioredis';
+import { type Cluster } from 'ioredis';
 import { InvalidOptionError } from 'luanest/script-registry';
 import { InvalidRateLimitInputError, type RateLimitRule } from 'luanest/rate-limit';
 import { sleep } from '../../../test/support/wait';

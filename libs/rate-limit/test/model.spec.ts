@@ -11,12 +11,14 @@ type AlgorithmName = (typeof ALGORITHMS)[number];
 
 let clock: TestClock;
 let limiter: RedisLimiter;
-let close: () => void;
+let done: { close(): void };
 
 beforeAll(async () => {
-  ({ clock, limiter, close } = await TestClock.open(standalone()));
+  const opened = await TestClock.open(standalone());
+  ({ clock, limiter } = opened);
+  done = opened;
 });
-afterAll(() => close());
+afterAll(() => done.close());
 
 let startUs: number;
 beforeAll(() => {
