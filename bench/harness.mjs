@@ -1,9 +1,10 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
 
 async function freePort() {
   const server = createServer();
@@ -13,11 +14,11 @@ async function freePort() {
   return port;
 }
 
-/** Starts a redis-server with Redis' own defaults and no snapshots; answers its port and how to stop it. */
-export async function startRedis() {
+/** Starts a redis-server with Redis' own defaults, no snapshots and `more` options; answers its port and how to stop it. */
+export async function startRedis(more = []) {
   const port = await freePort();
   const dir = mkdtempSync(join(tmpdir(), 'luanest-bench-'));
-  const args = ['--port', String(port), '--bind', '127.0.0.1', '--dir', dir, '--save', ''];
+  const args = ['--port', String(port), '--bind', '127.0.0.1', '--dir', dir, '--save', '', ...more];
   const child = spawn('redis-server', args, { stdio: ['ignore', 'pipe', 'inherit'] });
   await new Promise((resolve, reject) => {
     child.once('exit', () => reject(new Error('redis-server did not start')));
@@ -34,14 +35,34 @@ export async function startRedis() {
   return { port, stop };
 }
 
-/** Starts a proxy in a process of its own that holds every byte back for `delayMs` in each direction. */
-export async function startDelayProxy(target, delayMs) {
-  const script = new URL('./delay-proxy.mjs', import.meta.url).pathname;
-  const child = spawn(process.execPath, [script, '--target', String(target), '--delay', String(delayMs)], {
-    stdio: ['pipe', 'pipe', 'inherit'],
+/** Starts a Cluster of three masters; answers their ports and how to stop them. */
+export async function startCluster() {
+  const nodes = [];
+  for (let i = 0; i < 3; i++)
+    nodes.push(await startRedis(['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1']));
+  const addresses = nodes.map(({ port }) => `127.0.0.1:${port}`);
+  await promisify(execFile)('redis-cli', ['--cluster', 'create', ...addresses, '--cluster-yes']);
+  return { ports: nodes.map(({ port }) => port), stop: () => nodes.forEach((node) => node.stop()) };
+}
+
+/**
+ * Starts a script in a process of its own, which prints its port as JSON when it listens and ends with its input.
+ *
+ * @param file beside this one
+ */
+export async function startServer(file, args) {
+  const script = new URL(`./${file}`, import.meta.url).pathname;
+  const child = spawn(process.execPath, [script, ...args], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const line = await new Promise((resolve, reject) => {
+    child.once('exit', (code) => reject(new Error(`${file} ended with ${code}`)));
+    createInterface({ input: child.stdout }).once('line', resolve);
   });
-  const line = await new Promise((resolve) => createInterface({ input: child.stdout }).once('line', resolve));
   return { port: JSON.parse(line).port, stop: () => child.stdin.end() };
+}
+
+/** Starts a proxy in a process of its own that holds every byte back for `delayMs` in each direction. */
+export function startDelayProxy(target, delayMs) {
+  return startServer('delay-proxy.mjs', ['--target', String(target), '--delay', String(delayMs)]);
 }
 
 /** Makes `calls` calls, `inFlight` of them at a time; answers calls per second and Node CPU per call in µs. */

@@ -47,10 +47,12 @@ export const consumeFixedWindow = defineScript({
   shared: sharedClockLua,
   keys: ['counter'],
   args: { limit: int, windowMs: int, cost: int },
-  reply: ([allowed, atUs, used, resetMs]: [number, number, number, number]): Verdicts => ({
-    allowed: allowed === 1,
-    rules: [{ verdict: 1 - allowed, used, resetMs, retryMs: allowed === 1 ? 0 : resetMs, atUs }],
-  }),
+  reply: (raw: readonly [number, number, number]): Verdicts => {
+    const [used, resetMs, atUs] = [raw[0], raw[1], raw[2]];
+    return used >= 0
+      ? { allowed: true, rules: [{ verdict: 0, used, resetMs, retryMs: 0, atUs }] }
+      : { allowed: false, rules: [{ verdict: 1, used: -1 - used, resetMs, retryMs: resetMs, atUs }] };
+  },
 });
 
 export const refund = defineScript({

@@ -15,6 +15,8 @@ export interface ConsumeOptions {
   readonly limit?: number;
 }
 
+const RULE_FIGURES: ConsumeOptions = Object.freeze({});
+
 /**
  * Counts hits of subjects under rules; works without HTTP.
  *
@@ -24,6 +26,8 @@ export class RateLimitService {
   private readonly decider: Decider;
   private readonly resolved = new WeakMap<RateLimitRule, NamedRule>();
   private readonly byName: ReadonlyMap<string, NamedRule>;
+  private lastGiven: RateLimitRule | undefined;
+  private lastResolved: NamedRule | undefined;
 
   constructor(limiter: Limiter, options: ResolvedRateLimitOptions) {
     this.decider = new Decider(limiter, options);
@@ -35,27 +39,31 @@ export class RateLimitService {
    *
    * @throws InvalidRateLimitInputError, InvalidOptionError before anything is counted
    */
-  async consume(
+  consume(
     rule: RateLimitRule | string,
     subject: string,
-    options: ConsumeOptions = {},
+    options: ConsumeOptions = RULE_FIGURES,
   ): Promise<RateLimitDecision> {
-    return this.decide([this.checkOf({ rule, subject, ...options })]);
+    return this.attempt(() => [this.checkOf(rule, subject, options)], true);
   }
 
   /** Charges several rules, or none of them when one refuses. Throws as `consume` does. */
-  async consumeAll(checks: readonly RateLimitCheck[]): Promise<RateLimitDecision> {
-    return this.decide(this.checksOf(checks));
+  consumeAll(checks: readonly RateLimitCheck[]): Promise<RateLimitDecision> {
+    return this.attempt(() => this.checksOf(checks), true);
   }
 
   /** What `consume` would answer now; nothing is charged. Throws as `consume` does. */
-  async peek(rule: RateLimitRule | string, subject: string, options: ConsumeOptions = {}): Promise<RateLimitDecision> {
-    return this.decider.decide([this.checkOf({ rule, subject, ...options })], false);
+  peek(
+    rule: RateLimitRule | string,
+    subject: string,
+    options: ConsumeOptions = RULE_FIGURES,
+  ): Promise<RateLimitDecision> {
+    return this.attempt(() => [this.checkOf(rule, subject, options)], false);
   }
 
   /** What `consumeAll` would answer now; nothing is charged. Throws as `consume` does. */
-  async peekAll(checks: readonly RateLimitCheck[]): Promise<RateLimitDecision> {
-    return this.decider.decide(this.checksOf(checks), false);
+  peekAll(checks: readonly RateLimitCheck[]): Promise<RateLimitDecision> {
+    return this.attempt(() => this.checksOf(checks), false);
   }
 
   /**
@@ -96,8 +104,17 @@ export class RateLimitService {
     return this.decider.decide(checks, true);
   }
 
+  /** Not async, because every promise on this way is a good part of what a check costs. */
+  private attempt(makeChecks: () => Check[], charge: boolean): Promise<RateLimitDecision> {
+    try {
+      return this.decider.decide(makeChecks(), charge);
+    } catch (error) {
+      return Promise.reject(error as Error);
+    }
+  }
+
   private checksOf(checks: readonly RateLimitCheck[]): Check[] {
-    const resolved = checks.map((check) => this.checkOf(check));
+    const resolved = checks.map((check) => this.checkOf(check.rule, check.subject, check));
     for (const [i, { rule, subject }] of resolved.entries()) {
       if (resolved.findIndex((other) => other.rule.name === rule.name && other.subject === subject) === i) continue;
       throw new InvalidRateLimitInputError(
@@ -107,7 +124,7 @@ export class RateLimitService {
     return resolved;
   }
 
-  private checkOf({ rule: given, subject, cost, limit }: RateLimitCheck): Check {
+  private checkOf(given: RateLimitRule | string, subject: string, { cost, limit }: ConsumeOptions): Check {
     const rule = this.ruleOf(given);
     return {
       rule,
@@ -126,17 +143,23 @@ export class RateLimitService {
         `There is no rule named ${shown(rule)} among the module's rules. Known: ${known}.`,
       );
     }
-    let resolved = this.resolved.get(rule);
-    if (resolved === undefined) {
-      const checked = resolveRule(rule);
-      if (checked.name === undefined) {
-        throw new InvalidRateLimitInputError(
-          'A rule that is used by the service needs a name, which names its counters.',
-        );
-      }
-      resolved = named(checked, checked.name);
-      this.resolved.set(rule, resolved);
+    // Calls of one rule come in runs, and a look into a WeakMap is not free.
+    if (rule === this.lastGiven) return this.lastResolved as NamedRule;
+    const resolved = this.resolved.get(rule) ?? this.resolve(rule);
+    this.lastGiven = rule;
+    this.lastResolved = resolved;
+    return resolved;
+  }
+
+  private resolve(rule: RateLimitRule): NamedRule {
+    const checked = resolveRule(rule);
+    if (checked.name === undefined) {
+      throw new InvalidRateLimitInputError(
+        'A rule that is used by the service needs a name, which names its counters.',
+      );
     }
+    const resolved = named(checked, checked.name);
+    this.resolved.set(rule, resolved);
     return resolved;
   }
 }

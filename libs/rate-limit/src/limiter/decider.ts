@@ -5,7 +5,7 @@ import type { NamedRule, RedisErrorPolicy } from '../rules/rule';
 import { BlockCache } from './block-cache';
 import { Breaker } from './breaker';
 import { Decision } from './decision';
-import { enforced, type Check, type Limiter } from './limiter';
+import { enforced, type Check, type Limiter, type Verdicts } from './limiter';
 import { MemoryLimiter } from './memory-limiter';
 
 /** Decides requests: by what is remembered, by Redis, or by policy while Redis does not answer. */
@@ -27,11 +27,19 @@ export class Decider {
   }
 
   /** Decides, and charges what passes unless `charge` is false. Never rejects because of Redis. */
-  async decide(checks: readonly Check[], charge: boolean): Promise<Decision> {
-    if (checks.length === 0) return Decision.without('none', true);
-    const decision = this.remembered(checks) ?? (await this.ask(checks, charge));
-    if (charge) report(decision, checks);
-    return decision;
+  decide(checks: readonly Check[], charge: boolean): Promise<Decision> {
+    if (checks.length === 0) return Promise.resolve(Decision.without('none', true));
+    const known = this.remembered(checks);
+    if (known !== undefined) return Promise.resolve(reported(known, checks, charge));
+    if (!this.breaker.enter()) return Promise.resolve(this.withoutRedis(checks, charge, BREAKER_OPEN));
+    const since = performance.now();
+    const deadlineMs = this.deadlineOf(checks);
+    const answered = (verdicts: Verdicts): Decision => this.answered(checks, charge, verdicts, since);
+    return this.limiter.consume(checks, charge, deadlineMs).then(answered, (error: unknown) => {
+      const another = this.limiter.recover(error, checks, charge, deadlineMs);
+      if (another === undefined) return this.failed(checks, charge, error);
+      return another.then(answered, (last: unknown) => this.failed(checks, charge, last));
+    });
   }
 
   /** Gives back what a decision charged; answers the hits. @throws LuanestError when Redis does not answer */
@@ -80,33 +88,32 @@ export class Decider {
     return undefined;
   }
 
-  private async ask(checks: readonly Check[], charge: boolean): Promise<Decision> {
-    if (!this.breaker.enter()) return this.withoutRedis(checks, charge, BREAKER_OPEN);
-    const since = performance.now();
-    try {
-      const verdicts = await this.limiter.consume(checks, charge, this.deadlineOf(checks));
-      this.breaker.succeeded();
-      if (!verdicts.allowed) {
-        for (const [i, verdict] of verdicts.rules.entries()) {
-          const check = checks[i] as Check;
-          if (verdict.verdict > 0 && enforced(check)) this.cache.remember(check, verdict, since);
-        }
+  private answered(checks: readonly Check[], charge: boolean, verdicts: Verdicts, since: number): Decision {
+    this.breaker.succeeded();
+    if (!verdicts.allowed) {
+      for (const [i, verdict] of verdicts.rules.entries()) {
+        const check = checks[i] as Check;
+        if (verdict.verdict > 0 && enforced(check)) this.cache.remember(check, verdict, since);
       }
-      return new Decision('redis', checks, verdicts, charge);
-    } catch (error) {
-      // The caller's own mistake says nothing of Redis.
-      if (error instanceof InvalidCallError || error instanceof InvalidKeyError) {
-        this.breaker.succeeded();
-        throw error;
-      }
-      this.breaker.failed();
-      return this.withoutRedis(checks, charge, error as Error);
     }
+    return reported(new Decision('redis', checks, verdicts, charge), checks, charge);
+  }
+
+  private failed(checks: readonly Check[], charge: boolean, error: unknown): Decision {
+    // The caller's own mistake says nothing of Redis.
+    if (error instanceof InvalidCallError || error instanceof InvalidKeyError) {
+      this.breaker.succeeded();
+      throw error;
+    }
+    this.breaker.failed();
+    return this.withoutRedis(checks, charge, error as Error);
   }
 
   private deadlineOf(checks: readonly Check[]): number {
     let deadlineMs = Infinity;
-    for (const { rule } of checks) deadlineMs = Math.min(deadlineMs, rule.deadlineMs ?? this.options.deadlineMs);
+    for (let i = 0; i < checks.length; i++) {
+      deadlineMs = Math.min(deadlineMs, (checks[i] as Check).rule.deadlineMs ?? this.options.deadlineMs);
+    }
     return deadlineMs;
   }
 
@@ -117,18 +124,22 @@ export class Decider {
     const denied = checks.some((check) => enforced(check) && policyOf(check) === 'deny');
     const policy = denied ? 'deny' : locals.length > 0 ? 'local' : 'allow';
     publish('failed', () => ({ rules: checks.map(({ rule }) => rule.name), policy, error }));
-    if (policy !== 'local') return Decision.without('policy', !denied);
-    return new Decision('local', locals, this.local.decide(locals, charge), charge);
+    if (policy !== 'local') return reported(Decision.without('policy', !denied), checks, charge);
+    return reported(new Decision('local', locals, this.local.decide(locals, charge), charge), checks, charge);
   }
 }
 
 const BREAKER_OPEN = new Error('Redis is not asked for a while, because it did not answer: the breaker is open.');
 
-function report(decision: Decision, checks: readonly Check[]): void {
-  publish(decision.allowed ? 'allowed' : 'refused', () => ({
-    rules: checks.map(({ rule }) => rule.name),
-    violated: decision.rules.filter(({ allowed }) => !allowed).map(({ name }) => name),
-    source: decision.source,
-    retryAfterMs: decision.retryAfterMs,
-  }));
+/** Tells listeners of a decision that counts; a look is none. */
+function reported(decision: Decision, checks: readonly Check[], charge: boolean): Decision {
+  if (charge) {
+    publish(decision.allowed ? 'allowed' : 'refused', () => ({
+      rules: checks.map(({ rule }) => rule.name),
+      violated: decision.rules.filter(({ allowed }) => !allowed).map(({ name }) => name),
+      source: decision.source,
+      retryAfterMs: decision.retryAfterMs,
+    }));
+  }
+  return decision;
 }

@@ -6,13 +6,15 @@ export class Decision implements RateLimitDecision {
   readonly allowed: boolean;
   readonly reason: RateLimitDecision['reason'];
   readonly retryAfterMs: number;
-  readonly rules: readonly RateLimitRuleDecision[];
-  #charged: readonly Check[] | undefined;
+  readonly #checks: readonly Check[];
   readonly #verdicts: readonly Verdict[];
+  #charged: boolean;
+  #rules: readonly RateLimitRuleDecision[] | undefined;
 
   /**
    * @param checks in the order of the verdicts
    * @param charged whether what passed was charged
+   * @param denied whether the policy refuses, whatever the verdicts say
    */
   constructor(
     readonly source: RateLimitDecision['source'],
@@ -21,20 +23,23 @@ export class Decision implements RateLimitDecision {
     charged: boolean,
     denied = false,
   ) {
-    this.allowed = allowed && !denied;
-    this.rules = rules.map((verdict, i) => ruleDecision(checks[i] as Check, verdict));
-    let [retryMs, blocked] = [0, false];
-    if (!allowed) {
-      for (const [i, { verdict, retryMs: ruleMs }] of rules.entries()) {
-        if (verdict === 0 || !enforced(checks[i] as Check)) continue;
-        retryMs = Math.max(retryMs, ruleMs);
-        blocked ||= verdict === 2;
-      }
-    }
-    this.retryAfterMs = retryMs;
-    this.reason = denied ? 'redis-error' : allowed ? undefined : blocked ? 'blocked' : 'over-limit';
-    this.#charged = charged && this.allowed ? checks : undefined;
+    this.#checks = checks;
     this.#verdicts = rules;
+    this.allowed = allowed && !denied;
+    this.#charged = charged && this.allowed;
+    this.retryAfterMs = allowed ? 0 : longestRetry(checks, rules);
+    this.reason = denied ? 'redis-error' : allowed ? undefined : reasonOf(checks, rules);
+  }
+
+  /** One per rule that said something; made when first asked for, since many callers only ask `allowed`. */
+  get rules(): readonly RateLimitRuleDecision[] {
+    return (this.#rules ??= this.#verdicts.map((verdict, i) => ruleDecision(this.#checks[i] as Check, verdict)));
+  }
+
+  /** What JSON.stringify shows: all of RateLimitDecision. */
+  toJSON(): RateLimitDecision {
+    const { allowed, source, reason, retryAfterMs, rules } = this;
+    return { allowed, source, reason, retryAfterMs, rules };
   }
 
   /** Where no rule was asked, or the answer is the policy's. */
@@ -44,15 +49,27 @@ export class Decision implements RateLimitDecision {
 
   /** Takes what was charged, once. @param wanted which of the rules; default all */
   static takeCharged(decision: RateLimitDecision, wanted: (check: Check) => boolean = () => true): ChargedHits[] {
-    if (!(decision instanceof Decision) || decision.#charged === undefined) return [];
-    const checks = decision.#charged;
-    decision.#charged = undefined;
-    return checks.flatMap((check, i) => {
+    if (!(decision instanceof Decision) || !decision.#charged) return [];
+    decision.#charged = false;
+    return decision.#checks.flatMap((check, i) => {
       const verdict = decision.#verdicts[i];
       const charged = verdict?.verdict === 0 && check.cost > 0 && wanted(check);
       return charged ? [{ check, chargedUs: verdict.atUs }] : [];
     });
   }
+}
+
+function refuses(check: Check | undefined, { verdict }: Verdict): boolean {
+  return verdict > 0 && check !== undefined && enforced(check);
+}
+
+function longestRetry(checks: readonly Check[], verdicts: readonly Verdict[]): number {
+  return verdicts.reduce((most, each, i) => (refuses(checks[i], each) ? Math.max(most, each.retryMs) : most), 0);
+}
+
+function reasonOf(checks: readonly Check[], verdicts: readonly Verdict[]): 'blocked' | 'over-limit' {
+  const blocked = verdicts.some((each, i) => each.verdict === 2 && refuses(checks[i], each));
+  return blocked ? 'blocked' : 'over-limit';
 }
 
 function ruleDecision(check: Check, { verdict, used, resetMs, retryMs }: Verdict): RateLimitRuleDecision {

@@ -43,7 +43,9 @@ interface RuleKeys {
 /** Names the keys of rules and subjects: all rules of one subject share a hash tag, and tags lie evenly over slots. */
 export class LimiterKeys {
   private readonly tags: readonly string[];
-  private readonly rules: Map<string, RuleKeys>[];
+  private readonly rules = new WeakMap<NamedRule, (RuleKeys | undefined)[]>();
+  private lastRule: NamedRule | undefined;
+  private lastKeys: (RuleKeys | undefined)[] = [];
 
   /** @param count of hash tags, at least 1 */
   constructor(
@@ -51,7 +53,6 @@ export class LimiterKeys {
     count: number,
   ) {
     this.tags = evenTags(count);
-    this.rules = this.tags.map(() => new Map<string, RuleKeys>());
   }
 
   /** Which tag a subject has; checks of one tag may share a command. */
@@ -70,14 +71,21 @@ export class LimiterKeys {
   }
 
   private keysOf(rule: NamedRule, tag: number): RuleKeys {
-    const known = this.rules[tag] as Map<string, RuleKeys>;
-    const id = `${rule.algorithm}:${rule.name}`;
-    let keys = known.get(id);
-    if (keys === undefined) {
-      const tagged = this.space.tag(this.tags[tag] as string);
-      keys = { state: tagged.series(rule.algorithm, rule.name), penalty: tagged.series('penalty', rule.name) };
-      known.set(id, keys);
+    // Checks of one rule come in runs, and a look into a WeakMap is not free.
+    if (rule !== this.lastRule) {
+      let byTag = this.rules.get(rule);
+      if (byTag === undefined) {
+        byTag = new Array<RuleKeys | undefined>(this.tags.length).fill(undefined);
+        this.rules.set(rule, byTag);
+      }
+      this.lastRule = rule;
+      this.lastKeys = byTag;
     }
-    return keys;
+    return (this.lastKeys[tag] ??= this.makeKeys(rule, tag));
+  }
+
+  private makeKeys(rule: NamedRule, tag: number): RuleKeys {
+    const tagged = this.space.tag(this.tags[tag] as string);
+    return { state: tagged.series(rule.algorithm, rule.name), penalty: tagged.series('penalty', rule.name) };
   }
 }

@@ -44,6 +44,8 @@ export interface ChargedHits {
 export interface Limiter {
   /** Charges every check, or none when one refuses; with `charge` false it only looks. */
   consume(checks: readonly Check[], charge: boolean, deadlineMs: number): Promise<Verdicts>;
+  /** Another way to the answer where `consume` rejected with this error before anything was charged; undefined for none. */
+  recover(error: unknown, checks: readonly Check[], charge: boolean, deadlineMs: number): Promise<Verdicts> | undefined;
   /** Gives hits back as far as they still count; answers how many, in the order given. */
   refund(charged: readonly ChargedHits[], deadlineMs: number): Promise<number[]>;
   /** Forgets a subject; answers whether anything was known of it. */

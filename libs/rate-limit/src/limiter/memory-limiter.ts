@@ -47,6 +47,10 @@ export class MemoryLimiter implements Limiter {
     return Promise.resolve(this.decide(checks, charge));
   }
 
+  recover(): undefined {
+    return undefined;
+  }
+
   /** As `consume`, at once. */
   decide(checks: readonly Check[], charge: boolean): Verdicts {
     const atUs = this.nowUs();

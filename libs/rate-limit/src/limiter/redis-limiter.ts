@@ -17,7 +17,7 @@ export class RedisLimiter implements Limiter {
   }
 
   consume(checks: readonly Check[], charge: boolean, deadlineMs: number): Promise<Verdicts> {
-    const [first] = checks as readonly [Check];
+    const first = checks[0] as Check;
     if (checks.length === 1) {
       return charge && isPlain(first)
         ? this.consumeFixedWindow(first, deadlineMs)
@@ -26,6 +26,17 @@ export class RedisLimiter implements Limiter {
     const tag = this.keys.tagOf(first.subject);
     if (checks.every(({ subject }) => this.keys.tagOf(subject) === tag)) return this.run(checks, charge, deadlineMs);
     return this.consumeAcrossTags(checks, charge, deadlineMs);
+  }
+
+  recover(
+    error: unknown,
+    checks: readonly Check[],
+    charge: boolean,
+    deadlineMs: number,
+  ): Promise<Verdicts> | undefined {
+    // The short script met a counter that holds no integer: blocked, or spoilt by others. Nothing was written.
+    const short = charge && checks.length === 1 && isPlain(checks[0] as Check);
+    return short && error instanceof ScriptFailedError ? this.run(checks, charge, deadlineMs) : undefined;
   }
 
   async refund(charged: readonly ChargedHits[], deadlineMs: number): Promise<number[]> {
@@ -61,19 +72,10 @@ export class RedisLimiter implements Limiter {
     await this.registry.run(block, { keys, args }, { deadlineMs });
   }
 
-  private async consumeFixedWindow(check: Check, deadlineMs: number): Promise<Verdicts> {
+  private consumeFixedWindow(check: Check, deadlineMs: number): Promise<Verdicts> {
     const { rule, subject, limit, cost } = check;
-    try {
-      return await this.registry.run(
-        consumeFixedWindow,
-        { keys: { counter: this.keys.state(rule, subject) }, args: { limit, windowMs: rule.windowMs, cost } },
-        { deadlineMs },
-      );
-    } catch (error) {
-      // A counter that holds no integer: blocked, or spoilt by others. Nothing was written.
-      if (error instanceof ScriptFailedError) return this.run([check], true, deadlineMs);
-      throw error;
-    }
+    const input = { keys: { counter: this.keys.state(rule, subject) }, args: { limit, windowMs: rule.windowMs, cost } };
+    return this.registry.run(consumeFixedWindow, input, { deadlineMs });
   }
 
   private run(checks: readonly Check[], charge: boolean, deadlineMs: number): Promise<Verdicts> {

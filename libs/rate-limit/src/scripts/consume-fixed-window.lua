@@ -6,11 +6,10 @@ ARGV[1]  limit     int >= 1, hits a window
 ARGV[2]  windowMs  int >= 1, ms
 ARGV[3]  cost      int 1 to limit, hits to charge
 
-Returns {allowed, atUs, used, resetMs}
-  allowed  1 | 0   0 leaves the counter as it was
-  atUs     int     Redis' time of the decision, us
-  used     int     hits in the window, this request's own if it was charged
-  resetMs  int     to the end of the window; 1 to windowMs
+Returns {used, resetMs, atUs}
+  used     int  hits in the window with this request's own; where it was refused, -1 less the hits without it
+  resetMs  int  to the end of the window; 1 to windowMs
+  atUs     int  Redis' time of the decision, us
 
 O(1). TTL: to the end of the window; a lost or a longer one is set again. Clock: Redis. Replay: charges once more.
 An error, before any write, where the counter holds no integer: `block` leaves that, and `consume` knows what to do.
@@ -29,5 +28,5 @@ elseif ends_ms <= now_ms then
   ends_ms = now_ms + window_ms
   redis.call('PEXPIREAT', KEYS[1], ends_ms)
 end
-if used > limit then return { 0, now_us, redis.call('DECRBY', KEYS[1], ARGV[3]), ends_ms - now_ms } end
-return { 1, now_us, used, ends_ms - now_ms }
+if used > limit then return { -1 - redis.call('DECRBY', KEYS[1], ARGV[3]), ends_ms - now_ms, now_us } end
+return { used, ends_ms - now_ms, now_us }

@@ -64,11 +64,18 @@ export class CompiledScript {
    * @throws InvalidCallError, CrossSlotError
    */
   encode(call: Call, keys: Readonly<Record<string, unknown>>, args: Readonly<Record<string, unknown>>): void {
-    for (const name of this.fixedKeys) this.pushKey(call, keys[name], name);
+    // By index: every call of every script passes here, and iterators cost more than the checks.
+    for (let i = 0; i < this.fixedKeys.length; i++) {
+      const name = this.fixedKeys[i] as string;
+      this.pushKey(call, keys[name], name);
+    }
     if (this.keyList !== undefined) {
       for (const key of this.listOf(keys[this.keyList], this.keyList)) this.pushKey(call, key, this.keyList);
     }
-    for (const [name, type] of this.fixedArgs) this.pushArg(call, type, args[name], name);
+    for (let i = 0; i < this.fixedArgs.length; i++) {
+      const arg = this.fixedArgs[i] as [string, ArgType<unknown>];
+      this.pushArg(call, arg[1], args[arg[0]], arg[0]);
+    }
     if (this.argList) {
       const [name, { item }] = this.argList;
       for (const value of this.listOf(args[name], name)) this.pushArg(call, item, value, name);

@@ -1,0 +1,158 @@
+// RateLimitService beside the limiters that a Nest app would use instead: the same limit, window and subjects; then the
+// guard beside throttler's on the same route.
+import { createRequire } from 'node:module';
+import { measure, rounds, row, startCluster, startRedis, startServer } from './harness.mjs';
+
+const require = createRequire(import.meta.url);
+const { Cluster, Redis } = require('ioredis');
+const { createClient } = require('redis');
+const { RateLimiterRedis } = require('rate-limiter-flexible');
+const { ThrottlerStorageRedisService } = require('@nest-lab/throttler-storage-redis');
+const { RedisThrottlerStorage } = require('@nestjs-redis/throttler-storage');
+const { ScriptRegistryModule } = require('../dist/libs/script-registry/src/index.js');
+const { RateLimitModule, RateLimitService } = require('../dist/libs/rate-limit/src/index.js');
+const { Module } = require('@nestjs/common');
+const { NestFactory } = require('@nestjs/core');
+const autocannon = require('autocannon');
+
+const ROUNDS = 7;
+const HTTP_ROUNDS = 5;
+const SUBJECTS = 10_000;
+const LIMIT = 1_000_000;
+const WINDOW_MS = 3_600_000;
+
+async function openService(client) {
+  class App {}
+  Module({ imports: [ScriptRegistryModule.forRoot({ client, preload: 'required' }), RateLimitModule.forRoot({})] })(
+    App,
+  );
+  const app = await NestFactory.createApplicationContext(App, { logger: false });
+  const service = app.get(RateLimitService);
+  const rule = { name: 'bench', limit: LIMIT, windowMs: WINDOW_MS };
+  return { consume: (i) => service.consume(rule, `user-${i % SUBJECTS}`), close: () => app.close() };
+}
+
+function flexible(storeClient) {
+  const limiter = new RateLimiterRedis({ storeClient, points: LIMIT, duration: WINDOW_MS / 1_000 });
+  return (i) => limiter.consume(`user-${i % SUBJECTS}`);
+}
+
+function storage(storage) {
+  return (i) => storage.increment(`user-${i % SUBJECTS}`, WINDOW_MS, LIMIT, 0, 'bench');
+}
+
+async function benchService(add) {
+  const server = await startRedis();
+  const clients = Array.from({ length: 4 }, () => new Redis(server.port, '127.0.0.1'));
+  const [admin, own, first, second] = clients;
+  const nodeRedis = await createClient({ url: `redis://127.0.0.1:${server.port}` }).connect();
+  const service = await openService(own);
+  const callers = {
+    luanest: service.consume,
+    'rate-limiter-flexible': flexible(first),
+    '@nest-lab/throttler-storage-redis': storage(new ThrottlerStorageRedisService(second)),
+    '@nestjs-redis/throttler-storage': storage(new RedisThrottlerStorage(nodeRedis)),
+  };
+  const compete = (calls, inFlight, count) =>
+    rounds(
+      count,
+      Object.fromEntries(Object.entries(callers).map(([name, call]) => [name, () => measure(call, calls, inFlight)])),
+      () => admin.flushall(),
+    );
+  await compete(50_000, 512, 1);
+  const figures = await compete(150_000, 512, ROUNDS);
+  add(row('consume-512', 'calls/s', figures, (figure) => figure.perSecond, false));
+  add(row('consume-512-cpu', 'µs Node CPU/call', figures, (figure) => figure.cpuMicros, true));
+  add(row('consume-1', 'calls/s', await compete(5_000, 1, 3 * ROUNDS), (figure) => figure.perSecond, false));
+  await service.close();
+  await nodeRedis.close();
+  for (const client of clients) client.disconnect();
+  server.stop();
+}
+
+async function benchCluster(add) {
+  const cluster = await startCluster();
+  const nodes = cluster.ports.map((port) => ({ host: '127.0.0.1', port }));
+  const [own, other] = [new Cluster(nodes), new Cluster(nodes)];
+  const service = await openService(own);
+  const callers = { luanest: service.consume, 'rate-limiter-flexible': flexible(other) };
+  const contenders = Object.fromEntries(
+    Object.entries(callers).map(([name, call]) => [name, () => measure(call, 100_000, 512)]),
+  );
+  await rounds(1, contenders, async () => {});
+  const figures = await rounds(ROUNDS, contenders, async () => {
+    await Promise.all(other.nodes('master').map((node) => node.flushall()));
+  });
+  add(row('consume-512-cluster', 'calls/s', figures, (figure) => figure.perSecond, false));
+  await service.close();
+  own.disconnect();
+  other.disconnect();
+  cluster.stop();
+}
+
+/** Requests per second of a route, with 64 connections that each wait for their answer. */
+async function requests(port, seconds) {
+  const {
+    requests: counted,
+    non2xx,
+    errors,
+  } = await autocannon({
+    url: `http://127.0.0.1:${port}/`,
+    connections: 64,
+    duration: seconds,
+  });
+  if (non2xx > 0 || errors > 0) throw new Error(`${non2xx} refusals and ${errors} errors at port ${port}`);
+  return counted.total / seconds;
+}
+
+const ROUTES = {
+  'fastify none': ['fastify', 'none', 1],
+  'fastify luanest': ['fastify', 'luanest', 1],
+  'fastify throttler': ['fastify', 'throttler', 1],
+  'fastify luanest x3': ['fastify', 'luanest', 3],
+  'fastify throttler x3': ['fastify', 'throttler', 3],
+  'express luanest': ['express', 'luanest', 1],
+  'express throttler': ['express', 'throttler', 1],
+};
+
+async function benchRoutes(add) {
+  const server = await startRedis();
+  const apps = {};
+  for (const [name, [platform, guard, rules]] of Object.entries(ROUTES)) {
+    const args = ['--platform', platform, '--guard', guard, '--rules', String(rules), '--redis', String(server.port)];
+    apps[name] = await startServer('rate-limit.server.mjs', args);
+  }
+  const contenders = (seconds) =>
+    Object.fromEntries(
+      Object.entries(apps).map(([name, { port }]) => [
+        name,
+        async () => ({ perSecond: await requests(port, seconds), cpuMicros: 0 }),
+      ]),
+    );
+  await rounds(1, contenders(2), async () => {});
+  const figures = await rounds(HTTP_ROUNDS, contenders(3), async () => {});
+  const route = (name, ours, peers) => {
+    const picked = Object.fromEntries(Object.entries(peers).map(([peer, app]) => [peer, figures[app]]));
+    add(row(name, 'requests/s', { luanest: figures[ours], ...picked }, (figure) => figure.perSecond, false));
+  };
+  const throttler = 'throttler with nest-lab';
+  route('fastify-64', 'fastify luanest', { [throttler]: 'fastify throttler' });
+  route('fastify-64-unguarded', 'fastify luanest', { 'no guard': 'fastify none' });
+  route('fastify-64-three-rules', 'fastify luanest x3', { [throttler]: 'fastify throttler x3' });
+  route('express-64', 'express luanest', { [throttler]: 'express throttler' });
+  for (const app of Object.values(apps)) app.stop();
+  server.stop();
+}
+
+export async function run(print) {
+  const rows = [];
+  const add = (added) => {
+    rows.push(added);
+    const ratios = Object.entries(added.ratio).map(([peer, ratio]) => `${ratio.toFixed(2)} x ${peer}`);
+    print(`${added.case}: ${added.luanest} ${added.unit} (${ratios.join(', ')})`);
+  };
+  await benchService(add);
+  await benchCluster(add);
+  await benchRoutes(add);
+  return rows;
+}
