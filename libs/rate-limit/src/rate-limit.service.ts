@@ -109,7 +109,7 @@ export class RateLimitService {
     try {
       return this.decider.decide(makeChecks(), charge);
     } catch (error) {
-      return Promise.reject(error as Error);
+      return Promise.reject(error);
     }
   }
 
