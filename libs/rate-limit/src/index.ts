@@ -1,3 +1,6 @@
+export type { RateLimitAnswers } from './answers/answers.options';
+export type { RateLimitContextAdapter, RateLimitRefusal } from './contexts/context-adapter';
+export { RateLimit, SkipRateLimit } from './rate-limit.decorator';
 export { InvalidRateLimitInputError } from './rate-limit.errors';
 export {
   RATE_LIMIT_CHANNELS,
@@ -6,7 +9,12 @@ export {
   type RateLimitFailedEvent,
   type RateLimitUnknownSubjectEvent,
 } from './rate-limit.events';
+export { RateLimitException } from './rate-limit.exception';
+export { RateLimitGuard } from './rate-limit.guard';
+export { RateLimitInterceptor } from './rate-limit.interceptor';
+export { RateLimitModule, type RateLimitModuleExtras } from './rate-limit.module';
 export type { RateLimitOptions } from './rate-limit.options';
 export { RateLimitService, type ConsumeOptions } from './rate-limit.service';
+export { RateLimitTestClock, RateLimitTestingModule, type RateLimitTestingOptions } from './rate-limit.testing';
 export type { RateLimitCheck, RateLimitDecision, RateLimitRuleDecision } from './rate-limit.types';
 export type { BlockEscalation, PerRequest, RateLimitAlgorithm, RateLimitRule, RedisErrorPolicy } from './rules/rule';

@@ -16,8 +16,8 @@ export interface RateLimitDecidedEvent {
 /** Redis did not decide a request. */
 export interface RateLimitFailedEvent {
   readonly rules: readonly string[];
-  /** What is done instead. */
-  readonly policy: 'allow' | 'deny' | 'local';
+  /** What is done instead; `not-refunded` where hits could not be given back. */
+  readonly policy: 'allow' | 'deny' | 'local' | 'not-refunded';
   readonly error: Error;
 }
 

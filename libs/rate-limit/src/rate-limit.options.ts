@@ -1,4 +1,6 @@
 import { InvalidOptionError } from 'luanest/script-registry';
+import { resolveAnswers, type RateLimitAnswers, type ResolvedAnswers } from './answers/answers.options';
+import type { RateLimitContextAdapter } from './contexts/context-adapter';
 import { checkChoice, checkInteger, MAX_DURATION_MS, named, resolveRule, shown } from './rules/resolve-rule';
 import type { NamedRule, RateLimitRule, RedisErrorPolicy } from './rules/rule';
 
@@ -35,6 +37,10 @@ export interface RateLimitOptions {
   readonly onUnknownSubject?: 'allow' | 'deny';
   /** Leading bits of an IPv6 address that make one client; integer of 32 to 128. Default 56. */
   readonly ipv6Prefix?: number;
+  /** What answers say of the limits. */
+  readonly answers?: RateLimitAnswers;
+  /** Adapters for further kinds of context, or in place of the lib's own, by Nest's name of the kind. Default none. */
+  readonly contexts?: Readonly<Record<string, RateLimitContextAdapter>>;
 }
 
 /** Options with every default filled in. */
@@ -49,6 +55,8 @@ export interface ResolvedRateLimitOptions {
   readonly tags: number | undefined;
   readonly onUnknownSubject: 'allow' | 'deny';
   readonly ipv6Prefix: number;
+  readonly answers: ResolvedAnswers;
+  readonly contexts: Readonly<Record<string, RateLimitContextAdapter>>;
 }
 
 const MAX_SUBJECTS = 10_000_000;
@@ -73,6 +81,7 @@ function resolveRules(rules: readonly RateLimitRule[]): NamedRule[] {
 export function resolveOptions(options: RateLimitOptions): ResolvedRateLimitOptions {
   const { rules = [], onRedisError = 'local', deadlineMs = 50, breaker = {}, blockCache = {} } = options;
   const { localSubjects = 10_000, tags, onUnknownSubject = 'allow', ipv6Prefix = 56 } = options;
+  const { answers = {}, contexts = {} } = options;
   const { failures = 5, openMs = 1_000 } = breaker;
   const { maxSubjects = 10_000, maxMs = 5_000 } = blockCache;
   return Object.freeze({
@@ -91,5 +100,7 @@ export function resolveOptions(options: RateLimitOptions): ResolvedRateLimitOpti
     tags: tags === undefined ? undefined : checkInteger('tags', tags, 1, 1_024),
     onUnknownSubject: checkChoice('onUnknownSubject', onUnknownSubject, ['allow', 'deny']),
     ipv6Prefix: checkInteger('ipv6Prefix', ipv6Prefix, 32, 128),
+    answers: resolveAnswers(answers),
+    contexts: Object.freeze({ ...contexts }),
   });
 }

@@ -1,4 +1,4 @@
-import { Decider } from './limiter/decider';
+import { Decider, type Clocks } from './limiter/decider';
 import type { Decision } from './limiter/decision';
 import type { Check, Limiter } from './limiter/limiter';
 import { InvalidRateLimitInputError } from './rate-limit.errors';
@@ -29,8 +29,9 @@ export class RateLimitService {
   private lastGiven: RateLimitRule | undefined;
   private lastResolved: NamedRule | undefined;
 
-  constructor(limiter: Limiter, options: ResolvedRateLimitOptions) {
-    this.decider = new Decider(limiter, options);
+  /** @param clocks of this process; default its own */
+  constructor(limiter: Limiter, options: ResolvedRateLimitOptions, clocks?: Clocks) {
+    this.decider = new Decider(limiter, options, clocks);
     this.byName = new Map(options.rules.map((rule) => [rule.name, rule]));
   }
 
@@ -162,6 +163,10 @@ export class RateLimitService {
     this.resolved.set(rule, resolved);
     return resolved;
   }
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
 }
 
 function checkSubject(subject: string): string {

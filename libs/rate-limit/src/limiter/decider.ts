@@ -8,6 +8,16 @@ import { Decision } from './decision';
 import { enforced, type Check, type Limiter, type Verdicts } from './limiter';
 import { MemoryLimiter } from './memory-limiter';
 
+/** The clocks of this process. */
+export interface Clocks {
+  /** Runs on, whatever is done to the time of day, ms. */
+  monotonicMs(): number;
+  /** Unix time, us. */
+  wallUs(): number;
+}
+
+const SYSTEM_CLOCKS: Clocks = { monotonicMs: () => performance.now(), wallUs: () => Date.now() * 1_000 };
+
 /** Decides requests: by what is remembered, by Redis, or by policy while Redis does not answer. */
 export class Decider {
   private readonly breaker: Breaker;
@@ -17,13 +27,14 @@ export class Decider {
   constructor(
     private readonly limiter: Limiter,
     private readonly options: ResolvedRateLimitOptions,
+    private readonly clocks: Clocks = SYSTEM_CLOCKS,
   ) {
     const { breaker, blockCache, localSubjects } = options;
-    const now = (): number => performance.now();
+    const now = (): number => clocks.monotonicMs();
     this.breaker = new Breaker(breaker.failures, breaker.openMs, now, (state) => publish('breaker', () => ({ state })));
     this.cache = new BlockCache(blockCache.maxSubjects, blockCache.maxMs, now);
     // The clock of the wall, so that windows end when those in Redis do, more or less.
-    this.local = new MemoryLimiter(() => Date.now() * 1_000, localSubjects);
+    this.local = new MemoryLimiter(() => clocks.wallUs(), localSubjects);
   }
 
   /** Decides, and charges what passes unless `charge` is false. Never rejects because of Redis. */
@@ -32,7 +43,7 @@ export class Decider {
     const known = this.remembered(checks);
     if (known !== undefined) return Promise.resolve(reported(known, checks, charge));
     if (!this.breaker.enter()) return Promise.resolve(this.withoutRedis(checks, charge, BREAKER_OPEN));
-    const since = performance.now();
+    const since = this.clocks.monotonicMs();
     const deadlineMs = this.deadlineOf(checks);
     const answered = (verdicts: Verdicts): Decision => this.answered(checks, charge, verdicts, since);
     return this.limiter.consume(checks, charge, deadlineMs).then(answered, (error: unknown) => {

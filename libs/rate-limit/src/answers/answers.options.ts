@@ -1,0 +1,44 @@
+import { InvalidOptionError } from 'luanest/script-registry';
+import type { ExecutionContext } from '@nestjs/common';
+import type { RateLimitDecision } from '../rate-limit.types';
+import { shown } from '../rules/resolve-rule';
+
+/** What answers say of the limits. */
+export interface RateLimitAnswers {
+  /** `X-RateLimit-Limit`, `-Remaining` and `-Reset` (s) of the rule nearest to a refusal. Default true. */
+  readonly legacy?: boolean;
+  /** `RateLimit-Policy` and `RateLimit` of all rules, by the IETF draft. Default true. */
+  readonly draft?: boolean;
+  /** `Retry-After` (s) on refusals. Default true. */
+  readonly retryAfter?: boolean;
+  /** RFC 9457 problem details as the body of a refusal; false for Nest's usual body; or a function that makes another. Default true. */
+  readonly problem?: boolean | ((decision: RateLimitDecision, context: ExecutionContext) => object);
+  /** Makes all headers, in place of those above. Default none. */
+  readonly headers?: (decision: RateLimitDecision) => Readonly<Record<string, string>>;
+}
+
+/** Answers with every default filled in. */
+export interface ResolvedAnswers {
+  readonly legacy: boolean;
+  readonly draft: boolean;
+  readonly retryAfter: boolean;
+  readonly problem: NonNullable<RateLimitAnswers['problem']>;
+  readonly headers: RateLimitAnswers['headers'];
+}
+
+/** @throws InvalidOptionError naming the option and the value seen */
+export function resolveAnswers(answers: RateLimitAnswers): ResolvedAnswers {
+  const { legacy = true, draft = true, retryAfter = true, problem = true, headers } = answers;
+  for (const [name, value] of Object.entries({ legacy, draft, retryAfter })) {
+    if (typeof value !== 'boolean') {
+      throw new InvalidOptionError(`answers.${name} is ${shown(value)}. Give true or false.`);
+    }
+  }
+  if (typeof problem !== 'boolean' && typeof problem !== 'function') {
+    throw new InvalidOptionError(`answers.problem is ${shown(problem)}. Give true, false or a function.`);
+  }
+  if (headers !== undefined && typeof headers !== 'function') {
+    throw new InvalidOptionError(`answers.headers is ${shown(headers)}. Give a function, or leave it out.`);
+  }
+  return Object.freeze({ legacy, draft, retryAfter, problem, headers });
+}

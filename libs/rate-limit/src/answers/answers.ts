@@ -1,0 +1,113 @@
+import type { ResolvedAnswers } from './answers.options';
+import type { RateLimitDecision, RateLimitRuleDecision } from '../rate-limit.types';
+import type { ExecutionContext } from '@nestjs/common';
+
+const seconds = (ms: number): number => Math.ceil(ms / 1_000);
+
+/** A string of RFC 9651: printable ASCII, quoted. */
+function quoted(name: string): string {
+  const printable = name.replace(/[^\x20-\x7e]/g, (char) => encodeURIComponent(char));
+  return `"${printable.replace(/["\\]/g, '\\$&')}"`;
+}
+
+/** Whole seconds until a rule has something to give again: to the retry where it refuses, else to the reset. */
+function resetSeconds({ allowed, resetMs, retryAfterMs }: RateLimitRuleDecision): number {
+  return seconds(allowed ? resetMs : retryAfterMs);
+}
+
+/** Whether `a` stands nearer to a refusal than `b`, or refuses for longer. */
+function isTighter(a: RateLimitRuleDecision, b: RateLimitRuleDecision): boolean {
+  if (a.allowed !== b.allowed) return !a.allowed;
+  if (!a.allowed) return a.retryAfterMs > b.retryAfterMs;
+  return a.remaining * Math.max(1, b.limit) < b.remaining * Math.max(1, a.limit);
+}
+
+/** Writes headers and bodies of decisions. */
+export class Answers {
+  /** What a policy says is the same for each of its requests. */
+  private readonly policies = new Map<string, string>();
+
+  constructor(private readonly options: ResolvedAnswers) {}
+
+  /** Headers of an answer, allowed or refused; none where no rule but shadow rules said anything. */
+  headers(decision: RateLimitDecision): Readonly<Record<string, string>> {
+    const { legacy, draft, retryAfter, headers } = this.options;
+    if (headers) return headers(decision);
+    const shown = decision.rules.filter(({ shadow }) => !shadow);
+    const answer: Record<string, string> = {};
+    const [first] = shown;
+    if (legacy && first) {
+      const tightest = shown.reduce((most, rule) => (isTighter(rule, most) ? rule : most), first);
+      answer['X-RateLimit-Limit'] = String(tightest.limit);
+      answer['X-RateLimit-Remaining'] = String(tightest.remaining);
+      answer['X-RateLimit-Reset'] = String(resetSeconds(tightest));
+    }
+    if (draft && first) {
+      answer['RateLimit-Policy'] = shown.map((rule) => this.policy(rule)).join(', ');
+      answer['RateLimit'] = shown
+        .map((rule) => `${this.name(rule.name)};r=${rule.remaining};t=${resetSeconds(rule)}`)
+        .join(', ');
+    }
+    if (retryAfter && !decision.allowed) answer['Retry-After'] = String(Math.max(1, seconds(decision.retryAfterMs)));
+    return answer;
+  }
+
+  /** Status and body of a refusal. */
+  refusal(decision: RateLimitDecision, context: ExecutionContext): { status: number; body: object; problem: boolean } {
+    const unavailable = decision.reason === 'redis-error';
+    const status = unavailable ? 503 : 429;
+    const { problem } = this.options;
+    if (typeof problem === 'function') return { status, body: problem(decision, context), problem: false };
+    if (!problem) {
+      return {
+        status,
+        body: { statusCode: status, message: unavailable ? 'Unavailable' : 'Too Many Requests' },
+        problem,
+      };
+    }
+    return { status, problem, body: unavailable ? UNAVAILABLE : exceeded(decision) };
+  }
+
+  private name(name: string): string {
+    let text = this.policies.get(name);
+    if (text === undefined) {
+      text = quoted(name);
+      this.remember(name, text);
+    }
+    return text;
+  }
+
+  private policy({ name, limit, windowMs }: RateLimitRuleDecision): string {
+    const id = `${name} ${limit} ${windowMs}`;
+    let text = this.policies.get(id);
+    if (text === undefined) {
+      text = `${quoted(name)};q=${limit};w=${seconds(windowMs)}`;
+      this.remember(id, text);
+    }
+    return text;
+  }
+
+  private remember(id: string, text: string): void {
+    // Limits may be functions of a request, so there may be many.
+    if (this.policies.size >= 1_000) this.policies.clear();
+    this.policies.set(id, text);
+  }
+}
+
+const UNAVAILABLE = Object.freeze({
+  type: 'about:blank',
+  title: 'Service Unavailable',
+  status: 503,
+  detail: 'The rate limit of this resource cannot be checked at the moment.',
+});
+
+/** @see https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/ */
+function exceeded({ retryAfterMs, rules }: RateLimitDecision): object {
+  return {
+    type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
+    title: 'Request cannot be satisfied as assigned quota has been exceeded',
+    status: 429,
+    detail: `Try again in ${Math.max(1, seconds(retryAfterMs))} s.`,
+    'violated-policies': rules.filter(({ allowed, shadow }) => !allowed && !shadow).map(({ name }) => name),
+  };
+}

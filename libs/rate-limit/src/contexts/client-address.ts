@@ -1,0 +1,40 @@
+import { isIPv4, isIPv6 } from 'node:net';
+
+/** The eight groups of an IPv6 address, or undefined for text that is none. */
+function groupsOf(address: string): number[] | undefined {
+  if (!isIPv6(address)) return undefined;
+  const dotted = /(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(address);
+  let text = address;
+  if (dotted) {
+    const [a = 0, b = 0, c = 0, d = 0] = dotted.slice(1).map(Number);
+    text = `${address.slice(0, dotted.index)}${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`;
+  }
+  const [head = '', tail] = text.split('::');
+  const parse = (part: string): number[] => (part === '' ? [] : part.split(':').map((group) => parseInt(group, 16)));
+  const [left, right] = [parse(head), parse(tail ?? '')];
+  return [...left, ...new Array<number>(8 - left.length - right.length).fill(0), ...right];
+}
+
+/**
+ * The client that an address stands for: IPv4 as it is, also where it is mapped into IPv6; IPv6 cut to its leading bits,
+ * since one client has a whole network of addresses; other text as it is.
+ *
+ * @param address as the socket or the proxy header has it; a zone such as `%eth0` is dropped
+ * @param ipv6Prefix leading bits that make one client, 32 to 128
+ */
+export function clientOf(address: string, ipv6Prefix: number): string {
+  if (!address.includes(':')) return address;
+  const zone = address.indexOf('%');
+  const groups = groupsOf(zone === -1 ? address : address.slice(0, zone));
+  if (groups === undefined) return address;
+  const [a = 0, b = 0] = groups.slice(6);
+  if (groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff) {
+    const ipv4 = `${a >> 8}.${a & 255}.${b >> 8}.${b & 255}`;
+    if (isIPv4(ipv4)) return ipv4;
+  }
+  const cut = groups.map((group, i) => {
+    const bits = Math.min(16, Math.max(0, ipv6Prefix - 16 * i));
+    return (group & (0xffff << (16 - bits)) & 0xffff).toString(16);
+  });
+  return `${cut.join(':')}/${ipv6Prefix}`;
+}

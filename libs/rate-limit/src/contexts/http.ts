@@ -1,0 +1,59 @@
+import type { ExecutionContext } from '@nestjs/common';
+import { RateLimitException } from '../rate-limit.exception';
+import type { RateLimitContextAdapter } from './context-adapter';
+
+/** What is read of a request, on whatever platform. */
+interface RequestLike {
+  readonly ip?: unknown;
+  readonly socket?: { readonly remoteAddress?: string };
+  readonly res?: ResponseLike;
+}
+
+/** What is done to a response: Express has `setHeader`, Fastify's reply `header`. */
+interface ResponseLike {
+  setHeader?(name: string, value: string): unknown;
+  header?(name: string, value: string): unknown;
+  readonly headersSent?: boolean;
+  readonly sent?: boolean;
+  readonly statusCode?: number;
+}
+
+/** A request and its response, where there are such. */
+export interface Exchange {
+  readonly request: RequestLike | undefined;
+  readonly response: ResponseLike | undefined;
+}
+
+/** Builds an adapter for contexts that have an HTTP request behind them. */
+export function exchangeAdapter(
+  exchangeOf: (context: ExecutionContext) => Exchange,
+  callOf: (context: ExecutionContext) => object | undefined,
+): RateLimitContextAdapter {
+  return {
+    address(context) {
+      const { request } = exchangeOf(context);
+      return typeof request?.ip === 'string' && request.ip !== '' ? request.ip : request?.socket?.remoteAddress;
+    },
+    setHeaders(context, headers) {
+      const { response } = exchangeOf(context);
+      if (response === undefined || response.headersSent === true || response.sent === true) return;
+      for (const name in headers) {
+        const value = headers[name] as string;
+        if (response.setHeader) response.setHeader(name, value);
+        else response.header?.(name, value);
+      }
+    },
+    refusal: (_context, { decision, status, body }) => new RateLimitException(decision, status, body),
+    call: callOf,
+    status: (context) => exchangeOf(context).response?.statusCode,
+  };
+}
+
+/** Express and Fastify. */
+export const httpAdapter = exchangeAdapter(
+  (context) => ({
+    request: context.getArgByIndex<RequestLike | undefined>(0),
+    response: context.getArgByIndex<ResponseLike | undefined>(1),
+  }),
+  (context) => context.getArgByIndex<object | undefined>(0),
+);

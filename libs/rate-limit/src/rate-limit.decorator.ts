@@ -1,0 +1,54 @@
+import { UseInterceptors } from '@nestjs/common';
+import { InvalidOptionError } from 'luanest/script-registry';
+import { RateLimitInterceptor } from './rate-limit.interceptor';
+import { resolveRule, shown } from './rules/resolve-rule';
+import { RULES_METADATA, SKIP_METADATA } from './rules/route-rules';
+import type { RateLimitRule, ResolvedRule } from './rules/rule';
+
+type AnyDecorator = ClassDecorator & MethodDecorator;
+
+/** Builds a decorator that puts metadata on a class or on a method. */
+function onClassOrMethod(
+  put: (on: object, where: string, decorate: (with_: AnyDecorator) => void) => void,
+): AnyDecorator {
+  return ((target: object, property?: string | symbol, descriptor?: TypedPropertyDescriptor<unknown>) => {
+    const owner = typeof target === 'function' ? target : target.constructor;
+    const where = property === undefined ? owner.name : `${owner.name}.${String(property)}`;
+    const on = descriptor === undefined ? target : (descriptor.value as object);
+    put(on, where, (other) => {
+      if (property === undefined) other(target as never);
+      else other(target, property, descriptor as never);
+    });
+  }) as AnyDecorator;
+}
+
+/**
+ * Limits the routes that RateLimitGuard is on: on a method that route, on a class all of its routes together.
+ *
+ * Rules of one name, here and in the module, are one rule, and the nearest to the method holds.
+ *
+ * @throws InvalidOptionError when the class is loaded, for a rule that cannot work
+ */
+export function RateLimit(...rules: readonly [RateLimitRule, ...RateLimitRule[]]): AnyDecorator {
+  return onClassOrMethod((on, where, decorate) => {
+    if (rules.length === 0) throw new InvalidOptionError(`@RateLimit() of ${where} has no rule. Give at least one.`);
+    const resolved = rules.map((rule) => resolveRule(rule, `The rule in @RateLimit() of ${where}`));
+    const below = (Reflect.getOwnMetadata(RULES_METADATA, on) as ResolvedRule[] | undefined) ?? [];
+    Reflect.defineMetadata(RULES_METADATA, [...resolved, ...below], on);
+    const refunds = (list: readonly ResolvedRule[]): boolean => list.some(({ count }) => count !== 'all');
+    if (refunds(resolved) && !refunds(below)) decorate(UseInterceptors(RateLimitInterceptor));
+  });
+}
+
+/** Leaves a route, or all routes of a class, out of all rules, or of the rules that are named. */
+export function SkipRateLimit(...names: readonly string[]): AnyDecorator {
+  return onClassOrMethod((on, where) => {
+    const wrong = names.find((name) => typeof name !== 'string' || name === '');
+    if (wrong !== undefined) {
+      throw new InvalidOptionError(
+        `@SkipRateLimit() of ${where} has ${shown(wrong)}. Give names of rules, or nothing.`,
+      );
+    }
+    Reflect.defineMetadata(SKIP_METADATA, names, on);
+  });
+}

@@ -1,0 +1,104 @@
+import { ConfigurableModuleBuilder, Module, type Provider } from '@nestjs/common';
+import { APP_INTERCEPTOR, DiscoveryModule, DiscoveryService, MetadataScanner } from '@nestjs/core';
+import {
+  getScriptRegistryToken,
+  InvalidOptionError,
+  ScriptRegistryModule,
+  type ScriptRegistry,
+} from 'luanest/script-registry';
+import { RedisLimiter } from './limiter/redis-limiter';
+import { RateLimitEdge } from './rate-limit.edge';
+import { RateLimitExplorer } from './rate-limit.explorer';
+import { RateLimitGuard } from './rate-limit.guard';
+import { RateLimitInterceptor } from './rate-limit.interceptor';
+import { resolveOptions, type RateLimitOptions, type ResolvedRateLimitOptions } from './rate-limit.options';
+import { rateLimitScripts } from './rate-limit.scripts';
+import { RateLimitService } from './rate-limit.service';
+import { RATE_LIMIT_EDGE, RATE_LIMIT_OPTIONS } from './rate-limit.tokens';
+
+/** Settings that must be known before the options are: they shape the module itself. */
+export interface RateLimitModuleExtras {
+  /** Name of the ScriptRegistry to run on. Default: the default one. */
+  readonly registry?: string;
+  /** Whether RateLimitInterceptor is put on every route, as rules of the module need it that count by outcome. Default false. */
+  readonly interceptor?: boolean;
+}
+
+/** Hash tags that subjects are spread over on a Cluster, where only calls of one slot can go together. */
+const CLUSTER_TAGS = 32;
+const RAW_OPTIONS = Symbol('luanest:rate-limit-raw-options');
+
+const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<RateLimitOptions>({
+  optionsInjectionToken: RAW_OPTIONS,
+})
+  .setClassMethodName('forRoot')
+  .setExtras<RateLimitModuleExtras>(
+    { registry: undefined, interceptor: false },
+    (definition, { registry, interceptor }) => ({
+      ...definition,
+      global: true,
+      imports: [
+        ...(definition.imports ?? []),
+        DiscoveryModule,
+        ScriptRegistryModule.forFeature(rateLimitScripts, registry),
+      ],
+      providers: [
+        ...(definition.providers ?? []),
+        {
+          provide: RATE_LIMIT_OPTIONS,
+          inject: [RAW_OPTIONS],
+          useFactory: (raw: RateLimitOptions) => checkInterceptor(resolveOptions(raw), interceptor === true),
+        },
+        {
+          provide: RateLimitService,
+          inject: [getScriptRegistryToken(registry), RATE_LIMIT_OPTIONS],
+          useFactory: (scripts: ScriptRegistry, options: ResolvedRateLimitOptions) =>
+            new RateLimitService(
+              new RedisLimiter(scripts, options.tags ?? (scripts.clustered ? CLUSTER_TAGS : 1)),
+              options,
+            ),
+        },
+        ...edgeProviders(interceptor === true),
+      ],
+      exports: EXPORTS,
+    }),
+  )
+  .build();
+
+/** What every module of the lib gives its app. */
+export const EXPORTS = [RateLimitService, RateLimitGuard, RateLimitInterceptor, RATE_LIMIT_OPTIONS, RATE_LIMIT_EDGE];
+
+/** Everything between a request and the service. */
+export function edgeProviders(interceptor: boolean): Provider[] {
+  return [
+    {
+      provide: RATE_LIMIT_EDGE,
+      inject: [RateLimitService, RATE_LIMIT_OPTIONS],
+      useFactory: (service: RateLimitService, options: ResolvedRateLimitOptions) => new RateLimitEdge(service, options),
+    },
+    {
+      provide: RateLimitExplorer,
+      inject: [DiscoveryService, MetadataScanner, RATE_LIMIT_EDGE],
+      useFactory: (discovery: DiscoveryService, scanner: MetadataScanner, edge: RateLimitEdge) =>
+        new RateLimitExplorer(discovery, scanner, edge),
+    },
+    RateLimitGuard,
+    RateLimitInterceptor,
+    ...(interceptor ? [{ provide: APP_INTERCEPTOR, useExisting: RateLimitInterceptor }] : []),
+  ];
+}
+
+/** @throws InvalidOptionError for a rule of every route that would count all outcomes, though it says otherwise */
+export function checkInterceptor(options: ResolvedRateLimitOptions, interceptor: boolean): ResolvedRateLimitOptions {
+  const rule = options.rules.find(({ count }) => count !== 'all');
+  if (rule && !interceptor) {
+    throw new InvalidOptionError(
+      `Rule "${rule.name}" counts ${rule.count} on every route, which needs the interceptor there. Give the module interceptor: true beside its options.`,
+    );
+  }
+  return options;
+}
+
+/** Gives the app RateLimitService, RateLimitGuard and the rules of every route; global, so that any module may use them. */
+@Module({})
+export class RateLimitModule extends ConfigurableModuleClass {}

@@ -1,0 +1,51 @@
+import type { ExecutionContext } from '@nestjs/common';
+import type { Check } from '../limiter/limiter';
+import { InvalidRateLimitInputError } from '../rate-limit.errors';
+import { MAX_HITS, mostHits, shown } from './resolve-rule';
+import type { NamedRule, PerRequest } from './rule';
+
+/** What a rule asks of a request; `unknown` where it has no subject. */
+export type RequestCheck = Check | 'skipped' | 'unknown';
+
+async function figure(
+  rule: NamedRule,
+  what: 'limit' | 'cost',
+  value: PerRequest<number>,
+  most: number,
+  context: ExecutionContext,
+): Promise<number> {
+  const answer = typeof value === 'function' ? await value(context) : value;
+  if (what === 'limit' && answer === Infinity) return answer;
+  if (Number.isSafeInteger(answer) && answer >= 0 && answer <= most) return answer;
+  throw new InvalidRateLimitInputError(
+    `The ${what} of rule ${shown(rule.name)} is ${shown(answer)} for this request. Answer an integer of 0 to ${most}` +
+      `${what === 'limit' ? ', or Infinity for no limit' : ''}.`,
+  );
+}
+
+/**
+ * Asks a rule's functions about a request.
+ *
+ * @param client who is counted where the rule does not say
+ * @throws InvalidRateLimitInputError for an answer that is no figure or no text
+ */
+export async function checkOf(
+  rule: NamedRule,
+  context: ExecutionContext,
+  client: string | undefined,
+): Promise<RequestCheck> {
+  if (rule.skip !== undefined && (await rule.skip(context))) return 'skipped';
+  const [subject, limit, cost] = await Promise.all([
+    rule.subject === undefined ? client : rule.subject(context),
+    figure(rule, 'limit', rule.limit, mostHits(rule.algorithm), context),
+    figure(rule, 'cost', rule.cost, MAX_HITS, context),
+  ]);
+  if (limit === Infinity) return 'skipped';
+  if (subject === undefined || subject === '') return 'unknown';
+  if (typeof subject !== 'string') {
+    throw new InvalidRateLimitInputError(
+      `The subject of rule ${shown(rule.name)} is ${shown(subject)}. Answer text, or undefined where nobody can tell.`,
+    );
+  }
+  return { rule, subject, limit, cost };
+}
