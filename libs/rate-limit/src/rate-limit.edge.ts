@@ -15,14 +15,18 @@ import { checkOf } from './rules/request-checks';
 import { RoutePlans, type RoutePlan } from './rules/route-rules';
 import type { NamedRule } from './rules/rule';
 
+// A mark on the context itself: a WeakSet of all requests costs the collector more than all the rest of a check.
+const DECIDED = Symbol('luanest:rate-limit-decided');
+
+/** All guards of a route see one context: a guard that stands there twice decides once. */
+type GuardRound = ExecutionContext & { [DECIDED]?: RateLimitEdge };
+
 /** What guard and interceptor share: plans, adapters, answers and what one hands to the other. */
 export class RateLimitEdge {
   readonly plans: RoutePlans;
   private readonly adapters: ReadonlyMap<string, RateLimitContextAdapter>;
   private readonly answers: Answers;
   private readonly records = new CallRecords();
-  /** Guard rounds that were decided: a guard that stands on a route twice decides once. */
-  private readonly decided = new WeakSet<ExecutionContext>();
   private readonly warned = new Set<string>();
   private readonly logger = new Logger('RateLimit');
 
@@ -37,24 +41,44 @@ export class RateLimitEdge {
   }
 
   /** Decides a call; answers false, or throws what its context answers refusals with, where it is refused. */
-  async admit(context: ExecutionContext): Promise<boolean> {
+  admit(context: ExecutionContext): boolean | Promise<boolean> {
     const plan = this.plans.of(context.getClass(), context.getHandler());
-    if (plan.rules.length === 0 || this.decided.has(context)) return true;
-    this.decided.add(context);
+    const round = context as GuardRound;
+    if (plan.rules.length === 0 || round[DECIDED] === this) return true;
+    round[DECIDED] = this;
     const kind = context.getType<string>();
     const adapter = this.adapters.get(kind);
     if (adapter === undefined) return plan.rules.every((rule) => this.unknown(rule, kind));
-    const checks = await this.checksOf(plan, context, adapter, kind);
-    if (checks === undefined) return false;
-    if (checks.length === 0) return true;
-    const decision = await this.service.decide(checks);
-    adapter.setHeaders?.(context, this.answers.headers(decision));
-    if (!decision.allowed) throw this.refusalOf(decision, context, adapter);
-    if (plan.refunds) {
-      const call = adapter.call(context);
-      if (call) this.records.put(call, context.getHandler(), decision);
+    const address = adapter.address(context);
+    const client = address === undefined ? undefined : clientOf(address, this.options.ipv6Prefix);
+    // Most routes: nothing to ask the request for, so nothing to wait for before Redis.
+    if (plan.fixed && client !== undefined && client !== '') {
+      return this.decide(
+        plan,
+        context,
+        adapter,
+        plan.rules.map((rule) => fixedCheck(rule, client)),
+      );
     }
-    return true;
+    return this.checksOf(plan, context, client, kind).then((checks) => {
+      if (checks === undefined) return false;
+      return checks.length === 0 ? true : this.decide(plan, context, adapter, checks);
+    });
+  }
+
+  private decide(
+    plan: RoutePlan,
+    context: ExecutionContext,
+    adapter: RateLimitContextAdapter,
+    checks: readonly Check[],
+  ): Promise<boolean> {
+    return this.service.decide(checks).then((decision) => {
+      adapter.setHeaders?.(context, this.answers.headers(decision));
+      if (!decision.allowed) throw this.refusalOf(decision, context, adapter);
+      const call = plan.refunds ? adapter.call(context) : undefined;
+      if (call) this.records.put(call, context.getHandler(), decision);
+      return true;
+    });
   }
 
   /** Takes what the guard decided of a call whose outcome may give hits back. */
@@ -85,19 +109,9 @@ export class RateLimitEdge {
   private async checksOf(
     plan: RoutePlan,
     context: ExecutionContext,
-    adapter: RateLimitContextAdapter,
+    client: string | undefined,
     kind: string,
   ): Promise<Check[] | undefined> {
-    const address = adapter.address(context);
-    const client = address === undefined ? undefined : clientOf(address, this.options.ipv6Prefix);
-    if (plan.fixed && client !== undefined && client !== '') {
-      return plan.rules.map((rule) => ({
-        rule,
-        subject: client,
-        limit: rule.limit as number,
-        cost: rule.cost as number,
-      }));
-    }
     const checks: Check[] = [];
     const answers = await Promise.all(plan.rules.map((rule) => checkOf(rule, context, client)));
     for (const [i, answer] of answers.entries()) {
@@ -126,4 +140,8 @@ export class RateLimitEdge {
     }
     return passes;
   }
+}
+
+function fixedCheck(rule: NamedRule, subject: string): Check {
+  return { rule, subject, limit: rule.limit as number, cost: rule.cost as number };
 }

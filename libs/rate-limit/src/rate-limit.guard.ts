@@ -11,7 +11,7 @@ import { RATE_LIMIT_EDGE } from './rate-limit.tokens';
 export class RateLimitGuard implements CanActivate {
   constructor(@Inject(RATE_LIMIT_EDGE) private readonly edge: RateLimitEdge) {}
 
-  canActivate(context: ExecutionContext): Promise<boolean> {
+  canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     return this.edge.admit(context);
   }
 }

@@ -3,11 +3,13 @@ import type { Verdict, Verdicts } from './limiter/limiter';
 import {
   blockLua,
   consumeFixedWindowLua,
+  consumeFixedWindowsLua,
   consumeLua,
   refundLua,
   resetLua,
   sharedClockLua,
   sharedFixedWindowLua,
+  sharedPenaltyLua,
   sharedSlidingLogLua,
   sharedSlidingWindowLua,
   sharedStateLua,
@@ -21,6 +23,7 @@ const ALGORITHMS = [
   sharedSlidingWindowLua,
   sharedSlidingLogLua,
   sharedTokenBucketLua,
+  sharedPenaltyLua,
 ].join('\n');
 
 function verdictsOf([allowed = 0, atUs = 0, ...flat]: number[]): Verdicts {
@@ -55,6 +58,16 @@ export const consumeFixedWindow = defineScript({
   },
 });
 
+/** Answers figures rather than verdicts: whoever calls it knows the limits and costs. */
+export const consumeFixedWindows = defineScript({
+  name: 'rate-limit.consume-fixed-windows',
+  source: consumeFixedWindowsLua,
+  shared: sharedClockLua,
+  keys: ['counters[]'],
+  args: { figures: list(int) },
+  reply: (raw: readonly number[]) => raw,
+});
+
 export const refund = defineScript({
   name: 'rate-limit.refund',
   source: refundLua,
@@ -82,4 +95,4 @@ export const block = defineScript({
 });
 
 /** Every script of the lib. */
-export const rateLimitScripts = [consume, consumeFixedWindow, refund, reset, block];
+export const rateLimitScripts = [consume, consumeFixedWindow, consumeFixedWindows, refund, reset, block];

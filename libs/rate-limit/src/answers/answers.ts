@@ -22,10 +22,18 @@ function isTighter(a: RateLimitRuleDecision, b: RateLimitRuleDecision): boolean 
   return a.remaining * Math.max(1, b.limit) < b.remaining * Math.max(1, a.limit);
 }
 
+/** A rule's name and policy, as headers spell them. */
+interface PolicyText {
+  readonly name: string;
+  readonly policy: string;
+  readonly limit: number;
+  readonly windowMs: number;
+}
+
 /** Writes headers and bodies of decisions. */
 export class Answers {
-  /** What a policy says is the same for each of its requests. */
-  private readonly policies = new Map<string, string>();
+  /** By rule: what is the same for most of its requests. */
+  private readonly texts = new Map<string, PolicyText>();
 
   constructor(private readonly options: ResolvedAnswers) {}
 
@@ -33,20 +41,26 @@ export class Answers {
   headers(decision: RateLimitDecision): Readonly<Record<string, string>> {
     const { legacy, draft, retryAfter, headers } = this.options;
     if (headers) return headers(decision);
-    const shown = decision.rules.filter(({ shadow }) => !shadow);
     const answer: Record<string, string> = {};
-    const [first] = shown;
-    if (legacy && first) {
-      const tightest = shown.reduce((most, rule) => (isTighter(rule, most) ? rule : most), first);
+    let tightest: RateLimitRuleDecision | undefined;
+    let [policies, limits] = ['', ''];
+    for (const rule of decision.rules) {
+      if (rule.shadow) continue;
+      if (tightest === undefined || isTighter(rule, tightest)) tightest = rule;
+      if (!draft) continue;
+      const { name, policy } = this.textOf(rule);
+      const comma = policies === '' ? '' : ', ';
+      policies += comma + policy;
+      limits += `${comma}${name};r=${rule.remaining};t=${resetSeconds(rule)}`;
+    }
+    if (legacy && tightest) {
       answer['X-RateLimit-Limit'] = String(tightest.limit);
       answer['X-RateLimit-Remaining'] = String(tightest.remaining);
       answer['X-RateLimit-Reset'] = String(resetSeconds(tightest));
     }
-    if (draft && first) {
-      answer['RateLimit-Policy'] = shown.map((rule) => this.policy(rule)).join(', ');
-      answer['RateLimit'] = shown
-        .map((rule) => `${this.name(rule.name)};r=${rule.remaining};t=${resetSeconds(rule)}`)
-        .join(', ');
+    if (policies !== '') {
+      answer['RateLimit-Policy'] = policies;
+      answer['RateLimit'] = limits;
     }
     if (retryAfter && !decision.allowed) answer['Retry-After'] = String(Math.max(1, seconds(decision.retryAfterMs)));
     return answer;
@@ -68,29 +82,12 @@ export class Answers {
     return { status, problem, body: unavailable ? UNAVAILABLE : exceeded(decision) };
   }
 
-  private name(name: string): string {
-    let text = this.policies.get(name);
-    if (text === undefined) {
-      text = quoted(name);
-      this.remember(name, text);
-    }
+  private textOf({ name, limit, windowMs }: RateLimitRuleDecision): PolicyText {
+    const known = this.texts.get(name);
+    if (known?.limit === limit && known.windowMs === windowMs) return known;
+    const text = { name: quoted(name), policy: `${quoted(name)};q=${limit};w=${seconds(windowMs)}`, limit, windowMs };
+    this.texts.set(name, text);
     return text;
-  }
-
-  private policy({ name, limit, windowMs }: RateLimitRuleDecision): string {
-    const id = `${name} ${limit} ${windowMs}`;
-    let text = this.policies.get(id);
-    if (text === undefined) {
-      text = `${quoted(name)};q=${limit};w=${seconds(windowMs)}`;
-      this.remember(id, text);
-    }
-    return text;
-  }
-
-  private remember(id: string, text: string): void {
-    // Limits may be functions of a request, so there may be many.
-    if (this.policies.size >= 1_000) this.policies.clear();
-    this.policies.set(id, text);
   }
 }
 

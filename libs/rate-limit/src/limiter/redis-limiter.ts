@@ -1,5 +1,5 @@
 import { ScriptFailedError, type ScriptRegistry } from 'luanest/script-registry';
-import { block, consume, consumeFixedWindow, refund, reset } from '../rate-limit.scripts';
+import { block, consume, consumeFixedWindow, consumeFixedWindows, refund, reset } from '../rate-limit.scripts';
 import type { NamedRule } from '../rules/rule';
 import { LimiterKeys } from './keys';
 import { capacityOf, type ChargedHits, type Check, type Limiter, type Verdict, type Verdicts } from './limiter';
@@ -7,6 +7,7 @@ import { capacityOf, type ChargedHits, type Check, type Limiter, type Verdict, t
 /** Counts in Redis, by Redis' clock. */
 export class RedisLimiter implements Limiter {
   private readonly keys: LimiterKeys;
+  private readonly texts = new WeakMap<NamedRule, { readonly limit: number; readonly text: string }>();
 
   /** @param tags hash tags that subjects are spread over, at least 1 */
   constructor(
@@ -24,7 +25,11 @@ export class RedisLimiter implements Limiter {
         : this.run(checks, charge, deadlineMs);
     }
     const tag = this.keys.tagOf(first.subject);
-    if (checks.every(({ subject }) => this.keys.tagOf(subject) === tag)) return this.run(checks, charge, deadlineMs);
+    if (checks.every(({ subject }) => this.keys.tagOf(subject) === tag)) {
+      return charge && checks.every(isPlain)
+        ? this.consumeFixedWindows(checks, deadlineMs)
+        : this.run(checks, charge, deadlineMs);
+    }
     return this.consumeAcrossTags(checks, charge, deadlineMs);
   }
 
@@ -34,8 +39,8 @@ export class RedisLimiter implements Limiter {
     charge: boolean,
     deadlineMs: number,
   ): Promise<Verdicts> | undefined {
-    // The short script met a counter that holds no integer: blocked, or spoilt by others. Nothing was written.
-    const short = charge && checks.length === 1 && isPlain(checks[0] as Check);
+    // The short scripts met a counter that holds no integer: blocked, or spoilt by others. Nothing was charged.
+    const short = charge && checks.every(isPlain);
     return short && error instanceof ScriptFailedError ? this.run(checks, charge, deadlineMs) : undefined;
   }
 
@@ -45,10 +50,7 @@ export class RedisLimiter implements Limiter {
     await Promise.all(
       groups.map(async (group) => {
         const states = group.map(({ item: { check } }) => this.keys.state(check.rule, check.subject));
-        const rules = group.flatMap(({ item: { check } }) => [
-          check.rule.algorithm,
-          ...[check.limit, check.rule.windowMs, check.cost].map(String),
-        ]);
+        const rules = group.flatMap(({ item: { check } }) => [this.textOf(check), String(check.cost)]);
         const { chargedUs } = (group[0] as { item: ChargedHits }).item;
         const answer = await this.registry.run(
           refund,
@@ -78,13 +80,32 @@ export class RedisLimiter implements Limiter {
     return this.registry.run(consumeFixedWindow, input, { deadlineMs });
   }
 
+  private consumeFixedWindows(checks: readonly Check[], deadlineMs: number): Promise<Verdicts> {
+    const counters = checks.map(({ rule, subject }) => this.keys.state(rule, subject));
+    const figures: number[] = [];
+    for (const { rule, limit, cost } of checks) figures.push(limit, rule.windowMs, cost);
+    const run = this.registry.run(consumeFixedWindows, { keys: { counters }, args: { figures } }, { deadlineMs });
+    return run.then((raw) => verdictsOfWindows(checks, raw));
+  }
+
   private run(checks: readonly Check[], charge: boolean, deadlineMs: number): Promise<Verdicts> {
-    const keys = checks.flatMap(({ rule, subject }) => [
-      this.keys.state(rule, subject),
-      this.keys.penalty(rule, subject),
-    ]);
-    const args = { charge: charge ? 1 : 0, rules: checks.flatMap(ruleArgs) };
+    const keys: string[] = [];
+    const rules: string[] = [];
+    for (const check of checks) {
+      keys.push(this.keys.state(check.rule, check.subject), this.keys.penalty(check.rule, check.subject));
+      rules.push(this.textOf(check), String(check.cost));
+    }
+    const args = { charge: charge ? 1 : 0, rules };
     return this.registry.run(consume, { keys: { keys }, args }, { deadlineMs });
+  }
+
+  /** A rule's text; kept, since the limit of most rules is the same for every request. */
+  private textOf(check: Check): string {
+    const kept = this.texts.get(check.rule);
+    if (kept?.limit === check.limit) return kept.text;
+    const text = textOf(check);
+    this.texts.set(check.rule, { limit: check.limit, text });
+    return text;
   }
 
   /** Subjects of several tags share no command: each tag's checks are charged, and given back when another refuses. */
@@ -126,23 +147,30 @@ function isPlain({ rule, limit, cost }: Check): boolean {
   return rule.algorithm === 'fixed-window' && rule.blockMs === 0 && !rule.shadow && cost > 0 && cost <= limit;
 }
 
-function ruleArgs(check: Check): string[] {
-  const { rule, limit, cost } = check;
-  return [
-    rule.algorithm,
-    String(limit),
-    String(rule.windowMs),
-    String(cost),
-    String(capacityOf(check)),
-    rule.shadow ? 'shadow' : rule.freshAfterBlock ? 'fresh' : '',
-    penaltyArg(rule),
-  ];
+/** What `consumeFixedWindows` has decided: all are charged, or none. */
+function verdictsOfWindows(checks: readonly Check[], raw: readonly number[]): Verdicts {
+  const atUs = raw[0] as number;
+  const allowed = checks.every(({ limit }, i) => (raw[2 * i + 1] as number) <= limit);
+  const rules = checks.map(({ limit, cost }, i): Verdict => {
+    const [withOwn, leftMs] = [raw[2 * i + 1] as number, raw[2 * i + 2] as number];
+    const over = withOwn > limit;
+    const used = allowed ? withOwn : withOwn - cost;
+    return { verdict: over ? 1 : 0, used, resetMs: used > 0 ? leftMs : 0, retryMs: over ? leftMs : 0, atUs };
+  });
+  return { allowed, rules };
 }
 
-function penaltyArg({ blockMs, blockEscalation }: NamedRule): string {
+/** A rule with its figures, as the scripts read it. */
+function textOf(check: Check): string {
+  const { rule, limit } = check;
+  const mode = rule.shadow ? 'shadow' : rule.freshAfterBlock ? 'fresh' : '';
+  return [rule.algorithm, limit, rule.windowMs, capacityOf(check), mode, penaltyOf(rule)].join(':');
+}
+
+function penaltyOf({ blockMs, blockEscalation }: NamedRule): string {
   if (blockMs === 0) return '';
   const { factor = 1, maxMs = blockMs, memoryMs = 0 } = blockEscalation ?? {};
-  return `${blockMs}:${factor}:${maxMs}:${memoryMs}`;
+  return [blockMs, factor, maxMs, memoryMs].join(':');
 }
 
 function groupBy<T>(items: readonly T[], idOf: (item: T) => string): { item: T; at: number }[][] {

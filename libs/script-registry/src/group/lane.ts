@@ -27,16 +27,21 @@ export class Lane {
   private queue: Call[] = [];
   private queuedChars = 0;
   private scheduled = false;
+  /** Whether the last group was of one call: the next call then has nobody to wait for. */
+  private alone = true;
   // An array: a Set's outgrown tables link to their successors, which makes dead calls survive young collections.
   private readonly out: (readonly Call[])[] = [];
 
   constructor(private readonly transport: LaneTransport) {}
 
-  /** Takes a call. With nothing out and nothing waiting it leaves at once; otherwise with those of the same tick. */
+  /**
+   * Takes a call. With nothing out and nothing waiting it leaves at once, unless calls have lately come in company;
+   * otherwise with those of the same tick.
+   */
   submit(call: Call): void {
     this.queue.push(call);
     this.queuedChars += call.chars;
-    if (this.full || (this.out.length === 0 && this.queue.length === 1)) this.pump();
+    if (this.full || (this.alone && this.out.length === 0 && this.queue.length === 1)) this.pump();
     else if (!this.scheduled && this.out.length < PARTIAL_GROUPS_IN_FLIGHT) this.pumpSoon();
   }
 
@@ -95,6 +100,7 @@ export class Lane {
 
   private dispatch(calls: Call[]): void {
     this.out.push(calls);
+    this.alone = calls.length === 1;
     void this.transport.send(calls, this.out.length).then(() => {
       this.out.splice(this.out.indexOf(calls), 1);
       // Those who were just answered may call again in this tick, so a group that is not full waits for them.

@@ -4,55 +4,57 @@ local function total_of(key)
   local total = redis.pcall('ZSCORE', key, 'total')
   return type(total) == 'string' and math.max(0, math.min(tonumber(total), 1e10)) or nil
 end
+local function us_ago(window_ms)
+  return string.format('%.0f', now_us - window_ms * 1000)
+end
 
 algorithms['sliding-log'] = {
-  look = function(rule, value)
-    local key, total = rule.key, total_of(rule.key)
+  look = function(rule, key, _, cost)
+    local total, window_ms = total_of(key), rule.window_ms
     -- A state that is no log, or has lost its total, cannot be counted.
     if not total then
-      if value ~= '' or redis.call('EXISTS', key) == 1 then redis.call('DEL', key) end
-      rule.total = 0
-      return 0, 0, rule.window_ms
+      redis.call('DEL', key)
+      return 0, 0, window_ms, 0
     end
-    local from_us = string.format('%.0f', now_us - rule.window_ms * 1000)
+    local from_us = us_ago(window_ms)
     local gone = redis.call('ZRANGEBYSCORE', key, LOWEST_US, from_us)
     for i = 1, #gone do total = total - string.match(gone[i], '%d+$') end
     if #gone > 0 then
       redis.call('ZREMRANGEBYSCORE', key, LOWEST_US, from_us)
       redis.call('ZADD', key, total, 'total')
     end
-    rule.total = total
-    local fits, retry_ms = rule.capacity - total, rule.window_ms
-    if fits < rule.cost then
-      local hits = redis.call('ZRANGEBYSCORE', key, '(' .. from_us, '+inf', 'LIMIT', 0, rule.cost - fits)
+    local fits, retry_ms = rule.capacity - total, window_ms
+    if fits < cost then
+      local hits = redis.call('ZRANGEBYSCORE', key, '(' .. from_us, '+inf', 'LIMIT', 0, cost - fits)
       for i = 1, #hits do
-        local hit_us, cost = string.match(hits[i], '^(%d+):%d+:(%d+)$')
-        fits = fits + cost
+        local hit_us, hit_cost = string.match(hits[i], '^(%d+):%d+:(%d+)$')
+        fits = fits + hit_cost
         retry_ms = math.ceil((hit_us - from_us) / 1000)
-        if fits >= rule.cost then break end
+        if fits >= cost then break end
       end
     end
-    local newest = redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')
-    return total, total > 0 and math.ceil((newest[2] - from_us) / 1000) or 0, retry_ms
+    local newest_us = total > 0 and redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')[2] or from_us
+    return total, math.ceil((newest_us - from_us) / 1000), retry_ms, total
   end,
-  charge = function(rule)
-    local key, at, cost = rule.key, string.format('%.0f', now_us), string.format('%.0f', rule.cost)
-    local n = redis.call('ZCARD', key)
-    while redis.call('ZADD', key, 'NX', at, at .. ':' .. n .. ':' .. cost) == 0 do n = n + 1 end
-    redis.call('ZADD', key, rule.total + rule.cost, 'total')
+  charge = function(rule, key, cost, total)
+    local start, cost_text, n = string.format('%.0f:', now_us), string.format(':%.0f', cost), total
+    total = string.format('%.0f', total + cost)
+    -- The sum makes a member unlike those of the same us, unless hits were given back in it.
+    while redis.call('ZADD', key, 'NX', now_us, start .. n .. cost_text) == 0 do n = n + 1 end
+    redis.call('ZADD', key, total, 'total')
     redis.call('PEXPIREAT', key, now_ms + rule.window_ms + 1)
     return rule.window_ms
   end,
-  refund = function(rule)
-    local total = total_of(rule.key)
-    if not total or rule.charged_us <= now_us - rule.window_ms * 1000 then return 0 end
-    local at = string.format('%.0f', rule.charged_us)
-    local hits = redis.call('ZRANGEBYSCORE', rule.key, at, at)
+  refund = function(rule, key, _, cost, charged_us)
+    local total = total_of(key)
+    if not total or charged_us <= now_us - rule.window_ms * 1000 then return 0 end
+    local at = string.format('%.0f', charged_us)
+    local hits = redis.call('ZRANGEBYSCORE', key, at, at)
     for i = 1, #hits do
-      if tonumber(string.match(hits[i], '%d+$')) == rule.cost then
-        redis.call('ZREM', rule.key, hits[i])
-        redis.call('ZADD', rule.key, total - rule.cost, 'total')
-        return rule.cost
+      if tonumber(string.match(hits[i], '%d+$')) == cost then
+        redis.call('ZREM', key, hits[i])
+        redis.call('ZADD', key, total - cost, 'total')
+        return cost
       end
     end
     return 0

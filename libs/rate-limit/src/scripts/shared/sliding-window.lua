@@ -4,44 +4,47 @@ local function read_windows(value)
   if not last then return nil end
   return tonumber(last), math.min(tonumber(current), 1e10), math.min(tonumber(previous), 1e10)
 end
-local function write_windows(rule, last, current, previous)
-  local state = string.format('%.0f:%.0f:%.0f', last, current, previous)
-  redis.call('SET', rule.key, state, 'PXAT', (last + 2) * rule.window_ms)
+local function write_windows(rule, key, last, current, previous)
+  redis.call('SET', key, string.format('%.0f:%.0f:%.0f', last, current, previous), 'PXAT', (last + 2) * rule.window_ms)
+end
+-- A state from before the clock was set back may be of the window that comes next, and holds then as it is.
+local function is_live(last, window)
+  return last and last >= window - 1 and last <= window + 1
 end
 
 algorithms['sliding-window'] = {
-  look = function(rule, value)
-    local window_ms, cost = rule.window_ms, rule.cost
+  look = function(rule, _, value, cost)
+    local window_ms, free = rule.window_ms, rule.limit - cost
     local window, left_ms = math.floor(now_ms / window_ms), window_ms - now_ms % window_ms
     local last, current, previous = read_windows(value)
-    if not last or last < window - 1 or last > window + 1 then
-      last, current, previous = window, 0, 0
+    if not is_live(last, window) then
+      current, previous = 0, 0
     elseif last == window - 1 then
-      last, current, previous = window, 0, current
+      current, previous = 0, current
+    else
+      window = last
     end
-    rule.last, rule.current, rule.previous, rule.left_ms = last, current, previous, left_ms
     local reset_ms = current > 0 and left_ms + window_ms or previous > 0 and left_ms or 0
-    local free, retry_ms = rule.limit - cost, left_ms
+    local retry_ms = left_ms
     if current <= free and previous > 0 then
       retry_ms = left_ms - math.floor((free - current) * window_ms / previous)
     elseif current > free and free >= 0 then
       retry_ms = left_ms + math.max(0, window_ms - math.floor(free * window_ms / current))
     end
-    return current + previous * left_ms / window_ms, reset_ms, retry_ms
+    return current + previous * left_ms / window_ms, reset_ms, retry_ms, current, previous, window
   end,
-  charge = function(rule)
-    write_windows(rule, rule.last, rule.current + rule.cost, rule.previous)
-    return rule.left_ms + rule.window_ms
+  charge = function(rule, key, cost, current, previous, window)
+    write_windows(rule, key, window, current + cost, previous)
+    return 2 * rule.window_ms - now_ms % rule.window_ms
   end,
-  refund = function(rule, value)
+  refund = function(rule, key, value, cost, charged_us)
     local last, current, previous = read_windows(value)
-    local window = math.floor(now_ms / rule.window_ms)
-    if not last or last > window + 1 or last < window - 1 then return 0 end
-    local age = last - math.floor(rule.charged_us / 1000 / rule.window_ms)
+    if not is_live(last, math.floor(now_ms / rule.window_ms)) then return 0 end
+    local age = last - math.floor(charged_us / 1000 / rule.window_ms)
     if age ~= 0 and age ~= 1 then return 0 end
-    local given = math.min(rule.cost, age == 0 and current or previous)
+    local given = math.min(cost, age == 0 and current or previous)
     if age == 0 then current = current - given else previous = previous - given end
-    write_windows(rule, last, current, previous)
+    write_windows(rule, key, last, current, previous)
     return given
   end,
 }

@@ -1,5 +1,6 @@
--- What every algorithm gives: look(rule, value) answers hits used, ms to the reset and ms to a retry; charge(rule) writes
--- what was looked at and answers ms to the reset; refund(rule, value) answers the hits that it gave back.
+-- What every algorithm gives: look(rule, key, value, cost) answers hits used, ms to the reset, ms to a retry, and up to
+-- three figures for charge(rule, key, cost, ...), which writes what was looked at and answers ms to the reset;
+-- refund(rule, key, value, cost, charged_us) answers the hits that it gave back.
 local algorithms = {}
 
 -- 400 days: no rule blocks or remembers for longer.
@@ -9,4 +10,19 @@ local LONGEST_MS = 34560000000
 local function keep_ttl(key, until_ms)
   local ends_ms = redis.call('PEXPIRETIME', key)
   if ends_ms == -1 or ends_ms > until_ms + 1000 then redis.call('PEXPIREAT', key, until_ms + 1) end
+end
+
+-- Calls of a group mostly have the same rules, so each text is read once a group.
+local rules = {}
+local function rule_of(text)
+  if rules[text] then return rules[text] end
+  local name, limit, window_ms, capacity, mode, penalty =
+    string.match(text, '^([%l-]+):(%d+):(%d+):(%d+):(%l*):([%d:]*)$')
+  local block_ms, factor, most_ms, memory_ms = string.match(penalty, '^(%d+):(%d+):(%d+):(%d+)$')
+  rules[text] = {
+    algorithm = algorithms[name], limit = tonumber(limit), window_ms = tonumber(window_ms), capacity = tonumber(capacity),
+    enforced = mode ~= 'shadow', fresh = mode == 'fresh', block_ms = tonumber(block_ms), factor = tonumber(factor),
+    most_ms = tonumber(most_ms), memory_ms = tonumber(memory_ms) or LONGEST_MS,
+  }
+  return rules[text]
 end

@@ -1,0 +1,47 @@
+--[[
+consume-fixed-windows: charge several fixed windows or none, as `consume-fixed-window` does one.
+
+KEYS[1..]  counters  per rule  string(int)  <prefix>:rate-limit:{<tag>}:fixed-window:<rule>:<subject>
+ARGV[1..]  figures   list(int)  per rule three: limit >= 1, hits a window; windowMs >= 1, ms; cost 1 to limit, hits
+
+Returns {atUs, windows}
+  atUs     int   Redis' time of the decision, us
+  windows  flat, per rule: hits in the window with this request's own, also where they did not stay; ms to its end
+
+Where one of the hits is over its limit, all counters are left as they were.
+O(N). TTL: to the end of the window; a lost or a longer one is set again. Clock: Redis. Replay: charges once more.
+Loops over KEYS, so it cannot run where literal keys are demanded. An error, after which all counters are as they were,
+where one holds no integer.
+]]
+local reply, refused = { now_us }, false
+
+local function take_back(last)
+  for n = 1, last do
+    if redis.call('DECRBY', KEYS[n], ARGV[3 * n]) <= 0 then redis.call('DEL', KEYS[n]) end
+  end
+end
+
+for n = 1, #KEYS do
+  local limit, window_ms, cost = tonumber(ARGV[3 * n - 2]), tonumber(ARGV[3 * n - 1]), tonumber(ARGV[3 * n])
+  local used = redis.pcall('INCRBY', KEYS[n], cost)
+  if type(used) ~= 'number' then
+    take_back(n - 1)
+    return redis.error_reply('NOCOUNTER a counter holds no integer, nothing was changed')
+  end
+  local ends_ms = used > cost and redis.call('PEXPIRETIME', KEYS[n]) or 0
+  if ends_ms == -1 or ends_ms > now_ms + window_ms then
+    ends_ms = now_ms + window_ms
+    redis.call('PEXPIREAT', KEYS[n], ends_ms)
+  elseif ends_ms <= now_ms then
+    if used ~= cost then
+      redis.call('SET', KEYS[n], cost)
+      used = cost
+    end
+    ends_ms = now_ms + window_ms
+    redis.call('PEXPIREAT', KEYS[n], ends_ms)
+  end
+  reply[2 * n], reply[2 * n + 1] = used, ends_ms - now_ms
+  refused = refused or used > limit
+end
+if refused then take_back(#KEYS) end
+return reply
