@@ -10,6 +10,8 @@ const esmPackages = [
   '@tokenizer',
   '@borewit',
   '@electric-sql',
+  'cookie',
+  'content-disposition',
 ];
 
 /** @type {import('jest').Config} */
@@ -40,7 +42,8 @@ module.exports = {
       },
     ],
   },
-  transformIgnorePatterns: [`/node_modules/(?!(${esmPackages.join('|')})/)`],
+  // A package may also lie in the node_modules of another one.
+  transformIgnorePatterns: [`/node_modules/(?!(.*/node_modules/)?(${esmPackages.join('|')})/)`],
   modulePathIgnorePatterns: ['<rootDir>/dist/'],
   testTimeout: 60_000,
   maxWorkers: 2,

@@ -46,7 +46,9 @@ function constantsOf(folder, prefix = '') {
   if (wrong) throw new Error(`${join(folder, wrong)} must be named in kebab-case: letters, digits and single dashes.`);
   return files
     .sort()
-    .map((name) => `export const ${constantName(prefix + name)} = ${JSON.stringify(readSource(join(folder, name)))};\n`);
+    .map(
+      (name) => `export const ${constantName(prefix + name)} = ${JSON.stringify(readSource(join(folder, name)))};\n`,
+    );
 }
 
 /** @param {string} root */

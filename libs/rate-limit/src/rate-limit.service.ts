@@ -110,7 +110,7 @@ export class RateLimitService {
     try {
       return this.decider.decide(makeChecks(), charge);
     } catch (error) {
-      return Promise.reject(error);
+      return Promise.reject(asError(error));
     }
   }
 

@@ -1,7 +1,7 @@
 import { subscribe } from 'node:diagnostics_channel';
 import { RATE_LIMIT_CHANNELS, type RateLimitRule } from 'luanest/rate-limit';
 import { RedisServer } from '../../../test/support/redis-server';
-import { sleep } from '../../../test/support/wait';
+import { eventually, sleep } from '../../../test/support/wait';
 import { MAX_DURATION_MS } from '../src/rules/resolve-rule';
 import { keysUnder, openBench, seeded, standalone, type Bench } from './support';
 
@@ -38,7 +38,7 @@ describe('state that others have spoilt', () => {
     subscribe(RATE_LIMIT_CHANNELS.failed, (event) => failures.push(event));
     const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)] as T;
     const algorithms = ['fixed-window', 'sliding-window', 'sliding-log', 'token-bucket'] as const;
-    for (let round = 0; round < 1_500; round++) {
+    for (let round = 0; round < 400; round++) {
       const algorithm = pick(algorithms);
       const windowMs = pick([1, 3, 50, 1_000, 60_000, DAY_MS, 30 * DAY_MS]);
       const limit = pick(algorithm === 'sliding-log' ? [1, 5, 10_000] : [1, 5, 1_000, 1_000_000]);
@@ -113,24 +113,39 @@ describe('state that others have spoilt', () => {
     expect(ends.size).toBe(1);
     expect((await bench.service.peek(rule, 's')).rules[0]?.used).toBe(4);
   });
+});
 
-  it('three rules of one subject are one command', async () => {
-    const rules = ['a', 'b', 'c'].map((name, i) => ({
-      ...{ name: `one-${name}`, limit: 5, windowMs: 60_000 },
-      algorithm: (['fixed-window', 'sliding-log', 'token-bucket'] as const)[i] ?? 'fixed-window',
-    }));
-    const watcher = await standalone().monitor();
+it('three rules of one subject are one command', async () => {
+  // A server of its own: ioredis' monitor stumbles over the traffic of others.
+  const server = await RedisServer.start();
+  const bench = await openBench(standalone({}, server.port));
+  const origin = standalone({}, server.port);
+  const watcher = await origin.monitor();
+  try {
     const seen: string[][] = [];
     watcher.on('monitor', (_time: string, args: string[], source: string) => {
-      if (source !== 'lua' && args.some((arg) => arg.includes(bench.prefix))) seen.push(args);
+      if (source !== 'lua') seen.push(args);
     });
-    const checks = rules.map((rule) => ({ rule, subject: 's' }));
-    expect(await bench.service.consumeAll(checks)).toMatchObject({ allowed: true });
-    await bench.client.get(`${bench.prefix}:mark`);
-    while (!seen.some((args) => args[0]?.toLowerCase() === 'get')) await sleep(5);
+    const algorithms = ['fixed-window', 'sliding-log', 'token-bucket'] as const;
+    for (const mixed of [true, false]) {
+      seen.length = 0;
+      const checks = algorithms.map((algorithm, i) => ({
+        subject: 's',
+        rule: {
+          ...{ name: `one-${i}-${mixed}`, limit: 5, windowMs: 60_000 },
+          algorithm: mixed ? algorithm : ('fixed-window' as const),
+        },
+      }));
+      expect(await bench.service.consumeAll(checks)).toMatchObject({ allowed: true });
+      await bench.client.get('mark');
+      await eventually(() => expect(seen.map(([name]) => name?.toLowerCase())).toEqual(['evalsha', 'get']));
+    }
+  } finally {
     watcher.disconnect();
-    expect(seen.map(([name]) => name?.toLowerCase())).toEqual(['evalsha', 'get']);
-  });
+    origin.disconnect();
+    bench.close();
+    await server.stop();
+  }
 });
 
 describe('a million subjects', () => {

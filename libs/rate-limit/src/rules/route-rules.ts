@@ -49,7 +49,7 @@ function placeOf(target: Type<unknown>): string | undefined {
   if (metadata('websockets:is_gateway', target) !== true) return undefined;
   const { namespace, path } =
     metadata<{ namespace?: unknown; path?: unknown }>('websockets:gateway_options', target) ?? {};
-  return `ws ${joined(metadata('port', target) ?? '', namespace, path)}`;
+  return `ws ${joined((metadata<number>('port', target) ?? 0) > 0 ? metadata('port', target) : '', namespace, path)}`;
 }
 
 /** What a route is called by its clients; undefined where nothing but the method's name says. */

@@ -1,0 +1,188 @@
+import { Controller, Get, Injectable, Module, UseGuards, type ExecutionContext, type Type } from '@nestjs/common';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { Test } from '@nestjs/testing';
+import {
+  RateLimit,
+  RateLimitGuard,
+  RateLimitService,
+  RateLimitTestClock,
+  RateLimitTestingModule,
+  SkipRateLimit,
+  type RateLimitTestingOptions,
+} from 'luanest/rate-limit';
+import { clientOf } from '../src/contexts/client-address';
+import { resolveOptions } from '../src/rate-limit.options';
+import { resolveRule } from '../src/rules/resolve-rule';
+
+describe('the client of an address', () => {
+  it.each([
+    ['192.0.2.7', '192.0.2.7'],
+    ['::ffff:192.0.2.7', '192.0.2.7'],
+    ['::ffff:c000:207', '192.0.2.7'],
+    ['::FFFF:192.0.2.7', '192.0.2.7'],
+    ['2001:db8:1:2345:6:7:8:9', '2001:db8:1:2300:0:0:0:0/56'],
+    ['2001:DB8:1:23ff::1', '2001:db8:1:2300:0:0:0:0/56'],
+    ['2001:db8:1:2400::1', '2001:db8:1:2400:0:0:0:0/56'],
+    ['fe80::1%eth0', 'fe80:0:0:0:0:0:0:0/56'],
+    ['::1', '0:0:0:0:0:0:0:0/56'],
+    ['64:ff9b::192.0.2.7', '64:ff9b:0:0:0:0:0:0/56'],
+    ['not:an:address', 'not:an:address'],
+  ])('%s is %s', (address, client) => {
+    expect(clientOf(address, 56)).toBe(client);
+  });
+
+  it('is cut where the options say', () => {
+    expect(clientOf('2001:db8:1:2345:6:7:8:9', 64)).toBe('2001:db8:1:2345:0:0:0:0/64');
+    expect(clientOf('2001:db8:1:2345:6:7:8:9', 128)).toBe('2001:db8:1:2345:6:7:8:9/128');
+    expect(clientOf('2001:db8:1:2345:6:7:8:9', 33)).toBe('2001:db8:0:0:0:0:0:0/33');
+  });
+});
+
+describe('nonsense is refused when the class is loaded, or at boot', () => {
+  const good = { limit: 1, windowMs: 1_000 };
+  it.each<[string, object, RegExp]>([
+    ['a window under 1 ms', { windowMs: 0.5 }, /windowMs is 0\.5.*integer of 1.*in ms, not seconds/],
+    ['a window of 0', { windowMs: 0 }, /windowMs is 0/],
+    ['a window without end', { windowMs: Infinity }, /windowMs is Infinity/],
+    ['a limit of text', { limit: '5' }, /limit is "5"/],
+    ['a negative limit', { limit: -1 }, /limit is -1/],
+    ['a limit that is no number', { limit: NaN }, /limit is NaN/],
+    ['a log without bound', { algorithm: 'sliding-log', limit: 10_001 }, /limit is 10001.*0 to 10000/],
+    ['an algorithm that is none', { algorithm: 'leaky' }, /algorithm is "leaky".*token-bucket/],
+    ['a burst of a window', { burst: 3 }, /burst is for token-bucket only/],
+    ['a burst of 0', { algorithm: 'token-bucket', burst: 0 }, /burst is 0/],
+    ['a cost of a half', { cost: 0.5 }, /cost is 0\.5/],
+    ['a subject of text', { subject: 'ip' }, /subject is "ip".*function/],
+    ['an option of others', { ttl: 5 }, /unknown option "ttl".*windowMs/],
+    ['a name with spaces', { name: 'a b' }, /name is "a b"/],
+    ['a count of some', { count: 'some' }, /count is "some"/],
+    ['a negative block', { blockMs: -1 }, /blockMs is -1/],
+    ['a growing block of nothing', { blockEscalation: { maxMs: 5 } }, /needs a blockMs/],
+    ['a growing block that shrinks', { blockMs: 10, blockEscalation: { maxMs: 5 } }, /maxMs is 5.*10/],
+    ['a policy that is none', { onRedisError: 'open' }, /onRedisError is "open"/],
+    ['a deadline of 0', { deadlineMs: 0 }, /deadlineMs is 0/],
+  ])('%s', (_what, wrong, message) => {
+    expect(() => resolveRule({ ...good, ...wrong })).toThrow(message);
+    expect(() => {
+      class Cats {
+        find(): void {
+          // Never called.
+        }
+      }
+      const descriptor = Object.getOwnPropertyDescriptor(Cats.prototype, 'find') as never;
+      RateLimit({ ...good, ...wrong })(Cats.prototype, 'find', descriptor);
+    }).toThrow(/@RateLimit\(\) of Cats\.find/);
+  });
+
+  it.each<[string, object, RegExp]>([
+    ['a rule without a name', { rules: [good] }, /rules\[0\] has no name/],
+    [
+      'two rules of one name',
+      {
+        rules: [
+          { name: 'a', ...good },
+          { name: 'a', ...good },
+        ],
+      },
+      /two rules named "a"/,
+    ],
+    ['rules that are none', { rules: {} }, /array of rules/],
+    ['a deadline in seconds', { deadlineMs: 0.05 }, /deadlineMs is 0\.05.*in ms/],
+    ['tags without end', { tags: 5_000 }, /tags is 5000/],
+    ['an answer that is none', { answers: { legacy: 1 } }, /answers\.legacy is 1/],
+  ])('options: %s', (_what, wrong, message) => {
+    expect(() => resolveOptions(wrong as never)).toThrow(message);
+  });
+
+  it('a rule of every route that counts outcomes needs the interceptor', () => {
+    const options = { rules: [{ name: 'a', ...good, count: 'failures' as const }] };
+    expect(() => RateLimitTestingModule.forRoot(options)).toThrow(/interceptor: true/);
+    expect(() => RateLimitTestingModule.forRoot({ ...options, interceptor: true })).not.toThrow();
+  });
+
+  it('a rule whose counters nothing stable names stops the boot', async () => {
+    @Injectable()
+    class Worker {
+      @RateLimit(good)
+      work(): void {
+        // Never called.
+      }
+    }
+    const testing = Test.createTestingModule({ imports: [RateLimitTestingModule.forRoot()], providers: [Worker] });
+    const app = (await testing.compile()).createNestApplication({ logger: false });
+    await expect(app.init()).rejects.toThrow(/@RateLimit\(\) of Worker\.work.*Give it a name/);
+  });
+});
+
+describe('the module for tests', () => {
+  @Controller({ path: 'cats', version: '2' })
+  @UseGuards(RateLimitGuard)
+  class CatsController {
+    @RateLimit({ limit: 2, windowMs: 60_000 })
+    @Get()
+    find(): string {
+      return 'ok';
+    }
+
+    @RateLimit({
+      name: 'tenant',
+      limit: 1,
+      windowMs: 60_000,
+      subject: (context: ExecutionContext) => tenantOf(context),
+    })
+    @Get('dogs')
+    dogs(): string {
+      return 'ok';
+    }
+
+    @SkipRateLimit()
+    @Get('free')
+    free(): string {
+      return 'ok';
+    }
+  }
+
+  function tenantOf(context: ExecutionContext): string | undefined {
+    return context.switchToHttp().getRequest<{ headers: Record<string, string> }>().headers['x-tenant'];
+  }
+
+  async function open(
+    options: RateLimitTestingOptions,
+    controller: Type = CatsController,
+  ): Promise<NestFastifyApplication> {
+    @Module({ imports: [RateLimitTestingModule.forRoot(options)], controllers: [controller] })
+    class AppModule {}
+    const testing = await Test.createTestingModule({ imports: [AppModule] }).compile();
+    const app = testing.createNestApplication<NestFastifyApplication>(new FastifyAdapter(), { logger: false });
+    await app.init();
+    return app;
+  }
+
+  it('decides as in production, by a clock that the test sets', async () => {
+    const app = await open({ rules: [{ name: 'all', limit: 100, windowMs: 1_000 }] });
+    const clock = app.get(RateLimitTestClock);
+    const find = async (): Promise<number> => (await app.inject({ url: '/cats' })).statusCode;
+    expect([await find(), await find(), await find()]).toEqual([200, 200, 429]);
+    clock.advance(59_999);
+    expect(await find()).toBe(429);
+    clock.advance(1);
+    const after = await app.inject({ url: '/cats' });
+    expect(after.statusCode).toBe(200);
+    expect(after.headers.ratelimit).toBe('"all";r=99;t=1, "GET /cats v2";r=1;t=60');
+    const decision = await app.get(RateLimitService).peek('all', '127.0.0.1');
+    expect(JSON.parse(JSON.stringify(decision))).toMatchObject({ allowed: true, rules: [{ name: 'all', used: 1 }] });
+    expect(() => clock.advance(-1)).toThrow(RangeError);
+    await app.close();
+  });
+
+  it('tells subjects apart, and lets those pass that nobody can tell', async () => {
+    const app = await open({});
+    const dogs = async (tenant?: string): Promise<number> =>
+      (await app.inject({ url: '/cats/dogs', headers: tenant ? { 'x-tenant': tenant } : {} })).statusCode;
+    expect([await dogs('a'), await dogs('a'), await dogs('b'), await dogs(), await dogs()]).toEqual([
+      200, 429, 200, 200, 200,
+    ]);
+    expect((await app.inject({ url: '/cats/free' })).headers.ratelimit).toBeUndefined();
+    await app.close();
+  });
+});
