@@ -27,7 +27,11 @@ module.exports = {
     '<rootDir>/tools/**/*.spec.ts',
   ],
   moduleFileExtensions: ['ts', 'js', 'mjs', 'cjs', 'json'],
-  moduleNameMapper: { '^luanest/(.+)$': '<rootDir>/libs/$1/src/index.ts', '^(\\.{1,2}/.*)\\.js$': '$1' },
+  moduleNameMapper: {
+    '^luanest/([^/]+)$': '<rootDir>/libs/$1/src/index.ts',
+    '^luanest/([^/]+)/([^/]+)$': '<rootDir>/libs/$1/src/$2/index.ts',
+    '^(\\.{1,2}/.*)\\.js$': '$1',
+  },
   transform: {
     '^.+\\.(ts|js|mjs|cjs)$': [
       '@swc/jest',

@@ -1,0 +1,35 @@
+import { ALGORITHMS } from '../limiter/algorithms';
+import { resolveOptions, type RateLimitOptions, type ResolvedRateLimitOptions } from '../rate-limit.options';
+import { checkChoice } from '../rules/resolve-rule';
+import type { RateLimitAlgorithm } from '../rules/rule';
+
+/** Options of RateLimitThrottlerStorageModule; those that RateLimitModule has too mean the same here. */
+export interface RateLimitThrottlerStorageOptions extends Pick<
+  RateLimitOptions,
+  'onRedisError' | 'deadlineMs' | 'breaker' | 'blockCache' | 'localSubjects' | 'tags'
+> {
+  /**
+   * How hits of all throttlers are counted. Default `fixed-window`. Throttler's guard blocks after a refusal, by default
+   * for a whole ttl, which the others soften only where `blockDuration` is 0.
+   */
+  readonly algorithm?: RateLimitAlgorithm;
+}
+
+/** Options with every default filled in. */
+export interface ResolvedThrottlerStorageOptions {
+  readonly algorithm: RateLimitAlgorithm;
+  readonly limiter: ResolvedRateLimitOptions;
+}
+
+/**
+ * Checks the options and fills in the defaults.
+ *
+ * @throws InvalidOptionError naming the option, the value seen and what to do
+ */
+export function resolveStorageOptions(options: RateLimitThrottlerStorageOptions): ResolvedThrottlerStorageOptions {
+  const { algorithm = 'fixed-window', onRedisError, deadlineMs, breaker, blockCache, localSubjects, tags } = options;
+  return Object.freeze({
+    algorithm: checkChoice('algorithm', algorithm, Object.keys(ALGORITHMS)),
+    limiter: resolveOptions({ onRedisError, deadlineMs, breaker, blockCache, localSubjects, tags }),
+  });
+}

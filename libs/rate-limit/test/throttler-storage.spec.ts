@@ -1,0 +1,366 @@
+import type { ExecutionContext } from '@nestjs/common';
+import { ThrottlerStorageService, type ThrottlerStorage } from '@nestjs/throttler';
+import { Cluster } from 'ioredis';
+import { InvalidRateLimitInputError, type RateLimitAlgorithm } from 'luanest/rate-limit';
+import { RateLimitThrottlerStorage, RateLimitThrottlerStorageModule } from 'luanest/rate-limit/throttler-storage';
+import { InvalidOptionError } from 'luanest/script-registry';
+import { eventually, sleep } from '../../../test/support/wait';
+import { resolveStorageOptions } from '../src/throttler-storage/throttler-storage.options';
+import { keysUnder, openBench, servers, standalone, type Bench } from './support';
+import { platforms, ThrottlerBench } from './throttler-bench';
+
+type Hit = (key: string) => ReturnType<ThrottlerStorage['increment']>;
+
+/** Every refusal is asked of Redis, unless a test is about those that are remembered. */
+const UNCACHED = { blockCache: { maxSubjects: 0 } };
+
+/** Lifetimes of all keys under a prefix, ms. */
+async function lifetimes(bench: Pick<Bench, 'client' | 'prefix'>): Promise<number[]> {
+  return Promise.all((await keysUnder(bench)).map((key) => bench.client.pttl(key)));
+}
+
+/** Hits a key until it passes again. */
+async function untilItPasses(hit: () => ReturnType<Hit>): ReturnType<Hit> {
+  return eventually(
+    async () => {
+      const record = await hit();
+      expect(record.isBlocked).toBe(false);
+      return record;
+    },
+    { everyMs: 10 },
+  );
+}
+
+/** Polls every 50 ms for 6 s, on a schedule that slow answers do not shift; answers how often it was admitted. */
+async function poll(admitted: () => Promise<boolean>): Promise<number> {
+  const start = performance.now();
+  const answers: Promise<boolean>[] = [];
+  for (let i = 0; i < 120; i++) {
+    answers.push(admitted());
+    await sleep(Math.max(0, start + 50 * (i + 1) - performance.now()));
+  }
+  return (await Promise.all(answers)).filter(Boolean).length;
+}
+
+describe.each(servers)('the storage on %s', (_name, connect) => {
+  let bench: Bench;
+  let storage: RateLimitThrottlerStorage;
+  beforeEach(async () => {
+    bench = await openBench(connect(), UNCACHED);
+    storage = new RateLimitThrottlerStorage(bench.service, 'fixed-window');
+  });
+  afterEach(() => bench.close());
+
+  const hitter =
+    (ttl: number, limit: number, blockDuration: number, throttler = 'default'): Hit =>
+    (key) =>
+      storage.increment(key, ttl, limit, blockDuration, throttler);
+
+  it('counts to the limit, then blocks, and says for how long in seconds', async () => {
+    const hit = hitter(60_000, 2, 30_000);
+    const passed = { timeToExpire: 60, isBlocked: false, timeToBlockExpire: 0 };
+    expect(await hit('a')).toEqual({ totalHits: 1, ...passed });
+    expect(await hit('a')).toEqual({ totalHits: 2, ...passed });
+    const blocked = { totalHits: 3, timeToExpire: 30, isBlocked: true, timeToBlockExpire: 30 };
+    expect(await hit('a')).toEqual(blocked);
+    expect(await hit('a')).toEqual(blocked);
+    expect(await hit('b')).toMatchObject({ totalHits: 1, isBlocked: false });
+    expect(await storage.increment('a', 60_000, 2, 30_000, 'other')).toMatchObject({ totalHits: 1, isBlocked: false });
+  });
+
+  it('answers as the storage of throttler does, hit for hit', async () => {
+    const theirs = new ThrottlerStorageService();
+    for (const [limit, blockDuration] of [
+      [3, 60_000],
+      [3, 10_000],
+      [1, 60_000],
+    ] as const) {
+      for (let i = 0; i < 6; i++) {
+        const key = `same-${limit}-${blockDuration}`;
+        const [mine, other] = await Promise.all([
+          storage.increment(key, 60_000, limit, blockDuration, 'default'),
+          theirs.increment(key, 60_000, limit, blockDuration, 'default'),
+        ]);
+        expect(mine).toMatchObject({ totalHits: other.totalHits, isBlocked: other.isBlocked });
+        if (other.isBlocked) expect(mine.timeToBlockExpire).toBe(other.timeToBlockExpire);
+      }
+    }
+    theirs.onApplicationShutdown();
+  });
+
+  it.each([
+    ['shorter', 20_000, 400],
+    ['longer', 500, 1_200],
+  ])('begins a fresh window after a block that is %s than the window', async (_which, ttl, blockDuration) => {
+    const hit = hitter(ttl, 2, blockDuration);
+    // Both are in the window, or the next ones would not be the overflow.
+    await Promise.all([hit('a'), hit('a')]);
+    const asked = performance.now();
+    expect(await hit('a')).toMatchObject({ totalHits: 3, isBlocked: true });
+    const fresh = await untilItPasses(() => hit('a'));
+    // Redis counts whole ms, so a block may look one shorter.
+    expect(performance.now() - asked).toBeGreaterThanOrEqual(blockDuration - 2);
+    expect(fresh).toEqual({
+      ...{ totalHits: 1, isBlocked: false, timeToBlockExpire: 0 },
+      timeToExpire: Math.ceil(ttl / 1_000),
+    });
+    // A whole window of hits again: limit - 1 remain.
+    if (ttl > 10_000) expect([(await hit('a')).isBlocked, (await hit('a')).isBlocked]).toEqual([false, true]);
+  });
+
+  it('neither counts nor prolongs anything while a key is blocked', async () => {
+    const hit = hitter(60_000, 2, 30_000);
+    for (let i = 0; i < 3; i++) await hit('a');
+    const held = async (): Promise<unknown> => {
+      const keys = (await keysUnder(bench)).sort();
+      return Promise.all(
+        keys.map(async (key) => [key, await bench.client.get(key), await bench.client.pexpiretime(key)]),
+      );
+    };
+    const before = await held();
+    expect(before).toHaveLength(1);
+    const records = await Promise.all(Array.from({ length: 200 }, () => hit('a')));
+    expect(new Set(records.map(({ totalHits }) => totalHits))).toEqual(new Set([3]));
+    expect(await held()).toEqual(before);
+  });
+
+  it('gives every key an end, and mends one that lost it', async () => {
+    const figures = [
+      [60_000, 2, 90_000],
+      [60_000, 1, 0],
+    ] as const;
+    for (const [n, [ttl, limit, block]] of figures.entries()) {
+      for (let i = 0; i < 4; i++) {
+        await storage.increment(`k${n}`, ttl, limit, block, 'default');
+        for (const ms of await lifetimes(bench)) expect([ms > 0, ms <= 90_000]).toEqual([true, true]);
+        for (const key of await keysUnder(bench)) await bench.client.persist(key);
+        await storage.increment(`k${n}`, ttl, limit, block, 'default');
+      }
+      for (const key of await keysUnder(bench)) await bench.client.del(key);
+    }
+  });
+
+  it('lets exactly the limit of a crowd pass', async () => {
+    const records = await Promise.all(Array.from({ length: 200 }, () => hitter(60_000, 10, 60_000)('crowd')));
+    expect(records.filter(({ isBlocked }) => !isBlocked)).toHaveLength(10);
+  });
+
+  it('does not block where the duration is 0: the window ends the refusal, or the bucket fills again', async () => {
+    const hit = hitter(1_000, 1, 0);
+    await hit('a');
+    expect(await hit('a')).toEqual({ totalHits: 2, timeToExpire: 1, isBlocked: true, timeToBlockExpire: 1 });
+    expect((await keysUnder(bench)).filter((key) => key.includes(':penalty:'))).toEqual([]);
+    await untilItPasses(() => hit('a'));
+
+    const bucket = new RateLimitThrottlerStorage(bench.service, 'token-bucket');
+    const take = () => bucket.increment('b', 60_000, 100, 0, 'bucket');
+    await Promise.all(Array.from({ length: 100 }, take));
+    // A token comes back every 600 ms, long before the window is over.
+    const refused = await take();
+    expect(refused).toMatchObject({ isBlocked: true, timeToBlockExpire: 1 });
+    await untilItPasses(take);
+  });
+
+  it.each<RateLimitAlgorithm>(['sliding-window', 'sliding-log', 'token-bucket'])('counts by %s', async (algorithm) => {
+    const other = new RateLimitThrottlerStorage(bench.service, algorithm);
+    const take = () => other.increment('a', 60_000, 2, 500, 'default');
+    expect([await take(), await take(), await take()].map(({ isBlocked }) => isBlocked)).toEqual([false, false, true]);
+    expect(await untilItPasses(take)).toMatchObject({ totalHits: 1 });
+  });
+
+  it('takes any name and any key, and keeps them apart', async () => {
+    const names = ['default', 'a b', 'a:b', '{x}', 'ü', 'x'.repeat(200)];
+    const keys = ['1.2.3.4', '::1', '{tag}', 'a:b', 'k'.repeat(5_000), '\ud800'];
+    for (const name of names) {
+      for (const key of keys) {
+        expect(await storage.increment(key, 60_000, 5, 60_000, name)).toMatchObject({ totalHits: 1 });
+      }
+    }
+  });
+
+  it('does not share counters with a rule of the same name', async () => {
+    const rule = { name: 'default', limit: 1, windowMs: 60_000 };
+    await bench.service.consume(rule, 'one');
+    expect(await storage.increment('one', 60_000, 1, 60_000, 'default')).toMatchObject({ totalHits: 1 });
+  });
+
+  it.each<[RegExp, [unknown, unknown, unknown, unknown, unknown]]>([
+    [
+      /^The ttl of throttler "default" is 0\. Give ms, an integer of 1 to 34560000000\..*skip/,
+      ['k', 0, 1, 1, 'default'],
+    ],
+    [/^The ttl of throttler "default" is 0\.5\./, ['k', 0.5, 1, 1, 'default']],
+    [/^The ttl of throttler "default" is 333\.3/, ['k', 1_000 / 3, 1, 1, 'default']],
+    [/^The ttl of throttler "default" is -1\./, ['k', -1, 1, 1, 'default']],
+    [/^The ttl of throttler "default" is NaN\./, ['k', NaN, 1, 1, 'default']],
+    [/^The ttl of throttler "default" is "1000"\./, ['k', '1000', 1, 1, 'default']],
+    [/^The ttl of throttler "default" is 34560000001\./, ['k', 34_560_000_001, 1, 1, 'default']],
+    [/^The limit of throttler "default" is 2\.5\. Give an integer of 0 to 1000000000\./, ['k', 9, 2.5, 9, 'default']],
+    [/^The limit of throttler "default" is -1\./, ['k', 9, -1, 9, 'default']],
+    [/^The blockDuration of throttler "default" is -1\. .*0 is no block/, ['k', 9, 1, -1, 'default']],
+    [/^The blockDuration of throttler "default" is 0\.5\./, ['k', 9, 1, 0.5, 'default']],
+    [/^The key of throttler "default" is ""\./, ['', 9, 1, 9, 'default']],
+    [/^The key of throttler "default" is undefined\./, [undefined, 9, 1, 9, 'default']],
+    [/^The name of a throttler is ""\./, ['k', 9, 1, 9, '']],
+  ])('refuses with %s', async (message, args) => {
+    const attempt = storage.increment(...(args as Parameters<ThrottlerStorage['increment']>));
+    await expect(attempt).rejects.toThrow(InvalidRateLimitInputError);
+    await expect(attempt).rejects.toThrow(message);
+    expect(await keysUnder(bench)).toEqual([]);
+  });
+
+  it('lets everything pass where the limit is Infinity, and nothing where it is 0', async () => {
+    expect(await hitter(60_000, Infinity, 60_000)('a')).toMatchObject({ isBlocked: false, totalHits: 0 });
+    expect(await keysUnder(bench)).toEqual([]);
+    expect(await hitter(60_000, 0, 60_000)('a')).toMatchObject({ isBlocked: true, totalHits: 1 });
+  });
+});
+
+describe('without Redis', () => {
+  it.each(['allow', 'local', 'deny'] as const)('it does what onRedisError says: %s', async (onRedisError) => {
+    const bench = await openBench(standalone(), { onRedisError, deadlineMs: 50 });
+    const storage = new RateLimitThrottlerStorage(bench.service, 'fixed-window');
+    bench.client.disconnect();
+    const hit = () => storage.increment('a', 60_000, 1, 30_000, 'default');
+    if (onRedisError === 'deny') {
+      await expect(hit()).rejects.toMatchObject({ status: 503 });
+    } else {
+      expect(await hit()).toMatchObject({ isBlocked: false });
+      expect((await hit()).isBlocked).toBe(onRedisError === 'local');
+    }
+    bench.close();
+  });
+});
+
+describe('options', () => {
+  it('are checked at boot', () => {
+    expect(() => resolveStorageOptions({ algorithm: 'leaky' as 'fixed-window' })).toThrow(InvalidOptionError);
+    expect(() => resolveStorageOptions({ algorithm: 'leaky' as 'fixed-window' })).toThrow(/^algorithm is "leaky"\./);
+    expect(() => resolveStorageOptions({ tags: 0 })).toThrow(/^tags is 0\./);
+    expect(resolveStorageOptions({}).algorithm).toBe('fixed-window');
+  });
+
+  it('need not be given', () => {
+    expect(RateLimitThrottlerStorageModule.forRoot().module).toBe(RateLimitThrottlerStorageModule);
+  });
+});
+
+describe('a client that polls 20 times a second against 5 per 500 ms for 6 s', () => {
+  it('is admitted at least 35 times: by the storage on each kind of server, and under the guard on each platform', async () => {
+    const benches = await Promise.all(servers.map(([, connect]) => openBench(connect())));
+    const client = standalone();
+    const apps = await Promise.all(
+      platforms.map(([, adapter]) =>
+        ThrottlerBench.open(client, adapter(), { throttlers: [{ limit: 1, ttl: 60_000 }] }),
+      ),
+    );
+    const admitted = await Promise.all([
+      ...benches.map((bench) => {
+        const storage = new RateLimitThrottlerStorage(bench.service, 'fixed-window');
+        return poll(async () => !(await storage.increment('poller', 500, 5, 500, 'default')).isBlocked);
+      }),
+      ...apps.map((app) => poll(async () => (await app.get('/cats/polled')).status === 200)),
+    ]);
+    for (const times of admitted) expect(times).toBeGreaterThanOrEqual(35);
+    // At most 13 blocks of 500 ms fit, with 5 between each two: more would be a leak.
+    for (const times of admitted) expect(times).toBeLessThanOrEqual(65);
+    for (const app of apps) await app.app.close();
+    for (const bench of benches) bench.close();
+    client.disconnect();
+  });
+});
+
+describe.each(platforms)("throttler's own guard on %s", (_platform, adapter) => {
+  describe.each(servers)('and %s', (_server, connect) => {
+    let client: ReturnType<typeof connect>;
+    let bench: ThrottlerBench;
+    beforeEach(() => {
+      client = connect();
+    });
+    afterEach(async () => {
+      await bench.app.close();
+      client.disconnect();
+    });
+    const open = async (options: Parameters<typeof ThrottlerBench.open>[2]): Promise<void> => {
+      bench = await ThrottlerBench.open(client, adapter(), options);
+    };
+
+    it('limits each route by its own figures, and says so in the headers', async () => {
+      await open({ throttlers: [{ limit: 5, ttl: 60_000 }] });
+      for (const remaining of ['1', '0']) {
+        const { status, headers } = await bench.get('/cats');
+        expect([status, headers.get('x-ratelimit-limit'), headers.get('x-ratelimit-remaining')]).toEqual([
+          200,
+          '2',
+          remaining,
+        ]);
+        expect(Number(headers.get('x-ratelimit-reset'))).toBeGreaterThan(0);
+        expect(Number(headers.get('x-ratelimit-reset'))).toBeLessThanOrEqual(60);
+        expect(headers.get('retry-after')).toBeNull();
+      }
+      const refused = await bench.get('/cats');
+      expect([refused.status, refused.headers.get('x-ratelimit-limit')]).toEqual([429, null]);
+      expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(50);
+      expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(60);
+
+      expect(await bench.statuses('/dogs', 4)).toEqual([200, 200, 200, 429]);
+      expect(await bench.statuses('/dogs/rex', 4)).toEqual([200, 200, 200, 429]);
+      expect(await bench.statuses('/cats/free', 8)).toEqual(new Array(8).fill(200));
+    });
+
+    it.each(['/cats/slow', '/cats/strict'])('after the block of %s a fresh window begins', async (path) => {
+      await open({ throttlers: [{ limit: 5, ttl: 60_000 }] });
+      const crowd = await Promise.all(Array.from({ length: 5 }, () => bench.get(path)));
+      expect(
+        crowd
+          .map(({ status }) => status)
+          .sort()
+          .slice(0, 3),
+      ).toEqual([200, 200, 429]);
+      const fresh = await eventually(
+        async () => {
+          const answer = await bench.get(path);
+          expect(answer.status).toBe(200);
+          return answer;
+        },
+        { everyMs: 10 },
+      );
+      expect(fresh.headers.get('x-ratelimit-remaining')).toBe('1');
+    });
+
+    it('keeps several throttlers apart, each with headers of its own', async () => {
+      await open({
+        throttlers: [
+          { name: 'short', limit: 3, ttl: 30_000 },
+          { name: 'long', limit: 100, ttl: 60_000 },
+        ],
+      });
+      const { headers } = await bench.get('/cats/free');
+      expect([headers.get('x-ratelimit-limit-short'), headers.get('x-ratelimit-remaining-short')]).toEqual(['3', '2']);
+      expect([headers.get('x-ratelimit-limit-long'), headers.get('x-ratelimit-remaining-long')]).toEqual(['100', '99']);
+      expect(await bench.statuses('/cats/free', 3)).toEqual([200, 200, 429]);
+      const refused = await bench.get('/cats/free');
+      expect(Number(refused.headers.get('retry-after-short'))).toBeGreaterThan(0);
+      expect(refused.headers.get('retry-after-long')).toBeNull();
+    });
+
+    it("counts by the app's own tracker and key, and answers 500 for figures that cannot be counted", async () => {
+      const byUser = (request: Record<string, unknown>): string =>
+        (request['headers'] as Record<string, string>)['x-user'] ?? '';
+      await open({
+        throttlers: [{ limit: 2, ttl: 60_000 }],
+        getTracker: byUser,
+        generateKey: (_context: ExecutionContext, tracker: string, name: string) => `${name}/${tracker}`,
+      });
+      expect(await bench.statuses('/cats', 3, { 'x-user': 'a' })).toEqual([200, 200, 429]);
+      // One key for all routes, so the other route is blocked too; another user is not.
+      expect(await bench.statuses('/cats/polled', 1, { 'x-user': 'a' })).toEqual([429]);
+      expect(await bench.statuses('/cats', 2, { 'x-user': 'b' })).toEqual([200, 200]);
+      expect(await bench.statuses('/cats/spoilt', 1, { 'x-user': 'c' })).toEqual([500]);
+      const keys = await keysUnder({ client, prefix: bench.prefix });
+      expect(keys.every((key) => /:(fixed-window|penalty):throttler\.default:default\/[abc]$/.test(key))).toBe(true);
+      expect(keys.length).toBeGreaterThan(0);
+      if (client instanceof Cluster) expect(keys[0]).toMatch(/\{\d+\}/);
+    });
+  });
+});
