@@ -39,7 +39,7 @@ async function main(job: WorkerJob): Promise<void> {
       await stop('before-claim');
       const { status } = await once.run(id, terms, async () => {
         await stop('after-claim');
-        await client.hincrby(`${job.prefix}:pushed`, id as string, 1);
+        await client.hincrby(`${job.prefix}:pushed`, id, 1);
         await stop('after-push');
       });
       counts[status] += 1;
