@@ -102,7 +102,7 @@ async function nodeIdempotency(port, print) {
     const { NodeIdempotencyModule, Idempotent: PeerIdempotent } = require('@node-idempotency/nestjs');
     const imports = [
       NodeIdempotencyModule.forRootAsync({
-        useFactory: () => ({ storage: { adapter: 'redis', options: { url: `redis://127.0.0.1:${port}` } } }),
+        storage: { adapter: 'redis', options: { url: `redis://127.0.0.1:${port}` } },
       }),
     ];
     return await serve(PeerIdempotent(), imports);

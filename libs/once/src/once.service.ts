@@ -77,9 +77,14 @@ export class OnceService implements BeforeApplicationShutdown {
    * @param options retentionMs, default the module's; a token, with which a repeat of the first call answers true again
    * @throws InvalidOnceInputError before anything is sent
    */
-  async first(id: string, options: Pick<ClaimOptions, 'retentionMs' | 'token'> = {}): Promise<boolean> {
-    const { token, retentionMs } = options;
-    return this.store.first(id, token ?? this.store.newToken(), retentionMs ?? this.options.retentionMs);
+  first(id: string, options: Pick<ClaimOptions, 'retentionMs' | 'token'> = {}): Promise<boolean> {
+    // One promise a call, the registry's: another for each level shows at this rate.
+    try {
+      const { token, retentionMs } = options;
+      return this.store.first(id, token ?? this.store.newToken(), retentionMs ?? this.options.retentionMs);
+    } catch (error) {
+      return Promise.reject(error as Error);
+    }
   }
 
   /**

@@ -19,7 +19,7 @@ export interface FullClaim {
 /** The claims in Redis: what the service and the interceptor are made of. */
 export class OnceStore {
   private readonly keys: KeySpace;
-  private readonly tokenPrefix = randomBytes(18).toString('base64url');
+  private readonly tokenPrefix = randomBytes(12).toString('base64url');
   private tokens = 0;
 
   constructor(private readonly registry: ScriptRegistry) {
@@ -76,9 +76,9 @@ export class OnceStore {
     return { status };
   }
 
-  /** Remembers an id; true for the call that was first. */
-  async first(id: string, token: string, retentionMs: number): Promise<boolean> {
-    const args = { token, retentionMs: checkDuration('retentionMs', retentionMs) };
+  /** Remembers an id; true for the call that was first. Throws what is wrong with its arguments at once. */
+  first(id: string, token: string, retentionMs: number): Promise<boolean> {
+    const args = { token: checkToken(token), retentionMs: checkDuration('retentionMs', retentionMs) };
     return this.registry.run(firstOnce, { keys: { first: this.keys.tag(checkId(id)).key('first') }, args });
   }
 
