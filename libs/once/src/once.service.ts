@@ -83,7 +83,7 @@ export class OnceService implements BeforeApplicationShutdown {
       const { token, retentionMs } = options;
       return this.store.first(id, token ?? this.store.newToken(), retentionMs ?? this.options.retentionMs);
     } catch (error) {
-      return Promise.reject(error);
+      return Promise.reject(error instanceof Error ? error : new Error(String(error)));
     }
   }
 
