@@ -1,0 +1,15 @@
+import { applyDecorators, SetMetadata, UseInterceptors } from '@nestjs/common';
+import { checkRouteOptions, type IdempotencyRouteOptions } from '../once.options';
+import { IdempotencyInterceptor } from './idempotency.interceptor';
+import { IDEMPOTENT } from './idempotency.tokens';
+
+/**
+ * Makes a route, or all routes of a controller, idempotent by the request's `Idempotency-Key`.
+ *
+ * @throws InvalidOptionError for an option that does not exist
+ * @see https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/
+ */
+export function Idempotent(options: IdempotencyRouteOptions = {}): MethodDecorator & ClassDecorator {
+  checkRouteOptions(options);
+  return applyDecorators(SetMetadata(IDEMPOTENT, options), UseInterceptors(IdempotencyInterceptor));
+}

@@ -1,0 +1,2 @@
+/** Metadata key of `@Idempotent()`. */
+export const IDEMPOTENT = 'luanest:idempotent';

@@ -1,0 +1,90 @@
+import { InvalidOnceInputError, OnceResultTooLargeError } from './once.errors';
+import type { Delivery } from './once.types';
+
+const MAX_ID = 1_024;
+const MAX_TOKEN = 256;
+/** The longest lease and retention: ten years, in ms. */
+export const MAX_DURATION_MS = 3_650 * 86_400_000;
+
+function plain(value: unknown): string {
+  return typeof value === 'bigint' ? `${value}n` : String(value);
+}
+
+/** A value in a message, cut short. */
+export function shown(value: unknown): string {
+  const object = typeof value === 'object' && value !== null;
+  const text = typeof value === 'string' ? JSON.stringify(value) : object ? 'an object' : plain(value);
+  return text.length > 80 ? `${text.slice(0, 80)}… (${text.length} characters)` : text;
+}
+
+function checkText(field: string, value: unknown, maxChars: number): string {
+  if (typeof value !== 'string' || value === '' || value.length > maxChars || !value.isWellFormed()) {
+    // The value of a token is a secret.
+    const seen = field === 'token' ? `of ${typeof value} type and not usable` : shown(value);
+    throw new InvalidOnceInputError(`${field} is ${seen}. Give 1 to ${maxChars} characters of well-formed Unicode.`);
+  }
+  return value;
+}
+
+/** An id. @throws InvalidOnceInputError unless it is 1 to 1,024 well-formed characters */
+export function checkId(value: unknown): string {
+  return checkText('id', value, MAX_ID);
+}
+
+/** A token. @throws InvalidOnceInputError unless it is 1 to 256 well-formed characters */
+export function checkToken(value: unknown): string {
+  return checkText('token', value, MAX_TOKEN);
+}
+
+/** Whether a value is a duration that this lib takes: an integer of 1 ms to ten years. */
+export function isDuration(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= MAX_DURATION_MS;
+}
+
+/** A duration. @throws InvalidOnceInputError unless it is an integer of 1 ms to ten years */
+export function checkDuration(field: string, value: unknown): number {
+  if (!isDuration(value)) {
+    throw new InvalidOnceInputError(`${field} is ${shown(value)}. Give an integer of 1 to ${MAX_DURATION_MS} ms.`);
+  }
+  return value;
+}
+
+/** Whether a value names a delivery. */
+export function isDelivery(value: unknown): value is Delivery {
+  return value === 'at-least-once' || value === 'at-most-once';
+}
+
+/** A delivery. @throws InvalidOnceInputError unless it is one of the two */
+export function checkDelivery(value: unknown): Delivery {
+  if (isDelivery(value)) return value;
+  throw new InvalidOnceInputError(`delivery is ${shown(value)}. Give 'at-least-once' or 'at-most-once'.`);
+}
+
+/**
+ * A result as the JSON that is stored; '' for undefined.
+ *
+ * @throws InvalidOnceInputError for what JSON cannot hold
+ * @throws OnceResultTooLargeError beyond `maxBytes`
+ */
+export function encodeResult(result: unknown, maxBytes: number): string {
+  if (result === undefined) return '';
+  let json: string | undefined;
+  try {
+    json = JSON.stringify(result);
+  } catch (cause) {
+    throw new InvalidOnceInputError('The result cannot be written as JSON. Confirm with plain data.', { cause });
+  }
+  if (json === undefined) {
+    throw new InvalidOnceInputError(
+      `The result is a ${typeof result}, which JSON cannot hold. Confirm with plain data.`,
+    );
+  }
+  const bytes = Buffer.byteLength(json);
+  if (bytes > maxBytes) throw new OnceResultTooLargeError(bytes, maxBytes);
+  return json;
+}
+
+/** A stored result as it was confirmed. */
+export function decodeResult(json: string): unknown {
+  return json === '' ? undefined : (JSON.parse(json) as unknown);
+}

@@ -1,0 +1,52 @@
+import { ConfigurableModuleBuilder, Module, type DynamicModule } from '@nestjs/common';
+import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
+import { resolveOptions, type OnceOptions, type ResolvedOnceOptions } from './once.options';
+import { onceScripts } from './once.scripts';
+import { OnceService } from './once.service';
+import { OnceStore } from './once.store';
+import { ONCE_OPTIONS } from './once.tokens';
+
+/** Settings that must be known before the options are: they shape the module itself. */
+export interface OnceModuleExtras {
+  /** Whether the whole app sees the module, as `@Once()` and `@Idempotent()` need it. Default true. */
+  readonly isGlobal?: boolean;
+  /** Name of the ScriptRegistry to run on. Default: the default one. */
+  readonly registry?: string;
+}
+
+const RAW_OPTIONS = Symbol('luanest:once-raw-options');
+
+const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<OnceOptions>({
+  optionsInjectionToken: RAW_OPTIONS,
+})
+  .setClassMethodName('forRoot')
+  .setExtras<OnceModuleExtras>({ isGlobal: true, registry: undefined }, (definition, { isGlobal, registry }) => ({
+    ...definition,
+    global: isGlobal ?? true,
+    imports: [...(definition.imports ?? []), ScriptRegistryModule.forFeature(onceScripts, registry)],
+    providers: [
+      ...(definition.providers ?? []),
+      { provide: ONCE_OPTIONS, inject: [RAW_OPTIONS], useFactory: resolveOptions },
+      {
+        provide: OnceStore,
+        inject: [getScriptRegistryToken(registry)],
+        useFactory: (scripts: ScriptRegistry) => new OnceStore(scripts),
+      },
+      {
+        provide: OnceService,
+        inject: [OnceStore, ONCE_OPTIONS],
+        useFactory: (store: OnceStore, options: ResolvedOnceOptions) => new OnceService(store, options),
+      },
+    ],
+    exports: [OnceService, OnceStore, ONCE_OPTIONS],
+  }))
+  .build();
+
+/** Once over a ScriptRegistry: the service, and what `@Once()` and `@Idempotent()` need. */
+@Module({})
+export class OnceModule extends ConfigurableModuleClass {
+  /** Makes the module; every option has a default but those of HTTP. */
+  static override forRoot(options: OnceOptions & OnceModuleExtras = {}): DynamicModule {
+    return super.forRoot(options);
+  }
+}

@@ -1,0 +1,152 @@
+import { InvalidOptionError } from 'luanest/script-registry';
+import { isDelivery, isDuration, MAX_DURATION_MS, shown } from './once.input';
+import type { Delivery } from './once.types';
+
+/** Tells on whose behalf a request comes; undefined for nobody known, who is answered 401. */
+export type SubjectResolver = (request: unknown) => string | undefined | Promise<string | undefined>;
+
+/** How `@Idempotent()` treats a route; what a route leaves out is the module's. */
+export interface IdempotencyRouteOptions {
+  /** Whether a request without a key is refused (400); false lets it pass unprotected. Default true. */
+  readonly required?: boolean;
+  /** How long a handler has before its claim must be renewed, ms; it is renewed while the process lives. Default: the module's leaseMs. */
+  readonly leaseMs?: number;
+  /** How long a response is kept, ms. Default: the module's retentionMs. */
+  readonly retentionMs?: number;
+  /** Whether errors (thrown ones, and statuses of 500 and above) are stored and replayed as well. Default false: the key is free again. */
+  readonly storeErrors?: boolean;
+  /** Most bytes of a stored response, as JSON; integer >= 1. Default: the module's maxResultBytes. */
+  readonly maxStoredBytes?: number;
+}
+
+/** The module's settings for HTTP. */
+export interface IdempotencyOptions extends IdempotencyRouteOptions {
+  /** Resolves the subject that keys belong to, from a session or a verified token. Needed by `@Idempotent()`; no default. */
+  readonly subject: SubjectResolver;
+  /** Name of the request's header. Default `Idempotency-Key`. */
+  readonly header?: string;
+  /** What happens while Redis does not answer: `refuse` answers 503, `run` runs the handler unprotected. Default `refuse`. */
+  readonly whenRedisFails?: 'refuse' | 'run';
+}
+
+/** Options of OnceModule. */
+export interface OnceOptions {
+  /** Lease of claims that name none, ms; integer of 1 to 10 years. Default 30,000. */
+  readonly leaseMs?: number;
+  /** How long ids are remembered by claims that name nothing else, ms; integer of 1 to 10 years. Default 1 day. */
+  readonly retentionMs?: number;
+  /** What a crash between claim and confirm means, where a call does not say. Default `at-least-once`. */
+  readonly delivery?: Delivery;
+  /** Most bytes of a stored result, as JSON; integer of 1 to 64 MiB. Default 65,536. */
+  readonly maxResultBytes?: number;
+  /** How long a shutdown waits for work under `run`, ms; integer of 0 to 2^31 - 1. Default 10,000. */
+  readonly drainTimeoutMs?: number;
+  /** HTTP. Default none: `@Idempotent()` then fails at boot. */
+  readonly idempotency?: IdempotencyOptions;
+}
+
+/** HTTP settings with every default filled in. */
+export type ResolvedIdempotencyOptions = Readonly<Required<IdempotencyOptions>>;
+
+/** Options with every default filled in. */
+export interface ResolvedOnceOptions extends Readonly<Required<Omit<OnceOptions, 'idempotency'>>> {
+  readonly idempotency: ResolvedIdempotencyOptions | undefined;
+}
+
+const KNOWN = ['leaseMs', 'retentionMs', 'delivery', 'maxResultBytes', 'drainTimeoutMs', 'idempotency'];
+const ROUTE = ['required', 'leaseMs', 'retentionMs', 'storeErrors', 'maxStoredBytes'];
+const MAX_RESULT_BYTES = 64 * 1_024 * 1_024;
+
+function refuse(name: string, value: unknown, remedy: string): never {
+  throw new InvalidOptionError(`${name} is ${shown(value)}. ${remedy}`);
+}
+
+function checkKnown(options: object, known: readonly string[], where: string): void {
+  const unknown = Object.keys(options).find((name) => !known.includes(name));
+  if (unknown !== undefined) {
+    throw new InvalidOptionError(`There is no option ${JSON.stringify(unknown)}${where}. Known: ${known.join(', ')}.`);
+  }
+}
+
+function duration(name: string, value: number): number {
+  return isDuration(value) ? value : refuse(name, value, `Give an integer of 1 to ${MAX_DURATION_MS} ms.`);
+}
+
+function integer(name: string, value: number, min: number, max: number): number {
+  if (Number.isSafeInteger(value) && value >= min && value <= max) return value;
+  return refuse(name, value, `Give an integer of ${min} to ${max}.`);
+}
+
+function flag(name: string, value: boolean): boolean {
+  return typeof value === 'boolean' ? value : refuse(name, value, 'Give true or false.');
+}
+
+/**
+ * Checks a route's settings and fills in the module's.
+ *
+ * @throws InvalidOptionError naming the option, the value seen and what to do
+ */
+export function resolveRoute(
+  options: IdempotencyRouteOptions,
+  module: Required<IdempotencyRouteOptions>,
+): Readonly<Required<IdempotencyRouteOptions>> {
+  return Object.freeze({
+    required: flag('idempotency.required', options.required ?? module.required),
+    leaseMs: duration('idempotency.leaseMs', options.leaseMs ?? module.leaseMs),
+    retentionMs: duration('idempotency.retentionMs', options.retentionMs ?? module.retentionMs),
+    storeErrors: flag('idempotency.storeErrors', options.storeErrors ?? module.storeErrors),
+    maxStoredBytes: integer(
+      'idempotency.maxStoredBytes',
+      options.maxStoredBytes ?? module.maxStoredBytes,
+      1,
+      MAX_RESULT_BYTES,
+    ),
+  });
+}
+
+/** Refuses settings that no route knows. @throws InvalidOptionError naming the option */
+export function checkRouteOptions(options: IdempotencyRouteOptions): void {
+  checkKnown(options, ROUTE, ' of @Idempotent()');
+}
+
+function resolveIdempotency(
+  options: IdempotencyOptions | undefined,
+  module: Required<IdempotencyRouteOptions>,
+): ResolvedIdempotencyOptions | undefined {
+  if (options === undefined) return undefined;
+  const { subject, header = 'Idempotency-Key', whenRedisFails = 'refuse', ...route } = options;
+  checkKnown(route, ROUTE, ' of idempotency');
+  if (typeof subject !== 'function') {
+    refuse('idempotency.subject', subject, "Give a function from the request to the user's id or undefined.");
+  }
+  if (typeof header !== 'string' || !/^[\w-]{1,100}$/.test(header)) {
+    refuse('idempotency.header', header, 'Give the name of a header.');
+  }
+  if (!['refuse', 'run'].includes(whenRedisFails)) {
+    refuse('idempotency.whenRedisFails', whenRedisFails, "Give 'refuse' or 'run'.");
+  }
+  return Object.freeze({ subject, header, whenRedisFails, ...resolveRoute(route, module) });
+}
+
+/**
+ * Checks the options and fills in the defaults.
+ *
+ * @throws InvalidOptionError naming the option, the value seen and what to do
+ */
+export function resolveOptions(options: OnceOptions): ResolvedOnceOptions {
+  checkKnown(options, KNOWN, '');
+  const leaseMs = duration('leaseMs', options.leaseMs ?? 30_000);
+  const retentionMs = duration('retentionMs', options.retentionMs ?? 86_400_000);
+  const maxResultBytes = integer('maxResultBytes', options.maxResultBytes ?? 65_536, 1, MAX_RESULT_BYTES);
+  const delivery = options.delivery ?? 'at-least-once';
+  if (!isDelivery(delivery)) refuse('delivery', delivery, "Give 'at-least-once' or 'at-most-once'.");
+  const route = { required: true, leaseMs, retentionMs, storeErrors: false, maxStoredBytes: maxResultBytes };
+  return Object.freeze({
+    leaseMs,
+    retentionMs,
+    delivery,
+    maxResultBytes,
+    drainTimeoutMs: integer('drainTimeoutMs', options.drainTimeoutMs ?? 10_000, 0, 2 ** 31 - 1),
+    idempotency: resolveIdempotency(options.idempotency, route),
+  });
+}

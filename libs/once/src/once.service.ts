@@ -1,0 +1,186 @@
+import { performance } from 'node:perf_hooks';
+import { setTimeout as after } from 'node:timers/promises';
+import type { BeforeApplicationShutdown } from '@nestjs/common';
+import { OnceResultTooLargeError } from './once.errors';
+import { publish } from './once.events';
+import { checkDelivery, decodeResult, encodeResult } from './once.input';
+import { LeaseKeeper } from './once.keeper';
+import type { ResolvedOnceOptions } from './once.options';
+import type { FullClaim, OnceStore } from './once.store';
+import type {
+  Claim,
+  ClaimAnswer,
+  ClaimOptions,
+  ConfirmAnswer,
+  ReleaseAnswer,
+  RenewAnswer,
+  RunAnswer,
+  RunningClaim,
+} from './once.types';
+
+type Settings = Pick<ResolvedOnceOptions, 'leaseMs' | 'retentionMs' | 'delivery' | 'maxResultBytes' | 'drainTimeoutMs'>;
+
+/**
+ * Lets one of many callers do a thing, and remembers that it was done.
+ *
+ * Nothing is exactly once without the receiver's help: hand it the id, so that it knows a repeat, or the fence.
+ */
+export class OnceService implements BeforeApplicationShutdown {
+  private readonly running = new Set<Promise<unknown>>();
+
+  constructor(
+    private readonly store: OnceStore,
+    private readonly options: Settings,
+  ) {}
+
+  /**
+   * Takes an id for a lease, unless another has it or it is done.
+   *
+   * @throws InvalidOnceInputError before anything is sent
+   */
+  async claim(id: string, options: ClaimOptions = {}): Promise<ClaimAnswer> {
+    const full = this.fill(options);
+    const answer = await this.store.claim(id, full);
+    if (answer.status === 'in-progress') return { status: 'in-progress', retryAfterMs: answer.retryAfterMs };
+    if (answer.status === 'claimed') return this.handle(id, full, answer.fence, answer.leaseUntilMs);
+    return { status: 'done', result: decodeResult(answer.result), confirmed: answer.status === 'done' };
+  }
+
+  /**
+   * Lets an owner's lease run anew from now.
+   *
+   * @param options leaseMs; default the module's
+   * @throws InvalidOnceInputError before anything is sent
+   */
+  async renew(id: string, token: string, options: { readonly leaseMs?: number } = {}): Promise<RenewAnswer> {
+    return this.store.renew(id, token, options.leaseMs ?? this.options.leaseMs);
+  }
+
+  /**
+   * Marks an id as done, for the retention that it was claimed with.
+   *
+   * @param result JSON data for those who ask again; at most `maxResultBytes`. Default none
+   * @throws OnceResultTooLargeError, InvalidOnceInputError before anything is sent
+   */
+  async confirm(id: string, token: string, result?: unknown): Promise<ConfirmAnswer> {
+    return this.store.confirm(id, token, encodeResult(result, this.options.maxResultBytes));
+  }
+
+  /** Gives an id back, undone, for anybody to claim. @throws InvalidOnceInputError before anything is sent */
+  async release(id: string, token: string): Promise<ReleaseAnswer> {
+    return this.store.release(id, token);
+  }
+
+  /**
+   * Remembers an id and answers true to the first call: at most once, in one command, with no lease and no result.
+   *
+   * @param options retentionMs, default the module's; a token, with which a repeat of the first call answers true again
+   * @throws InvalidOnceInputError before anything is sent
+   */
+  first(id: string, options: Pick<ClaimOptions, 'retentionMs' | 'token'> = {}): Promise<boolean> {
+    // One promise a call, the registry's: another for each level shows at this rate.
+    try {
+      const { token, retentionMs } = options;
+      return this.store.first(id, token ?? this.store.newToken(), retentionMs ?? this.options.retentionMs);
+    } catch (error) {
+      return Promise.reject(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  /**
+   * Runs work under a claim that is renewed until it ends, and confirms what it returns.
+   *
+   * Work that throws leaves the id free with `at-least-once`, and done with `at-most-once`; the error is thrown on.
+   *
+   * @throws InvalidOnceInputError before anything is sent, and what the work throws
+   */
+  run<T>(
+    id: string,
+    options: ClaimOptions,
+    work: (claim: RunningClaim) => T | PromiseLike<T>,
+  ): Promise<RunAnswer<Awaited<T>>> {
+    const run = this.runClaimed(id, options, work);
+    this.running.add(run);
+    const forget = (): void => void this.running.delete(run);
+    run.then(forget, forget);
+    return run;
+  }
+
+  /** Waits for work under `run`, so that it can still be confirmed. */
+  async beforeApplicationShutdown(): Promise<void> {
+    if (this.running.size === 0) return;
+    const stop = new AbortController();
+    const limit = after(this.options.drainTimeoutMs, undefined, { signal: stop.signal }).catch(() => undefined);
+    await Promise.race([Promise.allSettled(this.running), limit]);
+    stop.abort();
+  }
+
+  private async runClaimed<T>(
+    id: string,
+    options: ClaimOptions,
+    work: (claim: RunningClaim) => T | PromiseLike<T>,
+  ): Promise<RunAnswer<Awaited<T>>> {
+    const { leaseMs, delivery } = this.fill(options);
+    const claimedAt = performance.now();
+    const claim = await this.claim(id, options);
+    if (claim.status === 'in-progress') return claim;
+    if (claim.status === 'done') {
+      return { status: 'duplicate', result: claim.result as Awaited<T>, confirmed: claim.confirmed };
+    }
+    const keeper = new LeaseKeeper(() => claim.renew(), leaseMs, claimedAt);
+    let result: Awaited<T>;
+    try {
+      result = await work({ ...claim, signal: keeper.signal });
+    } catch (error) {
+      keeper.stop();
+      await this.settleFailure(claim, delivery);
+      throw error;
+    }
+    keeper.stop();
+    const { status } = await this.store.confirm(id, claim.token, this.encodeWhatFits(result));
+    return { status: 'ran', result, confirmed: status === 'confirmed' };
+  }
+
+  /** The work's own error is what the caller must see, so Redis' is only published. */
+  private async settleFailure(claim: Claim, delivery: string): Promise<void> {
+    try {
+      await (delivery === 'at-most-once' ? claim.confirm() : claim.release());
+    } catch (error) {
+      publish('settleFailed', () => ({ error }));
+    }
+  }
+
+  /** The work has happened: a result that cannot be stored must not keep it from being confirmed. */
+  private encodeWhatFits(result: unknown): string {
+    try {
+      return encodeResult(result, this.options.maxResultBytes);
+    } catch (error) {
+      const reason = error instanceof OnceResultTooLargeError ? 'too-large' : 'not-json';
+      publish('resultNotStored', () => ({ reason }));
+      return '';
+    }
+  }
+
+  private fill(options: ClaimOptions): FullClaim {
+    return {
+      token: options.token ?? this.store.newToken(),
+      leaseMs: options.leaseMs ?? this.options.leaseMs,
+      retentionMs: options.retentionMs ?? this.options.retentionMs,
+      delivery: checkDelivery(options.delivery ?? this.options.delivery),
+      fingerprint: '',
+    };
+  }
+
+  private handle(id: string, { token, leaseMs }: FullClaim, fence: number, leaseUntilMs: number): Claim {
+    return {
+      status: 'claimed',
+      id,
+      token,
+      fence,
+      leaseUntilMs,
+      renew: (options = {}) => this.renew(id, token, { leaseMs: options.leaseMs ?? leaseMs }),
+      confirm: (result) => this.confirm(id, token, result),
+      release: () => this.release(id, token),
+    };
+  }
+}

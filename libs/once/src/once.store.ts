@@ -1,0 +1,88 @@
+import { randomBytes } from 'node:crypto';
+import type { KeySpace, ScriptRegistry } from 'luanest/script-registry';
+import { publish } from './once.events';
+import { checkDuration, checkId, checkToken } from './once.input';
+import { claimOnce, confirmOnce, firstOnce, releaseOnce, renewOnce, type StoredAnswer } from './once.scripts';
+export type { StoredAnswer } from './once.scripts';
+import type { ConfirmAnswer, Delivery, ReleaseAnswer, RenewAnswer } from './once.types';
+
+/** A claim with nothing left out. */
+export interface FullClaim {
+  readonly token: string;
+  readonly leaseMs: number;
+  readonly retentionMs: number;
+  readonly delivery: Delivery;
+  /** What a repeat must equal; '' for nothing. */
+  readonly fingerprint: string;
+}
+
+/** The claims in Redis: what the service and the interceptor are made of. */
+export class OnceStore {
+  private readonly keys: KeySpace;
+  private readonly tokenPrefix = randomBytes(12).toString('base64url');
+  private tokens = 0;
+
+  constructor(private readonly registry: ScriptRegistry) {
+    this.keys = registry.keySpace('once');
+  }
+
+  /** A token that no other call has: random for the process, counted within it. */
+  newToken(): string {
+    this.tokens += 1;
+    return `${this.tokenPrefix}.${this.tokens.toString(36)}`;
+  }
+
+  /** Claims an id. @throws InvalidOnceInputError before anything is sent */
+  async claim(id: string, claim: FullClaim): Promise<StoredAnswer> {
+    const { token, leaseMs, retentionMs, delivery, fingerprint } = claim;
+    const args = {
+      token: checkToken(token),
+      leaseMs: checkDuration('leaseMs', leaseMs),
+      retentionMs: checkDuration('retentionMs', retentionMs),
+      delivery,
+      fingerprint,
+    };
+    const answer = await this.registry.run(claimOnce, { keys: { claim: this.keyOf(id) }, args });
+    publish('claimAnswered', () => ({ status: answer.status }));
+    return answer;
+  }
+
+  /** Lets the owner's lease run anew. @throws InvalidOnceInputError before anything is sent */
+  async renew(id: string, token: string, leaseMs: number): Promise<RenewAnswer> {
+    const args = {
+      token: checkToken(token),
+      leaseMs: checkDuration('leaseMs', leaseMs),
+      operation: this.newToken(),
+    };
+    const { status, leaseUntilMs } = await this.registry.run(renewOnce, { keys: { claim: this.keyOf(id) }, args });
+    if (status === 'renewed') return { status, leaseUntilMs };
+    publish('leaseLost', () => ({ during: 'renew' }));
+    return { status };
+  }
+
+  /** Marks an id as done. @param result JSON, or '' for none */
+  async confirm(id: string, token: string, result: string): Promise<ConfirmAnswer> {
+    const args = { token: checkToken(token), result };
+    const status = await this.registry.run(confirmOnce, { keys: { claim: this.keyOf(id) }, args });
+    if (status === 'lost') publish('leaseLost', () => ({ during: 'confirm' }));
+    return { status };
+  }
+
+  /** Gives an id back. */
+  async release(id: string, token: string): Promise<ReleaseAnswer> {
+    const args = { token: checkToken(token) };
+    const status = await this.registry.run(releaseOnce, { keys: { claim: this.keyOf(id) }, args });
+    if (status === 'lost') publish('leaseLost', () => ({ during: 'release' }));
+    return { status };
+  }
+
+  /** Remembers an id; true for the call that was first. Throws what is wrong with its arguments at once. */
+  first(id: string, token: string, retentionMs: number): Promise<boolean> {
+    const args = { token: checkToken(token), retentionMs: checkDuration('retentionMs', retentionMs) };
+    return this.registry.run(firstOnce, { keys: { first: this.keys.tag(checkId(id)).key('first') }, args });
+  }
+
+  private keyOf(id: string): string {
+    return this.keys.tag(checkId(id)).key('claim');
+  }
+}

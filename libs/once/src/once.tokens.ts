@@ -1,0 +1,2 @@
+/** Injection token of the resolved options. */
+export const ONCE_OPTIONS = Symbol('luanest:once-options');

@@ -1,0 +1,225 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { ONCE_CHANNELS, type RunningClaim } from 'luanest/once';
+import { eventually } from '../../../test/support/wait';
+import { claimed, openBench, servers, type Bench } from './support';
+
+const terms = { leaseMs: 60_000, retentionMs: 120_000 };
+
+describe.each(servers)('once on %s', (_name, client) => {
+  let bench: Bench;
+  let counter = 0;
+  let id: string;
+  beforeAll(async () => {
+    bench = await openBench(client(), {}, { maxResultBytes: 100 });
+  });
+  beforeEach(() => {
+    counter += 1;
+    id = `message {${counter}}`;
+  });
+  afterAll(() => bench.close());
+
+  async function dump(): Promise<unknown> {
+    return bench.raw.hgetall(bench.keyOf(id));
+  }
+
+  it('claims an id for one, tells others when to come back, and remembers the result', async () => {
+    const { once } = bench;
+    const mine = claimed(await once.claim(id, terms));
+    const other = await once.claim(id, terms);
+    expect(other).toEqual({ status: 'in-progress', retryAfterMs: expect.any(Number) });
+    if (other.status === 'in-progress') {
+      expect(other.retryAfterMs).toBeGreaterThan(0);
+      expect(other.retryAfterMs).toBeLessThanOrEqual(60_000);
+    }
+    expect(await mine.confirm({ pushed: ['a', 1, null] })).toEqual({ status: 'confirmed' });
+    const done = { status: 'done', result: { pushed: ['a', 1, null] }, confirmed: true };
+    expect(await once.claim(id, terms)).toEqual(done);
+    expect(await once.claim(id, { ...terms, token: mine.token })).toEqual(done);
+    const ttlMs = await bench.raw.pttl(bench.keyOf(id));
+    expect(ttlMs).toBeGreaterThan(60_000);
+    expect(ttlMs).toBeLessThanOrEqual(120_000);
+  });
+
+  it('gives the same token the same answer', async () => {
+    const token = 'a token of the caller';
+    const first = claimed(await bench.once.claim(id, { ...terms, token }));
+    const again = claimed(await bench.once.claim(id, { ...terms, token }));
+    expect([again.token, again.fence, again.leaseUntilMs]).toEqual([token, first.fence, first.leaseUntilMs]);
+  });
+
+  it.each(['released', 'expired', 'forgotten'])(
+    'lets another claim an id that was %s, with a higher fence',
+    async (how) => {
+      const first = claimed(await bench.once.claim(id, terms));
+      if (how === 'released') expect(await first.release()).toEqual({ status: 'released' });
+      if (how === 'expired') await bench.expire(id);
+      if (how === 'forgotten') await bench.raw.del(bench.keyOf(id));
+      const second = claimed(await bench.once.claim(id, terms));
+      expect(second.fence).toBeGreaterThan(first.fence);
+      const before = await dump();
+      expect(await first.renew()).toEqual({ status: 'lost' });
+      expect(await first.confirm('stale')).toEqual({ status: 'lost' });
+      expect(await bench.once.confirm(id, first.token, 'stale')).toEqual({ status: 'lost' });
+      if (how !== 'released') expect(await first.release()).toEqual({ status: 'lost' });
+      expect(await dump()).toEqual(before);
+    },
+  );
+
+  it('renews a lease, and keeps the key for as long', async () => {
+    const claim = claimed(await bench.once.claim(id, { leaseMs: 60_000, retentionMs: 60_000 }));
+    const renewed = await claim.renew({ leaseMs: 600_000 });
+    expect(renewed).toEqual({ status: 'renewed', leaseUntilMs: expect.any(Number) });
+    if (renewed.status === 'renewed') expect(renewed.leaseUntilMs).toBeGreaterThan(claim.leaseUntilMs + 500_000);
+    expect(await bench.raw.pttl(bench.keyOf(id))).toBeGreaterThan(500_000);
+  });
+
+  it('ends a lease by Redis clock', async () => {
+    const claim = claimed(await bench.once.claim(id, { leaseMs: 30, retentionMs: 60_000 }));
+    await eventually(async () => expect((await bench.once.claim(id, terms)).status).toBe('claimed'));
+    expect(await claim.confirm()).toEqual({ status: 'lost' });
+  });
+
+  it('heals a key that has lost its TTL', async () => {
+    const claim = claimed(await bench.once.claim(id, terms));
+    await bench.raw.persist(bench.keyOf(id));
+    await bench.once.claim(id, terms);
+    expect(await bench.raw.pttl(bench.keyOf(id))).toBeGreaterThan(0);
+    await bench.raw.persist(bench.keyOf(id));
+    await claim.renew();
+    expect(await bench.raw.pttl(bench.keyOf(id))).toBeGreaterThan(0);
+    await bench.raw.persist(bench.keyOf(id));
+    await claim.release();
+    expect(await bench.raw.pttl(bench.keyOf(id))).toBeGreaterThan(0);
+  });
+
+  it('answers first to one of many, and to a repeat with the same token', async () => {
+    const answers = await Promise.all(Array.from({ length: 100 }, () => bench.once.first(id, { retentionMs: 60_000 })));
+    expect(answers.filter(Boolean)).toHaveLength(1);
+    expect(await bench.raw.pttl(bench.keyOf(id, 'first'))).toBeGreaterThan(0);
+    const replayable = { retentionMs: 60_000, token: 't' };
+    expect(await bench.once.first(`${id} again`, replayable)).toBe(true);
+    expect(await bench.once.first(`${id} again`, replayable)).toBe(true);
+    expect(await bench.once.first(`${id} again`, { ...replayable, token: 'u' })).toBe(false);
+  });
+
+  const badDurations = [20.5, 0, -1, Number.NaN, 2 ** 53, Number.POSITIVE_INFINITY, '20' as unknown as number];
+  it.each(badDurations)('refuses %p as a TTL before anything is written', async (bad) => {
+    const { once } = bench;
+    const refused = { code: 'INVALID_ONCE_INPUT' };
+    await expect(once.claim(id, { ...terms, leaseMs: bad })).rejects.toMatchObject(refused);
+    await expect(once.claim(id, { ...terms, retentionMs: bad })).rejects.toMatchObject(refused);
+    await expect(once.first(id, { retentionMs: bad })).rejects.toMatchObject(refused);
+    await expect(once.run(id, { ...terms, leaseMs: bad }, () => 1)).rejects.toMatchObject(refused);
+    expect(await bench.raw.exists(bench.keyOf(id))).toBe(0);
+    expect(await bench.raw.exists(bench.keyOf(id, 'first'))).toBe(0);
+    const claim = claimed(await once.claim(id, terms));
+    const before = await dump();
+    await expect(claim.renew({ leaseMs: bad })).rejects.toMatchObject(refused);
+    expect(await dump()).toEqual(before);
+  });
+
+  it('refuses a result that is too large or no JSON before anything is written', async () => {
+    const claim = claimed(await bench.once.claim(id, terms));
+    const before = await dump();
+    await expect(claim.confirm('x'.repeat(99))).rejects.toMatchObject({ code: 'ONCE_RESULT_TOO_LARGE', bytes: 101 });
+    await expect(claim.confirm(1n)).rejects.toMatchObject({ code: 'INVALID_ONCE_INPUT' });
+    await expect(claim.confirm(() => 1)).rejects.toMatchObject({ code: 'INVALID_ONCE_INPUT' });
+    expect(await dump()).toEqual(before);
+    expect(await claim.confirm('x'.repeat(98))).toEqual({ status: 'confirmed' });
+  });
+
+  it.each(['claim', 'first'] as const)('changes nothing where the %s key has another type', async (name) => {
+    await bench.raw.rpush(bench.keyOf(id, name), 'x');
+    const call = name === 'first' ? bench.once.first(id, terms) : bench.once.claim(id, terms);
+    await expect(call).rejects.toMatchObject({ code: 'SCRIPT_FAILED', redisCode: 'WRONGTYPE' });
+    expect(await bench.raw.lrange(bench.keyOf(id, name), 0, -1)).toEqual(['x']);
+    await bench.raw.del(bench.keyOf(id, name));
+  });
+
+  describe('run', () => {
+    it('runs one of many, and gives the others its result', async () => {
+      let runs = 0;
+      const work = (): string => `run ${(runs += 1)}`;
+      const all = await Promise.all(Array.from({ length: 20 }, () => bench.once.run(id, terms, work)));
+      expect(all.filter(({ status }) => status === 'ran')).toEqual([
+        { status: 'ran', result: 'run 1', confirmed: true },
+      ]);
+      expect(await bench.once.run(id, terms, work)).toEqual({ status: 'duplicate', result: 'run 1', confirmed: true });
+      expect(runs).toBe(1);
+    });
+
+    it('renews while the work runs', async () => {
+      let open = (): void => undefined;
+      const gate = new Promise<void>((resolve) => (open = resolve));
+      const running = bench.once.run(id, { leaseMs: 300, retentionMs: 60_000 }, () => gate);
+      await eventually(async () => expect(await bench.raw.hget(bench.keyOf(id), 'renewal')).toMatch(/./));
+      const [seen] = await bench.raw.hmget(bench.keyOf(id), 'renewal');
+      await eventually(async () => expect(await bench.raw.hget(bench.keyOf(id), 'renewal')).not.toBe(seen));
+      open();
+      expect(await running).toMatchObject({ status: 'ran', confirmed: true });
+    });
+
+    it('aborts the signal when the lease is lost, and says that nothing was confirmed', async () => {
+      const answer = await bench.once.run(
+        id,
+        { leaseMs: 300, retentionMs: 60_000 },
+        async ({ signal }: RunningClaim) => {
+          await bench.expire(id);
+          await eventually(() => expect(signal.aborted).toBe(true));
+        },
+      );
+      expect(answer).toMatchObject({ status: 'ran', confirmed: false });
+      expect(await bench.raw.hget(bench.keyOf(id), 'state')).toBe('claimed');
+    });
+
+    it('frees the id when the work throws, unless it may happen at most once', async () => {
+      const fail = (): never => {
+        throw new Error('no push');
+      };
+      await expect(bench.once.run(id, terms, fail)).rejects.toThrow('no push');
+      expect(await bench.once.run(id, terms, () => 'pushed')).toMatchObject({ status: 'ran' });
+      const risky = { ...terms, delivery: 'at-most-once' } as const;
+      await expect(bench.once.run(`${id}!`, risky, fail)).rejects.toThrow('no push');
+      expect(await bench.once.run(`${id}!`, risky, () => 'pushed')).toMatchObject({ status: 'duplicate' });
+    });
+
+    it('never lets another try what an owner left, when it may happen at most once', async () => {
+      claimed(await bench.once.claim(id, { ...terms, delivery: 'at-most-once' }));
+      await bench.expire(id);
+      expect(await bench.once.claim(id, terms)).toEqual({ status: 'done', result: undefined, confirmed: false });
+      expect(await bench.once.run(id, terms, () => 1)).toEqual({
+        status: 'duplicate',
+        result: undefined,
+        confirmed: false,
+      });
+    });
+
+    it('confirms without a result that does not fit, and says so', async () => {
+      const seen: unknown[] = [];
+      const listen = (event: unknown): void => void seen.push(event);
+      subscribe(ONCE_CHANNELS.resultNotStored, listen);
+      const large = 'x'.repeat(200);
+      expect(await bench.once.run(id, terms, () => large)).toEqual({ status: 'ran', result: large, confirmed: true });
+      unsubscribe(ONCE_CHANNELS.resultNotStored, listen);
+      expect(seen).toEqual([{ reason: 'too-large' }]);
+      expect(await bench.once.run(id, terms, () => large)).toEqual({
+        status: 'duplicate',
+        result: undefined,
+        confirmed: true,
+      });
+    });
+
+    it('is waited for by a shutdown', async () => {
+      let open = (): void => undefined;
+      let closed = false;
+      const gate = new Promise<void>((resolve) => (open = resolve));
+      const running = bench.once.run(id, terms, () => gate);
+      const closing = bench.once.beforeApplicationShutdown().then(() => (closed = true));
+      await eventually(async () => expect(await bench.raw.exists(bench.keyOf(id))).toBe(1));
+      expect(closed).toBe(false);
+      open();
+      await Promise.all([running, closing]);
+      expect(await bench.raw.hget(bench.keyOf(id), 'state')).toBe('done');
+    });
+  });
+});

@@ -1,0 +1,120 @@
+import { Controller, Injectable, Module, type INestApplicationContext } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { ClientProxyFactory, EventPattern, MessagePattern, Payload, Transport } from '@nestjs/microservices';
+import { Once, OnceModule, OnceService } from 'luanest/once';
+import { ScriptRegistryModule } from 'luanest/script-registry';
+import { firstValueFrom, of } from 'rxjs';
+import { freePort } from '../../../test/support/free-port';
+import { uniquePrefix } from '../../../test/support/shared-servers';
+import { eventually } from '../../../test/support/wait';
+import { standaloneClient } from '../../script-registry/test/support';
+
+interface Message {
+  id: string;
+}
+const pushed: string[] = [];
+let gate: Promise<void> | undefined;
+
+@Controller()
+class Handlers {
+  @Once({ id: (message: Message) => message.id })
+  @MessagePattern('above')
+  above(@Payload() message: Message): string {
+    pushed.push(`above ${message.id}`);
+    return `pushed ${message.id}`;
+  }
+
+  @MessagePattern('below')
+  @Once({ id: (message: Message) => message.id })
+  below(@Payload() message: Message) {
+    pushed.push(`below ${message.id}`);
+    return of('early', `pushed ${message.id}`);
+  }
+
+  @EventPattern('event')
+  @Once({ id: (message: Message) => message.id })
+  event(@Payload() message: Message): void {
+    pushed.push(`event ${message.id}`);
+  }
+}
+
+@Injectable()
+class Plain {
+  @Once({ id: (message: Message) => message.id, scope: 'plain' })
+  async push(message: Message): Promise<string> {
+    pushed.push(`plain ${message.id}`);
+    await gate;
+    return 'done';
+  }
+
+  @Once({ id: (message: Message) => message.id, scope: 'risky', delivery: 'at-most-once' })
+  async risky(message: Message): Promise<string> {
+    pushed.push(`risky ${message.id}`);
+    await gate;
+    return 'done';
+  }
+}
+
+describe('@Once()', () => {
+  const client = standaloneClient();
+  let app: INestApplicationContext;
+  let send: (pattern: string, message: Message) => Promise<unknown>;
+  let emit: (pattern: string, message: Message) => Promise<unknown>;
+  let close: () => unknown;
+
+  beforeAll(async () => {
+    class App {}
+    Module({
+      imports: [ScriptRegistryModule.forRoot({ client, prefix: uniquePrefix() }), OnceModule.forRoot()],
+      controllers: [Handlers],
+      providers: [Plain],
+    })(App);
+    const options = { host: '127.0.0.1', port: await freePort() };
+    const service = await NestFactory.createMicroservice(App, { transport: Transport.TCP, options, logger: false });
+    await service.listen();
+    app = service;
+    const proxy = ClientProxyFactory.create({ transport: Transport.TCP, options });
+    send = (pattern, message) => firstValueFrom(proxy.send(pattern, message));
+    emit = (pattern, message) => firstValueFrom(proxy.emit(pattern, message), { defaultValue: undefined });
+    close = () => proxy.close();
+  });
+  beforeEach(() => {
+    pushed.length = 0;
+    gate = undefined;
+  });
+  afterAll(async () => {
+    await close();
+    await app.close();
+    client.disconnect();
+  });
+
+  it.each(['above', 'below'])('lets a microservice handler run once per message, standing %s', async (pattern) => {
+    for (const id of ['1', '2', '1']) expect(await send(pattern, { id })).toBe(`pushed ${id}`);
+    expect(pushed).toEqual([`${pattern} 1`, `${pattern} 2`]);
+  });
+
+  it('lets an event handler run once per message', async () => {
+    for (const id of ['1', '1', '2']) await emit('event', { id });
+    await eventually(() => expect([...pushed].sort()).toEqual(['event 1', 'event 2']));
+  });
+
+  it('works on a provider, and throws or skips while another is at the message', async () => {
+    const plain = app.get(Plain);
+    let open = (): void => undefined;
+    gate = new Promise((resolve) => (open = resolve));
+    const first = [plain.push({ id: '1' }), plain.risky({ id: '1' })];
+    await eventually(() => expect(pushed).toHaveLength(2));
+    await expect(plain.push({ id: '1' })).rejects.toMatchObject({ code: 'ONCE_IN_PROGRESS' });
+    expect(await plain.risky({ id: '1' })).toBeUndefined();
+    open();
+    expect(await Promise.all(first)).toEqual(['done', 'done']);
+    expect(await plain.push({ id: '1' })).toBe('done');
+    expect(pushed).toEqual(['plain 1', 'risky 1']);
+  });
+
+  it('refuses a message without an id, and an object that Nest has not made', async () => {
+    await expect(app.get(Plain).push({} as Message)).rejects.toMatchObject({ code: 'INVALID_ONCE_INPUT' });
+    await expect(new Plain().push({ id: 'x' })).rejects.toThrow('Nest has not made');
+    expect(app.get(OnceService)).toBeInstanceOf(OnceService);
+  });
+});

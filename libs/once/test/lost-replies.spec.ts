@@ -1,0 +1,91 @@
+import { Redis } from 'ioredis';
+import { FaultProxy } from '../../../test/support/fault-proxy';
+import { RedisServer } from '../../../test/support/redis-server';
+import { claimed, openBench, quiet, type Bench } from './support';
+
+const terms = { leaseMs: 60_000, retentionMs: 120_000 };
+
+describe('a reply that is lost while ioredis sends again, as it does by default', () => {
+  let server: RedisServer;
+  let proxy: FaultProxy;
+  let direct: Bench;
+  let lossy: Bench;
+
+  beforeAll(async () => {
+    server = await RedisServer.start();
+    proxy = await FaultProxy.start({ targetPort: server.port });
+    direct = await openBench(quiet(new Redis(server.port)), { prefix: 'lost' });
+    lossy = await openBench(quiet(new Redis(proxy.port)), { prefix: 'lost' });
+  });
+  beforeEach(() => direct.raw.flushdb());
+  afterAll(async () => {
+    direct.close();
+    lossy.close();
+    await proxy.stop();
+    await server.stop();
+  });
+
+  /** Loses the reply to the next script, and shows that the script has run twice. */
+  async function cutting<T>(work: () => Promise<T>, scripts = 1): Promise<T> {
+    const runs = async (): Promise<number> =>
+      Number(/cmdstat_evalsha:calls=(\d+)/.exec(await direct.raw.info('commandstats'))?.[1] ?? 0);
+    const before = await runs();
+    const cut = proxy.cutFromReply({ when: (request) => /evalsha/i.test(request.toString('latin1')) });
+    const [answer] = await Promise.all([work(), cut]);
+    expect(await runs()).toBe(before + scripts + 1);
+    return answer;
+  }
+
+  it('of first: the first caller is still the first, and nobody else is', async () => {
+    expect(await cutting(() => lossy.once.first('m', terms))).toBe(true);
+    expect(await direct.once.first('m', terms)).toBe(false);
+  });
+
+  it('of first, by one that is not: it is not', async () => {
+    await direct.once.first('m', terms);
+    expect(await cutting(() => lossy.once.first('m', terms))).toBe(false);
+  });
+
+  it('of claim: the claim is the first one', async () => {
+    const claim = claimed(await cutting(() => lossy.once.claim('m', terms)));
+    expect(await direct.raw.hmget(direct.keyOf('m'), 'token', 'fence', 'until')).toEqual([
+      claim.token,
+      String(claim.fence),
+      String(claim.leaseUntilMs),
+    ]);
+    expect((await direct.once.claim('m', terms)).status).toBe('in-progress');
+    expect(await claim.confirm('x')).toEqual({ status: 'confirmed' });
+  });
+
+  it('of renew: the lease is renewed once', async () => {
+    const claim = claimed(await lossy.once.claim('m', terms));
+    const renewed = await cutting(() => claim.renew({ leaseMs: 90_000 }));
+    const until = Number(await direct.raw.hget(direct.keyOf('m'), 'until'));
+    expect(renewed).toEqual({ status: 'renewed', leaseUntilMs: until });
+  });
+
+  it('of confirm: it is confirmed, with its result', async () => {
+    const claim = claimed(await lossy.once.claim('m', terms));
+    expect(await cutting(() => claim.confirm('first'))).toEqual({ status: 'confirmed' });
+    expect(await claim.confirm('second')).toEqual({ status: 'confirmed' });
+    expect(await direct.once.claim('m', terms)).toEqual({ status: 'done', result: 'first', confirmed: true });
+  });
+
+  it('of release: it is released, and stays so when another has claimed', async () => {
+    const claim = claimed(await lossy.once.claim('m', terms));
+    expect(await cutting(() => claim.release())).toEqual({ status: 'released' });
+    const other = claimed(await direct.once.claim('m', terms));
+    expect(other.fence).toBeGreaterThan(claim.fence);
+    expect(await claim.release()).toEqual({ status: 'released' });
+    expect((await other.confirm()).status).toBe('confirmed');
+  });
+
+  it('of a run: the work runs once, whichever reply is lost', async () => {
+    let runs = 0;
+    const work = (): number => (runs += 1);
+    const ran = await cutting(() => lossy.once.run('m', terms, work), 2);
+    expect(ran).toEqual({ status: 'ran', result: 1, confirmed: true });
+    expect(await cutting(() => lossy.once.run('m', terms, work))).toMatchObject({ status: 'duplicate', result: 1 });
+    expect(runs).toBe(1);
+  });
+});

@@ -1,0 +1,97 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import type { Redis } from 'ioredis';
+import type { Delivery } from 'luanest/once';
+import { sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
+import { eventually } from '../../../test/support/wait';
+import { standaloneClient } from '../../script-registry/test/support';
+import type { WorkerJob } from './worker';
+
+type Counts = Record<'ran' | 'duplicate' | 'in-progress', number>;
+
+describe('workers in processes of their own', () => {
+  let raw: Redis;
+  const children: ChildProcess[] = [];
+  beforeAll(() => {
+    raw = standaloneClient();
+  });
+  afterAll(() => {
+    for (const child of children) child.kill('SIGKILL');
+    raw.disconnect();
+  });
+
+  function start(job: Omit<WorkerJob, 'url'>): ChildProcess {
+    const child = fork(join(__dirname, 'worker-entry.cjs'), { execArgv: [] });
+    children.push(child);
+    child.send({ ...job, url: sharedRedisUrl() });
+    return child;
+  }
+
+  async function pushes(prefix: string): Promise<Record<string, string>> {
+    return raw.hgetall(`${prefix}:pushed`);
+  }
+
+  function shuffled(ids: readonly string[]): string[] {
+    return ids
+      .map((id) => [Math.random(), id] as const)
+      .sort(([a], [b]) => a - b)
+      .map(([, id]) => id);
+  }
+
+  it('ten push each of 10,000 messages once, in any order, redeliveries among them', async () => {
+    const prefix = uniquePrefix();
+    const ids = Array.from({ length: 10_000 }, (_, i) => `m${i}`);
+    const redelivered = ids.filter((_, i) => i % 10 === 0);
+    const terms = { delivery: 'at-least-once', leaseMs: 60_000, parallel: 64 } as const;
+    const workers = Array.from({ length: 10 }, () =>
+      start({ prefix, ids: shuffled([...ids, ...redelivered]), ...terms }),
+    );
+    const counts = await Promise.all(workers.map(async (child) => (await once(child, 'message'))[0] as Counts));
+    expect(counts.reduce((sum, { ran }) => sum + ran, 0)).toBe(10_000);
+    expect(counts.reduce((sum, { ran, duplicate, ...rest }) => sum + ran + duplicate + rest['in-progress'], 0)).toBe(
+      110_000,
+    );
+    const pushed = await pushes(prefix);
+    expect(Object.keys(pushed)).toHaveLength(10_000);
+    expect(Object.values(pushed).filter((count) => count !== '1')).toEqual([]);
+    await raw.del(`${prefix}:pushed`);
+  });
+
+  const points = ['before-claim', 'after-claim', 'after-push', 'after-confirm'] as const;
+  const cases = (['at-least-once', 'at-most-once'] as const).flatMap((delivery) =>
+    points.map((stopAt) => [delivery, stopAt] as const),
+  );
+  it.each<readonly [Delivery, (typeof points)[number]]>(cases)('%s, a worker killed %s', async (delivery, stopAt) => {
+    const prefix = uniquePrefix();
+    const job = { prefix, ids: ['m'], delivery, leaseMs: 1_500, parallel: 1 };
+    const victim = start({ ...job, stopAt });
+    await once(victim, 'message');
+    const dead = once(victim, 'exit');
+    victim.kill('SIGKILL');
+    await dead;
+    const deadAt = performance.now();
+    let runs = 0;
+    // As a broker does that delivers again what was not acknowledged.
+    const counts = await eventually(
+      async () => {
+        const [last] = (await once(start(job), 'message')) as [Counts];
+        runs += last.ran;
+        expect(last['in-progress']).toBe(0);
+        return last;
+      },
+      { timeoutMs: 20_000, everyMs: 100 },
+    );
+    // The lease, one redelivery that a busy machine starts slowly, and nothing like the retention.
+    expect(performance.now() - deadAt).toBeLessThan(15_000);
+    const count = Number((await pushes(prefix))['m'] ?? 0);
+    const expected = {
+      'at-least-once': { 'before-claim': 1, 'after-claim': 1, 'after-push': 2, 'after-confirm': 1 },
+      'at-most-once': { 'before-claim': 1, 'after-claim': 0, 'after-push': 1, 'after-confirm': 1 },
+    };
+    expect(count).toBe(expected[delivery][stopAt]);
+    expect(counts.ran + counts.duplicate).toBe(1);
+    expect(runs).toBe(count - (stopAt === 'after-push' || stopAt === 'after-confirm' ? 1 : 0));
+    await raw.del(`${prefix}:pushed`);
+  });
+});
