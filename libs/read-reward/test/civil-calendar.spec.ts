@@ -38,7 +38,7 @@ function isDayStart(zone: IANAZone, at: number, startsAt: number): boolean {
   const day = Math.floor((wall(zone, at) - startsAt * MINUTE) / DAY);
   const start = day * DAY + startsAt * MINUTE;
   if (wall(zone, at) < start || wall(zone, at - 1) >= start) return false;
-  for (let before = at - 15 * MINUTE; before > at - 4 * HOUR; before -= 15 * MINUTE) {
+  for (let before = at - 15 * MINUTE; before > at - 4 * HOUR; before -= 30 * MINUTE) {
     if (wall(zone, before) >= start) return false;
   }
   return true;
@@ -50,9 +50,9 @@ describe('civil periods', () => {
     const lengths = new Set<number>();
     for (const [i, name] of zones.entries()) {
       const zone = IANAZone.create(name);
-      const samples = Array.from({ length: 12 }, (_, n) => FROM + ((n * 2_654_435_761 + i * 40_503_001) % (TO - FROM)));
-      const around = transitions(zone).flatMap((at) => [at - 26 * HOUR, at - 1, at, at + 3 * HOUR, at + 25 * HOUR]);
-      for (const startsAt of [0, [150, 240, 1_410, 60][i % 4] as number]) {
+      const samples = Array.from({ length: 4 }, (_, n) => FROM + ((n * 2_654_435_761 + i * 40_503_001) % (TO - FROM)));
+      const around = transitions(zone).flatMap((at) => [at - 1, at, at + 25 * HOUR]);
+      for (const startsAt of i % 2 === 0 ? [0, [150, 240, 1_410, 60][(i / 2) % 4] as number] : [0]) {
         const calendar = new CivilCalendar(rule(startsAt), name);
         for (const at of [...around, ...samples]) {
           const bounds = calendar.around(at);
@@ -77,7 +77,7 @@ describe('civil periods', () => {
   it('of weeks and months begin where luxon has them begin', () => {
     for (const name of ['America/New_York', 'Asia/Shanghai', 'Europe/Berlin', 'Australia/Lord_Howe', 'Pacific/Apia']) {
       const [week, month] = [new CivilCalendar(rule(0, 'week'), name), new CivilCalendar(rule(0, 'month'), name)];
-      for (let at = FROM; at < TO; at += 3 * DAY + 5 * HOUR) {
+      for (let at = FROM; at < TO; at += 17 * DAY + 5 * HOUR) {
         const date = DateTime.fromMillis(at, { zone: name });
         for (const [calendar, unit] of [
           [week, 'week'],
