@@ -41,8 +41,9 @@ export function grantIdOf(rule: string, startMs: number, seq: number, userId: st
  * @throws InvalidReadRewardInputError for text that is none
  */
 export function readGrantId(grantId: unknown): GrantParts {
-  const [, rule, start, seq, user = '', item = ''] =
-    (typeof grantId === 'string' && /^([a-z0-9-]+):(\d{1,15}):([1-9]\d{0,14}):([^:]+):([^:]+)$/.exec(grantId)) || [];
+  const text = typeof grantId === 'string' ? grantId : '';
+  const shape = /^([a-z0-9-]+):(\d{1,15}):([1-9]\d{0,14}):([^:]+):([^:]+)$/.exec(text);
+  const [, rule, start, seq, user = '', item = ''] = shape ?? [];
   try {
     if (rule === undefined) throw new Error('it has not the shape of a grant id');
     const ids = { userId: decodeURIComponent(user), itemId: decodeURIComponent(item) };

@@ -156,7 +156,7 @@ async function play(userId: string, cap: number, steps: readonly Step[]): Promis
   for (const one of steps) {
     const day = Math.floor(now / DAY_MS);
     if (one.do === 'wait') await bench.setClock('model', userId, (now += one.ms));
-    if (one.do === 'limit') [limit, rewards] = [one.limit, (rewards = service())];
+    if (one.do === 'limit') limit = one.limit;
     if (one.do === 'limit') rewards = service();
     if (one.do === 'record') {
       const expected = model.record(day, one.item, limit);
