@@ -55,8 +55,8 @@ describe.each(scriptFiles())('$lib/$verb.lua', (file) => {
     const use = sourceUse(file.source);
     if (use.loops) return;
     const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i + 1);
-    expect([...new Set(use.keyIndexes)].sort()).toEqual(upTo(header.keys.length));
-    expect([...new Set(use.argIndexes)].sort()).toEqual(upTo(header.args.length));
+    expect([...new Set(use.keyIndexes)].sort((a, b) => a - b)).toEqual(upTo(header.keys.length));
+    expect([...new Set(use.argIndexes)].sort((a, b) => a - b)).toEqual(upTo(header.args.length));
   });
 
   it('explains each field of its reply, its cost, its TTLs, its clock and what a replay does', () => {

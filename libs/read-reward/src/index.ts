@@ -1,0 +1,21 @@
+export type { Period } from './civil-calendar';
+export { InvalidReadRewardInputError, PeriodUnsettledError } from './read-reward.errors';
+export {
+  READ_REWARD_CHANNELS,
+  type GrantRefundedEvent,
+  type PeriodMissedEvent,
+  type ReadRecordedEvent,
+} from './read-reward.events';
+export { parseLedgerRow } from './read-reward.grants';
+export { ReadRewardModule, type ReadRewardModuleExtras } from './read-reward.module';
+export type { ReadRewardOptions, RewardRule } from './read-reward.options';
+export { ReadRewardService } from './read-reward.service';
+export type {
+  LedgerRow,
+  RecordRead,
+  RecordResult,
+  RecordStatus,
+  RefundResult,
+  RefundStatus,
+  RewardStatus,
+} from './read-reward.types';

@@ -1,0 +1,161 @@
+import { InvalidOptionError } from 'luanest/script-registry';
+import { CivilCalendar, type Period } from './civil-calendar';
+
+/** What a rule rewards, and how often. */
+export interface RewardRule {
+  /** Most items that a period rewards; integer of 0 to 1,000,000. */
+  readonly limit: number;
+  /** Points of an item; integer of 1 to 1,000,000. Default 1. */
+  readonly pointsPerItem?: number;
+  /**
+   * Most points that a period gives; integer of 1 to 10^12. The item that would pass it is granted what is left.
+   * Default none.
+   */
+  readonly capPoints?: number;
+  /** Default `day`. */
+  readonly period?: Period;
+  /** IANA zone in which periods begin; a call may name its user's. Default `UTC`. */
+  readonly timeZone?: string;
+  /** Wall time at which a day starts, `HH:MM` of 00:00 to 23:59. Default `00:00`. */
+  readonly dayStartsAt?: string;
+  /** First day of a week, 1 Monday to 7 Sunday. Default 1. */
+  readonly weekStartsOn?: number;
+  /** Whether an item counts again in the next period, or is a duplicate for `retentionMs`. Default `period`. */
+  readonly dedupe?: 'period' | 'ever';
+  /**
+   * For period `total` and dedupe `ever`: how long Redis keeps a user after the last grant, ms; integer of 60,000 to
+   * 10 years. Default 365 days.
+   */
+  readonly retentionMs?: number;
+}
+
+/** Options of ReadRewardModule. */
+export interface ReadRewardOptions {
+  /** Rules by name; names are kebab-case. At least one. */
+  readonly rules: Readonly<Record<string, RewardRule>>;
+  /** How long the first answer to an operation id, and a refund's receipt, are kept, ms; integer of 1,000 to 10 years. Default 1 day. */
+  readonly operationRetentionMs?: number;
+  /** A stream of every grant and refund, written in the same script. Default none. */
+  readonly ledger?: {
+    /** How long a stream is kept after its last row, ms; integer of 60,000 to 10 years. Default 30 days. */
+    readonly retentionMs?: number;
+  };
+  /** Hash tags over which users are spread; integer of 1 to 1,024. Never change it while periods run. Default 16. */
+  readonly shards?: number;
+}
+
+/** A rule with every default filled in. */
+export interface ResolvedRewardRule extends Required<Omit<RewardRule, 'capPoints' | 'dayStartsAt'>> {
+  readonly name: string;
+  /** 0 without a cap. */
+  readonly capPoints: number;
+  readonly dayStartsAtMinutes: number;
+}
+
+/** Options with every default filled in. */
+export interface ResolvedReadRewardOptions {
+  readonly rules: ReadonlyMap<string, ResolvedRewardRule>;
+  readonly operationRetentionMs: number;
+  /** 0 without a ledger. */
+  readonly ledgerMs: number;
+  readonly shards: number;
+}
+
+const DAY_MS = 86_400_000;
+const MAX_MS = 3_650 * DAY_MS;
+const RULE_OPTIONS: readonly string[] = [
+  'limit',
+  'pointsPerItem',
+  'capPoints',
+  'period',
+  'timeZone',
+  'dayStartsAt',
+  'weekStartsOn',
+  'dedupe',
+  'retentionMs',
+] satisfies (keyof RewardRule)[];
+const OPTIONS: readonly string[] = [
+  'rules',
+  'operationRetentionMs',
+  'ledger',
+  'shards',
+] satisfies (keyof ReadRewardOptions)[];
+
+function shown(value: unknown): string {
+  const text = typeof value === 'string' ? JSON.stringify(value) : String(value);
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
+}
+
+function integer(name: string, value: unknown, least: number, most: number): number {
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least && value <= most) return value;
+  throw new InvalidOptionError(`${name} is ${shown(value)}. Give an integer of ${least} to ${most}.`);
+}
+
+function oneOf<T extends string>(name: string, value: T, allowed: readonly T[]): T {
+  if (allowed.includes(value)) return value;
+  throw new InvalidOptionError(`${name} is ${shown(value)}. Give ${allowed.join(' or ')}.`);
+}
+
+function knownOnly(what: string, value: unknown, known: readonly string[]): void {
+  if (typeof value !== 'object' || value === null) {
+    throw new InvalidOptionError(`${what} is ${shown(value)}. Give an object with ${known.join(', ')}.`);
+  }
+  const unknown = Object.keys(value).find((name) => !known.includes(name));
+  if (unknown === undefined) return;
+  throw new InvalidOptionError(`${what} has an unknown option ${shown(unknown)}. Known: ${known.join(', ')}.`);
+}
+
+function minutes(name: string, value: string): number {
+  const match = /^([01]\d|2[0-3]):([0-5]\d)$/.exec(value);
+  if (typeof value === 'string' && match !== null) return Number(match[1]) * 60 + Number(match[2]);
+  throw new InvalidOptionError(`${name} is ${shown(value)}. Give a wall time of "00:00" to "23:59".`);
+}
+
+function resolveRule(name: string, rule: RewardRule): ResolvedRewardRule {
+  const at = `rules.${name}`;
+  if (!/^[a-z0-9][a-z0-9-]{0,63}$/.test(name)) {
+    throw new InvalidOptionError(`Rule name ${shown(name)} must be kebab-case, of 1 to 64 characters.`);
+  }
+  knownOnly(at, rule, RULE_OPTIONS);
+  const resolved = {
+    name,
+    limit: integer(`${at}.limit`, rule.limit, 0, 1_000_000),
+    pointsPerItem: integer(`${at}.pointsPerItem`, rule.pointsPerItem ?? 1, 1, 1_000_000),
+    capPoints: rule.capPoints === undefined ? 0 : integer(`${at}.capPoints`, rule.capPoints, 1, 1e12),
+    period: oneOf(`${at}.period`, rule.period ?? 'day', ['day', 'week', 'month', 'total']),
+    timeZone: rule.timeZone ?? 'UTC',
+    dayStartsAtMinutes: minutes(`${at}.dayStartsAt`, rule.dayStartsAt ?? '00:00'),
+    weekStartsOn: integer(`${at}.weekStartsOn`, rule.weekStartsOn ?? 1, 1, 7),
+    dedupe: oneOf(`${at}.dedupe`, rule.dedupe ?? 'period', ['period', 'ever']),
+    retentionMs: integer(`${at}.retentionMs`, rule.retentionMs ?? 365 * DAY_MS, 60_000, MAX_MS),
+  };
+  try {
+    new CivilCalendar(resolved, resolved.timeZone);
+  } catch {
+    throw new InvalidOptionError(
+      `${at}.timeZone is ${shown(rule.timeZone)}. Give a zone of the IANA database, such as "Asia/Shanghai".`,
+    );
+  }
+  return Object.freeze(resolved);
+}
+
+/**
+ * Checks the options and fills in the defaults.
+ *
+ * @throws InvalidOptionError naming the option, the value seen and what to do
+ */
+export function resolveOptions(options: ReadRewardOptions): ResolvedReadRewardOptions {
+  knownOnly('The module', options, OPTIONS);
+  const { rules, ledger } = options;
+  if (typeof rules !== 'object' || rules === null || Object.keys(rules).length === 0) {
+    throw new InvalidOptionError(`rules is ${shown(rules)}. Give an object with at least one rule by name.`);
+  }
+  if (ledger !== undefined) knownOnly('ledger', ledger, ['retentionMs']);
+  return Object.freeze({
+    rules: new Map(Object.entries(rules).map(([name, rule]) => [name, resolveRule(name, rule)])),
+    operationRetentionMs: integer('operationRetentionMs', options.operationRetentionMs ?? DAY_MS, 1_000, MAX_MS),
+    ledgerMs:
+      ledger === undefined ? 0 : integer('ledger.retentionMs', ledger.retentionMs ?? 30 * DAY_MS, 60_000, MAX_MS),
+    shards: integer('shards', options.shards ?? 16, 1, 1_024),
+  });
+}

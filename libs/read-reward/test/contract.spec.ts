@@ -1,0 +1,206 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { InvalidReadRewardInputError, parseLedgerRow, READ_REWARD_CHANNELS } from 'luanest/read-reward';
+import { recordRead, refundGrant } from '../src/read-reward.scripts';
+import { keysOf, openBench, servers, type Bench } from './support';
+
+describe.each(servers)('rewards on %s', (_name, connect) => {
+  let bench: Bench;
+  beforeAll(async () => {
+    bench = await openBench(connect());
+  });
+  afterAll(() => bench.close());
+
+  const read = (userId: string, itemId: string, rule = 'read') => ({ rule, userId, itemId });
+
+  it('grants distinct items up to the limit, and tells a duplicate from a full day', async () => {
+    const rewards = bench.service({ read: { limit: 2, pointsPerItem: 5 } });
+    const first = await rewards.record(read('u', 'a'));
+    expect(first).toMatchObject({ status: 'rewarded', points: 5, used: 1, remaining: 1 });
+    expect(first.grantId).toEqual(expect.any(String));
+    expect((first.resetsAt as number) % 86_400_000).toBe(0);
+    expect(await rewards.record(read('u', 'a'))).toMatchObject({
+      status: 'duplicate',
+      points: 0,
+      used: 1,
+      grantId: null,
+    });
+    expect(await rewards.record(read('u', 'b'))).toMatchObject({ status: 'rewarded', used: 2, remaining: 0 });
+    expect(await rewards.record(read('u', 'c'))).toMatchObject({ status: 'capped', points: 0, used: 2, remaining: 0 });
+    expect(await rewards.record(read('u', 'a'))).toMatchObject({ status: 'duplicate', used: 2 });
+    const status = { rule: 'read', points: 10, used: 2, remaining: 0, resetsAt: first.resetsAt };
+    expect(await rewards.status('u')).toEqual([status]);
+  });
+
+  it('never passes the limit, however many ask at once, and users do not share', async () => {
+    const rewards = bench.service({ read: { limit: 5 } });
+    const reads = Array.from({ length: 600 }, (_, i) => read(`crowd${i % 20}`, `item${i % 30}`));
+    const answers = await Promise.all(reads.map((one) => rewards.record(one)));
+    expect(answers.filter(({ status }) => status === 'rewarded')).toHaveLength(20 * 3);
+    const many = await Promise.all(Array.from({ length: 100 }, (_, i) => rewards.record(read('one', `i${i}`))));
+    expect(many.filter(({ status }) => status === 'rewarded')).toHaveLength(5);
+    expect(new Set(many.flatMap(({ grantId }) => grantId ?? [])).size).toBe(5);
+  });
+
+  it('grants what is left under a cap of points, and gives it back', async () => {
+    const rewards = bench.service({ read: { limit: 10, pointsPerItem: 4, capPoints: 10 } });
+    const points = [];
+    for (const item of ['a', 'b', 'c']) points.push(await rewards.record(read('partial', item)));
+    expect(points.map((answer) => [answer.points, answer.remaining])).toEqual([
+      [4, 2],
+      [4, 1],
+      [2, 0],
+    ]);
+    expect(await rewards.record(read('partial', 'd'))).toMatchObject({ status: 'capped', used: 3 });
+    expect(await rewards.refund(points[0]?.grantId as string)).toEqual({ status: 'refunded', points: 4, used: 2 });
+    expect(await rewards.record(read('partial', 'd'))).toMatchObject({ status: 'rewarded', points: 4 });
+  });
+
+  it('refunds once, and knows a grant that never was', async () => {
+    const rewards = bench.service({ read: { limit: 1 } });
+    const { grantId } = await rewards.record(read('back : {u}%', 'Ü/é:1'));
+    expect(await rewards.refund(grantId as string)).toEqual({ status: 'refunded', points: 1, used: 0 });
+    expect(await rewards.refund(grantId as string)).toEqual({ status: 'already-refunded', points: 0, used: 0 });
+    const again = await rewards.record(read('back : {u}%', 'Ü/é:1'));
+    expect(again.status).toBe('rewarded');
+    expect(again.grantId).not.toBe(grantId);
+    expect(await rewards.refund(grantId as string)).toMatchObject({ status: 'already-refunded', used: 1 });
+    const forged = (again.grantId as string).replace(/:\d+:(back)/, ':99:$1');
+    expect(await rewards.refund(forged)).toMatchObject({ status: 'unknown' });
+    expect((await rewards.status('back : {u}%'))[0]).toMatchObject({ used: 1, remaining: 0 });
+  });
+
+  it('answers an operation id as it did first, whatever happened since', async () => {
+    const rewards = bench.service({ read: { limit: 1 } });
+    const won = await rewards.record({ ...read('op', 'a'), operationId: 'x' });
+    const capped = await rewards.record({ ...read('op', 'b'), operationId: 'y' });
+    expect([won.status, capped.status]).toEqual(['rewarded', 'capped']);
+    await rewards.refund(won.grantId as string);
+    expect(await rewards.record({ ...read('op', 'a'), operationId: 'x' })).toEqual(won);
+    expect(await rewards.record({ ...read('op', 'b'), operationId: 'y' })).toEqual(capped);
+    expect((await rewards.status('op'))[0]).toMatchObject({ used: 0 });
+  });
+
+  it('applies a changed limit at once: more room, or none until the period ends', async () => {
+    const few = bench.service({ read: { limit: 1 } });
+    const more = bench.service({ read: { limit: 3 } });
+    await few.record(read('changed', 'a'));
+    expect(await few.record(read('changed', 'b'))).toMatchObject({ status: 'capped' });
+    expect(await more.record(read('changed', 'b'))).toMatchObject({ status: 'rewarded', used: 2, remaining: 1 });
+    expect(await few.record(read('changed', 'c'))).toMatchObject({ status: 'capped', used: 2, remaining: 0 });
+  });
+
+  it('knows an item for ever with dedupe ever, and has no reset with period total', async () => {
+    const rewards = bench.service({ ever: { limit: 9, dedupe: 'ever' }, total: { limit: 1, period: 'total' } });
+    expect(await rewards.record(read('e', 'a', 'ever'))).toMatchObject({ status: 'rewarded' });
+    expect(await rewards.record(read('e', 'a', 'ever'))).toMatchObject({ status: 'duplicate' });
+    expect(await rewards.record(read('e', 'a', 'total'))).toMatchObject({ status: 'rewarded', resetsAt: null });
+    const other = await rewards.record(read('e', 'b', 'total'));
+    expect(other).toMatchObject({ status: 'capped', resetsAt: null });
+    expect((await rewards.status('e')).map(({ rule, used }) => [rule, used])).toEqual([
+      ['ever', 1],
+      ['total', 1],
+    ]);
+  });
+
+  it('writes each grant and refund to the ledger, and nothing for the rest', async () => {
+    const rewards = bench.service({ read: { limit: 1, pointsPerItem: 3 } }, { ledger: {}, shards: 1 });
+    const { grantId } = await rewards.record(read('l', 'a'));
+    await rewards.record(read('l', 'a'));
+    await rewards.record(read('l', 'b'));
+    await rewards.refund(grantId as string);
+    const entries = await bench.raw.xrange(rewards.ledgerKeys()[0] as string, '-', '+');
+    const row = { grantId, rule: 'read', userId: 'l', itemId: 'a', points: 3, atMs: expect.any(Number) };
+    expect(entries.map(([, fields]) => parseLedgerRow(fields))).toEqual([
+      { kind: 'grant', ...row },
+      { kind: 'refund', ...row },
+    ]);
+  });
+
+  it('gives every key a TTL', async () => {
+    const keys = await keysOf(bench.raw, bench.prefix);
+    for (const kind of ['items', 'state', 'ever', 'answer', 'receipt', 'ledger']) {
+      expect(keys.some((key) => key.includes(`:${kind}`))).toBe(true);
+    }
+    const ttls = await Promise.all(keys.map((key) => bench.raw.pttl(key)));
+    expect(Math.min(...ttls)).toBeGreaterThan(0);
+  });
+
+  it('refuses what no id, rule, zone or grant can be, before anything is written', async () => {
+    const rewards = bench.service({ read: { limit: 1 } });
+    const wrong = [
+      { rule: 'none' },
+      { userId: '' },
+      { itemId: 'x'.repeat(257) },
+      { itemId: '\ud800' },
+      { operationId: '' },
+      { timeZone: 'Mars/Base' },
+    ];
+    for (const part of wrong) {
+      await expect(rewards.record({ ...read('bad', 'a'), ...part })).rejects.toThrow(InvalidReadRewardInputError);
+    }
+    for (const grantId of ['', 'read:1:1:u', 'read:x:1:u:a', 'none:1:1:u:a', 'read:1:1:%:a']) {
+      await expect(rewards.refund(grantId)).rejects.toMatchObject({ code: 'INVALID_READ_REWARD_INPUT' });
+    }
+    expect((await keysOf(bench.raw, bench.prefix)).filter((key) => key.includes('bad'))).toEqual([]);
+  });
+
+  it('refuses bad durations and keys of a wrong type in the scripts, before the first write', async () => {
+    const tag = bench.registry.keySpace('read-reward').tag('wrong');
+    const [items, state, ever, answer, ledger] = ['items', 'state', 'ever', 'answer', 'ledger'].map((name) =>
+      tag.key(name),
+    ) as [string, string, string, string, string];
+    const keys = { items, state, ever, answer, ledger };
+    const now = Date.now();
+    const args = {
+      itemId: 'a',
+      token: 't',
+      limit: 1,
+      points: 1,
+      cap: 0,
+      totalMs: 0,
+      everMs: 1_000,
+      answerMs: 1_000,
+      ledgerMs: 1_000,
+      rule: 'r',
+      userId: 'u',
+      b0: now - 2e6,
+      b1: now - 1e6,
+      b2: now + 1e6,
+      b3: now + 2e6,
+      b4: now + 3e6,
+    };
+    for (const field of ['totalMs', 'everMs', 'answerMs', 'ledgerMs'] as const) {
+      for (const value of [20.5, -1, NaN, 2 ** 53]) {
+        await expect(bench.registry.run(recordRead, { keys, args: { ...args, [field]: value } })).rejects.toThrow();
+      }
+    }
+    const refund = { itemId: 'a', start: 1, seq: 1, token: 't', answerMs: 0, ledgerMs: 0, rule: 'r', userId: 'u' };
+    for (const answerMs of [20.5, 0, -1, NaN, 2 ** 53]) {
+      const call = { keys: { items, state, ever, receipt: answer, ledger }, args: { ...refund, answerMs } };
+      await expect(bench.registry.run(refundGrant, call)).rejects.toThrow();
+    }
+    expect(await bench.raw.exists(items, state, ever, answer, ledger)).toBe(0);
+    for (const key of Object.values(keys)) {
+      await bench.raw.zadd(key, 1, 'x');
+      await expect(bench.registry.run(recordRead, { keys, args })).rejects.toMatchObject({ code: 'SCRIPT_FAILED' });
+      await bench.raw.del(key);
+      expect(await bench.raw.exists(items, state, ever, answer, ledger)).toBe(0);
+    }
+  });
+
+  it('publishes what happened, without users and items', async () => {
+    const seen: unknown[] = [];
+    const listen = (message: unknown) => seen.push(message);
+    subscribe(READ_REWARD_CHANNELS.readRecorded, listen);
+    subscribe(READ_REWARD_CHANNELS.grantRefunded, listen);
+    const rewards = bench.service({ read: { limit: 1 } });
+    const { grantId } = await rewards.record(read('event', 'a'));
+    await rewards.refund(grantId as string);
+    unsubscribe(READ_REWARD_CHANNELS.readRecorded, listen);
+    unsubscribe(READ_REWARD_CHANNELS.grantRefunded, listen);
+    expect(seen).toEqual([
+      { rule: 'read', status: 'rewarded', points: 1 },
+      { rule: 'read', status: 'refunded', points: 1 },
+    ]);
+  });
+});

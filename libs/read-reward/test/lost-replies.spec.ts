@@ -1,0 +1,65 @@
+import { Redis } from 'ioredis';
+import { FaultProxy } from '../../../test/support/fault-proxy';
+import { RedisServer } from '../../../test/support/redis-server';
+import { openBench, quiet, type Bench } from './support';
+
+describe('a reply that is lost, with the defaults of ioredis', () => {
+  let server: RedisServer;
+  let proxy: FaultProxy;
+  let bench: Bench;
+
+  beforeAll(async () => {
+    server = await RedisServer.start();
+    proxy = await FaultProxy.start({ targetPort: server.port });
+    bench = await openBench(quiet(new Redis(proxy.port)), { prefix: 'lost' });
+  });
+  afterAll(async () => {
+    bench.close();
+    await proxy.stop();
+    await server.stop();
+  });
+
+  async function cutting<T>(work: () => Promise<T>): Promise<T> {
+    const cut = proxy.cutFromReply({ when: (request) => /evalsha/i.test(request.toString('latin1')) });
+    const result = await work();
+    await cut;
+    return result;
+  }
+
+  const rules = { read: { limit: 5, pointsPerItem: 2 }, ever: { limit: 5, dedupe: 'ever' as const } };
+  const open = () => bench.service(rules, { ledger: {}, shards: 1 });
+  const rows = async () => bench.raw.xlen(open().ledgerKeys()[0] as string);
+
+  it.each([
+    ['of a record', 'read', undefined],
+    ['of a record with an operation id', 'read', 'op-1'],
+    ['of a record with dedupe ever', 'ever', undefined],
+  ])('%s: the first answer, a single effect', async (name, rule, operationId) => {
+    const before = await rows();
+    const answer = await cutting(() => open().record({ rule, userId: name, itemId: 'a', operationId }));
+    expect(answer).toMatchObject({ status: 'rewarded', used: 1, remaining: 4, grantId: expect.any(String) });
+    expect(await rows()).toBe(before + 1);
+    expect((await open().status(name)).find((status) => status.rule === rule)).toMatchObject({ used: 1 });
+  });
+
+  it('of a whole group of records: everyone is rewarded once', async () => {
+    const before = await rows();
+    const users = Array.from({ length: 50 }, (_, i) => `g${i}`);
+    const service = open();
+    const answers = await cutting(() =>
+      Promise.all(users.map((userId) => service.record({ rule: 'read', userId, itemId: 'a' }))),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(users.map(() => 'rewarded'));
+    expect(await rows()).toBe(before + 50);
+  });
+
+  it('of a refund: refunded, once, by the answer of the first run', async () => {
+    const service = open();
+    const { grantId } = await service.record({ rule: 'read', userId: 'r', itemId: 'a' });
+    await service.record({ rule: 'read', userId: 'r', itemId: 'b' });
+    const before = await rows();
+    expect(await cutting(() => service.refund(grantId as string))).toEqual({ status: 'refunded', points: 2, used: 1 });
+    expect(await rows()).toBe(before + 1);
+    expect(await service.refund(grantId as string)).toMatchObject({ status: 'already-refunded' });
+  });
+});

@@ -1,0 +1,84 @@
+import { once } from 'node:events';
+import type { Cluster, Redis } from 'ioredis';
+import { ReadRewardService, type ReadRewardOptions, type RewardRule } from 'luanest/read-reward';
+import { defineScript, type AnyScript, type ScriptRegistry, type ScriptRegistryOptions } from 'luanest/script-registry';
+import { uniquePrefix } from '../../../test/support/shared-servers';
+import { clusterClient, openRegistry, standaloneClient } from '../../script-registry/test/support';
+import { resolveOptions } from '../src/read-reward.options';
+import { readRewardScripts } from '../src/read-reward.scripts';
+
+export { quiet } from '../../script-registry/test/support';
+
+/** The two kinds of server that each contract is held against. */
+export const servers: [string, () => Redis | Cluster][] = [
+  ['standalone', standaloneClient],
+  ['Cluster', clusterClient],
+];
+
+export const DAY_MS = 86_400_000;
+
+export interface Bench {
+  readonly prefix: string;
+  readonly registry: ScriptRegistry;
+  readonly raw: Redis;
+  /** A service of its own, with a memory of its own, as another process has it. */
+  service(rules: Record<string, RewardRule>, more?: Omit<ReadRewardOptions, 'rules'>): ReadRewardService;
+  close(): void;
+}
+
+export async function openBench(
+  client: Redis | Cluster,
+  options: ScriptRegistryOptions = {},
+  scripts: readonly AnyScript[] = readRewardScripts,
+): Promise<Bench> {
+  const prefix = options.prefix ?? uniquePrefix();
+  if (client.status !== 'ready') await once(client, 'ready');
+  const registry = await openRegistry(client, { preload: 'required', ...options, prefix }, scripts);
+  return {
+    prefix,
+    registry,
+    raw: client as Redis,
+    service: (rules, more) => new ReadRewardService(registry, resolveOptions({ rules, ...more })),
+    close() {
+      registry.close();
+      client.disconnect();
+    },
+  };
+}
+
+/** The scripts byte for byte, but with a clock that a test sets: a hash beside each user's state. */
+const timed = readRewardScripts.map((script) => {
+  const source = (script as AnyScript).source.replace(
+    "redis.call('TIME')",
+    `redis.call('HMGET', KEYS[2] .. ':clock', 's', 'us')`,
+  );
+  return defineScript({ ...(script as never as Parameters<typeof defineScript>[0]), source });
+}) as readonly AnyScript[];
+
+/** A standalone server of the test's own, whose time a test sets for each user. */
+export async function openTimed(
+  client: Redis,
+): Promise<Bench & { setClock(rule: string, userId: string, ms: number): Promise<void> }> {
+  const bench = await openBench(client, { prefix: 'timed' }, timed);
+  const { registry } = bench;
+  const run = registry.run.bind(registry) as (script: AnyScript, ...rest: unknown[]) => Promise<unknown>;
+  const named = new Map(timed.map((script) => [script.name, script]));
+  // Only what the service hands to the registry changes; the rest of it is the registry's own.
+  Object.defineProperty(registry, 'run', {
+    value: (script: AnyScript, ...rest: unknown[]) => run(named.get(script.name) as AnyScript, ...rest),
+  });
+  return {
+    ...bench,
+    async setClock(rule, userId, ms) {
+      const key = registry.keySpace('read-reward').tag('s0').key('state', rule, userId);
+      await bench.raw.hset(`${key}:clock`, { s: Math.floor(ms / 1_000), us: (ms % 1_000) * 1_000 });
+      await bench.raw.pexpire(`${key}:clock`, 3_600_000);
+    },
+  };
+}
+
+/** Every key under a prefix, on all masters. */
+export async function keysOf(client: Redis | Cluster, prefix: string): Promise<string[]> {
+  const nodes = 'nodes' in client ? client.nodes('master') : [client];
+  return (await Promise.all(nodes.map((node) => node.keys(`${prefix}:*`)))).flat();
+}
