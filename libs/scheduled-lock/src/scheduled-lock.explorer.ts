@@ -180,7 +180,7 @@ export class ScheduledLockExplorer implements OnModuleInit {
     return [...this.modules.values()]
       .flatMap((module) =>
         [...module.providers.entries()].flatMap(([token, wrapper]) =>
-          typeof token === 'function' && token.name === name ? [wrapper as Wrapper] : [],
+          typeof token === 'function' && token.name === name ? [wrapper] : [],
         ),
       )
       .filter((wrapper, i, all) => all.findIndex(({ instance }) => instance === wrapper.instance) === i);
@@ -189,7 +189,7 @@ export class ScheduledLockExplorer implements OnModuleInit {
   private enhance(instance: object, original: Method, name: string): (...args: unknown[]) => Promise<unknown> {
     const options = { guards: true, interceptors: true, filters: true };
     return this.contexts.create(
-      instance as Record<string, unknown>,
+      instance,
       original,
       name,
       undefined,

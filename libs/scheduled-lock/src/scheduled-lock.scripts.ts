@@ -2,6 +2,13 @@ import { defineScript, int, str } from 'luanest/script-registry';
 import type { JobOutcome, JobRecord } from './scheduled-lock.types';
 import { claimLua, completeLua, historyLua, renewLua } from './scripts/generated';
 
+/** What became of a claim. */
+export interface ClaimAnswer {
+  readonly outcome: 'ran' | 'skipped-held' | 'skipped-slot' | 'stale' | 'nothing';
+  readonly slot: number;
+  readonly fence: number;
+}
+
 export const claimRun = defineScript({
   name: 'scheduled-lock.claim',
   source: claimLua,
@@ -17,8 +24,8 @@ export const claimRun = defineScript({
     retentionMs: int,
     keep: int,
   },
-  reply: ([outcome, slot, fence]: [string, string, string]) => ({
-    outcome: outcome as 'ran' | 'skipped-held' | 'skipped-slot' | 'stale' | 'nothing',
+  reply: ([outcome, slot, fence]: [string, string, string]): ClaimAnswer => ({
+    outcome: outcome as ClaimAnswer['outcome'],
     slot: Number(slot),
     fence: Number(fence),
   }),

@@ -8,7 +8,7 @@ import type { Job } from './job';
 import { runLease, type Ending } from './run-lease';
 import { publishOutcome } from './scheduled-lock.events';
 import type { ResolvedScheduledLockModuleOptions } from './scheduled-lock.options';
-import { claimRun, completeRun, readHistory } from './scheduled-lock.scripts';
+import { claimRun, completeRun, readHistory, type ClaimAnswer } from './scheduled-lock.scripts';
 import { ScheduledLockSetupError } from './scheduled-lock.errors';
 import type { JobOutcome, JobRecord, ScheduledRun } from './scheduled-lock.types';
 
@@ -163,7 +163,7 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
     const staleMs = mode === 'catch-up' ? options.catchUpWithinMs : kind.type === 'cron' ? options.staleAfterMs : 0;
     const args = { owner, node, mode, slot, periodMs, staleMs, leaseMs: options.lockAtMostForMs, retentionMs, keep };
     const sentAt = performance.now();
-    let claim: ReturnType<typeof claimRun.reply>;
+    let claim: ClaimAnswer;
     try {
       claim = await this.registry.run(claimRun, { keys: { state, history }, args }, { deadlineMs });
     } catch (error) {
@@ -205,7 +205,7 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
       },
       assertHeld: () => lease.assertHeld(),
     };
-    const done = (async () => (lease.held ? await this.context.run(run, async () => work()) : undefined))();
+    const done = (async () => (lease.held ? await this.context.run(run, async () => await work()) : undefined))();
     this.running.set(lease, { ending, done });
     let failure: { error: unknown } | undefined;
     let value: unknown;
@@ -240,7 +240,7 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
       signal,
       assertHeld: () => signal.throwIfAborted(),
     };
-    const done = this.context.run(run, async () => work());
+    const done = this.context.run(run, async () => await work());
     this.unlocked.set(controller, done);
     try {
       return { outcome: 'redis-error', value: await done };

@@ -18,19 +18,19 @@ local time = redis.call('TIME')
 local now_us = time[1] * 1000000 + time[2]
 local now = math.floor(now_us / 1000)
 local raw = redis.call('GET', KEYS[1])
-local fence, since, till, flag, owner = 0, 0, 0, '0', ''
+local fence = 0
 if raw then
-  fence, since, till, flag, owner = string.match(raw, '^(%d+) (%d+) (%d+) ([01]) (.*)$')
-  if not fence then return redis.error_reply('BADLOCK the key holds no lock, nothing was changed') end
-  fence, till = tonumber(fence), tonumber(till)
-  if till > now then
+  local seen, since, till, flag, owner = string.match(raw, '^(%d+) (%d+) (%d+) ([01]) (.*)$')
+  if not seen then return redis.error_reply('BADLOCK the key holds no lock, nothing was changed') end
+  fence = tonumber(seen)
+  if tonumber(till) > now then
     if owner ~= ARGV[1] and flag == '0' and ARGV[4] == '1' then
-      redis.call('SET', KEYS[1], string.format('%.0f %s %.0f 1 %s', fence, since, till, owner), 'KEEPTTL')
+      redis.call('SET', KEYS[1], string.format('%s %s %s 1 %s', seen, since, till, owner), 'KEEPTTL')
     end
     return { owner == ARGV[1] and 1 or 0, fence, till - now }
   end
 end
 -- The clock lets the fence rise after the key is gone; the stored one, when the clock stands or goes back.
 fence = math.max(fence + 1, now_us)
-redis.call('SET', KEYS[1], string.format('%.0f %.0f %.0f 0 %s', fence, now, now + ARGV[2], ARGV[1]), 'PX', ARGV[2] + ARGV[3])
+redis.call('SET', KEYS[1], string.format('%.0f ', fence) .. now .. ' ' .. (now + ARGV[2]) .. ' 0 ' .. ARGV[1], 'PX', ARGV[2] + ARGV[3])
 return { 1, fence, tonumber(ARGV[2]) }

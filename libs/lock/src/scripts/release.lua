@@ -19,6 +19,6 @@ if owner ~= ARGV[1] then return 0 end
 if till == '0' then return 1 end
 local time = redis.call('TIME')
 if tonumber(till) <= time[1] * 1000 + math.floor(time[2] / 1000) then return 0 end
-redis.call('SET', KEYS[1], string.format('%s %s 0 0 %s', fence, since, owner), 'PX', ARGV[2])
+redis.call('SET', KEYS[1], fence .. ' ' .. since .. ' 0 0 ' .. owner, 'PX', ARGV[2])
 if flag == '1' then redis.call('SPUBLISH', KEYS[1], 'released') end
 return 1
