@@ -1,10 +1,12 @@
 import { Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import { ChannelListeners } from './channel-listeners';
 import type { RedisConnection } from './connection/port';
 import type { AnyScript, KeysOf, ArgsOf, ScriptDefinition } from './define-script';
 import { Call, type Wait } from './group/call';
 import { CompiledScript } from './group/compiled-script';
 import { Deadlines } from './group/deadlines';
 import type { Lane } from './group/lane';
+import { slotOf } from './group/slots';
 import { ScriptRunner, type RunnerContext } from './group/runner';
 import { KeySpace } from './key-space';
 import type { LoadableScript } from './lua/forms';
@@ -58,6 +60,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
   private readonly deadlines: Deadlines;
   private readonly loader: ScriptLoader;
   private readonly preload: Preload;
+  private readonly channels: ChannelListeners;
   private readonly context: RunnerContext;
   private refreshTimer: NodeJS.Timeout | undefined;
   private closed = false;
@@ -74,6 +77,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     this.deadlines = new Deadlines(this.busy, (call) => this.expire(call));
     this.loader = new ScriptLoader(name, connection, () => this.pump());
     this.preload = new Preload(connection, this.loader, options, this.logger, () => this.pump());
+    this.channels = new ChannelListeners(connection);
     this.context = {
       registry: name,
       connection,
@@ -172,6 +176,19 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     return new KeySpace(this.options.prefix, lib);
   }
 
+  /**
+   * Listens to the sharded channel that is named as a key, on the master that has the key's slot; scripts publish to it
+   * by `SPUBLISH`. One connection a node is opened for all listeners, and closed with the registry.
+   *
+   * @param listener called at each message, and when some may have been missed: the connection closed, the slot moved.
+   * It is not called again after those until it listens anew.
+   * @returns how to stop
+   * @throws NotSentError, CommandFailure when there is no such node now, or it refuses
+   */
+  listen(key: string, listener: () => void): Promise<() => void> {
+    return this.channels.listen(slotOf(key), key, listener);
+  }
+
   /** Asks every node whether it answers and has every script. @param timeoutMs per node, ms; default 1,000 */
   async health(timeoutMs = 1_000): Promise<ScriptHealth> {
     return this.preload.health(checkDuration('timeoutMs', timeoutMs));
@@ -186,6 +203,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     this.deadlines.close();
     this.preload.close();
     this.loader.close();
+    this.channels.close();
     this.connection.close();
   }
 

@@ -1,6 +1,13 @@
 import type { Cluster, Command, Redis } from 'ioredis';
 import { afterResend, asFailure, commandFor, IoredisNode, openDedicated } from './ioredis-node';
-import { CommandFailure, type DedicatedConnection, type RedisConnection, type RedisNode } from './port';
+import { openSubscriber } from './ioredis-subscriber';
+import {
+  type ChannelSubscriber,
+  CommandFailure,
+  type DedicatedConnection,
+  type RedisConnection,
+  type RedisNode,
+} from './port';
 
 type Listener = (event: 'ready' | 'topology' | 'down', node?: RedisNode) => void;
 
@@ -98,6 +105,10 @@ export class IoredisCluster implements RedisConnection {
     opened.catch(forget);
     this.own.set(node.id, opened);
     return opened;
+  }
+
+  subscriber(node: RedisNode, heard: (channel: string) => void, ended: () => void): Promise<ChannelSubscriber> {
+    return openSubscriber((node as ClusterNode).client, heard, ended);
   }
 
   listen(listener: Listener): () => void {

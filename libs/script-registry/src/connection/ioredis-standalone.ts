@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import { IoredisNode, openDedicated } from './ioredis-node';
-import type { DedicatedConnection, RedisConnection, RedisNode } from './port';
+import { openSubscriber } from './ioredis-subscriber';
+import type { ChannelSubscriber, DedicatedConnection, RedisConnection, RedisNode } from './port';
 
 /** A single server, or a Sentinel group seen through its present master. */
 export class IoredisStandalone implements RedisConnection {
@@ -43,6 +44,10 @@ export class IoredisStandalone implements RedisConnection {
     opened.catch(forget);
     this.own = opened;
     return opened;
+  }
+
+  subscriber(_: RedisNode, heard: (channel: string) => void, ended: () => void): Promise<ChannelSubscriber> {
+    return openSubscriber(this.client, heard, ended);
   }
 
   listen(listener: (event: 'ready' | 'topology' | 'down', node?: RedisNode) => void): () => void {

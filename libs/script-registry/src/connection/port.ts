@@ -60,6 +60,14 @@ export interface DedicatedConnection {
   close(): void;
 }
 
+/** A connection of luanest's own to one node, for sharded channels. */
+export interface ChannelSubscriber {
+  /** Resolves when the node has taken the subscription. */
+  subscribe(channel: string): Promise<void>;
+  unsubscribe(channel: string): Promise<void>;
+  close(): void;
+}
+
 /** What the registry asks of a Redis client. */
 export interface RedisConnection {
   /** True where keys live in slots on several nodes. */
@@ -78,6 +86,14 @@ export interface RedisConnection {
   refresh(): void;
   /** A connection of our own to a node, opened on first use and kept until `close`. @throws CommandFailure */
   dedicated(node: RedisNode): Promise<DedicatedConnection>;
+  /**
+   * A further connection to a node, for sharded channels; whoever asked closes it.
+   *
+   * @param heard called with the channel at each message, and when the node has ended the subscription
+   * @param ended called when the connection is gone for good
+   * @throws CommandFailure
+   */
+  subscriber(node: RedisNode, heard: (channel: string) => void, ended: () => void): Promise<ChannelSubscriber>;
   /**
    * Calls back when a node has (re)connected (`ready`), when the set of nodes or their slots may have changed
    * (`topology`), or when a node is out of reach (`down`). Answers how to stop listening.

@@ -1,0 +1,13 @@
+export { Lease, type LeasePort, type LeaseStart } from './lease';
+export {
+  LockBusyError,
+  LockClosedError,
+  LockLostError,
+  LockNotReplicatedError,
+  ReentrantLockError,
+} from './lock.errors';
+export { LOCK_CHANNELS, type LockErrorEvent, type LockLostEvent } from './lock.events';
+export { LockModule, type LockModuleExtras } from './lock.module';
+export type { LockModuleOptions, LockOptions } from './lock.options';
+export { LockService } from './lock.service';
+export type { Lock, LockStatus } from './lock.types';

@@ -1,0 +1,180 @@
+import { publish } from './lock.events';
+import { LockLostError } from './lock.errors';
+
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** How a lease speaks to Redis. */
+export interface LeasePort {
+  /** Lets the lease start anew for `leaseMs`; false when it is lost. Answers within `timeoutMs` or throws. */
+  renew(leaseMs: number, timeoutMs: number): Promise<boolean>;
+  /** Gives the lease up; false when it was lost. */
+  release(): Promise<boolean>;
+}
+
+/** What a lease is made of. */
+export interface LeaseStart {
+  /** For messages and events. */
+  readonly name: string;
+  readonly fence: number;
+  readonly leaseMs: number;
+  /** `performance.now()` from before the acquisition was sent. */
+  readonly sentAt: number;
+  /** Whether to renew at each third of the lease. */
+  readonly renew: boolean;
+  /** Called once, when the lease was lost or released. */
+  readonly ended?: () => void;
+}
+
+/** The local side of a lease: its deadline by the monotonic clock, its renewal and its signal. */
+export class Lease {
+  readonly name: string;
+  readonly fence: number;
+  private readonly port: LeasePort;
+  private readonly renews: boolean;
+  private readonly ended: (() => void) | undefined;
+  private leaseMs: number;
+  private deadline: number;
+  private renewAt: number;
+  private controller: AbortController | undefined;
+  private lostBecause: LockLostError | undefined;
+  private releasing: Promise<'released' | 'lost'> | undefined;
+  private turn: Promise<unknown> | undefined;
+  private timer: NodeJS.Timeout | undefined;
+  private renewing = false;
+
+  constructor({ name, fence, leaseMs, sentAt, renew, ended }: LeaseStart, port: LeasePort) {
+    this.name = name;
+    this.fence = fence;
+    this.port = port;
+    this.leaseMs = leaseMs;
+    this.renews = renew;
+    this.ended = ended;
+    this.deadline = sentAt + leaseMs;
+    this.renewAt = renew ? sentAt + leaseMs / 3 : Infinity;
+    this.arm();
+  }
+
+  /** Aborted at the local deadline, or when a renewal found the lease lost. Its reason is a LockLostError. */
+  get signal(): AbortSignal {
+    this.controller ??= new AbortController();
+    this.noticeDeadline();
+    if (this.lostBecause && !this.controller.signal.aborted) this.controller.abort(this.lostBecause);
+    return this.controller.signal;
+  }
+
+  /** Whether the lease still lasts, by the local clock. */
+  get held(): boolean {
+    this.noticeDeadline();
+    return this.lostBecause === undefined && this.releasing === undefined;
+  }
+
+  /** Milliseconds until the local deadline; 0 when it is over. */
+  get leftMs(): number {
+    return this.held ? Math.max(0, this.deadline - performance.now()) : 0;
+  }
+
+  /** @throws LockLostError unless the lease still lasts */
+  assertHeld(): void {
+    if (this.held) return;
+    throw this.lostBecause ?? new LockLostError(`Lock ${this.name} was released.`);
+  }
+
+  /**
+   * Lets the lease start anew, now.
+   *
+   * @param leaseMs how long it lasts from now, and at later renewals; default: as before
+   * @throws LockLostError when it is over; errors of the registry when Redis fails, the lease then ends as before
+   */
+  async extend(leaseMs = this.leaseMs): Promise<void> {
+    this.assertHeld();
+    await this.inTurn(async () => {
+      this.assertHeld();
+      this.leaseMs = leaseMs;
+      await this.renewOnce(Math.max(1, Math.floor(this.leftMs)));
+    });
+    this.assertHeld();
+  }
+
+  /**
+   * Stops the renewal, awaits one under way, and gives the lease up. Every call gets the first one's answer.
+   *
+   * @throws the registry's errors when Redis fails; the lease then ends by itself
+   */
+  release(): Promise<'released' | 'lost'> {
+    this.releasing ??= this.giveUp();
+    return this.releasing;
+  }
+
+  /** Ends the lease locally and fires the signal; Redis is not told. */
+  lose(reason: string): void {
+    if (this.lostBecause || this.releasing) return;
+    this.lostBecause = new LockLostError(`Lock ${this.name} (fence ${this.fence}) was lost: ${reason}.`);
+    clearTimeout(this.timer);
+    this.ended?.();
+    publish('lost', () => ({ name: this.name, fence: this.fence, reason }));
+    this.controller?.abort(this.lostBecause);
+  }
+
+  private async giveUp(): Promise<'released' | 'lost'> {
+    this.noticeDeadline();
+    clearTimeout(this.timer);
+    if (this.turn) await this.turn.catch(() => undefined);
+    this.ended?.();
+    const released = await this.port.release();
+    return released && !this.lostBecause ? 'released' : 'lost';
+  }
+
+  private noticeDeadline(): void {
+    if (!this.lostBecause && !this.releasing && performance.now() >= this.deadline) this.lose('its lease ended');
+  }
+
+  private arm(): void {
+    clearTimeout(this.timer);
+    const due = (this.renewing ? this.deadline : Math.min(this.renewAt, this.deadline)) - performance.now();
+    this.timer = setTimeout(() => this.ring(), Math.min(Math.max(1, Math.ceil(due)), MAX_TIMER_MS)).unref();
+  }
+
+  private ring(): void {
+    if (!this.held) return;
+    if (!this.renewing && performance.now() >= this.renewAt) void this.inTurn(() => this.renewQuietly());
+    this.arm();
+  }
+
+  /** One renewal at a time, so that the answer of an older one cannot shorten what a newer one got. */
+  private inTurn<T>(work: () => Promise<T>): Promise<T> {
+    this.renewing = true;
+    const mine: Promise<T> = (this.turn ?? Promise.resolve())
+      .catch(() => undefined)
+      .then(work)
+      .finally(() => {
+        if (this.turn !== mine) return;
+        this.turn = undefined;
+        this.renewing = false;
+        if (this.held) this.arm();
+      });
+    this.turn = mine;
+    return mine;
+  }
+
+  private async renewQuietly(): Promise<void> {
+    try {
+      if (this.held) await this.renewOnce(Math.ceil(Math.min(this.leftMs, Math.max(50, this.leaseMs / 3))));
+    } catch (error) {
+      // Redis may be back before the lease is over.
+      this.renewAt = performance.now() + (this.leaseMs / 20) * (0.5 + Math.random());
+      publish('error', () => ({ name: this.name, during: 'renew', error }));
+    }
+  }
+
+  private async renewOnce(timeoutMs: number): Promise<void> {
+    const sentAt = performance.now();
+    const { leaseMs } = this;
+    const renewed = await this.port.renew(leaseMs, Math.max(1, timeoutMs));
+    this.noticeDeadline();
+    if (!renewed) this.lose('a renewal found it gone');
+    else if (!this.lostBecause) {
+      this.deadline = sentAt + leaseMs;
+      this.renewAt = this.renews ? sentAt + leaseMs / 3 : Infinity;
+    }
+  }
+}

@@ -1,0 +1,36 @@
+import { ConfigurableModuleBuilder, Module } from '@nestjs/common';
+import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
+import { resolveOptions, type LockModuleOptions } from './lock.options';
+import { lockScripts } from './lock.scripts';
+import { LockService } from './lock.service';
+
+/** Settings that must be known before the options are. */
+export interface LockModuleExtras {
+  /** Name of the ScriptRegistry to run on. Default: the default one. */
+  readonly registry?: string;
+}
+
+const RAW_OPTIONS = Symbol('luanest:lock-raw-options');
+
+const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<LockModuleOptions>({
+  optionsInjectionToken: RAW_OPTIONS,
+})
+  .setClassMethodName('forRoot')
+  .setExtras<LockModuleExtras>({ registry: undefined }, (definition, { registry }) => ({
+    ...definition,
+    imports: [...(definition.imports ?? []), ScriptRegistryModule.forFeature(lockScripts, registry)],
+    providers: [
+      ...(definition.providers ?? []),
+      {
+        provide: LockService,
+        inject: [getScriptRegistryToken(registry), RAW_OPTIONS],
+        useFactory: (scripts: ScriptRegistry, raw: LockModuleOptions) => new LockService(scripts, resolveOptions(raw)),
+      },
+    ],
+    exports: [LockService],
+  }))
+  .build();
+
+/** Locks over a ScriptRegistry. */
+@Module({})
+export class LockModule extends ConfigurableModuleClass {}

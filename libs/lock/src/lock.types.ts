@@ -1,0 +1,42 @@
+/** A lock that was acquired. */
+export interface Lock {
+  /** Names in sorted order; one, unless several were asked for. */
+  readonly names: readonly string[];
+  /** Rises with each acquisition of a name, also after its key was flushed; of several names, the greatest. */
+  readonly fence: number;
+  /** Aborted at the local deadline, or when a renewal found the lock gone. Its reason is a LockLostError. */
+  readonly signal: AbortSignal;
+  /** Whether the lease still lasts, by the local monotonic clock. */
+  readonly held: boolean;
+  /** The fence of one of the names. @throws LockLostError for a name that is not part of it */
+  fenceOf(name: string): number;
+  /** @throws LockLostError unless the lease still lasts */
+  assertHeld(): void;
+  /**
+   * Lets the lease start anew, now.
+   *
+   * @param leaseMs from now, and at later renewals; default: as before
+   * @throws LockLostError when it is over; errors of the registry when Redis fails
+   */
+  extend(leaseMs?: number): Promise<void>;
+  /**
+   * Stops the renewal and gives the lock up. Harmless twice: later calls get the first one's answer.
+   *
+   * @throws errors of the registry when Redis fails; the lease then ends by itself
+   */
+  release(): Promise<'released' | 'lost'>;
+}
+
+/** Who holds a lock. */
+export type LockStatus =
+  | { readonly held: false; readonly fence: number }
+  | {
+      readonly held: true;
+      /** `holder` option of the process that has it. */
+      readonly holder: string;
+      /** ms since the epoch, by Redis' clock. */
+      readonly since: number;
+      /** When the lease ends unless it is renewed; ms since the epoch, by Redis' clock. */
+      readonly until: number;
+      readonly fence: number;
+    };

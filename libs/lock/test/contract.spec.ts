@@ -1,0 +1,214 @@
+import { PGlite } from '@electric-sql/pglite';
+import fc from 'fast-check';
+import { LockBusyError, LockLostError, ReentrantLockError, type Lock } from 'luanest/lock';
+import { uniquePrefix } from '../../../test/support/shared-servers';
+import { eventually, sleep } from '../../../test/support/wait';
+import { openBench, servers, type Bench } from './support';
+
+describe.each(servers)('locks on a %s', (_, client) => {
+  let bench: Bench;
+  let other: Bench;
+
+  beforeAll(async () => {
+    const prefix = uniquePrefix();
+    bench = await openBench(client(), { holder: 'one' }, { prefix });
+    other = await openBench(client(), { holder: 'two' }, { prefix });
+  });
+  afterAll(() => {
+    bench.close();
+    other.close();
+  });
+
+  it('are held by one, told by status, and given back', async () => {
+    const lock = await bench.locks.acquire('a');
+    expect(await other.locks.tryAcquire('a')).toBeUndefined();
+    expect(await other.locks.status('a')).toMatchObject({ held: true, holder: 'one', fence: lock.fence });
+    expect(await lock.release()).toBe('released');
+    expect(await lock.release()).toBe('released');
+    expect(() => lock.assertHeld()).toThrow(LockLostError);
+    expect(await bench.locks.status('a')).toEqual({ held: false, fence: lock.fence });
+  });
+
+  it('wake a waiter by the release, long before it would poll', async () => {
+    const lock = await bench.locks.acquire('wake', { leaseMs: 30_000 });
+    const slow = await openBench(client(), { pollMs: 20_000 }, { prefix: prefixOf(bench) });
+    const waiting = slow.locks.acquire('wake', { waitMs: 20_000 });
+    await eventually(async () => expect((await bench.raw.get(bench.keyOf('wake')))?.split(' ')[3]).toBe('1'));
+    await sleep(300);
+    const started = performance.now();
+    await lock.release();
+    const mine = await waiting;
+    expect(performance.now() - started).toBeLessThan(2_000);
+    await mine.release();
+    slow.close();
+  });
+
+  it('refuse when the wait is over, and skip at once', async () => {
+    const lock = await bench.locks.acquire('busy');
+    await expect(other.locks.acquire('busy', { waitMs: 60 })).rejects.toThrow(LockBusyError);
+    expect(await other.locks.withLock('busy', { onBusy: 'skip' }, () => 1)).toBeUndefined();
+    await lock.release();
+  });
+
+  it('refuse reentry, and let go of it when the work is over', async () => {
+    await expect(
+      bench.locks.withLock('deep', {}, () => bench.locks.withLock(['x', 'deep'], {}, () => 1)),
+    ).rejects.toThrow(ReentrantLockError);
+    expect(await bench.locks.withLock('deep', {}, () => 2)).toBe(2);
+  });
+
+  it('take several names or none', async () => {
+    const b = await bench.locks.acquire('m-b');
+    expect(await other.locks.tryAcquire(['m-c', 'm-b', 'm-a'])).toBeUndefined();
+    expect((await bench.locks.status('m-a')).held).toBe(false);
+    await b.release();
+    const all = (await other.locks.tryAcquire(['m-c', 'm-b', 'm-a'])) as Lock;
+    expect(all.names).toEqual(['m-a', 'm-b', 'm-c']);
+    expect(all.fenceOf('m-b')).toBeGreaterThan(b.fence);
+    expect(await all.release()).toBe('released');
+  });
+
+  it('are renewed while held, and end at the deadline when they are not', async () => {
+    const renewed = await bench.locks.acquire('renewed', { leaseMs: 300 });
+    const fixed = await bench.locks.acquire('fixed', { leaseMs: 300, renew: false });
+    const { signal } = fixed;
+    await eventually(() => expect(signal.aborted).toBe(true));
+    expect(() => fixed.assertHeld()).toThrow(LockLostError);
+    await sleep(300);
+    renewed.assertHeld();
+    expect(await renewed.release()).toBe('released');
+    expect(await fixed.release()).toBe('lost');
+  });
+
+  it('are taken by force: the signal fires at the next renewal, the fence rises, release says lost', async () => {
+    const lock = await bench.locks.acquire('forced', { leaseMs: 600 });
+    const { signal } = lock;
+    const { forced, fence } = await other.locks.forceUnlock('forced');
+    expect([forced, fence > lock.fence]).toEqual([true, true]);
+    await eventually(() => expect(signal.aborted).toBe(true));
+    const next = await other.locks.acquire('forced');
+    expect(next.fence).toBeGreaterThan(fence);
+    expect(await lock.release()).toBe('lost');
+    expect(await next.release()).toBe('released');
+  });
+
+  it('keep the fence rising after the key is gone, and leave a TTL on every key', async () => {
+    const fences: number[] = [];
+    for (let i = 0; i < 5; i++) {
+      const lock = await bench.locks.acquire('fenced');
+      fences.push(lock.fence);
+      expect(await bench.raw.pttl(bench.keyOf('fenced'))).toBeGreaterThan(0);
+      await lock.release();
+      expect(await bench.raw.pttl(bench.keyOf('fenced'))).toBeGreaterThan(0);
+      if (i % 2) await bench.raw.del(bench.keyOf('fenced'));
+    }
+    expect([...new Set(fences)].sort((a, b) => a - b)).toEqual(fences);
+  });
+
+  it('protect a counter that nothing else protects', async () => {
+    let counter = 0;
+    const bump = async ({ locks }: Bench): Promise<void> => {
+      await locks.withLock('counter', { waitMs: 30_000 }, async () => {
+        const seen = counter;
+        await new Promise((resolve) => setImmediate(resolve));
+        counter = seen + 1;
+      });
+    };
+    const worker = async (who: Bench): Promise<void> => {
+      for (let i = 0; i < 25; i++) await bump(who);
+    };
+    await Promise.all(Array.from({ length: 8 }, (_unused, i) => worker(i % 2 ? bench : other)));
+    expect(counter).toBe(200);
+  });
+
+  it('do what a model of one holder does, whatever the order', async () => {
+    let run = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.tuple(fc.constantFrom('take', 'release', 'force', 'flush'), fc.integer({ min: 0, max: 2 })), {
+          maxLength: 25,
+        }),
+        async (steps) => {
+          const name = `model-${run++}`;
+          const mine: (Lock | undefined)[] = [];
+          let holder: number | undefined;
+          let last = 0;
+          for (const [step, who] of steps) {
+            if (step === 'take' && mine[who] === undefined) {
+              const lock = await bench.locks.tryAcquire(name);
+              expect(lock === undefined).toBe(holder !== undefined);
+              if (lock) {
+                expect(lock.fence).toBeGreaterThan(last);
+                last = lock.fence;
+                holder = who;
+              }
+              mine[who] = lock;
+            } else if (step === 'release' && mine[who]) {
+              expect(await mine[who].release()).toBe(holder === who ? 'released' : 'lost');
+              if (holder === who) holder = undefined;
+              mine[who] = undefined;
+            } else if (step === 'force') {
+              last = (await other.locks.forceUnlock(name)).fence;
+              holder = undefined;
+            } else if (step === 'flush') {
+              await bench.raw.del(bench.keyOf(name));
+              holder = undefined;
+            }
+          }
+          for (const lock of mine) await lock?.release();
+        },
+      ),
+      { numRuns: 25 },
+    );
+  });
+
+  it('refuse a key that holds something else', async () => {
+    await bench.raw.set(bench.keyOf('odd'), 'text', 'PX', 60_000);
+    await expect(bench.locks.acquire('odd')).rejects.toMatchObject({ code: 'SCRIPT_FAILED', redisCode: 'BADLOCK' });
+    expect(await bench.raw.get(bench.keyOf('odd'))).toBe('text');
+  });
+});
+
+describe('the recipe for stale fences', () => {
+  it('is refused by SQL: the statement changes no row', async () => {
+    const db = new PGlite();
+    await db.exec('CREATE TABLE reports (id text PRIMARY KEY, total int, fence bigint NOT NULL)');
+    const write = async (total: number, fence: number): Promise<number | undefined> =>
+      (
+        await db.query(
+          `INSERT INTO reports VALUES ('daily', $1, $2)
+           ON CONFLICT (id) DO UPDATE SET total = EXCLUDED.total, fence = EXCLUDED.fence
+           WHERE reports.fence <= EXCLUDED.fence`,
+          [total, fence],
+        )
+      ).affectedRows;
+    expect([await write(1, 10), await write(2, 20), await write(3, 10)]).toEqual([1, 1, 0]);
+    expect((await db.query('SELECT total FROM reports')).rows).toEqual([{ total: 2 }]);
+    await db.close();
+  });
+
+  it('is refused by a Lua script', async () => {
+    const bench = await openBench((servers[0] as (typeof servers)[0])[1]());
+    const write = (value: string, fence: number): Promise<unknown> =>
+      bench.raw.eval(
+        `local seen = tonumber(redis.call('HGET', KEYS[1], 'fence') or '0')
+         if tonumber(ARGV[2]) < seen then return 0 end
+         redis.call('HSET', KEYS[1], 'value', ARGV[1], 'fence', ARGV[2])
+         redis.call('PEXPIRE', KEYS[1], 60000)
+         return 1`,
+        1,
+        bench.keyOf('recipe'),
+        value,
+        fence,
+      );
+    const old = await bench.locks.acquire('recipe-lock', { leaseMs: 20, renew: false });
+    const next = await bench.locks.acquire('recipe-lock');
+    expect([await write('new', next.fence), await write('old', old.fence)]).toEqual([1, 0]);
+    await next.release();
+    bench.close();
+  });
+});
+
+function prefixOf(bench: Bench): string {
+  return bench.keyOf('x').split(':')[0] as string;
+}

@@ -1,0 +1,90 @@
+import { Redis } from 'ioredis';
+import { FaultProxy } from '../../../test/support/fault-proxy';
+import { RedisServer } from '../../../test/support/redis-server';
+import { eventually, sleep } from '../../../test/support/wait';
+import { openBench, quiet, type Bench } from './support';
+
+describe('locks when Redis fails', () => {
+  let server: RedisServer;
+  let proxy: FaultProxy;
+  let bench: Bench;
+  let direct: Bench;
+
+  beforeAll(async () => {
+    server = await RedisServer.start();
+    proxy = await FaultProxy.start({ targetPort: server.port });
+  });
+  beforeEach(async () => {
+    bench = await openBench(quiet(new Redis(proxy.port)), {}, { prefix: 'faults' });
+    direct = await openBench(quiet(new Redis(server.port)), {}, { prefix: 'faults' });
+    await direct.raw.flushall();
+  });
+  afterEach(() => {
+    proxy.pass();
+    bench.close();
+    direct.close();
+  });
+  afterAll(async () => {
+    await proxy.stop();
+    await server.stop();
+  });
+
+  const evalsha = (request: Buffer): boolean => request.includes('EVALSHA');
+
+  it('an acquire whose reply was lost is the same lock', async () => {
+    const cut = proxy.cutFromReply({ when: evalsha });
+    const lock = await bench.locks.acquire('lost-reply', { leaseMs: 60_000, waitMs: 0 });
+    await cut;
+    expect(await direct.locks.status('lost-reply')).toMatchObject({ held: true, fence: lock.fence });
+    expect(await lock.release()).toBe('released');
+    expect((await direct.locks.status('lost-reply')).held).toBe(false);
+  });
+
+  it('a release whose reply was lost is told as released', async () => {
+    const lock = await bench.locks.acquire('lost-release');
+    const cut = proxy.cutFromReply({ when: evalsha });
+    expect(await lock.release()).toBe('released');
+    await cut;
+  });
+
+  it('a renewal survives a reset connection', async () => {
+    const lock = await bench.locks.acquire('renewal', { leaseMs: 1_500 });
+    const { signal } = lock;
+    for (let i = 0; i < 4; i++) {
+      await sleep(500);
+      proxy.reset();
+    }
+    expect(signal.aborted).toBe(false);
+    await eventually(async () => expect(await lock.release()).toBe('released'));
+  });
+
+  it('SCRIPT FLUSH loses nothing', async () => {
+    const lock = await bench.locks.acquire('script-flush');
+    await direct.raw.script('FLUSH');
+    expect(await lock.release()).toBe('released');
+  });
+
+  it('FLUSHALL is found at the next renewal, and the fence still rises', async () => {
+    const lock = await bench.locks.acquire('flushed', { leaseMs: 600 });
+    const { signal } = lock;
+    await direct.raw.flushall();
+    const next = await direct.locks.acquire('flushed');
+    expect(next.fence).toBeGreaterThan(lock.fence);
+    await eventually(() => expect(signal.aborted).toBe(true));
+    expect(await lock.release()).toBe('lost');
+    expect(await next.release()).toBe('released');
+  });
+
+  it('while Redis is paused the signal fires at the deadline, and afterwards nobody holds the lock', async () => {
+    const lock = await bench.locks.acquire('paused', { leaseMs: 500 });
+    const { signal } = lock;
+    server.pause();
+    try {
+      await eventually(() => expect(signal.aborted).toBe(true));
+      expect(() => lock.assertHeld()).toThrow(/LockLost|lost/);
+    } finally {
+      server.resume();
+    }
+    await eventually(async () => expect((await direct.locks.status('paused')).held).toBe(false));
+  });
+});

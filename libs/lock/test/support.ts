@@ -1,0 +1,45 @@
+import { once } from 'node:events';
+import type { Cluster, Redis } from 'ioredis';
+import type { ScriptRegistry, ScriptRegistryOptions } from 'luanest/script-registry';
+import { LockService, type LockModuleOptions } from 'luanest/lock';
+import { uniquePrefix } from '../../../test/support/shared-servers';
+import { clusterClient, openRegistry, standaloneClient } from '../../script-registry/test/support';
+import { resolveOptions } from '../src/lock.options';
+import { lockScripts } from '../src/lock.scripts';
+
+export { quiet } from '../../script-registry/test/support';
+
+/** The two kinds of server that each contract is held against. */
+export const servers: [string, () => Redis | Cluster][] = [
+  ['standalone', standaloneClient],
+  ['Cluster', clusterClient],
+];
+
+export interface Bench {
+  readonly registry: ScriptRegistry;
+  readonly locks: LockService;
+  readonly raw: Redis;
+  keyOf(name: string): string;
+  close(): void;
+}
+
+/** A LockService on a client of the test's own, outside Nest. */
+export async function openBench(
+  client: Redis | Cluster,
+  options: LockModuleOptions = {},
+  registryOptions: ScriptRegistryOptions = {},
+): Promise<Bench> {
+  if (client.status !== 'ready') await once(client, 'ready');
+  const prefix = registryOptions.prefix ?? uniquePrefix();
+  const registry = await openRegistry(client, { preload: 'required', ...registryOptions, prefix }, lockScripts);
+  return {
+    registry,
+    locks: new LockService(registry, resolveOptions(options)),
+    raw: client as Redis,
+    keyOf: (name) => registry.keySpace('lock').tag(name).key('lock'),
+    close() {
+      registry.close();
+      client.disconnect();
+    },
+  };
+}

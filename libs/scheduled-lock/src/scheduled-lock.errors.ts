@@ -1,0 +1,6 @@
+import { LuanestError } from 'luanest/script-registry';
+
+/** A job's decorators or providers cannot work as they are; thrown at boot, naming class and method. */
+export class ScheduledLockSetupError extends LuanestError {
+  readonly code = 'SCHEDULED_LOCK_SETUP';
+}

@@ -1,0 +1,72 @@
+import { ConfigurableModuleBuilder, Module } from '@nestjs/common';
+import {
+  DiscoveryModule,
+  DiscoveryService,
+  ExternalContextCreator,
+  MetadataScanner,
+  ModulesContainer,
+} from '@nestjs/core';
+import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
+import { SCHEDULED_LOCK_HOST } from './scheduled-lock.decorator';
+import { ScheduledLockExplorer } from './scheduled-lock.explorer';
+import {
+  resolveOptions,
+  type ResolvedScheduledLockModuleOptions,
+  type ScheduledLockModuleOptions,
+} from './scheduled-lock.options';
+import { scheduledLockScripts } from './scheduled-lock.scripts';
+import { ScheduledLockService } from './scheduled-lock.service';
+
+/** Settings that must be known before the options are. */
+export interface ScheduledLockModuleExtras {
+  /** Name of the ScriptRegistry to run on. Default: the default one. */
+  readonly registry?: string;
+}
+
+const RAW_OPTIONS = Symbol('luanest:scheduled-lock-raw-options');
+const OPTIONS = Symbol('luanest:scheduled-lock-options');
+
+const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<ScheduledLockModuleOptions>({
+  optionsInjectionToken: RAW_OPTIONS,
+})
+  .setClassMethodName('forRoot')
+  .setExtras<ScheduledLockModuleExtras>({ registry: undefined }, (definition, { registry }) => ({
+    ...definition,
+    global: true,
+    imports: [
+      ...(definition.imports ?? []),
+      DiscoveryModule,
+      ScriptRegistryModule.forFeature(scheduledLockScripts, registry),
+    ],
+    providers: [
+      ...(definition.providers ?? []),
+      { provide: OPTIONS, inject: [RAW_OPTIONS], useFactory: resolveOptions },
+      {
+        provide: ScheduledLockService,
+        inject: [getScriptRegistryToken(registry), OPTIONS],
+        useFactory: (scripts: ScriptRegistry, options: ResolvedScheduledLockModuleOptions) =>
+          new ScheduledLockService(scripts, options),
+      },
+      { provide: SCHEDULED_LOCK_HOST, useExisting: ScheduledLockService },
+      {
+        provide: ScheduledLockExplorer,
+        inject: [
+          DiscoveryService,
+          MetadataScanner,
+          ModulesContainer,
+          ExternalContextCreator,
+          getScriptRegistryToken(registry),
+          ScheduledLockService,
+          OPTIONS,
+        ],
+        useFactory: (...parts: ConstructorParameters<typeof ScheduledLockExplorer>) =>
+          new ScheduledLockExplorer(...parts),
+      },
+    ],
+    exports: [ScheduledLockService, SCHEDULED_LOCK_HOST],
+  }))
+  .build();
+
+/** Jobs of `@nestjs/schedule` that run on one node for each tick. Import it once, in the root module. */
+@Module({})
+export class ScheduledLockModule extends ConfigurableModuleClass {}

@@ -1,0 +1,89 @@
+import { hostname } from 'node:os';
+import { InvalidOptionError } from 'luanest/script-registry';
+import type { ScheduledLockOptions } from './scheduled-lock.types';
+
+/** Options of ScheduledLockModule. */
+export interface ScheduledLockModuleOptions {
+  /** Parts apps that share a Redis; text of 1 to 100 letters, digits, `.`, `_`, `-`. Default `default`. */
+  readonly namespace?: string;
+  /** Name of this node in histories, without spaces. Default `<host>:<pid>`. */
+  readonly node?: string;
+  /** Default of `lockAtMostForMs`. Default 30,000. */
+  readonly lockAtMostForMs?: number;
+  /** Default of `onRedisError`. Default `skip`. */
+  readonly onRedisError?: 'skip' | 'run';
+  /** Default of `staleAfterMs`. Default 5,000. */
+  readonly staleAfterMs?: number;
+  /** How long a tick waits for Redis, ms; integer >= 1. Default 2,000. */
+  readonly redisTimeoutMs?: number;
+  /** Entries of each job's history, integer of 1 to 1,000. Default 50. */
+  readonly historySize?: number;
+  /** How long shutdown waits for running jobs before it aborts them, ms; integer >= 0. Default 10,000. */
+  readonly drainMs?: number;
+  /** How long it waits after the abort before it releases, ms; integer >= 0. Default 500. */
+  readonly abortGraceMs?: number;
+  /** How long slots, fences and histories are kept, ms; integer >= 60,000. Default 7 days. */
+  readonly retentionMs?: number;
+}
+
+/** Options with every default filled in. */
+export type ResolvedScheduledLockModuleOptions = Required<ScheduledLockModuleOptions>;
+
+/** Options of a job with every default filled in; `key` stays as it was given. */
+export type ResolvedJobOptions = Required<Omit<ScheduledLockOptions, 'key'>> & Pick<ScheduledLockOptions, 'key'>;
+
+function checked(name: string, value: number, min: number, max = 2 ** 31 - 1): number {
+  if (Number.isSafeInteger(value) && value >= min && value <= max) return value;
+  throw new InvalidOptionError(`${name} is ${String(value)}. Give an integer of ${min} to ${max}.`);
+}
+
+function checkedChoice(value: 'skip' | 'run'): 'skip' | 'run' {
+  if (value === 'skip' || value === 'run') return value;
+  throw new InvalidOptionError(`onRedisError is ${String(value)}. Give 'skip' or 'run'.`);
+}
+
+/**
+ * Checks the options and fills in the defaults.
+ *
+ * @throws InvalidOptionError naming the option, the value seen and what to do
+ */
+export function resolveOptions(options: ScheduledLockModuleOptions = {}): ResolvedScheduledLockModuleOptions {
+  const { namespace = 'default', node = `${hostname()}:${process.pid}` } = options;
+  if (!/^[\w.-]{1,100}$/.test(namespace)) {
+    throw new InvalidOptionError(`namespace is ${String(namespace)}. Give 1 to 100 letters, digits, ".", "_" or "-".`);
+  }
+  if (!/^\S{1,200}$/.test(node)) {
+    throw new InvalidOptionError(`node is ${JSON.stringify(node)}. Give a text of 1 to 200 characters without spaces.`);
+  }
+  return Object.freeze({
+    namespace,
+    node,
+    lockAtMostForMs: checked('lockAtMostForMs', options.lockAtMostForMs ?? 30_000, 10),
+    onRedisError: checkedChoice(options.onRedisError ?? 'skip'),
+    staleAfterMs: checked('staleAfterMs', options.staleAfterMs ?? 5_000, 1),
+    redisTimeoutMs: checked('redisTimeoutMs', options.redisTimeoutMs ?? 2_000, 1),
+    historySize: checked('historySize', options.historySize ?? 50, 1, 1_000),
+    drainMs: checked('drainMs', options.drainMs ?? 10_000, 0),
+    abortGraceMs: checked('abortGraceMs', options.abortGraceMs ?? 500, 0),
+    retentionMs: checked('retentionMs', options.retentionMs ?? 604_800_000, 60_000),
+  });
+}
+
+/** Checks a job's options and fills in the defaults. @throws InvalidOptionError as `resolveOptions` */
+export function resolveJobOptions(
+  options: ScheduledLockOptions,
+  fallbackName: string,
+  module: ResolvedScheduledLockModuleOptions,
+): ResolvedJobOptions {
+  return Object.freeze({
+    name: options.name ?? fallbackName,
+    lockAtMostForMs: checked('lockAtMostForMs', options.lockAtMostForMs ?? module.lockAtMostForMs, 10),
+    lockAtLeastForMs: checked('lockAtLeastForMs', options.lockAtLeastForMs ?? 0, 0),
+    renew: options.renew ?? true,
+    onRedisError: checkedChoice(options.onRedisError ?? module.onRedisError),
+    staleAfterMs: checked('staleAfterMs', options.staleAfterMs ?? module.staleAfterMs, 1),
+    catchUpWithinMs: checked('catchUpWithinMs', options.catchUpWithinMs ?? 0, 0),
+    key: options.key,
+    enhancers: options.enhancers ?? false,
+  });
+}

@@ -1,0 +1,84 @@
+import { defineScript, int, str } from 'luanest/script-registry';
+import type { JobOutcome, JobRecord } from './scheduled-lock.types';
+import { claimLua, completeLua, historyLua, renewLua } from './scripts/generated';
+
+/** What became of a claim. */
+export interface ClaimAnswer {
+  readonly outcome: 'ran' | 'skipped-held' | 'skipped-slot' | 'stale' | 'nothing';
+  readonly slot: number;
+  readonly fence: number;
+}
+
+export const claimRun = defineScript({
+  name: 'scheduled-lock.claim',
+  source: claimLua,
+  keys: ['state', 'history'],
+  args: {
+    owner: str,
+    node: str,
+    mode: str,
+    slot: int,
+    periodMs: int,
+    staleMs: int,
+    leaseMs: int,
+    retentionMs: int,
+    keep: int,
+  },
+  reply: ([outcome, slot, fence]: [string, string, string]): ClaimAnswer => ({
+    outcome: outcome as ClaimAnswer['outcome'],
+    slot: Number(slot),
+    fence: Number(fence),
+  }),
+});
+
+export const renewRun = defineScript({
+  name: 'scheduled-lock.renew',
+  source: renewLua,
+  keys: ['state'],
+  args: { owner: str, leaseMs: int, retentionMs: int },
+  flags: ['allow-oom'],
+  reply: (held: number) => held === 1,
+});
+
+export const completeRun = defineScript({
+  name: 'scheduled-lock.complete',
+  source: completeLua,
+  keys: ['state', 'history'],
+  args: {
+    owner: str,
+    node: str,
+    outcome: str,
+    durationMs: int,
+    atLeastMs: int,
+    retentionMs: int,
+    keep: int,
+    slot: int,
+    fence: int,
+  },
+  flags: ['allow-oom'],
+  reply: (released: number) => released === 1,
+});
+
+export const readHistory = defineScript({
+  name: 'scheduled-lock.history',
+  source: historyLua,
+  keys: ['history'],
+  args: {},
+  flags: ['no-writes'],
+  group: false,
+  reply: (entries: string[]): JobRecord[] =>
+    entries.map((entry) => {
+      const [outcome, slot, at, duration, fence, node = ''] = entry.split(' ');
+      return {
+        outcome: outcome as JobOutcome,
+        slot: Number(slot),
+        atMs: Number(at),
+        durationMs: Number(duration),
+        fence: Number(fence),
+        node,
+      };
+    }),
+});
+
+/** Every script of this lib, for registration. */
+export const scheduledLockScripts = [claimRun, renewRun, completeRun, readHistory];

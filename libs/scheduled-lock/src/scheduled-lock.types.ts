@@ -1,0 +1,50 @@
+/** How a tick of a job went. */
+export type JobOutcome = 'ran' | 'skipped-held' | 'skipped-slot' | 'stale' | 'lost' | 'failed' | 'redis-error';
+
+/** One outcome in a job's history. */
+export interface JobRecord {
+  readonly outcome: JobOutcome;
+  /** Scheduled instant, ms since the epoch; 1 for `@Timeout`; 0 or less where it is not known. */
+  readonly slot: number;
+  /** When it was noted, ms since the epoch. */
+  readonly atMs: number;
+  readonly durationMs: number;
+  /** 0 unless it ran under the lock. */
+  readonly fence: number;
+  readonly node: string;
+}
+
+/** The lock of the run that calls, as `ScheduledLockService.current()` answers it. */
+export interface ScheduledRun {
+  readonly name: string;
+  /** Scheduled instant, ms since the epoch. */
+  readonly slot: number;
+  /** Rises with each run; 0 for a run without lock under `onRedisError: 'run'`. */
+  readonly fence: number;
+  /** Aborted when the lease is lost, and at the end of the drain at shutdown. */
+  readonly signal: AbortSignal;
+  /** @throws LockLostError unless the lease still lasts */
+  assertHeld(): void;
+}
+
+/** Options of one job. */
+export interface ScheduledLockOptions {
+  /** Unique within the namespace. Default `Class.method`; give one where a minifier renames classes. */
+  readonly name?: string;
+  /** How long the lock outlives a node that dies, ms; integer >= 10. Default: the module's. */
+  readonly lockAtMostForMs?: number;
+  /** How long the lock is kept although the job was done sooner, ms; integer >= 0. Default 0. */
+  readonly lockAtLeastForMs?: number;
+  /** Whether the lease is renewed while the job runs. Default true. */
+  readonly renew?: boolean;
+  /** What a tick does when Redis fails: `skip` it, or `run` it without lock. Default: the module's. */
+  readonly onRedisError?: 'skip' | 'run';
+  /** How far a cron slot may be from Redis' time, ms; integer >= 1. Default: the module's. */
+  readonly staleAfterMs?: number;
+  /** Lets another node take a slot whose run died, up to this many ms after the slot; 0 for never. Default 0. */
+  readonly catchUpWithinMs?: number;
+  /** For `@Timeout` only, and needed there: it runs once for each key, such as the version that is deployed. */
+  readonly key?: string;
+  /** Runs the job through its Nest interceptors, guards and filters, with context type `cron`. Default false. */
+  readonly enhancers?: boolean;
+}

@@ -1,0 +1,20 @@
+--[[
+renew: let the lease of a run start anew.
+
+KEYS[1]  state        hash  <prefix>:scheduled-lock:{<namespace>:<job>}:state[:<key>]
+ARGV[1]  owner        str   token of the run
+ARGV[2]  leaseMs      int   1 or more, from now
+ARGV[3]  retentionMs  int   how long slot and fence are kept beyond the lease
+
+Returns held
+  held  1 | 0  0 when the lease is over, or another's
+
+O(1). TTL: the lease and the retention. Clock: Redis. Replay: renews again.
+]]
+local seen = redis.call('HMGET', KEYS[1], 'owner', 'till', 'done')
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+if seen[1] ~= ARGV[1] or seen[3] == '1' or tonumber(seen[2]) <= now then return 0 end
+redis.call('HSET', KEYS[1], 'till', string.format('%.0f', now + ARGV[2]))
+redis.call('PEXPIRE', KEYS[1], ARGV[2] + ARGV[3])
+return 1
