@@ -29,7 +29,12 @@ async function openService(client) {
   const app = await NestFactory.createApplicationContext(App, { logger: false });
   const service = app.get(RateLimitService);
   const rule = { name: 'bench', limit: LIMIT, windowMs: WINDOW_MS };
-  return { consume: (i) => service.consume(rule, `user-${i % SUBJECTS}`), close: () => app.close() };
+  const consume = async (i) => {
+    const { source } = await service.consume(rule, `user-${i % SUBJECTS}`);
+    // What this process decides by itself is no answer to compare.
+    if (source !== 'redis') throw new Error(`decided by ${source}`);
+  };
+  return { consume, close: () => app.close() };
 }
 
 function flexible(storeClient) {
