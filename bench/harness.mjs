@@ -42,6 +42,12 @@ export async function startCluster() {
     nodes.push(await startRedis(['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1']));
   const addresses = nodes.map(({ port }) => `127.0.0.1:${port}`);
   await promisify(execFile)('redis-cli', ['--cluster', 'create', ...addresses, '--cluster-yes']);
+  for (const { port } of nodes) {
+    // A node may refuse commands for a while after the Cluster was made.
+    const info = () => promisify(execFile)('redis-cli', ['-p', String(port), 'cluster', 'info']);
+    while (!(await info()).stdout.includes('cluster_state:ok'))
+      await new Promise((resolve) => setTimeout(resolve, 100));
+  }
   return { ports: nodes.map(({ port }) => port), stop: () => nodes.forEach((node) => node.stop()) };
 }
 
