@@ -117,19 +117,17 @@ describe('faults between a registry and one server', () => {
 
   it('resets under load lose nothing and double nothing', async () => {
     const [registry] = await open({ maxRetriesPerRequest: null });
-    const total = 3_000;
+    const counts: number[] = [];
     let resets = 0;
     const timer = setInterval(() => (proxy.reset(), (resets += 1)), 60);
-    const counts: number[] = [];
+    // As many calls as it takes to meet the resets, on a machine of any speed.
     await Promise.all(
       Array.from({ length: 20 }, async (_, worker) => {
-        for (let i = 0; i < total / 20; i++) counts.push((await count(registry, `w${worker}-${i}`, 30_000)).count);
+        for (let i = 0; resets < 8; i++) counts.push((await count(registry, `w${worker}-${i}`, 30_000)).count);
       }),
-    );
-    clearInterval(timer);
-    expect(new Set(counts).size).toBe(total);
-    expect(await admin.get(keys.counter)).toBe(String(total));
-    expect(resets).toBeGreaterThan(0);
+    ).finally(() => clearInterval(timer));
+    expect(new Set(counts).size).toBe(counts.length);
+    expect(await admin.get(keys.counter)).toBe(String(counts.length));
   });
 
   it('a restart of the server: what was lost with it is loaded again, and calls go on', async () => {
