@@ -58,6 +58,11 @@ interface Events {
   unknownSubject: RateLimitUnknownSubjectEvent;
 }
 
+/** Whether someone listens to an event: what is published of every check should not even be begun for nobody. */
+export function listened(event: keyof Events): boolean {
+  return channels[event].hasSubscribers;
+}
+
 /** Publishes an event; `make` runs only when someone listens. */
 export function publish<E extends keyof Events>(event: E, make: () => Events[E]): void {
   if (channels[event].hasSubscribers) channels[event].publish(make());

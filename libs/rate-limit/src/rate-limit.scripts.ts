@@ -9,6 +9,7 @@ import {
   resetLua,
   sharedClockLua,
   sharedFixedWindowLua,
+  sharedNumberLua,
   sharedPenaltyLua,
   sharedSlidingLogLua,
   sharedSlidingWindowLua,
@@ -26,7 +27,9 @@ const ALGORITHMS = [
   sharedPenaltyLua,
 ].join('\n');
 
-function verdictsOf([allowed = 0, atUs = 0, ...flat]: number[]): Verdicts {
+const CLOCK_AND_NUMBERS = [sharedClockLua, sharedNumberLua].join('\n');
+
+function verdictsOf([allowed = 0, ...flat]: number[], atUs: number): Verdicts {
   const rules: Verdict[] = [];
   for (let i = 0; i < flat.length; i += 4) {
     const [verdict, used, resetMs, retryMs] = flat.slice(i, i + 4) as [number, number, number, number];
@@ -42,30 +45,39 @@ export const consume = defineScript({
   keys: ['keys[]'],
   args: { charge: int, rules: list(str) },
   reply: verdictsOf,
+  timed: true,
 });
 
 export const consumeFixedWindow = defineScript({
   name: 'rate-limit.consume-fixed-window',
   source: consumeFixedWindowLua,
-  shared: sharedClockLua,
+  shared: CLOCK_AND_NUMBERS,
   keys: ['counter'],
   args: { limit: int, windowMs: int, cost: int },
-  reply: (raw: readonly [number, number, number]): Verdicts => {
-    const [used, resetMs, atUs] = [raw[0], raw[1], raw[2]];
+  reply: (raw: readonly [number, number], atUs): Verdicts => {
+    const [used, resetMs] = [raw[0], raw[1]];
     return used >= 0
       ? { allowed: true, rules: [{ verdict: 0, used, resetMs, retryMs: 0, atUs }] }
       : { allowed: false, rules: [{ verdict: 1, used: -1 - used, resetMs, retryMs: resetMs, atUs }] };
   },
+  timed: true,
 });
+
+/** Figures of several fixed windows: hits and ms to the end, in turn. */
+export interface FixedWindows {
+  readonly windows: readonly number[];
+  readonly atUs: number;
+}
 
 /** Answers figures rather than verdicts: whoever calls it knows the limits and costs. */
 export const consumeFixedWindows = defineScript({
   name: 'rate-limit.consume-fixed-windows',
   source: consumeFixedWindowsLua,
-  shared: sharedClockLua,
+  shared: CLOCK_AND_NUMBERS,
   keys: ['counters[]'],
   args: { figures: list(int) },
-  reply: (raw: readonly number[]) => raw,
+  reply: (windows: readonly number[], atUs): FixedWindows => ({ windows, atUs }),
+  timed: true,
 });
 
 export const refund = defineScript({

@@ -45,7 +45,14 @@ export class RateLimitService {
     subject: string,
     options: ConsumeOptions = RULE_FIGURES,
   ): Promise<RateLimitDecision> {
-    return this.attempt(() => [this.checkOf(rule, subject, options)], true);
+    // Without `attempt`: this is the call that is made most.
+    let check: Check;
+    try {
+      check = this.checkOf(rule, subject, options);
+    } catch (error) {
+      return Promise.reject(asError(error));
+    }
+    return this.decider.decide([check], true);
   }
 
   /** Charges several rules, or none of them when one refuses. Throws as `consume` does. */

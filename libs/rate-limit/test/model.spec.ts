@@ -1,11 +1,12 @@
 import fc from 'fast-check';
 import type { RedisLimiter } from '../src/limiter/redis-limiter';
 import { MemoryLimiter } from '../src/limiter/memory-limiter';
-import type { ChargedHits, Check } from '../src/limiter/limiter';
+import type { Budget, ChargedHits, Check } from '../src/limiter/limiter';
 import type { NamedRule } from '../src/rules/rule';
 import { ruleOf, seeded, standalone, TestClock } from './support';
 
 const DEADLINE_MS = 10_000;
+const budget = (): Budget => ({ since: performance.now(), deadlineMs: DEADLINE_MS });
 const ALGORITHMS = ['fixed-window', 'sliding-window', 'sliding-log', 'token-bucket'] as const;
 type AlgorithmName = (typeof ALGORITHMS)[number];
 
@@ -96,8 +97,8 @@ it('the scripts and the model decide alike, whatever is done in whatever order',
             await model.block(first.rule, subject, 5_000);
           } else {
             const charge = kind === 'consume';
-            const answer = await limiter.consume(checks, charge, DEADLINE_MS).catch(async (error: unknown) => {
-              const another = limiter.recover(error, checks, charge, DEADLINE_MS);
+            const answer = await limiter.consume(checks, charge, budget()).catch(async (error: unknown) => {
+              const another = limiter.recover(error, checks, charge, budget());
               if (another === undefined) throw error;
               return another;
             });
@@ -142,7 +143,7 @@ async function attack(rule: NamedRule, seed: number, calls: number): Promise<num
   const limit = rule.limit as number;
   for (let call = 0; call < calls; call++) {
     const cost = random() < 0.8 ? 1 : 1 + Math.floor(random() * 3);
-    const { rules } = await limiter.consume([{ rule, subject: `s${seed}`, limit, cost }], true, DEADLINE_MS);
+    const { rules } = await limiter.consume([{ rule, subject: `s${seed}`, limit, cost }], true, budget());
     const [{ verdict, resetMs, retryMs, atUs } = { verdict: 1, resetMs: 0, retryMs: 0, atUs: 0 }] = rules;
     if (verdict === 0) hits.push({ us: atUs, cost });
     const waits = [

@@ -93,7 +93,9 @@ export class TestClock {
   ) {
     for (const script of rateLimitScripts as readonly AnyScript[]) {
       const shared = script.shared.replace("redis.call('TIME')", `redis.call('LRANGE', '${key}', 0, 1)`);
-      this.variants.set(script, Object.freeze({ ...script, shared }));
+      // The registry's own reading of the time, by which a timed reply is stamped, is of Redis' clock.
+      const reply = (raw: never): unknown => script.reply(raw, this.nowUs);
+      this.variants.set(script, Object.freeze({ ...script, shared, reply }));
     }
   }
 

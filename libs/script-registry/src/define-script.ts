@@ -54,8 +54,17 @@ export interface ScriptSpec<K extends readonly string[], A, Raw, R> {
   readonly keys: K;
   /** Names and types of the arguments in the order of ARGV. */
   readonly args: A;
-  /** Turns Redis' reply into the result. Runs once per call; must not throw for a reply that the script can give. */
-  readonly reply: (raw: Raw) => R;
+  /**
+   * Turns Redis' reply into the result. Runs once per call; must not throw for a reply that the script can give.
+   *
+   * `atUs` is Redis' time of the call, us since 1970, where the script is `timed`, else NaN.
+   */
+  readonly reply: (raw: Raw, atUs: number) => R;
+  /**
+   * Whether `reply` is told Redis' time of the call. It is the time that the script itself reads by `TIME`, and goes out
+   * once for all calls of a group. Default false.
+   */
+  readonly timed?: boolean;
   /** Flags for the `#!lua` line. Default none: Redis then refuses the script when it may not write. */
   readonly flags?: readonly ScriptFlag[];
   /** Bounds of a group, or false to send each call alone, in the script's plain form. */
@@ -68,7 +77,7 @@ export interface ScriptDefinition<
   A = ArgSpecs,
   R = unknown,
 > extends Required<Omit<ScriptSpec<K, A, never, R>, 'reply' | 'group'>> {
-  readonly reply: (raw: never) => R;
+  readonly reply: (raw: never, atUs: number) => R;
   readonly group: Required<GroupBounds> | false;
 }
 
@@ -164,7 +173,7 @@ export function defineScript<
 >(
   spec: ScriptSpec<K, A & { readonly [N in keyof A]: ArgType<never> | ListType<never> }, Raw, R>,
 ): ScriptDefinition<K, A, R> {
-  const { name, source, shared = '', keys, args, reply } = spec;
+  const { name, source, shared = '', keys, args, reply, timed = false } = spec;
   if (!NAME.test(name)) throw new InvalidScriptError(`Script name ${shown(name)} must be <lib>.<verb> in kebab-case.`);
   checkParameters(name, keys, args);
   checkSource(name, source, keys, args);
@@ -172,5 +181,15 @@ export function defineScript<
   const flags = spec.flags ?? [];
   const unknown = flags.find((flag) => !FLAGS.includes(flag));
   if (unknown !== undefined) refuse(name, `has flag ${shown(unknown)}. Known flags: ${FLAGS.join(', ')}.`);
-  return Object.freeze({ name, source, shared, keys, args, reply, flags, group: resolveGroup(name, spec.group) });
+  return Object.freeze({
+    name,
+    source,
+    shared,
+    keys,
+    args,
+    reply,
+    timed,
+    flags,
+    group: resolveGroup(name, spec.group),
+  });
 }

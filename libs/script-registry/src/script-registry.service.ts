@@ -23,11 +23,14 @@ import {
 import { checkDuration, checkReplicas, type ResolvedScriptRegistryOptions } from './script-registry.options';
 
 const REFRESH_WHILE_HELD_MS = 100;
+const NO_OPTIONS: RunOptions = Object.freeze({});
 
 /** Options of one call. */
 export interface RunOptions {
   /** How long the call may take, ms; integer >= 1. Default: the registry's `deadlineMs`. */
   readonly deadlineMs?: number;
+  /** When the deadline began to run, by `performance.now()`. Default: now. */
+  readonly since?: number;
 }
 
 /** Options of a call that waits for replicas. */
@@ -145,7 +148,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     input: { readonly keys: KeysOf<K>; readonly args: ArgsOf<A> },
     options?: RunOptions,
   ): Promise<R> {
-    return this.start(script, input, options?.deadlineMs, undefined);
+    return this.start(script, input, options, undefined);
   }
 
   /**
@@ -163,7 +166,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     if (timeoutMs >= deadlineMs) {
       throw new InvalidOptionError(`timeoutMs is ${timeoutMs} and must be below the call's deadlineMs, ${deadlineMs}.`);
     }
-    return this.start(script, input, deadlineMs, wait);
+    return this.start(script, input, options, wait);
   }
 
   /** True where keys live in slots on several nodes, so that one call's keys must share a hash tag to share a node. */
@@ -210,7 +213,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
   private start<R>(
     script: AnyScript,
     input: { readonly keys: object; readonly args: object },
-    deadlineMs: number | undefined,
+    options: RunOptions | undefined,
     wait: Wait | undefined,
   ): Promise<R> {
     return new Promise<R>((resolve, reject) => {
@@ -218,8 +221,9 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
       if (this.closed)
         throw new NotSentError(`${script.name} was not sent: registry "${this.name}" is closed. It had no effect.`);
       if (!runner) throw this.notRegistered(script);
+      const { deadlineMs, since } = options ?? NO_OPTIONS;
       const limitMs = deadlineMs === undefined ? this.options.deadlineMs : checkDuration('deadlineMs', deadlineMs);
-      const expiresAt = performance.now() + limitMs;
+      const expiresAt = (since ?? performance.now()) + limitMs;
       const call = new Call(script, expiresAt, wait, resolve, reject);
       runner.script.encode(call, input.keys as Record<string, unknown>, input.args as Record<string, unknown>);
       runner.submit(call);
@@ -258,7 +262,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
 }
 
 /** What makes two definitions of one name the same script. */
-function fingerprint({ source, shared, keys, args, flags }: AnyScript): string {
+function fingerprint({ source, shared, keys, args, flags, timed }: AnyScript): string {
   const types = Object.entries(args as Record<string, { label: string }>).map(([name, { label }]) => [name, label]);
-  return JSON.stringify([source, shared, keys, types, flags]);
+  return JSON.stringify([source, shared, keys, types, flags, timed]);
 }

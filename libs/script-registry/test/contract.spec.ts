@@ -23,6 +23,7 @@ import {
   shapes,
   standaloneClient,
   sumAll,
+  timedShapes,
 } from './support';
 
 const redis5 = (): Redis => quiet(new Redis5(sharedRedisUrl()) as unknown as Redis);
@@ -55,6 +56,10 @@ const SHAPES: Record<string, (text: string) => unknown> = {
   hole: () => [1],
   null: () => [1, null, 3],
   empty: () => [],
+  values: (text) => [1, text],
+  'more-values': (text) => [1, '2', 3, text],
+  'values-hole': () => [1, 2],
+  'values-nil': () => null,
   status: () => 'FINE',
   marks: (text) => ['e', text],
   'numbered-status': () => 'FINE',
@@ -90,6 +95,30 @@ describe.each(clients)('registry on %s', (_name, open, grouping) => {
     const refused = await registry.run(limiter, call);
     expect(refused).toMatchObject({ allowed: false, used: 2 });
     expect(refused.resetMs).toBeGreaterThan(50_000);
+  });
+
+  it('tells a timed script the time that it has read, alone and in a group', async () => {
+    const run = (shape: string): Promise<{ raw: unknown; atUs: number }> =>
+      registry.run(timedShapes, { keys: { any: key('timed') }, args: { shape } });
+    const check = async (shape: string): Promise<void> => {
+      if (shape === 'error') return expect(run(shape)).rejects.toThrow(/MYCODE refused/);
+      const { raw, atUs } = await run(shape);
+      expect(Math.abs(atUs / 1_000 - Date.now())).toBeLessThan(600_000);
+      const answers: Record<string, unknown> = {
+        ints: [atUs, 7],
+        text: String(atUs),
+        texts: [String(atUs), key('timed')],
+        nil: null,
+        empty: [],
+      };
+      expect(raw).toEqual(answers[shape]);
+    };
+    const all = ['ints', 'text', 'texts', 'nil', 'empty', 'error'];
+    for (const shape of all) await check(shape);
+    await Promise.all([...all, ...all, 'ints'].map(check));
+    expect(
+      (await registry.run(shapes, { keys: { any: key('timed') }, args: { shape: 'int', text: '' } })) as number,
+    ).toBe(42);
   });
 
   it('gives each of many concurrent calls its own answer', async () => {

@@ -70,7 +70,7 @@ describe('defineScript', () => {
 
   it('leaves fields that are only named like parameters alone', () => {
     const form = groupedForm(
-      { source: 'local x = {} x.KEYS = { 7 } return { x.KEYS[1], KEYS[1] }', shared: '', flags: [] },
+      { source: 'local x = {} x.KEYS = { 7 } return { x.KEYS[1], KEYS[1] }', shared: '', timed: false, flags: [] },
       { fixedKeys: 1, fixedArgs: 0, lists: false },
       false,
     );
@@ -110,7 +110,11 @@ describe('defineScript', () => {
 
   it('rewrites literal indexes to offsets, reads TIME once a group, and keeps line numbers and operators', () => {
     const source = `local a = KEYS[1] .. ARGV[ 2 ] -- KEYS[1]\nif a ~= 'KEYS[1]' then return redis.call("TIME") end\nreturn a`;
-    const form = groupedForm({ source, shared: '', flags: [] }, { fixedKeys: 1, fixedArgs: 2, lists: false }, false);
+    const form = groupedForm(
+      { source, shared: '', timed: false, flags: [] },
+      { fixedKeys: 1, fixedArgs: 2, lists: false },
+      false,
+    );
     expect(form).toContain('local a = KEYS[luanest_k+1] .. ARGV[luanest_a+2]');
     expect(form).toContain(`if a ~= 'KEYS[1]' then return luanest_time() end`);
     expect(form.startsWith('#!lua\n')).toBe(true);

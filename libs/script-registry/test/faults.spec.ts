@@ -102,6 +102,17 @@ describe('faults between a registry and one server', () => {
     expect((outcomes[0] as PromiseRejectedResult).reason.message).toContain('test.count-once');
   });
 
+  it('a process that was busy past the deadline takes the answers that came meanwhile', async () => {
+    const [registry] = await open({}, server.port);
+    await count(registry, 'first');
+    const [lone, ...company] = [count(registry, 'lone', 40), count(registry, 'a', 40), count(registry, 'b', 40)];
+    await new Promise(setImmediate);
+    const busyUntil = performance.now() + 120;
+    while (performance.now() < busyUntil);
+    expect(await lone).toMatchObject({ replayed: false });
+    expect(await Promise.all(company)).toHaveLength(2);
+  });
+
   it('a client that is away: calls are held by the registry, not by the client, and leave when it is back', async () => {
     const [registry, client] = await open();
     proxy.refuse();

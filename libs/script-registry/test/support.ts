@@ -70,6 +70,10 @@ if shape == 'triple' then return { 1, '2', { 3, ARGV[2] } } end
 if shape == 'hole' then return { 1, nil, 3 } end
 if shape == 'null' then return { 1, false, 3 } end
 if shape == 'empty' then return {} end
+if shape == 'values' then return 1, ARGV[2] end
+if shape == 'more-values' then return 1, '2', 3, ARGV[2] end
+if shape == 'values-hole' then return 1, 2, nil, 4 end
+if shape == 'values-nil' then return nil, 2 end
 if shape == 'marks' then return { 'e', ARGV[2] } end
 if shape == 'numbered-status' then return { 1, ok = 'FINE' } end
 if shape == 'numbered-error' then return { 1, err = 'MYCODE ' .. ARGV[2] } end
@@ -79,6 +83,24 @@ if shape == 'raise' then error('raised ' .. ARGV[2]) end
 if shape == 'wrongtype' then redis.call('SET', KEYS[1], 'x', 'PX', 60000) return redis.call('HGET', KEYS[1], 'f') end
 return redis.call('TIME')`,
   reply: (raw: unknown) => raw,
+});
+
+/** Answers with a few shapes and what `TIME` said, and is told Redis' time beside. */
+export const timedShapes = defineScript({
+  name: 'test.timed-shapes',
+  keys: ['any'],
+  args: { shape: str },
+  shared: `local clock = redis.call('TIME')`,
+  source: `
+local us = clock[1] * 1000000 + clock[2]
+if ARGV[1] == 'text' then return string.format('%.0f', us) end
+if ARGV[1] == 'texts' then return { string.format('%.0f', us), KEYS[1] } end
+if ARGV[1] == 'nil' then return nil end
+if ARGV[1] == 'empty' then return {} end
+if ARGV[1] == 'error' then return redis.error_reply('MYCODE refused') end
+return { us, 7 }`,
+  reply: (raw: unknown, atUs) => ({ raw, atUs }),
+  timed: true,
 });
 
 /** Takes lists of keys and of arguments. */
@@ -95,7 +117,7 @@ return { sum * tonumber(ARGV[1]), #KEYS, #ARGV }`,
   reply: (raw: number[]) => raw,
 });
 
-export const allScripts: AnyScript[] = [limiter, countOnce, append, shapes, sumAll];
+export const allScripts: AnyScript[] = [limiter, countOnce, append, shapes, timedShapes, sumAll];
 
 /** A registry outside Nest; close it with `close`. */
 export async function openRegistry(

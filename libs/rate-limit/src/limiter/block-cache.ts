@@ -31,7 +31,6 @@ export class BlockCache {
 
   /** What a remembered refusal says of a check, with the times that are left now. */
   find(check: Check): Verdict | undefined {
-    if (this.refusals.size === 0) return undefined;
     const id = idOf(check);
     const refusal = this.refusals.get(id);
     if (refusal === undefined) return undefined;

@@ -1,5 +1,5 @@
 import { InvalidCallError, InvalidKeyError } from 'luanest/script-registry';
-import { publish } from '../rate-limit.events';
+import { listened, publish } from '../rate-limit.events';
 import type { ResolvedRateLimitOptions } from '../rate-limit.options';
 import type { NamedRule, RedisErrorPolicy } from '../rules/rule';
 import { BlockCache } from './block-cache';
@@ -43,11 +43,10 @@ export class Decider {
     const known = this.remembered(checks);
     if (known !== undefined) return Promise.resolve(reported(known, checks, charge));
     if (!this.breaker.enter()) return Promise.resolve(this.withoutRedis(checks, charge, BREAKER_OPEN));
-    const since = this.clocks.monotonicMs();
-    const deadlineMs = this.deadlineOf(checks);
-    const answered = (verdicts: Verdicts): Decision => this.answered(checks, charge, verdicts, since);
-    return this.limiter.consume(checks, charge, deadlineMs).then(answered, (error: unknown) => {
-      const another = this.limiter.recover(error, checks, charge, deadlineMs);
+    const budget = { since: this.clocks.monotonicMs(), deadlineMs: this.deadlineOf(checks) };
+    const answered = (verdicts: Verdicts): Decision => this.answered(checks, charge, verdicts, budget.since);
+    return this.limiter.consume(checks, charge, budget).then(answered, (error: unknown) => {
+      const another = this.limiter.recover(error, checks, charge, budget);
       if (another === undefined) return this.failed(checks, charge, error);
       return another.then(answered, (last: unknown) => this.failed(checks, charge, last));
     });
@@ -92,6 +91,7 @@ export class Decider {
   }
 
   private remembered(checks: readonly Check[]): Decision | undefined {
+    if (this.cache.size === 0) return undefined;
     for (const check of checks) {
       const verdict = enforced(check) ? this.cache.find(check) : undefined;
       if (verdict) return new Decision('cache', [check], { allowed: false, rules: [verdict] }, false);
@@ -144,8 +144,9 @@ const BREAKER_OPEN = new Error('Redis is not asked for a while, because it did n
 
 /** Tells listeners of a decision that counts; a look is none. */
 function reported(decision: Decision, checks: readonly Check[], charge: boolean): Decision {
-  if (charge) {
-    publish(decision.allowed ? 'allowed' : 'refused', () => ({
+  const event = decision.allowed ? 'allowed' : 'refused';
+  if (charge && listened(event)) {
+    publish(event, () => ({
       rules: checks.map(({ rule }) => rule.name),
       violated: decision.rules.filter(({ allowed }) => !allowed).map(({ name }) => name),
       source: decision.source,

@@ -40,12 +40,19 @@ export interface ChargedHits {
   readonly chargedUs: number;
 }
 
+/** How long a decision may take, in all that it asks. */
+export interface Budget {
+  /** When it began, by the process's monotonic clock, ms. */
+  readonly since: number;
+  readonly deadlineMs: number;
+}
+
 /** What counts hits: Redis, or this process where Redis is not asked. */
 export interface Limiter {
   /** Charges every check, or none when one refuses; with `charge` false it only looks. */
-  consume(checks: readonly Check[], charge: boolean, deadlineMs: number): Promise<Verdicts>;
+  consume(checks: readonly Check[], charge: boolean, budget: Budget): Promise<Verdicts>;
   /** Another way to the answer where `consume` rejected with this error before anything was charged; undefined for none. */
-  recover(error: unknown, checks: readonly Check[], charge: boolean, deadlineMs: number): Promise<Verdicts> | undefined;
+  recover(error: unknown, checks: readonly Check[], charge: boolean, budget: Budget): Promise<Verdicts> | undefined;
   /** Gives hits back as far as they still count; answers how many, in the order given. */
   refund(charged: readonly ChargedHits[], deadlineMs: number): Promise<number[]>;
   /** Forgets a subject; answers whether anything was known of it. */

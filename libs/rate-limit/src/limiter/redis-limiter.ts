@@ -1,8 +1,24 @@
 import { ScriptFailedError, type ScriptRegistry } from 'luanest/script-registry';
-import { block, consume, consumeFixedWindow, consumeFixedWindows, refund, reset } from '../rate-limit.scripts';
+import {
+  block,
+  consume,
+  consumeFixedWindow,
+  consumeFixedWindows,
+  refund,
+  reset,
+  type FixedWindows,
+} from '../rate-limit.scripts';
 import type { NamedRule } from '../rules/rule';
 import { LimiterKeys } from './keys';
-import { capacityOf, type ChargedHits, type Check, type Limiter, type Verdict, type Verdicts } from './limiter';
+import {
+  capacityOf,
+  type Budget,
+  type ChargedHits,
+  type Check,
+  type Limiter,
+  type Verdict,
+  type Verdicts,
+} from './limiter';
 
 /** Counts in Redis, by Redis' clock. */
 export class RedisLimiter implements Limiter {
@@ -17,31 +33,24 @@ export class RedisLimiter implements Limiter {
     this.keys = new LimiterKeys(registry.keySpace('rate-limit'), tags);
   }
 
-  consume(checks: readonly Check[], charge: boolean, deadlineMs: number): Promise<Verdicts> {
+  consume(checks: readonly Check[], charge: boolean, budget: Budget): Promise<Verdicts> {
     const first = checks[0] as Check;
     if (checks.length === 1) {
-      return charge && isPlain(first)
-        ? this.consumeFixedWindow(first, deadlineMs)
-        : this.run(checks, charge, deadlineMs);
+      return charge && isPlain(first) ? this.consumeFixedWindow(first, budget) : this.run(checks, charge, budget);
     }
     const tag = this.keys.tagOf(first.subject);
     if (checks.every(({ subject }) => this.keys.tagOf(subject) === tag)) {
       return charge && checks.every(isPlain)
-        ? this.consumeFixedWindows(checks, deadlineMs)
-        : this.run(checks, charge, deadlineMs);
+        ? this.consumeFixedWindows(checks, budget)
+        : this.run(checks, charge, budget);
     }
-    return this.consumeAcrossTags(checks, charge, deadlineMs);
+    return this.consumeAcrossTags(checks, charge, budget);
   }
 
-  recover(
-    error: unknown,
-    checks: readonly Check[],
-    charge: boolean,
-    deadlineMs: number,
-  ): Promise<Verdicts> | undefined {
+  recover(error: unknown, checks: readonly Check[], charge: boolean, budget: Budget): Promise<Verdicts> | undefined {
     // The short scripts met a counter that holds no integer: blocked, or spoilt by others. Nothing was charged.
     const short = charge && checks.every(isPlain);
-    return short && error instanceof ScriptFailedError ? this.run(checks, charge, deadlineMs) : undefined;
+    return short && error instanceof ScriptFailedError ? this.run(checks, charge, budget) : undefined;
   }
 
   async refund(charged: readonly ChargedHits[], deadlineMs: number): Promise<number[]> {
@@ -74,21 +83,21 @@ export class RedisLimiter implements Limiter {
     await this.registry.run(block, { keys, args }, { deadlineMs });
   }
 
-  private consumeFixedWindow(check: Check, deadlineMs: number): Promise<Verdicts> {
+  private consumeFixedWindow(check: Check, budget: Budget): Promise<Verdicts> {
     const { rule, subject, limit, cost } = check;
     const input = { keys: { counter: this.keys.state(rule, subject) }, args: { limit, windowMs: rule.windowMs, cost } };
-    return this.registry.run(consumeFixedWindow, input, { deadlineMs });
+    return this.registry.run(consumeFixedWindow, input, budget);
   }
 
-  private consumeFixedWindows(checks: readonly Check[], deadlineMs: number): Promise<Verdicts> {
+  private consumeFixedWindows(checks: readonly Check[], budget: Budget): Promise<Verdicts> {
     const counters = checks.map(({ rule, subject }) => this.keys.state(rule, subject));
     const figures: number[] = [];
     for (const { rule, limit, cost } of checks) figures.push(limit, rule.windowMs, cost);
-    const run = this.registry.run(consumeFixedWindows, { keys: { counters }, args: { figures } }, { deadlineMs });
-    return run.then((raw) => verdictsOfWindows(checks, raw));
+    const run = this.registry.run(consumeFixedWindows, { keys: { counters }, args: { figures } }, budget);
+    return run.then((answer) => verdictsOfWindows(checks, answer));
   }
 
-  private run(checks: readonly Check[], charge: boolean, deadlineMs: number): Promise<Verdicts> {
+  private run(checks: readonly Check[], charge: boolean, budget: Budget): Promise<Verdicts> {
     const keys: string[] = [];
     const rules: string[] = [];
     for (const check of checks) {
@@ -96,7 +105,7 @@ export class RedisLimiter implements Limiter {
       rules.push(this.textOf(check), String(check.cost));
     }
     const args = { charge: charge ? 1 : 0, rules };
-    return this.registry.run(consume, { keys: { keys }, args }, { deadlineMs });
+    return this.registry.run(consume, { keys: { keys }, args }, budget);
   }
 
   /** A rule's text; kept, since the limit of most rules is the same for every request. */
@@ -109,14 +118,14 @@ export class RedisLimiter implements Limiter {
   }
 
   /** Subjects of several tags share no command: each tag's checks are charged, and given back when another refuses. */
-  private async consumeAcrossTags(checks: readonly Check[], charge: boolean, deadlineMs: number): Promise<Verdicts> {
+  private async consumeAcrossTags(checks: readonly Check[], charge: boolean, budget: Budget): Promise<Verdicts> {
     const groups = groupBy(checks, ({ subject }) => String(this.keys.tagOf(subject)));
     const outcomes = await Promise.allSettled(
       groups.map((group) =>
         this.run(
           group.map(({ item }) => item),
           charge,
-          deadlineMs,
+          budget,
         ),
       ),
     );
@@ -136,7 +145,7 @@ export class RedisLimiter implements Limiter {
       }
     }
     // Nobody waits for it, and what is not given back expires with its window.
-    if (charged.length > 0) this.refund(charged, deadlineMs).catch(() => undefined);
+    if (charged.length > 0) this.refund(charged, budget.deadlineMs).catch(() => undefined);
     if (failed) throw failed.reason;
     return { allowed, rules };
   }
@@ -148,11 +157,10 @@ function isPlain({ rule, limit, cost }: Check): boolean {
 }
 
 /** What `consumeFixedWindows` has decided: all are charged, or none. */
-function verdictsOfWindows(checks: readonly Check[], raw: readonly number[]): Verdicts {
-  const atUs = raw[0] as number;
-  const allowed = checks.every(({ limit }, i) => (raw[2 * i + 1] as number) <= limit);
+function verdictsOfWindows(checks: readonly Check[], { windows, atUs }: FixedWindows): Verdicts {
+  const allowed = checks.every(({ limit }, i) => (windows[2 * i] as number) <= limit);
   const rules = checks.map(({ limit, cost }, i): Verdict => {
-    const [withOwn, leftMs] = [raw[2 * i + 1] as number, raw[2 * i + 2] as number];
+    const [withOwn, leftMs] = [windows[2 * i] as number, windows[2 * i + 1] as number];
     const over = withOwn > limit;
     const used = allowed ? withOwn : withOwn - cost;
     return { verdict: over ? 1 : 0, used, resetMs: used > 0 ? leftMs : 0, retryMs: over ? leftMs : 0, atUs };

@@ -6,15 +6,14 @@ ARGV[1]  limit     int >= 1, hits a window
 ARGV[2]  windowMs  int >= 1, ms
 ARGV[3]  cost      int 1 to limit, hits to charge
 
-Returns {used, resetMs, atUs}
+Returns {used, resetMs}
   used     int  hits in the window with this request's own; where it was refused, -1 less the hits without it
   resetMs  int  to the end of the window; 1 to windowMs
-  atUs     int  Redis' time of the decision, us
 
 O(1). TTL: to the end of the window; a lost or a longer one is set again. Clock: Redis. Replay: charges once more.
 An error, before any write, where the counter holds no integer: `block` leaves that, and `consume` knows what to do.
 ]]
-local limit, window_ms, cost = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local limit, window_ms, cost = number[ARGV[1]], number[ARGV[2]], number[ARGV[3]]
 local used = redis.call('INCRBY', KEYS[1], ARGV[3])
 local ends_ms = used > cost and redis.call('PEXPIRETIME', KEYS[1]) or 0
 if ends_ms == -1 or ends_ms > now_ms + window_ms then
@@ -28,5 +27,5 @@ elseif ends_ms <= now_ms then
   ends_ms = now_ms + window_ms
   redis.call('PEXPIREAT', KEYS[1], ends_ms)
 end
-if used > limit then return { -1 - redis.call('DECRBY', KEYS[1], ARGV[3]), ends_ms - now_ms, now_us } end
-return { used, ends_ms - now_ms, now_us }
+if used > limit then return -1 - redis.call('DECRBY', KEYS[1], ARGV[3]), ends_ms - now_ms end
+return used, ends_ms - now_ms

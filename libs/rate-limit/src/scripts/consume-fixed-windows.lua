@@ -4,8 +4,7 @@ consume-fixed-windows: charge several fixed windows or none, as `consume-fixed-w
 KEYS[1..]  counters  per rule  string(int)  <prefix>:rate-limit:{<tag>}:fixed-window:<rule>:<subject>
 ARGV[1..]  figures   list(int)  per rule three: limit >= 1, hits a window; windowMs >= 1, ms; cost 1 to limit, hits
 
-Returns {atUs, windows}
-  atUs     int   Redis' time of the decision, us
+Returns {windows}
   windows  flat, per rule: hits in the window with this request's own, also where they did not stay; ms to its end
 
 Where one of the hits is over its limit, all counters are left as they were.
@@ -13,7 +12,7 @@ O(N). TTL: to the end of the window; a lost or a longer one is set again. Clock:
 Loops over KEYS, so it cannot run where literal keys are demanded. An error, after which all counters are as they were,
 where one holds no integer.
 ]]
-local reply, refused = { now_us }, false
+local reply, refused = {}, false
 
 local function take_back(last)
   for n = 1, last do
@@ -22,7 +21,7 @@ local function take_back(last)
 end
 
 for n = 1, #KEYS do
-  local limit, window_ms, cost = tonumber(ARGV[3 * n - 2]), tonumber(ARGV[3 * n - 1]), tonumber(ARGV[3 * n])
+  local limit, window_ms, cost = number[ARGV[3 * n - 2]], number[ARGV[3 * n - 1]], number[ARGV[3 * n]]
   local used = redis.pcall('INCRBY', KEYS[n], cost)
   if type(used) ~= 'number' then
     take_back(n - 1)
@@ -40,7 +39,7 @@ for n = 1, #KEYS do
     ends_ms = now_ms + window_ms
     redis.call('PEXPIREAT', KEYS[n], ends_ms)
   end
-  reply[2 * n], reply[2 * n + 1] = used, ends_ms - now_ms
+  reply[2 * n - 1], reply[2 * n] = used, ends_ms - now_ms
   refused = refused or used > limit
 end
 if refused then take_back(#KEYS) end

@@ -11,15 +11,14 @@ ARGV[2..]  rules  list(str)  per rule its text, then the hits to charge, int >= 
   mode       '' | shadow, refuses nothing | fresh, a penalty clears the state
   penalty    '' or <ms>:<factor>:<most ms>:<memory ms>
 
-Returns {allowed, atUs, decisions}
+Returns {allowed, decisions}
   allowed    0 when a rule that is no shadow refuses
-  atUs       Redis' time of the decision, us
   decisions  flat, per rule: verdict (0 passes, 1 over the limit, 2 blocked), hits used, ms to the reset, ms to a retry
 
 O(N), sliding-log O(N hits that left the window). TTL: to the end of what a key counts; a lost one is set again.
 Clock: Redis. Replay: charges once more. Loops over KEYS, so it cannot run where literal keys are demanded.
 ]]
-local charge, values, reply, charges = ARGV[1] == '1', redis.call('MGET', unpack(KEYS)), { 1, now_us }, {}
+local charge, values, reply, charges = ARGV[1] == '1', redis.call('MGET', unpack(KEYS)), { 1 }, {}
 
 for n = 1, #KEYS / 2 do
   local rule, cost, key = rule_of(ARGV[2 * n]), tonumber(ARGV[2 * n + 1]), KEYS[2 * n - 1]
@@ -36,13 +35,13 @@ for n = 1, #KEYS / 2 do
     end
   end
   if verdict > 0 and rule.enforced then reply[1] = 0 end
-  local at = 4 * n - 1
+  local at = 4 * n - 2
   reply[at], reply[at + 1], reply[at + 2], reply[at + 3] = verdict, math.ceil(used - 1e-9), reset_ms, retry_ms
   charges[at], charges[at + 1], charges[at + 2], charges[at + 3] = used, a or 0, b or 0, c or 0
 end
 
 for n = 1, #KEYS / 2 do
-  local rule, cost, key, at = rule_of(ARGV[2 * n]), tonumber(ARGV[2 * n + 1]), KEYS[2 * n - 1], 4 * n - 1
+  local rule, cost, key, at = rule_of(ARGV[2 * n]), tonumber(ARGV[2 * n + 1]), KEYS[2 * n - 1], 4 * n - 2
   if charge and reply[1] == 1 and reply[at] == 0 and cost > 0 then
     reply[at + 1] = math.ceil(charges[at] + cost - 1e-9)
     reply[at + 2] = rule.algorithm.charge(rule, key, cost, charges[at + 1], charges[at + 2], charges[at + 3])

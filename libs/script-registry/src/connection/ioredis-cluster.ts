@@ -1,5 +1,5 @@
 import type { Cluster, Command, Redis } from 'ioredis';
-import { afterResend, asFailure, commandFor, IoredisNode, openDedicated } from './ioredis-node';
+import { afterResend, asFailure, asText, commandFor, IoredisNode, openDedicated } from './ioredis-node';
 import { openSubscriber } from './ioredis-subscriber';
 import {
   type ChannelSubscriber,
@@ -86,7 +86,7 @@ export class IoredisCluster implements RedisConnection {
     const command = commandFor(anyNode, name, args);
     if (!this.resends) neverSendAgain(command);
     const answer = this.client.sendCommand(command) as Promise<unknown>;
-    return answer.catch((error: unknown) => Promise.reject(asFailure(error)));
+    return answer.then(asText, (error: unknown) => Promise.reject(asFailure(error)));
   }
 
   refresh(): void {

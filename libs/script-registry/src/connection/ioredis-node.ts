@@ -26,13 +26,24 @@ export function afterResend(failure: CommandFailure): CommandFailure {
 }
 
 /**
- * A command that is sent as it is. `client.call` would do the same, but autopipelining takes hold of it.
+ * A reply with text in place of bytes, converted where it stands: ioredis would copy every array, and asks more of each
+ * integer in it than the script cost.
+ */
+export function asText(reply: unknown): unknown {
+  if (Buffer.isBuffer(reply)) return reply.toString();
+  if (!Array.isArray(reply)) return reply;
+  for (let i = 0; i < reply.length; i++) if (typeof reply[i] !== 'number') reply[i] = asText(reply[i]);
+  return reply;
+}
+
+/**
+ * A command that is sent as it is, and answered with bytes for text. `client.call` would do the same, but autopipelining takes hold of it.
  *
  * ioredis 5 names its class on the client; a client of another copy than the app's own is thereby served, too.
  */
 export function commandFor(client: Redis, name: string, args: string[]): Command {
   const own = (client.constructor as { Command?: typeof Command }).Command;
-  const command = new (own ?? Command)(name, [], { replyEncoding: 'utf8' });
+  const command = new (own ?? Command)(name, []);
   // Set afterwards: the constructor flattens and converts its arguments, which are flat strings here.
   command.args = args;
   return command;
@@ -94,7 +105,7 @@ export class IoredisNode implements RedisNode {
     }
     if (!this.resends) return this.untilClosed(answer);
     const { closes } = this;
-    return answer.catch((error: unknown) => {
+    return answer.then(asText, (error: unknown) => {
       const failure = asFailure(error);
       throw closes === this.closes ? failure : afterResend(failure);
     });
@@ -110,7 +121,12 @@ export class IoredisNode implements RedisNode {
     return new Promise((resolve, reject) => {
       const lose = (error: Error): void => reject(asFailure(error));
       this.unanswered.add(lose);
-      answer.then(resolve, (error: unknown) => reject(asFailure(error))).finally(() => this.unanswered.delete(lose));
+      answer
+        .then(
+          (reply) => resolve(asText(reply)),
+          (error: unknown) => reject(asFailure(error)),
+        )
+        .finally(() => this.unanswered.delete(lose));
     });
   }
 

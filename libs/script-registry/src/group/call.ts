@@ -35,11 +35,11 @@ export class Call {
   ) {}
 
   /** Decodes the reply and tells the caller, unless it was told already. Answers why it could not. */
-  resolve(reply: ScriptReply): ReplyDecodeError | undefined {
+  resolve(reply: ScriptReply, atUs: number): ReplyDecodeError | undefined {
     if (this.settled) return undefined;
     let result: unknown;
     try {
-      result = this.script.reply(reply as never);
+      result = this.script.reply(reply as never, atUs);
     } catch (cause) {
       const what = `The reply of ${this.script.name} could not be decoded, though the script ran: ${String(cause)}`;
       return new ReplyDecodeError(what, { cause });

@@ -97,18 +97,14 @@ export class CompiledScript {
   /** The arguments of the EVALSHA or EVAL that runs these calls in `formFor` them; `head` is its SHA or its body. */
   command(head: string, calls: readonly Call[]): string[] {
     const command = [head, ''];
-    const [first] = calls as readonly [Call];
     const single = this.isSingle(calls.length);
-    const shared = !single && !this.slices;
-    const sharedKeys = shared && calls.every(({ keys }) => same(keys, first.keys));
-    for (const { keys } of sharedKeys ? [first] : calls) for (const key of keys) command.push(key);
+    pushAll(command, calls, 'keys', !single && !this.slices);
     command[1] = String(command.length - 2);
     if (!single) command.push(String(calls.length));
     if (!single && this.slices) {
       for (const { keys, args } of calls) command.push(String(keys.length), String(args.length));
     }
-    const sharedArgs = shared && calls.every(({ args }) => same(args, first.args));
-    for (const { args } of sharedArgs ? [first] : calls) for (const arg of args) command.push(arg);
+    pushAll(command, calls, 'args', !single && !this.slices);
     return command;
   }
 
@@ -121,12 +117,13 @@ export class CompiledScript {
   /** As `singleForm` lays it out. */
   private settleSingle(raw: unknown, call: Call, fail: (call: Call, error: Error) => void): void {
     let reply = raw as ScriptReply;
+    const atUs = this.definition.timed && Array.isArray(reply) ? Number(reply.pop()) : NaN;
     if (Array.isArray(reply) && typeof reply[0] !== 'number') {
       const [mark, value = null] = reply as [string, ScriptReply?];
       if (mark === 'e') return fail(call, scriptError(this.name, String(value)));
       reply = value;
     }
-    const problem = call.resolve(reply);
+    const problem = call.resolve(reply, atUs);
     if (problem) fail(call, problem);
   }
 
@@ -136,8 +133,8 @@ export class CompiledScript {
     calls: readonly Call[],
     fail: (call: Call, error: Error) => void,
   ): void {
-    const [arityText = '', marks = ''] = String(values[0] ?? '').split(':');
-    const arity = Number(arityText);
+    const [arityText = '', marks = '', time = 'NaN'] = String(values[0] ?? '').split(':');
+    const [arity, atUs] = [Number(arityText), Number(time)];
     let at = 1;
     for (let i = 0; i < calls.length; i++) {
       const call = calls[i] as Call;
@@ -153,7 +150,7 @@ export class CompiledScript {
       if (mark === 'e') fail(call, scriptError(this.name, String(values[at])));
       else {
         const value = mark === 'n' ? null : arity > 0 && mark === '.' ? values.slice(at, at + arity) : values[at];
-        const problem = call.resolve(this.stringNumbers ? untag(value as ScriptReply) : (value as ScriptReply));
+        const problem = call.resolve(this.stringNumbers ? untag(value as ScriptReply) : (value as ScriptReply), atUs);
         if (problem) fail(call, problem);
       }
       at += size;
@@ -184,6 +181,21 @@ export class CompiledScript {
     if (!Array.isArray(value))
       throw new InvalidCallError(`"${name}" of ${this.name} must be an array, but is ${typeof value}.`);
     return value;
+  }
+}
+
+/** Appends what all calls have, once where `shared` allows it and it is the same for all. By index, as in `encode`. */
+function pushAll(command: string[], calls: readonly Call[], what: 'keys' | 'args', shared: boolean): void {
+  const first = (calls[0] as Call)[what];
+  let count = calls.length;
+  if (shared) {
+    let equal = 1;
+    while (equal < count && same((calls[equal] as Call)[what], first)) equal += 1;
+    if (equal === count) count = 1;
+  }
+  for (let i = 0; i < count; i++) {
+    const values = (calls[i] as Call)[what];
+    for (let n = 0; n < values.length; n++) command.push(values[n] as string);
   }
 }
 

@@ -48,6 +48,11 @@ export class Deadlines {
   private ring(): void {
     this.ringsAt = Infinity;
     this.timer = undefined;
+    // Timers come before sockets: an answer that lies there since this process was busy is read first, and is not late.
+    setImmediate(() => this.expire());
+  }
+
+  private expire(): void {
     const now = performance.now();
     let next = Infinity;
     for (const lane of [...this.busy]) next = Math.min(next, lane.expire(now, this.reject));

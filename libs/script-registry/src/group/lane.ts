@@ -88,7 +88,8 @@ export class Lane {
   private take(): Call[] {
     const { maxCalls, maxChars } = this.transport;
     let [count, chars, elements] = [0, 0, 0];
-    for (const call of this.queue) {
+    while (count < this.queue.length) {
+      const call = this.queue[count] as Call;
       elements += call.keys.length + call.args.length;
       if (count === maxCalls || (count > 0 && (chars + call.chars > maxChars || elements > MAX_ELEMENTS))) break;
       chars += call.chars;

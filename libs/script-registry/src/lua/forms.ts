@@ -7,6 +7,8 @@ export interface ScriptText {
   readonly source: string;
   /** Runs once for all calls of a group; '' for none. */
   readonly shared: string;
+  /** Whether the answer says Redis' time. */
+  readonly timed: boolean;
   readonly flags: readonly string[];
 }
 
@@ -78,6 +80,13 @@ local function luanest_time()
 end
 `;
 
+/** The reading as one number, us. */
+const STAMP_LUA = `local function luanest_stamp()
+  local now = luanest_time()
+  return now[1] * 1000000 + now[2]
+end
+`;
+
 // Clients with `stringNumbers` hand integers over as strings; a tag on every leaf keeps the two apart.
 const TAG_LUA = `local function luanest_tag(value)
   if type(value) == 'number' then return string.format('i%d', value) end
@@ -96,7 +105,7 @@ end
 
 /**
  * Lays the answers of all calls out in one flat array, `{ header, values... }`: nested arrays cost Redis and the
- * client more than the script itself. The header is `<arity>:<marks>`. Arity is the length of the first reply when it
+ * client more than the script itself. The header is `<arity>:<marks>`, and `:<us>` for a timed script. Arity is the length of the first reply when it
  * is an array, else 0. A call's mark says what it takes of the values; no marks at all means `.` for each call:
  *
  *     .  an array of `arity` values, or one value where arity is 0
@@ -125,7 +134,17 @@ local function luanest_record(ok, reply)
     luanest_out[luanest_at] = value
   end
 end
-local function luanest_keep(reply)
+local function luanest_keep(reply, b, c, d)
+  if b ~= nil and reply ~= nil then
+    local arity = c == nil and 2 or d == nil and 3 or 4
+    luanest_arity = luanest_arity or arity
+    if arity ~= luanest_arity${tagged ? ' or true' : ''} then return luanest_keep({ reply, b, c, d }) end
+    luanest_out[luanest_at + 1], luanest_out[luanest_at + 2] = reply, b
+    if arity > 2 then luanest_out[luanest_at + 3], luanest_out[luanest_at + 4] = c, d end
+    luanest_at = luanest_at + arity
+    if luanest_marks then luanest_marks[luanest_n] = '.' end
+    return
+  end
   if type(reply) ~= 'table' or reply.err or reply.ok then
     luanest_arity = luanest_arity or 0
     return luanest_record(true, reply)
@@ -148,7 +167,7 @@ end
  * Runs all calls under one pcall, and after a call that raised an error goes on with the next one: an error is rare,
  * and a pcall for each call is not free.
  */
-function loopLua(setup: string, call: string): string {
+function loopLua(timed: boolean, setup: string, call: string): string {
   return `${setup}local function luanest_run()
   while luanest_n < luanest_calls do
     luanest_n = luanest_n + 1
@@ -162,7 +181,9 @@ repeat
     luanest_record(false, problem)
   end
 until ok
-luanest_out[1] = luanest_arity .. ':' .. (luanest_marks and table.concat(luanest_marks) or '')
+luanest_out[1] = luanest_arity .. ':' .. (luanest_marks and table.concat(luanest_marks) or '')${
+    timed ? " .. string.format(':%.0f', luanest_stamp())" : ''
+  }
 return luanest_out
 `;
 }
@@ -171,8 +192,9 @@ return luanest_out
  * ARGV is `calls, arguments`. Where all calls have the same keys, or the same arguments, these are sent once:
  * their stride is then 0.
  */
-function offsetLoop({ fixedKeys, fixedArgs }: ScriptShape): string {
+function offsetLoop({ fixedKeys, fixedArgs }: ScriptShape, timed: boolean): string {
   return loopLua(
+    timed,
     `local luanest_stride_k = #KEYS == ${fixedKeys} and 0 or ${fixedKeys}
 local luanest_stride_a = #ARGV == ${fixedArgs + 1} and 0 or ${fixedArgs}
 `,
@@ -181,8 +203,10 @@ local luanest_stride_a = #ARGV == ${fixedArgs + 1} and 0 or ${fixedArgs}
 }
 
 /** Calls with lists carry their own lengths: ARGV is `calls, (keys, args) per call, then the arguments`. */
-const SLICE_LOOP = loopLua(
-  `local luanest_k, luanest_a = 0, 1 + 2 * luanest_calls
+function sliceLoop(timed: boolean): string {
+  return loopLua(
+    timed,
+    `local luanest_k, luanest_a = 0, 1 + 2 * luanest_calls
 local function luanest_slice(from, start, count)
   local slice = {}
   for i = 1, count do slice[i] = from[start + i] end
@@ -195,8 +219,9 @@ local function luanest_next()
   return luanest_call(keys, args)
 end
 `,
-  'luanest_next()',
-);
+    'luanest_next()',
+  );
+}
 
 /** The `#!lua` line: it makes Redis 7 refuse a script before it runs rather than in its middle. */
 export function shebang(flags: readonly string[]): string {
@@ -213,16 +238,22 @@ function lines(text: string): string {
  * all else as `{ mark, value }`, marked as in a group, so that an error that the script returns cannot be taken for one
  * that Redis gives before a script runs.
  */
-export function singleForm({ source, shared, flags }: ScriptText): string {
-  return `${shebang(flags)}${lines(shared)}local function luanest_call(...)
-${source}
+export function singleForm({ source, shared, timed, flags }: ScriptText): string {
+  const clock = timed ? `local luanest_redis_call = redis.call\n${TIME_LUA}${STAMP_LUA}` : '';
+  const text = (lua: string): string => (timed ? rewriteBody(lua, false) : lua);
+  const stamp = timed ? ', luanest_stamp()' : '';
+  return `${shebang(flags)}${clock}${lines(text(shared))}local function luanest_call(...)
+${text(source)}
 end
-local reply = luanest_call()
-if reply == nil or reply == false then return { 'n' } end
-if type(reply) ~= 'table' then return { '.', reply } end
-if reply.err then return { 'e', reply.err } end
-if type(reply[1]) == 'number' and not reply.ok then return reply end
-return { '.', reply }
+local reply, b, c, d = luanest_call()
+if b ~= nil and reply ~= nil then reply = { reply, b, c, d } end
+if reply == nil or reply == false then return { 'n'${timed ? ', false' : ''}${stamp} } end
+if type(reply) ~= 'table' then return { '.', reply${stamp} } end
+if reply.err then return { 'e', reply.err${stamp} } end
+if type(reply[1]) == 'number' and not reply.ok then
+  ${timed ? 'reply[#reply + 1] = luanest_stamp()\n  ' : ''}return reply
+end
+return { '.', reply${stamp} }
 `;
 }
 
@@ -232,7 +263,7 @@ export function sliced(source: string, shape: ScriptShape): boolean {
 }
 
 /** The form that runs a whole group of calls in one EVALSHA, made from the same source as the plain one. */
-export function groupedForm({ source, shared, flags }: ScriptText, shape: ScriptShape, tagged: boolean): string {
+export function groupedForm({ source, shared, timed, flags }: ScriptText, shape: ScriptShape, tagged: boolean): string {
   const slices = sliced(source, shape);
   const parameters = slices ? 'KEYS, ARGV' : 'luanest_k, luanest_a';
   return (
@@ -241,10 +272,11 @@ export function groupedForm({ source, shared, flags }: ScriptText, shape: Script
     'local luanest_redis_call, tonumber, type, KEYS, ARGV = redis.call, tonumber, type, KEYS, ARGV\n' +
     'local luanest_n, luanest_calls = 0, tonumber(ARGV[1])\n' +
     TIME_LUA +
+    (timed ? STAMP_LUA : '') +
     lines(rewriteBody(shared, false)) +
     `local function luanest_call(${parameters})\n${rewriteBody(source, !slices)}\nend\n` +
     (tagged ? TAG_LUA : '') +
     recordLua(tagged) +
-    (slices ? SLICE_LOOP : offsetLoop(shape))
+    (slices ? sliceLoop(timed) : offsetLoop(shape, timed))
   );
 }
