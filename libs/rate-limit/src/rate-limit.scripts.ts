@@ -8,6 +8,7 @@ import {
   refundLua,
   resetLua,
   sharedClockLua,
+  sharedFiguresLua,
   sharedFixedWindowLua,
   sharedNumberLua,
   sharedPenaltyLua,
@@ -26,8 +27,6 @@ const ALGORITHMS = [
   sharedTokenBucketLua,
   sharedPenaltyLua,
 ].join('\n');
-
-const CLOCK_AND_NUMBERS = [sharedClockLua, sharedNumberLua].join('\n');
 
 function verdictsOf([allowed = 0, ...flat]: number[], atUs: number): Verdicts {
   const rules: Verdict[] = [];
@@ -51,7 +50,7 @@ export const consume = defineScript({
 export const consumeFixedWindow = defineScript({
   name: 'rate-limit.consume-fixed-window',
   source: consumeFixedWindowLua,
-  shared: CLOCK_AND_NUMBERS,
+  shared: `${sharedClockLua}${sharedNumberLua}`,
   keys: ['counter'],
   args: { limit: int, windowMs: int, cost: int },
   reply: (raw: readonly [number, number], atUs): Verdicts => {
@@ -73,9 +72,9 @@ export interface FixedWindows {
 export const consumeFixedWindows = defineScript({
   name: 'rate-limit.consume-fixed-windows',
   source: consumeFixedWindowsLua,
-  shared: CLOCK_AND_NUMBERS,
+  shared: `${sharedClockLua}${sharedFiguresLua}`,
   keys: ['counters[]'],
-  args: { figures: list(int) },
+  args: { figures: str },
   reply: (windows: readonly number[], atUs): FixedWindows => ({ windows, atUs }),
   timed: true,
 });

@@ -91,8 +91,7 @@ export class RedisLimiter implements Limiter {
 
   private consumeFixedWindows(checks: readonly Check[], budget: Budget): Promise<Verdicts> {
     const counters = checks.map(({ rule, subject }) => this.keys.state(rule, subject));
-    const figures: number[] = [];
-    for (const { rule, limit, cost } of checks) figures.push(limit, rule.windowMs, cost);
+    const figures = checks.map(({ rule, limit, cost }) => `${limit} ${rule.windowMs} ${cost}`).join(' ');
     const run = this.registry.run(consumeFixedWindows, { keys: { counters }, args: { figures } }, budget);
     return run.then((answer) => verdictsOfWindows(checks, answer));
   }

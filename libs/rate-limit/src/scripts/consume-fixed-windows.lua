@@ -2,7 +2,8 @@
 consume-fixed-windows: charge several fixed windows or none, as `consume-fixed-window` does one.
 
 KEYS[1..]  counters  per rule  string(int)  <prefix>:rate-limit:{<tag>}:fixed-window:<rule>:<subject>
-ARGV[1..]  figures   list(int)  per rule three: limit >= 1, hits a window; windowMs >= 1, ms; cost 1 to limit, hits
+ARGV[1]    figures   str  per rule three integers, all separated by spaces: limit >= 1, hits a window; windowMs >= 1, ms;
+                     cost 1 to limit, hits
 
 Returns {windows}
   windows  flat, per rule: hits in the window with this request's own, also where they did not stay; ms to its end
@@ -12,16 +13,16 @@ O(N). TTL: to the end of the window; a lost or a longer one is set again. Clock:
 Loops over KEYS, so it cannot run where literal keys are demanded. An error, after which all counters are as they were,
 where one holds no integer.
 ]]
-local reply, refused = {}, false
+local figures, reply, refused = figures_of(ARGV[1]), {}, false
 
 local function take_back(last)
   for n = 1, last do
-    if redis.call('DECRBY', KEYS[n], ARGV[3 * n]) <= 0 then redis.call('DEL', KEYS[n]) end
+    if redis.call('DECRBY', KEYS[n], figures[3 * n]) <= 0 then redis.call('DEL', KEYS[n]) end
   end
 end
 
 for n = 1, #KEYS do
-  local limit, window_ms, cost = number[ARGV[3 * n - 2]], number[ARGV[3 * n - 1]], number[ARGV[3 * n]]
+  local limit, window_ms, cost = figures[3 * n - 2], figures[3 * n - 1], figures[3 * n]
   local used = redis.pcall('INCRBY', KEYS[n], cost)
   if type(used) ~= 'number' then
     take_back(n - 1)

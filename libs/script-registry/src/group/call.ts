@@ -7,12 +7,14 @@ export interface Wait {
   readonly timeoutMs: number;
 }
 
+const NONE: readonly string[] = Object.freeze([]);
+
 /** A call on its way: what it sends, when it must be answered, and whom to tell. */
 export class Call {
   /** Keys as they go on the wire. */
-  readonly keys: string[] = [];
+  keys: readonly string[] = NONE;
   /** Arguments as they go on the wire. */
-  readonly args: string[] = [];
+  args: readonly string[] = NONE;
   /** Characters of keys and arguments together. */
   chars = 0;
   /** Replicas that had the write when WAIT ended; 0 for calls that wait for none. */

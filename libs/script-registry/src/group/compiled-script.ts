@@ -6,6 +6,9 @@ import { InvalidCallError, ReplyDecodeError } from '../script-registry.errors';
 import { checkSameSlot } from './slots';
 import { scriptError } from './settle';
 import type { Call } from './call';
+import { FixedArg } from './fixed-arg';
+
+const NO_VALUES: readonly unknown[] = Object.freeze([]);
 
 /** A definition made ready to run: its form, its SHA, and how calls are written into and read out of an EVALSHA. */
 export class CompiledScript {
@@ -18,7 +21,7 @@ export class CompiledScript {
   private sameSlot: readonly string[] = [];
   private readonly fixedKeys: readonly string[];
   private readonly keyList: string | undefined;
-  private readonly fixedArgs: readonly [name: string, type: ArgType<unknown>][];
+  private readonly fixedArgs: readonly FixedArg[];
   private readonly argList: readonly [name: string, type: ListType<unknown>] | undefined;
 
   constructor(
@@ -33,7 +36,8 @@ export class CompiledScript {
     this.keyList = lastKey?.endsWith('[]') ? lastKey.slice(0, -2) : undefined;
     this.fixedKeys = this.keyList === undefined ? keys : keys.slice(0, -1);
     this.argList = lastArg !== undefined && 'item' in lastArg[1] ? (lastArg as [string, ListType<unknown>]) : undefined;
-    this.fixedArgs = (this.argList ? args.slice(0, -1) : args) as [string, ArgType<unknown>][];
+    const fixedArgs = (this.argList ? args.slice(0, -1) : args) as [string, ArgType<unknown>][];
+    this.fixedArgs = fixedArgs.map(([name, type]) => new FixedArg(name, type));
     const shape: ScriptShape = {
       fixedKeys: this.fixedKeys.length,
       fixedArgs: this.fixedArgs.length,
@@ -64,22 +68,8 @@ export class CompiledScript {
    * @throws InvalidCallError, CrossSlotError
    */
   encode(call: Call, keys: Readonly<Record<string, unknown>>, args: Readonly<Record<string, unknown>>): void {
-    // By index: every call of every script passes here, and iterators cost more than the checks.
-    for (let i = 0; i < this.fixedKeys.length; i++) {
-      const name = this.fixedKeys[i] as string;
-      this.pushKey(call, keys[name], name);
-    }
-    if (this.keyList !== undefined) {
-      for (const key of this.listOf(keys[this.keyList], this.keyList)) this.pushKey(call, key, this.keyList);
-    }
-    for (let i = 0; i < this.fixedArgs.length; i++) {
-      const arg = this.fixedArgs[i] as [string, ArgType<unknown>];
-      this.pushArg(call, arg[1], args[arg[0]], arg[0]);
-    }
-    if (this.argList) {
-      const [name, { item }] = this.argList;
-      for (const value of this.listOf(args[name], name)) this.pushArg(call, item, value, name);
-    }
+    call.keys = this.encodeKeys(call, keys);
+    call.args = this.encodeArgs(call, args);
     if (call.keys.length === 0)
       throw new InvalidCallError(`${this.name} was given an empty list of keys. Name at least one.`);
     // Calls of one activity, one queue, one tenant come in runs: what was found good a moment ago need not be hashed again.
@@ -161,20 +151,47 @@ export class CompiledScript {
     return calls === 1 && this.singleForm !== undefined;
   }
 
-  private pushKey(call: Call, key: unknown, name: string): void {
+  // By index, and into arrays of the right length: every call of every script passes here, where an iterator costs more
+  // than the check, and the first push to an empty array takes room for 17.
+
+  private encodeKeys(call: Call, values: Readonly<Record<string, unknown>>): string[] {
+    const { fixedKeys, keyList } = this;
+    const fixed = fixedKeys.length;
+    const listed = keyList === undefined ? NO_VALUES : this.listOf(values[keyList], keyList);
+    const keys = new Array<string>(fixed + listed.length);
+    for (let i = 0; i < fixed; i++) {
+      const name = fixedKeys[i] as string;
+      keys[i] = this.encodeKey(call, values[name], name);
+    }
+    for (let i = 0; i < listed.length; i++) keys[fixed + i] = this.encodeKey(call, listed[i], keyList as string);
+    return keys;
+  }
+
+  private encodeArgs(call: Call, values: Readonly<Record<string, unknown>>): string[] {
+    const { fixedArgs, argList } = this;
+    const fixed = fixedArgs.length;
+    const listed = argList === undefined ? NO_VALUES : this.listOf(values[argList[0]], argList[0]);
+    const args = new Array<string>(fixed + listed.length);
+    for (let i = 0; i < fixed; i++) args[i] = (fixedArgs[i] as FixedArg).encode(call, values);
+    if (argList !== undefined) {
+      const [name, { item }] = argList;
+      for (let i = 0; i < listed.length; i++) {
+        const text = item.encode(listed[i], name);
+        call.chars += text.length;
+        args[fixed + i] = text;
+      }
+    }
+    return args;
+  }
+
+  private encodeKey(call: Call, key: unknown, name: string): string {
     if (typeof key !== 'string' || key === '' || !key.isWellFormed()) {
       throw new InvalidCallError(
         `Key "${name}" of ${this.name} must be a non-empty string, but is ${key === '' ? 'empty' : typeof key}.`,
       );
     }
-    call.keys.push(key);
     call.chars += key.length;
-  }
-
-  private pushArg(call: Call, type: ArgType<unknown>, value: unknown, name: string): void {
-    const text = type.encode(value, name);
-    call.args.push(text);
-    call.chars += text.length;
+    return key;
   }
 
   private listOf(value: unknown, name: string): readonly unknown[] {

@@ -1,0 +1,27 @@
+import type { ArgType } from '../arg-types';
+import type { Call } from './call';
+
+const LONGEST_KEPT = 64;
+
+/** A declared argument that is no list; remembers its last value, since calls of one rule, queue or activity come in runs. */
+export class FixedArg {
+  private lastValue: unknown;
+  private lastText: string | undefined;
+
+  constructor(
+    private readonly name: string,
+    private readonly type: ArgType<unknown>,
+  ) {}
+
+  encode(call: Call, values: Readonly<Record<string, unknown>>): string {
+    const value = values[this.name];
+    let text = this.lastText;
+    if (text === undefined || value !== this.lastValue) {
+      text = this.type.encode(value, this.name);
+      // No objects, which may change and stay the same, and nothing long, which would be kept for nothing.
+      if (typeof value !== 'object' && text.length <= LONGEST_KEPT) [this.lastValue, this.lastText] = [value, text];
+    }
+    call.chars += text.length;
+    return text;
+  }
+}
