@@ -25,7 +25,6 @@ export interface RateLimitModuleExtras {
 }
 
 /** Hash tags that subjects are spread over on a Cluster, where only calls of one slot can go together. */
-const CLUSTER_TAGS = 32;
 const RAW_OPTIONS = Symbol('luanest:rate-limit-raw-options');
 
 const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<RateLimitOptions>({
@@ -53,10 +52,7 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<RateLimitOptio
           provide: RateLimitService,
           inject: [getScriptRegistryToken(registry), RATE_LIMIT_OPTIONS],
           useFactory: (scripts: ScriptRegistry, options: ResolvedRateLimitOptions) =>
-            new RateLimitService(
-              new RedisLimiter(scripts, options.tags ?? (scripts.clustered ? CLUSTER_TAGS : 1)),
-              options,
-            ),
+            new RateLimitService(new RedisLimiter(scripts, options.tags), options),
         },
         ...edgeProviders(interceptor === true),
       ],

@@ -39,7 +39,7 @@ export async function openBench(client: Redis | Cluster, options: RateLimitOptio
   const registry = await openRegistry(client, prefix, rateLimitScripts);
   // A busy machine must not turn a check into one without Redis.
   const resolved = resolveOptions({ deadlineMs: 10_000, ...options });
-  const limiter = new RedisLimiter(registry, resolved.tags ?? (registry.clustered ? 32 : 1));
+  const limiter = new RedisLimiter(registry, resolved.tags);
   return {
     ...{ client, registry, limiter, prefix },
     service: new RateLimitService(limiter, resolved),

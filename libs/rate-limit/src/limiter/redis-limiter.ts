@@ -20,15 +20,17 @@ import {
   type Verdicts,
 } from './limiter';
 
+const CLUSTER_TAGS = 32;
+
 /** Counts in Redis, by Redis' clock. */
 export class RedisLimiter implements Limiter {
   private readonly keys: LimiterKeys;
   private readonly texts = new WeakMap<NamedRule, { readonly limit: number; readonly text: string }>();
 
-  /** @param tags hash tags that subjects are spread over, at least 1 */
+  /** @param tags hash tags that subjects are spread over, at least 1; default 32 on a Cluster, else 1 */
   constructor(
     private readonly registry: ScriptRegistry,
-    tags: number,
+    tags: number = registry.clustered ? CLUSTER_TAGS : 1,
   ) {
     this.keys = new LimiterKeys(registry.keySpace('rate-limit'), tags);
   }

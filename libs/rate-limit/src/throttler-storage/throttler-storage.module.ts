@@ -13,7 +13,6 @@ export interface RateLimitThrottlerStorageModuleExtras {
 }
 
 /** Hash tags that keys are spread over on a Cluster, where only calls of one slot can go together. */
-const CLUSTER_TAGS = 32;
 const RAW_OPTIONS = Symbol('luanest:rate-limit-throttler-storage-options');
 
 const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<RateLimitThrottlerStorageOptions>({
@@ -30,11 +29,8 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<RateLimitThrot
         inject: [getScriptRegistryToken(registry), RAW_OPTIONS],
         useFactory: (scripts: ScriptRegistry, raw: RateLimitThrottlerStorageOptions) => {
           const { algorithm, limiter } = resolveStorageOptions(raw);
-          const tags = limiter.tags ?? (scripts.clustered ? CLUSTER_TAGS : 1);
-          return new RateLimitThrottlerStorage(
-            new RateLimitService(new RedisLimiter(scripts, tags), limiter),
-            algorithm,
-          );
+          const service = new RateLimitService(new RedisLimiter(scripts, limiter.tags), limiter);
+          return new RateLimitThrottlerStorage(service, algorithm);
         },
       },
     ],

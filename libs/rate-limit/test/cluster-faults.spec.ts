@@ -1,0 +1,82 @@
+import { Cluster } from 'ioredis';
+import { RedisCluster } from '../../../test/support/redis-cluster';
+import type { RedisServer } from '../../../test/support/redis-server';
+import { eventually } from '../../../test/support/wait';
+import { openBench, quiet, type Bench } from './support';
+
+const minute = { windowMs: 60_000 };
+const SUBJECTS = Array.from({ length: 60 }, (_, i) => `user-${i}`);
+
+describe('a Cluster that fails over', () => {
+  let cluster: RedisCluster;
+  let bench: Bench;
+
+  beforeAll(async () => {
+    cluster = await RedisCluster.start();
+  });
+  afterAll(() => cluster.stop());
+  beforeEach(async () => {
+    const client = quiet(
+      new Cluster(cluster.startupNodes, { slotsRefreshTimeout: 5_000, clusterRetryStrategy: () => 50 }),
+    );
+    const breaker = { failures: 5, openMs: 100 };
+    // What is remembered of refusals would hide who decides.
+    const blockCache = { maxSubjects: 0 };
+    bench = await openBench(client, { deadlineMs: 100, onRedisError: 'local', breaker, blockCache });
+  });
+  afterEach(() => bench.close());
+
+  const sourceOf = async (subject: string): Promise<string> =>
+    (await bench.service.consume({ name: 'seen', limit: 1_000_000, ...minute }, subject)).source;
+
+  /** Checks of all subjects, one after another, until told to stop; each must be decided, by whomever. */
+  function load(): { readonly decided: () => number; stop(): Promise<void> } {
+    let [stopped, decided] = [false, 0];
+    const workers = SUBJECTS.map(async (subject) => {
+      while (!stopped) {
+        await sourceOf(subject);
+        decided += 1;
+        await new Promise((resolve) => setTimeout(resolve, 2));
+      }
+    });
+    return {
+      decided: () => decided,
+      async stop() {
+        stopped = true;
+        await Promise.all(workers);
+      },
+    };
+  }
+
+  async function allByRedis(): Promise<void> {
+    await eventually(async () => {
+      expect(new Set(await Promise.all(SUBJECTS.map(sourceOf)))).toEqual(new Set(['redis']));
+    });
+  }
+
+  it('planned: counts stay, every check is decided, and Redis decides again', async () => {
+    const rule = { name: 'kept', limit: 3, ...minute };
+    await eventually(async () => {
+      const spent = await Promise.all(SUBJECTS.map((subject) => bench.service.consume(rule, subject, { cost: 3 })));
+      expect(spent.filter(({ source }) => source !== 'redis')).toEqual([]);
+    });
+    const running = load();
+    await eventually(() => expect(running.decided()).toBeGreaterThan(200));
+    await cluster.failover((await cluster.masters())[0] as RedisServer);
+    await allByRedis();
+    await running.stop();
+    await eventually(async () => {
+      const after = await Promise.all(SUBJECTS.map((subject) => bench.service.peek(rule, subject)));
+      expect(after.map(({ allowed, source }) => [allowed, source])).toEqual(SUBJECTS.map(() => [false, 'redis']));
+    });
+  });
+
+  it('a master that dies: every check is decided meanwhile, and Redis decides again once a replica has its place', async () => {
+    await allByRedis();
+    const running = load();
+    await eventually(() => expect(running.decided()).toBeGreaterThan(200));
+    await cluster.killMaster((await cluster.masters())[0] as RedisServer);
+    await allByRedis();
+    await running.stop();
+  });
+});
