@@ -24,6 +24,18 @@ export interface Exchange {
   readonly response: ResponseLike | undefined;
 }
 
+/**
+ * Fastify makes names lower case before it keeps them as properties; a new text for each header of each answer costs it
+ * more than all the rest of setting one.
+ */
+const IN_LOWER_CASE: Readonly<Record<string, string | undefined>> = {
+  'X-RateLimit-Limit': 'x-ratelimit-limit',
+  'X-RateLimit-Remaining': 'x-ratelimit-remaining',
+  'X-RateLimit-Reset': 'x-ratelimit-reset',
+  'RateLimit-Policy': 'ratelimit-policy',
+  RateLimit: 'ratelimit',
+};
+
 /** Builds an adapter for contexts that have an HTTP request behind them. */
 export function exchangeAdapter(
   exchangeOf: (context: ExecutionContext) => Exchange,
@@ -40,7 +52,7 @@ export function exchangeAdapter(
       for (const name in headers) {
         const value = headers[name] as string;
         if (response.setHeader) response.setHeader(name, value);
-        else response.header?.(name, value);
+        else response.header?.(IN_LOWER_CASE[name] ?? name, value);
       }
     },
     refusal: (_context, { decision, status, body }) => new RateLimitException(decision, status, body),
