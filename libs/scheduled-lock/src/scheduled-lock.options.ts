@@ -16,6 +16,10 @@ export interface ScheduledLockModuleOptions {
   readonly staleAfterMs?: number;
   /** How long a tick waits for Redis, ms; integer >= 1. Default 2,000. */
   readonly redisTimeoutMs?: number;
+  /** Default of `replicas`. Default 0: WAIT is not used. */
+  readonly replicas?: number;
+  /** Default of `replicasTimeoutMs`. Default 1,000. */
+  readonly replicasTimeoutMs?: number;
   /** Entries of each job's history, integer of 1 to 1,000. Default 50. */
   readonly historySize?: number;
   /** How long shutdown waits for running jobs before it aborts them, ms; integer >= 0. Default 10,000. */
@@ -62,6 +66,8 @@ export function resolveOptions(options: ScheduledLockModuleOptions = {}): Resolv
     onRedisError: checkedChoice(options.onRedisError ?? 'skip'),
     staleAfterMs: checked('staleAfterMs', options.staleAfterMs ?? 5_000, 1),
     redisTimeoutMs: checked('redisTimeoutMs', options.redisTimeoutMs ?? 2_000, 1),
+    replicas: checked('replicas', options.replicas ?? 0, 0, 100),
+    replicasTimeoutMs: checked('replicasTimeoutMs', options.replicasTimeoutMs ?? 1_000, 1),
     historySize: checked('historySize', options.historySize ?? 50, 1, 1_000),
     drainMs: checked('drainMs', options.drainMs ?? 10_000, 0),
     abortGraceMs: checked('abortGraceMs', options.abortGraceMs ?? 500, 0),
@@ -83,6 +89,8 @@ export function resolveJobOptions(
     onRedisError: checkedChoice(options.onRedisError ?? module.onRedisError),
     staleAfterMs: checked('staleAfterMs', options.staleAfterMs ?? module.staleAfterMs, 1),
     catchUpWithinMs: checked('catchUpWithinMs', options.catchUpWithinMs ?? 0, 0),
+    replicas: checked('replicas', options.replicas ?? module.replicas, 0, 100),
+    replicasTimeoutMs: checked('replicasTimeoutMs', options.replicasTimeoutMs ?? module.replicasTimeoutMs, 1),
     key: options.key,
     enhancers: options.enhancers ?? false,
   });
