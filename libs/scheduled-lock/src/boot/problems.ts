@@ -39,6 +39,6 @@ function schedulingProblem({ lock, method }: Candidate, schedulers: number): str
 }
 
 function scopeProblem({ wrapper }: Candidate, what: string): string | undefined {
-  if (wrapper.isDependencyTreeStatic() && wrapper.instance) return undefined;
+  if (wrapper.isDependencyTreeStatic() && !wrapper.isTransient && wrapper.instance) return undefined;
   return `it is request-scoped or transient, or depends on what is; it would never be ${what}. Make it a singleton.`;
 }
