@@ -60,17 +60,26 @@ export class ScheduledLockExplorer implements OnModuleInit {
       kind,
       state: kind.type === 'timeout' ? tag.key('state', options.key as string) : tag.key('state'),
       history: tag.key('history'),
-      enhanced: options.enhancers ? this.enhance(instance, original, name) : undefined,
+      enhanced: options.enhancers ? this.enhance(instance, original, method, name) : undefined,
     };
     // Nest injects no properties into what a factory made.
     if (!Reflect.has(instance, host)) Object.defineProperty(instance, host, { value: this.service });
     this.service.add(instance, name, job, () => (job.enhanced ? job.enhanced() : original.call(instance)));
   }
 
-  private enhance(instance: object, original: Method, name: string): (...args: unknown[]) => Promise<unknown> {
+  /** @param method has the metadata that was put above `@ScheduledLock`, too */
+  private enhance(
+    instance: object,
+    original: Method,
+    method: Method,
+    name: string,
+  ): (...args: unknown[]) => Promise<unknown> {
+    const handler: Method = (...args) => original.apply(instance, args);
+    Object.setPrototypeOf(handler, method);
+    Object.defineProperty(handler, 'name', { value: name });
     const options = { guards: true, interceptors: true, filters: true };
     const none = undefined;
-    const enhanced = this.contexts.create(instance, original, name, none, none, none, none, options, 'cron');
+    const enhanced = this.contexts.create(instance, handler, name, none, none, none, none, options, 'cron');
     return enhanced as (...args: unknown[]) => Promise<unknown>;
   }
 

@@ -103,6 +103,8 @@ describe('on HTTP handlers', () => {
     expect(refused.status).toBe(503);
     expect(await refused.json()).toMatchObject({ outcome: 'redis-error' });
     expect(runs).toBe(1);
+    proxy.pass();
+    await eventually(() => expect(client.status).toBe('ready'));
     await close();
     await proxy.stop();
   });

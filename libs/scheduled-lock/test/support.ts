@@ -1,10 +1,16 @@
 import { type ChildProcess, fork } from 'node:child_process';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConsoleLogger, type ModuleMetadata } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import type { Cluster, Redis } from 'ioredis';
-import { ScheduledLockModule, type ScheduledLockModuleOptions } from 'luanest/scheduled-lock';
+import {
+  SCHEDULED_LOCK_CHANNELS,
+  ScheduledLockModule,
+  type JobOutcomeEvent,
+  type ScheduledLockModuleOptions,
+} from 'luanest/scheduled-lock';
 import { ScriptRegistryModule, type ScriptRegistryOptions } from 'luanest/script-registry';
 import { sharedRedisUrl } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
@@ -95,6 +101,7 @@ export async function boot(metadata: ModuleMetadata, options: BootOptions): Prom
   try {
     await app.init();
   } catch (error) {
+    await app.close();
     client.disconnect();
     throw error;
   }
@@ -119,3 +126,20 @@ export class Gate {
     for (const resolve of this.waiting.splice(0)) resolve();
   }
 }
+
+/** The outcomes that this process tells, in their order, until `stop`. */
+export function listen(): { readonly events: JobOutcomeEvent[]; of(name: string): string[]; stop(): void } {
+  const events: JobOutcomeEvent[] = [];
+  const listener = (event: unknown): void => void events.push(event as JobOutcomeEvent);
+  subscribe(SCHEDULED_LOCK_CHANNELS.outcome, listener);
+  return {
+    events,
+    of: (name) => events.filter((event) => event.name === name).map(({ outcome }) => outcome),
+    stop: () => unsubscribe(SCHEDULED_LOCK_CHANNELS.outcome, listener),
+  };
+}
+
+/** An instant that does not come while a test runs, so that `@Cron` of it fires never, and each direct call is a tick of it. */
+export const LATER = new Date(Math.ceil(Date.now() / 1_000) * 1_000 + 3_600_000);
+/** As `staleAfterMs`: `LATER` is not stale. */
+export const STALE_NEVER = 7_200_000;
