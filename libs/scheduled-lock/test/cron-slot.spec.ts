@@ -46,8 +46,8 @@ it('the latest slot is the one that the scheduler fires at, also where clocks ch
         const times = new CronTime(expression, zone, null);
         const next = (after: number): number => times.getNextDateFrom(new Date(after), zone).toMillis();
         const slot = next(new Date(start).getTime() + offset);
-        // The scheduler looks for the next slot when it fires this one.
-        const latenessMs = Math.floor((next(slot) - slot) * late);
+        // A tick that is late by more is stale. In an hour that comes twice, what is next depends on where one looks from.
+        const latenessMs = Math.min(60_000, Math.floor((next(slot) - slot) * late));
         fc.pre(next(slot) - slot > 1_000 || latenessMs < 900);
         expect(latestSlot(times, slot + latenessMs, zone)).toBe(slot);
       },
