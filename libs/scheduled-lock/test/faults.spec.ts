@@ -9,7 +9,7 @@ import { RedisServer } from '../../../test/support/redis-server';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
 import { quiet } from '../../script-registry/test/support';
-import { boot, closeAll, Gate, LATER, listen, STALE_NEVER, type Booted } from './support';
+import { boot, closeAll, Gate, LATER, listen, STALE_NEVER, tick, type Booted } from './support';
 
 let server: RedisServer;
 let proxy: FaultProxy;
@@ -63,10 +63,10 @@ it('the reply to a claim is lost: its node runs the slot, once, and holds no loc
   }
   const [one, other] = await twoNodes(Jobs, {});
   const cut = proxy.cutFromReply({ when: claims });
-  const [first] = await Promise.all([one.app.get(Jobs).job(), cut]);
+  const [first] = await Promise.all([tick(one.app.get(Jobs), 'job'), cut]);
   expect(first).toBeUndefined();
   expect(runs).toEqual([`slot ${LATER.getTime()}`]);
-  await other.app.get(Jobs).job();
+  await tick(other.app.get(Jobs), 'job');
   expect(runs).toHaveLength(1);
   const [till, done] = await admin.hmget(stateOf('job'), 'till', 'done');
   expect(done).toBe('1');
@@ -89,14 +89,14 @@ it('the reply is lost, and Redis with it: the slot is given back to the other no
   const [one, other] = await twoNodes(Jobs, { redisTimeoutMs: 300 });
   proxy.delay(500);
   const told = listen();
-  await one.app.get(Jobs).job();
+  await tick(one.app.get(Jobs), 'job');
   expect(told.of('job')).toEqual(['redis-error']);
   expect(runs).toEqual([]);
   proxy.pass();
   // The claim came to Redis after its node had given up, and is taken back; far sooner than its lease of 30 s ends.
   await eventually(async () => expect(await admin.hget(stateOf('job'), 'done')).toBe('1'));
   await eventually(async () => {
-    await other.app.get(Jobs).job();
+    await tick(other.app.get(Jobs), 'job');
     expect(runs).toHaveLength(1);
   });
   told.stop();

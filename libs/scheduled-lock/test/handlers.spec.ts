@@ -15,7 +15,7 @@ describe('on HTTP handlers', () => {
   async function listening(
     controller: new (...args: never[]) => unknown,
     options: BootOptions,
-  ): Promise<{ http: INestApplication; url: string; close(): Promise<void> }> {
+  ): Promise<{ http: INestApplication; url: string; close: () => Promise<void> }> {
     const { app, client } = await compile({ controllers: [controller] }, options);
     const http = app.createNestApplication();
     await http.listen(0, '127.0.0.1');

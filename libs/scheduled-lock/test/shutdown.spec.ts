@@ -16,7 +16,7 @@ import { RedisServer } from '../../../test/support/redis-server';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
 import { quiet } from '../../script-registry/test/support';
-import { Gate, listen } from './support';
+import { Gate, listen, tick } from './support';
 
 type Schedule = Pick<typeof newest, 'Cron' | 'Interval' | 'ScheduleModule'>;
 const versions: [string, Schedule][] = [
@@ -174,8 +174,8 @@ describe.each(versions)('app.close() in the middle of a job, on the %s @nestjs/s
     await eventually(() => expect(gate.entered).toBe(1));
     const closing = app.close();
     const atClose = runs;
-    await jobs.often();
-    await jobs.often();
+    await tick(jobs, 'often');
+    await tick(jobs, 'often');
     // One may have been claimed already.
     expect(runs).toBeLessThanOrEqual(atClose + 1);
     // The job that is awaited is renewed meanwhile.
@@ -190,8 +190,8 @@ describe.each(versions)('app.close() in the middle of a job, on the %s @nestjs/s
     // Whoever comes now is turned away, and nothing is sent.
     await eventually(async () => {
       const seen = commands.length;
-      await jobs.often();
-      await jobs.long();
+      await tick(jobs, 'often');
+      await tick(jobs, 'long');
       await new Promise((resolve) => setTimeout(resolve, 100));
       expect(commands.length).toBe(seen);
     });

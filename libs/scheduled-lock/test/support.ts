@@ -53,7 +53,7 @@ export class Child {
 export interface Booted {
   readonly app: TestingModule;
   readonly client: Redis | Cluster;
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 export interface BootOptions {
@@ -143,3 +143,8 @@ export function listen(): { readonly events: JobOutcomeEvent[]; of(name: string)
 export const LATER = new Date(Math.ceil(Date.now() / 1_000) * 1_000 + 3_600_000);
 /** As `staleAfterMs`: `LATER` is not stale. */
 export const STALE_NEVER = 7_200_000;
+
+/** Calls a job as a scheduler does. Whatever its method is declared to return, the decorated one answers a promise. */
+export async function tick<T extends object>(jobs: T, method: keyof T, ...args: unknown[]): Promise<unknown> {
+  return await (jobs[method] as (...args: unknown[]) => Promise<unknown>).apply(jobs, args);
+}
