@@ -27,6 +27,10 @@ export class ScheduledLockExplorer implements OnModuleInit {
 
   /** @throws ScheduledLockSetupError naming class and method */
   onModuleInit(): void {
+    const modules = this.providersNamed(ScheduledLockExplorer.name).length;
+    if (modules > 1) {
+      throw new ScheduledLockSetupError(`ScheduledLockModule.forRoot() is imported ${modules} times. Import it once.`);
+    }
     const schedulers = this.providersNamed('ScheduleExplorer').length;
     for (const wrapper of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) {
       const prototype = prototypeOf(wrapper);

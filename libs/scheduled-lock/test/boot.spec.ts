@@ -3,7 +3,12 @@ import { Test } from '@nestjs/testing';
 import * as newest from '@nestjs/schedule';
 import * as oldest from 'schedule-oldest';
 import { InvalidOptionError } from 'luanest/script-registry';
-import { ScheduledLock, ScheduledLockInterceptor, ScheduledLockSetupError } from 'luanest/scheduled-lock';
+import {
+  ScheduledLock,
+  ScheduledLockInterceptor,
+  ScheduledLockModule,
+  ScheduledLockSetupError,
+} from 'luanest/scheduled-lock';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { boot, closeAll, tick } from './support';
 
@@ -220,6 +225,12 @@ describe.each(versions)('on the %s @nestjs/schedule boot refuses', (_, { Cron, I
     );
     expect(app.get(Child)).toBeInstanceOf(Fine);
   });
+});
+
+it('ScheduledLockModule.forRoot() twice is refused', async () => {
+  @Module({ imports: [ScheduledLockModule.forRoot({ namespace: 'other' })] })
+  class Second {}
+  await expect(boot({ imports: [Second] }, { prefix: uniquePrefix() })).rejects.toThrow(/is imported 2 times/);
 });
 
 it('one of two @Cron directly above one another overwrites the other, which nobody can see', async () => {
