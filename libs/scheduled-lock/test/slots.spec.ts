@@ -41,14 +41,18 @@ function ticksOf(child: Child, job: string): { outcome: string; slot: number }[]
   return all.filter(([name]) => name === job).map(([, outcome, slot]) => ({ outcome, slot }));
 }
 
-/** Slots that nobody ran although a timer fired, other than those that the run before them outlasted. */
-function missed(children: readonly Child[], job: string, periodMs: number): number[] {
+/**
+ * Slots that were over before the nodes were stopped, and that nobody ran although a timer fired, other than those that
+ * the run before them outlasted.
+ */
+function missed(children: readonly Child[], job: string, periodMs: number, stoppedAt: number): number[] {
   const runs = runsOf(children, job);
   const ran = new Set(runs.map(({ slot }) => slot));
   const fired = new Set(children.flatMap((child) => ticksOf(child, job).map(({ slot }) => slot)));
   const outlasted = (slot: number): boolean =>
     runs.some((run) => run.slot < slot && run.endedAt > slot + periodMs * 0.75);
-  return [...fired].filter((slot) => !ran.has(slot) && !(periodMs < 1_000 && outlasted(slot)));
+  const over = [...fired].filter((slot) => slot + periodMs < stoppedAt);
+  return over.filter((slot) => !ran.has(slot) && !(periodMs < 1_000 && outlasted(slot)));
 }
 
 afterAll(() => Child.killAll());
@@ -66,6 +70,7 @@ it(
       },
       { timeoutMs: CRON_SLOTS * 1_500 + 60_000, everyMs: 1_000 },
     );
+    const stoppedAt = Date.now();
     for (const { process } of nodes) process.send('stop');
     await eventually(() => expect(nodes.map(({ process }) => process.exitCode)).toEqual([0, 0, 0]));
     expect(nodes.map(({ output }) => output)).toEqual(['', '', '']);
@@ -74,7 +79,7 @@ it(
       const runs = runsOf(nodes, job);
       const slots = runs.map(({ slot }) => slot);
       expect([job, 'twice', slots.filter((slot, i) => slot === slots[i - 1])]).toEqual([job, 'twice', []]);
-      expect([job, 'missed', missed(nodes, job, periodMs)]).toEqual([job, 'missed', []]);
+      expect([job, 'missed', missed(nodes, job, periodMs, stoppedAt)]).toEqual([job, 'missed', []]);
       expect(slots.filter((slot) => slot % periodMs !== 0)).toEqual([]);
       // One at a time, too.
       const overlapping = runs.filter(({ startedAt }, i) => startedAt < (runs[i - 1]?.endedAt ?? 0));
