@@ -3,7 +3,7 @@ import type { ScheduledLockService } from './scheduled-lock.service';
 import type { ScheduledLockOptions } from './scheduled-lock.types';
 
 /** Injection token under which decorated classes ask for the service. */
-export const SCHEDULED_LOCK_HOST = Symbol('luanest:scheduled-lock-host');
+export const SCHEDULED_LOCK_HOST = Symbol('ScheduledLockModule.forRoot()');
 
 const LOCKED = 'luanest:scheduled-lock';
 const LOCKED_METHODS = 'luanest:scheduled-lock-methods';
@@ -14,6 +14,8 @@ type Method = (this: object, ...args: unknown[]) => unknown;
 export interface LockedMethod {
   readonly options: ScheduledLockOptions;
   readonly original: Method;
+  /** Property under which an instance has the service. */
+  readonly host: symbol;
 }
 
 /**
@@ -40,7 +42,7 @@ export function ScheduledLock(options: ScheduledLockOptions = {}): MethodDecorat
     Object.setPrototypeOf(wrapper, original);
     Object.defineProperty(wrapper, 'name', { value: original.name, configurable: true });
     Object.defineProperty(wrapper, 'length', { value: original.length, configurable: true });
-    Reflect.defineMetadata(LOCKED, { options, original } satisfies LockedMethod, wrapper);
+    Reflect.defineMetadata(LOCKED, { options, original, host } satisfies LockedMethod, wrapper);
     const names = (Reflect.getMetadata(LOCKED_METHODS, target) ?? []) as string[];
     Reflect.defineMetadata(LOCKED_METHODS, [...names, String(key)], target);
     descriptor.value = wrapper;

@@ -1,14 +1,17 @@
-import { ConflictException, Inject, Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import { from, lastValueFrom, type Observable } from 'rxjs';
+import { refusalFor } from './handlers/refusals';
 import { SCHEDULED_LOCK_HOST } from './scheduled-lock.decorator';
 import { ScheduledLockSetupError } from './scheduled-lock.errors';
 import type { ScheduledLockService } from './scheduled-lock.service';
 
 /**
- * Runs an HTTP or RPC handler that carries `@ScheduledLock()` under its lock, one call at a time on all nodes; a call
- * that meets another gets a 409, or its like. Not for scheduled methods: Nest runs no interceptors on them.
+ * Runs an HTTP or RPC handler that carries `@ScheduledLock()` under its lock, one call at a time on all nodes. A call
+ * that does not run gets 409 where another has the lock, else 503; over RPC an RpcException of the same body.
+ *
+ * Not for scheduled methods: Nest runs no interceptors on them.
  */
 @Injectable()
 export class ScheduledLockInterceptor implements NestInterceptor {
@@ -24,9 +27,9 @@ export class ScheduledLockInterceptor implements NestInterceptor {
     const run = this.service.handle(instance, method, () => lastValueFrom(next.handle(), { defaultValue: undefined }));
     if (!run) throw new ScheduledLockSetupError(`${type.name}.${method}: there is no @ScheduledLock() on it.`);
     return from(
-      run.then(({ outcome, value }) => {
-        if (outcome === 'ran' || outcome === 'lost' || (outcome === 'redis-error' && value !== undefined)) return value;
-        throw new ConflictException({ statusCode: 409, message: `${type.name}.${method} does not run now.`, outcome });
+      run.then((result) => {
+        if (result.ran) return result.value;
+        throw refusalFor(context.getType(), `${type.name}.${method}`, result.outcome);
       }),
     );
   }

@@ -16,6 +16,10 @@ export interface ScheduledLockModuleOptions {
   readonly staleAfterMs?: number;
   /** How long a tick waits for Redis, ms; integer >= 1. Default 2,000. */
   readonly redisTimeoutMs?: number;
+  /** Default of `replicas`. Default 0: WAIT is not used. */
+  readonly replicas?: number;
+  /** Default of `replicasTimeoutMs`. Default 1,000. */
+  readonly replicasTimeoutMs?: number;
   /** Entries of each job's history, integer of 1 to 1,000. Default 50. */
   readonly historySize?: number;
   /** How long shutdown waits for running jobs before it aborts them, ms; integer >= 0. Default 10,000. */
@@ -37,9 +41,11 @@ function checked(name: string, value: number, min: number, max = 2 ** 31 - 1): n
   throw new InvalidOptionError(`${name} is ${String(value)}. Give an integer of ${min} to ${max}.`);
 }
 
-function checkedChoice(value: 'skip' | 'run'): 'skip' | 'run' {
+type MsOption = 'lockAtMostForMs' | 'lockAtLeastForMs' | 'staleAfterMs' | 'catchUpWithinMs' | 'replicasTimeoutMs';
+
+function checkedChoice(value: 'skip' | 'run', where = ''): 'skip' | 'run' {
   if (value === 'skip' || value === 'run') return value;
-  throw new InvalidOptionError(`onRedisError is ${String(value)}. Give 'skip' or 'run'.`);
+  throw new InvalidOptionError(`${where}onRedisError is ${String(value)}. Give 'skip' or 'run'.`);
 }
 
 /**
@@ -62,6 +68,8 @@ export function resolveOptions(options: ScheduledLockModuleOptions = {}): Resolv
     onRedisError: checkedChoice(options.onRedisError ?? 'skip'),
     staleAfterMs: checked('staleAfterMs', options.staleAfterMs ?? 5_000, 1),
     redisTimeoutMs: checked('redisTimeoutMs', options.redisTimeoutMs ?? 2_000, 1),
+    replicas: checked('replicas', options.replicas ?? 0, 0, 100),
+    replicasTimeoutMs: checked('replicasTimeoutMs', options.replicasTimeoutMs ?? 1_000, 1),
     historySize: checked('historySize', options.historySize ?? 50, 1, 1_000),
     drainMs: checked('drainMs', options.drainMs ?? 10_000, 0),
     abortGraceMs: checked('abortGraceMs', options.abortGraceMs ?? 500, 0),
@@ -69,21 +77,39 @@ export function resolveOptions(options: ScheduledLockModuleOptions = {}): Resolv
   });
 }
 
-/** Checks a job's options and fills in the defaults. @throws InvalidOptionError as `resolveOptions` */
+/**
+ * Checks a job's options and fills in the defaults.
+ *
+ * @param where `Class.method`, for messages and as the default name
+ * @throws InvalidOptionError as `resolveOptions`
+ */
 export function resolveJobOptions(
   options: ScheduledLockOptions,
-  fallbackName: string,
+  where: string,
   module: ResolvedScheduledLockModuleOptions,
 ): ResolvedJobOptions {
+  const given = { ...module, lockAtLeastForMs: 0, catchUpWithinMs: 0, ...withoutUndefined(options) };
+  const ms = (option: MsOption, min: number): number => checked(`${where}: ${option}`, given[option], min);
+  const { name = where, key, renew = true, enhancers = false } = options;
+  for (const [option, text] of Object.entries({ name, key: key ?? 'none' })) {
+    if (typeof text === 'string' && text !== '') continue;
+    throw new InvalidOptionError(`${where}: ${option} is ${JSON.stringify(text)}. Give a text that is not empty.`);
+  }
   return Object.freeze({
-    name: options.name ?? fallbackName,
-    lockAtMostForMs: checked('lockAtMostForMs', options.lockAtMostForMs ?? module.lockAtMostForMs, 10),
-    lockAtLeastForMs: checked('lockAtLeastForMs', options.lockAtLeastForMs ?? 0, 0),
-    renew: options.renew ?? true,
-    onRedisError: checkedChoice(options.onRedisError ?? module.onRedisError),
-    staleAfterMs: checked('staleAfterMs', options.staleAfterMs ?? module.staleAfterMs, 1),
-    catchUpWithinMs: checked('catchUpWithinMs', options.catchUpWithinMs ?? 0, 0),
-    key: options.key,
-    enhancers: options.enhancers ?? false,
+    name,
+    key,
+    renew,
+    enhancers,
+    lockAtMostForMs: ms('lockAtMostForMs', 10),
+    lockAtLeastForMs: ms('lockAtLeastForMs', 0),
+    onRedisError: checkedChoice(given.onRedisError, `${where}: `),
+    staleAfterMs: ms('staleAfterMs', 1),
+    catchUpWithinMs: ms('catchUpWithinMs', 0),
+    replicas: checked(`${where}: replicas`, given.replicas, 0, 100),
+    replicasTimeoutMs: ms('replicasTimeoutMs', 1),
   });
+}
+
+function withoutUndefined<T extends object>(options: T): T {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as T;
 }

@@ -7,6 +7,8 @@ export interface ClaimAnswer {
   readonly outcome: 'ran' | 'skipped-held' | 'skipped-slot' | 'stale' | 'nothing';
   readonly slot: number;
   readonly fence: number;
+  /** Above 0: refused, but another try within so many ms may find it free. */
+  readonly leftMs: number;
 }
 
 export const claimRun = defineScript({
@@ -24,10 +26,11 @@ export const claimRun = defineScript({
     retentionMs: int,
     keep: int,
   },
-  reply: ([outcome, slot, fence]: [string, string, string]): ClaimAnswer => ({
+  reply: ([outcome, slot, fence, leftMs]: [string, string, string, number]): ClaimAnswer => ({
     outcome: outcome as ClaimAnswer['outcome'],
     slot: Number(slot),
     fence: Number(fence),
+    leftMs,
   }),
 });
 

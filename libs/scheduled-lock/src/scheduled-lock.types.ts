@@ -43,6 +43,10 @@ export interface ScheduledLockOptions {
   readonly staleAfterMs?: number;
   /** Lets another node take a slot whose run died, up to this many ms after the slot; 0 for never. Default 0. */
   readonly catchUpWithinMs?: number;
+  /** Replicas that must have the claim before the job runs, integer of 0 to 100. Default: the module's. */
+  readonly replicas?: number;
+  /** How long to wait for the replicas, ms; integer >= 1. Default: the module's. */
+  readonly replicasTimeoutMs?: number;
   /** For `@Timeout` only, and needed there: it runs once for each key, such as the version that is deployed. */
   readonly key?: string;
   /** Runs the job through its Nest interceptors, guards and filters, with context type `cron`. Default false. */

@@ -1,243 +1,131 @@
-import {
-  ConsoleLogger,
-  Controller,
-  Get,
-  Injectable,
-  Module,
-  Scope,
-  UseInterceptors,
-  type ModuleMetadata,
-} from '@nestjs/common';
-import { Test, type TestingModule } from '@nestjs/testing';
+import { Injectable, type Type } from '@nestjs/common';
 import * as newest from '@nestjs/schedule';
 import * as oldest from 'schedule-oldest';
-import { ScriptRegistryModule } from 'luanest/script-registry';
-import {
-  ScheduledLock,
-  ScheduledLockInterceptor,
-  ScheduledLockModule,
-  ScheduledLockService,
-} from 'luanest/scheduled-lock';
-import type { Redis } from 'ioredis';
+import { ScheduledLock, ScheduledLockService } from 'luanest/scheduled-lock';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
-import { standaloneClient } from '../../script-registry/test/support';
+import { boot, closeAll, Gate, listen } from './support';
 
-type Schedule = Pick<typeof newest, 'Cron' | 'Interval' | 'Timeout' | 'ScheduleModule'>;
-const versions: [string, Schedule][] = [
-  ['newest', newest],
-  ['oldest', oldest as unknown as Schedule],
-];
+type Schedule = Pick<typeof newest, 'Cron' | 'Interval' | 'Timeout' | 'ScheduleModule' | 'SchedulerRegistry'>;
 
-const open: { app: TestingModule; client: Redis }[] = [];
-afterEach(async () => {
-  for (const { app, client } of open.splice(0)) {
-    await app.close();
-    client.disconnect();
-  }
-});
+/** Both decorators on a method, in the order of the way. */
+type Both = (lock: MethodDecorator, scheduler: MethodDecorator) => MethodDecorator;
 
-async function boot(prefix: string, metadata: ModuleMetadata, lock = {}): Promise<TestingModule> {
-  const client = standaloneClient();
-  const root = { ...metadata };
-  root.imports = [
-    ScriptRegistryModule.forRoot({ client, prefix }),
-    ScheduledLockModule.forRoot(lock),
-    ...(metadata.imports ?? []),
-  ];
-  try {
-    const app = await Test.createTestingModule(root)
-      .setLogger(new ConsoleLogger({ logLevels: [] }))
-      .compile();
-    await app.init();
-    open.push({ app, client });
-    return app;
-  } catch (error) {
-    client.disconnect();
-    throw error;
-  }
+interface Way {
+  readonly label: string;
+  readonly schedule: Schedule;
+  readonly both: Both;
 }
 
-describe.each(versions)('on the %s @nestjs/schedule', (_, { Cron, Interval, Timeout, ScheduleModule }) => {
-  it('runs once a slot on all nodes, with the lock above or below the scheduler', async () => {
-    const slots: Record<string, number[]> = { above: [], below: [], every: [], boot: [] };
-    @Injectable()
-    class Jobs {
-      constructor(private readonly locks: ScheduledLockService) {}
-      private note(name: string): void {
-        this.locks.current()?.assertHeld();
-        slots[name]?.push(this.locks.current()?.slot ?? -1);
-      }
-      @ScheduledLock()
-      @Cron('* * * * * *')
-      above(): void {
-        this.note('above');
-      }
-      @Cron('* * * * * *')
-      @ScheduledLock()
-      below(): void {
-        this.note('below');
-      }
-      @ScheduledLock()
-      @Interval(200)
-      every(): void {
-        this.note('every');
-      }
-      @Timeout(10)
-      @ScheduledLock({ key: 'v1' })
-      boot(): void {
-        this.note('boot');
-      }
-    }
-    const prefix = uniquePrefix();
-    const apps = await Promise.all(
-      [1, 2, 3].map(() => boot(prefix, { imports: [ScheduleModule.forRoot()], providers: [Jobs] })),
-    );
-    await eventually(() => expect(Math.min(slots.above?.length ?? 0, slots.below?.length ?? 0)).toBeGreaterThan(2));
-    for (const name of ['above', 'below', 'every', 'boot']) {
-      const seen = slots[name] as number[];
-      expect([...new Set(seen)]).toEqual(seen);
-      expect(seen).toEqual([...seen].sort((a, b) => a - b));
-    }
-    expect(slots.boot).toEqual([1]);
-    for (const name of ['above', 'below']) {
-      const seen = slots[name] as number[];
-      seen.forEach((slot, i) => expect(slot).toBe((seen[0] as number) + i * 1_000));
-    }
-    const history = await (apps[0] as TestingModule).get(ScheduledLockService).history('Jobs.above');
-    expect(new Set(history.map(({ outcome }) => outcome))).toEqual(new Set(['ran', 'skipped-slot']));
-  });
+const applied =
+  (...decorators: MethodDecorator[]): MethodDecorator =>
+  (target, key, descriptor) => {
+    for (const decorator of decorators) decorator(target, key, descriptor);
+  };
+const lockAbove: Both = (lock, scheduler) => applied(scheduler, lock);
+const lockBelow: Both = (lock, scheduler) => applied(lock, scheduler);
 
-  describe('refuses at boot', () => {
-    const refused = (metadata: ModuleMetadata, message: RegExp): Promise<void> =>
-      expect(boot(uniquePrefix(), { imports: [ScheduleModule.forRoot()], ...metadata })).rejects.toThrow(message);
+// All at once, since each takes the seconds that @Cron takes.
+const ways: Way[] = [
+  { label: 'newest-above', schedule: newest, both: lockAbove },
+  { label: 'newest-below', schedule: newest, both: lockBelow },
+  { label: 'oldest-above', schedule: oldest as unknown as Schedule, both: lockAbove },
+  { label: 'oldest-below', schedule: oldest as unknown as Schedule, both: lockBelow },
+];
 
-    class Fine {
-      @ScheduledLock()
-      @Cron('0 0 1 1 *')
-      job(): void {}
-    }
-    class Unscheduled {
-      @ScheduledLock()
-      job(): void {}
-    }
-    class Twice {
-      @Cron('0 0 1 1 *')
-      @Interval(100_000)
-      @ScheduledLock()
-      job(): void {}
-    }
-    class AboveAndBelow {
-      @Cron('0 0 1 1 *')
-      @ScheduledLock()
-      @Cron('0 0 2 1 *')
-      job(): void {}
-    }
-    class Intercepted {
-      @UseInterceptors(ScheduledLockInterceptor)
-      @Cron('0 0 1 1 *')
-      job(): void {}
-    }
-    class Keyless {
-      @Timeout(1_000)
-      @ScheduledLock()
-      job(): void {}
-    }
-    class Named {
-      @ScheduledLock({ name: 'Fine.job' })
-      @Cron('0 0 1 1 *')
-      other(): void {}
-    }
-    class Handler {
-      job(): void {}
-    }
-    Injectable({ scope: Scope.REQUEST })(class {});
+afterEach(closeAll);
 
-    it('what would never run, run unlocked or run twice', async () => {
-      await refused({ providers: [Unscheduled] }, /Unscheduled\.job: it has @ScheduledLock\(\) and no @Cron/);
-      await refused({ providers: [Fine], imports: [] }, /Fine\.job: it is not scheduled/);
-      await refused({ providers: [Twice] }, /Twice\.job: it has two schedulers/);
-      await refused({ providers: [AboveAndBelow] }, /AboveAndBelow\.job: it has two schedulers/);
-      await refused({ providers: [Intercepted] }, /Intercepted\.job: Nest runs no interceptors/);
-      await refused({ providers: [Keyless] }, /Keyless\.job: @Timeout has no slots/);
-      await refused({ providers: [Fine, Named] }, /Named\.other: another job is named Fine\.job/);
-      await refused(
-        { providers: [Fine, { provide: 'alias', useExisting: Fine }] },
-        /Fine\.job: its class is provided twice/,
-      );
-      void Handler;
-    });
-
-    it('request-scoped providers', async () => {
-      @Injectable({ scope: Scope.REQUEST })
-      class PerRequest {
-        @ScheduledLock()
-        @Cron('0 0 1 1 *')
-        job(): void {}
-      }
-      await refused({ providers: [PerRequest] }, /PerRequest\.job: it is request-scoped/);
-    });
-
-    it('two ScheduleModule.forRoot()', async () => {
-      @Module({ imports: [ScheduleModule.forRoot({ cronJobs: true, intervals: false })] })
-      class Second {}
-      await refused({ providers: [Fine], imports: [ScheduleModule.forRoot(), Second] }, /imported 2 times/);
-    });
-
-    it('a missing ScheduledLockModule', async () => {
-      const app = Test.createTestingModule({ imports: [ScheduleModule.forRoot()], providers: [Fine] }).setLogger(
-        new ConsoleLogger({ logLevels: [] }),
-      );
-      await expect(app.compile()).rejects.toThrow(/@ScheduledLock on Fine\.job needs ScheduledLockModule\.forRoot\(\)/);
-    });
-  });
+it('jobs run once a slot on all nodes, on both versions, with the lock above or below', async () => {
+  const told = listen();
+  await Promise.all(ways.map((way) => runsOnceASlot(way, told)));
+  told.stop();
 });
 
-describe('shutdown', () => {
-  it('awaits a running job, and aborts one that takes too long', async () => {
-    for (const [drainMs, expected] of [
-      [5_000, 'done'],
-      [20, 'aborted'],
-    ] as const) {
-      let outcome = '';
-      let started = false;
-      @Injectable()
-      class Jobs {
-        constructor(private readonly locks: ScheduledLockService) {}
-        @ScheduledLock()
-        @newest.Interval(20)
-        async job(): Promise<void> {
-          started = true;
-          const signal = this.locks.current()?.signal;
-          await new Promise<void>((resolve) => {
-            const timer = setTimeout(resolve, expected === 'done' ? 200 : 3_000);
-            signal?.addEventListener('abort', () => {
-              clearTimeout(timer);
-              outcome = 'aborted';
-              resolve();
-            });
-          });
-          outcome ||= 'done';
-        }
-      }
-      await boot(uniquePrefix(), { imports: [newest.ScheduleModule.forRoot()], providers: [Jobs] }, { drainMs });
-      await eventually(() => expect(started).toBe(true));
-      const { app, client } = open.pop() as (typeof open)[number];
-      await app.close();
-      client.disconnect();
-      expect(outcome).toBe(expected);
+async function runsOnceASlot({ label, schedule, both }: Way, told: ReturnType<typeof listen>): Promise<void> {
+  const { Cron, Interval, Timeout, ScheduleModule, SchedulerRegistry } = schedule;
+  const slots: Record<string, number[]> = { cron: [], every: [], boot: [] };
+  @Injectable()
+  class Jobs {
+    readonly me = this;
+    constructor(private readonly locks: ScheduledLockService) {}
+    private note(name: string): void {
+      this.locks.current()?.assertHeld();
+      slots[name]?.push(this.me.locks.current()?.slot ?? -1);
     }
-  });
+    @both(ScheduledLock({ name: `${label}-cron` }), Cron('* * * * * *', { name: 'by-cron' }))
+    cron(): void {
+      this.note('cron');
+    }
+    @both(ScheduledLock({ name: `${label}-every` }), Interval('by-interval', 200))
+    every(): void {
+      this.note('every');
+    }
+    @both(ScheduledLock({ name: `${label}-boot`, key: 'v1' }), Timeout('by-timeout', 10))
+    boot(): void {
+      this.note('boot');
+    }
+  }
+  const prefix = uniquePrefix();
+  const metadata = { imports: [ScheduleModule.forRoot()], providers: [Jobs as Type] };
+  const [node] = await Promise.all([1, 2, 3].map(() => boot(metadata, { prefix })));
+  const registry = node?.app.get(SchedulerRegistry);
+  expect([...(registry?.getCronJobs().keys() ?? [])]).toEqual(['by-cron']);
+  expect(registry?.getIntervals()).toEqual(['by-interval']);
+  expect(registry?.getTimeouts()).toEqual(['by-timeout']);
+  await eventually(
+    () => {
+      expect(slots.cron?.length).toBeGreaterThan(2);
+      expect(slots.every?.length).toBeGreaterThan(5);
+      expect(told.of(`${label}-boot`)).toHaveLength(3);
+    },
+    { timeoutMs: 30_000 },
+  );
+  for (const [job, seen] of Object.entries(slots)) {
+    expect([label, job, [...new Set(seen)].sort((one, other) => one - other)]).toEqual([label, job, seen]);
+    // A loser may be told before the winner has begun.
+    await eventually(() => {
+      const fired = new Set(told.events.filter(({ name }) => name === `${label}-${job}`).map(({ slot }) => slot));
+      for (const slot of seen) fired.delete(slot);
+      expect([label, job, [...fired]]).toEqual([label, job, []]);
+    });
+  }
+  expect(slots.boot).toEqual([1]);
+  expect(slots.cron?.filter((slot) => slot % 1_000 !== 0)).toEqual([]);
+  expect(slots.every?.filter((slot) => slot % 200 !== 0)).toEqual([]);
+}
+
+it('waitForCompletion means what it says, on both versions, with the lock above or below', async () => {
+  const told = listen();
+  await Promise.all(ways.map((way) => waitsForCompletion(way, told)));
+  told.stop();
 });
 
-describe('the interceptor', () => {
-  it('is needed on handlers that carry the decorator', async () => {
-    @Controller()
-    class Unlocked {
-      @Get()
-      @ScheduledLock()
-      go(): void {}
+async function waitsForCompletion({ label, schedule, both }: Way, told: ReturnType<typeof listen>): Promise<void> {
+  const { Cron, ScheduleModule } = schedule;
+  const gates = { waits: new Gate(), overlaps: new Gate() };
+  class Jobs {
+    @both(ScheduledLock({ name: `${label}-waits` }), Cron('* * * * * *', { waitForCompletion: true }))
+    async waits(): Promise<void> {
+      await gates.waits.pass();
     }
-    await expect(boot(uniquePrefix(), { controllers: [Unlocked] })).rejects.toThrow(/Unlocked\.go: it is a handler/);
-  });
-});
+    @both(ScheduledLock({ name: `${label}-overlaps` }), Cron('* * * * * *'))
+    async overlaps(): Promise<void> {
+      await gates.overlaps.pass();
+    }
+  }
+  await boot({ imports: [ScheduleModule.forRoot()], providers: [Jobs] }, { prefix: uniquePrefix() });
+  await eventually(
+    () => {
+      expect(gates.waits.entered).toBe(1);
+      // A job that does not wait has come to two more slots meanwhile.
+      expect(told.of(`${label}-overlaps`).slice(0, 2)).toEqual(['skipped-held', 'skipped-held']);
+    },
+    { timeoutMs: 30_000 },
+  );
+  expect(told.of(`${label}-waits`)).toEqual([]);
+  gates.waits.open();
+  await eventually(() => expect(gates.waits.entered).toBe(2));
+  expect(told.of(`${label}-waits`)).toEqual(['ran']);
+  gates.overlaps.open();
+  gates.waits.open();
+}

@@ -1,88 +1,79 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { Redis } from 'ioredis';
+import { defineScript, int } from 'luanest/script-registry';
 import { sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
-import { eventually } from '../../../test/support/wait';
 import { openBench, quiet } from '../../lock/test/support';
+import { openRegistry } from '../../script-registry/test/support';
+import { readHistory, scheduledLockScripts } from '../src/scheduled-lock.scripts';
+import { Child } from './support';
 
-const DIST = join(__dirname, '..', '..', '..', 'dist', 'libs', 'scheduled-lock');
-const CRON_SLOTS = process.env.LUANEST_LONG === '1' ? 1_000 : 20;
-
-class Node {
-  output = '';
-  private constructor(readonly child: ChildProcess) {
-    child.stdout?.on('data', (chunk: Buffer) => (this.output += chunk.toString()));
-    child.stderr?.on('data', (chunk: Buffer) => (this.output += chunk.toString()));
-  }
-  static start(env: Record<string, string>): Node {
-    if (!existsSync(DIST)) throw new Error('These tests start real processes, run "npm run build" first.');
-    const all = { ...process.env, REDIS_URL: sharedRedisUrl(), ...env };
-    return new Node(spawn(process.execPath, [join(__dirname, 'node.cjs')], { env: all }));
-  }
-  async prints(pattern: RegExp): Promise<RegExpExecArray> {
-    return eventually(() => pattern.exec(this.output) ?? Promise.reject(new Error(`not printed: ${this.output}`)), {
-      timeoutMs: 30_000,
-    });
-  }
-}
-
-const nodes: Node[] = [];
-const start = (env: Record<string, string>): Node => {
-  const node = Node.start(env);
-  nodes.push(node);
-  return node;
-};
 let client: Redis;
 
 beforeAll(() => {
   client = quiet(new Redis(sharedRedisUrl()));
 });
-afterEach(() => {
-  for (const { child } of nodes.splice(0)) child.kill('SIGKILL');
-});
+afterEach(() => Child.killAll());
 afterAll(() => client.disconnect());
 
-it(
-  'three processes whose clocks differ by up to 800 ms run every job once for each slot',
-  async () => {
-    const prefix = uniquePrefix();
-    const three = [-400, 0, 400].map((skew) => start({ SKEW_MS: String(skew), PREFIX: prefix }));
-    await Promise.all(three.map((node) => node.prints(/ready/)));
-    const slotsOf = async (job: string): Promise<number[]> =>
-      (await client.lrange(`${prefix}:runs:${job}`, 0, -1)).map(Number);
-    await eventually(async () => expect((await slotsOf('cron100')).length).toBeGreaterThanOrEqual(CRON_SLOTS), {
-      timeoutMs: CRON_SLOTS * 1_000 + 30_000,
-      everyMs: 500,
-    });
-    for (const [job, period] of [
-      ['cron1', 1_000],
-      ['cron100', 1_000],
-      ['every1', 200],
-      ['every100', 200],
-    ] as const) {
-      const slots = await slotsOf(job);
-      expect(slots.length).toBeGreaterThan(10);
-      expect(new Set(slots).size).toBe(slots.length);
-      for (const slot of slots) expect(slot % period).toBe(0);
-      if (period === 1_000) {
-        const missing = ((slots.at(-1) as number) - (slots[0] as number)) / period + 1 - slots.length;
-        expect([job, missing]).toEqual([job, 0]);
-      }
-    }
-  },
-  CRON_SLOTS * 1_000 + 60_000,
-);
+/** A resource that refuses a fence below the greatest it has seen. */
+const writeFenced = defineScript({
+  name: 'test.write-fenced',
+  keys: ['resource'],
+  args: { fence: int },
+  source: `
+if tonumber(redis.call('GET', KEYS[1]) or '0') > tonumber(ARGV[1]) then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', 600000)
+return 1`,
+  reply: (written: number) => written === 1,
+});
 
-it('a holder that was stopped beyond its lease knows it in the first turn after SIGCONT', async () => {
+it('the process that runs a job is stopped beyond its lease: another takes over, and the first one knows it', async () => {
   const prefix = uniquePrefix();
-  const holder = start({ MODE: 'hold', PREFIX: prefix });
+  const env = { PREFIX: prefix, LEASE_MS: '2000', PERIOD_MS: '100' };
+  const first = Child.start('job-node.cjs', { ...env, NODE_NAME: 'first' });
+  const [, slot, fence] = await first.prints(/running (\d+) (\d+)\n/);
+  first.process.kill('SIGSTOP');
+  const second = Child.start('job-node.cjs', { ...env, NODE_NAME: 'second' });
+  const [, laterSlot, laterFence] = await second.prints(/running (\d+) (\d+)\n/);
+  expect(Number(laterSlot)).toBeGreaterThan(Number(slot));
+  expect(Number(laterFence)).toBeGreaterThan(Number(fence));
+  first.process.kill('SIGCONT');
+  const [, thrown, aborted] = await first.prints(/woke (\S+) (\S+)\n/);
+  expect([thrown, aborted]).toEqual(['LOCK_LOST', 'true']);
+  await first.prints(new RegExp(`outcome lost ${fence}\n`));
+
+  const registry = await openRegistry(client, { prefix }, [...scheduledLockScripts, writeFenced]);
+  const tag = registry.keySpace('scheduled-lock').tag('default:job');
+  const history = await registry.run(readHistory, { keys: { history: tag.key('history') }, args: {} });
+  expect(history.find((record) => record.fence === Number(fence))).toMatchObject({ outcome: 'lost', node: 'first' });
+  const keys = { resource: registry.keySpace('test').tag('resource').key('fence') };
+  const writes = (by: string): Promise<boolean> => registry.run(writeFenced, { keys, args: { fence: Number(by) } });
+  expect(await writes(String(laterFence))).toBe(true);
+  expect(await writes(String(fence))).toBe(false);
+  registry.close();
+});
+
+it('the process that runs a job is killed: another takes its slot where catch-up is asked for', async () => {
+  const prefix = uniquePrefix();
+  // In this test no second period comes.
+  const env = { PREFIX: prefix, LEASE_MS: '1500', PERIOD_MS: '1500', CATCH_UP_MS: '600000' };
+  const first = Child.start('job-node.cjs', { ...env, NODE_NAME: 'first' });
+  const [, slot, fence] = await first.prints(/running (\d+) (\d+)\n/);
+  first.process.kill('SIGKILL');
+  const second = Child.start('job-node.cjs', { ...env, PERIOD_MS: '1000000', NODE_NAME: 'second' });
+  const [, sameSlot, laterFence] = await second.prints(/running (\d+) (\d+)\n/);
+  expect(sameSlot).toBe(slot);
+  expect(Number(laterFence)).toBeGreaterThan(Number(fence));
+});
+
+it('the holder of a lock is stopped beyond its lease, and knows it in the first turn after SIGCONT', async () => {
+  const prefix = uniquePrefix();
+  const holder = Child.start('lock-holder.cjs', { PREFIX: prefix });
   const [, fence] = await holder.prints(/fence (\d+)/);
   const bench = await openBench(client.duplicate(), {}, { prefix });
-  holder.child.kill('SIGSTOP');
+  holder.process.kill('SIGSTOP');
   const next = await bench.locks.acquire('held', { waitMs: 10_000 });
   expect(next.fence).toBeGreaterThan(Number(fence));
-  holder.child.kill('SIGCONT');
+  holder.process.kill('SIGCONT');
   const [, thrown, aborted, released] = await holder.prints(/woke (\S+) (\S+) (\S+)\n/);
   expect([thrown, aborted, released]).toEqual(['LOCK_LOST', 'true', 'lost']);
   expect(await next.release()).toBe('released');

@@ -6,17 +6,18 @@ KEYS[2]  history      list(str)  <prefix>:scheduled-lock:{<namespace>:<job>}:his
 ARGV[1]  owner        str        token of one run, no two alike
 ARGV[2]  node         str        who runs it, without spaces
 ARGV[3]  mode         str        tick | catch-up | free; free has no slots
-ARGV[4]  slot         int        scheduled instant, ms since the epoch; unused with a period
+ARGV[4]  slot         int        scheduled instant, ms since the epoch; with a period 0, or the slot of the first try
 ARGV[5]  periodMs     int        the slot is Redis' time in whole periods; 0 for none
 ARGV[6]  staleMs      int        how far the slot may be from Redis' time; 0 for no bound
 ARGV[7]  leaseMs      int        1 or more
 ARGV[8]  retentionMs  int        how long slot and fence are kept beyond the lease
 ARGV[9]  keep         int        entries of the history, 1 or more
 
-Returns {outcome, slot, fence}
+Returns {outcome, slot, fence, leftMs}
   outcome  ran | skipped-held | skipped-slot | stale | nothing
   slot     str  digits
   fence    str  digits, '0' unless it runs
+  leftMs   int  above 0: held, but the slot lasts so long that another try may find it free; not noted yet
 
 O(keep). TTL: the lease and the retention. Clock: Redis. Replay: answers the claim of the first call; a refusal is noted twice.
 ]]
@@ -26,28 +27,32 @@ local time = redis.call('TIME')
 local now_us = time[1] * 1000000 + time[2]
 local now = math.floor(now_us / 1000)
 local last, till = tonumber(seen[1] or '-1'), tonumber(seen[5] or '0')
-if seen[3] == ARGV[1] then return { 'ran', seen[1], seen[4] } end
+if seen[3] == ARGV[1] then return { 'ran', seen[1], seen[4], 0 } end
 local mode, slot, period, stale = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
-local refusal = false
+local refusal, over = false, false
 if mode == 'tick' then
-  if period > 0 then slot = now - now % period end
+  if period > 0 and slot == 0 then slot = now - now % period end
+  over = period > 0 and slot ~= now - now % period
   if stale > 0 and math.abs(now - slot) > stale then refusal = 'stale'
   elseif slot <= last then refusal = 'skipped-slot' end
 elseif mode == 'catch-up' then
   slot = last
-  if last < 0 or seen[2] == '1' or till > now or now - last > stale then return { 'nothing', '0', '0' } end
+  if last < 0 or seen[2] == '1' or till > now or now - last > stale then return { 'nothing', '0', '0', 0 } end
 else
   slot = last
 end
-if not refusal and till > now then refusal = 'skipped-held' end
+if not refusal and (over or till > now) then refusal = 'skipped-held' end
 if refusal then
-  redis.call('LPUSH', KEYS[2], string.format('%s %.0f %.0f 0 0 %s', refusal, slot, now, ARGV[2]))
-  redis.call('LTRIM', KEYS[2], 0, ARGV[9] - 1)
-  redis.call('PEXPIRE', KEYS[2], ARGV[8])
-  return { refusal, string.format('%.0f', slot), '0' }
+  local left = (refusal == 'skipped-held' and mode == 'tick' and not over and period > 0) and slot + period - now or 0
+  if left == 0 then
+    redis.call('LPUSH', KEYS[2], string.format('%s %.0f %.0f 0 0 %s', refusal, slot, now, ARGV[2]))
+    redis.call('LTRIM', KEYS[2], 0, ARGV[9] - 1)
+    redis.call('PEXPIRE', KEYS[2], ARGV[8])
+  end
+  return { refusal, string.format('%.0f', slot), '0', left }
 end
 local fence = string.format('%.0f', math.max((seen[4] or 0) + 1, now_us))
 redis.call('HSET', KEYS[1], 'slot', string.format('%.0f', slot), 'done', 0, 'owner', ARGV[1], 'fence', fence,
   'since', string.format('%.0f', now), 'till', string.format('%.0f', now + ARGV[7]))
 redis.call('PEXPIRE', KEYS[1], ARGV[7] + ARGV[8])
-return { 'ran', string.format('%.0f', slot), fence }
+return { 'ran', string.format('%.0f', slot), fence, 0 }

@@ -1,22 +1,3 @@
-import type { ResolvedJobOptions } from './scheduled-lock.options';
-
-/** How a job's slots are found. */
-export type JobKind =
-  | { readonly type: 'cron'; readonly slotNow: () => number }
-  | { readonly type: 'interval'; readonly periodMs: number }
-  | { readonly type: 'timeout' }
-  | { readonly type: 'handler' };
-
-/** A decorated method of one instance. */
-export interface Job {
-  readonly options: ResolvedJobOptions;
-  readonly kind: JobKind;
-  readonly state: string;
-  readonly history: string;
-  /** Runs the method through its enhancers, where these were asked for. */
-  readonly enhanced: ((...args: unknown[]) => Promise<unknown>) | undefined;
-}
-
 /** What the scheduler's CronTime is asked. */
 export interface CronTimes {
   readonly realDate: boolean;
@@ -24,14 +5,22 @@ export interface CronTimes {
   getNextDateFrom(start: Date, zone?: string): { toMillis(): number };
 }
 
-// Timers may ring early by a little; slots are whole seconds.
-const EARLY_MS = 50;
+/** The options of `@Cron` that decide when it fires. */
+export interface CronOptions {
+  readonly cronTime: unknown;
+  readonly timeZone?: string;
+  readonly utcOffset?: string | number;
+  readonly runOnInit?: boolean;
+}
+
+// A clock may be set back by a little between the timer and the look at it.
+const EARLY_MS = 5;
 const LOOKBACKS_MS = [2_000, 61_000, 3_601_000, 86_401_000, 2_764_800_000, 31_708_800_000, 158_112_000_000];
 
 /**
  * The latest scheduled instant that is not after `now`, ms since the epoch.
  *
- * @param zone IANA name or `UTC+h:mm`; default: the process' zone
+ * @param zone IANA name or `UTC+hh:mm`; default: the process' zone
  */
 export function latestSlot(times: CronTimes, now: number, zone?: string): number {
   if (times.realDate) return new Date(times.source as string).getTime();
@@ -45,4 +34,12 @@ export function latestSlot(times: CronTimes, now: number, zone?: string): number
     }
   }
   return Math.floor(now / 1_000) * 1_000;
+}
+
+/** The zone in which a cron expression is read; `utcOffset` is in minutes, as the cron package takes it. */
+export function zoneOf({ timeZone, utcOffset }: CronOptions): string | undefined {
+  if (timeZone !== undefined || utcOffset === undefined) return timeZone;
+  const minutes = Math.abs(Number(utcOffset));
+  const pad = (value: number): string => String(value).padStart(2, '0');
+  return `UTC${Number(utcOffset) < 0 ? '-' : '+'}${pad(Math.floor(minutes / 60))}:${pad(minutes % 60)}`;
 }

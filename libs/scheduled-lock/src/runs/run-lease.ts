@@ -1,24 +1,24 @@
 import { Lease } from 'luanest/lock';
 import type { ScriptRegistry } from 'luanest/script-registry';
-import type { Job } from './job';
-import type { ResolvedScheduledLockModuleOptions } from './scheduled-lock.options';
-import { completeRun, renewRun } from './scheduled-lock.scripts';
+import type { Job } from '../jobs/job';
+import type { ResolvedScheduledLockModuleOptions } from '../scheduled-lock.options';
+import { completeRun, renewRun } from '../scheduled-lock.scripts';
+import type { Claim } from './claims';
 
 /** How a run ended, as it is to be noted. */
 export interface Ending {
-  outcome: 'ran' | 'failed' | 'lost';
-  durationMs: number;
+  readonly outcome: 'ran' | 'failed' | 'lost';
+  readonly durationMs: number;
 }
 
-/** The lease of a claimed run; its release notes `ending` in the history. */
+/** The lease of a claimed run; its release notes in the history what `ending` answers then. */
 export function runLease(
   registry: ScriptRegistry,
   module: ResolvedScheduledLockModuleOptions,
   { options, state, history }: Job,
-  claim: { readonly owner: string; readonly slot: number; readonly fence: number; readonly sentAt: number },
-  ending: Ending,
+  { owner, slot, fence, sentAt }: Claim,
+  ending: () => Ending,
 ): Lease {
-  const { owner, slot, fence, sentAt } = claim;
   const { retentionMs, historySize: keep, node } = module;
   const { name, lockAtMostForMs: leaseMs, lockAtLeastForMs: atLeastMs, renew } = options;
   return new Lease(
@@ -29,7 +29,7 @@ export function runLease(
       release: () =>
         registry.run(completeRun, {
           keys: { state, history },
-          args: { owner, node, ...ending, atLeastMs, retentionMs, keep, slot, fence },
+          args: { owner, node, ...ending(), atLeastMs, retentionMs, keep, slot, fence },
         }),
     },
   );

@@ -1,0 +1,44 @@
+import type { Candidate } from './candidate';
+import { cronOptions, hasTwoSchedulers, isTimeout } from './scheduler-metadata';
+
+/**
+ * Why a method would run unlocked, never, or twice; undefined when it is fine.
+ *
+ * @param schedulers how many ScheduleModule.forRoot() there are
+ */
+export function problemOf(candidate: Candidate, schedulers: number): string | undefined {
+  const { lock, named, scheduled, handler, intercepted } = candidate;
+  if (scheduled && intercepted) {
+    return 'Nest runs no interceptors on scheduled methods, so it would run unlocked. Use @ScheduledLock() on it.';
+  }
+  if (!lock) {
+    if (!named || !scheduled) return undefined;
+    return 'another decorator or an override replaced the locked method. Put @ScheduledLock() on what is scheduled.';
+  }
+  if (scheduled) return schedulingProblem(candidate, schedulers) ?? scopeProblem(candidate, 'scheduled');
+  if (!handler) return 'it has @ScheduledLock() and no @Cron, @Interval or @Timeout. Add one of them.';
+  if (!intercepted) return 'it is a handler: add @UseInterceptors(ScheduledLockInterceptor), or it runs unlocked.';
+  return scopeProblem(candidate, 'found by the interceptor');
+}
+
+function schedulingProblem({ lock, method }: Candidate, schedulers: number): string | undefined {
+  if (schedulers === 0) return 'it is not scheduled. Import ScheduleModule.forRoot() once.';
+  if (schedulers > 1) {
+    return `ScheduleModule.forRoot() is imported ${schedulers} times, so every tick would fire as often. Import it once.`;
+  }
+  if (lock && hasTwoSchedulers(method, lock.original)) {
+    return 'it has two schedulers, of which Nest would use one. Split the method.';
+  }
+  if (cronOptions(method)?.runOnInit) {
+    return 'runOnInit fires at no scheduled instant, so there is no slot to run once for. Leave it out.';
+  }
+  if (isTimeout(method) && lock?.options.key === undefined) {
+    return '@Timeout has no slots: give @ScheduledLock({ key }) a text that is new for each run, such as a version.';
+  }
+  return undefined;
+}
+
+function scopeProblem({ wrapper }: Candidate, what: string): string | undefined {
+  if (wrapper.isDependencyTreeStatic() && !wrapper.isTransient && wrapper.instance) return undefined;
+  return `it is request-scoped or transient, or depends on what is; it would never be ${what}. Make it a singleton.`;
+}

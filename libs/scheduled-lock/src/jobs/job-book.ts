@@ -1,0 +1,36 @@
+import { ScheduledLockSetupError } from '../scheduled-lock.errors';
+import type { Job } from './job';
+
+/** The jobs of this app: by name, and by the method that is called. */
+export class JobBook {
+  private readonly byName = new Map<string, Job>();
+  private readonly byInstance = new WeakMap<object, Map<string, Job>>();
+
+  get names(): readonly string[] {
+    return [...this.byName.keys()];
+  }
+
+  /** @throws ScheduledLockSetupError when the name is taken */
+  add(instance: object, method: string, job: Job): void {
+    const { name } = job.options;
+    if (this.byName.has(name)) {
+      throw new ScheduledLockSetupError(
+        `${instance.constructor.name}.${method}: another job is named ${name} already. Give one of them another name.`,
+      );
+    }
+    this.byName.set(name, job);
+    const methods = this.byInstance.get(instance) ?? new Map<string, Job>();
+    this.byInstance.set(instance, methods.set(method, job));
+  }
+
+  find(instance: object, method: string): Job | undefined {
+    return this.byInstance.get(instance)?.get(method);
+  }
+
+  /** @throws ScheduledLockSetupError for a job that this app does not have */
+  named(name: string): Job {
+    const job = this.byName.get(name);
+    if (job) return job;
+    throw new ScheduledLockSetupError(`There is no job ${name}. Known: ${this.names.join(', ') || 'none'}.`);
+  }
+}

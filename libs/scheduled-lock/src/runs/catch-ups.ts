@@ -1,0 +1,28 @@
+import type { Job, Work } from '../jobs/job';
+import type { Ticks } from './ticks';
+
+const SHORTEST_MS = 100;
+
+/** Looks, now and then, whether the run of a slot died. */
+export class CatchUps {
+  private readonly jobs: { readonly job: Job; readonly work: Work }[] = [];
+  private timers: NodeJS.Timeout[] = [];
+
+  constructor(private readonly ticks: Ticks) {}
+
+  add(job: Job, work: Work): void {
+    this.jobs.push({ job, work });
+  }
+
+  start(): void {
+    this.timers = this.jobs.map(({ job, work }) => {
+      // Not all nodes at once.
+      const everyMs = Math.max(SHORTEST_MS, job.options.lockAtMostForMs / 2) * (0.75 + Math.random() / 2);
+      return setInterval(() => void this.ticks.run(job, 'catch-up', work).catch(() => undefined), everyMs).unref();
+    });
+  }
+
+  stop(): void {
+    for (const timer of this.timers) clearInterval(timer);
+  }
+}

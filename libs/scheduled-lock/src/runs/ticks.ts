@@ -1,0 +1,125 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ScriptRegistry } from 'luanest/script-registry';
+import type { Job, Work } from '../jobs/job';
+import type { ResolvedScheduledLockModuleOptions } from '../scheduled-lock.options';
+import type { JobOutcome } from '../scheduled-lock.types';
+import { Claims, type Claim, type ClaimResult, type Mode } from './claims';
+import type { Outcomes } from './outcomes';
+import { Run } from './run';
+import { runLease, type Ending } from './run-lease';
+
+/** What became of a tick, and what the method returned where it ran. */
+export type TickResult =
+  | { readonly ran: true; readonly outcome: JobOutcome; readonly value: unknown }
+  | { readonly ran: false; readonly outcome: JobOutcome | 'nothing' | 'closed' };
+
+/** From a tick to its outcome: claims, runs, releases. */
+export class Ticks {
+  private readonly context = new AsyncLocalStorage<Run>();
+  private readonly open = new Set<Promise<unknown>>();
+  private readonly runs = new Set<Run>();
+  private readonly closing = new AbortController();
+  private readonly claims: Claims;
+
+  constructor(
+    private readonly registry: ScriptRegistry,
+    private readonly options: ResolvedScheduledLockModuleOptions,
+    private readonly outcomes: Outcomes,
+  ) {
+    this.claims = new Claims(registry, options);
+  }
+
+  /** The run that calls. */
+  current(): Run | undefined {
+    return this.context.getStore();
+  }
+
+  /** @throws what `work` throws */
+  async run(job: Job, mode: Mode, work: Work): Promise<TickResult> {
+    if (this.closing.signal.aborted) return { ran: false, outcome: 'closed' };
+    const tick = this.decide(job, mode, work);
+    this.open.add(tick);
+    try {
+      return await tick;
+    } finally {
+      this.open.delete(tick);
+    }
+  }
+
+  /** Lets no tick begin, awaits those under way for `drainMs`, aborts them, and gives their locks back. */
+  async close(): Promise<void> {
+    this.closing.abort();
+    await this.ended(this.options.drainMs);
+    for (const run of this.runs) run.stop();
+    await this.ended(this.options.abortGraceMs);
+    await Promise.allSettled([...this.runs].flatMap(({ lease }) => (lease ? [lease.release()] : [])));
+  }
+
+  private async ended(withinMs: number): Promise<void> {
+    const timer = new AbortController();
+    const timeout = sleep(withinMs, undefined, { signal: timer.signal }).catch(() => undefined);
+    await Promise.race([Promise.allSettled(this.open), timeout]);
+    timer.abort();
+  }
+
+  private async decide(job: Job, mode: Mode, work: Work): Promise<TickResult> {
+    const result = await this.claims.take(job, mode, this.closing.signal);
+    if (result.got === 'claim') return this.underLease(job, result.claim, work);
+    if (result.got === 'failure') return this.withoutRedis(job, mode, result, work);
+    const { outcome, slot } = result;
+    if (outcome !== 'nothing') this.outcomes.tell(job, { outcome, slot }, true);
+    return { ran: false, outcome };
+  }
+
+  private async underLease(job: Job, claim: Claim, work: Work): Promise<TickResult> {
+    const startedAt = performance.now();
+    let failure: { readonly error: unknown } | undefined;
+    const ending = (): Ending => ({
+      outcome: lost ? 'lost' : failure ? 'failed' : 'ran',
+      durationMs: Math.round(performance.now() - startedAt),
+    });
+    const lease = runLease(this.registry, this.options, job, claim, ending);
+    const run = new Run(job.options.name, claim.slot, lease);
+    // Until it has ended, a release at shutdown finds it unfinished.
+    let lost = true;
+    let value: unknown;
+    // The answer may come when the lease is over already.
+    const ran = lease.held;
+    try {
+      if (ran) value = await this.within(run, work);
+    } catch (error) {
+      failure = { error };
+    }
+    lost = run.lost;
+    const { outcome, durationMs } = ending();
+    const released = await lease.release().catch(() => 'unknown');
+    const told = released === 'lost' ? 'lost' : outcome;
+    const { slot, fence } = claim;
+    this.outcomes.tell(job, { outcome: told, slot, fence, durationMs, ...failure }, released !== 'unknown');
+    if (failure) throw failure.error;
+    return ran ? { ran, outcome: told, value } : { ran, outcome: told };
+  }
+
+  private async withoutRedis(
+    job: Job,
+    mode: Mode,
+    { error, slot }: ClaimResult & { got: 'failure' },
+    work: Work,
+  ): Promise<TickResult> {
+    if (mode === 'catch-up') return { ran: false, outcome: 'nothing' };
+    const outcome = 'redis-error';
+    this.outcomes.tell(job, { outcome, slot, error }, false);
+    if (job.options.onRedisError === 'skip') return { ran: false, outcome };
+    return { ran: true, outcome, value: await this.within(new Run(job.options.name, slot), work) };
+  }
+
+  private async within(run: Run, work: Work): Promise<unknown> {
+    this.runs.add(run);
+    try {
+      return await this.context.run(run, async () => await work());
+    } finally {
+      this.runs.delete(run);
+    }
+  }
+}

@@ -1,0 +1,251 @@
+import { once } from 'node:events';
+import * as fc from 'fast-check';
+import type { Cluster, Redis } from 'ioredis';
+import type { ScriptRegistry } from 'luanest/script-registry';
+import { uniquePrefix } from '../../../test/support/shared-servers';
+import { clusterClient, openRegistry, standaloneClient } from '../../script-registry/test/support';
+import { claimRun, completeRun, readHistory, renewRun, scheduledLockScripts } from '../src/scheduled-lock.scripts';
+
+const servers: [string, () => Redis | Cluster][] = [
+  ['standalone', standaloneClient],
+  ['Cluster', clusterClient],
+];
+const RETENTION_MS = 600_000;
+const LEASE_MS = 300_000;
+const KEEP = 20;
+
+describe.each(servers)('the scripts on %s', (_, connect) => {
+  let client: Redis | Cluster;
+  let registry: ScriptRegistry;
+  const prefix = uniquePrefix();
+  let jobs = 0;
+
+  beforeAll(async () => {
+    client = connect();
+    if (client.status !== 'ready') await once(client, 'ready');
+    registry = await openRegistry(client, { prefix, preload: 'required' }, scheduledLockScripts);
+  });
+  afterAll(() => {
+    registry.close();
+    client.disconnect();
+  });
+
+  function newJob() {
+    const tag = registry.keySpace('scheduled-lock').tag(`default:job-${jobs++}`);
+    const keys = { state: tag.key('state'), history: tag.key('history') };
+    const { state } = keys;
+    const base = { node: 'n', periodMs: 0, staleMs: 0, leaseMs: LEASE_MS, retentionMs: RETENTION_MS, keep: KEEP };
+    return {
+      keys,
+      claim: (owner: string, slot: number, more: Partial<typeof base & { mode: string }> = {}) =>
+        registry.run(claimRun, { keys, args: { mode: 'tick', ...base, ...more, owner, slot } }),
+      renew: (owner: string, leaseMs = LEASE_MS) =>
+        registry.run(renewRun, { keys: { state }, args: { owner, leaseMs, retentionMs: RETENTION_MS } }),
+      complete: (owner: string, outcome: string, slot = 0, atLeastMs = 0) => {
+        const args = { owner, outcome, slot, atLeastMs, node: 'n', durationMs: 7, fence: 9, keep: KEEP };
+        return registry.run(completeRun, { keys, args: { ...args, retentionMs: RETENTION_MS } });
+      },
+      history: () => registry.run(readHistory, { keys: { history: keys.history }, args: {} }),
+      /** Ends the lease, as time would. */
+      expire: () => client.hset(state, 'till', '1'),
+      ttls: async () => [await client.pttl(state), await client.pttl(keys.history)] as const,
+    };
+  }
+
+  it('a slot is run once, in order, and one at a time', async () => {
+    const job = newJob();
+    expect(await job.claim('a', 10)).toMatchObject({ outcome: 'ran', slot: 10 });
+    expect(await job.claim('b', 10)).toEqual({ outcome: 'skipped-slot', slot: 10, fence: 0, leftMs: 0 });
+    expect((await job.claim('b', 9)).outcome).toBe('skipped-slot');
+    expect((await job.claim('b', 11)).outcome).toBe('skipped-held');
+    expect(await job.complete('a', 'ran', 10)).toBe(true);
+    expect((await job.claim('b', 10)).outcome).toBe('skipped-slot');
+    expect((await job.claim('b', 11)).outcome).toBe('ran');
+    const outcomes = (await job.history()).map(({ outcome, slot }) => `${outcome} ${slot}`);
+    expect(outcomes).toEqual(['skipped-slot 10', 'ran 10', 'skipped-held 11', 'skipped-slot 9', 'skipped-slot 10']);
+  });
+
+  it('replays get the answers of the first call', async () => {
+    const job = newJob();
+    const first = await job.claim('a', 10);
+    expect(await job.claim('a', 10)).toEqual(first);
+    expect(await job.renew('a')).toBe(true);
+    expect(await job.renew('a')).toBe(true);
+    expect(await job.complete('a', 'failed', 10)).toBe(true);
+    expect(await job.complete('a', 'failed', 10)).toBe(true);
+    expect((await job.history()).map(({ outcome }) => outcome)).toEqual(['failed']);
+    expect(await job.renew('a')).toBe(false);
+  });
+
+  it('fences rise, also when the keys are gone', async () => {
+    const job = newJob();
+    const fences: number[] = [];
+    for (let slot = 1; slot < 5; slot++) {
+      fences.push((await job.claim(`o${slot}`, slot)).fence);
+      await (slot === 2 ? client.del(job.keys.state, job.keys.history) : job.complete(`o${slot}`, 'ran', slot));
+    }
+    expect([...new Set(fences)].sort((one, other) => one - other)).toEqual(fences);
+    expect(fences.every(Number.isSafeInteger)).toBe(true);
+  });
+
+  it('the slot of an interval is the period of Redis, and a tick may wait within it', async () => {
+    const job = newJob();
+    const periodMs = 600_000;
+    const first = await job.claim('a', 0, { periodMs });
+    expect(first.outcome).toBe('ran');
+    expect(first.slot % periodMs).toBe(0);
+    expect(Math.abs(first.slot + periodMs / 2 - Date.now())).toBeLessThanOrEqual(periodMs / 2 + 60_000);
+    expect((await job.claim('b', 0, { periodMs })).outcome).toBe('skipped-slot');
+    // As if it were the run of the period before.
+    await client.hincrby(job.keys.state, 'slot', -periodMs);
+    const waiting = await job.claim('b', 0, { periodMs });
+    expect(waiting).toMatchObject({ outcome: 'skipped-held', slot: first.slot });
+    expect(waiting.leftMs).toBeGreaterThan(0);
+    expect(waiting.leftMs).toBeLessThanOrEqual(periodMs);
+    expect((await job.history()).map(({ outcome }) => outcome)).toEqual(['skipped-slot']);
+    // Its period is over.
+    expect(await job.claim('b', first.slot - 3 * periodMs, { periodMs })).toMatchObject({ leftMs: 0 });
+    expect((await job.claim('b', first.slot + periodMs, { periodMs })).outcome).toBe('skipped-held');
+    await job.complete('a', 'ran', first.slot);
+    expect(await job.claim('b', waiting.slot, { periodMs })).toMatchObject({ outcome: 'ran', slot: first.slot });
+  });
+
+  it('a slot that is far from the time of Redis is stale', async () => {
+    const job = newJob();
+    const now = Date.now();
+    for (const slot of [now - 3_600_000, now + 3_600_000]) {
+      expect((await job.claim('a', slot, { staleMs: 1_800_000 })).outcome).toBe('stale');
+    }
+    expect((await job.claim('a', now, { staleMs: 1_800_000 })).outcome).toBe('ran');
+  });
+
+  it('a claim that was never run is given back: lock, slot and all', async () => {
+    const job = newJob();
+    await job.claim('a', 10);
+    expect(await job.complete('a', 'redis-error', 10)).toBe(true);
+    expect(await job.history()).toEqual([]);
+    expect((await job.claim('b', 9)).outcome).toBe('skipped-slot');
+    expect((await job.claim('c', 0, { mode: 'catch-up', staleMs: 1 })).outcome).toBe('nothing');
+    expect((await job.claim('b', 10)).outcome).toBe('ran');
+    // Not that of another.
+    expect(await job.complete('a', 'redis-error', 10)).toBe(false);
+    expect((await job.claim('c', 11)).outcome).toBe('skipped-held');
+  });
+
+  it('a catch-up takes the last slot when its run died, and only then', async () => {
+    const job = newJob();
+    const slot = Date.now();
+    const catchUp = async (owner: string, staleMs = 60_000) =>
+      (await job.claim(owner, 0, { mode: 'catch-up', staleMs })).outcome;
+    expect(await catchUp('c')).toBe('nothing');
+    await job.claim('a', slot);
+    expect(await catchUp('c')).toBe('nothing');
+    await job.expire();
+    await client.hincrby(job.keys.state, 'slot', -120_000);
+    expect(await catchUp('c')).toBe('nothing');
+    expect(await catchUp('c', 600_000)).toBe('ran');
+    expect(await job.complete('a', 'ran', slot)).toBe(false);
+    expect(await job.complete('c', 'ran', slot)).toBe(true);
+    expect(await catchUp('d', 600_000)).toBe('nothing');
+    expect((await job.history()).map(({ outcome }) => outcome)).toEqual(['ran', 'lost']);
+  });
+
+  it('the least time keeps the lock, and only from other slots', async () => {
+    const job = newJob();
+    await job.claim('a', 10);
+    expect(await job.complete('a', 'ran', 10, 200_000)).toBe(true);
+    expect((await job.claim('b', 11)).outcome).toBe('skipped-held');
+    await job.expire();
+    expect((await job.claim('b', 11)).outcome).toBe('ran');
+  });
+
+  it('every key has a TTL, and the history its bound', async () => {
+    const job = newJob();
+    for (let slot = 0; slot < 2 * KEEP; slot++) {
+      await job.claim('a' + String(slot), slot);
+      await job.complete('a' + String(slot), 'ran', slot);
+    }
+    expect(await job.history()).toHaveLength(KEEP);
+    for (const ttl of await job.ttls()) {
+      expect(ttl).toBeGreaterThan(RETENTION_MS / 2);
+      expect(ttl).toBeLessThanOrEqual(RETENTION_MS + LEASE_MS);
+    }
+    await client.persist(job.keys.state);
+    await job.claim('z', 1_000);
+    await client.persist(job.keys.history);
+    await job.renew('z');
+    await job.complete('z', 'ran', 1_000);
+    for (const ttl of await job.ttls()) expect(ttl).toBeGreaterThan(0);
+  });
+
+  it('a key of another type is refused before anything is written', async () => {
+    const job = newJob();
+    await client.set(job.keys.history, 'text', 'PX', 60_000);
+    await expect(job.claim('a', 10)).rejects.toThrow(/WRONGTYPE/);
+    expect(await client.exists(job.keys.state)).toBe(0);
+    await client.del(job.keys.history);
+    await job.claim('a', 10);
+    await client.del(job.keys.history);
+    await client.set(job.keys.history, 'text', 'PX', 60_000);
+    await expect(job.complete('a', 'ran', 10)).rejects.toThrow(/WRONGTYPE/);
+    expect(await client.hget(job.keys.state, 'done')).toBe('0');
+    const other = newJob();
+    await client.set(other.keys.state, 'text', 'PX', 60_000);
+    await expect(other.claim('a', 10)).rejects.toThrow(/WRONGTYPE/);
+    await expect(other.renew('a')).rejects.toThrow(/WRONGTYPE/);
+    await expect(other.complete('a', 'ran', 10)).rejects.toThrow(/WRONGTYPE/);
+    expect(await client.exists(other.keys.history)).toBe(0);
+  });
+
+  it('behaves like a small model, whatever the order of the calls', async () => {
+    type Step =
+      | { do: 'claim'; owner: string; slot: number }
+      | { do: 'renew' | 'ran' | 'lost' | 'redis-error'; owner: string }
+      | { do: 'expire' };
+    const owner = fc.constantFrom('a', 'b', 'c');
+    const step: fc.Arbitrary<Step> = fc.oneof(
+      fc.record({ do: fc.constant('claim' as const), owner, slot: fc.integer({ min: 1, max: 6 }) }),
+      fc.record({
+        do: fc.constantFrom('renew' as const, 'ran' as const, 'lost' as const, 'redis-error' as const),
+        owner,
+      }),
+      fc.record({ do: fc.constant('expire' as const) }),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
+        const job = newJob();
+        const model = { slot: -1, owner: '', held: false, done: true };
+        // Tokens are never used for two runs.
+        const tokens: Record<string, string> = {};
+        let runs = 0;
+        for (const one of steps) {
+          if (one.do === 'expire') {
+            if (model.owner) await job.expire();
+            model.held = false;
+          } else if (one.do === 'claim') {
+            const token = `${one.owner}${runs++}`;
+            const expected = one.slot <= model.slot ? 'skipped-slot' : model.held ? 'skipped-held' : 'ran';
+            expect((await job.claim(token, one.slot)).outcome).toBe(expected);
+            if (expected !== 'ran') continue;
+            tokens[one.owner] = token;
+            Object.assign(model, { slot: one.slot, owner: token, held: true, done: false });
+          } else {
+            const token = tokens[one.owner] ?? 'none';
+            const mine = model.owner === token;
+            const held = mine && model.held;
+            if (one.do === 'renew') {
+              expect(await job.renew(token)).toBe(held);
+              continue;
+            }
+            expect(await job.complete(token, one.do)).toBe(held || (mine && model.done));
+            if (!held) continue;
+            model.held = false;
+            model.done = one.do !== 'lost';
+            if (one.do === 'redis-error') model.slot--;
+          }
+        }
+      }),
+      { numRuns: 200 },
+    );
+  });
+});

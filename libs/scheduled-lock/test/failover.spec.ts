@@ -1,0 +1,151 @@
+import { Injectable } from '@nestjs/common';
+import { Cron, ScheduleModule } from '@nestjs/schedule';
+import { Cluster } from 'ioredis';
+import {
+  ScheduledLock,
+  ScheduledLockService,
+  type ScheduledLockOptions,
+  type ScheduledRun,
+} from 'luanest/scheduled-lock';
+import { withAdmin } from '../../../test/support/admin';
+import { RedisCluster } from '../../../test/support/redis-cluster';
+import type { RedisServer } from '../../../test/support/redis-server';
+import { uniquePrefix } from '../../../test/support/shared-servers';
+import { eventually } from '../../../test/support/wait';
+import { quiet } from '../../script-registry/test/support';
+import { boot, closeAll, LATER, listen, STALE_NEVER, type Booted } from './support';
+
+let cluster: RedisCluster;
+
+beforeAll(async () => {
+  cluster = await RedisCluster.start();
+});
+afterEach(closeAll);
+afterAll(() => cluster.stop());
+
+interface Runs {
+  readonly run: ScheduledRun;
+  readonly node: string;
+}
+
+/** Two nodes with one job; a run lasts until `finish`. */
+async function twoNodes(lock: ScheduledLockOptions) {
+  const runs: Runs[] = [];
+  const finish = new AbortController();
+  @Injectable()
+  class Jobs {
+    constructor(private readonly locks: ScheduledLockService) {}
+    @Cron(LATER)
+    @ScheduledLock({ name: 'job', staleAfterMs: STALE_NEVER, ...lock })
+    async job(node: string): Promise<void> {
+      const run = this.locks.current() as ScheduledRun;
+      runs.push({ run, node });
+      if (finish.signal.aborted) return;
+      await new Promise((resolve) => {
+        run.signal.addEventListener('abort', resolve);
+        finish.signal.addEventListener('abort', resolve);
+      });
+    }
+  }
+  const prefix = uniquePrefix();
+  const key = `${prefix}:scheduled-lock:{default:job}:state`;
+  const metadata = { imports: [ScheduleModule.forRoot()], providers: [Jobs] };
+  const node = (name: string): Promise<Booted> => {
+    const client = quiet(new Cluster(cluster.startupNodes, { slotsRefreshTimeout: 5_000 }));
+    return boot(metadata, { prefix, client, lock: { node: name }, registry: { deadlineMs: 20_000 } });
+  };
+  const [one, other] = await Promise.all([node('one'), node('other')]);
+  /** A tick of the job's one slot, on a node. */
+  const tick = ({ app }: Booted, name: string): Promise<void> => app.get(Jobs).job(name);
+  return { runs, finish, key, one, other, tick };
+}
+
+/** Keeps what is written from now on away from a master's replica: it lives, but its link is gone and stays so. */
+async function isolateReplica(master: RedisServer): Promise<RedisServer> {
+  const [replica] = (await cluster.replicasOf(master)) as [RedisServer];
+  replica.pause();
+  await withAdmin(master, (admin) => admin.call('CLIENT', 'KILL', 'TYPE', 'replica'));
+  return replica;
+}
+
+/** The master dies, its replica takes over. */
+async function failOver(master: RedisServer, replica: RedisServer): Promise<void> {
+  await master.kill();
+  replica.resume();
+  await cluster.untilSettled(({ nodes }) => nodes.some(({ port, slots }) => port === replica.port && slots.length > 0));
+}
+
+async function heal(dead: RedisServer): Promise<void> {
+  await dead.restart();
+  await cluster.untilSettled();
+}
+
+it('without WAIT a failover may let a slot run twice: the first holder learns it, and its fence is the smaller', async () => {
+  const { runs, finish, key, one, other, tick } = await twoNodes({ lockAtMostForMs: 9_000 });
+  const told = listen();
+  const master = await cluster.masterOf(key);
+  const replica = await isolateReplica(master);
+  const first = tick(one, 'one');
+  await eventually(() => expect(runs).toHaveLength(1));
+  await failOver(master, replica);
+  await eventually(async () => {
+    void tick(other, 'other');
+    await eventually(() => expect(runs).toHaveLength(2), { timeoutMs: 500 });
+  });
+  // This one slot ran twice; that is what is counted, and cannot be helped without WAIT.
+  const twice = runs.filter(({ run }, i) => runs.findIndex((one) => one.run.slot === run.slot) !== i);
+  expect(twice).toHaveLength(1);
+  const [lost, holder] = runs as [Runs, Runs];
+  expect(holder.run.fence).toBeGreaterThan(lost.run.fence);
+  // Its next renewal finds the lock gone; its lease could not outlast this in any case.
+  await eventually(() => expect(lost.run.signal.aborted).toBe(true));
+  expect(lost.run.signal.reason).toMatchObject({ code: 'LOCK_LOST' });
+  expect(() => lost.run.assertHeld()).toThrow();
+  await first;
+  await eventually(() => expect(told.events.find(({ node }) => node === 'one')?.outcome).toBe('lost'));
+  expect(holder.run.signal.aborted).toBe(false);
+  // Whatever keeps the greatest fence it has seen refuses the first holder.
+  let greatest = 0;
+  const accepts = (fence: number): boolean => fence >= greatest && ((greatest = fence), true);
+  expect([holder.run.fence, lost.run.fence].map(accepts)).toEqual([true, false]);
+  finish.abort();
+  await eventually(() => expect(told.events.find(({ outcome }) => outcome === 'ran')?.node).toBe('other'));
+  told.stop();
+  await heal(master);
+});
+
+it('with WAIT a claim that no replica has does not run, and one that runs survives a failover', async () => {
+  const { runs, finish, key, one, other, tick } = await twoNodes({
+    lockAtMostForMs: 60_000,
+    replicas: 1,
+    replicasTimeoutMs: 300,
+  });
+  const told = listen();
+  const master = await cluster.masterOf(key);
+  const replica = await isolateReplica(master);
+  await tick(one, 'one');
+  expect(runs).toEqual([]);
+  expect(told.events.map(({ outcome }) => outcome)).toEqual(['redis-error']);
+  expect((told.events[0]?.error as { code: string }).code).toBe('LOCK_NOT_REPLICATED');
+  replica.resume();
+  await cluster.untilSettled();
+
+  // It was given back, so the same slot is there for whoever comes.
+  let first: Promise<void> | undefined;
+  await eventually(async () => {
+    first = tick(one, 'one');
+    await eventually(() => expect(runs).toHaveLength(1), { timeoutMs: 500 });
+  });
+  await failOver(master, replica);
+  await eventually(async () => {
+    await tick(other, 'other');
+    expect(told.events.at(-1)).toMatchObject({ node: 'other', outcome: 'skipped-slot' });
+  });
+  expect(runs).toHaveLength(1);
+  runs[0]?.run.assertHeld();
+  finish.abort();
+  await first;
+  expect(told.events.at(-1)).toMatchObject({ node: 'one', outcome: 'ran' });
+  told.stop();
+  await heal(master);
+});

@@ -1,0 +1,56 @@
+import { InvalidOptionError } from 'luanest/script-registry';
+import type { ScheduledLockModuleOptions, ScheduledLockOptions } from 'luanest/scheduled-lock';
+import { resolveJobOptions, resolveOptions } from '../src/scheduled-lock.options';
+
+it('a job takes what it does not say from the module', () => {
+  const module = resolveOptions({ lockAtMostForMs: 1_234, onRedisError: 'run', replicas: 2 });
+  const job = resolveJobOptions({ staleAfterMs: 77, replicas: undefined }, 'Class.method', module);
+  expect(job).toEqual({
+    name: 'Class.method',
+    key: undefined,
+    renew: true,
+    enhancers: false,
+    lockAtMostForMs: 1_234,
+    lockAtLeastForMs: 0,
+    onRedisError: 'run',
+    staleAfterMs: 77,
+    catchUpWithinMs: 0,
+    replicas: 2,
+    replicasTimeoutMs: 1_000,
+  });
+  // 0 is what was said, and not a default's place.
+  expect(resolveJobOptions({ replicas: 0 }, 'Class.method', module).replicas).toBe(0);
+});
+
+const nonsenseOfModule: [string, ScheduledLockModuleOptions][] = [
+  ['namespace', { namespace: 'two words' }],
+  ['node', { node: '' }],
+  ['lockAtMostForMs', { lockAtMostForMs: 9 }],
+  ['staleAfterMs', { staleAfterMs: 0 }],
+  ['redisTimeoutMs', { redisTimeoutMs: 1.5 }],
+  ['replicas', { replicas: -1 }],
+  ['historySize', { historySize: 1_001 }],
+  ['drainMs', { drainMs: -1 }],
+  ['abortGraceMs', { abortGraceMs: NaN }],
+  ['retentionMs', { retentionMs: 1 }],
+  ['onRedisError', { onRedisError: 'panic' as 'run' }],
+];
+
+it.each(nonsenseOfModule)('refuses nonsense as the %s of the module', (name, options) => {
+  expect(() => resolveOptions(options)).toThrow(InvalidOptionError);
+  expect(() => resolveOptions(options)).toThrow(new RegExp(`^${name} is .* Give `));
+});
+
+const nonsenseOfJob: [string, ScheduledLockOptions][] = [
+  ['name', { name: '' }],
+  ['key', { key: '' }],
+  ['lockAtLeastForMs', { lockAtLeastForMs: -1 }],
+  ['catchUpWithinMs', { catchUpWithinMs: Infinity }],
+  ['replicasTimeoutMs', { replicasTimeoutMs: 0 }],
+  ['onRedisError', { onRedisError: 'panic' as 'run' }],
+];
+
+it.each(nonsenseOfJob)('refuses nonsense as the %s of a job, naming the job', (name, options) => {
+  const resolving = (): unknown => resolveJobOptions(options, 'Class.method', resolveOptions());
+  expect(resolving).toThrow(new RegExp(`^Class\\.method: ${name} is .* Give `));
+});

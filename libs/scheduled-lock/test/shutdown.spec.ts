@@ -1,0 +1,207 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { ConsoleLogger, Injectable } from '@nestjs/common';
+import { Test, type TestingModule } from '@nestjs/testing';
+import { RedisModule } from '@liaoliaots/nestjs-redis';
+import * as newest from '@nestjs/schedule';
+import * as oldest from 'schedule-oldest';
+import { Redis } from 'ioredis';
+import { SCRIPT_REGISTRY_CHANNELS, ScriptRegistryModule } from 'luanest/script-registry';
+import {
+  ScheduledLock,
+  ScheduledLockModule,
+  ScheduledLockService,
+  type ScheduledLockModuleOptions,
+} from 'luanest/scheduled-lock';
+import { RedisServer } from '../../../test/support/redis-server';
+import { uniquePrefix } from '../../../test/support/shared-servers';
+import { eventually } from '../../../test/support/wait';
+import { quiet } from '../../script-registry/test/support';
+import { Gate, listen, tick } from './support';
+
+type Schedule = Pick<typeof newest, 'Cron' | 'Interval' | 'ScheduleModule'>;
+const versions: [string, Schedule][] = [
+  ['newest', newest],
+  ['oldest', oldest as unknown as Schedule],
+];
+const LEASE_MS = 60_000;
+const ended = (outcome: string): boolean => ['ran', 'lost', 'failed'].includes(outcome);
+
+let server: RedisServer;
+let watched: Redis;
+let watcher: Redis;
+/** Commands as the server saw them: the connection, and what it sent. */
+let commands: { from: string; text: string }[];
+const unhandled: unknown[] = [];
+const onUnhandled = (reason: unknown): void => void unhandled.push(reason);
+
+beforeAll(async () => {
+  server = await RedisServer.start();
+  watched = quiet(new Redis(server.url));
+  watcher = await watched.monitor();
+  watcher.on('monitor', (_time: string, args: string[], from: string) => commands.push({ from, text: args.join(' ') }));
+  process.on('unhandledRejection', onUnhandled);
+});
+beforeEach(() => {
+  commands = [];
+});
+afterAll(async () => {
+  process.off('unhandledRejection', onUnhandled);
+  watcher.disconnect();
+  watched.disconnect();
+  await server.stop();
+});
+
+/** An app as users have it: its Redis client belongs to RedisModule, which quits it at shutdown. */
+async function start(
+  jobs: new (...args: never[]) => unknown,
+  { ScheduleModule }: Schedule,
+  prefix: string,
+  lock: ScheduledLockModuleOptions,
+): Promise<TestingModule> {
+  const app = await Test.createTestingModule({
+    imports: [
+      RedisModule.forRoot({ config: { url: server.url, onClientCreated: quiet }, closeClient: true }, true),
+      ScriptRegistryModule.forRoot({ prefix }),
+      ScheduledLockModule.forRoot(lock),
+      ScheduleModule.forRoot(),
+    ],
+    providers: [jobs],
+  })
+    .setLogger(new ConsoleLogger({ logLevels: [] }))
+    .compile();
+  await app.init();
+  return app;
+}
+
+describe.each(versions)('app.close() in the middle of a job, on the %s @nestjs/schedule', (_, schedule) => {
+  const { Interval } = schedule;
+
+  it.each([
+    ['awaits the job that ends in time', 'ran', 30_000],
+    ['aborts the job that does not', 'lost', 50],
+    ['gives the lock of a job back that does not heed the signal', 'deaf', 50],
+  ])('%s, and another node runs at once', async (_title, how, drainMs) => {
+    const gate = new Gate();
+    const began: { node: string; at: number; fence: number }[] = [];
+    let aborted = 0;
+    const jobsOf = (node: string) => {
+      @Injectable()
+      class Jobs {
+        constructor(private readonly locks: ScheduledLockService) {}
+        @ScheduledLock({ name: 'job', lockAtMostForMs: LEASE_MS })
+        @Interval(20)
+        async job(): Promise<void> {
+          const run = this.locks.current();
+          began.push({ node, at: Date.now(), fence: run?.fence ?? 0 });
+          if (node !== 'one') return;
+          run?.signal.addEventListener('abort', () => {
+            aborted++;
+            if (how === 'lost') gate.open();
+          });
+          await gate.pass();
+        }
+      }
+      return Jobs;
+    };
+    const prefix = uniquePrefix();
+    const told = listen();
+    const failures: unknown[] = [];
+    const onFailure = (event: unknown): void => void failures.push(event);
+    subscribe(SCRIPT_REGISTRY_CHANNELS.callFailed, onFailure);
+    const lock = { drainMs, historySize: 1_000, abortGraceMs: how === 'deaf' ? 50 : 30_000 };
+    const one = await start(jobsOf('one'), schedule, prefix, { node: 'one', ...lock });
+    await eventually(() => expect(gate.entered).toBe(1));
+    const other = await start(jobsOf('other'), schedule, prefix, { node: 'other', historySize: 1_000 });
+
+    const closing = one.close();
+    if (how === 'ran') {
+      // It waits: the other node is still refused.
+      const refused = (): number =>
+        told.events.filter(({ node, outcome }) => node === 'other' && !ended(outcome)).length;
+      const before = refused();
+      await eventually(() => expect(refused()).toBeGreaterThan(before + 1));
+      expect(began).toHaveLength(1);
+      gate.open();
+    }
+    await closing;
+    const closedAt = Date.now();
+    await eventually(() => expect(began.some(({ node }) => node === 'other')).toBe(true));
+    const takenOver = began.find(({ node }) => node === 'other');
+    const end = told.events.find(({ node, outcome }) => node === 'one' && ended(outcome));
+    // The lease would have lasted for a minute; the figure is for who reads it.
+    const waitedMs = (takenOver?.at ?? Infinity) - (how === 'deaf' ? closedAt : (end?.atMs ?? -Infinity));
+    process.stdout.write(`    another node ran ${waitedMs} ms after the release\n`);
+    expect(waitedMs).toBeLessThan(LEASE_MS / 6);
+    expect(takenOver?.fence).toBeGreaterThan(began[0]?.fence as number);
+    expect(began.filter(({ node }) => node === 'one')).toHaveLength(1);
+    expect(aborted).toBe(how === 'ran' ? 0 : 1);
+    expect(end?.outcome).toBe(how === 'deaf' ? undefined : how);
+    const history = await other.get(ScheduledLockService).history('job');
+    expect(history.find(({ node, outcome }) => node === 'one' && ended(outcome))?.outcome).toBe(
+      how === 'ran' ? 'ran' : 'lost',
+    );
+    gate.open();
+    await other.close();
+    unsubscribe(SCRIPT_REGISTRY_CHANNELS.callFailed, onFailure);
+    told.stop();
+    expect(failures).toEqual([]);
+    expect(unhandled).toEqual([]);
+  });
+
+  it('lets no tick begin, and sends nothing once its connection was closed', async () => {
+    const gate = new Gate();
+    let runs = 0;
+    @Injectable()
+    class Jobs {
+      @ScheduledLock({ name: 'often', catchUpWithinMs: 60_000, lockAtMostForMs: 200 })
+      @Interval(10)
+      often(): void {
+        runs++;
+      }
+      @ScheduledLock({ name: 'long', lockAtMostForMs: 150 })
+      @Interval(10)
+      async long(): Promise<void> {
+        await gate.pass();
+      }
+    }
+    const failures: unknown[] = [];
+    const onFailure = (event: unknown): void => void failures.push(event);
+    subscribe(SCRIPT_REGISTRY_CHANNELS.callFailed, onFailure);
+    const told = listen();
+    const app = await start(Jobs, schedule, uniquePrefix(), { drainMs: 10_000 });
+    const jobs = app.get(Jobs);
+    await eventually(() => expect(runs).toBeGreaterThan(3));
+    await eventually(() => expect(gate.entered).toBe(1));
+    const closing = app.close();
+    const atClose = runs;
+    await tick(jobs, 'often');
+    await tick(jobs, 'often');
+    // One may have been claimed already.
+    expect(runs).toBeLessThanOrEqual(atClose + 1);
+    // The job that is awaited is renewed meanwhile.
+    const renewed = commands.length;
+    await eventually(() => expect(commands.length).toBeGreaterThan(renewed + 1));
+    expect(commands.filter(({ text }) => /^quit/i.test(text))).toEqual([]);
+    gate.open();
+    await closing;
+    const outcomes = told.events.length;
+    const mine = new Set(commands.filter(({ text }) => /^evalsha/i.test(text)).map(({ from }) => from));
+    expect(mine.size).toBeGreaterThan(0);
+    // Whoever comes now is turned away, and nothing is sent.
+    await eventually(async () => {
+      const seen = commands.length;
+      await tick(jobs, 'often');
+      await tick(jobs, 'long');
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      expect(commands.length).toBe(seen);
+    });
+    const last = [...commands].reverse().find(({ from }) => mine.has(from));
+    expect(last?.text.toLowerCase()).toBe('quit');
+    expect(told.events.length).toBe(outcomes);
+    expect(told.events.filter(({ outcome }) => outcome === 'redis-error')).toEqual([]);
+    told.stop();
+    unsubscribe(SCRIPT_REGISTRY_CHANNELS.callFailed, onFailure);
+    expect(failures).toEqual([]);
+    expect(unhandled).toEqual([]);
+  });
+});

@@ -1,0 +1,100 @@
+import { uniquePrefix } from '../../../test/support/shared-servers';
+import { eventually } from '../../../test/support/wait';
+import { Child } from './support';
+
+// All jobs share one window: this file takes about as many seconds as there are cron slots.
+const CRON_SLOTS = process.env.LUANEST_LONG === '1' ? 1_000 : 100;
+const SKEWS_MS = [-400, 0, 400];
+const JOBS: Record<string, { readonly periodMs: number; readonly slots: number }> = {
+  cron1: { periodMs: 1_000, slots: CRON_SLOTS },
+  cron100: { periodMs: 1_000, slots: CRON_SLOTS },
+  every1: { periodMs: 200, slots: CRON_SLOTS * 4.5 },
+  every100: { periodMs: 200, slots: CRON_SLOTS * 4.5 },
+  fast1: { periodMs: 100, slots: CRON_SLOTS * 9 },
+  fast50: { periodMs: 100, slots: CRON_SLOTS * 9 },
+};
+
+interface Run {
+  readonly slot: number;
+  readonly startedAt: number;
+  readonly endedAt: number;
+}
+
+interface Report {
+  readonly ticks?: readonly (readonly [job: string, outcome: string, slot: number])[];
+  readonly runs?: readonly (readonly [job: string, slot: number, startedAt: number, endedAt: number])[];
+  readonly fires?: Readonly<Record<string, number>>;
+}
+
+const reportsOf = ({ messages }: Child): Report[] => messages as Report[];
+
+function runsOf(children: readonly Child[], job: string): Run[] {
+  const all = children.flatMap((child) => reportsOf(child).flatMap(({ runs = [] }) => runs));
+  return all
+    .filter(([name]) => name === job)
+    .map(([, slot, startedAt, endedAt]) => ({ slot, startedAt, endedAt }))
+    .sort((one, other) => one.slot - other.slot);
+}
+
+function ticksOf(child: Child, job: string): { outcome: string; slot: number }[] {
+  const all = reportsOf(child).flatMap(({ ticks = [] }) => ticks);
+  return all.filter(([name]) => name === job).map(([, outcome, slot]) => ({ outcome, slot }));
+}
+
+/**
+ * Slots that were over before the nodes were stopped, and that nobody ran although a timer fired, other than those that
+ * the run before them outlasted.
+ */
+function missed(children: readonly Child[], job: string, periodMs: number, stoppedAt: number): number[] {
+  const runs = runsOf(children, job);
+  const ran = new Set(runs.map(({ slot }) => slot));
+  const fired = new Set(children.flatMap((child) => ticksOf(child, job).map(({ slot }) => slot)));
+  const outlasted = (slot: number): boolean =>
+    runs.some((run) => run.slot < slot && run.endedAt > slot + periodMs * 0.75);
+  const over = [...fired].filter((slot) => slot + periodMs < stoppedAt);
+  return over.filter((slot) => !ran.has(slot) && !(periodMs < 1_000 && outlasted(slot)));
+}
+
+afterAll(() => Child.killAll());
+
+it(
+  'three processes whose clocks differ by up to 800 ms run each job exactly once for each slot',
+  async () => {
+    const prefix = uniquePrefix();
+    const nodes = SKEWS_MS.map((skew) => Child.start('slots-node.cjs', { SKEW_MS: String(skew), PREFIX: prefix }));
+    await eventually(
+      () => {
+        for (const [job, { slots }] of Object.entries(JOBS)) {
+          expect([job, runsOf(nodes, job).length >= slots]).toEqual([job, true]);
+        }
+      },
+      { timeoutMs: CRON_SLOTS * 1_500 + 60_000, everyMs: 1_000 },
+    );
+    const stoppedAt = Date.now();
+    for (const { process } of nodes) process.send('stop');
+    await eventually(() => expect(nodes.map(({ process }) => process.exitCode)).toEqual([0, 0, 0]));
+    expect(nodes.map(({ output }) => output)).toEqual(['', '', '']);
+
+    for (const [job, { periodMs }] of Object.entries(JOBS)) {
+      const runs = runsOf(nodes, job);
+      const slots = runs.map(({ slot }) => slot);
+      expect([job, 'twice', slots.filter((slot, i) => slot === slots[i - 1])]).toEqual([job, 'twice', []]);
+      expect([job, 'missed', missed(nodes, job, periodMs, stoppedAt)]).toEqual([job, 'missed', []]);
+      expect(slots.filter((slot) => slot % periodMs !== 0)).toEqual([]);
+      // One at a time, too.
+      const overlapping = runs.filter(({ startedAt }, i) => startedAt < (runs[i - 1]?.endedAt ?? 0));
+      expect([job, overlapping]).toEqual([job, []]);
+      for (const node of nodes) {
+        const ticks = ticksOf(node, job);
+        const fires = reportsOf(node).find((report) => report.fires)?.fires?.[job] ?? 0;
+        // Each fire of a timer came to an outcome; a few may fire while the app closes.
+        expect(fires - ticks.length).toBeGreaterThanOrEqual(0);
+        expect(fires - ticks.length).toBeLessThanOrEqual(5);
+        const outcomes = new Set(ticks.map(({ outcome }) => outcome));
+        for (const usual of ['ran', 'skipped-slot', 'skipped-held']) outcomes.delete(usual);
+        expect([job, [...outcomes]]).toEqual([job, []]);
+      }
+    }
+  },
+  CRON_SLOTS * 2_000 + 120_000,
+);

@@ -1,0 +1,150 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { ConsoleLogger, type ModuleMetadata } from '@nestjs/common';
+import { Test, type TestingModule } from '@nestjs/testing';
+import type { Cluster, Redis } from 'ioredis';
+import {
+  SCHEDULED_LOCK_CHANNELS,
+  ScheduledLockModule,
+  type JobOutcomeEvent,
+  type ScheduledLockModuleOptions,
+} from 'luanest/scheduled-lock';
+import { ScriptRegistryModule, type ScriptRegistryOptions } from 'luanest/script-registry';
+import { sharedRedisUrl } from '../../../test/support/shared-servers';
+import { eventually } from '../../../test/support/wait';
+import { standaloneClient } from '../../script-registry/test/support';
+
+const DIST = join(__dirname, '..', '..', '..', 'dist', 'libs', 'scheduled-lock');
+
+/** A process of the tests' own, of the built package. It dies with the test, by `Child.killAll`. */
+export class Child {
+  private static readonly all = new Set<Child>();
+  output = '';
+  readonly messages: unknown[] = [];
+  private constructor(readonly process: ChildProcess) {
+    for (const stream of [process.stdout, process.stderr]) {
+      stream?.on('data', (chunk: Buffer) => (this.output += chunk.toString()));
+    }
+    process.on('message', (message) => this.messages.push(message));
+    Child.all.add(this);
+  }
+
+  /** @param file in `processes/` */
+  static start(file: string, env: Record<string, string>): Child {
+    if (!existsSync(DIST)) throw new Error('These tests start real processes, run "npm run build" first.');
+    const all = { ...process.env, REDIS_URL: sharedRedisUrl(), ...env };
+    return new Child(fork(join(__dirname, 'processes', file), { env: all, silent: true, execArgv: [] }));
+  }
+
+  static killAll(): void {
+    for (const { process } of Child.all) process.kill('SIGKILL');
+    Child.all.clear();
+  }
+
+  async prints(pattern: RegExp): Promise<RegExpExecArray> {
+    return eventually(() => pattern.exec(this.output) ?? Promise.reject(new Error(`not printed: ${this.output}`)), {
+      timeoutMs: 30_000,
+    });
+  }
+}
+
+export interface Booted {
+  readonly app: TestingModule;
+  readonly client: Redis | Cluster;
+  readonly close: () => Promise<void>;
+}
+
+export interface BootOptions {
+  readonly prefix: string;
+  readonly lock?: ScheduledLockModuleOptions;
+  readonly client?: Redis | Cluster;
+  readonly registry?: ScriptRegistryOptions;
+}
+
+const open = new Set<Booted>();
+
+/** A module with the lib in it, not initialised, and its client. */
+export async function compile(
+  metadata: ModuleMetadata,
+  { prefix, lock = {}, client = standaloneClient(), registry = {} }: BootOptions,
+): Promise<{ app: TestingModule; client: Redis | Cluster }> {
+  const imports = [
+    ScriptRegistryModule.forRoot({ client, prefix, ...registry }),
+    ScheduledLockModule.forRoot(lock),
+    ...(metadata.imports ?? []),
+  ];
+  try {
+    const app = await Test.createTestingModule({ ...metadata, imports })
+      .setLogger(new ConsoleLogger({ logLevels: [] }))
+      .compile();
+    return { app, client };
+  } catch (error) {
+    client.disconnect();
+    throw error;
+  }
+}
+
+/** An app, initialised, and closed by `closeAll`. */
+export async function boot(metadata: ModuleMetadata, options: BootOptions): Promise<Booted> {
+  const { app, client } = await compile(metadata, options);
+  const booted: Booted = {
+    app,
+    client,
+    async close() {
+      if (!open.delete(booted)) return;
+      await app.close();
+      client.disconnect();
+    },
+  };
+  try {
+    await app.init();
+  } catch (error) {
+    await app.close();
+    client.disconnect();
+    throw error;
+  }
+  open.add(booted);
+  return booted;
+}
+
+export async function closeAll(): Promise<void> {
+  await Promise.all([...open].map((booted) => booted.close()));
+}
+
+/** Something that methods wait for. */
+export class Gate {
+  /** How often somebody came to it. */
+  entered = 0;
+  private waiting: (() => void)[] = [];
+  async pass(): Promise<void> {
+    this.entered++;
+    await new Promise<void>((resolve) => this.waiting.push(resolve));
+  }
+  open(): void {
+    for (const resolve of this.waiting.splice(0)) resolve();
+  }
+}
+
+/** The outcomes that this process tells, in their order, until `stop`. */
+export function listen(): { readonly events: JobOutcomeEvent[]; of(name: string): string[]; stop(): void } {
+  const events: JobOutcomeEvent[] = [];
+  const listener = (event: unknown): void => void events.push(event as JobOutcomeEvent);
+  subscribe(SCHEDULED_LOCK_CHANNELS.outcome, listener);
+  return {
+    events,
+    of: (name) => events.filter((event) => event.name === name).map(({ outcome }) => outcome),
+    stop: () => unsubscribe(SCHEDULED_LOCK_CHANNELS.outcome, listener),
+  };
+}
+
+/** An instant that does not come while a test runs, so that `@Cron` of it fires never, and each direct call is a tick of it. */
+export const LATER = new Date(Math.ceil(Date.now() / 1_000) * 1_000 + 3_600_000);
+/** As `staleAfterMs`: `LATER` is not stale. */
+export const STALE_NEVER = 7_200_000;
+
+/** Calls a job as a scheduler does. Whatever its method is declared to return, the decorated one answers a promise. */
+export async function tick<T extends object>(jobs: T, method: keyof T, ...args: unknown[]): Promise<unknown> {
+  return await (jobs[method] as (...args: unknown[]) => Promise<unknown>).apply(jobs, args);
+}
