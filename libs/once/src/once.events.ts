@@ -12,7 +12,8 @@ export interface LeaseLostEvent {
 
 /** Work was done whose result or response could not be stored; the id is done without one. */
 export interface ResultNotStoredEvent {
-  readonly reason: 'too-large' | 'not-json' | 'streamed';
+  /** `abandoned`: somebody outside, such as a timeout, had answered before the handler did. */
+  readonly reason: 'too-large' | 'not-json' | 'streamed' | 'abandoned';
 }
 
 /** Work was done or failed, and Redis could not be told; the claim stays until its lease ends. */

@@ -5,7 +5,9 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Renews a lease, three times as often as needed, until it is told to stop or the lease is lost. */
 export class LeaseKeeper {
-  private readonly controller = new AbortController();
+  /** Made when it is asked for: few owners do, and it costs more than the rest of a keeper. */
+  private controller: AbortController | undefined;
+  private lost = false;
   private timer: NodeJS.Timeout | undefined;
   private stopped = false;
   private endsAt: number;
@@ -26,6 +28,10 @@ export class LeaseKeeper {
 
   /** Aborted when the lease is lost, or may be, since Redis could not be asked in time. */
   get signal(): AbortSignal {
+    if (this.controller === undefined) {
+      this.controller = new AbortController();
+      if (this.lost) this.abort();
+    }
     return this.controller.signal;
   }
 
@@ -52,7 +58,12 @@ export class LeaseKeeper {
       lost = performance.now() >= this.endsAt;
     }
     if (this.stopped) return;
-    if (lost) this.controller.abort(new Error('The lease is over: another may have claimed the id.'));
+    this.lost = lost;
+    if (lost) this.abort();
     else this.schedule();
+  }
+
+  private abort(): void {
+    this.controller?.abort(new Error('The lease is over: another may have claimed the id.'));
   }
 }

@@ -1,0 +1,113 @@
+import type { ServerResponse } from 'node:http';
+import type { CallHandler } from '@nestjs/common';
+import type { Subscriber } from 'rxjs';
+import { publish, type ResultNotStoredEvent } from '../once.events';
+import { LeaseKeeper } from '../once.keeper';
+import type { IdempotencyRouteOptions } from '../once.options';
+import type { OnceStore } from '../once.store';
+import type { RenewAnswer } from '../once.types';
+import { isInPieces, rawOf, tapResponse, type HttpResponse, type ResponseWatcher } from './response-tap';
+import { encodeResponse, type Headers, type SentResponse } from './stored-response';
+
+/** A route's settings with nothing left out. */
+export type Route = Readonly<Required<IdempotencyRouteOptions>>;
+
+type NotStored = ResultNotStoredEvent['reason'];
+
+/**
+ * One request under its claim: runs the handler, and settles the claim when the response is about to end, so that what a
+ * client has seen is stored.
+ */
+export class Exchange implements ResponseWatcher {
+  private readonly raw: ServerResponse;
+  private readonly before: Headers;
+  private readonly keeper: LeaseKeeper;
+  /** Which run of the handler counts: an interceptor outside may ask for another. */
+  private turn = 0;
+  private state: 'running' | 'answered' | 'threw' = 'running';
+  /** Whether somebody outside answers in place of the handler, which still runs. */
+  private abandoned = false;
+  private settled = false;
+
+  /** @param claimedAt `performance.now()` from before the claim was sent */
+  constructor(
+    private readonly store: OnceStore,
+    private readonly id: string,
+    private readonly token: string,
+    claimedAt: number,
+    private readonly route: Route,
+    response: HttpResponse,
+  ) {
+    this.raw = rawOf(response);
+    this.before = response.getHeaders();
+    this.keeper = new LeaseKeeper(() => this.renew(), route.leaseMs, claimedAt);
+    tapResponse(this.raw, this);
+  }
+
+  /** Runs the handler for a subscriber; to its end, also when the subscriber leaves before it has answered. */
+  run(next: CallHandler, subscriber: Subscriber<unknown>): void {
+    const turn = ++this.turn;
+    this.state = 'running';
+    this.abandoned = false;
+    const source = next.handle().subscribe({
+      next: (value) => {
+        if (turn === this.turn) this.state = 'answered';
+        subscriber.next(value);
+      },
+      error: (error: unknown) => {
+        this.finish(turn, 'threw');
+        subscriber.error(error);
+      },
+      complete: () => {
+        this.finish(turn, 'answered');
+        subscriber.complete();
+      },
+    });
+    if (source.closed) return;
+    subscriber.add(() => {
+      if (turn !== this.turn || this.state !== 'running' || isInPieces(this.raw)) source.unsubscribe();
+      else this.abandoned = true;
+    });
+  }
+
+  ending(sent: SentResponse | undefined, send: () => void): void {
+    // Not the handler's answer: a timeout outside, say. The claim waits for the handler.
+    if (this.abandoned) return send();
+    const failed = this.state === 'threw' || this.raw.statusCode >= 500;
+    void this.settle(failed, sent, 'streamed').then(send);
+  }
+
+  private finish(turn: number, state: 'answered' | 'threw'): void {
+    if (turn !== this.turn) return;
+    this.state = state;
+    if (this.abandoned) void this.settle(state === 'threw', undefined, 'abandoned');
+  }
+
+  private async renew(): Promise<RenewAnswer> {
+    const gone = this.raw.destroyed && this.state !== 'running';
+    if (!gone) return this.store.renew(this.id, this.token, this.route.leaseMs);
+    // The client has left, and nothing will end the response any more.
+    await this.settle(this.state === 'threw', undefined, 'streamed');
+    return { status: 'lost' };
+  }
+
+  /** The handler has spoken, so the client gets its answer, whatever becomes of the claim. */
+  private async settle(failed: boolean, sent: SentResponse | undefined, otherwise: NotStored): Promise<void> {
+    if (this.settled) return;
+    this.settled = true;
+    this.keeper.stop();
+    try {
+      if (failed && !this.route.storeErrors) await this.store.release(this.id, this.token);
+      else await this.store.confirm(this.id, this.token, this.encode(sent, otherwise));
+    } catch (error) {
+      publish('settleFailed', () => ({ error }));
+    }
+  }
+
+  /** '' where the response cannot be kept: the key is done all the same. */
+  private encode(sent: SentResponse | undefined, otherwise: NotStored): string {
+    const stored = sent && encodeResponse(sent, this.before, this.route.maxStoredBytes);
+    if (stored === undefined) publish('resultNotStored', () => ({ reason: sent ? 'too-large' : otherwise }));
+    return stored ?? '';
+  }
+}
