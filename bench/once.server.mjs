@@ -42,6 +42,7 @@ async function byHand() {
 
 const guards = {
   none: () => ({ imports: [], decorate: () => {} }),
+  noop: () => ({ imports: [], decorate: UseInterceptors({ intercept: (c, next) => next.handle() }) }),
   luanest: () => ({
     imports: [
       ScriptRegistryModule.forRoot({ client: new Redis(port, '127.0.0.1'), preload: 'required' }),

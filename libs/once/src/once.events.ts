@@ -43,6 +43,11 @@ interface Events {
   settleFailed: SettleFailedEvent;
 }
 
+/** Whether someone listens to an event, so that the way to it need not be gone in vain. */
+export function isHeard(event: keyof Events): boolean {
+  return channels[event].hasSubscribers;
+}
+
 /** Publishes an event; `make` runs only when someone listens. */
 export function publish<E extends keyof Events>(event: E, make: () => Events[E]): void {
   if (channels[event].hasSubscribers) channels[event].publish(make());

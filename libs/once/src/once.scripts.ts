@@ -1,4 +1,5 @@
 import { defineScript, int, str } from 'luanest/script-registry';
+import type { ConfirmAnswer } from './once.types';
 import { claimLua, confirmLua, firstLua, releaseLua, renewLua } from './scripts/generated';
 
 export const firstOnce = defineScript({
@@ -12,8 +13,10 @@ export const firstOnce = defineScript({
 /** What the claim script answers. */
 export interface StoredAnswer {
   readonly status: 'claimed' | 'in-progress' | 'done' | 'abandoned' | 'mismatch';
-  readonly fence: number;
-  readonly leaseUntilMs: number;
+  /** Digits. */
+  readonly fence: string;
+  /** Digits. */
+  readonly leaseUntilMs: string;
   readonly retryAfterMs: number;
   /** JSON, or '' for none. */
   readonly result: string;
@@ -30,13 +33,7 @@ export const claimOnce = defineScript({
     string,
     number,
     string,
-  ]): StoredAnswer => ({
-    status,
-    fence: Number(fence),
-    leaseUntilMs: Number(leaseUntilMs),
-    retryAfterMs: Number(retryAfterMs),
-    result,
-  }),
+  ]): StoredAnswer => ({ status, fence, leaseUntilMs, retryAfterMs, result }),
 });
 
 export const renewOnce = defineScript({
@@ -50,12 +47,15 @@ export const renewOnce = defineScript({
   }),
 });
 
+const CONFIRMED = Object.freeze({ status: 'confirmed' });
+const LOST = Object.freeze({ status: 'lost' });
+
 export const confirmOnce = defineScript({
   name: 'once.confirm',
   source: confirmLua,
   keys: ['claim'],
   args: { token: str, result: str },
-  reply: (status: string) => status as 'confirmed' | 'lost',
+  reply: (status: ConfirmAnswer['status']): ConfirmAnswer => (status === 'lost' ? LOST : CONFIRMED),
 });
 
 export const releaseOnce = defineScript({

@@ -41,8 +41,8 @@ export class OnceService implements BeforeApplicationShutdown {
   async claim(id: string, options: ClaimOptions = {}): Promise<ClaimAnswer> {
     const full = this.fill(options);
     const answer = await this.store.claim(id, full);
-    if (answer.status === 'in-progress') return { status: 'in-progress', retryAfterMs: answer.retryAfterMs };
-    if (answer.status === 'claimed') return this.handle(id, full, answer.fence, answer.leaseUntilMs);
+    if (answer.status === 'in-progress') return { status: 'in-progress', retryAfterMs: Number(answer.retryAfterMs) };
+    if (answer.status === 'claimed') return this.handle(id, full, Number(answer.fence), Number(answer.leaseUntilMs));
     return { status: 'done', result: decodeResult(answer.result), confirmed: answer.status === 'done' };
   }
 

@@ -12,6 +12,8 @@ import { encodeResponse, type Headers, type SentResponse } from './stored-respon
 /** A route's settings with nothing left out. */
 export type Route = Readonly<Required<IdempotencyRouteOptions>>;
 
+const noop = (): void => undefined;
+
 type NotStored = ResultNotStoredEvent['reason'];
 
 /**
@@ -74,33 +76,40 @@ export class Exchange implements ResponseWatcher {
     // Not the handler's answer: a timeout outside, say. The claim waits for the handler.
     if (this.abandoned) return send();
     const failed = this.state === 'threw' || this.raw.statusCode >= 500;
-    void this.settle(failed, sent, 'streamed').then(send);
+    this.settle(failed, sent, 'streamed', send);
   }
 
   private finish(turn: number, state: 'answered' | 'threw'): void {
     if (turn !== this.turn) return;
     this.state = state;
-    if (this.abandoned) void this.settle(state === 'threw', undefined, 'abandoned');
+    if (this.abandoned) this.settle(state === 'threw', undefined, 'abandoned', noop);
   }
 
-  private async renew(): Promise<RenewAnswer> {
+  private renew(): Promise<RenewAnswer> {
     const gone = this.raw.destroyed && this.state !== 'running';
     if (!gone) return this.store.renew(this.id, this.token, this.route.leaseMs);
     // The client has left, and nothing will end the response any more.
-    await this.settle(this.state === 'threw', undefined, 'streamed');
-    return { status: 'lost' };
+    this.settle(this.state === 'threw', undefined, 'streamed', noop);
+    return Promise.resolve({ status: 'lost' });
   }
 
   /** The handler has spoken, so the client gets its answer, whatever becomes of the claim. */
-  private async settle(failed: boolean, sent: SentResponse | undefined, otherwise: NotStored): Promise<void> {
-    if (this.settled) return;
+  private settle(failed: boolean, sent: SentResponse | undefined, otherwise: NotStored, then: () => void): void {
+    if (this.settled) return then();
     this.settled = true;
     this.keeper.stop();
-    try {
-      if (failed && !this.route.storeErrors) await this.store.release(this.id, this.token);
-      else await this.store.confirm(this.id, this.token, this.encode(sent, otherwise));
-    } catch (error) {
+    const fail = (error: unknown): void => {
       publish('settleFailed', () => ({ error }));
+      then();
+    };
+    try {
+      const release = failed && !this.route.storeErrors;
+      const settled: Promise<unknown> = release
+        ? this.store.release(this.id, this.token)
+        : this.store.confirm(this.id, this.token, this.encode(sent, otherwise));
+      settled.then(then, fail);
+    } catch (error) {
+      fail(error);
     }
   }
 

@@ -60,7 +60,7 @@ interface Asked {
 export class IdempotencyInterceptor implements NestInterceptor {
   private readonly settings: ResolvedIdempotencyOptions;
   /** By controller and handler: both may carry the decorator, and a handler may be inherited. */
-  private readonly routes = new WeakMap<object, Map<object, Covered>>();
+  private readonly routes = new Map<object, Map<object, Covered>>();
 
   /** @throws InvalidOptionError when the module has no `idempotency` settings */
   constructor(
@@ -194,7 +194,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
       throw new UnprocessableEntityException(`This ${header} was used with another request. Send a new key.`);
     }
     if (answer.status === 'in-progress') {
-      const seconds = Math.max(1, Math.ceil(answer.retryAfterMs / 1_000));
+      const seconds = Math.max(1, Math.ceil(Number(answer.retryAfterMs) / 1_000));
       this.host.httpAdapter.setHeader(response, 'Retry-After', String(seconds));
       throw new ConflictException(`A request with this ${header} is in progress. Send it again later.`);
     }

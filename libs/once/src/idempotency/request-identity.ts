@@ -10,6 +10,7 @@ export interface HttpRequest {
 }
 
 const MAX_KEY_CHARS = 255;
+const MAX_ID_CHARS = 512;
 
 /**
  * The key of a request's header: a quoted string, as the draft has it, or the bare text that most clients send.
@@ -33,7 +34,9 @@ function joined(parts: readonly string[]): string {
 
 /** The id under which a subject's key is claimed; nobody else's key leads there. */
 export function idOf(subject: string, key: string): string {
-  return `idempotency-key:${hash('sha256', joined([subject, key]), 'base64url')}`;
+  const id = `http:${subject.length}:${subject}:${key}`;
+  // An id may have 1,024 characters, and must be well-formed.
+  return id.length <= MAX_ID_CHARS && id.isWellFormed() ? id : `http-hash:${hash('sha256', id, 'base64url')}`;
 }
 
 /** What a request with the same key must equal: method, route with its parameters and query, subject, body. */

@@ -42,6 +42,8 @@ interface Tap extends Methods {
   head: OutgoingHttpHeaders | readonly unknown[] | undefined;
   inPieces: boolean;
   ending: boolean;
+  /** Whether the watcher has let the response go. */
+  released: boolean;
 }
 
 /** Node's response below a platform's. */
@@ -62,21 +64,22 @@ export function isInPieces(response: ServerResponse): boolean {
 export function tapResponse(response: ServerResponse, watcher: ResponseWatcher): void {
   const own = response as unknown as Methods;
   const { end, write, writeHead, flushHeaders } = own;
-  const tap: Tap = { watcher, end, write, writeHead, flushHeaders, head: undefined, inPieces: false, ending: false };
+  const tap: Tap = {
+    watcher,
+    end,
+    write,
+    writeHead,
+    flushHeaders,
+    head: undefined,
+    inPieces: false,
+    ending: false,
+    released: false,
+  };
   (response as Tapped)[TAP] = tap;
   own.end = tappedEnd as Methods['end'];
   own.write = tappedWrite as Methods['write'];
   own.writeHead = tappedWriteHead as Methods['writeHead'];
   own.flushHeaders = tappedFlushHeaders as Methods['flushHeaders'];
-}
-
-/** Gives a response its own methods back. */
-function untap(response: ServerResponse, { end, write, writeHead, flushHeaders }: Methods): void {
-  const own = response as unknown as Methods;
-  own.end = end;
-  own.write = write;
-  own.writeHead = writeHead;
-  own.flushHeaders = flushHeaders;
 }
 
 function tappedWriteHead(this: Tapped, ...args: [number, unknown?, unknown?]): ServerResponse {
@@ -88,14 +91,14 @@ function tappedWriteHead(this: Tapped, ...args: [number, unknown?, unknown?]): S
 function tappedWrite(this: Tapped, ...args: unknown[]): boolean {
   const tap = this[TAP];
   // After the end has been asked for, as Node would have it: nothing more is sent.
-  if (tap.ending) return false;
+  if (tap.ending && !tap.released) return false;
   tap.inPieces = true;
   return tap.write.apply(this, args);
 }
 
 function tappedFlushHeaders(this: Tapped): void {
   const tap = this[TAP];
-  if (tap.ending) return;
+  if (tap.ending && !tap.released) return;
   tap.inPieces = true;
   tap.flushHeaders.call(this);
 }
@@ -107,6 +110,7 @@ function tappedEnd(
   callback?: Callback | null,
 ): ServerResponse {
   const tap = this[TAP];
+  if (tap.released) return tap.end.call(this, chunk, encoding, callback);
   if (tap.ending) return this;
   tap.ending = true;
   let sent: SentResponse | undefined;
@@ -117,7 +121,7 @@ function tappedEnd(
     if (!this.headersSent) writeHead(this, tap, body);
   }
   tap.watcher.ending(sent, () => {
-    untap(this, tap);
+    tap.released = true;
     tap.end.call(this, chunk, encoding, callback);
   });
   return this;
@@ -130,6 +134,8 @@ function bodyOf(chunk: Chunk, encoding: unknown): string | Uint8Array {
 }
 
 function headersOf(response: ServerResponse, { head }: Tap): Headers {
+  // Fastify's way: everything in one object, with names in lower case.
+  if (head !== undefined && !Array.isArray(head) && response.getHeaderNames().length === 0) return head as Headers;
   const headers = response.getHeaders() as Record<string, Headers[string]>;
   if (head === undefined) return headers;
   if (Array.isArray(head)) {
