@@ -13,28 +13,39 @@ export const firstOnce = defineScript({
 /** What the claim script answers. */
 export interface StoredAnswer {
   readonly status: 'claimed' | 'in-progress' | 'done' | 'abandoned' | 'mismatch';
-  /** Digits. */
-  readonly fence: string;
-  /** Digits. */
-  readonly leaseUntilMs: string;
-  readonly retryAfterMs: number;
-  /** JSON, or '' for none. */
-  readonly result: string;
+  /** Of a claim: its fence and then the end of its lease, 16 and 13 digits. Of one in progress: how long, ms. Else the result. */
+  readonly text: string;
 }
+
+const STATUS: Readonly<Record<string, StoredAnswer['status']>> = {
+  c: 'claimed',
+  p: 'in-progress',
+  d: 'done',
+  a: 'abandoned',
+  m: 'mismatch',
+};
 
 export const claimOnce = defineScript({
   name: 'once.claim',
   source: claimLua,
   keys: ['claim'],
   args: { token: str, leaseMs: int, retentionMs: int, delivery: str, fingerprint: str },
-  reply: ([status, fence, leaseUntilMs, retryAfterMs, result]: [
-    StoredAnswer['status'],
-    string,
-    string,
-    number,
-    string,
-  ]): StoredAnswer => ({ status, fence, leaseUntilMs, retryAfterMs, result }),
+  reply: (answer: string): StoredAnswer => {
+    const status = STATUS[answer.charAt(0)];
+    if (status === undefined) throw new TypeError(`${answer} is no answer to a claim.`);
+    return { status, text: answer.slice(1) };
+  },
 });
+
+/** The fence of a claim. */
+export function fenceOf({ text }: StoredAnswer): number {
+  return Number(text.slice(0, 16));
+}
+
+/** When the lease of a claim ends, ms since the epoch. */
+export function leaseUntilOf({ text }: StoredAnswer): number {
+  return Number(text.slice(16));
+}
 
 export const renewOnce = defineScript({
   name: 'once.renew',

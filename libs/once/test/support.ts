@@ -53,7 +53,7 @@ export async function openBench(
   const registry = await openRegistry(client, { preload: 'required', ...options, prefix }, onceScripts);
   const store = new OnceStore(registry);
   const raw = client as Redis;
-  const layout = /^([cdr])([lm]) (\d+) (\d+) (\d+) (\d+) (\d+) (\d+) (\d+):/;
+  const layout = /^([cdr])([lm])(\d{16})(\d{13})\d{12}(\d{4})(\d{4})(\d{4})(\d{4}):/;
   const keyOf: Bench['keyOf'] = (id, name = 'claim') => registry.keySpace('once').tag(id).key(name);
   return {
     prefix,
@@ -67,7 +67,7 @@ export async function openBench(
       if (text === null) return undefined;
       const parts = layout.exec(text);
       if (parts === null) throw new Error(`${text} is no claim.`);
-      const [head, state, delivery, fence = '', until = '', , ...lengths] = parts;
+      const [head, state, delivery, fence = '', until = '', ...lengths] = parts;
       const [token = 0, released = 0, renewal = 0, fingerprint = 0] = lengths.map(Number);
       let at = head.length;
       const take = (length: number): string => text.slice(at, (at += length));
@@ -80,7 +80,8 @@ export async function openBench(
     },
     async expire(id) {
       const text = await raw.get(keyOf(id));
-      if (text !== null) await raw.set(keyOf(id), text.replace(/^(.. \d+) \d+/, '$1 1'), 'KEEPTTL');
+      if (text !== null)
+        await raw.set(keyOf(id), `${text.slice(0, 18)}${'1'.padStart(13, '0')}${text.slice(31)}`, 'KEEPTTL');
     },
     close() {
       registry.close();

@@ -194,11 +194,11 @@ export class IdempotencyInterceptor implements NestInterceptor {
       throw new UnprocessableEntityException(`This ${header} was used with another request. Send a new key.`);
     }
     if (answer.status === 'in-progress') {
-      const seconds = Math.max(1, Math.ceil(Number(answer.retryAfterMs) / 1_000));
+      const seconds = Math.max(1, Math.ceil(Number(answer.text) / 1_000));
       this.host.httpAdapter.setHeader(response, 'Retry-After', String(seconds));
       throw new ConflictException(`A request with this ${header} is in progress. Send it again later.`);
     }
-    const stored = decodeResponse(answer.result);
+    const stored = decodeResponse(answer.text);
     if (stored === undefined) {
       throw new ConflictException(`The request with this ${header} was done. Its response was not kept.`);
     }

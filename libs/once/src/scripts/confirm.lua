@@ -12,11 +12,13 @@ O(1). TTL: the claim's retention, from now. Clock: Redis. Replay: answers confir
 ]]
 local text = redis.call('GET', KEYS[1])
 if not text then return 'lost' end
-local state, ends, retention, a, at = string.match(text, '^(%l)%l %d+ (%d+) (%d+) (%d+) %d+ %d+ %d+:()')
-if not state then return redis.error_reply('BADCLAIM the key holds no claim, nothing was changed') end
-if string.sub(text, at, at + a - 1) ~= ARGV[1] then return 'lost' end
+local _, colon = string.find(text, '^[cdr][lm]%d+:')
+if colon ~= 60 then return redis.error_reply('BADCLAIM the key holds no claim, nothing was changed') end
+if string.sub(text, 61, 60 + string.sub(text, 44, 47)) ~= ARGV[1] then return 'lost' end
+local state = string.sub(text, 1, 1)
 if state == 'd' then return 'confirmed' end
 local time = redis.call('TIME')
-if state ~= 'c' or tonumber(ends) <= time[1] * 1000 + math.floor(time[2] / 1000) then return 'lost' end
-redis.call('SET', KEYS[1], 'd' .. string.sub(text, 2) .. ARGV[2], 'PX', retention)
+local left = string.sub(text, 19, 31) - (time[1] * 1000 + math.floor(time[2] / 1000))
+if state ~= 'c' or left <= 0 then return 'lost' end
+redis.call('SET', KEYS[1], 'd' .. string.sub(text, 2) .. ARGV[2], 'PX', tonumber(string.sub(text, 32, 43)))
 return 'confirmed'

@@ -12,14 +12,16 @@ since.
 ]]
 local text = redis.call('GET', KEYS[1])
 if not text then return 'lost' end
-local state, ends, retention, a, b, at = string.match(text, '^(%l)%l %d+ (%d+) (%d+) (%d+) (%d+) %d+ %d+:()')
-if not state then return redis.error_reply('BADCLAIM the key holds no claim, nothing was changed') end
-if string.sub(text, at, at + a - 1) ~= ARGV[1] then
-  return string.sub(text, at + a, at + a + b - 1) == ARGV[1] and 'released' or 'lost'
+local _, colon = string.find(text, '^[cdr][lm]%d+:')
+if colon ~= 60 then return redis.error_reply('BADCLAIM the key holds no claim, nothing was changed') end
+local state, a, b = string.sub(text, 1, 1), string.sub(text, 44, 47) + 0, string.sub(text, 48, 51) + 0
+if string.sub(text, 61, 60 + a) ~= ARGV[1] then
+  return string.sub(text, 61 + a, 60 + a + b) == ARGV[1] and 'released' or 'lost'
 end
 if state == 'r' then return 'released' end
 local time = redis.call('TIME')
-if state ~= 'c' or tonumber(ends) <= time[1] * 1000 + math.floor(time[2] / 1000) then return 'lost' end
+local left = string.sub(text, 19, 31) - (time[1] * 1000 + math.floor(time[2] / 1000))
+if state ~= 'c' or left <= 0 then return 'lost' end
 redis.call('SET', KEYS[1], 'r' .. string.sub(text, 2), 'KEEPTTL')
-if redis.call('PTTL', KEYS[1]) == -1 then redis.call('PEXPIRE', KEYS[1], retention) end
+if redis.call('PTTL', KEYS[1]) == -1 then redis.call('PEXPIRE', KEYS[1], tonumber(string.sub(text, 32, 43))) end
 return 'released'
