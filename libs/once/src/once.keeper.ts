@@ -5,9 +5,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Renews a lease, three times as often as needed, until it is told to stop or the lease is lost. */
 export class LeaseKeeper {
-  /** Made when it is asked for: few owners do, and it costs more than the rest of a keeper. */
-  private controller: AbortController | undefined;
-  private lost = false;
+  private readonly controller = new AbortController();
   private timer: NodeJS.Timeout | undefined;
   private stopped = false;
   private endsAt: number;
@@ -28,10 +26,6 @@ export class LeaseKeeper {
 
   /** Aborted when the lease is lost, or may be, since Redis could not be asked in time. */
   get signal(): AbortSignal {
-    if (this.controller === undefined) {
-      this.controller = new AbortController();
-      if (this.lost) this.abort();
-    }
     return this.controller.signal;
   }
 
@@ -58,12 +52,7 @@ export class LeaseKeeper {
       lost = performance.now() >= this.endsAt;
     }
     if (this.stopped) return;
-    this.lost = lost;
-    if (lost) this.abort();
+    if (lost) this.controller.abort(new Error('The lease is over: another may have claimed the id.'));
     else this.schedule();
-  }
-
-  private abort(): void {
-    this.controller?.abort(new Error('The lease is over: another may have claimed the id.'));
   }
 }

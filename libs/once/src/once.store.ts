@@ -37,6 +37,11 @@ export class OnceStore {
 
   /** Claims an id. Throws what is wrong with its arguments at once. @throws InvalidOnceInputError */
   claim(id: string, claim: FullClaim): Promise<StoredAnswer> {
+    return this.claimKey(this.keyOf(id), claim);
+  }
+
+  /** As `claim`, by the id's key. */
+  claimKey(key: string, claim: FullClaim): Promise<StoredAnswer> {
     const { token, leaseMs, retentionMs, delivery, fingerprint } = claim;
     const args = {
       token: checkToken(token),
@@ -45,7 +50,7 @@ export class OnceStore {
       delivery,
       fingerprint,
     };
-    const answer = this.registry.run(claimOnce, { keys: { claim: this.keyOf(id) }, args });
+    const answer = this.registry.run(claimOnce, { keys: { claim: key }, args });
     if (isHeard('claimAnswered'))
       void answer.then(({ status }) => publish('claimAnswered', () => ({ status })), ignore);
     return answer;
@@ -66,8 +71,13 @@ export class OnceStore {
 
   /** Marks an id as done. Throws what is wrong with its arguments at once. @param result JSON, or '' for none */
   confirm(id: string, token: string, result: string): Promise<ConfirmAnswer> {
+    return this.confirmKey(this.keyOf(id), token, result);
+  }
+
+  /** As `confirm`, by the id's key. */
+  confirmKey(key: string, token: string, result: string): Promise<ConfirmAnswer> {
     const args = { token: checkToken(token), result };
-    const answer = this.registry.run(confirmOnce, { keys: { claim: this.keyOf(id) }, args });
+    const answer = this.registry.run(confirmOnce, { keys: { claim: key }, args });
     if (isHeard('leaseLost')) {
       void answer.then(({ status }) => {
         if (status === 'lost') publish('leaseLost', () => ({ during: 'confirm' }));
@@ -90,7 +100,8 @@ export class OnceStore {
     return this.registry.run(firstOnce, { keys: { first: this.keys.tag(checkId(id)).key('first') }, args });
   }
 
-  private keyOf(id: string): string {
+  /** The key of an id. @throws InvalidOnceInputError */
+  keyOf(id: string): string {
     return this.keys.tag(checkId(id)).key('claim');
   }
 }

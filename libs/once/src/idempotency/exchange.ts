@@ -2,15 +2,25 @@ import type { ServerResponse } from 'node:http';
 import type { CallHandler } from '@nestjs/common';
 import type { Subscriber } from 'rxjs';
 import { publish, type ResultNotStoredEvent } from '../once.events';
-import { LeaseKeeper } from '../once.keeper';
 import type { IdempotencyRouteOptions } from '../once.options';
 import type { OnceStore } from '../once.store';
-import type { RenewAnswer } from '../once.types';
+import type { Lease, LeaseRounds } from './lease-rounds';
 import { isInPieces, rawOf, tapResponse, type HttpResponse, type ResponseWatcher } from './response-tap';
 import { encodeResponse, type Headers, type SentResponse } from './stored-response';
 
-/** A route's settings with nothing left out. */
-export type Route = Readonly<Required<IdempotencyRouteOptions>>;
+/** A route's settings with nothing left out, and who renews its leases. */
+export interface Route extends Readonly<Required<IdempotencyRouteOptions>> {
+  readonly rounds: LeaseRounds;
+}
+
+/** What a claim was made with. */
+export interface Held {
+  readonly id: string;
+  readonly key: string;
+  readonly token: string;
+  /** `performance.now()` from before the claim was sent. */
+  readonly claimedAt: number;
+}
 
 const noop = (): void => undefined;
 
@@ -20,10 +30,11 @@ type NotStored = ResultNotStoredEvent['reason'];
  * One request under its claim: runs the handler, and settles the claim when the response is about to end, so that what a
  * client has seen is stored.
  */
-export class Exchange implements ResponseWatcher {
+export class Exchange implements ResponseWatcher, Lease {
+  renewAt = 0;
+  place = -1;
   private readonly raw: ServerResponse;
   private readonly before: Headers;
-  private readonly keeper: LeaseKeeper;
   /** Which run of the handler counts: an interceptor outside may ask for another. */
   private turn = 0;
   private state: 'running' | 'answered' | 'threw' = 'running';
@@ -31,18 +42,15 @@ export class Exchange implements ResponseWatcher {
   private abandoned = false;
   private settled = false;
 
-  /** @param claimedAt `performance.now()` from before the claim was sent */
   constructor(
     private readonly store: OnceStore,
-    private readonly id: string,
-    private readonly token: string,
-    claimedAt: number,
+    private readonly held: Held,
     private readonly route: Route,
     response: HttpResponse,
   ) {
     this.raw = rawOf(response);
     this.before = response.getHeaders();
-    this.keeper = new LeaseKeeper(() => this.renew(), route.leaseMs, claimedAt);
+    route.rounds.add(this, held.claimedAt);
     tapResponse(this.raw, this);
   }
 
@@ -85,19 +93,21 @@ export class Exchange implements ResponseWatcher {
     if (this.abandoned) this.settle(state === 'threw', undefined, 'abandoned', noop);
   }
 
-  private renew(): Promise<RenewAnswer> {
-    const gone = this.raw.destroyed && this.state !== 'running';
-    if (!gone) return this.store.renew(this.id, this.token, this.route.leaseMs);
+  async renew(): Promise<boolean> {
+    if (this.settled) return false;
+    if (!this.raw.destroyed || this.state === 'running') {
+      return (await this.store.renew(this.held.id, this.held.token, this.route.leaseMs)).status === 'renewed';
+    }
     // The client has left, and nothing will end the response any more.
     this.settle(this.state === 'threw', undefined, 'streamed', noop);
-    return Promise.resolve({ status: 'lost' });
+    return false;
   }
 
   /** The handler has spoken, so the client gets its answer, whatever becomes of the claim. */
   private settle(failed: boolean, sent: SentResponse | undefined, otherwise: NotStored, then: () => void): void {
     if (this.settled) return then();
     this.settled = true;
-    this.keeper.stop();
+    this.route.rounds.remove(this);
     const fail = (error: unknown): void => {
       publish('settleFailed', () => ({ error }));
       then();
@@ -105,8 +115,8 @@ export class Exchange implements ResponseWatcher {
     try {
       const release = failed && !this.route.storeErrors;
       const settled: Promise<unknown> = release
-        ? this.store.release(this.id, this.token)
-        : this.store.confirm(this.id, this.token, this.encode(sent, otherwise));
+        ? this.store.release(this.held.id, this.held.token)
+        : this.store.confirmKey(this.held.key, this.held.token, this.encode(sent, otherwise));
       settled.then(then, fail);
     } catch (error) {
       fail(error);

@@ -24,6 +24,7 @@ import {
 import { OnceStore, type FullClaim, type StoredAnswer } from '../once.store';
 import { ONCE_OPTIONS } from '../once.tokens';
 import { Exchange, type Route } from './exchange';
+import { LeaseRounds } from './lease-rounds';
 import { IDEMPOTENT } from './idempotency.tokens';
 import { fingerprintOf, idOf, readKey, type HttpRequest } from './request-identity';
 import { replayResponse, type HttpResponse } from './response-tap';
@@ -61,6 +62,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
   private readonly settings: ResolvedIdempotencyOptions;
   /** By controller and handler: both may carry the decorator, and a handler may be inherited. */
   private readonly routes = new Map<object, Map<object, Covered>>();
+  private readonly rounds = new Map<number, LeaseRounds>();
 
   /** @throws InvalidOptionError when the module has no `idempotency` settings */
   constructor(
@@ -107,10 +109,20 @@ export class IdempotencyInterceptor implements NestInterceptor {
     if (route === undefined) {
       const targets = [handler, controller];
       const asked = this.reflector.getAllAndOverride<IdempotencyRouteOptions | undefined>(IDEMPOTENT, targets);
-      route = { settings: resolveRoute(asked ?? {}, this.settings), decorated: asked !== undefined };
+      const settings = resolveRoute(asked ?? {}, this.settings);
+      route = { settings: { ...settings, rounds: this.roundsOf(settings.leaseMs) }, decorated: asked !== undefined };
       routes.set(handler, route);
     }
     return route.decorated || method === 'POST' || method === 'PATCH' ? route.settings : undefined;
+  }
+
+  private roundsOf(leaseMs: number): LeaseRounds {
+    let rounds = this.rounds.get(leaseMs);
+    if (rounds === undefined) {
+      rounds = new LeaseRounds(leaseMs);
+      this.rounds.set(leaseMs, rounds);
+    }
+    return rounds;
   }
 
   private keyOf(request: Request, { required }: Route): string | undefined {
@@ -145,17 +157,18 @@ export class IdempotencyInterceptor implements NestInterceptor {
       delivery: 'at-least-once',
       fingerprint: fingerprintOf(asked.request, subject),
     };
-    const [id, claimedAt] = [idOf(subject, asked.key), performance.now()];
+    const id = idOf(subject, asked.key);
+    const held = { id, key: this.store.keyOf(id), token: claim.token, claimedAt: performance.now() };
     const refuse = (error: unknown): void => subscriber.error(error);
     this.store
-      .claim(id, claim)
+      .claimKey(held.key, claim)
       .then(
         (answer) => {
           if (answer.status !== 'claimed') this.answerRepeat(answer, asked.response, subscriber);
           else if (subscriber.closed) void this.giveBack(id, claim.token);
           else {
             const { request, response, route, next } = asked;
-            const exchange = new Exchange(this.store, id, claim.token, claimedAt, route, response);
+            const exchange = new Exchange(this.store, held, route, response);
             request[SEEN] = exchange;
             exchange.run(next, subscriber);
           }
