@@ -33,16 +33,17 @@ async function byHand() {
         http.getResponse().header('idempotency-replayed', 'true');
         return of(JSON.parse(answer));
       }
-      return next.handle().pipe(
-        mergeMap((body) => from(redis.evalsha(confirm, 1, key, JSON.stringify(body), 86_400_000).then(() => body))),
-      );
+      return next
+        .handle()
+        .pipe(
+          mergeMap((body) => from(redis.evalsha(confirm, 1, key, JSON.stringify(body), 86_400_000).then(() => body))),
+        );
     },
   };
 }
 
 const guards = {
   none: () => ({ imports: [], decorate: () => {} }),
-  noop: () => ({ imports: [], decorate: UseInterceptors({ intercept: (c, next) => next.handle() }) }),
   luanest: () => ({
     imports: [
       ScriptRegistryModule.forRoot({ client: new Redis(port, '127.0.0.1'), preload: 'required' }),

@@ -113,10 +113,12 @@ export class Exchange implements ResponseWatcher, Lease {
       then();
     };
     try {
-      const release = failed && !this.route.storeErrors;
-      const settled: Promise<unknown> = release
-        ? this.store.release(this.held.id, this.held.token)
-        : this.store.confirmKey(this.held.key, this.held.token, this.encode(sent, otherwise));
+      const { id, key, token } = this.held;
+      const kept = !failed || this.route.storeErrors;
+      const free = !kept && this.route.delivery === 'at-least-once';
+      const settled: Promise<unknown> = free
+        ? this.store.release(id, token)
+        : this.store.confirmKey(key, token, kept ? this.encode(sent, otherwise) : '');
       settled.then(then, fail);
     } catch (error) {
       fail(error);

@@ -149,12 +149,12 @@ export class IdempotencyInterceptor implements NestInterceptor {
     if (typeof subject !== 'string' || subject === '') {
       throw new UnauthorizedException('Nobody is known by this request, so the key belongs to nobody.');
     }
-    const { leaseMs, retentionMs } = asked.route;
+    const { leaseMs, retentionMs, delivery } = asked.route;
     const claim: FullClaim = {
       token: this.store.newToken(),
       leaseMs,
       retentionMs,
-      delivery: 'at-least-once',
+      delivery,
       fingerprint: fingerprintOf(asked.request, subject),
     };
     const id = idOf(subject, asked.key);
@@ -210,6 +210,11 @@ export class IdempotencyInterceptor implements NestInterceptor {
       const seconds = Math.max(1, Math.ceil(Number(answer.text) / 1_000));
       this.host.httpAdapter.setHeader(response, 'Retry-After', String(seconds));
       throw new ConflictException(`A request with this ${header} is in progress. Send it again later.`);
+    }
+    if (answer.status === 'abandoned') {
+      throw new ConflictException(
+        `A request with this ${header} was begun and not finished. It will not be run again.`,
+      );
     }
     const stored = decodeResponse(answer.text);
     if (stored === undefined) {

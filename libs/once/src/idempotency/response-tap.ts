@@ -149,11 +149,14 @@ function headersOf(response: ServerResponse, { head }: Tap): Headers {
   return headers;
 }
 
+function isBodiless(status: number): boolean {
+  return status === 204 || status === 304;
+}
+
 function writeHead(response: ServerResponse, tap: Tap, body: string | Uint8Array): void {
-  const bodiless = response.statusCode === 204 || response.statusCode === 304;
   const framed = ['content-length', 'transfer-encoding', 'trailer'].some((name) => response.hasHeader(name));
   // What `end` would find out by itself if it came first.
-  if (!bodiless && !framed) response.setHeader('content-length', Buffer.byteLength(body));
+  if (!framed && !isBodiless(response.statusCode)) response.setHeader('content-length', Buffer.byteLength(body));
   tap.writeHead.call(response, response.statusCode);
 }
 
@@ -168,7 +171,8 @@ export function replayResponse(response: HttpResponse, stored: StoredResponse, m
     if (value === null) raw.removeHeader(name);
     else raw.setHeader(name, value);
   }
-  raw.removeHeader('content-length');
+  if (isBodiless(stored.status)) raw.removeHeader('content-length');
+  else raw.setHeader('content-length', Buffer.byteLength(stored.body));
   raw.setHeader(marker, 'true');
   raw.statusCode = stored.status;
   raw.end(stored.body);
