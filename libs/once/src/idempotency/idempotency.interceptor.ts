@@ -173,12 +173,16 @@ export class IdempotencyInterceptor implements NestInterceptor {
             exchange.run(next, subscriber);
           }
         },
-        (error: unknown) => this.withoutClaim(error, asked, subscriber),
+        (error: unknown) => {
+          // The client may send the claim again when Redis is back, for nobody: a release behind it frees the key.
+          if (error instanceof UnknownOutcomeError) void this.giveBack(id, claim.token);
+          this.withoutClaim(error, asked, subscriber);
+        },
       )
       .catch(refuse);
   }
 
-  /** Whoever asked has left before the handler ran. */
+  /** Whoever claimed will not run the handler. */
   private async giveBack(id: string, token: string): Promise<void> {
     try {
       await this.store.release(id, token);
