@@ -1,11 +1,12 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { join } from 'node:path';
 import { Controller, Injectable, Post, Scope } from '@nestjs/common';
 import { APP_INTERCEPTOR } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Redis } from 'ioredis';
-import { Idempotent, IdempotencyInterceptor, type Delivery } from 'luanest/once';
+import { Idempotent, IdempotencyInterceptor, ONCE_CHANNELS, type Delivery } from 'luanest/once';
 import { FaultProxy } from '../../../test/support/fault-proxy';
 import { RedisServer } from '../../../test/support/redis-server';
 import { sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
@@ -134,9 +135,14 @@ describe('an idempotent route when Redis fails', () => {
   it('sends the response where it cannot be stored, and its key stays taken while the lease lasts', async () => {
     http = await open('refuse', 500);
     await eventually(async () => expect((await http?.post('/decorated', 'warm'))?.status).toBe(201));
-    const confirms = (request: Buffer): boolean => request.includes('orderly') || request.includes('"utf8"]');
-    const cut = proxy.cutFromReply({ when: (request) => confirms(request) && (proxy.refuse(), true) });
+    let failed = 0;
+    const listen = (): void => void (failed += 1);
+    subscribe(ONCE_CHANNELS.settleFailed, listen);
+    const cut = proxy.cutFromReply({ when: (request) => request.includes('"utf8"]') && (proxy.refuse(), true) });
     expect(await http.post('/decorated', 'key-2')).toMatchObject({ status: 201, body: '{"run":2}' });
+    // The response has waited for the confirmation, as long as that could still come.
+    expect(failed).toBe(1);
+    unsubscribe(ONCE_CHANNELS.settleFailed, listen);
     await cut;
     proxy.pass();
     await eventually(async () => expect([201, 409]).toContain((await http?.post('/decorated', 'key-2'))?.status));
@@ -154,8 +160,11 @@ describe('an idempotent route when Redis fails', () => {
 });
 
 describe('a process that is killed in an idempotent handler', () => {
-  const raw = standaloneClient();
+  let raw: Redis;
   const children: ChildProcess[] = [];
+  beforeAll(() => {
+    raw = standaloneClient();
+  });
   afterAll(() => {
     for (const child of children) child.kill('SIGKILL');
     raw.disconnect();
