@@ -110,7 +110,7 @@ export async function run(print) {
     const ratios = Object.entries(added.ratio).map(([peer, ratio]) => `${ratio.toFixed(2)} x ${peer}`);
     print(`${added.case}: ${added.luanest} ${added.unit} (${ratios.join(', ')})`);
   };
-  if (!process.env.HTTP_ONLY) await benchFirst(server.port, add);
+  await benchFirst(server.port, add);
   await benchHttp(server, add, print);
   server.stop();
   return rows;
