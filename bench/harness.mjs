@@ -1,5 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -83,6 +84,22 @@ export async function measure(call, calls, inFlight) {
   const seconds = (performance.now() - started) / 1_000;
   const { user, system } = process.cpuUsage(cpu);
   return { perSecond: calls / seconds, cpuMicros: (user + system) / calls };
+}
+
+/**
+ * Requests per second of a route, with `connections` that each wait for their answer.
+ *
+ * @param options how long, in seconds; and of every request `method`, `headers` and `body`; `headersOf` makes further headers for
+ * each one. A GET without headers by default.
+ */
+export async function requestsPerSecond(url, { seconds, connections = 64, headersOf, ...request }) {
+  const autocannon = createRequire(import.meta.url)('autocannon');
+  const setupRequest = (one) => ({ ...one, headers: { ...request.headers, ...headersOf() } });
+  const each = headersOf === undefined ? {} : { requests: [{ ...request, setupRequest }] };
+  const result = await autocannon({ url, connections, duration: seconds, ...request, ...each });
+  const { non2xx, errors } = result;
+  if (non2xx > 0 || errors > 0) throw new Error(`${non2xx} refusals and ${errors} errors at ${url}`);
+  return result.requests.total / seconds;
 }
 
 export function median(values) {

@@ -1,21 +1,20 @@
 // OnceService.first beside the classic deduplication script, one EVALSHA a call; an idempotent route beside one of
 // @node-idempotency/nestjs where that runs, and beside a claim and a confirm by hand.
 import { createRequire } from 'node:module';
-import { measure, rounds, row, startRedis } from './harness.mjs';
+import { measure, requestsPerSecond, rounds, row, startRedis, startServer } from './harness.mjs';
 
 const require = createRequire(import.meta.url);
 const { Redis } = require('ioredis');
-const { Module, Controller, Post, UseInterceptors } = require('@nestjs/common');
+const { Module } = require('@nestjs/common');
 const { NestFactory } = require('@nestjs/core');
-const { FastifyAdapter } = require('@nestjs/platform-fastify');
-const { from } = require('rxjs');
 const { ScriptRegistryModule } = require('../dist/libs/script-registry/src/index.js');
-const { OnceModule, OnceService, Idempotent } = require('../dist/libs/once/src/index.js');
-const autocannon = require('autocannon');
+const { OnceModule, OnceService } = require('../dist/libs/once/src/index.js');
 
 const ROUNDS = 7;
 const HTTP_ROUNDS = 5;
 const HTTP_SECONDS = 3;
+/** As long as the optimising compiler takes to leave the figures alone. */
+const HTTP_WARM_UP_SECONDS = 6;
 
 /** The script that this kind of worker usually has: 0 for the first, 1 for the others, seconds to live. */
 const SEED =
@@ -53,114 +52,54 @@ async function benchFirst(port, add) {
   for (const redis of [admin, client, plain]) redis.disconnect();
 }
 
-/** A Nest app on Fastify with one POST route; `decorate` protects it. */
-async function serve(decorate, imports) {
-  class Orders {
-    create() {
-      return { orderId: '1', status: 'created' };
-    }
-  }
-  const descriptor = Object.getOwnPropertyDescriptor(Orders.prototype, 'create');
-  Post()(Orders.prototype, 'create', descriptor);
-  decorate(Orders.prototype, 'create', descriptor);
-  Controller('orders')(Orders);
-  class App {}
-  Module({ imports, controllers: [Orders] })(App);
-  const app = await NestFactory.create(App, new FastifyAdapter(), { logger: false, abortOnError: false });
-  await app.listen(0, '127.0.0.1');
-  return { url: `${await app.getUrl()}/orders`, close: () => app.close() };
-}
+let keys = 0;
+const order = (seconds) => ({
+  seconds,
+  method: 'POST',
+  headers: { 'content-type': 'application/json' },
+  body: '{"sku":1}',
+  headersOf: () => ({ 'idempotency-key': `key-${(keys += 1)}` }),
+});
 
-const CLAIM =
-  "if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end return redis.call('get', KEYS[1])";
-const CONFIRM = "redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1";
-
-/** What one would write by hand: an interceptor that claims and confirms with one EVALSHA each. */
-async function byHand(port) {
-  const redis = new Redis(port);
-  const [claim, confirm] = [await redis.script('LOAD', CLAIM), await redis.script('LOAD', CONFIRM)];
-  const { mergeMap } = require('rxjs');
-  const interceptor = {
-    async intercept(context, next) {
-      const key = `hand:${context.switchToHttp().getRequest().headers['idempotency-key']}`;
-      const answer = await redis.evalsha(claim, 1, key, 'in-progress', 30_000);
-      if (answer !== 1) return from([JSON.parse(answer)]);
-      return next.handle().pipe(
-        mergeMap(async (body) => {
-          await redis.evalsha(confirm, 1, key, JSON.stringify(body), 86_400_000);
-          return body;
-        }),
-      );
-    },
+/** Whether a repeat is answered from the store: a route that does not remember has nothing to compare. */
+async function checkReplay(url) {
+  const post = () => {
+    const headers = { 'content-type': 'application/json', 'idempotency-key': 'asked-twice' };
+    return globalThis.fetch(url, { method: 'POST', headers, body: '{"sku":1}' });
   };
-  const app = await serve(UseInterceptors(interceptor), []);
-  return { ...app, redis };
-}
-
-async function nodeIdempotency(port, print) {
-  try {
-    const { NodeIdempotencyModule, Idempotent: PeerIdempotent } = require('@node-idempotency/nestjs');
-    const imports = [
-      NodeIdempotencyModule.forRootAsync({
-        storage: { adapter: 'redis', options: { url: `redis://127.0.0.1:${port}` } },
-      }),
-    ];
-    return await serve(PeerIdempotent(), imports);
-  } catch (error) {
-    print(`@node-idempotency/nestjs does not run here: ${String(error.message ?? error).split('\n')[0]}`);
-    return undefined;
+  const [first, again] = [await post(), await post()];
+  const marked = ['idempotency-replayed', 'idempotent-replayed'].map((name) => again.headers.has(name));
+  if (marked.join() === 'false,false' || (await first.text()) !== (await again.text())) {
+    throw new Error('it does not answer a repeat from its store');
   }
 }
 
-let requests = 0;
-async function hammer(url) {
-  const result = await autocannon({
-    url,
-    connections: 64,
-    duration: HTTP_SECONDS,
-    requests: [
-      {
-        method: 'POST',
-        setupRequest: (request) => ({
-          ...request,
-          headers: { 'content-type': 'application/json', 'idempotency-key': `key-${(requests += 1)}` },
-          body: '{"sku":1}',
-        }),
-      },
-    ],
-  });
-  if (result.non2xx > 0) throw new Error(`${url}: ${result.non2xx} answers were no success.`);
-  return { perSecond: result.requests.total / result.duration, cpuMicros: 0 };
-}
-
-async function benchHttp(port, add, print) {
-  const client = new Redis(port);
-  const imports = [
-    ScriptRegistryModule.forRoot({ client, preload: 'required' }),
-    OnceModule.forRoot({ idempotency: { subject: () => 'anybody' } }),
-  ];
-  const hand = await byHand(port);
-  const apps = {
-    luanest: await serve(Idempotent(), imports),
-    'node-idempotency': await nodeIdempotency(port, print),
-    'two-evalsha': hand,
-  };
-  const contenders = {};
-  for (const [name, app] of Object.entries(apps)) {
-    if (app === undefined) continue;
+async function benchHttp(server, add, print) {
+  const admin = new Redis(server.port);
+  const apps = {};
+  for (const guard of ['luanest', 'node-idempotency', 'two-evalsha']) {
     try {
-      await hammer(app.url);
-      contenders[name] = () => hammer(app.url);
+      const app = await startServer('once.server.mjs', ['--guard', guard, '--redis', String(server.port)]);
+      const url = `http://127.0.0.1:${app.port}/orders`;
+      await checkReplay(url);
+      await requestsPerSecond(url, order(HTTP_WARM_UP_SECONDS));
+      apps[guard] = { ...app, url };
     } catch (error) {
-      print(`${name} does not work here: ${error.message}`);
+      if (guard === 'luanest') throw error;
+      print(`${guard} does not run here: ${error.message}`);
     }
+    await admin.flushdb();
   }
-  const figures = await rounds(HTTP_ROUNDS, contenders, () => client.flushdb());
+  const contenders = Object.fromEntries(
+    Object.entries(apps).map(([guard, { url }]) => [
+      guard,
+      async () => ({ perSecond: await requestsPerSecond(url, order(HTTP_SECONDS)), cpuMicros: 0 }),
+    ]),
+  );
+  const figures = await rounds(HTTP_ROUNDS, contenders, () => admin.flushdb());
   add(row('http-64', 'requests/s', figures, (figure) => figure.perSecond, false));
-  await apps.luanest.close();
-  await hand.close();
-  hand.redis.disconnect();
-  client.disconnect();
+  for (const app of Object.values(apps)) app.stop();
+  admin.disconnect();
 }
 
 export async function run(print) {
@@ -172,7 +111,7 @@ export async function run(print) {
     print(`${added.case}: ${added.luanest} ${added.unit} (${ratios.join(', ')})`);
   };
   await benchFirst(server.port, add);
-  await benchHttp(server.port, add, print);
+  await benchHttp(server, add, print);
   server.stop();
   return rows;
 }

@@ -12,7 +12,8 @@ export interface LeaseLostEvent {
 
 /** Work was done whose result or response could not be stored; the id is done without one. */
 export interface ResultNotStoredEvent {
-  readonly reason: 'too-large' | 'not-json' | 'streamed';
+  /** `abandoned`: somebody outside, such as a timeout, had answered before the handler did. */
+  readonly reason: 'too-large' | 'not-json' | 'streamed' | 'abandoned';
 }
 
 /** Work was done or failed, and Redis could not be told; the claim stays until its lease ends. */
@@ -40,6 +41,11 @@ interface Events {
   leaseLost: LeaseLostEvent;
   resultNotStored: ResultNotStoredEvent;
   settleFailed: SettleFailedEvent;
+}
+
+/** Whether someone listens to an event, so that the way to it need not be gone in vain. */
+export function isHeard(event: keyof Events): boolean {
+  return channels[event].hasSubscribers;
 }
 
 /** Publishes an event; `make` runs only when someone listens. */

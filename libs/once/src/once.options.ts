@@ -13,9 +13,14 @@ export interface IdempotencyRouteOptions {
   readonly leaseMs?: number;
   /** How long a response is kept, ms. Default: the module's retentionMs. */
   readonly retentionMs?: number;
+  /**
+   * What a crash between claim and response means: `at-least-once` runs the handler again when the lease is over,
+   * `at-most-once` answers 409 from then on, also after an error. Default: the module's delivery.
+   */
+  readonly delivery?: Delivery;
   /** Whether errors (thrown ones, and statuses of 500 and above) are stored and replayed as well. Default false: the key is free again. */
   readonly storeErrors?: boolean;
-  /** Most bytes of a stored response, as JSON; integer >= 1. Default: the module's maxResultBytes. */
+  /** Most bytes of a stored response: status, headers and body; integer of 1 to 64 MiB. Default: the module's maxResultBytes. */
   readonly maxStoredBytes?: number;
 }
 
@@ -54,7 +59,7 @@ export interface ResolvedOnceOptions extends Readonly<Required<Omit<OnceOptions,
 }
 
 const KNOWN = ['leaseMs', 'retentionMs', 'delivery', 'maxResultBytes', 'drainTimeoutMs', 'idempotency'];
-const ROUTE = ['required', 'leaseMs', 'retentionMs', 'storeErrors', 'maxStoredBytes'];
+const ROUTE = ['required', 'leaseMs', 'retentionMs', 'delivery', 'storeErrors', 'maxStoredBytes'];
 const MAX_RESULT_BYTES = 64 * 1_024 * 1_024;
 
 function refuse(name: string, value: unknown, remedy: string): never {
@@ -81,6 +86,10 @@ function flag(name: string, value: boolean): boolean {
   return typeof value === 'boolean' ? value : refuse(name, value, 'Give true or false.');
 }
 
+function delivery(name: string, value: Delivery): Delivery {
+  return isDelivery(value) ? value : refuse(name, value, "Give 'at-least-once' or 'at-most-once'.");
+}
+
 /**
  * Checks a route's settings and fills in the module's.
  *
@@ -94,6 +103,7 @@ export function resolveRoute(
     required: flag('idempotency.required', options.required ?? module.required),
     leaseMs: duration('idempotency.leaseMs', options.leaseMs ?? module.leaseMs),
     retentionMs: duration('idempotency.retentionMs', options.retentionMs ?? module.retentionMs),
+    delivery: delivery('idempotency.delivery', options.delivery ?? module.delivery),
     storeErrors: flag('idempotency.storeErrors', options.storeErrors ?? module.storeErrors),
     maxStoredBytes: integer(
       'idempotency.maxStoredBytes',
@@ -104,9 +114,20 @@ export function resolveRoute(
   });
 }
 
-/** Refuses settings that no route knows. @throws InvalidOptionError naming the option */
+/** What stands in for a module's settings while a route's own are checked. */
+const ANY_MODULE: Required<IdempotencyRouteOptions> = {
+  required: true,
+  leaseMs: 1,
+  retentionMs: 1,
+  delivery: 'at-least-once',
+  storeErrors: false,
+  maxStoredBytes: 1,
+};
+
+/** Refuses settings that no route knows, or values that none takes. @throws InvalidOptionError naming the option */
 export function checkRouteOptions(options: IdempotencyRouteOptions): void {
   checkKnown(options, ROUTE, ' of @Idempotent()');
+  resolveRoute(options, ANY_MODULE);
 }
 
 function resolveIdempotency(
@@ -138,13 +159,19 @@ export function resolveOptions(options: OnceOptions): ResolvedOnceOptions {
   const leaseMs = duration('leaseMs', options.leaseMs ?? 30_000);
   const retentionMs = duration('retentionMs', options.retentionMs ?? 86_400_000);
   const maxResultBytes = integer('maxResultBytes', options.maxResultBytes ?? 65_536, 1, MAX_RESULT_BYTES);
-  const delivery = options.delivery ?? 'at-least-once';
-  if (!isDelivery(delivery)) refuse('delivery', delivery, "Give 'at-least-once' or 'at-most-once'.");
-  const route = { required: true, leaseMs, retentionMs, storeErrors: false, maxStoredBytes: maxResultBytes };
+  const chosen = delivery('delivery', options.delivery ?? 'at-least-once');
+  const route = {
+    required: true,
+    leaseMs,
+    retentionMs,
+    delivery: chosen,
+    storeErrors: false,
+    maxStoredBytes: maxResultBytes,
+  };
   return Object.freeze({
     leaseMs,
     retentionMs,
-    delivery,
+    delivery: chosen,
     maxResultBytes,
     drainTimeoutMs: integer('drainTimeoutMs', options.drainTimeoutMs ?? 10_000, 0, 2 ** 31 - 1),
     idempotency: resolveIdempotency(options.idempotency, route),

@@ -1,4 +1,5 @@
 import { defineScript, int, str } from 'luanest/script-registry';
+import type { ConfirmAnswer } from './once.types';
 import { claimLua, confirmLua, firstLua, releaseLua, renewLua } from './scripts/generated';
 
 export const firstOnce = defineScript({
@@ -12,32 +13,39 @@ export const firstOnce = defineScript({
 /** What the claim script answers. */
 export interface StoredAnswer {
   readonly status: 'claimed' | 'in-progress' | 'done' | 'abandoned' | 'mismatch';
-  readonly fence: number;
-  readonly leaseUntilMs: number;
-  readonly retryAfterMs: number;
-  /** JSON, or '' for none. */
-  readonly result: string;
+  /** Of a claim: its fence and then the end of its lease, 16 and 13 digits. Of one in progress: how long, ms. Else the result. */
+  readonly text: string;
 }
+
+const STATUS: Readonly<Record<string, StoredAnswer['status']>> = {
+  c: 'claimed',
+  p: 'in-progress',
+  d: 'done',
+  a: 'abandoned',
+  m: 'mismatch',
+};
 
 export const claimOnce = defineScript({
   name: 'once.claim',
   source: claimLua,
   keys: ['claim'],
   args: { token: str, leaseMs: int, retentionMs: int, delivery: str, fingerprint: str },
-  reply: ([status, fence, leaseUntilMs, retryAfterMs, result]: [
-    StoredAnswer['status'],
-    string,
-    string,
-    number,
-    string,
-  ]): StoredAnswer => ({
-    status,
-    fence: Number(fence),
-    leaseUntilMs: Number(leaseUntilMs),
-    retryAfterMs: Number(retryAfterMs),
-    result,
-  }),
+  reply: (answer: string): StoredAnswer => {
+    const status = STATUS[answer.charAt(0)];
+    if (status === undefined) throw new TypeError(`${answer} is no answer to a claim.`);
+    return { status, text: answer.slice(1) };
+  },
 });
+
+/** The fence of a claim. */
+export function fenceOf({ text }: StoredAnswer): number {
+  return Number(text.slice(0, 16));
+}
+
+/** When the lease of a claim ends, ms since the epoch. */
+export function leaseUntilOf({ text }: StoredAnswer): number {
+  return Number(text.slice(16));
+}
 
 export const renewOnce = defineScript({
   name: 'once.renew',
@@ -50,12 +58,15 @@ export const renewOnce = defineScript({
   }),
 });
 
+const CONFIRMED = Object.freeze({ status: 'confirmed' });
+const LOST = Object.freeze({ status: 'lost' });
+
 export const confirmOnce = defineScript({
   name: 'once.confirm',
   source: confirmLua,
   keys: ['claim'],
   args: { token: str, result: str },
-  reply: (status: string) => status as 'confirmed' | 'lost',
+  reply: (status: ConfirmAnswer['status']): ConfirmAnswer => (status === 'lost' ? LOST : CONFIRMED),
 });
 
 export const releaseOnce = defineScript({

@@ -6,6 +6,7 @@ import { publish } from './once.events';
 import { checkDelivery, decodeResult, encodeResult } from './once.input';
 import { LeaseKeeper } from './once.keeper';
 import type { ResolvedOnceOptions } from './once.options';
+import { fenceOf, leaseUntilOf } from './once.scripts';
 import type { FullClaim, OnceStore } from './once.store';
 import type {
   Claim,
@@ -41,9 +42,9 @@ export class OnceService implements BeforeApplicationShutdown {
   async claim(id: string, options: ClaimOptions = {}): Promise<ClaimAnswer> {
     const full = this.fill(options);
     const answer = await this.store.claim(id, full);
-    if (answer.status === 'in-progress') return { status: 'in-progress', retryAfterMs: answer.retryAfterMs };
-    if (answer.status === 'claimed') return this.handle(id, full, answer.fence, answer.leaseUntilMs);
-    return { status: 'done', result: decodeResult(answer.result), confirmed: answer.status === 'done' };
+    if (answer.status === 'in-progress') return { status: 'in-progress', retryAfterMs: Number(answer.text) };
+    if (answer.status === 'claimed') return this.handle(id, full, fenceOf(answer), leaseUntilOf(answer));
+    return { status: 'done', result: decodeResult(answer.text), confirmed: answer.status === 'done' };
   }
 
   /**

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { KeySpace, ScriptRegistry } from 'luanest/script-registry';
-import { publish } from './once.events';
+import { isHeard, publish } from './once.events';
 import { checkDuration, checkId, checkToken } from './once.input';
 import { claimOnce, confirmOnce, firstOnce, releaseOnce, renewOnce, type StoredAnswer } from './once.scripts';
 export type { StoredAnswer } from './once.scripts';
@@ -15,6 +15,9 @@ export interface FullClaim {
   /** What a repeat must equal; '' for nothing. */
   readonly fingerprint: string;
 }
+
+/** The caller of a call hears of its failure. */
+const ignore = (): void => undefined;
 
 /** The claims in Redis: what the service and the interceptor are made of. */
 export class OnceStore {
@@ -32,8 +35,13 @@ export class OnceStore {
     return `${this.tokenPrefix}.${this.tokens.toString(36)}`;
   }
 
-  /** Claims an id. @throws InvalidOnceInputError before anything is sent */
-  async claim(id: string, claim: FullClaim): Promise<StoredAnswer> {
+  /** Claims an id. Throws what is wrong with its arguments at once. @throws InvalidOnceInputError */
+  claim(id: string, claim: FullClaim): Promise<StoredAnswer> {
+    return this.claimKey(this.keyOf(id), claim);
+  }
+
+  /** As `claim`, by the id's key. */
+  claimKey(key: string, claim: FullClaim): Promise<StoredAnswer> {
     const { token, leaseMs, retentionMs, delivery, fingerprint } = claim;
     const args = {
       token: checkToken(token),
@@ -42,8 +50,9 @@ export class OnceStore {
       delivery,
       fingerprint,
     };
-    const answer = await this.registry.run(claimOnce, { keys: { claim: this.keyOf(id) }, args });
-    publish('claimAnswered', () => ({ status: answer.status }));
+    const answer = this.registry.run(claimOnce, { keys: { claim: key }, args });
+    if (isHeard('claimAnswered'))
+      void answer.then(({ status }) => publish('claimAnswered', () => ({ status })), ignore);
     return answer;
   }
 
@@ -60,12 +69,21 @@ export class OnceStore {
     return { status };
   }
 
-  /** Marks an id as done. @param result JSON, or '' for none */
-  async confirm(id: string, token: string, result: string): Promise<ConfirmAnswer> {
+  /** Marks an id as done. Throws what is wrong with its arguments at once. @param result JSON, or '' for none */
+  confirm(id: string, token: string, result: string): Promise<ConfirmAnswer> {
+    return this.confirmKey(this.keyOf(id), token, result);
+  }
+
+  /** As `confirm`, by the id's key. */
+  confirmKey(key: string, token: string, result: string): Promise<ConfirmAnswer> {
     const args = { token: checkToken(token), result };
-    const status = await this.registry.run(confirmOnce, { keys: { claim: this.keyOf(id) }, args });
-    if (status === 'lost') publish('leaseLost', () => ({ during: 'confirm' }));
-    return { status };
+    const answer = this.registry.run(confirmOnce, { keys: { claim: key }, args });
+    if (isHeard('leaseLost')) {
+      void answer.then(({ status }) => {
+        if (status === 'lost') publish('leaseLost', () => ({ during: 'confirm' }));
+      }, ignore);
+    }
+    return answer;
   }
 
   /** Gives an id back. */
@@ -82,7 +100,8 @@ export class OnceStore {
     return this.registry.run(firstOnce, { keys: { first: this.keys.tag(checkId(id)).key('first') }, args });
   }
 
-  private keyOf(id: string): string {
+  /** The key of an id. @throws InvalidOnceInputError */
+  keyOf(id: string): string {
     return this.keys.tag(checkId(id)).key('claim');
   }
 }

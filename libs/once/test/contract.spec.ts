@@ -19,7 +19,7 @@ describe.each(servers)('once on %s', (_name, client) => {
   afterAll(() => bench.close());
 
   async function dump(): Promise<unknown> {
-    return bench.raw.hgetall(bench.keyOf(id));
+    return bench.raw.get(bench.keyOf(id));
   }
 
   it('claims an id for one, tells others when to come back, and remembers the result', async () => {
@@ -136,6 +136,29 @@ describe.each(servers)('once on %s', (_name, client) => {
     await bench.raw.del(bench.keyOf(id, name));
   });
 
+  it('changes nothing where the key holds no claim', async () => {
+    await bench.raw.set(bench.keyOf(id), 'something else');
+    const refused = { code: 'SCRIPT_FAILED', redisCode: 'BADCLAIM' };
+    await expect(bench.once.claim(id, terms)).rejects.toMatchObject(refused);
+    await expect(bench.once.renew(id, 't')).rejects.toMatchObject(refused);
+    await expect(bench.once.confirm(id, 't')).rejects.toMatchObject(refused);
+    await expect(bench.once.release(id, 't')).rejects.toMatchObject(refused);
+    expect(await dump()).toBe('something else');
+    await bench.raw.del(bench.keyOf(id));
+  });
+
+  it('keeps tokens and results of any text apart', async () => {
+    const token = 'ü 12:34 😀 %s 5:';
+    const claim = claimed(await bench.once.claim(id, { ...terms, token }));
+    expect(await claim.renew()).toMatchObject({ status: 'renewed' });
+    expect(await claim.release()).toEqual({ status: 'released' });
+    const second = claimed(await bench.once.claim(id, { ...terms, token: `${token} 2` }));
+    expect(await claim.release()).toEqual({ status: 'released' });
+    expect(await second.renew()).toMatchObject({ status: 'renewed' });
+    expect(await second.confirm('😀\n:ü')).toEqual({ status: 'confirmed' });
+    expect(await bench.once.claim(id, terms)).toEqual({ status: 'done', result: '😀\n:ü', confirmed: true });
+  });
+
   describe('run', () => {
     it('runs one of many, and gives the others its result', async () => {
       let runs = 0;
@@ -152,9 +175,9 @@ describe.each(servers)('once on %s', (_name, client) => {
       let open = (): void => undefined;
       const gate = new Promise<void>((resolve) => (open = resolve));
       const running = bench.once.run(id, { leaseMs: 300, retentionMs: 60_000 }, () => gate);
-      await eventually(async () => expect(await bench.raw.hget(bench.keyOf(id), 'renewal')).toMatch(/./));
-      const [seen] = await bench.raw.hmget(bench.keyOf(id), 'renewal');
-      await eventually(async () => expect(await bench.raw.hget(bench.keyOf(id), 'renewal')).not.toBe(seen));
+      await eventually(async () => expect((await bench.stored(id))?.renewal).toMatch(/./));
+      const seen = (await bench.stored(id))?.renewal;
+      await eventually(async () => expect((await bench.stored(id))?.renewal).not.toBe(seen));
       open();
       expect(await running).toMatchObject({ status: 'ran', confirmed: true });
     });
@@ -169,7 +192,7 @@ describe.each(servers)('once on %s', (_name, client) => {
         },
       );
       expect(answer).toMatchObject({ status: 'ran', confirmed: false });
-      expect(await bench.raw.hget(bench.keyOf(id), 'state')).toBe('claimed');
+      expect((await bench.stored(id))?.state).toBe('c');
     });
 
     it('frees the id when the work throws, unless it may happen at most once', async () => {
@@ -219,7 +242,7 @@ describe.each(servers)('once on %s', (_name, client) => {
       expect(closed).toBe(false);
       open();
       await Promise.all([running, closing]);
-      expect(await bench.raw.hget(bench.keyOf(id), 'state')).toBe('done');
+      expect((await bench.stored(id))?.state).toBe('d');
     });
   });
 });

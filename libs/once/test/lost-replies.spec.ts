@@ -48,11 +48,8 @@ describe('a reply that is lost while ioredis sends again, as it does by default'
 
   it('of claim: the claim is the first one', async () => {
     const claim = claimed(await cutting(() => lossy.once.claim('m', terms)));
-    expect(await direct.raw.hmget(direct.keyOf('m'), 'token', 'fence', 'until')).toEqual([
-      claim.token,
-      String(claim.fence),
-      String(claim.leaseUntilMs),
-    ]);
+    const { token, fence, leaseUntilMs } = claim;
+    expect(await direct.stored('m')).toMatchObject({ token, fence: String(fence), until: String(leaseUntilMs) });
     expect((await direct.once.claim('m', terms)).status).toBe('in-progress');
     expect(await claim.confirm('x')).toEqual({ status: 'confirmed' });
   });
@@ -60,7 +57,7 @@ describe('a reply that is lost while ioredis sends again, as it does by default'
   it('of renew: the lease is renewed once', async () => {
     const claim = claimed(await lossy.once.claim('m', terms));
     const renewed = await cutting(() => claim.renew({ leaseMs: 90_000 }));
-    const until = Number(await direct.raw.hget(direct.keyOf('m'), 'until'));
+    const until = Number((await direct.stored('m'))?.until);
     expect(renewed).toEqual({ status: 'renewed', leaseUntilMs: until });
   });
 

@@ -17,6 +17,17 @@ export const servers: [string, () => Redis | Cluster][] = [
   ['Cluster', clusterClient],
 ];
 
+/** A claim as it is stored, taken apart; lengths in bytes, so its texts must be ASCII here. */
+export interface Stored {
+  readonly state: 'c' | 'd' | 'r';
+  readonly delivery: 'l' | 'm';
+  readonly fence: string;
+  readonly until: string;
+  readonly token: string;
+  readonly renewal: string;
+  readonly result: string;
+}
+
 export interface Bench {
   readonly prefix: string;
   readonly registry: ScriptRegistry;
@@ -25,6 +36,8 @@ export interface Bench {
   /** The client as one of a standalone server: its commands take one key each, so they do on a Cluster too. */
   readonly raw: Redis;
   keyOf(id: string, name?: 'claim' | 'first'): string;
+  /** The claim of an id; undefined where there is none. */
+  stored(id: string): Promise<Stored | undefined>;
   /** Ends the lease of whoever holds the id, as the passing of its time would. */
   expire(id: string): Promise<void>;
   close(): void;
@@ -40,6 +53,7 @@ export async function openBench(
   const registry = await openRegistry(client, { preload: 'required', ...options, prefix }, onceScripts);
   const store = new OnceStore(registry);
   const raw = client as Redis;
+  const layout = /^([cdr])([lm])(\d{16})(\d{13})\d{12}(\d{4})(\d{4})(\d{4})(\d{4}):/;
   const keyOf: Bench['keyOf'] = (id, name = 'claim') => registry.keySpace('once').tag(id).key(name);
   return {
     prefix,
@@ -48,8 +62,26 @@ export async function openBench(
     once: new OnceService(store, resolveOptions(onceOptions)),
     raw,
     keyOf,
+    async stored(id) {
+      const text = await raw.get(keyOf(id));
+      if (text === null) return undefined;
+      const parts = layout.exec(text);
+      if (parts === null) throw new Error(`${text} is no claim.`);
+      const [head, state, delivery, fence = '', until = '', ...lengths] = parts;
+      const [token = 0, released = 0, renewal = 0, fingerprint = 0] = lengths.map(Number);
+      let at = head.length;
+      const take = (length: number): string => text.slice(at, (at += length));
+      const tokenText = take(token);
+      take(released);
+      const renewalText = take(renewal);
+      take(fingerprint);
+      const kinds = { state: state as Stored['state'], delivery: delivery as Stored['delivery'] };
+      return { ...kinds, fence, until, token: tokenText, renewal: renewalText, result: text.slice(at) };
+    },
     async expire(id) {
-      if ((await raw.exists(keyOf(id))) === 1) await raw.hset(keyOf(id), 'until', '1');
+      const text = await raw.get(keyOf(id));
+      if (text !== null)
+        await raw.set(keyOf(id), `${text.slice(0, 18)}${'1'.padStart(13, '0')}${text.slice(31)}`, 'KEEPTTL');
     },
     close() {
       registry.close();

@@ -23,4 +23,4 @@ require.extensions['.ts'] = (module, filename) => {
   module._compile(code, filename);
 };
 require('reflect-metadata');
-require('./worker.ts');
+require(process.argv[2] ?? './worker.ts');

@@ -13,11 +13,8 @@ import {
 } from '@nestjs/common';
 import { HttpAdapterHost, Reflector } from '@nestjs/core';
 import { InvalidOptionError, NotSentError, ScriptRefusedError, UnknownOutcomeError } from 'luanest/script-registry';
-import { from, lastValueFrom, type Observable } from 'rxjs';
-import { OnceResultTooLargeError } from '../once.errors';
+import { Observable, type Subscriber } from 'rxjs';
 import { publish } from '../once.events';
-import { decodeResult, encodeResult } from '../once.input';
-import { LeaseKeeper } from '../once.keeper';
 import {
   resolveRoute,
   type IdempotencyRouteOptions,
@@ -26,24 +23,33 @@ import {
 } from '../once.options';
 import { OnceStore, type FullClaim, type StoredAnswer } from '../once.store';
 import { ONCE_OPTIONS } from '../once.tokens';
+import { Exchange, type Route } from './exchange';
+import { LeaseRounds } from './lease-rounds';
 import { IDEMPOTENT } from './idempotency.tokens';
 import { fingerprintOf, idOf, readKey, type HttpRequest } from './request-identity';
-import { captureAnswer, captureError, replayed, type HttpResponse, type StoredResponse } from './stored-response';
+import { replayResponse, type HttpResponse } from './response-tap';
+import { decodeResponse } from './stored-response';
 
 /** Set on a response that was answered from the store. */
 export const REPLAYED_HEADER = 'Idempotency-Replayed';
 
-const HANDLED = Symbol('luanest:idempotency-handled');
-type Request = HttpRequest & { [HANDLED]?: boolean };
-type Route = Readonly<Required<IdempotencyRouteOptions>>;
+/** On a request: its exchange, or that it passes unprotected. Bound twice, the interceptor must not meet its own claim. */
+const SEEN = Symbol('luanest:idempotency-seen');
+type Request = HttpRequest & { [SEEN]?: Exchange | 'unprotected' };
 
-/** One request under its claim. */
-interface Exchange {
-  readonly id: string;
-  readonly claim: FullClaim;
-  readonly claimedAt: number;
-  readonly route: Route;
+/** A handler's settings, and whether it or its controller carries the decorator. */
+interface Covered {
+  readonly settings: Route;
+  readonly decorated: boolean;
+}
+
+/** One request on its way to a claim. */
+interface Asked {
+  readonly request: Request;
   readonly response: HttpResponse;
+  readonly next: CallHandler;
+  readonly route: Route;
+  readonly key: string;
 }
 
 /**
@@ -54,6 +60,9 @@ interface Exchange {
 @Injectable()
 export class IdempotencyInterceptor implements NestInterceptor {
   private readonly settings: ResolvedIdempotencyOptions;
+  /** By controller and handler: both may carry the decorator, and a handler may be inherited. */
+  private readonly routes = new Map<object, Map<object, Covered>>();
+  private readonly rounds = new Map<number, LeaseRounds>();
 
   /** @throws InvalidOptionError when the module has no `idempotency` settings */
   constructor(
@@ -70,37 +79,50 @@ export class IdempotencyInterceptor implements NestInterceptor {
     this.settings = options.idempotency;
   }
 
-  async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
+  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     if (context.getType() !== 'http') return next.handle();
-    const request = context.switchToHttp().getRequest<Request>();
-    const asked = this.reflector.getAllAndOverride<IdempotencyRouteOptions | undefined>(IDEMPOTENT, [
-      context.getHandler(),
-      context.getClass(),
-    ]);
-    const covered = asked !== undefined || ['POST', 'PATCH'].includes(request.method);
-    // Bound globally and by a decorator as well, it must not meet its own claim.
-    if (!covered || request[HANDLED] === true) return next.handle();
-    request[HANDLED] = true;
-    const route = resolveRoute(asked ?? {}, this.settings);
+    const http = context.switchToHttp();
+    const request = http.getRequest<Request>();
+    const seen = request[SEEN];
+    if (seen === 'unprotected') return next.handle();
+    if (seen !== undefined) return new Observable((subscriber) => seen.run(next, subscriber));
+    const route = this.routeOf(context, request.method);
+    if (route === undefined) return next.handle();
     const key = this.keyOf(request, route);
-    if (key === undefined) return next.handle();
-    const subject = await this.subjectOf(request);
-    const claim: FullClaim = {
-      token: this.store.newToken(),
-      leaseMs: route.leaseMs,
-      retentionMs: route.retentionMs,
-      delivery: 'at-least-once',
-      fingerprint: fingerprintOf(request, subject),
-    };
-    const [id, claimedAt] = [idOf(subject, key), performance.now()];
-    const answer = await this.claim(id, claim);
-    if (answer === undefined) return next.handle();
-    const response = context.switchToHttp().getResponse<HttpResponse>();
-    if (answer.status === 'claimed') {
-      // Apart from the subscription: a client that leaves, or a timeout outside, must not leave the claim unsettled.
-      return from(this.runHandler(next, { id, claim, claimedAt, route, response }));
+    if (key === undefined) {
+      request[SEEN] = 'unprotected';
+      return next.handle();
     }
-    return from(Promise.resolve(this.answerRepeat(answer, response)));
+    const asked = { request, response: http.getResponse<HttpResponse>(), next, route, key };
+    return new Observable((subscriber) => this.start(asked, subscriber));
+  }
+
+  /** Undefined for what is not covered. */
+  private routeOf(context: ExecutionContext, method: string): Route | undefined {
+    const [handler, controller] = [context.getHandler(), context.getClass()];
+    let routes = this.routes.get(controller);
+    if (routes === undefined) {
+      routes = new Map<object, Covered>();
+      this.routes.set(controller, routes);
+    }
+    let route = routes.get(handler);
+    if (route === undefined) {
+      const targets = [handler, controller];
+      const asked = this.reflector.getAllAndOverride<IdempotencyRouteOptions | undefined>(IDEMPOTENT, targets);
+      const settings = resolveRoute(asked ?? {}, this.settings);
+      route = { settings: { ...settings, rounds: this.roundsOf(settings.leaseMs) }, decorated: asked !== undefined };
+      routes.set(handler, route);
+    }
+    return route.decorated || method === 'POST' || method === 'PATCH' ? route.settings : undefined;
+  }
+
+  private roundsOf(leaseMs: number): LeaseRounds {
+    let rounds = this.rounds.get(leaseMs);
+    if (rounds === undefined) {
+      rounds = new LeaseRounds(leaseMs);
+      this.rounds.set(leaseMs, rounds);
+    }
+    return rounds;
   }
 
   private keyOf(request: Request, { required }: Route): string | undefined {
@@ -115,92 +137,95 @@ export class IdempotencyInterceptor implements NestInterceptor {
     return key;
   }
 
-  private async subjectOf(request: Request): Promise<string> {
-    const subject = await this.settings.subject(request);
-    if (typeof subject === 'string' && subject !== '') return subject;
-    throw new UnauthorizedException('Nobody is known by this request, so the key belongs to nobody.');
+  private start(asked: Asked, subscriber: Subscriber<unknown>): void {
+    const subject = this.settings.subject(asked.request);
+    const refuse = (error: unknown): void => subscriber.error(error);
+    // Most resolvers answer at once, and a promise less a request shows.
+    if (typeof subject !== 'object') this.claim(asked, subject, subscriber);
+    else subject.then((known) => this.claim(asked, known, subscriber)).catch(refuse);
   }
 
-  /** Undefined where Redis does not answer and the handler shall run all the same. */
-  private async claim(id: string, claim: FullClaim): Promise<StoredAnswer | undefined> {
+  private claim(asked: Asked, subject: string | undefined, subscriber: Subscriber<unknown>): void {
+    if (typeof subject !== 'string' || subject === '') {
+      throw new UnauthorizedException('Nobody is known by this request, so the key belongs to nobody.');
+    }
+    const { leaseMs, retentionMs, delivery } = asked.route;
+    const claim: FullClaim = {
+      token: this.store.newToken(),
+      leaseMs,
+      retentionMs,
+      delivery,
+      fingerprint: fingerprintOf(asked.request, subject),
+    };
+    const id = idOf(subject, asked.key);
+    const held = { id, key: this.store.keyOf(id), token: claim.token, claimedAt: performance.now() };
+    const refuse = (error: unknown): void => subscriber.error(error);
+    this.store
+      .claimKey(held.key, claim)
+      .then(
+        (answer) => {
+          if (answer.status !== 'claimed') this.answerRepeat(answer, asked.response, subscriber);
+          else if (subscriber.closed) void this.giveBack(id, claim.token);
+          else {
+            const { request, response, route, next } = asked;
+            const exchange = new Exchange(this.store, held, route, response);
+            request[SEEN] = exchange;
+            exchange.run(next, subscriber);
+          }
+        },
+        (error: unknown) => {
+          // The client may send the claim again when Redis is back, for nobody: a release behind it frees the key.
+          if (error instanceof UnknownOutcomeError) void this.giveBack(id, claim.token);
+          this.withoutClaim(error, asked, subscriber);
+        },
+      )
+      .catch(refuse);
+  }
+
+  /** Whoever claimed will not run the handler. */
+  private async giveBack(id: string, token: string): Promise<void> {
     try {
-      return await this.store.claim(id, claim);
+      await this.store.release(id, token);
     } catch (error) {
-      const away =
-        error instanceof NotSentError || error instanceof ScriptRefusedError || error instanceof UnknownOutcomeError;
-      if (!away) throw error;
-      if (this.settings.whenRedisFails === 'run') return undefined;
+      publish('settleFailed', () => ({ error }));
+    }
+  }
+
+  /** Redis does not answer: the handler runs all the same where that was chosen. */
+  private withoutClaim(error: unknown, { request, next }: Asked, subscriber: Subscriber<unknown>): void {
+    const away =
+      error instanceof NotSentError || error instanceof ScriptRefusedError || error instanceof UnknownOutcomeError;
+    if (!away) throw error;
+    if (this.settings.whenRedisFails === 'refuse') {
       throw new ServiceUnavailableException('Redis did not answer. Send the request again, with the same key.', {
         cause: error,
       });
     }
+    request[SEEN] = 'unprotected';
+    subscriber.add(next.handle().subscribe(subscriber));
   }
 
-  private answerRepeat(answer: StoredAnswer, response: HttpResponse): unknown {
+  private answerRepeat(answer: StoredAnswer, response: HttpResponse, subscriber: Subscriber<unknown>): void {
     const { header } = this.settings;
     if (answer.status === 'mismatch') {
       throw new UnprocessableEntityException(`This ${header} was used with another request. Send a new key.`);
     }
     if (answer.status === 'in-progress') {
-      this.setHeader(response, 'Retry-After', String(Math.max(1, Math.ceil(answer.retryAfterMs / 1_000))));
+      const seconds = Math.max(1, Math.ceil(Number(answer.text) / 1_000));
+      this.host.httpAdapter.setHeader(response, 'Retry-After', String(seconds));
       throw new ConflictException(`A request with this ${header} is in progress. Send it again later.`);
     }
-    const stored = decodeResult(answer.result) as StoredResponse | undefined;
+    if (answer.status === 'abandoned') {
+      throw new ConflictException(
+        `A request with this ${header} was begun and not finished. It will not be run again.`,
+      );
+    }
+    const stored = decodeResponse(answer.text);
     if (stored === undefined) {
       throw new ConflictException(`The request with this ${header} was done. Its response was not kept.`);
     }
-    for (const [name, value] of stored.headers) this.setHeader(response, name, value);
-    this.setHeader(response, REPLAYED_HEADER, 'true');
-    if (stored.kind !== 'error') this.host.httpAdapter.status(response, stored.status);
-    return replayed(stored);
+    replayResponse(response, stored, REPLAYED_HEADER);
+    subscriber.next(undefined);
+    subscriber.complete();
   }
-
-  private setHeader(response: HttpResponse, name: string, value: string | string[]): void {
-    // Both platforms take lists; the adapter's type names the text only.
-    this.host.httpAdapter.setHeader(response, name, value as string);
-  }
-
-  private async runHandler(next: CallHandler, exchange: Exchange): Promise<unknown> {
-    const { id, claim, claimedAt, route, response } = exchange;
-    const before = { ...response.getHeaders() };
-    const keeper = new LeaseKeeper(() => this.store.renew(id, claim.token, claim.leaseMs), claim.leaseMs, claimedAt);
-    let body: unknown;
-    try {
-      body = await lastValueFrom(next.handle(), { defaultValue: undefined });
-    } catch (error) {
-      keeper.stop();
-      await this.settle(exchange, route.storeErrors, () => captureError(response, before, error));
-      throw error;
-    }
-    keeper.stop();
-    const stored = route.storeErrors || response.statusCode < 500;
-    await this.settle(exchange, stored, () => captureAnswer(response, before, body));
-    return body;
-  }
-
-  /** The handler has spoken, so the client gets its answer, whatever becomes of the claim. */
-  private async settle(
-    { id, claim, route }: Exchange,
-    store: boolean,
-    capture: () => StoredResponse | undefined,
-  ): Promise<void> {
-    try {
-      if (!store) await this.store.release(id, claim.token);
-      else await this.store.confirm(id, claim.token, encodeWhatFits(capture(), route.maxStoredBytes));
-    } catch (error) {
-      publish('settleFailed', () => ({ error }));
-    }
-  }
-}
-
-/** The response as JSON, or '' where it cannot be kept: the key is done all the same. */
-function encodeWhatFits(stored: StoredResponse | undefined, maxBytes: number): string {
-  try {
-    if (stored !== undefined) return encodeResult(stored, maxBytes);
-    publish('resultNotStored', () => ({ reason: 'streamed' }));
-  } catch (error) {
-    const reason = error instanceof OnceResultTooLargeError ? 'too-large' : 'not-json';
-    publish('resultNotStored', () => ({ reason }));
-  }
-  return '';
 }

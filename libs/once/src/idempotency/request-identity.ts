@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 
 /** What Express and Fastify requests have in common. */
 export interface HttpRequest {
@@ -10,6 +10,7 @@ export interface HttpRequest {
 }
 
 const MAX_KEY_CHARS = 255;
+const MAX_ID_CHARS = 512;
 
 /**
  * The key of a request's header: a quoted string, as the draft has it, or the bare text that most clients send.
@@ -24,20 +25,24 @@ export function readKey(header: string | string[] | undefined): string | null | 
   return key.length <= MAX_KEY_CHARS && /^[\x21\x23-\x2b\x2d-\x7e]+$/.test(key) ? key : null;
 }
 
-/** Hashes parts so that no two lists of parts meet: each is preceded by its length. */
-function digest(parts: readonly (string | Buffer)[]): string {
-  const hash = createHash('sha256');
-  for (const part of parts) hash.update(`${Buffer.byteLength(part)}:`).update(part);
-  return hash.digest('base64url');
+/** Texts as one from which each can be told: every one comes after its length. */
+function joined(parts: readonly string[]): string {
+  let text = '';
+  for (const part of parts) text += `${part.length}:${part}`;
+  return text;
 }
 
 /** The id under which a subject's key is claimed; nobody else's key leads there. */
 export function idOf(subject: string, key: string): string {
-  return `idempotency-key:${digest([subject, key])}`;
+  const id = `http:${subject.length}:${subject}:${key}`;
+  // An id may have 1,024 characters, and must be well-formed.
+  return id.length <= MAX_ID_CHARS && id.isWellFormed() ? id : `http-hash:${hash('sha256', id, 'base64url')}`;
 }
 
 /** What a request with the same key must equal: method, route with its parameters and query, subject, body. */
 export function fingerprintOf({ method, url, originalUrl, body }: HttpRequest, subject: string): string {
-  const content = Buffer.isBuffer(body) || typeof body === 'string' ? body : (JSON.stringify(body) ?? '');
-  return digest([method, originalUrl ?? url, subject, typeof body, content]);
+  const route = [method, originalUrl ?? url, subject, typeof body];
+  if (Buffer.isBuffer(body)) return createHash('sha256').update(joined(route)).update(body).digest('base64url');
+  const content = typeof body === 'string' ? body : (JSON.stringify(body) ?? '');
+  return hash('sha256', joined([...route, content]), 'base64url');
 }

@@ -1,24 +1,23 @@
-import { HttpException } from '@nestjs/common';
+import { isUtf8 } from 'node:buffer';
 
-type HeaderValue = number | string | string[] | undefined;
-type Headers = Readonly<Record<string, HeaderValue>>;
+/** A header's value as Node holds it. */
+type HeaderValue = number | string | readonly string[] | undefined;
+/** Headers by their names in lower case. */
+export type Headers = Readonly<Record<string, HeaderValue>>;
 
-/** What Express and Fastify responses have in common. */
-export interface HttpResponse {
-  readonly statusCode: number;
-  /** Express. */
-  readonly headersSent?: boolean;
-  /** Fastify. */
-  readonly sent?: boolean;
-  getHeaders(): Headers;
+/** A response as it goes to the client. */
+export interface SentResponse {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: string | Uint8Array;
 }
 
-/** A response as it is stored: what a handler answered, before the platform writes it. */
+/** A response as it comes from the store. */
 export interface StoredResponse {
   readonly status: number;
-  readonly headers: readonly (readonly [name: string, value: string | string[]])[];
-  readonly kind: 'json' | 'none' | 'bytes' | 'error';
-  readonly body?: unknown;
+  /** Null where the response had not a header that is there before the handler. */
+  readonly headers: readonly (readonly [name: string, value: string | string[] | null])[];
+  readonly body: string | Buffer;
 }
 
 /** Of one exchange, or secrets of one client: these are made anew, or not repeated. */
@@ -33,44 +32,50 @@ const NOT_STORED = new Set([
   'upgrade',
 ]);
 
-/** The headers that the handler has set: those that were there before are there at a replay, too. */
-function headersSince(before: Headers, after: Headers): StoredResponse['headers'] {
-  return Object.entries(after).flatMap(([name, value]) => {
-    if (value === undefined || NOT_STORED.has(name.toLowerCase())) return [];
-    if (JSON.stringify(before[name]) === JSON.stringify(value)) return [];
-    return [[name, Array.isArray(value) ? value : String(value)] as const];
-  });
+function same(a: HeaderValue, b: HeaderValue): boolean {
+  return a === b || (typeof a === 'object' && typeof b === 'object' && JSON.stringify(a) === JSON.stringify(b));
 }
 
-/** Whether a body can be had again from what is stored: data and bytes can, streams cannot. */
-function isData(body: unknown): boolean {
-  if (typeof body === 'function' || typeof body === 'symbol' || typeof body === 'bigint') return false;
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) return true;
-  const { pipe, getStream, getReader } = body as Record<string, unknown>;
-  return ![pipe, getStream, getReader].some((member) => typeof member === 'function');
-}
-
-/** What a handler answered; undefined for what cannot be stored: streams, and what it has sent by itself. */
-export function captureAnswer(response: HttpResponse, before: Headers, body: unknown): StoredResponse | undefined {
-  if (response.headersSent === true || response.sent === true || !isData(body)) return undefined;
-  const base = { status: response.statusCode, headers: headersSince(before, response.getHeaders()) };
-  if (body === undefined) return { ...base, kind: 'none' };
-  if (body instanceof Uint8Array) return { ...base, kind: 'bytes', body: Buffer.from(body).toString('base64') };
-  return { ...base, kind: 'json', body };
-}
-
-/** What a handler threw, as Nest's own filter would answer it. */
-export function captureError(response: HttpResponse, before: Headers, error: unknown): StoredResponse {
-  const headers = headersSince(before, response.getHeaders());
-  if (!(error instanceof HttpException)) {
-    return { status: 500, headers, kind: 'error', body: { statusCode: 500, message: 'Internal server error' } };
+/** The headers that came since: those that were there before are there at a replay, too, with values of their own. */
+function headersSince(before: Headers, after: Headers): [string, HeaderValue | null][] {
+  const since: [string, HeaderValue | null][] = [];
+  for (const name in after) {
+    const value = after[name];
+    if (value === undefined || NOT_STORED.has(name) || same(before[name], value)) continue;
+    since.push([name, typeof value === 'number' ? String(value) : value]);
   }
-  return { status: error.getStatus(), headers, kind: 'error', body: error.getResponse() };
+  for (const name in before) if (after[name] === undefined && !NOT_STORED.has(name)) since.push([name, null]);
+  return since;
 }
 
-/** The value that a handler would return, or throw, to be answered so again. */
-export function replayed({ kind, status, body }: StoredResponse): unknown {
-  if (kind === 'error') throw new HttpException(body as string | Record<string, unknown>, status);
-  if (kind === 'bytes') return Buffer.from(String(body), 'base64');
-  return kind === 'none' ? undefined : body;
+/**
+ * A response as text: a line of JSON about it, then its body.
+ *
+ * @param before the headers from before the handler ran
+ * @returns undefined for one of more than `maxBytes`
+ */
+export function encodeResponse(sent: SentResponse, before: Headers, maxBytes: number): string | undefined {
+  const { body } = sent;
+  const text = typeof body === 'string' || isUtf8(body);
+  const head = `${JSON.stringify([sent.status, headersSince(before, sent.headers), text ? 'utf8' : 'base64'])}\n`;
+  // Three bytes are the most that a UTF-16 unit can take.
+  if (typeof body !== 'string' || 3 * (body.length + head.length) > maxBytes) {
+    if (Buffer.byteLength(body) + Buffer.byteLength(head) > maxBytes) return undefined;
+  }
+  // A lone surrogate goes out as U+FFFD, so it is stored as that.
+  if (typeof body === 'string') return head + body.toWellFormed();
+  return head + Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString(text ? 'utf8' : 'base64');
+}
+
+/** A stored response; undefined where none was kept. */
+export function decodeResponse(stored: string): StoredResponse | undefined {
+  const end = stored.indexOf('\n');
+  if (end === -1) return undefined;
+  const [status, headers, encoding] = JSON.parse(stored.slice(0, end)) as [
+    number,
+    StoredResponse['headers'],
+    'utf8' | 'base64',
+  ];
+  const body = stored.slice(end + 1);
+  return { status, headers, body: encoding === 'utf8' ? body : Buffer.from(body, 'base64') };
 }

@@ -1,46 +1,57 @@
 --[[
 claim: take an id for a lease, unless it is taken or done.
 
-KEYS[1]  claim        hash      <prefix>:once:{<id>}:claim
+KEYS[1]  claim        string    <prefix>:once:{<id>}:claim   one text, so that one command reads it and one writes it:
+                                state c(laimed) | d(one) | r(eleased); delivery l(east) | m(ost); fence, 16 digits; end
+                                of the lease, 13; retention, 12; bytes of token, of the last release's token, of the
+                                last renewal's operation and of the fingerprint, 4 each; ':', these four, the result
 ARGV[1]  token        str       names the claim; whoever knows it owns it
 ARGV[2]  leaseMs      int >= 1  how long the owner has before it must renew, ms
 ARGV[3]  retentionMs  int >= 1  how long the id is remembered, ms
 ARGV[4]  delivery     str       'at-least-once' | 'at-most-once'; the claim's, kept with it
 ARGV[5]  fingerprint  str       what a repeat must equal; '' for nothing
 
-Returns {status, fence, leaseUntilMs, retryAfterMs, result}
-  status        'claimed' | 'in-progress' | 'done' | 'abandoned' | 'mismatch'   abandoned: its owner's lease ended,
-                and at most once means that nobody else may try; mismatch: the id has another fingerprint
-  fence         str  digits; rises from claim to claim; '0' unless claimed
-  leaseUntilMs  str  digits, by Redis' clock; '0' unless claimed
-  retryAfterMs  int  when the present lease ends unless renewed; 0 unless in-progress
-  result        str  '' for none
+Returns answer
+  answer  str  'c', the fence in 16 digits and the end of the lease in 13: claimed; fences rise from claim to claim
+               'p' and how many ms the present lease lasts unless renewed: in progress
+               'd' and the result: done
+               'a': abandoned, its owner's lease ended, and at most once means that nobody else may try
+               'm': mismatch, the id has another fingerprint
 
 O(1). TTL: the longer of lease and retention. Clock: Redis. Replay: the same token gets the same answer while the lease
 lasts.
 ]]
-if not string.match(ARGV[2], '^[1-9]%d*$') or #ARGV[2] > 12 or not string.match(ARGV[3], '^[1-9]%d*$')
-  or #ARGV[3] > 12 then
+local lease, retention = tonumber(ARGV[2]), tonumber(ARGV[3])
+if not lease or not retention or lease < 1 or retention < 1 or lease >= 1e12 or retention >= 1e12
+  or lease % 1 ~= 0 or retention % 1 ~= 0 then
   return redis.error_reply('BADTTL leaseMs and retentionMs must be integers of 1 to 12 digits, nothing was changed')
 end
-local had = redis.call('HMGET', KEYS[1], 'state', 'token', 'fence', 'until', 'fingerprint', 'delivery', 'result')
+local text = redis.call('GET', KEYS[1])
 local time = redis.call('TIME')
-local micros = time[1] * 1000000 + time[2]
-local now = math.floor(micros / 1000)
-if had[1] and had[1] ~= 'released' then
-  local ends = tonumber(had[4])
-  if not ends then return redis.error_reply('BADCLAIM the claim has no deadline, nothing was changed') end
-  if redis.call('PTTL', KEYS[1]) == -1 then redis.call('PEXPIRE', KEYS[1], ARGV[3]) end
-  if had[5] ~= ARGV[5] then return { 'mismatch', '0', '0', 0, '' } end
-  if had[1] == 'done' then return { 'done', '0', '0', 0, had[7] or '' } end
-  if ends > now and had[2] == ARGV[1] then return { 'claimed', had[3], had[4], 0, '' } end
-  if ends > now then return { 'in-progress', '0', '0', ends - now, '' } end
-  if had[6] == 'at-most-once' then return { 'abandoned', '0', '0', 0, '' } end
+local fence = time[1] * 1000000 + time[2]
+local now = math.floor(fence / 1000)
+local released = ''
+if text then
+  local _, colon, lengths = string.find(text, '^[cdr][lm]%d+(%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d):')
+  if colon ~= 60 then return redis.error_reply('BADCLAIM the key holds no claim, nothing was changed') end
+  local a, b = tonumber(string.sub(lengths, 1, 4)), tonumber(string.sub(lengths, 5, 8))
+  local c, d = tonumber(string.sub(lengths, 9, 12)), tonumber(string.sub(lengths, 13))
+  local state, token, from = string.sub(text, 1, 1), string.sub(text, 61, 60 + a), 61 + a + b + c
+  if state ~= 'r' then
+    if redis.call('PTTL', KEYS[1]) == -1 then redis.call('PEXPIRE', KEYS[1], ARGV[3]) end
+    if string.sub(text, from, from + d - 1) ~= ARGV[5] then return 'm' end
+    if state == 'd' then return 'd' .. string.sub(text, from + d) end
+    local left = tonumber(string.sub(text, 19, 31)) - now
+    if left > 0 and token == ARGV[1] then return 'c' .. string.sub(text, 3, 31) end
+    if left > 0 then return 'p' .. left end
+    if string.sub(text, 2, 2) == 'm' then return 'a' end
+  end
+  released = state == 'r' and token or string.sub(text, 61 + a, 60 + a + b)
+  fence = math.max(fence, string.sub(text, 3, 18) + 1)
 end
 -- Microseconds of Redis' clock, so that a fence rises also after the key has gone.
-local fence = string.format('%.0f', math.max(micros, (tonumber(had[3]) or 0) + 1))
-local ends = string.format('%.0f', now + ARGV[2])
-redis.call('HSET', KEYS[1], 'state', 'claimed', 'token', ARGV[1], 'fence', fence, 'until', ends,
-  'retention', ARGV[3], 'delivery', ARGV[4], 'fingerprint', ARGV[5], 'renewal', '')
-redis.call('PEXPIRE', KEYS[1], math.max(tonumber(ARGV[2]), tonumber(ARGV[3])))
-return { 'claimed', fence, ends, 0, '' }
+local owned = string.format('%016d%013d', fence, now + lease)
+redis.call('SET', KEYS[1], (ARGV[4] == 'at-most-once' and 'cm' or 'cl') .. owned
+  .. string.format('%012d%04d%04d0000%04d:', retention, #ARGV[1], #released, #ARGV[5]) .. ARGV[1] .. released .. ARGV[5],
+  'PX', math.max(lease, retention))
+return 'c' .. owned

@@ -1,8 +1,8 @@
 --[[
 release: give an id back, undone, for anybody to claim.
 
-KEYS[1]  claim  hash  <prefix>:once:{<id>}:claim
-ARGV[1]  token  str   the owner's
+KEYS[1]  claim  string  <prefix>:once:{<id>}:claim   laid out as `claim` says
+ARGV[1]  token  str     the owner's
 
 Returns status
   status  'released' | 'lost'
@@ -10,17 +10,18 @@ Returns status
 O(1). TTL: the claim's; set again where it was lost. Clock: Redis. Replay: answers released, also when another has claimed
 since.
 ]]
-local had = redis.call('HMGET', KEYS[1], 'state', 'token', 'until', 'retention', 'released')
-if had[1] == 'claimed' and had[2] == ARGV[1] then
-  local time = redis.call('TIME')
-  local now = time[1] * 1000 + math.floor(time[2] / 1000)
-  if (tonumber(had[3]) or 0) <= now then return 'lost' end
-  if not string.match(had[4] or '', '^[1-9]%d*$') then
-    return redis.error_reply('BADCLAIM the claim has no retention, nothing was changed')
-  end
-  redis.call('HSET', KEYS[1], 'state', 'released', 'token', '', 'released', ARGV[1])
-  if redis.call('PTTL', KEYS[1]) == -1 then redis.call('PEXPIRE', KEYS[1], had[4]) end
-  return 'released'
+local text = redis.call('GET', KEYS[1])
+if not text then return 'lost' end
+local _, colon = string.find(text, '^[cdr][lm]%d+:')
+if colon ~= 60 then return redis.error_reply('BADCLAIM the key holds no claim, nothing was changed') end
+local state, a, b = string.sub(text, 1, 1), string.sub(text, 44, 47) + 0, string.sub(text, 48, 51) + 0
+if string.sub(text, 61, 60 + a) ~= ARGV[1] then
+  return string.sub(text, 61 + a, 60 + a + b) == ARGV[1] and 'released' or 'lost'
 end
-if had[5] == ARGV[1] and had[2] ~= ARGV[1] then return 'released' end
-return 'lost'
+if state == 'r' then return 'released' end
+local time = redis.call('TIME')
+local left = string.sub(text, 19, 31) - (time[1] * 1000 + math.floor(time[2] / 1000))
+if state ~= 'c' or left <= 0 then return 'lost' end
+redis.call('SET', KEYS[1], 'r' .. string.sub(text, 2), 'KEEPTTL')
+if redis.call('PTTL', KEYS[1]) == -1 then redis.call('PEXPIRE', KEYS[1], tonumber(string.sub(text, 32, 43))) end
+return 'released'

@@ -1,7 +1,7 @@
 --[[
 renew: let an owner's lease run anew from now.
 
-KEYS[1]  claim      hash      <prefix>:once:{<id>}:claim
+KEYS[1]  claim      string    <prefix>:once:{<id>}:claim   laid out as `claim` says
 ARGV[1]  token      str       the owner's
 ARGV[2]  leaseMs    int >= 1  how long the owner has from now on, ms
 ARGV[3]  operation  str       names this renewal
@@ -12,15 +12,25 @@ Returns {status, leaseUntilMs}
 
 O(1). TTL: at least the lease. Clock: Redis. Replay: the same operation gets the first answer while that lease lasts.
 ]]
-if not string.match(ARGV[2], '^[1-9]%d*$') or #ARGV[2] > 12 then
+local lease = tonumber(ARGV[2])
+if not lease or lease < 1 or lease >= 1e12 or lease % 1 ~= 0 then
   return redis.error_reply('BADTTL leaseMs must be an integer of 1 to 12 digits, nothing was changed')
 end
-local had = redis.call('HMGET', KEYS[1], 'state', 'token', 'until', 'renewal')
+local text = redis.call('GET', KEYS[1])
+if not text then return { 'lost', '0' } end
+local _, colon = string.find(text, '^[cdr][lm]%d+:')
+if colon ~= 60 then return redis.error_reply('BADCLAIM the key holds no claim, nothing was changed') end
+local a, b, c = string.sub(text, 44, 47) + 0, string.sub(text, 48, 51) + 0, string.sub(text, 52, 55) + 0
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-if had[1] ~= 'claimed' or had[2] ~= ARGV[1] or (tonumber(had[3]) or 0) <= now then return { 'lost', '0' } end
-if had[4] == ARGV[3] then return { 'renewed', had[3] } end
-local ends = string.format('%.0f', now + ARGV[2])
-redis.call('HSET', KEYS[1], 'until', ends, 'renewal', ARGV[3])
-if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+local ends = string.sub(text, 19, 31)
+if string.sub(text, 1, 1) ~= 'c' or tonumber(ends) <= now or string.sub(text, 61, 60 + a) ~= ARGV[1] then
+  return { 'lost', '0' }
+end
+local renewal = 61 + a + b
+if string.sub(text, renewal, renewal + c - 1) == ARGV[3] then return { 'renewed', ends } end
+ends = string.format('%013d', now + lease)
+redis.call('SET', KEYS[1], string.sub(text, 1, 18) .. ends .. string.sub(text, 32, 51) .. string.format('%04d', #ARGV[3])
+  .. string.sub(text, 56, renewal - 1) .. ARGV[3] .. string.sub(text, renewal + c), 'KEEPTTL')
+if redis.call('PTTL', KEYS[1]) < lease then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 return { 'renewed', ends }

@@ -1,0 +1,250 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { Readable } from 'node:stream';
+import {
+  Controller,
+  ForbiddenException,
+  Post,
+  Res,
+  StreamableFile,
+  type CallHandler,
+  type ExecutionContext,
+  type NestInterceptor,
+} from '@nestjs/common';
+import { Idempotent, ONCE_CHANNELS } from 'luanest/once';
+import { catchError, concat, map, NEVER, of, throwError, timeout, type Observable } from 'rxjs';
+import { eventually } from '../../../test/support/wait';
+import { standaloneClient } from '../../script-registry/test/support';
+import { openHttp, platforms, type HttpApp } from './http-support';
+
+let runs = 0;
+let gate: Promise<void> | undefined;
+let thrown = 0;
+
+interface AnyResponse {
+  header(name: string, value: string): AnyResponse;
+  status(code: number): AnyResponse;
+  send(body: unknown): unknown;
+  removeHeader(name: string): unknown;
+}
+
+@Controller()
+class Routes {
+  @Post('user')
+  @Idempotent()
+  user(): unknown {
+    return { id: (runs += 1), password: 'secret' };
+  }
+
+  @Post('by-hand')
+  @Idempotent()
+  byHand(@Res() response: AnyResponse): void {
+    response
+      .status(202)
+      .header('content-type', 'text/csv')
+      .send(`run,${(runs += 1)}\n`);
+  }
+
+  @Post('bytes')
+  @Idempotent()
+  bytes(@Res() response: AnyResponse): void {
+    response.header('content-type', 'image/png').send(Buffer.from([0xff, 0x00, (runs += 1)]));
+  }
+
+  @Post('later')
+  @Idempotent()
+  async later(): Promise<unknown> {
+    runs += 1;
+    await gate;
+    if (thrown-- > 0) throw new ForbiddenException();
+    return { run: runs };
+  }
+
+  @Post('observable')
+  @Idempotent()
+  observable(): Observable<unknown> {
+    return of({ run: (runs += 1) }, { run: runs, last: true });
+  }
+
+  @Post('retried')
+  @Idempotent()
+  retried(): Observable<unknown> {
+    runs += 1;
+    return thrown-- > 0 ? throwError(() => new Error('again')) : of({ run: runs });
+  }
+
+  @Post('endless')
+  @Idempotent({ leaseMs: 300 })
+  endless(): StreamableFile {
+    runs += 1;
+    const source = new Readable({ read: () => undefined });
+    source.push('begun');
+    return new StreamableFile(source);
+  }
+
+  @Post('never')
+  @Idempotent({ leaseMs: 300 })
+  never(): Observable<unknown> {
+    return concat(of({ run: (runs += 1) }), NEVER);
+  }
+
+  @Post('forbidden')
+  @Idempotent()
+  forbidden(): never {
+    throw new ForbiddenException({ run: (runs += 1) });
+  }
+
+  @Post('final')
+  @Idempotent({ delivery: 'at-most-once' })
+  final(): never {
+    throw new ForbiddenException({ run: (runs += 1) });
+  }
+}
+
+/** What stands outside: hides fields, adds headers, gives up, retries, as the request asks. */
+class Outside implements NestInterceptor {
+  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    const http = context.switchToHttp();
+    const { headers } = http.getRequest<{ headers: Record<string, string | undefined> }>();
+    const response = http.getResponse<AnyResponse>();
+    const hide = (value: unknown): unknown => {
+      response.header('x-after', String(runs));
+      if (typeof value !== 'object' || value === null) return value;
+      return value instanceof StreamableFile ? value : { ...value, password: undefined };
+    };
+    const retrying = headers['x-retry'] === undefined ? next.handle() : again(next);
+    const given = headers['x-timeout'] === undefined ? retrying : retrying.pipe(timeout(Number(headers['x-timeout'])));
+    return given.pipe(map(hide));
+  }
+}
+
+const again = (next: CallHandler): Observable<unknown> => next.handle().pipe(catchError(() => again(next)));
+
+describe.each(platforms)('what is stored of a response on %s', (_name, adapter) => {
+  let http: HttpApp;
+  let key: string;
+  let keys = 0;
+  const seen: unknown[] = [];
+  const listen = (event: unknown): void => void seen.push((event as { reason: string }).reason);
+
+  beforeAll(async () => {
+    subscribe(ONCE_CHANNELS.resultNotStored, listen);
+    const interceptors = [new Outside()];
+    http = await openHttp({ adapter: adapter(), client: standaloneClient(), controllers: [Routes], interceptors });
+  });
+  beforeEach(() => {
+    key = `key-${(keys += 1)}`;
+    runs = 0;
+    thrown = 0;
+    gate = undefined;
+    seen.length = 0;
+  });
+  afterAll(async () => {
+    unsubscribe(ONCE_CHANNELS.resultNotStored, listen);
+    await http.close();
+  });
+
+  it('is what interceptors outside have made of it: hidden fields stay hidden, late headers are there', async () => {
+    const first = await http.post('/user', key);
+    const again = await http.post('/user', key);
+    expect(first).toMatchObject({ body: '{"id":1}', replayed: null });
+    expect(again).toMatchObject({ status: 201, body: '{"id":1}', replayed: 'true' });
+    expect(again.headers.get('x-after')).toBe('1');
+    expect(runs).toBe(1);
+  });
+
+  it.each([
+    ['/by-hand', 202, 'text/csv'],
+    ['/bytes', 201, 'image/png'],
+    ['/observable', 201, 'application/json; charset=utf-8'],
+  ])('is what %s has sent, whoever sent it', async (path, status, type) => {
+    const first = await http.post(path, key);
+    const again = await http.post(path, key);
+    expect(again.status).toBe(status);
+    expect(again.headers.get('content-type')).toContain(type);
+    for (const name of ['content-type', 'content-length']) {
+      expect(again.headers.get(name)).toBe(first.headers.get(name));
+    }
+    expect([again.body, again.replayed, runs]).toEqual([first.body, 'true', 1]);
+  });
+
+  it('is there before the client can see the response', async () => {
+    for (let i = 0; i < 50; i++) {
+      await http.post('/user', `${key}-${i}`);
+      expect((await http.post('/user', `${key}-${i}`)).replayed).toBe('true');
+    }
+  });
+
+  it('is there when the client has left before the handler answered', async () => {
+    let open = (): void => undefined;
+    gate = new Promise((resolve) => (open = resolve));
+    const leaving = new AbortController();
+    const first = http.post('/later', key, {}, leaving.signal).catch(() => 'left');
+    await eventually(() => expect(runs).toBe(1));
+    leaving.abort();
+    expect(await first).toBe('left');
+    open();
+    const again = await eventually(async () => {
+      const answer = await http.post('/later', key);
+      expect(answer.status).toBe(201);
+      return answer;
+    });
+    expect(again).toMatchObject({ body: '{"run":1}', replayed: 'true' });
+    expect(runs).toBe(1);
+  });
+
+  it.each([
+    ['done', 0],
+    ['free', 1],
+  ])('is nothing where a timeout has answered: the claim waits for the handler, then is %s', async (then, fails) => {
+    let open = (): void => undefined;
+    gate = new Promise((resolve) => (open = resolve));
+    thrown = fails;
+    expect((await http.post('/later', key, { 'x-timeout': '20' })).status).toBe(500);
+    const during = await http.post('/later', key);
+    expect([during.status, during.headers.has('retry-after')]).toEqual([409, true]);
+    open();
+    if (then === 'free') {
+      await eventually(async () => expect((await http.post('/later', key)).status).toBe(201));
+      expect(runs).toBe(2);
+    } else {
+      await eventually(async () => expect((await http.post('/later', key)).body).toContain('not kept'));
+      expect([runs, seen]).toEqual([1, ['abandoned']]);
+    }
+  });
+
+  it('is that of the last try where one outside tries again', async () => {
+    thrown = 2;
+    expect(await http.post('/retried', key, { 'x-retry': '1' })).toMatchObject({ status: 201, body: '{"run":3}' });
+    expect(await http.post('/retried', key)).toMatchObject({ status: 201, body: '{"run":3}', replayed: 'true' });
+  });
+
+  it('is nothing of a stream, which is in progress while it lasts and done when its client has left', async () => {
+    const leaving = new AbortController();
+    const init = { method: 'POST', headers: { 'x-user': 'ann', 'idempotency-key': key }, signal: leaving.signal };
+    const response = await fetch(`${http.url}/endless`, init);
+    const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+    expect(Buffer.from((await reader.read()).value as Uint8Array).toString()).toBe('begun');
+    expect((await http.post('/endless', key)).status).toBe(409);
+    leaving.abort();
+    await eventually(async () => expect((await http.post('/endless', key)).body).toContain('not kept'));
+    expect([runs, seen]).toEqual([1, ['streamed']]);
+  });
+
+  it('is nothing where the client left what would never have ended', async () => {
+    const leaving = new AbortController();
+    const first = http.post('/never', key, {}, leaving.signal).catch(() => 'left');
+    await eventually(() => expect(runs).toBe(1));
+    leaving.abort();
+    expect(await first).toBe('left');
+    await eventually(async () => expect((await http.post('/never', key)).body).toContain('not kept'));
+    expect(runs).toBe(1);
+  });
+
+  it('is nothing of a thrown error, 4xx or 5xx: the key is free, or used up at most once', async () => {
+    expect(await http.post('/forbidden', key)).toMatchObject({ status: 403, body: '{"run":1}' });
+    expect(await http.post('/forbidden', key)).toMatchObject({ status: 403, body: '{"run":2}', replayed: null });
+    key += '-final';
+    expect(await http.post('/final', key)).toMatchObject({ status: 403, body: '{"run":3}' });
+    expect(await http.post('/final', key)).toMatchObject({ status: 409, body: expect.stringContaining('not kept') });
+  });
+});

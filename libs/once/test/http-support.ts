@@ -1,0 +1,74 @@
+import { Module, type INestApplication, type NestInterceptor, type Provider, type Type } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { ExpressAdapter } from '@nestjs/platform-express';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import type { Redis } from 'ioredis';
+import { OnceModule, type OnceOptions } from 'luanest/once';
+import { ScriptRegistryModule, type ScriptRegistryOptions } from 'luanest/script-registry';
+import { uniquePrefix } from '../../../test/support/shared-servers';
+
+export const platforms: [string, () => ExpressAdapter | FastifyAdapter][] = [
+  ['Express', () => new ExpressAdapter()],
+  ['Fastify', () => new FastifyAdapter()],
+];
+
+export interface HttpOptions {
+  readonly adapter: ExpressAdapter | FastifyAdapter;
+  readonly client: Redis;
+  readonly controllers: Type[];
+  readonly providers?: Provider[];
+  readonly interceptors?: NestInterceptor[];
+  readonly registry?: ScriptRegistryOptions;
+  readonly idempotency?: Omit<NonNullable<OnceOptions['idempotency']>, 'subject'>;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: string;
+  readonly replayed: string | null;
+}
+
+export interface HttpApp {
+  readonly app: INestApplication;
+  readonly url: string;
+  post(path: string, key: string, headers?: Record<string, string>, signal?: AbortSignal): Promise<Answer>;
+  close(): Promise<void>;
+}
+
+/** An app that takes the subject from `x-user`. */
+export async function openHttp(options: HttpOptions): Promise<HttpApp> {
+  const { adapter, client, controllers, providers = [], interceptors = [], registry, idempotency } = options;
+  class App {}
+  const subject = (request: unknown): string | undefined =>
+    (request as { headers: Record<string, string | undefined> }).headers['x-user'];
+  Module({
+    imports: [
+      ScriptRegistryModule.forRoot({ client, prefix: uniquePrefix(), ...registry }),
+      OnceModule.forRoot({ idempotency: { subject, ...idempotency } }),
+    ],
+    controllers,
+    providers,
+  })(App);
+  const app = await NestFactory.create(App, adapter, { logger: false, abortOnError: false });
+  app.useGlobalInterceptors(...interceptors);
+  await app.listen(0, '127.0.0.1');
+  const url = await app.getUrl();
+  return {
+    app,
+    url,
+    async post(path, key, headers = {}, signal) {
+      const response = await fetch(`${url}${path}`, {
+        method: 'POST',
+        headers: { 'x-user': 'ann', 'idempotency-key': key, ...headers },
+        ...(signal && { signal }),
+      });
+      const { status, headers: got } = response;
+      return { status, headers: got, body: await response.text(), replayed: got.get('idempotency-replayed') };
+    },
+    async close() {
+      await app.close();
+      client.disconnect();
+    },
+  };
+}
