@@ -9,3 +9,11 @@ files["libs/rate-limit/src/scripts/shared"] = { globals = { "algorithms" } }
 files["libs/rate-limit/src/scripts/shared/state.lua"] = { ignore = { "211" } }
 files["libs/rate-limit/src/scripts/shared/clock.lua"] = { ignore = { "211" } }
 files["libs/rate-limit/src/scripts/shared/penalty.lua"] = { ignore = { "211" } }
+files["libs/read-reward/src/scripts"] = {
+  read_globals = {
+    "REWARDED", "DUPLICATE", "CAPPED", "OUTSIDE", "DENIED", "rule_of", "period_of", "room_in", "first_answer",
+    "stored_answer", "head_of", "grant_of", "keep_ttl",
+  },
+  globals = { "permitted" },
+}
+files["libs/read-reward/src/scripts/shared/period.lua"] = { ignore = { "211" } }
