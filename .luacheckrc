@@ -12,7 +12,7 @@ files["libs/rate-limit/src/scripts/shared/penalty.lua"] = { ignore = { "211" } }
 files["libs/read-reward/src/scripts"] = {
   read_globals = {
     "REWARDED", "DUPLICATE", "CAPPED", "OUTSIDE", "DENIED", "rule_of", "period_of", "room_in", "first_answer",
-    "stored_answer", "head_of", "grant_of", "keep_ttl",
+    "stored_answer", "head_of", "grant_of", "is_brief", "keep_ttl",
   },
   globals = { "permitted" },
 }

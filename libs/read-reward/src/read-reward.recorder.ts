@@ -7,7 +7,7 @@ import { FullUsers } from './read-reward.full-users';
 import { grantIdOf } from './read-reward.grants';
 import type { RewardKeys, RuleKeys } from './read-reward.keys';
 import type { ResolvedReadRewardOptions, ResolvedRewardRule } from './read-reward.options';
-import { lookUp, recordFully, recordRead, type Recorded } from './read-reward.scripts';
+import { lookUp, readRecorded, recordFully, recordRead, type Recorded } from './read-reward.scripts';
 import type { RecordResult, RecordStatus } from './read-reward.types';
 
 /** How often a call is sent with new periods, when Redis' clock is in none of those that it was sent with. */
@@ -75,8 +75,11 @@ export class ReadRecorder {
   private decide(read: CheckedRead, hash: number, keys: RuleKeys, periods: Periods): Promise<RecordResult> {
     const { rule, userId, itemId } = read;
     const [items, state, token] = [keys.items(userId), keys.state(userId), this.token()];
+    const figures = { limit: rule.limit, points: rule.pointsPerItem };
     const send = (now: Periods) =>
-      this.registry.run(recordRead, { keys: { items, state }, args: { itemId, token, rule: now.rule } });
+      this.registry
+        .run(recordRead, { keys: { items, state }, args: { itemId, token, rule: now.rule } })
+        .then((answer) => readRecorded(answer, figures, now.bounds[2] - now.bounds[1]));
     return send(periods).then((answer) => {
       if (answer.status === 'outside') return this.again(read, periods, answer, send);
       const { used, start } = answer;

@@ -36,13 +36,45 @@ function recorded(raw: Raw): Recorded {
   };
 }
 
+/** An answer in the current period of a rule without a cap, of which the rule says the rest. */
+function brief(answer: number, { limit, points }: Figures, periodMs: number): Recorded {
+  const [status, counts] = [answer % 4, Math.floor(answer / 4)];
+  const used = counts % 2 ** 20;
+  const rewarded = status === 1;
+  return {
+    status: STATUSES[status] as Recorded['status'],
+    points: rewarded ? points : 0,
+    used,
+    remaining: used < limit ? limit - used : 0,
+    seq: rewarded ? used + Math.floor(counts / 2 ** 20) : 0,
+    start: 0,
+    resetsAt: periodMs,
+    itemId: undefined,
+  };
+}
+
+/** What a brief answer leaves to the rule. */
+interface Figures {
+  readonly limit: number;
+  /** Of an item. */
+  readonly points: number;
+}
+
+/** Reads an answer of `record`. @param periodMs length of the current period, as it was sent */
+export function readRecorded(answer: RawAnswer, figures: Figures, periodMs: number): Recorded {
+  return typeof answer === 'number' ? brief(answer, figures, periodMs) : recorded(answer);
+}
+
+/** As `record` gives it. */
+export type RawAnswer = number | Raw;
+
 export const recordRead = defineScript({
   name: 'read-reward.record',
   source: recordLua,
   shared: sharedPeriodLua,
   keys: ['items', 'state'],
   args: { itemId: str, token: str, rule: str },
-  reply: recorded,
+  reply: (answer: RawAnswer) => answer,
 });
 
 export const recordFully = defineScript({

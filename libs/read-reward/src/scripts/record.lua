@@ -9,7 +9,8 @@ ARGV[2]  token   str   names the call; no other call has it
 ARGV[3]  rule    str   ints joined by colons: limit, points of an item, cap of points or 0, ms for which `total` keeps a
                        user or 0, starts of the previous, the current, the next period and the two after it, ms since 1970
 
-Returns {status, points, used, remaining, seq, start, resetsAt}
+Returns brief | {status, points, used, remaining, seq, start, resetsAt}
+  brief      int   ((seq - used) * 2^20 + used) * 4 + status with a grant, else used * 4 + status: the current period, no cap
   status     int   1 rewarded, 2 duplicate, 3 capped, 0 Redis' clock is in none of the three periods
   points     int   granted by this call
   used       int   items that count in the period
@@ -42,7 +43,9 @@ local room = room_in(rule, used, sum)
 if known == 1 or room == 0 then
   keep_ttl(KEYS[1], rule.total_ms > 0 and expires or to)
   keep_ttl(KEYS[2], expires)
-  return { known == 1 and DUPLICATE or CAPPED, 0, used, room, 0, from - rule.b1, to - rule.b1 }
+  local status = known == 1 and DUPLICATE or CAPPED
+  if is_brief(rule, from, to) then return used * 4 + status end
+  return { status, 0, used, room, 0, from - rule.b1, to - rule.b1 }
 end
 permitted = permitted or redis.acl_check_cmd('HSET', KEYS[2], 'f', 'v') and redis.acl_check_cmd('PEXPIREAT', KEYS[1], 1)
 if not permitted then return redis.error_reply(DENIED) end
@@ -55,4 +58,5 @@ redis.call('SADD', KEYS[1], ARGV[1])
 redis.call('HSET', KEYS[2], '', head_of(from, to, expires, sum, seq, used), ARGV[1], grant_of(seq, granted, used, room, ARGV[2]))
 redis.call('PEXPIREAT', KEYS[2], expires)
 redis.call('PEXPIREAT', KEYS[1], rule.total_ms > 0 and expires or to)
+if is_brief(rule, from, to) then return ((seq - used) * 1048576 + used) * 4 + REWARDED end
 return { REWARDED, granted, used, room, seq, from - rule.b1, to - rule.b1 }

@@ -6,7 +6,7 @@ local function rule_of(text)
   local limit, each, cap, total_ms, b0, b1, b2, b3, b4 =
     string.match(text, '^(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+)$')
   local rule = { limit = tonumber(limit), each = tonumber(each), cap = tonumber(cap), total_ms = tonumber(total_ms),
-    b0 = tonumber(b0), b1 = tonumber(b1), b2 = tonumber(b2), b3 = tonumber(b3), b4 = tonumber(b4) }
+    from = b1, to = b2, b0 = tonumber(b0), b1 = tonumber(b1), b2 = tonumber(b2), b3 = tonumber(b3), b4 = tonumber(b4) }
   if not limit or rule.each < 1 or not (rule.b0 < rule.b1 and rule.b1 < rule.b2 and rule.b2 < rule.b3 and rule.b3 < rule.b4) then
     return nil, redis.error_reply('BADRULE a figure of the rule is missing or its periods are out of order, nothing was changed')
   end
@@ -34,6 +34,11 @@ end
 -- Items that the period would still reward.
 local function room_in(rule, used, sum)
   return math.max(0, math.min(rule.limit - used, rule.cap > 0 and math.ceil((rule.cap - sum) / rule.each) or rule.limit))
+end
+
+-- What most answers are: in the current period and without a cap the rule says the rest.
+local function is_brief(rule, from, to)
+  return from == rule.from and to == rule.to and rule.cap == 0
 end
 
 -- The answer that this very call got before, by its token beside the item.
