@@ -50,6 +50,8 @@ export interface ResolvedRewardRule extends Required<Omit<RewardRule, 'capPoints
   /** 0 without a cap. */
   readonly capPoints: number;
   readonly dayStartsAtMinutes: number;
+  /** Whether the items of a period alone tell that it is full. */
+  readonly lookable: boolean;
 }
 
 /** Options with every default filled in. */
@@ -129,6 +131,7 @@ function resolveRule(name: string, rule: RewardRule): ResolvedRewardRule {
     dedupe: oneOf(`${at}.dedupe`, rule.dedupe ?? 'period', ['period', 'ever']),
     retentionMs: integer(`${at}.retentionMs`, rule.retentionMs ?? 365 * DAY_MS, 60_000, MAX_MS),
   };
+  const lookable = resolved.period !== 'total' && resolved.dedupe === 'period' && resolved.capPoints === 0;
   try {
     new CivilCalendar(resolved, resolved.timeZone);
   } catch {
@@ -136,7 +139,7 @@ function resolveRule(name: string, rule: RewardRule): ResolvedRewardRule {
       `${at}.timeZone is ${shown(rule.timeZone)}. Give a zone of the IANA database, such as "Asia/Shanghai".`,
     );
   }
-  return Object.freeze(resolved);
+  return Object.freeze({ ...resolved, lookable });
 }
 
 /**

@@ -1,57 +1,129 @@
 import { defineScript, int, str } from 'luanest/script-registry';
-import { recordLua, refundLua, statusLua } from './scripts/generated';
+import { lookLua, recordFullyLua, recordLua, refundLua, sharedPeriodLua, statusLua } from './scripts/generated';
 import type { RecordStatus, RefundStatus } from './read-reward.types';
+
+const STATUSES = ['outside', 'rewarded', 'duplicate', 'capped'] as const;
+
+/** What a record script decided. */
+export interface Recorded {
+  /** `outside`: Redis' clock was in none of the three periods, and nothing was written. */
+  readonly status: RecordStatus | 'outside';
+  readonly points: number;
+  readonly used: number;
+  readonly remaining: number;
+  /** 0 without a grant. */
+  readonly seq: number;
+  /** Start of the user's period, ms after that of the current one. */
+  readonly start: number;
+  /** End of the user's period, likewise; Redis' clock when outside. */
+  readonly resetsAt: number;
+  /** The item of an operation's first answer; undefined for that of the call. */
+  readonly itemId: string | undefined;
+}
+
+type Raw = readonly [number, number, number, number, number, number, number, string?];
+
+function recorded(raw: Raw): Recorded {
+  return {
+    status: STATUSES[raw[0]] as Recorded['status'],
+    points: raw[1],
+    used: raw[2],
+    remaining: raw[3],
+    seq: raw[4],
+    start: raw[5],
+    resetsAt: raw[6],
+    itemId: raw[7],
+  };
+}
+
+/** An answer in the current period of a rule without a cap, of which the rule says the rest. */
+function brief(answer: number, { limit, points }: Figures, periodMs: number): Recorded {
+  const [status, counts] = [answer % 4, Math.floor(answer / 4)];
+  const used = counts % 2 ** 20;
+  const rewarded = status === 1;
+  return {
+    status: STATUSES[status] as Recorded['status'],
+    points: rewarded ? points : 0,
+    used,
+    remaining: used < limit ? limit - used : 0,
+    seq: rewarded ? used + Math.floor(counts / 2 ** 20) : 0,
+    start: 0,
+    resetsAt: periodMs,
+    itemId: undefined,
+  };
+}
+
+/** What a brief answer leaves to the rule. */
+interface Figures {
+  readonly limit: number;
+  /** Of an item. */
+  readonly points: number;
+}
+
+/** Reads an answer of `record`. @param periodMs length of the current period, as it was sent */
+export function readRecorded(answer: RawAnswer, figures: Figures, periodMs: number): Recorded {
+  return typeof answer === 'number' ? brief(answer, figures, periodMs) : recorded(answer);
+}
+
+/** As `record` gives it. */
+export type RawAnswer = number | Raw;
 
 export const recordRead = defineScript({
   name: 'read-reward.record',
   source: recordLua,
+  shared: sharedPeriodLua,
+  keys: ['items', 'state'],
+  args: { itemId: str, token: str, rule: str },
+  reply: (answer: RawAnswer) => answer,
+});
+
+export const recordFully = defineScript({
+  name: 'read-reward.record-fully',
+  source: recordFullyLua,
+  shared: sharedPeriodLua,
   keys: ['items', 'state', 'ever', 'answer', 'ledger'],
-  args: {
-    itemId: str,
-    token: str,
-    limit: int,
-    points: int,
-    cap: int,
-    totalMs: int,
-    everMs: int,
-    answerMs: int,
-    ledgerMs: int,
-    b0: int,
-    b1: int,
-    b2: int,
-    b3: int,
-    b4: int,
-    rule: str,
-    userId: str,
-  },
-  reply: ([status, points, used, remaining, resetsAt, start, seq, itemId]: [
-    RecordStatus | 'outside',
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-    string,
-  ]) => ({ status, points, used, remaining, resetsAt, start, seq, itemId }),
+  args: { itemId: str, token: str, rule: str, everMs: int, answerMs: int, ledgerMs: int, name: str, userId: str },
+  reply: recorded,
+});
+
+export const lookUp = defineScript({
+  name: 'read-reward.look',
+  source: lookLua,
+  keys: ['items'],
+  args: { itemId: str, end: str },
+  flags: ['no-writes'],
+  reply: (found: number) => found,
 });
 
 export const refundGrant = defineScript({
   name: 'read-reward.refund',
   source: refundLua,
+  shared: sharedPeriodLua,
   keys: ['items', 'state', 'ever', 'receipt', 'ledger'],
-  args: { itemId: str, start: int, seq: int, token: str, answerMs: int, ledgerMs: int, rule: str, userId: str },
+  args: {
+    itemId: str,
+    start: int,
+    seq: int,
+    token: str,
+    answerMs: int,
+    everMs: int,
+    ledgerMs: int,
+    name: str,
+    userId: str,
+  },
   reply: ([status, points, used]: [RefundStatus, number, number]) => ({ status, points, used }),
 });
 
 export const readStatus = defineScript({
   name: 'read-reward.status',
   source: statusLua,
+  shared: sharedPeriodLua,
   keys: ['items', 'state'],
-  args: { limit: int, points: int, cap: int, b0: int, b1: int, b2: int, b3: int, b4: int },
-  flags: ['no-writes'],
-  reply: ([status, points, used, remaining, resetsAt]: ['open' | 'outside', number, number, number, number]) => ({
-    status,
+  args: { rule: str },
+  // It writes nothing but an expiry, for which there is always room.
+  flags: ['allow-oom'],
+  reply: ([open, points, used, remaining, resetsAt]: [number, number, number, number, number]) => ({
+    open: open === 1,
     points,
     used,
     remaining,
@@ -59,4 +131,4 @@ export const readStatus = defineScript({
   }),
 });
 
-export const readRewardScripts = [recordRead, refundGrant, readStatus] as const;
+export const readRewardScripts = [recordRead, recordFully, lookUp, refundGrant, readStatus] as const;

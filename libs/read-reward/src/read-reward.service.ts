@@ -1,30 +1,30 @@
 import { randomBytes } from 'node:crypto';
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { END_OF_TIME_MS } from './civil-calendar';
 import { RewardClock } from './read-reward.clock';
-import { InvalidReadRewardInputError, PeriodUnsettledError } from './read-reward.errors';
+import { InvalidReadRewardInputError } from './read-reward.errors';
 import { publish } from './read-reward.events';
-import { checkId, grantIdOf, readGrantId } from './read-reward.grants';
+import { checkId, readGrantId } from './read-reward.grants';
 import { RewardKeys } from './read-reward.keys';
 import type { ResolvedReadRewardOptions, ResolvedRewardRule } from './read-reward.options';
-import { readStatus, recordRead, refundGrant } from './read-reward.scripts';
+import { missed, ReadRecorder, shownEnd, TRIES, unsettled } from './read-reward.recorder';
+import { readStatus, refundGrant } from './read-reward.scripts';
 import type { RecordRead, RecordResult, RefundResult, RewardStatus } from './read-reward.types';
-
-/** How often a call is sent with new periods, when Redis' clock is in none of those that it was sent with. */
-const TRIES = 4;
 
 /** Points for distinct items, at most so many a civil period. */
 export class ReadRewardService {
   private readonly keys: RewardKeys;
   private readonly clock = new RewardClock();
-  private readonly origin = randomBytes(9).toString('base64url');
+  private readonly recorder: ReadRecorder;
+  // Operation ids and our own tokens must never meet: each kind has a first letter of its own.
+  private readonly origin = `c${randomBytes(9).toString('base64url')}.`;
   private calls = 0;
 
   constructor(
     private readonly registry: ScriptRegistry,
     private readonly options: ResolvedReadRewardOptions,
   ) {
-    this.keys = new RewardKeys(registry.keySpace('read-reward'), options.shards);
+    this.keys = new RewardKeys(registry.keySpace('read-reward'), options.shards, options.rules.keys());
+    this.recorder = new ReadRecorder(registry, options, this.keys, this.clock, () => this.token());
   }
 
   /**
@@ -33,49 +33,18 @@ export class ReadRewardService {
    * @throws InvalidReadRewardInputError when a field cannot be what it is given as; nothing was sent
    * @throws PeriodUnsettledError when Redis' clock kept leaving the periods; nothing was written
    */
-  async record(read: RecordRead): Promise<RecordResult> {
-    const rule = this.ruleOf(read.rule);
-    const userId = checkId('userId', read.userId);
-    const itemId = checkId('itemId', read.itemId);
-    const operation = read.operationId === undefined ? undefined : checkId('operationId', read.operationId);
-    const shard = this.keys.shardOf(userId);
-    const keys = this.recordKeys(rule, shard, userId, operation);
-    const { ledgerMs, operationRetentionMs } = this.options;
-    // Operation ids and our own tokens must never meet: a caller's has the mark that ours has not.
-    const token = operation === undefined ? this.token() : `o${operation}`;
-    for (let left = TRIES; left > 0; left--) {
-      const [b0, b1, b2, b3, b4] = this.clock.bounds(rule, read.timeZone);
-      const answer = await this.registry.run(recordRead, {
-        keys,
-        args: {
-          itemId,
-          token,
-          limit: rule.limit,
-          points: rule.pointsPerItem,
-          cap: rule.capPoints,
-          totalMs: rule.period === 'total' ? rule.retentionMs : 0,
-          everMs: rule.dedupe === 'ever' ? rule.retentionMs : 0,
-          answerMs: operation === undefined ? 0 : operationRetentionMs,
-          ledgerMs,
-          b0,
-          b1,
-          b2,
-          b3,
-          b4,
-          rule: ledgerMs === 0 ? '' : rule.name,
-          userId: ledgerMs === 0 ? '' : userId,
-        },
+  record({ rule, userId, itemId, operationId, timeZone }: RecordRead): Promise<RecordResult> {
+    try {
+      return this.recorder.record({
+        rule: this.ruleOf(rule),
+        userId: checkId('userId', userId),
+        itemId: checkId('itemId', itemId),
+        operationId: operationId === undefined ? undefined : checkId('operationId', operationId),
+        timeZone,
       });
-      const { status, points, used, remaining, seq } = answer;
-      if (status === 'outside') {
-        this.missed(rule, answer.resetsAt);
-        continue;
-      }
-      publish('readRecorded', () => ({ rule: rule.name, status, points }));
-      const grantId = seq === 0 ? null : grantIdOf(rule.name, answer.start, seq, userId, answer.itemId);
-      return { status, points, used, remaining, resetsAt: shownEnd(answer.resetsAt), grantId };
+    } catch (error) {
+      return Promise.reject(error instanceof Error ? error : new Error(String(error)));
     }
-    throw this.unsettled(rule);
   }
 
   /**
@@ -98,7 +67,7 @@ export class ReadRewardService {
   async refund(grantId: string): Promise<RefundResult> {
     const { rule: name, startMs, seq, userId, itemId } = readGrantId(grantId);
     const rule = this.ruleOf(name);
-    const shard = this.keys.shardOf(checkId('userId', userId));
+    const shard = this.keys.shardOf(this.keys.hashOf(checkId('userId', userId)));
     const key = (kind: string, ...more: string[]) => this.keys.key(shard, kind, name, userId, ...more);
     const result = await this.registry.run(refundGrant, {
       keys: {
@@ -114,8 +83,9 @@ export class ReadRewardService {
         seq,
         token: this.token(),
         answerMs: this.options.operationRetentionMs,
+        everMs: rule.dedupe === 'ever' ? rule.retentionMs : 0,
         ledgerMs: this.options.ledgerMs,
-        rule: rule.name,
+        name: rule.name,
         userId,
       },
     });
@@ -129,36 +99,21 @@ export class ReadRewardService {
   }
 
   private async statusOf(rule: ResolvedRewardRule, userId: string, timeZone?: string): Promise<RewardStatus> {
-    const shard = this.keys.shardOf(userId);
-    const keys = {
-      items: this.keys.key(shard, 'items', rule.name, userId),
-      state: this.keys.key(shard, 'state', rule.name, userId),
-    };
+    const keys = this.keys.of(rule.name, this.keys.shardOf(this.keys.hashOf(userId)));
+    const call = { items: keys.items(userId), state: keys.state(userId) };
     for (let left = TRIES; left > 0; left--) {
-      const [b0, b1, b2, b3, b4] = this.clock.bounds(rule, timeZone);
-      const figures = { limit: rule.limit, points: rule.pointsPerItem, cap: rule.capPoints };
-      const answer = await this.registry.run(readStatus, { keys, args: { ...figures, b0, b1, b2, b3, b4 } });
-      const { status, points, used, remaining, resetsAt } = answer;
-      if (status === 'open') return { rule: rule.name, points, used, remaining, resetsAt: shownEnd(resetsAt) };
-      this.missed(rule, resetsAt);
+      const { bounds, rule: figures } = this.clock.around(rule, timeZone);
+      const answer = await this.registry.run(readStatus, { keys: call, args: { rule: figures } });
+      const { open, points, used, remaining } = answer;
+      const at = bounds[1] + answer.resetsAt;
+      if (open) return { rule: rule.name, points, used, remaining, resetsAt: shownEnd(at) };
+      missed(this.clock, rule, at);
     }
-    throw this.unsettled(rule);
-  }
-
-  /** A key that the call does not need is the state's, so that no further one is sent. */
-  private recordKeys(rule: ResolvedRewardRule, shard: number, userId: string, operation: string | undefined) {
-    const state = this.keys.key(shard, 'state', rule.name, userId);
-    return {
-      items: this.keys.key(shard, 'items', rule.name, userId),
-      state,
-      ever: rule.dedupe === 'ever' ? this.keys.key(shard, 'ever', rule.name, userId) : state,
-      answer: operation === undefined ? state : this.keys.key(shard, 'answer', rule.name, userId, operation),
-      ledger: this.options.ledgerMs === 0 ? state : (this.keys.ledgers[shard] as string),
-    };
+    throw unsettled(rule);
   }
 
   private token(): string {
-    return `c${this.origin}${(this.calls++).toString(36)}`;
+    return this.origin + this.calls++;
   }
 
   private ruleOf(name: string): ResolvedRewardRule {
@@ -167,19 +122,4 @@ export class ReadRewardService {
     const known = [...this.options.rules.keys()].join(', ');
     throw new InvalidReadRewardInputError(`rule is ${String(name).slice(0, 80)}. Known rules: ${known}.`);
   }
-
-  private missed(rule: ResolvedRewardRule, redisNowMs: number): void {
-    const skewMs = this.clock.learn(redisNowMs);
-    publish('periodMissed', () => ({ rule: rule.name, skewMs }));
-  }
-
-  private unsettled(rule: ResolvedRewardRule): PeriodUnsettledError {
-    return new PeriodUnsettledError(
-      `Redis' clock was outside the periods of rule "${rule.name}" ${TRIES} times. Check the clocks of the Redis nodes.`,
-    );
-  }
-}
-
-function shownEnd(endMs: number): number | null {
-  return endMs >= END_OF_TIME_MS ? null : endMs;
 }

@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { InvalidReadRewardInputError, parseLedgerRow, READ_REWARD_CHANNELS } from 'luanest/read-reward';
-import { recordRead, refundGrant } from '../src/read-reward.scripts';
+import { recordFully, recordRead, refundGrant } from '../src/read-reward.scripts';
 import { keysOf, openBench, servers, type Bench } from './support';
 
 describe.each(servers)('rewards on %s', (_name, connect) => {
@@ -151,30 +151,30 @@ describe.each(servers)('rewards on %s', (_name, connect) => {
     ) as [string, string, string, string, string];
     const keys = { items, state, ever, answer, ledger };
     const now = Date.now();
-    const args = {
-      itemId: 'a',
-      token: 't',
-      limit: 1,
-      points: 1,
-      cap: 0,
-      totalMs: 0,
-      everMs: 1_000,
-      answerMs: 1_000,
-      ledgerMs: 1_000,
-      rule: 'r',
-      userId: 'u',
-      b0: now - 2e6,
-      b1: now - 1e6,
-      b2: now + 1e6,
-      b3: now + 2e6,
-      b4: now + 3e6,
-    };
-    for (const field of ['totalMs', 'everMs', 'answerMs', 'ledgerMs'] as const) {
+    const bounds = [-2, -1, 1, 2, 3].map((n) => now + n * 1_000_000).join(':');
+    const figures = { itemId: 'a', token: 't', everMs: 1_000, answerMs: 1_000, ledgerMs: 1_000 };
+    const args = { ...figures, rule: `1:1:0:0:${bounds}`, name: 'r', userId: 'u' };
+    for (const rule of ['', `1:0:0:0:${bounds}`, `1:1:0:20.5:${bounds}`, `1:1:0:-1:${bounds}`, '1:1:0:0:5:4:3:2:1']) {
+      await expect(bench.registry.run(recordFully, { keys, args: { ...args, rule } })).rejects.toThrow(/BADRULE/);
+      const lean = { keys: { items, state }, args: { itemId: 'a', token: 't', rule } };
+      await expect(bench.registry.run(recordRead, lean)).rejects.toThrow(/BADRULE/);
+    }
+    for (const field of ['everMs', 'answerMs', 'ledgerMs'] as const) {
       for (const value of [20.5, -1, NaN, 2 ** 53]) {
-        await expect(bench.registry.run(recordRead, { keys, args: { ...args, [field]: value } })).rejects.toThrow();
+        await expect(bench.registry.run(recordFully, { keys, args: { ...args, [field]: value } })).rejects.toThrow();
       }
     }
-    const refund = { itemId: 'a', start: 1, seq: 1, token: 't', answerMs: 0, ledgerMs: 0, rule: 'r', userId: 'u' };
+    const refund = {
+      itemId: 'a',
+      start: 1,
+      seq: 1,
+      token: 't',
+      answerMs: 0,
+      everMs: 0,
+      ledgerMs: 0,
+      name: 'r',
+      userId: 'u',
+    };
     for (const answerMs of [20.5, 0, -1, NaN, 2 ** 53]) {
       const call = { keys: { items, state, ever, receipt: answer, ledger }, args: { ...refund, answerMs } };
       await expect(bench.registry.run(refundGrant, call)).rejects.toThrow();
@@ -182,7 +182,7 @@ describe.each(servers)('rewards on %s', (_name, connect) => {
     expect(await bench.raw.exists(items, state, ever, answer, ledger)).toBe(0);
     for (const key of Object.values(keys)) {
       await bench.raw.zadd(key, 1, 'x');
-      await expect(bench.registry.run(recordRead, { keys, args })).rejects.toMatchObject({ code: 'SCRIPT_FAILED' });
+      await expect(bench.registry.run(recordFully, { keys, args })).rejects.toMatchObject({ code: 'SCRIPT_FAILED' });
       await bench.raw.del(key);
       expect(await bench.raw.exists(items, state, ever, answer, ledger)).toBe(0);
     }

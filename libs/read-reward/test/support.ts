@@ -46,7 +46,10 @@ export async function openBench(
   };
 }
 
-/** The scripts byte for byte, but with a clock that a test sets: a hash beside each user's state. */
+/**
+ * The scripts byte for byte, but with a clock that a test sets: a hash beside each user's state. What that clock would
+ * have expired is deleted when it is set.
+ */
 const timed = readRewardScripts.map((script) => {
   const source = (script as AnyScript).source.replace(
     "redis.call('TIME')",
@@ -73,6 +76,9 @@ export async function openTimed(
       const key = registry.keySpace('read-reward').tag('s0').key('state', rule, userId);
       await bench.raw.hset(`${key}:clock`, { s: Math.floor(ms / 1_000), us: (ms % 1_000) * 1_000 });
       await bench.raw.pexpire(`${key}:clock`, 3_600_000);
+      const items = registry.keySpace('read-reward').tag('s0').key('items', rule, userId);
+      const expires = await bench.raw.pexpiretime(items);
+      if (expires > 0 && expires <= ms) await bench.raw.del(items);
     },
   };
 }

@@ -1,0 +1,178 @@
+import type { ScriptRegistry } from 'luanest/script-registry';
+import { END_OF_TIME_MS, type Bounds } from './civil-calendar';
+import type { Periods, RewardClock } from './read-reward.clock';
+import { PeriodUnsettledError } from './read-reward.errors';
+import { publish } from './read-reward.events';
+import { FullUsers } from './read-reward.full-users';
+import { grantIdOf } from './read-reward.grants';
+import type { RewardKeys, RuleKeys } from './read-reward.keys';
+import type { ResolvedReadRewardOptions, ResolvedRewardRule } from './read-reward.options';
+import { lookUp, readRecorded, recordFully, recordRead, type Recorded } from './read-reward.scripts';
+import type { RecordResult, RecordStatus } from './read-reward.types';
+
+/** How often a call is sent with new periods, when Redis' clock is in none of those that it was sent with. */
+export const TRIES = 4;
+
+/** A read whose fields were found good. */
+export interface CheckedRead {
+  readonly rule: ResolvedRewardRule;
+  readonly userId: string;
+  readonly itemId: string;
+  readonly operationId: string | undefined;
+  readonly timeZone: string | undefined;
+}
+
+/** Sends each read by the leanest script that can decide it. */
+export class ReadRecorder {
+  private readonly full = new FullUsers();
+
+  /** @param token gives one that no other call has */
+  constructor(
+    private readonly registry: ScriptRegistry,
+    private readonly options: ResolvedReadRewardOptions,
+    private readonly keys: RewardKeys,
+    private readonly clock: RewardClock,
+    private readonly token: () => string,
+  ) {}
+
+  /** Records one read. @throws PeriodUnsettledError, and what the registry throws */
+  record(read: CheckedRead): Promise<RecordResult> {
+    const { rule, userId, operationId } = read;
+    const periods = this.clock.around(rule, read.timeZone);
+    const hash = this.keys.hashOf(userId);
+    const shard = this.keys.shardOf(hash);
+    const keys = this.keys.of(rule.name, shard);
+    if (operationId !== undefined || rule.dedupe === 'ever' || this.options.ledgerMs > 0) {
+      const token = operationId === undefined ? this.token() : `o${operationId}`;
+      return this.repeated(read, periods, (now) => this.sendFully(read, shard, keys, now, token));
+    }
+    if (rule.lookable && this.full.has(hash, periods.mark)) return this.look(read, hash, keys, periods);
+    return this.decide(read, hash, keys, periods);
+  }
+
+  /** For users who were lately full: mostly one command that writes nothing. */
+  private look(read: CheckedRead, hash: number, keys: RuleKeys, periods: Periods): Promise<RecordResult> {
+    const { rule, userId, itemId } = read;
+    return this.registry
+      .run(lookUp, {
+        keys: { items: keys.items(userId) },
+        args: { itemId, end: periods.end },
+      })
+      .then((found) => {
+        const used = found >> 1;
+        const known = (found & 1) === 1;
+        if (found < 0 || (used < rule.limit && !known)) {
+          this.full.note(hash, periods.mark, false);
+          return this.decide(read, hash, keys, periods);
+        }
+        const status = known ? 'duplicate' : 'capped';
+        const remaining = used < rule.limit ? rule.limit - used : 0;
+        told(rule, status, 0);
+        return { status, points: 0, used, remaining, resetsAt: periods.bounds[2], grantId: null };
+      });
+  }
+
+  private decide(read: CheckedRead, hash: number, keys: RuleKeys, periods: Periods): Promise<RecordResult> {
+    const { rule, userId, itemId } = read;
+    const [items, state, token] = [keys.items(userId), keys.state(userId), this.token()];
+    const figures = { limit: rule.limit, points: rule.pointsPerItem };
+    const send = (now: Periods) =>
+      this.registry
+        .run(recordRead, { keys: { items, state }, args: { itemId, token, rule: now.rule } })
+        .then((answer) => readRecorded(answer, figures, now.bounds[2] - now.bounds[1]));
+    return send(periods).then((answer) => {
+      if (answer.status === 'outside') return this.again(read, periods, answer, send);
+      const { used, start } = answer;
+      if (rule.lookable && start === 0) this.full.note(hash, periods.mark, used > 0 && used >= rule.limit);
+      return resultOf(read, periods.bounds, answer, answer.status);
+    });
+  }
+
+  private sendFully(read: CheckedRead, shard: number, keys: RuleKeys, now: Periods, token: string): Promise<Recorded> {
+    const { rule, userId, itemId, operationId } = read;
+    const { ledgerMs, operationRetentionMs } = this.options;
+    const ever = rule.dedupe === 'ever';
+    // A key that the call does not need is the state's, so that none is named that nothing is written to.
+    const state = keys.state(userId);
+    return this.registry.run(recordFully, {
+      keys: {
+        items: keys.items(userId),
+        state,
+        ever: ever ? this.keys.key(shard, 'ever', rule.name, userId) : state,
+        answer: operationId === undefined ? state : this.keys.key(shard, 'answer', rule.name, userId, operationId),
+        ledger: ledgerMs === 0 ? state : (this.keys.ledgers[shard] as string),
+      },
+      args: {
+        itemId,
+        token,
+        rule: now.rule,
+        everMs: ever ? rule.retentionMs : 0,
+        answerMs: operationId === undefined ? 0 : operationRetentionMs,
+        ledgerMs,
+        name: ledgerMs === 0 ? '' : rule.name,
+        userId: ledgerMs === 0 ? '' : userId,
+      },
+    });
+  }
+
+  private async repeated(
+    read: CheckedRead,
+    periods: Periods,
+    send: (now: Periods) => Promise<Recorded>,
+  ): Promise<RecordResult> {
+    const answer = await send(periods);
+    if (answer.status === 'outside') return this.again(read, periods, answer, send);
+    return resultOf(read, periods.bounds, answer, answer.status);
+  }
+
+  /** Sends the same call with the periods around Redis' clock, until that is in one of them. */
+  private async again(
+    read: CheckedRead,
+    sent: Periods,
+    outside: Recorded,
+    send: (now: Periods) => Promise<Recorded>,
+  ): Promise<RecordResult> {
+    const { rule, timeZone } = read;
+    let [periods, answer] = [sent, outside];
+    for (let left = TRIES; left > 1; left--) {
+      missed(this.clock, rule, periods.bounds[1] + answer.resetsAt);
+      periods = this.clock.around(rule, timeZone);
+      answer = await send(periods);
+      if (answer.status !== 'outside') return resultOf(read, periods.bounds, answer, answer.status);
+    }
+    throw unsettled(rule);
+  }
+}
+
+function resultOf(
+  { rule, userId, itemId }: CheckedRead,
+  bounds: Bounds,
+  { points, used, remaining, seq, start, resetsAt, itemId: first }: Recorded,
+  status: RecordStatus,
+): RecordResult {
+  told(rule, status, points);
+  const grantId = seq === 0 ? null : grantIdOf(rule.name, bounds[1] + start, seq, userId, first ?? itemId);
+  return { status, points, used, remaining, resetsAt: shownEnd(bounds[1] + resetsAt), grantId };
+}
+
+function told(rule: ResolvedRewardRule, status: RecordStatus, points: number): void {
+  publish('readRecorded', () => ({ rule: rule.name, status, points }));
+}
+
+/** Takes Redis' clock from an answer that found it in none of the periods. */
+export function missed(clock: RewardClock, rule: ResolvedRewardRule, redisNowMs: number): void {
+  const skewMs = clock.learn(redisNowMs);
+  publish('periodMissed', () => ({ rule: rule.name, skewMs }));
+}
+
+/** @returns what a period's end is shown as: null for one that has none */
+export function shownEnd(endMs: number): number | null {
+  return endMs >= END_OF_TIME_MS ? null : endMs;
+}
+
+/** The error of a call that was sent as often as it may be. */
+export function unsettled(rule: ResolvedRewardRule): PeriodUnsettledError {
+  return new PeriodUnsettledError(
+    `Redis' clock was outside the periods of rule "${rule.name}" ${TRIES} times. Check the clocks of the Redis nodes.`,
+  );
+}
