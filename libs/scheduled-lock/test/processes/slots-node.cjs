@@ -23,7 +23,7 @@ const JOBS = [
   ['every1', Interval('every1', 200), 1],
   ['every100', Interval('every100', 200), 100],
   ['fast1', Interval('fast1', 100), 1],
-  ['fast50', Interval('fast50', 100), 50],
+  ['fast20', Interval('fast20', 100), 20],
 ];
 
 const ticks = [];
