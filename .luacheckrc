@@ -9,3 +9,8 @@ files["libs/rate-limit/src/scripts/shared"] = { globals = { "algorithms" } }
 files["libs/rate-limit/src/scripts/shared/state.lua"] = { ignore = { "211" } }
 files["libs/rate-limit/src/scripts/shared/clock.lua"] = { ignore = { "211" } }
 files["libs/rate-limit/src/scripts/shared/penalty.lua"] = { ignore = { "211" } }
+files["libs/lock/src/scripts"] = {
+  read_globals = { "time", "now_ms", "now_us", "value_of", "record_of", "no_lock" },
+  globals = { "fresh", "fresh_owner", "fresh_lease", "judged_raw", "judged_owner", "verdict", "waits" },
+}
+files["libs/lock/src/scripts/shared"] = { ignore = { "211", "221" } }
