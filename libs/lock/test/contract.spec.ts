@@ -1,8 +1,8 @@
-import { PGlite } from '@electric-sql/pglite';
 import fc from 'fast-check';
 import { LockBusyError, LockLostError, ReentrantLockError, type Lock } from 'luanest/lock';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually, sleep } from '../../../test/support/wait';
+import { luaResource, sqlResource } from './recipes';
 import { openBench, servers, type Bench } from './support';
 
 describe.each(servers)('locks on a %s', (_, client) => {
@@ -171,39 +171,18 @@ describe.each(servers)('locks on a %s', (_, client) => {
 
 describe('the recipe for stale fences', () => {
   it('is refused by SQL: the statement changes no row', async () => {
-    const db = new PGlite();
-    await db.exec('CREATE TABLE reports (id text PRIMARY KEY, total int, fence bigint NOT NULL)');
-    const write = async (total: number, fence: number): Promise<number | undefined> =>
-      (
-        await db.query(
-          `INSERT INTO reports VALUES ('daily', $1, $2)
-           ON CONFLICT (id) DO UPDATE SET total = EXCLUDED.total, fence = EXCLUDED.fence
-           WHERE reports.fence <= EXCLUDED.fence`,
-          [total, fence],
-        )
-      ).affectedRows;
-    expect([await write(1, 10), await write(2, 20), await write(3, 10)]).toEqual([1, 1, 0]);
-    expect((await db.query('SELECT total FROM reports')).rows).toEqual([{ total: 2 }]);
-    await db.close();
+    const { write, read, close } = await sqlResource();
+    expect([await write(1, 10), await write(2, 20), await write(3, 10)]).toEqual([true, true, false]);
+    expect(await read()).toBe(2);
+    await close();
   });
 
   it('is refused by a Lua script', async () => {
     const bench = await openBench((servers[0] as (typeof servers)[0])[1]());
-    const write = (value: string, fence: number): Promise<unknown> =>
-      bench.raw.eval(
-        `local seen = tonumber(redis.call('HGET', KEYS[1], 'fence') or '0')
-         if tonumber(ARGV[2]) < seen then return 0 end
-         redis.call('HSET', KEYS[1], 'value', ARGV[1], 'fence', ARGV[2])
-         redis.call('PEXPIRE', KEYS[1], 60000)
-         return 1`,
-        1,
-        bench.keyOf('recipe'),
-        value,
-        fence,
-      );
+    const write = luaResource(bench.raw, bench.keyOf('recipe'));
     const old = await bench.locks.acquire('recipe-lock', { leaseMs: 20, renew: false });
     const next = await bench.locks.acquire('recipe-lock');
-    expect([await write('new', next.fence), await write('old', old.fence)]).toEqual([1, 0]);
+    expect([await write(2, next.fence), await write(1, old.fence)]).toEqual([true, false]);
     await next.release();
     bench.close();
   });
