@@ -43,7 +43,7 @@ describe('locks between processes', () => {
     return Promise.all(sums);
   }
 
-  /** Eight that count; for each time that `interrupt` says so, one of them is killed and another one started. */
+  /** Eight that count; `kills` times, as they get on, one of them is killed and another one started. */
   async function countBy(prefix: string, leaseMs: number, kills: number): Promise<{ workers: number; killed: number }> {
     let workers = 0;
     let killed = 0;
@@ -85,31 +85,31 @@ describe('locks between processes', () => {
     expect(await notedBy(prefix, workers)).toEqual([TARGET, TARGET]);
   }, 120_000);
 
-  // The short lease has a timer of its own when its process stops, the long one not yet.
-  it.each([900, 3_200])(
-    'a holder that was stopped beyond its lease of %i ms is refused everywhere',
-    async (leaseMs) => {
-      const prefix = uniquePrefix();
-      const other = await openBench(standaloneClient(), {}, { prefix });
-      const sql = await sqlResource();
-      const lua = luaResource(raw, `${prefix}:resource`);
-      const holder = start({ mode: 'hold', prefix, lock: 'held', leaseMs });
-      const [stale] = (await once(holder, 'message')) as [number];
-      expect([await sql.write(1, stale), await lua(1, stale)]).toEqual([true, true]);
-      holder.kill('SIGSTOP');
-      const next = await other.locks.acquire('held', { leaseMs: 30_000, waitMs: 30_000 });
-      expect(next.fence).toBeGreaterThan(stale);
-      expect([await sql.write(2, next.fence), await lua(2, next.fence)]).toEqual([true, true]);
-      const woken = once(holder, 'message') as Promise<[Woken]>;
-      holder.send('look');
-      holder.kill('SIGCONT');
-      expect((await woken)[0]).toEqual({ thrown: 'LOCK_LOST', aborted: true, released: 'lost' });
-      expect([await sql.write(3, stale), await lua(3, stale)]).toEqual([false, false]);
-      expect(await sql.read()).toBe(2);
-      expect(await next.release()).toBe('released');
-      other.close();
-      await sql.close();
-    },
-    60_000,
-  );
+  async function stopBeyond(leaseMs: number): Promise<void> {
+    const prefix = uniquePrefix();
+    const other = await openBench(standaloneClient(), {}, { prefix });
+    const sql = await sqlResource();
+    const lua = luaResource(raw, `${prefix}:resource`);
+    const holder = start({ mode: 'hold', prefix, lock: 'held', leaseMs });
+    const [stale] = (await once(holder, 'message')) as [number];
+    expect([await sql.write(1, stale), await lua(1, stale)]).toEqual([true, true]);
+    holder.kill('SIGSTOP');
+    const next = await other.locks.acquire('held', { leaseMs: 30_000, waitMs: 30_000 });
+    expect(next.fence).toBeGreaterThan(stale);
+    expect([await sql.write(2, next.fence), await lua(2, next.fence)]).toEqual([true, true]);
+    const woken = once(holder, 'message') as Promise<[Woken]>;
+    holder.send('look');
+    holder.kill('SIGCONT');
+    expect((await woken)[0]).toEqual({ thrown: 'LOCK_LOST', aborted: true, released: 'lost' });
+    expect([await sql.write(3, stale), await lua(3, stale)]).toEqual([false, false]);
+    expect(await sql.read()).toBe(2);
+    expect(await next.release()).toBe('released');
+    other.close();
+    await sql.close();
+  }
+
+  it('holders that were stopped beyond their lease are refused everywhere', async () => {
+    // The short lease has a timer of its own when its process stops, the long one not yet.
+    await Promise.all([stopBeyond(900), stopBeyond(3_200)]);
+  }, 60_000);
 });
