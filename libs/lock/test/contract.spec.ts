@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { LockBusyError, LockLostError, ReentrantLockError, type Lock } from 'luanest/lock';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually, sleep } from '../../../test/support/wait';
-import { luaResource, sqlResource } from './recipes';
+import { luaResource } from './recipes';
 import { openBench, servers, type Bench } from './support';
 
 describe.each(servers)('locks on a %s', (_, client) => {
@@ -170,13 +170,7 @@ describe.each(servers)('locks on a %s', (_, client) => {
 });
 
 describe('the recipe for stale fences', () => {
-  it('is refused by SQL: the statement changes no row', async () => {
-    const { write, read, close } = await sqlResource();
-    expect([await write(1, 10), await write(2, 20), await write(3, 10)]).toEqual([true, true, false]);
-    expect(await read()).toBe(2);
-    await close();
-  });
-
+  // That in SQL: see processes.spec.ts.
   it('is refused by a Lua script', async () => {
     const bench = await openBench((servers[0] as (typeof servers)[0])[1]());
     const write = luaResource(bench.raw, bench.keyOf('recipe'));

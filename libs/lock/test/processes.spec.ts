@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import { sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
-import { luaResource, sqlResource } from './recipes';
+import { luaResource, SqlResources } from './recipes';
 import { openBench, servers } from './support';
 import type { WorkerJob, Woken } from './worker';
 
@@ -85,31 +85,33 @@ describe('locks between processes', () => {
     expect(await notedBy(prefix, workers)).toEqual([TARGET, TARGET]);
   }, 120_000);
 
-  async function stopBeyond(leaseMs: number): Promise<void> {
+  async function stopBeyond(leaseMs: number, resources: SqlResources): Promise<void> {
     const prefix = uniquePrefix();
     const other = await openBench(standaloneClient(), {}, { prefix });
-    const sql = await sqlResource();
+    const sql = resources.at(prefix);
     const lua = luaResource(raw, `${prefix}:resource`);
     const holder = start({ mode: 'hold', prefix, lock: 'held', leaseMs });
     const [stale] = (await once(holder, 'message')) as [number];
-    expect([await sql.write(1, stale), await lua(1, stale)]).toEqual([true, true]);
+    expect([await sql(1, stale), await lua(1, stale)]).toEqual([true, true]);
     holder.kill('SIGSTOP');
     const next = await other.locks.acquire('held', { leaseMs: 30_000, waitMs: 30_000 });
     expect(next.fence).toBeGreaterThan(stale);
-    expect([await sql.write(2, next.fence), await lua(2, next.fence)]).toEqual([true, true]);
+    expect([await sql(2, next.fence), await lua(2, next.fence)]).toEqual([true, true]);
     const woken = once(holder, 'message') as Promise<[Woken]>;
     holder.send('look');
     holder.kill('SIGCONT');
     expect((await woken)[0]).toEqual({ thrown: 'LOCK_LOST', aborted: true, released: 'lost' });
-    expect([await sql.write(3, stale), await lua(3, stale)]).toEqual([false, false]);
-    expect(await sql.read()).toBe(2);
+    expect([await sql(3, stale), await lua(3, stale)]).toEqual([false, false]);
+    expect(await resources.totalOf(prefix)).toBe(2);
     expect(await next.release()).toBe('released');
     other.close();
-    await sql.close();
   }
 
   it('holders that were stopped beyond their lease are refused everywhere', async () => {
     // The short lease has a timer of its own when its process stops, the long one not yet.
-    await Promise.all([stopBeyond(900), stopBeyond(3_200)]);
+    const resources = new SqlResources();
+    await resources.open();
+    await Promise.all([stopBeyond(900, resources), stopBeyond(3_200, resources)]);
+    await resources.close();
   }, 60_000);
 });

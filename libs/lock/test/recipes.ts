@@ -4,27 +4,33 @@ import type { Cluster, Redis } from 'ioredis';
 /** A resource that refuses stale fences: answers whether it took the value. */
 export type Guarded = (value: number, fence: number) => Promise<boolean>;
 
-/** The README's statement. @returns the write, and what stands there */
-export async function sqlResource(): Promise<{
-  write: Guarded;
-  read: () => Promise<unknown>;
-  close: () => Promise<void>;
-}> {
-  const db = new PGlite();
-  await db.exec('CREATE TABLE reports (id text PRIMARY KEY, total int, fence bigint NOT NULL)');
-  return {
-    write: async (total, fence) => {
-      const { affectedRows } = await db.query(
-        `INSERT INTO reports (id, total, fence) VALUES ('daily', $1, $2)
+/** The README's statement, on rows by id. */
+export class SqlResources {
+  private readonly db = new PGlite();
+
+  async open(): Promise<void> {
+    await this.db.exec('CREATE TABLE reports (id text PRIMARY KEY, total int, fence bigint NOT NULL)');
+  }
+
+  at(id: string): Guarded {
+    return async (total, fence) => {
+      const { affectedRows } = await this.db.query(
+        `INSERT INTO reports (id, total, fence) VALUES ($1, $2, $3)
          ON CONFLICT (id) DO UPDATE SET total = EXCLUDED.total, fence = EXCLUDED.fence
          WHERE reports.fence <= EXCLUDED.fence`,
-        [total, fence],
+        [id, total, fence],
       );
       return affectedRows === 1;
-    },
-    read: async () => (await db.query<{ total: number }>('SELECT total FROM reports')).rows[0]?.total,
-    close: () => db.close(),
-  };
+    };
+  }
+
+  async totalOf(id: string): Promise<number | undefined> {
+    return (await this.db.query<{ total: number }>('SELECT total FROM reports WHERE id = $1', [id])).rows[0]?.total;
+  }
+
+  close(): Promise<void> {
+    return this.db.close();
+  }
 }
 
 /** The README's script, on a key of its own. */
