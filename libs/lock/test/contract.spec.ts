@@ -105,6 +105,27 @@ describe.each(servers)('locks on a %s', (_, client) => {
     expect([...new Set(fences)].sort((a, b) => a - b)).toEqual(fences);
   });
 
+  it('keep the fence rising when the clock of Redis went back', async () => {
+    const last = 9_000_000_000_000_000;
+    await bench.raw.set(bench.keyOf('ahead'), `00000000000000${last}one#gone`, 'PX', 60_000);
+    const lock = await bench.locks.acquire('ahead');
+    expect(lock.fence).toBe(last + 1);
+    expect((await other.locks.forceUnlock('ahead')).fence).toBe(last + 2);
+    expect(await lock.release()).toBe('lost');
+  });
+
+  it('are as many as names when they are taken at once, and each release gives back its own', async () => {
+    const names = Array.from({ length: 1_500 }, (_unused, i) => `many-${i}`);
+    const all = await Promise.all(names.map((name) => bench.locks.acquire(name, { waitMs: 0 })));
+    const again = await Promise.all(names.map((name) => bench.locks.tryAcquire(name)));
+    expect(again.filter((lock) => lock !== undefined)).toEqual([]);
+    const half = all.filter((_lock, i) => i % 2 === 0);
+    expect(new Set(await Promise.all(half.map((lock) => lock.release())))).toEqual(new Set(['released']));
+    const held = await Promise.all(names.map(async (name) => (await other.locks.status(name)).held));
+    expect(held).toEqual(names.map((_name, i) => i % 2 === 1));
+    await Promise.all(all.map((lock) => lock.release()));
+  });
+
   it('protect a counter that nothing else protects', async () => {
     let counter = 0;
     const bump = async ({ locks }: Bench): Promise<void> => {
