@@ -20,7 +20,7 @@ const GROUP = { maxCalls: 32 };
 export const acquireLock = defineScript({
   name: 'lock.acquire',
   source: acquireLua,
-  shared: sharedClockLua + sharedRecordLua + sharedFreshLua,
+  shared: sharedClockLua + sharedFreshLua,
   keys: KEYS,
   args: { owner: str, leaseMs: int, ttlMs: int, waits: int },
   group: GROUP,
