@@ -1,4 +1,4 @@
-export { Lease, type LeasePort, type LeaseStart } from './lease';
+export { Lease, type LeaseKeeper, type LeasePort, type LeaseStart } from './lease/lease';
 export {
   LockBusyError,
   LockClosedError,

@@ -1,8 +1,8 @@
-import { PGlite } from '@electric-sql/pglite';
 import fc from 'fast-check';
 import { LockBusyError, LockLostError, ReentrantLockError, type Lock } from 'luanest/lock';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually, sleep } from '../../../test/support/wait';
+import { luaResource } from './recipes';
 import { openBench, servers, type Bench } from './support';
 
 describe.each(servers)('locks on a %s', (_, client) => {
@@ -33,7 +33,7 @@ describe.each(servers)('locks on a %s', (_, client) => {
     const lock = await bench.locks.acquire('wake', { leaseMs: 30_000 });
     const slow = await openBench(client(), { pollMs: 20_000 }, { prefix: prefixOf(bench) });
     const waiting = slow.locks.acquire('wake', { waitMs: 20_000 });
-    await eventually(async () => expect((await bench.raw.get(bench.keyOf('wake')))?.split(' ')[3]).toBe('1'));
+    await eventually(async () => expect((await bench.raw.get(bench.keyOf('wake')))?.[13]).toBe('1'));
     await sleep(300);
     const started = performance.now();
     await lock.release();
@@ -105,6 +105,27 @@ describe.each(servers)('locks on a %s', (_, client) => {
     expect([...new Set(fences)].sort((a, b) => a - b)).toEqual(fences);
   });
 
+  it('keep the fence rising when the clock of Redis went back', async () => {
+    const last = 9_000_000_000_000_000;
+    await bench.raw.set(bench.keyOf('ahead'), `00000000000000${last}one#gone`, 'PX', 60_000);
+    const lock = await bench.locks.acquire('ahead');
+    expect(lock.fence).toBe(last + 1);
+    expect((await other.locks.forceUnlock('ahead')).fence).toBe(last + 2);
+    expect(await lock.release()).toBe('lost');
+  });
+
+  it('are as many as names when they are taken at once, and each release gives back its own', async () => {
+    const names = Array.from({ length: 1_500 }, (_unused, i) => `many-${i}`);
+    const all = await Promise.all(names.map((name) => bench.locks.acquire(name, { waitMs: 0 })));
+    const again = await Promise.all(names.map((name) => bench.locks.tryAcquire(name)));
+    expect(again.filter((lock) => lock !== undefined)).toEqual([]);
+    const half = all.filter((_lock, i) => i % 2 === 0);
+    expect(new Set(await Promise.all(half.map((lock) => lock.release())))).toEqual(new Set(['released']));
+    const held = await Promise.all(names.map(async (name) => (await other.locks.status(name)).held));
+    expect(held).toEqual(names.map((_name, i) => i % 2 === 1));
+    await Promise.all(all.map((lock) => lock.release()));
+  });
+
   it('protect a counter that nothing else protects', async () => {
     let counter = 0;
     const bump = async ({ locks }: Bench): Promise<void> => {
@@ -170,40 +191,13 @@ describe.each(servers)('locks on a %s', (_, client) => {
 });
 
 describe('the recipe for stale fences', () => {
-  it('is refused by SQL: the statement changes no row', async () => {
-    const db = new PGlite();
-    await db.exec('CREATE TABLE reports (id text PRIMARY KEY, total int, fence bigint NOT NULL)');
-    const write = async (total: number, fence: number): Promise<number | undefined> =>
-      (
-        await db.query(
-          `INSERT INTO reports VALUES ('daily', $1, $2)
-           ON CONFLICT (id) DO UPDATE SET total = EXCLUDED.total, fence = EXCLUDED.fence
-           WHERE reports.fence <= EXCLUDED.fence`,
-          [total, fence],
-        )
-      ).affectedRows;
-    expect([await write(1, 10), await write(2, 20), await write(3, 10)]).toEqual([1, 1, 0]);
-    expect((await db.query('SELECT total FROM reports')).rows).toEqual([{ total: 2 }]);
-    await db.close();
-  });
-
+  // That in SQL: see processes.spec.ts.
   it('is refused by a Lua script', async () => {
     const bench = await openBench((servers[0] as (typeof servers)[0])[1]());
-    const write = (value: string, fence: number): Promise<unknown> =>
-      bench.raw.eval(
-        `local seen = tonumber(redis.call('HGET', KEYS[1], 'fence') or '0')
-         if tonumber(ARGV[2]) < seen then return 0 end
-         redis.call('HSET', KEYS[1], 'value', ARGV[1], 'fence', ARGV[2])
-         redis.call('PEXPIRE', KEYS[1], 60000)
-         return 1`,
-        1,
-        bench.keyOf('recipe'),
-        value,
-        fence,
-      );
+    const write = luaResource(bench.raw, bench.keyOf('recipe'));
     const old = await bench.locks.acquire('recipe-lock', { leaseMs: 20, renew: false });
     const next = await bench.locks.acquire('recipe-lock');
-    expect([await write('new', next.fence), await write('old', old.fence)]).toEqual([1, 0]);
+    expect([await write(2, next.fence), await write(1, old.fence)]).toEqual([true, false]);
     await next.release();
     bench.close();
   });

@@ -1,36 +1,35 @@
 --[[
 acquire: take a lock that nobody holds, or find that this owner has it already.
 
-KEYS[1]  lock         string  <prefix>:lock:{<name>}:lock
-ARGV[1]  owner        str     token of one acquisition, no two alike
-ARGV[2]  leaseMs      int     1 or more
-ARGV[3]  retentionMs  int     how long the fence is kept beyond the lease
-ARGV[4]  waits        int     1 asks the next release to publish | 0
+KEYS[1]  lock     string  <prefix>:lock:{<name>}:lock
+ARGV[1]  owner    str     token of one acquisition, no two of a name alike
+ARGV[2]  leaseMs  int     1 or more
+ARGV[3]  ttlMs    int     the lease, and how long the fence is kept beyond it
+ARGV[4]  waits    int     1 asks the next release to publish | 0
 
-Returns {taken, fence, leftMs}
-  taken   1 | 0  0 when another owner holds it
-  fence   int    of this acquisition, or of the holder's
-  leftMs  int    what is left of the lease
+Returns {fence, leftMs}
+  fence   int  of this acquisition, or of the holder's
+  leftMs  int  0 when the lock is this owner's; else what is left of the other's lease
 
-O(1). TTL: the lease and the retention. Clock: Redis. Replay: answers the fence of the first call while its lease lasts.
+O(1). TTL: ttlMs. Clock: Redis. Replay: answers the fence of the first call while its lease lasts.
 ]]
-local time = redis.call('TIME')
-local now_us = time[1] * 1000000 + time[2]
-local now = math.floor(now_us / 1000)
-local raw = redis.call('GET', KEYS[1])
-local fence = 0
-if raw then
-  local seen, since, till, flag, owner = string.match(raw, '^(%d+) (%d+) (%d+) ([01]) (.*)$')
-  if not seen then return redis.error_reply('BADLOCK the key holds no lock, nothing was changed') end
-  fence = tonumber(seen)
-  if tonumber(till) > now then
-    if owner ~= ARGV[1] and flag == '0' and ARGV[4] == '1' then
-      redis.call('SET', KEYS[1], string.format('%s %s %s 1 %s', seen, since, till, owner), 'KEEPTTL')
-    end
-    return { owner == ARGV[1] and 1 or 0, fence, till - now }
-  end
+if ARGV[1] ~= fresh_owner or ARGV[2] ~= fresh_lease then
+  fresh_owner, fresh_lease = ARGV[1], ARGV[2]
+  -- As `value_of` would have it.
+  fresh = now_ms + fresh_lease .. '0' .. time[1] .. string.sub('00000' .. time[2], -6) .. fresh_owner
 end
--- The clock lets the fence rise after the key is gone; the stored one, when the clock stands or goes back.
+local raw = redis.call('SET', KEYS[1], fresh, 'PX', ARGV[3], 'NX', 'GET')
+if not raw then return { now_us, 0 } end
+-- As `record_of` reads it: a function would cost a lone call more than this does.
+local till, fence = tonumber(string.sub(raw, 1, 13)), tonumber(string.sub(raw, 15, 30))
+if not till or not fence or #raw < 30 then
+  return redis.error_reply('BADLOCK the key holds no lock, nothing was changed')
+end
+if till > now_ms then
+  if string.sub(raw, 31) == ARGV[1] then return { fence, 0 } end
+  if ARGV[4] == '1' and string.sub(raw, 14, 14) == '0' then redis.call('SETRANGE', KEYS[1], '13', '1') end
+  return { fence, till - now_ms }
+end
 fence = math.max(fence + 1, now_us)
-redis.call('SET', KEYS[1], string.format('%.0f ', fence) .. now .. ' ' .. (now + ARGV[2]) .. ' 0 ' .. ARGV[1], 'PX', ARGV[2] + ARGV[3])
-return { 1, fence, tonumber(ARGV[2]) }
+redis.call('SET', KEYS[1], string.format('%013.0f0%016.0f', now_ms + ARGV[2], fence) .. ARGV[1], 'PX', ARGV[3])
+return { fence, 0 }

@@ -1,24 +1,32 @@
 --[[
 release: give a lock up, if this owner still has it, and wake those that wait for it.
 
-KEYS[1]  lock         string  <prefix>:lock:{<name>}:lock; also the name of the sharded channel
-ARGV[1]  owner        str     token of the acquisition
-ARGV[2]  retentionMs  int     how long the fence is kept
+KEYS[1]  lock   string  <prefix>:lock:{<name>}:lock; also the name of the sharded channel
+ARGV[1]  owner  str     token of the acquisition
 
-Returns released
+Returns {released}
   released  1 | 0  0 when the lease was over before, or another's
 
-O(1). TTL: the retention. Clock: Redis. Replay: answers 1 again until another owner takes the lock.
+O(1). TTL: untouched, so the fence is kept. Clock: Redis. Replay: answers 1 again until another owner takes the lock.
 ]]
 local raw = redis.call('GET', KEYS[1])
-if not raw then return 0 end
-local fence, since, till, flag, owner = string.match(raw, '^(%d+) (%d+) (%d+) ([01]) (.*)$')
-if not fence then return redis.error_reply('BADLOCK the key holds no lock, nothing was changed') end
-if owner ~= ARGV[1] then return 0 end
--- An end of 0 is a release; the owner stays written, so that a replay is told the same.
-if till == '0' then return 1 end
-local time = redis.call('TIME')
-if tonumber(till) <= time[1] * 1000 + math.floor(time[2] / 1000) then return 0 end
-redis.call('SET', KEYS[1], fence .. ' ' .. since .. ' 0 0 ' .. owner, 'PX', ARGV[2])
-if flag == '1' then redis.call('SPUBLISH', KEYS[1], 'released') end
-return 1
+if not raw then return { 0 } end
+if raw ~= judged_raw or ARGV[1] ~= judged_owner then
+  local till = tonumber(string.sub(raw, 1, 13))
+  if not till or #raw < 30 then
+    return redis.error_reply('BADLOCK the key holds no lock, nothing was changed')
+  end
+  judged_raw, judged_owner, waits = raw, ARGV[1], string.sub(raw, 14, 14)
+  if string.sub(raw, 31) ~= judged_owner then
+    verdict = 'lost'
+  elseif till == 0 then
+    -- The owner stays written, so that a replay is told the same.
+    verdict = 'released'
+  else
+    verdict = till > now_ms and 'held' or 'lost'
+  end
+end
+if verdict ~= 'held' then return { verdict == 'released' and 1 or 0 } end
+redis.call('SETRANGE', KEYS[1], '0', '00000000000000')
+if waits == '1' then redis.call('SPUBLISH', KEYS[1], 'released') end
+return { 1 }

@@ -1,24 +1,26 @@
 import type { Lease } from './lease';
-import { LockLostError } from './lock.errors';
-import { checkInt } from './lock.options';
-import type { Lock } from './lock.types';
+import { LockLostError } from '../lock.errors';
+import { checkInt } from '../lock.options';
+import type { Lock } from '../lock.types';
 
 /** One or several leases as one lock. */
 export class HeldLock implements Lock {
-  readonly names: readonly string[];
-  readonly fence: number;
   private combined: AbortSignal | undefined;
 
   /** @param leases in the order of their names, at least one */
-  constructor(private readonly leases: readonly Lease[]) {
-    this.names = leases.map(({ name }) => name);
-    this.fence = Math.max(...leases.map(({ fence }) => fence));
+  constructor(private readonly leases: readonly [Lease, ...Lease[]]) {}
+
+  get names(): readonly string[] {
+    return this.leases.map(({ name }) => name);
+  }
+
+  get fence(): number {
+    return Math.max(...this.leases.map(({ fence }) => fence));
   }
 
   get signal(): AbortSignal {
-    const signals = this.leases.map(({ signal }) => signal);
-    if (signals.length === 1) return signals[0] as AbortSignal;
-    this.combined ??= AbortSignal.any(signals);
+    if (this.leases.length === 1) return this.leases[0].signal;
+    this.combined ??= AbortSignal.any(this.leases.map(({ signal }) => signal));
     return this.combined;
   }
 
@@ -41,7 +43,11 @@ export class HeldLock implements Lock {
     await Promise.all(this.leases.map((lease) => lease.extend(leaseMs)));
   }
 
-  async release(): Promise<'released' | 'lost'> {
+  release(): Promise<'released' | 'lost'> {
+    return this.leases.length === 1 ? this.leases[0].release() : this.releaseAll();
+  }
+
+  private async releaseAll(): Promise<'released' | 'lost'> {
     const outcomes = await Promise.allSettled(this.leases.map((lease) => lease.release()));
     const failed = outcomes.find((outcome) => outcome.status === 'rejected');
     if (failed) throw failed.reason;

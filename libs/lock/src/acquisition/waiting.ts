@@ -1,5 +1,5 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { publish } from './lock.events';
+import { publish } from '../lock.events';
 
 /** Sleeps of one waiter, ended early by a release. */
 export class Waiting {

@@ -1,5 +1,5 @@
-import { publish } from './lock.events';
-import { LockLostError } from './lock.errors';
+import { publish } from '../lock.events';
+import { LockLostError } from '../lock.errors';
 
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
@@ -9,6 +9,14 @@ export interface LeasePort {
   renew(leaseMs: number, timeoutMs: number): Promise<boolean>;
   /** Gives the lease up; false when it was lost. */
   release(): Promise<boolean>;
+}
+
+/** Who knows the leases of a process and tells them when to watch their time. */
+export interface LeaseKeeper {
+  /** Each lease is told to `watch()` within so many ms of its start; one that must act sooner does so by itself. */
+  readonly watchWithinMs: number;
+  /** Takes note of a new lease; answers how to forget it, which is harmless twice. */
+  took(lease: Lease): () => void;
 }
 
 /** What a lease is made of. */
@@ -21,8 +29,8 @@ export interface LeaseStart {
   readonly sentAt: number;
   /** Whether to renew at each third of the lease. */
   readonly renew: boolean;
-  /** Called once, when the lease was lost or released. */
-  readonly ended?: () => void;
+  /** Default none: the lease watches its time from the start. */
+  readonly keeper?: LeaseKeeper;
 }
 
 /** The local side of a lease: its deadline by the monotonic clock, its renewal and its signal. */
@@ -31,7 +39,7 @@ export class Lease {
   readonly fence: number;
   private readonly port: LeasePort;
   private readonly renews: boolean;
-  private readonly ended: (() => void) | undefined;
+  private readonly forget: (() => void) | undefined;
   private leaseMs: number;
   private deadline: number;
   private renewAt: number;
@@ -42,16 +50,16 @@ export class Lease {
   private timer: NodeJS.Timeout | undefined;
   private renewing = false;
 
-  constructor({ name, fence, leaseMs, sentAt, renew, ended }: LeaseStart, port: LeasePort) {
+  constructor({ name, fence, leaseMs, sentAt, renew, keeper }: LeaseStart, port: LeasePort) {
     this.name = name;
     this.fence = fence;
     this.port = port;
     this.leaseMs = leaseMs;
     this.renews = renew;
-    this.ended = ended;
     this.deadline = sentAt + leaseMs;
     this.renewAt = renew ? sentAt + leaseMs / 3 : Infinity;
-    this.arm();
+    this.forget = keeper?.took(this);
+    if (!keeper || this.nextAlarmMs < keeper.watchWithinMs) this.arm();
   }
 
   /** Aborted at the local deadline, or when a renewal found the lease lost. Its reason is a LockLostError. */
@@ -101,8 +109,13 @@ export class Lease {
    * @throws the registry's errors when Redis fails; the lease then ends by itself
    */
   release(): Promise<'released' | 'lost'> {
-    this.releasing ??= this.giveUp();
+    this.releasing ??= this.stop();
     return this.releasing;
+  }
+
+  /** Renews, and fires the signal, when it is time. A lease without a keeper does so from the start. */
+  watch(): void {
+    if (this.held) this.arm();
   }
 
   /** Ends the lease locally and fires the signal; Redis is not told. */
@@ -110,18 +123,18 @@ export class Lease {
     if (this.lostBecause || this.releasing) return;
     this.lostBecause = new LockLostError(`Lock ${this.name} (fence ${this.fence}) was lost: ${reason}.`);
     clearTimeout(this.timer);
-    this.ended?.();
+    this.forget?.();
     publish('lost', () => ({ name: this.name, fence: this.fence, reason }));
     this.controller?.abort(this.lostBecause);
   }
 
-  private async giveUp(): Promise<'released' | 'lost'> {
+  private stop(): Promise<'released' | 'lost'> {
     this.noticeDeadline();
     clearTimeout(this.timer);
-    if (this.turn) await this.turn.catch(() => undefined);
-    this.ended?.();
-    const released = await this.port.release();
-    return released && !this.lostBecause ? 'released' : 'lost';
+    this.forget?.();
+    const giveUp = (): Promise<'released' | 'lost'> =>
+      this.port.release().then((released) => (released && !this.lostBecause ? 'released' : 'lost'));
+    return this.turn ? this.turn.then(giveUp, giveUp) : giveUp();
   }
 
   private noticeDeadline(): void {
@@ -130,8 +143,12 @@ export class Lease {
 
   private arm(): void {
     clearTimeout(this.timer);
-    const due = (this.renewing ? this.deadline : Math.min(this.renewAt, this.deadline)) - performance.now();
-    this.timer = setTimeout(() => this.ring(), Math.min(Math.max(1, Math.ceil(due)), MAX_TIMER_MS)).unref();
+    const due = Math.min(Math.max(1, Math.ceil(this.nextAlarmMs)), MAX_TIMER_MS);
+    this.timer = setTimeout(() => this.ring(), due).unref();
+  }
+
+  private get nextAlarmMs(): number {
+    return (this.renewing ? this.deadline : Math.min(this.renewAt, this.deadline)) - performance.now();
   }
 
   private ring(): void {

@@ -1,0 +1,87 @@
+import { Cluster, Redis } from 'ioredis';
+import { LockLostError, LockNotReplicatedError } from 'luanest/lock';
+import { RedisCluster } from '../../../test/support/redis-cluster';
+import type { RedisServer } from '../../../test/support/redis-server';
+import { eventually } from '../../../test/support/wait';
+import { luaResource } from './recipes';
+import { openBench, quiet, type Bench } from './support';
+
+describe('locks when a master of the Cluster dies', () => {
+  let cluster: RedisCluster;
+  let one: Bench;
+  let two: Bench;
+  const dead = new Set<RedisServer>();
+
+  beforeAll(async () => {
+    cluster = await RedisCluster.start();
+    const open = (): Promise<Bench> =>
+      openBench(
+        quiet(new Cluster(cluster.startupNodes, { slotsRefreshTimeout: 5_000, clusterRetryStrategy: () => 50 })),
+        {},
+        { prefix: 'failover', deadlineMs: 20_000 },
+      );
+    [one, two] = [await open(), await open()];
+  }, 60_000);
+  afterAll(async () => {
+    one.close();
+    two.close();
+    await cluster.stop();
+  });
+
+  /** A name whose master has a replica still, and both servers. */
+  async function fresh(start: string): Promise<{ name: string; master: RedisServer; replica: RedisServer }> {
+    for (let i = 0; ; i++) {
+      const name = `${start}-${i}`;
+      const master = await cluster.masterOf(one.keyOf(name));
+      const replica = (await cluster.replicasOf(master)).find((server) => !dead.has(server) && server.live);
+      if (replica) return { name, master, replica };
+    }
+  }
+
+  it('a lock that a replica had before it counted is not lost', async () => {
+    const { name, master } = await fresh('waited');
+    const lock = await one.locks.acquire(name, { leaseMs: 120_000, replicas: 1, replicasTimeoutMs: 10_000 });
+    dead.add(master);
+    await cluster.killMaster(master);
+    expect(await two.locks.status(name)).toMatchObject({ held: true, fence: lock.fence });
+    expect(await two.locks.tryAcquire(name)).toBeUndefined();
+    await lock.extend();
+    expect(await lock.release()).toBe('released');
+  }, 90_000);
+
+  it('a lock that no replica has is given back when one was asked for, and else may be lost: the fence is refused', async () => {
+    const { name, master, replica } = await fresh('alone');
+    const write = luaResource(one.raw, `${one.keyOf(name)}:resource`);
+    await cutOff(master, replica);
+    await expect(one.locks.acquire(name, { replicas: 1, replicasTimeoutMs: 50 })).rejects.toThrow(
+      LockNotReplicatedError,
+    );
+    const lock = await one.locks.acquire(name, { leaseMs: 24_000 });
+    const { signal } = lock;
+    dead.add(master);
+    await master.kill();
+    replica.resume();
+    await cluster.killMaster(master);
+
+    const next = await eventually(() => two.locks.acquire(name, { leaseMs: 60_000, waitMs: 0 }));
+    expect(next.fence).toBeGreaterThan(lock.fence);
+    expect(await write(2, next.fence)).toBe(true);
+    expect(await write(1, lock.fence)).toBe(false);
+    await eventually(() => expect(signal.aborted).toBe(true), { timeoutMs: 30_000 });
+    expect((signal.reason as Error).message).toContain('a renewal found it gone');
+    expect(() => lock.assertHeld()).toThrow(LockLostError);
+    expect(await lock.release()).toBe('lost');
+    expect(await next.release()).toBe('released');
+  }, 120_000);
+
+  /** Stops a replica so that nothing the master writes from now on is ever in its hands, not even unread. */
+  async function cutOff(master: RedisServer, replica: RedisServer): Promise<void> {
+    replica.pause();
+    const admin = quiet(new Redis(master.port));
+    await eventually(async () => {
+      await admin.call('CLIENT', 'KILL', 'TYPE', 'replica');
+      expect(await admin.info('replication')).toContain('connected_slaves:0');
+    });
+    admin.disconnect();
+  }
+});

@@ -1,0 +1,117 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import type { Redis } from 'ioredis';
+import { sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
+import { eventually } from '../../../test/support/wait';
+import { luaResource, SqlResources } from './recipes';
+import { openBench, servers } from './support';
+import type { WorkerJob, Woken } from './worker';
+
+const standaloneClient = (servers[0] as (typeof servers)[0])[1] as () => Redis;
+const LOCKS = ['left', 'right'];
+const TARGET = 5_000;
+
+type Unaddressed<T> = T extends unknown ? Omit<T, 'url'> : never;
+
+describe('locks between processes', () => {
+  const children: ChildProcess[] = [];
+  let raw: Redis;
+  beforeAll(() => {
+    raw = standaloneClient();
+  });
+  afterAll(() => {
+    for (const child of children) child.kill('SIGKILL');
+    raw.disconnect();
+  });
+
+  function start(job: Unaddressed<WorkerJob>): ChildProcess {
+    const child = fork(join(__dirname, 'worker-entry.cjs'), { execArgv: [] });
+    children.push(child);
+    child.send({ ...job, url: sharedRedisUrl() });
+    return child;
+  }
+
+  const totals = async (prefix: string): Promise<number[]> =>
+    (await raw.mget(LOCKS.map((name) => `${prefix}:total:${name}`))).map(Number);
+
+  async function notedBy(prefix: string, workers: number): Promise<number[]> {
+    const sums = LOCKS.map(async (name) => {
+      const noted = await raw.mget(Array.from({ length: workers }, (_, i) => `${prefix}:by:${i}:${name}`));
+      return noted.reduce((sum, count) => sum + Number(count), 0);
+    });
+    return Promise.all(sums);
+  }
+
+  /** Eight that count; `kills` times, as they get on, one of them is killed and another one started. */
+  async function countBy(prefix: string, leaseMs: number, kills: number): Promise<{ workers: number; killed: number }> {
+    let workers = 0;
+    let killed = 0;
+    const live = new Map<ChildProcess, Promise<unknown>>();
+    const add = (): void => {
+      const worker = String(workers++);
+      const child = start({ mode: 'count', prefix, worker, locks: LOCKS, target: TARGET, leaseMs });
+      live.set(child, once(child, 'exit'));
+    };
+    for (let i = 0; i < 8; i++) add();
+    for (let i = 1; i <= kills; i++) {
+      const until = (i * TARGET) / (kills + 2);
+      await eventually(async () => expect(Math.max(...(await totals(prefix)))).toBeGreaterThan(until), {
+        timeoutMs: 60_000,
+        everyMs: 5,
+      });
+      const victim = [...live.keys()][Math.floor(Math.random() * live.size)] as ChildProcess;
+      if (victim.exitCode === null && victim.kill('SIGKILL')) killed += 1;
+      await live.get(victim);
+      live.delete(victim);
+      add();
+    }
+    await Promise.all(live.values());
+    return { workers, killed };
+  }
+
+  it('eight count to 10,000 under two locks, and no count is lost', async () => {
+    const prefix = uniquePrefix();
+    const { workers } = await countBy(prefix, 30_000, 0);
+    expect(await totals(prefix)).toEqual([TARGET, TARGET]);
+    expect(await notedBy(prefix, workers)).toEqual([TARGET, TARGET]);
+  }, 120_000);
+
+  it('eight of which some are killed as they count lose none either', async () => {
+    const prefix = uniquePrefix();
+    const { workers, killed } = await countBy(prefix, 2_000, 6);
+    expect(killed).toBeGreaterThan(0);
+    expect(await totals(prefix)).toEqual([TARGET, TARGET]);
+    expect(await notedBy(prefix, workers)).toEqual([TARGET, TARGET]);
+  }, 120_000);
+
+  async function stopBeyond(leaseMs: number, resources: SqlResources): Promise<void> {
+    const prefix = uniquePrefix();
+    const other = await openBench(standaloneClient(), {}, { prefix });
+    const sql = resources.at(prefix);
+    const lua = luaResource(raw, `${prefix}:resource`);
+    const holder = start({ mode: 'hold', prefix, lock: 'held', leaseMs });
+    const [stale] = (await once(holder, 'message')) as [number];
+    expect([await sql(1, stale), await lua(1, stale)]).toEqual([true, true]);
+    holder.kill('SIGSTOP');
+    const next = await other.locks.acquire('held', { leaseMs: 30_000, waitMs: 30_000 });
+    expect(next.fence).toBeGreaterThan(stale);
+    expect([await sql(2, next.fence), await lua(2, next.fence)]).toEqual([true, true]);
+    const woken = once(holder, 'message') as Promise<[Woken]>;
+    holder.send('look');
+    holder.kill('SIGCONT');
+    expect((await woken)[0]).toEqual({ thrown: 'LOCK_LOST', aborted: true, released: 'lost' });
+    expect([await sql(3, stale), await lua(3, stale)]).toEqual([false, false]);
+    expect(await resources.totalOf(prefix)).toBe(2);
+    expect(await next.release()).toBe('released');
+    other.close();
+  }
+
+  it('holders that were stopped beyond their lease are refused everywhere', async () => {
+    // The short lease has a timer of its own when its process stops, the long one not yet.
+    const resources = new SqlResources();
+    await resources.open();
+    await Promise.all([stopBeyond(900, resources), stopBeyond(3_200, resources)]);
+    await resources.close();
+  }, 60_000);
+});
