@@ -1,4 +1,4 @@
-import { defineScript, int, str } from 'luanest/script-registry';
+import { common, defineScript, int, str } from 'luanest/script-registry';
 import { lookLua, recordFullyLua, recordLua, refundLua, sharedPeriodLua, statusLua } from './scripts/generated';
 import type { RecordStatus, RefundStatus } from './read-reward.types';
 
@@ -73,7 +73,7 @@ export const recordRead = defineScript({
   source: recordLua,
   shared: sharedPeriodLua,
   keys: ['items', 'state'],
-  args: { itemId: str, token: str, rule: str },
+  args: { itemId: str, token: str, rule: common(str) },
   reply: (answer: RawAnswer) => answer,
 });
 
@@ -82,7 +82,16 @@ export const recordFully = defineScript({
   source: recordFullyLua,
   shared: sharedPeriodLua,
   keys: ['items', 'state', 'ever', 'answer', 'ledger'],
-  args: { itemId: str, token: str, rule: str, everMs: int, answerMs: int, ledgerMs: int, name: str, userId: str },
+  args: {
+    itemId: str,
+    token: str,
+    rule: common(str),
+    everMs: int,
+    answerMs: int,
+    ledgerMs: int,
+    name: str,
+    userId: str,
+  },
   reply: recorded,
 });
 
@@ -90,7 +99,7 @@ export const lookUp = defineScript({
   name: 'read-reward.look',
   source: lookLua,
   keys: ['items'],
-  args: { itemId: str, end: str },
+  args: { itemId: str, end: common(str) },
   flags: ['no-writes'],
   reply: (found: number) => found,
 });
@@ -119,7 +128,7 @@ export const readStatus = defineScript({
   source: statusLua,
   shared: sharedPeriodLua,
   keys: ['items', 'state'],
-  args: { rule: str },
+  args: { rule: common(str) },
   // It writes nothing but an expiry, for which there is always room.
   flags: ['allow-oom'],
   reply: ([open, points, used, remaining, resetsAt]: [number, number, number, number, number]) => ({

@@ -52,8 +52,8 @@ export async function openBench(
  */
 const timed = readRewardScripts.map((script) => {
   const source = (script as AnyScript).source.replace(
-    "redis.call('TIME')",
-    `redis.call('HMGET', KEYS[2] .. ':clock', 's', 'us')`,
+    'now_ms()',
+    `ms_of(redis.call('HMGET', KEYS[2] .. ':clock', 's', 'us'))`,
   );
   return defineScript({ ...(script as never as Parameters<typeof defineScript>[0]), source });
 }) as readonly AnyScript[];

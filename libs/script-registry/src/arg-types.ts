@@ -4,6 +4,8 @@ import { InvalidCallError } from './script-registry.errors';
 export interface ArgType<T> {
   /** What a message calls it: `int`, `str`. */
   readonly label: string;
+  /** Whether calls that leave together mostly have the same value, see `common`. */
+  readonly common?: true;
   /**
    * Writes a value as the string that Lua gets in ARGV.
    *
@@ -50,6 +52,14 @@ export const str: ArgType<string> = {
     return value;
   },
 };
+
+/**
+ * An argument that calls which leave together mostly have in common, such as a rule's figures beside each call's subject:
+ * a group whose calls all have the same values of its common arguments sends them once. It changes no answer.
+ */
+export function common<T>(type: ArgType<T>): ArgType<T> {
+  return { ...type, common: true };
+}
 
 /** Any number of values of one type, as the last argument; the script reads them from its place to `#ARGV`. */
 export function list<T>(item: ArgType<T>): ListType<T> {

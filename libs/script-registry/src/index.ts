@@ -1,4 +1,4 @@
-export { int, list, str, type ArgType, type ListType } from './arg-types';
+export { common, int, list, str, type ArgType, type ListType } from './arg-types';
 export {
   defineScript,
   type AnyScript,

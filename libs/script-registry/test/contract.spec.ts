@@ -14,8 +14,10 @@ import {
 } from 'luanest/script-registry';
 import { sharedClusterNodes, sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
 import {
+  allCommon,
   append,
   clusterClient,
+  columns,
   countOnce,
   limiter,
   openRegistry,
@@ -95,6 +97,30 @@ describe.each(clients)('registry on %s', (_name, open, grouping) => {
     const refused = await registry.run(limiter, call);
     expect(refused).toMatchObject({ allowed: false, used: 2 });
     expect(refused.resetMs).toBeGreaterThan(50_000);
+  });
+
+  it('gives each call its own arguments, whichever of them its neighbours have too', async () => {
+    const few = (...texts: string[]) => fc.constantFrom(...texts);
+    const call = fc.record({ one: few('a', 'b'), rule: few('r', 'longer rule'), two: fc.nat(1), figure: fc.nat(1) });
+    const one = few('a', 'b');
+    const alike = fc
+      .tuple(fc.array(one, { minLength: 1 }), call)
+      .map(([ones, same]) => ones.map((own) => ({ ...same, one: own })));
+    const same = fc.tuple(fc.nat(9), call).map(([more, args]) => Array.from({ length: more + 1 }, () => args));
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(fc.array(call), alike, same), fc.boolean(), async (calls, oneKey) => {
+        const keys = calls.map((_, i) => ({ any: key('columns', oneKey ? 'any' : `k${i}`) }));
+        const answers = await Promise.all([
+          ...calls.map((args, i) => registry.run(columns, { keys: keys[i] as { any: string }, args })),
+          ...calls.map((args, i) => registry.run(allCommon, { keys: keys[i] as { any: string }, args })),
+        ]);
+        expect(answers).toEqual([
+          ...calls.map(({ one, rule, two, figure }, i) => [one, rule, `${two}`, `${figure}`, rule, keys[i]?.any]),
+          ...calls.map(({ rule, figure }, i) => `${figure}:${rule}:${keys[i]?.any}`),
+        ]);
+      }),
+      { numRuns: 60 },
+    );
   });
 
   it('tells a timed script the time that it has read, alone and in a group', async () => {

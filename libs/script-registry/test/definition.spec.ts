@@ -71,7 +71,7 @@ describe('defineScript', () => {
   it('leaves fields that are only named like parameters alone', () => {
     const form = groupedForm(
       { source: 'local x = {} x.KEYS = { 7 } return { x.KEYS[1], KEYS[1] }', shared: '', timed: false, flags: [] },
-      { fixedKeys: 1, fixedArgs: 0, lists: false },
+      { fixedKeys: 1, fixedArgs: [], lists: false },
       false,
     );
     expect(form).toContain('{ x.KEYS[1], KEYS[luanest_k+1] }');
@@ -112,7 +112,7 @@ describe('defineScript', () => {
     const source = `local a = KEYS[1] .. ARGV[ 2 ] -- KEYS[1]\nif a ~= 'KEYS[1]' then return redis.call("TIME") end\nreturn a`;
     const form = groupedForm(
       { source, shared: '', timed: false, flags: [] },
-      { fixedKeys: 1, fixedArgs: 2, lists: false },
+      { fixedKeys: 1, fixedArgs: [false, false], lists: false },
       false,
     );
     expect(form).toContain('local a = KEYS[luanest_k+1] .. ARGV[luanest_a+2]');

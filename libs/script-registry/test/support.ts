@@ -1,6 +1,7 @@
 import { Cluster, Redis, type ClusterOptions, type RedisOptions } from 'ioredis';
 import {
   defineScript,
+  common,
   int,
   list,
   str,
@@ -103,6 +104,24 @@ return { us, 7 }`,
   timed: true,
 });
 
+/** Answers what it was given, of which some arguments are common. */
+export const columns = defineScript({
+  name: 'test.columns',
+  keys: ['any'],
+  args: { one: str, rule: common(str), two: int, figure: common(int) },
+  source: `return { ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[2], KEYS[1] }`,
+  reply: (raw: string[]) => raw,
+});
+
+/** Only common arguments. */
+export const allCommon = defineScript({
+  name: 'test.all-common',
+  keys: ['any'],
+  args: { rule: common(str), figure: common(int) },
+  source: `return ARGV[2] .. ':' .. ARGV[1] .. ':' .. KEYS[1]`,
+  reply: (raw: string) => raw,
+});
+
 /** Takes lists of keys and of arguments. */
 export const sumAll = defineScript({
   name: 'test.sum-all',
@@ -117,7 +136,7 @@ return { sum * tonumber(ARGV[1]), #KEYS, #ARGV }`,
   reply: (raw: number[]) => raw,
 });
 
-export const allScripts: AnyScript[] = [limiter, countOnce, append, shapes, timedShapes, sumAll];
+export const allScripts: AnyScript[] = [limiter, countOnce, append, shapes, timedShapes, columns, allCommon, sumAll];
 
 /** A registry outside Nest; close it with `close`. */
 export async function openRegistry(

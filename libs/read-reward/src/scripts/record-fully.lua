@@ -35,8 +35,7 @@ local ever_ms, answer_ms, ledger_ms = tonumber(ARGV[4]), tonumber(ARGV[5]), tonu
 if math.min(ever_ms, answer_ms, ledger_ms) < 0 then return redis.error_reply('BADRULE a duration is negative, nothing was changed') end
 local known, held = redis.call('SISMEMBER', KEYS[1], ARGV[1]), redis.call('SCARD', KEYS[1])
 local used = held
-local state, time = redis.call('HMGET', KEYS[2], '', ARGV[1]), redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local state, now = redis.call('HMGET', KEYS[2], '', ARGV[1]), now_ms()
 local kept = answer_ms > 0 and redis.call('GET', KEYS[4])
 if kept then keep_ttl(KEYS[4], now + answer_ms) end
 local first = kept and stored_answer(rule, kept) or first_answer(rule, state[1], state[2], ARGV[2])

@@ -24,39 +24,42 @@ Clock: Redis. Replay: the first answer while the grant stands, by the token besi
 ]]
 local rule, wrong = rule_of(ARGV[3])
 if not rule then return wrong end
-local known, held = redis.call('SISMEMBER', KEYS[1], ARGV[1]), redis.call('SCARD', KEYS[1])
-local head, used = redis.call('HGET', KEYS[2], ''), held
-local grant = known == 1 and redis.call('HGET', KEYS[2], ARGV[1])
-local first = grant and first_answer(rule, head, grant, ARGV[2])
-if first then return first end
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-if now < rule.b0 or now >= rule.b3 then return { OUTSIDE, 0, 0, 0, 0, 0, now - rule.b1 } end
-local fresh, from, to, expires, sum, seq, count = period_of(rule, head, now)
-if fresh then
-  known, used = 0, 0
-elseif held < count then
+local held, head, now = redis.call('SCARD', KEYS[1]), redis.call('HGET', KEYS[2], ''), now_ms()
+local fresh, from, to, expires, sum, seq, used = period_of(rule, head, now)
+local inside, lost, left = now >= rule.b0 and now < rule.b3, held < used, (fresh and head or fresh and held > 0) and true
+used = (fresh or lost) and used or held
+local room, known = room_in(rule, used, sum), 0
+-- Mostly SADD will say whether the item is a member; not where the set is full, was evicted, or is of a period that ended.
+if room == 0 or lost or left or not inside then
+  known = redis.call('SISMEMBER', KEYS[1], ARGV[1])
   -- A set that was evicted, or that another clock expired, does not make room: the state knows what was granted.
-  known, used = math.max(known, redis.call('HEXISTS', KEYS[2], ARGV[1])), count
+  local grant = (known == 1 or lost or left) and redis.call('HGET', KEYS[2], ARGV[1])
+  local first = grant and first_answer(rule, head, grant, ARGV[2])
+  if first then return first end
+  if not inside then return { OUTSIDE, 0, 0, 0, 0, 0, now - rule.b1 } end
+  if fresh then known = 0 elseif grant then known = 1 end
 end
-local room = room_in(rule, used, sum)
-if known == 1 or room == 0 then
-  keep_ttl(KEYS[1], rule.total_ms > 0 and expires or to)
-  keep_ttl(KEYS[2], expires)
-  local status = known == 1 and DUPLICATE or CAPPED
-  if is_brief(rule, from, to) then return used * 4 + status end
-  return { status, 0, used, room, 0, from - rule.b1, to - rule.b1 }
+if room > 0 and known == 0 then
+  permitted = permitted or redis.acl_check_cmd('HSET', KEYS[2], 'f', 'v') and redis.acl_check_cmd('PEXPIREAT', KEYS[1], 1)
+  if not permitted then return redis.error_reply(DENIED) end
+  if left then redis.call('UNLINK', KEYS[1], KEYS[2]) end
+  -- First of the writes: when it is refused nothing was written, and what follows was asked for.
+  if redis.call('SADD', KEYS[1], ARGV[1]) == 1 then
+    local granted = rule.cap > 0 and math.min(rule.each, rule.cap - sum) or rule.each
+    used, sum, seq, room = used + 1, sum + granted, seq + 1, room - 1
+    if rule.total_ms > 0 then expires = string.format('%.0f', now + rule.total_ms) end
+    redis.call('HSET', KEYS[2], '', head_of(from, to, expires, sum, seq, used), ARGV[1], grant_of(seq, granted, used, room, ARGV[2]))
+    redis.call('PEXPIREAT', KEYS[2], expires)
+    redis.call('PEXPIREAT', KEYS[1], rule.total_ms > 0 and expires or to)
+    if is_brief(rule, from, to) then return ((seq - used) * 1048576 + used) * 4 + REWARDED end
+    return { REWARDED, granted, used, room, seq, from - rule.b1, to - rule.b1 }
+  end
+  known = 1
+  local first = first_answer(rule, head, redis.call('HGET', KEYS[2], ARGV[1]), ARGV[2])
+  if first then return first end
 end
-permitted = permitted or redis.acl_check_cmd('HSET', KEYS[2], 'f', 'v') and redis.acl_check_cmd('PEXPIREAT', KEYS[1], 1)
-if not permitted then return redis.error_reply(DENIED) end
-local granted = rule.cap > 0 and math.min(rule.each, rule.cap - sum) or rule.each
-if fresh and (head or held > 0) then redis.call('UNLINK', KEYS[1], KEYS[2]) end
-used, sum, seq, room = used + 1, sum + granted, seq + 1, room - 1
-if rule.total_ms > 0 then expires = string.format('%.0f', now + rule.total_ms) end
--- SADD first: when that is refused nothing was written, and what follows was asked for.
-redis.call('SADD', KEYS[1], ARGV[1])
-redis.call('HSET', KEYS[2], '', head_of(from, to, expires, sum, seq, used), ARGV[1], grant_of(seq, granted, used, room, ARGV[2]))
-redis.call('PEXPIREAT', KEYS[2], expires)
-redis.call('PEXPIREAT', KEYS[1], rule.total_ms > 0 and expires or to)
-if is_brief(rule, from, to) then return ((seq - used) * 1048576 + used) * 4 + REWARDED end
-return { REWARDED, granted, used, room, seq, from - rule.b1, to - rule.b1 }
+keep_ttl(KEYS[1], rule.total_ms > 0 and expires or to)
+keep_ttl(KEYS[2], expires)
+local status = known == 1 and DUPLICATE or CAPPED
+if is_brief(rule, from, to) then return used * 4 + status end
+return { status, 0, used, room, 0, from - rule.b1, to - rule.b1 }

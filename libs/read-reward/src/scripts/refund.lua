@@ -30,8 +30,7 @@ if answer_ms < 1 or ever_ms < 0 or ledger_ms < 0 then
 end
 local points, used, token = string.match(redis.call('GET', KEYS[4]) or '', '^(%d+):(%d+):(.*)$')
 local count = redis.call('SCARD', KEYS[1])
-local state, time = redis.call('HMGET', KEYS[2], '', ARGV[1]), redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local state, now = redis.call('HMGET', KEYS[2], '', ARGV[1]), now_ms()
 local from, to, expires, sum, seq, held = string.match(state[1] or '', '^(%d+):(%d+):(%d+):(%d+):(%d+):(%d+)$')
 count = math.max(count, tonumber(held) or 0)
 redis.call('SISMEMBER', KEYS[3], ARGV[1])
@@ -62,7 +61,7 @@ if ledger_ms > 0 then
 end
 redis.call('SET', KEYS[4], granted .. ':' .. used .. ':' .. ARGV[4], 'PX', answer_ms)
 redis.call('HDEL', KEYS[2], ARGV[1])
-redis.call('HSET', KEYS[2], '', head_of(from, to, expires, sum - granted, seq, used))
+redis.call('HSET', KEYS[2], '', head_of(from, to, expires, sum - granted, tonumber(seq), used))
 redis.call('SREM', KEYS[1], ARGV[1])
 redis.call('SREM', KEYS[3], ARGV[1])
 return { 'refunded', tonumber(granted), used }

@@ -17,8 +17,7 @@ O(1). TTL: set again where it is lost. Clock: Redis. Replay: reads again.
 local rule, wrong = rule_of(ARGV[1])
 if not rule then return wrong end
 local used, head = redis.call('SCARD', KEYS[1]), redis.call('HGET', KEYS[2], '')
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = now_ms()
 if now < rule.b0 or now >= rule.b3 then return { OUTSIDE, 0, 0, 0, now - rule.b1 } end
 local fresh, _, to, expires, sum, _, count = period_of(rule, head, now)
 keep_ttl(KEYS[1], rule.total_ms > 0 and expires or to)

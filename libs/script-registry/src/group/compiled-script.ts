@@ -1,11 +1,13 @@
 import type { AnyScript, ScriptReply } from '../define-script';
 import type { ArgType, ListType } from '../arg-types';
-import { groupedForm, loadable, singleForm, sliced, type LoadableScript, type ScriptShape } from '../lua/forms';
+import { groupedForm, loadable, singleForm, sliced, type LoadableScript } from '../lua/forms';
+import type { ScriptShape } from '../lua/group-loop';
 import { sourceUse } from '../lua/source-use';
 import { InvalidCallError, ReplyDecodeError } from '../script-registry.errors';
 import { checkSameSlot } from './slots';
 import { scriptError } from './settle';
 import type { Call } from './call';
+import { alike, pushAll, pushColumns } from './columns';
 import { FixedArg } from './fixed-arg';
 
 const NO_VALUES: readonly unknown[] = Object.freeze([]);
@@ -20,8 +22,12 @@ export class CompiledScript {
   /** Keys of the last call that were found to share a slot. */
   private sameSlot: readonly string[] = [];
   private readonly fixedKeys: readonly string[];
+  private readonly keyIndexes: readonly number[];
   private readonly keyList: string | undefined;
   private readonly fixedArgs: readonly FixedArg[];
+  /** Indexes of the arguments that each call sends for itself, and of those that a group may send once. */
+  private readonly ownArgs: readonly number[];
+  private readonly commonArgs: readonly number[];
   private readonly argList: readonly [name: string, type: ListType<unknown>] | undefined;
 
   constructor(
@@ -35,12 +41,16 @@ export class CompiledScript {
     const lastArg = args.at(-1);
     this.keyList = lastKey?.endsWith('[]') ? lastKey.slice(0, -2) : undefined;
     this.fixedKeys = this.keyList === undefined ? keys : keys.slice(0, -1);
+    this.keyIndexes = this.fixedKeys.map((_, i) => i);
     this.argList = lastArg !== undefined && 'item' in lastArg[1] ? (lastArg as [string, ListType<unknown>]) : undefined;
     const fixedArgs = (this.argList ? args.slice(0, -1) : args) as [string, ArgType<unknown>][];
     this.fixedArgs = fixedArgs.map(([name, type]) => new FixedArg(name, type));
+    const indexes = (common: boolean) =>
+      fixedArgs.flatMap(([, type], i) => ((type.common ?? false) === common ? [i] : []));
+    [this.ownArgs, this.commonArgs] = [indexes(false), indexes(true)];
     const shape: ScriptShape = {
       fixedKeys: this.fixedKeys.length,
-      fixedArgs: this.fixedArgs.length,
+      fixedArgs: fixedArgs.map(([, type]) => type.common === true),
       lists: this.keyList !== undefined || this.argList !== undefined,
     };
     const grouped = grouping && group !== false && sourceUse(source).groupable && sourceUse(shared).groupable;
@@ -87,15 +97,34 @@ export class CompiledScript {
   /** The arguments of the EVALSHA or EVAL that runs these calls in `formFor` them; `head` is its SHA or its body. */
   command(head: string, calls: readonly Call[]): string[] {
     const command = [head, ''];
-    const single = this.isSingle(calls.length);
-    pushAll(command, calls, 'keys', !single && !this.slices);
-    command[1] = String(command.length - 2);
-    if (!single) command.push(String(calls.length));
-    if (!single && this.slices) {
-      for (const { keys, args } of calls) command.push(String(keys.length), String(args.length));
-    }
-    pushAll(command, calls, 'args', !single && !this.slices);
+    if (this.isSingle(calls.length)) {
+      const { keys, args } = calls[0] as Call;
+      command[1] = String(keys.length);
+      pushAll(command, keys);
+      pushAll(command, args);
+    } else if (this.slices) this.pushSlices(command, calls);
+    else this.pushColumns(command, calls);
     return command;
+  }
+
+  private pushSlices(command: string[], calls: readonly Call[]): void {
+    for (const { keys } of calls) pushAll(command, keys);
+    command[1] = String(command.length - 2);
+    command.push(String(calls.length));
+    for (const { keys, args } of calls) command.push(String(keys.length), String(args.length));
+    for (const { args } of calls) pushAll(command, args);
+  }
+
+  private pushColumns(command: string[], calls: readonly Call[]): void {
+    const { keyIndexes, ownArgs, commonArgs } = this;
+    const count = calls.length;
+    pushColumns(command, calls, 'keys', keyIndexes, alike(calls, 'keys', keyIndexes) ? 1 : count);
+    command[1] = String(command.length - 2);
+    command.push(String(count));
+    const commons = alike(calls, 'args', commonArgs) ? 1 : count;
+    if (commonArgs.length > 0) command.push(String(commons));
+    pushColumns(command, calls, 'args', ownArgs, alike(calls, 'args', ownArgs) ? 1 : count);
+    pushColumns(command, calls, 'args', commonArgs, commons);
   }
 
   /** Takes the answer of `command` apart, as its form laid it out, and tells each caller. */
@@ -198,21 +227,6 @@ export class CompiledScript {
     if (!Array.isArray(value))
       throw new InvalidCallError(`"${name}" of ${this.name} must be an array, but is ${typeof value}.`);
     return value;
-  }
-}
-
-/** Appends what all calls have, once where `shared` allows it and it is the same for all. By index, as in `encode`. */
-function pushAll(command: string[], calls: readonly Call[], what: 'keys' | 'args', shared: boolean): void {
-  const first = (calls[0] as Call)[what];
-  let count = calls.length;
-  if (shared) {
-    let equal = 1;
-    while (equal < count && same((calls[equal] as Call)[what], first)) equal += 1;
-    if (equal === count) count = 1;
-  }
-  for (let i = 0; i < count; i++) {
-    const values = (calls[i] as Call)[what];
-    for (let n = 0; n < values.length; n++) command.push(values[n] as string);
   }
 }
 

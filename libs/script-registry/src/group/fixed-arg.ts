@@ -1,7 +1,7 @@
 import type { ArgType } from '../arg-types';
 import type { Call } from './call';
 
-const LONGEST_KEPT = 64;
+const LONGEST_KEPT = 256;
 
 /** A declared argument that is no list; remembers its last value, since calls of one rule, queue or activity come in runs. */
 export class FixedArg {

@@ -6,7 +6,8 @@ local function rule_of(text)
   local limit, each, cap, total_ms, b0, b1, b2, b3, b4 =
     string.match(text, '^(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+)$')
   local rule = { limit = tonumber(limit), each = tonumber(each), cap = tonumber(cap), total_ms = tonumber(total_ms),
-    from = b1, to = b2, b0 = tonumber(b0), b1 = tonumber(b1), b2 = tonumber(b2), b3 = tonumber(b3), b4 = tonumber(b4) }
+    from = b1, to = b2, after = b3, b0 = tonumber(b0), b1 = tonumber(b1), b2 = tonumber(b2), b3 = tonumber(b3), b4 = tonumber(b4) }
+  if limit then rule.current = b1 .. ':' .. b2 .. ':' end
   if not limit or rule.each < 1 or not (rule.b0 < rule.b1 and rule.b1 < rule.b2 and rule.b2 < rule.b3 and rule.b3 < rule.b4) then
     return nil, redis.error_reply('BADRULE a figure of the rule is missing or its periods are out of order, nothing was changed')
   end
@@ -14,9 +15,37 @@ local function rule_of(text)
   return rule
 end
 
+-- Redis' clock as TIME tells it, ms; read once a group.
+local function ms_of(time)
+  return time[1] * 1000 + (time[2] - time[2] % 1000) / 1000
+end
+local clock
+local function now_ms()
+  clock = clock or ms_of(redis.call('TIME'))
+  return clock
+end
+
+-- An integer as text. Calls of a group write the same small ones again and again, and each is formatted anew by Lua.
+local texts = {}
+local function text_of(n)
+  local text = texts[n]
+  if not text then
+    text = string.format('%.0f', n)
+    texts[n] = text
+  end
+  return text
+end
+
 -- The user's period, from the head of the state: whether it begins now, start, end, expiry of the state, all three as text,
 -- points, number of the last grant, items that count.
 local function period_of(rule, head, now)
+  if now >= rule.b1 and now < rule.b2 then
+    if not head then return true, rule.from, rule.to, rule.after, 0, 0, 0 end
+    if string.sub(head, 1, #rule.current) == rule.current then
+      local expires, sum, seq, count = string.match(head, '^(%d+):(%d+):(%d+):(%d+)$', #rule.current + 1)
+      if expires then return false, rule.from, rule.to, expires, tonumber(sum), tonumber(seq), tonumber(count) end
+    end
+  end
   local from, to, expires, sum, seq, count = string.match(head or '', '^(%d+):(%d+):(%d+):(%d+):(%d+):(%d+)$')
   local last, after = tonumber(to) or 0, rule.b3
   if now < last then return false, from, to, expires, tonumber(sum), tonumber(seq), tonumber(count) end
@@ -28,12 +57,14 @@ local function period_of(rule, head, now)
   end
   -- The user's calendar changed and would cut this period short: it begins at once and ends with the first whole one.
   if last > from then from, to, after = last, after, 2 * after - to end
-  return true, string.format('%.0f', from), string.format('%.0f', to), string.format('%.0f', after), 0, 0, 0
+  return true, text_of(from), text_of(to), text_of(after), 0, 0, 0
 end
 
 -- Items that the period would still reward.
 local function room_in(rule, used, sum)
-  return math.max(0, math.min(rule.limit - used, rule.cap > 0 and math.ceil((rule.cap - sum) / rule.each) or rule.limit))
+  local room = rule.limit - used
+  if rule.cap > 0 then room = math.min(room, math.ceil((rule.cap - sum) / rule.each)) end
+  return room > 0 and room or 0
 end
 
 -- What most answers are: in the current period and without a cap the rule says the rest.
@@ -58,10 +89,10 @@ end
 
 -- What is kept of a period and of a grant.
 local function head_of(from, to, expires, sum, seq, count)
-  return from .. ':' .. to .. ':' .. expires .. ':' .. sum .. ':' .. seq .. ':' .. count
+  return from .. ':' .. to .. ':' .. expires .. ':' .. text_of(sum) .. ':' .. text_of(seq) .. ':' .. text_of(count)
 end
 local function grant_of(seq, points, used, room, token)
-  return seq .. ':' .. points .. ':' .. used .. ':' .. room .. ':' .. token
+  return text_of(seq) .. ':' .. text_of(points) .. ':' .. text_of(used) .. ':' .. text_of(room) .. ':' .. token
 end
 
 -- No key outlives what it counts: one that lost its expiry gets it again.

@@ -1,0 +1,35 @@
+import type { Call } from './call';
+
+// By index: all of a group's keys and arguments pass here, where an iterator costs more than the work.
+
+/** Whether all calls have the same values in these columns. */
+export function alike(calls: readonly Call[], what: 'keys' | 'args', columns: readonly number[]): boolean {
+  const first = (calls[0] as Call)[what];
+  for (let i = 1; i < calls.length; i++) {
+    const values = (calls[i] as Call)[what];
+    for (let n = 0; n < columns.length; n++) {
+      const column = columns[n] as number;
+      if (values[column] !== first[column]) return false;
+    }
+  }
+  return true;
+}
+
+/** Appends these columns of the first `count` calls. */
+export function pushColumns(
+  command: string[],
+  calls: readonly Call[],
+  what: 'keys' | 'args',
+  columns: readonly number[],
+  count: number,
+): void {
+  for (let i = 0; i < count; i++) {
+    const values = (calls[i] as Call)[what];
+    for (let n = 0; n < columns.length; n++) command.push(values[columns[n] as number] as string);
+  }
+}
+
+/** Appends all values; a spread would fail at a list that does not fit the stack. */
+export function pushAll(command: string[], values: readonly string[]): void {
+  for (let i = 0; i < values.length; i++) command.push(values[i] as string);
+}

@@ -1,0 +1,158 @@
+/** How a script's parameters lie in KEYS and ARGV. */
+export interface ScriptShape {
+  /** Declared keys that are not a list. */
+  readonly fixedKeys: number;
+  /** Declared arguments that are not a list: for each whether calls mostly have it in common. */
+  readonly fixedArgs: readonly boolean[];
+  /** Whether keys or arguments end in a list. */
+  readonly lists: boolean;
+}
+
+// Clients with `stringNumbers` hand integers over as strings; a tag on every leaf keeps the two apart.
+export const TAG_LUA = `local function luanest_tag(value)
+  if type(value) == 'number' then return string.format('i%d', value) end
+  if type(value) == 'string' then return 's' .. value end
+  if value == true then return 'i1' end
+  if type(value) ~= 'table' then return 'n' end
+  if value.double then return 's' .. tostring(value.double) end
+  if value.ok then return 's' .. value.ok end
+  if value.err then return 'e' .. value.err end
+  local items = {}
+  local i = 1
+  while value[i] ~= nil do items[i] = luanest_tag(value[i]); i = i + 1 end
+  return items
+end
+`;
+
+/**
+ * Lays the answers of all calls out in one flat array, `{ header, values... }`: nested arrays cost Redis and the
+ * client more than the script itself. The header is `<arity>:<marks>`, and `:<us>` for a timed script. Arity is the length of the first reply when it
+ * is an array, else 0. A call's mark says what it takes of the values; no marks at all means `.` for each call:
+ *
+ *     .  an array of `arity` values, or one value where arity is 0
+ *     v  one value as it is, such as an array of another length
+ *     n  nothing: the reply was nil or false, which would end the array
+ *     e  one value: the text of the error that this call raised or returned
+ */
+export function recordLua(tagged: boolean): string {
+  return `local luanest_out, luanest_at, luanest_arity, luanest_marks = { '' }, 1, nil, nil
+local function luanest_mark(ok, reply)
+  if not ok then return 'e', type(reply) == 'table' and reply.err or tostring(reply) end
+  if reply == nil or reply == false then return 'n' end
+  if type(reply) == 'table' and reply.err then return 'e', reply.err end
+  return luanest_arity == 0 and '.' or 'v', ${tagged ? 'luanest_tag(reply)' : 'reply'}
+end
+local function luanest_record(ok, reply)
+  local mark, value = luanest_mark(ok, reply)
+  if mark ~= '.' and not luanest_marks then
+    luanest_marks = {}
+    for i = 1, luanest_n - 1 do luanest_marks[i] = '.' end
+  end
+  if luanest_marks then luanest_marks[luanest_n] = mark end
+  for i = #luanest_out, luanest_at + 1, -1 do luanest_out[i] = nil end
+  if mark ~= 'n' then
+    luanest_at = luanest_at + 1
+    luanest_out[luanest_at] = value
+  end
+end
+local function luanest_keep(reply, b, c, d)
+  if b ~= nil and reply ~= nil then
+    local arity = c == nil and 2 or d == nil and 3 or 4
+    luanest_arity = luanest_arity or arity
+    if arity ~= luanest_arity${tagged ? ' or true' : ''} then return luanest_keep({ reply, b, c, d }) end
+    luanest_out[luanest_at + 1], luanest_out[luanest_at + 2] = reply, b
+    if arity > 2 then luanest_out[luanest_at + 3], luanest_out[luanest_at + 4] = c, d end
+    luanest_at = luanest_at + arity
+    if luanest_marks then luanest_marks[luanest_n] = '.' end
+    return
+  end
+  if type(reply) ~= 'table' or reply.err or reply.ok then
+    luanest_arity = luanest_arity or 0
+    return luanest_record(true, reply)
+  end
+  luanest_arity = luanest_arity or #reply
+  if luanest_arity == 0 or #reply ~= luanest_arity then return luanest_record(true, reply) end
+  local at = luanest_at
+  for i = 1, luanest_arity do
+    local value = reply[i]
+    if value == nil then return luanest_record(true, reply) end
+    luanest_out[at + i] = ${tagged ? 'luanest_tag(value)' : 'value'}
+  end
+  luanest_at = at + luanest_arity
+  if luanest_marks then luanest_marks[luanest_n] = '.' end
+end
+`;
+}
+
+/**
+ * Runs all calls under one pcall, and after a call that raised an error goes on with the next one: an error is rare,
+ * and a pcall for each call is not free.
+ */
+function loopLua(timed: boolean, setup: string, call: string): string {
+  return `${setup}local function luanest_run()
+  while luanest_n < luanest_calls do
+    luanest_n = luanest_n + 1
+    luanest_keep(${call})
+  end
+end
+repeat
+  local ok, problem = pcall(luanest_run)
+  if not ok then
+    luanest_arity = luanest_arity or 0
+    luanest_record(false, problem)
+  end
+until ok
+luanest_out[1] = luanest_arity .. ':' .. (luanest_marks and table.concat(luanest_marks) or '')${
+    timed ? " .. string.format(':%.0f', luanest_stamp())" : ''
+  }
+return luanest_out
+`;
+}
+
+/**
+ * ARGV is `calls, arguments`; with common ones it is `calls, how often these are sent, arguments, common arguments`. What
+ * all calls have alike is sent once, and has a stride of 0: their keys, their arguments, those in common.
+ */
+export function offsetLoop({ fixedKeys, fixedArgs }: ScriptShape, timed: boolean): string {
+  const common = fixedArgs.filter(Boolean).length;
+  const own = fixedArgs.length - common;
+  const strideK = `local luanest_stride_k = #KEYS == ${fixedKeys} and 0 or ${fixedKeys}\n`;
+  const callK = '(luanest_n - 1) * luanest_stride_k';
+  if (common === 0) {
+    return loopLua(
+      timed,
+      `${strideK}local luanest_stride_a = #ARGV == ${own + 1} and 0 or ${own}\n`,
+      `luanest_call(${callK}, 1 + (luanest_n - 1) * luanest_stride_a)`,
+    );
+  }
+  return loopLua(
+    timed,
+    `${strideK}local luanest_commons = tonumber(ARGV[2])
+local luanest_at_c = #ARGV - luanest_commons * ${common}
+local luanest_stride_a = luanest_at_c == ${own + 2} and 0 or ${own}
+local luanest_stride_c = luanest_commons == 1 and 0 or ${common}
+`,
+    `luanest_call(${callK}, 2 + (luanest_n - 1) * luanest_stride_a, luanest_at_c + (luanest_n - 1) * luanest_stride_c)`,
+  );
+}
+
+/** Calls with lists carry their own lengths: ARGV is `calls, (keys, args) per call, then the arguments`. */
+export function sliceLoop(timed: boolean): string {
+  return loopLua(
+    timed,
+    `local luanest_k, luanest_a = 0, 1 + 2 * luanest_calls
+local function luanest_slice(from, start, count)
+  local slice = {}
+  for i = 1, count do slice[i] = from[start + i] end
+  return slice
+end
+local function luanest_next()
+  local key_count, arg_count = tonumber(ARGV[2 * luanest_n]), tonumber(ARGV[2 * luanest_n + 1])
+  local keys, args = luanest_slice(KEYS, luanest_k, key_count), luanest_slice(ARGV, luanest_a, arg_count)
+  luanest_k, luanest_a = luanest_k + key_count, luanest_a + arg_count
+  return luanest_call(keys, args)
+end
+`,
+    'luanest_next()',
+  );
+}
