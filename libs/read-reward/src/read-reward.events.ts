@@ -43,6 +43,11 @@ interface Events {
   periodMissed: PeriodMissedEvent;
 }
 
+/** Whether anybody listens to an event. */
+export function hears(event: keyof Events): boolean {
+  return channels[event].hasSubscribers;
+}
+
 /** Publishes an event; `make` runs only when someone listens. */
 export function publish<E extends keyof Events>(event: E, make: () => Events[E]): void {
   if (channels[event].hasSubscribers) channels[event].publish(make());

@@ -2,7 +2,7 @@ import type { ScriptRegistry } from 'luanest/script-registry';
 import { END_OF_TIME_MS, type Bounds } from './civil-calendar';
 import type { Periods, RewardClock } from './read-reward.clock';
 import { PeriodUnsettledError } from './read-reward.errors';
-import { publish } from './read-reward.events';
+import { hears, publish } from './read-reward.events';
 import { FullUsers } from './read-reward.full-users';
 import { grantIdOf } from './read-reward.grants';
 import type { RewardKeys, RuleKeys } from './read-reward.keys';
@@ -75,13 +75,13 @@ export class ReadRecorder {
   private decide(read: CheckedRead, hash: number, keys: RuleKeys, periods: Periods): Promise<RecordResult> {
     const { rule, userId, itemId } = read;
     const [items, state, token] = [keys.items(userId), keys.state(userId), this.token()];
-    const figures = { limit: rule.limit, points: rule.pointsPerItem };
     const send = (now: Periods) =>
-      this.registry
-        .run(recordRead, { keys: { items, state }, args: { itemId, token, rule: now.rule } })
-        .then((answer) => readRecorded(answer, figures, now.bounds[2] - now.bounds[1]));
-    return send(periods).then((answer) => {
-      if (answer.status === 'outside') return this.again(read, periods, answer, send);
+      this.registry.run(recordRead, { keys: { items, state }, args: { itemId, token, rule: now.rule } });
+    return send(periods).then((raw) => {
+      const answer = readRecorded(raw, rule, periods.bounds);
+      if (answer.status === 'outside') {
+        return this.again(read, periods, answer, async (now) => readRecorded(await send(now), rule, now.bounds));
+      }
       const { used, start } = answer;
       if (rule.lookable && start === 0) this.full.note(hash, periods.mark, used > 0 && used >= rule.limit);
       return resultOf(read, periods.bounds, answer, answer.status);
@@ -156,7 +156,8 @@ function resultOf(
 }
 
 function told(rule: ResolvedRewardRule, status: RecordStatus, points: number): void {
-  publish('readRecorded', () => ({ rule: rule.name, status, points }));
+  // Asked first: every record passes here, where even what makes the event would cost.
+  if (hears('readRecorded')) publish('readRecorded', () => ({ rule: rule.name, status, points }));
 }
 
 /** Takes Redis' clock from an answer that found it in none of the periods. */

@@ -1,5 +1,14 @@
 import { common, defineScript, int, str } from 'luanest/script-registry';
-import { lookLua, recordFullyLua, recordLua, refundLua, sharedPeriodLua, statusLua } from './scripts/generated';
+import {
+  lookLua,
+  recordFullyLua,
+  recordLua,
+  refundLua,
+  sharedFiguresLua,
+  sharedPeriodLua,
+  statusLua,
+} from './scripts/generated';
+import type { Bounds } from './civil-calendar';
 import type { RecordStatus, RefundStatus } from './read-reward.types';
 
 const STATUSES = ['outside', 'rewarded', 'duplicate', 'capped'] as const;
@@ -37,18 +46,18 @@ function recorded(raw: Raw): Recorded {
 }
 
 /** An answer in the current period of a rule without a cap, of which the rule says the rest. */
-function brief(answer: number, { limit, points }: Figures, periodMs: number): Recorded {
+function brief(answer: number, { limit, pointsPerItem }: Figures, bounds: Bounds): Recorded {
   const [status, counts] = [answer % 4, Math.floor(answer / 4)];
   const used = counts % 2 ** 20;
   const rewarded = status === 1;
   return {
     status: STATUSES[status] as Recorded['status'],
-    points: rewarded ? points : 0,
+    points: rewarded ? pointsPerItem : 0,
     used,
     remaining: used < limit ? limit - used : 0,
     seq: rewarded ? used + Math.floor(counts / 2 ** 20) : 0,
     start: 0,
-    resetsAt: periodMs,
+    resetsAt: bounds[2] - bounds[1],
     itemId: undefined,
   };
 }
@@ -56,13 +65,12 @@ function brief(answer: number, { limit, points }: Figures, periodMs: number): Re
 /** What a brief answer leaves to the rule. */
 interface Figures {
   readonly limit: number;
-  /** Of an item. */
-  readonly points: number;
+  readonly pointsPerItem: number;
 }
 
-/** Reads an answer of `record`. @param periodMs length of the current period, as it was sent */
-export function readRecorded(answer: RawAnswer, figures: Figures, periodMs: number): Recorded {
-  return typeof answer === 'number' ? brief(answer, figures, periodMs) : recorded(answer);
+/** Reads an answer of `record`. @param bounds of the periods, as they were sent */
+export function readRecorded(answer: RawAnswer, figures: Figures, bounds: Bounds): Recorded {
+  return typeof answer === 'number' ? brief(answer, figures, bounds) : recorded(answer);
 }
 
 /** As `record` gives it. */
@@ -98,6 +106,7 @@ export const recordFully = defineScript({
 export const lookUp = defineScript({
   name: 'read-reward.look',
   source: lookLua,
+  shared: sharedFiguresLua,
   keys: ['items'],
   args: { itemId: str, end: common(str) },
   flags: ['no-writes'],

@@ -12,5 +12,5 @@ Returns found
 O(1). TTL: untouched. Clock: Redis. Replay: looks again.
 ]]
 local known, used = redis.call('SISMEMBER', KEYS[1], ARGV[1]), redis.call('SCARD', KEYS[1])
-if redis.call('PEXPIRETIME', KEYS[1]) ~= tonumber(ARGV[2]) then return -1 end
+if redis.call('PEXPIRETIME', KEYS[1]) ~= figure_of(ARGV[2]) then return -1 end
 return 2 * used + known

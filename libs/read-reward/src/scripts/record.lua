@@ -19,7 +19,7 @@ Returns brief | {status, points, used, remaining, seq, start, resetsAt}
   start      int   start of the user's period, ms after the current one's
   resetsAt   int   its end, likewise; Redis' clock with status 0
 
-O(1). TTL: items to the end of the period, state one period beyond, set at every grant and again where it is lost.
+O(1). TTL: items to the end of the period, state one period beyond, set at the first grant and again where it is lost.
 Clock: Redis. Replay: the first answer while the grant stands, by the token beside the item.
 ]]
 local rule, wrong = rule_of(ARGV[3])
@@ -49,8 +49,13 @@ if room > 0 and known == 0 then
     used, sum, seq, room = used + 1, sum + granted, seq + 1, room - 1
     if rule.total_ms > 0 then expires = string.format('%.0f', now + rule.total_ms) end
     redis.call('HSET', KEYS[2], '', head_of(from, to, expires, sum, seq, used), ARGV[1], grant_of(seq, granted, used, room, ARGV[2]))
-    redis.call('PEXPIREAT', KEYS[2], expires)
-    redis.call('PEXPIREAT', KEYS[1], rule.total_ms > 0 and expires or to)
+    if fresh or rule.total_ms > 0 then
+      redis.call('PEXPIREAT', KEYS[2], expires)
+      redis.call('PEXPIREAT', KEYS[1], rule.total_ms > 0 and expires or to)
+    else
+      keep_ttl(KEYS[2], expires)
+      keep_ttl(KEYS[1], to)
+    end
     if is_brief(rule, from, to) then return ((seq - used) * 1048576 + used) * 4 + REWARDED end
     return { REWARDED, granted, used, room, seq, from - rule.b1, to - rule.b1 }
   end
