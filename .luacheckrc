@@ -20,3 +20,8 @@ files["libs/lock/src/scripts"] = {
   globals = { "fresh", "fresh_owner", "fresh_lease", "judged_raw", "judged_owner", "verdict", "waits" },
 }
 files["libs/lock/src/scripts/shared"] = { ignore = { "211", "221" } }
+files["libs/red-packet/src/scripts"] = {
+  read_globals = { "now_ms", "now_us", "now_text", "stretch_cents", "digits", "forbidden", "problem_with" },
+  globals = { "permitted" },
+}
+files["libs/red-packet/src/scripts/shared"] = { ignore = { "211", "221" } }

@@ -1,11 +1,22 @@
 import { InvalidRedPacketInputError } from './red-packet.errors';
-import type { CreateActivity } from './red-packet.types';
+import type { CreateActivity, Packet, SplitMethod } from './red-packet.types';
+
+/** Figures of an activity, checked, with defaults filled in. */
+export type CheckedActivity = Required<Omit<CreateActivity, 'amounts' | 'seed'>> &
+  Pick<CreateActivity, 'amounts' | 'seed'>;
 
 /** Most packets of one activity. */
-export const MAX_PACKETS = 100_000;
+export const MAX_PACKETS = 1_000_000;
+/** Most buckets of one activity. */
+export const MAX_BUCKETS = 64;
+/** Most cents of an activity with several buckets: packets that move add to the sums that a pool keeps. */
+const MAX_SPREAD_CENTS = 2 ** 46;
+const METHODS: readonly SplitMethod[] = ['double-mean', 'line-cut', 'equal', 'given'];
 const MAX_ACTIVITY_ID = 128;
 const MAX_USER_ID = 256;
 const MAX_CURSOR = 2n ** 64n - 1n;
+/** The last instant that JavaScript's Date can tell. */
+const MAX_TIME_MS = 8_640_000_000_000_000;
 
 function shown(value: unknown): string {
   // JSON has no BigInt, and writes NaN as null.
@@ -52,19 +63,26 @@ export function checkWorker(value: unknown): string {
   return checkText('worker', value, MAX_USER_ID);
 }
 
-/** A page's cursor. @throws InvalidRedPacketInputError unless Redis could have given it */
-export function checkCursor(value: unknown): string {
-  if (typeof value !== 'string' || !/^\d{1,20}$/.test(value) || BigInt(value) > MAX_CURSOR) {
-    refuse('cursor', value, 'Give the nextCursor of the page before, or none.');
-  }
-  return value;
+/** A place in one of an activity's buckets. */
+export interface Placed {
+  readonly bucket: number;
+  readonly at: string;
 }
 
-/** A stream entry's id. @throws InvalidRedPacketInputError unless it is `<digits>-<digits>` */
-export function checkEntryId(value: unknown): string {
-  if (typeof value !== 'string' || !/^\d{1,20}-\d{1,20}$/.test(value))
-    refuse('entryId', value, 'Give an entryId of claimPayouts.');
-  return value;
+/** A page's cursor, `<cursor>` or `<cursor>@<bucket>`. @throws InvalidRedPacketInputError unless Redis could have given it */
+export function checkCursor(value: unknown): Placed {
+  const match = typeof value === 'string' ? /^(\d{1,20})(?:@(\d{1,2}))?$/.exec(value) : null;
+  if (match?.[1] === undefined || BigInt(match[1]) > MAX_CURSOR) {
+    return refuse('cursor', value, 'Give the nextCursor of the page before, or none.');
+  }
+  return { at: match[1], bucket: Number(match[2] ?? 0) };
+}
+
+/** A payout row's id, `<digits>-<digits>` or that and `@<bucket>`. @throws InvalidRedPacketInputError unless it is one */
+export function checkEntryId(value: unknown): Placed {
+  const match = typeof value === 'string' ? /^(\d{1,20}-\d{1,20})(?:@(\d{1,2}))?$/.exec(value) : null;
+  if (match?.[1] === undefined) return refuse('entryId', value, 'Give an entryId of claimPayouts.');
+  return { at: match[1], bucket: Number(match[2] ?? 0) };
 }
 
 /**
@@ -73,17 +91,34 @@ export function checkEntryId(value: unknown): string {
  * @throws InvalidRedPacketInputError for impossible figures, too: no split gives each packet its minimum, or the cap keeps
  *   the total from being handed out
  */
-export function checkActivity(input: CreateActivity): Required<CreateActivity> {
+export function checkActivity(input: CreateActivity): CheckedActivity {
   const activityId = checkActivityId(input.activityId);
   const totalCents = checkInteger('totalCents', input.totalCents, 1, Number.MAX_SAFE_INTEGER);
   const packets = checkInteger('packets', input.packets, 1, MAX_PACKETS);
+  const bounds = checkBounds(input, totalCents, packets);
+  const buckets = checkInteger('buckets', input.buckets ?? 1, 1, Math.min(MAX_BUCKETS, packets));
+  if (buckets > 1) checkInteger('totalCents', totalCents, 1, MAX_SPREAD_CENTS);
+  const startsAtMs = checkInteger('startsAtMs', input.startsAtMs ?? 0, 0, MAX_TIME_MS);
+  const endsAtMs = checkInteger('endsAtMs', input.endsAtMs ?? 0, 0, MAX_TIME_MS);
+  if (endsAtMs > 0 && endsAtMs <= startsAtMs) {
+    refuse('endsAtMs', endsAtMs, `Give a time after startsAtMs, ${startsAtMs}, or leave it out.`);
+  }
+  const maxTries = checkInteger('maxTries', input.maxTries ?? 0, 0, 1_000_000);
+  const seed = input.seed === undefined ? undefined : checkSeed(input.seed);
+  const amounts = input.amounts === undefined ? undefined : checkAmounts(input.amounts, totalCents, packets, bounds);
+  const split = checkSplit(input.split ?? (amounts === undefined ? 'double-mean' : 'given'), amounts);
+  return { activityId, totalCents, packets, ...bounds, buckets, startsAtMs, endsAtMs, maxTries, split, seed, amounts };
+}
+
+interface Bounds {
+  readonly minCents: number;
+  readonly maxCents: number;
+}
+
+function checkBounds(input: CreateActivity, totalCents: number, packets: number): Bounds {
   const minCents = checkInteger('minCents', input.minCents ?? 1, 1, Number.MAX_SAFE_INTEGER);
-  const maxCents = checkInteger(
-    'maxCents',
-    input.maxCents ?? Math.max(totalCents, minCents),
-    minCents,
-    Number.MAX_SAFE_INTEGER,
-  );
+  const cap = input.maxCents ?? Math.max(totalCents, minCents);
+  const maxCents = checkInteger('maxCents', cap, minCents, Number.MAX_SAFE_INTEGER);
   const [least, most] = [BigInt(packets) * BigInt(minCents), BigInt(packets) * BigInt(maxCents)];
   if (least > BigInt(totalCents)) {
     refuse(
@@ -99,7 +134,46 @@ export function checkActivity(input: CreateActivity): Required<CreateActivity> {
       `${packets} packets of at most ${maxCents} hold ${most}: lower the total, or raise packets or maxCents.`,
     );
   }
-  return { activityId, totalCents, packets, minCents, maxCents };
+  return { minCents, maxCents };
+}
+
+function checkSeed(value: unknown): string {
+  if (typeof value !== 'string' || !/^[0-9a-f]{32}$/.test(value)) refuse('seed', value, 'Give 32 hex digits, or none.');
+  return value;
+}
+
+function checkSplit(value: unknown, amounts: readonly number[] | undefined): SplitMethod {
+  const known = METHODS.find((method) => method === value);
+  if (known === undefined) return refuse('split', value, `Give one of ${METHODS.join(', ')}.`);
+  if ((known === 'given') !== (amounts !== undefined)) refuse('split', value, 'given is the one that takes amounts.');
+  return known;
+}
+
+function checkAmounts(value: unknown, totalCents: number, packets: number, bounds: Bounds): readonly number[] {
+  if (!Array.isArray(value)) return refuse('amounts', value, 'Give an array of cents.');
+  if (value.length !== packets) refuse('amounts', value, `It has ${value.length} entries for ${packets} packets.`);
+  let sum = 0n;
+  for (const cents of value as unknown[]) {
+    sum += BigInt(checkInteger('amounts', cents, bounds.minCents, bounds.maxCents));
+  }
+  if (sum !== BigInt(totalCents))
+    refuse('amounts', value, `They add up to ${sum} and not to totalCents, ${totalCents}.`);
+  return value as readonly number[];
+}
+
+/** A packet's id. @throws InvalidRedPacketInputError unless it is 1 to 7 digits */
+export function checkPacketId(value: unknown): string {
+  if (typeof value !== 'string' || !/^[1-9]\d{0,6}$/.test(value)) refuse('packetId', value, 'Give the id of a packet.');
+  return value;
+}
+
+/** A packet. @throws InvalidRedPacketInputError naming the field that is wrong */
+export function checkPacket({ packetId, amountCents, grantedAtMs }: Packet): Packet {
+  return {
+    packetId: checkPacketId(packetId),
+    amountCents: checkInteger('amountCents', amountCents, 1, Number.MAX_SAFE_INTEGER),
+    grantedAtMs: checkInteger('grantedAtMs', grantedAtMs, 0, MAX_TIME_MS),
+  };
 }
 
 /**

@@ -4,26 +4,48 @@ import { InvalidOptionError } from 'luanest/script-registry';
 /** Tells who sends a request; undefined for nobody known, who may not grab. */
 export type IdentityResolver = (request: unknown) => string | undefined | Promise<string | undefined>;
 
+/** Tells whether a user may take part in an activity. */
+export type EligibilityCheck = (activityId: string, userId: string) => boolean | Promise<boolean>;
+
 /** Options of RedPacketModule. */
 export interface RedPacketOptions {
   /** Resolves the user of a request, from a session or a signed token. The body is never asked. No default. */
   readonly identity: IdentityResolver;
   /** Guards the admin routes: an instance, or a class that Nest can build. Default none: they answer 403. */
   readonly adminGuard?: CanActivate | Type<CanActivate>;
-  /** How long Redis keeps an activity after its creation, ms; integer of 60,000 to 10 years. Default 7 days. */
+  /**
+   * How long Redis keeps an activity after its end, or after its creation where it has none, ms; integer of 60,000 to
+   * 10 years. Default 7 days.
+   */
   readonly retentionMs?: number;
+  /** Asked before each grab that goes to Redis; what it throws, grab throws. Default: everybody may. */
+  readonly eligibility?: EligibilityCheck;
+  /** Replicas of the shard that must have a win before it is told; integer of 0 to 10. Default 0: it is told at once. */
+  readonly confirmReplicas?: number;
+  /** How long to wait for them, ms; integer of 1 to 60,000, below the registry's deadline. Default 1,000. */
+  readonly confirmTimeoutMs?: number;
+  /** How long a grab may wait for packets of other buckets, ms; integer of 0 to 60,000. Default 1,000. */
+  readonly transferWaitMs?: number;
+  /**
+   * How long a process may answer losers of a sold-out activity itself before it asks Redis again, ms; integer of 0 to
+   * 60,000, 0 for never. An activity keeps that of the process that created it. Default 1,000.
+   */
+  readonly soldOutMemoryMs?: number;
 }
 
 /** Options with every default filled in. */
-export interface ResolvedRedPacketOptions {
-  readonly identity: IdentityResolver;
-  readonly adminGuard: CanActivate | Type<CanActivate> | undefined;
-  readonly retentionMs: number;
+export interface ResolvedRedPacketOptions extends Required<Omit<RedPacketOptions, 'adminGuard' | 'eligibility'>> {
+  readonly adminGuard: RedPacketOptions['adminGuard'];
+  readonly eligibility: RedPacketOptions['eligibility'];
 }
+
+/** The options that the service, and not the controller, goes by. */
+export type RedPacketServiceOptions = Omit<ResolvedRedPacketOptions, 'identity' | 'adminGuard'>;
 
 const DAY_MS = 86_400_000;
 const MIN_RETENTION_MS = 60_000;
 const MAX_RETENTION_MS = 3_650 * DAY_MS;
+const MINUTE_MS = 60_000;
 
 /**
  * Checks the options and fills in the defaults.
@@ -31,7 +53,7 @@ const MAX_RETENTION_MS = 3_650 * DAY_MS;
  * @throws InvalidOptionError naming the option, the value seen and what to do
  */
 export function resolveOptions(options: RedPacketOptions): ResolvedRedPacketOptions {
-  const { identity, adminGuard, retentionMs = 7 * DAY_MS } = options;
+  const { identity, adminGuard, eligibility } = options;
   if (typeof identity !== 'function') {
     throw new InvalidOptionError(
       `identity is ${String(identity)}. Give a function from the request to the user's id or undefined.`,
@@ -42,10 +64,25 @@ export function resolveOptions(options: RedPacketOptions): ResolvedRedPacketOpti
       'adminGuard is no guard. Give a class or an object with canActivate(), or leave it out to close the admin routes.',
     );
   }
-  if (!Number.isSafeInteger(retentionMs) || retentionMs < MIN_RETENTION_MS || retentionMs > MAX_RETENTION_MS) {
+  if (eligibility !== undefined && typeof eligibility !== 'function') {
     throw new InvalidOptionError(
-      `retentionMs is ${retentionMs}. Give an integer of ${MIN_RETENTION_MS} to ${MAX_RETENTION_MS} ms.`,
+      `eligibility is ${String(eligibility)}. Give a function from an activity and a user to a boolean, or leave it out.`,
     );
   }
-  return Object.freeze({ identity, adminGuard, retentionMs });
+  const { retentionMs = 7 * DAY_MS } = options;
+  integerOf('retentionMs', retentionMs, MIN_RETENTION_MS, MAX_RETENTION_MS);
+  const { confirmReplicas = 0, confirmTimeoutMs = 1_000, transferWaitMs = 1_000, soldOutMemoryMs = 1_000 } = options;
+  integerOf('confirmReplicas', confirmReplicas, 0, 10);
+  integerOf('confirmTimeoutMs', confirmTimeoutMs, 1, MINUTE_MS);
+  integerOf('transferWaitMs', transferWaitMs, 0, MINUTE_MS);
+  integerOf('soldOutMemoryMs', soldOutMemoryMs, 0, MINUTE_MS);
+  const figures = { retentionMs, confirmReplicas, confirmTimeoutMs, transferWaitMs, soldOutMemoryMs };
+  return Object.freeze({ identity, adminGuard, eligibility, ...figures });
+}
+
+function integerOf(name: string, value: unknown, min: number, max: number): void {
+  if (!Number.isSafeInteger(value) || (value as number) < min || (value as number) > max) {
+    const unit = name.endsWith('Ms') ? ' ms' : '';
+    throw new InvalidOptionError(`${name} is ${String(value)}. Give an integer of ${min} to ${max}${unit}.`);
+  }
 }

@@ -1,17 +1,31 @@
-import { defineScript, int, list, str } from 'luanest/script-registry';
-import type { GrabResult, GrantRecord, PayoutRow } from './red-packet.types';
+import { common, defineScript, int, list, str } from 'luanest/script-registry';
+import type { GrantRecord, NotOpenReason, Packet, PayoutRow } from './red-packet.types';
 import {
   beginActivityLua,
   checkPermissionsLua,
   claimPayoutsLua,
+  closeActivityLua,
+  confirmTransferLua,
   fillPoolLua,
   grabLua,
+  hashPageLua,
   indexActivityLua,
   listActivitiesLua,
+  listPageLua,
+  luckiestLua,
   openActivityLua,
+  outboxPageLua,
+  readGrantLua,
+  receivePacketsLua,
   recordsLua,
+  sendPacketsLua,
+  setPauseLua,
   settlePayoutsLua,
+  sharedCentsLua,
+  sharedClockLua,
+  sharedGrantingLua,
   statusLua,
+  voidGrantLua,
 } from './scripts/generated';
 
 /** Work that grows with its arguments goes alone, so that no group holds Redis for long. */
@@ -19,19 +33,38 @@ const ALONE = { maxCalls: 1 };
 /** A full Redis must still be drained: these scripts release memory, or need next to none. */
 const RELEASES = ['allow-oom'] as const;
 const ACTIVITY_KEYS = ['meta', 'pool', 'grants', 'outbox'] as const;
+const CLOCK_AND_CENTS = sharedClockLua + sharedCentsLua;
 
 /** Most packets that `fillPool` takes at once; `unpack` in Redis' Lua is safe for these. */
 export const CHUNK_PACKETS = 1_000;
 
+type Stored = 'draft' | 'open' | 'paused' | 'closed' | `spread:${number}`;
+
 export const beginActivity = defineScript({
   name: 'red-packet.begin-activity',
   source: beginActivityLua,
+  shared: sharedClockLua,
   keys: ACTIVITY_KEYS,
-  args: { totalCents: int, packets: int, minCents: int, maxCents: int, retentionMs: int, seed: str },
-  reply: ([status, state, seed]: string[]) => ({
-    status: status as 'begun' | 'found' | 'conflict' | 'orphaned',
-    state: state as 'draft' | 'open',
+  args: {
+    fingerprint: str,
+    totalCents: int,
+    packets: int,
+    allPackets: int,
+    buckets: int,
+    bucket: int,
+    startsAtMs: int,
+    endsAtMs: int,
+    maxTries: int,
+    soldOutMs: int,
+    retentionMs: int,
+    expiresAtMs: int,
+    seed: str,
+  },
+  reply: ([status, state, seed, expires]: string[]) => ({
+    status: status as 'begun' | 'found' | 'conflict' | 'orphaned' | 'over',
+    state: state as Stored,
     seed: seed ?? '',
+    expiresAtMs: Number(expires),
   }),
 });
 
@@ -47,52 +80,248 @@ export const fillPool = defineScript({
 export const openActivity = defineScript({
   name: 'red-packet.open-activity',
   source: openActivityLua,
+  shared: sharedCentsLua,
   keys: ACTIVITY_KEYS,
   args: { group: str },
   reply: ([status]: string[]) => status as 'opened' | 'open' | 'incomplete' | 'missing',
 });
 
+/** What a bucket says to a grab. */
+export type BucketAnswer =
+  | { readonly kind: 'won' | 'already-won'; readonly packet: Packet }
+  | { readonly kind: 'sold-out' }
+  | { readonly kind: 'empty' }
+  | { readonly kind: 'too-many-tries' }
+  | { readonly kind: 'not-open'; readonly reason: NotOpenReason; readonly changesInMs: number }
+  | { readonly kind: 'spread'; readonly buckets: number };
+
+/** Bits of the `mode` that a grab is sent with. */
+export const GRAB_MODE = { confirmed: 1, goesOn: 2 } as const;
+const WITHOUT_PACKET: Readonly<Record<number, BucketAnswer>> = {
+  [-1]: { kind: 'sold-out' },
+  [-3]: { kind: 'empty' },
+  [-4]: { kind: 'too-many-tries' },
+};
+
 export const grabPacket = defineScript({
   name: 'red-packet.grab',
   source: grabLua,
-  keys: ACTIVITY_KEYS,
-  args: { userId: str },
-  reply: ([code, packetId, cents, at]: [number, string, string, string]): GrabResult => {
-    const packet = { packetId, amountCents: Number(cents), grantedAtMs: Number(at) };
-    if (code === 0) return { code: '0', outcome: 'won', packet };
-    if (code === 1) return { code: '1', outcome: 'already-won', packet };
-    return code === -1 ? { code: '-1', outcome: 'sold-out' } : { code: '-2', outcome: 'not-open' };
+  shared: sharedClockLua + sharedGrantingLua,
+  keys: [...ACTIVITY_KEYS, 'tries'],
+  args: { userId: str, mode: common(int) },
+  reply: ([code, word, figure, at]: [number, string, string, string]): BucketAnswer => {
+    if (code >= 0) {
+      const packet = { packetId: word, amountCents: Number(figure), grantedAtMs: Number(at) };
+      return { kind: code === 0 ? 'won' : 'already-won', packet };
+    }
+    const without = WITHOUT_PACKET[code];
+    if (without !== undefined) return without;
+    if (word.startsWith('spread:')) return { kind: 'spread', buckets: Number(word.slice(7)) };
+    return { kind: 'not-open', reason: word as NotOpenReason, changesInMs: Number(figure) };
   },
 });
 
-export const readStatus = defineScript({
+const FIGURES = [
+  'createdAtMs',
+  'startsAtMs',
+  'endsAtMs',
+  'expiresAtMs',
+  'buckets',
+  'totalCents',
+  'packets',
+  'allPackets',
+  'grantedCents',
+  'heldCents',
+  'refundedPackets',
+  'refundedCents',
+  'sentPackets',
+  'sentCents',
+  'receivedPackets',
+  'receivedCents',
+  'soldOutMs',
+  'closedAtMs',
+] as const;
+
+/** A bucket at one instant; cents and packets as its own counters and lists have them. */
+export interface BucketReading extends Readonly<Record<(typeof FIGURES)[number], number>> {
+  readonly state: 'draft' | 'preheated' | 'open' | 'paused' | 'ended' | 'closed' | `spread:${number}` | '';
+  readonly pooled: number;
+  /** -1 where the pool's entries make no sense. */
+  readonly pooledCents: number;
+  readonly granted: number;
+  readonly outboxLength: number;
+  readonly refundRecords: number;
+  /** Buckets that packets are on their way to. */
+  readonly outgoing: readonly number[];
+  /** Id of the last payout row; another one than before tells that somebody has won meanwhile. */
+  readonly lastRow: string;
+}
+
+export const readBucket = defineScript({
   name: 'red-packet.status',
   source: statusLua,
-  keys: ACTIVITY_KEYS,
+  shared: CLOCK_AND_CENTS,
+  keys: [...ACTIVITY_KEYS, 'tries', 'moves', 'voids', 'refunds'],
   args: {},
   flags: RELEASES,
-  reply: ([state, ...figures]: [string, ...(string | number)[]]) => {
-    const [
-      totalCents = 0,
-      packets = 0,
-      pooled = 0,
-      granted = 0,
-      grantedCents = 0,
-      outboxLength = 0,
-      createdAtMs = 0,
-      expiresAtMs = 0,
-    ] = figures.map(Number);
+  reply: (reply: [string, string, number, string, number, number, number, string, string]): BucketReading => {
+    const [state, figures, pooled, pooledCents, granted, outboxLength, refundRecords, outgoing, lastRow] = reply;
+    const values = figures.split(',').map(Number);
     return {
-      state: state as 'draft' | 'open' | '',
-      totalCents,
-      packets,
+      ...(Object.fromEntries(FIGURES.map((name, i) => [name, values[i] ?? 0])) as Record<
+        (typeof FIGURES)[number],
+        number
+      >),
+      state: state as BucketReading['state'],
       pooled,
+      pooledCents: Number(pooledCents),
       granted,
-      grantedCents,
       outboxLength,
-      createdAtMs,
-      expiresAtMs,
+      refundRecords,
+      outgoing: outgoing === '' ? [] : outgoing.split(',').map(Number),
+      lastRow,
     };
+  },
+});
+
+export const setPause = defineScript({
+  name: 'red-packet.set-pause',
+  source: setPauseLua,
+  keys: ['meta'],
+  args: { state: str },
+  flags: RELEASES,
+  reply: ([was, is]: string[]) => ({ was: was as Stored | '', is: is as Stored | '' }),
+});
+
+export const closeBucket = defineScript({
+  name: 'red-packet.close-activity',
+  source: closeActivityLua,
+  shared: CLOCK_AND_CENTS,
+  keys: ['meta', 'pool', 'refunds'],
+  args: {},
+  flags: RELEASES,
+  group: ALONE,
+  reply: ([status]: string[]) => status as 'closed' | 'closed-before' | 'draft' | 'missing' | `spread:${number}`,
+});
+
+/** Packets that have left a bucket and may not have arrived. */
+export interface SentPackets {
+  /** Numbers the transfer; a string, since it is only compared. */
+  readonly sequence: string;
+  /** `<packetId>:<cents>` */
+  readonly packets: readonly string[];
+}
+
+/** Reads what a bucket keeps of a transfer. */
+export function readSent(record: string): SentPackets {
+  const at = record.indexOf('|');
+  return { sequence: record.slice(0, at), packets: record.slice(at + 1).split(',') };
+}
+
+export const sendPackets = defineScript({
+  name: 'red-packet.send-packets',
+  source: sendPacketsLua,
+  shared: CLOCK_AND_CENTS,
+  keys: ['meta', 'pool', 'moves'],
+  args: { to: int, most: int, restMs: int },
+  group: ALONE,
+  reply: ([status, record]: string[]) => ({
+    status: status as 'sent' | 'resting' | 'nothing',
+    sent: status === 'sent' ? readSent(record ?? '') : undefined,
+  }),
+});
+
+export const receivePackets = defineScript({
+  name: 'red-packet.receive-packets',
+  source: receivePacketsLua,
+  shared: CLOCK_AND_CENTS,
+  keys: ['meta', 'pool', 'moves', 'refunds'],
+  args: { from: int, sequence: str, packets: list(str) },
+  flags: RELEASES,
+  group: ALONE,
+  reply: ([status]: string[]) => status as 'received' | 'received-before' | 'missing',
+});
+
+export const confirmTransfer = defineScript({
+  name: 'red-packet.confirm-transfer',
+  source: confirmTransferLua,
+  keys: ['moves'],
+  args: { to: int, sequence: str },
+  flags: RELEASES,
+  reply: (forgotten: number) => forgotten === 1,
+});
+
+export const voidGrant = defineScript({
+  name: 'red-packet.void-grant',
+  source: voidGrantLua,
+  keys: ['meta', 'grants', 'voids', 'refunds'],
+  args: { userId: str, packetId: str, paid: str },
+  flags: RELEASES,
+  reply: ([status]: string[]) => status as 'void' | 'void-before' | 'none',
+});
+
+export const readGrant = defineScript({
+  name: 'red-packet.read-grant',
+  source: readGrantLua,
+  keys: ['grants'],
+  args: { userId: str },
+  flags: ['no-writes'],
+  reply: ([grant = '']: string[]): Packet | undefined => {
+    const [packetId, cents, at] = grant.split(':');
+    return packetId ? { packetId, amountCents: Number(cents), grantedAtMs: Number(at) } : undefined;
+  },
+});
+
+export const readLuckiest = defineScript({
+  name: 'red-packet.luckiest',
+  source: luckiestLua,
+  keys: ['meta'],
+  args: {},
+  flags: ['no-writes'],
+  reply: ([userId = '', packetId = '', cents, at, lost]: string[]) => ({
+    grant: { userId, packetId, amountCents: Number(cents), grantedAtMs: Number(at) },
+    lost: lost === '1',
+  }),
+});
+
+export const readListPage = defineScript({
+  name: 'red-packet.list-page',
+  source: listPageLua,
+  keys: ['packets'],
+  args: { from: int, count: int },
+  flags: ['no-writes'],
+  group: ALONE,
+  reply: (entries: string[]) => entries,
+});
+
+export const readHashPage = defineScript({
+  name: 'red-packet.hash-page',
+  source: hashPageLua,
+  keys: ['hash'],
+  args: { cursor: str, count: int },
+  flags: ['no-writes'],
+  group: ALONE,
+  reply: ([cursor = '0', ...pairs]: string[]) => {
+    const fields: [string, string][] = [];
+    for (let i = 0; i + 1 < pairs.length; i += 2) fields.push([pairs[i] as string, pairs[i + 1] as string]);
+    return { cursor, fields };
+  },
+});
+
+export const readOutboxPage = defineScript({
+  name: 'red-packet.outbox-page',
+  source: outboxPageLua,
+  keys: ['outbox'],
+  args: { after: str, count: int },
+  flags: ['no-writes'],
+  group: ALONE,
+  reply: (fields: string[]) => {
+    const rows: { entryId: string; userId: string; packetId: string; amountCents: number }[] = [];
+    for (let i = 0; i + 3 < fields.length; i += 4) {
+      const [entryId = '', userId = '', packetId = '', cents] = fields.slice(i, i + 4);
+      rows.push({ entryId, userId, packetId, amountCents: Number(cents) });
+    }
+    return rows;
   },
 });
 
@@ -145,7 +374,7 @@ export const indexActivity = defineScript({
   name: 'red-packet.index-activity',
   source: indexActivityLua,
   keys: ['index'],
-  args: { activityId: str, retentionMs: int },
+  args: { activityId: str, retentionMs: int, endsAtMs: int },
   reply: (entries: number) => entries,
 });
 
@@ -174,8 +403,19 @@ export const redPacketScripts = [
   fillPool,
   openActivity,
   grabPacket,
-  readStatus,
+  readBucket,
+  setPause,
+  closeBucket,
+  sendPackets,
+  receivePackets,
+  confirmTransfer,
+  voidGrant,
+  readGrant,
+  readLuckiest,
   readRecords,
+  readListPage,
+  readHashPage,
+  readOutboxPage,
   claimPayoutRows,
   settlePayoutRows,
   indexActivity,

@@ -1,43 +1,43 @@
-import { randomBytes } from 'node:crypto';
-import { Logger, type OnModuleInit } from '@nestjs/common';
+import { Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { NotSentError, UnknownOutcomeError, type ScriptRegistry } from 'luanest/script-registry';
-import { ActivityConflictError, ActivityIncompleteError, MissingPermissionError } from './red-packet.errors';
+import { Creation } from './activity/creation';
+import { Lifecycle } from './activity/lifecycle';
+import { Payouts } from './activity/payouts';
+import { Results } from './activity/results';
+import { homeOf, Layouts, type Layout } from './buckets/layout';
+import { Refills } from './buckets/refills';
+import { Transfers } from './buckets/transfers';
+import { Grabber } from './grabs/grabber';
+import { Losers } from './grabs/losers';
+import { MissingPermissionError } from './red-packet.errors';
 import {
   checkActivity,
   checkActivityId,
-  checkCursor,
-  checkEntryId,
   checkInteger,
+  checkPacket,
+  checkPacketId,
   checkUserId,
   checkWorker,
 } from './red-packet.input';
-import type { ResolvedRedPacketOptions } from './red-packet.options';
-import {
-  beginActivity,
-  checkPermissions,
-  CHUNK_PACKETS,
-  claimPayoutRows,
-  fillPool,
-  grabPacket,
-  indexActivity,
-  listActivities,
-  openActivity,
-  readRecords,
-  readStatus,
-  settlePayoutRows,
-} from './red-packet.scripts';
+import type { RedPacketServiceOptions } from './red-packet.options';
+import { checkPermissions, listActivities } from './red-packet.scripts';
 import type {
+  ActivityState,
   ActivityStatus,
+  ClosedActivity,
   CreateActivity,
   CreatedActivity,
   GrabResult,
+  GrantRecord,
+  Packet,
+  PayoutConflict,
   PayoutRow,
   RecordsPage,
+  VoidedGrant,
 } from './red-packet.types';
-import { seededDraws, splitDoubleMean } from './split';
 
-const PAYOUT_GROUP = 'payouts';
 const BOOT_DEADLINE_MS = 1_000;
+const NOT_ELIGIBLE: GrabResult = Object.freeze({ code: '-5', outcome: 'not-eligible', reason: 'not-eligible' });
 
 /** What a payout worker asks for. */
 export interface ClaimPayouts {
@@ -49,21 +49,34 @@ export interface ClaimPayouts {
   readonly leaseMs?: number;
 }
 
-interface ActivityKeys {
-  readonly meta: string;
-  readonly pool: string;
-  readonly grants: string;
-  readonly outbox: string;
-}
-
 /** Red packets: a total split into packets, each handed to one user, with a payout row for every one. */
-export class RedPacketService implements OnModuleInit {
+export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   private readonly logger = new Logger(RedPacketService.name);
+  private readonly layouts: Layouts;
+  private readonly losers: Losers;
+  private readonly grabber: Grabber;
+  private readonly creation: Creation;
+  private readonly lifecycle: Lifecycle;
+  private readonly payouts: Payouts;
+  private readonly results: Results;
+  /** A tag of its own, which no activity's id can equal: those carry no name like this one. */
+  private readonly indexKey: string;
 
   constructor(
     private readonly registry: ScriptRegistry,
-    private readonly options: Pick<ResolvedRedPacketOptions, 'retentionMs'>,
-  ) {}
+    private readonly options: RedPacketServiceOptions,
+  ) {
+    const space = registry.keySpace('red-packet');
+    this.indexKey = space.tag('activities').key('index');
+    this.layouts = new Layouts(space);
+    const transfers = new Transfers(registry);
+    this.losers = new Losers(registry, transfers);
+    this.grabber = new Grabber(registry, this.layouts, new Refills(transfers), this.losers, options);
+    this.creation = new Creation(registry, this.layouts, this.indexKey, options);
+    this.lifecycle = new Lifecycle(registry, this.layouts, transfers);
+    this.payouts = new Payouts(registry);
+    this.results = new Results(registry);
+  }
 
   /** Checks that the Redis user may run every command of the scripts. @throws MissingPermissionError naming those it may not */
   async onModuleInit(): Promise<void> {
@@ -87,44 +100,21 @@ export class RedPacketService implements OnModuleInit {
     }
   }
 
+  /** Forgets who has lost what. */
+  onApplicationShutdown(): void {
+    this.losers.close();
+  }
+
   /**
-   * Splits a total into packets and opens the activity when its pool is complete.
+   * Splits a total into packets and opens the activity when its pools are complete.
    *
    * Safe to repeat: the same figures resume a creation that was cut off, or find the activity open.
    *
-   * @throws InvalidRedPacketInputError for figures that no split can meet
+   * @throws InvalidRedPacketInputError for figures that no split can meet, and an end that is over by Redis' clock
    * @throws ActivityConflictError when the id is taken by other figures
    */
   async create(input: CreateActivity): Promise<CreatedActivity> {
-    const { activityId, ...figures } = checkActivity(input);
-    const { retentionMs } = this.options;
-    const keys = this.keysOf(activityId);
-    // Before the activity itself: a crash in between leaves a name that leads nowhere, not money that nobody finds.
-    await this.registry.run(indexActivity, { keys: { index: this.indexKey() }, args: { activityId, retentionMs } });
-    const seed = randomBytes(16).toString('hex');
-    const begun = await this.registry.run(beginActivity, {
-      keys,
-      args: { ...figures, retentionMs, seed },
-    });
-    if (begun.status === 'conflict') {
-      throw new ActivityConflictError(
-        `Activity ${JSON.stringify(activityId)} exists with other figures. Choose another id, or repeat the first figures.`,
-      );
-    }
-    if (begun.status === 'orphaned') {
-      throw new ActivityConflictError(
-        `Activity ${JSON.stringify(activityId)} has lost its figures while other keys of it remain. Choose another id, and set maxmemory-policy to noeviction.`,
-      );
-    }
-    if (begun.state === 'draft') await this.fill(keys, splitDoubleMean(figures, seededDraws(begun.seed)));
-    const opened = await this.registry.run(openActivity, { keys, args: { group: PAYOUT_GROUP } });
-    if (opened === 'incomplete' || opened === 'missing') {
-      throw new ActivityIncompleteError(
-        `Activity ${JSON.stringify(activityId)} is ${opened} and was not opened. Create it again to resume.`,
-      );
-    }
-    const { totalCents, packets } = figures;
-    return { activityId, totalCents, packets, created: opened === 'opened' };
+    return this.creation.create(checkActivity(input));
   }
 
   /**
@@ -133,35 +123,50 @@ export class RedPacketService implements OnModuleInit {
    * @throws InvalidRedPacketInputError for an id that is none
    */
   async grab(activityId: string, userId: string): Promise<GrabResult> {
-    return this.registry.run(grabPacket, {
-      keys: this.keysOf(checkActivityId(activityId)),
-      args: { userId: checkUserId(userId) },
-    });
+    checkActivityId(activityId);
+    checkUserId(userId);
+    const known = this.grabber.known(activityId, userId);
+    if (known !== undefined) return known;
+    const { eligibility } = this.options;
+    if (eligibility !== undefined && !(await eligibility(activityId, userId))) return NOT_ELIGIBLE;
+    return this.grabber.grab(activityId, userId);
   }
 
-  /** Where the activity stands, at one instant; undefined when Redis holds none of this id. */
+  /** Where the activity stands; undefined when Redis holds none of this id. */
   async status(activityId: string): Promise<ActivityStatus | undefined> {
-    const { state, pooled, granted, ...read } = await this.registry.run(readStatus, {
-      keys: this.keysOf(checkActivityId(activityId)),
-      args: {},
-    });
-    if (state === '') return undefined;
-    const { totalCents, packets, grantedCents, outboxLength, createdAtMs, expiresAtMs } = read;
-    const remainingPackets = state === 'draft' ? packets : pooled;
-    const remainingCents = totalCents - grantedCents;
-    return {
-      activityId,
-      state,
-      totalCents,
-      packets,
-      remainingPackets,
-      remainingCents,
-      grantedPackets: granted,
-      grantedCents,
-      outboxLength,
-      createdAtMs,
-      expiresAtMs,
-    };
+    return this.lifecycle.status(checkActivityId(activityId));
+  }
+
+  /** Refuses grabs until `resume`. Answers the state after it; undefined when there is no such activity. Harmless twice. */
+  async pause(activityId: string): Promise<ActivityState | undefined> {
+    return this.lifecycle.setPaused(checkActivityId(activityId), true);
+  }
+
+  /** Takes grabs again. Answers the state after it; undefined when there is no such activity. Harmless twice. */
+  async resume(activityId: string): Promise<ActivityState | undefined> {
+    return this.lifecycle.setPaused(checkActivityId(activityId), false);
+  }
+
+  /**
+   * Closes the activity for good and refunds what nobody has: once, however often and by however many this is called.
+   *
+   * When it rejects, a part may be closed; calling it again does the rest. Undefined when there is no such activity; a
+   * draft stays one.
+   */
+  async close(activityId: string): Promise<ClosedActivity | undefined> {
+    return this.lifecycle.close(checkActivityId(activityId));
+  }
+
+  /** The user's packet; undefined for none. */
+  async packetOf(activityId: string, userId: string): Promise<Packet | undefined> {
+    const layout = await this.layoutOf(checkActivityId(activityId));
+    return layout && this.results.packetOf(layout, checkUserId(userId));
+  }
+
+  /** The largest packet granted so far, the earliest of equal ones; undefined before the first grant. */
+  async luckiest(activityId: string): Promise<GrantRecord | undefined> {
+    const layout = await this.layoutOf(checkActivityId(activityId));
+    return layout && this.results.luckiest(layout);
   }
 
   /**
@@ -173,72 +178,54 @@ export class RedPacketService implements OnModuleInit {
     activityId: string,
     page: { readonly cursor?: string; readonly limit?: number } = {},
   ): Promise<RecordsPage> {
-    const count = checkInteger('limit', page.limit ?? 100, 1, 1_000);
-    const asked = checkCursor(page.cursor ?? '0');
-    const { grants } = this.keysOf(checkActivityId(activityId));
-    const { cursor, records } = await this.registry.run(readRecords, {
-      keys: { grants },
-      args: { cursor: asked, count },
-    });
-    return { records, nextCursor: cursor === '0' ? null : cursor };
+    const asked = Results.page(page);
+    const layout = await this.layoutOf(checkActivityId(activityId));
+    return layout === undefined ? { records: [], nextCursor: null } : this.results.records(layout, asked);
   }
 
   /** Ids of the activities that Redis may still hold, drafts too. */
   activities(): Promise<string[]> {
-    return this.registry.run(listActivities, { keys: { index: this.indexKey() }, args: {} });
+    return this.registry.run(listActivities, { keys: { index: this.indexKey }, args: {} });
+  }
+
+  /** Streams that grabs write payout rows to, one a bucket; empty when there is no such activity. */
+  async outboxes(activityId: string): Promise<string[]> {
+    const layout = await this.layoutOf(checkActivityId(activityId));
+    return layout?.buckets.map(({ outbox }) => outbox) ?? [];
   }
 
   /** Takes payout rows for a worker: those that a dead worker left, then new ones. Pay each once per (activity, packet). */
   async claimPayouts(activityId: string, options: ClaimPayouts): Promise<PayoutRow[]> {
+    checkActivityId(activityId);
     const count = checkInteger('count', options.count ?? 100, 1, 500);
     const leaseMs = checkInteger('leaseMs', options.leaseMs ?? 30_000, 1, 2 ** 31 - 1);
-    const { outbox } = this.keysOf(checkActivityId(activityId));
-    const args = { group: PAYOUT_GROUP, worker: checkWorker(options.worker), leaseMs, count };
-    const rows = await this.registry.run(claimPayoutRows, { keys: { outbox }, args });
-    const payable = rows.filter(isPayable);
-    if (payable.length < rows.length) {
-      this.logger.warn(
-        `${rows.length - payable.length} entries in the outbox of ${JSON.stringify(activityId)} are no payout rows; they stay there.`,
-      );
-    }
-    return payable.map((row) => ({ activityId, ...row }));
+    const worker = checkWorker(options.worker);
+    const layout = (await this.layoutOf(activityId)) ?? this.layouts.root(activityId);
+    return this.payouts.claim(layout, { worker, leaseMs, count });
   }
 
   /** Acknowledges and deletes rows whose money is booked. Answers how many were still there; harmless twice. */
   async settlePayouts(activityId: string, entryIds: readonly string[]): Promise<number> {
-    const { outbox } = this.keysOf(checkActivityId(activityId));
-    const ids = entryIds.map(checkEntryId);
-    let settled = 0;
-    for (let at = 0; at < ids.length; at += CHUNK_PACKETS) {
-      const args = { group: PAYOUT_GROUP, entryIds: ids.slice(at, at + CHUNK_PACKETS) };
-      settled += await this.registry.run(settlePayoutRows, { keys: { outbox }, args });
-    }
-    return settled;
+    const layout = (await this.layoutOf(checkActivityId(activityId))) ?? this.layouts.root(activityId);
+    return this.payouts.settle(layout, entryIds);
   }
 
-  /** Appends what the pool lacks; where another creator is ahead, goes on from where that one stands. */
-  private async fill({ meta, pool }: ActivityKeys, amounts: readonly number[]): Promise<void> {
-    let offset = 0;
-    while (offset < amounts.length) {
-      const chunk = amounts.slice(offset, offset + CHUNK_PACKETS).map((cents, i) => `${offset + i + 1}:${cents}`);
-      const { status, length } = await this.registry.run(fillPool, { keys: { meta, pool }, args: { offset, chunk } });
-      if (status === 'closed') return;
-      offset = length;
-    }
+  /**
+   * Voids a grant that the ledger would not pay: it had paid the packet to another user, or this user another packet, which
+   * Redis has forgotten since, as in a failover. In the first case the user gets another packet while there are any.
+   * Harmless twice.
+   */
+  async conflict(activityId: string, { userId, packetId, paid }: PayoutConflict): Promise<VoidedGrant> {
+    const layout = (await this.layoutOf(checkActivityId(activityId))) ?? this.layouts.root(activityId);
+    const bucket = homeOf(layout, checkUserId(userId));
+    const told = paid === undefined ? undefined : checkPacket(paid);
+    const voided = await this.lifecycle.voidGrant(layout, bucket, userId, checkPacketId(packetId), told);
+    // Not through the eligibility check: he had passed it.
+    return { voided, now: await this.grabber.grab(activityId, userId) };
   }
 
-  private keysOf(activityId: string): ActivityKeys {
-    const tag = this.registry.keySpace('red-packet').tag(activityId);
-    return { meta: tag.key('meta'), pool: tag.key('pool'), grants: tag.key('grants'), outbox: tag.key('outbox') };
+  /** The layout where it is known, else as the activity's root tells it. */
+  private layoutOf(activityId: string): Promise<Layout | undefined> {
+    return this.lifecycle.layoutOf(activityId);
   }
-
-  /** A tag of its own, which no activity's id can equal: those carry no name but `meta`, `pool`, `grants`, `outbox`. */
-  private indexKey(): string {
-    return this.registry.keySpace('red-packet').tag('activities').key('index');
-  }
-}
-
-/** Whether a row is one that a grab wrote. */
-function isPayable({ userId, packetId, amountCents, grantedAtMs }: Omit<PayoutRow, 'activityId'>): boolean {
-  return userId !== '' && packetId !== '' && Number.isSafeInteger(amountCents) && amountCents > 0 && grantedAtMs > 0;
 }

@@ -1,15 +1,32 @@
+/** How a total is split into packets. */
+export type SplitMethod = 'double-mean' | 'line-cut' | 'equal' | 'given';
+
 /** What `RedPacketService.create` is asked for. All money is in integer cents. */
 export interface CreateActivity {
   /** Names the activity; 1 to 128 characters. Creating the same id with the same figures again resumes or replays. */
   readonly activityId: string;
-  /** Money to hand out, in cents; integer, 1 to 2^53 - 1. */
+  /** Money to hand out, in cents; integer, 1 to 2^53 - 1, to 2^46 with more than one bucket. */
   readonly totalCents: number;
-  /** Number of packets; integer, 1 to 100,000. */
+  /** Number of packets; integer, 1 to 1,000,000. */
   readonly packets: number;
   /** Smallest packet, in cents; integer >= 1. Default 1. */
   readonly minCents?: number;
   /** Largest packet, in cents; integer >= minCents. Default: no cap but the total. */
   readonly maxCents?: number;
+  /** How the total is split; `given` needs `amounts`. Default `double-mean`, or `given` where amounts are. */
+  readonly split?: SplitMethod;
+  /** Cents of each packet, in the order of the grabs; must agree with the other figures. */
+  readonly amounts?: readonly number[];
+  /** Seed of the split, 32 hex digits: the same seed and figures give the same packets. Default: a random one. */
+  readonly seed?: string;
+  /** When grabs begin, ms since the epoch by Redis' clock; integer >= 0. Default: as soon as the pool is complete. */
+  readonly startsAtMs?: number;
+  /** When grabs end, likewise; after `startsAtMs` and not over. Default: when Redis forgets the activity. */
+  readonly endsAtMs?: number;
+  /** Grabs without a packet that a user may make; integer >= 0, 0 for any number. Default 0. */
+  readonly maxTries?: number;
+  /** Slots that the activity is spread over; integer of 1 to 64, at most `packets`. Default 1. */
+  readonly buckets?: number;
 }
 
 /** An activity as `create` left it. */
@@ -29,32 +46,65 @@ export interface Packet {
   readonly grantedAtMs: number;
 }
 
+/** Why an activity takes no grabs: it was never made or has been forgotten, or where it stands in its life. */
+export type NotOpenReason = 'unknown' | 'draft' | 'preheated' | 'paused' | 'ended' | 'closed';
+
 /**
  * The answer to a grab. `code` keeps the values that clients of this kind of script know:
- * "0" won now, "1" won by an earlier call (the same packet again), "-1" none left,
- * "-2" not open (no such activity, or still being filled).
+ * "0" won now, "1" won by an earlier call (the same packet again), "-1" none left, "-2" not open.
+ * Further ones: "-3" packets are on their way to this user's bucket, "-4" the user's tries are used up, "-5" the app's
+ * `eligibility` refused the user, "2" won, but too few replicas have it to say so: grab again.
+ * `retryAfterMs` tells, where that is known, when another answer can be had.
  */
 export type GrabResult =
   | { readonly code: '0'; readonly outcome: 'won'; readonly packet: Packet }
   | { readonly code: '1'; readonly outcome: 'already-won'; readonly packet: Packet }
-  | { readonly code: '-1'; readonly outcome: 'sold-out' }
-  | { readonly code: '-2'; readonly outcome: 'not-open' };
+  | { readonly code: '2'; readonly outcome: 'unconfirmed'; readonly reason: 'replicas'; readonly retryAfterMs: number }
+  | { readonly code: '-1'; readonly outcome: 'sold-out'; readonly reason: 'sold-out' }
+  | {
+      readonly code: '-2';
+      readonly outcome: 'not-open';
+      readonly reason: NotOpenReason;
+      readonly retryAfterMs?: number;
+    }
+  | {
+      readonly code: '-3';
+      readonly outcome: 'try-again';
+      readonly reason: 'transferring';
+      readonly retryAfterMs: number;
+    }
+  | { readonly code: '-4'; readonly outcome: 'too-many-tries'; readonly reason: 'too-many-tries' }
+  | { readonly code: '-5'; readonly outcome: 'not-eligible'; readonly reason: 'not-eligible' };
 
-/** Where an activity stands, read at one instant by one script. */
+/** Where an activity stands in its life, by Redis' clock. */
+export type ActivityState = 'draft' | 'preheated' | 'open' | 'paused' | 'sold-out' | 'ended' | 'closed';
+
+/** Where an activity stands: read at one instant with one bucket, else bucket after bucket. */
 export interface ActivityStatus {
   readonly activityId: string;
-  readonly state: 'draft' | 'open';
+  readonly state: ActivityState;
   readonly totalCents: number;
   readonly packets: number;
-  /** Packets and cents still in the pool. */
+  readonly buckets: number;
+  /** Packets and cents that nobody has: in pools, or between two of them. */
   readonly remainingPackets: number;
   readonly remainingCents: number;
   /** Packets and cents in users' hands. */
   readonly grantedPackets: number;
   readonly grantedCents: number;
+  /** Packets and cents that closing has taken back. */
+  readonly refundedPackets: number;
+  readonly refundedCents: number;
+  /** Packets and cents on their way between buckets. */
+  readonly movingPackets: number;
+  readonly movingCents: number;
   /** Payout rows written by grabs and not yet acknowledged by the payout worker. */
   readonly outboxLength: number;
   readonly createdAtMs: number;
+  /** When grabs begin, ms since the epoch; 0 for at once. */
+  readonly startsAtMs: number;
+  /** When grabs end, ms since the epoch. */
+  readonly endsAtMs: number;
   /** When Redis forgets the activity, ms since the epoch. */
   readonly expiresAtMs: number;
 }
@@ -74,6 +124,36 @@ export interface RecordsPage {
 /** A row of the payout outbox: pay `amountCents` to `userId`, once per (activityId, packetId). */
 export interface PayoutRow extends GrantRecord {
   readonly activityId: string;
-  /** The stream entry's id; hand it to `settle` after the money is booked. */
+  /** The stream entry's id, and `@<bucket>` where there are several; hand it to `settle` after the money is booked. */
   readonly entryId: string;
+}
+
+/** What `close` found or did. */
+export interface ClosedActivity {
+  readonly activityId: string;
+  /** Whether this call closed it, or a part of it. */
+  readonly closed: boolean;
+  /** All that is refunded, by whichever call. */
+  readonly refundedPackets: number;
+  readonly refundedCents: number;
+}
+
+/** A payout that the ledger refused. */
+export interface PayoutConflict {
+  readonly userId: string;
+  /** The packet that was not paid to this user. */
+  readonly packetId: string;
+  /**
+   * What the ledger had paid this user of the activity. Leave it out where it had paid this packet to another user: then
+   * the user gets another packet.
+   */
+  readonly paid?: Packet;
+}
+
+/** What became of a grant that the ledger would not pay. */
+export interface VoidedGrant {
+  /** false when the user has no such grant; true also when an earlier call has voided it. */
+  readonly voided: boolean;
+  /** What a grab by the user answers now. */
+  readonly now: GrabResult;
 }

@@ -1,3 +1,5 @@
+import type { SplitMethod } from './red-packet.types';
+
 /** What a total is split into. */
 export interface SplitPlan {
   readonly totalCents: number;
@@ -59,9 +61,80 @@ export function splitDoubleMean({ totalCents, packets, minCents, maxCents }: Spl
     amounts.push(amount);
     rest -= amount;
   }
-  for (let i = amounts.length - 1; i > 0; i--) {
-    const j = draw(i + 1);
-    [amounts[i], amounts[j]] = [amounts[j] as number, amounts[i] as number];
+  return shuffle(amounts, draw);
+}
+
+/**
+ * Splits a total by cutting a line at points drawn at random: wilder than the double mean, and no position is luckier.
+ * What a packet would have above the cap is drawn anew among those below it.
+ *
+ * Sum and bounds hold as in `splitDoubleMean`.
+ *
+ * @returns cents per packet
+ */
+export function splitLineCut({ totalCents, packets, minCents, maxCents }: SplitPlan, draw: DrawInteger): number[] {
+  const line = totalCents - packets * minCents;
+  const cuts = new Float64Array(packets + 1);
+  for (let i = 1; i < packets; i++) cuts[i] = draw(line + 1);
+  cuts[packets] = line;
+  cuts.sort();
+  const room = maxCents - minCents;
+  const spare = Array.from({ length: packets }, (_, i) => (cuts[i + 1] as number) - (cuts[i] as number));
+  let excess = 0;
+  let space = 0;
+  for (const [i, cents] of spare.entries()) {
+    excess += Math.max(0, cents - room);
+    space += Math.max(0, room - cents);
+    spare[i] = Math.min(cents, room);
   }
-  return amounts;
+  for (const i of shuffle(
+    spare.map((_, at) => at),
+    draw,
+  )) {
+    if (excess === 0) break;
+    const own = room - (spare[i] as number);
+    // What the others have no room for, this one must take.
+    const [low, high] = [Math.max(0, excess - (space - own)), Math.min(own, excess)];
+    const more = low + draw(high - low + 1);
+    spare[i] = (spare[i] as number) + more;
+    excess -= more;
+    space -= own;
+  }
+  return spare.map((cents) => cents + minCents);
+}
+
+/**
+ * Splits a total into equal packets; the cents that are left over go to as many of them, one each.
+ *
+ * @returns cents per packet
+ */
+export function splitEqual({ totalCents, packets }: SplitPlan, draw: DrawInteger): number[] {
+  const each = Math.floor(totalCents / packets);
+  const over = totalCents - each * packets;
+  return shuffle(
+    Array.from({ length: packets }, (_, i) => (i < over ? each + 1 : each)),
+    draw,
+  );
+}
+
+/**
+ * Splits a total by a method, the same for the same seed.
+ *
+ * @param given the amounts for `given`
+ * @returns cents per packet, in the order of the grabs
+ */
+export function splitBy(method: SplitMethod, plan: SplitPlan, seed: string, given: readonly number[] = []): number[] {
+  if (method === 'given') return [...given];
+  const draw = seededDraws(seed);
+  if (method === 'line-cut') return splitLineCut(plan, draw);
+  return method === 'equal' ? splitEqual(plan, draw) : splitDoubleMean(plan, draw);
+}
+
+/** Makes every order equally likely. @returns the same array */
+function shuffle<T>(items: T[], draw: DrawInteger): T[] {
+  for (let i = items.length - 1; i > 0; i--) {
+    const j = draw(i + 1);
+    [items[i], items[j]] = [items[j] as T, items[i] as T];
+  }
+  return items;
 }

@@ -40,7 +40,14 @@ describe.each(servers)('an activity on %s', (_name, connect) => {
         grantedPackets: 0,
         grantedCents: 0,
         outboxLength: 0,
+        buckets: 1,
+        refundedPackets: 0,
+        refundedCents: 0,
+        movingPackets: 0,
+        movingCents: 0,
         createdAtMs: expect.any(Number),
+        startsAtMs: 0,
+        endsAtMs: status?.expiresAtMs,
         expiresAtMs: (status?.createdAtMs ?? 0) + support.RETENTION_MS,
       });
       // Both clocks are this machine's; a second of slack is for a clock that is set back.
@@ -53,7 +60,17 @@ describe.each(servers)('an activity on %s', (_name, connect) => {
       const keys = Object.values(bench.keysOf('again'));
       const before = await support.dumpKeys(bench, keys);
       expect(await bench.packets.create(figures('again', 10))).toMatchObject({ created: false });
-      const others = [{ packets: 11 }, { totalCents: 1_001 }, { minCents: 2 }, { maxCents: 999 }];
+      const others = [
+        { packets: 11 },
+        { totalCents: 1_001 },
+        { minCents: 2 },
+        { maxCents: 999 },
+        { buckets: 2 },
+        { maxTries: 1 },
+        { endsAtMs: 8e12 },
+        { split: 'equal' as const },
+        { seed: SEED },
+      ];
       for (const other of others) {
         const conflict = bench.packets.create({ ...figures('again', 10), ...other });
         await expect(conflict).rejects.toThrow(ActivityConflictError);
@@ -100,14 +117,18 @@ describe.each(servers)('an activity on %s', (_name, connect) => {
       const amounts = splitDoubleMean(plan, seededDraws(SEED));
       await bench.registry.run(beginActivity, {
         keys: bench.keysOf('resumed'),
-        args: { ...plan, retentionMs: support.RETENTION_MS, seed: SEED },
+        args: support.beginArgs({ activityId: 'resumed', totalCents: 777_777, packets: 2_500 }, SEED),
       });
-      const chunk = amounts.slice(0, 1_000).map((cents, i) => `${i + 1}:${cents}`);
+      const chunk = support.entriesOf(amounts.slice(0, 1_000));
       await bench.registry.run(fillPool, { keys: { meta, pool }, args: { offset: 0, chunk } });
 
       const draft = await bench.packets.status('resumed');
       expect(draft).toMatchObject({ state: 'draft', remainingPackets: 2_500, remainingCents: 777_777 });
-      expect(await bench.packets.grab('resumed', 'early')).toEqual({ code: '-2', outcome: 'not-open' });
+      expect(await bench.packets.grab('resumed', 'early')).toEqual({
+        code: '-2',
+        outcome: 'not-open',
+        reason: 'draft',
+      });
       const opening = { keys: { meta, pool, ...rest }, args: { group: 'payouts' } };
       expect(await bench.registry.run(openActivity, opening)).toBe('incomplete');
 
@@ -121,13 +142,13 @@ describe.each(servers)('an activity on %s', (_name, connect) => {
 
     it('appends no chunk that is malformed, too long or too dear', async () => {
       const { meta, pool } = bench.keysOf('chunks');
-      const plan = { totalCents: 100, packets: 3, minCents: 1, maxCents: 100 };
       await bench.registry.run(beginActivity, {
         keys: bench.keysOf('chunks'),
-        args: { ...plan, retentionMs: 60_000, seed: SEED },
+        args: support.beginArgs(figures('chunks', 3, 100), SEED),
       });
       const before = await support.dumpKeys(bench, [meta, pool]);
-      const bad = [[], ['1:0'], ['1:x'], ['x:1'], ['1:1', '2'], ['1:101'], ['1:1', '2:1', '3:1', '4:1']];
+      const many = support.entriesOf([1, 1, 1, 1]);
+      const bad = [[], ['1:0:0'], ['1:x:1'], ['x:1:1'], ['1:1'], ['1:1:1', '2'], ['1:1:2'], ['1:101:101'], many];
       for (const chunk of bad) {
         const filling = bench.registry.run(fillPool, { keys: { meta, pool }, args: { offset: 0, chunk } });
         await expect(filling).rejects.toMatchObject({ redisCode: expect.stringMatching(/^BAD(CHUNK|PACKET)$/) });
@@ -147,13 +168,13 @@ describe.each(servers)('an activity on %s', (_name, connect) => {
         outcome: 'already-won',
         packet: packetOf(first),
       });
-      expect(await bench.packets.grab('three', 'd')).toEqual({ code: '-1', outcome: 'sold-out' });
+      expect(await bench.packets.grab('three', 'd')).toEqual({ code: '-1', outcome: 'sold-out', reason: 'sold-out' });
       const amounts = [first, ...others].map((answer) => packetOf(answer).amountCents);
       expect(sum(amounts)).toBe(300);
     });
 
     it('is not open for an activity that nobody made, and leaves nothing behind', async () => {
-      expect(await bench.packets.grab('nobody', 'a')).toEqual({ code: '-2', outcome: 'not-open' });
+      expect(await bench.packets.grab('nobody', 'a')).toEqual({ code: '-2', outcome: 'not-open', reason: 'unknown' });
       expect(await bench.packets.status('nobody')).toBeUndefined();
       const keys = Object.values(bench.keysOf('nobody'));
       expect(await bench.raw.exists(...keys)).toBe(0);
@@ -165,7 +186,11 @@ describe.each(servers)('an activity on %s', (_name, connect) => {
         await short.packets.create(figures('short', 3));
         const keys = Object.values(short.keysOf('short'));
         await eventually(async () => expect(await short.raw.exists(...keys)).toBe(0));
-        expect(await short.packets.grab('short', 'late')).toEqual({ code: '-2', outcome: 'not-open' });
+        expect(await short.packets.grab('short', 'late')).toEqual({
+          code: '-2',
+          outcome: 'not-open',
+          reason: 'unknown',
+        });
         expect(await short.packets.claimPayouts('short', { worker: 'w' })).toEqual([]);
         expect(await short.raw.exists(...keys)).toBe(0);
         // The same id is free again, for other figures too.

@@ -65,8 +65,14 @@ describe.each(platforms)('the routes on %s', (_name, adapter) => {
       body: { code: '0', outcome: 'won', packet: { packetId: '1', amountCents: 1_000 } },
     });
     expect(await http.grab('u')).toEqual({ status: 200, body: { ...won.body, code: '1', outcome: 'already-won' } });
-    expect(await http.grab('v')).toEqual({ status: 200, body: { code: '-1', outcome: 'sold-out' } });
-    expect(await http.grab('v', 'none')).toEqual({ status: 200, body: { code: '-2', outcome: 'not-open' } });
+    expect(await http.grab('v')).toEqual({
+      status: 200,
+      body: { code: '-1', outcome: 'sold-out', reason: 'sold-out' },
+    });
+    expect(await http.grab('v', 'none')).toEqual({
+      status: 200,
+      body: { code: '-2', outcome: 'not-open', reason: 'unknown' },
+    });
   });
 
   it('answer the status of an activity to anyone, and 404 where there is none', async () => {

@@ -59,14 +59,16 @@ describe('a grab that cannot be finished changes nothing', () => {
     ['5:x', 'BADPACKET'],
     ['5:-1', 'BADPACKET'],
     ['5:1.5', 'BADPACKET'],
-    ['5:1:2', 'BADPACKET'],
-    [' 5:1', 'BADPACKET'],
-    ['5:1\n', 'BADPACKET'],
-    ['5:0', 'BADPACKET'],
-    ['5:007', 'BADPACKET'],
-    ['5:501', 'BADMETA'],
-    ['5:99999999999999999', 'BADPACKET'],
-    ['5:99999999999999999999', 'BADPACKET'],
+    ['5:1', 'BADPACKET'],
+    ['5:1:', 'BADPACKET'],
+    ['5:1:2:3', 'BADPACKET'],
+    [' 5:1:1', 'BADPACKET'],
+    ['5:1:1\n', 'BADPACKET'],
+    ['5:0:0', 'BADPACKET'],
+    ['5:007:7', 'BADPACKET'],
+    ['5:501:501', 'BADMETA'],
+    ['5:99999999999999999:1', 'BADPACKET'],
+    ['5:99999999999999999999:1', 'BADPACKET'],
   ])('a pool that starts with %j', async (head, redisCode) => {
     await bench.raw.lpush(keys.pool, head);
     await refuses({ code: 'SCRIPT_FAILED', redisCode });
@@ -80,7 +82,7 @@ describe('a grab that cannot be finished changes nothing', () => {
     },
   );
 
-  it.each(['grantedCents', 'totalCents'])('%s that is missing', async (field) => {
+  it.each(['grantedCents', 'heldCents'])('%s that is missing', async (field) => {
     await bench.raw.hdel(keys.meta, field);
     await refuses({ code: 'SCRIPT_FAILED', redisCode: 'BADMETA' });
   });
@@ -182,7 +184,8 @@ describe('a grab that cannot be finished changes nothing', () => {
 });
 
 const NEEDED = (
-  '+time +exists +hget +hmget +hlen +hscan +hset +hincrby +llen +lindex +lpop +rpush +pttl +pexpireat +xlen +xadd +xgroup ' +
+  '+time +exists +hget +hmget +hlen +hkeys +hdel +hscan +hset +hincrby +llen +lindex +lpop +lrange +ltrim +rename +rpush +pttl ' +
+  '+pexpireat +xlen +xinfo +xrange +xadd +xgroup ' +
   '+xreadgroup +xautoclaim +xack +xdel +zadd +zcard +zrange +zremrangebyscore'
 ).split(' ');
 

@@ -5,17 +5,19 @@ import { checkActivity, parseMoney } from '../src/red-packet.input';
 import { resolveOptions } from '../src/red-packet.options';
 
 const MAX = Number.MAX_SAFE_INTEGER;
+const plain = { buckets: 1, startsAtMs: 0, endsAtMs: 0, maxTries: 0, split: 'double-mean' };
 const fair: CreateActivity = { activityId: 'a', totalCents: 100, packets: 10 };
 
 describe('checkActivity', () => {
   it('fills in the defaults', () => {
-    expect(checkActivity(fair)).toEqual({ ...fair, minCents: 1, maxCents: 100 });
-    expect(checkActivity({ ...fair, minCents: 10, maxCents: 10 })).toEqual({ ...fair, minCents: 10, maxCents: 10 });
+    expect(checkActivity(fair)).toEqual({ ...fair, ...plain, minCents: 1, maxCents: 100 });
+    const tight = { ...fair, minCents: 10, maxCents: 10 };
+    expect(checkActivity(tight)).toEqual({ ...tight, ...plain });
   });
 
   it('takes figures up to their limits', () => {
-    const widest = { activityId: 'x'.repeat(128), totalCents: MAX, packets: 100_000, minCents: 1, maxCents: MAX };
-    expect(checkActivity(widest)).toEqual(widest);
+    const widest = { activityId: 'x'.repeat(128), totalCents: MAX, packets: 1_000_000, minCents: 1, maxCents: MAX };
+    expect(checkActivity(widest)).toEqual({ ...widest, ...plain });
     expect(checkActivity({ activityId: 'a', totalCents: 1, packets: 1 })).toMatchObject({ maxCents: 1 });
   });
 
@@ -35,7 +37,7 @@ describe('checkActivity', () => {
     ['totalCents', { totalCents: Infinity }],
     ['packets', { packets: undefined }],
     ['packets', { packets: 0 }],
-    ['packets', { packets: 100_001, totalCents: 1_000_000 }],
+    ['packets', { packets: 1_000_001, totalCents: 10_000_000 }],
     ['packets', { packets: 1.5 }],
     ['minCents', { minCents: 0 }],
     ['minCents', { minCents: '1' }],
@@ -46,6 +48,24 @@ describe('checkActivity', () => {
     ['totalCents', { maxCents: 9 }],
     ['totalCents', { packets: 101 }],
     ['totalCents', { packets: 100_000, totalCents: MAX, minCents: MAX }],
+    ['buckets', { buckets: 0 }],
+    ['buckets', { buckets: 65, packets: 100 }],
+    ['buckets', { buckets: 11 }],
+    ['totalCents', { buckets: 2, totalCents: 2 ** 46 + 1 }],
+    ['startsAtMs', { startsAtMs: -1 }],
+    ['endsAtMs', { startsAtMs: 5, endsAtMs: 5 }],
+    ['endsAtMs', { endsAtMs: 1.5 }],
+    ['maxTries', { maxTries: -1 }],
+    ['seed', { seed: 'xyz' }],
+    ['seed', { seed: 'A'.repeat(32) }],
+    ['split', { split: 'fair' }],
+    ['split', { split: 'given' }],
+    ['split', { split: 'equal', amounts: Array.from({ length: 10 }, () => 10) }],
+    ['amounts', { amounts: 'x' }],
+    ['amounts', { amounts: [100] }],
+    ['amounts', { amounts: Array.from({ length: 10 }, () => 11) }],
+    ['amounts', { amounts: [...Array.from({ length: 9 }, () => 10), 10.5] }],
+    ['amounts', { amounts: [...Array.from({ length: 9 }, () => 11), 1], minCents: 5 }],
   ])('names %s in %j', (field, change) => {
     const check = (): unknown => checkActivity({ ...fair, ...change });
     expect(check).toThrow(InvalidRedPacketInputError);
@@ -158,7 +178,16 @@ describe('the options', () => {
 
   it('keep activities for seven days unless told otherwise, and are frozen', () => {
     const resolved = resolveOptions({ identity });
-    expect(resolved).toEqual({ identity, adminGuard: undefined, retentionMs: 604_800_000 });
+    expect(resolved).toEqual({
+      identity,
+      adminGuard: undefined,
+      eligibility: undefined,
+      retentionMs: 604_800_000,
+      confirmReplicas: 0,
+      confirmTimeoutMs: 1_000,
+      transferWaitMs: 1_000,
+      soldOutMemoryMs: 1_000,
+    });
     expect(Object.isFrozen(resolved)).toBe(true);
     expect(resolveOptions({ identity, retentionMs: 60_000 }).retentionMs).toBe(60_000);
   });
@@ -169,6 +198,11 @@ describe('the options', () => {
     ['adminGuard', { adminGuard: {} }],
     ['adminGuard', { adminGuard: 'AdminGuard' }],
     ['adminGuard', { adminGuard: null }],
+    ['confirmReplicas', { confirmReplicas: -1 }],
+    ['confirmTimeoutMs', { confirmTimeoutMs: 0 }],
+    ['transferWaitMs', { transferWaitMs: 60_001 }],
+    ['soldOutMemoryMs', { soldOutMemoryMs: Number.NaN }],
+    ['eligibility', { eligibility: true }],
     ['retentionMs', { retentionMs: 0 }],
     ['retentionMs', { retentionMs: 59_999 }],
     ['retentionMs', { retentionMs: 60_000.5 }],

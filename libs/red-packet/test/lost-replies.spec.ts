@@ -25,7 +25,7 @@ const requests: Record<string, (text: string) => boolean> = {
   'begin-activity': (text) => /\$32\r\n[0-9a-f]{32}\r\n$/.test(text),
   'fill-pool': (text) => text.includes(':pool') && !text.includes(':grants'),
   'open-activity': (text) => text.includes(':grants') && text.includes('payouts'),
-  grab: (text) => text.includes(':grants') && !text.includes('payouts'),
+  grab: (text) => text.includes(':tries') && !text.includes(':refunds'),
   payouts: (text) => text.includes(':outbox') && !text.includes(':grants'),
 };
 const creation = ['index-activity', 'begin-activity', 'fill-pool', 'open-activity'];

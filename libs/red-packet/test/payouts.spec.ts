@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import { InvalidRedPacketInputError, type PayoutRow } from 'luanest/red-packet';
 import { eventually } from '../../../test/support/wait';
 import { beginActivity, fillPool } from '../src/red-packet.scripts';
-import { byUser, figures, openBench, readGrants, RETENTION_MS, servers, type Bench } from './support';
+import { beginArgs, byUser, figures, openBench, readGrants, RETENTION_MS, servers, type Bench } from './support';
 
 const users = ['a', 'b', 'c', 'd', 'e'];
 const entryIds = (rows: readonly PayoutRow[]): string[] => rows.map(({ entryId }) => entryId);
@@ -151,13 +151,13 @@ describe.each(servers)('the TTLs of an activity on %s', (_name, connect) => {
       }
       return found;
     };
-    const plan = { totalCents: 300, packets: 3, minCents: 1, maxCents: 300 };
+    const plan = figures('ttl', 3);
     const { meta, pool } = keys;
     const seed = 'f'.repeat(32);
-    await bench.registry.run(beginActivity, { keys, args: { ...plan, retentionMs: RETENTION_MS, seed } });
+    await bench.registry.run(beginActivity, { keys, args: beginArgs(plan, seed) });
     const end = (await packets.status('ttl'))?.expiresAtMs ?? 0;
     expect(await ends()).toEqual({ meta: end });
-    await bench.registry.run(fillPool, { keys: { meta, pool }, args: { offset: 0, chunk: ['1:100'] } });
+    await bench.registry.run(fillPool, { keys: { meta, pool }, args: { offset: 0, chunk: ['1:100:100'] } });
     expect(await ends()).toEqual({ meta: end, pool: end });
     await raw.del(pool); // the rest is split by the seed, so the chunk above must not count
     await raw.hset(meta, 'filledCents', 0);

@@ -7,9 +7,13 @@ import {
   type GrabResult,
   type GrantRecord,
   type Packet,
+  type RedPacketOptions,
 } from 'luanest/red-packet';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { clusterClient, openRegistry, standaloneClient } from '../../script-registry/test/support';
+import { fingerprintOf } from '../src/activity/creation';
+import { checkActivity } from '../src/red-packet.input';
+import { resolveOptions } from '../src/red-packet.options';
 import { redPacketScripts } from '../src/red-packet.scripts';
 
 export { quiet } from '../../script-registry/test/support';
@@ -35,10 +39,15 @@ export interface Bench {
 
 export const RETENTION_MS = 600_000;
 
+export interface BenchOptions extends ScriptRegistryOptions {
+  retentionMs?: number;
+  settings?: Omit<RedPacketOptions, 'identity'>;
+}
+
 /** The service on a client of the test's own, outside Nest. */
 export async function openBench(
   client: Redis | Cluster,
-  { retentionMs = RETENTION_MS, ...options }: ScriptRegistryOptions & { retentionMs?: number } = {},
+  { retentionMs = RETENTION_MS, settings = {}, ...options }: BenchOptions = {},
 ): Promise<Bench> {
   const prefix = options.prefix ?? uniquePrefix();
   if (client.status !== 'ready') await once(client, 'ready');
@@ -47,7 +56,11 @@ export async function openBench(
   return {
     prefix,
     registry,
-    packets: new RedPacketService(registry, { retentionMs }),
+    // A retention of less than a minute, too, so that tests see the end of it.
+    packets: new RedPacketService(registry, {
+      ...resolveOptions({ identity: () => undefined, ...settings }),
+      retentionMs,
+    }),
     raw: client as Redis,
     indexKey: space.tag('activities').key('index'),
     keysOf(activityId) {
@@ -59,6 +72,20 @@ export async function openBench(
       client.disconnect();
     },
   };
+}
+
+/** What begin-activity is told of an activity with one bucket. */
+export function beginArgs(activity: CreateActivity, seed: string) {
+  const life = { startsAtMs: 0, endsAtMs: 0, maxTries: 0, soldOutMs: 1_000, retentionMs: RETENTION_MS, expiresAtMs: 0 };
+  const { totalCents, packets } = activity;
+  const fingerprint = fingerprintOf(checkActivity(activity));
+  return { fingerprint, totalCents, packets, allPackets: packets, buckets: 1, bucket: 0, ...life, seed };
+}
+
+/** Packets as a pool keeps them. */
+export function entriesOf(amounts: readonly number[], first = 1, before = 0): string[] {
+  let total = before;
+  return amounts.map((cents, i) => `${first + i}:${cents}:${(total += cents)}`);
 }
 
 /** Figures that any split can meet. */

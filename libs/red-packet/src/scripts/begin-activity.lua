@@ -1,41 +1,51 @@
 --[[
-begin-activity: record an activity's figures and the seed of its split, or find those that are there.
+begin-activity: record the figures of an activity, or of one bucket of it, or find those that are there.
 
-KEYS[1]  meta         hash            <prefix>:red-packet:{<activity>}:meta
-KEYS[2]  pool         list(str)       <prefix>:red-packet:{<activity>}:pool
-KEYS[3]  grants       hash            <prefix>:red-packet:{<activity>}:grants
-KEYS[4]  outbox       stream          <prefix>:red-packet:{<activity>}:outbox
-ARGV[1]  totalCents   int >= 1        money to hand out, cents
-ARGV[2]  packets      int >= 1        number of packets
-ARGV[3]  minCents     int >= 1        smallest packet, cents
-ARGV[4]  maxCents     int >= 1        largest packet, cents
-ARGV[5]  retentionMs  int >= 1        how long Redis keeps the activity, ms
-ARGV[6]  seed         str             32 hex digits; kept only by the call that begins
+KEYS[1]   meta         hash      <prefix>:red-packet:{<activity>}:meta
+KEYS[2]   pool         list(str) <prefix>:red-packet:{<activity>}:pool
+KEYS[3]   grants       hash      <prefix>:red-packet:{<activity>}:grants
+KEYS[4]   outbox       stream    <prefix>:red-packet:{<activity>}:outbox
+ARGV[1]   fingerprint  str       of everything that the activity was asked to be
+ARGV[2]   totalCents   int       money of this bucket, cents; of the whole activity at the root of several
+ARGV[3]   packets      int       its packets, likewise
+ARGV[4]   allPackets   int       packets of the whole activity
+ARGV[5]   buckets      int >= 1  how many the activity is spread over
+ARGV[6]   bucket       int       which one this is; -1 for the root of several, which holds no packets
+ARGV[7]   startsAtMs   int       when grabs begin, ms since the epoch; 0 for at once
+ARGV[8]   endsAtMs     int       when they end; 0 for when Redis forgets the activity
+ARGV[9]   maxTries     int       grabs without a packet that a user may make; 0 for any number
+ARGV[10]  soldOutMs    int       how long a process may remember that it is sold out, ms
+ARGV[11]  retentionMs  int >= 1  how long Redis keeps the activity after its end, or without one after now, ms
+ARGV[12]  expiresAtMs  int       when Redis forgets it, as its root says; 0 to work that out
+ARGV[13]  seed         str       32 hex digits; kept only by the call that begins
 
-Returns {status, state, seed}
-  status  'begun' | 'found' | 'conflict' | 'orphaned'   conflict: the id exists with other figures;
-          orphaned: its figures are gone, and other keys of it are there
-  state   'draft' | 'open'
-  seed    str   the seed to split by, this call's or the first one's
+Returns {status, state, seed, expires, started}
+  status   'begun' | 'found' | 'conflict' | 'orphaned' | 'over'   conflict: the id exists with other figures; orphaned: its
+           figures are gone, and other keys of it are there; over: endsAtMs has passed
+  state    'draft' | 'open' | 'paused' | 'closed' | 'spread:<buckets>'
+  seed     str   the seed to split by, this call's or the first one's
+  expires  str   when Redis forgets the activity, ms
+  started  str   when grabs begin, ms
 
-O(1). TTL: set with the first write. Clock: Redis. Replay: finds the first call's figures.
+O(1). TTL: set with the first write; a root outlives its buckets by a minute. Clock: Redis. Replay: finds the first figures.
 ]]
-local known = redis.call('HMGET', KEYS[1], 'totalCents', 'packets', 'minCents', 'maxCents', 'state', 'seed')
-if known[5] then
-  local equal = known[1] == ARGV[1] and known[2] == ARGV[2] and known[3] == ARGV[3] and known[4] == ARGV[4]
-  if redis.call('PTTL', KEYS[1]) == -1 then
-    redis.call('PEXPIREAT', KEYS[1], redis.call('HGET', KEYS[1], 'expiresAtMs'))
-  end
-  return { equal and 'found' or 'conflict', known[5], known[6] }
+local known = redis.call('HMGET', KEYS[1], 'state', 'seed', 'fingerprint', 'expiresAtMs', 'startsAtMs')
+if known[1] then
+  if redis.call('PTTL', KEYS[1]) == -1 then redis.call('PEXPIREAT', KEYS[1], known[4]) end
+  return { known[3] == ARGV[1] and 'found' or 'conflict', known[1], known[2], known[4], known[5] }
 end
 if redis.call('EXISTS', KEYS[2]) + redis.call('EXISTS', KEYS[3]) + redis.call('EXISTS', KEYS[4]) > 0 then
-  return { 'orphaned', 'draft', '' }
+  return { 'orphaned', 'draft', '', '0', '0' }
 end
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local expires = string.format('%.0f', now + ARGV[5])
-redis.call('HSET', KEYS[1], 'totalCents', ARGV[1], 'packets', ARGV[2], 'minCents', ARGV[3], 'maxCents', ARGV[4],
-  'state', 'draft', 'seed', ARGV[6], 'filledCents', 0, 'grantedCents', 0,
-  'createdAtMs', string.format('%.0f', now), 'expiresAtMs', expires)
-redis.call('PEXPIREAT', KEYS[1], expires)
-return { 'begun', 'draft', ARGV[6] }
+local ends = tonumber(ARGV[8])
+if ends > 0 and ends <= now_ms then return { 'over', 'draft', '', '0', '0' } end
+local expires = tonumber(ARGV[12])
+if expires == 0 then expires = math.max(ends, now_ms) + ARGV[11] end
+if ends == 0 then ends = expires end
+-- In the order in which a grab asks for them: a small hash is searched from its start.
+redis.call('HSET', KEYS[1], 'state', 'draft', 'startsAtMs', ARGV[7], 'endsAtMs', string.format('%.0f', ends),
+  'maxTries', ARGV[9], 'grantedCents', 0, 'heldCents', ARGV[2], 'bestCents', 0, 'buckets', ARGV[5], 'bucket', ARGV[6],
+  'totalCents', ARGV[2], 'packets', ARGV[3], 'allPackets', ARGV[4], 'filledCents', 0, 'soldOutMs', ARGV[10],
+  'seed', ARGV[13], 'fingerprint', ARGV[1], 'createdAtMs', now_text, 'expiresAtMs', string.format('%.0f', expires))
+redis.call('PEXPIREAT', KEYS[1], string.format('%.0f', ARGV[6] == '-1' and expires + 60000 or expires))
+return { 'begun', 'draft', ARGV[13], string.format('%.0f', expires), ARGV[7] }

@@ -1,55 +1,64 @@
 --[[
-grab: hand the first packet of the pool to a user who has none, with its payout row.
+grab: hand the first packet of the pool to a user who has none, with its payout row, while the activity is open.
 
 KEYS[1]  meta    hash      <prefix>:red-packet:{<activity>}:meta
 KEYS[2]  pool    list(str) <prefix>:red-packet:{<activity>}:pool
 KEYS[3]  grants  hash      <prefix>:red-packet:{<activity>}:grants
 KEYS[4]  outbox  stream    <prefix>:red-packet:{<activity>}:outbox
+KEYS[5]  tries   hash      <prefix>:red-packet:{<activity>}:tries
 ARGV[1]  userId  str       1 to 256 characters
+ARGV[2]  mode    int       0; plus 1 when the call is followed by WAIT; plus 2 when it goes on with one that found no packet
 
-Returns {code, packetId, amountCents, grantedAtMs}
-  code         0 won now | 1 won before | -1 none left | -2 not open
-  packetId     str   '' without a packet
-  amountCents  str   digits, '0' without a packet
+Returns {code, word, figure, grantedAtMs}
+  code         0 won now | 1 won before | -1 none left | -2 not open | -3 none left in this bucket | -4 tries used up
+  word         str   the packet's id; for -2 'unknown' | 'draft' | 'preheated' | 'paused' | 'ended' | 'closed' | 'spread:<buckets>'
+  figure       str   digits: the packet's cents; for -2 ms until this changes, '0' where that is not known
   grantedAtMs  str   digits, '0' without a packet
 
-O(1). TTL: the activity's. Clock: Redis. Replay: answers the packet that the first call gave, as code 1.
+O(1). TTL: the activity's. Clock: Redis. Replay: answers the packet that the first call gave, as code 1; counts a try again.
 ]]
 local mine = redis.call('HMGET', KEYS[3], '', ARGV[1])
 if mine[2] then
-  local id, cents, at = string.match(mine[2], '^(%d+):(%d+):(%d+)$')
+  local id, cents, at = string.match(mine[2], '^(%d+):(%d+):(%d+)')
   if not id then return redis.error_reply('BADGRANT the grant is not <packet>:<cents>:<ms>, nothing was changed') end
+  -- WAIT covers what its own connection wrote: the same again, so that it covers the grant of an earlier call.
+  if ARGV[2] % 2 == 1 then redis.call('HSET', KEYS[3], ARGV[1], mine[2]) end
   return { 1, id, cents, at }
 end
-local meta = redis.call('HMGET', KEYS[1], 'state', 'grantedCents', 'totalCents')
-if meta[1] ~= 'open' then return { -2, '', '0', '0' } end
+local meta = redis.call('HMGET', KEYS[1], 'state', 'startsAtMs', 'endsAtMs', 'maxTries', 'grantedCents', 'heldCents', 'bestCents')
+if meta[1] ~= 'open' then return { -2, meta[1] or 'unknown', '0', '0' } end
+if now_ms < tonumber(meta[2]) then return { -2, 'preheated', string.format('%.0f', meta[2] - now_ms), '0' } end
+if now_ms >= tonumber(meta[3]) then return { -2, 'ended', '0', '0' } end
 -- Without the grants, those who have won already would win again.
 if not mine[1] then return redis.error_reply('LOSTGRANTS the grants are gone, was the key evicted? nothing was changed') end
+if meta[4] ~= '0' and ARGV[2] + 0 < 2 then
+  if tonumber(redis.call('HGET', KEYS[5], ARGV[1]) or '0') >= tonumber(meta[4]) then return { -4, '', '0', '0' } end
+end
 local head = redis.call('LINDEX', KEYS[2], 0)
-if not head then return { -1, '', '0', '0' } end
-
+if not head then
+  local more = redis.call('HMGET', KEYS[1], 'buckets', 'expiresAtMs')
+  if meta[4] ~= '0' and ARGV[2] + 0 < 2 then
+    redis.call('HINCRBY', KEYS[5], ARGV[1], 1)
+    redis.call('PEXPIREAT', KEYS[5], more[2])
+  end
+  return { more[1] == '1' and -1 or -3, '', '0', '0' }
+end
 -- All that could fail is met here, before the first write: Redis does not roll back.
-local id, cents = string.match(head, '^(%d+):([1-9]%d*)$')
-if not id or #head > 40 or #cents > 16 then
-  return redis.error_reply('BADPACKET the pool starts with no <packet>:<cents>, nothing was changed')
+local id, cents = string.match(head, '^(%d+):([1-9]%d*):%d+$')
+if not id or #head > 60 or #cents > 16 then
+  return redis.error_reply('BADPACKET the pool starts with no <packet>:<cents>:<sum>, nothing was changed')
 end
--- HINCRBY takes no leading zeros, and no number of more than 16 digits is one of cents.
-local granted = string.match(meta[2] or '', '^0$') or string.match(meta[2] or '', '^[1-9]%d*$')
-if not granted or #granted > 16 or granted + cents > (tonumber(meta[3]) or 0) then
-  return redis.error_reply('BADMETA grantedCents and this packet do not fit the total, nothing was changed')
-end
-redis.call('XLEN', KEYS[4])
-if not (redis.acl_check_cmd('XADD', KEYS[4], '*', 'f', 'v') and redis.acl_check_cmd('LPOP', KEYS[2])
-  and redis.acl_check_cmd('HSET', KEYS[3], 'f', 'v') and redis.acl_check_cmd('HINCRBY', KEYS[1], 'f', 1)) then
-  return redis.error_reply('NOTALLOWED grab needs XADD, LPOP, HSET and HINCRBY, nothing was changed')
-end
-local time = redis.call('TIME')
-local at = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
+local problem = problem_with(meta[5], meta[6], cents) or not permitted[KEYS[1]] and forbidden(KEYS[1], KEYS[2], KEYS[3], KEYS[4])
+if problem then return problem end
+permitted[KEYS[1]] = true
 -- XADD first: it alone can still fail, when the stream is gone or its ids are used up.
-if not redis.call('XADD', KEYS[4], 'NOMKSTREAM', '*', 'user', ARGV[1], 'packet', id, 'cents', cents, 'at', at) then
+if not redis.call('XADD', KEYS[4], 'NOMKSTREAM', '*', 'user', ARGV[1], 'packet', id, 'cents', cents, 'at', now_text) then
   return redis.error_reply('LOSTOUTBOX the outbox is gone, was the key evicted? nothing was changed')
 end
 redis.call('LPOP', KEYS[2])
-redis.call('HSET', KEYS[3], ARGV[1], id .. ':' .. cents .. ':' .. at)
+redis.call('HSET', KEYS[3], ARGV[1], id .. ':' .. cents .. ':' .. now_text)
 redis.call('HINCRBY', KEYS[1], 'grantedCents', cents)
-return { 0, id, cents, at }
+if tonumber(cents) > tonumber(meta[7] or '0') then
+  redis.call('HSET', KEYS[1], 'bestCents', cents, 'bestPacket', id, 'bestAt', now_text, 'bestUser', ARGV[1])
+end
+return { 0, id, cents, now_text }

@@ -1,5 +1,5 @@
 --[[
-open-activity: open a draft whose pool is proven complete, with its outbox and its grants.
+open-activity: open a draft whose pool is proven complete, with its outbox and its grants; a root needs no pool.
 
 KEYS[1]  meta    hash      <prefix>:red-packet:{<activity>}:meta
 KEYS[2]  pool    list(str) <prefix>:red-packet:{<activity>}:pool
@@ -8,20 +8,27 @@ KEYS[4]  outbox  stream    <prefix>:red-packet:{<activity>}:outbox
 ARGV[1]  group   str       consumer group of the payout workers
 
 Returns {status}
-  status  'opened' | 'open' | 'incomplete' | 'missing'   open: by an earlier call
+  status  'opened' | 'open' | 'incomplete' | 'missing'   open: by an earlier call, whatever it has become since
 
 O(1). TTL: the activity's, on every key; healed where it was lost. Clock: none. Replay: finds the activity open.
 ]]
-local meta = redis.call('HMGET', KEYS[1], 'state', 'packets', 'totalCents', 'filledCents', 'expiresAtMs')
+local meta = redis.call('HMGET', KEYS[1], 'state', 'packets', 'totalCents', 'filledCents', 'expiresAtMs', 'bucket', 'buckets')
 if not meta[1] then return { 'missing' } end
-if meta[1] == 'open' then
+if meta[1] ~= 'draft' then
   if redis.call('PTTL', KEYS[2]) == -1 then redis.call('PEXPIREAT', KEYS[2], meta[5]) end
   if redis.call('PTTL', KEYS[3]) == -1 then redis.call('PEXPIREAT', KEYS[3], meta[5]) end
   if redis.call('PTTL', KEYS[4]) == -1 then redis.call('PEXPIREAT', KEYS[4], meta[5]) end
   return { 'open' }
 end
+if meta[6] == '-1' then
+  redis.call('HSET', KEYS[1], 'state', 'spread:' .. meta[7])
+  return { 'opened' }
+end
 local length = redis.call('LLEN', KEYS[2])
 if length ~= tonumber(meta[2]) or meta[3] ~= meta[4] then return { 'incomplete' } end
+-- The figures of the pool itself, not of what was counted while it was filled.
+local cents = stretch_cents(redis.call('LINDEX', KEYS[2], 0), redis.call('LINDEX', KEYS[2], -1))
+if cents ~= tonumber(meta[3]) then return { 'incomplete' } end
 -- These raise WRONGTYPE before anything is written.
 redis.call('HLEN', KEYS[3])
 redis.call('XLEN', KEYS[4])

@@ -1,32 +1,53 @@
 --[[
-status: read an activity at one instant, and give a key that lost its TTL the activity's again.
+status: read a bucket at one instant, and give a key that lost its TTL the activity's again.
 
-KEYS[1]  meta    hash      <prefix>:red-packet:{<activity>}:meta
-KEYS[2]  pool    list(str) <prefix>:red-packet:{<activity>}:pool
-KEYS[3]  grants  hash      <prefix>:red-packet:{<activity>}:grants
-KEYS[4]  outbox  stream    <prefix>:red-packet:{<activity>}:outbox
+KEYS[1]  meta     hash      <prefix>:red-packet:{<activity>}:meta
+KEYS[2]  pool     list(str) <prefix>:red-packet:{<activity>}:pool
+KEYS[3]  grants   hash      <prefix>:red-packet:{<activity>}:grants
+KEYS[4]  outbox   stream    <prefix>:red-packet:{<activity>}:outbox
+KEYS[5]  tries    hash      <prefix>:red-packet:{<activity>}:tries
+KEYS[6]  moves    hash      <prefix>:red-packet:{<activity>}:moves
+KEYS[7]  voids    hash      <prefix>:red-packet:{<activity>}:voids
+KEYS[8]  refunds  list(str) <prefix>:red-packet:{<activity>}:refunds
 
-Returns {state, totalCents, packets, pooled, granted, grantedCents, outboxLength, createdAtMs, expiresAtMs}
-  state         'draft' | 'open' | ''   '' when there is no such activity
-  totalCents    str   digits
-  packets       str   digits
-  pooled        int   packets in the pool
-  granted       int   users with a packet
-  grantedCents  str   digits
-  outboxLength  int   payout rows not settled yet
-  createdAtMs   str   digits
-  expiresAtMs   str   digits
+Returns {state, figures, pooled, pooledCents, granted, outboxLength, refundRecords, outgoing, lastRow}
+  state          'draft' | 'preheated' | 'open' | 'paused' | 'ended' | 'closed' | 'spread:<buckets>' | ''   '' where nothing is
+  figures        str   of the meta hash, in the order of its names below, divided by commas
+  pooled         int   packets in the pool
+  pooledCents    str   their cents, from the pool itself; '-1' where its entries make no sense
+  granted        int   packets granted
+  outboxLength   int   payout rows not settled yet
+  refundRecords  int   packets on record as refunded
+  outgoing       str   buckets that packets are on their way to, divided by commas
+  lastRow        str   id of the outbox's last row, also of one that is settled
 
-O(1). TTL: heals. Clock: none. Replay: harmless.
+O(1), and O(buckets) where packets move. TTL: heals. Clock: Redis. Replay: harmless.
 ]]
-local meta = redis.call('HMGET', KEYS[1], 'state', 'totalCents', 'packets', 'grantedCents', 'createdAtMs', 'expiresAtMs')
-if not meta[1] then return { '', '0', '0', 0, 0, '0', 0, '0', '0' } end
-local pooled = redis.call('LLEN', KEYS[2])
-local fields = redis.call('HLEN', KEYS[3])
-local rows = redis.call('XLEN', KEYS[4])
-if redis.call('PTTL', KEYS[1]) == -1 then redis.call('PEXPIREAT', KEYS[1], meta[6]) end
-if redis.call('PTTL', KEYS[2]) == -1 then redis.call('PEXPIREAT', KEYS[2], meta[6]) end
-if redis.call('PTTL', KEYS[3]) == -1 then redis.call('PEXPIREAT', KEYS[3], meta[6]) end
-if redis.call('PTTL', KEYS[4]) == -1 then redis.call('PEXPIREAT', KEYS[4], meta[6]) end
+local meta = redis.call('HMGET', KEYS[1], 'state', 'expiresAtMs', 'startsAtMs', 'endsAtMs', 'grantShift')
+local figures = redis.call('HMGET', KEYS[1], 'createdAtMs', 'startsAtMs', 'endsAtMs', 'expiresAtMs', 'buckets', 'totalCents',
+  'packets', 'allPackets', 'grantedCents', 'heldCents', 'refundedPackets', 'refundedCents', 'sentPackets', 'sentCents',
+  'receivedPackets', 'receivedCents', 'soldOutMs', 'closedAtMs')
+for i = 1, 18 do figures[i] = figures[i] or '0' end
+if not meta[1] then return { '', table.concat(figures, ','), 0, '0', 0, 0, 0, '', '' } end
+local state = meta[1]
+if state == 'open' and now_ms < tonumber(meta[3]) then state = 'preheated' end
+if (state == 'open' or state == 'paused') and now_ms >= tonumber(meta[4]) then state = 'ended' end
+local pooled, cents = redis.call('LLEN', KEYS[2]), 0
+if pooled > 0 then cents = stretch_cents(redis.call('LINDEX', KEYS[2], 0), redis.call('LINDEX', KEYS[2], -1)) or -1 end
 -- One field of the hash is there to keep it alive.
-return { meta[1], meta[2], meta[3], pooled, math.max(fields - 1, 0), meta[4], rows, meta[5], meta[6] }
+local granted = math.max(redis.call('HLEN', KEYS[3]) - 1, 0) + (meta[5] or 0)
+local rows, last = redis.call('XLEN', KEYS[4]), ''
+local info = redis.call('EXISTS', KEYS[4]) == 1 and redis.call('XINFO', 'STREAM', KEYS[4]) or {}
+for i = 1, #info, 2 do if info[i] == 'last-generated-id' then last = info[i + 1] end end
+local outgoing = {}
+for _, field in ipairs(redis.call('HKEYS', KEYS[6])) do outgoing[#outgoing + 1] = string.match(field, '^out:(%d+)$') end
+if redis.call('PTTL', KEYS[1]) == -1 then redis.call('PEXPIREAT', KEYS[1], meta[2]) end
+if redis.call('PTTL', KEYS[2]) == -1 then redis.call('PEXPIREAT', KEYS[2], meta[2]) end
+if redis.call('PTTL', KEYS[3]) == -1 then redis.call('PEXPIREAT', KEYS[3], meta[2]) end
+if redis.call('PTTL', KEYS[4]) == -1 then redis.call('PEXPIREAT', KEYS[4], meta[2]) end
+if redis.call('PTTL', KEYS[5]) == -1 then redis.call('PEXPIREAT', KEYS[5], meta[2]) end
+if redis.call('PTTL', KEYS[6]) == -1 then redis.call('PEXPIREAT', KEYS[6], meta[2]) end
+if redis.call('PTTL', KEYS[7]) == -1 then redis.call('PEXPIREAT', KEYS[7], meta[2]) end
+if redis.call('PTTL', KEYS[8]) == -1 then redis.call('PEXPIREAT', KEYS[8], meta[2]) end
+return { state, table.concat(figures, ','), pooled, digits(cents), granted, rows, redis.call('LLEN', KEYS[8]),
+  table.concat(outgoing, ','), last }

@@ -1,0 +1,78 @@
+import type { ScriptRegistry } from 'luanest/script-registry';
+import { homeOf, keysOf, type Layout } from '../buckets/layout';
+import { checkCursor, checkInteger, refuse } from '../red-packet.input';
+import { readGrant, readLuckiest, readRecords } from '../red-packet.scripts';
+import type { GrantRecord, Packet, RecordsPage } from '../red-packet.types';
+
+const PAGE = 1_000;
+
+/** A page that was asked for. */
+export interface AskedPage {
+  readonly bucket: number;
+  readonly cursor: string;
+  readonly count: number;
+}
+
+/** Who has won what. */
+export class Results {
+  constructor(private readonly registry: ScriptRegistry) {}
+
+  /** Checks what a page is asked by. @throws InvalidRedPacketInputError */
+  static page({ cursor = '0', limit = 100 }: { readonly cursor?: string; readonly limit?: number }): AskedPage {
+    const count = checkInteger('limit', limit, 1, PAGE);
+    const { bucket, at } = checkCursor(cursor);
+    return { bucket, cursor: at, count };
+  }
+
+  /** The user's packet. */
+  packetOf(layout: Layout, userId: string): Promise<Packet | undefined> {
+    const { grants } = keysOf(layout, homeOf(layout, userId));
+    return this.registry.run(readGrant, { keys: { grants }, args: { userId } });
+  }
+
+  /** A page of one bucket; behind its last page comes the next bucket. */
+  async records(layout: Layout, { bucket, cursor: asked, count }: AskedPage): Promise<RecordsPage> {
+    if (bucket >= layout.buckets.length) {
+      refuse(
+        'cursor',
+        `${asked}@${bucket}`,
+        'The activity has no such bucket. Give the nextCursor of the page before.',
+      );
+    }
+    const { grants } = keysOf(layout, bucket);
+    const { cursor, records } = await this.registry.run(readRecords, {
+      keys: { grants },
+      args: { cursor: asked, count },
+    });
+    const last = cursor === '0' && bucket === layout.buckets.length - 1;
+    const place = cursor === '0' ? bucket + 1 : bucket;
+    return { records, nextCursor: last ? null : place === 0 ? cursor : `${cursor}@${place}` };
+  }
+
+  /** The largest packet, the earliest of equal ones. */
+  async luckiest(layout: Layout): Promise<GrantRecord | undefined> {
+    const bests = await Promise.all(
+      layout.buckets.map(({ meta }) => this.registry.run(readLuckiest, { keys: { meta }, args: {} })),
+    );
+    const grants = bests.some(({ lost }) => lost) ? await this.search(layout) : bests.map(({ grant }) => grant);
+    return grants
+      .filter(({ userId }) => userId !== '')
+      .reduce<GrantRecord | undefined>((best, grant) => (best && !isLuckier(grant, best) ? best : grant), undefined);
+  }
+
+  /** The largest packet by all records, since the one on record was taken back. */
+  private async search(layout: Layout): Promise<GrantRecord[]> {
+    let best: GrantRecord | undefined;
+    for (let at: AskedPage | undefined = Results.page({ limit: PAGE }); at !== undefined;) {
+      const page: RecordsPage = await this.records(layout, at);
+      for (const record of page.records) if (best === undefined || isLuckier(record, best)) best = record;
+      at = page.nextCursor === null ? undefined : Results.page({ cursor: page.nextCursor, limit: PAGE });
+    }
+    return best === undefined ? [] : [best];
+  }
+}
+
+function isLuckier(one: GrantRecord, other: GrantRecord): boolean {
+  if (one.amountCents !== other.amountCents) return one.amountCents > other.amountCents;
+  return one.grantedAtMs < other.grantedAtMs;
+}

@@ -1,0 +1,33 @@
+--[[
+close-activity: close a bucket for good, and make what is in its pool the refund: counted, and kept as its record.
+
+KEYS[1]  meta     hash      <prefix>:red-packet:{<activity>}:meta
+KEYS[2]  pool     list(str) <prefix>:red-packet:{<activity>}:pool
+KEYS[3]  refunds  list(str) <prefix>:red-packet:{<activity>}:refunds
+
+Returns {status}
+  status  'closed' | 'closed-before' | 'draft' | 'missing' | 'spread:<buckets>'   closed: by this call
+
+O(1), and O(packets that came back before) where there are such. TTL: the activity's. Clock: Redis. Replay: closed-before.
+]]
+local meta = redis.call('HMGET', KEYS[1], 'state', 'expiresAtMs', 'heldCents', 'grantedCents', 'refundedCents')
+if not meta[1] then return { 'missing' } end
+if meta[1] == 'closed' then return { 'closed-before' } end
+if meta[1] ~= 'open' and meta[1] ~= 'paused' then return { meta[1] } end
+local pooled, before = redis.call('LLEN', KEYS[2]), redis.call('LLEN', KEYS[3])
+if pooled > 0 then
+  local cents = stretch_cents(redis.call('LINDEX', KEYS[2], 0), redis.call('LINDEX', KEYS[2], -1))
+  if not cents or cents + meta[4] + (meta[5] or 0) ~= tonumber(meta[3]) then
+    return redis.error_reply('BADPOOL the pool does not hold what the counters say, nothing was changed')
+  end
+  -- A rename takes no time, whatever the pool holds; what was refunded before goes along.
+  for from = 0, before - 1, 1000 do
+    redis.call('RPUSH', KEYS[2], unpack(redis.call('LRANGE', KEYS[3], from, from + 999)))
+  end
+  redis.call('RENAME', KEYS[2], KEYS[3])
+  redis.call('PEXPIREAT', KEYS[3], meta[2])
+  redis.call('HINCRBY', KEYS[1], 'refundedCents', digits(cents))
+  redis.call('HINCRBY', KEYS[1], 'refundedPackets', pooled)
+end
+redis.call('HSET', KEYS[1], 'state', 'closed', 'closedAtMs', now_text)
+return { 'closed' }

@@ -1,0 +1,13 @@
+--[[
+list-page: a page of a list of packets.
+
+KEYS[1]  packets  list(str)     <prefix>:red-packet:{<activity>}:pool or :refunds
+ARGV[1]  from     int >= 0      index of the first
+ARGV[2]  count    int 1..1,000  how many
+
+Returns {packet, ...}
+  packet  str   '<packetId>:<cents>:<sum>'
+
+O(from + count). TTL: untouched. Clock: none. Replay: harmless.
+]]
+return redis.call('LRANGE', KEYS[1], ARGV[1], ARGV[1] + ARGV[2] - 1)

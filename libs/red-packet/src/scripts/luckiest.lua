@@ -1,0 +1,16 @@
+--[[
+luckiest: the largest packet that a bucket has granted, the first of equal ones.
+
+KEYS[1]  meta  hash  <prefix>:red-packet:{<activity>}:meta
+
+Returns {userId, packetId, amountCents, grantedAtMs, lost}
+  userId       str   '' before the first grant
+  packetId     str   digits, likewise
+  amountCents  str   digits
+  grantedAtMs  str   digits
+  lost         str   '1' when the largest was taken back, so that only all records together tell the next one
+
+O(1). TTL: untouched. Clock: none. Replay: harmless.
+]]
+local best = redis.call('HMGET', KEYS[1], 'bestUser', 'bestPacket', 'bestCents', 'bestAt', 'bestLost')
+return { best[1] or '', best[2] or '', best[3] or '0', best[4] or '0', best[5] or '0' }

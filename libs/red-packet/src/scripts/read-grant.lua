@@ -1,0 +1,12 @@
+--[[
+read-grant: the packet that a user has.
+
+KEYS[1]  grants  hash  <prefix>:red-packet:{<activity>}:grants
+ARGV[1]  userId  str   1 to 256 characters
+
+Returns {grant}
+  grant  str   '<packetId>:<cents>:<ms>', and ':l' behind it when the ledger says so; '' for none
+
+O(1). TTL: untouched. Clock: none. Replay: harmless.
+]]
+return { redis.call('HGET', KEYS[1], ARGV[1]) or '' }

@@ -1,0 +1,42 @@
+--[[
+send-packets: take packets from a bucket's pool for another bucket and keep them on record until they have arrived there.
+
+KEYS[1]  meta   hash      <prefix>:red-packet:{<source>}:meta
+KEYS[2]  pool   list(str) <prefix>:red-packet:{<source>}:pool
+KEYS[3]  moves  hash      <prefix>:red-packet:{<source>}:moves
+ARGV[1]  to     int       the other bucket
+ARGV[2]  most   int       packets to take at most, 0 to 500, never more than half of the pool; 0 only asks for the record
+ARGV[3]  restMs int       packets that came here so lately stay for those who wait for them, ms
+
+Returns {status, record}
+  status  'sent' | 'resting' | 'nothing'   sent: also by an earlier call whose packets have not been confirmed
+  record  str   '<sequence>|<packetId>:<cents>,...', '' where nothing was sent
+
+O(most). TTL: the activity's. Clock: Redis. Replay: answers the record that the first call made.
+]]
+local found = redis.call('HGET', KEYS[3], 'out:' .. ARGV[1])
+if found then return { 'sent', found } end
+local meta = redis.call('HMGET', KEYS[1], 'state', 'expiresAtMs', 'heldCents')
+local pooled = redis.call('LLEN', KEYS[2])
+if meta[1] ~= 'open' and meta[1] ~= 'paused' or pooled == 0 or ARGV[2] + 0 < 1 then return { 'nothing', '' } end
+local marks = redis.call('HMGET', KEYS[3], 'at', 'sequence')
+local came = tonumber(marks[1] or '0')
+if now_ms >= came and now_ms - came < tonumber(ARGV[3]) then return { 'resting', '' } end
+local take = math.min(tonumber(ARGV[2]), math.ceil(pooled / 2), 500)
+local entries, cents, packets = redis.call('LRANGE', KEYS[2], -take, -1), 0, {}
+for i, entry in ipairs(entries) do
+  local packet, amount = string.match(entry, '^(%d+:(%d+)):%d+$')
+  if not packet then return redis.error_reply('BADPACKET the pool holds what is no packet, nothing was changed') end
+  packets[i], cents = packet, cents + amount
+end
+if cents > tonumber(meta[3]) then return redis.error_reply('BADMETA heldCents is less than the pool, nothing was changed') end
+-- By the clock, so that a number never comes again, even when the last ones were lost with a master.
+local sequence = math.max(now_us, (marks[2] or 0) + 1)
+local record = digits(sequence) .. '|' .. table.concat(packets, ',')
+redis.call('HSET', KEYS[3], 'out:' .. ARGV[1], record, 'sequence', digits(sequence))
+redis.call('PEXPIREAT', KEYS[3], meta[2])
+redis.call('LTRIM', KEYS[2], 0, -take - 1)
+redis.call('HINCRBY', KEYS[1], 'heldCents', digits(-cents))
+redis.call('HINCRBY', KEYS[1], 'sentCents', digits(cents))
+redis.call('HINCRBY', KEYS[1], 'sentPackets', take)
+return { 'sent', record }

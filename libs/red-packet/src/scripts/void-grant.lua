@@ -1,0 +1,48 @@
+--[[
+void-grant: take a grant back that the ledger would not pay, since it had paid the packet, or the user, before.
+
+KEYS[1]  meta      hash      <prefix>:red-packet:{<activity>}:meta
+KEYS[2]  grants    hash      <prefix>:red-packet:{<activity>}:grants
+KEYS[3]  voids     hash      <prefix>:red-packet:{<activity>}:voids
+KEYS[4]  refunds   list(str) <prefix>:red-packet:{<activity>}:refunds
+ARGV[1]  userId    str       whose grant
+ARGV[2]  packetId  str       digits: of which packet
+ARGV[3]  paid      str       '<packet>:<cents>:<ms>' that the ledger had paid this user; '' when it had paid the packet to another
+
+Returns {status}
+  status  'void' | 'void-before' | 'none'   none: this user has no such grant
+
+O(1). TTL: the activity's. Clock: none. Replay: void-before.
+]]
+local known = redis.call('HGET', KEYS[3], ARGV[2])
+if known and string.match(known, '^%d+:%d+:%a+:(.*)$') == ARGV[1] then return { 'void-before' } end
+local grant = redis.call('HGET', KEYS[2], ARGV[1])
+local id, cents, at = string.match(grant or '', '^(%d+):(%d+):(%d+)$')
+if id ~= ARGV[2] or ARGV[1] == '' then return { 'none' } end
+local meta = redis.call('HMGET', KEYS[1], 'expiresAtMs', 'bestUser', 'grantedCents')
+if not meta[1] or tonumber(meta[3]) < tonumber(cents) then
+  return redis.error_reply('BADMETA the counters do not fit this grant, nothing was changed')
+end
+if ARGV[3] ~= '' and not string.find(ARGV[3], '^%d+:%d+:%d+$') then
+  return redis.error_reply('BADGRANT paid is not <packet>:<cents>:<ms>, nothing was changed')
+end
+redis.call('LLEN', KEYS[4])
+local reason = ARGV[3] == '' and 'packet' or 'user'
+redis.call('HSET', KEYS[3], ARGV[2], cents .. ':' .. at .. ':' .. reason .. ':' .. ARGV[1])
+redis.call('PEXPIREAT', KEYS[3], meta[1])
+if meta[2] == ARGV[1] then redis.call('HSET', KEYS[1], 'bestLost', 1) end
+if reason == 'packet' then
+  -- The money went to somebody, so it stays granted; the user may grab again.
+  redis.call('HDEL', KEYS[2], ARGV[1])
+  redis.call('HINCRBY', KEYS[1], 'grantShift', 1)
+else
+  -- Nobody was paid this packet: it is refunded, since one that went back to the pool would unsay "sold out".
+  redis.call('HSET', KEYS[2], ARGV[1], ARGV[3] .. ':l')
+  redis.call('HINCRBY', KEYS[1], 'grantShift', -1)
+  redis.call('HINCRBY', KEYS[1], 'grantedCents', '-' .. cents)
+  redis.call('HINCRBY', KEYS[1], 'refundedCents', cents)
+  redis.call('HINCRBY', KEYS[1], 'refundedPackets', 1)
+  redis.call('RPUSH', KEYS[4], ARGV[2] .. ':' .. cents .. ':0')
+  redis.call('PEXPIREAT', KEYS[4], meta[1])
+end
+return { 'void' }
