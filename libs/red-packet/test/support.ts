@@ -12,6 +12,7 @@ import {
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { clusterClient, openRegistry, standaloneClient } from '../../script-registry/test/support';
 import { fingerprintOf } from '../src/activity/creation';
+import { Layouts, type BucketKeys } from '../src/buckets/layout';
 import { checkActivity } from '../src/red-packet.input';
 import { resolveOptions } from '../src/red-packet.options';
 import { redPacketScripts } from '../src/red-packet.scripts';
@@ -34,6 +35,8 @@ export interface Bench {
   readonly raw: Redis;
   readonly indexKey: string;
   keysOf(activityId: string): ActivityKeys;
+  /** Keys of each bucket. */
+  bucketsOf(activityId: string, buckets: number): readonly BucketKeys[];
   close(): void;
 }
 
@@ -67,6 +70,7 @@ export async function openBench(
       const tag = space.tag(activityId);
       return { meta: tag.key('meta'), pool: tag.key('pool'), grants: tag.key('grants'), outbox: tag.key('outbox') };
     },
+    bucketsOf: (activityId, buckets) => new Layouts(space).build(activityId, buckets).buckets,
     close() {
       registry.close();
       client.disconnect();

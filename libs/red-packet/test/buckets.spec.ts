@@ -1,0 +1,263 @@
+import { performance } from 'node:perf_hooks';
+import calculateSlot from 'cluster-key-slot';
+import type { GrabResult } from 'luanest/red-packet';
+import { homeOf, Layouts, type Layout } from '../src/buckets/layout';
+import { isSoldOut } from '../src/buckets/refills';
+import { Transfers } from '../src/buckets/transfers';
+import { figures, openBench, packetOf, servers, sum, type Bench } from './support';
+
+describe('the keys of buckets', () => {
+  it('lie evenly over the slots, in the order of the buckets, and differ between numbers of buckets', async () => {
+    const bench = await openBench((servers[0] as (typeof servers)[0])[1]());
+    try {
+      for (const id of ['a', '{a}:%ü', 'x'.repeat(128)]) {
+        for (const buckets of [2, 4, 16, 64]) {
+          const slots = bench.bucketsOf(id, buckets).map(({ meta }) => calculateSlot(meta));
+          slots.forEach((slot, i) => expect(Math.floor((slot * buckets) / 16_384)).toBe(i));
+          for (const keys of bench.bucketsOf(id, buckets)) {
+            expect(new Set(Object.values(keys).map((key) => calculateSlot(key))).size).toBe(1);
+          }
+        }
+        const all = [1, 2, 4, 16].flatMap((buckets) =>
+          bench.bucketsOf(id, buckets).flatMap((keys) => Object.values(keys)),
+        );
+        expect(new Set(all).size).toBe(8 * 23);
+      }
+      // Users lie evenly over buckets, also when their names are in a row.
+      const layout: Layout = { activityId: 'a', buckets: bench.bucketsOf('a', 16) };
+      const homes = Array.from({ length: 16 }, () => 0);
+      for (let i = 0; i < 16_000; i++)
+        homes[homeOf(layout, `user-${i}`)] = (homes[homeOf(layout, `user-${i}`)] ?? 0) + 1;
+      for (const users of homes) expect(Math.abs(users - 1_000)).toBeLessThan(150);
+    } finally {
+      bench.close();
+    }
+  });
+});
+
+describe.each(servers)('buckets on %s', (name, connect) => {
+  let benches: [Bench, Bench];
+  beforeAll(async () => {
+    const one = await openBench(connect());
+    benches = [one, await openBench(connect(), { prefix: one.prefix })];
+  });
+  afterAll(() => benches.forEach((bench) => bench.close()));
+
+  it.each([1, 4, 16])('%d of them hand out everything, once a user and a packet, whoever comes', async (buckets) => {
+    const id = `rain-${buckets}`;
+    const [bench] = benches;
+    await bench.packets.create({ ...figures(id, 300, 100_003), buckets });
+    if (name === 'Cluster') {
+      const masters = new Set(
+        bench.bucketsOf(id, buckets).map(({ meta }) => Math.min(2, Math.floor(calculateSlot(meta) / 5_461))),
+      );
+      expect(masters.size).toBe(Math.min(3, buckets));
+    }
+    const users = Array.from({ length: 700 }, (_, i) => `user-${i}`);
+    const told = new Map<string, GrabResult[]>();
+    await Promise.all(
+      [...users, ...users].map(async (user, i) => {
+        let answer = await (benches[i % 2] as Bench).packets.grab(id, user);
+        while (answer.outcome === 'try-again') answer = await (benches[i % 2] as Bench).packets.grab(id, user);
+        told.set(user, [...(told.get(user) ?? []), answer]);
+      }),
+    );
+    const winners = users.filter((user) => told.get(user)?.some(({ outcome }) => outcome === 'won'));
+    expect(winners).toHaveLength(300);
+    for (const user of users) {
+      const outcomes = told
+        .get(user)
+        ?.map(({ outcome }) => outcome)
+        .sort();
+      expect(outcomes).toEqual(winners.includes(user) ? ['already-won', 'won'] : ['sold-out', 'sold-out']);
+    }
+    const packets = winners.map((user) => packetOf(told.get(user)?.[0] as GrabResult));
+    expect(new Set(packets.map(({ packetId }) => packetId)).size).toBe(300);
+    expect(sum(packets.map(({ amountCents }) => amountCents))).toBe(100_003);
+    expect(await bench.packets.status(id)).toMatchObject({
+      state: 'sold-out',
+      buckets,
+      remainingPackets: 0,
+      remainingCents: 0,
+      movingPackets: 0,
+      grantedPackets: 300,
+      grantedCents: 100_003,
+      outboxLength: 300,
+    });
+  });
+
+  it('pays out of all of them, and pages through all records', async () => {
+    const [{ packets }] = benches;
+    await packets.create({ ...figures('paid', 100), buckets: 4 });
+    await Promise.all(Array.from({ length: 60 }, (_, i) => packets.grab('paid', `u${i}`)));
+    expect(await packets.outboxes('paid')).toHaveLength(4);
+    const rows = [];
+    for (let taken = -1; taken !== 0;) {
+      const batch = await packets.claimPayouts('paid', { worker: 'w', count: 7 });
+      taken = batch.length;
+      rows.push(...batch);
+    }
+    expect(new Set(rows.map(({ userId }) => userId)).size).toBe(60);
+    for (const row of rows)
+      expect(await packets.packetOf('paid', row.userId)).toMatchObject({ packetId: row.packetId });
+    const ids = rows.map(({ entryId }) => entryId);
+    expect(await packets.settlePayouts('paid', ids)).toBe(60);
+    expect(await packets.settlePayouts('paid', ids)).toBe(0);
+    await expect(packets.settlePayouts('paid', ['1-1@9'])).rejects.toThrow(/^entryId is /);
+    const seen = new Set<string>();
+    for (let cursor: string | null | undefined; cursor !== null;) {
+      const page: Awaited<ReturnType<typeof packets.records>> = await packets.records('paid', { cursor, limit: 10 });
+      for (const { userId } of page.records) seen.add(userId);
+      cursor = page.nextCursor;
+    }
+    expect(seen.size).toBe(60);
+    await expect(packets.records('paid', { cursor: '0@7' })).rejects.toThrow(/^cursor is /);
+    const best = Math.max(...rows.map(({ amountCents }) => amountCents));
+    expect(await packets.luckiest('paid')).toMatchObject({ amountCents: best });
+  });
+
+  it('brings packets to a bucket that ran empty, and repeats no step that was done', async () => {
+    const [bench] = benches;
+    await bench.packets.create({ ...figures('moved', 40), buckets: 4 });
+    const layout: Layout = { activityId: 'moved', buckets: bench.bucketsOf('moved', 4) };
+    const transfers = new Transfers(bench.registry);
+    const way = { from: 0, to: 1 };
+    const sent = await transfers.send(layout, way);
+    expect(sent?.packets).toHaveLength(5);
+    // Another process, or a replay, finds the same record.
+    expect(await transfers.send(layout, way)).toEqual(sent);
+    expect(await bench.packets.status('moved')).toMatchObject({ movingPackets: 5, remainingPackets: 40 });
+    if (sent === undefined) return;
+    for (let i = 0; i < 3; i++) expect(await transfers.receive(layout, way, sent)).toBe(true);
+    const [zero, one] = await transfers.readAll(layout);
+    expect(zero).toMatchObject({ pooled: 5, sentPackets: 5, outgoing: [1] });
+    expect(one).toMatchObject({ pooled: 15, receivedPackets: 5 });
+    expect(one?.pooledCents).toBe(one?.heldCents);
+    for (let i = 0; i < 2; i++) await transfers.confirm(layout, way, sent);
+    // A stale process that wakes up with what it had read long ago.
+    const next = await transfers.send(layout, way);
+    expect(Number(next?.sequence)).toBeGreaterThan(Number(sent.sequence));
+    await transfers.confirm(layout, way, sent);
+    expect(await transfers.send(layout, way)).toEqual(next);
+    if (next !== undefined) await transfers.receive(layout, way, next);
+    expect(await transfers.receive(layout, way, sent)).toBe(true);
+    await transfers.finish(layout, await transfers.readAll(layout));
+    const readings = await transfers.readAll(layout);
+    expect(sum(readings.map(({ pooled }) => pooled))).toBe(40);
+    expect(readings.every(({ outgoing }) => outgoing.length === 0)).toBe(true);
+  });
+
+  it.each(['sent', 'received'] as const)(
+    'finish what a process that died had %s, by the next grab or the close',
+    async (step) => {
+      const [bench, other] = benches;
+      for (const end of ['grab', 'close'] as const) {
+        const id = `died-${step}-${end}`;
+        await bench.packets.create({ ...figures(id, 8), buckets: 2 });
+        const layout: Layout = { activityId: id, buckets: bench.bucketsOf(id, 2) };
+        const transfers = new Transfers(bench.registry);
+        const sent = await transfers.send(layout, { from: 0, to: 1 });
+        if (sent && step === 'received') await transfers.receive(layout, { from: 0, to: 1 }, sent);
+        if (end === 'close') {
+          expect(await other.packets.close(id)).toMatchObject({ refundedPackets: 8, refundedCents: 800 });
+        } else {
+          const answers = await Promise.all(Array.from({ length: 40 }, (_, i) => other.packets.grab(id, `u${i}`)));
+          expect(answers.filter(({ outcome }) => outcome === 'won')).toHaveLength(8);
+          expect(answers.filter(({ outcome }) => outcome === 'sold-out')).toHaveLength(32);
+        }
+        expect(await bench.packets.status(id)).toMatchObject({ movingPackets: 0, movingCents: 0, remainingCents: 0 });
+      }
+    },
+  );
+
+  it('says sold out only where the counters of all buckets prove it', async () => {
+    const [bench] = benches;
+    await bench.packets.create({ ...figures('proof', 4), buckets: 2 });
+    const layout: Layout = { activityId: 'proof', buckets: bench.bucketsOf('proof', 2) };
+    const transfers = new Transfers(bench.registry);
+    const home = (bucket: number): string[] =>
+      Array.from({ length: 200 }, (_, i) => `u${i}`).filter((user) => homeOf(layout, user) === bucket);
+    // All that is left is on its way between the two.
+    for (const user of home(1).slice(0, 2)) expect((await bench.packets.grab('proof', user)).outcome).toBe('won');
+    expect((await bench.packets.grab('proof', home(0)[0] as string)).outcome).toBe('won');
+    await transfers.send(layout, { from: 0, to: 1 });
+    const readings = await transfers.readAll(layout);
+    expect(readings.map(({ pooled }) => pooled)).toEqual([0, 0]);
+    expect(isSoldOut(readings)).toBe(false);
+    expect((await bench.packets.grab('proof', home(0)[1] as string)).outcome).toBe('won');
+    expect(isSoldOut(await transfers.readAll(layout))).toBe(true);
+    expect((await bench.packets.grab('proof', home(0)[2] as string)).outcome).toBe('sold-out');
+  });
+
+  it('waits no longer than it may for packets that somebody else holds up', async () => {
+    const bench = await openBench(connect(), { prefix: benches[0].prefix, settings: { transferWaitMs: 80 } });
+    try {
+      await bench.packets.create({ ...figures('held', 2), buckets: 2 });
+      const layout: Layout = { activityId: 'held', buckets: bench.bucketsOf('held', 2) };
+      const [first, second] = [0, 1].map((bucket) =>
+        Array.from({ length: 50 }, (_, i) => `u${i}`).filter((user) => homeOf(layout, user) === bucket),
+      ) as [string[], string[]];
+      await bench.packets.grab('held', first[0] as string);
+      // Bucket 1 cannot be read as a whole: its packet is there, but nobody may take it.
+      await bench.raw.hset((layout.buckets[1] as { meta: string }).meta, 'state', 'draft');
+      const before = performance.now();
+      expect(await bench.packets.grab('held', first[1] as string)).toEqual({
+        code: '-3',
+        outcome: 'try-again',
+        reason: 'transferring',
+        retryAfterMs: expect.any(Number),
+      });
+      expect(performance.now() - before).toBeGreaterThanOrEqual(80);
+      await bench.raw.hset((layout.buckets[1] as { meta: string }).meta, 'state', 'open');
+      expect((await bench.packets.grab('held', first[1] as string)).outcome).toBe('won');
+      expect((await bench.packets.grab('held', second[0] as string)).outcome).toBe('sold-out');
+    } finally {
+      bench.close();
+    }
+  });
+
+  it('finds an activity that was made anew with another number of buckets', async () => {
+    const [bench, other] = benches;
+    await bench.packets.create({ ...figures('again', 12), buckets: 4 });
+    expect((await other.packets.grab('again', 'u')).outcome).toBe('won');
+    const wipe = async (buckets: number): Promise<void> => {
+      for (const keys of [...bench.bucketsOf('again', buckets), ...bench.bucketsOf('again', 1)]) {
+        for (const key of Object.values(keys)) await bench.raw.del(key);
+      }
+    };
+    for (const [old, buckets] of [
+      [4, 2],
+      [2, 1],
+      [1, 3],
+    ] as const) {
+      await wipe(old);
+      await bench.packets.create({ ...figures('again', 12), buckets });
+      expect((await other.packets.grab('again', 'u')).outcome).toBe('won');
+      expect((await bench.packets.grab('again', 'u')).outcome).toBe('already-won');
+      expect(await other.packets.status('again')).toMatchObject({ buckets, grantedPackets: 1 });
+    }
+  });
+
+  it('keeps apart activities whose ids look like tags of buckets', async () => {
+    const [bench] = benches;
+    await bench.packets.create({ ...figures('x', 4), buckets: 2 });
+    const tags = bench.bucketsOf('x', 2).map(({ meta }) => /\{(.*)\}/.exec(meta)?.[1] as string);
+    for (const tag of tags) await bench.packets.create(figures(tag, 3));
+    expect(await bench.packets.status('x')).toMatchObject({ packets: 4, remainingPackets: 4 });
+    for (const tag of tags) expect(await bench.packets.status(tag)).toMatchObject({ packets: 3, remainingPackets: 3 });
+  });
+
+  it('learns the layout from the root, in a process that has not made the activity', async () => {
+    const fresh = await openBench(connect(), { prefix: benches[0].prefix });
+    try {
+      await benches[0].packets.create({ ...figures('learned', 8), buckets: 4 });
+      const layouts = new Layouts(fresh.registry.keySpace('red-packet'));
+      expect(layouts.of('learned').buckets).toHaveLength(1);
+      expect((await fresh.packets.grab('learned', 'u')).outcome).toBe('won');
+      expect(await fresh.packets.packetOf('learned', 'u')).toBeDefined();
+      expect(await fresh.packets.packetOf('learned', 'nobody')).toBeUndefined();
+    } finally {
+      fresh.close();
+    }
+  });
+});

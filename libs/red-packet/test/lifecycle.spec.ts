@@ -1,0 +1,248 @@
+import type { ActivityState, GrabResult } from 'luanest/red-packet';
+import { eventually } from '../../../test/support/wait';
+import { dumpKeys, figures, openBench, packetOf, servers, type Bench } from './support';
+
+const outcomeOf = ({ outcome }: GrabResult): string => outcome;
+
+describe.each(servers)('the life of an activity on %s', (_name, connect) => {
+  let bench: Bench;
+  let others: Bench;
+  beforeAll(async () => {
+    bench = await openBench(connect());
+    others = await openBench(connect(), { prefix: bench.prefix });
+  });
+  afterAll(() => [bench, others].forEach((each) => each.close()));
+
+  const serverNow = async (): Promise<number> => {
+    const status = await bench.packets.status('clock');
+    if (status === undefined) await bench.packets.create(figures('clock', 1));
+    const [seconds, micros] = await bench.raw.time();
+    return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
+  };
+  const state = async (id: string): Promise<ActivityState | undefined> => (await bench.packets.status(id))?.state;
+
+  describe.each([1, 4])('with %d buckets', (buckets) => {
+    const named = (name: string): string => `${name}-${buckets}`;
+
+    it('is preheated until startsAt, says when that is, and opens by Redis’ clock', async () => {
+      const startsAtMs = (await serverNow()) + 400;
+      const id = named('early');
+      await bench.packets.create({ ...figures(id, 8), buckets, startsAtMs });
+      const early = await bench.packets.grab(id, 'u');
+      expect(early).toMatchObject({ code: '-2', outcome: 'not-open', reason: 'preheated' });
+      const wait = (early as { retryAfterMs: number }).retryAfterMs;
+      expect(wait).toBeGreaterThan(0);
+      expect(wait).toBeLessThanOrEqual(400);
+      expect(await state(id)).toBe('preheated');
+      const won = await eventually(async () => {
+        const answer = await bench.packets.grab(id, 'u');
+        expect(answer.outcome).toBe('won');
+        return answer;
+      });
+      expect(packetOf(won).grantedAtMs).toBeGreaterThanOrEqual(startsAtMs);
+      expect(await state(id)).toBe('open');
+    });
+
+    it('ends at endsAt, while winners are still told their packet', async () => {
+      const id = named('ending');
+      const endsAtMs = (await serverNow()) + 500;
+      await bench.packets.create({ ...figures(id, 8), buckets, endsAtMs });
+      const won = await bench.packets.grab(id, 'u');
+      expect(won.outcome).toBe('won');
+      await eventually(async () => expect(await state(id)).toBe('ended'));
+      expect(await bench.packets.grab(id, 'v')).toEqual({ code: '-2', outcome: 'not-open', reason: 'ended' });
+      const again = await bench.packets.grab(id, 'u');
+      expect(again).toEqual({ code: '1', outcome: 'already-won', packet: packetOf(won) });
+      const status = await bench.packets.status(id);
+      expect(status?.expiresAtMs).toBe(endsAtMs + 600_000);
+      // Closing at the end, as a task does.
+      expect(await bench.packets.close(id)).toMatchObject({ closed: true, refundedPackets: 7 });
+      expect(await bench.packets.grab(id, 'v')).toMatchObject({ reason: 'closed' });
+    });
+
+    it('takes no grabs while it is paused, and goes on where it was', async () => {
+      const id = named('paused');
+      await bench.packets.create({ ...figures(id, 8), buckets });
+      const won = await bench.packets.grab(id, 'u');
+      expect(await bench.packets.pause(id)).toBe('paused');
+      expect(await bench.packets.pause(id)).toBe('paused');
+      expect(await others.packets.grab(id, 'v')).toEqual({ code: '-2', outcome: 'not-open', reason: 'paused' });
+      expect(await others.packets.grab(id, 'u')).toEqual({ code: '1', outcome: 'already-won', packet: packetOf(won) });
+      expect(await bench.packets.resume(id)).toBe('open');
+      expect(await bench.packets.resume(id)).toBe('open');
+      expect((await others.packets.grab(id, 'v')).outcome).toBe('won');
+    });
+
+    it('is sold out when all are gone, and closed for good', async () => {
+      const id = named('gone');
+      await bench.packets.create({ ...figures(id, 4), buckets });
+      const users = Array.from({ length: 4 }, (_, i) => `u${i}`);
+      const answers = await Promise.all(users.map((user) => bench.packets.grab(id, user)));
+      expect(answers.map(outcomeOf)).toEqual(['won', 'won', 'won', 'won']);
+      expect(await others.packets.grab(id, 'late')).toEqual({ code: '-1', outcome: 'sold-out', reason: 'sold-out' });
+      expect(await state(id)).toBe('sold-out');
+      expect(await bench.packets.close(id)).toEqual({
+        activityId: id,
+        closed: true,
+        refundedPackets: 0,
+        refundedCents: 0,
+      });
+      expect(await state(id)).toBe('closed');
+      expect(await bench.packets.resume(id)).toBe('closed');
+      expect(await bench.packets.pause(id)).toBe('closed');
+    });
+
+    it('refunds what is left once, to the cent, however many close it at once', async () => {
+      const id = named('refunded');
+      await bench.packets.create({ ...figures(id, 40, 12_345), buckets });
+      const won = await Promise.all(Array.from({ length: 7 }, (_, i) => bench.packets.grab(id, `u${i}`)));
+      const granted = won.reduce((sum, answer) => sum + packetOf(answer).amountCents, 0);
+      const closings = await Promise.all(
+        Array.from({ length: 9 }, (_, i) => (i % 2 === 0 ? bench : others).packets.close(id)),
+      );
+      for (const closing of closings) {
+        expect(closing).toMatchObject({ refundedPackets: 33, refundedCents: 12_345 - granted });
+      }
+      expect(closings.filter((closing) => closing?.closed).length).toBeGreaterThan(0);
+      expect(await bench.packets.close(id)).toMatchObject({ closed: false, refundedPackets: 33 });
+      expect(await bench.packets.status(id)).toMatchObject({
+        state: 'closed',
+        remainingPackets: 0,
+        remainingCents: 0,
+        grantedPackets: 7,
+        grantedCents: granted,
+        refundedCents: 12_345 - granted,
+      });
+      // The record of it: the packets that nobody has.
+      const keys = bench.bucketsOf(id, buckets);
+      const refunded = (await Promise.all(keys.map(({ refunds }) => bench.raw.lrange(refunds, 0, -1)))).flat();
+      expect(refunded.reduce((sum, entry) => sum + Number(entry.split(':')[1]), 0)).toBe(12_345 - granted);
+      const ids = [...refunded.map((entry) => entry.split(':')[0]), ...won.map((answer) => packetOf(answer).packetId)];
+      expect(new Set(ids).size).toBe(40);
+    });
+
+    it('grants nothing any more while others close it', async () => {
+      const id = named('racing');
+      await bench.packets.create({ ...figures(id, 300), buckets });
+      const grabs = Array.from({ length: 200 }, (_, i) => (i % 2 === 0 ? bench : others).packets.grab(id, `u${i}`));
+      const closing = Promise.all([bench.packets.close(id), others.packets.close(id)]);
+      const answers = await Promise.all(grabs);
+      await closing;
+      const winners = answers.filter(({ outcome }) => outcome === 'won').length;
+      expect(await bench.packets.close(id)).toMatchObject({ closed: false, refundedPackets: 300 - winners });
+      expect(await bench.packets.status(id)).toMatchObject({ grantedPackets: winners, remainingCents: 0 });
+    });
+
+    it('limits the grabs by which a user gets nothing, and leaves winners alone', async () => {
+      const id = named('tries');
+      await bench.packets.create({ ...figures(id, buckets), buckets, maxTries: 2 });
+      const strict = await openBench(connect(), { prefix: bench.prefix, settings: { soldOutMemoryMs: 0 } });
+      try {
+        const users = Array.from({ length: buckets }, (_, i) => `w${i}`);
+        for (const user of users) expect((await strict.packets.grab(id, user)).outcome).toBe('won');
+        const loser = await openBench(connect(), { prefix: bench.prefix });
+        try {
+          expect((await loser.packets.grab(id, 'loser')).outcome).toBe('sold-out');
+          // A process that has not learned yet asks Redis.
+          expect((await others.packets.grab(id, 'loser')).outcome).toBe('sold-out');
+          const third = await openBench(connect(), { prefix: bench.prefix });
+          expect(await third.packets.grab(id, 'loser')).toEqual({
+            code: '-4',
+            outcome: 'too-many-tries',
+            reason: 'too-many-tries',
+          });
+          expect((await third.packets.grab(id, users[0] as string)).outcome).toBe('already-won');
+          third.close();
+        } finally {
+          loser.close();
+        }
+      } finally {
+        strict.close();
+      }
+    });
+
+    it('leaves no key behind after its retention', async () => {
+      const short = await openBench(connect(), { retentionMs: 1_500 });
+      try {
+        const id = named('short');
+        await short.packets.create({ ...figures(id, 2 * buckets), buckets, maxTries: 3 });
+        await Promise.all(Array.from({ length: 2 * buckets + 2 }, (_, i) => short.packets.grab(id, `u${i}`)));
+        await short.packets.close(id);
+        const keys = short.bucketsOf(id, buckets).flatMap((each) => Object.values(each));
+        const root = short.bucketsOf(id, 1).flatMap((each) => Object.values(each));
+        const alive = async (list: readonly string[]): Promise<number> =>
+          (await Promise.all(list.map((key) => short.raw.exists(key)))).reduce((sum, found) => sum + found, 0);
+        const ttls = await Promise.all([...keys, ...root].map((key) => short.raw.pttl(key)));
+        expect(ttls).not.toContain(-1);
+        await eventually(async () => expect(await alive(keys)).toBe(0));
+        const rootTtl = await short.raw.pttl(root[0] as string);
+        expect(rootTtl).toBeLessThanOrEqual(60_000);
+        if (buckets > 1) await short.raw.del(root[0] as string);
+        expect(await short.packets.grab(id, 'u')).toMatchObject({ reason: 'unknown' });
+        expect(await short.packets.status(id)).toBeUndefined();
+        expect(await short.packets.close(id)).toBeUndefined();
+        expect(await short.packets.pause(id)).toBeUndefined();
+        expect(await alive(root)).toBe(0);
+      } finally {
+        short.close();
+      }
+    });
+  });
+
+  it('leaves a draft alone that is closed or paused, and refuses an end that is over', async () => {
+    const endsAtMs = (await serverNow()) - 1;
+    await expect(bench.packets.create({ ...figures('over', 3), endsAtMs })).rejects.toThrow(/^endsAtMs is /);
+    expect(await bench.packets.status('over')).toBeUndefined();
+    await bench.packets.create(figures('draft', 3));
+    const { meta, ...rest } = bench.keysOf('draft');
+    await bench.raw.del(...Object.values(rest));
+    await bench.raw.hset(meta, 'state', 'draft');
+    const before = await dumpKeys(bench, [meta]);
+    expect(await bench.packets.close('draft')).toMatchObject({ closed: false, refundedPackets: 0 });
+    expect(await bench.packets.pause('draft')).toBe('draft');
+    expect(await dumpKeys(bench, [meta])).toEqual(before);
+  });
+
+  it('asks the app who may take part', async () => {
+    const asked: string[] = [];
+    const picky = await openBench(connect(), {
+      prefix: bench.prefix,
+      settings: {
+        eligibility: (activityId, userId) => {
+          asked.push(`${activityId}/${userId}`);
+          if (userId === 'broken') throw new Error('no answer');
+          return Promise.resolve(userId !== 'minor');
+        },
+      },
+    });
+    try {
+      await picky.packets.create(figures('adults', 3));
+      const refused = { code: '-5', outcome: 'not-eligible', reason: 'not-eligible' };
+      expect(await picky.packets.grab('adults', 'minor')).toEqual(refused);
+      await expect(picky.packets.grab('adults', 'broken')).rejects.toThrow('no answer');
+      expect((await picky.packets.grab('adults', 'adult')).outcome).toBe('won');
+      expect(asked).toEqual(['adults/minor', 'adults/broken', 'adults/adult']);
+      expect(await picky.packets.status('adults')).toMatchObject({ grantedPackets: 1 });
+    } finally {
+      picky.close();
+    }
+  });
+
+  it('asks no clock of the app', async () => {
+    const skewed = jest.spyOn(Date, 'now');
+    try {
+      for (const offset of [-600_000, 600_000]) {
+        skewed.mockImplementation(() => performance.timeOrigin + performance.now() + offset);
+        const now = await serverNow();
+        const id = `skew${offset}`;
+        await bench.packets.create({ ...figures(id, 4), startsAtMs: now + 300, endsAtMs: now + 900, buckets: 2 });
+        expect(await bench.packets.grab(id, 'u')).toMatchObject({ reason: 'preheated' });
+        await eventually(async () => expect((await bench.packets.grab(id, 'u')).outcome).toBe('won'));
+        await eventually(async () => expect(await state(id)).toBe('ended'));
+        expect(await bench.packets.grab(id, 'v')).toMatchObject({ reason: 'ended' });
+      }
+    } finally {
+      skewed.mockRestore();
+    }
+  });
+});
