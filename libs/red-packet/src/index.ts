@@ -1,3 +1,4 @@
+export type { Amount, AuditOptions, AuditReport, BucketBooks, DeepBooks, PaidPacket } from './audit/audit.types';
 export { RedPacketController } from './red-packet.controller';
 export {
   ActivityConflictError,

@@ -266,9 +266,10 @@ export const readGrant = defineScript({
   keys: ['grants'],
   args: { userId: str },
   flags: ['no-writes'],
-  reply: ([grant = '']: string[]): Packet | undefined => {
-    const [packetId, cents, at] = grant.split(':');
-    return packetId ? { packetId, amountCents: Number(cents), grantedAtMs: Number(at) } : undefined;
+  reply: ([grant = '']: string[]): { readonly packet: Packet | undefined; readonly byLedger: boolean } => {
+    const [packetId = '', cents, at, byLedger] = grant.split(':');
+    const packet = { packetId, amountCents: Number(cents), grantedAtMs: Number(at) };
+    return { packet: packetId === '' ? undefined : packet, byLedger: byLedger !== undefined };
   },
 });
 

@@ -4,6 +4,8 @@ import { Creation } from './activity/creation';
 import { Lifecycle } from './activity/lifecycle';
 import { Payouts } from './activity/payouts';
 import { Results } from './activity/results';
+import { Audit } from './audit/audit';
+import type { AuditOptions, AuditReport } from './audit/audit.types';
 import { homeOf, Layouts, type Layout } from './buckets/layout';
 import { Refills } from './buckets/refills';
 import { Transfers } from './buckets/transfers';
@@ -59,6 +61,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   private readonly lifecycle: Lifecycle;
   private readonly payouts: Payouts;
   private readonly results: Results;
+  private readonly auditor: Audit;
   /** A tag of its own, which no activity's id can equal: those carry no name like this one. */
   private readonly indexKey: string;
 
@@ -76,6 +79,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
     this.lifecycle = new Lifecycle(registry, this.layouts, transfers);
     this.payouts = new Payouts(registry);
     this.results = new Results(registry);
+    this.auditor = new Audit(registry, transfers);
   }
 
   /** Checks that the Redis user may run every command of the scripts. @throws MissingPermissionError naming those it may not */
@@ -222,6 +226,17 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
     const voided = await this.lifecycle.voidGrant(layout, bucket, userId, checkPacketId(packetId), told);
     // Not through the eligibility check: he had passed it.
     return { voided, now: await this.grabber.grab(activityId, userId) };
+  }
+
+  /**
+   * Checks that every packet and every cent is in one place; undefined when there is no such activity.
+   *
+   * Each bucket's counters and pool are read by one script, so this holds at any moment. With `deep` or a ledger all
+   * records are counted; pause the activity for that, or see `deep.quiet`.
+   */
+  async audit(activityId: string, options: AuditOptions = {}): Promise<AuditReport | undefined> {
+    const read = await this.lifecycle.read(checkActivityId(activityId));
+    return read && this.auditor.run(activityId, read, options);
   }
 
   /** The layout where it is known, else as the activity's root tells it. */

@@ -36,7 +36,7 @@ export interface Bench {
   readonly indexKey: string;
   keysOf(activityId: string): ActivityKeys;
   /** Keys of each bucket. */
-  bucketsOf(activityId: string, buckets: number): readonly BucketKeys[];
+  bucketsOf(activityId: string, buckets: number): readonly Record<keyof BucketKeys, string>[];
   close(): void;
 }
 

@@ -97,7 +97,9 @@ export class Lifecycle {
 export function statusOf(activityId: string, readings: readonly BucketReading[]): ActivityStatus {
   const sum = (pick: (reading: BucketReading) => number): number =>
     readings.reduce((total, reading) => total + pick(reading), 0);
-  const [first] = readings as [BucketReading];
+  // One that is gone says nothing.
+  const first = readings.find(({ state }) => state !== '') ?? readings[0];
+  if (first === undefined) throw new RangeError('An activity has one bucket or more.');
   const draft = first.state === 'draft';
   const movingPackets = sum(({ sentPackets, receivedPackets }) => sentPackets - receivedPackets);
   const movingCents = sum(({ sentCents, receivedCents }) => sentCents - receivedCents);

@@ -25,9 +25,9 @@ export class Results {
   }
 
   /** The user's packet. */
-  packetOf(layout: Layout, userId: string): Promise<Packet | undefined> {
+  async packetOf(layout: Layout, userId: string): Promise<Packet | undefined> {
     const { grants } = keysOf(layout, homeOf(layout, userId));
-    return this.registry.run(readGrant, { keys: { grants }, args: { userId } });
+    return (await this.registry.run(readGrant, { keys: { grants }, args: { userId } })).packet;
   }
 
   /** A page of one bucket; behind its last page comes the next bucket. */

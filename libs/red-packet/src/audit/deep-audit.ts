@@ -1,0 +1,136 @@
+import type { ScriptRegistry } from 'luanest/script-registry';
+import type { Read } from '../activity/lifecycle';
+import { homeOf, keysOf, type Layout } from '../buckets/layout';
+import type { Transfers } from '../buckets/transfers';
+import { readGrant, type BucketReading } from '../red-packet.scripts';
+import type { Amount, AuditOptions, DeepBooks, PaidPacket } from './audit.types';
+import { PacketBook } from './packet-book';
+import { Problems } from './problems';
+import { countRecords } from './record-count';
+
+/** Times that the records are counted anew because something changed meanwhile. */
+const MOST_TURNS = 3;
+const MOST_REWOUND = 100;
+
+/** One count of all records. */
+interface Count {
+  readonly book: PacketBook;
+  readonly found: Problems;
+  readonly outboxRows: number;
+  readonly quiet: boolean;
+}
+
+/** Counts the records of an activity and holds them against its counters and the ledger. */
+export class DeepAudit {
+  constructor(
+    private readonly registry: ScriptRegistry,
+    private readonly transfers: Transfers,
+  ) {}
+
+  /** Counts; what is wrong goes to `problems`. A packet that moves on between two pages is no problem. */
+  async run({ layout, readings }: Read, options: AuditOptions, problems: Problems): Promise<DeepBooks> {
+    let [before, count] = [readings, await this.count(layout, readings)];
+    for (let turn = 1; turn < MOST_TURNS && !count.quiet; turn++) {
+      before = await this.transfers.readAll(layout);
+      count = await this.count(layout, before);
+    }
+    const { book, outboxRows, quiet } = count;
+    const paid = await this.ledger(layout, options, book);
+    if (quiet) {
+      book.checkPresence();
+      compareAll(book, before, outboxRows, count.found);
+      if (options.ledger !== undefined) book.checkPayouts();
+      problems.include(count.found);
+    }
+    for (const { packetId, userId } of paid.rewound) {
+      problems.add(`packet ${packetId} is paid to ${JSON.stringify(userId)}, and Redis has lost that grant`);
+    }
+    return {
+      quiet,
+      granted: book.count('granted'),
+      pool: book.count('pool'),
+      refunded: book.count('refunded'),
+      moving: book.count('moving'),
+      voided: book.count('voided'),
+      outboxRows,
+      ...paid,
+    };
+  }
+
+  private async count(layout: Layout, before: readonly BucketReading[]): Promise<Count> {
+    const found = new Problems();
+    const book = new PacketBook(before[0]?.allPackets ?? 0, found);
+    const outboxRows = await countRecords(this.registry, layout, book);
+    const quiet = isSame(before, await this.transfers.readAll(layout));
+    return { book, found, outboxRows, quiet };
+  }
+
+  private async ledger(layout: Layout, { ledger = [], deadLetters = [] }: AuditOptions, book: PacketBook) {
+    const rewound: PaidPacket[] = [];
+    let [packets, cents, dead] = [0, 0, 0];
+    for await (const row of deadLetters) {
+      book.dead(row);
+      dead += 1;
+    }
+    for await (const row of ledger) {
+      packets += 1;
+      cents += row.amountCents;
+      // Granted since the count, perhaps.
+      if (book.paid(row) || (await this.holds(layout, row))) continue;
+      if (rewound.length < MOST_REWOUND) rewound.push(row);
+    }
+    return { paid: { packets, cents }, deadLetters: dead, rewound };
+  }
+
+  private async holds(layout: Layout, { userId, packetId }: PaidPacket): Promise<boolean> {
+    const { grants } = keysOf(layout, homeOf(layout, userId));
+    const { packet, byLedger } = await this.registry.run(readGrant, { keys: { grants }, args: { userId } });
+    return packet?.packetId === packetId && !byLedger;
+  }
+}
+
+/** Whether no packet and no row moved between two readings. */
+function isSame(before: readonly BucketReading[], after: readonly BucketReading[]): boolean {
+  return JSON.stringify(before) === JSON.stringify(after);
+}
+
+function compareAll(book: PacketBook, readings: readonly BucketReading[], outboxRows: number, found: Problems): void {
+  const sum = (pick: (reading: BucketReading) => number): number =>
+    readings.reduce((total, reading) => total + pick(reading), 0);
+  const same = (what: string, counted: Amount, packets: number, cents: number): void => {
+    found.compare(`packets ${what} by the records`, counted.packets, 'by the counters', packets);
+    found.compare(`cents ${what} by the records`, counted.cents, 'by the counters', cents);
+  };
+  const [granted, voided] = [book.count('granted'), book.count('voided')];
+  const spent = { packets: granted.packets + voided.packets, cents: granted.cents + voided.cents };
+  same(
+    'granted',
+    spent,
+    sum(({ granted: packets }) => packets),
+    sum(({ grantedCents }) => grantedCents),
+  );
+  same(
+    'pooled',
+    book.count('pool'),
+    sum(({ pooled }) => pooled),
+    sum(({ pooledCents }) => pooledCents),
+  );
+  same(
+    'refunded',
+    book.count('refunded'),
+    sum(({ refundedPackets }) => refundedPackets),
+    sum(({ refundedCents }) => refundedCents),
+  );
+  same(
+    'moving',
+    book.count('moving'),
+    sum(({ sentPackets, receivedPackets }) => sentPackets - receivedPackets),
+    sum(({ sentCents, receivedCents }) => sentCents - receivedCents),
+  );
+  found.compare(
+    'payout rows counted',
+    outboxRows,
+    'by the streams',
+    sum(({ outboxLength }) => outboxLength),
+  );
+}

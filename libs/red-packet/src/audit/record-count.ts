@@ -1,0 +1,100 @@
+import type { ScriptRegistry } from 'luanest/script-registry';
+import type { BucketKeys, Layout } from '../buckets/layout';
+import { readHashPage, readListPage, readOutboxPage, readSent } from '../red-packet.scripts';
+import type { PacketBook, Place } from './packet-book';
+
+const PAGE = 1_000;
+
+/** Reads every record of an activity into a book, page by page. Answers how many payout rows there are. */
+export async function countRecords(registry: ScriptRegistry, layout: Layout, book: PacketBook): Promise<number> {
+  const pages = new Pages(registry);
+  let rows = 0;
+  const arrived = await Promise.all(layout.buckets.map(({ moves }) => pages.arrived(moves)));
+  for (const [bucket, keys] of layout.buckets.entries()) {
+    await pages.grants(keys, book);
+    await pages.voids(keys, book);
+    await pages.list(keys.pool, 'pool', book);
+    await pages.list(keys.refunds, 'refunded', book);
+    await pages.moving(keys, bucket, arrived, book);
+  }
+  for (const { outbox } of layout.buckets) rows += await pages.outbox(outbox, book);
+  return rows;
+}
+
+/** Last sequence received, by the bucket that sent it. */
+type Arrived = ReadonlyMap<number, number>;
+
+class Pages {
+  constructor(private readonly registry: ScriptRegistry) {}
+
+  async grants({ grants }: BucketKeys, book: PacketBook): Promise<void> {
+    for await (const [userId, grant] of this.hash(grants)) {
+      const [packetId = '', cents, , byLedger] = grant.split(':');
+      // What the ledger says of a user is no packet of this bucket.
+      if (userId !== '' && byLedger === undefined) book.put('granted', packetId, Number(cents), userId);
+    }
+  }
+
+  async voids({ voids }: BucketKeys, book: PacketBook): Promise<void> {
+    for await (const [packetId, text] of this.hash(voids)) {
+      const [cents, , reason] = text.split(':');
+      if (reason === 'packet') book.put('voided', packetId, Number(cents));
+    }
+  }
+
+  async list(key: string, place: Place, book: PacketBook): Promise<void> {
+    for (let from = 0; ; from += PAGE) {
+      const args = { from, count: PAGE };
+      const entries = await this.registry.run(readListPage, { keys: { packets: key }, args });
+      for (const entry of entries) {
+        const [packetId = '', cents] = entry.split(':');
+        book.put(place, packetId, Number(cents));
+      }
+      if (entries.length < PAGE) return;
+    }
+  }
+
+  /** What is on record as sent and has not arrived. */
+  async moving({ moves }: BucketKeys, from: number, arrived: readonly Arrived[], book: PacketBook): Promise<void> {
+    for await (const [field, record] of this.hash(moves)) {
+      const to = /^out:(\d+)$/.exec(field)?.[1];
+      if (to === undefined) continue;
+      const { sequence, packets } = readSent(record);
+      if ((arrived[Number(to)]?.get(from) ?? 0) >= Number(sequence)) continue;
+      for (const entry of packets) {
+        const [packetId = '', cents] = entry.split(':');
+        book.put('moving', packetId, Number(cents));
+      }
+    }
+  }
+
+  async arrived(moves: string): Promise<Arrived> {
+    const found = new Map<number, number>();
+    for await (const [field, value] of this.hash(moves)) {
+      const from = /^in:(\d+)$/.exec(field)?.[1];
+      if (from !== undefined) found.set(Number(from), Number(value));
+    }
+    return found;
+  }
+
+  async outbox(outbox: string, book: PacketBook): Promise<number> {
+    let rows = 0;
+    for (let after = '0-0'; ;) {
+      const page = await this.registry.run(readOutboxPage, { keys: { outbox }, args: { after, count: PAGE } });
+      for (const row of page) book.row(row);
+      rows += page.length;
+      const last = page.at(-1);
+      if (last === undefined || page.length < PAGE) return rows;
+      after = last.entryId;
+    }
+  }
+
+  private async *hash(key: string): AsyncGenerator<readonly [string, string]> {
+    for (let cursor = '0'; ;) {
+      const page = await this.registry.run(readHashPage, { keys: { hash: key }, args: { cursor, count: PAGE } });
+      yield* page.fields;
+      if (page.cursor === '0') return;
+      cursor = page.cursor;
+    }
+  }
+}
