@@ -14,17 +14,44 @@ import {
   ServiceUnavailableException,
   UnauthorizedException,
   UseGuards,
+  UseInterceptors,
 } from '@nestjs/common';
 import { NotSentError, ScriptRefusedError, UnknownOutcomeError } from 'luanest/script-registry';
 import { ActivityConflictError, InvalidRedPacketInputError } from './red-packet.errors';
-import { RedPacketAdminGuard } from './red-packet.guard';
+import { RedPacketAdminGuard, RedPacketGrabGuard } from './red-packet.guard';
+import { RedPacketIdempotency } from './red-packet.interceptor';
 import { parseMoney, refuse } from './red-packet.input';
 import type { ResolvedRedPacketOptions } from './red-packet.options';
 import { RedPacketService } from './red-packet.service';
 import { RED_PACKET_OPTIONS } from './red-packet.tokens';
-import type { ActivityStatus, CreateActivity, CreatedActivity, GrabResult, RecordsPage } from './red-packet.types';
+import type { AuditReport } from './audit/audit.types';
+import type {
+  ActivityState,
+  ActivityStatus,
+  ClosedActivity,
+  CreateActivity,
+  CreatedActivity,
+  GrabResult,
+  GrantRecord,
+  Packet,
+  RecordsPage,
+} from './red-packet.types';
 
-const FIELDS = ['activityId', 'total', 'totalCents', 'packets', 'minCents', 'maxCents'];
+const FIELDS = [
+  'activityId',
+  'total',
+  'totalCents',
+  'packets',
+  'minCents',
+  'maxCents',
+  'split',
+  'amounts',
+  'seed',
+  'startsAtMs',
+  'endsAtMs',
+  'maxTries',
+  'buckets',
+];
 
 /** HTTP for red packets. Who grabs is told by the app's `identity`, never by the request's body. */
 @Controller('red-packets')
@@ -34,9 +61,10 @@ export class RedPacketController {
     @Inject(RED_PACKET_OPTIONS) private readonly options: ResolvedRedPacketOptions,
   ) {}
 
-  /** Creates an activity (admin). Body: activityId, total "10000.00" or totalCents, packets, minCents?, maxCents?. */
+  /** Creates an activity (admin). Body: as `CreateActivity`, with total "10000.00" or totalCents. */
   @Post()
   @UseGuards(RedPacketAdminGuard)
+  @UseInterceptors(RedPacketIdempotency)
   create(@Body() body: unknown): Promise<CreatedActivity> {
     return answer(() => this.packets.create(readActivity(body)));
   }
@@ -44,20 +72,73 @@ export class RedPacketController {
   /** Grabs a packet for the user of the request. */
   @Post(':activityId/grab')
   @HttpCode(200)
-  async grab(@Param('activityId') activityId: string, @Req() request: unknown): Promise<GrabResult> {
-    const userId = await this.options.identity(request);
-    if (userId === undefined)
-      throw new UnauthorizedException('Nobody is known by this request. Send what the app identifies users by.');
-    return answer(() => this.packets.grab(activityId, userId));
+  @UseGuards(RedPacketGrabGuard)
+  grab(@Param('activityId') activityId: string, @Req() request: unknown): Promise<GrabResult> {
+    const userId = this.options.identity(request);
+    // Most resolvers answer at once, and a promise less a request shows.
+    if (typeof userId === 'string') return this.packets.grab(activityId, userId).catch(refused);
+    return this.identified(userId).then((known) => this.packets.grab(activityId, known).catch(refused));
   }
 
   /** Where an activity stands. */
   @Get(':activityId')
   async status(@Param('activityId') activityId: string): Promise<ActivityStatus> {
-    const status = await answer(() => this.packets.status(activityId));
-    if (!status)
-      throw new NotFoundException(`There is no activity ${JSON.stringify(activityId)}. It may have expired.`);
-    return status;
+    return found(activityId, await answer(() => this.packets.status(activityId)));
+  }
+
+  /** The packet of the request's user; 404 where he has none. */
+  @Get(':activityId/mine')
+  async mine(@Param('activityId') activityId: string, @Req() request: unknown): Promise<Packet> {
+    const userId = await this.identified(this.options.identity(request));
+    const packet = await answer(() => this.packets.packetOf(activityId, userId));
+    if (!packet) throw new NotFoundException('This user has no packet of the activity.');
+    return packet;
+  }
+
+  /** The largest packet granted so far (admin). */
+  @Get(':activityId/luckiest')
+  @UseGuards(RedPacketAdminGuard)
+  async luckiest(@Param('activityId') activityId: string): Promise<GrantRecord> {
+    const grant = await answer(() => this.packets.luckiest(activityId));
+    if (!grant) throw new NotFoundException('Nobody has a packet of this activity yet.');
+    return grant;
+  }
+
+  /** Refuses grabs until they are resumed (admin). */
+  @Post(':activityId/pause')
+  @HttpCode(200)
+  @UseGuards(RedPacketAdminGuard)
+  @UseInterceptors(RedPacketIdempotency)
+  async pause(@Param('activityId') activityId: string): Promise<{ readonly state: ActivityState }> {
+    return { state: found(activityId, await answer(() => this.packets.pause(activityId))) };
+  }
+
+  /** Takes grabs again (admin). */
+  @Post(':activityId/resume')
+  @HttpCode(200)
+  @UseGuards(RedPacketAdminGuard)
+  @UseInterceptors(RedPacketIdempotency)
+  async resume(@Param('activityId') activityId: string): Promise<{ readonly state: ActivityState }> {
+    return { state: found(activityId, await answer(() => this.packets.resume(activityId))) };
+  }
+
+  /** Closes the activity and refunds what is left (admin). */
+  @Post(':activityId/close')
+  @HttpCode(200)
+  @UseGuards(RedPacketAdminGuard)
+  @UseInterceptors(RedPacketIdempotency)
+  async close(@Param('activityId') activityId: string): Promise<ClosedActivity> {
+    return found(activityId, await answer(() => this.packets.close(activityId)));
+  }
+
+  /** Checks the books (admin); query `deep=true` counts all records. */
+  @Get(':activityId/audit')
+  @UseGuards(RedPacketAdminGuard)
+  async audit(@Param('activityId') activityId: string, @Query('deep') deep?: string): Promise<AuditReport> {
+    return found(
+      activityId,
+      await answer(() => this.packets.audit(activityId, { deep: deep === undefined ? false : readFlag('deep', deep) })),
+    );
   }
 
   /** A page of grants (admin). */
@@ -72,6 +153,22 @@ export class RedPacketController {
       this.packets.records(activityId, { cursor, limit: limit === undefined ? undefined : readLimit(limit) }),
     );
   }
+
+  private async identified(userId: string | undefined | Promise<string | undefined>): Promise<string> {
+    const known = await userId;
+    if (known !== undefined) return known;
+    throw new UnauthorizedException('Nobody is known by this request. Send what the app identifies users by.');
+  }
+}
+
+/** @throws NotFoundException for an activity that is not there */
+function found<T>(activityId: string, value: T | undefined): T {
+  if (value !== undefined) return value;
+  throw new NotFoundException(`There is no activity ${JSON.stringify(activityId)}. It may have expired.`);
+}
+
+function readFlag(name: string, text: unknown): boolean {
+  return text === 'true' || (text !== 'false' && refuse(name, text, 'Give true or false.'));
 }
 
 function readLimit(text: string): number {
@@ -95,12 +192,17 @@ async function answer<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof InvalidRedPacketInputError) throw new BadRequestException(error.message, { cause: error });
-    if (error instanceof ActivityConflictError) throw new ConflictException(error.message, { cause: error });
-    if (error instanceof NotSentError || error instanceof ScriptRefusedError || error instanceof UnknownOutcomeError) {
-      // Redis' own words stay in the cause; a repeat is safe, since every call here answers a replay as it did at first.
-      throw new ServiceUnavailableException('Redis did not answer. Send the request again.', { cause: error });
-    }
-    throw error;
+    return refused(error);
   }
+}
+
+/** @throws HttpException for an error of the service's own, and what it is given otherwise */
+function refused(error: unknown): never {
+  if (error instanceof InvalidRedPacketInputError) throw new BadRequestException(error.message, { cause: error });
+  if (error instanceof ActivityConflictError) throw new ConflictException(error.message, { cause: error });
+  if (error instanceof NotSentError || error instanceof ScriptRefusedError || error instanceof UnknownOutcomeError) {
+    // Redis' own words stay in the cause; a repeat is safe, since every call here answers a replay as it did at first.
+    throw new ServiceUnavailableException('Redis did not answer. Send the request again.', { cause: error });
+  }
+  throw error;
 }

@@ -1,5 +1,6 @@
 import { ForbiddenException, Inject, Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
+import { RateLimitGuard } from 'luanest/rate-limit';
 import { isObservable, lastValueFrom } from 'rxjs';
 import { RED_PACKET_OPTIONS } from './red-packet.tokens';
 import type { ResolvedRedPacketOptions } from './red-packet.options';
@@ -25,5 +26,29 @@ export class RedPacketAdminGuard implements CanActivate {
       typeof adminGuard === 'function' ? await (this.guard ??= this.moduleRef.create(adminGuard)) : adminGuard;
     const answer = guard.canActivate(context);
     return (await (isObservable(answer) ? lastValueFrom(answer) : answer)) === true;
+  }
+}
+
+/** Puts the limits of the app's RateLimitModule before grabs; lets all pass where the app has none. */
+@Injectable()
+export class RedPacketGrabGuard implements CanActivate {
+  private limits: RateLimitGuard | 'none' | undefined;
+
+  constructor(private readonly moduleRef: ModuleRef) {}
+
+  canActivate(context: ExecutionContext): boolean | Promise<boolean> {
+    // At the first request, since the module may be imported before or after this one.
+    this.limits ??= this.find();
+    return this.limits === 'none' || this.limits.canActivate(context);
+  }
+
+  private find(): RateLimitGuard | 'none' {
+    try {
+      return this.moduleRef.get(RateLimitGuard, { strict: false });
+    } catch (error) {
+      // Nest does not export the class. Anything else must not open the route.
+      if (error instanceof Error && error.constructor.name === 'UnknownElementException') return 'none';
+      throw error;
+    }
   }
 }

@@ -1,5 +1,5 @@
 import { common, defineScript, int, list, str } from 'luanest/script-registry';
-import type { GrantRecord, NotOpenReason, Packet, PayoutRow } from './red-packet.types';
+import type { GrabResult, GrantRecord, NotOpenReason, Packet, PayoutRow } from './red-packet.types';
 import {
   beginActivityLua,
   checkPermissionsLua,
@@ -86,21 +86,19 @@ export const openActivity = defineScript({
   reply: ([status]: string[]) => status as 'opened' | 'open' | 'incomplete' | 'missing',
 });
 
-/** What a bucket says to a grab. */
+/** What a bucket says to a grab: a packet is the answer to the user already. */
 export type BucketAnswer =
-  | { readonly kind: 'won' | 'already-won'; readonly packet: Packet }
-  | { readonly kind: 'sold-out' }
-  | { readonly kind: 'empty' }
-  | { readonly kind: 'too-many-tries' }
-  | { readonly kind: 'not-open'; readonly reason: NotOpenReason; readonly changesInMs: number }
-  | { readonly kind: 'spread'; readonly buckets: number };
+  | Extract<GrabResult, { readonly packet: Packet }>
+  | { readonly outcome: 'none-left' | 'empty' | 'tries-used-up' }
+  | { readonly outcome: 'shut'; readonly reason: NotOpenReason; readonly changesInMs: number }
+  | { readonly outcome: 'spread'; readonly buckets: number };
 
 /** Bits of the `mode` that a grab is sent with. */
 export const GRAB_MODE = { confirmed: 1, goesOn: 2 } as const;
 const WITHOUT_PACKET: Readonly<Record<number, BucketAnswer>> = {
-  [-1]: { kind: 'sold-out' },
-  [-3]: { kind: 'empty' },
-  [-4]: { kind: 'too-many-tries' },
+  [-1]: { outcome: 'none-left' },
+  [-3]: { outcome: 'empty' },
+  [-4]: { outcome: 'tries-used-up' },
 };
 
 export const grabPacket = defineScript({
@@ -112,12 +110,12 @@ export const grabPacket = defineScript({
   reply: ([code, word, figure, at]: [number, string, string, string]): BucketAnswer => {
     if (code >= 0) {
       const packet = { packetId: word, amountCents: Number(figure), grantedAtMs: Number(at) };
-      return { kind: code === 0 ? 'won' : 'already-won', packet };
+      return code === 0 ? { code: '0', outcome: 'won', packet } : { code: '1', outcome: 'already-won', packet };
     }
     const without = WITHOUT_PACKET[code];
     if (without !== undefined) return without;
-    if (word.startsWith('spread:')) return { kind: 'spread', buckets: Number(word.slice(7)) };
-    return { kind: 'not-open', reason: word as NotOpenReason, changesInMs: Number(figure) };
+    if (word.startsWith('spread:')) return { outcome: 'spread', buckets: Number(word.slice(7)) };
+    return { outcome: 'shut', reason: word as NotOpenReason, changesInMs: Number(figure) };
   },
 });
 
@@ -130,7 +128,6 @@ const FIGURES = [
   'totalCents',
   'packets',
   'allPackets',
-  'grantedCents',
   'heldCents',
   'refundedPackets',
   'refundedCents',
@@ -149,6 +146,8 @@ export interface BucketReading extends Readonly<Record<(typeof FIGURES)[number],
   /** -1 where the pool's entries make no sense. */
   readonly pooledCents: number;
   readonly granted: number;
+  /** -1 where the grants are gone. */
+  readonly grantedCents: number;
   readonly outboxLength: number;
   readonly refundRecords: number;
   /** Buckets that packets are on their way to. */
@@ -164,8 +163,9 @@ export const readBucket = defineScript({
   keys: [...ACTIVITY_KEYS, 'tries', 'moves', 'voids', 'refunds'],
   args: {},
   flags: RELEASES,
-  reply: (reply: [string, string, number, string, number, number, number, string, string]): BucketReading => {
-    const [state, figures, pooled, pooledCents, granted, outboxLength, refundRecords, outgoing, lastRow] = reply;
+  reply: (reply: [string, string, number, string, number, string, number, number, string, string]): BucketReading => {
+    const [state, figures, pooled, pooledCents, granted, grantedCents, outboxLength, refundRecords, outgoing, lastRow] =
+      reply;
     const values = figures.split(',').map(Number);
     return {
       ...(Object.fromEntries(FIGURES.map((name, i) => [name, values[i] ?? 0])) as Record<
@@ -176,6 +176,7 @@ export const readBucket = defineScript({
       pooled,
       pooledCents: Number(pooledCents),
       granted,
+      grantedCents: Number(grantedCents),
       outboxLength,
       refundRecords,
       outgoing: outgoing === '' ? [] : outgoing.split(',').map(Number),
@@ -197,7 +198,7 @@ export const closeBucket = defineScript({
   name: 'red-packet.close-activity',
   source: closeActivityLua,
   shared: CLOCK_AND_CENTS,
-  keys: ['meta', 'pool', 'refunds'],
+  keys: ['meta', 'pool', 'refunds', 'grants'],
   args: {},
   flags: RELEASES,
   group: ALONE,

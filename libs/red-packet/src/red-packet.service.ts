@@ -21,7 +21,7 @@ import {
   checkUserId,
   checkWorker,
 } from './red-packet.input';
-import type { RedPacketServiceOptions } from './red-packet.options';
+import type { EligibilityCheck, RedPacketServiceOptions } from './red-packet.options';
 import { checkPermissions, listActivities } from './red-packet.scripts';
 import type {
   ActivityState,
@@ -126,14 +126,19 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
    *
    * @throws InvalidRedPacketInputError for an id that is none
    */
-  async grab(activityId: string, userId: string): Promise<GrabResult> {
-    checkActivityId(activityId);
-    checkUserId(userId);
-    const known = this.grabber.known(activityId, userId);
-    if (known !== undefined) return known;
-    const { eligibility } = this.options;
-    if (eligibility !== undefined && !(await eligibility(activityId, userId))) return NOT_ELIGIBLE;
-    return this.grabber.grab(activityId, userId);
+  grab(activityId: string, userId: string): Promise<GrabResult> {
+    try {
+      checkActivityId(activityId);
+      checkUserId(userId);
+      const known = this.grabber.known(activityId, userId);
+      if (known !== undefined) return Promise.resolve(known);
+      // Grabs are what there are most of, and a promise less a grab shows.
+      return this.options.eligibility === undefined
+        ? this.grabber.grab(activityId, userId)
+        : this.grabIfEligible(activityId, userId, this.options.eligibility);
+    } catch (error) {
+      return Promise.reject(error instanceof Error ? error : new Error(String(error)));
+    }
   }
 
   /** Where the activity stands; undefined when Redis holds none of this id. */
@@ -237,6 +242,10 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   async audit(activityId: string, options: AuditOptions = {}): Promise<AuditReport | undefined> {
     const read = await this.lifecycle.read(checkActivityId(activityId));
     return read && this.auditor.run(activityId, read, options);
+  }
+
+  private async grabIfEligible(activityId: string, userId: string, eligible: EligibilityCheck): Promise<GrabResult> {
+    return (await eligible(activityId, userId)) ? this.grabber.grab(activityId, userId) : NOT_ELIGIBLE;
   }
 
   /** The layout where it is known, else as the activity's root tells it. */

@@ -203,7 +203,7 @@ describe.each(servers)('an activity on %s', (_name, connect) => {
 
   it('shows figures that agree with each other at every moment of a run', async () => {
     await bench.packets.create(figures('watched', 400));
-    const { meta, pool } = bench.keysOf('watched');
+    const { grants, pool } = bench.keysOf('watched');
     let running = true;
     const tapping = Promise.all(
       Array.from({ length: 20 }, async (_, worker) => {
@@ -215,7 +215,7 @@ describe.each(servers)('an activity on %s', (_name, connect) => {
       const status = await bench.packets.status('watched');
       const granted = status?.grantedPackets ?? -1;
       expect(status).toMatchObject({ remainingPackets: 400 - granted, outboxLength: granted });
-      const snapshot = await bench.raw.multi().hget(meta, 'grantedCents').lrange(pool, 0, -1).exec();
+      const snapshot = await bench.raw.multi().hget(grants, '').lrange(pool, 0, -1).exec();
       const [cents, left] = (snapshot ?? []).map(([, value]) => value) as [string, string[]];
       expect(Number(cents) + sum(left.map((entry) => Number(entry.split(':')[1])))).toBe(40_000);
       seen.push(granted);

@@ -87,7 +87,7 @@ describe('a reply that is lost', () => {
     expect(new Set(ids).size).toBe(packets);
     const granted = sum(grants.map(({ amountCents }) => amountCents));
     expect(granted + sum(pool.map(([, cents]) => cents))).toBe(packets * 100);
-    expect(Number(await direct.raw.hget(keys.meta, 'grantedCents'))).toBe(granted);
+    expect(Number(await direct.raw.hget(keys.grants, ''))).toBe(granted);
   }
 
   describe('while ioredis sends again what was not answered', () => {

@@ -55,8 +55,8 @@ export class Lifecycle {
     const layout = (await this.read(activityId))?.layout;
     if (layout === undefined) return undefined;
     const statuses = await Promise.all(
-      layout.buckets.map(({ meta, pool, refunds }) =>
-        this.registry.run(closeBucket, { keys: { meta, pool, refunds }, args: {} }),
+      layout.buckets.map(({ meta, pool, refunds, grants }) =>
+        this.registry.run(closeBucket, { keys: { meta, pool, refunds, grants }, args: {} }),
       ),
     );
     let readings = await this.transfers.readAll(layout);

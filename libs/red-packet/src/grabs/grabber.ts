@@ -14,7 +14,7 @@ const UNCONFIRMED_RETRY_MS = 100;
 
 type Settings = Pick<RedPacketServiceOptions, 'confirmReplicas' | 'confirmTimeoutMs' | 'transferWaitMs'>;
 /** What ends a grab. */
-type LastAnswer = Exclude<BucketAnswer, { kind: 'spread' } | { kind: 'empty' }>;
+type LastAnswer = Exclude<BucketAnswer, { outcome: 'spread' }>;
 /** A bucket's answer, and whether as many replicas have it as were asked for. */
 interface Heard {
   readonly answer: BucketAnswer;
@@ -22,6 +22,18 @@ interface Heard {
 }
 
 const SOLD_OUT: GrabResult = Object.freeze({ code: '-1', outcome: 'sold-out', reason: 'sold-out' });
+const TRANSFERRING: GrabResult = Object.freeze({
+  code: '-3',
+  outcome: 'try-again',
+  reason: 'transferring',
+  retryAfterMs: PAUSE_MS,
+});
+const UNCONFIRMED: GrabResult = Object.freeze({
+  code: '2',
+  outcome: 'unconfirmed',
+  reason: 'replicas',
+  retryAfterMs: UNCONFIRMED_RETRY_MS,
+});
 
 /** Takes a user's grab to his bucket and through what may come of it. */
 export class Grabber {
@@ -41,19 +53,16 @@ export class Grabber {
   /** Asks the user's bucket. */
   grab(activityId: string, userId: string): Promise<GrabResult> {
     const layout = this.layouts.of(activityId);
+    const { buckets } = layout;
     // One bucket and no replicas to wait for is the usual case, and one promise less.
-    if (layout.buckets.length === 1 && this.settings.confirmReplicas === 0) {
-      const input = { keys: grabKeys(keysOf(layout, 0)), args: { userId, mode: 0 } };
-      return this.registry.run(grabPacket, input).then((answer) => this.settle(layout, userId, answer));
-    }
-    return this.follow(layout, userId);
-  }
-
-  private settle(layout: Layout, userId: string, answer: BucketAnswer): GrabResult | Promise<GrabResult> {
-    if (answer.kind === 'won') return { code: '0', outcome: 'won', packet: answer.packet };
-    // The root of an activity that is spread knows where its buckets are.
-    if (answer.kind === 'spread') return this.follow(this.layouts.learn(layout.activityId, answer.buckets), userId);
-    return answer.kind === 'empty' ? this.follow(layout, userId) : this.conclude(layout, answer, true);
+    if (buckets.length > 1 || this.settings.confirmReplicas > 0) return this.follow(layout, userId);
+    const input = { keys: buckets[0] as BucketKeys, args: { userId, mode: 0 } };
+    return this.registry.run(grabPacket, input).then((answer) => {
+      if (answer.outcome === 'won' || answer.outcome === 'already-won') return answer;
+      // The root of an activity that is spread knows where its buckets are.
+      if (answer.outcome === 'spread') return this.follow(this.layouts.learn(activityId, answer.buckets), userId);
+      return this.conclude(layout, answer, true);
+    });
   }
 
   /** Asks until there is an answer: the first one may say where the user's bucket is, or that it waits for packets. */
@@ -63,27 +72,37 @@ export class Grabber {
     let [mode, doubted] = [0, false];
     for (;;) {
       const { answer, confirmed } = await this.ask(layout, userId, mode);
-      if (answer.kind === 'spread') {
+      const single = layout.buckets.length === 1;
+      if (answer.outcome === 'spread') {
         layout = this.layouts.learn(layout.activityId, answer.buckets);
-      } else if (answer.kind === 'not-open' && answer.reason === 'unknown' && layout.buckets.length > 1 && !doubted) {
-        doubted = true;
+      } else if (answer.outcome === 'shut' && answer.reason === 'unknown' && !single && !doubted) {
         // An activity of this id, with another number of buckets, may have taken the place of the one that was learned.
+        doubted = true;
         this.layouts.forget(layout.activityId);
         layout = this.layouts.of(layout.activityId);
-      } else if (answer.kind === 'empty') {
+      } else if (answer.outcome === 'empty') {
         mode = GRAB_MODE.goesOn;
-        const refilled = await this.refills.refill(layout, homeOf(layout, userId));
-        if (refilled === 'sold-out') return this.conclude(layout, { kind: 'sold-out' }, true);
-        const left = deadline - performance.now();
-        if (left <= 0) return { code: '-3', outcome: 'try-again', reason: 'transferring', retryAfterMs: PAUSE_MS };
-        if (refilled === 'nothing') await sleep(Math.min(PAUSE_MS, left));
-      } else return this.conclude(layout, answer, confirmed);
+        const ended = await this.await(layout, userId, deadline);
+        if (ended !== undefined) return this.conclude(layout, ended, true);
+      } else {
+        return this.conclude(layout, answer, confirmed);
+      }
     }
+  }
+
+  /** Waits until it is worth asking an empty bucket again. Answers what ends the grab. */
+  private async await(layout: Layout, userId: string, deadline: number): Promise<LastAnswer | undefined> {
+    const refilled = await this.refills.refill(layout, homeOf(layout, userId));
+    if (refilled === 'sold-out') return { outcome: 'none-left' };
+    const left = deadline - performance.now();
+    if (left <= 0) return { outcome: 'empty' };
+    if (refilled === 'nothing') await sleep(Math.min(PAUSE_MS, left));
+    return undefined;
   }
 
   private async ask(layout: Layout, userId: string, mode: number): Promise<Heard> {
     const { confirmReplicas: replicas, confirmTimeoutMs: timeoutMs } = this.settings;
-    const keys = grabKeys(keysOf(layout, homeOf(layout, userId)));
+    const keys = keysOf(layout, homeOf(layout, userId));
     if (replicas === 0) {
       return { answer: await this.registry.run(grabPacket, { keys, args: { userId, mode } }), confirmed: true };
     }
@@ -93,27 +112,21 @@ export class Grabber {
   }
 
   private conclude(layout: Layout, answer: LastAnswer, confirmed: boolean): GrabResult {
-    switch (answer.kind) {
+    switch (answer.outcome) {
       case 'won':
       case 'already-won':
-        if (!confirmed) {
-          return { code: '2', outcome: 'unconfirmed', reason: 'replicas', retryAfterMs: UNCONFIRMED_RETRY_MS };
-        }
-        if (answer.kind === 'won') return { code: '0', outcome: 'won', packet: answer.packet };
-        return { code: '1', outcome: 'already-won', packet: answer.packet };
-      case 'sold-out':
+        return confirmed ? answer : UNCONFIRMED;
+      case 'none-left':
         this.losers.learn(layout);
         return SOLD_OUT;
-      case 'too-many-tries':
+      case 'empty':
+        return TRANSFERRING;
+      case 'tries-used-up':
         return { code: '-4', outcome: 'too-many-tries', reason: 'too-many-tries' };
-      case 'not-open':
+      case 'shut':
         return notOpen(answer.reason, answer.changesInMs);
     }
   }
-}
-
-function grabKeys({ meta, pool, grants, outbox, tries }: BucketKeys) {
-  return { meta, pool, grants, outbox, tries };
 }
 
 function notOpen(reason: NotOpenReason, changesInMs: number): GrabResult {

@@ -44,7 +44,7 @@ if expires == 0 then expires = math.max(ends, now_ms) + ARGV[11] end
 if ends == 0 then ends = expires end
 -- In the order in which a grab asks for them: a small hash is searched from its start.
 redis.call('HSET', KEYS[1], 'state', 'draft', 'startsAtMs', ARGV[7], 'endsAtMs', string.format('%.0f', ends),
-  'maxTries', ARGV[9], 'grantedCents', 0, 'heldCents', ARGV[2], 'bestCents', 0, 'buckets', ARGV[5], 'bucket', ARGV[6],
+  'maxTries', ARGV[9], 'heldCents', ARGV[2], 'bestCents', 0, 'buckets', ARGV[5], 'bucket', ARGV[6],
   'totalCents', ARGV[2], 'packets', ARGV[3], 'allPackets', ARGV[4], 'filledCents', 0, 'soldOutMs', ARGV[10],
   'seed', ARGV[13], 'fingerprint', ARGV[1], 'createdAtMs', now_text, 'expiresAtMs', string.format('%.0f', expires))
 redis.call('PEXPIREAT', KEYS[1], string.format('%.0f', ARGV[6] == '-1' and expires + 60000 or expires))

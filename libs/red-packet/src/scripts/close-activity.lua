@@ -4,20 +4,22 @@ close-activity: close a bucket for good, and make what is in its pool the refund
 KEYS[1]  meta     hash      <prefix>:red-packet:{<activity>}:meta
 KEYS[2]  pool     list(str) <prefix>:red-packet:{<activity>}:pool
 KEYS[3]  refunds  list(str) <prefix>:red-packet:{<activity>}:refunds
+KEYS[4]  grants   hash      <prefix>:red-packet:{<activity>}:grants
 
 Returns {status}
   status  'closed' | 'closed-before' | 'draft' | 'missing' | 'spread:<buckets>'   closed: by this call
 
 O(1), and O(packets that came back before) where there are such. TTL: the activity's. Clock: Redis. Replay: closed-before.
 ]]
-local meta = redis.call('HMGET', KEYS[1], 'state', 'expiresAtMs', 'heldCents', 'grantedCents', 'refundedCents')
+local meta = redis.call('HMGET', KEYS[1], 'state', 'expiresAtMs', 'heldCents', 'refundedCents')
 if not meta[1] then return { 'missing' } end
 if meta[1] == 'closed' then return { 'closed-before' } end
 if meta[1] ~= 'open' and meta[1] ~= 'paused' then return { meta[1] } end
 local pooled, before = redis.call('LLEN', KEYS[2]), redis.call('LLEN', KEYS[3])
 if pooled > 0 then
   local cents = stretch_cents(redis.call('LINDEX', KEYS[2], 0), redis.call('LINDEX', KEYS[2], -1))
-  if not cents or cents + meta[4] + (meta[5] or 0) ~= tonumber(meta[3]) then
+  local granted = tonumber(redis.call('HGET', KEYS[4], '') or '-1')
+  if not cents or cents + granted + (meta[4] or 0) ~= tonumber(meta[3]) then
     return redis.error_reply('BADPOOL the pool does not hold what the counters say, nothing was changed')
   end
   -- A rename takes no time, whatever the pool holds; what was refunded before goes along.

@@ -25,19 +25,30 @@ if mine[2] then
   if ARGV[2] % 2 == 1 then redis.call('HSET', KEYS[3], ARGV[1], mine[2]) end
   return { 1, id, cents, at }
 end
-local meta = redis.call('HMGET', KEYS[1], 'state', 'startsAtMs', 'endsAtMs', 'maxTries', 'grantedCents', 'heldCents', 'bestCents')
-if meta[1] ~= 'open' then return { -2, meta[1] or 'unknown', '0', '0' } end
-if now_ms < tonumber(meta[2]) then return { -2, 'preheated', string.format('%.0f', meta[2] - now_ms), '0' } end
-if now_ms >= tonumber(meta[3]) then return { -2, 'ended', '0', '0' } end
+local gate, problem = gates[KEYS[1]]
+if not gate then
+  gate, problem = gate_of(redis.call('HMGET', KEYS[1], 'state', 'startsAtMs', 'endsAtMs', 'maxTries', 'heldCents', 'bestCents'))
+  if problem then return problem end
+  gates[KEYS[1]] = gate
+end
+if gate.state ~= 'open' then
+  return { -2, gate.state or 'unknown', gate.state == 'preheated' and string.format('%.0f', gate.starts - now_ms) or '0', '0' }
+end
 -- Without the grants, those who have won already would win again.
 if not mine[1] then return redis.error_reply('LOSTGRANTS the grants are gone, was the key evicted? nothing was changed') end
-if meta[4] ~= '0' and ARGV[2] + 0 < 2 then
-  if tonumber(redis.call('HGET', KEYS[5], ARGV[1]) or '0') >= tonumber(meta[4]) then return { -4, '', '0', '0' } end
+local counts = gate.tries > 0 and ARGV[2] + 0 < 2
+if counts and tonumber(redis.call('HGET', KEYS[5], ARGV[1]) or '0') >= gate.tries then return { -4, '', '0', '0' } end
+-- The first call of a group asks for one packet, the next ones for some together.
+local ahead = heads[KEYS[2]] or {}
+local head = ahead[ahead.at]
+if not head then
+  ahead = redis.call('LRANGE', KEYS[2], 0, ahead.at and 31 or 0)
+  ahead.at, head = 1, ahead[1]
+  heads[KEYS[2]] = ahead
 end
-local head = redis.call('LINDEX', KEYS[2], 0)
 if not head then
   local more = redis.call('HMGET', KEYS[1], 'buckets', 'expiresAtMs')
-  if meta[4] ~= '0' and ARGV[2] + 0 < 2 then
+  if counts then
     redis.call('HINCRBY', KEYS[5], ARGV[1], 1)
     redis.call('PEXPIREAT', KEYS[5], more[2])
   end
@@ -48,17 +59,19 @@ local id, cents = string.match(head, '^(%d+):([1-9]%d*):%d+$')
 if not id or #head > 60 or #cents > 16 then
   return redis.error_reply('BADPACKET the pool starts with no <packet>:<cents>:<sum>, nothing was changed')
 end
-local problem = problem_with(meta[5], meta[6], cents) or not permitted[KEYS[1]] and forbidden(KEYS[1], KEYS[2], KEYS[3], KEYS[4])
+local granted, unfit = granted_with(mine[1], cents, gate.held)
+problem = unfit or not gate.permitted and forbidden(KEYS[1], KEYS[2], KEYS[3], KEYS[4])
 if problem then return problem end
-permitted[KEYS[1]] = true
+gate.permitted = true
 -- XADD first: it alone can still fail, when the stream is gone or its ids are used up.
 if not redis.call('XADD', KEYS[4], 'NOMKSTREAM', '*', 'user', ARGV[1], 'packet', id, 'cents', cents, 'at', now_text) then
   return redis.error_reply('LOSTOUTBOX the outbox is gone, was the key evicted? nothing was changed')
 end
 redis.call('LPOP', KEYS[2])
-redis.call('HSET', KEYS[3], ARGV[1], id .. ':' .. cents .. ':' .. now_text)
-redis.call('HINCRBY', KEYS[1], 'grantedCents', cents)
-if tonumber(cents) > tonumber(meta[7] or '0') then
+ahead.at = ahead.at + 1
+redis.call('HSET', KEYS[3], ARGV[1], id .. ':' .. cents .. ':' .. now_text, '', string.format('%.0f', granted))
+if tonumber(cents) > gate.best then
+  gate.best = tonumber(cents)
   redis.call('HSET', KEYS[1], 'bestCents', cents, 'bestPacket', id, 'bestAt', now_text, 'bestUser', ARGV[1])
 end
 return { 0, id, cents, now_text }

@@ -34,8 +34,8 @@ redis.call('HLEN', KEYS[3])
 redis.call('XLEN', KEYS[4])
 local created = redis.pcall('XGROUP', 'CREATE', KEYS[4], ARGV[1], '0', 'MKSTREAM')
 if created.err and not string.find(created.err, '^BUSYGROUP') then return created end
--- A hash without a field does not exist, and one that exists keeps its TTL: no user's id is empty.
-redis.call('HSET', KEYS[3], '', '')
+-- No user's id is empty: this field holds the cents granted, so that a grab counts and grants in one command.
+redis.call('HSET', KEYS[3], '', '0')
 redis.call('PEXPIREAT', KEYS[3], meta[5])
 redis.call('PEXPIREAT', KEYS[4], meta[5])
 redis.call('HSET', KEYS[1], 'state', 'open')

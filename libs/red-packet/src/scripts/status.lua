@@ -10,12 +10,13 @@ KEYS[6]  moves    hash      <prefix>:red-packet:{<activity>}:moves
 KEYS[7]  voids    hash      <prefix>:red-packet:{<activity>}:voids
 KEYS[8]  refunds  list(str) <prefix>:red-packet:{<activity>}:refunds
 
-Returns {state, figures, pooled, pooledCents, granted, outboxLength, refundRecords, outgoing, lastRow}
+Returns {state, figures, pooled, pooledCents, granted, grantedCents, outboxLength, refundRecords, outgoing, lastRow}
   state          'draft' | 'preheated' | 'open' | 'paused' | 'ended' | 'closed' | 'spread:<buckets>' | ''   '' where nothing is
   figures        str   of the meta hash, in the order of its names below, divided by commas
   pooled         int   packets in the pool
   pooledCents    str   their cents, from the pool itself; '-1' where its entries make no sense
   granted        int   packets granted
+  grantedCents   str   their cents, '-1' where the grants are gone
   outboxLength   int   payout rows not settled yet
   refundRecords  int   packets on record as refunded
   outgoing       str   buckets that packets are on their way to, divided by commas
@@ -25,17 +26,18 @@ O(1), and O(buckets) where packets move. TTL: heals. Clock: Redis. Replay: harml
 ]]
 local meta = redis.call('HMGET', KEYS[1], 'state', 'expiresAtMs', 'startsAtMs', 'endsAtMs', 'grantShift')
 local figures = redis.call('HMGET', KEYS[1], 'createdAtMs', 'startsAtMs', 'endsAtMs', 'expiresAtMs', 'buckets', 'totalCents',
-  'packets', 'allPackets', 'grantedCents', 'heldCents', 'refundedPackets', 'refundedCents', 'sentPackets', 'sentCents',
+  'packets', 'allPackets', 'heldCents', 'refundedPackets', 'refundedCents', 'sentPackets', 'sentCents',
   'receivedPackets', 'receivedCents', 'soldOutMs', 'closedAtMs')
-for i = 1, 18 do figures[i] = figures[i] or '0' end
-if not meta[1] then return { '', table.concat(figures, ','), 0, '0', 0, 0, 0, '', '' } end
+for i = 1, 17 do figures[i] = figures[i] or '0' end
+if not meta[1] then return { '', table.concat(figures, ','), 0, '0', 0, '0', 0, 0, '', '' } end
 local state = meta[1]
 if state == 'open' and now_ms < tonumber(meta[3]) then state = 'preheated' end
 if (state == 'open' or state == 'paused') and now_ms >= tonumber(meta[4]) then state = 'ended' end
 local pooled, cents = redis.call('LLEN', KEYS[2]), 0
 if pooled > 0 then cents = stretch_cents(redis.call('LINDEX', KEYS[2], 0), redis.call('LINDEX', KEYS[2], -1)) or -1 end
--- One field of the hash is there to keep it alive.
+-- One field of the hash is no user's.
 local granted = math.max(redis.call('HLEN', KEYS[3]) - 1, 0) + (meta[5] or 0)
+local granted_cents = redis.call('HGET', KEYS[3], '') or (state == 'draft' or state:find('^spread')) and '0' or '-1'
 local rows, last = redis.call('XLEN', KEYS[4]), ''
 local info = redis.call('EXISTS', KEYS[4]) == 1 and redis.call('XINFO', 'STREAM', KEYS[4]) or {}
 for i = 1, #info, 2 do if info[i] == 'last-generated-id' then last = info[i + 1] end end
@@ -49,5 +51,5 @@ if redis.call('PTTL', KEYS[5]) == -1 then redis.call('PEXPIREAT', KEYS[5], meta[
 if redis.call('PTTL', KEYS[6]) == -1 then redis.call('PEXPIREAT', KEYS[6], meta[2]) end
 if redis.call('PTTL', KEYS[7]) == -1 then redis.call('PEXPIREAT', KEYS[7], meta[2]) end
 if redis.call('PTTL', KEYS[8]) == -1 then redis.call('PEXPIREAT', KEYS[8], meta[2]) end
-return { state, table.concat(figures, ','), pooled, digits(cents), granted, rows, redis.call('LLEN', KEYS[8]),
+return { state, table.concat(figures, ','), pooled, digits(cents), granted, granted_cents, rows, redis.call('LLEN', KEYS[8]),
   table.concat(outgoing, ','), last }

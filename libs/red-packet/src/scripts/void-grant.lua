@@ -19,8 +19,9 @@ if known and string.match(known, '^%d+:%d+:%a+:(.*)$') == ARGV[1] then return { 
 local grant = redis.call('HGET', KEYS[2], ARGV[1])
 local id, cents, at = string.match(grant or '', '^(%d+):(%d+):(%d+)$')
 if id ~= ARGV[2] or ARGV[1] == '' then return { 'none' } end
-local meta = redis.call('HMGET', KEYS[1], 'expiresAtMs', 'bestUser', 'grantedCents')
-if not meta[1] or tonumber(meta[3]) < tonumber(cents) then
+local meta = redis.call('HMGET', KEYS[1], 'expiresAtMs', 'bestUser')
+local granted = tonumber(redis.call('HGET', KEYS[2], '') or '-1')
+if not meta[1] or granted < tonumber(cents) then
   return redis.error_reply('BADMETA the counters do not fit this grant, nothing was changed')
 end
 if ARGV[3] ~= '' and not string.find(ARGV[3], '^%d+:%d+:%d+$') then
@@ -37,9 +38,8 @@ if reason == 'packet' then
   redis.call('HINCRBY', KEYS[1], 'grantShift', 1)
 else
   -- Nobody was paid this packet: it is refunded, since one that went back to the pool would unsay "sold out".
-  redis.call('HSET', KEYS[2], ARGV[1], ARGV[3] .. ':l')
+  redis.call('HSET', KEYS[2], ARGV[1], ARGV[3] .. ':l', '', string.format('%.0f', granted - cents))
   redis.call('HINCRBY', KEYS[1], 'grantShift', -1)
-  redis.call('HINCRBY', KEYS[1], 'grantedCents', '-' .. cents)
   redis.call('HINCRBY', KEYS[1], 'refundedCents', cents)
   redis.call('HINCRBY', KEYS[1], 'refundedPackets', 1)
   redis.call('RPUSH', KEYS[4], ARGV[2] .. ':' .. cents .. ':0')

@@ -1,0 +1,40 @@
+import { Injectable, type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
+import { IdempotencyInterceptor, OnceService } from 'luanest/once';
+import { InvalidOptionError } from 'luanest/script-registry';
+import { from, mergeMap, type Observable } from 'rxjs';
+
+/**
+ * Answers a repeated admin request, by its `Idempotency-Key`, as the first was answered, where the app has OnceModule with
+ * `idempotency`. Grabs need none of it: they are repeatable without a key.
+ */
+@Injectable()
+export class RedPacketIdempotency implements NestInterceptor {
+  private delegate: Promise<NestInterceptor | undefined> | undefined;
+
+  constructor(private readonly moduleRef: ModuleRef) {}
+
+  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    this.delegate ??= this.find();
+    return from(this.delegate).pipe(
+      mergeMap(async (delegate) => (delegate === undefined ? next.handle() : delegate.intercept(context, next))),
+      mergeMap((answer) => answer),
+    );
+  }
+
+  private async find(): Promise<NestInterceptor | undefined> {
+    try {
+      this.moduleRef.get(OnceService, { strict: false });
+    } catch (error) {
+      if (error instanceof Error && error.constructor.name === 'UnknownElementException') return undefined;
+      throw error;
+    }
+    try {
+      return await this.moduleRef.create(IdempotencyInterceptor);
+    } catch (error) {
+      // The module is there for other things, and nobody has said whose keys they are.
+      if (error instanceof InvalidOptionError) return undefined;
+      throw error;
+    }
+  }
+}
