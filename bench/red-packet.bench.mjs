@@ -40,7 +40,11 @@ async function open(port) {
   const app = await NestFactory.createApplicationContext(App, { logger: false });
   const packets = app.get(RedPacketService);
   const shas = {
-    own: await admin.script('LOAD', `#!lua\n${grabPacket.shared}${grabPacket.source}`),
+    // Sent by hand, a script answers with its first value only, so this one puts all of them and the time into a table.
+    own: await admin.script(
+      'LOAD',
+      `#!lua\n${grabPacket.shared}local function grab()\n${grabPacket.source}\nend\nlocal code, text = grab()\nif type(code) == 'table' then return code end\nreturn { code, text, now_us }`,
+    ),
     seed: await admin.script('LOAD', SEED),
   };
   let activity = '';
@@ -52,7 +56,10 @@ async function open(port) {
     packets,
     callers: {
       luanest: (user) => packets.grab(activity, user),
-      evalsha: async (user) => grabPacket.reply(await own.evalsha(shas.own, 5, ...keys(), user, 0)),
+      evalsha: async (user) => {
+        const [code, text, us] = await own.evalsha(shas.own, 5, ...keys(), user, 0);
+        return grabPacket.reply([code, text], us);
+      },
       seed: async (user) => JSON.parse(await seed.evalsha(shas.seed, 3, '{a}:users', '{a}:pool', '{a}:payouts', user)),
     },
     /** A new activity each time, since a process remembers those that are sold out. */

@@ -107,15 +107,24 @@ export const grabPacket = defineScript({
   shared: sharedClockLua + sharedGrantingLua,
   keys: [...ACTIVITY_KEYS, 'tries'],
   args: { userId: str, mode: common(int) },
-  reply: ([code, word, figure, at]: [number, string, string, string]): BucketAnswer => {
+  timed: true,
+  reply: ([code, text]: [number, string], nowUs: number): BucketAnswer => {
+    const [word = '', figure, at] = text.split(':');
     if (code >= 0) {
-      const packet = { packetId: word, amountCents: Number(figure), grantedAtMs: Number(at) };
-      return code === 0 ? { code: '0', outcome: 'won', packet } : { code: '1', outcome: 'already-won', packet };
+      const amountCents = Number(figure);
+      if (code === 0) {
+        return {
+          code: '0',
+          outcome: 'won',
+          packet: { packetId: word, amountCents, grantedAtMs: Math.floor(nowUs / 1_000) },
+        };
+      }
+      return { code: '1', outcome: 'already-won', packet: { packetId: word, amountCents, grantedAtMs: Number(at) } };
     }
     const without = WITHOUT_PACKET[code];
     if (without !== undefined) return without;
-    if (word.startsWith('spread:')) return { outcome: 'spread', buckets: Number(word.slice(7)) };
-    return { outcome: 'shut', reason: word as NotOpenReason, changesInMs: Number(figure) };
+    if (word === 'spread') return { outcome: 'spread', buckets: Number(figure) };
+    return { outcome: 'shut', reason: word as NotOpenReason, changesInMs: Number(figure ?? 0) };
   },
 });
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
-import { seededDraws, splitDoubleMean, type SplitPlan } from '../src/split';
+import type { SplitMethod } from 'luanest/red-packet';
+import { seededDraws, splitBy, splitDoubleMean, type SplitPlan } from '../src/split';
 import { sum } from './support';
 
 const seedOf = (n: number): string => createHash('sha256').update(`split ${n}`).digest('hex').slice(0, 32);
@@ -124,6 +125,62 @@ describe('splitDoubleMean', () => {
     expect(new Set(amounts).size).toBeGreaterThan(500);
     expect(Math.max(...amounts)).toBeGreaterThan(1_500);
     expect(Math.min(...amounts)).toBeLessThan(500);
+  });
+});
+
+describe.each<SplitMethod>(['double-mean', 'line-cut', 'equal'])('%s', (method) => {
+  const check = (plan: SplitPlan, seed: string): void => {
+    const amounts = splitBy(method, plan, seed);
+    if (amounts.length !== plan.packets || exactSum(amounts) !== BigInt(plan.totalCents)) {
+      throw new Error(`${amounts.length} packets of ${exactSum(amounts)} cents.`);
+    }
+    for (const cents of amounts) {
+      if (Number.isSafeInteger(cents) && cents >= plan.minCents && cents <= plan.maxCents) continue;
+      throw new Error(`${cents} is not within ${plan.minCents} to ${plan.maxCents}.`);
+    }
+  };
+
+  it('sums to the cent and keeps least and cap over 10,000 random inputs, those near 2^53 too', () => {
+    fc.assert(fc.property(fc.oneof({ weight: 4, arbitrary: plans }, hugePlans), seeds, check), { numRuns: 10_000 });
+  });
+
+  it('gives the same split for the same seed', () => {
+    const plan = { packets: 50, totalCents: 100_000, minCents: 10, maxCents: 3_000 };
+    fc.assert(
+      fc.property(seeds, (seed) => expect(splitBy(method, plan, seed)).toEqual(splitBy(method, plan, seed))),
+      { numRuns: 50 },
+    );
+  });
+
+  it.each([10_000, 2_000])(
+    'makes every position equally likely to hold the first largest packet, capped at %d',
+    (cap) => {
+      // Equal packets differ by one cent, so most are the largest: the position of the one that is not is looked at.
+      const plan = { packets: 10, totalCents: method === 'equal' ? 10_009 : 10_000, minCents: 1, maxCents: cap };
+      const found = Array.from({ length: 10 }, () => 0);
+      for (let i = 0; i < 20_000; i++) {
+        const amounts = splitBy(method, plan, seedOf(i));
+        const wanted = method === 'equal' ? Math.min(...amounts) : Math.max(...amounts);
+        const at = amounts.flatMap((cents, position) => (cents === wanted ? [position] : []));
+        // Where several are the largest, as at a cap, each has its share.
+        for (const position of at) found[position] = (found[position] ?? 0) + 1 / at.length;
+      }
+      expect(chiSquare(found)).toBeLessThan(27.88);
+    },
+  );
+});
+
+describe('splitBy', () => {
+  it('takes given amounts as they are', () => {
+    const plan = { packets: 3, totalCents: 6, minCents: 1, maxCents: 6 };
+    expect(splitBy('given', plan, seedOf(1), [3, 1, 2])).toEqual([3, 1, 2]);
+  });
+
+  it('cuts a line more wildly than the double mean', () => {
+    const plan = { packets: 1_000, totalCents: 1_000_000, minCents: 1, maxCents: 1_000_000 };
+    const best = (method: SplitMethod): number => Math.max(...splitBy(method, plan, seedOf(9)));
+    expect(best('line-cut')).toBeGreaterThan(2 * best('double-mean'));
+    expect(best('equal')).toBe(1_000);
   });
 });
 

@@ -9,11 +9,10 @@ KEYS[5]  tries   hash      <prefix>:red-packet:{<activity>}:tries
 ARGV[1]  userId  str       1 to 256 characters
 ARGV[2]  mode    int       0; plus 1 when the call is followed by WAIT; plus 2 when it goes on with one that found no packet
 
-Returns {code, word, figure, grantedAtMs}
-  code         0 won now | 1 won before | -1 none left | -2 not open | -3 none left in this bucket | -4 tries used up
-  word         str   the packet's id; for -2 'unknown' | 'draft' | 'preheated' | 'paused' | 'ended' | 'closed' | 'spread:<buckets>'
-  figure       str   digits: the packet's cents; for -2 ms until this changes, '0' where that is not known
-  grantedAtMs  str   digits, '0' without a packet
+Returns {code, text}
+  code  0 won now | 1 won before | -1 none left | -2 not open | -3 none left in this bucket | -4 tries used up
+  text  str   '<packet>:<cents>', and ':<ms>' when it was won before; for -2 'unknown' | 'draft' | 'paused' | 'ended' |
+        'closed' | 'preheated:<ms until it opens>' | 'spread:<buckets>'; else ''
 
 O(1). TTL: the activity's. Clock: Redis. Replay: answers the packet that the first call gave, as code 1; counts a try again.
 ]]
@@ -23,7 +22,7 @@ if mine[2] then
   if not id then return redis.error_reply('BADGRANT the grant is not <packet>:<cents>:<ms>, nothing was changed') end
   -- WAIT covers what its own connection wrote: the same again, so that it covers the grant of an earlier call.
   if ARGV[2] % 2 == 1 then redis.call('HSET', KEYS[3], ARGV[1], mine[2]) end
-  return { 1, id, cents, at }
+  return 1, id .. ':' .. cents .. ':' .. at
 end
 local gate, problem = gates[KEYS[1]]
 if not gate then
@@ -32,12 +31,12 @@ if not gate then
   gates[KEYS[1]] = gate
 end
 if gate.state ~= 'open' then
-  return { -2, gate.state or 'unknown', gate.state == 'preheated' and string.format('%.0f', gate.starts - now_ms) or '0', '0' }
+  return -2, gate.state == 'preheated' and 'preheated:' .. string.format('%.0f', gate.starts - now_ms) or gate.state or 'unknown'
 end
 -- Without the grants, those who have won already would win again.
 if not mine[1] then return redis.error_reply('LOSTGRANTS the grants are gone, was the key evicted? nothing was changed') end
 local counts = gate.tries > 0 and ARGV[2] + 0 < 2
-if counts and tonumber(redis.call('HGET', KEYS[5], ARGV[1]) or '0') >= gate.tries then return { -4, '', '0', '0' } end
+if counts and tonumber(redis.call('HGET', KEYS[5], ARGV[1]) or '0') >= gate.tries then return -4, '' end
 -- The first call of a group asks for one packet, the next ones for some together.
 local ahead = heads[KEYS[2]] or {}
 local head = ahead[ahead.at]
@@ -52,10 +51,10 @@ if not head then
     redis.call('HINCRBY', KEYS[5], ARGV[1], 1)
     redis.call('PEXPIREAT', KEYS[5], more[2])
   end
-  return { more[1] == '1' and -1 or -3, '', '0', '0' }
+  return more[1] == '1' and -1 or -3, ''
 end
 -- All that could fail is met here, before the first write: Redis does not roll back.
-local id, cents = string.match(head, '^(%d+):([1-9]%d*):%d+$')
+local packet, id, cents = string.match(head, '^((%d+):([1-9]%d*)):%d+$')
 if not id or #head > 60 or #cents > 16 then
   return redis.error_reply('BADPACKET the pool starts with no <packet>:<cents>:<sum>, nothing was changed')
 end
@@ -69,9 +68,9 @@ if not redis.call('XADD', KEYS[4], 'NOMKSTREAM', '*', 'user', ARGV[1], 'packet',
 end
 redis.call('LPOP', KEYS[2])
 ahead.at = ahead.at + 1
-redis.call('HSET', KEYS[3], ARGV[1], id .. ':' .. cents .. ':' .. now_text, '', string.format('%.0f', granted))
+redis.call('HSET', KEYS[3], ARGV[1], packet .. ':' .. now_text, '', string.format('%.0f', granted))
 if tonumber(cents) > gate.best then
   gate.best = tonumber(cents)
   redis.call('HSET', KEYS[1], 'bestCents', cents, 'bestPacket', id, 'bestAt', now_text, 'bestUser', ARGV[1])
 end
-return { 0, id, cents, now_text }
+return 0, packet
