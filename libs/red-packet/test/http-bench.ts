@@ -1,4 +1,4 @@
-import { Module, type ExecutionContext, type INestApplication } from '@nestjs/common';
+import { Module, type DynamicModule, type ExecutionContext, type INestApplication } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
@@ -50,11 +50,19 @@ export class HttpBench {
     return new HttpBench(standaloneClient(), adapter);
   }
 
-  async serve(options: RedPacketOptions & RedPacketModuleExtras, deadlineMs?: number): Promise<void> {
+  async serve(
+    options: RedPacketOptions & RedPacketModuleExtras,
+    deadlineMs?: number,
+    others: readonly DynamicModule[] = [],
+  ): Promise<void> {
     class App {}
     const { client, prefix } = this;
     Module({
-      imports: [ScriptRegistryModule.forRoot({ client, prefix, deadlineMs }), RedPacketModule.forRoot(options)],
+      imports: [
+        ScriptRegistryModule.forRoot({ client, prefix, deadlineMs }),
+        ...others,
+        RedPacketModule.forRoot(options),
+      ],
     })(App);
     const app = await NestFactory.create(App, this.adapter(), { logger: false, abortOnError: false });
     this.apps.push(app);

@@ -1,0 +1,54 @@
+import { Redis } from 'ioredis';
+import { FaultProxy } from '../../../test/support/fault-proxy';
+import { RedisServer } from '../../../test/support/redis-server';
+import { eventually } from '../../../test/support/wait';
+import { openBench, quiet } from './support';
+
+const PACKETS = 1_000_000;
+
+describe('1,000,000 packets', () => {
+  it('are preheated in chunks by a process that is cut off and another that resumes, and counted one by one', async () => {
+    const server = await RedisServer.start();
+    const proxy = await FaultProxy.start({ targetPort: server.port });
+    const activity = { activityId: 'big', totalCents: PACKETS * 88, packets: PACKETS, maxCents: 20_000, buckets: 4 };
+    const first = await openBench(quiet(new Redis(proxy.port, { retryStrategy: () => 20 })), {
+      prefix: 'large',
+      deadlineMs: 3_000,
+    });
+    const direct = await openBench(quiet(new Redis(server.port)), { prefix: 'large', deadlineMs: 30_000 });
+    try {
+      const keys = first.bucketsOf('big', 4);
+      const filled = async (): Promise<number> =>
+        (await Promise.all(keys.map(({ pool }) => direct.raw.llen(pool)))).reduce((sum, length) => sum + length, 0);
+      const cut = first.packets.create(activity).catch((error: unknown) => error);
+      await eventually(async () => expect(await filled()).toBeGreaterThan(100_000), { everyMs: 1 });
+      proxy.refuse();
+      expect(await cut).toMatchObject({ code: expect.stringMatching(/^(NOT_SENT|UNKNOWN_OUTCOME)$/) });
+      const before = await filled();
+      expect(before).toBeLessThan(PACKETS);
+      expect(await direct.packets.grab('big', 'u')).toMatchObject({ outcome: 'not-open', reason: 'draft' });
+      expect(await direct.packets.status('big')).toMatchObject({ state: 'draft', remainingPackets: PACKETS });
+
+      expect(await direct.packets.create(activity)).toMatchObject({ created: true });
+      expect(await filled()).toBe(PACKETS);
+      expect((await direct.packets.grab('big', 'u')).outcome).toBe('won');
+      expect(await direct.packets.audit('big', { deep: true })).toMatchObject({
+        ok: true,
+        problems: [],
+        total: { packets: PACKETS, cents: PACKETS * 88 },
+        deep: { quiet: true, pool: { packets: PACKETS - 1 }, granted: { packets: 1 } },
+      });
+      // No script holds Redis for as many packets as there are.
+      const [closed, slow] = [await direct.packets.close('big'), await direct.raw.slowlog('GET', 128)];
+      expect(closed).toMatchObject({ refundedPackets: PACKETS - 1 });
+      const micros = (slow as [number, number, number, string[]][])
+        .filter(([, , , command]) => /^evalsha$/i.test(command[0] ?? ''))
+        .map(([, , took]) => took);
+      expect(Math.max(0, ...micros)).toBeLessThan(200_000);
+    } finally {
+      [first, direct].forEach((bench) => bench.close());
+      await proxy.stop();
+      await server.stop();
+    }
+  }, 120_000);
+});
