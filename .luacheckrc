@@ -10,11 +10,11 @@ files["libs/rate-limit/src/scripts/shared"] = { globals = { "algorithms" }, igno
 files["libs/read-reward/src/scripts"] = {
   read_globals = {
     "REWARDED", "DUPLICATE", "CAPPED", "OUTSIDE", "DENIED", "rule_of", "period_of", "room_in", "first_answer",
-    "stored_answer", "head_of", "grant_of", "is_brief", "keep_ttl",
+    "stored_answer", "head_of", "grant_of", "is_brief", "keep_ttl", "now_ms", "figure_of",
   },
   globals = { "permitted" },
 }
-files["libs/read-reward/src/scripts/shared/period.lua"] = { ignore = { "211" } }
+files["libs/read-reward/src/scripts/shared"] = { ignore = { "211" } }
 files["libs/lock/src/scripts"] = {
   read_globals = { "time", "now_ms", "now_us", "value_of", "record_of", "no_lock" },
   globals = { "fresh", "fresh_owner", "fresh_lease", "judged_raw", "judged_owner", "verdict", "waits" },
