@@ -162,7 +162,7 @@ describe.each(servers)('the life of an activity on %s', (_name, connect) => {
     });
 
     it('leaves no key behind after its retention', async () => {
-      const short = await openBench(connect(), { retentionMs: 1_500 });
+      const short = await openBench(connect(), { retentionMs: 700 });
       try {
         const id = named('short');
         await short.packets.create({ ...figures(id, 2 * buckets), buckets, maxTries: 3 });

@@ -1,0 +1,122 @@
+import { defineScript, int, list, str } from 'luanest/script-registry';
+import {
+  beginActivityLua,
+  checkPermissionsLua,
+  closeActivityLua,
+  fillPoolLua,
+  indexActivityLua,
+  listActivitiesLua,
+  openActivityLua,
+  setPauseLua,
+  sharedCentsLua,
+  sharedClockLua,
+  voidGrantLua,
+} from '../scripts/generated';
+import { ALONE, RELEASES, ACTIVITY_KEYS, CLOCK_AND_CENTS } from '../scripts/parts.scripts';
+
+/** Most packets that `fillPool` takes at once; `unpack` in Redis' Lua is safe for these. */
+export const CHUNK_PACKETS = 1_000;
+
+type Stored = 'draft' | 'open' | 'paused' | 'closed' | `spread:${number}`;
+
+export const beginActivity = defineScript({
+  name: 'red-packet.begin-activity',
+  source: beginActivityLua,
+  shared: sharedClockLua,
+  keys: ACTIVITY_KEYS,
+  args: {
+    fingerprint: str,
+    totalCents: int,
+    packets: int,
+    allPackets: int,
+    buckets: int,
+    bucket: int,
+    startsAtMs: int,
+    endsAtMs: int,
+    maxTries: int,
+    soldOutMs: int,
+    retentionMs: int,
+    expiresAtMs: int,
+    seed: str,
+  },
+  reply: ([status, state, seed, expires]: string[]) => ({
+    status: status as 'begun' | 'found' | 'conflict' | 'orphaned' | 'over',
+    state: state as Stored,
+    seed: seed ?? '',
+    expiresAtMs: Number(expires),
+  }),
+});
+
+export const fillPool = defineScript({
+  name: 'red-packet.fill-pool',
+  source: fillPoolLua,
+  keys: ['meta', 'pool'],
+  args: { offset: int, chunk: list(str) },
+  group: ALONE,
+  reply: ([status, length]: [string, number]) => ({ status: status as 'filled' | 'elsewhere' | 'closed', length }),
+});
+
+export const openActivity = defineScript({
+  name: 'red-packet.open-activity',
+  source: openActivityLua,
+  shared: sharedCentsLua,
+  keys: ACTIVITY_KEYS,
+  args: { group: str },
+  reply: ([status]: string[]) => status as 'opened' | 'open' | 'incomplete' | 'missing',
+});
+
+export const setPause = defineScript({
+  name: 'red-packet.set-pause',
+  source: setPauseLua,
+  keys: ['meta'],
+  args: { state: str },
+  flags: RELEASES,
+  reply: ([was, is]: string[]) => ({ was: was as Stored | '', is: is as Stored | '' }),
+});
+
+export const closeBucket = defineScript({
+  name: 'red-packet.close-activity',
+  source: closeActivityLua,
+  shared: CLOCK_AND_CENTS,
+  keys: ['meta', 'pool', 'refunds', 'grants'],
+  args: {},
+  flags: RELEASES,
+  group: ALONE,
+  reply: ([status]: string[]) => status as 'closed' | 'closed-before' | 'draft' | 'missing' | `spread:${number}`,
+});
+
+export const voidGrant = defineScript({
+  name: 'red-packet.void-grant',
+  source: voidGrantLua,
+  keys: ['meta', 'grants', 'voids', 'refunds'],
+  args: { userId: str, packetId: str, paid: str },
+  flags: RELEASES,
+  reply: ([status]: string[]) => status as 'void' | 'void-before' | 'none',
+});
+
+export const indexActivity = defineScript({
+  name: 'red-packet.index-activity',
+  source: indexActivityLua,
+  keys: ['index'],
+  args: { activityId: str, retentionMs: int, endsAtMs: int },
+  reply: (entries: number) => entries,
+});
+
+export const listActivities = defineScript({
+  name: 'red-packet.list-activities',
+  source: listActivitiesLua,
+  keys: ['index'],
+  args: {},
+  flags: RELEASES,
+  group: ALONE,
+  reply: (ids: string[]) => ids,
+});
+
+export const checkPermissions = defineScript({
+  name: 'red-packet.check-permissions',
+  source: checkPermissionsLua,
+  keys: ['sample'],
+  args: {},
+  flags: ['no-writes'],
+  reply: (missing: string[]) => missing,
+});

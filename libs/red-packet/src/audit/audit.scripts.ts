@@ -1,0 +1,44 @@
+import { defineScript, int, str } from 'luanest/script-registry';
+import { hashPageLua, listPageLua, outboxPageLua } from '../scripts/generated';
+import { ALONE } from '../scripts/parts.scripts';
+
+export const readListPage = defineScript({
+  name: 'red-packet.list-page',
+  source: listPageLua,
+  keys: ['packets'],
+  args: { from: int, count: int },
+  flags: ['no-writes'],
+  group: ALONE,
+  reply: (entries: string[]) => entries,
+});
+
+export const readHashPage = defineScript({
+  name: 'red-packet.hash-page',
+  source: hashPageLua,
+  keys: ['hash'],
+  args: { cursor: str, count: int },
+  flags: ['no-writes'],
+  group: ALONE,
+  reply: ([cursor = '0', ...pairs]: string[]) => {
+    const fields: [string, string][] = [];
+    for (let i = 0; i + 1 < pairs.length; i += 2) fields.push([pairs[i] as string, pairs[i + 1] as string]);
+    return { cursor, fields };
+  },
+});
+
+export const readOutboxPage = defineScript({
+  name: 'red-packet.outbox-page',
+  source: outboxPageLua,
+  keys: ['outbox'],
+  args: { after: str, count: int },
+  flags: ['no-writes'],
+  group: ALONE,
+  reply: (fields: string[]) => {
+    const rows: { entryId: string; userId: string; packetId: string; amountCents: number }[] = [];
+    for (let i = 0; i + 3 < fields.length; i += 4) {
+      const [entryId = '', userId = '', packetId = '', cents] = fields.slice(i, i + 4);
+      rows.push({ entryId, userId, packetId, amountCents: Number(cents) });
+    }
+    return rows;
+  },
+});
