@@ -3,6 +3,7 @@ import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { AppModule } from './app.module';
 import type { AppConfig } from './config/config';
+import { AppAddress } from './crowd/crowd.service';
 import { EmbeddedRedis } from './embedded/embedded-redis';
 import type { RedisEndpoint } from './embedded/redis-inline';
 import { loadSecrets } from './identity/secrets';
@@ -53,6 +54,7 @@ async function startParts(config: AppConfig, cleanups: Cleanup[]): Promise<strin
   await app.listen(config.port, config.host);
   const address = app.getHttpServer().address();
   const url = reachableUrl(config.host, typeof address === 'object' && address !== null ? address.port : config.port);
+  app.get(AppAddress).url = url;
   await host.announce(url);
   return url;
 }
