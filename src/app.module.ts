@@ -1,6 +1,6 @@
-import { RedisModule } from '@liaoliaots/nestjs-redis';
+import { ClusterModule, RedisModule } from '@liaoliaots/nestjs-redis';
 import { type DynamicModule, Module } from '@nestjs/common';
-import type { RedisOptions } from 'ioredis';
+import type { RedisSource } from './redis-source';
 import { APP_INTERCEPTOR } from '@nestjs/core';
 import { ScheduleModule } from '@nestjs/schedule';
 import { RedPacketModule } from 'luanest/red-packet';
@@ -31,8 +31,7 @@ import { PayoutService, PayoutSettings } from './payout/payout.service';
 export interface AppParts {
   readonly config: AppConfig;
   readonly secrets: Secrets;
-  /** How to reach Redis: a URL, or the embedded server's address. */
-  readonly redis: RedisOptions & { readonly url?: string };
+  readonly redis: RedisSource;
   readonly host: LedgerHost;
 }
 
@@ -46,8 +45,7 @@ export class AppModule {
     return {
       module: AppModule,
       imports: [
-        // Reconnecting at least twice a second: the embedded server is back within that time.
-        RedisModule.forRoot({ config: { ...redis, retryStrategy: (attempt) => Math.min(attempt * 50, 500) } }),
+        'nodes' in redis ? ClusterModule.forRoot({ config: redis }) : RedisModule.forRoot({ config: redis }),
         ScriptRegistryModule.forRoot({ preload: 'required' }),
         ScriptRegistryModule.forFeature(nodeScripts),
         ScheduleModule.forRoot(),

@@ -5,9 +5,9 @@ import { AppModule } from './app.module';
 import type { AppConfig } from './config/config';
 import { AppAddress } from './crowd/crowd.service';
 import { EmbeddedRedis } from './embedded/embedded-redis';
-import type { RedisEndpoint } from './embedded/redis-inline';
 import { loadSecrets } from './identity/secrets';
 import { LedgerHost } from './ledger/ledger-host';
+import { redisCluster, type RedisSource, singleRedis } from './redis-source';
 import { EmbeddedLedgerOpener, PostgresLedgerOpener } from './ledger/ledger-openers';
 
 /** An app that serves. */
@@ -37,7 +37,7 @@ export async function startApp(config: AppConfig): Promise<RunningApp> {
 /** Registers the way back of each step as soon as it is taken. */
 async function startParts(config: AppConfig, cleanups: Cleanup[]): Promise<string> {
   const secrets = await loadSecrets(config);
-  const redis = config.redisUrl === undefined ? await startEmbedded(config, cleanups) : { url: config.redisUrl };
+  const redis = await redisOf(config, cleanups);
   const opener =
     config.databaseUrl === undefined
       ? new EmbeddedLedgerOpener(config.dataDir)
@@ -59,10 +59,12 @@ async function startParts(config: AppConfig, cleanups: Cleanup[]): Promise<strin
   return url;
 }
 
-async function startEmbedded(config: AppConfig, cleanups: Cleanup[]): Promise<RedisEndpoint> {
+async function redisOf(config: AppConfig, cleanups: Cleanup[]): Promise<RedisSource> {
+  if (config.redisCluster !== undefined) return redisCluster(config.redisCluster);
+  if (config.redisUrl !== undefined) return singleRedis({ url: config.redisUrl });
   const redis = await EmbeddedRedis.start(config.dataDir, new Logger(EmbeddedRedis.name));
   cleanups.push(() => redis.stop());
-  return redis.endpoint;
+  return singleRedis(redis.endpoint);
 }
 
 /** An address that listens everywhere is no address to connect to. */
