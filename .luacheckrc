@@ -20,3 +20,7 @@ files["libs/lock/src/scripts"] = {
   globals = { "fresh", "fresh_owner", "fresh_lease", "judged_raw", "judged_owner", "verdict", "waits" },
 }
 files["libs/lock/src/scripts/shared"] = { ignore = { "211", "221" } }
+files["libs/delayed-task/src/scripts"] = {
+  read_globals = { "time", "now", "run_text", "run_of", "due_of", "NEVER", "LEASE_ENDED" },
+}
+files["libs/delayed-task/src/scripts/shared"] = { ignore = { "211" } }
