@@ -87,7 +87,7 @@ export async function inventory(bench: Bench): Promise<Inventory> {
   const all: Inventory = { due: [], leased: [], dead: [], problems: [] };
   for (const keys of bench.partitions) {
     const [due, leased, dead] = await Promise.all(
-      [keys.due, keys.leased, keys.dead].map((key) => bench.raw.zrange(key, 0, -1)),
+      [keys.due, keys.leased, keys.dead].map((key) => bench.raw.zrange(key, '0', '-1')),
     );
     const [tasks, runs] = await Promise.all([bench.raw.hkeys(keys.tasks), bench.raw.hkeys(keys.runs)]);
     const placed = [...(due ?? []), ...(leased ?? []), ...(dead ?? [])];

@@ -41,7 +41,7 @@ local records = #all > 0 and redis.call('HMGET', KEYS[3], unpack(all)) or {}
 local runs = #all > 0 and redis.call('HMGET', KEYS[4], unpack(all)) or {}
 local leases, texts, gone = {}, {}, {}
 for i, id in ipairs(all) do
-  local run, record = run_of(runs[i]), records[i]
+  local run, record = runs[i] and run_of(runs[i]) or NEW_RUN, records[i]
   local attempt = replayed and run.attempt or run.attempt + 1
   local runs_at = i > from and not replayed and tonumber(ready[2 * (i - from)]) or run.due
   local ours = record and (not replayed or (run.state == 'l' and run.token == ARGV[1]))
@@ -56,7 +56,8 @@ for i, id in ipairs(all) do
   else
     local n = #ids + 1
     ids[n], leases[2 * n - 1], leases[2 * n], texts[2 * n - 1] = id, ends, id, id
-    texts[2 * n] = run_text(attempt, 'l', ARGV[1], runs_at, run.failed, run.problem)
+    texts[2 * n] = runs[i] and run_text(attempt, 'l', ARGV[1], runs_at, run.failed, run.problem)
+      or '1 l ' .. ARGV[1] .. ' ' .. (ready[2 * (i - from)] or string.format('%.0f', runs_at)) .. ' 0 '
     out[4 * n], out[4 * n + 1], out[4 * n + 2], out[4 * n + 3] = id, record, attempt, runs_at
   end
 end

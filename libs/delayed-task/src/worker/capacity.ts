@@ -2,6 +2,7 @@
 export class Capacity {
   private readonly waiting: { readonly most: number; readonly give: (room: number) => void }[] = [];
   private closed = false;
+  private serving = false;
 
   constructor(private free: number) {}
 
@@ -12,17 +13,18 @@ export class Capacity {
     return new Promise((give) => this.waiting.push({ most, give }));
   }
 
-  /** As `reserve`, and 0 when there is no room now. */
-  tryReserve(most: number): number {
-    return this.closed || this.free <= 0 || this.waiting.length > 0 ? 0 : this.grab(most);
-  }
-
   release(room: number): void {
     this.free += room;
-    while (this.free > 0) {
-      const next = this.waiting.shift();
-      if (!next) return;
-      next.give(this.grab(next.most));
+    const next = this.waiting[0];
+    if (next === undefined || this.serving) return;
+    if (this.free >= next.most) this.serve();
+    else {
+      // Many tasks end in one turn of the event loop: who waits gets the room of all of them.
+      this.serving = true;
+      setImmediate(() => {
+        this.serving = false;
+        this.serve();
+      });
     }
   }
 
@@ -30,6 +32,14 @@ export class Capacity {
   close(): void {
     this.closed = true;
     for (const { give } of this.waiting.splice(0)) give(0);
+  }
+
+  private serve(): void {
+    while (this.free > 0) {
+      const next = this.waiting.shift();
+      if (!next) return;
+      next.give(this.grab(next.most));
+    }
   }
 
   private grab(most: number): number {

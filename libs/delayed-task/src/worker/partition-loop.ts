@@ -79,7 +79,7 @@ export class PartitionLoop {
     return attempts.length === room;
   }
 
-  /** Takes on the side, while there is room and every take comes back full. */
+  /** Takes on the side, while every take comes back full. */
   private help(): void {
     if (this.helping) return;
     this.helping = true;
@@ -91,7 +91,7 @@ export class PartitionLoop {
   private async takeOnTheSide(): Promise<void> {
     const { state, capacity, taker } = this.context;
     while (!state.closing) {
-      const room = capacity.tryReserve(this.most);
+      const room = await capacity.reserve(this.most);
       if (room === 0) return;
       const taken = await taker.take(this.partition, 1, room);
       if (!this.begin(taken, room)) return;
