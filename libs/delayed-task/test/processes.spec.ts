@@ -115,7 +115,8 @@ describe('workers that are killed, and a Redis that is', () => {
       for (let second = 1; second <= SECONDS; second++) {
         await sleep(Math.max(0, began + second * 1_000 - Date.now()));
         await killOne();
-        if (second % Math.floor(SECONDS / (REDIS_KILLS + 1)) === 0 && outages.length < REDIS_KILLS) await restartRedis();
+        if (second % Math.floor(SECONDS / (REDIS_KILLS + 1)) === 0 && outages.length < REDIS_KILLS)
+          await restartRedis();
       }
       await scheduling;
       await eventually(
@@ -133,12 +134,15 @@ describe('workers that are killed, and a Redis that is', () => {
       expect(await inventory(bench)).toEqual({ due: [], leased: [], dead: [], problems: [] });
 
       const twice = [...byId.values()].filter(({ length }) => length > 1);
-      const near = (at: number): boolean => outages.some(([from, to]) => at > from - 1_000 && at < to + LEASE_MS + 1_000);
+      const near = (at: number): boolean =>
+        outages.some(([from, to]) => at > from - 1_000 && at < to + LEASE_MS + 1_000);
       // Somebody died after the work and before the acknowledgement, or could not tell Redis for a lease's time.
       const byDeath = twice.filter((times) => times.some(({ pid }) => killedAt.has(pid)));
       const byOutage = twice.filter((times) => !byDeath.includes(times) && times.some(({ at }) => near(at)));
       const takenOver = all.filter(({ attempt, at }) => attempt > 1 && !near(at));
-      const waits = takenOver.map(({ at }) => at - Math.max(...[...killedAt.values()].filter((killed) => killed <= at)));
+      const waits = takenOver.map(
+        ({ at }) => at - Math.max(...[...killedAt.values()].filter((killed) => killed <= at)),
+      );
       const longest = Math.max(0, ...waits);
       process.stdout.write(
         `    ${TASKS} tasks, ${killedAt.size} workers and ${outages.length} times Redis killed: ${all.length} handlings, ` +
