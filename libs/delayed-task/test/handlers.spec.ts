@@ -26,7 +26,6 @@ const failures: [string, TaskHandler | undefined, RegExp][] = [
   ['returns a BigInt', () => 1n, /^InvalidTaskError: .*BigInt/],
   ['resolves with a cycle', () => Promise.resolve(cyclic), /^InvalidTaskError: .*circular/],
   ['gives an Observable that fails', () => throwError(() => new Error('torn')), /^Error: torn$/],
-  // eslint-disable-next-line @typescript-eslint/no-empty-function
   ['is a thenable that never answers', () => ({ then() {} }), /^TaskTimeoutError/],
   ['does not exist', undefined, /^UnknownTaskError: .*no handler for "bad"/],
 ];

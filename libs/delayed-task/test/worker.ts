@@ -16,13 +16,13 @@ export interface WorkerJob {
 
 async function main({ port, prefix, options, file, taskMs }: WorkerJob): Promise<void> {
   const client = quiet(new Redis(port, { retryStrategy: () => 50, maxRetriesPerRequest: null }));
-  const { tasks, work } = await openBench(client, options, { prefix, preload: 'best-effort', deadlineMs: 2_000 });
+  const bench = await openBench(client, options, { prefix, preload: 'best-effort', deadlineMs: 2_000 });
   const log = openSync(file, 'a');
-  tasks.process('job', async (_payload, { id, attempt }) => {
+  bench.tasks.process('job', async (_payload, { id, attempt }) => {
     await sleep(taskMs * Math.random());
     writeSync(log, `${id} ${attempt} ${process.pid} ${Date.now()}\n`);
   });
-  work();
+  bench.work();
   process.send?.('ready');
 }
 
