@@ -11,7 +11,7 @@ const { Module } = require('@nestjs/common');
 const { NestFactory } = require('@nestjs/core');
 const { Queue, Worker } = await import('bullmq');
 
-const ROUNDS = Number(process.env.R ?? 5);
+const ROUNDS = 5;
 const CONCURRENCY = 100;
 const PROCESS = 40_000;
 const BULK = 20_000;

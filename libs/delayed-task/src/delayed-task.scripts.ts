@@ -27,7 +27,7 @@ const RELEASES = ['allow-oom'] as const;
 const WITH_RUNS = sharedClockLua + sharedWordsLua + sharedRunLua;
 
 /** Most tasks in one call of a script that takes a list of them; each holds Redis for some microseconds. */
-export const MAX_CHUNK = 256;
+export const MAX_CHUNK = 100;
 
 /** What became of a task that was to be scheduled; the number is what the script answers. */
 const SCHEDULED = ['', 'scheduled', 'replaced', 'kept', 'refused'] as const;
@@ -38,7 +38,7 @@ export const scheduleTasks = defineScript({
   shared: sharedClockLua + sharedDueLua,
   keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'waits', 'operation'],
   args: { conflict: str, operationMs: int, tasks: list(str) },
-  group: { maxCalls: 64 },
+  group: { maxCalls: 64, maxChars: 16_384 },
   reply: (codes: number[]) => {
     const answers: { status: 'scheduled' | 'replaced' | 'kept' | 'refused'; runAt: number }[] = [];
     for (let i = 0; i + 1 < codes.length; i += 2) {

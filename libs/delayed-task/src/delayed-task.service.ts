@@ -53,8 +53,8 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
   }
 
   /**
-   * Puts tasks into the queue, up to 256 of a partition at once. Atomic for each of these, not for all: when one fails,
-   * the others stay, and with ids of your own the call can be repeated.
+   * Puts tasks into the queue, up to 100 of a partition at once. Atomic for each of these, not for all: when one fails,
+   * those before it stay, and with ids of your own the call can be repeated.
    *
    * @returns answers in the order of the tasks
    * @throws InvalidTaskError, TaskTooLargeError before anything is sent; errors of the registry

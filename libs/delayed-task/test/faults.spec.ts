@@ -1,12 +1,9 @@
-import { Cluster, Redis } from 'ioredis';
-import type { AnyScript } from 'luanest/script-registry';
+import { Redis } from 'ioredis';
 import { FaultProxy } from '../../../test/support/fault-proxy';
-import { RedisCluster } from '../../../test/support/redis-cluster';
 import { RedisServer } from '../../../test/support/redis-server';
 import { eventually, sleep } from '../../../test/support/wait';
-import { delayedTaskScripts } from '../src/delayed-task.scripts';
 import type { Partition } from '../src/queue/partitions';
-import { inventory, listen, openBench, quiet, redisNow, type Bench, type WorkerErrorEvent } from './support';
+import { inventory, listen, openBench, quiet, type Bench, type WorkerErrorEvent } from './support';
 
 const HOUR = 3_600_000;
 
@@ -163,115 +160,4 @@ describe('workers on a server of their own', () => {
     );
     await swept.close();
   });
-
-  describe.each(delayedTaskScripts.map((script) => [script.name, script as AnyScript] as const))(
-    '%s',
-    (_name, script) => {
-      const values: Record<string, unknown> = {
-        conflict: 'replace',
-        operationMs: 1_000,
-        tasks: ['a', 'd0', '5\n0\n0 1 0 0\nt\n1'],
-        token: 'x',
-        limit: 5,
-        leaseMs: 1_000,
-        markMs: 1_000,
-        pairs: ['a', 'x'],
-        id: 'a',
-        keepMs: 1_000,
-        result: '1',
-        delayMs: 1,
-        bury: 0,
-        error: 'e',
-        from: 'all',
-        when: 'd1',
-        sinceMs: 0,
-        skip: 0,
-        retentionMs: 1_000,
-        taskCursor: '0',
-        runCursor: '0',
-        count: 10,
-        partitions: 1,
-      };
-
-      it.each(script.keys)('a %s of the wrong type: an error, and nothing is changed', async (wrong) => {
-        const [keys] = bench.partitions as [Partition];
-        const names: Record<string, string> = {
-          ...(keys as unknown as Record<string, string>),
-          operation: keys.operation('o'),
-          result: keys.result('a'),
-          taken: keys.taken('w'),
-          layout: 'faults:layout',
-        };
-        // The task is leased, so that every script has something to do.
-        await bench.tasks.schedule('t', null, { id: 'a', delayMs: script.name.endsWith('take') ? 0 : HOUR });
-        if (!/take|cancel|reschedule|schedule/.test(script.name)) {
-          await admin.zrem(keys.due, 'a');
-          await admin.zadd(keys.leased, String((await redisNow(admin)) + HOUR), 'a');
-          await admin.hset(keys.runs, 'a', '1 l x 1 0 ');
-        }
-        const place = names[wrong] as string;
-        await admin.del(place);
-        if (['waits', 'operation', 'result', 'taken', 'layout'].includes(wrong)) await admin.rpush(place, 'x');
-        else await admin.set(place, 'x');
-        const dump = async (): Promise<string[]> => {
-          const all = (await admin.keys('*')).sort();
-          return Promise.all(all.map(async (key) => `${key} ${(await admin.dumpBuffer(key))?.toString('latin1')}`));
-        };
-        const before = await dump();
-        const args = Object.fromEntries(Object.keys(script.args as object).map((name) => [name, values[name]]));
-        const asked = Object.fromEntries(script.keys.map((name) => [name, names[name]]));
-        const call = bench.registry.run(script, { keys: asked, args } as never);
-        // A mark is no state: what is in its way is replaced.
-        if (wrong === 'waits' && script.name.endsWith('take')) {
-          await call;
-          return;
-        }
-        // What only reads need not look at every key.
-        if (script.flags.includes('no-writes')) await call.catch(() => undefined);
-        else await expect(call).rejects.toMatchObject({ code: 'SCRIPT_FAILED' });
-        expect(await dump()).toEqual(before);
-      });
-    },
-  );
-});
-
-describe('workers on a Cluster of their own', () => {
-  let cluster: RedisCluster;
-  let bench: Bench;
-  beforeAll(async () => {
-    cluster = await RedisCluster.start();
-    const client = quiet(new Cluster(cluster.startupNodes, { slotsRefreshTimeout: 5_000 }));
-    bench = await openBench(client, { partitions: 6, pollMs: 300, leaseMs: 3_000 }, { deadlineMs: 5_000 });
-  });
-  afterAll(async () => {
-    await bench.close();
-    await cluster.stop();
-  });
-
-  it.each(['planned', 'sudden'] as const)(
-    'go on through a %s failover: each task that was replicated is done',
-    async (how) => {
-      const ran = new Set<string>();
-      const name = `t-${how}`;
-      bench.tasks.process(name, (_payload, { id }) => void ran.add(id));
-      bench.work();
-      const ids = Array.from({ length: 120 }, (_, i) => `${how}${i}`);
-      await bench.tasks.scheduleMany(ids.map((id, i) => ({ name, id, delayMs: 1_500 + i * 30 })));
-      for (const master of await cluster.masters()) {
-        const link = quiet(new Redis(master.port));
-        await eventually(async () => expect(await link.wait(1, 1_000)).toBeGreaterThan(0));
-        link.disconnect();
-      }
-      const master = await cluster.masterOf(bench.partitions[0]?.due ?? '');
-      await (how === 'planned' ? cluster.failover(master) : cluster.killMaster(master));
-      await eventually(() => expect(ids.filter((id) => !ran.has(id))).toEqual([]), { timeoutMs: 40_000 });
-      await eventually(async () => expect(await bench.tasks.stats()).toMatchObject({ waiting: 0, running: 0 }), {
-        timeoutMs: 20_000,
-      });
-      // Sleepers of the partition that moved are woken as before.
-      const id = ids.map((_, i) => `${how}-after-${i}`).find((one) => bench.partitionOf(one).index === 0) as string;
-      await bench.tasks.schedule(name, null, { id, delayMs: 50 });
-      await eventually(() => expect(ran.has(id)).toBe(true));
-    },
-  );
 });

@@ -28,6 +28,8 @@ import { Tokens } from './tokens';
 const OPERATION_MS = 60_000;
 /** How long the number of partitions is remembered after the last boot, ms: 90 days. */
 const LAYOUT_MS = 90 * 86_400_000;
+/** Calls of one `scheduleMany` that are out together. */
+const CALLS_AT_A_TIME = 32;
 const CONFLICTS = ['keep', 'replace', 'refuse'];
 
 /** A part of a call: the tasks of one partition, and which of the call's tasks they are. */
@@ -52,7 +54,7 @@ export class TaskQueue {
     this.writer = new RecordWriter(options);
   }
 
-  /** Schedules tasks, in calls of at most 256 of one partition; all are made, then the first failure is thrown. */
+  /** Schedules tasks, in calls of at most 100 of one partition; none is begun after the first failure, which is thrown. */
   async schedule(tasks: readonly NewTask[], { onConflict = 'keep' }: ConflictOptions): Promise<ScheduleAnswer[]> {
     if (!CONFLICTS.includes(onConflict)) {
       throw new InvalidTaskError(`onConflict is ${shown(onConflict)}. Give 'keep', 'replace' or 'refuse'.`);
@@ -60,15 +62,25 @@ export class TaskQueue {
     const ids: string[] = [];
     const chunks = this.chunksOf(tasks, ids);
     const answers = new Array<ScheduleAnswer>(tasks.length);
-    const calls = chunks.map(async (chunk) => {
-      const { partition, places } = chunk;
-      const answered = await this.send(partition, onConflict, chunk.fields);
-      answered.forEach(({ status, runAt }, i) => {
-        const place = places[i] as number;
-        answers[place] = { id: ids[place] as string, status, runAt };
-      });
-    });
-    for (const outcome of await Promise.allSettled(calls)) if (outcome.status === 'rejected') throw outcome.reason;
+    let next = 0;
+    // Not all at once: the last of very many would be over its deadline before its turn came.
+    const lane = async (): Promise<void> => {
+      for (let chunk = chunks[next++]; chunk !== undefined; chunk = chunks[next++]) {
+        const { partition, fields, places } = chunk;
+        try {
+          const answered = await this.send(partition, onConflict, fields);
+          answered.forEach(({ status, runAt }, i) => {
+            const place = places[i] as number;
+            answers[place] = { id: ids[place] as string, status, runAt };
+          });
+        } catch (error) {
+          next = chunks.length;
+          throw error;
+        }
+      }
+    };
+    const lanes = Array.from({ length: Math.min(CALLS_AT_A_TIME, chunks.length) }, lane);
+    for (const outcome of await Promise.allSettled(lanes)) if (outcome.status === 'rejected') throw outcome.reason;
     return answers;
   }
 

@@ -20,18 +20,26 @@ export interface LoopContext {
 }
 
 /** Most tasks of one take. */
-const MAX_TAKE = 128;
+const MAX_TAKE = 64;
 /** Fewer would not be worth a command, where there is room. */
 const MIN_TAKE = 16;
+
+/** How soon a subscription that failed is tried again, ms. */
+const LISTEN_AGAIN_MS = 200;
 
 /** Takes the due tasks of one partition, and sleeps until the next one is due, an earlier one comes, or it is time to look. */
 export class PartitionLoop {
   private readonly alarm = new Alarm();
   private readonly most: number;
-  private readonly ring = (): void => this.alarm.ring();
+  private readonly ring = (): void => {
+    // It may be the end of the subscription that rings.
+    this.listenAgainAt = 0;
+    this.alarm.ring();
+  };
   private stopListening: (() => void) | undefined;
   private listenAgainAt = 0;
   private helping = false;
+  private subscribed = false;
 
   constructor(
     private readonly partition: Partition,
@@ -111,15 +119,19 @@ export class PartitionLoop {
     const { registry, options, state } = this.context;
     if (!options.wakeUp || performance.now() < this.listenAgainAt) return;
     this.listenAgainAt = performance.now() + options.pollMs / 2;
-    const first = this.stopListening === undefined;
     const listening = registry.listen(this.partition.waits, this.ring).then(
       (stop) => {
         this.stopListening = stop;
         if (state.closing) stop();
         // What came between the last look and the subscription was not heard.
-        else if (first) this.alarm.ring();
+        else if (!this.subscribed) this.alarm.ring();
+        this.subscribed = true;
       },
-      (error: unknown) => state.tell('subscribe', error),
+      (error: unknown) => {
+        this.subscribed = false;
+        this.listenAgainAt = performance.now() + Math.min(LISTEN_AGAIN_MS, options.pollMs / 2);
+        state.tell('subscribe', error);
+      },
     );
     state.track(listening);
   }

@@ -9,7 +9,7 @@ import { delayAfter } from './backoff';
 import type { WorkerState } from './worker-state';
 
 /** Most tasks that are acknowledged at once. */
-const BATCH = 128;
+const BATCH = 100;
 const MAX_ERROR_CHARS = 1_000;
 
 type Outcome = TaskSettledEvent['outcome'];
