@@ -21,6 +21,6 @@ files["libs/lock/src/scripts"] = {
 }
 files["libs/lock/src/scripts/shared"] = { ignore = { "211", "221" } }
 files["libs/delayed-task/src/scripts"] = {
-  read_globals = { "time", "now", "run_text", "run_of", "due_of", "NEW_RUN", "NEVER", "LEASE_ENDED" },
+  read_globals = { "time", "now", "run_text", "run_of", "due_of", "NEW_RUN", "NEVER", "LEASE_ENDED", "DENIED", "may_write" },
 }
 files["libs/delayed-task/src/scripts/shared"] = { ignore = { "211" } }

@@ -23,8 +23,11 @@ const TASKS = 'luanest:delayed-task';
  * @param name 1 to 128 characters; one handler each in an app
  */
 export function DelayedTask(name: string, options: DelayedTaskOptions = {}): MethodDecorator {
-  return (_target, _key, descriptor: PropertyDescriptor) => {
-    const method = descriptor.value as object;
+  return (_target, key, descriptor: PropertyDescriptor) => {
+    const method: unknown = descriptor.value;
+    if (typeof method !== 'function') {
+      throw new TypeError(`@DelayedTask(${JSON.stringify(name)}) stands on ${String(key)}, which is no method.`);
+    }
     const known = delayedTasksOf(method);
     Reflect.defineMetadata(TASKS, [...known, { name, options }], method);
   };

@@ -15,6 +15,7 @@ import {
   sharedDueLua,
   sharedRunLua,
   sharedWordsLua,
+  sharedWritesLua,
   statsLua,
   sweepLua,
   takeLua,
@@ -24,7 +25,8 @@ import {
 const ALONE = { maxCalls: 1 };
 /** A full Redis must still be drained: these scripts release memory, or need next to none. */
 const RELEASES = ['allow-oom'] as const;
-const WITH_RUNS = sharedClockLua + sharedWordsLua + sharedRunLua;
+const CLOCK = sharedClockLua + sharedWritesLua;
+const WITH_RUNS = CLOCK + sharedWordsLua + sharedRunLua;
 
 /** Most tasks in one call of a script that takes a list of them; each holds Redis for some microseconds. */
 export const MAX_CHUNK = 100;
@@ -35,7 +37,7 @@ const SCHEDULED = ['', 'scheduled', 'replaced', 'kept', 'refused'] as const;
 export const scheduleTasks = defineScript({
   name: 'delayed-task.schedule',
   source: scheduleLua,
-  shared: sharedClockLua + sharedDueLua,
+  shared: CLOCK + sharedDueLua,
   keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'waits', 'operation'],
   args: { conflict: str, operationMs: int, tasks: list(str) },
   group: { maxCalls: 64, maxChars: 16_384 },
@@ -91,6 +93,7 @@ const batch = ([done, ...others]: [number, ...string[]]): BatchAnswer => ({ done
 export const acknowledgeTasks = defineScript({
   name: 'delayed-task.acknowledge',
   source: acknowledgeLua,
+  shared: sharedWritesLua,
   keys: ['leased', 'tasks', 'runs'],
   args: { pairs: list(str) },
   flags: RELEASES,
@@ -101,7 +104,7 @@ export const acknowledgeTasks = defineScript({
 export const completeTask = defineScript({
   name: 'delayed-task.complete',
   source: completeLua,
-  shared: sharedClockLua,
+  shared: CLOCK,
   keys: ['leased', 'tasks', 'runs', 'result'],
   args: { id: str, token: str, keepMs: int, result: str },
   reply: (done: number) => done === 1,
@@ -142,7 +145,7 @@ export const releaseTasks = defineScript({
 export const cancelTask = defineScript({
   name: 'delayed-task.cancel',
   source: cancelLua,
-  shared: sharedClockLua,
+  shared: CLOCK,
   keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'operation'],
   args: { id: str, from: str, operationMs: int },
   flags: RELEASES,
@@ -152,7 +155,7 @@ export const cancelTask = defineScript({
 export const rescheduleTask = defineScript({
   name: 'delayed-task.reschedule',
   source: rescheduleLua,
-  shared: sharedClockLua + sharedDueLua,
+  shared: CLOCK + sharedDueLua,
   keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'waits', 'operation'],
   args: { id: str, when: str, from: str, operationMs: int },
   reply: ([runAt, status]: [number, string]) => ({
@@ -220,7 +223,7 @@ export const countTasks = defineScript({
 export const sweepTasks = defineScript({
   name: 'delayed-task.sweep',
   source: sweepLua,
-  shared: sharedClockLua,
+  shared: CLOCK,
   keys: ['due', 'leased', 'tasks', 'runs', 'dead'],
   args: { retentionMs: int, taskCursor: str, runCursor: str, count: int },
   flags: RELEASES,

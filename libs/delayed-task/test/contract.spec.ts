@@ -1,5 +1,5 @@
 import { eventually } from '../../../test/support/wait';
-import { Gate, inventory, openBench, redisNow, servers, type Bench } from './support';
+import { Gate, inventory, listen, openBench, redisNow, servers, type Bench, type TaskSettledEvent } from './support';
 
 const HOUR = 3_600_000;
 
@@ -138,6 +138,34 @@ describe.each(servers)('delayed tasks on %s', (name, client, partitions) => {
     await eventually(async () =>
       expect(await inventory(bench)).toEqual({ due: [], leased: [], dead: [], problems: [] }),
     );
+  });
+
+  it('a worker that stood still and was overtaken changes nothing, and hears of it', async () => {
+    const told = listen<TaskSettledEvent>('settled');
+    const [first, second] = [new Gate(), new Gate()];
+    const options = { partitions, pollMs: 50, leaseMs: HOUR };
+    // It has no room for a second task, so it cannot overtake itself.
+    const stale = await openBench(client(), { ...options, concurrency: 1 }, { prefix: bench.prefix });
+    const other = await openBench(client(), options, { prefix: bench.prefix });
+    stale.tasks.process('t', () => first.pass());
+    other.tasks.process('t', () => second.pass());
+    stale.work();
+    await bench.tasks.schedule('t', null, { id: 'a' });
+    await eventually(() => expect(first.entered).toBe(1));
+    // As if its lease had run out unrenewed.
+    await bench.raw.zadd(bench.partitionOf('a').leased, 'XX', '1', 'a');
+    other.work();
+    await eventually(() => expect(second.entered).toBe(1));
+    expect(await other.tasks.get('a')).toMatchObject({ state: 'running', attempt: 2 });
+    first.open();
+    await eventually(() => expect(told.events.map(({ outcome }) => outcome)).toEqual(['lost']));
+    expect(await other.tasks.get('a')).toMatchObject({ state: 'running', attempt: 2 });
+    second.open();
+    await eventually(() => expect(told.events.map(({ outcome }) => outcome)).toEqual(['lost', 'done']));
+    expect(await other.tasks.get('a')).toBeUndefined();
+    told.stop();
+    await stale.close();
+    await other.close();
   });
 
   it('results are kept as asked, and for as long', async () => {

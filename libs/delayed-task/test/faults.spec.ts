@@ -94,6 +94,29 @@ describe('workers on a server of their own', () => {
     errors.stop();
   });
 
+  it('ask again for what they took when the answer is late: each task once, in its first attempt', async () => {
+    const attempts: number[] = [];
+    const client = quiet(new Redis(proxy.port, { retryStrategy: () => 20, maxRetriesPerRequest: null }));
+    const patient = { leaseMs: 60_000, pollMs: 100, queue: 'patient' };
+    const own = await openBench(client, patient, { prefix: 'faults', deadlineMs: 300 });
+    own.tasks.process('t', (_payload, { attempt }) => void attempts.push(attempt));
+    const errors = listen<WorkerErrorEvent>('error');
+    await own.tasks.scheduleMany(
+      Array.from({ length: 40 }, (_, i) => ({ name: 't', id: `late${i}`, delayMs: 200 + i })),
+    );
+    own.work();
+    await sleep(150);
+    // What is sent runs; what is answered comes after the deadline.
+    proxy.delay(400);
+    await eventually(() => expect(errors.events.filter(({ during }) => during === 'take').length).toBeGreaterThan(1));
+    proxy.pass();
+    await eventually(() => expect(attempts).toHaveLength(40));
+    await eventually(async () => expect(await inventory(own)).toEqual({ due: [], leased: [], dead: [], problems: [] }));
+    expect(attempts).toEqual(attempts.map(() => 1));
+    errors.stop();
+    await own.close();
+  });
+
   it('run tasks that are due while nobody can publish: the net catches them', async () => {
     await admin.call('ACL', 'SETUSER', 'mute', 'on', '>pass', '+@all', '~*', 'resetchannels');
     const client = quiet(new Redis({ port: server.port, username: 'mute', password: 'pass' }));

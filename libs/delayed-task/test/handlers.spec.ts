@@ -132,6 +132,29 @@ describe('handlers that do not do their task', () => {
     expect((at[1] ?? 0) - (at[0] ?? 0)).toBeGreaterThanOrEqual(199);
   });
 
+  it('one whose task is given up hears of it at the next renewal', async () => {
+    const reasons: unknown[] = [];
+    bench.tasks.process(
+      'slow',
+      (_payload, { signal }) =>
+        new Promise<void>((resolve) => {
+          signal.addEventListener('abort', () => {
+            reasons.push((signal.reason as { code: string }).code);
+            resolve();
+          });
+        }),
+      { timeoutMs: 60_000 },
+    );
+    const told = listen<TaskSettledEvent>('settled');
+    bench.work();
+    await bench.tasks.schedule('slow', null, { id: 'a' });
+    await eventually(async () => expect((await bench.tasks.get('a'))?.state).toBe('running'));
+    expect(await bench.tasks.cancel('a', { evenRunning: true })).toBe('cancelled');
+    await eventually(() => expect(told.events.map(({ outcome }) => outcome)).toEqual(['lost']));
+    expect(reasons).toEqual(['TASK_LOST']);
+    told.stop();
+  });
+
   it('a live handler that takes longer than the lease keeps it', async () => {
     let runs = 0;
     const signals: boolean[] = [];

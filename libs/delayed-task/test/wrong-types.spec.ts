@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import type { AnyScript } from 'luanest/script-registry';
 import { RedisServer } from '../../../test/support/redis-server';
-import { delayedTaskScripts } from '../src/delayed-task.scripts';
+import { delayedTaskScripts, takeTasks } from '../src/delayed-task.scripts';
 import type { Partition } from '../src/queue/partitions';
 import { openBench, quiet, redisNow, type Bench } from './support';
 
@@ -90,6 +90,36 @@ describe('keys of the wrong type', () => {
         else await expect(call).rejects.toMatchObject({ code: 'SCRIPT_FAILED' });
         expect(await dump()).toEqual(before);
       });
+    },
+  );
+
+  it.each(['zadd', 'zrem', 'zremrangebyrank', 'hset', 'hdel', 'set'])(
+    'without the permission for %s: an error, and nothing is changed',
+    async (denied) => {
+      await admin.call('ACL', 'SETUSER', 'partly', 'reset', 'on', '>pass', '+@all', `-${denied}`, '~*', '&*');
+      const client = quiet(new Redis({ port: server.port, username: 'partly', password: 'pass' }));
+      const partly = await openBench(client, { work: false }, { prefix: 'faults' });
+      await bench.tasks.scheduleMany([
+        { name: 't', id: 'a' },
+        { name: 't', id: 'b', delayMs: HOUR },
+      ]);
+      const [keys] = bench.partitions as [Partition];
+      const dump = (): Promise<(Buffer | null)[]> =>
+        Promise.all([keys.due, keys.leased, keys.tasks, keys.runs, keys.dead].map((key) => admin.dumpBuffer(key)));
+      const before = await dump();
+      const { due, leased, tasks, runs, dead, waits } = keys;
+      const take = partly.registry.run(takeTasks, {
+        keys: { due, leased, tasks, runs, dead, waits, taken: keys.taken('w') },
+        args: { token: 'x', limit: 5, leaseMs: HOUR, markMs: 1_000 },
+      });
+      const failed = { code: 'SCRIPT_FAILED', message: expect.stringContaining('NOTALLOWED') as string };
+      await expect(take).rejects.toMatchObject(failed);
+      await expect(partly.tasks.schedule('t', null, { id: 'c' })).rejects.toMatchObject(failed);
+      await expect(partly.tasks.schedule('t', null, { id: 'a', onConflict: 'replace' })).rejects.toMatchObject(failed);
+      await expect(partly.tasks.cancel('b')).rejects.toMatchObject(failed);
+      await expect(partly.tasks.reschedule('b', { delayMs: 1 })).rejects.toMatchObject(failed);
+      expect(await dump()).toEqual(before);
+      await partly.close();
     },
   );
 });

@@ -24,6 +24,7 @@ for i, id in ipairs(ids) do
   end
 end
 if #done == 0 then return reply end
+if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
 redis.call('HLEN', KEYS[2])
 redis.call('ZREM', KEYS[1], unpack(done))
 redis.call('HDEL', KEYS[2], unpack(done))

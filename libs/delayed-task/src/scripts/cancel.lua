@@ -25,6 +25,7 @@ if record == 0 then return 'unknown' end
 if ARGV[2] == 'dead' and not dead then return 'unknown' end
 if ARGV[2] ~= 'dead' and dead then return 'dead' end
 if lease and tonumber(lease) > now and ARGV[2] ~= 'running' then return 'running' end
+if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
 redis.call('SET', KEYS[6], '1', 'PX', ARGV[3])
 redis.call('ZREM', KEYS[1], ARGV[1])
 redis.call('ZREM', KEYS[2], ARGV[1])

@@ -21,6 +21,7 @@ if not (run and string.find(run, ' l ' .. ARGV[2] .. ' ', 1, true)) then
   return not run and kept and string.sub(kept, 1, #ARGV[2] + 1) == ARGV[2] .. ' ' and 1 or 0
 end
 redis.call('HLEN', KEYS[2])
+if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
 redis.call('ZREM', KEYS[1], ARGV[1])
 redis.call('HDEL', KEYS[2], ARGV[1])
 redis.call('HDEL', KEYS[3], ARGV[1])

@@ -25,6 +25,7 @@ redis.call('ZCARD', KEYS[1])
 redis.call('ZCARD', KEYS[5])
 if not record or run.token ~= ARGV[2] then return 'lost' end
 if run.state ~= 'l' then return run.state == 'r' and 'retried' or run.state == 'd' and 'dead' or 'lost' end
+if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
 local failed = run.failed > 0 and run.failed or now
 local due = now + ARGV[3]
 local dead = ARGV[4] == '1' or run.attempt >= tonumber(string.match(record, '^%d+') or 0)

@@ -34,6 +34,7 @@ for i, id in ipairs(ids) do
   end
 end
 if #gone == 0 then return reply end
+if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
 redis.call('ZREM', KEYS[2], unpack(gone))
 redis.call('ZADD', KEYS[1], unpack(dues))
 redis.call('HSET', KEYS[3], unpack(texts))

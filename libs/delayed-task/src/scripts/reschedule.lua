@@ -31,6 +31,7 @@ if record == 0 then return { 0, 'unknown' } end
 if lease then return { 0, 'running' } end
 if ARGV[3] == 'due' and not waiting then return { 0, dead and 'dead' or 'unknown' } end
 if ARGV[3] == 'dead' and not dead then return { 0, 'unknown' } end
+if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
 redis.call('SET', KEYS[7], string.format('%.0f', due), 'PX', ARGV[4])
 if dead then
   redis.call('ZREM', KEYS[5], ARGV[1])

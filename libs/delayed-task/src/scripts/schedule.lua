@@ -46,6 +46,7 @@ for i, id in ipairs(ids) do
   reply[2 * i - 1], reply[2 * i] = code, code <= 2 and due or seen[id] or tonumber(redis.call('ZSCORE', KEYS[1], id)) or 0
 end
 if before then return reply end
+if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
 for i, code in ipairs(codes) do
   if code == 2 then
     redis.call('ZREM', KEYS[2], ids[i])

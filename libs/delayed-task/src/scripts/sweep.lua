@@ -25,6 +25,7 @@ redis.call('ZCARD', KEYS[2])
 local tasks = redis.call('HSCAN', KEYS[3], ARGV[2], 'COUNT', ARGV[4])
 local runs = redis.call('HSCAN', KEYS[4], ARGV[3], 'COUNT', ARGV[4])
 local old = redis.call('ZRANGEBYSCORE', KEYS[5], '-inf', now - ARGV[1], 'LIMIT', 0, ARGV[4])
+if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
 local restored, dropped = 0, 0
 for i = 1, #tasks[2], 2 do
   local id = tasks[2][i]

@@ -26,6 +26,7 @@ O(limit log n). TTL: the lease's for what is taken, markMs for the mark. Clock: 
 they are still leased under the token.
 ]]
 local limit, ends, buried, ids, out = tonumber(ARGV[2]), now + ARGV[3], 0, {}, { now, 0, 0 }
+if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
 local last = redis.call('GET', KEYS[7])
 redis.call('ZCARD', KEYS[5])
 local replayed = last and string.sub(last, 1, #ARGV[1] + 1) == ARGV[1] .. '\n'
