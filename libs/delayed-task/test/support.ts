@@ -37,6 +37,14 @@ export interface Bench {
   close(): Promise<void>;
 }
 
+const open = new Set<Bench>();
+// A test that fails leaves its workers behind, which would keep Jest from ending. Workers of their own process have no Jest.
+if (typeof afterAll === 'function') {
+  afterAll(async () => {
+    await Promise.all([...open].map((bench) => bench.close()));
+  });
+}
+
 /** The service on a client of the test's own, outside Nest. */
 export async function openBench(
   client: Redis | Cluster,
@@ -51,7 +59,7 @@ export async function openBench(
   await tasks.onModuleInit();
   const partitions = new Partitions(registry.keySpace('delayed-task'), resolved.queue, resolved.partitions);
   let closing: Promise<void> | undefined;
-  return {
+  const bench: Bench = {
     prefix,
     registry,
     tasks,
@@ -64,8 +72,11 @@ export async function openBench(
         await tasks.beforeApplicationShutdown();
         registry.close();
         client.disconnect();
+        open.delete(bench);
       })()),
   };
+  open.add(bench);
+  return bench;
 }
 
 /** Redis' time, ms. */
