@@ -20,3 +20,7 @@ files["libs/lock/src/scripts"] = {
   globals = { "fresh", "fresh_owner", "fresh_lease", "judged_raw", "judged_owner", "verdict", "waits" },
 }
 files["libs/lock/src/scripts/shared"] = { ignore = { "211", "221" } }
+files["libs/delayed-task/src/scripts"] = {
+  read_globals = { "time", "now", "run_text", "run_of", "due_of", "NEW_RUN", "NEVER", "LEASE_ENDED", "DENIED", "may_write" },
+}
+files["libs/delayed-task/src/scripts/shared"] = { ignore = { "211" } }
