@@ -20,3 +20,10 @@ files["libs/lock/src/scripts"] = {
   globals = { "fresh", "fresh_owner", "fresh_lease", "judged_raw", "judged_owner", "verdict", "waits" },
 }
 files["libs/lock/src/scripts/shared"] = { ignore = { "211", "221" } }
+files["libs/stream-consumer/src/scripts"] = {
+  read_globals = {
+    "now", "WAITING", "fields_of", "tries_of", "tries_text", "failed", "is_gone", "add_fresh", "add_again", "rows_after",
+    "missing_in", "ms_until", "place_of", "id_at", "others_of", "comes_after",
+  },
+}
+files["libs/stream-consumer/src/scripts/shared"] = { ignore = { "211" } }

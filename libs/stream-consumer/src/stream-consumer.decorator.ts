@@ -1,0 +1,66 @@
+import { Inject, type PipeTransform, type Type } from '@nestjs/common';
+import type { StreamConsumerOptions } from './stream-consumer.options';
+
+/** Injection token under which decorated classes ask for the service. */
+export const STREAM_CONSUMER_HOST = Symbol('StreamConsumerModule.forRoot()');
+
+const CONSUMER = 'luanest:stream-consumer';
+/** Where Nest keeps what the parameters of a handler are. */
+export const PARAMETERS = '__routeArguments__';
+
+/** What a parameter gets: pipes are told the type, `body` for the payload and `custom` for the message. */
+export const PARAMETER_TYPES = Object.freeze({ message: 100, payload: 3 });
+
+interface Parameter {
+  readonly index: number;
+  readonly data: string | undefined;
+  readonly pipes: readonly (Type<PipeTransform> | PipeTransform)[];
+}
+
+function addParameter(target: object, key: string | symbol, type: number, parameter: Parameter): void {
+  const seen = (Reflect.getMetadata(PARAMETERS, target.constructor, key) ?? {}) as Record<string, Parameter>;
+  const all = { ...seen, [`${type}:${parameter.index}`]: parameter };
+  Reflect.defineMetadata(PARAMETERS, all, target.constructor, key);
+}
+
+/**
+ * Makes a method of a provider or a controller the handler of a group: it is called for each message of the stream.
+ *
+ * The method gets the `StreamMessage`, unless its parameters say otherwise.
+ *
+ * @param options `stream` and `group`; the rest has the defaults of the module
+ */
+export function StreamConsumer(options: StreamConsumerOptions): MethodDecorator {
+  return (target, key, descriptor: PropertyDescriptor) => {
+    const where = `${target.constructor.name}.${String(key)}`;
+    // Nest refuses to build the class where the module is missing, and prints the symbol.
+    Inject(STREAM_CONSUMER_HOST)(target, Symbol(`@StreamConsumer on ${where} needs StreamConsumerModule.forRoot()`));
+    const seen = (Reflect.getMetadata(PARAMETERS, target.constructor, key) ?? {}) as Record<string, Parameter>;
+    if (!Object.values(seen).some(({ index }) => index === 0)) {
+      addParameter(target, key, PARAMETER_TYPES.message, { index: 0, data: undefined, pipes: [] });
+    }
+    Reflect.defineMetadata(CONSUMER, options, descriptor.value as object);
+  };
+}
+
+/** A parameter that gets the payload, or one property of it, through the pipes of the handler and its own. */
+export function StreamPayload(
+  property?: string | Type<PipeTransform> | PipeTransform,
+  ...pipes: readonly (Type<PipeTransform> | PipeTransform)[]
+): ParameterDecorator {
+  const data = typeof property === 'string' ? property : undefined;
+  const all = property === undefined || typeof property === 'string' ? pipes : [property, ...pipes];
+  return (target, key, index) =>
+    addParameter(target, key as string, PARAMETER_TYPES.payload, { index, data, pipes: all });
+}
+
+/** A parameter that gets the `StreamMessage`, where another one gets the payload. */
+export function StreamMessageParam(): ParameterDecorator {
+  return (target, key, index) =>
+    addParameter(target, key as string, PARAMETER_TYPES.message, { index, data: undefined, pipes: [] });
+}
+
+/** The options that `@StreamConsumer` left on a function; undefined where it was not used. */
+export function streamConsumerOf(method: object): StreamConsumerOptions | undefined {
+  return Reflect.getMetadata(CONSUMER, method) as StreamConsumerOptions | undefined;
+}
