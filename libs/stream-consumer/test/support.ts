@@ -87,17 +87,17 @@ export async function boot(
     StreamConsumerModule.forRoot({ ...QUICK, ...options }),
     ...(metadata.imports ?? []),
   ];
-  try {
-    const app = await Test.createTestingModule({ ...metadata, imports })
-      .setLogger(new ConsoleLogger({ logLevels: [] }))
-      .compile();
-    booted.add({ app, client });
-    await app.init();
-    return app;
-  } catch (error) {
-    client.disconnect();
-    throw error;
-  }
+  const building = Test.createTestingModule({ ...metadata, imports });
+  const app = await building
+    .setLogger(new ConsoleLogger({ logLevels: [] }))
+    .compile()
+    .catch((error: unknown) => {
+      client.disconnect();
+      throw error;
+    });
+  booted.add({ app, client });
+  await app.init();
+  return app;
 }
 
 export async function closeAll(): Promise<void> {

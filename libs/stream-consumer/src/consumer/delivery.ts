@@ -1,4 +1,4 @@
-import { MalformedPayloadError } from '../stream-consumer.errors';
+import { MalformedPayloadError, MessageLostError } from '../stream-consumer.errors';
 import type { TakenEntry } from '../streams/take-answer';
 import type { StreamMessage } from '../stream-consumer.types';
 import type { Reader } from './reader';
@@ -71,5 +71,17 @@ export class Delivery implements StreamMessage {
     if (this.reason) return;
     this.reason = reason;
     this.controller?.abort(reason);
+  }
+
+  /** It may be another's. */
+  doubt(reason: string): void {
+    this.abort(new MessageLostError(`Message ${this.id} may be another's: ${reason}`));
+  }
+
+  /** It was lost: nothing that its handler says counts any more. Answers its id. */
+  forsake(reason: string): string {
+    this.decided = true;
+    this.doubt(reason);
+    return this.id;
   }
 }

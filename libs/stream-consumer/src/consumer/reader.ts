@@ -12,6 +12,7 @@ import {
 import { publish } from '../stream-consumer.events';
 import type { GroupKeys, Partition } from '../streams/partitions';
 import type { TakeAnswer, TakenEntry } from '../streams/take-answer';
+import type { Delivery } from './delivery';
 import { Persistence } from './persistence';
 import { Session } from './session';
 import { Settler } from './settler';
@@ -129,10 +130,10 @@ export class Reader {
   /**
    * Gives up a session that another consumer has taken over, and begins a new one.
    *
-   * @param more ids of messages that it no longer holds, and could not settle
+   * @param more that it no longer holds, and could not settle
    */
-  lose(session: Session, reason: string, more: readonly string[] = []): void {
-    const ids = session.lost ? [...more] : [...session.lose(reason), ...more];
+  lose(session: Session, reason: string, more: readonly Delivery[] = []): void {
+    const ids = [...session.lose(reason), ...more.map((delivery) => delivery.forsake(reason))];
     if (this.session === session) this.session = new Session();
     if (ids.length > 0) publish('lost', () => ({ ...this.named, ids, reason }));
   }
@@ -161,7 +162,7 @@ export class Reader {
   private async taken({ entries, more, dueInMs, endInMs }: TakeAnswer): Promise<readonly TakenEntry[]> {
     if (endInMs <= 0) await this.sweep();
     if (more) this.wakeup.ring();
-    else this.wakeup.sleep(dueInMs, endInMs, entries.length === 0);
+    else this.wakeup.sleep(dueInMs, endInMs);
     return entries;
   }
 

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
-import { MessageLostError } from '../stream-consumer.errors';
 import type { Delivery } from './delivery';
 
 const HOST = hostname().replaceAll(/\s/g, '-');
@@ -34,23 +33,15 @@ export class Session {
   /** Fires the signals of all that is held: by this process' clock the lease is over, though Redis may not say so. */
   doubt(now: number): void {
     if (now < this.endsAt) return;
-    this.abort('the lease could not be renewed in time');
+    for (const delivery of this.held.values()) delivery.doubt('the lease could not be renewed in time');
   }
 
-  /** Gives up all that is held. Answers what was lost. */
+  /** Gives up all that is held. Answers what was lost, which is nothing at the second call. */
   lose(reason: string): string[] {
     this.lost = true;
-    this.abort(reason);
-    const ids = [...this.held.values(), ...this.acks].map(({ id }) => id);
-    for (const delivery of this.held.values()) delivery.decided = true;
+    const ids = [...this.held.values(), ...this.acks].map((delivery) => delivery.forsake(reason));
     this.held.clear();
     this.acks = [];
     return ids;
-  }
-
-  private abort(reason: string): void {
-    for (const delivery of this.held.values()) {
-      delivery.abort(new MessageLostError(`Message ${delivery.id} may be another's: ${reason}.`));
-    }
   }
 }

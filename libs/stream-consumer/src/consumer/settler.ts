@@ -94,7 +94,7 @@ export class Settler {
       id,
       key,
       problem,
-      String(attempt),
+      String(Math.min(attempt, this.options.attempts)),
       String(firstSeenMs),
     ]);
     const keys = { stream, sessions, due, tries, dead, heads, parked };
@@ -111,8 +111,7 @@ export class Settler {
   private async persist(session: Session, batch: readonly Delivery[], call: () => Promise<boolean>): Promise<boolean> {
     const alive = await this.reader.calls.run('settle', () => session.lost, call);
     if (alive === true) return true;
-    const ids = batch.map(({ id }) => id);
-    if (alive === false || session.lost) this.reader.lose(session, 'another consumer took it over', ids);
+    if (alive === false || session.lost) this.reader.lose(session, 'another consumer took it over', batch);
     return false;
   }
 }

@@ -46,14 +46,13 @@ export class Wakeup {
   }
 
   /**
-   * There was nothing more.
+   * There is nothing more, and publishers were asked to wake.
    *
    * @param dueInMs until a retry is due; -1 for none
    * @param endInMs until a lease is over that has to be taken over
-   * @param empty whether there was nothing at all, so that publishers were asked to wake
    */
-  sleep(dueInMs: number, endInMs: number, empty: boolean): void {
-    if (empty) this.listen();
+  sleep(dueInMs: number, endInMs: number): void {
+    this.listen();
     if (this.rings !== this.seen) return;
     const pollMs = this.pollMs * (0.5 + Math.random() / 2);
     const due = dueInMs < 0 ? Infinity : dueInMs;
