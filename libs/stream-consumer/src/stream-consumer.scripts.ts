@@ -10,6 +10,8 @@ import {
   mendLua,
   openLua,
   publishLua,
+  purgeLua,
+  removeGroupLua,
   renewLua,
   replayDeadLua,
   retryLua,
@@ -208,6 +210,27 @@ export const dropDead = defineScript({
   reply: ([dropped]: [number]) => dropped,
 });
 
+export const purgeStream = defineScript({
+  name: 'stream-consumer.purge',
+  source: purgeLua,
+  shared: sharedEntriesLua + sharedGroupsLua,
+  keys: ['stream'],
+  args: { after: str, count: int },
+  flags: EMPTIES,
+  group: { maxCalls: 1 },
+  reply: ([deleted, after]: [number, string]) => ({ deleted, after }),
+});
+
+export const removeGroup = defineScript({
+  name: 'stream-consumer.remove-group',
+  source: removeGroupLua,
+  shared: sharedEntriesLua,
+  keys: ['stream', 'sessions', 'takes', 'due', 'tries', 'heads', 'parked', 'dead'],
+  args: { group: str },
+  flags: EMPTIES,
+  reply: ([removed]: [number]) => removed === 1,
+});
+
 /** Every script of this lib, for registration. */
 export const streamConsumerScripts = [
   publishMessage,
@@ -226,4 +249,6 @@ export const streamConsumerScripts = [
   listDead,
   replayDead,
   dropDead,
+  purgeStream,
+  removeGroup,
 ];

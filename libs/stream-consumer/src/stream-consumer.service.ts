@@ -1,4 +1,4 @@
-import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
+import { Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { InvalidOptionError, type ScriptRegistry } from 'luanest/script-registry';
 import type { Invoke } from './consumer/attempts';
 import { Consumer } from './consumer/consumer';
@@ -19,6 +19,7 @@ import type {
   StreamStats,
 } from './stream-consumer.types';
 import { DeadLetters } from './streams/dead-letters';
+import { forgetGroup } from './streams/groups';
 import { Publisher } from './streams/publisher';
 import { statsOf } from './streams/stats';
 import { StreamCatalog } from './streams/stream-catalog';
@@ -28,6 +29,7 @@ const RESTART_MS = 500;
 
 /** Publishes messages, runs consumers, and tells how they stand. */
 export class StreamConsumerService implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly logger = new Logger('StreamConsumer');
   private readonly catalog: StreamCatalog;
   private readonly publisher: Publisher;
   private readonly letters: DeadLetters;
@@ -125,6 +127,16 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
     return this.letters.drop(this.catalog.get(stream), group, ids);
   }
 
+  /**
+   * Forgets a group that is not used any more, with its dead letters, and deletes messages that only it still needed.
+   * Stop its consumers first: one that runs makes the group anew.
+   *
+   * @returns whether there was such a group
+   */
+  async removeGroup(stream: string, group: string): Promise<boolean> {
+    return forgetGroup(this.registry, this.catalog.get(stream), group);
+  }
+
   /** Called by the explorer: the consumer starts when the app has booted. */
   declare(options: ResolvedConsumerOptions, invoke: Invoke): void {
     this.declared.push(this.make(options, invoke));
@@ -145,8 +157,9 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
   private async startDeclared(): Promise<void> {
     try {
       await Promise.all(this.declared.map((consumer) => consumer.open()));
-    } catch {
-      // Redis is away, which does not keep an app from booting: its consumers start when Redis is back.
+    } catch (error) {
+      // Redis being away does not keep an app from booting: its consumers start when Redis is back.
+      if (!this.restart) this.logger.warn(`Consumers could not be started and will be tried again: ${String(error)}`);
       if (!this.closed) this.restart = setTimeout(() => void this.startDeclared(), RESTART_MS);
       return;
     }

@@ -90,6 +90,32 @@ describe.each(servers)('streams on %s', (_, client) => {
     expect([...two].sort()).toEqual([...one].sort());
   });
 
+  it('a group that is not used any more is removed, with what it alone had kept', async () => {
+    const { streams } = bench;
+    const gate = new Gate();
+    const idle = await streams.consume(group('kept', 'idle', { concurrency: 1 }), () => gate.pass());
+    const seen: unknown[] = [];
+    await streams.consume(group('kept', 'busy'), ({ payload }) => void seen.push(payload));
+    const messages = Array.from({ length: 250 }, (__, payload) => ({ payload }));
+    await streams.publishMany('kept', messages);
+    await eventually(() => expect(seen).toHaveLength(250));
+    await eventually(async () =>
+      expect(await streams.stats('kept', 'busy')).toMatchObject({ length: 250, pending: 0 }),
+    );
+    gate.open();
+    await idle.stop();
+    expect(await streams.removeGroup('kept', 'idle')).toBe(true);
+    expect(await streams.removeGroup('kept', 'idle')).toBe(false);
+    await done('kept', 'busy');
+    await streams.publish('kept', 'more');
+    await eventually(() => expect(seen).toHaveLength(251));
+    await done('kept', 'busy');
+    // What nobody has read is kept for who comes.
+    await streams.publish('unread', 1);
+    expect(await streams.removeGroup('unread', 'nobody')).toBe(false);
+    expect(await streams.stats('unread', 'g')).toMatchObject({ length: 1 });
+  });
+
   it('outcomes: commit, retryLater, deadLetter, thrown or returned', async () => {
     const { streams } = bench;
     const seen: string[] = [];

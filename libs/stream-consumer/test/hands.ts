@@ -5,6 +5,8 @@ import {
   leaveGroup,
   mendGroup,
   openGroup,
+  purgeStream,
+  removeGroup,
   renewSession,
   retryEntry,
   sweepSessions,
@@ -113,6 +115,14 @@ export class Hands {
 
   leave(session: string): Promise<boolean> {
     return this.bench.registry.run(leaveGroup, { keys: this.keys, args: { group: this.group, session } });
+  }
+
+  remove(): Promise<boolean> {
+    return this.bench.registry.run(removeGroup, { keys: this.keys, args: { group: this.group } });
+  }
+
+  purge(): Promise<{ deleted: number; after: string }> {
+    return this.bench.registry.run(purgeStream, { keys: this.keys, args: { after: '-', count: 100 } });
   }
 
   announce(partitions: number): Promise<number> {

@@ -131,6 +131,20 @@ describe('a reply that is lost', () => {
     expect(await cutting(() => far.announce(2))).toBe(3);
   });
 
+  it('of remove-group and purge: the group is forgotten, and others keep what they need', async () => {
+    const { near, far } = hands();
+    const other = new Hands(direct, 's', 'other', false);
+    await near.publish(3);
+    await near.open();
+    await other.open();
+    await other.ack('two', (await other.take('two', 't', 2)).entries);
+    await cutting(() => far.remove());
+    expect(await near.ids()).toHaveLength(3);
+    await cutting(() => far.purge());
+    expect(await near.ids()).toHaveLength(1);
+    expect((await other.take('two', 't2', 5)).entries).toMatchObject([{ payload: '2' }]);
+  });
+
   it('of replay and drop: a dead letter is published once, or gone', async () => {
     const { near } = hands();
     await near.publish(2);

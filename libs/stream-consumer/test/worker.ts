@@ -23,6 +23,8 @@ export interface WorkerJob {
 export interface WorkerNote {
   readonly what: 'begun' | 'done' | 'lost';
   readonly payload: number;
+  /** As the message said; 0 for those that were lost. */
+  readonly attempt: number;
 }
 
 Logger.overrideLogger(new ConsoleLogger({ logLevels: [] }));
@@ -31,8 +33,8 @@ let notes: WorkerNote[] = [];
 let written: Promise<void> | undefined;
 
 /** Resolves when the note is in the pipe, out of which it can be read although this process is killed. */
-function note(what: WorkerNote['what'], payload: number): Promise<void> {
-  notes.push({ what, payload });
+function note(what: WorkerNote['what'], payload: number, attempt: number): Promise<void> {
+  notes.push({ what, payload, attempt });
   written ??= new Promise<void>((resolve) => {
     setImmediate(() => {
       const batch = notes;
@@ -50,14 +52,14 @@ async function main(job: WorkerJob): Promise<void> {
   const options = { partitions: job.partitions, leaseMs, attempts: 1_000 };
   const streams = new StreamConsumerService(registry, resolveOptions(options));
   subscribe(STREAM_CONSUMER_CHANNELS.lost, (event) => {
-    for (let i = 0; i < (event as MessagesLostEvent).ids.length; i++) void note('lost', -1);
+    for (let i = 0; i < (event as MessagesLostEvent).ids.length; i++) void note('lost', -1, 0);
   });
   for (let running = false; !running;) {
     try {
-      await streams.consume<number>({ stream, group: 'g', concurrency }, async ({ payload }) => {
-        await note('begun', payload);
+      await streams.consume<number>({ stream, group: 'g', concurrency }, async ({ payload, attempt }) => {
+        await note('begun', payload, attempt);
         await sleep(job.workMs);
-        await note('done', payload);
+        await note('done', payload, attempt);
       });
       running = true;
     } catch {

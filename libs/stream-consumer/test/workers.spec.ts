@@ -140,7 +140,7 @@ describe('consumers in processes of their own', () => {
     };
     const [begun, done] = [byMessage('begun'), byMessage('done')];
     const twice = [...done.values()].filter((times) => times.length > 1);
-    let [byKill, byOutage, unexplained, slowest, abandoned] = [0, 0, 0, 0, 0];
+    let [byKill, byOutage, unexplained, slowest, abandoned, again] = [0, 0, 0, 0, 0, 0];
     for (const times of twice) {
       const first = times.reduce((a, b) => (a.at < b.at ? a : b));
       // Its worker was killed before it could acknowledge what it had handled.
@@ -149,14 +149,17 @@ describe('consumers in processes of their own', () => {
       else unexplained += 1;
     }
     for (const times of begun.values()) {
-      for (const { by, at, payload } of times) {
+      for (const { by, payload, attempt } of times) {
         const { killedAt } = by;
         const ended = done.get(payload)?.some((one) => one.by === by) ?? false;
         if (killedAt === undefined || ended || nearOutage(killedAt, LEASE_MS + 1_000)) continue;
-        const next = times.filter((one) => one.at > at && one.by !== by).map((one) => one.at);
-        if (next.length === 0) continue;
+        const next = times.filter((one) => one.attempt > attempt).sort((a, b) => a.attempt - b.attempt)[0];
+        if (next === undefined) continue;
         abandoned += 1;
-        slowest = Math.max(slowest, Math.min(...next) - killedAt);
+        // One that took it over may have been killed before it could tell: each takeover counts as an attempt.
+        const takeovers = next.attempt - attempt;
+        if (takeovers > 1) again += 1;
+        slowest = Math.max(slowest, (next.at - killedAt) / takeovers);
       }
     }
     return {
@@ -167,6 +170,7 @@ describe('consumers in processes of their own', () => {
       unexplained,
       kills: workers.filter(({ killedAt }) => killedAt !== undefined).length,
       abandoned,
+      takenOverTwice: again,
       slowestTakeoverMs: Math.round(slowest),
     };
   }

@@ -74,13 +74,17 @@ export class Wakeup {
       this.listening = false;
       this.ring();
     };
+    // One that stands already is answered at once, and has missed nothing.
+    let isNew = false;
+    const turn = setImmediate(() => (isNew = true));
     this.registry.listen(this.channel, heard).then(
       (stop) => {
+        clearImmediate(turn);
         this.stop?.();
         this.stop = stop;
         if (this.closed) this.close();
         // What was published before the subscription stood was told to nobody.
-        else if (this.listening) this.ring();
+        else if (isNew) this.ring();
       },
       (error: unknown) => {
         this.listening = false;
