@@ -1,10 +1,12 @@
 import { Inject, type PipeTransform, type Type } from '@nestjs/common';
+import { StreamConsumerSetupError } from './stream-consumer.errors';
 import type { StreamConsumerOptions } from './stream-consumer.options';
 
 /** Injection token under which decorated classes ask for the service. */
 export const STREAM_CONSUMER_HOST = Symbol('StreamConsumerModule.forRoot()');
 
 const CONSUMER = 'luanest:stream-consumer';
+const CONSUMER_METHODS = 'luanest:stream-consumer-methods';
 /** Where Nest keeps what the parameters of a handler are. */
 export const PARAMETERS = '__routeArguments__';
 
@@ -29,17 +31,26 @@ function addParameter(target: object, key: string | symbol, type: number, parame
  * The method gets the `StreamMessage`, unless its parameters say otherwise.
  *
  * @param options `stream` and `group`; the rest has the defaults of the module
+ * @throws StreamConsumerSetupError on what is no method, or twice on one
  */
 export function StreamConsumer(options: StreamConsumerOptions): MethodDecorator {
   return (target, key, descriptor: PropertyDescriptor) => {
     const where = `${target.constructor.name}.${String(key)}`;
+    const method: unknown = descriptor.value;
+    if (typeof method !== 'function') {
+      throw new StreamConsumerSetupError(`${where}: @StreamConsumer() stands on what is no method.`);
+    }
+    if (Reflect.hasOwnMetadata(CONSUMER, method)) {
+      throw new StreamConsumerSetupError(`${where}: it has @StreamConsumer() twice. Give each group a method.`);
+    }
     // Nest refuses to build the class where the module is missing, and prints the symbol.
     Inject(STREAM_CONSUMER_HOST)(target, Symbol(`@StreamConsumer on ${where} needs StreamConsumerModule.forRoot()`));
     const seen = (Reflect.getMetadata(PARAMETERS, target.constructor, key) ?? {}) as Record<string, Parameter>;
     if (!Object.values(seen).some(({ index }) => index === 0)) {
       addParameter(target, key, PARAMETER_TYPES.message, { index: 0, data: undefined, pipes: [] });
     }
-    Reflect.defineMetadata(CONSUMER, options, descriptor.value as object);
+    Reflect.defineMetadata(CONSUMER, options, method);
+    Reflect.defineMetadata(CONSUMER_METHODS, [...streamConsumerNames(target), String(key)], target);
   };
 }
 
@@ -63,4 +74,9 @@ export function StreamMessageParam(): ParameterDecorator {
 /** The options that `@StreamConsumer` left on a function; undefined where it was not used. */
 export function streamConsumerOf(method: object): StreamConsumerOptions | undefined {
   return Reflect.getMetadata(CONSUMER, method) as StreamConsumerOptions | undefined;
+}
+
+/** Names of the methods of a prototype that carry `@StreamConsumer`, or did before something replaced them. */
+export function streamConsumerNames(prototype: object): readonly string[] {
+  return (Reflect.getMetadata(CONSUMER_METHODS, prototype) ?? []) as string[];
 }

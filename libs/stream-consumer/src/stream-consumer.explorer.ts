@@ -1,7 +1,7 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService, ExternalContextCreator, MetadataScanner, ModulesContainer } from '@nestjs/core';
 import { enhance } from './handlers/enhanced';
-import { streamConsumerOf } from './stream-consumer.decorator';
+import { streamConsumerNames, streamConsumerOf } from './stream-consumer.decorator';
 import { StreamConsumerSetupError } from './stream-consumer.errors';
 import {
   resolveConsumer,
@@ -38,9 +38,20 @@ export class StreamConsumerExplorer implements OnModuleInit {
       // An alias is the provider that it names.
       if (wrapper.isAlias) continue;
       const prototype = prototypeOf(wrapper);
-      for (const name of prototype ? this.scanner.getAllMethodNames(prototype) : []) {
-        const found = optionsOf(prototype as object, name);
-        if (found) this.add(wrapper, `${(prototype as object).constructor.name}.${name}`, name, found);
+      if (prototype) this.explore(wrapper, prototype);
+    }
+  }
+
+  private explore(wrapper: Wrapper, prototype: object): void {
+    const named = streamConsumerNames(prototype);
+    for (const name of new Set([...this.scanner.getAllMethodNames(prototype), ...named])) {
+      const found = optionsOf(prototype, name);
+      const where = `${prototype.constructor.name}.${name}`;
+      if (found) this.add(wrapper, where, name, found);
+      else if (named.includes(name)) {
+        throw new StreamConsumerSetupError(
+          `${where}: another decorator or an override replaced the handler, so no message would reach it. Put @StreamConsumer() on what replaced it.`,
+        );
       }
     }
   }

@@ -113,6 +113,41 @@ describe('boot', () => {
     expect(app.get('alias')).toBe(app.get(Fine));
   });
 
+  it('refuses a handler that was replaced, and the decorator where it cannot stand', async () => {
+    class Base {
+      @StreamConsumer({ stream: 'orders', group: 'base' })
+      handle(): void {}
+    }
+    @Injectable()
+    class Overrides extends Base {
+      override handle(): void {}
+    }
+    await refused(
+      { providers: [Overrides] },
+      /^Overrides\.handle: another decorator or an override replaced the handler/,
+    );
+    expect(() => {
+      class Twice {
+        @StreamConsumer({ stream: 'orders', group: 'a' })
+        @StreamConsumer({ stream: 'orders', group: 'b' })
+        handle(): void {}
+      }
+      return Twice;
+    }).toThrow(/Twice\.handle: it has @StreamConsumer\(\) twice/);
+    expect(() => {
+      class Getter {
+        @StreamConsumer({ stream: 'orders', group: 'a' })
+        get handle(): number {
+          return 1;
+        }
+      }
+      return Getter;
+    }).toThrow(/Getter\.handle: @StreamConsumer\(\) stands on what is no method/);
+    @Injectable()
+    class Inherits extends Base {}
+    await boot({ providers: [Inherits] });
+  });
+
   it('refuses the module twice', async () => {
     await refused({ providers: [Fine], imports: [StreamConsumerModule.forRoot({})] }, /is imported 2 times/);
   });

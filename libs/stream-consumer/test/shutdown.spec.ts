@@ -101,6 +101,8 @@ it('SIGTERM takes nothing new, finishes what runs, which may still publish, and 
   expect(jobs.begun).toHaveLength(3);
   jobs.gate.open();
   await closing;
+  // The watcher hears of the last ones a little later.
+  await eventually(() => expect(commands.map(({ text }) => text)).toContain('quit'));
   const closedAt = commands.length;
   await sleep(700);
   expect(commands.slice(closedAt).map(({ text }) => text)).toEqual([]);

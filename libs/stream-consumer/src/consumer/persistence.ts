@@ -1,13 +1,18 @@
+import { Logger } from '@nestjs/common';
 import { NotSentError } from 'luanest/script-registry';
 import { publish, type StreamErrorEvent } from '../stream-consumer.events';
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1_000;
+/** While Redis fails, how often that is logged, ms. */
+const LOGGED_EVERY_MS = 30_000;
 
 /** Calls that are made again until Redis answers: their scripts give a replay the first answer, or are harmless twice. */
 export class Persistence {
   private readonly outstanding = new Set<Promise<unknown>>();
   private readonly waits = new Set<() => void>();
+  private readonly logger = new Logger('StreamConsumer');
+  private loggedAt = -Infinity;
   private closed = false;
 
   constructor(
@@ -58,13 +63,21 @@ export class Persistence {
       try {
         return await call();
       } catch (error) {
-        publish('error', () => ({ stream: this.stream, group: this.group, during, error }));
+        this.tell(during, error);
         // A registry that is closed answers at once, for ever.
         if (this.closed || (error instanceof NotSentError && until())) return undefined;
       }
       await this.pause(pauseMs);
     }
     return undefined;
+  }
+
+  private tell(during: StreamErrorEvent['during'], error: unknown): void {
+    const { stream, group } = this;
+    publish('error', () => ({ stream, group, during, error }));
+    if (performance.now() - this.loggedAt < LOGGED_EVERY_MS) return;
+    this.loggedAt = performance.now();
+    this.logger.warn(`${stream}/${group}: ${during} failed and is tried again: ${String(error)}`);
   }
 
   private pause(ms: number): Promise<void> {

@@ -7,6 +7,8 @@ import { spread } from './partitions';
 import type { Stream } from './stream-catalog';
 
 const MAX_TEXT = 256;
+/** How long ids of our own are remembered, ms: they need to outlast only what a client sends again by itself. */
+const OWN_TTL_MS = 60_000;
 const FULL = 0;
 const REPEATED = 2;
 
@@ -65,11 +67,12 @@ export class Publisher {
     if (key !== undefined) checkText('key', key);
     const name = operationId === undefined ? '' : checkText('operationId', operationId);
     const operation = name === '' ? this.origin + (this.count++).toString(36) : `c${name}`;
+    const retainMs = name === '' ? Math.min(operationTtlMs, OWN_TTL_MS) : operationTtlMs;
     if (!stream.announced) await stream.announce();
     const partition = stream.partition(partitions === 1 ? 0 : spread(key ?? operation) % partitions);
     const { status, id } = await this.registry.run(publishMessage, {
       keys: { stream: partition.stream, waiters: partition.waiters, operation: partition.operation(operation) },
-      args: { payload: json, key: key ?? '', name, retainMs: operationTtlMs, maxLength },
+      args: { payload: json, key: key ?? '', name, retainMs, maxLength },
     });
     if (status === FULL) return { status: 'full', length: Number(id) };
     return { status: 'published', id: `${partition.index}:${id}`, replayed: status === REPEATED };
