@@ -74,7 +74,7 @@ describe.each(servers)('streams on %s', (_, client) => {
     const [one, two]: [unknown[], unknown[]] = [[], []];
     const gate = new Gate();
     await streams.consume(group('both', 'one'), ({ payload }) => void one.push(payload));
-    await streams.consume(group('both', 'two'), async ({ payload }) => {
+    await streams.consume(group('both', 'two', { concurrency: 4 }), async ({ payload }) => {
       await gate.pass();
       two.push(payload);
     });
@@ -82,9 +82,12 @@ describe.each(servers)('streams on %s', (_, client) => {
       'both',
       Array.from({ length: 10 }, (__, payload) => ({ payload })),
     );
-    await eventually(() => expect([one.length, gate.entered]).toEqual([10, 10]));
-    expect(await streams.stats('both', 'two')).toMatchObject({ length: 10, pending: 10 });
-    gate.open();
+    await eventually(() => expect([one.length, gate.entered]).toEqual([10, 4]));
+    expect(await streams.stats('both', 'two')).toMatchObject({ length: 10, pending: 4, lag: 6 });
+    await eventually(() => {
+      gate.open();
+      expect(two).toHaveLength(10);
+    });
     await done('both', 'two');
     await done('both', 'one');
     expect([...two].sort()).toEqual([...one].sort());

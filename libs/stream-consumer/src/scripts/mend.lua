@@ -18,7 +18,10 @@ O(count * log parked). TTL: none, the group owns its keys. Clock: Redis. Replay:
 ]]
 local consumers = redis.pcall('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])
 if failed(consumers) then return is_gone(consumers) and { 0, '-' } or consumers end
+redis.call('ZCARD', KEYS[2])
 redis.call('ZCARD', KEYS[3])
+redis.call('HLEN', KEYS[4])
+redis.call('ZCARD', KEYS[5])
 local mended = 0
 for _, row in ipairs(consumers) do
   local name, pending = row[2], row[4]
