@@ -1,0 +1,87 @@
+import { InvalidStreamInputError } from '../stream-consumer.errors';
+
+/** The message was handled. */
+export class Commit {
+  readonly kind = 'commit';
+}
+
+/** The message is to be tried again. */
+export class RetryLater {
+  readonly kind = 'retry-later';
+  /** @param delayMs ms */
+  constructor(readonly delayMs: number) {}
+}
+
+/** The message is to be given up. */
+export class DeadLetter {
+  readonly kind = 'dead-letter';
+  constructor(readonly reason: string) {}
+}
+
+const COMMIT = new Commit();
+const MAX_DELAY_MS = 366 * 86_400_000;
+
+/** Says that the message was handled, as resolving with nothing does. */
+export function commit(): Commit {
+  return COMMIT;
+}
+
+/**
+ * Says when the message is to be tried again; return it or throw it. The attempt counts.
+ *
+ * @param delayMs from now, ms; integer of 0 to a year
+ * @throws InvalidStreamInputError for any other delay
+ */
+export function retryLater(delayMs: number): RetryLater {
+  if (!Number.isSafeInteger(delayMs) || delayMs < 0 || delayMs > MAX_DELAY_MS) {
+    throw new InvalidStreamInputError(`retryLater(${String(delayMs)}): give ms as an integer of 0 to ${MAX_DELAY_MS}.`);
+  }
+  return new RetryLater(delayMs);
+}
+
+/**
+ * Says that the message is to be given up at once; return it or throw it.
+ *
+ * @param reason kept with the dead letter; text that is not empty
+ * @throws InvalidStreamInputError without a reason
+ */
+export function deadLetter(reason: string): DeadLetter {
+  if (typeof reason !== 'string' || reason === '') {
+    throw new InvalidStreamInputError(`deadLetter(${String(reason)}): give a reason, it is kept with the dead letter.`);
+  }
+  return new DeadLetter(reason);
+}
+
+/** What a handler said, or how it failed. */
+export type Outcome = Commit | RetryLater | DeadLetter | Failure;
+
+/** An attempt that failed. */
+export class Failure {
+  readonly kind = 'failure';
+  constructor(readonly error: unknown) {}
+}
+
+function isSaying(value: unknown): value is RetryLater | DeadLetter {
+  return value instanceof RetryLater || value instanceof DeadLetter;
+}
+
+/** What a handler has said by what it resolved with. Anything but nothing and the three outcomes is a failure. */
+export function outcomeOf(value: unknown): Outcome {
+  if (value === undefined || value instanceof Commit) return COMMIT;
+  if (isSaying(value)) return value;
+  return new Failure(
+    new InvalidStreamInputError(
+      `The handler resolved with ${describe(value)}. Resolve with nothing, commit(), retryLater(ms) or deadLetter(reason).`,
+    ),
+  );
+}
+
+/** What a handler has said by what it threw: never that the message was handled. */
+export function outcomeOfThrown(thrown: unknown): Outcome {
+  return isSaying(thrown) ? thrown : new Failure(thrown);
+}
+
+function describe(value: unknown): string {
+  if (value === null) return 'null';
+  return typeof value === 'object' ? `an object of ${value.constructor?.name ?? 'no class'}` : `a ${typeof value}`;
+}
