@@ -20,6 +20,7 @@ import {
   sweepLua,
   takeLua,
 } from './scripts/generated';
+import type { BatchAnswer, DeadRow, TakenTask } from './queue/rows';
 
 /** Work that grows with its arguments goes alone, so that no group holds Redis for long. */
 const ALONE = { maxCalls: 1 };
@@ -51,16 +52,6 @@ export const scheduleTasks = defineScript({
   },
 });
 
-/** A task as it comes out of a take. */
-export interface TakenTask {
-  readonly id: string;
-  /** What `schedule` stored. */
-  readonly record: string;
-  readonly attempt: number;
-  /** When this attempt was due, ms by Redis' clock. */
-  readonly runAt: number;
-}
-
 export const takeTasks = defineScript({
   name: 'delayed-task.take',
   source: takeLua,
@@ -83,11 +74,6 @@ export const takeTasks = defineScript({
   },
 });
 
-/** How many of a batch a script did, and the ids of the others. */
-export interface BatchAnswer {
-  readonly done: number;
-  readonly others: readonly string[];
-}
 const batch = ([done, ...others]: [number, ...string[]]): BatchAnswer => ({ done, others });
 
 export const acknowledgeTasks = defineScript({
@@ -178,14 +164,6 @@ export const getTask = defineScript({
     result,
   }),
 });
-
-/** A dead task as it is stored. */
-export interface DeadRow {
-  readonly id: string;
-  readonly deadAt: number;
-  readonly record: string;
-  readonly run: string;
-}
 
 export const listDead = defineScript({
   name: 'delayed-task.dead-letters',

@@ -156,6 +156,44 @@ it('a handler is found behind an alias once, in a base class, and for two names'
   await eventually(() => expect(seen.sort()).toEqual(['one', 'two']));
 });
 
+it('forRootAsync takes the same options, and a registry by its name', async () => {
+  const client = standaloneClient();
+  const done: unknown[] = [];
+  @Injectable()
+  class Handlers {
+    @DelayedTask('named')
+    run(payload: unknown): void {
+      done.push(payload);
+    }
+  }
+  const app = await Test.createTestingModule({
+    imports: [
+      ScriptRegistryModule.forRoot({ name: 'second', client, prefix: uniquePrefix() }),
+      DelayedTaskModule.forRootAsync({ registry: 'second', useFactory: () => ({ queue: 'q', partitions: 2 }) }),
+    ],
+    providers: [Handlers],
+  })
+    .setLogger(new ConsoleLogger({ logLevels: [] }))
+    .compile();
+  open.add(async () => {
+    await app.close();
+    client.disconnect();
+  });
+  await app.init();
+  await app.get(DelayedTaskService).schedule('named', 1);
+  await eventually(() => expect(done).toEqual([1]));
+});
+
+it('an app without handlers runs nothing, unless it is told to', async () => {
+  const prefix = uniquePrefix();
+  const idle = await boot({}, {}, prefix);
+  const tasks = idle.get(DelayedTaskService);
+  await tasks.schedule('nobody', null, { id: 'a', attempts: 1 });
+  expect(await tasks.stats()).toMatchObject({ waiting: 1, dead: 0 });
+  await boot({}, { work: true }, prefix);
+  await eventually(async () => expect((await tasks.deadLetters()).tasks).toMatchObject([{ id: 'a' }]));
+});
+
 it('guards, pipes, interceptors and filters run; what a filter returns is no success', async () => {
   const seen: string[] = [];
   @Injectable()

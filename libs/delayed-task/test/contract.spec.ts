@@ -1,3 +1,4 @@
+import calculateSlot from 'cluster-key-slot';
 import { eventually } from '../../../test/support/wait';
 import { Gate, inventory, listen, openBench, redisNow, servers, type Bench, type TaskSettledEvent } from './support';
 
@@ -245,5 +246,8 @@ describe.each(servers)('delayed tasks on %s', (name, client, partitions) => {
     const sizes = await Promise.all(bench.partitions.map(({ due }) => bench.raw.zcard(due)));
     expect(sizes.reduce((sum, size) => sum + size)).toBe(200);
     expect(Math.min(...sizes)).toBeGreaterThan(0);
+    // Each third of the slots is a master's.
+    const thirds = bench.partitions.map(({ due }) => Math.floor((calculateSlot(due) * 3) / 16_384));
+    if (name === 'Cluster') expect([...new Set(thirds)].sort()).toEqual([0, 1, 2]);
   });
 });

@@ -1,9 +1,10 @@
 import { InvalidTaskError } from '../delayed-task.errors';
 import { checkInt, shown } from '../delayed-task.options';
-import { listDead, type DeadRow } from '../delayed-task.scripts';
+import { listDead } from '../delayed-task.scripts';
 import type { DeadPage, DeadTask } from '../delayed-task.types';
 import type { Partition } from './partitions';
 import { readRun, RecordReader } from './record';
+import type { DeadRow } from './rows';
 import type { TaskQueue } from './task-queue';
 
 /** Where a page begins: in which partition, at which ms, and how many tasks of that ms were read before. */
