@@ -184,15 +184,4 @@ describe('a consumer on a server of its own', () => {
       await handle.stop();
     }
   });
-
-  it('starts when Redis is back, where it was away at boot', async () => {
-    const seen: unknown[] = [];
-    await server.kill();
-    const later = bench.streams.consume(group('later', 'g'), ({ payload }) => void seen.push(payload));
-    await expect(later).rejects.toMatchObject({ code: 'NOT_SENT' });
-    await server.restart();
-    await eventually(() => bench.streams.publish('later', 'now', { operationId: 'o' }), { timeoutMs: 20_000 });
-    await bench.streams.consume(group('later', 'g'), ({ payload }) => void seen.push(payload));
-    await eventually(() => expect(seen).toEqual(['now']));
-  });
 });
