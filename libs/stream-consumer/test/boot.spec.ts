@@ -1,6 +1,7 @@
 import { ConsoleLogger, Controller, Inject, Injectable, Scope, type ModuleMetadata } from '@nestjs/common';
 import { REQUEST } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
+import { Redis } from 'ioredis';
 import { InvalidOptionError } from 'luanest/script-registry';
 import {
   StreamConsumer,
@@ -10,8 +11,9 @@ import {
   type StreamConsumerModuleOptions,
   type StreamMessage,
 } from 'luanest/stream-consumer';
+import { RedisServer } from '../../../test/support/redis-server';
 import { eventually } from '../../../test/support/wait';
-import { boot, closeAll } from './support';
+import { boot, closeAll, quiet } from './support';
 
 afterEach(closeAll);
 
@@ -73,6 +75,20 @@ describe('boot', () => {
     }
     const app = await boot({ providers: [Many] });
     await eventually(() => expect([...app.get(Many).seen].sort()).toEqual(['a 1', 'b 1', 'c 1']));
+  });
+
+  it('does not wait for a Redis that is away: consumers start when it is back', async () => {
+    const server = await RedisServer.start();
+    const client = quiet(new Redis(server.port, { retryStrategy: () => 50 }));
+    await server.kill();
+    const app = await boot({ providers: [Fine] }, { drainMs: 0 }, { client, deadlineMs: 300, preloadTimeoutMs: 300 });
+    expect(app.get(Fine).seen).toEqual([]);
+    await server.restart();
+    const streams = app.get(StreamConsumerService);
+    await eventually(() => streams.publish('orders', 'late', { operationId: 'o' }));
+    await eventually(() => expect(app.get(Fine).seen).toEqual(['late']));
+    await closeAll();
+    await server.stop();
   });
 
   it('refuses a handler whose module is not imported', async () => {

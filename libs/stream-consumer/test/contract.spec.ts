@@ -1,5 +1,13 @@
 import { InvalidOptionError } from 'luanest/script-registry';
-import { commit, deadLetter, InvalidStreamInputError, retryLater, type StreamMessage } from 'luanest/stream-consumer';
+import {
+  commit,
+  DeadLetter,
+  deadLetter,
+  InvalidStreamInputError,
+  RetryLater,
+  retryLater,
+  type StreamMessage,
+} from 'luanest/stream-consumer';
 import { eventually } from '../../../test/support/wait';
 import { Gate, group, openBench, servers, type Bench } from './support';
 
@@ -46,6 +54,7 @@ describe.each(servers)('streams on %s', (_, client) => {
     expect(keyed?.signal.aborted).toBe(false);
     expect(Math.abs((keyed?.firstSeenAt.getTime() ?? 0) - before)).toBeLessThan(60_000);
     expect(seen.filter(({ operationId }) => operationId === undefined)).toHaveLength(3);
+    expect(JSON.parse(JSON.stringify(keyed))).toMatchObject({ id: keyed?.id, payload: 'é\u0000', attempt: 1 });
     await handle.stop();
     expect(handle.running).toBe(0);
   });
@@ -160,6 +169,16 @@ describe.each(servers)('streams on %s', (_, client) => {
     // eslint-disable-next-line @typescript-eslint/only-throw-error -- as handlers of others do
     throw undefined;
   };
+  const hostile = (): Error => {
+    const trap = (): never => {
+      throw new Error('do not look');
+    };
+    // Promises look for `then` themselves.
+    return new Proxy(new Error('hostile'), {
+      getPrototypeOf: trap,
+      get: (_target, key) => (key === 'then' ? undefined : trap()),
+    });
+  };
   const anything =
     (value: unknown): (() => never) =>
     () =>
@@ -171,6 +190,34 @@ describe.each(servers)('streams on %s', (_, client) => {
     ['resolves with an object', anything(Promise.resolve({ kind: 'commit' })), /resolved with an object of Object/],
     ['is none', undefined as never, /TypeError/],
     ['rejects with nothing', () => refused() as never, /undefined/],
+    ['resolves with what throws at who looks', anything(hostile()), /Error: do not look/],
+    [
+      'throws what throws at who looks',
+      () => {
+        throw hostile();
+      },
+      /cannot be shown|do not look/,
+    ],
+    [
+      'returns a thenable that throws',
+      anything({
+        then: () => {
+          throw new Error('no then');
+        },
+      }),
+      /Error: no then/,
+    ],
+    [
+      'returns what has a broken then',
+      anything(
+        Object.defineProperty({}, 'then', {
+          get: () => {
+            throw new Error('no getter');
+          },
+        }),
+      ),
+      /no getter/,
+    ],
     ['hangs', anything(new Promise(() => undefined)), /HandlerTimeoutError/],
   ])(
     'a handler that %s: its message is retried, then a dead letter, never acknowledged',
@@ -287,6 +334,8 @@ describe.each(servers)('streams on %s', (_, client) => {
     await expect(streams.deadLetters('x', 'g', { after: 'nonsense' })).rejects.toThrow(InvalidStreamInputError);
     expect(() => retryLater(-1)).toThrow(InvalidStreamInputError);
     expect(() => deadLetter('')).toThrow(InvalidStreamInputError);
+    expect(() => new RetryLater(Number.NaN)).toThrow(InvalidStreamInputError);
+    expect(() => new DeadLetter(undefined as never)).toThrow(InvalidStreamInputError);
     expect(await streams.stats('refused', 'g')).toMatchObject({ length: 0 });
   });
 });

@@ -81,7 +81,7 @@ export async function boot(
   options: StreamConsumerModuleOptions = {},
   registryOptions: ScriptRegistryOptions = {},
 ): Promise<TestingModule> {
-  const client = standaloneClient();
+  const client = registryOptions.client ?? standaloneClient();
   const imports = [
     ScriptRegistryModule.forRoot({ client, prefix: uniquePrefix(), ...registryOptions }),
     StreamConsumerModule.forRoot({ ...QUICK, ...options }),

@@ -10,6 +10,7 @@ import { problemOf } from './settler';
 /** What runs a handler: resolves or throws as the handler did. */
 export type Invoke = (message: StreamMessage) => unknown;
 
+const ASKED = 'the handler asked for a retry';
 const DIED = 'each attempt ended with the death of its consumer';
 
 /** From a message to what became of it: runs the handler and has its outcome settled. */
@@ -38,14 +39,16 @@ export class Attempts {
     if (attempt > this.options.attempts) return this.bury(delivery, `Error: ${DIED}`);
     this.running.add(delivery);
     let result: unknown;
+    let later: boolean;
     try {
       delivery.read();
       result = this.invoke(delivery);
+      later = isThenable(result);
     } catch (error) {
       return this.end(delivery, outcomeOfThrown(error));
     }
-    if (!isThenable(result)) return this.end(delivery, outcomeOf(result));
-    result.then(
+    if (!later) return this.end(delivery, outcomeOf(result));
+    Promise.resolve(result).then(
       (value: unknown) => this.end(delivery, outcomeOf(value)),
       (error: unknown) => this.end(delivery, outcomeOfThrown(error)),
     );
@@ -104,7 +107,7 @@ export class Attempts {
       case 'dead-letter':
         return this.bury(delivery, outcome.reason.toWellFormed());
       case 'retry-later':
-        return this.again(delivery, outcome.delayMs, undefined, 'the handler asked for a retry');
+        return this.again(delivery, outcome.delayMs, undefined, ASKED);
       case 'failure':
         return this.again(delivery, this.pauseAfter(delivery.attempt), outcome.error, problemOf(outcome.error));
     }
@@ -114,9 +117,9 @@ export class Attempts {
     const { stream, group, id, attempt } = delivery;
     if (attempt >= this.options.attempts) return this.bury(delivery, problem);
     this.decide(delivery);
-    this.logger.warn(
-      `${stream}/${group}: message ${id}, attempt ${attempt}: ${problem}. Tried again in ${delayMs} ms.`,
-    );
+    const line = `${stream}/${group}: message ${id}, attempt ${attempt}: ${problem}. Tried again in ${delayMs} ms.`;
+    if (problem === ASKED) this.logger.debug(line);
+    else this.logger.warn(line);
     publish('retried', () => ({ stream, group, id, attempt, delayMs, error }));
     void delivery.reader.settler.retry(delivery, delayMs, true, problem);
   }
@@ -142,6 +145,6 @@ export class Attempts {
   }
 }
 
-function isThenable(value: unknown): value is PromiseLike<unknown> {
+function isThenable(value: unknown): boolean {
   return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
 }

@@ -5,7 +5,6 @@ import type { StreamConsumerHandle, StreamStats } from '../stream-consumer.types
 import type { Stream } from '../streams/stream-catalog';
 import { statsOf } from '../streams/stats';
 import { Attempts, type Invoke } from './attempts';
-import { Delivery } from './delivery';
 import { Reader } from './reader';
 import { Watch } from './watch';
 
@@ -127,10 +126,11 @@ export class Consumer implements StreamConsumerHandle {
 
   private async take(reader: Reader, count: number): Promise<void> {
     this.asked += count;
-    const entries = await reader.take(count, () => this.stopping);
+    const deliveries = await reader.take(count, () => this.stopping);
     this.asked -= count;
-    for (const entry of entries) {
-      const delivery = new Delivery(reader, entry, reader.session);
+    for (const delivery of deliveries) {
+      // What was lost meanwhile is another's already.
+      if (delivery.session.lost) break;
       if (this.stopping) this.attempts.putBack(delivery);
       else this.attempts.start(delivery);
     }

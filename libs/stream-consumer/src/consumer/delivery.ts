@@ -56,6 +56,16 @@ export class Delivery implements StreamMessage {
     return this.controller.signal;
   }
 
+  /** What a log should show of it. */
+  toJSON(): object {
+    const { stream, group, id, payload, key, operationId, attempt, firstSeenAt } = this;
+    return { stream, group, id, payload, key, operationId, attempt, firstSeenAt };
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](): object {
+    return this.toJSON();
+  }
+
   /** Reads the payload. @throws MalformedPayloadError when it is no JSON */
   read(): void {
     try {

@@ -1,5 +1,4 @@
 import { Logger } from '@nestjs/common';
-import { NotSentError } from 'luanest/script-registry';
 import { publish, type StreamErrorEvent } from '../stream-consumer.events';
 
 const FIRST_PAUSE_MS = 50;
@@ -43,6 +42,19 @@ export class Persistence {
     }
   }
 
+  /** Makes a call that something else will make again when it fails; undefined when it did. */
+  async once<T>(during: StreamErrorEvent['during'], call: () => Promise<T>): Promise<T | undefined> {
+    let asked = false;
+    return this.run(
+      during,
+      () => asked,
+      () => {
+        asked = true;
+        return call();
+      },
+    );
+  }
+
   /** Ends when nothing is out. */
   async settled(): Promise<void> {
     while (this.outstanding.size > 0) await Promise.allSettled(this.outstanding);
@@ -64,8 +76,7 @@ export class Persistence {
         return await call();
       } catch (error) {
         this.tell(during, error);
-        // A registry that is closed answers at once, for ever.
-        if (this.closed || (error instanceof NotSentError && until())) return undefined;
+        if (until()) return undefined;
       }
       await this.pause(pauseMs);
     }

@@ -11,8 +11,8 @@ import {
 } from '../stream-consumer.scripts';
 import { publish } from '../stream-consumer.events';
 import type { GroupKeys, Partition } from '../streams/partitions';
-import type { TakeAnswer, TakenEntry } from '../streams/take-answer';
-import type { Delivery } from './delivery';
+import type { TakeAnswer } from '../streams/take-answer';
+import { Delivery } from './delivery';
 import { Persistence } from './persistence';
 import { Session } from './session';
 import { Settler } from './settler';
@@ -47,7 +47,7 @@ export class Reader {
     private readonly registry: ScriptRegistry,
     readonly partition: Partition,
     private readonly options: ResolvedConsumerOptions,
-    changed: () => void,
+    readonly changed: () => void,
   ) {
     const { stream, group, pollMs } = options;
     this.keys = partition.of(group);
@@ -65,7 +65,7 @@ export class Reader {
   }
 
   /** Takes up to `count` entries. @param stopping whether to give up when Redis does not answer */
-  async take(count: number, stopping: () => boolean): Promise<readonly TakenEntry[]> {
+  async take(count: number, stopping: () => boolean): Promise<readonly Delivery[]> {
     const session = this.session;
     const token = session.nextToken();
     this.busy = true;
@@ -77,7 +77,7 @@ export class Reader {
         () => this.ask(session, token, count),
       );
       if (!answer || session.lost) return [];
-      if (answer.state === 'taken') return await this.taken(answer);
+      if (answer.state === 'taken') return this.taken(session, answer);
       this.lose(session, answer.state === 'lost' ? 'another consumer took it over' : 'the group was gone');
       if (answer.state === 'no-group') {
         await this.calls.run('take', stopping, () => this.open());
@@ -97,13 +97,12 @@ export class Reader {
     // Once at a time: the next round asks again.
     session.extendedAt = now;
     const args = { session: session.name, leaseMs: options.leaseMs };
-    try {
-      const alive = await this.registry.run(renewSession, { keys: { sessions: this.keys.sessions }, args });
-      if (!alive) this.lose(session, 'another consumer took it over');
-      else session.extended(now, options.leaseMs);
-    } catch (error) {
-      publish('error', () => ({ ...this.named, during: 'renew', error }));
-    }
+    const alive = await this.calls.once('renew', () =>
+      this.registry.run(renewSession, { keys: { sessions: this.keys.sessions }, args }),
+    );
+    if (alive === undefined) session.extendedAt = 0;
+    else if (alive) session.extended(now, options.leaseMs);
+    else this.lose(session, 'another consumer took it over');
   }
 
   /** Makes takeable what nobody would ever take. @throws errors of the registry */
@@ -159,25 +158,23 @@ export class Reader {
     return answer;
   }
 
-  private async taken({ entries, more, dueInMs, endInMs }: TakeAnswer): Promise<readonly TakenEntry[]> {
-    if (endInMs <= 0) await this.sweep();
+  private taken(session: Session, { entries, more, dueInMs, endInMs }: TakeAnswer): readonly Delivery[] {
     if (more) this.wakeup.ring();
     else this.wakeup.sleep(dueInMs, endInMs);
-    return entries;
+    if (endInMs <= 0) void this.sweep();
+    return entries.map((entry) => new Delivery(this, entry, session));
   }
 
   private async sweep(): Promise<void> {
     const { stream, sessions, takes, due, tries } = this.keys;
-    try {
-      const { taken, session } = await this.registry.run(sweepSessions, {
+    const answer = await this.calls.once('sweep', () =>
+      this.registry.run(sweepSessions, {
         keys: { stream, sessions, takes, due, tries },
         args: { group: this.options.group, count: SWEPT_A_CALL, problem: DIED },
-      });
-      if (session === '') return;
-      publish('takenOver', () => ({ ...this.named, session, messages: taken }));
-    } catch (error) {
-      publish('error', () => ({ ...this.named, during: 'sweep', error }));
-    }
+      }),
+    );
+    if (answer === undefined || answer.session === '') return;
+    publish('takenOver', () => ({ ...this.named, session: answer.session, messages: answer.taken }));
     // There may be more of it, or of others.
     this.wakeup.ring();
   }

@@ -45,6 +45,7 @@ export class Settler {
       void this.send(session, batch).finally(() => {
         this.flushing -= 1;
         this.flush();
+        this.reader.changed();
       });
     }
   }
@@ -76,7 +77,8 @@ export class Settler {
 
   /** @param problem not empty */
   async bury(delivery: Delivery, problem: string): Promise<void> {
-    await this.finish(delivery.session, [delivery], problem);
+    // An empty one would acknowledge the message.
+    await this.finish(delivery.session, [delivery], problem === '' ? 'no reason' : problem);
   }
 
   private async send(session: Session, batch: readonly Delivery[]): Promise<void> {

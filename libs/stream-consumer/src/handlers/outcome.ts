@@ -1,5 +1,7 @@
 import { InvalidStreamInputError } from '../stream-consumer.errors';
 
+const MAX_DELAY_MS = 366 * 86_400_000;
+
 /** The message was handled. */
 export class Commit {
   readonly kind = 'commit';
@@ -8,18 +10,38 @@ export class Commit {
 /** The message is to be tried again. */
 export class RetryLater {
   readonly kind = 'retry-later';
-  /** @param delayMs ms */
-  constructor(readonly delayMs: number) {}
+  /**
+   * @param delayMs from now, ms; integer of 0 to a year
+   * @throws InvalidStreamInputError for any other delay
+   */
+  constructor(readonly delayMs: number) {
+    if (!Number.isSafeInteger(delayMs) || delayMs < 0 || delayMs > MAX_DELAY_MS) {
+      throw new InvalidStreamInputError(
+        `retryLater(${String(delayMs)}): give ms as an integer of 0 to ${MAX_DELAY_MS}.`,
+      );
+    }
+    Object.freeze(this);
+  }
 }
 
 /** The message is to be given up. */
 export class DeadLetter {
   readonly kind = 'dead-letter';
-  constructor(readonly reason: string) {}
+  /**
+   * @param reason text that is not empty
+   * @throws InvalidStreamInputError without one
+   */
+  constructor(readonly reason: string) {
+    if (typeof reason !== 'string' || reason === '') {
+      throw new InvalidStreamInputError(
+        `deadLetter(${String(reason)}): give a reason, it is kept with the dead letter.`,
+      );
+    }
+    Object.freeze(this);
+  }
 }
 
 const COMMIT = new Commit();
-const MAX_DELAY_MS = 366 * 86_400_000;
 
 /** Says that the message was handled, as resolving with nothing does. */
 export function commit(): Commit {
@@ -33,9 +55,6 @@ export function commit(): Commit {
  * @throws InvalidStreamInputError for any other delay
  */
 export function retryLater(delayMs: number): RetryLater {
-  if (!Number.isSafeInteger(delayMs) || delayMs < 0 || delayMs > MAX_DELAY_MS) {
-    throw new InvalidStreamInputError(`retryLater(${String(delayMs)}): give ms as an integer of 0 to ${MAX_DELAY_MS}.`);
-  }
   return new RetryLater(delayMs);
 }
 
@@ -46,9 +65,6 @@ export function retryLater(delayMs: number): RetryLater {
  * @throws InvalidStreamInputError without a reason
  */
 export function deadLetter(reason: string): DeadLetter {
-  if (typeof reason !== 'string' || reason === '') {
-    throw new InvalidStreamInputError(`deadLetter(${String(reason)}): give a reason, it is kept with the dead letter.`);
-  }
   return new DeadLetter(reason);
 }
 
@@ -65,20 +81,33 @@ function isSaying(value: unknown): value is RetryLater | DeadLetter {
   return value instanceof RetryLater || value instanceof DeadLetter;
 }
 
+/** What `look` finds, or a failure where a hostile object, such as a proxy, throws at whoever looks at it. */
+function looked(look: () => Outcome): Outcome {
+  try {
+    return look();
+  } catch (error) {
+    return new Failure(error);
+  }
+}
+
 /** What a handler has said by what it resolved with. Anything but nothing and the three outcomes is a failure. */
 export function outcomeOf(value: unknown): Outcome {
-  if (value === undefined || value instanceof Commit) return COMMIT;
+  return value === undefined ? COMMIT : looked(() => outcomeOfValue(value));
+}
+
+/** What a handler has said by what it threw: never that the message was handled. */
+export function outcomeOfThrown(thrown: unknown): Outcome {
+  return looked(() => (isSaying(thrown) ? thrown : new Failure(thrown)));
+}
+
+function outcomeOfValue(value: unknown): Outcome {
+  if (value instanceof Commit) return COMMIT;
   if (isSaying(value)) return value;
   return new Failure(
     new InvalidStreamInputError(
       `The handler resolved with ${describe(value)}. Resolve with nothing, commit(), retryLater(ms) or deadLetter(reason).`,
     ),
   );
-}
-
-/** What a handler has said by what it threw: never that the message was handled. */
-export function outcomeOfThrown(thrown: unknown): Outcome {
-  return isSaying(thrown) ? thrown : new Failure(thrown);
 }
 
 function describe(value: unknown): string {
