@@ -1,7 +1,4 @@
-import calculateSlot from 'cluster-key-slot';
-import type { KeySpace, TaggedKeys } from 'luanest/script-registry';
-
-const SLOTS = 16_384;
+import { evenTags, spread, type KeySpace, type TaggedKeys } from 'luanest/script-registry';
 
 /** The keys of one partition, which share a slot. */
 export interface Partition {
@@ -15,19 +12,6 @@ export interface Partition {
   readonly operation: (token: string) => string;
   readonly result: (id: string) => string;
   readonly taken: (worker: string) => string;
-}
-
-/** Hash tags of a queue whose slots lie evenly over all slots, so that every master of a Cluster has its part. */
-export function evenTags(queue: string, count: number): string[] {
-  const tags = new Array<string | undefined>(count).fill(undefined);
-  for (let missing = count, n = 0; missing > 0; n++) {
-    const tag = `${queue}:${n}`;
-    const place = Math.floor((calculateSlot(tag) * count) / SLOTS);
-    if (tags[place] !== undefined) continue;
-    tags[place] = tag;
-    missing -= 1;
-  }
-  return tags as string[];
 }
 
 function partitionOf(keys: TaggedKeys, index: number): Partition {
@@ -51,15 +35,12 @@ export class Partitions {
   readonly layout: string;
 
   constructor(space: KeySpace, queue: string, count: number) {
-    this.all = evenTags(queue, count).map((tag, index) => partitionOf(space.tag(tag), index));
+    this.all = evenTags(count, `${queue}:`).map((tag, index) => partitionOf(space.tag(tag), index));
     this.layout = space.tag(queue).key('layout');
   }
 
-  /** FNV-1a over the id's UTF-16 units. */
+  /** The partition of an id. */
   of(id: string): Partition {
-    if (this.all.length === 1) return this.all[0] as Partition;
-    let hash = 0x811c9dc5;
-    for (let i = 0; i < id.length; i++) hash = Math.imul(hash ^ id.charCodeAt(i), 0x01000193);
-    return this.all[((hash ^ (hash >>> 15)) >>> 0) % this.all.length] as Partition;
+    return this.all[this.all.length === 1 ? 0 : spread(id) % this.all.length] as Partition;
   }
 }

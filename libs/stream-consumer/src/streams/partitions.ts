@@ -1,5 +1,4 @@
-import calculateSlot from 'cluster-key-slot';
-import type { KeySpace, TaggedKeys } from 'luanest/script-registry';
+import { slotOf, type KeySpace, type TaggedKeys } from 'luanest/script-registry';
 
 const SLOTS = 16_384;
 /** How far a partition's slot may be from its place. */
@@ -26,16 +25,9 @@ export function tagOf(stream: string, partition: number): string {
   const wanted = ((placeOf(partition) + 1 / 6) % 1) * SLOTS;
   for (let n = 0; ; n++) {
     const tag = `${stream}.${partition}.${n}`;
-    const distance = Math.abs(calculateSlot(tag) - wanted);
+    const distance = Math.abs(slotOf(tag) - wanted);
     if (Math.min(distance, SLOTS - distance) <= REACH) return tag;
   }
-}
-
-/** FNV-1a over UTF-16 units: spreads keys, and need not withstand anybody. */
-export function spread(text: string): number {
-  let hash = 0x811c9dc5;
-  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
-  return (hash ^ (hash >>> 15)) >>> 0;
 }
 
 /** The keys of one group in one partition, as scripts name them. */

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import type { ScriptRegistry } from 'luanest/script-registry';
+import { spread, type ScriptRegistry } from 'luanest/script-registry';
 import { InvalidStreamInputError } from '../stream-consumer.errors';
 import { publishMessage } from '../stream-consumer.scripts';
 import type { PublishMessage, PublishResult } from '../stream-consumer.types';
-import { spread } from './partitions';
+
 import type { Stream } from './stream-catalog';
 
 const MAX_TEXT = 256;
