@@ -53,3 +53,4 @@ export {
   type WaitedResult,
 } from './script-registry.service';
 export { evenTags, spread } from './spread';
+export { isUnfinished, UNFINISHED } from './unfinished';

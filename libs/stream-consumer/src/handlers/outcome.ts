@@ -1,3 +1,4 @@
+import { UNFINISHED } from 'luanest/script-registry';
 import { InvalidStreamInputError } from '../stream-consumer.errors';
 
 const MAX_DELAY_MS = 366 * 86_400_000;
@@ -5,11 +6,16 @@ const MAX_DELAY_MS = 366 * 86_400_000;
 /** The message was handled. */
 export class Commit {
   readonly kind = 'commit';
+  /** Says nothing beyond that, wherever it is stored. */
+  toJSON(): undefined {
+    return undefined;
+  }
 }
 
 /** The message is to be tried again. */
 export class RetryLater {
   readonly kind = 'retry-later';
+  readonly [UNFINISHED] = true;
   /**
    * @param delayMs from now, ms; integer of 0 to a year
    * @throws InvalidStreamInputError for any other delay
@@ -27,6 +33,7 @@ export class RetryLater {
 /** The message is to be given up. */
 export class DeadLetter {
   readonly kind = 'dead-letter';
+  readonly [UNFINISHED] = true;
   /**
    * @param reason text that is not empty
    * @throws InvalidStreamInputError without one
