@@ -39,8 +39,13 @@ async function boot(
   prefix = uniquePrefix(),
 ): Promise<TestingModule> {
   const client = standaloneClient();
+  let app: TestingModule | undefined;
+  const close = async (): Promise<void> => {
+    await app?.close();
+    client.disconnect();
+  };
   try {
-    const app = await Test.createTestingModule({
+    app = await Test.createTestingModule({
       ...metadata,
       imports: [
         ScriptRegistryModule.forRoot({ client, prefix }),
@@ -50,16 +55,13 @@ async function boot(
     })
       .setLogger(new ConsoleLogger({ logLevels: [] }))
       .compile();
-    open.add(async () => {
-      await app.close();
-      client.disconnect();
-    });
     await app.init();
-    return app;
   } catch (error) {
-    client.disconnect();
+    await close();
     throw error;
   }
+  open.add(close);
+  return app;
 }
 
 afterEach(async () => {
