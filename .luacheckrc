@@ -26,3 +26,14 @@ files["libs/red-packet/src/scripts"] = {
   globals = { "gates", "heads" },
 }
 files["libs/red-packet/src/scripts/shared"] = { ignore = { "211", "221" } }
+files["libs/delayed-task/src/scripts"] = {
+  read_globals = { "time", "now", "run_text", "run_of", "due_of", "NEW_RUN", "NEVER", "LEASE_ENDED", "DENIED", "may_write" },
+}
+files["libs/delayed-task/src/scripts/shared"] = { ignore = { "211" } }
+files["libs/stream-consumer/src/scripts"] = {
+  read_globals = {
+    "now", "WAITING", "fields_of", "tries_of", "tries_text", "failed", "is_gone", "add_fresh", "add_again", "rows_after",
+    "missing_in", "ms_until", "place_of", "id_at", "others_of", "comes_after",
+  },
+}
+files["libs/stream-consumer/src/scripts/shared"] = { ignore = { "211" } }

@@ -28,6 +28,27 @@ export default tseslint.config(
     rules: { '@typescript-eslint/consistent-type-imports': 'off' },
   },
   {
+    // What browsers load, as it is.
+    files: ['src/pages/public/*.js'],
+    languageOptions: {
+      globals: {
+        AbortController: 'readonly',
+        document: 'readonly',
+        fetch: 'readonly',
+        history: 'readonly',
+        HTMLButtonElement: 'readonly',
+        localStorage: 'readonly',
+        location: 'readonly',
+        navigator: 'readonly',
+        performance: 'readonly',
+        sessionStorage: 'readonly',
+        setTimeout: 'readonly',
+        TextDecoderStream: 'readonly',
+        URLSearchParams: 'readonly',
+      },
+    },
+  },
+  {
     files: ['**/*.mjs'],
     languageOptions: {
       globals: {

@@ -3,10 +3,11 @@ import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { AppModule } from './app.module';
 import type { AppConfig } from './config/config';
+import { AppAddress } from './crowd/crowd.service';
 import { EmbeddedRedis } from './embedded/embedded-redis';
-import type { RedisEndpoint } from './embedded/redis-inline';
 import { loadSecrets } from './identity/secrets';
 import { LedgerHost } from './ledger/ledger-host';
+import { redisCluster, type RedisSource, singleRedis } from './redis-source';
 import { EmbeddedLedgerOpener, PostgresLedgerOpener } from './ledger/ledger-openers';
 
 /** An app that serves. */
@@ -36,7 +37,7 @@ export async function startApp(config: AppConfig): Promise<RunningApp> {
 /** Registers the way back of each step as soon as it is taken. */
 async function startParts(config: AppConfig, cleanups: Cleanup[]): Promise<string> {
   const secrets = await loadSecrets(config);
-  const redis = config.redisUrl === undefined ? await startEmbedded(config, cleanups) : { url: config.redisUrl };
+  const redis = await redisOf(config, cleanups);
   const opener =
     config.databaseUrl === undefined
       ? new EmbeddedLedgerOpener(config.dataDir)
@@ -53,14 +54,17 @@ async function startParts(config: AppConfig, cleanups: Cleanup[]): Promise<strin
   await app.listen(config.port, config.host);
   const address = app.getHttpServer().address();
   const url = reachableUrl(config.host, typeof address === 'object' && address !== null ? address.port : config.port);
+  app.get(AppAddress).url = url;
   await host.announce(url);
   return url;
 }
 
-async function startEmbedded(config: AppConfig, cleanups: Cleanup[]): Promise<RedisEndpoint> {
+async function redisOf(config: AppConfig, cleanups: Cleanup[]): Promise<RedisSource> {
+  if (config.redisCluster !== undefined) return redisCluster(config.redisCluster);
+  if (config.redisUrl !== undefined) return singleRedis({ url: config.redisUrl });
   const redis = await EmbeddedRedis.start(config.dataDir, new Logger(EmbeddedRedis.name));
   cleanups.push(() => redis.stop());
-  return redis.endpoint;
+  return singleRedis(redis.endpoint);
 }
 
 /** An address that listens everywhere is no address to connect to. */

@@ -25,6 +25,13 @@ export const tools = {
     macos: 'brew install postgresql@17 && export POSTGRES_BIN_DIR="$(brew --prefix postgresql@17)/bin"',
     otherwise: 'Or name the folder that holds postgres and initdb in POSTGRES_BIN_DIR.',
   },
+  chromium: {
+    debian: 'chromium',
+    fedora: 'sudo dnf install -y chromium && export CHROMIUM_BIN=chromium-browser',
+    alpine: 'sudo apk add chromium',
+    macos: 'brew install --cask chromium && export CHROMIUM_BIN=/Applications/Chromium.app/Contents/MacOS/Chromium',
+    otherwise: 'Or name the binary of a Chromium or Chrome in CHROMIUM_BIN.',
+  },
 };
 
 /**

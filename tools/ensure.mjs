@@ -1,5 +1,5 @@
 // @ts-check
-// node tools/ensure.mjs [--or-redis-url] <redis-server | luacheck | postgresql>...
+// node tools/ensure.mjs [--or-redis-url] <redis-server | luacheck | postgresql | chromium>...
 // Finds what the tests and checks run. Root on Debian or Ubuntu: installs what is missing. Elsewhere: says how to.
 import { spawnSync } from 'node:child_process';
 import {
@@ -75,6 +75,9 @@ function findPostgres(env) {
  * @returns {string | undefined}
  */
 export function findBinary(tool, env = process.env) {
+  if (tool === 'chromium' && env.CHROMIUM_BIN) {
+    return isExecutable(env.CHROMIUM_BIN) ? env.CHROMIUM_BIN : onPath(env.CHROMIUM_BIN, env);
+  }
   if (tool === 'postgresql') return findPostgres(env) || undefined;
   if (tool === 'redis-server' && env.REDIS_SERVER_BIN) {
     return isExecutable(env.REDIS_SERVER_BIN) ? env.REDIS_SERVER_BIN : onPath(env.REDIS_SERVER_BIN, env);

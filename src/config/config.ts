@@ -11,6 +11,8 @@ export interface AppConfig {
   readonly dataDir: string;
   /** A Redis to use instead of the embedded one. */
   readonly redisUrl: string | undefined;
+  /** Masters of a Redis Cluster to use in place of a single Redis, as URLs. */
+  readonly redisCluster: readonly string[] | undefined;
   /** A PostgreSQL to use instead of the embedded ledger. */
   readonly databaseUrl: string | undefined;
   /** Key of the guest tokens; undefined: generated once into the data folder. */
@@ -32,6 +34,7 @@ export const VARIABLES = [
   'HOST',
   'DATA_DIR',
   'REDIS_URL',
+  'REDIS_CLUSTER',
   'DATABASE_URL',
   'GUEST_SECRET',
   'ADMIN_TOKEN',
@@ -55,6 +58,7 @@ export function readConfig(env: Environment): AppConfig {
     host: host(env),
     dataDir: resolve(dataDir(env)),
     redisUrl: url(env, 'REDIS_URL', ['redis:', 'rediss:'], 'redis://127.0.0.1:6379'),
+    redisCluster: redisCluster(env),
     databaseUrl: url(
       env,
       'DATABASE_URL',
@@ -105,6 +109,23 @@ function url(env: Environment, name: Variable, protocols: readonly string[], exa
     throw new ConfigError(name, `a URL that starts with ${parsed.protocol}`, remedy);
   if (parsed.hostname === '') throw new ConfigError(name, 'a URL without a host', remedy);
   return value;
+}
+
+function redisCluster(env: Environment): readonly string[] | undefined {
+  const urls = given(env, 'REDIS_CLUSTER')?.split(',');
+  if (urls !== undefined && given(env, 'REDIS_URL') !== undefined) {
+    throw new ConfigError('REDIS_CLUSTER', 'set together with REDIS_URL', 'Leave one of the two empty.');
+  }
+  // Each is read as REDIS_URL is, under the name that the operator knows.
+  return urls?.map(
+    (one) =>
+      url(
+        { REDIS_CLUSTER: one.trim() || 'empty' },
+        'REDIS_CLUSTER',
+        ['redis:', 'rediss:'],
+        'redis://h1:6379,redis://h2:6379',
+      ) as string,
+  );
 }
 
 function secret(env: Environment, name: Variable): string | undefined {

@@ -9,6 +9,14 @@ import { answersPing, type RedisEndpoint } from './redis-inline';
 
 const HOST = '127.0.0.1';
 
+/** How a server of a Cluster differs from one that stands alone. */
+export interface RedisFolderOptions {
+  /** File of the password; default: one in the folder. */
+  readonly passwordPath?: string;
+  /** Further lines of the configuration. */
+  readonly config?: readonly string[];
+}
+
 /** The embedded Redis could not be started or found. */
 export class EmbeddedRedisError extends Error {
   readonly code = 'EMBEDDED_REDIS';
@@ -30,6 +38,7 @@ export class RedisFolder {
     readonly path: string,
     /** How long to wait for a server that loads its data or is about to end, ms. Default 30,000. */
     private readonly patienceMs = 30_000,
+    private readonly options: RedisFolderOptions = {},
   ) {}
 
   /**
@@ -40,7 +49,7 @@ export class RedisFolder {
    */
   async ensureServer(port?: number): Promise<RedisEndpoint> {
     await makePrivateFolder(this.path);
-    const password = await readOrCreateSecret(join(this.path, 'password'));
+    const password = await readOrCreateSecret(this.options.passwordPath ?? join(this.path, 'password'));
     const deadline = Date.now() + this.patienceMs;
     for (;;) {
       const lock = await FileLock.tryExclusive(this.lockPath);
@@ -74,7 +83,7 @@ export class RedisFolder {
       const chosen = port ?? (await freePort(await this.knownPort()));
       const endpoint = { host: HOST, port: chosen, password };
       await rm(join(this.path, 'redis.pid'), { force: true });
-      await writePrivateFile(join(this.path, 'redis.conf'), serverConfig(endpoint));
+      await writePrivateFile(join(this.path, 'redis.conf'), serverConfig(endpoint, this.options.config));
       // Written before the server exists, so that a server without an address can never hold the folder.
       await writePrivateFile(join(this.path, 'address.json'), `${JSON.stringify({ port: chosen })}\n`);
       await this.spawnServer(endpoint, lock.fd);
@@ -145,7 +154,7 @@ function describeSpawnError(error: NodeJS.ErrnoException): string {
 }
 
 /** The password stands in a file of mode 0600, because every user of the machine can read command lines. */
-function serverConfig({ host, port, password }: RedisEndpoint): string {
+function serverConfig({ host, port, password }: RedisEndpoint, more: readonly string[] = []): string {
   return [
     `bind ${host}`,
     `port ${port}`,
@@ -157,6 +166,7 @@ function serverConfig({ host, port, password }: RedisEndpoint): string {
     'appendfsync always',
     'save ""',
     'maxmemory-policy noeviction',
+    ...more,
     '',
   ].join('\n');
 }

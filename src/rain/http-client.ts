@@ -23,8 +23,8 @@ export class RainRequestError extends Error {
 /** What a request carries. */
 export interface Call {
   readonly method: 'GET' | 'POST';
-  /** Path, or a whole URL. */
-  readonly path: string;
+  /** Path, or a whole URL; a function is asked anew for each attempt. */
+  readonly path: string | (() => Promise<string>);
   readonly token?: string;
   readonly body?: unknown;
 }
@@ -52,15 +52,17 @@ export class HttpClient {
   /** @throws {RainRequestError} when the app stays away for longer than the patience */
   async call(call: Call): Promise<Answer> {
     const deadline = Date.now() + this.patienceMs;
+    let path = '';
     for (let pauseMs = 50; ; pauseMs = Math.min(pauseMs * 2, 1_000)) {
       try {
-        const answer = await this.attempt(call);
+        path = typeof call.path === 'string' ? call.path : await call.path();
+        const answer = await this.attempt({ ...call, path });
         this.answered += 1;
         return answer;
       } catch (cause) {
         if (Date.now() + pauseMs > deadline) {
           const reason = cause instanceof Error ? cause.message : String(cause);
-          throw new RainRequestError(`${call.method} ${call.path} failed for ${this.patienceMs} ms: ${reason}`, {
+          throw new RainRequestError(`${call.method} ${path} failed for ${this.patienceMs} ms: ${reason}`, {
             cause,
           });
         }
@@ -75,7 +77,7 @@ export class HttpClient {
     this.agent.destroy();
   }
 
-  private attempt({ method, path, token, body }: Call): Promise<Answer> {
+  private attempt({ method, path, token, body }: Call & { readonly path: string }): Promise<Answer> {
     const payload = body === undefined ? '' : JSON.stringify(body);
     const headers: Record<string, string> = { 'content-length': String(Buffer.byteLength(payload)) };
     if (token !== undefined) headers.authorization = `Bearer ${token}`;

@@ -10,6 +10,7 @@ describe('readConfig', () => {
       host: '127.0.0.1',
       dataDir: join(process.cwd(), 'data'),
       redisUrl: undefined,
+      redisCluster: undefined,
       databaseUrl: undefined,
       guestSecret: undefined,
       adminToken: undefined,
@@ -39,12 +40,22 @@ describe('readConfig', () => {
       host: '0.0.0.0',
       dataDir: '/srv/rain',
       redisUrl: 'redis://:secret@10.0.0.1:6380/2',
+      redisCluster: undefined,
       databaseUrl: 'postgresql://me@db/rain',
       guestSecret: 'g'.repeat(16),
       adminToken: 'a'.repeat(16),
       retentionMs: 60_000,
       payoutLeaseMs: 1_000,
     });
+  });
+
+  it('reads the masters of a Cluster, instead of a Redis', () => {
+    const REDIS_CLUSTER = 'redis://:pw@10.0.0.1:7001, rediss://10.0.0.2:7002';
+    expect(readConfig({ REDIS_CLUSTER }).redisCluster).toEqual(['redis://:pw@10.0.0.1:7001', 'rediss://10.0.0.2:7002']);
+    expect(() => readConfig({ REDIS_CLUSTER, REDIS_URL: 'redis://10.0.0.1:6379' })).toThrow(ConfigError);
+    for (const wrong of ['10.0.0.1:7001', 'redis://h:1,', 'http://h:1']) {
+      expect(() => readConfig({ REDIS_CLUSTER: wrong })).toThrow(ConfigError);
+    }
   });
 
   it.each([

@@ -74,6 +74,8 @@ export function encodeResult(result: unknown, maxBytes: number): string {
   } catch (cause) {
     throw new InvalidOnceInputError('The result cannot be written as JSON. Confirm with plain data.', { cause });
   }
+  // An object whose `toJSON` says nothing.
+  if (json === undefined && typeof result === 'object') return '';
   if (json === undefined) {
     throw new InvalidOnceInputError(
       `The result is a ${typeof result}, which JSON cannot hold. Confirm with plain data.`,

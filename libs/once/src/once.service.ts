@@ -1,3 +1,4 @@
+import { isUnfinished } from 'luanest/script-registry';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as after } from 'node:timers/promises';
 import type { BeforeApplicationShutdown } from '@nestjs/common';
@@ -91,7 +92,7 @@ export class OnceService implements BeforeApplicationShutdown {
   /**
    * Runs work under a claim that is renewed until it ends, and confirms what it returns.
    *
-   * Work that throws leaves the id free with `at-least-once`, and done with `at-most-once`; the error is thrown on.
+   * Work that throws, or resolves with what says that it is not done (`UNFINISHED`), leaves the id free with `at-least-once`, and done with `at-most-once`; the error is thrown on.
    *
    * @throws InvalidOnceInputError before anything is sent, and what the work throws
    */
@@ -138,6 +139,10 @@ export class OnceService implements BeforeApplicationShutdown {
       throw error;
     }
     keeper.stop();
+    if (isUnfinished(result)) {
+      await this.settleFailure(claim, delivery);
+      return { status: 'ran', result, confirmed: false };
+    }
     const { status } = await this.store.confirm(id, claim.token, this.encodeWhatFits(result));
     return { status: 'ran', result, confirmed: status === 'confirmed' };
   }

@@ -2,7 +2,7 @@ import { type Cluster } from 'ioredis';
 import { InvalidOptionError } from 'luanest/script-registry';
 import { InvalidRateLimitInputError, type RateLimitRule } from 'luanest/rate-limit';
 import { sleep } from '../../../test/support/wait';
-import { evenTags } from '../src/limiter/keys';
+import { evenTags } from 'luanest/script-registry';
 import calculateSlot from 'cluster-key-slot';
 import { keysUnder, openBench, servers, type Bench } from './support';
 

@@ -22,16 +22,9 @@ export class RewardKeys {
     }
   }
 
-  /** FNV-1a over a user's UTF-16 units; a signed integer of 32 bits. */
-  hashOf(userId: string): number {
-    let hash = 0x811c9dc5;
-    for (let i = 0; i < userId.length; i++) hash = Math.imul(hash ^ userId.charCodeAt(i), 0x01000193);
-    return hash;
-  }
-
-  /** The shard of a user's hash. */
+  /** The shard of a user, by `spread`. */
   shardOf(hash: number): number {
-    return (hash >>> 0) % this.tags.length;
+    return hash % this.tags.length;
   }
 
   /** Keys of a rule in a shard. */

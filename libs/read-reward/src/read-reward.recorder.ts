@@ -1,4 +1,4 @@
-import type { ScriptRegistry } from 'luanest/script-registry';
+import { spread, type ScriptRegistry } from 'luanest/script-registry';
 import { END_OF_TIME_MS, type Bounds } from './civil-calendar';
 import type { Periods, RewardClock } from './read-reward.clock';
 import { PeriodUnsettledError } from './read-reward.errors';
@@ -39,7 +39,7 @@ export class ReadRecorder {
   record(read: CheckedRead): Promise<RecordResult> {
     const { rule, userId, operationId } = read;
     const periods = this.clock.around(rule, read.timeZone);
-    const hash = this.keys.hashOf(userId);
+    const hash = spread(userId);
     const shard = this.keys.shardOf(hash);
     const keys = this.keys.of(rule.name, shard);
     if (operationId !== undefined || rule.dedupe === 'ever' || this.options.ledgerMs > 0) {

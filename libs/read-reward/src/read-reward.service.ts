@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { ScriptRegistry } from 'luanest/script-registry';
+import { spread, type ScriptRegistry } from 'luanest/script-registry';
 import { RewardClock } from './read-reward.clock';
 import { InvalidReadRewardInputError } from './read-reward.errors';
 import { publish } from './read-reward.events';
@@ -67,7 +67,7 @@ export class ReadRewardService {
   async refund(grantId: string): Promise<RefundResult> {
     const { rule: name, startMs, seq, userId, itemId } = readGrantId(grantId);
     const rule = this.ruleOf(name);
-    const shard = this.keys.shardOf(this.keys.hashOf(checkId('userId', userId)));
+    const shard = this.keys.shardOf(spread(checkId('userId', userId)));
     const key = (kind: string, ...more: string[]) => this.keys.key(shard, kind, name, userId, ...more);
     const result = await this.registry.run(refundGrant, {
       keys: {
@@ -99,7 +99,7 @@ export class ReadRewardService {
   }
 
   private async statusOf(rule: ResolvedRewardRule, userId: string, timeZone?: string): Promise<RewardStatus> {
-    const keys = this.keys.of(rule.name, this.keys.shardOf(this.keys.hashOf(userId)));
+    const keys = this.keys.of(rule.name, this.keys.shardOf(spread(userId)));
     const call = { items: keys.items(userId), state: keys.state(userId) };
     for (let left = TRIES; left > 0; left--) {
       const { bounds, rule: figures } = this.clock.around(rule, timeZone);

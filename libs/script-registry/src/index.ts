@@ -12,6 +12,7 @@ export {
   type ScriptReply,
   type ScriptSpec,
 } from './define-script';
+export { slotOf } from './group/slots';
 export { KeySpace, TaggedKeys } from './key-space';
 export {
   getScriptRegistryHealthToken,
@@ -51,3 +52,5 @@ export {
   type ScriptHealth,
   type WaitedResult,
 } from './script-registry.service';
+export { evenTags, spread } from './spread';
+export { isUnfinished, UNFINISHED } from './unfinished';

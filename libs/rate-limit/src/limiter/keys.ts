@@ -1,30 +1,9 @@
 import { createHash } from 'node:crypto';
-import calculateSlot from 'cluster-key-slot';
-import type { KeySpace } from 'luanest/script-registry';
+import { evenTags, spread, type KeySpace } from 'luanest/script-registry';
 import type { NamedRule } from '../rules/rule';
 
-const SLOTS = 16_384;
 const MAX_PLAIN_SUBJECT = 128;
 const HASHED = 'sha256-';
-
-/** Hash tags whose slots lie evenly over all slots, so that every master of a Cluster has its part of them. */
-export function evenTags(count: number): string[] {
-  const tags = new Array<string | undefined>(count).fill(undefined);
-  for (let missing = count, n = 0; missing > 0; n++) {
-    const place = Math.floor((calculateSlot(String(n)) * count) / SLOTS);
-    if (tags[place] !== undefined) continue;
-    tags[place] = String(n);
-    missing -= 1;
-  }
-  return tags as string[];
-}
-
-/** FNV-1a over UTF-16 units: spreads subjects, and need not withstand anybody. */
-function spread(subject: string): number {
-  let hash = 0x811c9dc5;
-  for (let i = 0; i < subject.length; i++) hash = Math.imul(hash ^ subject.charCodeAt(i), 0x01000193);
-  return (hash ^ (hash >>> 15)) >>> 0;
-}
 
 /** A subject as part of a key: hostile ones, too long or no Unicode, by their hash, which no other subject can name. */
 function plain(subject: string): string {

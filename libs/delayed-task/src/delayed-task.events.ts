@@ -1,0 +1,65 @@
+import { channel } from 'node:diagnostics_channel';
+
+/** An attempt ended. */
+export interface TaskSettledEvent {
+  readonly queue: string;
+  readonly name: string;
+  readonly id: string;
+  readonly attempt: number;
+  /** `lost`: another has the task, or it is gone; nothing was changed. `released`: handed back at shutdown. */
+  readonly outcome: 'done' | 'retried' | 'dead' | 'lost' | 'released';
+  /** How late it was taken, ms by Redis' clock. */
+  readonly lateMs: number;
+  readonly durationMs: number;
+  /** What it failed with; undefined unless it failed. */
+  readonly error: unknown;
+}
+
+/** Tasks became dead letters because their worker died in their last attempt. */
+export interface TasksBuriedEvent {
+  readonly queue: string;
+  readonly count: number;
+}
+
+/** Redis could not be asked; what was asked is tried again. */
+export interface WorkerErrorEvent {
+  readonly queue: string;
+  readonly during: 'take' | 'settle' | 'renew' | 'release' | 'subscribe' | 'sweep';
+  readonly error: unknown;
+}
+
+/** A sweep found something that had lost its other half, to an eviction or a stray command. */
+export interface QueueMendedEvent {
+  readonly queue: string;
+  /** Tasks that stood nowhere and are due now. */
+  readonly restored: number;
+  /** Traces without a task, which were removed. */
+  readonly dropped: number;
+}
+
+/** Names of the `node:diagnostics_channel` channels of this lib. No event carries a payload or a result. */
+export const DELAYED_TASK_CHANNELS = Object.freeze({
+  settled: 'luanest:delayed-task:settled',
+  buried: 'luanest:delayed-task:buried',
+  error: 'luanest:delayed-task:error',
+  mended: 'luanest:delayed-task:mended',
+});
+
+const channels = {
+  settled: channel(DELAYED_TASK_CHANNELS.settled),
+  buried: channel(DELAYED_TASK_CHANNELS.buried),
+  error: channel(DELAYED_TASK_CHANNELS.error),
+  mended: channel(DELAYED_TASK_CHANNELS.mended),
+};
+
+interface Events {
+  settled: TaskSettledEvent;
+  buried: TasksBuriedEvent;
+  error: WorkerErrorEvent;
+  mended: QueueMendedEvent;
+}
+
+/** Publishes an event; `make` runs only when someone listens. */
+export function publish<E extends keyof Events>(event: E, make: () => Events[E]): void {
+  if (channels[event].hasSubscribers) channels[event].publish(make());
+}

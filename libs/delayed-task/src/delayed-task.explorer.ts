@@ -1,0 +1,81 @@
+import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { DiscoveryService, ExternalContextCreator, MetadataScanner, ModulesContainer } from '@nestjs/core';
+import { delayedTasksOf, type DelayedTaskMetadata } from './delayed-task.decorator';
+import { DelayedTaskSetupError } from './delayed-task.errors';
+import { DelayedTaskService } from './delayed-task.service';
+import type { TaskHandler } from './delayed-task.types';
+import { enhance, type Method } from './handlers/enhance';
+
+type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
+
+/** Finds decorated handlers at boot. */
+@Injectable()
+export class DelayedTaskExplorer implements OnModuleInit {
+  private readonly seen = new Set<unknown>();
+
+  constructor(
+    private readonly discovery: DiscoveryService,
+    private readonly scanner: MetadataScanner,
+    private readonly modules: ModulesContainer,
+    private readonly contexts: ExternalContextCreator,
+    private readonly service: DelayedTaskService,
+  ) {}
+
+  /** @throws DelayedTaskSetupError naming class and method */
+  onModuleInit(): void {
+    const explorers = [...this.modules.values()].filter(({ providers }) => providers.has(DelayedTaskExplorer)).length;
+    if (explorers > 1) {
+      throw new DelayedTaskSetupError(
+        `DelayedTaskModule.forRoot() is imported ${explorers} times, with settings that may differ. Import it once.`,
+      );
+    }
+    for (const wrapper of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) {
+      const prototype = prototypeOf(wrapper);
+      for (const name of prototype ? this.scanner.getAllMethodNames(prototype) : []) {
+        const method = methodOf(prototype as object, name);
+        const tasks = method ? delayedTasksOf(method) : [];
+        if (tasks.length === 0 || this.seenBefore(wrapper)) continue;
+        for (const task of tasks) this.add(wrapper, name, method as Method, task);
+      }
+      if (wrapper.instance) this.seen.add(wrapper.instance);
+    }
+  }
+
+  /** An alias is the same instance under another name. */
+  private seenBefore({ instance }: Wrapper): boolean {
+    return this.seen.has(instance);
+  }
+
+  private add(wrapper: Wrapper, key: string, method: Method, { name, options }: DelayedTaskMetadata): void {
+    const where = `${(prototypeOf(wrapper) as object).constructor.name}.${key}`;
+    if (!wrapper.isDependencyTreeStatic() || wrapper.isTransient || !wrapper.instance) {
+      throw new DelayedTaskSetupError(
+        `${where} does tasks named ${name}, and is request-scoped or transient, or depends on what is. Make it a singleton.`,
+      );
+    }
+    const { enhancers = true, ...rest } = options;
+    const instance = wrapper.instance as object;
+    const run = enhancers ? enhance(this.contexts, instance, method, key) : (method.bind(instance) as TaskHandler);
+    try {
+      this.service.process(name, run, rest);
+    } catch (cause) {
+      throw new DelayedTaskSetupError(`${where}: ${(cause as Error).message}`, { cause });
+    }
+  }
+}
+
+function prototypeOf({ instance, metatype }: Wrapper): object | undefined {
+  const object = instance as unknown;
+  if (typeof object === 'object' && object !== null)
+    return (Object.getPrototypeOf(object) as object | null) ?? undefined;
+  return typeof metatype === 'function' ? (metatype.prototype as object | undefined) : undefined;
+}
+
+/** Looks without calling getters. */
+function methodOf(prototype: object, name: string): Method | undefined {
+  for (let at: object | null = prototype; at; at = Object.getPrototypeOf(at) as object | null) {
+    const descriptor = Object.getOwnPropertyDescriptor(at, name);
+    if (descriptor) return typeof descriptor.value === 'function' ? (descriptor.value as Method) : undefined;
+  }
+  return undefined;
+}

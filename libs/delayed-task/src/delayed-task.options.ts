@@ -1,0 +1,167 @@
+import { InvalidOptionError } from 'luanest/script-registry';
+import type { Backoff } from './delayed-task.types';
+
+/** Options of DelayedTaskModule. */
+export interface DelayedTaskModuleOptions {
+  /** Name of the queue; 1 to 100 letters, digits, `.`, `_`, `-`. Default `default`. */
+  readonly queue?: string;
+  /** Slots over which the queue is spread, 1 to 256; fixed while it holds tasks. Default 1. */
+  readonly partitions?: number;
+  /** Tasks that run at the same time in this process; integer of 1 to 10,000. Default 50. */
+  readonly concurrency?: number;
+  /** Whether this process runs tasks. Default: where it has a handler. */
+  readonly work?: boolean;
+  /** How long a task stays with a worker that died, ms; renewed while it lives; integer of 100 to 1 day. Default 30,000. */
+  readonly leaseMs?: number;
+  /** Longest pause between two looks for due tasks, ms; integer of 10 to 60,000. Default 1,000. */
+  readonly pollMs?: number;
+  /** Whether workers subscribe to a channel by which earlier tasks wake them; else they poll. Default true. */
+  readonly wakeUp?: boolean;
+  /** Default of `attempts`. Default 5. */
+  readonly attempts?: number;
+  /** Default of `backoff`. Default 1 s, doubled each time, at most 1 hour, with a jitter of 0.5. */
+  readonly backoff?: number | Backoff;
+  /** Default of a handler's `timeoutMs`. Default 5 minutes. */
+  readonly timeoutMs?: number;
+  /** Default of `keepResultMs`. Default 0: no results are kept. */
+  readonly keepResultMs?: number;
+  /** Most bytes of a payload as JSON, and of a result; integer of 1 to 16 MiB. Default 65,536. */
+  readonly maxPayloadBytes?: number;
+  /** How long dead letters are kept, ms; integer of 1 s to ten years. Default 30 days. */
+  readonly deadRetentionMs?: number;
+  /** How often a worker sweeps, ms; integer of 100 to 1 day. Default 60,000. */
+  readonly sweepMs?: number;
+  /** How long shutdown waits for running tasks before it aborts them, ms; integer >= 0. Default 10,000. */
+  readonly drainMs?: number;
+  /** How long it waits after the abort before it hands them back, ms; integer >= 0. Default 500. */
+  readonly abortGraceMs?: number;
+}
+
+/** A backoff with every default filled in. */
+export type ResolvedBackoff = Required<Backoff>;
+
+/** Options with every default filled in. */
+export interface ResolvedDelayedTaskOptions extends Required<Omit<DelayedTaskModuleOptions, 'backoff' | 'work'>> {
+  readonly backoff: ResolvedBackoff;
+  readonly work: boolean | undefined;
+}
+
+/** The longest delay and retention: ten years, in ms. */
+export const MAX_DURATION_MS = 3_650 * 86_400_000;
+const MAX_TIMER_MS = 2 ** 31 - 1;
+const DAY_MS = 86_400_000;
+
+const KNOWN: readonly string[] = [
+  'queue',
+  'partitions',
+  'concurrency',
+  'work',
+  'leaseMs',
+  'pollMs',
+  'wakeUp',
+  'attempts',
+  'backoff',
+  'timeoutMs',
+  'keepResultMs',
+  'maxPayloadBytes',
+  'deadRetentionMs',
+  'sweepMs',
+  'drainMs',
+  'abortGraceMs',
+];
+
+/** Makes the error of a value that cannot be used. */
+export type Refusal = (message: string) => Error;
+const asOption: Refusal = (message) => new InvalidOptionError(message);
+
+/** A value in a message, cut short. */
+export function shown(value: unknown): string {
+  const text = plain(value);
+  return text.length > 80 ? `${text.slice(0, 80)}… (${text.length} characters)` : text;
+}
+
+function plain(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value);
+  if (value instanceof Date) return `Date ${value.getTime()}`;
+  if (typeof value === 'bigint') return `${value}n`;
+  return typeof value === 'object' && value !== null ? 'an object' : String(value);
+}
+
+/** An integer of a range. @throws what `refuse` makes, naming the value and the range */
+export function checkInt(name: string, value: unknown, min: number, max: number, refuse: Refusal = asOption): number {
+  if (Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max) return value as number;
+  throw refuse(`${name} is ${shown(value)}. Give an integer of ${min} to ${max}.`);
+}
+
+/** A number of attempts. */
+export function checkAttempts(value: unknown, refuse?: Refusal): number {
+  return checkInt('attempts', value, 1, 1_000, refuse);
+}
+
+/** How long a result is kept. */
+export function checkKeep(value: unknown, refuse?: Refusal): number {
+  return checkInt('keepResultMs', value, 0, MAX_DURATION_MS, refuse);
+}
+
+/** A backoff with its defaults. @throws what `refuse` makes, naming what is wrong */
+export function resolveBackoff(value: unknown, refuse: Refusal = asOption): ResolvedBackoff {
+  const given = typeof value === 'number' ? { delayMs: value } : value;
+  if (typeof given !== 'object' || given === null || !('delayMs' in given)) {
+    throw refuse(`backoff is ${shown(value)}. Give { delayMs, factor?, maxDelayMs?, jitter? }, or a number of ms.`);
+  }
+  const { delayMs, factor = 2, maxDelayMs, jitter = 0.5 } = given as Partial<Backoff>;
+  const first = checkInt('backoff.delayMs', delayMs, 0, MAX_DURATION_MS, refuse);
+  const share = (name: string, number: number, min: number, max: number): number => {
+    if (typeof number === 'number' && number >= min && number <= max) return number;
+    throw refuse(`backoff.${name} is ${shown(number)}. Give a number of ${min} to ${max}.`);
+  };
+  return Object.freeze({
+    delayMs: first,
+    factor: share('factor', factor, 1, 1_000),
+    maxDelayMs: checkInt(
+      'backoff.maxDelayMs',
+      maxDelayMs ?? Math.max(3_600_000, first),
+      first,
+      MAX_DURATION_MS,
+      refuse,
+    ),
+    jitter: share('jitter', jitter, 0, 1),
+  });
+}
+
+function flag<T extends boolean | undefined>(name: string, value: T): T {
+  if (value === undefined || typeof value === 'boolean') return value;
+  throw asOption(`${name} is ${shown(value)}. Give true or false.`);
+}
+
+/**
+ * Checks the options and fills in the defaults.
+ *
+ * @throws InvalidOptionError naming the option, the value seen and what to do
+ */
+export function resolveOptions(options: DelayedTaskModuleOptions = {}): ResolvedDelayedTaskOptions {
+  const unknown = Object.keys(options).find((name) => !KNOWN.includes(name));
+  if (unknown !== undefined) throw asOption(`There is no option ${shown(unknown)}. Known: ${KNOWN.join(', ')}.`);
+  const { queue = 'default' } = options;
+  if (typeof queue !== 'string' || !/^[\w.-]{1,100}$/.test(queue)) {
+    throw asOption(`queue is ${shown(queue)}. Give 1 to 100 letters, digits, ".", "_" or "-".`);
+  }
+  return Object.freeze({
+    queue,
+    partitions: checkInt('partitions', options.partitions ?? 1, 1, 256),
+    concurrency: checkInt('concurrency', options.concurrency ?? 50, 1, 10_000),
+    work: flag('work', options.work),
+    leaseMs: checkInt('leaseMs', options.leaseMs ?? 30_000, 100, DAY_MS),
+    pollMs: checkInt('pollMs', options.pollMs ?? 1_000, 10, 60_000),
+    wakeUp: flag('wakeUp', options.wakeUp ?? true),
+    attempts: checkAttempts(options.attempts ?? 5),
+    backoff: resolveBackoff(options.backoff ?? 1_000),
+    timeoutMs: checkInt('timeoutMs', options.timeoutMs ?? 300_000, 1, MAX_TIMER_MS),
+    keepResultMs: checkKeep(options.keepResultMs ?? 0),
+    maxPayloadBytes: checkInt('maxPayloadBytes', options.maxPayloadBytes ?? 65_536, 1, 16 * 1_024 * 1_024),
+    deadRetentionMs: checkInt('deadRetentionMs', options.deadRetentionMs ?? 30 * DAY_MS, 1_000, MAX_DURATION_MS),
+    sweepMs: checkInt('sweepMs', options.sweepMs ?? 60_000, 100, DAY_MS),
+    drainMs: checkInt('drainMs', options.drainMs ?? 10_000, 0, MAX_TIMER_MS),
+    abortGraceMs: checkInt('abortGraceMs', options.abortGraceMs ?? 500, 0, MAX_TIMER_MS),
+  });
+}

@@ -1,0 +1,151 @@
+import { InvalidTaskError, TaskTooLargeError } from '../delayed-task.errors';
+import {
+  checkAttempts,
+  checkInt,
+  checkKeep,
+  MAX_DURATION_MS,
+  resolveBackoff,
+  shown,
+  type Refusal,
+  type ResolvedBackoff,
+  type ResolvedDelayedTaskOptions,
+} from '../delayed-task.options';
+import type { DueTime, NewTask } from '../delayed-task.types';
+
+const refuse: Refusal = (message) => new InvalidTaskError(message);
+
+type Defaults = Pick<ResolvedDelayedTaskOptions, 'attempts' | 'backoff' | 'keepResultMs' | 'maxPayloadBytes'>;
+
+/** A task's record, taken apart. */
+export interface TaskRecord {
+  readonly attempts: number;
+  readonly keepResultMs: number;
+  readonly backoff: ResolvedBackoff;
+  readonly name: string;
+  /** JSON. */
+  readonly payload: string;
+}
+
+/** What `runs` holds of a task, taken apart; all 0 or '' where it was never taken. */
+export interface RunRecord {
+  readonly attempt: number;
+  readonly firstFailedAt: number;
+  readonly error: string;
+}
+
+// eslint-disable-next-line no-control-regex
+const CONTROL = /[\u0000-\u001f\u007f]/;
+
+function checkText(what: string, value: unknown, maxChars: number): string {
+  if (typeof value === 'string' && value !== '' && value.length <= maxChars && !CONTROL.test(value)) {
+    if (value.isWellFormed()) return value;
+  }
+  const numeric = typeof value === 'number' || typeof value === 'bigint' ? ' Write numbers as text.' : '';
+  throw refuse(`${what} is ${shown(value)}. Give 1 to ${maxChars} characters without line breaks.${numeric}`);
+}
+
+/** An id. @throws InvalidTaskError */
+export function checkId(id: unknown): string {
+  return checkText('id', id, 256);
+}
+
+/** A name of tasks. @throws InvalidTaskError */
+export function checkName(name: unknown): string {
+  return checkText('name', name, 128);
+}
+
+/** When a task is due, as the scripts read it. @throws InvalidTaskError naming the value */
+export function whenOf({ delayMs, runAt }: DueTime): string {
+  if (delayMs !== undefined && runAt !== undefined) {
+    throw refuse(`delayMs is ${shown(delayMs)} and runAt is ${shown(runAt)}. Give one of the two.`);
+  }
+  if (runAt === undefined) return `d${checkInt('delayMs', delayMs ?? 0, 0, MAX_DURATION_MS, refuse)}`;
+  const ms = runAt instanceof Date ? runAt.getTime() : runAt;
+  if (!Number.isFinite(ms) || ms < 0 || ms > Date.now() + MAX_DURATION_MS) {
+    throw refuse(`runAt is ${shown(runAt)}. Give a valid Date, or ms since 1970, at most ten years ahead.`);
+  }
+  // Never early: a fraction of a millisecond is rounded up.
+  return `a${Math.ceil(ms)}`;
+}
+
+/** Data as JSON. @throws InvalidTaskError for what JSON cannot hold, TaskTooLargeError */
+export function encodeJson(what: string, value: unknown, maxBytes: number): string {
+  let json: string | undefined;
+  try {
+    json = JSON.stringify(value);
+  } catch (cause) {
+    throw new InvalidTaskError(`The ${what} cannot be written as JSON: ${String(cause)}`, { cause });
+  }
+  if (json === undefined) throw refuse(`The ${what} is a ${typeof value}, which JSON cannot hold. Give plain data.`);
+  // A character is 1 to 3 bytes.
+  if (json.length * 3 > maxBytes) {
+    const bytes = Buffer.byteLength(json);
+    if (bytes > maxBytes) {
+      throw new TaskTooLargeError(`The ${what} has ${bytes} bytes as JSON, and at most ${maxBytes} are stored.`);
+    }
+  }
+  return json;
+}
+
+/** Writes records; what tasks have in common is written once. */
+export class RecordWriter {
+  private readonly plainHead: string;
+
+  constructor(private readonly defaults: Defaults) {
+    this.plainHead = head(defaults.attempts, defaults.keepResultMs, defaults.backoff);
+  }
+
+  /** @throws InvalidTaskError, TaskTooLargeError */
+  write(task: NewTask): string {
+    const { name, payload, attempts, keepResultMs, backoff } = task;
+    const { defaults } = this;
+    const plain = attempts === undefined && keepResultMs === undefined && backoff === undefined;
+    const start = plain
+      ? this.plainHead
+      : head(
+          checkAttempts(attempts ?? defaults.attempts, refuse),
+          checkKeep(keepResultMs ?? defaults.keepResultMs, refuse),
+          backoff === undefined ? defaults.backoff : resolveBackoff(backoff, refuse),
+        );
+    // JSON has no raw line breaks, so the fields cannot be mistaken for one another.
+    const json = encodeJson('payload', payload === undefined ? null : payload, defaults.maxPayloadBytes);
+    return `${start}${checkName(name)}\n${json}`;
+  }
+}
+
+function head(attempts: number, keepResultMs: number, backoff: ResolvedBackoff): string {
+  const { delayMs, factor, maxDelayMs, jitter } = backoff;
+  return `${attempts}\n${keepResultMs}\n${delayMs} ${factor} ${maxDelayMs} ${jitter}\n`;
+}
+
+/** Reads records; backoffs repeat, so each is read once. */
+export class RecordReader {
+  private lastText = '';
+  private lastBackoff: ResolvedBackoff = { delayMs: 0, factor: 1, maxDelayMs: 0, jitter: 0 };
+
+  read(record: string): TaskRecord {
+    const [attempts = '1', keepResultMs = '0', backoff = '', name = '', payload = 'null'] = record.split('\n');
+    return {
+      attempts: Number(attempts),
+      keepResultMs: Number(keepResultMs),
+      backoff: this.backoffOf(backoff),
+      name,
+      payload,
+    };
+  }
+
+  private backoffOf(text: string): ResolvedBackoff {
+    if (text !== this.lastText) {
+      const [delayMs = 0, factor = 1, maxDelayMs = 0, jitter = 0] = text.split(' ').map(Number);
+      this.lastText = text;
+      this.lastBackoff = { delayMs, factor, maxDelayMs, jitter };
+    }
+    return this.lastBackoff;
+  }
+}
+
+/** Reads what `runs` holds. */
+export function readRun(text: string): RunRecord {
+  const [attempt = '0', , , , failed = '0', ...error] = text.split(' ');
+  return { attempt: Number(attempt), firstFailedAt: Number(failed), error: error.join(' ') };
+}

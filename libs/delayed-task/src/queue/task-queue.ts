@@ -1,0 +1,164 @@
+import type { ScriptRegistry } from 'luanest/script-registry';
+import { InvalidTaskError } from '../delayed-task.errors';
+import { shown, type ResolvedDelayedTaskOptions } from '../delayed-task.options';
+import {
+  cancelTask,
+  countTasks,
+  getTask,
+  MAX_CHUNK,
+  noteLayout,
+  rescheduleTask,
+  scheduleTasks,
+} from '../delayed-task.scripts';
+import type {
+  CancelAnswer,
+  ConflictOptions,
+  DueTime,
+  NewTask,
+  QueueStats,
+  RescheduleAnswer,
+  ScheduleAnswer,
+  TaskView,
+} from '../delayed-task.types';
+import { type Partition, Partitions } from './partitions';
+import { checkId, readRun, RecordReader, RecordWriter, whenOf } from './record';
+import { Tokens } from './tokens';
+
+/** How long Redis remembers what a call did, for ioredis to send it again; ms. */
+const OPERATION_MS = 60_000;
+/** How long the number of partitions is remembered after the last boot, ms: 90 days. */
+const LAYOUT_MS = 90 * 86_400_000;
+/** Calls of one `scheduleMany` that are out together. */
+const CALLS_AT_A_TIME = 32;
+const CONFLICTS = ['keep', 'replace', 'refuse'];
+
+/** A part of a call: the tasks of one partition, and which of the call's tasks they are. */
+interface Chunk {
+  readonly partition: Partition;
+  readonly fields: string[];
+  readonly places: number[];
+}
+
+/** The tasks in Redis, as those see them who do not run them. */
+export class TaskQueue {
+  readonly partitions: Partitions;
+  private readonly writer: RecordWriter;
+  private readonly reader = new RecordReader();
+  private readonly tokens = new Tokens();
+
+  constructor(
+    readonly registry: ScriptRegistry,
+    readonly options: ResolvedDelayedTaskOptions,
+  ) {
+    this.partitions = new Partitions(registry.keySpace('delayed-task'), options.queue, options.partitions);
+    this.writer = new RecordWriter(options);
+  }
+
+  /** Schedules tasks, in calls of at most 100 of one partition; none is begun after the first failure, which is thrown. */
+  async schedule(tasks: readonly NewTask[], { onConflict = 'keep' }: ConflictOptions): Promise<ScheduleAnswer[]> {
+    if (!CONFLICTS.includes(onConflict)) {
+      throw new InvalidTaskError(`onConflict is ${shown(onConflict)}. Give 'keep', 'replace' or 'refuse'.`);
+    }
+    const ids: string[] = [];
+    const chunks = this.chunksOf(tasks, ids);
+    const answers = new Array<ScheduleAnswer>(tasks.length);
+    let next = 0;
+    // Not all at once: the last of very many would be over its deadline before its turn came.
+    const lane = async (): Promise<void> => {
+      for (let chunk = chunks[next++]; chunk !== undefined; chunk = chunks[next++]) {
+        const { partition, fields, places } = chunk;
+        try {
+          const answered = await this.send(partition, onConflict, fields);
+          answered.forEach(({ status, runAt }, i) => {
+            const place = places[i] as number;
+            answers[place] = { id: ids[place] as string, status, runAt };
+          });
+        } catch (error) {
+          next = chunks.length;
+          throw error;
+        }
+      }
+    };
+    const lanes = Array.from({ length: Math.min(CALLS_AT_A_TIME, chunks.length) }, lane);
+    for (const outcome of await Promise.allSettled(lanes)) if (outcome.status === 'rejected') throw outcome.reason;
+    return answers;
+  }
+
+  async cancel(id: string, from: 'all' | 'running' | 'dead'): Promise<CancelAnswer> {
+    const { due, leased, tasks, runs, dead, operation } = this.partitions.of(checkId(id));
+    const keys = { due, leased, tasks, runs, dead, operation: operation(this.tokens.next()) };
+    return this.registry.run(cancelTask, { keys, args: { id, from, operationMs: OPERATION_MS } });
+  }
+
+  async reschedule(id: string, time: DueTime, from: 'due' | 'dead'): Promise<RescheduleAnswer> {
+    const { due, leased, tasks, runs, dead, waits, operation } = this.partitions.of(checkId(id));
+    const keys = { due, leased, tasks, runs, dead, waits, operation: operation(this.tokens.next()) };
+    const args = { id, when: whenOf(time), from, operationMs: OPERATION_MS };
+    const { status, runAt } = await this.registry.run(rescheduleTask, { keys, args });
+    return status === 'moved' ? { status: 'rescheduled', runAt } : { status };
+  }
+
+  async get(id: string): Promise<TaskView | undefined> {
+    const { due, leased, tasks, runs, dead, result } = this.partitions.of(checkId(id));
+    const keys = { due, leased, tasks, runs, dead, result: result(id) };
+    const found = await this.registry.run(getTask, { keys, args: { id } });
+    if (found.state === '') return undefined;
+    if (found.state === 'done') {
+      const [, at = '0', ...json] = found.result.split(' ');
+      const text = json.join(' ');
+      const kept = text === '' ? undefined : (JSON.parse(text) as unknown);
+      const nothing = { name: '', payload: undefined, attempt: 0, attempts: 0, error: '' };
+      return { id, state: 'done', at: Number(at), ...nothing, result: kept };
+    }
+    const { name, payload, attempts } = this.reader.read(found.record);
+    const { attempt, error } = readRun(found.run);
+    const { state, at } = found;
+    return { id, state, name, payload: JSON.parse(payload), at, attempt, attempts, error, result: undefined };
+  }
+
+  async stats(): Promise<QueueStats> {
+    const counts = this.partitions.all.map(({ due, leased, dead }) =>
+      this.registry.run(countTasks, { keys: { due, leased, dead }, args: {} }),
+    );
+    return (await Promise.all(counts)).reduce((sum, part) => ({
+      waiting: sum.waiting + part.waiting,
+      overdue: sum.overdue + part.overdue,
+      running: sum.running + part.running,
+      dead: sum.dead + part.dead,
+      lateMs: Math.max(sum.lateMs, part.lateMs),
+    }));
+  }
+
+  /** Over how many partitions the queue was spread when it was first used. */
+  notedPartitions(): Promise<number> {
+    const args = { partitions: this.options.partitions, keepMs: LAYOUT_MS };
+    return this.registry.run(noteLayout, { keys: { layout: this.partitions.layout }, args });
+  }
+
+  private send(partition: Partition, conflict: string, fields: string[]) {
+    const { due, leased, tasks, runs, dead, waits, operation } = partition;
+    const keys = { due, leased, tasks, runs, dead, waits, operation: operation(this.tokens.next()) };
+    return this.registry.run(scheduleTasks, { keys, args: { conflict, operationMs: OPERATION_MS, tasks: fields } });
+  }
+
+  /** Checks every task before any is sent. */
+  private chunksOf(tasks: readonly NewTask[], ids: string[]): Chunk[] {
+    const full: Chunk[] = [];
+    const open = new Map<Partition, Chunk>();
+    for (let i = 0; i < tasks.length; i++) {
+      const task = tasks[i] as NewTask;
+      const id = task.id === undefined ? this.tokens.next() : checkId(task.id);
+      const partition = this.partitions.of(id);
+      let chunk = open.get(partition);
+      if (chunk === undefined || chunk.places.length === MAX_CHUNK) {
+        chunk = { partition, fields: [], places: [] };
+        open.set(partition, chunk);
+        full.push(chunk);
+      }
+      ids.push(id);
+      chunk.places.push(i);
+      chunk.fields.push(id, whenOf(task), this.writer.write(task));
+    }
+    return full;
+  }
+}

@@ -1,0 +1,33 @@
+--[[
+acknowledge: end tasks that were done, for the worker whose leases they carry.
+
+KEYS[1]    leased  zset  <prefix>:delayed-task:{<partition>}:leased
+KEYS[2]    tasks   hash  <prefix>:delayed-task:{<partition>}:tasks
+KEYS[3]    runs    hash  <prefix>:delayed-task:{<partition>}:runs
+ARGV[1..]  pairs   list(str)  id, token; 1 to 300 of them
+
+Returns {done, id, ...}
+  done  int  tasks that ended now
+  id    str  of those that did not: taken over, cancelled, replaced, or ended before
+
+O(n log m). TTL: none left behind. Clock: none. Replay: changes nothing; what the first call ended is named as not ended.
+]]
+local ids, done, reply = {}, {}, { 0 }
+for i = 1, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
+local runs = redis.call('HMGET', KEYS[3], unpack(ids))
+for i, id in ipairs(ids) do
+  -- The token decides, not the clock: what is done need not be done again because nobody was quick enough to tell.
+  if runs[i] and string.find(runs[i], ' l ' .. ARGV[2 * i] .. ' ', 1, true) then
+    done[#done + 1] = id
+  else
+    reply[#reply + 1] = id
+  end
+end
+if #done == 0 then return reply end
+if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
+redis.call('HLEN', KEYS[2])
+redis.call('ZREM', KEYS[1], unpack(done))
+redis.call('HDEL', KEYS[2], unpack(done))
+redis.call('HDEL', KEYS[3], unpack(done))
+reply[1] = #done
+return reply

@@ -1,0 +1,35 @@
+--[[
+cancel: forget a task, unless it is running.
+
+KEYS[1]  due        zset    <prefix>:delayed-task:{<partition>}:due
+KEYS[2]  leased     zset    <prefix>:delayed-task:{<partition>}:leased
+KEYS[3]  tasks      hash    <prefix>:delayed-task:{<partition>}:tasks
+KEYS[4]  runs       hash    <prefix>:delayed-task:{<partition>}:runs
+KEYS[5]  dead       zset    <prefix>:delayed-task:{<partition>}:dead
+KEYS[6]  operation  string  <prefix>:delayed-task:{<partition>}:operation:<token>
+ARGV[1]  id           str
+ARGV[2]  from         str   'all': waiting, or running and abandoned | 'running' as well | 'dead' only
+ARGV[3]  operationMs  int   how long the answer is kept for a replay, ms
+
+Returns status
+  status  'cancelled' | 'running' | 'dead' | 'unknown'
+
+O(log n). TTL: the operation's. Clock: Redis. Replay: the first answer while the operation is kept.
+]]
+if redis.call('GET', KEYS[6]) then return 'cancelled' end
+local lease, dead = redis.call('ZSCORE', KEYS[2], ARGV[1]), redis.call('ZSCORE', KEYS[5], ARGV[1])
+local record = redis.call('HEXISTS', KEYS[3], ARGV[1])
+redis.call('ZCARD', KEYS[1])
+redis.call('HLEN', KEYS[4])
+if record == 0 then return 'unknown' end
+if ARGV[2] == 'dead' and not dead then return 'unknown' end
+if ARGV[2] ~= 'dead' and dead then return 'dead' end
+if lease and tonumber(lease) > now and ARGV[2] ~= 'running' then return 'running' end
+if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
+redis.call('SET', KEYS[6], '1', 'PX', ARGV[3])
+redis.call('ZREM', KEYS[1], ARGV[1])
+redis.call('ZREM', KEYS[2], ARGV[1])
+redis.call('ZREM', KEYS[5], ARGV[1])
+redis.call('HDEL', KEYS[3], ARGV[1])
+redis.call('HDEL', KEYS[4], ARGV[1])
+return 'cancelled'

@@ -1,0 +1,29 @@
+--[[
+complete: end one task that was done, and keep its result.
+
+KEYS[1]  leased  zset    <prefix>:delayed-task:{<partition>}:leased
+KEYS[2]  tasks   hash    <prefix>:delayed-task:{<partition>}:tasks
+KEYS[3]  runs    hash    <prefix>:delayed-task:{<partition>}:runs
+KEYS[4]  result  string  <prefix>:delayed-task:{<partition>}:result:<id>   '<token> <ms> <JSON>'
+ARGV[1]  id      str
+ARGV[2]  token   str
+ARGV[3]  keepMs  int >= 1  how long the result is kept
+ARGV[4]  result  str       JSON, '' for none
+
+Returns done
+  done  1 | 0   0 when the lease is another's, and nothing was changed
+
+O(log n). TTL: keepMs for the result. Clock: Redis. Replay: answers 1 again, and changes nothing.
+]]
+local run = redis.call('HGET', KEYS[3], ARGV[1])
+local kept = redis.call('GET', KEYS[4])
+if not (run and string.find(run, ' l ' .. ARGV[2] .. ' ', 1, true)) then
+  return not run and kept and string.sub(kept, 1, #ARGV[2] + 1) == ARGV[2] .. ' ' and 1 or 0
+end
+redis.call('HLEN', KEYS[2])
+if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
+redis.call('ZREM', KEYS[1], ARGV[1])
+redis.call('HDEL', KEYS[2], ARGV[1])
+redis.call('HDEL', KEYS[3], ARGV[1])
+redis.call('SET', KEYS[4], ARGV[2] .. string.format(' %.0f ', now) .. ARGV[4], 'PX', ARGV[3])
+return 1

@@ -1,0 +1,43 @@
+--[[
+fail: let a task be tried again later, or bury it when it has no attempt left.
+
+KEYS[1]  due     zset    <prefix>:delayed-task:{<partition>}:due
+KEYS[2]  leased  zset    <prefix>:delayed-task:{<partition>}:leased
+KEYS[3]  tasks   hash    <prefix>:delayed-task:{<partition>}:tasks
+KEYS[4]  runs    hash    <prefix>:delayed-task:{<partition>}:runs
+KEYS[5]  dead    zset    <prefix>:delayed-task:{<partition>}:dead
+KEYS[6]  waits   string  <prefix>:delayed-task:{<partition>}:waits
+ARGV[1]  id       str
+ARGV[2]  token    str
+ARGV[3]  delayMs  int >= 0  until the next attempt
+ARGV[4]  bury     int       1 to bury it whatever is left
+ARGV[5]  error    str       what went wrong
+
+Returns status
+  status  'retried' | 'dead' | 'lost'   lost: the lease is another's, and nothing was changed
+
+O(log n). TTL: none; dead tasks are swept after their retention. Clock: Redis. Replay: the first answer, until the task is
+taken again.
+]]
+local run, record = run_of(redis.call('HGET', KEYS[4], ARGV[1])), redis.call('HGET', KEYS[3], ARGV[1])
+local mark = redis.call('GET', KEYS[6])
+redis.call('ZCARD', KEYS[1])
+redis.call('ZCARD', KEYS[5])
+if not record or run.token ~= ARGV[2] then return 'lost' end
+if run.state ~= 'l' then return run.state == 'r' and 'retried' or run.state == 'd' and 'dead' or 'lost' end
+if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
+local failed = run.failed > 0 and run.failed or now
+local due = now + ARGV[3]
+local dead = ARGV[4] == '1' or run.attempt >= tonumber(string.match(record, '^%d+') or 0)
+redis.call('ZREM', KEYS[2], ARGV[1])
+redis.call('HSET', KEYS[4], ARGV[1], run_text(run.attempt, dead and 'd' or 'r', ARGV[2], run.due, failed, ARGV[5]))
+if dead then
+  redis.call('ZADD', KEYS[5], now, ARGV[1])
+  return 'dead'
+end
+redis.call('ZADD', KEYS[1], due, ARGV[1])
+if mark and due < (tonumber(mark) or 0) then
+  redis.call('SET', KEYS[6], due, 'KEEPTTL')
+  redis.pcall('SPUBLISH', KEYS[6], 'due')
+end
+return 'retried'

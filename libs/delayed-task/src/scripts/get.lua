@@ -1,0 +1,29 @@
+--[[
+get: tell what is known of a task.
+
+KEYS[1]  due     zset    <prefix>:delayed-task:{<partition>}:due
+KEYS[2]  leased  zset    <prefix>:delayed-task:{<partition>}:leased
+KEYS[3]  tasks   hash    <prefix>:delayed-task:{<partition>}:tasks
+KEYS[4]  runs    hash    <prefix>:delayed-task:{<partition>}:runs
+KEYS[5]  dead    zset    <prefix>:delayed-task:{<partition>}:dead
+KEYS[6]  result  string  <prefix>:delayed-task:{<partition>}:result:<id>
+ARGV[1]  id      str
+
+Returns {at, state, record, run, result}
+  at      int  ms when it is due, when its lease ends, or when it died; 0 for others
+  state   'waiting' | 'running' | 'dead' | 'done' | ''
+  record  str
+  run     str
+  result  str  '<token> <ms> <JSON>'
+
+O(log n). TTL: untouched. Clock: none. Replay: reads again.
+]]
+local record, run = redis.call('HGET', KEYS[3], ARGV[1]), redis.call('HGET', KEYS[4], ARGV[1]) or ''
+if not record then
+  local result = redis.call('GET', KEYS[6])
+  return { 0, result and 'done' or '', '', '', result or '' }
+end
+local due, lease = redis.call('ZSCORE', KEYS[1], ARGV[1]), redis.call('ZSCORE', KEYS[2], ARGV[1])
+local dead = redis.call('ZSCORE', KEYS[5], ARGV[1])
+local state = due and 'waiting' or lease and 'running' or dead and 'dead' or 'waiting'
+return { tonumber(due or lease or dead or 0), state, record, run, '' }

@@ -1,0 +1,45 @@
+--[[
+release: hand tasks back that were taken and not finished; the attempt does not count.
+
+KEYS[1]    due     zset    <prefix>:delayed-task:{<partition>}:due
+KEYS[2]    leased  zset    <prefix>:delayed-task:{<partition>}:leased
+KEYS[3]    runs    hash    <prefix>:delayed-task:{<partition>}:runs
+KEYS[4]    waits   string  <prefix>:delayed-task:{<partition>}:waits
+ARGV[1..]  pairs   list(str)  id, token; 1 to 300 of them
+
+Returns {released, id, ...}
+  released  int
+  id        str  of those whose lease is another's, or which are gone
+
+O(n log m). TTL: none. Clock: Redis. Replay: changes nothing, and counts those that it released as released.
+]]
+local ids, dues, texts, gone, reply, earliest = {}, {}, {}, {}, { 0 }, NEVER
+for i = 1, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
+local runs = redis.call('HMGET', KEYS[3], unpack(ids))
+local mark = redis.call('GET', KEYS[4])
+redis.call('ZCARD', KEYS[1])
+redis.call('ZCARD', KEYS[2])
+for i, id in ipairs(ids) do
+  local run = run_of(runs[i])
+  if run.token == ARGV[2 * i] and run.state == 'b' then
+    reply[1] = reply[1] + 1
+  elseif run.token ~= ARGV[2 * i] or run.state ~= 'l' then
+    reply[#reply + 1] = id
+  else
+    reply[1], earliest = reply[1] + 1, math.min(earliest, run.due)
+    gone[#gone + 1] = id
+    dues[#dues + 1], dues[#dues + 2] = run.due, id
+    texts[#texts + 1] = id
+    texts[#texts + 1] = run_text(run.attempt - 1, 'b', run.token, run.due, run.failed, run.problem)
+  end
+end
+if #gone == 0 then return reply end
+if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
+redis.call('ZREM', KEYS[2], unpack(gone))
+redis.call('ZADD', KEYS[1], unpack(dues))
+redis.call('HSET', KEYS[3], unpack(texts))
+if mark and earliest < (tonumber(mark) or 0) then
+  redis.call('SET', KEYS[4], earliest, 'KEEPTTL')
+  redis.pcall('SPUBLISH', KEYS[4], 'due')
+end
+return reply

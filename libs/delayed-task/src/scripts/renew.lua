@@ -1,0 +1,27 @@
+--[[
+renew: let leases last longer, for the worker whose they are.
+
+KEYS[1]    leased   zset  <prefix>:delayed-task:{<partition>}:leased
+KEYS[2]    runs     hash  <prefix>:delayed-task:{<partition>}:runs
+ARGV[1]    leaseMs  int        from now
+ARGV[2..]  pairs    list(str)  id, token; 1 to 300 of them
+
+Returns {renewed, id, ...}
+  renewed  int
+  id       str  of those whose lease is another's, or which are gone
+
+O(n log m). TTL: none. Clock: Redis. Replay: renews again.
+]]
+local ids, leases, reply = {}, {}, { 0 }
+for i = 2, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
+local runs = redis.call('HMGET', KEYS[2], unpack(ids))
+for i, id in ipairs(ids) do
+  if runs[i] and string.find(runs[i], ' l ' .. ARGV[2 * i + 1] .. ' ', 1, true) then
+    leases[#leases + 1], leases[#leases + 2] = now + ARGV[1], id
+  else
+    reply[#reply + 1] = id
+  end
+end
+if #leases > 0 then redis.call('ZADD', KEYS[1], 'XX', unpack(leases)) end
+reply[1] = #leases / 2
+return reply

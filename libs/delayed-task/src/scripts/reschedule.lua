@@ -1,0 +1,45 @@
+--[[
+reschedule: let a task that waits, or a dead one, be due at another time.
+
+KEYS[1]  due        zset    <prefix>:delayed-task:{<partition>}:due
+KEYS[2]  leased     zset    <prefix>:delayed-task:{<partition>}:leased
+KEYS[3]  tasks      hash    <prefix>:delayed-task:{<partition>}:tasks
+KEYS[4]  runs       hash    <prefix>:delayed-task:{<partition>}:runs
+KEYS[5]  dead       zset    <prefix>:delayed-task:{<partition>}:dead
+KEYS[6]  waits      string  <prefix>:delayed-task:{<partition>}:waits
+KEYS[7]  operation  string  <prefix>:delayed-task:{<partition>}:operation:<token>
+ARGV[1]  id           str
+ARGV[2]  when         str   'd<ms>' for a delay, 'a<ms>' for an instant
+ARGV[3]  from         str   'due': a task that waits | 'dead': a dead one, with all its attempts again
+ARGV[4]  operationMs  int   how long the answer is kept for a replay, ms
+
+Returns {runAt, status}
+  runAt   int  ms; 0 unless it was moved
+  status  'moved' | 'running' | 'dead' | 'unknown'
+
+O(log n). TTL: the operation's. Clock: Redis. Replay: the first answer while the operation is kept.
+]]
+local first = redis.call('GET', KEYS[7])
+if first then return { tonumber(first), 'moved' } end
+local due = due_of(ARGV[2], now)
+if not due then return redis.error_reply('BADTIME nothing was changed') end
+local record, dead = redis.call('HEXISTS', KEYS[3], ARGV[1]), redis.call('ZSCORE', KEYS[5], ARGV[1])
+local waiting, lease = redis.call('ZSCORE', KEYS[1], ARGV[1]), redis.call('ZSCORE', KEYS[2], ARGV[1])
+local mark = redis.call('GET', KEYS[6])
+redis.call('HLEN', KEYS[4])
+if record == 0 then return { 0, 'unknown' } end
+if lease then return { 0, 'running' } end
+if ARGV[3] == 'due' and not waiting then return { 0, dead and 'dead' or 'unknown' } end
+if ARGV[3] == 'dead' and not dead then return { 0, 'unknown' } end
+if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
+redis.call('SET', KEYS[7], string.format('%.0f', due), 'PX', ARGV[4])
+if dead then
+  redis.call('ZREM', KEYS[5], ARGV[1])
+  redis.call('HDEL', KEYS[4], ARGV[1])
+end
+redis.call('ZADD', KEYS[1], due, ARGV[1])
+if mark and due < (tonumber(mark) or 0) then
+  redis.call('SET', KEYS[6], due, 'KEEPTTL')
+  redis.pcall('SPUBLISH', KEYS[6], 'due')
+end
+return { due, 'moved' }

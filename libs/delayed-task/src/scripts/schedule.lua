@@ -1,0 +1,67 @@
+--[[
+schedule: put tasks into a partition, and wake its workers when one is due before what they wait for.
+
+KEYS[1]    due        zset    <prefix>:delayed-task:{<partition>}:due      id -> ms when it is due
+KEYS[2]    leased     zset    <prefix>:delayed-task:{<partition>}:leased   id -> ms when its lease ends
+KEYS[3]    tasks      hash    <prefix>:delayed-task:{<partition>}:tasks    id -> record
+KEYS[4]    runs       hash    <prefix>:delayed-task:{<partition>}:runs     id -> attempts and token
+KEYS[5]    dead       zset    <prefix>:delayed-task:{<partition>}:dead     id -> ms of its last failure
+KEYS[6]    waits      string  <prefix>:delayed-task:{<partition>}:waits    what sleepers wait for; also their channel
+KEYS[7]    operation  string  <prefix>:delayed-task:{<partition>}:operation:<token>
+ARGV[1]    conflict     str        'keep' | 'replace' | 'refuse', for ids that are there
+ARGV[2]    operationMs  int        how long the answer is kept for a replay, ms
+ARGV[3..]  tasks        list(str)  id, 'd<ms>' for a delay or 'a<ms>' for an instant, record; 1 to 300 tasks
+
+Returns {code, runAt, ...}
+  code   1 scheduled | 2 replaced | 3 kept | 4 refused
+  runAt  int   ms; of a task that was there before, 0 unless it is waiting
+
+O(n log m). TTL: none for tasks, which end by being done, cancelled or dead; the operation's. Clock: Redis. Replay:
+the first answer while the operation is kept, and nothing is scheduled again.
+]]
+local ids, seen, adds, records, codes, reply = {}, {}, {}, {}, {}, {}
+for i = 3, #ARGV, 3 do
+  ids[#ids + 1] = ARGV[i]
+  if not ARGV[i + 2] or not due_of(ARGV[i + 1], 0) then return redis.error_reply('BADTASK nothing was scheduled') end
+end
+if #ids < 1 or #ids > 300 then return redis.error_reply('BADTASK a call takes 1 to 300 tasks, nothing was scheduled') end
+local known = redis.call('HMGET', KEYS[3], unpack(ids))
+local mark, first = redis.call('GET', KEYS[6]), redis.call('GET', KEYS[7])
+redis.call('ZCARD', KEYS[1])
+redis.call('ZCARD', KEYS[2])
+redis.call('HLEN', KEYS[4])
+redis.call('ZCARD', KEYS[5])
+local began, before = string.match(first or '', '^(%d+):(%d+)$')
+for i, id in ipairs(ids) do
+  local there = known[i] or seen[id]
+  local code = not there and 1 or ARGV[1] == 'replace' and 2 or ARGV[1] == 'keep' and 3 or 4
+  if before then code = tonumber(string.sub(before, i, i)) end
+  local due = due_of(ARGV[3 * i + 1], before and tonumber(began) or now)
+  if code <= 2 and not before then
+    seen[id] = due
+    adds[#adds + 1], adds[#adds + 2] = due, id
+    records[#records + 1], records[#records + 2] = id, ARGV[3 * i + 2]
+  end
+  codes[i] = code
+  reply[2 * i - 1], reply[2 * i] = code, code <= 2 and due or seen[id] or tonumber(redis.call('ZSCORE', KEYS[1], id)) or 0
+end
+if before then return reply end
+if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
+for i, code in ipairs(codes) do
+  if code == 2 then
+    redis.call('ZREM', KEYS[2], ids[i])
+    redis.call('ZREM', KEYS[5], ids[i])
+    redis.call('HDEL', KEYS[4], ids[i])
+  end
+end
+redis.call('SET', KEYS[7], string.format('%.0f:', now) .. table.concat(codes), 'PX', ARGV[2])
+if #adds == 0 then return reply end
+redis.call('ZADD', KEYS[1], unpack(adds))
+redis.call('HSET', KEYS[3], unpack(records))
+local earliest = adds[1]
+for i = 3, #adds, 2 do earliest = math.min(earliest, adds[i]) end
+if mark and earliest < (tonumber(mark) or 0) then
+  redis.call('SET', KEYS[6], earliest, 'KEEPTTL')
+  redis.pcall('SPUBLISH', KEYS[6], 'due')
+end
+return reply

@@ -1,0 +1,51 @@
+--[[
+sweep: forget dead tasks beyond their retention, and mend what lost its other half to an eviction or a stray command.
+
+KEYS[1]  due     zset  <prefix>:delayed-task:{<partition>}:due
+KEYS[2]  leased  zset  <prefix>:delayed-task:{<partition>}:leased
+KEYS[3]  tasks   hash  <prefix>:delayed-task:{<partition>}:tasks
+KEYS[4]  runs    hash  <prefix>:delayed-task:{<partition>}:runs
+KEYS[5]  dead    zset  <prefix>:delayed-task:{<partition>}:dead
+ARGV[1]  retentionMs  int         how long a dead task is kept
+ARGV[2]  taskCursor   str         where the last call left off in `tasks`; '0' to begin
+ARGV[3]  runCursor    str         likewise in `runs`
+ARGV[4]  count        int 1..256  how much to look at
+
+Returns {expired, restored, dropped, taskCursor, runCursor}
+  expired     int  dead tasks that were forgotten
+  restored    int  tasks that stood nowhere, and are due now
+  dropped     int  traces without a task
+  taskCursor  str  '0' after the last
+  runCursor   str  '0' after the last
+
+O(count log n). TTL: none. Clock: Redis. Replay: sweeps further.
+]]
+redis.call('ZCARD', KEYS[1])
+redis.call('ZCARD', KEYS[2])
+local tasks = redis.call('HSCAN', KEYS[3], ARGV[2], 'COUNT', ARGV[4])
+local runs = redis.call('HSCAN', KEYS[4], ARGV[3], 'COUNT', ARGV[4])
+local old = redis.call('ZRANGEBYSCORE', KEYS[5], '-inf', now - ARGV[1], 'LIMIT', 0, ARGV[4])
+if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
+local restored, dropped = 0, 0
+for i = 1, #tasks[2], 2 do
+  local id = tasks[2][i]
+  local placed = redis.call('ZSCORE', KEYS[1], id) or redis.call('ZSCORE', KEYS[2], id) or redis.call('ZSCORE', KEYS[5], id)
+  if not placed then
+    restored = restored + 1
+    redis.call('ZADD', KEYS[1], now, id)
+  end
+end
+for i = 1, #runs[2], 2 do
+  local id = runs[2][i]
+  if redis.call('HEXISTS', KEYS[3], id) == 0 then
+    dropped = dropped + 1
+    redis.call('HDEL', KEYS[4], id)
+    redis.call('ZREM', KEYS[2], id)
+  end
+end
+for _, id in ipairs(old) do
+  redis.call('ZREM', KEYS[5], id)
+  redis.call('HDEL', KEYS[3], id)
+  redis.call('HDEL', KEYS[4], id)
+end
+return { #old, restored, dropped, tasks[1], runs[1] }

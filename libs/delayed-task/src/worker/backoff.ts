@@ -1,0 +1,13 @@
+import type { ResolvedBackoff } from '../delayed-task.options';
+
+/**
+ * How long to wait before the next attempt, ms.
+ *
+ * @param failures so far, at least 1
+ * @param random 0 to below 1
+ */
+export function delayAfter(failures: number, backoff: ResolvedBackoff, random = Math.random()): number {
+  const { delayMs, factor, maxDelayMs, jitter } = backoff;
+  const whole = Math.min(maxDelayMs, delayMs * factor ** (failures - 1));
+  return Math.round(whole * (1 - jitter * random));
+}

@@ -1,0 +1,40 @@
+import { DelayedTaskSetupError } from '../delayed-task.errors';
+import { checkInt, shown, type ResolvedDelayedTaskOptions } from '../delayed-task.options';
+import type { HandlerOptions, TaskHandler } from '../delayed-task.types';
+import { checkName } from '../queue/record';
+
+/** How tasks of one name run. */
+export interface Handler {
+  readonly run: TaskHandler;
+  readonly timeoutMs: number;
+}
+
+/** The handlers of this process, by the name of their tasks. */
+export class Handlers {
+  private readonly byName = new Map<string, Handler>();
+
+  constructor(private readonly options: Pick<ResolvedDelayedTaskOptions, 'timeoutMs' | 'queue'>) {}
+
+  get empty(): boolean {
+    return this.byName.size === 0;
+  }
+
+  /** @throws DelayedTaskSetupError when the name is taken; InvalidTaskError, InvalidOptionError */
+  add(name: string, run: TaskHandler, options: HandlerOptions): void {
+    checkName(name);
+    if (typeof run !== 'function') {
+      throw new DelayedTaskSetupError(`The handler of ${name} is ${shown(run)}. Give a function.`);
+    }
+    if (this.byName.has(name)) {
+      throw new DelayedTaskSetupError(
+        `Task ${shown(name)} has two handlers in queue ${this.options.queue}; each name has one. Rename one of them.`,
+      );
+    }
+    const timeoutMs = checkInt(`timeoutMs of ${name}`, options.timeoutMs ?? this.options.timeoutMs, 1, 2 ** 31 - 1);
+    this.byName.set(name, { run, timeoutMs });
+  }
+
+  of(name: string): Handler | undefined {
+    return this.byName.get(name);
+  }
+}

@@ -1,0 +1,110 @@
+import type { ScriptRegistry } from 'luanest/script-registry';
+import { TaskLostError, TaskTimeoutError } from '../delayed-task.errors';
+import { MAX_CHUNK, releaseTasks, renewTasks } from '../delayed-task.scripts';
+import type { Partition } from '../queue/partitions';
+import type { Attempt, Attempts } from './attempt';
+import type { Runner } from './runner';
+import type { WorkerState } from './worker-state';
+
+/** Watches the time of attempts: renews their leases, ends those that take too long. One timer for all. */
+export class Leases {
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor(
+    private readonly registry: ScriptRegistry,
+    private readonly leaseMs: number,
+    private readonly attempts: Attempts,
+    private readonly runner: Runner,
+    private readonly state: WorkerState,
+  ) {}
+
+  start(): void {
+    const everyMs = Math.min(100, Math.max(5, Math.floor(this.leaseMs / 20)));
+    this.timer = setInterval(() => this.look(), everyMs);
+    this.timer.unref();
+  }
+
+  stop(): void {
+    clearInterval(this.timer);
+  }
+
+  /** Hands attempts back. */
+  async release(attempts: readonly Attempt[]): Promise<void> {
+    const calls = batches(attempts).map(async ([{ due, leased, runs, waits }, batch]) => {
+      const ask = { keys: { due, leased, runs, waits }, args: { pairs: pairsOf(batch) } };
+      try {
+        await this.registry.run(releaseTasks, ask);
+      } catch (error) {
+        // They come back when their leases end.
+        this.state.tell('release', error);
+      }
+    });
+    await Promise.all(calls);
+  }
+
+  private look(): void {
+    const now = performance.now();
+    const renewable: Attempt[] = [];
+    const late: Attempt[] = [];
+    for (const attempt of this.attempts.all) {
+      if (!attempt.ended && now >= attempt.timesOutAt) late.push(attempt);
+      if (now >= attempt.leaseEndsAt) attempt.abort(new TaskLostError('The lease is over: another may have the task.'));
+      if (attempt.renewing || attempt.lost) continue;
+      if (attempt.leaseEndsAt - now < (this.leaseMs * 2) / 3) renewable.push(attempt);
+    }
+    for (const attempt of late) this.timeOut(attempt, now);
+    for (const [partition, batch] of batches(renewable)) this.state.track(this.renew(partition, batch));
+  }
+
+  private timeOut(attempt: Attempt, now: number): void {
+    const error = new TaskTimeoutError(
+      `The handler of ${attempt.name} did not end within ${Math.round(now - attempt.startedAt)} ms.`,
+    );
+    attempt.abort(error);
+    this.runner.fail(attempt, error);
+  }
+
+  private async renew({ leased, runs }: Partition, batch: readonly Attempt[]): Promise<void> {
+    const askedAt = performance.now();
+    for (const attempt of batch) attempt.renewing = true;
+    try {
+      const ask = { keys: { leased, runs }, args: { leaseMs: this.leaseMs, pairs: pairsOf(batch) } };
+      const { others } = await this.registry.run(renewTasks, ask, { deadlineMs: Math.ceil(this.leaseMs / 3) });
+      const lost = new Set(others);
+      for (const attempt of batch) {
+        if (lost.has(attempt.id)) this.lose(attempt);
+        else attempt.leaseEndsAt = askedAt + this.leaseMs;
+      }
+    } catch (error) {
+      this.state.tell('renew', error);
+    }
+    for (const attempt of batch) attempt.renewing = false;
+  }
+
+  private lose(attempt: Attempt): void {
+    // One that is being settled is gone because it was settled.
+    if (attempt.ended) return;
+    attempt.lost = true;
+    attempt.abort(new TaskLostError('Another has the task, or it was cancelled or replaced.'));
+  }
+}
+
+function pairsOf(batch: readonly Attempt[]): string[] {
+  return batch.flatMap(({ id, token }) => [id, token]);
+}
+
+/** By partition, and at most as many as a script takes. */
+function batches(attempts: readonly Attempt[]): [Partition, Attempt[]][] {
+  const all: [Partition, Attempt[]][] = [];
+  const open = new Map<Partition, Attempt[]>();
+  for (const attempt of attempts) {
+    let batch = open.get(attempt.partition);
+    if (batch === undefined || batch.length === MAX_CHUNK) {
+      batch = [];
+      open.set(attempt.partition, batch);
+      all.push([attempt.partition, batch]);
+    }
+    batch.push(attempt);
+  }
+  return all;
+}

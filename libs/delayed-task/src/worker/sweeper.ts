@@ -1,0 +1,60 @@
+import { publish } from '../delayed-task.events';
+import { sweepTasks } from '../delayed-task.scripts';
+import type { Partition } from '../queue/partitions';
+import type { TaskQueue } from '../queue/task-queue';
+import type { WorkerState } from './worker-state';
+
+const COUNT = 64;
+/** Most calls for one partition in one sweep. */
+const MOST_CALLS = 50;
+
+/** Forgets old dead letters, and mends what lost its other half, now and then. */
+export class Sweeper {
+  private readonly cursors = new Map<Partition, { taskCursor: string; runCursor: string }>();
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor(
+    private readonly queue: TaskQueue,
+    private readonly state: WorkerState,
+  ) {}
+
+  start(): void {
+    this.schedule();
+  }
+
+  stop(): void {
+    clearTimeout(this.timer);
+  }
+
+  /** Sweeps each partition, up to 50 steps. */
+  async sweep(): Promise<void> {
+    for (const partition of this.queue.partitions.all) {
+      if (this.state.closing) return;
+      await this.sweepOne(partition);
+    }
+  }
+
+  private async sweepOne(partition: Partition): Promise<void> {
+    const { due, leased, tasks, runs, dead } = partition;
+    const keys = { due, leased, tasks, runs, dead };
+    const { queue, deadRetentionMs } = this.queue.options;
+    let at = this.cursors.get(partition) ?? { taskCursor: '0', runCursor: '0' };
+    for (let call = 0; call < MOST_CALLS && !this.state.closing; call++) {
+      const args = { retentionMs: deadRetentionMs, ...at, count: COUNT };
+      const { expired, restored, dropped, ...next } = await this.queue.registry.run(sweepTasks, { keys, args });
+      at = next;
+      if (restored + dropped > 0) publish('mended', () => ({ queue, restored, dropped }));
+      if (expired < COUNT && next.taskCursor === '0' && next.runCursor === '0') break;
+    }
+    this.cursors.set(partition, at);
+  }
+
+  private schedule(): void {
+    const everyMs = this.queue.options.sweepMs * (0.5 + Math.random() / 2);
+    this.timer = setTimeout(() => {
+      const swept = this.sweep().catch((error: unknown) => this.state.tell('sweep', error));
+      this.state.track(swept.then(() => !this.state.closing && this.schedule()));
+    }, everyMs);
+    this.timer.unref();
+  }
+}

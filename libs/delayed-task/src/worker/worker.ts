@@ -1,0 +1,82 @@
+import { WorkerClosingError } from '../delayed-task.errors';
+import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
+import type { TaskQueue } from '../queue/task-queue';
+import { Attempts } from './attempt';
+import { Capacity } from './capacity';
+import type { Handlers } from './handlers';
+import { Leases } from './leases';
+import { PartitionLoop } from './partition-loop';
+import { Runner } from './runner';
+import { Settlements } from './settlements';
+import { Sweeper } from './sweeper';
+import { Taker } from './taker';
+import { within, WorkerState } from './worker-state';
+
+/** How long shutdown waits for what was sent last. */
+const LAST_ANSWERS_MS = 2_000;
+
+/** Runs the tasks of a queue in this process, from bootstrap to shutdown. */
+export class Worker {
+  private readonly state: WorkerState;
+  private readonly attempts = new Attempts();
+  private readonly capacity: Capacity;
+  private readonly settlements: Settlements;
+  private readonly leases: Leases;
+  private readonly runner: Runner;
+  private readonly sweeper: Sweeper;
+  private loops: PartitionLoop[] = [];
+  private looping: Promise<unknown> = Promise.resolve();
+
+  constructor(
+    private readonly queue: TaskQueue,
+    handlers: Handlers,
+    private readonly options: ResolvedDelayedTaskOptions,
+  ) {
+    const { registry } = queue;
+    this.state = new WorkerState(options.queue);
+    this.capacity = new Capacity(options.concurrency);
+    this.settlements = new Settlements(registry, options.queue, this.attempts, this.state);
+    this.runner = new Runner(handlers, this.attempts, this.capacity, this.settlements, options.maxPayloadBytes);
+    this.leases = new Leases(registry, options.leaseMs, this.attempts, this.runner, this.state);
+    this.sweeper = new Sweeper(queue, this.state);
+  }
+
+  /** Begins to take tasks; harmless twice, and after `close`. */
+  start(): void {
+    if (this.loops.length > 0 || this.state.closing) return;
+    const { options, state, capacity, runner, leases } = this;
+    const { registry } = this.queue;
+    const taker = new Taker(registry, options, state);
+    const context = { registry, options, state, capacity, taker, runner, leases };
+    this.loops = this.queue.partitions.all.map((partition) => new PartitionLoop(partition, context));
+    this.looping = Promise.all(this.loops.map((loop) => loop.run()));
+    leases.start();
+    this.sweeper.start();
+  }
+
+  /** Takes nothing new, awaits `drainMs`, aborts, awaits `abortGraceMs`, hands back what is left; then nothing is sent. */
+  async close(): Promise<void> {
+    const { state, attempts, leases } = this;
+    if (state.closing) return;
+    state.closing = true;
+    this.capacity.close();
+    this.sweeper.stop();
+    for (const loop of this.loops) loop.wake();
+    const drained = Promise.all([this.looping, attempts.untilIdle()]);
+    if (!(await within(this.options.drainMs, drained))) await this.handBack();
+    await within(LAST_ANSWERS_MS, state.settled());
+    leases.stop();
+    state.stopped = true;
+  }
+
+  private async handBack(): Promise<void> {
+    const { attempts, leases } = this;
+    const running = (): Attempts['all'] => attempts.all.filter(({ ended }) => !ended);
+    for (const attempt of running()) attempt.abort(new WorkerClosingError('The app is shutting down.'));
+    await within(this.options.abortGraceMs, attempts.untilIdle());
+    const left = running();
+    for (const attempt of left) attempt.ended = true;
+    await within(LAST_ANSWERS_MS, leases.release(left));
+    for (const attempt of left) this.settlements.settled(attempt, 'released');
+  }
+}

@@ -1,0 +1,271 @@
+import {
+  Catch,
+  ConsoleLogger,
+  ForbiddenException,
+  Injectable,
+  ParseIntPipe,
+  Scope,
+  UseFilters,
+  UseGuards,
+  UseInterceptors,
+  UsePipes,
+  type ArgumentsHost,
+  type CallHandler,
+  type CanActivate,
+  type ExceptionFilter,
+  type ExecutionContext,
+  type ModuleMetadata,
+  type NestInterceptor,
+} from '@nestjs/common';
+import { Test, type TestingModule } from '@nestjs/testing';
+import { tap, type Observable } from 'rxjs';
+import {
+  DelayedTask,
+  DelayedTaskModule,
+  DelayedTaskService,
+  type DelayedTaskModuleOptions,
+  type TaskContext,
+} from 'luanest/delayed-task';
+import { ScriptRegistryModule } from 'luanest/script-registry';
+import { uniquePrefix } from '../../../test/support/shared-servers';
+import { eventually } from '../../../test/support/wait';
+import { standaloneClient } from '../../script-registry/test/support';
+
+const open = new Set<() => Promise<void>>();
+
+async function boot(
+  metadata: ModuleMetadata,
+  options: DelayedTaskModuleOptions = {},
+  prefix = uniquePrefix(),
+): Promise<TestingModule> {
+  const client = standaloneClient();
+  let app: TestingModule | undefined;
+  const close = async (): Promise<void> => {
+    await app?.close();
+    client.disconnect();
+  };
+  try {
+    app = await Test.createTestingModule({
+      ...metadata,
+      imports: [
+        ScriptRegistryModule.forRoot({ client, prefix }),
+        DelayedTaskModule.forRoot({ pollMs: 100, backoff: { delayMs: 10 }, attempts: 2, ...options }),
+        ...(metadata.imports ?? []),
+      ],
+    })
+      .setLogger(new ConsoleLogger({ logLevels: [] }))
+      .compile();
+    await app.init();
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  open.add(close);
+  return app;
+}
+
+afterEach(async () => {
+  for (const close of open) await close();
+  open.clear();
+});
+
+const refusal = (says: RegExp): object => ({
+  code: 'DELAYED_TASK_SETUP',
+  message: expect.stringMatching(says) as string,
+});
+
+describe('boot refuses', () => {
+  it('two handlers of one name', async () => {
+    @Injectable()
+    class One {
+      @DelayedTask('same')
+      run(): void {
+        /* nothing */
+      }
+    }
+    @Injectable()
+    class Two {
+      @DelayedTask('same')
+      run(): void {
+        /* nothing */
+      }
+    }
+    await expect(boot({ providers: [One, Two] })).rejects.toMatchObject(
+      refusal(/^Two\.run: Task "same" has two handlers/),
+    );
+  });
+
+  it('request-scoped and transient handlers', async () => {
+    @Injectable({ scope: Scope.REQUEST })
+    class Scoped {
+      @DelayedTask('scoped')
+      run(): void {
+        /* nothing */
+      }
+    }
+    await expect(boot({ providers: [Scoped] })).rejects.toMatchObject(refusal(/^Scoped\.run .*singleton/));
+  });
+
+  it('two modules', async () => {
+    const imports = [DelayedTaskModule.forRoot({ queue: 'other' })];
+    await expect(boot({ imports })).rejects.toMatchObject(refusal(/imported 2 times/));
+  });
+
+  it('another number of partitions than the queue has', async () => {
+    const prefix = uniquePrefix();
+    const app = await boot({}, { partitions: 3 }, prefix);
+    await app.get(DelayedTaskService).schedule('t', null, { delayMs: 60_000 });
+    await expect(boot({}, { partitions: 4 }, prefix)).rejects.toMatchObject(refusal(/has 3 partitions .* asks for 4/));
+    await boot({}, { partitions: 3 }, prefix);
+  });
+
+  it.each<[keyof DelayedTaskModuleOptions | 'no-such', unknown, RegExp]>([
+    ['queue', 'a{b}', /queue is "a\{b\}"/],
+    ['partitions', 0, /partitions is 0\. Give an integer of 1 to 256/],
+    ['concurrency', 1.5, /concurrency is 1\.5/],
+    ['leaseMs', 99, /leaseMs is 99/],
+    ['pollMs', NaN, /pollMs is NaN/],
+    ['attempts', '5', /attempts is "5"/],
+    ['backoff', { factor: 2 }, /backoff is an object/],
+    ['backoff', { delayMs: 10, jitter: 2 }, /backoff\.jitter is 2/],
+    ['backoff', { delayMs: 10, maxDelayMs: 5 }, /backoff\.maxDelayMs is 5/],
+    ['timeoutMs', 2 ** 31, /timeoutMs is 2147483648/],
+    ['wakeUp', 1, /wakeUp is 1/],
+    ['maxPayloadBytes', 0, /maxPayloadBytes is 0/],
+    ['no-such', 1, /There is no option "no-such"/],
+  ])('%s = %p', async (option, value, says) => {
+    const problem = boot({}, { [option]: value });
+    await expect(problem).rejects.toMatchObject({
+      code: 'INVALID_OPTION',
+      message: expect.stringMatching(says) as string,
+    });
+  });
+});
+
+it('a handler is found behind an alias once, in a base class, and for two names', async () => {
+  const seen: string[] = [];
+  class Base {
+    @DelayedTask('one')
+    @DelayedTask('two')
+    run(_payload: unknown, { name }: TaskContext): void {
+      seen.push(name);
+    }
+  }
+  @Injectable()
+  class Derived extends Base {}
+  const app = await boot({ providers: [Derived, { provide: 'alias', useExisting: Derived }] });
+  await app.get(DelayedTaskService).scheduleMany([{ name: 'one' }, { name: 'two' }]);
+  await eventually(() => expect(seen.sort()).toEqual(['one', 'two']));
+});
+
+it('forRootAsync takes the same options, and a registry by its name', async () => {
+  const client = standaloneClient();
+  const done: unknown[] = [];
+  @Injectable()
+  class Handlers {
+    @DelayedTask('named')
+    run(payload: unknown): void {
+      done.push(payload);
+    }
+  }
+  const app = await Test.createTestingModule({
+    imports: [
+      ScriptRegistryModule.forRoot({ name: 'second', client, prefix: uniquePrefix() }),
+      DelayedTaskModule.forRootAsync({ registry: 'second', useFactory: () => ({ queue: 'q', partitions: 2 }) }),
+    ],
+    providers: [Handlers],
+  })
+    .setLogger(new ConsoleLogger({ logLevels: [] }))
+    .compile();
+  open.add(async () => {
+    await app.close();
+    client.disconnect();
+  });
+  await app.init();
+  await app.get(DelayedTaskService).schedule('named', 1);
+  await eventually(() => expect(done).toEqual([1]));
+});
+
+it('an app without handlers runs nothing, unless it is told to', async () => {
+  const prefix = uniquePrefix();
+  const idle = await boot({}, {}, prefix);
+  const tasks = idle.get(DelayedTaskService);
+  await tasks.schedule('nobody', null, { id: 'a', attempts: 1 });
+  expect(await tasks.stats()).toMatchObject({ waiting: 1, dead: 0 });
+  await boot({}, { work: true }, prefix);
+  await eventually(async () => expect((await tasks.deadLetters()).tasks).toMatchObject([{ id: 'a' }]));
+});
+
+it('guards, pipes, interceptors and filters run; what a filter returns is no success', async () => {
+  const seen: string[] = [];
+  @Injectable()
+  class Watch implements NestInterceptor {
+    intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+      const [payload, task] = context.getArgs<[unknown, TaskContext]>();
+      seen.push(`${context.getType<string>()} ${context.getClass().name}.${context.getHandler().name} ${task.name}`);
+      expect(payload).toBe('42');
+      return next.handle().pipe(tap((value) => seen.push(`answer ${String(value)}`)));
+    }
+  }
+  @Injectable()
+  class Bouncer implements CanActivate {
+    canActivate(context: ExecutionContext): boolean {
+      return context.getHandler().name !== 'denied';
+    }
+  }
+  @Catch()
+  class Net implements ExceptionFilter {
+    catch(error: Error, host: ArgumentsHost): string {
+      seen.push(`filter ${host.getType<string>()} ${error.message}`);
+      return 'caught';
+    }
+  }
+  @Injectable()
+  @UseGuards(Bouncer)
+  class Handlers {
+    @UseInterceptors(Watch)
+    @UsePipes(ParseIntPipe)
+    @DelayedTask('with')
+    with(payload: number, { attempt }: TaskContext): string {
+      return `${typeof payload} ${payload} ${attempt}`;
+    }
+    @DelayedTask('denied')
+    @UseFilters(Net)
+    denied(): void {
+      seen.push('not denied');
+    }
+    @DelayedTask('broken')
+    @UseFilters(Net)
+    broken(): void {
+      throw new Error('torn');
+    }
+    @UsePipes(ParseIntPipe)
+    @DelayedTask('unpiped')
+    unpiped(): void {
+      seen.push('not piped');
+    }
+    @UseGuards(Bouncer)
+    @DelayedTask('free', { enhancers: false })
+    free(payload: string): string {
+      return `free ${payload}`;
+    }
+  }
+  const app = await boot({ providers: [Handlers] });
+  const tasks = app.get(DelayedTaskService);
+  const keep = { keepResultMs: 60_000 };
+  await tasks.schedule('with', '42', { id: 'with', ...keep });
+  await tasks.schedule('free', 'f', { id: 'free', ...keep });
+  await eventually(async () => expect((await tasks.get('with'))?.result).toBe('number 42 1'));
+  await eventually(async () => expect((await tasks.get('free'))?.result).toBe('free f'));
+  expect(seen.splice(0)).toEqual(['delayed-task Handlers.with with', 'answer number 42 1']);
+  await tasks.scheduleMany(['denied', 'broken', 'unpiped'].map((name) => ({ name, id: name, payload: 'x' })));
+  await eventually(async () => expect((await tasks.stats()).dead).toBe(3));
+  const { tasks: dead } = await tasks.deadLetters();
+  const errors = Object.fromEntries(dead.map(({ id, error }) => [id, error]));
+  expect(errors['broken']).toBe('Error: torn');
+  expect(errors['denied']).toContain(new ForbiddenException('Forbidden resource').message);
+  expect(errors['unpiped']).toMatch(/numeric string/);
+  expect(seen.filter((line) => line === 'filter delayed-task torn')).toHaveLength(2);
+  expect(seen).not.toContain('not denied');
+  expect(seen).not.toContain('not piped');
+});

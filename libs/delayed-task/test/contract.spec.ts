@@ -1,0 +1,253 @@
+import calculateSlot from 'cluster-key-slot';
+import { eventually } from '../../../test/support/wait';
+import { Gate, inventory, listen, openBench, redisNow, servers, type Bench, type TaskSettledEvent } from './support';
+
+const HOUR = 3_600_000;
+
+describe.each(servers)('delayed tasks on %s', (name, client, partitions) => {
+  let bench: Bench;
+  beforeEach(async () => {
+    bench = await openBench(client(), { partitions, pollMs: 200, backoff: { delayMs: 20, jitter: 0 } });
+  });
+  afterEach(async () => {
+    await bench.close();
+  });
+
+  it('run once, with payload and context, and leave nothing behind', async () => {
+    const seen: unknown[] = [];
+    bench.tasks.process('greet', (payload: unknown, { id, name: task, attempt, attempts, runAt, lateMs }) => {
+      seen.push({ payload, id, task, attempt, attempts });
+      expect(lateMs).toBeGreaterThanOrEqual(0);
+      expect(runAt).toBeGreaterThan(1_600_000_000_000);
+    });
+    bench.work();
+    const payload = { big: '9007199254740993', text: 'ä\n{}"', nothing: null };
+    const answer = await bench.tasks.schedule('greet', payload, { id: '365628617880842241', delayMs: 30 });
+    expect(answer).toMatchObject({ id: '365628617880842241', status: 'scheduled' });
+    await eventually(() => expect(seen).toHaveLength(1));
+    expect(seen[0]).toEqual({ payload, id: '365628617880842241', task: 'greet', attempt: 1, attempts: 5 });
+    await eventually(async () => expect(await bench.tasks.get('365628617880842241')).toBeUndefined());
+    expect(await inventory(bench)).toEqual({ due: [], leased: [], dead: [], problems: [] });
+    expect(await bench.tasks.stats()).toEqual({ waiting: 0, overdue: 0, running: 0, dead: 0, lateMs: 0 });
+  });
+
+  it('are never early, by the clock of Redis, for delays, instants and Dates', async () => {
+    const early: number[] = [];
+    let ran = 0;
+    bench.tasks.process('tick', async (_payload, { runAt }) => {
+      early.push(runAt - (await redisNow(bench.raw)));
+      ran += 1;
+    });
+    bench.work();
+    const now = await redisNow(bench.raw);
+    await bench.tasks.scheduleMany([
+      ...Array.from({ length: 50 }, (_, i) => ({ name: 'tick', delayMs: i * 7 })),
+      ...Array.from({ length: 50 }, (_, i) => ({ name: 'tick', runAt: now + i * 5 })),
+      { name: 'tick', runAt: new Date(now + 100) },
+      { name: 'tick', runAt: 0 },
+      { name: 'tick' },
+    ]);
+    await eventually(() => expect(ran).toBe(103));
+    expect(Math.max(...early)).toBeLessThanOrEqual(0);
+  });
+
+  it.each([
+    ['keep', 'kept', 'old'],
+    ['refuse', 'refused', 'old'],
+    ['replace', 'replaced', 'new'],
+  ] as const)('an id that is there: %s', async (onConflict, status, payload) => {
+    const first = await bench.tasks.schedule('t', 'old', { id: 'a', delayMs: HOUR });
+    const again = await bench.tasks.schedule('t', 'new', { id: 'a', delayMs: 2 * HOUR, onConflict });
+    expect(again.status).toBe(status);
+    if (onConflict === 'replace') expect(again.runAt).toBeGreaterThan(first.runAt + HOUR / 2);
+    else expect(again.runAt).toBe(first.runAt);
+    expect(await bench.tasks.get('a')).toMatchObject({ state: 'waiting', name: 't', payload, at: again.runAt });
+    expect((await inventory(bench)).due).toEqual(['a']);
+  });
+
+  it('answers many in order, twins within one call included', async () => {
+    const answers = await bench.tasks.scheduleMany([
+      { name: 't', id: 'x', payload: 1, delayMs: HOUR },
+      { name: 't', payload: 2, delayMs: HOUR },
+      { name: 't', id: 'x', payload: 3, delayMs: HOUR },
+      { name: 't', id: 'y', payload: 4, delayMs: HOUR },
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual(['scheduled', 'scheduled', 'kept', 'scheduled']);
+    expect(answers[0]?.id).toBe('x');
+    expect(answers[1]?.id).toMatch(/^[\w.-]{18,}$/);
+    expect((await bench.tasks.get('x'))?.payload).toBe(1);
+    const many = Array.from({ length: 1_000 }, (_, i) => ({ name: 't', id: `m${i}`, delayMs: HOUR + i }));
+    const all = await bench.tasks.scheduleMany(many);
+    expect(all.map(({ id }) => id)).toEqual(many.map(({ id }) => id));
+    const found = await inventory(bench);
+    expect(found.due).toHaveLength(1_003);
+    expect(found.problems).toEqual([]);
+    expect(await bench.tasks.scheduleMany([])).toEqual([]);
+  });
+
+  it('can be cancelled and rescheduled while they wait', async () => {
+    const ran: string[] = [];
+    bench.tasks.process('t', (_payload, { id }) => void ran.push(id));
+    bench.work();
+    await bench.tasks.scheduleMany(['a', 'b', 'c'].map((id) => ({ name: 't', id, delayMs: HOUR })));
+    expect(await bench.tasks.cancel('a')).toBe('cancelled');
+    expect(await bench.tasks.cancel('a')).toBe('unknown');
+    expect(await bench.tasks.reschedule('a', { delayMs: 1 })).toEqual({ status: 'unknown' });
+    expect(await bench.tasks.reschedule('b', { delayMs: 1 })).toMatchObject({ status: 'rescheduled' });
+    await eventually(() => expect(ran).toEqual(['b']));
+    await eventually(async () => expect((await inventory(bench)).due).toEqual(['c']));
+    expect((await inventory(bench)).problems).toEqual([]);
+  });
+
+  it('what runs is told as running, and can be given up', async () => {
+    const gate = new Gate();
+    const reasons: unknown[] = [];
+    bench.tasks.process('t', async (_payload, task) => {
+      await gate.pass();
+      reasons.push(task.id);
+    });
+    bench.work();
+    await bench.tasks.schedule('t', null, { id: 'a' });
+    await eventually(() => expect(gate.entered).toBe(1));
+    expect(await bench.tasks.get('a')).toMatchObject({ state: 'running', attempt: 1 });
+    expect(await bench.tasks.cancel('a')).toBe('running');
+    expect(await bench.tasks.reschedule('a', { delayMs: 0 })).toEqual({ status: 'running' });
+    expect((await bench.tasks.schedule('t', null, { id: 'a' })).status).toBe('kept');
+    expect(await bench.tasks.cancel('a', { evenRunning: true })).toBe('cancelled');
+    expect(await bench.tasks.get('a')).toBeUndefined();
+    gate.open();
+    await eventually(() => expect(reasons).toEqual(['a']));
+    expect(await inventory(bench)).toEqual({ due: [], leased: [], dead: [], problems: [] });
+  });
+
+  it('a task replaced while it runs: the old attempt settles nothing, the new task runs', async () => {
+    const gate = new Gate();
+    const done: unknown[] = [];
+    bench.tasks.process('t', async (payload: unknown) => {
+      if (payload === 'old') await gate.pass();
+      done.push(payload);
+    });
+    bench.work();
+    await bench.tasks.schedule('t', 'old', { id: 'a' });
+    await eventually(() => expect(gate.entered).toBe(1));
+    const replaced = await bench.tasks.schedule('t', 'new', { id: 'a', delayMs: HOUR, onConflict: 'replace' });
+    expect(replaced.status).toBe('replaced');
+    gate.open();
+    await eventually(() => expect(done).toEqual(['old']));
+    await bench.tasks.reschedule('a', { delayMs: 0 });
+    await eventually(() => expect(done).toEqual(['old', 'new']));
+    await eventually(async () =>
+      expect(await inventory(bench)).toEqual({ due: [], leased: [], dead: [], problems: [] }),
+    );
+  });
+
+  it('a worker that stood still and was overtaken changes nothing, and hears of it', async () => {
+    const told = listen<TaskSettledEvent>('settled');
+    const [first, second] = [new Gate(), new Gate()];
+    const options = { partitions, pollMs: 50, leaseMs: HOUR };
+    // It has no room for a second task, so it cannot overtake itself.
+    const stale = await openBench(client(), { ...options, concurrency: 1 }, { prefix: bench.prefix });
+    const other = await openBench(client(), options, { prefix: bench.prefix });
+    stale.tasks.process('t', () => first.pass());
+    other.tasks.process('t', () => second.pass());
+    stale.work();
+    await bench.tasks.schedule('t', null, { id: 'a' });
+    await eventually(() => expect(first.entered).toBe(1));
+    // As if its lease had run out unrenewed.
+    await bench.raw.zadd(bench.partitionOf('a').leased, 'XX', '1', 'a');
+    other.work();
+    await eventually(() => expect(second.entered).toBe(1));
+    expect(await other.tasks.get('a')).toMatchObject({ state: 'running', attempt: 2 });
+    first.open();
+    await eventually(() => expect(told.events.map(({ outcome }) => outcome)).toEqual(['lost']));
+    expect(await other.tasks.get('a')).toMatchObject({ state: 'running', attempt: 2 });
+    second.open();
+    await eventually(() => expect(told.events.map(({ outcome }) => outcome)).toEqual(['lost', 'done']));
+    expect(await other.tasks.get('a')).toBeUndefined();
+    told.stop();
+    await stale.close();
+    await other.close();
+  });
+
+  it('results are kept as asked, and for as long', async () => {
+    bench.tasks.process('sum', ({ a, b }: { a: number; b: number }) => Promise.resolve({ sum: a + b }));
+    bench.tasks.process('void', () => undefined);
+    bench.work();
+    await bench.tasks.schedule('sum', { a: 1, b: 2 }, { id: 'kept', keepResultMs: 1_500 });
+    await bench.tasks.schedule('void', null, { id: 'void', keepResultMs: HOUR });
+    await bench.tasks.schedule('sum', { a: 1, b: 2 }, { id: 'not' });
+    await eventually(async () =>
+      expect(await bench.tasks.get('kept')).toMatchObject({ state: 'done', result: { sum: 3 } }),
+    );
+    await eventually(async () =>
+      expect(await bench.tasks.get('void')).toMatchObject({ state: 'done', result: undefined }),
+    );
+    await eventually(async () => expect(await bench.tasks.get('not')).toBeUndefined());
+    const pttl = await bench.raw.pttl(bench.partitionOf('void').result('void'));
+    expect(pttl).toBeGreaterThan(0);
+    await eventually(async () => expect(await bench.tasks.get('kept')).toBeUndefined());
+    // What is done may be scheduled again.
+    expect((await bench.tasks.schedule('void', null, { id: 'void', delayMs: HOUR })).status).toBe('scheduled');
+  });
+
+  it('dead letters come in pages, are replayed with all attempts, and are dropped', async () => {
+    let fails = true;
+    const attempts: number[] = [];
+    bench.tasks.process('t', (_payload, { attempt }) => {
+      if (fails) throw new Error('broken ü');
+      attempts.push(attempt);
+    });
+    bench.work();
+    const ids = Array.from({ length: 9 }, (_, i) => `d${i}`);
+    await bench.tasks.scheduleMany(ids.map((id) => ({ name: 't', id, payload: { id }, attempts: 2 })));
+    await eventually(async () => expect((await bench.tasks.stats()).dead).toBe(9));
+    expect(await bench.tasks.cancel('d0')).toBe('dead');
+    const pages: string[][] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await bench.tasks.deadLetters(cursor === undefined ? { limit: 2 } : { limit: 2, cursor });
+      for (const task of page.tasks) {
+        expect(task).toMatchObject({ name: 't', payload: { id: task.id }, attempts: 2, error: 'Error: broken ü' });
+        expect(task.firstFailedAt).toBeLessThanOrEqual(task.deadAt);
+        expect(task.firstFailedAt).toBeGreaterThan(1_600_000_000_000);
+      }
+      pages.push(page.tasks.map(({ id }) => id));
+      cursor = page.cursor;
+    } while (cursor !== undefined);
+    expect(pages.flat().sort()).toEqual(ids);
+    fails = false;
+    expect(await bench.tasks.replay('d0')).toBe('replayed');
+    expect(await bench.tasks.replay('nobody')).toBe('unknown');
+    await eventually(() => expect(attempts).toEqual([1]));
+    expect(await bench.tasks.drop('d1')).toBe('dropped');
+    expect(await bench.tasks.drop('d1')).toBe('unknown');
+    expect((await bench.tasks.stats()).dead).toBe(7);
+    expect((await bench.tasks.schedule('t', null, { id: 'd2', onConflict: 'replace' })).status).toBe('replaced');
+    await eventually(async () => expect((await bench.tasks.stats()).dead).toBe(6));
+    await eventually(() => expect(attempts).toEqual([1, 1]));
+    await eventually(async () => expect((await inventory(bench)).leased).toEqual([]));
+    expect((await inventory(bench)).problems).toEqual([]);
+  });
+
+  it('an earlier task wakes a sleeper, and a wake-up that is lost is made good by the net', async () => {
+    const ran: string[] = [];
+    bench.tasks.process('t', (_payload, { id }) => void ran.push(id));
+    bench.work();
+    await bench.tasks.schedule('t', null, { id: 'far', delayMs: HOUR });
+    await eventually(async () => expect(await bench.raw.exists(bench.partitionOf('far').waits)).toBe(1));
+    // Without the mark nobody publishes.
+    for (const { waits } of bench.partitions) await bench.raw.del(waits);
+    await bench.tasks.schedule('t', null, { id: 'near' });
+    await eventually(() => expect(ran).toEqual(['near']), { timeoutMs: 3_000 });
+  });
+
+  it(`${name === 'Cluster' ? 'partitions lie on all nodes' : 'one partition, one slot'}`, async () => {
+    await bench.tasks.scheduleMany(Array.from({ length: 200 }, (_, i) => ({ name: 't', id: `s${i}`, delayMs: HOUR })));
+    const sizes = await Promise.all(bench.partitions.map(({ due }) => bench.raw.zcard(due)));
+    expect(sizes.reduce((sum, size) => sum + size)).toBe(200);
+    expect(Math.min(...sizes)).toBeGreaterThan(0);
+    // Each third of the slots is a master's.
+    const thirds = bench.partitions.map(({ due }) => Math.floor((calculateSlot(due) * 3) / 16_384));
+    if (name === 'Cluster') expect([...new Set(thirds)].sort()).toEqual([0, 1, 2]);
+  });
+});

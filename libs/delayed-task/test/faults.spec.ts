@@ -1,0 +1,186 @@
+import { Redis } from 'ioredis';
+import { FaultProxy } from '../../../test/support/fault-proxy';
+import { RedisServer } from '../../../test/support/redis-server';
+import { eventually, sleep } from '../../../test/support/wait';
+import type { Partition } from '../src/queue/partitions';
+import { inventory, listen, openBench, quiet, type Bench, type WorkerErrorEvent } from './support';
+
+const HOUR = 3_600_000;
+
+describe('workers on a server of their own', () => {
+  let server: RedisServer;
+  let proxy: FaultProxy;
+  let bench: Bench;
+  let admin: Redis;
+  const ran: string[] = [];
+
+  beforeAll(async () => {
+    server = await RedisServer.start({ args: ['--appendonly', 'yes', '--appendfsync', 'always'] });
+    proxy = await FaultProxy.start({ targetPort: server.port });
+    admin = quiet(new Redis(server.port, { retryStrategy: () => 20 }));
+  });
+  beforeEach(async () => {
+    ran.length = 0;
+    await admin.flushall();
+    const client = quiet(new Redis(proxy.port, { retryStrategy: () => 20, maxRetriesPerRequest: null }));
+    const options = { pollMs: 200, leaseMs: 2_000, concurrency: 20 };
+    bench = await openBench(client, options, { prefix: 'faults', deadlineMs: 1_000 });
+    bench.tasks.process('t', async (_payload, { id }) => {
+      await sleep(5);
+      ran.push(id);
+    });
+  });
+  afterEach(async () => {
+    proxy.pass();
+    await bench.close();
+  });
+  afterAll(async () => {
+    admin.disconnect();
+    await proxy.stop();
+    await server.stop();
+  });
+
+  const schedule = (prefix: string, count: number, overMs: number) => {
+    const tasks = Array.from({ length: count }, (_, i) => ({
+      name: 't',
+      id: `${prefix}${i}`,
+      delayMs: Math.floor((i * overMs) / count),
+    }));
+    return eventually(() => bench.tasks.scheduleMany(tasks), { timeoutMs: 20_000 });
+  };
+  const allRan = async (count: number): Promise<void> => {
+    await eventually(() => expect(new Set(ran).size).toBe(count), { timeoutMs: 20_000 });
+    await eventually(async () =>
+      expect(await inventory(bench)).toEqual({ due: [], leased: [], dead: [], problems: [] }),
+    );
+  };
+
+  it.each<[string, () => Promise<unknown>]>([
+    ['SCRIPT FLUSH', () => admin.script('FLUSH')],
+    ['connections that are reset', () => Promise.resolve(proxy.reset())],
+    ['a lost reply', () => proxy.cutFromReply({ when: (request) => request.includes('EVALSHA') })],
+  ])('go on through %s again and again, and do each task once', async (_title, fault) => {
+    bench.work();
+    await schedule('f', 200, 1_000);
+    for (let i = 0; i < 15; i++) {
+      await fault();
+      await sleep(50);
+    }
+    await allRan(200);
+    expect(ran).toHaveLength(200);
+  });
+
+  it('find their tasks after Redis was killed and restarted', async () => {
+    bench.work();
+    await schedule('r', 200, 1_500);
+    await sleep(300);
+    await server.kill();
+    await sleep(500);
+    await server.restart();
+    await allRan(200);
+    expect(ran).toHaveLength(200);
+  });
+
+  it('find them after a silence that is longer than their leases, and tell of it', async () => {
+    const errors = listen<WorkerErrorEvent>('error');
+    bench.work();
+    await schedule('s', 60, 3_500);
+    await sleep(300);
+    proxy.blackhole();
+    await sleep(2_500);
+    proxy.pass();
+    await allRan(60);
+    expect(new Set(errors.events.map(({ during }) => during))).toContain('take');
+    errors.stop();
+  });
+
+  it('ask again for what they took when the answer is late: each task once, in its first attempt', async () => {
+    const attempts: number[] = [];
+    const client = quiet(new Redis(proxy.port, { retryStrategy: () => 20, maxRetriesPerRequest: null }));
+    const patient = { leaseMs: 60_000, pollMs: 100, queue: 'patient' };
+    const own = await openBench(client, patient, { prefix: 'faults', deadlineMs: 300 });
+    own.tasks.process('t', (_payload, { attempt }) => void attempts.push(attempt));
+    const errors = listen<WorkerErrorEvent>('error');
+    await own.tasks.scheduleMany(
+      Array.from({ length: 40 }, (_, i) => ({ name: 't', id: `late${i}`, delayMs: 200 + i })),
+    );
+    own.work();
+    await sleep(150);
+    // What is sent runs; what is answered comes after the deadline.
+    proxy.delay(400);
+    await eventually(() => expect(errors.events.filter(({ during }) => during === 'take').length).toBeGreaterThan(1));
+    proxy.pass();
+    await eventually(() => expect(attempts).toHaveLength(40));
+    await eventually(async () => expect(await inventory(own)).toEqual({ due: [], leased: [], dead: [], problems: [] }));
+    expect(attempts).toEqual(attempts.map(() => 1));
+    errors.stop();
+    await own.close();
+  });
+
+  it('run tasks that are due while nobody can publish: the net catches them', async () => {
+    await admin.call('ACL', 'SETUSER', 'mute', 'on', '>pass', '+@all', '~*', 'resetchannels');
+    const client = quiet(new Redis({ port: server.port, username: 'mute', password: 'pass' }));
+    const mute = await openBench(client, { pollMs: 200 }, { prefix: 'mute' });
+    const errors = listen<WorkerErrorEvent>('error');
+    const at: number[] = [];
+    mute.tasks.process('t', () => void at.push(performance.now()));
+    mute.work();
+    await mute.tasks.schedule('t', null, { delayMs: HOUR });
+    await eventually(async () => expect(await mute.raw.exists(mute.partitions[0]?.waits ?? '')).toBe(1));
+    const asked = performance.now();
+    await mute.tasks.schedule('t', null, { delayMs: 20 });
+    await eventually(() => expect(at).toHaveLength(1));
+    // The interval, and a second for a busy machine.
+    expect((at[0] ?? 0) - asked).toBeLessThan(200 + 20 + 1_000);
+    expect(errors.events.some(({ during }) => during === 'subscribe')).toBe(true);
+    errors.stop();
+    await mute.close();
+  });
+
+  it('are woken by an earlier task long before they would look', async () => {
+    const slow = await openBench(quiet(new Redis(server.port)), { pollMs: 30_000 }, { prefix: 'woken' });
+    const late: number[] = [];
+    slow.tasks.process('t', (_payload, { lateMs }) => void late.push(lateMs));
+    slow.work();
+    await slow.tasks.schedule('t', null, { delayMs: HOUR });
+    await eventually(async () => expect(await slow.raw.exists(slow.partitions[0]?.waits ?? '')).toBe(1));
+    await eventually(async () => expect(Number((await slow.raw.pubsub('SHARDCHANNELS')).length)).toBe(1));
+    await sleep(100);
+    for (let i = 0; i < 5; i++) {
+      await slow.tasks.schedule('t', null, { delayMs: 30 });
+      await eventually(() => expect(late).toHaveLength(i + 1), { timeoutMs: 5_000 });
+    }
+    expect(Math.max(...late)).toBeLessThan(2_000);
+    await slow.close();
+  });
+
+  it('a full memory refuses new tasks, and lets those that are there be done', async () => {
+    await schedule('o', 20, 300);
+    await admin.config('SET', 'maxmemory', '1');
+    try {
+      await expect(bench.tasks.schedule('t', null)).rejects.toMatchObject({ code: 'SCRIPT_REFUSED' });
+      bench.work();
+      await allRan(20);
+    } finally {
+      await admin.config('SET', 'maxmemory', '0');
+    }
+  });
+
+  it('what lost its other half is mended by the sweep', async () => {
+    const [keys] = bench.partitions as [Partition];
+    await schedule('h', 6, 0);
+    await admin.zrem(keys.due, 'h0');
+    await admin.hdel(keys.tasks, 'h1');
+    await admin.hset(keys.runs, 'ghost', '1 l x 1 0 ');
+    await admin.zadd(keys.leased, '1', 'ghost');
+    await admin.zadd(keys.dead, '1', 'ancient');
+    const swept = await openBench(quiet(new Redis(server.port)), { sweepMs: 100, pollMs: 200 }, { prefix: 'faults' });
+    swept.tasks.process('t', (_payload, { id }) => void ran.push(id));
+    swept.work();
+    await eventually(() => expect(ran.sort()).toEqual(['h0', 'h2', 'h3', 'h4', 'h5']));
+    await eventually(async () =>
+      expect(await inventory(swept)).toEqual({ due: [], leased: [], dead: [], problems: [] }),
+    );
+    await swept.close();
+  });
+});

@@ -1,0 +1,180 @@
+import { of, throwError } from 'rxjs';
+import { DeadLetterTaskError, RetryTaskError, type TaskHandler } from 'luanest/delayed-task';
+import { eventually } from '../../../test/support/wait';
+import { inventory, listen, openBench, servers, type Bench, type TaskSettledEvent } from './support';
+
+const standaloneClient = (servers[0] as (typeof servers)[0])[1];
+const cyclic: Record<string, unknown> = {};
+cyclic['self'] = cyclic;
+
+/** Handlers that do not do their task, and what the dead letter says. */
+const failures: [string, TaskHandler | undefined, RegExp][] = [
+  [
+    'throws',
+    () => {
+      throw new TypeError('torn');
+    },
+    /^TypeError: torn$/,
+  ],
+  ['rejects', () => Promise.reject(new Error('torn')), /^Error: torn$/],
+  // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors
+  ['rejects with no error', () => Promise.reject('nothing\nbut text'), /^thrown: nothing\nbut text$/],
+  ['rejects with what cannot be shown', () => Promise.reject(Object.create(null) as Error), /cannot be shown/],
+  ['hangs', () => new Promise(() => undefined), /^TaskTimeoutError: .*did not end within \d+ ms/],
+  ['returns a function', () => () => 1, /^InvalidTaskError: .*function/],
+  ['returns a symbol', () => Symbol('x'), /^InvalidTaskError: .*symbol/],
+  ['returns a BigInt', () => 1n, /^InvalidTaskError: .*BigInt/],
+  ['resolves with a cycle', () => Promise.resolve(cyclic), /^InvalidTaskError: .*circular/],
+  ['gives an Observable that fails', () => throwError(() => new Error('torn')), /^Error: torn$/],
+  ['is a thenable that never answers', () => ({ then() {} }), /^TaskTimeoutError/],
+  ['does not exist', undefined, /^UnknownTaskError: .*no handler for "bad"/],
+];
+
+describe('handlers that do not do their task', () => {
+  let bench: Bench;
+  beforeEach(async () => {
+    bench = await openBench(standaloneClient(), {
+      pollMs: 100,
+      leaseMs: 1_000,
+      backoff: { delayMs: 30, factor: 2, jitter: 0 },
+      timeoutMs: 80,
+      work: true,
+    });
+  });
+  afterEach(() => bench.close());
+
+  it.each(failures)('one that %s: retried, then a dead letter, never acknowledged', async (_title, handler, says) => {
+    const told = listen<TaskSettledEvent>('settled');
+    const starts: { attempt: number; at: number }[] = [];
+    if (handler) {
+      bench.tasks.process('bad', (payload, task) => {
+        starts.push({ attempt: task.attempt, at: performance.now() });
+        return handler(payload, task);
+      });
+    }
+    bench.work();
+    const asked = { id: 'a', attempts: 3, keepResultMs: 60_000 };
+    await bench.tasks.schedule('bad', { kept: true }, asked);
+    const dead = await eventually(async () => {
+      const [task] = (await bench.tasks.deadLetters()).tasks;
+      if (!task) throw new Error('not dead yet');
+      return task;
+    });
+    expect(dead).toMatchObject({ id: 'a', name: 'bad', payload: { kept: true }, attempts: 3 });
+    expect(dead.error).toMatch(says);
+    await eventually(() =>
+      expect(told.events.map(({ outcome, attempt }) => `${outcome} ${attempt}`)).toEqual([
+        'retried 1',
+        'retried 2',
+        'dead 3',
+      ]),
+    );
+    expect(await bench.tasks.get('a')).toMatchObject({ state: 'dead', attempt: 3, result: undefined });
+    if (handler) {
+      expect(starts.map(({ attempt }) => attempt)).toEqual([1, 2, 3]);
+      const pauses = starts.slice(1).map(({ at }, i) => at - (starts[i]?.at ?? 0));
+      expect(pauses[0]).toBeGreaterThanOrEqual(29);
+      expect(pauses[1]).toBeGreaterThanOrEqual(59);
+    }
+    expect(await inventory(bench)).toEqual({ due: [], leased: [], dead: ['a'], problems: [] });
+    told.stop();
+  });
+
+  it.each([
+    ['undefined', () => undefined, undefined],
+    ['null', () => null, null],
+    ['JSON', () => ({ a: [1, 'x'] }), { a: [1, 'x'] }],
+    ['a thenable', () => ({ then: (tell: (value: number) => void) => tell(7) }), 7],
+    ['an Observable, of which the last value counts', () => of(1, 2, 3), 3],
+  ] as [string, TaskHandler, unknown][])('one that gives %s has done it', async (_title, handler, result) => {
+    bench.tasks.process('good', handler);
+    bench.work();
+    await bench.tasks.schedule('good', 1, { id: 'a', keepResultMs: 60_000 });
+    await eventually(async () => expect((await bench.tasks.get('a'))?.state).toBe('done'));
+    expect((await bench.tasks.get('a'))?.result).toEqual(result);
+    expect((await inventory(bench)).problems).toEqual([]);
+  });
+
+  it('one that is over its time hears of it, and what it does later changes nothing', async () => {
+    const reasons: string[] = [];
+    let finish: (() => void) | undefined;
+    bench.tasks.process('slow', (_payload, { signal, attempt }) => {
+      if (attempt > 1) return undefined;
+      signal.addEventListener('abort', () => reasons.push((signal.reason as Error).name));
+      return new Promise<void>((resolve) => (finish = resolve));
+    });
+    const told = listen<TaskSettledEvent>('settled');
+    bench.work();
+    await bench.tasks.schedule('slow', null, { id: 'a' });
+    await eventually(() => expect(told.events.map(({ outcome }) => outcome)).toEqual(['retried', 'done']));
+    finish?.();
+    expect(reasons).toEqual(['TaskTimeoutError']);
+    expect(await bench.tasks.get('a')).toBeUndefined();
+    expect(told.events).toHaveLength(2);
+    told.stop();
+  });
+
+  it('may ask for another time, or for the dead letter', async () => {
+    const at: number[] = [];
+    bench.tasks.process('later', (_payload, { attempt }) => {
+      at.push(performance.now());
+      if (attempt === 1) throw new RetryTaskError(200);
+      throw new DeadLetterTaskError('hopeless');
+    });
+    bench.work();
+    await bench.tasks.schedule('later', null, { id: 'a', attempts: 100 });
+    await eventually(async () =>
+      expect((await bench.tasks.deadLetters()).tasks).toMatchObject([
+        { id: 'a', error: 'DeadLetterTaskError: hopeless' },
+      ]),
+    );
+    expect(at).toHaveLength(2);
+    expect((at[1] ?? 0) - (at[0] ?? 0)).toBeGreaterThanOrEqual(199);
+  });
+
+  it('one whose task is given up hears of it at the next renewal', async () => {
+    const reasons: unknown[] = [];
+    bench.tasks.process(
+      'slow',
+      (_payload, { signal }) =>
+        new Promise<void>((resolve) => {
+          signal.addEventListener('abort', () => {
+            reasons.push((signal.reason as { code: string }).code);
+            resolve();
+          });
+        }),
+      { timeoutMs: 60_000 },
+    );
+    const told = listen<TaskSettledEvent>('settled');
+    bench.work();
+    await bench.tasks.schedule('slow', null, { id: 'a' });
+    await eventually(async () => expect((await bench.tasks.get('a'))?.state).toBe('running'));
+    expect(await bench.tasks.cancel('a', { evenRunning: true })).toBe('cancelled');
+    await eventually(() => expect(told.events.map(({ outcome }) => outcome)).toEqual(['lost']));
+    expect(reasons).toEqual(['TASK_LOST']);
+    told.stop();
+  });
+
+  it('a live handler that takes longer than the lease keeps it', async () => {
+    let runs = 0;
+    const signals: boolean[] = [];
+    bench.tasks.process(
+      'long',
+      async (_payload, { signal }) => {
+        runs += 1;
+        await new Promise((resolve) => setTimeout(resolve, 2_600));
+        signals.push(signal.aborted);
+      },
+      { timeoutMs: 60_000 },
+    );
+    const other = await openBench(standaloneClient(), { leaseMs: 1_000, pollMs: 50 }, { prefix: bench.prefix });
+    other.tasks.process('long', () => void (runs += 1));
+    bench.work();
+    await bench.tasks.schedule('long', null, { id: 'a' });
+    await eventually(() => expect(runs).toBe(1));
+    other.work();
+    await eventually(async () => expect(await bench.tasks.get('a')).toBeUndefined());
+    expect([runs, signals]).toEqual([1, [false]]);
+    await other.close();
+  });
+});

@@ -1,0 +1,207 @@
+import { Redis } from 'ioredis';
+import { FaultProxy } from '../../../test/support/fault-proxy';
+import { RedisServer } from '../../../test/support/redis-server';
+import {
+  acknowledgeTasks,
+  completeTask,
+  failTask,
+  releaseTasks,
+  renewTasks,
+  sweepTasks,
+  takeTasks,
+} from '../src/delayed-task.scripts';
+import type { Partition } from '../src/queue/partitions';
+import { inventory, openBench, quiet, redisNow, type Bench } from './support';
+
+const HOUR = 3_600_000;
+
+describe('a reply that is lost while ioredis sends again, as it does by default', () => {
+  let server: RedisServer;
+  let proxy: FaultProxy;
+  let direct: Bench;
+  let lossy: Bench;
+  let keys: Partition;
+
+  beforeAll(async () => {
+    server = await RedisServer.start();
+    proxy = await FaultProxy.start({ targetPort: server.port });
+    direct = await openBench(quiet(new Redis(server.port)), { work: false }, { prefix: 'lost' });
+    lossy = await openBench(quiet(new Redis(proxy.port)), { work: false }, { prefix: 'lost' });
+    keys = lossy.partitions[0] as Partition;
+  });
+  beforeEach(() => direct.raw.flushdb());
+  afterAll(async () => {
+    await direct.close();
+    await lossy.close();
+    await proxy.stop();
+    await server.stop();
+  });
+
+  /** Loses the reply to the next script, and shows that the script has run twice. `between`: what happens meanwhile. */
+  async function cutting<T>(work: () => Promise<T>, between?: () => Promise<unknown>): Promise<T> {
+    const runs = async (): Promise<number> =>
+      Number(/cmdstat_evalsha:calls=(\d+)/.exec(await direct.raw.info('commandstats'))?.[1] ?? 0);
+    const before = await runs();
+    const when = (request: Buffer): boolean => /evalsha/i.test(request.toString('latin1'));
+    const cut = proxy.cutFromReply({ when, settleMs: between ? 300 : 20 });
+    const answer = work();
+    if (between) {
+      while ((await runs()) === before) await new Promise((resolve) => setTimeout(resolve, 2));
+      await between();
+      await Promise.all([answer, cut]);
+      expect(await runs()).toBeGreaterThan(before + 2);
+      return answer;
+    }
+    await Promise.all([answer, cut]);
+    expect(await runs()).toBe(before + 2);
+    return answer;
+  }
+
+  const take = async (bench: Bench, token: string, limit = 10) => {
+    const { due, leased, tasks, runs, dead, waits } = keys;
+    return bench.registry.run(takeTasks, {
+      keys: { due, leased, tasks, runs, dead, waits, taken: keys.taken('w') },
+      args: { token, limit, leaseMs: 60_000, markMs: 1_000 },
+    });
+  };
+  const acknowledge = (bench: Bench, pairs: string[]) => {
+    const { leased, tasks, runs } = keys;
+    return bench.registry.run(acknowledgeTasks, { keys: { leased, tasks, runs }, args: { pairs } });
+  };
+  const fail = (bench: Bench, id: string, token: string, delayMs = 0, bury = 0) => {
+    const { due, leased, tasks, runs, dead, waits } = keys;
+    const args = { id, token, delayMs, bury, error: 'x' };
+    return bench.registry.run(failTask, { keys: { due, leased, tasks, runs, dead, waits }, args });
+  };
+  const taken = async (id: string, token: string): Promise<void> => {
+    await direct.tasks.schedule('t', null, { id, attempts: 2 });
+    await take(direct, token);
+  };
+
+  it('of schedule: the answer is the first one, and the task is there once', async () => {
+    const now = await redisNow(direct.raw);
+    const answer = await cutting(() => lossy.tasks.schedule('t', 1, { id: 'a', delayMs: HOUR }));
+    expect(answer.status).toBe('scheduled');
+    expect((await direct.tasks.get('a'))?.at).toBe(answer.runAt);
+    expect(answer.runAt).toBeLessThan(now + HOUR + 5_000);
+    const replaced = await cutting(() =>
+      lossy.tasks.schedule('t', 2, { id: 'a', onConflict: 'replace', delayMs: HOUR }),
+    );
+    expect(replaced.status).toBe('replaced');
+    expect((await cutting(() => lossy.tasks.schedule('t', 3, { id: 'a' }))).status).toBe('kept');
+    expect((await direct.tasks.get('a'))?.payload).toBe(2);
+  });
+
+  it('of schedule, when the task was done before it is sent again: it does not come back', async () => {
+    const answer = await cutting(
+      () => lossy.tasks.schedule('t', 1, { id: 'quick' }),
+      async () => {
+        expect((await take(direct, 'meanwhile')).tasks).toHaveLength(1);
+        expect((await acknowledge(direct, ['quick', 'meanwhile'])).done).toBe(1);
+      },
+    );
+    expect(answer.status).toBe('scheduled');
+    expect(await inventory(direct)).toEqual({ due: [], leased: [], dead: [], problems: [] });
+  });
+
+  it('of many at once: each is there once', async () => {
+    await direct.tasks.schedule('t', null, { id: 'm1', delayMs: HOUR });
+    const tasks = Array.from({ length: 5 }, (_, i) => ({ name: 't', id: `m${i}`, delayMs: HOUR }));
+    const answers = await cutting(() => lossy.tasks.scheduleMany(tasks));
+    expect(answers.map(({ status }) => status)).toEqual(['scheduled', 'kept', 'scheduled', 'scheduled', 'scheduled']);
+    expect((await inventory(direct)).due).toHaveLength(5);
+  });
+
+  it('of cancel, reschedule, replay and drop: the first answer', async () => {
+    await direct.tasks.scheduleMany(['a', 'b'].map((id) => ({ name: 't', id, delayMs: HOUR })));
+    expect(await cutting(() => lossy.tasks.cancel('a'))).toBe('cancelled');
+    const moved = await cutting(() => lossy.tasks.reschedule('b', { delayMs: 2 * HOUR }));
+    expect(moved).toMatchObject({ status: 'rescheduled', runAt: (await direct.tasks.get('b'))?.at });
+    await direct.tasks.reschedule('b', { delayMs: 0 });
+    await take(direct, 'x');
+    expect(await cutting(() => fail(lossy, 'b', 'x', 0, 1))).toBe('dead');
+    expect(await cutting(() => lossy.tasks.replay('b'))).toBe('replayed');
+    await take(direct, 'y');
+    await fail(direct, 'b', 'y', 0, 1);
+    expect(await cutting(() => lossy.tasks.drop('b'))).toBe('dropped');
+    expect(await inventory(direct)).toEqual({ due: [], leased: [], dead: [], problems: [] });
+  });
+
+  it('of take: the same tasks, and each attempt counts once', async () => {
+    const ids = Array.from({ length: 6 }, (_, i) => `k${i}`);
+    await direct.tasks.scheduleMany(ids.map((id, i) => ({ name: 't', id, runAt: i + 1 })));
+    const first = await cutting(() => take(lossy, 'one', 2));
+    expect(first.tasks.map(({ id, attempt, runAt }) => `${id} ${attempt} ${runAt}`)).toEqual(['k0 1 1', 'k1 1 2']);
+    const second = await take(lossy, 'two', 10);
+    expect(second.tasks.map(({ id, attempt }) => `${id} ${attempt}`)).toEqual(['k2 1', 'k3 1', 'k4 1', 'k5 1']);
+    expect((await inventory(direct)).leased.sort()).toEqual(ids);
+  });
+
+  it('of acknowledge and complete: done once', async () => {
+    await taken('a', 'x');
+    await cutting(() => acknowledge(lossy, ['a', 'x']));
+    expect(await inventory(direct)).toEqual({ due: [], leased: [], dead: [], problems: [] });
+    await taken('b', 'y');
+    const { leased, tasks, runs } = keys;
+    const ask = {
+      keys: { leased, tasks, runs, result: keys.result('b') },
+      args: { id: 'b', token: 'y', keepMs: HOUR, result: '{"r":1}' },
+    };
+    expect(await cutting(() => lossy.registry.run(completeTask, ask))).toBe(true);
+    expect(await direct.tasks.get('b')).toMatchObject({ state: 'done', result: { r: 1 } });
+  });
+
+  it('of fail: it failed once', async () => {
+    await taken('a', 'x');
+    expect(await cutting(() => fail(lossy, 'a', 'x', HOUR))).toBe('retried');
+    expect(await direct.tasks.get('a')).toMatchObject({ state: 'waiting', attempt: 1, error: 'x' });
+  });
+
+  it('of renew and release: renewed, and handed back once', async () => {
+    await taken('a', 'x');
+    const { due, leased, runs, waits } = keys;
+    const args = { leaseMs: HOUR, pairs: ['a', 'x'] };
+    expect(await cutting(() => lossy.registry.run(renewTasks, { keys: { leased, runs }, args }))).toMatchObject({
+      done: 1,
+    });
+    const release = { keys: { due, leased, runs, waits }, args: { pairs: ['a', 'x'] } };
+    expect(await cutting(() => lossy.registry.run(releaseTasks, release))).toMatchObject({ done: 1 });
+    expect(await direct.tasks.get('a')).toMatchObject({ state: 'waiting', attempt: 0 });
+  });
+
+  it('of the scripts that read, and of sweep', async () => {
+    await taken('a', 'x');
+    await fail(direct, 'a', 'x', 0, 1);
+    expect(await cutting(() => lossy.tasks.get('a'))).toMatchObject({ state: 'dead' });
+    expect(await cutting(() => lossy.tasks.stats())).toMatchObject({ dead: 1 });
+    expect((await cutting(() => lossy.tasks.deadLetters())).tasks).toHaveLength(1);
+    await cutting(() => lossy.tasks.onModuleInit());
+    await direct.raw.zadd(keys.dead, '1', 'a');
+    const { due, leased, tasks, runs, dead } = keys;
+    const args = { retentionMs: HOUR, taskCursor: '0', runCursor: '0', count: 10 };
+    await cutting(() => lossy.registry.run(sweepTasks, { keys: { due, leased, tasks, runs, dead }, args }));
+    expect(await inventory(direct)).toEqual({ due: [], leased: [], dead: [], problems: [] });
+  });
+
+  it('after a take-over the old holder changes nothing, whatever it asks', async () => {
+    await taken('a', 'zombie');
+    await direct.raw.zadd(keys.leased, 'XX', '1', 'a');
+    expect((await take(direct, 'heir')).tasks).toMatchObject([{ id: 'a', attempt: 2 }]);
+    const dumps = (): Promise<(Buffer | null)[]> =>
+      Promise.all([keys.due, keys.leased, keys.tasks, keys.runs, keys.dead].map((key) => direct.raw.dumpBuffer(key)));
+    const before = await dumps();
+    const { due, leased, tasks, runs, waits } = keys;
+    const pairs = ['a', 'zombie'];
+    const { registry } = direct;
+    const nobody = { done: 0, others: ['a'] };
+    expect(await acknowledge(direct, pairs)).toEqual(nobody);
+    expect(await registry.run(renewTasks, { keys: { leased, runs }, args: { leaseMs: HOUR, pairs } })).toEqual(nobody);
+    expect(await registry.run(releaseTasks, { keys: { due, leased, runs, waits }, args: { pairs } })).toEqual(nobody);
+    expect(await fail(direct, 'a', 'zombie')).toBe('lost');
+    const result = { keys: { leased, tasks, runs, result: keys.result('a') } };
+    const args = { id: 'a', token: 'zombie', keepMs: HOUR, result: '1' };
+    expect(await registry.run(completeTask, { ...result, args })).toBe(false);
+    expect(await dumps()).toEqual(before);
+    expect(await acknowledge(direct, ['a', 'heir'])).toMatchObject({ done: 1 });
+  });
+});

@@ -1,0 +1,159 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, existsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { RedisServer } from '../../../test/support/redis-server';
+import { uniquePrefix } from '../../../test/support/shared-servers';
+import { eventually, sleep } from '../../../test/support/wait';
+import { inventory, openBench, quiet, type Bench } from './support';
+import type { WorkerJob } from './worker';
+
+// LUANEST_LONG=1 runs the full figures, for a minute and more.
+const long = process.env.LUANEST_LONG === '1';
+const TASKS = long ? 100_000 : 20_000;
+const SECONDS = long ? 60 : 8;
+const REDIS_KILLS = long ? 2 : 1;
+const LEASE_MS = 2_000;
+const ENTRY = join(__dirname, '..', '..', 'once', 'test', 'worker-entry.cjs');
+
+/** A line that a worker wrote: it handled a task. */
+interface Handling {
+  readonly id: string;
+  readonly attempt: number;
+  readonly pid: number;
+  readonly at: number;
+}
+
+/** A stretch of time, ms since 1970. */
+type Span = readonly [from: number, to: number];
+
+describe('workers that are killed, and a Redis that is', () => {
+  let server: RedisServer;
+  let bench: Bench;
+  let folder: string;
+  const children = new Set<ChildProcess>();
+  const killedAt = new Map<number, number>();
+  const outages: Span[] = [];
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'luanest-tasks-'));
+    server = await RedisServer.start({ args: ['--appendonly', 'yes', '--appendfsync', 'always'] });
+    const client = quiet(new Redis(server.port, { retryStrategy: () => 50, maxRetriesPerRequest: null }));
+    bench = await openBench(client, { work: false }, { prefix: uniquePrefix(), deadlineMs: 2_000 });
+  });
+  afterAll(async () => {
+    for (const child of children) child.kill('SIGKILL');
+    await bench.close();
+    await server.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  async function startWorker(): Promise<ChildProcess> {
+    const child = fork(ENTRY, [join(__dirname, 'worker.ts')], { execArgv: [] });
+    children.add(child);
+    const options = { leaseMs: LEASE_MS, pollMs: 500, concurrency: 100, attempts: 50 };
+    const file = join(folder, String(child.pid));
+    child.send({ port: server.port, prefix: bench.prefix, options, file, taskMs: 20 } satisfies WorkerJob);
+    await once(child, 'message');
+    return child;
+  }
+
+  async function killOne(): Promise<void> {
+    const [victim] = children;
+    if (victim?.pid === undefined) return;
+    children.delete(victim);
+    const dead = once(victim, 'exit');
+    victim.kill('SIGKILL');
+    killedAt.set(victim.pid, Date.now());
+    await dead;
+    await startWorker();
+  }
+
+  async function restartRedis(): Promise<void> {
+    const from = Date.now();
+    await server.kill();
+    await sleep(300);
+    await server.restart();
+    outages.push([from, Date.now()]);
+  }
+
+  /** Schedules all, calls whose answer is not known again: their ids make that harmless. */
+  async function scheduleAll(): Promise<void> {
+    const spreadMs = SECONDS * 1_000;
+    for (let at = 0; at < TASKS; at += 500) {
+      const tasks = Array.from({ length: 500 }, (_, i) => ({
+        name: 'job',
+        id: `t${at + i}`,
+        attempts: 50,
+        delayMs: Math.floor(Math.random() * spreadMs),
+      }));
+      await eventually(() => bench.tasks.scheduleMany(tasks), { timeoutMs: 30_000, everyMs: 50 });
+    }
+  }
+
+  function handlings(): Handling[] {
+    const pids = [...killedAt.keys(), ...[...children].map(({ pid }) => pid ?? 0)];
+    return pids.flatMap((pid) => {
+      const file = join(folder, String(pid));
+      // A line that a killed worker had not finished is none.
+      const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1) : [];
+      return lines.map((line) => {
+        const [id = '', attempt, by, at] = line.split(' ');
+        return { id, attempt: Number(attempt), pid: Number(by), at: Number(at) };
+      });
+    });
+  }
+
+  it(
+    `${TASKS} tasks, 4 workers, one killed each second for ${SECONDS} s, Redis ${REDIS_KILLS} times: none is lost`,
+    async () => {
+      for (let i = 0; i < 4; i++) await startWorker();
+      const scheduling = scheduleAll();
+      const began = Date.now();
+      for (let second = 1; second <= SECONDS; second++) {
+        await sleep(Math.max(0, began + second * 1_000 - Date.now()));
+        await killOne();
+        if (second % Math.floor(SECONDS / (REDIS_KILLS + 1)) === 0 && outages.length < REDIS_KILLS)
+          await restartRedis();
+      }
+      await scheduling;
+      await eventually(
+        async () => {
+          const { waiting, running } = await bench.tasks.stats();
+          expect(waiting + running).toBe(0);
+        },
+        { timeoutMs: 60_000, everyMs: 100 },
+      );
+      const all = handlings();
+      const byId = new Map<string, Handling[]>();
+      for (const one of all) byId.set(one.id, [...(byId.get(one.id) ?? []), one]);
+      const missing = Array.from({ length: TASKS }, (_, i) => `t${i}`).filter((id) => !byId.has(id));
+      expect(missing).toEqual([]);
+      expect(await inventory(bench)).toEqual({ due: [], leased: [], dead: [], problems: [] });
+
+      const twice = [...byId.values()].filter(({ length }) => length > 1);
+      const near = (at: number): boolean =>
+        outages.some(([from, to]) => at > from - 1_000 && at < to + LEASE_MS + 1_000);
+      // Somebody died after the work and before the acknowledgement, or could not tell Redis for a lease's time.
+      const byDeath = twice.filter((times) => times.some(({ pid }) => killedAt.has(pid)));
+      const byOutage = twice.filter((times) => !byDeath.includes(times) && times.some(({ at }) => near(at)));
+      const takenOver = all.filter(({ attempt, at }) => attempt > 1 && !near(at));
+      const waits = takenOver.map(
+        ({ at }) => at - Math.max(...[...killedAt.values()].filter((killed) => killed <= at)),
+      );
+      const longest = Math.max(0, ...waits);
+      process.stdout.write(
+        `    ${TASKS} tasks, ${killedAt.size} workers and ${outages.length} times Redis killed: ${all.length} handlings, ` +
+          `${twice.length} tasks twice (${byDeath.length} by a death, ${byOutage.length} by an outage); ` +
+          `${takenOver.length} taken over, ${longest} ms after a kill at most, with a lease of ${LEASE_MS} ms\n`,
+      );
+      expect(twice.length).toBe(byDeath.length + byOutage.length);
+      expect(takenOver.length).toBeGreaterThan(0);
+      // And a second for a machine that is busy with starting workers.
+      expect(longest).toBeLessThanOrEqual(LEASE_MS + 1_000 + 1_000);
+    },
+    long ? 240_000 : 120_000,
+  );
+});

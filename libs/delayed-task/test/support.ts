@@ -1,0 +1,147 @@
+import { once } from 'node:events';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { Cluster, Redis } from 'ioredis';
+import {
+  DELAYED_TASK_CHANNELS,
+  DelayedTaskService,
+  type DelayedTaskModuleOptions,
+  type TaskSettledEvent,
+  type WorkerErrorEvent,
+} from 'luanest/delayed-task';
+import type { ScriptRegistry, ScriptRegistryOptions } from 'luanest/script-registry';
+import { uniquePrefix } from '../../../test/support/shared-servers';
+import { clusterClient, openRegistry, standaloneClient } from '../../script-registry/test/support';
+import { resolveOptions } from '../src/delayed-task.options';
+import { delayedTaskScripts } from '../src/delayed-task.scripts';
+import { Partitions, type Partition } from '../src/queue/partitions';
+
+export { quiet } from '../../script-registry/test/support';
+
+/** The two kinds of server that each contract is held against, with partitions on all nodes of the Cluster. */
+export const servers: [string, () => Redis | Cluster, number][] = [
+  ['standalone', standaloneClient, 1],
+  ['Cluster', clusterClient, 6],
+];
+
+export interface Bench {
+  readonly prefix: string;
+  readonly registry: ScriptRegistry;
+  readonly tasks: DelayedTaskService;
+  readonly partitions: readonly Partition[];
+  /** The client as one of a standalone server: its commands take one key each, so they do on a Cluster too. */
+  readonly raw: Redis;
+  partitionOf(id: string): Partition;
+  /** Begins to run tasks, as the app's bootstrap does. */
+  work(): void;
+  /** As the app's shutdown does. */
+  close(): Promise<void>;
+}
+
+const open = new Set<Bench>();
+// A test that fails leaves its workers behind, which would keep Jest from ending. Workers of their own process have no Jest.
+if (typeof afterAll === 'function') {
+  afterAll(async () => {
+    await Promise.all([...open].map((bench) => bench.close()));
+  });
+}
+
+/** The service on a client of the test's own, outside Nest. */
+export async function openBench(
+  client: Redis | Cluster,
+  options: DelayedTaskModuleOptions = {},
+  registryOptions: ScriptRegistryOptions = {},
+): Promise<Bench> {
+  if (client.status !== 'ready') await once(client, 'ready');
+  const prefix = registryOptions.prefix ?? uniquePrefix();
+  const registry = await openRegistry(client, { preload: 'required', ...registryOptions, prefix }, delayedTaskScripts);
+  const resolved = resolveOptions(options);
+  const tasks = new DelayedTaskService(registry, resolved);
+  await tasks.onModuleInit();
+  const partitions = new Partitions(registry.keySpace('delayed-task'), resolved.queue, resolved.partitions);
+  let closing: Promise<void> | undefined;
+  const bench: Bench = {
+    prefix,
+    registry,
+    tasks,
+    partitions: partitions.all,
+    raw: client as Redis,
+    partitionOf: (id) => partitions.of(id),
+    work: () => tasks.onApplicationBootstrap(),
+    close: () =>
+      (closing ??= (async () => {
+        await tasks.beforeApplicationShutdown();
+        registry.close();
+        client.disconnect();
+        open.delete(bench);
+      })()),
+  };
+  open.add(bench);
+  return bench;
+}
+
+/** Redis' time, ms. */
+export async function redisNow(raw: Redis): Promise<number> {
+  const [seconds, micros] = await raw.time();
+  return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
+}
+
+/** What a queue's keys hold, taken together; each id once, or the place is named in `problems`. */
+export interface Inventory {
+  readonly due: string[];
+  readonly leased: string[];
+  readonly dead: string[];
+  readonly problems: string[];
+}
+
+/** Looks at every key of every partition: no orphan, no task in two places. */
+export async function inventory(bench: Bench): Promise<Inventory> {
+  const all: Inventory = { due: [], leased: [], dead: [], problems: [] };
+  for (const keys of bench.partitions) {
+    const [due, leased, dead] = await Promise.all(
+      [keys.due, keys.leased, keys.dead].map((key) => bench.raw.zrange(key, '0', '-1')),
+    );
+    const [tasks, runs] = await Promise.all([bench.raw.hkeys(keys.tasks), bench.raw.hkeys(keys.runs)]);
+    const placed = [...(due ?? []), ...(leased ?? []), ...(dead ?? [])];
+    const places = new Set(placed);
+    if (places.size !== placed.length) all.problems.push(`a task in two places: ${placed.join()}`);
+    for (const id of tasks) if (!places.has(id)) all.problems.push(`${id} has a record and no place`);
+    for (const id of placed) if (!tasks.includes(id)) all.problems.push(`${id} has a place and no record`);
+    for (const id of runs) if (!places.has(id)) all.problems.push(`${id} has a run and no place`);
+    for (const id of [...(leased ?? []), ...(dead ?? [])]) {
+      if (!runs.includes(id)) all.problems.push(`${id} was taken and has no run`);
+    }
+    for (const id of placed)
+      if (bench.partitionOf(id) !== keys && bench.partitionOf(id).due !== keys.due)
+        all.problems.push(`${id} stands in another partition than its own`);
+    all.due.push(...(due ?? []));
+    all.leased.push(...(leased ?? []));
+    all.dead.push(...(dead ?? []));
+  }
+  return all;
+}
+
+/** Collects what a channel says until it is stopped. */
+export function listen<T>(channel: keyof typeof DELAYED_TASK_CHANNELS): { readonly events: T[]; stop(): void } {
+  const events: T[] = [];
+  const hear = (event: unknown): void => void events.push(event as T);
+  subscribe(DELAYED_TASK_CHANNELS[channel], hear);
+  return { events, stop: () => void unsubscribe(DELAYED_TASK_CHANNELS[channel], hear) };
+}
+export type { TaskSettledEvent, WorkerErrorEvent };
+
+/** A promise with its ends outside. */
+export class Gate {
+  entered = 0;
+  private release: (() => void)[] = [];
+  private isOpen = false;
+
+  async pass(): Promise<void> {
+    this.entered += 1;
+    if (!this.isOpen) await new Promise<void>((resolve) => this.release.push(resolve));
+  }
+
+  open(): void {
+    this.isOpen = true;
+    for (const go of this.release.splice(0)) go();
+  }
+}

@@ -1,0 +1,30 @@
+import { openSync, writeSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import type { DelayedTaskModuleOptions } from 'luanest/delayed-task';
+import { openBench, quiet } from './support';
+
+/** What the parent tells a worker. */
+export interface WorkerJob {
+  readonly port: number;
+  readonly prefix: string;
+  readonly options: DelayedTaskModuleOptions;
+  /** Where it notes what it did: a line in this file is there before the task is acknowledged. */
+  readonly file: string;
+  readonly taskMs: number;
+}
+
+async function main({ port, prefix, options, file, taskMs }: WorkerJob): Promise<void> {
+  const client = quiet(new Redis(port, { retryStrategy: () => 50, maxRetriesPerRequest: null }));
+  const bench = await openBench(client, options, { prefix, preload: 'best-effort', deadlineMs: 2_000 });
+  const log = openSync(file, 'a');
+  bench.tasks.process('job', async (_payload, { id, attempt }) => {
+    await sleep(taskMs * Math.random());
+    writeSync(log, `${id} ${attempt} ${process.pid} ${Date.now()}\n`);
+  });
+  bench.work();
+  process.send?.('ready');
+}
+
+process.once('message', (job) => void main(job as WorkerJob));
+process.once('disconnect', () => process.exit(1));

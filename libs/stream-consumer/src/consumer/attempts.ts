@@ -1,0 +1,150 @@
+import { Logger } from '@nestjs/common';
+import { HandlerTimeoutError, MessageLostError } from '../stream-consumer.errors';
+import { publish } from '../stream-consumer.events';
+import { Failure, outcomeOf, outcomeOfThrown, type Outcome } from '../handlers/outcome';
+import type { ResolvedConsumerOptions } from '../stream-consumer.options';
+import type { StreamMessage } from '../stream-consumer.types';
+import type { Delivery } from './delivery';
+import { problemOf } from './settler';
+
+/** What runs a handler: resolves or throws as the handler did. */
+export type Invoke = (message: StreamMessage) => unknown;
+
+const ASKED = 'the handler asked for a retry';
+const DIED = 'each attempt ended with the death of its consumer';
+
+/** From a message to what became of it: runs the handler and has its outcome settled. */
+export class Attempts {
+  private readonly logger = new Logger('StreamConsumer');
+  private readonly running = new Set<Delivery>();
+
+  /** @param ended called when a handler has ended, so that another one may run */
+  constructor(
+    private readonly options: ResolvedConsumerOptions,
+    private readonly invoke: Invoke,
+    private readonly ended: () => void,
+  ) {}
+
+  /** Handlers that run, those among them whose messages were lost. */
+  get size(): number {
+    return this.running.size;
+  }
+
+  /** Runs the handler; whatever it does, the message is settled or stays taken. */
+  start(delivery: Delivery): void {
+    delivery.session.held.set(delivery.entry.id, delivery);
+    const { attempt } = delivery.entry;
+    // For another group: settled for this one without a look.
+    if (attempt === 0) return this.settle(delivery, outcomeOf(undefined));
+    if (attempt > this.options.attempts) return this.bury(delivery, `Error: ${DIED}`);
+    this.running.add(delivery);
+    let result: unknown;
+    let later: boolean;
+    try {
+      delivery.read();
+      result = this.invoke(delivery);
+      later = isThenable(result);
+    } catch (error) {
+      return this.end(delivery, outcomeOfThrown(error));
+    }
+    if (!later) return this.end(delivery, outcomeOf(result));
+    Promise.resolve(result).then(
+      (value: unknown) => this.end(delivery, outcomeOf(value)),
+      (error: unknown) => this.end(delivery, outcomeOfThrown(error)),
+    );
+  }
+
+  /** Counts attempts as failed whose handlers run for too long. */
+  expire(now: number): void {
+    const { handlerTimeoutMs } = this.options;
+    for (const delivery of this.running) {
+      // They stand in the order in which they began.
+      if (now - delivery.startedAt < handlerTimeoutMs) return;
+      const error = new HandlerTimeoutError(
+        `The handler of message ${delivery.id} ran for over ${handlerTimeoutMs} ms`,
+      );
+      delivery.abort(error);
+      this.end(delivery, new Failure(error));
+    }
+  }
+
+  /** Fires the signals of all that runs. */
+  abort(): void {
+    for (const delivery of this.running) {
+      delivery.abort(new MessageLostError(`Message ${delivery.id} will be handed back: the consumer stops`));
+    }
+  }
+
+  /** Hands back what still runs, as if it had not been taken. */
+  handBack(): void {
+    for (const delivery of this.running) {
+      delivery.abort(new MessageLostError(`Message ${delivery.id} was handed back: the consumer stopped`));
+      if (!delivery.decided) this.putBack(delivery);
+    }
+  }
+
+  /** Hands back one that no handler has seen, or whose handler does not count any more. */
+  putBack(delivery: Delivery): void {
+    this.decide(delivery);
+    void delivery.reader.settler.retry(delivery, 0, false, '');
+  }
+
+  private end(delivery: Delivery, outcome: Outcome): void {
+    this.free(delivery);
+    if (!delivery.decided) this.settle(delivery, outcome);
+  }
+
+  private free(delivery: Delivery): void {
+    if (this.running.delete(delivery)) this.ended();
+  }
+
+  private settle(delivery: Delivery, outcome: Outcome): void {
+    switch (outcome.kind) {
+      case 'commit':
+        this.decide(delivery);
+        delivery.reader.settler.commit(delivery);
+        return this.ended();
+      case 'dead-letter':
+        return this.bury(delivery, outcome.reason.toWellFormed());
+      case 'retry-later':
+        return this.again(delivery, outcome.delayMs, undefined, ASKED);
+      case 'failure':
+        return this.again(delivery, this.pauseAfter(delivery.attempt), outcome.error, problemOf(outcome.error));
+    }
+  }
+
+  private again(delivery: Delivery, delayMs: number, error: unknown, problem: string): void {
+    const { stream, group, id, attempt } = delivery;
+    if (attempt >= this.options.attempts) return this.bury(delivery, problem);
+    this.decide(delivery);
+    const line = `${stream}/${group}: message ${id}, attempt ${attempt}: ${problem}. Tried again in ${delayMs} ms.`;
+    if (problem === ASKED) this.logger.debug(line);
+    else this.logger.warn(line);
+    publish('retried', () => ({ stream, group, id, attempt, delayMs, error }));
+    void delivery.reader.settler.retry(delivery, delayMs, true, problem);
+  }
+
+  private bury(delivery: Delivery, problem: string): void {
+    const { stream, group, id } = delivery;
+    const attempts = Math.min(delivery.attempt, this.options.attempts);
+    this.decide(delivery);
+    this.logger.error(`${stream}/${group}: message ${id} is a dead letter after ${attempts} attempts: ${problem}`);
+    publish('dead', () => ({ stream, group, id, attempts, error: problem }));
+    void delivery.reader.settler.bury(delivery, problem);
+  }
+
+  private decide(delivery: Delivery): void {
+    delivery.decided = true;
+    delivery.session.held.delete(delivery.entry.id);
+  }
+
+  private pauseAfter(attempt: number): number {
+    const { backoffMs, maxBackoffMs } = this.options;
+    const longest = Math.min(maxBackoffMs, backoffMs * 2 ** Math.min(attempt - 1, 40));
+    return Math.round(longest * (0.5 + Math.random() / 2));
+  }
+}
+
+function isThenable(value: unknown): boolean {
+  return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
+}

@@ -1,0 +1,97 @@
+import { MalformedPayloadError, MessageLostError } from '../stream-consumer.errors';
+import type { TakenEntry } from '../streams/take-answer';
+import type { StreamMessage } from '../stream-consumer.types';
+import type { Reader } from './reader';
+import type { Session } from './session';
+
+/** A message on its way through a handler. */
+export class Delivery implements StreamMessage {
+  readonly startedAt = performance.now();
+  payload: unknown;
+  /** Whether it is settled, lost or handed back: what its handler says from now on changes nothing. */
+  decided = false;
+  private controller: AbortController | undefined;
+  private reason: Error | undefined;
+
+  constructor(
+    readonly reader: Reader,
+    readonly entry: TakenEntry,
+    readonly session: Session,
+  ) {}
+
+  get stream(): string {
+    return this.reader.origin.stream;
+  }
+
+  get group(): string {
+    return this.reader.origin.group;
+  }
+
+  get id(): string {
+    return this.reader.origin.idPrefix + this.entry.id;
+  }
+
+  get key(): string | undefined {
+    return this.entry.key === '' ? undefined : this.entry.key;
+  }
+
+  get operationId(): string | undefined {
+    return this.entry.operation === '' ? undefined : this.entry.operation;
+  }
+
+  get attempt(): number {
+    return this.entry.attempt;
+  }
+
+  get firstSeenAt(): Date {
+    return new Date(this.entry.firstSeenMs);
+  }
+
+  /** Made when somebody asks for it: most handlers do not, and a controller costs more than a message. */
+  get signal(): AbortSignal {
+    if (!this.controller) {
+      this.controller = new AbortController();
+      if (this.reason) this.controller.abort(this.reason);
+    }
+    return this.controller.signal;
+  }
+
+  /** What a log should show of it. */
+  toJSON(): object {
+    const { stream, group, id, payload, key, operationId, attempt, firstSeenAt } = this;
+    return { stream, group, id, payload, key, operationId, attempt, firstSeenAt };
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](): object {
+    return this.toJSON();
+  }
+
+  /** Reads the payload. @throws MalformedPayloadError when it is no JSON */
+  read(): void {
+    try {
+      this.payload = JSON.parse(this.entry.payload);
+    } catch (cause) {
+      const what = this.entry.payload === '' ? 'missing' : `no JSON: ${this.entry.payload.slice(0, 80)}`;
+      throw new MalformedPayloadError(`The payload of message ${this.id} is ${what}`, { cause });
+    }
+  }
+
+  /** Fires the signal, once. */
+  abort(reason: Error): void {
+    if (this.reason) return;
+    this.reason = reason;
+    this.controller?.abort(reason);
+  }
+
+  /** It may be another's. */
+  doubt(reason: string): void {
+    this.abort(new MessageLostError(`Message ${this.id} may be another's: ${reason}`));
+  }
+
+  /** It was lost: nothing that its handler says counts any more. Answers its id. */
+  forsake(reason: string): string {
+    this.decided = true;
+    this.doubt(reason);
+    return this.id;
+  }
+}

@@ -1,0 +1,181 @@
+import type { ScriptRegistry } from 'luanest/script-registry';
+import type { ResolvedConsumerOptions } from '../stream-consumer.options';
+import {
+  leaveGroup,
+  mendGroup,
+  openGroup,
+  renewSession,
+  sweepSessions,
+  takeEntries,
+  takeOrdered,
+} from '../stream-consumer.scripts';
+import { publish } from '../stream-consumer.events';
+import type { GroupKeys, Partition } from '../streams/partitions';
+import type { TakeAnswer } from '../streams/take-answer';
+import { Delivery } from './delivery';
+import { Persistence } from './persistence';
+import { Session } from './session';
+import { Settler } from './settler';
+import { Wakeup } from './wakeup';
+
+const SWEPT_A_CALL = 100;
+const MENDED_A_CALL = 500;
+const DIED = 'The consumer died, or lost its lease, during the attempt';
+
+/** Where messages come from. */
+export interface Origin {
+  readonly stream: string;
+  readonly group: string;
+  /** `<partition>:`. */
+  readonly idPrefix: string;
+}
+
+/** One group's way of reading one partition: takes, keeps its lease, takes over what others left. */
+export class Reader {
+  readonly keys: GroupKeys;
+  readonly origin: Origin;
+  readonly calls: Persistence;
+  readonly settler: Settler;
+  readonly wakeup: Wakeup;
+  session = new Session();
+  /** Whether a take is out. */
+  busy = false;
+  private mendAfter = '-';
+
+  /** @param changed called when there may be something to take */
+  constructor(
+    private readonly registry: ScriptRegistry,
+    readonly partition: Partition,
+    private readonly options: ResolvedConsumerOptions,
+    readonly changed: () => void,
+  ) {
+    const { stream, group, pollMs } = options;
+    this.keys = partition.of(group);
+    this.origin = { stream, group, idPrefix: `${partition.index}:` };
+    this.calls = new Persistence(stream, group);
+    this.wakeup = new Wakeup(registry, this.origin, this.keys.waiters, pollMs, changed);
+    this.settler = new Settler(registry, options, this);
+  }
+
+  /** Makes sure that the group is there. @throws errors of the registry */
+  async open(): Promise<void> {
+    const { stream, sessions, takes, due, tries, heads, parked } = this.keys;
+    const keys = { stream, sessions, takes, due, tries, heads, parked };
+    await this.registry.run(openGroup, { keys, args: { group: this.options.group } });
+  }
+
+  /** Takes up to `count` entries. @param stopping whether to give up when Redis does not answer */
+  async take(count: number, stopping: () => boolean): Promise<readonly Delivery[]> {
+    const session = this.session;
+    const token = session.nextToken();
+    this.busy = true;
+    this.wakeup.begin();
+    try {
+      const answer = await this.calls.run(
+        'take',
+        () => session.lost || stopping(),
+        () => this.ask(session, token, count),
+      );
+      if (!answer || session.lost) return [];
+      if (answer.state === 'taken') return this.taken(session, answer);
+      this.lose(session, answer.state === 'lost' ? 'another consumer took it over' : 'the group was gone');
+      if (answer.state === 'no-group') {
+        await this.calls.run('take', stopping, () => this.open());
+      }
+      this.wakeup.ring();
+      return [];
+    } finally {
+      this.busy = false;
+    }
+  }
+
+  /** Extends the lease where that is due. */
+  async renew(now: number): Promise<void> {
+    const { session, options } = this;
+    session.doubt(now);
+    if (!session.begun || session.lost || now - session.extendedAt < options.leaseMs / 4) return;
+    // Once at a time: the next round asks again.
+    session.extendedAt = now;
+    const args = { session: session.name, leaseMs: options.leaseMs };
+    const alive = await this.calls.once('renew', () =>
+      this.registry.run(renewSession, { keys: { sessions: this.keys.sessions }, args }),
+    );
+    if (alive === undefined) session.extendedAt = 0;
+    else if (alive) session.extended(now, options.leaseMs);
+    else this.lose(session, 'another consumer took it over');
+  }
+
+  /** Makes takeable what nobody would ever take. @throws errors of the registry */
+  async mend(): Promise<void> {
+    const { stream, sessions, due, heads, parked } = this.keys;
+    const { mended, after } = await this.registry.run(mendGroup, {
+      keys: { stream, sessions, due, heads, parked },
+      args: { group: this.options.group, after: this.mendAfter, count: MENDED_A_CALL },
+    });
+    this.mendAfter = after;
+    if (mended > 0) this.wakeup.ring();
+  }
+
+  /** Ends the session; what it still has may be taken over at once. @throws errors of the registry */
+  async leave(): Promise<void> {
+    const { session, keys, options } = this;
+    if (!session.begun || session.lost) return;
+    await this.registry.run(leaveGroup, {
+      keys: { stream: keys.stream, sessions: keys.sessions, takes: keys.takes },
+      args: { group: options.group, session: session.name },
+    });
+  }
+
+  /**
+   * Gives up a session that another consumer has taken over, and begins a new one.
+   *
+   * @param more that it no longer holds, and could not settle
+   */
+  lose(session: Session, reason: string, more: readonly Delivery[] = []): void {
+    const ids = [...session.lose(reason), ...more.map((delivery) => delivery.forsake(reason))];
+    if (this.session === session) this.session = new Session();
+    if (ids.length > 0) publish('lost', () => ({ ...this.named, ids, reason }));
+  }
+
+  private get named(): { readonly stream: string; readonly group: string } {
+    return { stream: this.origin.stream, group: this.origin.group };
+  }
+
+  private async ask(session: Session, token: string, count: number): Promise<TakeAnswer> {
+    const { group, leaseMs, pollMs, ordered, maxParked } = this.options;
+    const { stream, sessions, takes, due, tries, waiters, heads, parked } = this.keys;
+    const sentAt = performance.now();
+    const begins = session.begun ? 0 : 1;
+    const args = { group, session: session.name, token, count, leaseMs, begins, waitMs: 2 * pollMs };
+    const keys = { stream, sessions, takes, due, tries, waiters };
+    const answer = ordered
+      ? await this.registry.run(takeOrdered, { keys: { ...keys, heads, parked }, args: { ...args, maxParked } })
+      : await this.registry.run(takeEntries, { keys, args });
+    if (answer.state === 'taken') {
+      session.begun = true;
+      session.extended(sentAt, leaseMs);
+    }
+    return answer;
+  }
+
+  private taken(session: Session, { entries, more, dueInMs, endInMs }: TakeAnswer): readonly Delivery[] {
+    if (more) this.wakeup.ring();
+    else this.wakeup.sleep(dueInMs, endInMs);
+    if (endInMs <= 0) void this.sweep();
+    return entries.map((entry) => new Delivery(this, entry, session));
+  }
+
+  private async sweep(): Promise<void> {
+    const { stream, sessions, takes, due, tries } = this.keys;
+    const answer = await this.calls.once('sweep', () =>
+      this.registry.run(sweepSessions, {
+        keys: { stream, sessions, takes, due, tries },
+        args: { group: this.options.group, count: SWEPT_A_CALL, problem: DIED },
+      }),
+    );
+    if (answer === undefined || answer.session === '') return;
+    publish('takenOver', () => ({ ...this.named, session: answer.session, messages: answer.taken }));
+    // There may be more of it, or of others.
+    this.wakeup.ring();
+  }
+}

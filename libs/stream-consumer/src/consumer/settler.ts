@@ -1,0 +1,119 @@
+import type { ScriptRegistry } from 'luanest/script-registry';
+import type { ResolvedConsumerOptions } from '../stream-consumer.options';
+import { acknowledge, finish, retryEntry } from '../stream-consumer.scripts';
+import type { Delivery } from './delivery';
+import type { Reader } from './reader';
+import type { Session } from './session';
+
+/** Entries that one call settles: their script takes up to some 0.5 ms. */
+const ROWS_A_CALL = 128;
+const MAX_PROBLEM = 1_000;
+
+/** What an error is kept as: one line of well-formed text, never empty. */
+export function problemOf(error: unknown): string {
+  let text: string;
+  try {
+    text = error instanceof Error ? `${error.name}: ${error.message}` : `${typeof error}: ${String(error)}`;
+  } catch {
+    text = 'an error that cannot be shown';
+  }
+  return text.slice(0, MAX_PROBLEM).toWellFormed();
+}
+
+/** Tells Redis what became of messages, until it answers. */
+export class Settler {
+  private flushing = 0;
+
+  constructor(
+    private readonly registry: ScriptRegistry,
+    private readonly options: ResolvedConsumerOptions,
+    private readonly reader: Reader,
+  ) {}
+
+  /** A message was handled; it goes out with the others of this tick. */
+  commit(delivery: Delivery): void {
+    delivery.session.acks.push(delivery);
+  }
+
+  /** Sends what was handled. */
+  flush(): void {
+    const { session } = this.reader;
+    // While two calls are out, what comes gathers for the next one.
+    while (session.acks.length > 0 && this.flushing < 2) {
+      const batch = session.acks.splice(0, ROWS_A_CALL);
+      this.flushing += 1;
+      void this.send(session, batch).finally(() => {
+        this.flushing -= 1;
+        this.flush();
+        this.reader.changed();
+      });
+    }
+  }
+
+  /** Whether so much waits to be settled that nothing more should be taken. */
+  get behind(): boolean {
+    return this.reader.session.acks.length > 8 * ROWS_A_CALL;
+  }
+
+  /** Whether nothing waits to be settled. */
+  get idle(): boolean {
+    return this.reader.session.acks.length === 0 && this.flushing === 0;
+  }
+
+  /**
+   * @param counted whether it was an attempt; false hands the message back as if it had not been taken
+   * @param problem '' for none
+   */
+  async retry(delivery: Delivery, delayMs: number, counted: boolean, problem: string): Promise<void> {
+    const { session, entry } = delivery;
+    const { stream, sessions, due, tries, waiters } = this.reader.keys;
+    const { id, attempt, firstSeenMs } = entry;
+    const keys = { stream, sessions, due, tries, waiters };
+    const given = { group: this.options.group, session: session.name, id, attempt, firstSeenMs };
+    const args = { ...given, counted: counted ? 1 : 0, delayMs, problem };
+    const alive = await this.persist(session, [delivery], () => this.registry.run(retryEntry, { keys, args }));
+    if (alive) this.reader.wakeup.within(delayMs);
+  }
+
+  /** @param problem not empty */
+  async bury(delivery: Delivery, problem: string): Promise<void> {
+    // An empty one would acknowledge the message.
+    await this.finish(delivery.session, [delivery], problem === '' ? 'no reason' : problem);
+  }
+
+  private async send(session: Session, batch: readonly Delivery[]): Promise<void> {
+    if (this.options.ordered) return this.finish(session, batch, '');
+    const { stream, sessions, tries } = this.reader.keys;
+    const args = { group: this.options.group, session: session.name, ids: batch.map(({ entry }) => entry.id) };
+    await this.persist(session, batch, () =>
+      this.registry.run(acknowledge, { keys: { stream, sessions, tries }, args }),
+    );
+  }
+
+  private async finish(session: Session, batch: readonly Delivery[], problem: string): Promise<void> {
+    const { stream, sessions, due, tries, dead, heads, parked } = this.reader.keys;
+    const rows = batch.flatMap(({ entry: { id, key, attempt, firstSeenMs } }) => [
+      id,
+      key,
+      problem,
+      String(Math.min(attempt, this.options.attempts)),
+      String(firstSeenMs),
+    ]);
+    const keys = { stream, sessions, due, tries, dead, heads, parked };
+    const args = { group: this.options.group, session: session.name, rows };
+    let released = 0;
+    await this.persist(session, batch, async () => {
+      const answer = await this.registry.run(finish, { keys, args });
+      released = answer.released;
+      return answer.alive;
+    });
+    if (released > 0) this.reader.wakeup.ring();
+  }
+
+  private async persist(session: Session, batch: readonly Delivery[], call: () => Promise<boolean>): Promise<boolean> {
+    const alive = await this.reader.calls.run('settle', () => session.lost, call);
+    if (alive === true) return true;
+    if (alive === false || session.lost) this.reader.lose(session, 'another consumer took it over', batch);
+    return false;
+  }
+}

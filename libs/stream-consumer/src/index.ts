@@ -1,0 +1,38 @@
+export { Commit, commit, DeadLetter, deadLetter, RetryLater, retryLater } from './handlers/outcome';
+export { StreamConsumer, StreamMessageParam, StreamPayload } from './stream-consumer.decorator';
+export {
+  HandlerTimeoutError,
+  InvalidStreamInputError,
+  MalformedPayloadError,
+  MessageLostError,
+  StreamConsumerClosedError,
+  StreamConsumerSetupError,
+} from './stream-consumer.errors';
+export {
+  STREAM_CONSUMER_CHANNELS,
+  type MessageDeadEvent,
+  type MessageRetriedEvent,
+  type MessagesLostEvent,
+  type StreamErrorEvent,
+  type StreamStatsEvent,
+  type TakenOverEvent,
+} from './stream-consumer.events';
+export { StreamConsumerModule, type StreamConsumerModuleExtras } from './stream-consumer.module';
+export type {
+  ConsumerDefaults,
+  StreamConsumerModuleOptions,
+  StreamConsumerOptions,
+  StreamOptions,
+} from './stream-consumer.options';
+export { StreamConsumerService } from './stream-consumer.service';
+export type {
+  DeadLetterPage,
+  DeadLetterRecord,
+  HandlerResult,
+  PublishMessage,
+  PublishResult,
+  StreamConsumerHandle,
+  StreamHandler,
+  StreamMessage,
+  StreamStats,
+} from './stream-consumer.types';

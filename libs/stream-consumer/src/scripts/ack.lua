@@ -1,0 +1,34 @@
+--[[
+ack: settle entries that were handled, and delete those that no other group needs.
+
+KEYS[1]  stream    stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
+KEYS[2]  sessions  zset    ...:sessions:<group>
+KEYS[3]  tries     hash    ...:tries:<group>
+ARGV[1]  group     str
+ARGV[2]  session   str     that took them
+ARGV[3..]  ids     list(str)
+
+Returns {alive}
+  alive  1 | 0  0 when the session was lost and nothing was changed
+
+O(ids * groups). TTL: none, the group owns its keys. Clock: not read. Replay: finds them settled.
+]]
+local till = redis.call('ZSCORE', KEYS[2], ARGV[2])
+if not till or till == '0' then return { 0 } end
+redis.call('HLEN', KEYS[3])
+local groups = redis.pcall('XINFO', 'GROUPS', KEYS[1])
+if failed(groups) then return is_gone(groups) and { 1 } or groups end
+local others, ids, settled = others_of(groups, ARGV[1]), {}, {}
+for i = 3, #ARGV do ids[#ids + 1] = ARGV[i] end
+redis.call('XACK', KEYS[1], ARGV[1], unpack(ids))
+redis.call('HDEL', KEYS[3], unpack(ids))
+for _, id in ipairs(others[1] and ids or {}) do
+  local needed = false
+  for _, other in ipairs(others) do
+    needed = needed or comes_after(id, other.read) or #redis.call('XPENDING', KEYS[1], other.name, id, id, 1) > 0
+  end
+  if not needed then settled[#settled + 1] = id end
+end
+if not others[1] then settled = ids end
+if settled[1] then redis.call('XDEL', KEYS[1], unpack(settled)) end
+return { 1 }

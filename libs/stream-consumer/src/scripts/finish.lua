@@ -1,0 +1,61 @@
+--[[
+finish: settle entries as ack does, move those that are given up to the dead letters, and let the next of their keys go.
+
+KEYS[1]  stream    stream   <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
+KEYS[2]  sessions  zset     ...:sessions:<group>
+KEYS[3]  due       zset     ...:due:<group>
+KEYS[4]  tries     hash     ...:tries:<group>
+KEYS[5]  dead      stream   ...:dead:<group>
+KEYS[6]  heads     hash     ...:heads:<group>
+KEYS[7]  parked    zset     ...:parked:<group>
+ARGV[1]  group     str
+ARGV[2]  session   str      that took them
+ARGV[3..]  rows    list(str)  id, key, error, attempts, first delivery (ms); an error of '' for what was handled
+
+Returns {alive, released}
+  alive     1 | 0  0 when the session was lost and nothing was changed
+  released  int    entries that may run now
+
+O(rows * (groups + log parked)). TTL: none, dead letters stay until they are replayed or dropped. Clock: Redis. Replay: finds them settled.
+]]
+local till = redis.call('ZSCORE', KEYS[2], ARGV[2])
+if not till or till == '0' then return { 0, 0 } end
+redis.call('ZCARD', KEYS[3])
+redis.call('HLEN', KEYS[4])
+redis.call('XLEN', KEYS[5])
+redis.call('HLEN', KEYS[6])
+redis.call('ZCARD', KEYS[7])
+local groups = redis.pcall('XINFO', 'GROUPS', KEYS[1])
+if failed(groups) then return is_gone(groups) and { 1, 0 } or groups end
+local others, released = others_of(groups, ARGV[1]), 0
+local function is_needed(id)
+  for _, other in ipairs(others) do
+    if comes_after(id, other.read) or #redis.call('XPENDING', KEYS[1], other.name, id, id, 1) > 0 then return true end
+  end
+  return false
+end
+local function release(key, id)
+  if key == '' or redis.call('HGET', KEYS[6], key) ~= id then return end
+  local first = redis.call('ZRANGEBYLEX', KEYS[7], '[' .. key .. '\0', '(' .. key .. '\1', 'LIMIT', 0, 1)[1]
+  if not first then return redis.call('HDEL', KEYS[6], key) end
+  redis.call('HSET', KEYS[6], key, id_at(first))
+  redis.call('ZREM', KEYS[7], first)
+  redis.call('ZADD', KEYS[3], now, id_at(first))
+  released = released + 1
+end
+local function bury(id, problem, attempts, first)
+  local entry = redis.call('XRANGE', KEYS[1], id, id)[1]
+  if not entry then return end
+  local row = { 'original-id', id, 'error', problem, 'attempts', attempts, 'first-seen-ms', first }
+  for i = 1, math.min(#entry[2], 900) do row[#row + 1] = entry[2][i] end
+  redis.call('XADD', KEYS[5], '*', unpack(row))
+end
+for i = 3, #ARGV, 5 do
+  if redis.call('XACK', KEYS[1], ARGV[1], ARGV[i]) == 1 then
+    if ARGV[i + 2] ~= '' then bury(ARGV[i], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]) end
+    redis.call('HDEL', KEYS[4], ARGV[i])
+    if not is_needed(ARGV[i]) then redis.call('XDEL', KEYS[1], ARGV[i]) end
+    release(ARGV[i + 1], ARGV[i])
+  end
+end
+return { 1, released }

@@ -1,0 +1,32 @@
+--[[
+publish: append a message, unless its operation has done so before or the stream is full.
+
+KEYS[1]  stream      stream       <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
+KEYS[2]  waiters     string       ...:waiters; also the name of the sharded channel
+KEYS[3]  operation   string(str)  ...:operation:<operation>
+ARGV[1]  payload     str          JSON
+ARGV[2]  key         str          '' for none
+ARGV[3]  name        str          the operation, where the caller gave it; else ''
+ARGV[4]  retainMs    int >= 1     how long the operation is remembered
+ARGV[5]  maxLength   int          messages that the stream may have; 0 for no bound
+
+Returns {status, id}
+  status  1 published | 2 published before | 0 full, nothing was changed
+  id      str  of the entry; digits of the length where it is full
+
+O(1). TTL: the operation's; the stream has none, its groups empty it. Clock: Redis. Replay: answers the id of the first call.
+]]
+local first = redis.call('GET', KEYS[3])
+if first then return { 2, first } end
+local length = redis.call('XLEN', KEYS[1])
+if ARGV[5] ~= '0' and length >= tonumber(ARGV[5]) then return { 0, tostring(length) } end
+local id
+if ARGV[2] == '' and ARGV[3] == '' then
+  id = redis.call('XADD', KEYS[1], '*', 'payload', ARGV[1])
+else
+  id = redis.call('XADD', KEYS[1], '*', 'payload', ARGV[1], 'key', ARGV[2], 'operation', ARGV[3])
+end
+redis.call('SET', KEYS[3], id, 'PX', ARGV[4])
+-- A user without the permission for channels publishes all the same; who waits will poll.
+if redis.call('DEL', KEYS[2]) == 1 then redis.pcall('SPUBLISH', KEYS[2], 'published') end
+return { 1, id }

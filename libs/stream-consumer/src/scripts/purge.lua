@@ -1,0 +1,31 @@
+--[[
+purge: delete entries that every group has settled, which a group that was removed had kept.
+
+KEYS[1]  stream  stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
+ARGV[1]  after   str     where to go on, as the last call said; '-' to begin
+ARGV[2]  count   int 1..200  most entries to look at
+
+Returns {deleted, after}
+  deleted  int
+  after    str  '-' at the end
+
+O(count * groups). TTL: none, the groups empty the stream. Clock: not read. Replay: finds them deleted.
+]]
+local groups = redis.pcall('XINFO', 'GROUPS', KEYS[1])
+if failed(groups) then return is_gone(groups) and { 0, '-' } or groups end
+-- Without any group nobody has settled anything.
+local all, deleted = others_of(groups, false), 0
+if not all[1] then return { 0, '-' } end
+local entries = redis.call('XRANGE', KEYS[1], ARGV[1], '+', 'COUNT', ARGV[2])
+for _, entry in ipairs(entries) do
+  local needed = false
+  for _, group in ipairs(all) do
+    if not needed and comes_after(entry[1], group.read) then
+      -- Nor is any of those that follow settled by this group.
+      return { deleted, '-' }
+    end
+    needed = needed or #redis.call('XPENDING', KEYS[1], group.name, entry[1], entry[1], 1) > 0
+  end
+  if not needed then deleted = deleted + redis.call('XDEL', KEYS[1], entry[1]) end
+end
+return { deleted, #entries == tonumber(ARGV[2]) and '(' .. entries[#entries][1] or '-' }

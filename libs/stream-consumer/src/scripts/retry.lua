@@ -1,0 +1,35 @@
+--[[
+retry: put an entry back, for any consumer of the group, after a delay.
+
+KEYS[1]  stream       stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
+KEYS[2]  sessions     zset    ...:sessions:<group>
+KEYS[3]  due          zset    ...:due:<group>
+KEYS[4]  tries        hash    ...:tries:<group>
+KEYS[5]  waiters      string  ...:waiters; also the name of the sharded channel
+ARGV[1]  group        str
+ARGV[2]  session      str     that took it
+ARGV[3]  id           str
+ARGV[4]  attempt      int     the one that ended, from 1
+ARGV[5]  counted      int     1 | 0 when it is handed back as if it had not been taken
+ARGV[6]  firstSeenMs  int     first delivery, ms since the epoch
+ARGV[7]  delayMs      int >= 0
+ARGV[8]  problem      str     what went wrong
+
+Returns {alive}
+  alive  1 | 0  0 when the session was lost and nothing was changed
+
+O(log due). TTL: none, the group owns its keys. Clock: Redis. Replay: finds it put back, also when it was taken again.
+]]
+local till = redis.call('ZSCORE', KEYS[2], ARGV[2])
+if not till or till == '0' then return { 0 } end
+redis.call('ZCARD', KEYS[3])
+local attempts = tries_of(redis.call('HGET', KEYS[4], ARGV[3]))
+local held = redis.pcall('XPENDING', KEYS[1], ARGV[1], ARGV[3], ARGV[3], 1)
+if failed(held) then return is_gone(held) and { 1 } or held end
+-- Only a session itself settles what it has while it is alive, so what is with another one was put back before.
+if not held[1] or held[1][2] ~= ARGV[2] or attempts ~= ARGV[4] - 1 then return { 1 } end
+redis.call('XCLAIM', KEYS[1], ARGV[1], WAITING, 0, ARGV[3], 'JUSTID')
+redis.call('HSET', KEYS[4], ARGV[3], tries_text(attempts + ARGV[5], ARGV[6], ARGV[8]))
+redis.call('ZADD', KEYS[3], now + ARGV[7], ARGV[3])
+if ARGV[7] == '0' and redis.call('DEL', KEYS[5]) == 1 then redis.pcall('SPUBLISH', KEYS[5], 'retry') end
+return { 1 }

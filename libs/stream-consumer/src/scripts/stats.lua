@@ -1,0 +1,45 @@
+--[[
+stats: tell how a group stands.
+
+KEYS[1]  stream    stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
+KEYS[2]  sessions  zset    ...:sessions:<group>
+KEYS[3]  due       zset    ...:due:<group>
+KEYS[4]  parked    zset    ...:parked:<group>
+KEYS[5]  dead      stream  ...:dead:<group>
+ARGV[1]  group     str
+
+Returns {length, pending, lag, oldestMs, due, parked, dead, sessions}
+  length    int  entries of the stream
+  pending   int  taken and not settled, what waits for a retry or is parked included
+  lag       int  not yet taken
+  oldestMs  int  age of the oldest that is not settled; -1 for none
+  due       int  of pending: waiting for a retry, or for a consumer to take it again
+  parked    int  of pending: waiting for another one of their key
+  dead      int  dead letters
+  sessions  int  consumers whose lease lasts
+
+O(log entries + groups). TTL: untouched. Clock: Redis. Replay: reads again.
+]]
+local length, dead = redis.call('XLEN', KEYS[1]), redis.call('XLEN', KEYS[5])
+local due, parked = redis.call('ZCARD', KEYS[3]), redis.call('ZCARD', KEYS[4])
+local sessions = redis.call('ZCOUNT', KEYS[2], '(' .. string.format('%.0f', now), '+inf')
+local read, lag = '0-0', length
+local groups = redis.pcall('XINFO', 'GROUPS', KEYS[1])
+for _, row in ipairs(failed(groups) and {} or groups) do
+  local group = {}
+  for i = 1, #row, 2 do group[row[i]] = row[i + 1] end
+  if group['name'] == ARGV[1] then
+    read = group['last-delivered-id']
+    -- Without others every settled entry is gone; with them, Redis' own count is used where it has one.
+    lag = #groups > 1 and group['lag'] or length - group['pending']
+  end
+end
+local held = redis.pcall('XPENDING', KEYS[1], ARGV[1])
+local pending, oldest = 0, false
+if not failed(held) and held[1] > 0 then
+  pending, oldest = held[1], held[2]
+end
+local unread = redis.call('XRANGE', KEYS[1], '(' .. read, '+', 'COUNT', 1)[1]
+if unread and not (oldest and comes_after(unread[1], oldest)) then oldest = unread[1] end
+local age = oldest and math.max(0, now - tonumber(string.match(oldest, '^%d+'))) or -1
+return { length, pending, math.max(0, lag or 0), age, due, parked, dead, sessions }

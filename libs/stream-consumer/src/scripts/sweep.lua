@@ -1,0 +1,42 @@
+--[[
+sweep: take over what a session has whose lease is over: its entries may be taken at once.
+
+KEYS[1]  stream    stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
+KEYS[2]  sessions  zset    ...:sessions:<group>
+KEYS[3]  takes     hash    ...:takes:<group>
+KEYS[4]  due       zset    ...:due:<group>
+KEYS[5]  tries     hash    ...:tries:<group>
+ARGV[1]  group     str
+ARGV[2]  count     int 1..100  most entries
+ARGV[3]  problem   str     what is noted as the error of attempts that ended so
+
+Returns {taken, more, session}
+  taken    int    entries
+  more     1 | 0  1 when the session has more of them
+  session  str    '' when no lease is over
+
+O(count). TTL: none, the group owns its keys. Clock: Redis. Replay: goes on with the next entries.
+]]
+local name = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now, 'LIMIT', 0, 1)[1]
+if not name then return { 0, 0, '' } end
+redis.call('HLEN', KEYS[3])
+redis.call('ZCARD', KEYS[4])
+redis.call('HLEN', KEYS[5])
+local held = redis.pcall('XPENDING', KEYS[1], ARGV[1], '-', '+', ARGV[2], name)
+if failed(held) then
+  if not is_gone(held) then return held end
+  held = {}
+end
+redis.call('ZADD', KEYS[2], 0, name)
+for _, row in ipairs(held) do
+  local attempts, first, problem = tries_of(redis.call('HGET', KEYS[5], row[1]))
+  if problem == '' then problem = ARGV[3] end
+  redis.call('XCLAIM', KEYS[1], ARGV[1], WAITING, 0, row[1], 'JUSTID')
+  redis.call('HSET', KEYS[5], row[1], tries_text(attempts + 1, first or now - row[3], problem))
+  redis.call('ZADD', KEYS[4], now, row[1])
+end
+if #held == tonumber(ARGV[2]) then return { #held, 1, name } end
+redis.call('ZREM', KEYS[2], name)
+redis.call('HDEL', KEYS[3], name)
+redis.pcall('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], name)
+return { #held, 0, name }

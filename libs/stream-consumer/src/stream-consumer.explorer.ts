@@ -1,0 +1,98 @@
+import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { DiscoveryService, ExternalContextCreator, MetadataScanner, ModulesContainer } from '@nestjs/core';
+import { enhance } from './handlers/enhanced';
+import { streamConsumerNames, streamConsumerOf } from './stream-consumer.decorator';
+import { StreamConsumerSetupError } from './stream-consumer.errors';
+import {
+  resolveConsumer,
+  type ResolvedStreamConsumerModuleOptions,
+  type StreamConsumerOptions,
+} from './stream-consumer.options';
+import { StreamConsumerService } from './stream-consumer.service';
+
+type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
+
+/** Finds decorated handlers at boot, and refuses each that would never run, or run beside another one. */
+@Injectable()
+export class StreamConsumerExplorer implements OnModuleInit {
+  private readonly groups = new Map<string, string>();
+
+  constructor(
+    private readonly discovery: DiscoveryService,
+    private readonly scanner: MetadataScanner,
+    private readonly modules: ModulesContainer,
+    private readonly contexts: ExternalContextCreator,
+    private readonly service: StreamConsumerService,
+    private readonly options: ResolvedStreamConsumerModuleOptions,
+  ) {}
+
+  /** @throws StreamConsumerSetupError naming class and method; InvalidOptionError */
+  onModuleInit(): void {
+    const imports = [...this.modules.values()].filter(({ providers }) => providers.has(StreamConsumerExplorer)).length;
+    if (imports > 1) {
+      throw new StreamConsumerSetupError(
+        `StreamConsumerModule.forRoot() is imported ${imports} times. Import it once.`,
+      );
+    }
+    for (const wrapper of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) {
+      // An alias is the provider that it names.
+      if (wrapper.isAlias) continue;
+      const prototype = prototypeOf(wrapper);
+      if (prototype) this.explore(wrapper, prototype);
+    }
+  }
+
+  private explore(wrapper: Wrapper, prototype: object): void {
+    const named = streamConsumerNames(prototype);
+    for (const name of new Set([...this.scanner.getAllMethodNames(prototype), ...named])) {
+      const found = optionsOf(prototype, name);
+      const where = `${prototype.constructor.name}.${name}`;
+      if (found) this.add(wrapper, where, name, found);
+      else if (named.includes(name)) {
+        throw new StreamConsumerSetupError(
+          `${where}: another decorator or an override replaced the handler, so no message would reach it. Put @StreamConsumer() on what replaced it.`,
+        );
+      }
+    }
+  }
+
+  private add(wrapper: Wrapper, where: string, name: string, given: StreamConsumerOptions): void {
+    if (!wrapper.isDependencyTreeStatic() || wrapper.isTransient || !wrapper.instance) {
+      throw new StreamConsumerSetupError(
+        `${where}: its class is request-scoped or transient, or depends on what is, so there is no instance to call. Make it a singleton.`,
+      );
+    }
+    const options = resolveConsumer(given, this.options, `${where}: `);
+    const group = `${options.stream}/${options.group}`;
+    const other = this.groups.get(group);
+    if (other !== undefined) {
+      const remedy = 'Give it a group of its own, or one method for both';
+      throw new StreamConsumerSetupError(
+        other === where
+          ? `${where}: its class is provided twice, so two instances would share the messages. Provide it once.`
+          : `${where}: ${other} handles ${group} already, so each would get some of the messages. ${remedy}.`,
+      );
+    }
+    this.groups.set(group, where);
+    this.service.declare(options, enhance(this.contexts, wrapper.instance as object, name));
+  }
+}
+
+/** The prototype of what a provider is, or will be. */
+function prototypeOf({ instance, metatype }: Wrapper): object | undefined {
+  const object = instance as object | null | undefined;
+  if (object !== null && object !== undefined && typeof object === 'object') {
+    return (Object.getPrototypeOf(object) as object | null) ?? undefined;
+  }
+  return typeof metatype === 'function' ? (metatype.prototype as object | undefined) : undefined;
+}
+
+/** Looks without calling getters. */
+function optionsOf(prototype: object, name: string): StreamConsumerOptions | undefined {
+  for (let at: object | null = prototype; at; at = Object.getPrototypeOf(at) as object | null) {
+    const descriptor = Object.getOwnPropertyDescriptor(at, name);
+    if (!descriptor) continue;
+    return typeof descriptor.value === 'function' ? streamConsumerOf(descriptor.value as object) : undefined;
+  }
+  return undefined;
+}

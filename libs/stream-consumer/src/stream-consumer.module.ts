@@ -1,0 +1,71 @@
+import { ConfigurableModuleBuilder, Module } from '@nestjs/common';
+import {
+  DiscoveryModule,
+  DiscoveryService,
+  ExternalContextCreator,
+  MetadataScanner,
+  ModulesContainer,
+} from '@nestjs/core';
+import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
+import { STREAM_CONSUMER_HOST } from './stream-consumer.decorator';
+import { StreamConsumerExplorer } from './stream-consumer.explorer';
+import {
+  resolveOptions,
+  type ResolvedStreamConsumerModuleOptions,
+  type StreamConsumerModuleOptions,
+} from './stream-consumer.options';
+import { streamConsumerScripts } from './stream-consumer.scripts';
+import { StreamConsumerService } from './stream-consumer.service';
+
+/** Settings that must be known before the options are. */
+export interface StreamConsumerModuleExtras {
+  /** Name of the ScriptRegistry to run on. Default: the default one. */
+  readonly registry?: string;
+}
+
+const RAW_OPTIONS = Symbol('luanest:stream-consumer-raw-options');
+const OPTIONS = Symbol('luanest:stream-consumer-options');
+
+const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<StreamConsumerModuleOptions>({
+  optionsInjectionToken: RAW_OPTIONS,
+})
+  .setClassMethodName('forRoot')
+  .setExtras<StreamConsumerModuleExtras>({ registry: undefined }, (definition, { registry }) => ({
+    ...definition,
+    global: true,
+    imports: [
+      ...(definition.imports ?? []),
+      DiscoveryModule,
+      ScriptRegistryModule.forFeature(streamConsumerScripts, registry),
+    ],
+    providers: [
+      ...(definition.providers ?? []),
+      { provide: OPTIONS, inject: [RAW_OPTIONS], useFactory: resolveOptions },
+      {
+        provide: StreamConsumerService,
+        inject: [getScriptRegistryToken(registry), OPTIONS],
+        useFactory: (scripts: ScriptRegistry, options: ResolvedStreamConsumerModuleOptions) =>
+          new StreamConsumerService(scripts, options),
+      },
+      { provide: STREAM_CONSUMER_HOST, useExisting: StreamConsumerService },
+      {
+        provide: StreamConsumerExplorer,
+        inject: [
+          DiscoveryService,
+          MetadataScanner,
+          ModulesContainer,
+          ExternalContextCreator,
+          StreamConsumerService,
+          OPTIONS,
+        ],
+        useFactory: (...parts: ConstructorParameters<typeof StreamConsumerExplorer>) =>
+          new StreamConsumerExplorer(...parts),
+      },
+    ],
+    exports: [StreamConsumerService, STREAM_CONSUMER_HOST],
+  }))
+  .build();
+
+/** Consumers of streams, and a service to publish. Import it once, in the root module. */
+@Module({})
+export class StreamConsumerModule extends ConfigurableModuleClass {}

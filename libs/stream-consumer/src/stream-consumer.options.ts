@@ -1,0 +1,167 @@
+import { InvalidOptionError } from 'luanest/script-registry';
+
+/** Options that a consumer may have of its own; the module has their defaults. */
+export interface ConsumerDefaults {
+  /** Handlers that run at a time in this process, integer of 1 to 10,000. Default 16. */
+  readonly concurrency?: number;
+  /** How long messages outlive a process that dies before others take them over, ms; integer >= 100. Default 30,000. */
+  readonly leaseMs?: number;
+  /** Attempts before a message becomes a dead letter, integer of 1 to 10,000. Default 5. */
+  readonly attempts?: number;
+  /** Pause after the first failure, ms; doubled at each further one, and shortened by up to half at random. Default 1,000. */
+  readonly backoffMs?: number;
+  /** Longest pause, ms. Default 60,000. */
+  readonly maxBackoffMs?: number;
+  /** How long a handler may run before the attempt counts as failed, ms; integer >= 1. Default 10 minutes. */
+  readonly handlerTimeoutMs?: number;
+  /** Longest pause between two looks at an empty partition, ms; integer >= 1. A publish wakes at once. Default 500. */
+  readonly pollMs?: number;
+  /** With `ordered`: parked messages of a partition from which on nothing new is read, integer >= 1. Default 10,000. */
+  readonly maxParked?: number;
+}
+
+/** Options of one consumer. */
+export interface StreamConsumerOptions extends ConsumerDefaults {
+  /** Name of the stream: 1 to 100 letters, digits, `.`, `_`, `:` or `-`. */
+  readonly stream: string;
+  /** Name of the group, likewise. Each group gets every message; the consumers of one share them. */
+  readonly group: string;
+  /** Whether messages with one key are handled one after the other, in all processes and through retries. Default false. */
+  readonly ordered?: boolean;
+}
+
+/** Options of a stream; the same wherever it is used. */
+export interface StreamOptions {
+  /** Parts of the stream, each in a slot of its own, integer of 1 to 1,024. Default: the module's. May be raised at any time. */
+  readonly partitions?: number;
+  /** Messages of a partition from which on publishing is refused, integer >= 1. Default: no bound. */
+  readonly maxLength?: number;
+  /** Largest payload as JSON, bytes; integer >= 1. Default: the module's. */
+  readonly maxPayloadBytes?: number;
+  /** How long an operation id is remembered, ms; integer >= 1,000. Default: the module's. */
+  readonly operationTtlMs?: number;
+}
+
+/** Options of StreamConsumerModule. */
+export interface StreamConsumerModuleOptions extends ConsumerDefaults {
+  /** Options by the names of streams. Streams that are not named have the defaults. */
+  readonly streams?: Readonly<Record<string, StreamOptions>>;
+  /** Default of `partitions`. Default 1. */
+  readonly partitions?: number;
+  /** Default of `maxPayloadBytes`. Default 65,536. */
+  readonly maxPayloadBytes?: number;
+  /** Default of `operationTtlMs`. Default 600,000. */
+  readonly operationTtlMs?: number;
+  /** How long shutdown waits for handlers before it aborts them, ms; integer >= 0. Default 10,000. */
+  readonly drainMs?: number;
+  /** How long it waits after the abort before it hands their messages back, ms; integer >= 0. Default 500. */
+  readonly abortGraceMs?: number;
+  /** How often each process looks after its groups and tells how they stand, ms; integer >= 10. Default 10,000. */
+  readonly watchEveryMs?: number;
+  /** Age of the oldest unsettled message from which on a group counts as stalled, ms; integer >= 1. Default 60,000. */
+  readonly stalledAfterMs?: number;
+}
+
+/** Options of a consumer with every default filled in. */
+export type ResolvedConsumerOptions = Required<StreamConsumerOptions>;
+
+/** Options of a stream with every default filled in; `maxLength` 0 for no bound. */
+export type ResolvedStreamOptions = Required<StreamOptions>;
+
+/** Options with every default filled in. */
+export type ResolvedStreamConsumerModuleOptions = Required<StreamConsumerModuleOptions>;
+
+const MAX_MS = 2 ** 31 - 1;
+const NAME = /^[\w.:-]{1,100}$/;
+
+function checked(name: string, value: unknown, min: number, max = MAX_MS): number {
+  if (Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max) return value as number;
+  throw new InvalidOptionError(`${name} is ${String(value)}. Give an integer of ${min} to ${max}.`);
+}
+
+function checkedName(what: string, value: unknown): string {
+  if (typeof value === 'string' && NAME.test(value)) return value;
+  throw new InvalidOptionError(`${what} is ${String(value)}. Give 1 to 100 letters, digits, ".", "_", ":" or "-".`);
+}
+
+const BOUNDS: Record<keyof ConsumerDefaults, readonly [byDefault: number, min: number, max?: number]> = {
+  concurrency: [16, 1, 10_000],
+  leaseMs: [30_000, 100],
+  attempts: [5, 1, 10_000],
+  backoffMs: [1_000, 0],
+  maxBackoffMs: [60_000, 0],
+  handlerTimeoutMs: [600_000, 1],
+  pollMs: [500, 1],
+  maxParked: [10_000, 1],
+};
+
+function consumerDefaults(
+  given: ConsumerDefaults,
+  where: string,
+  defaults?: ConsumerDefaults,
+): Required<ConsumerDefaults> {
+  const names = Object.keys(BOUNDS) as (keyof ConsumerDefaults)[];
+  const entries = names.map((name) => {
+    const [byDefault, min, max] = BOUNDS[name];
+    return [name, checked(where + name, given[name] ?? defaults?.[name] ?? byDefault, min, max)];
+  });
+  return Object.fromEntries(entries) as Required<ConsumerDefaults>;
+}
+
+/**
+ * Checks the options and fills in the defaults.
+ *
+ * @throws InvalidOptionError naming the option, the value seen and what to do
+ */
+export function resolveOptions(options: StreamConsumerModuleOptions = {}): ResolvedStreamConsumerModuleOptions {
+  const resolved = {
+    ...consumerDefaults(options, ''),
+    streams: options.streams ?? {},
+    partitions: checked('partitions', options.partitions ?? 1, 1, 1_024),
+    maxPayloadBytes: checked('maxPayloadBytes', options.maxPayloadBytes ?? 65_536, 1),
+    operationTtlMs: checked('operationTtlMs', options.operationTtlMs ?? 600_000, 1_000),
+    drainMs: checked('drainMs', options.drainMs ?? 10_000, 0),
+    abortGraceMs: checked('abortGraceMs', options.abortGraceMs ?? 500, 0),
+    watchEveryMs: checked('watchEveryMs', options.watchEveryMs ?? 10_000, 10),
+    stalledAfterMs: checked('stalledAfterMs', options.stalledAfterMs ?? 60_000, 1),
+  };
+  for (const name of Object.keys(resolved.streams)) resolveStream(name, resolved);
+  return Object.freeze(resolved);
+}
+
+/** Options of a stream, defaults filled in. @throws InvalidOptionError as `resolveOptions` */
+export function resolveStream(name: string, module: ResolvedStreamConsumerModuleOptions): ResolvedStreamOptions {
+  checkedName('stream', name);
+  const given = Object.hasOwn(module.streams, name) ? module.streams[name] : undefined;
+  const where = `streams["${name}"].`;
+  const { maxLength } = given ?? {};
+  return Object.freeze({
+    partitions: checked(`${where}partitions`, given?.partitions ?? module.partitions, 1, 1_024),
+    maxLength: maxLength === undefined ? 0 : checked(`${where}maxLength`, maxLength, 1),
+    maxPayloadBytes: checked(`${where}maxPayloadBytes`, given?.maxPayloadBytes ?? module.maxPayloadBytes, 1),
+    operationTtlMs: checked(`${where}operationTtlMs`, given?.operationTtlMs ?? module.operationTtlMs, 1_000),
+  });
+}
+
+/**
+ * Checks a consumer's options and fills in the module's.
+ *
+ * @param where `Class.method: `, for messages
+ * @throws InvalidOptionError as `resolveOptions`
+ */
+export function resolveConsumer(
+  options: StreamConsumerOptions,
+  module: ResolvedStreamConsumerModuleOptions,
+  where = '',
+): ResolvedConsumerOptions {
+  const { ordered = false } = options;
+  if (typeof ordered !== 'boolean') {
+    throw new InvalidOptionError(`${where}ordered is ${String(ordered)}. Give true or false.`);
+  }
+  return Object.freeze({
+    ...consumerDefaults(options, where, module),
+    stream: checkedName(`${where}stream`, options.stream),
+    group: checkedName(`${where}group`, options.group),
+    ordered,
+  });
+}

@@ -1,0 +1,190 @@
+import { Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
+import { InvalidOptionError, type ScriptRegistry } from 'luanest/script-registry';
+import type { Invoke } from './consumer/attempts';
+import { Consumer } from './consumer/consumer';
+import { StreamConsumerClosedError } from './stream-consumer.errors';
+import {
+  resolveConsumer,
+  resolveOptions,
+  type ResolvedConsumerOptions,
+  type ResolvedStreamConsumerModuleOptions,
+  type StreamConsumerOptions,
+} from './stream-consumer.options';
+import type {
+  DeadLetterPage,
+  PublishMessage,
+  PublishResult,
+  StreamConsumerHandle,
+  StreamHandler,
+  StreamStats,
+} from './stream-consumer.types';
+import { DeadLetters } from './streams/dead-letters';
+import { forgetGroup } from './streams/groups';
+import { Publisher } from './streams/publisher';
+import { statsOf } from './streams/stats';
+import { StreamCatalog } from './streams/stream-catalog';
+
+/** How long a start that failed waits before it is tried again, ms. */
+const RESTART_MS = 500;
+
+/** Publishes messages, runs consumers, and tells how they stand. */
+export class StreamConsumerService implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly logger = new Logger('StreamConsumer');
+  private readonly catalog: StreamCatalog;
+  private readonly publisher: Publisher;
+  private readonly letters: DeadLetters;
+  private readonly consumers = new Set<Consumer>();
+  /** Those that were found at boot and do not run yet. */
+  private declared: Consumer[] = [];
+  private restart: NodeJS.Timeout | undefined;
+  private closed = false;
+
+  constructor(
+    private readonly registry: ScriptRegistry,
+    private readonly options: ResolvedStreamConsumerModuleOptions = resolveOptions(),
+  ) {
+    this.catalog = new StreamCatalog(registry, options);
+    this.publisher = new Publisher(registry);
+    this.letters = new DeadLetters(registry);
+  }
+
+  /**
+   * Publishes a message. Redis has it when this resolves with `published`.
+   *
+   * @param options `key` and `operationId` of the message
+   * @throws InvalidStreamInputError, InvalidOptionError before anything is sent; errors of the registry
+   */
+  async publish(
+    stream: string,
+    payload: unknown,
+    options: Omit<PublishMessage, 'payload'> = {},
+  ): Promise<PublishResult> {
+    return this.publisher.publish(this.catalog.get(stream), { ...options, payload });
+  }
+
+  /**
+   * Publishes messages, each for itself: results are in the order of the messages.
+   *
+   * @throws as `publish`, when one fails; others may have been published, so give them operation ids and call again
+   */
+  async publishMany(stream: string, messages: readonly PublishMessage[]): Promise<PublishResult[]> {
+    const source = this.catalog.get(stream);
+    const results = await Promise.allSettled(messages.map((message) => this.publisher.publish(source, message)));
+    return results.map((result) => {
+      if (result.status === 'fulfilled') return result.value;
+      throw result.reason;
+    });
+  }
+
+  /**
+   * Runs a handler over a stream without decorators.
+   *
+   * @throws InvalidOptionError for options that cannot work, or contradict another consumer of the group in this process
+   * @throws StreamConsumerClosedError while the app shuts down; errors of the registry
+   */
+  async consume<T = unknown>(options: StreamConsumerOptions, handler: StreamHandler<T>): Promise<StreamConsumerHandle> {
+    const consumer = this.make(resolveConsumer(options, this.options), handler as Invoke);
+    try {
+      await consumer.open();
+    } catch (error) {
+      this.consumers.delete(consumer);
+      throw error;
+    }
+    if (this.closed) throw this.refusal();
+    consumer.start();
+    return consumer;
+  }
+
+  /** How a group stands, all its processes together. @throws errors of the registry */
+  async stats(stream: string, group: string): Promise<StreamStats> {
+    return statsOf(this.registry, this.catalog.get(stream), group);
+  }
+
+  /**
+   * Dead letters of a group, the oldest of each partition first.
+   *
+   * @param page `count`, 1 to 500, default 100; `after`, the `next` of the page before
+   */
+  async deadLetters(
+    stream: string,
+    group: string,
+    page: { readonly count?: number; readonly after?: string } = {},
+  ): Promise<DeadLetterPage> {
+    return this.letters.page(this.catalog.get(stream), group, page.count ?? 100, page.after);
+  }
+
+  /**
+   * Publishes dead letters again, for their group alone: with a new id, and all attempts before them.
+   *
+   * @returns how many were there
+   */
+  async replay(stream: string, group: string, ids: readonly string[] | 'all'): Promise<number> {
+    return this.letters.replay(this.catalog.get(stream), group, ids);
+  }
+
+  /** Deletes dead letters. @returns how many were there */
+  async drop(stream: string, group: string, ids: readonly string[] | 'all'): Promise<number> {
+    return this.letters.drop(this.catalog.get(stream), group, ids);
+  }
+
+  /**
+   * Forgets a group that is not used any more, with its dead letters, and deletes messages that only it still needed.
+   * Stop its consumers first: one that runs makes the group anew.
+   *
+   * @returns whether there was such a group
+   */
+  async removeGroup(stream: string, group: string): Promise<boolean> {
+    return forgetGroup(this.registry, this.catalog.get(stream), group);
+  }
+
+  /** Called by the explorer: the consumer starts when the app has booted. */
+  declare(options: ResolvedConsumerOptions, invoke: Invoke): void {
+    this.declared.push(this.make(options, invoke));
+  }
+
+  /** All groups are made before anything is taken: a message is deleted when all groups that are known have it. */
+  async onApplicationBootstrap(): Promise<void> {
+    await this.startDeclared();
+  }
+
+  /** Stops all consumers: see `StreamConsumerHandle.stop`. Handlers may still publish. */
+  async beforeApplicationShutdown(): Promise<void> {
+    this.closed = true;
+    clearTimeout(this.restart);
+    await Promise.all([...this.consumers].map((consumer) => consumer.stop()));
+  }
+
+  private async startDeclared(): Promise<void> {
+    try {
+      await Promise.all(this.declared.map((consumer) => consumer.open()));
+    } catch (error) {
+      // Redis being away does not keep an app from booting: its consumers start when Redis is back.
+      if (!this.restart) this.logger.warn(`Consumers could not be started and will be tried again: ${String(error)}`);
+      if (!this.closed) this.restart = setTimeout(() => void this.startDeclared(), RESTART_MS);
+      return;
+    }
+    for (const consumer of this.declared.splice(0)) if (!this.closed) consumer.start();
+  }
+
+  private make(options: ResolvedConsumerOptions, invoke: Invoke): Consumer {
+    if (this.closed) throw this.refusal();
+    const source = this.catalog.get(options.stream);
+    for (const other of this.consumers) {
+      if (other.ended) this.consumers.delete(other);
+      if (other.ended || other.stream !== options.stream || other.group !== options.group) continue;
+      const names = Object.keys(options) as (keyof ResolvedConsumerOptions)[];
+      const differs = names.find((name) => name !== 'concurrency' && other.options[name] !== options[name]);
+      if (differs === undefined) continue;
+      throw new InvalidOptionError(
+        `${differs} is ${String(options[differs])}, but another consumer of ${options.stream}/${options.group} has ${String(other.options[differs])}. Give consumers of one group the same options.`,
+      );
+    }
+    const consumer: Consumer = new Consumer(this.registry, source, options, this.options, invoke);
+    this.consumers.add(consumer);
+    return consumer;
+  }
+
+  private refusal(): StreamConsumerClosedError {
+    return new StreamConsumerClosedError('The app shuts down, so no consumer was started.');
+  }
+}

@@ -1,0 +1,119 @@
+import type { ScriptRegistry } from 'luanest/script-registry';
+import { InvalidStreamInputError } from '../stream-consumer.errors';
+import { dropDead, listDead, replayDead } from '../stream-consumer.scripts';
+import type { DeadLetterPage, DeadLetterRecord } from '../stream-consumer.types';
+import type { Stream } from './stream-catalog';
+
+const COLUMNS = 8;
+const MAX_PAGE = 500;
+const IDS_A_CALL = 100;
+
+/** What JSON says, or the text itself where it is none. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function recordOf(partition: number, row: readonly string[]): DeadLetterRecord {
+  const [id = '', payload = '', key, operation, original, error = '', attempts, firstSeen] = row;
+  return {
+    id: `${partition}:${id}`,
+    messageId: `${partition}:${original}`,
+    payload: parsed(payload),
+    key: key === '' ? undefined : key,
+    operationId: operation === '' ? undefined : operation,
+    error,
+    attempts: Number(attempts),
+    firstSeenAt: new Date(Number(firstSeen)),
+    deadAt: new Date(Number.parseInt(id, 10)),
+  };
+}
+
+function splitId(id: string): [partition: number, entry: string] {
+  const [, partition, entry] = /^(\d{1,4}):(\d+-\d+|0)$/.exec(id) ?? [];
+  if (partition === undefined || entry === undefined) {
+    throw new InvalidStreamInputError(`${JSON.stringify(id)} is no id of a dead letter. Use the ids of a page.`);
+  }
+  return [Number(partition), entry];
+}
+
+/** Dead letters of groups: they stay until somebody replays or drops them. */
+export class DeadLetters {
+  constructor(private readonly registry: ScriptRegistry) {}
+
+  /**
+   * @param after as the last page said
+   * @throws InvalidStreamInputError, errors of the registry
+   */
+  async page(stream: Stream, group: string, count: number, after = '0:0'): Promise<DeadLetterPage> {
+    if (!Number.isSafeInteger(count) || count < 1 || count > MAX_PAGE) {
+      throw new InvalidStreamInputError(`count is ${String(count)}. Give an integer of 1 to ${MAX_PAGE}.`);
+    }
+    const partitions = await stream.all();
+    const items: DeadLetterRecord[] = [];
+    let [index, entry] = splitId(after);
+    for (; index < partitions.length; index++, entry = '0') {
+      const wanted = count - items.length;
+      const keys = { dead: stream.partition(index).of(group).dead };
+      const rows = await this.registry.run(listDead, { keys, args: { after: entry, count: wanted } });
+      for (let at = 0; at < rows.length; at += COLUMNS) items.push(recordOf(index, rows.slice(at, at + COLUMNS)));
+      if (items.length === count) return { items, next: items.at(-1)?.id };
+    }
+    return { items, next: undefined };
+  }
+
+  /** Publishes dead letters again, for the group that gave them up. Answers how many were there. */
+  replay(stream: Stream, group: string, ids: readonly string[] | 'all'): Promise<number> {
+    return this.each(stream, group, ids, (index, entries) => {
+      const partition = stream.partition(index);
+      const { dead } = partition.of(group);
+      const keys = { dead, stream: partition.stream, waiters: partition.waiters };
+      return this.registry.run(replayDead, { keys, args: { group, ids: entries } });
+    });
+  }
+
+  /** Deletes dead letters. Answers how many were there. */
+  drop(stream: Stream, group: string, ids: readonly string[] | 'all'): Promise<number> {
+    return this.each(stream, group, ids, (index, entries) => {
+      const keys = { dead: stream.partition(index).of(group).dead };
+      return this.registry.run(dropDead, { keys, args: { ids: entries } });
+    });
+  }
+
+  private async each(
+    stream: Stream,
+    group: string,
+    ids: readonly string[] | 'all',
+    use: (partition: number, entries: readonly string[]) => Promise<number>,
+  ): Promise<number> {
+    if (ids !== 'all') return this.some(ids, use);
+    // All of them first: what is replayed may die again and would be found once more.
+    const all: string[] = [];
+    for (let next: string | undefined = '0:0'; next !== undefined;) {
+      const page: DeadLetterPage = await this.page(stream, group, MAX_PAGE, next);
+      for (const { id } of page.items) all.push(id);
+      next = page.next;
+    }
+    return this.some(all, use);
+  }
+
+  private async some(
+    ids: readonly string[],
+    use: (partition: number, entries: readonly string[]) => Promise<number>,
+  ): Promise<number> {
+    const byPartition = new Map<number, string[]>();
+    for (const id of new Set(ids)) {
+      const [index, entry] = splitId(id);
+      byPartition.set(index, [...(byPartition.get(index) ?? []), entry]);
+    }
+    let done = 0;
+    for (const [index, entries] of byPartition) {
+      for (let at = 0; at < entries.length; at += IDS_A_CALL)
+        done += await use(index, entries.slice(at, at + IDS_A_CALL));
+    }
+    return done;
+  }
+}

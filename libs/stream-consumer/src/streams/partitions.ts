@@ -1,0 +1,79 @@
+import { slotOf, type KeySpace, type TaggedKeys } from 'luanest/script-registry';
+
+const SLOTS = 16_384;
+/** How far a partition's slot may be from its place. */
+const REACH = 128;
+
+/** The place of a partition among all slots, 0 to 1: thirds first, then their thirds, so that any number lies evenly. */
+function placeOf(partition: number): number {
+  let [place, width] = [0, 1];
+  for (let rest = partition; rest > 0; rest = Math.floor(rest / 3)) {
+    width /= 3;
+    place += (rest % 3) * width;
+  }
+  return place;
+}
+
+/**
+ * The hash tag of a partition. It does not depend on how many there are, so more can be added without moving any.
+ *
+ * @param stream name without braces
+ * @param partition from 0
+ */
+export function tagOf(stream: string, partition: number): string {
+  // Off the edges of the thirds, which is where the slots of three masters begin.
+  const wanted = ((placeOf(partition) + 1 / 6) % 1) * SLOTS;
+  for (let n = 0; ; n++) {
+    const tag = `${stream}.${partition}.${n}`;
+    const distance = Math.abs(slotOf(tag) - wanted);
+    if (Math.min(distance, SLOTS - distance) <= REACH) return tag;
+  }
+}
+
+/** The keys of one group in one partition, as scripts name them. */
+export interface GroupKeys {
+  readonly stream: string;
+  readonly waiters: string;
+  readonly sessions: string;
+  readonly takes: string;
+  readonly due: string;
+  readonly tries: string;
+  readonly heads: string;
+  readonly parked: string;
+  readonly dead: string;
+}
+
+/** One part of a stream: its keys all share a slot. */
+export class Partition {
+  readonly stream: string;
+  readonly waiters: string;
+  /** The key of an operation. */
+  readonly operation: (operation: string) => string;
+  private readonly tagged: TaggedKeys;
+
+  constructor(
+    space: KeySpace,
+    name: string,
+    readonly index: number,
+  ) {
+    this.tagged = space.tag(tagOf(name, index));
+    this.stream = this.tagged.key('stream');
+    this.waiters = this.tagged.key('waiters');
+    this.operation = this.tagged.series('operation');
+  }
+
+  of(group: string): GroupKeys {
+    const key = (name: string): string => this.tagged.key(name, group);
+    return {
+      stream: this.stream,
+      waiters: this.waiters,
+      sessions: key('sessions'),
+      takes: key('takes'),
+      due: key('due'),
+      tries: key('tries'),
+      heads: key('heads'),
+      parked: key('parked'),
+      dead: key('dead'),
+    };
+  }
+}

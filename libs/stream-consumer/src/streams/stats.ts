@@ -1,0 +1,28 @@
+import type { ScriptRegistry } from 'luanest/script-registry';
+import { readStats } from '../stream-consumer.scripts';
+import type { StreamStats } from '../stream-consumer.types';
+import type { Stream } from './stream-catalog';
+
+/** How a group stands in all partitions together. @throws errors of the registry */
+export async function statsOf(registry: ScriptRegistry, source: Stream, group: string): Promise<StreamStats> {
+  const partitions = await source.all();
+  const parts = await Promise.all(
+    partitions.map((partition) => {
+      const { stream, sessions, due, parked, dead } = partition.of(group);
+      return registry.run(readStats, { keys: { stream, sessions, due, parked, dead }, args: { group } });
+    }),
+  );
+  const sum = (figure: 'length' | 'pending' | 'lag' | 'due' | 'parked' | 'dead' | 'sessions'): number =>
+    parts.reduce((total, part) => total + part[figure], 0);
+  const oldestMs = Math.max(...parts.map((part) => part.oldestMs));
+  return {
+    length: sum('length'),
+    pending: sum('pending'),
+    lag: sum('lag'),
+    oldestMs: oldestMs < 0 ? undefined : oldestMs,
+    due: sum('due'),
+    parked: sum('parked'),
+    dead: sum('dead'),
+    sessions: sum('sessions'),
+  };
+}

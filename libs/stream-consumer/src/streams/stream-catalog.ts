@@ -1,0 +1,85 @@
+import type { KeySpace, ScriptRegistry } from 'luanest/script-registry';
+import {
+  resolveStream,
+  type ResolvedStreamConsumerModuleOptions,
+  type ResolvedStreamOptions,
+} from '../stream-consumer.options';
+import { announcePartitions } from '../stream-consumer.scripts';
+import { Partition } from './partitions';
+
+/** How often a publisher says again how many partitions its streams have, ms: the note may have been lost. */
+const ANNOUNCE_EVERY_MS = 30_000;
+
+/** A stream as this process knows it. */
+export class Stream {
+  private readonly partitions: Partition[] = [];
+  private announcing: Promise<void> | undefined;
+  private announcedAt = -Infinity;
+  private known: number;
+
+  constructor(
+    private readonly registry: ScriptRegistry,
+    private readonly space: KeySpace,
+    readonly name: string,
+    readonly options: ResolvedStreamOptions,
+  ) {
+    this.known = options.partitions;
+  }
+
+  /** A partition by its number. */
+  partition(index: number): Partition {
+    return (this.partitions[index] ??= new Partition(this.space, this.name, index));
+  }
+
+  /** All partitions that anybody has announced. @throws errors of the registry */
+  async all(): Promise<readonly Partition[]> {
+    await this.announce();
+    return Array.from({ length: this.known }, (_, index) => this.partition(index));
+  }
+
+  /** Whether publishing has to wait for an announcement. */
+  get announced(): boolean {
+    const age = performance.now() - this.announcedAt;
+    if (age < ANNOUNCE_EVERY_MS) return true;
+    if (this.announcedAt === -Infinity) return false;
+    // It stands in Redis, unless that has lost it: nobody has to wait.
+    this.announce().catch(() => undefined);
+    return true;
+  }
+
+  /** Tells consumers elsewhere how many partitions there are, and learns it from them. @throws errors of the registry */
+  announce(): Promise<void> {
+    this.announcing ??= this.say().finally(() => (this.announcing = undefined));
+    return this.announcing;
+  }
+
+  private async say(): Promise<void> {
+    const keys = { config: this.space.tag(this.name).key('config') };
+    const most = await this.registry.run(announcePartitions, { keys, args: { partitions: this.known } });
+    this.known = Math.max(this.known, most);
+    this.announcedAt = performance.now();
+  }
+}
+
+/** The streams that this process uses. */
+export class StreamCatalog {
+  private readonly streams = new Map<string, Stream>();
+  private readonly space: KeySpace;
+
+  constructor(
+    private readonly registry: ScriptRegistry,
+    private readonly options: ResolvedStreamConsumerModuleOptions,
+  ) {
+    this.space = registry.keySpace('stream-consumer');
+  }
+
+  /** @throws InvalidOptionError for a name that cannot be one */
+  get(name: string): Stream {
+    let stream = this.streams.get(name);
+    if (!stream) {
+      stream = new Stream(this.registry, this.space, name, resolveStream(name, this.options));
+      this.streams.set(name, stream);
+    }
+    return stream;
+  }
+}

@@ -1,0 +1,199 @@
+import { ConsoleLogger, Controller, Inject, Injectable, Scope, type ModuleMetadata } from '@nestjs/common';
+import { REQUEST } from '@nestjs/core';
+import { Test } from '@nestjs/testing';
+import { Redis } from 'ioredis';
+import { InvalidOptionError } from 'luanest/script-registry';
+import {
+  StreamConsumer,
+  StreamConsumerModule,
+  StreamConsumerService,
+  StreamConsumerSetupError,
+  type StreamConsumerModuleOptions,
+  type StreamMessage,
+} from 'luanest/stream-consumer';
+import { RedisServer } from '../../../test/support/redis-server';
+import { eventually } from '../../../test/support/wait';
+import { boot, closeAll, quiet } from './support';
+
+afterEach(closeAll);
+
+@Injectable()
+class Fine {
+  readonly seen: unknown[] = [];
+  @StreamConsumer({ stream: 'orders', group: 'mail' })
+  handle({ payload }: StreamMessage): void {
+    this.seen.push(payload);
+  }
+}
+
+async function refused(
+  metadata: ModuleMetadata,
+  message: RegExp,
+  type: new (message: string) => Error = StreamConsumerSetupError,
+  options: StreamConsumerModuleOptions = {},
+): Promise<void> {
+  const error: unknown = await boot(metadata, options).catch((refusal: unknown) => refusal);
+  expect(error).toBeInstanceOf(type);
+  expect((error as Error).message).toMatch(message);
+}
+
+describe('boot', () => {
+  it('starts handlers of providers and of controllers', async () => {
+    @Controller()
+    class Door {
+      readonly seen: unknown[] = [];
+      @StreamConsumer({ stream: 'orders', group: 'door' })
+      handle({ payload }: StreamMessage): void {
+        this.seen.push(payload);
+      }
+    }
+    const app = await boot({ providers: [Fine], controllers: [Door] });
+    await app.get(StreamConsumerService).publish('orders', 'first');
+    await eventually(() => expect([app.get(Fine).seen, app.get(Door).seen]).toEqual([['first'], ['first']]));
+  });
+
+  it('makes all groups before anything is taken', async () => {
+    @Injectable()
+    class Many {
+      readonly seen: string[] = [];
+      @StreamConsumer({ stream: 'many', group: 'a' })
+      a({ payload }: StreamMessage): void {
+        this.seen.push(`a ${String(payload)}`);
+      }
+      @StreamConsumer({ stream: 'many', group: 'b' })
+      b({ payload }: StreamMessage): void {
+        this.seen.push(`b ${String(payload)}`);
+      }
+      @StreamConsumer({ stream: 'many', group: 'c' })
+      c({ payload }: StreamMessage): void {
+        this.seen.push(`c ${String(payload)}`);
+      }
+      constructor(private readonly streams: StreamConsumerService) {}
+      async onModuleInit(): Promise<void> {
+        await this.streams.publish('many', 1);
+      }
+    }
+    const app = await boot({ providers: [Many] });
+    await eventually(() => expect([...app.get(Many).seen].sort()).toEqual(['a 1', 'b 1', 'c 1']));
+  });
+
+  it('does not wait for a Redis that is away: consumers start when it is back', async () => {
+    const server = await RedisServer.start();
+    const client = quiet(new Redis(server.port, { retryStrategy: () => 50 }));
+    await server.kill();
+    const app = await boot({ providers: [Fine] }, { drainMs: 0 }, { client, deadlineMs: 300, preloadTimeoutMs: 300 });
+    expect(app.get(Fine).seen).toEqual([]);
+    await server.restart();
+    const streams = app.get(StreamConsumerService);
+    await eventually(() => streams.publish('orders', 'late', { operationId: 'o' }));
+    await eventually(() => expect(app.get(Fine).seen).toEqual(['late']));
+    await closeAll();
+    await server.stop();
+  });
+
+  it('refuses a handler whose module is not imported', async () => {
+    const app = Test.createTestingModule({ providers: [Fine] }).setLogger(new ConsoleLogger({ logLevels: [] }));
+    await expect(app.compile()).rejects.toThrow(/@StreamConsumer on Fine\.handle needs StreamConsumerModule\.forRoot/);
+  });
+
+  it('refuses request-scoped and transient handlers', async () => {
+    for (const scope of [Scope.REQUEST, Scope.TRANSIENT]) {
+      @Injectable({ scope })
+      class Scoped {
+        @StreamConsumer({ stream: 'orders', group: 'g' })
+        handle(): void {}
+      }
+      await refused({ providers: [Scoped] }, /^Scoped\.handle: its class is request-scoped or transient/);
+    }
+    @Injectable()
+    class Depends {
+      constructor(@Inject(REQUEST) readonly request: unknown) {}
+      @StreamConsumer({ stream: 'orders', group: 'g' })
+      handle(): void {}
+    }
+    await refused({ providers: [Depends] }, /^Depends\.handle: its class is request-scoped/);
+  });
+
+  it('refuses two handlers of one group, and one that is provided twice', async () => {
+    @Injectable()
+    class Second {
+      @StreamConsumer({ stream: 'orders', group: 'mail' })
+      other(): void {}
+    }
+    await refused({ providers: [Fine, Second] }, /Second\.other: Fine\.handle handles orders\/mail already/);
+    await refused(
+      { providers: [Fine, { provide: 'again', useClass: Fine }] },
+      /Fine\.handle: its class is provided twice/,
+    );
+    const app = await boot({ providers: [Fine, { provide: 'alias', useExisting: Fine }] });
+    expect(app.get('alias')).toBe(app.get(Fine));
+  });
+
+  it('refuses a handler that was replaced, and the decorator where it cannot stand', async () => {
+    class Base {
+      @StreamConsumer({ stream: 'orders', group: 'base' })
+      handle(): void {}
+    }
+    @Injectable()
+    class Overrides extends Base {
+      override handle(): void {}
+    }
+    await refused(
+      { providers: [Overrides] },
+      /^Overrides\.handle: another decorator or an override replaced the handler/,
+    );
+    expect(() => {
+      class Twice {
+        @StreamConsumer({ stream: 'orders', group: 'a' })
+        @StreamConsumer({ stream: 'orders', group: 'b' })
+        handle(): void {}
+      }
+      return Twice;
+    }).toThrow(/Twice\.handle: it has @StreamConsumer\(\) twice/);
+    expect(() => {
+      class Getter {
+        @StreamConsumer({ stream: 'orders', group: 'a' })
+        get handle(): number {
+          return 1;
+        }
+      }
+      return Getter;
+    }).toThrow(/Getter\.handle: @StreamConsumer\(\) stands on what is no method/);
+    @Injectable()
+    class Inherits extends Base {}
+    await boot({ providers: [Inherits] });
+  });
+
+  it('refuses the module twice', async () => {
+    await refused({ providers: [Fine], imports: [StreamConsumerModule.forRoot({})] }, /is imported 2 times/);
+  });
+
+  it.each<[string, StreamConsumerModuleOptions, RegExp]>([
+    ['partitions', { partitions: 0 }, /^partitions is 0/],
+    ['a lease', { leaseMs: 5 }, /^leaseMs is 5/],
+    ['concurrency', { concurrency: 1.5 }, /^concurrency is 1\.5/],
+    ['attempts', { attempts: 0 }, /^attempts is 0/],
+    ['a stream', { streams: { 'a b': {} } }, /^stream is a b/],
+    ['a bound', { streams: { a: { maxLength: 0 } } }, /^streams\["a"\]\.maxLength is 0/],
+    ['a period', { watchEveryMs: Number.NaN }, /^watchEveryMs is NaN/],
+  ])('refuses nonsense: %s', async (_, options, message) => {
+    await refused({ providers: [Fine] }, message, InvalidOptionError, options);
+  });
+
+  it('refuses nonsense of a handler, and says where it is', async () => {
+    class Wrong {
+      @StreamConsumer({ stream: 'orders', group: 'g', pollMs: -1 })
+      handle(): void {}
+    }
+    await refused({ providers: [Wrong] }, /^Wrong\.handle: pollMs is -1/, InvalidOptionError);
+  });
+
+  it('refuses consumers of one group with other options in one process', async () => {
+    const app = await boot({ providers: [Fine] });
+    const streams = app.get(StreamConsumerService);
+    const other = streams.consume({ stream: 'orders', group: 'mail', ordered: true }, () => undefined);
+    await expect(other).rejects.toThrow(/^ordered is true, but another consumer of orders\/mail has false/);
+    const more = await streams.consume({ stream: 'orders', group: 'mail', concurrency: 1 }, () => undefined);
+    await more.stop();
+  });
+});

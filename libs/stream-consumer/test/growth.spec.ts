@@ -1,0 +1,72 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { STREAM_CONSUMER_CHANNELS, type StreamStatsEvent } from 'luanest/stream-consumer';
+import { tagOf } from '../src/streams/partitions';
+import { eventually } from '../../../test/support/wait';
+import { Gate, group, openBench, servers, type Bench } from './support';
+
+describe.each(servers)('what changes while consumers run, on %s', (_, client) => {
+  let few: Bench;
+  let many: Bench;
+  beforeAll(async () => {
+    few = await openBench(client(), { partitions: 2, watchEveryMs: 100, stalledAfterMs: 200 });
+    many = await openBench(client(), { partitions: 7, watchEveryMs: 100 }, { prefix: few.prefix });
+  });
+  afterAll(() => Promise.all([few.close(), many.close()]));
+
+  it('a publisher with more partitions than the consumer knows loses nothing, nor does one with less', async () => {
+    const seen: unknown[] = [];
+    const handle = await few.streams.consume(group('grows', 'g'), ({ payload }) => void seen.push(payload));
+    await few.streams.publishMany(
+      'grows',
+      Array.from({ length: 20 }, (__, payload) => ({ payload })),
+    );
+    await many.streams.publishMany(
+      'grows',
+      Array.from({ length: 40 }, (__, i) => ({ payload: 20 + i })),
+    );
+    await eventually(() => expect(seen).toHaveLength(60));
+    await few.streams.publishMany(
+      'grows',
+      Array.from({ length: 20 }, (__, i) => ({ payload: 60 + i })),
+    );
+    await eventually(() => expect(new Set(seen).size).toBe(80));
+    expect(await handle.stats()).toMatchObject({ length: 0, pending: 0, lag: 0, sessions: 7 });
+    await handle.stop();
+  });
+
+  it('a consumer that stands still is seen: pending, lag and age, in the service and as events', async () => {
+    const events: [string, StreamStatsEvent][] = [];
+    const listener = (event: unknown, name: string | symbol): void =>
+      void events.push([String(name), event as StreamStatsEvent]);
+    const { stats, stalled } = STREAM_CONSUMER_CHANNELS;
+    for (const channel of [stats, stalled]) subscribe(channel, listener);
+    const gate = new Gate();
+    await few.streams.publishMany(
+      'stands',
+      Array.from({ length: 10 }, (__, payload) => ({ payload })),
+    );
+    expect(await few.streams.stats('stands', 'g')).toMatchObject({ length: 10, lag: 10, pending: 0, sessions: 0 });
+    const handle = await few.streams.consume(group('stands', 'g', { concurrency: 3 }), () => gate.pass());
+    await eventually(() =>
+      expect(events.some(([name, { stream }]) => name === stalled && stream === 'stands')).toBe(true),
+    );
+    const seen = await few.streams.stats('stands', 'g');
+    expect(seen).toMatchObject({ length: 10, pending: 3, lag: 7, due: 0, parked: 0, dead: 0, sessions: 2 });
+    expect(seen.oldestMs).toBeGreaterThanOrEqual(200);
+    expect(handle.running).toBe(3);
+    await eventually(() => {
+      gate.open();
+      expect(gate.entered).toBe(10);
+    });
+    gate.open();
+    await eventually(async () => expect(await handle.stats()).toMatchObject({ pending: 0, oldestMs: undefined }));
+    for (const channel of [stats, stalled]) unsubscribe(channel, listener);
+    await handle.stop();
+  });
+});
+
+it('partitions keep their places when there are more of them, and no two share a tag', () => {
+  const tags = Array.from({ length: 200 }, (_, i) => tagOf('orders', i));
+  expect(new Set(tags).size).toBe(200);
+  expect(tagOf('orders', 5)).toBe(tags[5]);
+});

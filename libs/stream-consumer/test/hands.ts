@@ -1,0 +1,132 @@
+import {
+  acknowledge,
+  announcePartitions,
+  finish,
+  leaveGroup,
+  mendGroup,
+  openGroup,
+  purgeStream,
+  removeGroup,
+  renewSession,
+  retryEntry,
+  sweepSessions,
+  takeEntries,
+  takeOrdered,
+} from '../src/stream-consumer.scripts';
+import type { GroupKeys } from '../src/streams/partitions';
+import type { TakeAnswer, TakenEntry } from '../src/streams/take-answer';
+import type { Bench } from './support';
+
+/** Works a group of one partition by hand, a script at a time. */
+export class Hands {
+  readonly keys: GroupKeys;
+  private readonly begun = new Set<string>();
+
+  constructor(
+    private readonly bench: Bench,
+    private readonly stream: string,
+    private readonly group: string,
+    private readonly ordered: boolean,
+    private readonly leaseMs = 600_000,
+  ) {
+    this.keys = bench.keys(stream, group);
+  }
+
+  /** Publishes 0, 1, 2 and so on; answers the ids of their entries. */
+  async publish(count: number, key?: string): Promise<string[]> {
+    const messages = Array.from({ length: count }, (_, payload) => ({
+      payload,
+      ...(key === undefined ? {} : { key }),
+    }));
+    const results = await this.bench.streams.publishMany(this.stream, messages);
+    return results.map((result) => (result.status === 'published' ? result.id.slice(2) : ''));
+  }
+
+  async ids(): Promise<string[]> {
+    return (await this.bench.raw.xrange(this.keys.stream, '-', '+')).map(([id]) => id);
+  }
+
+  /** Which consumer has each pending entry. */
+  async owners(): Promise<Map<string, string>> {
+    const rows = (await this.bench.raw.xpending(this.keys.stream, this.group, '-', '+', 10_000)) as [string, string][];
+    return new Map(rows.filter(([, owner]) => owner !== 'waiting').map(([id, owner]) => [id, owner]));
+  }
+
+  open(): Promise<boolean> {
+    return this.bench.registry.run(openGroup, { keys: this.keys, args: { group: this.group } });
+  }
+
+  take(session: string, token: string, count: number): Promise<TakeAnswer> {
+    const begins = this.begun.has(session) ? 0 : 1;
+    this.begun.add(session);
+    const { group, leaseMs } = this;
+    const args = { group, session, token, count, leaseMs, begins, waitMs: 0 };
+    return this.ordered
+      ? this.bench.registry.run(takeOrdered, { keys: this.keys, args: { ...args, maxParked: 1_000 } })
+      : this.bench.registry.run(takeEntries, { keys: this.keys, args });
+  }
+
+  ack(session: string, entries: readonly TakenEntry[]): Promise<boolean> {
+    const args = { group: this.group, session, ids: entries.map(({ id }) => id) };
+    return this.bench.registry.run(acknowledge, { keys: this.keys, args });
+  }
+
+  finish(
+    session: string,
+    entries: readonly TakenEntry[],
+    problem: string,
+  ): Promise<{ alive: boolean; released: number }> {
+    const rows = entries.flatMap(({ id, key, attempt, firstSeenMs }) => [
+      id,
+      key,
+      problem,
+      String(attempt),
+      String(firstSeenMs),
+    ]);
+    return this.bench.registry.run(finish, { keys: this.keys, args: { group: this.group, session, rows } });
+  }
+
+  retry(session: string, { id, attempt, firstSeenMs }: TakenEntry, delayMs: number, counted = 1): Promise<boolean> {
+    const args = { group: this.group, session, id, attempt, counted, firstSeenMs, delayMs, problem: 'broken' };
+    return this.bench.registry.run(retryEntry, { keys: this.keys, args });
+  }
+
+  renew(session: string): Promise<boolean> {
+    return this.bench.registry.run(renewSession, { keys: this.keys, args: { session, leaseMs: this.leaseMs } });
+  }
+
+  async expire(session: string): Promise<void> {
+    await this.bench.raw.zadd(this.keys.sessions, 'XX', '1', session);
+  }
+
+  sweep(count = 100): Promise<{ taken: number; more: boolean; session: string }> {
+    return this.bench.registry.run(sweepSessions, {
+      keys: this.keys,
+      args: { group: this.group, count, problem: 'died' },
+    });
+  }
+
+  mend(): Promise<{ mended: number; after: string }> {
+    return this.bench.registry.run(mendGroup, {
+      keys: this.keys,
+      args: { group: this.group, after: '-', count: 500 },
+    });
+  }
+
+  leave(session: string): Promise<boolean> {
+    return this.bench.registry.run(leaveGroup, { keys: this.keys, args: { group: this.group, session } });
+  }
+
+  remove(): Promise<boolean> {
+    return this.bench.registry.run(removeGroup, { keys: this.keys, args: { group: this.group } });
+  }
+
+  purge(): Promise<{ deleted: number; after: string }> {
+    return this.bench.registry.run(purgeStream, { keys: this.keys, args: { after: '-', count: 100 } });
+  }
+
+  announce(partitions: number): Promise<number> {
+    const config = this.bench.registry.keySpace('stream-consumer').tag(this.stream).key('config');
+    return this.bench.registry.run(announcePartitions, { keys: { config }, args: { partitions } });
+  }
+}

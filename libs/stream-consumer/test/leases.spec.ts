@@ -1,0 +1,222 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import {
+  deadLetter,
+  HandlerTimeoutError,
+  MessageLostError,
+  STREAM_CONSUMER_CHANNELS,
+  type HandlerResult,
+  type MessagesLostEvent,
+  type StreamMessage,
+  type TakenOverEvent,
+} from 'luanest/stream-consumer';
+import { eventually, sleep } from '../../../test/support/wait';
+import { Gate, group, openBench, servers, type Bench } from './support';
+
+describe.each(servers)('leases on %s', (_, client) => {
+  let one: Bench;
+  let two: Bench;
+  beforeAll(async () => {
+    one = await openBench(client(), { abortGraceMs: 0, drainMs: 0 });
+    two = await openBench(client(), { abortGraceMs: 0, drainMs: 0 }, { prefix: one.prefix });
+  });
+  afterAll(() => Promise.all([one.close(), two.close()]));
+
+  const listen = <T>(channel: string): { readonly events: T[]; stop(): void } => {
+    const events: T[] = [];
+    const listener = (event: unknown): void => void events.push(event as T);
+    subscribe(channel, listener);
+    return { events, stop: () => unsubscribe(channel, listener) };
+  };
+
+  /** Ends the leases of all sessions of a group, as the passing of their time would. */
+  async function expire(stream: string): Promise<void> {
+    const { sessions } = one.keys(stream, 'g');
+    for (const name of await one.raw.zrangebyscore(sessions, '-inf', '+inf')) await one.raw.zadd(sessions, '1', name);
+  }
+
+  async function settled(stream: string): Promise<void> {
+    await eventually(async () => {
+      expect(await two.streams.stats(stream, 'g')).toMatchObject({ length: 0, pending: 0, due: 0, parked: 0 });
+    });
+  }
+
+  it('what a dead process had is taken over within the lease and 1 s', async () => {
+    const leaseMs = 1_200;
+    const victim = await openBench(client(), { drainMs: 0, abortGraceMs: 0 }, { prefix: one.prefix });
+    const gate = new Gate();
+    const takenOver = listen<TakenOverEvent>(STREAM_CONSUMER_CHANNELS.takenOver);
+    await victim.streams.consume(group('dead', 'g', { leaseMs }), () => gate.pass());
+    for (let i = 0; i < 5; i++) await two.streams.publish('dead', i);
+    await eventually(() => expect(gate.entered).toBe(5));
+    victim.registry.close();
+    const deadAt = performance.now();
+    const seen: string[] = [];
+    await two.streams.consume<number>(group('dead', 'g', { leaseMs, pollMs: 500 }), ({ payload, attempt }) => {
+      seen.push(`${payload} ${attempt}`);
+    });
+    await eventually(() => expect(seen).toHaveLength(5));
+    // Its last renewal was before its death, so the lease is the bound; a loaded machine may add to the 1 s.
+    expect(performance.now() - deadAt).toBeLessThan(leaseMs + 1_000 + 500);
+    expect(seen.sort()).toEqual(['0 2', '1 2', '2 2', '3 2', '4 2']);
+    await settled('dead');
+    expect(takenOver.events.reduce((sum, { stream, messages }) => sum + (stream === 'dead' ? messages : 0), 0)).toBe(5);
+    takenOver.stop();
+    gate.open();
+    await victim.close();
+  });
+
+  it('a live handler that takes many times its lease keeps it', async () => {
+    const seen: string[] = [];
+    // With no place left it takes nothing, so nothing but its renewals keeps the lease.
+    const options = group('long', 'g', { leaseMs: 300, concurrency: 1 });
+    let aborted = false;
+    const work = (who: string) => async (message: StreamMessage) => {
+      seen.push(`${who} ${message.attempt}`);
+      await sleep(1_500);
+      aborted = message.signal.aborted;
+    };
+    await one.streams.consume(options, work('one'));
+    await two.streams.consume(options, work('two'));
+    await one.streams.publish('long', 1);
+    await settled('long');
+    expect(seen).toHaveLength(1);
+    expect(aborted).toBe(false);
+  });
+
+  it.each<[string, () => HandlerResult]>([
+    ['acknowledge', () => undefined],
+    [
+      'failure',
+      () => {
+        throw new Error('late');
+      },
+    ],
+    ['dead letter', () => deadLetter('late')],
+  ])("a zombie's late %s changes nothing", async (what, late) => {
+    const stream = `zombie-${what.replaceAll(' ', '-')}`;
+    const [first, second] = [new Gate(), new Gate()];
+    const lost = listen<MessagesLostEvent>(STREAM_CONSUMER_CHANNELS.lost);
+    let zombie: StreamMessage | undefined;
+    // As a process that was stopped: it renews nothing, and knows nothing of its loss.
+    const held = await one.streams.consume(
+      group(stream, 'g', { concurrency: 1, leaseMs: 600_000 }),
+      async (message) => {
+        zombie = message;
+        await first.pass();
+        return late();
+      },
+    );
+    await one.streams.publish(stream, 'p');
+    await eventually(() => expect(first.entered).toBe(1));
+    await expire(stream);
+    const seen: number[] = [];
+    const other = await two.streams.consume(group(stream, 'g', { concurrency: 1 }), async ({ attempt }) => {
+      seen.push(attempt);
+      await second.pass();
+    });
+    await eventually(() => expect(second.entered).toBe(1));
+    const { stream: key, dead } = one.keys(stream, 'g');
+    const before = await one.raw.xpending(key, 'g', '-', '+', 10);
+    first.open();
+    await eventually(() => expect(lost.events.flatMap(({ ids }) => ids)).toContain(zombie?.id));
+    expect(zombie?.signal.aborted).toBe(true);
+    expect(zombie?.signal.reason).toBeInstanceOf(MessageLostError);
+    const after = await one.raw.xpending(key, 'g', '-', '+', 10);
+    expect(after.map((row) => (row as unknown[]).slice(0, 2))).toEqual(
+      before.map((row) => (row as unknown[]).slice(0, 2)),
+    );
+    expect([await one.raw.xlen(key), await one.raw.xlen(dead)]).toEqual([1, 0]);
+    second.open();
+    await settled(stream);
+    expect(seen).toEqual([2]);
+    // The one that lost its session goes on with a new one.
+    await other.stop();
+    await one.streams.publish(stream, 'next');
+    await eventually(() => expect(first.entered).toBe(2));
+    lost.stop();
+    await held.stop();
+  });
+
+  it('a lease that is over is good again, as long as nobody has taken over', async () => {
+    const gate = new Gate();
+    const seen: number[] = [];
+    const handle = await one.streams.consume(
+      group('revived', 'g', { leaseMs: 600_000, concurrency: 1 }),
+      async ({ attempt }) => {
+        seen.push(attempt);
+        await gate.pass();
+      },
+    );
+    await one.streams.publish('revived', 'p');
+    await eventually(() => expect(gate.entered).toBe(1));
+    await expire('revived');
+    gate.open();
+    await settled('revived');
+    expect(seen).toEqual([1]);
+    await handle.stop();
+  });
+
+  it('a message that kills its consumers becomes a dead letter', async () => {
+    const gate = new Gate();
+    const options = group('poison', 'g', { attempts: 2, leaseMs: 600_000, concurrency: 1 });
+    const attempts: number[] = [];
+    const work = async ({ attempt }: StreamMessage): Promise<void> => {
+      attempts.push(attempt);
+      await gate.pass();
+    };
+    const victims = [await one.streams.consume(options, work), await two.streams.consume(options, work)];
+    await one.streams.publish('poison', 'p');
+    for (let deaths = 1; deaths <= 2; deaths++) {
+      await eventually(() => expect(gate.entered).toBe(deaths));
+      await expire('poison');
+    }
+    // Both have lost it; a third one finds that it had its attempts.
+    const third = await openBench(client(), { drainMs: 0, abortGraceMs: 0 }, { prefix: one.prefix });
+    await third.streams.consume({ ...options, concurrency: 2 }, work);
+    const [letter] = await eventually(async () => {
+      const { items } = await two.streams.deadLetters('poison', 'g');
+      expect(items).toHaveLength(1);
+      return items;
+    });
+    expect(letter).toMatchObject({ payload: 'p', attempts: 2 });
+    expect(attempts).toEqual([1, 2]);
+    gate.open();
+    await Promise.all([...victims.map((victim) => victim.stop()), third.close()]);
+  });
+
+  it('the signal of a handler that hangs fires when its time is over, and its place is free again', async () => {
+    const reasons: unknown[] = [];
+    const handled: unknown[] = [];
+    const options = group('hangs', 'g', { concurrency: 1, handlerTimeoutMs: 100, attempts: 1 });
+    const handle = await one.streams.consume(options, ({ payload, signal }) => {
+      handled.push(payload);
+      if (payload === 'next') return undefined;
+      signal.addEventListener('abort', () => reasons.push(signal.reason));
+      return new Promise<undefined>(() => undefined);
+    });
+    await one.streams.publish('hangs', 'hang');
+    await one.streams.publish('hangs', 'next');
+    await settled('hangs');
+    expect(reasons).toEqual([expect.any(HandlerTimeoutError)]);
+    expect(handled).toEqual(['hang', 'next']);
+    await handle.stop();
+  });
+
+  it('a session that others made by hand, or that lost its note, is taken over too', async () => {
+    const { stream, due, sessions } = one.keys('mended', 'g');
+    const watched = await openBench(client(), { watchEveryMs: 50 }, { prefix: one.prefix });
+    for (let i = 0; i < 3; i++) await one.streams.publish('mended', i);
+    await one.raw.xgroup('CREATE', stream, 'g', '0');
+    await one.raw.xreadgroup('GROUP', 'g', 'by-hand', 'COUNT', 2, 'STREAMS', stream, '>');
+    await one.raw.xreadgroup('GROUP', 'g', 'waiting', 'COUNT', 1, 'STREAMS', stream, '>');
+    const seen: unknown[] = [];
+    await watched.streams.consume(group('mended', 'g'), ({ payload }) => void seen.push(payload));
+    await settled('mended');
+    expect([...seen].sort()).toEqual([0, 1, 2]);
+    expect(await one.raw.exists(due)).toBe(0);
+    const consumers = (await one.raw.call('XINFO', 'CONSUMERS', stream, 'g')) as string[][];
+    expect(consumers.map(([, name]) => name)).not.toContain('by-hand');
+    expect(await one.raw.zscore(sessions, 'by-hand')).toBeNull();
+    await watched.close();
+  });
+});

@@ -1,0 +1,162 @@
+import { Redis } from 'ioredis';
+import type { TakeAnswer } from '../src/streams/take-answer';
+import { FaultProxy } from '../../../test/support/fault-proxy';
+import { RedisServer } from '../../../test/support/redis-server';
+import { openBench, quiet, type Bench } from './support';
+import { Hands } from './hands';
+
+/** Every script, by hand, while its reply is lost and ioredis sends it again. */
+describe('a reply that is lost', () => {
+  let server: RedisServer;
+  let proxy: FaultProxy;
+  let direct: Bench;
+  let lossy: Bench;
+  beforeAll(async () => {
+    server = await RedisServer.start();
+    proxy = await FaultProxy.start({ targetPort: server.port });
+    direct = await openBench(quiet(new Redis(server.port)), {}, { prefix: 'lost' });
+    lossy = await openBench(quiet(new Redis(proxy.port)), {}, { prefix: 'lost' });
+  });
+  beforeEach(() => direct.raw.flushdb());
+  afterAll(async () => {
+    await direct.close();
+    await lossy.close();
+    await proxy.stop();
+    await server.stop();
+  });
+
+  /** Loses the reply to the next script, and shows that the script has run twice. */
+  async function cutting<T>(work: () => Promise<T>): Promise<T> {
+    const runs = async (): Promise<number> =>
+      Number(/cmdstat_evalsha:calls=(\d+)/.exec(await direct.raw.info('commandstats'))?.[1] ?? 0);
+    const before = await runs();
+    const cut = proxy.cutFromReply({ when: (request) => /evalsha/i.test(request.toString('latin1')) });
+    const [answer] = await Promise.all([work(), cut]);
+    expect(await runs()).toBe(before + 2);
+    return answer;
+  }
+
+  const hands = (ordered = false): { near: Hands; far: Hands } => ({
+    near: new Hands(direct, 's', 'g', ordered),
+    far: new Hands(lossy, 's', 'g', ordered),
+  });
+  const ids = ({ entries }: TakeAnswer): string[] => entries.map(({ id }) => id);
+
+  it('of publish: there is one message, with and without an operation id', async () => {
+    await lossy.streams.publish('s', 'first');
+    const named = await cutting(() => lossy.streams.publish('s', 1, { operationId: 'o' }));
+    const plain = await cutting(() => lossy.streams.publish('s', 2));
+    const stored = await direct.raw.xrange(direct.keys('s', 'g').stream, '-', '+');
+    expect(stored).toHaveLength(3);
+    expect(stored.slice(1).map(([id]) => `0:${id}`)).toEqual(
+      [named, plain].map((result) => (result as { id: string }).id),
+    );
+  });
+
+  it.each([false, true])('of a take, ordered %s: the same entries are given, and no others', async (ordered) => {
+    const { near, far } = hands(ordered);
+    const published = await near.publish(6, ordered ? 'k' : undefined);
+    await near.open();
+    const taken = await cutting(() => far.take('one', 't1', 2));
+    expect(ids(taken)).toEqual(published.slice(0, ordered ? 1 : 2));
+    expect(await near.take('one', 't1', 2)).toEqual({
+      ...taken,
+      dueInMs: expect.any(Number),
+      endInMs: expect.any(Number),
+      more: true,
+      entries: taken.entries.map((entry) => ({ ...entry, firstSeenMs: expect.any(Number) })),
+    });
+    expect(await near.owners()).toEqual(new Map(ids(taken).map((id) => [id, 'one'])));
+    // A retried one is given again with its attempt.
+    await near.retry('one', taken.entries[0] as never, 0);
+    const again = await cutting(() => far.take('one', 't2', 1));
+    expect(again.entries).toMatchObject([{ id: taken.entries[0]?.id, attempt: 2, payload: '0' }]);
+  });
+
+  it('of an acknowledge: they are settled, and no others', async () => {
+    const { near, far } = hands();
+    const published = await near.publish(3);
+    await near.open();
+    const { entries } = await near.take('one', 't', 2);
+    expect(await cutting(() => far.ack('one', entries))).toBe(true);
+    expect(await near.ids()).toEqual(published.slice(2));
+  });
+
+  it.each(['', 'broken'])(
+    'of finish with the error "%s": one dead letter at most, and the next of the key is let go once',
+    async (problem) => {
+      const { near, far } = hands(true);
+      await near.publish(3, 'k');
+      await near.open();
+      const { entries } = await near.take('one', 't', 3);
+      expect(entries).toHaveLength(1);
+      expect((await cutting(() => far.finish('one', entries, problem))).alive).toBe(true);
+      expect(await direct.raw.xlen(near.keys.dead)).toBe(problem === '' ? 0 : 1);
+      expect(await direct.raw.zcard(near.keys.parked)).toBe(1);
+      const next = await near.take('one', 't2', 3);
+      expect(next.entries).toMatchObject([{ payload: '1', attempt: 1 }]);
+    },
+  );
+
+  it('of a retry: it is put back once, also when it was taken again meanwhile', async () => {
+    const { near, far } = hands();
+    await near.publish(1);
+    await near.open();
+    const [entry] = (await near.take('one', 't', 1)).entries;
+    expect(await cutting(() => far.retry('one', entry as never, 0))).toBe(true);
+    const again = await near.take('one', 't2', 1);
+    expect(again.entries).toMatchObject([{ attempt: 2 }]);
+    // A replay that comes late finds the second attempt of the same session, and leaves it alone.
+    expect(await near.retry('one', entry as never, 0)).toBe(true);
+    expect(await near.owners()).toEqual(new Map([[entry?.id, 'one']]));
+    expect(await direct.raw.zcard(near.keys.due)).toBe(0);
+  });
+
+  it('of open, renew, sweep, mend, leave and announce: nothing happens twice', async () => {
+    const { near, far } = hands();
+    await near.publish(3);
+    await cutting(() => far.open());
+    const { entries } = await near.take('one', 't', 3);
+    expect(await cutting(() => far.renew('one'))).toBe(true);
+    await near.expire('one');
+    await cutting(() => far.sweep());
+    const again = await near.take('two', 't', 3);
+    expect(again.entries.map(({ id, attempt }) => [id, attempt])).toEqual(entries.map(({ id }) => [id, 2]));
+    expect(await cutting(() => far.renew('one'))).toBe(false);
+    await cutting(() => far.mend());
+    expect(await near.ack('two', again.entries)).toBe(true);
+    expect(await cutting(() => far.leave('two'))).toBe(true);
+    expect(await direct.raw.zcard(near.keys.sessions)).toBe(0);
+    expect(await cutting(() => far.announce(3))).toBe(3);
+    expect(await cutting(() => far.announce(2))).toBe(3);
+  });
+
+  it('of remove-group and purge: the group is forgotten, and others keep what they need', async () => {
+    const { near, far } = hands();
+    const other = new Hands(direct, 's', 'other', false);
+    await near.publish(3);
+    await near.open();
+    await other.open();
+    await other.ack('two', (await other.take('two', 't', 2)).entries);
+    await cutting(() => far.remove());
+    expect(await near.ids()).toHaveLength(3);
+    await cutting(() => far.purge());
+    expect(await near.ids()).toHaveLength(1);
+    expect((await other.take('two', 't2', 5)).entries).toMatchObject([{ payload: '2' }]);
+  });
+
+  it('of replay and drop: a dead letter is published once, or gone', async () => {
+    const { near } = hands();
+    await near.publish(2);
+    await near.open();
+    const { entries } = await near.take('one', 't', 2);
+    await near.finish('one', entries, 'broken');
+    const { items } = await direct.streams.deadLetters('s', 'g');
+    await lossy.streams.stats('s', 'g');
+    await cutting(() => lossy.streams.replay('s', 'g', [items[0]?.id ?? '']));
+    expect(await near.ids()).toHaveLength(1);
+    await cutting(() => lossy.streams.drop('s', 'g', [items[1]?.id ?? '']));
+    expect(await direct.raw.xlen(near.keys.dead)).toBe(0);
+    expect((await near.take('one', 't2', 5)).entries).toMatchObject([{ payload: '0', attempt: 1 }]);
+  });
+});

@@ -1,0 +1,140 @@
+import { deadLetter, type StreamMessage } from 'luanest/stream-consumer';
+import { eventually, sleep } from '../../../test/support/wait';
+import { Gate, group, openBench, servers, type Bench } from './support';
+
+describe.each(servers)('messages of one key on %s', (_, client) => {
+  const options = { partitions: 3, drainMs: 0, abortGraceMs: 0, streams: { single: { partitions: 1 } } };
+  let one: Bench;
+  let two: Bench;
+  beforeAll(async () => {
+    one = await openBench(client(), { ...options, watchEveryMs: 100 });
+    two = await openBench(client(), options, { prefix: one.prefix });
+  });
+  afterAll(() => Promise.all([one.close(), two.close()]));
+
+  async function settled(stream: string): Promise<void> {
+    await eventually(
+      async () => {
+        expect(await one.streams.stats(stream, 'g')).toMatchObject({ length: 0, pending: 0, due: 0, parked: 0 });
+      },
+      { timeoutMs: 20_000 },
+    );
+  }
+
+  it('run in order and one at a time, in two processes and through retries', async () => {
+    const keys = ['a', 'b', 'c', 'd', 'e', 'f\u00e9'];
+    const count = 40;
+    const seen = new Map<string, number[]>(keys.map((key) => [key, []]));
+    const running = new Set<string>();
+    let overlaps = 0;
+    const work = async ({ key = '', payload, attempt }: StreamMessage<number>): Promise<void> => {
+      if (running.has(key)) overlaps += 1;
+      running.add(key);
+      await sleep(Math.random() * 3);
+      running.delete(key);
+      if (payload % 10 === 3 && attempt < 3) throw new Error('again');
+      seen.get(key)?.push(payload);
+    };
+    const terms = group('ordered', 'g', { ordered: true, concurrency: 8 });
+    await one.streams.consume(terms, work);
+    await two.streams.consume(terms, work);
+    for (let i = 0; i < count; i++)
+      await one.streams.publishMany(
+        'ordered',
+        keys.map((key) => ({ payload: i, key })),
+      );
+    await settled('ordered');
+    expect(overlaps).toBe(0);
+    const inOrder = Array.from({ length: count }, (__, i) => i);
+    for (const key of keys) expect([key, seen.get(key)]).toEqual([key, inOrder]);
+    const { heads, parked, tries } = one.keys('ordered', 'g');
+    expect(await one.raw.exists(heads)).toBe(0);
+    expect(await one.raw.exists(parked)).toBe(0);
+    expect(await one.raw.exists(tries)).toBe(0);
+  });
+
+  it('do not hold up those of others, nor those without one', async () => {
+    const gate = new Gate();
+    const seen: string[] = [];
+    const handle = await one.streams.consume<string>(
+      group('single', 'g', { ordered: true, concurrency: 4 }),
+      async ({ payload }) => {
+        if (payload === 'slow 0') await gate.pass();
+        seen.push(payload);
+      },
+    );
+    const slow = Array.from({ length: 200 }, (__, i) => ({ payload: `slow ${i}`, key: 'slow' }));
+    await one.streams.publishMany('single', [...slow, { payload: 'other', key: 'other' }, { payload: 'free' }]);
+    await eventually(() => expect([...seen].sort()).toEqual(['free', 'other']));
+    expect(await one.streams.stats('single', 'g')).toMatchObject({ parked: 199 });
+    gate.open();
+    await settled('single');
+    expect(seen.filter((text) => text.startsWith('slow'))).toEqual(slow.map(({ payload }) => payload));
+    await handle.stop();
+  });
+
+  it('a dead letter lets the next one go, and so does a consumer that dies', async () => {
+    const seen: string[] = [];
+    const victim = await openBench(client(), options, { prefix: one.prefix });
+    const gate = new Gate();
+    const terms = group('dies', 'g', { ordered: true, leaseMs: 500 });
+    await victim.streams.consume(terms, () => gate.pass());
+    await one.streams.publishMany('dies', [
+      { payload: 'dead', key: 'k' },
+      { payload: 'next', key: 'k' },
+      { payload: 'last', key: 'k' },
+    ]);
+    await eventually(() => expect(gate.entered).toBe(1));
+    victim.registry.close();
+    await two.streams.consume<string>(terms, ({ payload, attempt }) => {
+      seen.push(`${payload} ${attempt}`);
+      return payload === 'dead' ? deadLetter('no') : undefined;
+    });
+    await settled('dies');
+    expect(seen).toEqual(['dead 2', 'next 1', 'last 1']);
+    gate.open();
+    await victim.close();
+  });
+
+  it('are all handled when what keeps their order is lost', async () => {
+    const gate = new Gate();
+    const seen: number[] = [];
+    await one.streams.consume<number>(group('lost', 'g', { ordered: true }), async ({ payload }) => {
+      if (payload === 0) await gate.pass();
+      seen.push(payload);
+    });
+    await one.streams.publishMany(
+      'lost',
+      Array.from({ length: 20 }, (__, payload) => ({ payload, key: 'k' })),
+    );
+    await eventually(async () => expect(await one.streams.stats('lost', 'g')).toMatchObject({ parked: 19 }));
+    for (let partition = 0; partition < 3; partition++) {
+      const { heads, parked } = one.keys('lost', 'g', partition);
+      await one.raw.del(heads);
+      await one.raw.del(parked);
+    }
+    gate.open();
+    await settled('lost');
+    expect([...seen].sort((a, b) => a - b)).toEqual(Array.from({ length: 20 }, (__, i) => i));
+  });
+
+  it('are not read without bound while one of them waits', async () => {
+    const gate = new Gate();
+    const seen: number[] = [];
+    const terms = group('bounded', 'g', { ordered: true, maxParked: 10, concurrency: 2 });
+    await one.streams.consume<number>(terms, async ({ payload }) => {
+      if (payload === 0) await gate.pass();
+      seen.push(payload);
+    });
+    await one.streams.publishMany(
+      'bounded',
+      Array.from({ length: 60 }, (__, payload) => ({ payload, key: 'k' })),
+    );
+    await eventually(() => expect(gate.entered).toBe(1));
+    await sleep(200);
+    expect((await one.streams.stats('bounded', 'g')).parked).toBeLessThanOrEqual(10 + 4 * 2);
+    gate.open();
+    await settled('bounded');
+    expect(seen).toEqual(Array.from({ length: 60 }, (__, i) => i));
+  });
+});

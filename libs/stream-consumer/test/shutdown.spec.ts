@@ -1,0 +1,174 @@
+import { ConsoleLogger, Injectable } from '@nestjs/common';
+import { Test, type TestingModule } from '@nestjs/testing';
+import { RedisModule } from '@liaoliaots/nestjs-redis';
+import { Redis } from 'ioredis';
+import { ScriptRegistryModule } from 'luanest/script-registry';
+import {
+  StreamConsumer,
+  StreamConsumerModule,
+  StreamConsumerService,
+  type StreamConsumerModuleOptions,
+  type StreamMessage,
+} from 'luanest/stream-consumer';
+import { RedisServer } from '../../../test/support/redis-server';
+import { uniquePrefix } from '../../../test/support/shared-servers';
+import { eventually, sleep } from '../../../test/support/wait';
+import { Gate, openBench, QUICK, quiet } from './support';
+
+let server: RedisServer;
+let watched: Redis;
+let watcher: Redis;
+/** Commands as the server saw them: the connection, and what it sent. */
+let commands: { from: string; text: string }[];
+const unhandled: unknown[] = [];
+const onUnhandled = (reason: unknown): void => void unhandled.push(reason);
+
+beforeAll(async () => {
+  server = await RedisServer.start();
+  watched = quiet(new Redis(server.url));
+  watcher = await watched.monitor();
+  watcher.on('monitor', (_time: string, args: string[], from: string) => commands.push({ from, text: args.join(' ') }));
+  process.on('unhandledRejection', onUnhandled);
+});
+beforeEach(() => (commands = []));
+afterAll(async () => {
+  process.off('unhandledRejection', onUnhandled);
+  watcher.disconnect();
+  watched.disconnect();
+  await server.stop();
+});
+
+@Injectable()
+class Jobs {
+  readonly gate = new Gate();
+  readonly begun: unknown[] = [];
+  readonly ended: unknown[] = [];
+  aborted = 0;
+
+  constructor(private readonly streams: StreamConsumerService) {}
+
+  @StreamConsumer({ stream: 'jobs', group: 'g', concurrency: 3 })
+  async handle({ payload, signal }: StreamMessage): Promise<void> {
+    this.begun.push(payload);
+    signal.addEventListener('abort', () => (this.aborted += 1));
+    await this.gate.pass();
+    await this.streams.publish('follow-up', payload);
+    this.ended.push(payload);
+  }
+}
+
+/** An app as users have it: its Redis client belongs to RedisModule, which quits it at shutdown. */
+async function start(prefix: string, options: StreamConsumerModuleOptions): Promise<TestingModule> {
+  const app = await Test.createTestingModule({
+    imports: [
+      RedisModule.forRoot({ config: { url: server.url, onClientCreated: quiet }, closeClient: true }, true),
+      ScriptRegistryModule.forRoot({ prefix }),
+      StreamConsumerModule.forRoot({ ...QUICK, ...options }),
+    ],
+    providers: [Jobs],
+  })
+    .setLogger(new ConsoleLogger({ logLevels: [] }))
+    .compile();
+  await app.init();
+  return app;
+}
+
+const count = 8;
+
+async function busy(options: StreamConsumerModuleOptions): Promise<{ app: TestingModule; jobs: Jobs; prefix: string }> {
+  const prefix = uniquePrefix();
+  const app = await start(prefix, options);
+  const messages = Array.from({ length: count }, (_, payload) => ({ payload }));
+  await app.get(StreamConsumerService).publishMany('jobs', messages);
+  const jobs = app.get(Jobs);
+  await eventually(() => expect(jobs.begun).toHaveLength(3));
+  return { app, jobs, prefix };
+}
+
+/** What the group looks like to others, and that the app says nothing more to Redis. */
+async function afterClose(prefix: string): Promise<{ stats: object; followUps: number }> {
+  const bench = await openBench(quiet(new Redis(server.port)), {}, { prefix });
+  const stats = await bench.streams.stats('jobs', 'g');
+  const followUps = (await bench.streams.stats('follow-up', 'nobody')).length;
+  await bench.close();
+  return { stats, followUps };
+}
+
+it('SIGTERM takes nothing new, finishes what runs, which may still publish, and is silent after close', async () => {
+  const { app, jobs, prefix } = await busy({ drainMs: 20_000 });
+  const closing = app.close();
+  await sleep(100);
+  expect(jobs.begun).toHaveLength(3);
+  jobs.gate.open();
+  await closing;
+  // The watcher hears of the last ones a little later.
+  await eventually(() => expect(commands.map(({ text }) => text)).toContain('quit'));
+  const closedAt = commands.length;
+  await sleep(700);
+  expect(commands.slice(closedAt).map(({ text }) => text)).toEqual([]);
+  expect(jobs.ended).toHaveLength(3);
+  expect([jobs.begun.length, jobs.aborted]).toEqual([3, 0]);
+  const { stats, followUps } = await afterClose(prefix);
+  expect(stats).toMatchObject({ length: count - 3, pending: 0, due: 0, sessions: 0 });
+  expect(followUps).toBe(3);
+});
+
+it('SIGTERM hands back what does not end, at once and without counting an attempt; what that says later changes nothing', async () => {
+  const { app, jobs, prefix } = await busy({ drainMs: 50, abortGraceMs: 50, leaseMs: 60_000 });
+  const startedAt = performance.now();
+  await app.close();
+  expect(performance.now() - startedAt).toBeLessThan(5_000);
+  expect(jobs.aborted).toBe(3);
+  const closedAt = commands.length;
+  const { stats } = await afterClose(prefix);
+  expect(stats).toMatchObject({ length: count, pending: 3, due: 3, sessions: 0 });
+  const other = await openBench(quiet(new Redis(server.port)), {}, { prefix });
+  const seen: string[] = [];
+  await other.streams.consume(
+    { stream: 'jobs', group: 'g' },
+    ({ payload, attempt }) => void seen.push(`${String(payload)} ${attempt}`),
+  );
+  await eventually(() => expect(seen).toHaveLength(count));
+  expect(seen.every((text) => text.endsWith(' 1'))).toBe(true);
+  await other.close();
+  expect(commands.length).toBeGreaterThan(closedAt);
+  jobs.gate.open();
+  await sleep(50);
+  expect(unhandled).toEqual([]);
+});
+
+it('an app whose Redis is away closes within its bounds', async () => {
+  const own = await RedisServer.start();
+  const bench = await openBench(quiet(new Redis(own.port, { retryStrategy: () => 50 })), {
+    drainMs: 300,
+    abortGraceMs: 50,
+  });
+  const gate = new Gate();
+  await bench.streams.consume({ stream: 's', group: 'g' }, () => gate.pass());
+  await bench.streams.publish('s', 1);
+  await eventually(() => expect(gate.entered).toBe(1));
+  await own.kill();
+  const startedAt = performance.now();
+  await bench.close();
+  expect(performance.now() - startedAt).toBeLessThan(6_000);
+  gate.open();
+  await own.stop();
+});
+
+it('a consumer that was stopped takes nothing, and another one can be started', async () => {
+  const bench = await openBench(quiet(new Redis(server.port)), {});
+  const seen: unknown[] = [];
+  const first = await bench.streams.consume({ stream: 's', group: 'g' }, ({ payload }) => void seen.push(payload));
+  await bench.streams.publish('s', 1);
+  await eventually(() => expect(seen).toEqual([1]));
+  await Promise.all([first.stop(), first.stop()]);
+  await bench.streams.publish('s', 2);
+  await sleep(200);
+  expect(seen).toEqual([1]);
+  await bench.streams.consume({ stream: 's', group: 'g', leaseMs: 9_000 }, ({ payload }) => void seen.push(payload));
+  await eventually(() => expect(seen).toEqual([1, 2]));
+  await bench.close();
+  await expect(bench.streams.consume({ stream: 's', group: 'g' }, () => undefined)).rejects.toMatchObject({
+    code: 'STREAM_CONSUMER_CLOSED',
+  });
+});

@@ -1,0 +1,126 @@
+import { once } from 'node:events';
+import { ConsoleLogger, Logger, type ModuleMetadata } from '@nestjs/common';
+import { Test, type TestingModule } from '@nestjs/testing';
+import type { Cluster, Redis } from 'ioredis';
+import { ScriptRegistryModule, type ScriptRegistry, type ScriptRegistryOptions } from 'luanest/script-registry';
+import {
+  StreamConsumerModule,
+  StreamConsumerService,
+  type StreamConsumerModuleOptions,
+  type StreamConsumerOptions,
+} from 'luanest/stream-consumer';
+import { uniquePrefix } from '../../../test/support/shared-servers';
+import { clusterClient, openRegistry, standaloneClient } from '../../script-registry/test/support';
+import { resolveOptions } from '../src/stream-consumer.options';
+import { streamConsumerScripts } from '../src/stream-consumer.scripts';
+import { Partition, type GroupKeys } from '../src/streams/partitions';
+
+export { quiet } from '../../script-registry/test/support';
+
+/** Attempts that fail are the subject of these tests: nobody need read of them. */
+Logger.overrideLogger(new ConsoleLogger({ logLevels: [] }));
+
+/** The two kinds of server that each contract is held against. */
+export const servers: [string, () => Redis | Cluster][] = [
+  ['standalone', standaloneClient],
+  ['Cluster', clusterClient],
+];
+
+/** Options under which tests need not wait. */
+export const QUICK = { pollMs: 50, backoffMs: 10, maxBackoffMs: 20, leaseMs: 2_000 };
+
+export interface Bench {
+  readonly prefix: string;
+  readonly registry: ScriptRegistry;
+  readonly streams: StreamConsumerService;
+  /** The client as one of a standalone server: its commands take one key each, so they do on a Cluster too. */
+  readonly raw: Redis;
+  keys(stream: string, group: string, partition?: number): GroupKeys;
+  close(): Promise<void>;
+}
+
+/** The service on a client of the test's own, outside Nest. */
+export async function openBench(
+  client: Redis | Cluster,
+  options: StreamConsumerModuleOptions = {},
+  registryOptions: ScriptRegistryOptions = {},
+): Promise<Bench> {
+  if (client.status !== 'ready') await once(client, 'ready');
+  const prefix = registryOptions.prefix ?? uniquePrefix();
+  const registry = await openRegistry(
+    client,
+    { preload: 'required', ...registryOptions, prefix },
+    streamConsumerScripts,
+  );
+  const streams = new StreamConsumerService(registry, resolveOptions({ ...QUICK, ...options }));
+  return {
+    prefix,
+    registry,
+    streams,
+    raw: client as Redis,
+    keys: (stream, group, partition = 0) =>
+      new Partition(registry.keySpace('stream-consumer'), stream, partition).of(group),
+    async close() {
+      await streams.beforeApplicationShutdown();
+      registry.close();
+      client.disconnect();
+    },
+  };
+}
+
+/** A consumer's options, of a stream and a group. */
+export function group(stream: string, name: string, more: Partial<StreamConsumerOptions> = {}): StreamConsumerOptions {
+  return { stream, group: name, ...more };
+}
+
+const booted = new Set<{ readonly app: TestingModule; readonly client: Redis | Cluster }>();
+
+/** An app, initialised, and closed by `closeAll`. */
+export async function boot(
+  metadata: ModuleMetadata,
+  options: StreamConsumerModuleOptions = {},
+  registryOptions: ScriptRegistryOptions = {},
+): Promise<TestingModule> {
+  const client = registryOptions.client ?? standaloneClient();
+  const imports = [
+    ScriptRegistryModule.forRoot({ client, prefix: uniquePrefix(), ...registryOptions }),
+    StreamConsumerModule.forRoot({ ...QUICK, ...options }),
+    ...(metadata.imports ?? []),
+  ];
+  const building = Test.createTestingModule({ ...metadata, imports });
+  const app = await building
+    .setLogger(new ConsoleLogger({ logLevels: [] }))
+    .compile()
+    .catch((error: unknown) => {
+      client.disconnect();
+      throw error;
+    });
+  booted.add({ app, client });
+  await app.init();
+  return app;
+}
+
+export async function closeAll(): Promise<void> {
+  const all = [...booted];
+  booted.clear();
+  await Promise.all(
+    all.map(async ({ app, client }) => {
+      await app.close();
+      client.disconnect();
+    }),
+  );
+}
+
+/** Something that handlers wait for. */
+export class Gate {
+  /** How often somebody came to it. */
+  entered = 0;
+  private waiting: (() => void)[] = [];
+  async pass(): Promise<void> {
+    this.entered++;
+    await new Promise<void>((resolve) => this.waiting.push(resolve));
+  }
+  open(): void {
+    for (const resolve of this.waiting.splice(0)) resolve();
+  }
+}

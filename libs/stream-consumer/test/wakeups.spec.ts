@@ -1,0 +1,112 @@
+import { Redis } from 'ioredis';
+import { RedisServer } from '../../../test/support/redis-server';
+import { eventually } from '../../../test/support/wait';
+import { group, openBench, quiet, type Bench } from './support';
+
+describe('waking', () => {
+  let server: RedisServer;
+  let bench: Bench;
+  beforeAll(async () => {
+    server = await RedisServer.start();
+    bench = await openBench(quiet(new Redis(server.port)));
+  });
+  afterAll(async () => {
+    await bench.close();
+    await server.stop();
+  });
+
+  /** Until the partition was found empty and the consumer listens for publishes. */
+  async function asleep(stream: string): Promise<void> {
+    const { waiters } = bench.keys(stream, 'g');
+    await eventually(async () => {
+      expect(await bench.raw.exists(waiters)).toBe(1);
+      expect(await bench.raw.call('PUBSUB', 'SHARDNUMSUB', waiters)).toEqual([waiters, 1]);
+    });
+  }
+
+  async function handled(stream: string, times: number[]): Promise<number> {
+    const before = times.length;
+    const publishedAt = performance.now();
+    await bench.streams.publish(stream, 1);
+    await eventually(() => expect(times.length).toBe(before + 1), { everyMs: 1, timeoutMs: 20_000 });
+    return (times.at(-1) as number) - publishedAt;
+  }
+
+  it('a publish wakes an idle consumer at once', async () => {
+    const times: number[] = [];
+    await bench.streams.consume(group('wakes', 'g', { pollMs: 60_000 }), () => void times.push(performance.now()));
+    for (let i = 0; i < 20; i++) {
+      await asleep('wakes');
+      // Polling would take half a minute.
+      expect(await handled('wakes', times)).toBeLessThan(5_000);
+    }
+  });
+
+  it('a wake-up that is lost on purpose is made good by the net within its interval', async () => {
+    const pollMs = 600;
+    const times: number[] = [];
+    await bench.streams.consume(group('net', 'g', { pollMs }), () => void times.push(performance.now()));
+    const { waiters } = bench.keys('net', 'g');
+    const delays: number[] = [];
+    for (let i = 0; i < 5; i++) {
+      await asleep('net');
+      await bench.raw.del(waiters);
+      delays.push(await handled('net', times));
+    }
+    for (const delay of delays) expect(delay).toBeLessThan(pollMs + 1_000);
+    expect(Math.max(...delays)).toBeGreaterThan(20);
+  });
+
+  it('so is the loss of the connection that listens, which is opened again', async () => {
+    const times: number[] = [];
+    await bench.streams.consume(group('cut', 'g', { pollMs: 60_000 }), () => void times.push(performance.now()));
+    for (let i = 0; i < 3; i++) {
+      await asleep('cut');
+      await bench.raw.call('CLIENT', 'KILL', 'TYPE', 'PUBSUB');
+      expect(await handled('cut', times)).toBeLessThan(10_000);
+    }
+  });
+
+  it('a retry that is due is taken when it is due, also one of another process that is gone', async () => {
+    const other = await openBench(quiet(new Redis(server.port)), {}, { prefix: bench.prefix });
+    const options = group('due', 'g', { backoffMs: 300, maxBackoffMs: 300 });
+    const first = await other.streams.consume(options, () => {
+      throw new Error('not here');
+    });
+    await bench.streams.publish('due', 1);
+    await eventually(async () => expect(await bench.streams.stats('due', 'g')).toMatchObject({ due: 1 }));
+    await first.stop();
+    const attempts: number[] = [];
+    await bench.streams.consume(options, ({ attempt }) => void attempts.push(attempt));
+    await eventually(() => expect(attempts.length).toBe(1));
+    expect(attempts[0]).toBeGreaterThan(1);
+    await other.close();
+  });
+
+  it('connections do not grow with partitions and groups', async () => {
+    const own = await RedisServer.start();
+    const count = async (partitions: number, groups: number): Promise<number> => {
+      const one = await openBench(quiet(new Redis(own.port)), { partitions });
+      for (let i = 0; i < groups; i++) await one.streams.consume(group('s', `g${i}`), () => undefined);
+      await eventually(async () => {
+        for (let i = 0; i < partitions; i++) {
+          const { waiters } = one.keys('s', 'g0', i);
+          expect(await one.raw.call('PUBSUB', 'SHARDNUMSUB', waiters)).toEqual([waiters, 1]);
+        }
+      });
+      const clients = (await one.raw.client('LIST')) as string;
+      await one.close();
+      return clients.trim().split('\n').length;
+    };
+    const few = await count(1, 1);
+    await eventually(async () => {
+      const admin = new Redis(own.port);
+      const clients = (await admin.client('LIST')) as string;
+      admin.disconnect();
+      expect(clients.trim().split('\n')).toHaveLength(1);
+    });
+    expect(few).toBe(2);
+    expect(await count(24, 5)).toBe(few);
+    await own.stop();
+  });
+});

@@ -1,0 +1,73 @@
+import { subscribe } from 'node:diagnostics_channel';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ConsoleLogger, Logger } from '@nestjs/common';
+import { Redis } from 'ioredis';
+import { STREAM_CONSUMER_CHANNELS, StreamConsumerService, type MessagesLostEvent } from 'luanest/stream-consumer';
+import { openRegistry, quiet } from '../../script-registry/test/support';
+import { resolveOptions } from '../src/stream-consumer.options';
+import { streamConsumerScripts } from '../src/stream-consumer.scripts';
+
+/** What the parent tells a worker. */
+export interface WorkerJob {
+  readonly url: string;
+  readonly prefix: string;
+  readonly stream: string;
+  readonly partitions: number;
+  readonly leaseMs: number;
+  readonly concurrency: number;
+  /** How long each handler works, ms. */
+  readonly workMs: number;
+}
+
+/** What a worker tells, in the order in which it happened: messages whose handlers began, ended, or were lost. */
+export interface WorkerNote {
+  readonly what: 'begun' | 'done' | 'lost';
+  readonly payload: number;
+  /** As the message said; 0 for those that were lost. */
+  readonly attempt: number;
+}
+
+Logger.overrideLogger(new ConsoleLogger({ logLevels: [] }));
+
+let notes: WorkerNote[] = [];
+let written: Promise<void> | undefined;
+
+/** Resolves when the note is in the pipe, out of which it can be read although this process is killed. */
+function note(what: WorkerNote['what'], payload: number, attempt: number): Promise<void> {
+  notes.push({ what, payload, attempt });
+  written ??= new Promise<void>((resolve) => {
+    setImmediate(() => {
+      const batch = notes;
+      [notes, written] = [[], undefined];
+      process.send?.(batch, () => resolve());
+    });
+  });
+  return written;
+}
+
+async function main(job: WorkerJob): Promise<void> {
+  const client = quiet(new Redis(job.url, { retryStrategy: () => 50 }));
+  const { prefix, stream, leaseMs, concurrency } = job;
+  const registry = await openRegistry(client, { prefix, preload: 'best-effort' }, streamConsumerScripts);
+  const options = { partitions: job.partitions, leaseMs, attempts: 1_000 };
+  const streams = new StreamConsumerService(registry, resolveOptions(options));
+  subscribe(STREAM_CONSUMER_CHANNELS.lost, (event) => {
+    for (let i = 0; i < (event as MessagesLostEvent).ids.length; i++) void note('lost', -1, 0);
+  });
+  for (let running = false; !running;) {
+    try {
+      await streams.consume<number>({ stream, group: 'g', concurrency }, async ({ payload, attempt }) => {
+        await note('begun', payload, attempt);
+        await sleep(job.workMs);
+        await note('done', payload, attempt);
+      });
+      running = true;
+    } catch {
+      // Redis may be away just now.
+      await sleep(50);
+    }
+  }
+}
+
+process.once('message', (job) => void main(job as WorkerJob));
+process.once('disconnect', () => process.exit(1));

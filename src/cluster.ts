@@ -1,0 +1,59 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { loadConfig } from './config/load-config';
+import { EmbeddedCluster } from './embedded/embedded-cluster';
+
+const APPS = 3;
+const RESTART_MS = 1_000;
+
+/** Three processes of the app on one Redis Cluster and one ledger, all on this machine; one that dies is started again. */
+async function main(): Promise<void> {
+  const { port, dataDir } = loadConfig();
+  const cluster = await EmbeddedCluster.start(dataDir);
+  const urls = cluster.endpoints.map((at) => `redis://:${encodeURIComponent(at.password)}@${at.host}:${at.port}`);
+  const env = { ...process.env, DATA_DIR: dataDir, REDIS_URL: '', REDIS_CLUSTER: urls.join(',') };
+  const living = new Set<ChildProcess>();
+  let stopping = false;
+  const signalled = new Promise<void>((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => resolve());
+  });
+
+  const keepUp = async (index: number): Promise<void> => {
+    while (!stopping) {
+      const app = startApp({ ...env, PORT: port === 0 ? '0' : String(port + index) });
+      living.add(app);
+      const [status, signal] = (await once(app, 'exit')) as [number | null, NodeJS.Signals | null];
+      living.delete(app);
+      if (stopping) return;
+      process.stderr.write(`App ${index + 1} ended (${status ?? signal}) and is started again\n`);
+      await sleep(RESTART_MS);
+    }
+  };
+  const kept = Promise.all(Array.from({ length: APPS }, (_, index) => keepUp(index)));
+  await signalled;
+  stopping = true;
+  for (const app of living) app.kill('SIGTERM');
+  await kept;
+  await cluster.stop();
+}
+
+/** Its lines go out with ours. Detached: a terminal's Ctrl-C reaches us, and we pass it on once. */
+function startApp(env: NodeJS.ProcessEnv): ChildProcess {
+  const app = spawn(process.execPath, [join(__dirname, 'main.js')], {
+    env,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  createInterface({ input: app.stdout }).on('line', (line) => process.stdout.write(`${line}\n`));
+  return app;
+}
+
+main()
+  .then(() => process.exit(0))
+  .catch((error: unknown) => {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    process.exit(1);
+  });

@@ -1,0 +1,89 @@
+import { Redis } from 'ioredis';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { makePrivateFolder } from './private-file';
+import { EmbeddedRedisError, RedisFolder } from './redis-folder';
+import { type RedisEndpoint, sendInline } from './redis-inline';
+
+const MASTERS = 3;
+const SLOTS = 16_384;
+const PATIENCE_MS = 30_000;
+
+/** A Redis Cluster of three masters in a data folder, for trying things out on one machine; it has no replicas. */
+export class EmbeddedCluster {
+  private constructor(
+    private readonly folders: readonly RedisFolder[],
+    /** Where the masters listen; they share one password. */
+    readonly endpoints: readonly RedisEndpoint[],
+  ) {}
+
+  /**
+   * Starts the servers, on the ports that they had before, and makes them one Cluster.
+   *
+   * @throws {EmbeddedRedisError} when a server cannot be had, or the Cluster does not come to be
+   */
+  static async start(dataDir: string): Promise<EmbeddedCluster> {
+    const root = join(dataDir, 'cluster');
+    await makePrivateFolder(dataDir);
+    await makePrivateFolder(root);
+    const options = {
+      passwordPath: join(root, 'password'),
+      config: ['cluster-enabled yes', 'cluster-config-file nodes.conf', 'cluster-announce-ip 127.0.0.1'],
+    };
+    const folders = Array.from(
+      { length: MASTERS },
+      (_, i) => new RedisFolder(join(root, String(i + 1)), PATIENCE_MS, options),
+    );
+    const endpoints: RedisEndpoint[] = [];
+    // One after the other: two that look for a free port at once may find the same.
+    for (const folder of folders) endpoints.push(await folder.ensureServer());
+    const cluster = new EmbeddedCluster(folders, endpoints);
+    try {
+      await cluster.form();
+      return cluster;
+    } catch (error) {
+      await cluster.stop();
+      throw error;
+    }
+  }
+
+  /** Shuts the servers down. */
+  async stop(): Promise<void> {
+    await Promise.all(this.endpoints.map((endpoint) => sendInline(endpoint, 'SHUTDOWN', 10_000)));
+    await Promise.all(this.folders.map((folder) => folder.waitUntilEmpty()));
+  }
+
+  /** Gives each master its slots, once, and makes them known to one another. */
+  private async form(): Promise<void> {
+    const clients = this.endpoints.map((endpoint) => new Redis({ ...endpoint, maxRetriesPerRequest: 1 }));
+    try {
+      for (const [i, client] of clients.entries()) {
+        if ((await infoOf(client)).get('cluster_slots_assigned') !== '0') continue;
+        const [from, to] = [i, i + 1].map((part) => Math.floor((part * SLOTS) / MASTERS)) as [number, number];
+        await client.call('CLUSTER', 'SET-CONFIG-EPOCH', i + 1).catch(() => undefined);
+        await client.call('CLUSTER', 'ADDSLOTSRANGE', from, to - 1);
+      }
+      // Again at each start: a machine may have changed its mind about ports, and meeting a friend is harmless.
+      for (const { host, port } of this.endpoints) await clients[0]?.call('CLUSTER', 'MEET', host, port);
+      const deadline = Date.now() + PATIENCE_MS;
+      while (!(await this.isWhole(clients))) {
+        if (Date.now() > deadline) throw new EmbeddedRedisError('The Redis Cluster did not come to be within 30 s.');
+        await sleep(100);
+      }
+    } finally {
+      for (const client of clients) client.disconnect();
+    }
+  }
+
+  private async isWhole(clients: readonly Redis[]): Promise<boolean> {
+    const infos = await Promise.all(clients.map(infoOf));
+    return infos.every(
+      (info) => info.get('cluster_state') === 'ok' && info.get('cluster_known_nodes') === String(MASTERS),
+    );
+  }
+}
+
+async function infoOf(client: Redis): Promise<Map<string, string>> {
+  const text = String(await client.call('CLUSTER', 'INFO'));
+  return new Map(text.split('\r\n').map((line) => line.split(':') as [string, string]));
+}

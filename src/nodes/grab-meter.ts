@@ -1,0 +1,43 @@
+import { type CallHandler, type ExecutionContext, Injectable, type NestInterceptor } from '@nestjs/common';
+import { RedPacketController, type GrabResult } from 'luanest/red-packet';
+import { type Observable, tap } from 'rxjs';
+
+const KEPT = 2_048;
+
+/** What one process answered lately. */
+export interface GrabFigures {
+  /** Grabs answered since the process started. */
+  readonly grabs: number;
+  /** Packets among them that were won by these very grabs. */
+  readonly won: number;
+  /** Of the last grabs, ms; 0 before the first. */
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+}
+
+/** Times the grabs of this process, from the interceptors to the answer. */
+@Injectable()
+export class GrabMeter implements NestInterceptor {
+  private readonly latest = new Float64Array(KEPT);
+  private grabs = 0;
+  private won = 0;
+
+  intercept(context: ExecutionContext, next: CallHandler<unknown>): Observable<unknown> {
+    if (context.getHandler() !== RedPacketController.prototype.grab) return next.handle();
+    const started = performance.now();
+    return next.handle().pipe(
+      tap((answer) => {
+        this.latest[this.grabs % KEPT] = performance.now() - started;
+        this.grabs += 1;
+        if ((answer as GrabResult).outcome === 'won') this.won += 1;
+      }),
+    );
+  }
+
+  /** Figures of now. */
+  figures(): GrabFigures {
+    const sorted = this.latest.slice(0, Math.min(this.grabs, KEPT)).sort();
+    const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+    return { grabs: this.grabs, won: this.won, p50Ms: at(0.5), p99Ms: at(0.99) };
+  }
+}

@@ -1,0 +1,58 @@
+import { Injectable } from '@nestjs/common';
+import { defineScript, int, ScriptRegistry, str } from 'luanest/script-registry';
+
+/** Notes what one node says of itself, forgets nodes that fell silent, and answers all of them. */
+const reportNode = defineScript({
+  name: 'app.report-node',
+  keys: ['nodes'],
+  args: { node: str, report: str, silentAfterMs: int },
+  source: `
+    local time = redis.call('TIME')
+    local now = time[1] * 1000 + math.floor(time[2] / 1000)
+    redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f ', now) .. ARGV[2])
+    redis.call('PEXPIRE', KEYS[1], ARGV[3])
+    local all, living = redis.call('HGETALL', KEYS[1]), {}
+    for i = 1, #all, 2 do
+      local at, report = string.match(all[i + 1], '^(%d+) (.*)$')
+      if now - at > tonumber(ARGV[3]) then redis.call('HDEL', KEYS[1], all[i]) else living[#living + 1] = report end
+    end
+    return living`,
+  reply: (reports: string[]) => reports,
+});
+
+/** Takes the report of a node away, since it is about to end. */
+const forgetNode = defineScript({
+  name: 'app.forget-node',
+  keys: ['nodes'],
+  args: { node: str },
+  source: `return redis.call('HDEL', KEYS[1], ARGV[1])`,
+  reply: (forgotten: number) => forgotten,
+});
+
+export const nodeScripts = [reportNode, forgetNode] as const;
+
+/** What the processes of the app say of themselves, in one Redis hash that no node outlives for long. */
+@Injectable()
+export class NodeReports {
+  constructor(private readonly registry: ScriptRegistry) {}
+
+  /**
+   * Notes a report and answers those of all nodes that are not silent.
+   *
+   * @param silentAfterMs age at which a report is forgotten, ms
+   */
+  async exchange<T extends { readonly node: string }>(report: T, silentAfterMs: number): Promise<T[]> {
+    const args = { node: report.node, report: JSON.stringify(report), silentAfterMs };
+    const reports = await this.registry.run(reportNode, { keys: this.keys(), args });
+    return reports.map((text) => JSON.parse(text) as T).sort((one, other) => one.node.localeCompare(other.node));
+  }
+
+  /** Takes a node's report away. */
+  async forget(node: string): Promise<void> {
+    await this.registry.run(forgetNode, { keys: this.keys(), args: { node } });
+  }
+
+  private keys(): { nodes: string } {
+    return { nodes: this.registry.keySpace('app').tag('nodes').key('reports') };
+  }
+}

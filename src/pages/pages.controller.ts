@@ -1,0 +1,59 @@
+import { Controller, Get, Headers, NotFoundException, Param, Res, UseGuards } from '@nestjs/common';
+import { join } from 'node:path';
+import { AdminGuard } from '../identity/admin.guard';
+import { readPageFiles } from './page-files';
+
+/** What a page needs of Fastify's reply. */
+interface Reply {
+  code(status: number): Reply;
+  headers(values: Record<string, string>): Reply;
+  send(body?: Buffer): Reply;
+}
+
+/** Pages load nothing from elsewhere and run no inline script, so injected markup could do nothing. */
+const HEADERS = {
+  'content-security-policy': "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  // Asked again each time, and mostly answered with 304: a new release is seen at once.
+  'cache-control': 'no-cache',
+};
+
+/** The visitors' page, the operator's page and what they are made of. */
+@Controller()
+export class PagesController {
+  private readonly files = readPageFiles(join(__dirname, 'public'));
+
+  /** The rain. */
+  @Get()
+  visitor(@Res() reply: Reply, @Headers('if-none-match') known?: string): void {
+    this.send(reply, 'visitor.html', known);
+  }
+
+  /** The operator's view; what it shows needs the admin token. */
+  @Get('operator')
+  operator(@Res() reply: Reply, @Headers('if-none-match') known?: string): void {
+    this.send(reply, 'operator.html', known);
+  }
+
+  /** Whether a token is the admin token: answers only under it. */
+  @Get('operator/session')
+  @UseGuards(AdminGuard)
+  session(@Res() reply: Reply): void {
+    reply.code(200).headers({ 'content-type': 'application/json' }).send(Buffer.from('{}'));
+  }
+
+  /** Scripts and styles. */
+  @Get('assets/:name')
+  asset(@Param('name') name: string, @Res() reply: Reply, @Headers('if-none-match') known?: string): void {
+    this.send(reply, name, known);
+  }
+
+  private send(reply: Reply, name: string, known: string | undefined): void {
+    const file = this.files.get(name);
+    if (file === undefined) throw new NotFoundException(`There is no file ${JSON.stringify(name.slice(0, 80))}.`);
+    reply.headers({ ...HEADERS, 'content-type': file.type, etag: file.etag });
+    if (known === file.etag) reply.code(304).send();
+    else reply.send(file.body);
+  }
+}

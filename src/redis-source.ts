@@ -1,0 +1,29 @@
+import type { ClusterOptions, RedisOptions } from 'ioredis';
+
+/** A single Redis, or a Cluster, as the modules of `@liaoliaots/nestjs-redis` take it. */
+export type RedisSource =
+  | (RedisOptions & { readonly url?: string })
+  | (ClusterOptions & { readonly nodes: { readonly host: string; readonly port: number }[] });
+
+/** At least twice a second: a server that was started again is found within that time. */
+const retryStrategy = (attempt: number): number => Math.min(attempt * 50, 500);
+
+/** One server, by URL or by address. */
+export function singleRedis(where: RedisOptions & { readonly url?: string }): RedisSource {
+  return { ...where, retryStrategy };
+}
+
+/** A Cluster, by URLs of some of its masters; user and password are those of the first. */
+export function redisCluster(urls: readonly string[]): RedisSource {
+  const parsed = urls.map((url) => new URL(url));
+  const [{ username, password, protocol }] = parsed as [URL];
+  return {
+    nodes: parsed.map(({ hostname, port }) => ({ host: hostname, port: Number(port) || 6_379 })),
+    clusterRetryStrategy: retryStrategy,
+    redisOptions: {
+      ...(username !== '' && { username: decodeURIComponent(username) }),
+      ...(password !== '' && { password: decodeURIComponent(password) }),
+      ...(protocol === 'rediss:' && { tls: {} }),
+    },
+  };
+}
