@@ -3,9 +3,11 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import type { RedisSource } from './redis-source';
 import { APP_INTERCEPTOR } from '@nestjs/core';
 import { ScheduleModule } from '@nestjs/schedule';
+import { DelayedTaskModule } from 'luanest/delayed-task';
 import { RedPacketModule } from 'luanest/red-packet';
 import { ScheduledLockModule } from 'luanest/scheduled-lock';
 import { ScriptRegistryModule } from 'luanest/script-registry';
+import { StreamConsumerModule } from 'luanest/stream-consumer';
 import type { AppConfig } from './config/config';
 import { CrowdController } from './crowd/crowd.controller';
 import { AppAddress, CrowdService } from './crowd/crowd.service';
@@ -50,6 +52,8 @@ export class AppModule {
         ScriptRegistryModule.forFeature(nodeScripts),
         ScheduleModule.forRoot(),
         ScheduledLockModule.forRoot({ namespace: 'rain' }),
+        StreamConsumerModule.forRoot({}),
+        DelayedTaskModule.forRoot({ queue: 'rain' }),
         RedPacketModule.forRoot({
           identity: (request) => tokens.verify(bearerToken(request) ?? ''),
           adminGuard: new AdminGuard(adminToken),

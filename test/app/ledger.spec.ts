@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import fs from 'node:fs';
-import type { PayoutRow } from 'luanest/red-packet';
+import type { PayoutRow } from '../../src/ledger/ledger.types';
 import { createLedgerSchema } from '../../src/ledger/ledger.schema';
 import { PgliteDatabase } from '../../src/ledger/pglite-database';
 import { PostgresDatabase } from '../../src/ledger/postgres-database';
@@ -20,7 +20,6 @@ function row(activityId: string, packetId: string, userId: string, amountCents: 
     userId,
     amountCents,
     grantedAtMs: 1_700_000_000_000 + entries,
-    entryId: `${entries}-0`,
   };
 }
 

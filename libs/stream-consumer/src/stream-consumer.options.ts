@@ -143,7 +143,7 @@ function checkedKeys(where: string, { keys = [], partitions }: StreamOptions = {
   if (keys.length > 0 && partitions !== undefined) {
     throw new InvalidOptionError(`${where}partitions is ${partitions}, but keys are given. Leave one of them out.`);
   }
-  return Object.freeze([...keys]);
+  return Object.freeze([...(keys as readonly string[])]);
 }
 
 /** Options of a stream, defaults filled in. @throws InvalidOptionError as `resolveOptions` */

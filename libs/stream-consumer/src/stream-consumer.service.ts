@@ -102,6 +102,11 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
     this.catalog.forget(stream);
   }
 
+  /** Checks options without using them. @throws InvalidOptionError as `consume` would */
+  checkOptions(options: StreamConsumerOptions): void {
+    resolveConsumer(options, this.options);
+  }
+
   /**
    * Runs a handler over a stream without decorators.
    *

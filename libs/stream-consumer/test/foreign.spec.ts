@@ -20,7 +20,6 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     eventually(async () =>
       expect(await bench.streams.stats(stream, 'g')).toMatchObject({ length: 0, pending: 0, due: 0 }),
     );
-  const expireIn = async (ms: number): Promise<number> => Date.now() + ms;
 
   it('gives an entry as the object of its fields, and deletes it when it is handled', async () => {
     const { name, key } = fresh();
@@ -85,7 +84,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
 
   it.each([false, true])('what is noted of a stream expires with it (ordered: %s)', async (ordered) => {
     const { name, key } = fresh();
-    const expiresAt = await expireIn(60_000);
+    const expiresAt = Date.now() + 60_000;
     for (let n = 0; n < 20; n++) await bench.raw.xadd(key, '*', 'n', n, 'key', `k${n % 3}`);
     await bench.raw.pexpireat(key, expiresAt);
     bench.streams.defineStream(name, { keys: [key] });
