@@ -4,6 +4,9 @@ import { join } from 'node:path';
 /** Name of the variable that tells the workers where the tarball and the apps are. */
 export const FOLDER = 'LUANEST_PACKAGE_FOLDER';
 
+/** Name of the file there that lists what was installed, a line for each app. */
+export const INSTALLED = 'installed.txt';
+
 /** Where the tarball and the apps are. */
 export function folder(): string {
   const path = process.env[FOLDER];

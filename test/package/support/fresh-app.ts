@@ -1,7 +1,17 @@
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { RedisServer } from '../../support/redis-server';
-import { folder, tarball } from './folder';
+import { folder, INSTALLED, tarball } from './folder';
 import { run, type Ended, type RunOptions } from './run';
 
 const SOURCES = join(__dirname, '..', 'app');
@@ -28,8 +38,11 @@ export class FreshApp {
     for (let attempt = 1; ; attempt += 1) {
       const last = attempt === INSTALL_ATTEMPTS; // a registry may fail now and then
       const { code } = await app.run('npm', args, { mayFail: !last });
-      if (code === 0) return app;
+      if (code === 0) break;
     }
+    const versions = Object.keys(dependencies).map((dependency) => `${dependency} ${app.version(dependency)}`);
+    appendFileSync(join(folder(), INSTALLED), `${name}: ${versions.join(', ')}\n`);
+    return app;
   }
 
   path(...segments: readonly string[]): string {
