@@ -10,12 +10,14 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { RedisCluster } from '../../support/redis-cluster';
 import { RedisServer } from '../../support/redis-server';
 import { folder, INSTALLED, tarball } from './folder';
 import { run, type Ended, type RunOptions } from './run';
 
 const SOURCES = join(__dirname, '..', 'app');
 const INSTALL_ATTEMPTS = 3;
+const RUN_TIMEOUT_MS = 60_000;
 
 /** What an app of a user has in its package.json. */
 export interface AppSpec {
@@ -84,9 +86,20 @@ export class FreshApp {
     const redis = await RedisServer.start();
     try {
       const env = { ...options.env, REDIS_URL: redis.url };
-      return await this.run(process.execPath, args, { ...options, env, timeoutMs: 60_000 });
+      return await this.run(process.execPath, args, { ...options, env, timeoutMs: RUN_TIMEOUT_MS });
     } finally {
       await redis.stop();
+    }
+  }
+
+  /** As `withRedis`, with a Cluster of three masters. */
+  async withCluster(args: readonly string[]): Promise<Ended> {
+    const cluster = await RedisCluster.start({ replicas: 0 });
+    try {
+      const env = { CLUSTER_PORT: String(cluster.startupNodes[0]?.port) };
+      return await this.run(process.execPath, args, { env, timeoutMs: RUN_TIMEOUT_MS });
+    } finally {
+      await cluster.stop();
     }
   }
 

@@ -24,6 +24,23 @@ export function expectAllUsed({ code, stdout, stderr }: Ended): void {
   expect({ lines: stdout.trim().split('\n'), stderr, code }).toEqual({ lines: LINES, stderr: '', code: 0 });
 }
 
+/** What `main-bare.ts` prints. */
+const BARE_LINES = [
+  ...['script-registry', 'lock', 'read-reward', 'delayed-task', 'stream-consumer'].map((door) =>
+    LINES.find((line) => line.startsWith(`${door}:`)),
+  ),
+  'once: claimed',
+  'rate-limit: true',
+  'red-packet: won',
+  'scheduled-lock: 0',
+  'closed',
+];
+
+/** As `expectAllUsed`, for the app without optional peers. */
+export function expectBareUsed({ code, stdout, stderr }: Ended): void {
+  expect({ lines: stdout.trim().split('\n'), stderr, code }).toEqual({ lines: BARE_LINES, stderr: '', code: 0 });
+}
+
 /** Runs a bundle where nothing else is: no node_modules, and no `.lua`. */
 export async function runAlone(app: FreshApp, bundle: string): Promise<Ended> {
   const cwd = mkdtempSync(join(folder(), 'bundle-'));

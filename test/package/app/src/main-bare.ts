@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { Redis } from 'ioredis';
+import { Cluster, Redis } from 'ioredis';
 import { OnceModule, OnceService } from 'luanest/once';
 import { RateLimitModule, RateLimitService } from 'luanest/rate-limit';
 import { RedPacketModule, RedPacketService } from 'luanest/red-packet';
@@ -13,7 +13,8 @@ import { ReadRewardUse, useReadReward } from './uses/read-reward.js';
 import { ScriptRegistryUse, useScriptRegistry } from './uses/script-registry.js';
 import { StreamConsumerUse, useStreamConsumer } from './uses/stream-consumer.js';
 
-const client = new Redis(process.env.REDIS_URL ?? 'redis://127.0.0.1:6379');
+const { CLUSTER_PORT, REDIS_URL = 'redis://127.0.0.1:6379' } = process.env;
+const client = CLUSTER_PORT ? new Cluster([{ host: '127.0.0.1', port: Number(CLUSTER_PORT) }]) : new Redis(REDIS_URL);
 
 /** All libs, with no package that is an optional peer: a client of the app's own, and no HTTP. */
 @Module({
