@@ -83,7 +83,8 @@ module.exports = {
   ],
   options: {
     doNotFollow: { path: 'node_modules' },
-    exclude: { path: '^dist/' },
+    // The second is what runs in the apps that test/package makes, where the bundlers are installed.
+    exclude: { path: '^dist/|^test/package/app/bundle/' },
     tsConfig: { fileName: 'tsconfig.json' },
     tsPreCompilationDeps: 'specify',
     enhancedResolveOptions: {

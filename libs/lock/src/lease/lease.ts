@@ -81,7 +81,11 @@ export class Lease {
     return this.held ? Math.max(0, this.deadline - performance.now()) : 0;
   }
 
-  /** @throws LockLostError unless the lease still lasts */
+  /**
+   * To be called right before what must not happen without the lock.
+   *
+   * @throws LockLostError unless the lease still lasts
+   */
   assertHeld(): void {
     if (this.held) return;
     throw this.lostBecause ?? new LockLostError(`Lock ${this.name} was released.`);
