@@ -36,12 +36,14 @@ export class MetricsModule extends ConfigurableModuleClass implements OnModuleIn
     super();
   }
 
+  /** Begins to listen. @throws InvalidOptionError */
   onModuleInit(): void {
     const { tasks, ...options } = this.options;
     if (tasks === undefined) this.running = startMetrics(options);
     else this.running = startMetrics({ ...options, tasks: this.moduleRef.get(tasks, { strict: false }) });
   }
 
+  /** Listens no more. */
   onApplicationShutdown(): void {
     this.running?.stop();
   }

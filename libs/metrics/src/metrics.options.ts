@@ -3,6 +3,7 @@ import { InvalidOptionError } from 'luanest/script-registry';
 
 /** Who knows how a queue of tasks stands, as `DelayedTaskService` does. */
 export interface QueueStatsSource {
+  /** How many tasks the queue holds, and how late it is. */
   stats(): Promise<{
     readonly waiting: number;
     readonly overdue: number;

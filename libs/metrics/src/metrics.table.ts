@@ -16,10 +16,10 @@ export interface Metric {
 }
 
 /**
- * Every metric by its name. Values of attributes are words of the libs and names that an app's code gives (scripts,
+ * What `METRICS` says, with types as narrow as it is. Values of attributes are words of the libs and names that an app's code gives (scripts,
  * rules, jobs, tasks, queues, streams); never a subject, a user, a key, an id or the text of an error.
  */
-export const METRICS = Object.freeze({
+export const TABLE = Object.freeze({
   'luanest.script.group.duration': {
     kind: 'histogram',
     unit: 's',
@@ -265,14 +265,17 @@ export const METRICS = Object.freeze({
 } as const satisfies Record<string, Metric>);
 
 /** Name of a metric. */
-export type MetricName = keyof typeof METRICS;
+export type MetricName = keyof typeof TABLE;
+
+/** Every metric by its name. */
+export const METRICS: Readonly<Record<MetricName, Metric>> = TABLE;
 
 /** The metrics of a kind. */
 export type MetricOf<K extends MetricKind> = {
-  [N in MetricName]: (typeof METRICS)[N]['kind'] extends K ? N : never;
+  [N in MetricName]: (typeof TABLE)[N]['kind'] extends K ? N : never;
 }[MetricName];
 
 /** What must be said with each value of a metric. */
 export type AttributesOf<N extends MetricName> = {
-  readonly [A in (typeof METRICS)[N]['attributes'][number]]: A extends 'error.type' ? string | undefined : string;
+  readonly [A in (typeof TABLE)[N]['attributes'][number]]: A extends 'error.type' ? string | undefined : string;
 };

@@ -1,5 +1,5 @@
 import type { Histogram, Meter, ObservableResult } from '@opentelemetry/api';
-import { METRICS, type AttributesOf, type Metric, type MetricName, type MetricOf } from './metrics.table';
+import { TABLE, type AttributesOf, type Metric, type MetricName, type MetricOf } from './metrics.table';
 import { Sums } from './sums';
 
 /** Answers what a gauge shows now. */
@@ -18,7 +18,7 @@ export class Recorder {
   add<N extends MetricOf<'counter'>>(name: N, attributes: AttributesOf<N>, value = 1): void {
     let sums = this.sums.get(name);
     if (!sums) {
-      sums = new Sums(METRICS[name].attributes);
+      sums = new Sums(TABLE[name].attributes);
       this.sums.set(name, sums);
       this.watchSums(name, sums);
     }
@@ -28,7 +28,7 @@ export class Recorder {
   record<N extends MetricOf<'histogram'>>(name: N, attributes: AttributesOf<N>, value: number): void {
     let histogram = this.histograms.get(name);
     if (!histogram) {
-      const { unit, description, buckets } = METRICS[name];
+      const { unit, description, buckets } = TABLE[name];
       const advice = { explicitBucketBoundaries: [...buckets] };
       histogram = this.meter.createHistogram(name, { unit, description, advice });
       this.histograms.set(name, histogram);
@@ -38,7 +38,7 @@ export class Recorder {
 
   /** Asks for the values of a gauge whenever metrics are collected. */
   watch<N extends MetricOf<'gauge'>>(name: N, observe: Observe<N>): void {
-    const { unit, description }: Metric = METRICS[name];
+    const { unit, description }: Metric = TABLE[name];
     const gauge = this.meter.createObservableGauge(name, { unit, description });
     const callback = (result: ObservableResult): void | Promise<void> =>
       observe((value, attributes) => result.observe(value, attributes));
@@ -51,7 +51,7 @@ export class Recorder {
   }
 
   private watchSums(name: MetricOf<'counter'>, sums: Sums): void {
-    const { unit, description } = METRICS[name];
+    const { unit, description } = TABLE[name];
     const counter = this.meter.createObservableCounter(name, { unit, description });
     const callback = (result: ObservableResult): void => sums.show(result);
     counter.addCallback(callback);

@@ -105,6 +105,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     }
   }
 
+  /** Closes the registry. */
   onApplicationShutdown(): void {
     this.close();
   }
