@@ -5,6 +5,3 @@ export const CALL = [
 
 /** For work that may take long, s. */
 export const SECONDS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3_600] as const;
-
-/** Up to the most calls that leave together by default. */
-export const GROUP_CALLS = [1, 2, 4, 8, 16, 32, 64, 128] as const;

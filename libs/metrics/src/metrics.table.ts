@@ -1,4 +1,4 @@
-import { CALL, GROUP_CALLS, SECONDS } from './buckets';
+import { CALL, SECONDS } from './buckets';
 
 /** How a metric is kept. */
 export type MetricKind = 'counter' | 'histogram' | 'gauge';
@@ -27,12 +27,11 @@ export const TABLE = Object.freeze({
     attributes: ['luanest.registry', 'luanest.script'],
     buckets: CALL,
   },
-  'luanest.script.group.calls': {
-    kind: 'histogram',
+  'luanest.script.calls': {
+    kind: 'counter',
     unit: '{call}',
-    description: 'Calls that left as one EVALSHA',
+    description: 'Calls that were sent; divided by the groups they are the calls that left together',
     attributes: ['luanest.registry', 'luanest.script'],
-    buckets: GROUP_CALLS,
   },
   'luanest.script.call.duration': {
     kind: 'histogram',

@@ -121,7 +121,7 @@ it('an app that uses the libs is seen in the metrics', async () => {
     expect(await counted('luanest.stream.retries')).toEqual({ 'orders mails': 1 });
     expect(await counted('luanest.stream.dead_letters')).toEqual({ 'orders mails': 1 });
     expect(await counted('luanest.stream.messages')).toMatchObject({ 'orders mails dead': 1, 'orders mails lag': 0 });
-    const groups = await counted('luanest.script.group.calls');
+    const groups = await counted('luanest.script.calls');
     expect(groups).toMatchObject({ 'lock.acquire': expect.any(Number), 'once.claim': expect.any(Number) });
     expect(Object.keys(await counted('luanest.script.call.duration'))).toEqual(
       expect.arrayContaining(Object.keys(groups)),

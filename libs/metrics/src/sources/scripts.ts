@@ -7,7 +7,7 @@ export function countScripts(on: Subscriptions, recorder: Recorder): void {
   on.on('luanest:script-registry:group-ended', ({ registry, script, calls, durationMs }) => {
     const named = { 'luanest.registry': registry, 'luanest.script': script };
     recorder.record('luanest.script.group.duration', named, durationMs / 1_000);
-    recorder.record('luanest.script.group.calls', named, calls);
+    recorder.add('luanest.script.calls', named, calls);
   });
   on.on('luanest:script-registry:call-failed', ({ registry, script, error }) =>
     recorder.add('luanest.script.call.errors', {
