@@ -24,27 +24,32 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<MetricsModuleO
   .setClassMethodName('forRoot')
   .build();
 
-/** Keeps metrics from when the app initialises until it has shut down. Import it once a process, first. */
+/** Keeps metrics from when the app is made until it has shut down. Import it once a process. */
 @Module({})
 export class MetricsModule extends ConfigurableModuleClass implements OnModuleInit, OnApplicationShutdown {
-  private running: RunningMetrics | undefined;
+  private readonly running: RunningMetrics;
 
+  /** Begins to listen: what other modules do when they initialise is heard, whatever their order. */
   constructor(
     @Inject(OPTIONS) private readonly options: MetricsModuleOptions,
     @Inject(ModuleRef) private readonly moduleRef: ModuleRef,
   ) {
     super();
+    const { tasks, ...others } = options;
+    this.running = startMetrics({ ...others, ...(tasks && { tasks: { stats: () => this.queue(tasks).stats() } }) });
   }
 
-  /** Begins to listen. @throws InvalidOptionError */
+  /** @throws Error when nobody provides `tasks` */
   onModuleInit(): void {
-    const { tasks, ...options } = this.options;
-    if (tasks === undefined) this.running = startMetrics(options);
-    else this.running = startMetrics({ ...options, tasks: this.moduleRef.get(tasks, { strict: false }) });
+    if (this.options.tasks) this.queue(this.options.tasks);
   }
 
   /** Listens no more. */
   onApplicationShutdown(): void {
-    this.running?.stop();
+    this.running.stop();
+  }
+
+  private queue(token: InjectionToken<QueueStatsSource>): QueueStatsSource {
+    return this.moduleRef.get(token, { strict: false });
   }
 }

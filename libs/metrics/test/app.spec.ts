@@ -121,6 +121,7 @@ it('an app that uses the libs is seen in the metrics', async () => {
     expect(await counted('luanest.stream.retries')).toEqual({ 'orders mails': 1 });
     expect(await counted('luanest.stream.dead_letters')).toEqual({ 'orders mails': 1 });
     expect(await counted('luanest.stream.messages')).toMatchObject({ 'orders mails dead': 1, 'orders mails lag': 0 });
+    expect(Object.values(await counted('luanest.script.loads'))[0]).toBeGreaterThan(0);
     const groups = await counted('luanest.script.calls');
     expect(groups).toMatchObject({ 'lock.acquire': expect.any(Number), 'once.claim': expect.any(Number) });
     expect(Object.keys(await counted('luanest.script.call.duration'))).toEqual(
@@ -165,4 +166,14 @@ it('the span of a call that fails has the kind of its error and nothing of its t
   expect(failed?.attributes['error.type']).toBe('SCRIPT_FAILED');
   expect(failed?.status).toEqual({ code: 2 });
   expect(JSON.stringify([failed?.attributes, failed?.events, failed?.name])).not.toContain(USER);
+});
+
+it('an app without the queue that gauges are wanted of does not start', async () => {
+  const module = await Test.createTestingModule({
+    imports: [
+      MetricsModule.forRootAsync({ useFactory: () => ({ meterProvider: meters.provider, tasks: DelayedTaskService }) }),
+    ],
+  }).compile();
+  await expect(module.init()).rejects.toThrow('DelayedTaskService');
+  await module.close();
 });
