@@ -1,4 +1,4 @@
-import type { PayoutRow } from 'luanest/red-packet';
+import type { PaidPacket, PayoutRow } from 'luanest/red-packet';
 
 /** A payout that the ledger refused, because the packet or the user had already been paid otherwise. */
 export interface Conflict {
@@ -30,6 +30,13 @@ export interface LedgerTotals {
   readonly conflicts: number;
 }
 
+/** Some payouts of an activity, in the order of their packets' ids. */
+export interface PaidPage {
+  readonly payouts: readonly PaidPacket[];
+  /** What to ask for the page after it by; null at the end. */
+  readonly next: string | null;
+}
+
 /** Books payouts, each packet once and each user once per activity, whoever asks and however often. */
 export interface Ledger {
   /**
@@ -45,4 +52,15 @@ export interface Ledger {
   balance(userId: string): Promise<number>;
   /** Frees what the ledger holds open. */
   close(): Promise<void>;
+}
+
+/** A ledger whose payouts can be read one by one. */
+export interface ReadableLedger extends Ledger {
+  /**
+   * A page of what is booked for an activity.
+   *
+   * @param after `next` of the page before; '' for the first
+   * @param limit most payouts of a page; integer >= 1
+   */
+  payouts(activityId: string, after: string, limit: number): Promise<PaidPage>;
 }

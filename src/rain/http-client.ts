@@ -40,12 +40,19 @@ export class HttpClient {
   /** Attempts that had to be repeated. */
   retries = 0;
 
-  /** @param patienceMs how long a call survives an app that is away, ms; default 60,000 */
+  private readonly bases: readonly string[];
+  private turn = 0;
+
+  /**
+   * @param bases where the app serves; of several, each attempt goes to the next
+   * @param patienceMs how long a call survives an app that is away, ms; default 60,000
+   */
   constructor(
-    private readonly base: string,
+    bases: string | readonly string[],
     connections: number,
     private readonly patienceMs = 60_000,
   ) {
+    this.bases = typeof bases === 'string' ? [bases] : bases;
     this.agent = new Agent({ keepAlive: true, maxSockets: connections });
   }
 
@@ -84,7 +91,13 @@ export class HttpClient {
     if (payload !== '') headers['content-type'] = 'application/json';
     return new Promise((resolve, reject) => {
       const startedAt = performance.now();
-      const outgoing = request(new URL(path, this.base), { method, headers, agent: this.agent, timeout: 10_000 });
+      this.turn = (this.turn + 1) % this.bases.length;
+      const outgoing = request(new URL(path, this.bases[this.turn]), {
+        method,
+        headers,
+        agent: this.agent,
+        timeout: 10_000,
+      });
       outgoing.on('timeout', () => outgoing.destroy(new Error('no answer within 10000 ms')));
       outgoing.on('error', reject);
       outgoing.on('response', (response) => {
