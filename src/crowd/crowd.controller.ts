@@ -24,16 +24,24 @@ export class CrowdController {
     private readonly tasks: DelayedTaskService,
   ) {}
 
-  /** Body: users (1 to 100,000), taps of each (1 to 10, default 3), delayMs (up to a day, default 0: now). */
+  /**
+   * Body: users (1 to 100,000), taps of each (1 to 10, default 3), hammers (users who tap without end, 0 to 10, default 0),
+   * delayMs (up to a day, default 0: now).
+   */
   @Post(':activityId/crowd')
   @HttpCode(202)
   @Idempotent()
   async start(@Param('activityId') activityId: string, @Body() body: unknown): Promise<CrowdAnswer> {
-    const { users, taps = 3, delayMs = 0 } = (body ?? {}) as { users?: unknown; taps?: unknown; delayMs?: unknown };
+    const { users, taps = 3, hammers = 0, delayMs = 0 } = (body ?? {}) as Record<string, unknown>;
     if (!/^[\w-]{1,64}$/.test(activityId)) {
       throw new BadRequestException('A crowd finds activities whose id is 1 to 64 letters, digits, "_" and "-".');
     }
-    const crowd = { activityId, users: integer('users', users, 1, 100_000), taps: integer('taps', taps, 1, 10) };
+    const crowd = {
+      activityId,
+      users: integer('users', users, 1, 100_000),
+      taps: integer('taps', taps, 1, 10),
+      hammers: integer('hammers', hammers, 0, 10),
+    };
     const wait = integer('delayMs', delayMs, 0, DAY_MS);
     if (wait > 0) {
       const { runAt } = await this.tasks.schedule(CROWD_TASK, crowd, { delayMs: wait });

@@ -11,6 +11,8 @@ export interface CrowdOptions {
   readonly users: number;
   /** Of each user, 1 to 10. */
   readonly taps: number;
+  /** Further users who tap as fast as they can, so that a limit refuses them; 0 to 10. */
+  readonly hammers: number;
 }
 
 /** Lets simulated crowds loose on all processes of the app, one at a time, each in a process of its own. */
@@ -30,13 +32,15 @@ export class CrowdService implements OnApplicationShutdown {
   }
 
   /** @throws {ConflictException} while the last crowd is still here */
-  start({ activityId, users, taps }: CrowdOptions): void {
+  start({ activityId, users, taps, hammers }: CrowdOptions): void {
     const { url } = this.address;
     if (this.busy || url === undefined) throw new ConflictException('A crowd is here already. Wait until it has left.');
-    const args = ['--url', url, '--activity', activityId, '--users', String(users), '--taps', String(taps)];
-    const script = join(__dirname, 'crowd.main.js');
+    // The other processes of the app take their share, and the place of one that dies.
     const others = this.nodes.all().flatMap((node) => (node.url === undefined || node.url === url ? [] : [node.url]));
-    const env = { ...process.env, CROWD_URLS: others.join(',') };
+    const urls = [url, ...others].join(',');
+    const args = ['--url', urls, '--activity', activityId, '--users', String(users), '--taps', String(taps)];
+    const env = { ...process.env, CROWD_HAMMERS: String(hammers) };
+    const script = join(__dirname, 'crowd.main.js');
     const child = spawn(process.execPath, [script, ...args], { stdio: ['ignore', 'ignore', 'pipe'], env });
     this.child = child;
     child.stderr.on('data', (chunk: Buffer) => this.logger.warn(chunk.toString().trim()));

@@ -13,6 +13,7 @@ import { LockBusyError } from 'luanest/lock';
 import { map, type Observable } from 'rxjs';
 import type { ActivityStatus } from 'luanest/red-packet';
 import { AdminGuard } from '../identity/admin.guard';
+import { NodeService } from '../nodes/node.service';
 import type { CountRecord } from './count-records';
 import { CountService } from './count.service';
 import { LiveService, type LiveView } from './live.service';
@@ -27,13 +28,15 @@ export class LiveController {
     private readonly live: LiveService,
     private readonly rains: RainsService,
     private readonly counts: CountService,
+    private readonly nodes: NodeService,
   ) {}
 
-  /** The last rains, the newest first (admin). */
+  /** The last rains, the newest first, and Redis' time, by which they begin and end (admin). */
   @Get()
   @UseGuards(AdminGuard)
-  async list(): Promise<{ readonly rains: readonly ActivityStatus[] }> {
-    return { rains: await this.rains.list() };
+  async list(): Promise<{ readonly redisNowMs: number; readonly rains: readonly ActivityStatus[] }> {
+    const rains = await this.rains.list();
+    return { redisNowMs: this.nodes.redisNowMs(), rains };
   }
 
   /** The rain to take part in; null when there is none. */

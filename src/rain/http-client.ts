@@ -44,15 +44,15 @@ export class HttpClient {
   private turn = 0;
 
   /**
-   * @param bases where the app serves; of several, each attempt goes to the next
+   * @param bases where the app serves; of several, with commas between, each attempt goes to the next
    * @param patienceMs how long a call survives an app that is away, ms; default 60,000
    */
   constructor(
-    bases: string | readonly string[],
+    bases: string,
     connections: number,
     private readonly patienceMs = 60_000,
   ) {
-    this.bases = typeof bases === 'string' ? [bases] : bases;
+    this.bases = bases.split(',');
     this.agent = new Agent({ keepAlive: true, maxSockets: connections });
   }
 
