@@ -11,6 +11,7 @@ import type { CountRecord } from './count-records';
 import { CountService } from './count.service';
 
 const EVERY_MS = 500;
+const MOST_JOBS = 30;
 
 /** A rain at one moment. */
 export interface LiveView extends Books {
@@ -28,7 +29,7 @@ export interface LiveView extends Books {
   /** Who counts now. */
   readonly counting: LockStatus;
   readonly nodes: readonly NodeReport[];
-  /** The last runs of the audit job, the newest first: which node ran which slot. */
+  /** The last ticks of the audit job on all nodes, the newest first: which node ran which slot. */
   readonly jobs: readonly JobRecord[];
   /** The queue of delayed tasks, those of the libs among them. */
   readonly tasks: QueueStats;
@@ -91,7 +92,7 @@ export class LiveService {
       counted,
       counting,
       nodes,
-      jobs: jobs.slice(0, 10),
+      jobs: jobs.slice(0, MOST_JOBS),
       tasks,
       payouts,
     };

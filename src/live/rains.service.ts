@@ -4,6 +4,7 @@ import { NodeService } from '../nodes/node.service';
 
 /** However many visitors look, Redis is asked so often by a process. */
 const KEPT_MS = 250;
+const LIST_KEPT_MS = 2_000;
 const MOST_KEPT = 1_000;
 const MOST_LISTED = 50;
 
@@ -39,7 +40,7 @@ export class RainsService {
   /** A rain; undefined when there is none of this id. */
   async sight(activityId: string): Promise<RainSight | undefined> {
     let kept = this.sights.get(activityId);
-    if (kept === undefined || isStale(kept)) {
+    if (kept === undefined || isStale(kept, KEPT_MS)) {
       if (this.sights.size >= MOST_KEPT) this.sights.clear();
       kept = { atMs: performance.now(), value: this.packets.status(activityId) };
       this.sights.set(activityId, kept);
@@ -51,13 +52,13 @@ export class RainsService {
   /** The rain to take part in: the newest that is not over, else the newest; undefined when there is none. */
   async latest(): Promise<RainSight | undefined> {
     const all = await this.list();
-    const status = all.find(({ state }) => state !== 'ended' && state !== 'closed') ?? all[0];
-    return status && this.sightOf(status);
+    const newest = all.find(({ state }) => state !== 'ended' && state !== 'closed') ?? all[0];
+    return newest && this.sight(newest.activityId);
   }
 
   /** The last fifty rains, the newest first. */
   list(): Promise<readonly ActivityStatus[]> {
-    if (this.listed === undefined || isStale(this.listed)) {
+    if (this.listed === undefined || isStale(this.listed, LIST_KEPT_MS)) {
       this.listed = { atMs: performance.now(), value: this.readAll() };
     }
     return this.listed.value;
@@ -92,6 +93,6 @@ function hasEnd({ endsAtMs, expiresAtMs }: ActivityStatus): boolean {
   return endsAtMs < expiresAtMs;
 }
 
-function isStale({ atMs }: Kept<unknown>): boolean {
-  return performance.now() - atMs > KEPT_MS;
+function isStale({ atMs }: Kept<unknown>, keptMs: number): boolean {
+  return performance.now() - atMs > keptMs;
 }

@@ -123,8 +123,15 @@ it('counts down to the start, and tells pauses and the end', async () => {
   // Who has won keeps what he has.
   expect(await textOf(page, 'message')).toBe('You won');
 
-  const short = { activityId: 'short', packets: 5, total: '5.00', endsAtMs: body.redisNowMs + 60_000 };
+  // One that ends by itself, whoever closes it then.
+  const { redisNowMs } = (await api<{ redisNowMs: number }>(`${app.url}/rains`, 'GET', admin)).body;
+  const short = { activityId: 'short', packets: 5, total: '5.00', endsAtMs: redisNowMs + 5_000 };
   expect((await api(`${app.url}/red-packets`, 'POST', admin, short)).status).toBe(201);
+  const ending = await open('/?rain=short', { locale: 'zh-CN' });
+  await ending.locator('body[data-mood="ended"], body[data-mood="closed"]').waitFor();
+  expect(await textOf(ending, 'message')).toBe('红包雨结束了。');
+
+  await createActivity(app.url, admin, 'newest', 5, '5.00');
   const nowhere = await open('/?rain=nowhere', { locale: 'en-GB' });
   await mood(nowhere, 'none');
   // Without a name it is the newest one that is not over.

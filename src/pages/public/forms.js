@@ -57,6 +57,7 @@ export function wireCreate(complain, watch) {
     await change('/red-packets', rain);
     if (at('opens').value === 'hand') await change(`/red-packets/${encodeURIComponent(rain.activityId)}/pause`);
     at('activity').value = newName();
+    at('make').open = false;
     watch(rain.activityId);
   });
 }
