@@ -11,6 +11,7 @@ import { ReadRewardModule } from 'luanest/read-reward';
 import { RedPacketModule } from 'luanest/red-packet';
 import { ScheduledLockModule } from 'luanest/scheduled-lock';
 import { ScriptRegistryModule } from 'luanest/script-registry';
+import { StreamConsumerModule } from 'luanest/stream-consumer';
 import type { AppConfig } from './config/config';
 import { CrowdController } from './crowd/crowd.controller';
 import { CrowdService } from './crowd/crowd.service';
@@ -125,6 +126,7 @@ function libModules(config: AppConfig, tokens: GuestTokens, adminToken: AdminTok
     ReadRewardModule.forRoot({ rules: { [JOIN_RULE]: joinRule } }),
     LockModule.forRoot({}),
     ScheduledLockModule.forRoot({ namespace: 'rain' }),
+    StreamConsumerModule.forRoot({}),
     DelayedTaskModule.forRoot({ queue: 'rain' }),
     RedPacketModule.forRoot({
       identity: (request) => tokens.userOf(request as object),

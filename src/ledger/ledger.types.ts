@@ -1,4 +1,7 @@
-import type { PaidPacket, PayoutRow } from 'luanest/red-packet';
+import type { Packet, PaidPacket, Payout } from 'luanest/red-packet';
+
+/** What the ledger has to know of a payout. */
+export type PayoutRow = Pick<Payout, 'activityId' | 'userId' | 'packetId' | 'amountCents' | 'grantedAtMs'>;
 
 /** A payout that the ledger refused, because the packet or the user had already been paid otherwise. */
 export interface Conflict {
@@ -6,6 +9,8 @@ export interface Conflict {
   readonly row: PayoutRow;
   /** `packet`: the packet was paid to another user or with another amount. `user`: the user was paid another packet. */
   readonly reason: 'packet' | 'user';
+  /** With `user`: what the user was paid. */
+  readonly paid?: Packet;
 }
 
 /** What became of a batch of payouts; the three parts add up to the rows that were handed in. */

@@ -1,5 +1,5 @@
-import type { PayoutRow } from 'luanest/red-packet';
-import type { Conflict, CreditResult, LedgerTotals, PaidPage, ReadableLedger } from './ledger.types';
+import type { Packet } from 'luanest/red-packet';
+import type { Conflict, CreditResult, LedgerTotals, PaidPage, PayoutRow, ReadableLedger } from './ledger.types';
 import { safeInteger, type SqlDatabase, type SqlRow, type SqlSession } from './sql';
 
 /**
@@ -30,6 +30,12 @@ const FIND_PAYOUTS = `
   SELECT DISTINCT payout.activity_id, payout.packet_id, payout.user_id, payout.amount_cents
   FROM unnest($1::text[], $2::text[]) AS input (activity_id, packet_id)
   JOIN luanest.payouts AS payout USING (activity_id, packet_id)`;
+
+const FIND_PAID_USERS = `
+  SELECT payout.activity_id, payout.user_id, payout.packet_id, payout.amount_cents,
+    round(extract(epoch FROM payout.granted_at) * 1000)::bigint AS granted_ms
+  FROM (SELECT DISTINCT activity_id, user_id FROM unnest($1::text[], $2::text[]) AS input (activity_id, user_id)) AS asked
+  JOIN luanest.payouts AS payout USING (activity_id, user_id)`;
 
 const RECORD_CONFLICTS = `
   INSERT INTO luanest.payout_conflicts (activity_id, packet_id, user_id, amount_cents, granted_at, reason)
@@ -122,17 +128,35 @@ async function findConflicts(session: SqlSession, rest: readonly PayoutRow[]): P
   const booked = await session.query(FIND_PAYOUTS, payoutColumns(rest).slice(0, 2));
   const exact = new Set(booked.map(fingerprint));
   const packets = new Set(booked.map((row) => JSON.stringify([row.activity_id, row.packet_id])));
-  const conflicts = rest
-    .filter((row) => !exact.has(fingerprintOf(row)))
-    .map((row): Conflict => {
-      const packetTaken = packets.has(JSON.stringify([row.activityId, row.packetId]));
-      return { row, reason: packetTaken ? 'packet' : 'user' };
-    });
+  const refused = rest.filter((row) => !exact.has(fingerprintOf(row)));
+  const paid = await findPaid(session, refused);
+  const conflicts = refused.map((row): Conflict => {
+    if (packets.has(JSON.stringify([row.activityId, row.packetId]))) return { row, reason: 'packet' };
+    const packet = paid.get(JSON.stringify([row.activityId, row.userId]));
+    return { row, reason: 'user', ...(packet && { paid: packet }) };
+  });
   if (conflicts.length > 0) {
     const columns = payoutColumns(conflicts.map(({ row }) => row));
     await session.query(RECORD_CONFLICTS, [...columns, conflicts.map(({ reason }) => reason)]);
   }
   return conflicts;
+}
+
+/** What users were paid, by activity and user. */
+async function findPaid(session: SqlSession, rows: readonly PayoutRow[]): Promise<Map<string, Packet>> {
+  if (rows.length === 0) return new Map();
+  const asked = [rows.map((row) => row.activityId), rows.map((row) => row.userId)];
+  const found = await session.query(FIND_PAID_USERS, asked);
+  return new Map(
+    found.map((row) => [
+      JSON.stringify([row.activity_id, row.user_id]),
+      {
+        packetId: String(row.packet_id),
+        amountCents: safeInteger(row.amount_cents),
+        grantedAtMs: safeInteger(row.granted_ms),
+      },
+    ]),
+  );
 }
 
 function fingerprint(row: SqlRow): string {

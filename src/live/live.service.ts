@@ -76,12 +76,7 @@ export class LiveService {
       this.tasks.stats(),
     ]);
     if (books === undefined) return undefined;
-    const nodes = this.nodes.all();
-    const payouts = this.payouts.of(
-      books.status,
-      books.ledger,
-      nodes.map((node) => node.payouts),
-    );
+    const payouts = await this.payouts.of(books.status, books.ledger);
     return {
       ...books,
       atMs: Date.now(),
@@ -91,7 +86,7 @@ export class LiveService {
       faults: [...new Set([...faultsOf(books), ...(counted?.problems ?? [])])],
       counted,
       counting,
-      nodes,
+      nodes: this.nodes.all(),
       jobs: jobs.slice(0, MOST_JOBS),
       tasks,
       payouts,

@@ -2,7 +2,6 @@ import { type BeforeApplicationShutdown, Injectable, Logger, type OnApplicationB
 import { hostname } from 'node:os';
 import { LedgerHost } from '../ledger/ledger-host';
 import { LibCounts, type LibFigures } from '../works/lib-counts';
-import { PayoutFiguresService, type ConsumerFigures } from '../works/payout-figures';
 import { AppAddress } from './app-address';
 import { type GrabFigures, GrabMeter } from './grab-meter';
 import { NodeReports } from './node-reports';
@@ -23,8 +22,6 @@ export interface NodeReport extends GrabFigures {
   readonly ledger: boolean;
   /** What the libs have done in it. */
   readonly works: LibFigures;
-  /** How its consumers of payouts stand; undefined where it has none. */
-  readonly payouts?: ConsumerFigures;
 }
 
 /** Tells the other processes of this one each second, and knows what they told. */
@@ -45,7 +42,6 @@ export class NodeService implements OnApplicationBootstrap, BeforeApplicationShu
     private readonly exchange: NodeReports,
     private readonly host: LedgerHost,
     private readonly works: LibCounts,
-    private readonly payouts: PayoutFiguresService,
     private readonly address: AppAddress,
   ) {}
 
@@ -88,7 +84,6 @@ export class NodeService implements OnApplicationBootstrap, BeforeApplicationShu
 
   private report(): NodeReport {
     const { url } = this.address;
-    const payouts = this.payouts.consumer();
     return {
       node: this.node,
       ...(url !== undefined && { url }),
@@ -97,7 +92,6 @@ export class NodeService implements OnApplicationBootstrap, BeforeApplicationShu
       ledger: this.host.current() !== undefined,
       ...this.meter.figures(),
       works: this.works.figures(),
-      ...(payouts !== undefined && { payouts }),
     };
   }
 }

@@ -1,8 +1,7 @@
 import { type BeforeApplicationShutdown, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
-import { RedPacketService } from 'luanest/red-packet';
-import { randomBytes } from 'node:crypto';
+import { RedPacketPayouts, RedPacketService, type PayoutRun } from 'luanest/red-packet';
 import { LedgerHost } from '../ledger/ledger-host';
-import { PayoutWorker } from './payout-worker';
+import { LedgerPayer } from './ledger-payer';
 
 /** Age at which a payout may be taken over, as the app was configured. */
 export class PayoutSettings {
@@ -10,13 +9,19 @@ export class PayoutSettings {
   constructor(readonly leaseMs: number) {}
 }
 
-/** Runs the payout worker from the moment this process has the ledger until the app shuts down. */
+/** Payouts in work at a time, of each activity: a batch is booked while the next one gathers. */
+const CONCURRENCY = 256;
+/** A ledger may be away for hours: at a minute's pause, some eight. */
+const ATTEMPTS = 500;
+
+/** Pays out from the moment this process has the ledger until the app shuts down. */
 @Injectable()
 export class PayoutService implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private worker: PayoutWorker | undefined;
+  private run: PayoutRun | undefined;
   private stopped = false;
 
   constructor(
+    private readonly payouts: RedPacketPayouts,
     private readonly packets: RedPacketService,
     private readonly host: LedgerHost,
     private readonly settings: PayoutSettings,
@@ -24,17 +29,18 @@ export class PayoutService implements OnApplicationBootstrap, BeforeApplicationS
 
   /** Begins to pay, now or as soon as the ledger is here. */
   onApplicationBootstrap(): void {
-    const options = { worker: `${process.pid}-${randomBytes(4).toString('hex')}`, leaseMs: this.settings.leaseMs };
     this.host.onOpen((ledger) => {
       if (this.stopped) return;
-      this.worker = new PayoutWorker(this.packets, ledger, options, new Logger(PayoutWorker.name));
-      this.worker.start();
+      const payer = new LedgerPayer(this.packets, ledger, new Logger(LedgerPayer.name));
+      const { leaseMs } = this.settings;
+      const options = { leaseMs, concurrency: CONCURRENCY, attempts: ATTEMPTS, pollMs: 100 };
+      this.run = this.payouts.run((payout) => payer.pay(payout), options);
     });
   }
 
-  /** Finishes the batch in hand while Redis and the ledger are still open. */
+  /** Finishes what is in hand while Redis and the ledger are still open. */
   async beforeApplicationShutdown(): Promise<void> {
     this.stopped = true;
-    await this.worker?.stop();
+    await this.run?.stop();
   }
 }

@@ -8,6 +8,8 @@ export interface Answer {
   readonly body: unknown;
   /** How long the attempt that was answered took, ms. */
   readonly tookMs: number;
+  /** Origin of the process that answered. */
+  readonly origin: string;
 }
 
 /** The app answered in a way that no retry mends, or did not answer for too long. */
@@ -92,7 +94,8 @@ export class HttpClient {
     return new Promise((resolve, reject) => {
       const startedAt = performance.now();
       this.turn = (this.turn + 1) % this.bases.length;
-      const outgoing = request(new URL(path, this.bases[this.turn]), {
+      const url = new URL(path, this.bases[this.turn]);
+      const outgoing = request(url, {
         method,
         headers,
         agent: this.agent,
@@ -107,7 +110,8 @@ export class HttpClient {
         response.on('aborted', () => reject(new Error('the answer broke off')));
         response.on('end', () => {
           try {
-            resolve(readAnswer(response.statusCode ?? 0, Buffer.concat(chunks), performance.now() - startedAt));
+            const tookMs = performance.now() - startedAt;
+            resolve({ ...readAnswer(response.statusCode ?? 0, Buffer.concat(chunks)), tookMs, origin: url.origin });
           } catch (error) {
             reject(error instanceof Error ? error : new Error(String(error)));
           }
@@ -118,8 +122,8 @@ export class HttpClient {
   }
 }
 
-function readAnswer(status: number, bytes: Buffer, tookMs: number): Answer {
+function readAnswer(status: number, bytes: Buffer): Pick<Answer, 'status' | 'body'> {
   const text = bytes.toString('utf8');
   if (status >= 500) throw new Error(`status ${status}: ${text.slice(0, 200)}`);
-  return { status, body: text === '' ? undefined : JSON.parse(text), tookMs };
+  return { status, body: text === '' ? undefined : JSON.parse(text) };
 }

@@ -6,6 +6,7 @@ import { ONCE_CHANNELS, type ClaimAnsweredEvent } from 'luanest/once';
 import { RATE_LIMIT_CHANNELS, type RateLimitDecidedEvent } from 'luanest/rate-limit';
 import { READ_REWARD_CHANNELS, type ReadRecordedEvent } from 'luanest/read-reward';
 import { SCHEDULED_LOCK_CHANNELS, type JobOutcomeEvent } from 'luanest/scheduled-lock';
+import { STREAM_CONSUMER_CHANNELS, type MessagesLostEvent, type TakenOverEvent } from 'luanest/stream-consumer';
 
 const KEPT_TASKS = 5;
 const MOST_NAMES = 20;
@@ -39,6 +40,8 @@ export interface LibFigures {
   readonly reads: Counts;
   /** Points that they brought. */
   readonly points: number;
+  /** Messages of streams: `retried`, `dead`, `lost` to other consumers, and `taken-over` from dead ones. */
+  readonly streams: Counts;
   /** Locks that were lost, and calls for them that failed. */
   readonly locks: Counts;
 }
@@ -62,6 +65,7 @@ export class LibCounts implements OnApplicationBootstrap, OnApplicationShutdown 
   private readonly jobs = new Tally();
   private readonly tasks = new Tally();
   private readonly reads = new Tally();
+  private readonly streams = new Tally();
   private readonly locks = new Tally();
   private readonly lastTasks: TaskNote[] = [];
   private refusals = 0;
@@ -75,6 +79,10 @@ export class LibCounts implements OnApplicationBootstrap, OnApplicationShutdown 
     [DELAYED_TASK_CHANNELS.settled, (event: TaskSettledEvent) => this.noteTask(event)],
     [DELAYED_TASK_CHANNELS.buried, ({ count }: TasksBuriedEvent) => this.tasks.add('dead', count)],
     [READ_REWARD_CHANNELS.readRecorded, (event: ReadRecordedEvent) => this.countRead(event)],
+    [STREAM_CONSUMER_CHANNELS.retried, () => this.streams.add('retried')],
+    [STREAM_CONSUMER_CHANNELS.dead, () => this.streams.add('dead')],
+    [STREAM_CONSUMER_CHANNELS.lost, ({ ids }: MessagesLostEvent) => this.streams.add('lost', ids.length)],
+    [STREAM_CONSUMER_CHANNELS.takenOver, ({ messages }: TakenOverEvent) => this.streams.add('taken-over', messages)],
     [LOCK_CHANNELS.lost, () => this.locks.add('lost')],
     [LOCK_CHANNELS.error, () => this.locks.add('errors')],
   ];
@@ -94,6 +102,7 @@ export class LibCounts implements OnApplicationBootstrap, OnApplicationShutdown 
       lastTasks: this.lastTasks,
       reads: this.reads.counts,
       points: this.points,
+      streams: this.streams.counts,
       locks: this.locks.counts,
     };
   }

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import fs from 'node:fs';
-import type { PayoutRow } from 'luanest/red-packet';
+import type { PayoutRow } from '../../src/ledger/ledger.types';
 import { createLedgerSchema } from '../../src/ledger/ledger.schema';
 import { PgliteDatabase } from '../../src/ledger/pglite-database';
 import { PostgresDatabase } from '../../src/ledger/postgres-database';
@@ -20,7 +20,6 @@ function row(activityId: string, packetId: string, userId: string, amountCents: 
     userId,
     amountCents,
     grantedAtMs: 1_700_000_000_000 + entries,
-    entryId: `${entries}-0`,
   };
 }
 
@@ -54,13 +53,18 @@ function contract(database: () => SqlDatabase): void {
   });
 
   it('never pays what contradicts the books, and records it once', async () => {
-    await ledger().credit([row(activity, 'p1', `${user}a`, 150)]);
+    const first = row(activity, 'p1', `${user}a`, 150);
+    await ledger().credit([first]);
     const wrong = [
       row(activity, 'p1', `${user}b`, 150),
       row(activity, 'p1', `${user}a`, 151),
       row(activity, 'p2', `${user}a`, 150),
     ];
-    const conflicts = wrong.map((refused, index) => ({ row: refused, reason: index < 2 ? 'packet' : 'user' }));
+    const { packetId, amountCents, grantedAtMs } = first;
+    const paid = { packetId, amountCents, grantedAtMs };
+    const conflicts = wrong.map((refused, index) =>
+      index < 2 ? { row: refused, reason: 'packet' } : { row: refused, reason: 'user', paid },
+    );
     expect(await ledger().credit(wrong)).toEqual({ credited: 0, repeated: 0, conflicts });
     expect(await ledger().credit(wrong)).toEqual({ credited: 0, repeated: 0, conflicts });
     expect(await ledger().totals(activity)).toEqual({ rows: 1, users: 1, cents: 150, conflicts: 3 });

@@ -1,19 +1,32 @@
 export type { Amount, AuditOptions, AuditReport, BucketBooks, DeepBooks, PaidPacket } from './audit/audit.types';
+export type {
+  DeadPayout,
+  DeadPayoutPage,
+  Payout,
+  PayoutHandler,
+  PayoutOptions,
+  PayoutRun,
+  PayoutStats,
+} from './payouts/payouts.types';
+export { RedPacketPayouts } from './payouts/red-packet.payouts';
+export { RedPacketPayoutsController } from './payouts/red-packet-payouts.controller';
 export { RedPacketController } from './red-packet.controller';
 export {
   ActivityConflictError,
   ActivityIncompleteError,
+  ActivityNotEndedError,
   InvalidRedPacketInputError,
   MissingPermissionError,
 } from './red-packet.errors';
 export { RedPacketModule, type RedPacketModuleExtras } from './red-packet.module';
 export type {
+  ClosedListener,
   EligibilityCheck,
   IdentityResolver,
   RedPacketOptions,
   RedPacketServiceOptions,
 } from './red-packet.options';
-export { RedPacketService, type ClaimPayouts } from './red-packet.service';
+export { RedPacketService, type RedPacketHelpers } from './red-packet.service';
 export type {
   ActivityState,
   ActivityStatus,
@@ -25,7 +38,6 @@ export type {
   NotOpenReason,
   Packet,
   PayoutConflict,
-  PayoutRow,
   RecordsPage,
   SplitMethod,
   VoidedGrant,

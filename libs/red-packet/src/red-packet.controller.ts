@@ -1,7 +1,5 @@
 import {
-  BadRequestException,
   Body,
-  ConflictException,
   Controller,
   Get,
   HttpCode,
@@ -11,13 +9,11 @@ import {
   Post,
   Query,
   Req,
-  ServiceUnavailableException,
   UnauthorizedException,
   UseGuards,
   UseInterceptors,
 } from '@nestjs/common';
-import { NotSentError, ScriptRefusedError, UnknownOutcomeError } from 'luanest/script-registry';
-import { ActivityConflictError, InvalidRedPacketInputError } from './red-packet.errors';
+import { answer, found, readLimit, refused } from './red-packet.answers';
 import { RedPacketAdminGuard, RedPacketGrabGuard } from './red-packet.guard';
 import { RedPacketIdempotency } from './red-packet.interceptor';
 import { parseMoney, refuse } from './red-packet.input';
@@ -161,18 +157,8 @@ export class RedPacketController {
   }
 }
 
-/** @throws NotFoundException for an activity that is not there */
-function found<T>(activityId: string, value: T | undefined): T {
-  if (value !== undefined) return value;
-  throw new NotFoundException(`There is no activity ${JSON.stringify(activityId)}. It may have expired.`);
-}
-
 function readFlag(name: string, text: unknown): boolean {
   return text === 'true' || (text !== 'false' && refuse(name, text, 'Give true or false.'));
-}
-
-function readLimit(text: string): number {
-  return /^\d{1,4}$/.test(text) ? Number(text) : refuse('limit', text, 'Give an integer of 1 to 1000.');
 }
 
 function readActivity(body: unknown): CreateActivity {
@@ -185,24 +171,4 @@ function readActivity(body: unknown): CreateActivity {
   if (total === undefined) return activity as unknown as CreateActivity;
   if (activity['totalCents'] !== undefined) refuse('total', total, 'Give total or totalCents, not both.');
   return { ...activity, totalCents: parseMoney('total', total) } as unknown as CreateActivity;
-}
-
-/** Runs the service and says in HTTP what it says in errors of its own. */
-async function answer<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    return refused(error);
-  }
-}
-
-/** @throws HttpException for an error of the service's own, and what it is given otherwise */
-function refused(error: unknown): never {
-  if (error instanceof InvalidRedPacketInputError) throw new BadRequestException(error.message, { cause: error });
-  if (error instanceof ActivityConflictError) throw new ConflictException(error.message, { cause: error });
-  if (error instanceof NotSentError || error instanceof ScriptRefusedError || error instanceof UnknownOutcomeError) {
-    // Redis' own words stay in the cause; a repeat is safe, since every call here answers a replay as it did at first.
-    throw new ServiceUnavailableException('Redis did not answer. Send the request again.', { cause: error });
-  }
-  throw error;
 }

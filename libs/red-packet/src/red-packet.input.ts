@@ -58,11 +58,6 @@ export function checkUserId(value: unknown): string {
   return checkText('userId', value, MAX_USER_ID);
 }
 
-/** A payout worker's name. @throws InvalidRedPacketInputError unless it is 1 to 256 well-formed characters */
-export function checkWorker(value: unknown): string {
-  return checkText('worker', value, MAX_USER_ID);
-}
-
 /** A place in one of an activity's buckets. */
 export interface Placed {
   readonly bucket: number;
@@ -75,13 +70,6 @@ export function checkCursor(value: unknown): Placed {
   if (match?.[1] === undefined || BigInt(match[1]) > MAX_CURSOR) {
     return refuse('cursor', value, 'Give the nextCursor of the page before, or none.');
   }
-  return { at: match[1], bucket: Number(match[2] ?? 0) };
-}
-
-/** A payout row's id, `<digits>-<digits>` or that and `@<bucket>`. @throws InvalidRedPacketInputError unless it is one */
-export function checkEntryId(value: unknown): Placed {
-  const match = typeof value === 'string' ? /^(\d{1,20}-\d{1,20})(?:@(\d{1,2}))?$/.exec(value) : null;
-  if (match?.[1] === undefined) return refuse('entryId', value, 'Give an entryId of claimPayouts.');
   return { at: match[1], bucket: Number(match[2] ?? 0) };
 }
 

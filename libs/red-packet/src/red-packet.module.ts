@@ -1,5 +1,9 @@
 import { ConfigurableModuleBuilder, Module } from '@nestjs/common';
+import { DelayedTaskService } from 'luanest/delayed-task';
 import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
+import { StreamConsumerService } from 'luanest/stream-consumer';
+import { RedPacketPayouts } from './payouts/red-packet.payouts';
+import { RedPacketPayoutsController } from './payouts/red-packet-payouts.controller';
 import { RedPacketController } from './red-packet.controller';
 import { RedPacketAdminGuard } from './red-packet.guard';
 import { resolveOptions, type RedPacketOptions, type ResolvedRedPacketOptions } from './red-packet.options';
@@ -26,19 +30,34 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<RedPacketOptio
     (definition, { controller, registry }) => ({
       ...definition,
       imports: [...(definition.imports ?? []), ScriptRegistryModule.forFeature(redPacketScripts, registry)],
-      controllers: controller === false ? [] : [RedPacketController],
+      controllers: controller === false ? [] : [RedPacketController, RedPacketPayoutsController],
       providers: [
         ...(definition.providers ?? []),
         { provide: RED_PACKET_OPTIONS, inject: [RAW_OPTIONS], useFactory: resolveOptions },
         {
           provide: RedPacketService,
-          inject: [getScriptRegistryToken(registry), RED_PACKET_OPTIONS],
-          useFactory: (scripts: ScriptRegistry, options: ResolvedRedPacketOptions) =>
-            new RedPacketService(scripts, options),
+          inject: [
+            getScriptRegistryToken(registry),
+            RED_PACKET_OPTIONS,
+            { token: StreamConsumerService, optional: true },
+            { token: DelayedTaskService, optional: true },
+          ],
+          useFactory: (
+            scripts: ScriptRegistry,
+            options: ResolvedRedPacketOptions,
+            streams?: StreamConsumerService,
+            tasks?: DelayedTaskService,
+          ) => new RedPacketService(scripts, options, { streams, tasks, registryName: registry ?? '' }),
+        },
+        {
+          provide: RedPacketPayouts,
+          inject: [RedPacketService, { token: StreamConsumerService, optional: true }],
+          useFactory: (packets: RedPacketService, streams?: StreamConsumerService) =>
+            new RedPacketPayouts(packets, streams),
         },
         RedPacketAdminGuard,
       ],
-      exports: [RedPacketService],
+      exports: [RedPacketService, RedPacketPayouts],
     }),
   )
   .build();

@@ -1,11 +1,15 @@
 import type { CanActivate, Type } from '@nestjs/common';
 import { InvalidOptionError } from 'luanest/script-registry';
+import type { ClosedActivity } from './red-packet.types';
 
 /** Tells who sends a request; undefined for nobody known, who may not grab. */
 export type IdentityResolver = (request: unknown) => string | undefined | Promise<string | undefined>;
 
 /** Tells whether a user may take part in an activity. */
 export type EligibilityCheck = (activityId: string, userId: string) => boolean | Promise<boolean>;
+
+/** Told what an activity that was closed at its end has left over. */
+export type ClosedListener = (closed: ClosedActivity) => void | Promise<void>;
 
 /** Options of RedPacketModule. */
 export interface RedPacketOptions {
@@ -31,12 +35,20 @@ export interface RedPacketOptions {
    * 60,000, 0 for never. An activity keeps that of the process that created it. Default 1,000.
    */
   readonly soldOutMemoryMs?: number;
+  /**
+   * Called when an activity with an end was closed by its task: give the leftovers back here, once per activity. What it
+   * throws has the task repeated, and so has a crash: at least once. Needs `DelayedTaskModule`. Default none.
+   */
+  readonly onClosed?: ClosedListener;
 }
 
 /** Options with every default filled in. */
-export interface ResolvedRedPacketOptions extends Required<Omit<RedPacketOptions, 'adminGuard' | 'eligibility'>> {
+export interface ResolvedRedPacketOptions extends Required<
+  Omit<RedPacketOptions, 'adminGuard' | 'eligibility' | 'onClosed'>
+> {
   readonly adminGuard: RedPacketOptions['adminGuard'];
   readonly eligibility: RedPacketOptions['eligibility'];
+  readonly onClosed: RedPacketOptions['onClosed'];
 }
 
 /** The options that the service, and not the controller, goes by. */
@@ -53,7 +65,7 @@ const MINUTE_MS = 60_000;
  * @throws InvalidOptionError naming the option, the value seen and what to do
  */
 export function resolveOptions(options: RedPacketOptions): ResolvedRedPacketOptions {
-  const { identity, adminGuard, eligibility } = options;
+  const { identity, adminGuard, eligibility, onClosed } = options;
   if (typeof identity !== 'function') {
     throw new InvalidOptionError(
       `identity is ${String(identity)}. Give a function from the request to the user's id or undefined.`,
@@ -69,6 +81,11 @@ export function resolveOptions(options: RedPacketOptions): ResolvedRedPacketOpti
       `eligibility is ${String(eligibility)}. Give a function from an activity and a user to a boolean, or leave it out.`,
     );
   }
+  if (onClosed !== undefined && typeof onClosed !== 'function') {
+    throw new InvalidOptionError(
+      `onClosed is ${String(onClosed)}. Give a function of a closed activity, or leave it out.`,
+    );
+  }
   const { retentionMs = 7 * DAY_MS } = options;
   integerOf('retentionMs', retentionMs, MIN_RETENTION_MS, MAX_RETENTION_MS);
   const { confirmReplicas = 0, confirmTimeoutMs = 1_000, transferWaitMs = 1_000, soldOutMemoryMs = 1_000 } = options;
@@ -77,7 +94,7 @@ export function resolveOptions(options: RedPacketOptions): ResolvedRedPacketOpti
   integerOf('transferWaitMs', transferWaitMs, 0, MINUTE_MS);
   integerOf('soldOutMemoryMs', soldOutMemoryMs, 0, MINUTE_MS);
   const figures = { retentionMs, confirmReplicas, confirmTimeoutMs, transferWaitMs, soldOutMemoryMs };
-  return Object.freeze({ identity, adminGuard, eligibility, ...figures });
+  return Object.freeze({ identity, adminGuard, eligibility, onClosed, ...figures });
 }
 
 function integerOf(name: string, value: unknown, min: number, max: number): void {

@@ -9,7 +9,6 @@ import {
   listActivities,
   checkPermissions,
 } from './activity/activity.scripts';
-import { claimPayoutRows, settlePayoutRows } from './activity/payouts.scripts';
 import { readGrant, readLuckiest, readRecords } from './activity/results.scripts';
 import { grabPacket } from './grabs/grab.scripts';
 import { readBucket, sendPackets, receivePackets, confirmTransfer } from './buckets/bucket.scripts';
@@ -27,7 +26,6 @@ export {
   listActivities,
   checkPermissions,
 } from './activity/activity.scripts';
-export { claimPayoutRows, settlePayoutRows } from './activity/payouts.scripts';
 export { readGrant, readLuckiest, readRecords } from './activity/results.scripts';
 export { GRAB_MODE, grabPacket, type BucketAnswer } from './grabs/grab.scripts';
 export {
@@ -60,8 +58,6 @@ export const redPacketScripts = [
   readListPage,
   readHashPage,
   readOutboxPage,
-  claimPayoutRows,
-  settlePayoutRows,
   indexActivity,
   listActivities,
   checkPermissions,

@@ -1,8 +1,10 @@
 import { Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import type { DelayedTaskService } from 'luanest/delayed-task';
 import { NotSentError, UnknownOutcomeError, type ScriptRegistry } from 'luanest/script-registry';
+import type { StreamConsumerService } from 'luanest/stream-consumer';
 import { Creation } from './activity/creation';
 import { Lifecycle } from './activity/lifecycle';
-import { Payouts } from './activity/payouts';
+import { Closing } from './activity/closing';
 import { Results } from './activity/results';
 import { Audit } from './audit/audit';
 import type { AuditOptions, AuditReport } from './audit/audit.types';
@@ -12,15 +14,7 @@ import { Transfers } from './buckets/transfers';
 import { Grabber } from './grabs/grabber';
 import { Losers } from './grabs/losers';
 import { MissingPermissionError } from './red-packet.errors';
-import {
-  checkActivity,
-  checkActivityId,
-  checkInteger,
-  checkPacket,
-  checkPacketId,
-  checkUserId,
-  checkWorker,
-} from './red-packet.input';
+import { checkActivity, checkActivityId, checkPacket, checkPacketId, checkUserId } from './red-packet.input';
 import type { EligibilityCheck, RedPacketServiceOptions } from './red-packet.options';
 import { checkPermissions, listActivities } from './red-packet.scripts';
 import type {
@@ -33,7 +27,6 @@ import type {
   GrantRecord,
   Packet,
   PayoutConflict,
-  PayoutRow,
   RecordsPage,
   VoidedGrant,
 } from './red-packet.types';
@@ -41,14 +34,14 @@ import type {
 const BOOT_DEADLINE_MS = 1_000;
 const NOT_ELIGIBLE: GrabResult = Object.freeze({ code: '-5', outcome: 'not-eligible', reason: 'not-eligible' });
 
-/** What a payout worker asks for. */
-export interface ClaimPayouts {
-  /** Names the worker; unique among those that live. 1 to 256 characters. */
-  readonly worker: string;
-  /** Most rows; integer of 1 to 500. Default 100. */
-  readonly count?: number;
-  /** Age from which a row that another worker took and never settled is taken over, ms; integer >= 1. Default 30,000. */
-  readonly leaseMs?: number;
+/** Services of other libs that red packets use where the app has them. */
+export interface RedPacketHelpers {
+  /** Its dead letters are counted by a deep audit. */
+  readonly streams?: StreamConsumerService | undefined;
+  /** Closes activities at their ends. */
+  readonly tasks?: DelayedTaskService | undefined;
+  /** Name of the ScriptRegistry; '' for the default one. */
+  readonly registryName?: string;
 }
 
 /** Red packets: a total split into packets, each handed to one user, with a payout row for every one. */
@@ -59,7 +52,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   private readonly grabber: Grabber;
   private readonly creation: Creation;
   private readonly lifecycle: Lifecycle;
-  private readonly payouts: Payouts;
+  private readonly closing: Closing;
   private readonly results: Results;
   private readonly auditor: Audit;
   /** A tag of its own, which no activity's id can equal: those carry no name like this one. */
@@ -68,6 +61,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   constructor(
     private readonly registry: ScriptRegistry,
     private readonly options: RedPacketServiceOptions,
+    { streams, tasks, registryName = '' }: RedPacketHelpers = {},
   ) {
     const space = registry.keySpace('red-packet');
     this.indexKey = space.tag('activities').key('index');
@@ -75,15 +69,16 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
     const transfers = new Transfers(registry);
     this.losers = new Losers(registry, transfers);
     this.grabber = new Grabber(registry, this.layouts, new Refills(transfers), this.losers, options);
-    this.creation = new Creation(registry, this.layouts, this.indexKey, options);
     this.lifecycle = new Lifecycle(registry, this.layouts, transfers);
-    this.payouts = new Payouts(registry);
+    this.closing = new Closing(this.lifecycle, tasks, options, registryName);
+    this.creation = new Creation(registry, this.layouts, this.indexKey, options, this.closing);
     this.results = new Results(registry);
-    this.auditor = new Audit(registry, transfers);
+    this.auditor = new Audit(registry, transfers, streams);
   }
 
   /** Checks that the Redis user may run every command of the scripts. @throws MissingPermissionError naming those it may not */
   async onModuleInit(): Promise<void> {
+    this.closing.register();
     const sample = this.registry.keySpace('red-packet').tag('permission-check').key('meta');
     let missing: string[];
     try {
@@ -201,22 +196,6 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   async outboxes(activityId: string): Promise<string[]> {
     const layout = await this.layoutOf(checkActivityId(activityId));
     return layout?.buckets.map(({ outbox }) => outbox) ?? [];
-  }
-
-  /** Takes payout rows for a worker: those that a dead worker left, then new ones. Pay each once per (activity, packet). */
-  async claimPayouts(activityId: string, options: ClaimPayouts): Promise<PayoutRow[]> {
-    checkActivityId(activityId);
-    const count = checkInteger('count', options.count ?? 100, 1, 500);
-    const leaseMs = checkInteger('leaseMs', options.leaseMs ?? 30_000, 1, 2 ** 31 - 1);
-    const worker = checkWorker(options.worker);
-    const layout = (await this.layoutOf(activityId)) ?? this.layouts.root(activityId);
-    return this.payouts.claim(layout, { worker, leaseMs, count });
-  }
-
-  /** Acknowledges and deletes rows whose money is booked. Answers how many were still there; harmless twice. */
-  async settlePayouts(activityId: string, entryIds: readonly string[]): Promise<number> {
-    const layout = (await this.layoutOf(checkActivityId(activityId))) ?? this.layouts.root(activityId);
-    return this.payouts.settle(layout, entryIds);
   }
 
   /**

@@ -98,7 +98,7 @@ export interface ActivityStatus {
   /** Packets and cents on their way between buckets. */
   readonly movingPackets: number;
   readonly movingCents: number;
-  /** Payout rows written by grabs and not yet acknowledged by the payout worker. */
+  /** Payouts that are not settled; those that were given up are not among them. */
   readonly outboxLength: number;
   readonly createdAtMs: number;
   /** When grabs begin, ms since the epoch; 0 for at once. */
@@ -119,13 +119,6 @@ export interface RecordsPage {
   readonly records: readonly GrantRecord[];
   /** Pass to the next call; null after the last page. A grant may appear on two pages, never on none. */
   readonly nextCursor: string | null;
-}
-
-/** A row of the payout outbox: pay `amountCents` to `userId`, once per (activityId, packetId). */
-export interface PayoutRow extends GrantRecord {
-  readonly activityId: string;
-  /** The stream entry's id, and `@<bucket>` where there are several; hand it to `settle` after the money is booked. */
-  readonly entryId: string;
 }
 
 /** What `close` found or did. */

@@ -33,7 +33,7 @@ describe('a win that replicas must have before it is told', () => {
     async (buckets) => {
       const { packets } = await connect(master.port, 1);
       await packets.create({ ...figures('a', 20), buckets });
-      expect((await packets.grab('a', 'u')).outcome).toBe('won');
+      await eventually(async () => expect((await packets.grab('a', 'u')).outcome).toMatch(/^(already-)?won$/));
       replica.pause();
       const unconfirmed = { code: '2', outcome: 'unconfirmed', reason: 'replicas', retryAfterMs: expect.any(Number) };
       expect(await packets.grab('a', 'v')).toEqual(unconfirmed);

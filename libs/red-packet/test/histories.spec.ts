@@ -6,7 +6,7 @@ import { eventually, sleep } from '../../../test/support/wait';
 import type { Layout } from '../src/buckets/layout';
 import { Transfers } from '../src/buckets/transfers';
 import type { SentPackets } from '../src/red-packet.scripts';
-import { figures, openBench, quiet, servers, type Bench } from './support';
+import { figures, openBench, quiet, servers, settleRows, takeRows, type Bench } from './support';
 
 const PACKETS = 9;
 const USERS = 14;
@@ -67,12 +67,10 @@ class History {
       case 'conflict':
         return this.conflict(bench, step.which, step.ofUser);
       case 'payout': {
-        const rows = await packets.claimPayouts(this.id, { worker: 'w', count: 3 });
-        if (step.settle)
-          await packets.settlePayouts(
-            this.id,
-            rows.map(({ entryId }) => entryId),
-          );
+        for (const { outbox } of this.layout.buckets) {
+          const ids = await takeRows(bench, outbox, 3);
+          if (step.settle) await settleRows(bench, outbox, ids);
+        }
         return;
       }
       case 'create':

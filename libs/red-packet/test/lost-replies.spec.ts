@@ -1,4 +1,5 @@
 import { Redis, type RedisOptions } from 'ioredis';
+import type { RedPacketPayouts } from 'luanest/red-packet';
 import { FaultProxy } from '../../../test/support/fault-proxy';
 import { RedisServer } from '../../../test/support/redis-server';
 import { eventually } from '../../../test/support/wait';
@@ -7,6 +8,7 @@ import {
   figures,
   openBench,
   packetOf,
+  QUICK,
   quiet,
   readGrants,
   readOutbox,
@@ -26,7 +28,8 @@ const requests: Record<string, (text: string) => boolean> = {
   'fill-pool': (text) => text.includes(':pool') && !text.includes(':grants'),
   'open-activity': (text) => text.includes(':grants') && text.includes('payouts'),
   grab: (text) => text.includes(':tries') && !text.includes(':refunds'),
-  payouts: (text) => text.includes(':outbox') && !text.includes(':grants'),
+  take: (text) => text.includes(':waiters') && text.includes(':takes'),
+  settle: (text) => text.includes(':tries:payouts') && !text.includes(':waiters') && !text.includes(':due'),
 };
 const creation = ['index-activity', 'begin-activity', 'fill-pool', 'open-activity'];
 
@@ -90,6 +93,18 @@ describe('a reply that is lost', () => {
     expect(Number(await direct.raw.hget(keys.grants, ''))).toBe(granted);
   }
 
+  /** Pays until nothing is open. Answers who was paid, as often as it was so. */
+  async function paying(payouts: RedPacketPayouts): Promise<string[]> {
+    const paid: string[] = [];
+    const run = payouts.run(({ userId }) => void paid.push(userId), QUICK);
+    await eventually(async () => {
+      expect(await direct.packets.status(ACTIVITY)).toMatchObject({ outboxLength: 0, grantedPackets: 5 });
+    });
+    expect((await direct.raw.xpending(direct.keysOf(ACTIVITY).outbox, 'payouts'))[0]).toBe(0);
+    await run.stop();
+    return paid;
+  }
+
   describe('while ioredis sends again what was not answered', () => {
     it.each(creation)('of %s: create answers as the replay does, and the activity is made once', async (script) => {
       const { packets } = await through();
@@ -122,30 +137,12 @@ describe('a reply that is lost', () => {
       await conserved(100, crowd);
     });
 
-    it('of a claim: the rows that nobody saw come back after their lease', async () => {
-      const { packets } = await through();
+    it.each(['take', 'settle'])('of payouts, at their %s: each is paid, once', async (script) => {
+      const { packets, payouts } = await through();
       await packets.create(figures(ACTIVITY, 10));
       for (const user of users) await packets.grab(ACTIVITY, user);
-      const claim = { worker: 'w', count: 3 };
-      const rows = await cutting('payouts', () => packets.claimPayouts(ACTIVITY, claim));
-      expect(rows.map(({ userId }) => userId)).toEqual(['d', 'e']);
-      const found = await eventually(async () => {
-        const again = await packets.claimPayouts(ACTIVITY, { worker: 'w', leaseMs: 1 });
-        expect(again).toHaveLength(5);
-        return again;
-      });
-      expect(found.map(({ userId }) => userId)).toEqual(users);
-      await conserved(10, users);
-    });
-
-    it('of a settlement: the replay finds nothing left to settle', async () => {
-      const { packets } = await through();
-      await packets.create(figures(ACTIVITY, 10));
-      for (const user of users) await packets.grab(ACTIVITY, user);
-      const entryIds = (await packets.claimPayouts(ACTIVITY, { worker: 'w' })).map(({ entryId }) => entryId);
-      expect(await cutting('payouts', () => packets.settlePayouts(ACTIVITY, entryIds))).toBe(0);
-      expect(await packets.status(ACTIVITY)).toMatchObject({ outboxLength: 0, grantedPackets: 5 });
-      expect((await direct.raw.xpending(direct.keysOf(ACTIVITY).outbox, 'payouts'))[0]).toBe(0);
+      const paid = await cutting(script, () => paying(payouts));
+      expect(paid.sort()).toEqual(users);
     });
   });
 
@@ -199,23 +196,15 @@ describe('a reply that is lost', () => {
       await conserved(200, crowd);
     });
 
-    it('of a claim and of a settlement: each does not know, and a repeat finds or does the rest', async () => {
-      const { packets } = await through(once);
-      await packets.create(figures(ACTIVITY, 10));
-      for (const user of users) await packets.grab(ACTIVITY, user);
-      const claim = { worker: 'w', leaseMs: 1 };
-      await expect(cutting('payouts', () => packets.claimPayouts(ACTIVITY, claim))).rejects.toMatchObject(unknown);
-      await conserved(10, users);
-      const rows = await eventually(async () => {
-        const again = await packets.claimPayouts(ACTIVITY, claim);
-        expect(again.map(({ userId }) => userId)).toEqual(users);
-        return again;
-      });
-      const entryIds = rows.map(({ entryId }) => entryId);
-      const settling = cutting('payouts', () => packets.settlePayouts(ACTIVITY, entryIds));
-      await expect(settling).rejects.toMatchObject(unknown);
-      expect(await packets.settlePayouts(ACTIVITY, entryIds)).toBe(0);
-      expect(await packets.status(ACTIVITY)).toMatchObject({ outboxLength: 0, grantedPackets: 5 });
-    });
+    it.each(['take', 'settle'])(
+      'of payouts, at their %s: each is paid, and settled when that is asked again',
+      async (script) => {
+        const { packets, payouts } = await through(once);
+        await packets.create(figures(ACTIVITY, 10));
+        for (const user of users) await packets.grab(ACTIVITY, user);
+        const paid = await cutting(script, () => paying(payouts));
+        expect(paid.sort()).toEqual(users);
+      },
+    );
   });
 });

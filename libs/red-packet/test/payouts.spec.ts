@@ -1,11 +1,29 @@
-import { Logger } from '@nestjs/common';
-import { InvalidRedPacketInputError, type PayoutRow } from 'luanest/red-packet';
+import { ConsoleLogger, Logger } from '@nestjs/common';
+import { InvalidOptionError } from 'luanest/script-registry';
+import { deadLetter, retryLater } from 'luanest/stream-consumer';
+import { InvalidRedPacketInputError, RedPacketPayouts, type Payout } from 'luanest/red-packet';
 import { eventually } from '../../../test/support/wait';
+import { keysOf } from '../../read-reward/test/support';
 import { beginActivity, fillPool } from '../src/red-packet.scripts';
-import { beginArgs, byUser, figures, openBench, readGrants, RETENTION_MS, servers, type Bench } from './support';
+import {
+  beginArgs,
+  byUser,
+  figures,
+  openBench,
+  payAll,
+  QUICK,
+  readGrants,
+  RETENTION_MS,
+  servers,
+  settleRows,
+  takeRows,
+  type Bench,
+} from './support';
+
+/** Attempts that fail are the subject of these tests: nobody need read of them. */
+Logger.overrideLogger(new ConsoleLogger({ logLevels: [] }));
 
 const users = ['a', 'b', 'c', 'd', 'e'];
-const entryIds = (rows: readonly PayoutRow[]): string[] => rows.map(({ entryId }) => entryId);
 
 describe.each(servers)('payouts on %s', (_name, connect) => {
   let bench: Bench;
@@ -14,123 +32,172 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
   });
   afterAll(() => bench.close());
 
-  async function grabbed(activityId: string): Promise<void> {
-    await bench.packets.create(figures(activityId, 10));
+  async function grabbed(activityId: string, buckets = 1): Promise<void> {
+    await bench.packets.create({ ...figures(activityId, 10), buckets });
     for (const user of users) await bench.packets.grab(activityId, user);
   }
 
-  it('hands each row to one worker, in the order of the grabs, as the grants say', async () => {
-    await grabbed('rows');
-    const first = await bench.packets.claimPayouts('rows', { worker: 'one', count: 3 });
-    const second = await bench.packets.claimPayouts('rows', { worker: 'two', count: 3 });
-    expect(await bench.packets.claimPayouts('rows', { worker: 'one' })).toEqual([]);
-    const rows = [...first, ...second];
-    expect(first).toHaveLength(3);
-    expect(rows.map(({ userId }) => userId)).toEqual(users);
-    expect(byUser(rows)).toEqual(byUser(await readGrants(bench, bench.keysOf('rows'))));
-    expect(rows[0]).toMatchObject({ activityId: 'rows', entryId: expect.stringMatching(/^\d+-\d+$/) });
+  const stats = (activityId: string) => bench.payouts.stats(activityId);
+  const settled = (activityId: string): Promise<void> =>
+    eventually(async () => expect(await stats(activityId)).toMatchObject({ open: 0, pending: 0 }));
+
+  it.each([1, 4])('hands out each row as its grant says, with a key of its own (%i buckets)', async (buckets) => {
+    const id = `rows: %{é}\n${buckets}`;
+    await grabbed(id, buckets);
+    const paid = await payAll(bench, id);
+    expect(paid.map(({ userId }) => userId).sort()).toEqual(users);
+    for (const { userId, packetId, amountCents, grantedAtMs, idempotencyKey, attempt, signal } of paid) {
+      expect(await bench.packets.packetOf(id, userId)).toEqual({ packetId, amountCents, grantedAtMs });
+      expect(idempotencyKey).toBe(`rows%3A%20%25%7B%C3%A9%7D%0A${buckets}:${packetId}`);
+      expect([attempt, signal.aborted]).toEqual([1, false]);
+    }
+    expect(await stats(id)).toMatchObject({ open: 0, pending: 0, oldestMs: undefined, dead: 0 });
   });
 
-  it('hands the rows of a worker that went silent to another, before new ones, and no earlier than its lease', async () => {
-    await grabbed('lease');
-    const lost = await bench.packets.claimPayouts('lease', { worker: 'dead' });
-    expect(await bench.packets.claimPayouts('lease', { worker: 'heir', leaseMs: 60_000 })).toEqual([]);
-    await bench.packets.grab('lease', 'f');
-    const taken: PayoutRow[] = [];
-    await eventually(async () => {
-      taken.push(...(await bench.packets.claimPayouts('lease', { worker: 'heir', leaseMs: 50 })));
-      expect(new Set(entryIds(taken)).size).toBe(6);
-    });
-    const inherited = taken.filter(({ userId }) => userId !== 'f').slice(0, 5);
-    expect(inherited).toEqual(lost);
-    expect(await bench.packets.settlePayouts('lease', entryIds(taken))).toBe(6);
+  it('finds activities that come up later, and hands out rows that come when all were settled', async () => {
+    const paid: string[] = [];
+    const run = bench.payouts.run((payout) => void paid.push(`${payout.activityId} ${payout.userId}`), QUICK);
+    await grabbed('early');
+    await grabbed('late', 3);
+    await settled('early');
+    await settled('late');
+    await bench.packets.grab('early', 'f');
+    await eventually(() => expect(paid).toContain('early f'));
+    expect(paid.filter((one) => one.startsWith('early') || one.startsWith('late')).sort()).toEqual(
+      [...users, 'f'].map((user) => `early ${user}`).concat(users.map((user) => `late ${user}`)),
+    );
+    await eventually(() => expect(run.activities).toEqual(expect.arrayContaining(['early', 'late'])));
+    await run.stop();
+    await run.stop();
+    expect(run.activities).toEqual([]);
   });
 
-  it('settles a row once, however often it is asked, and leaves nothing pending', async () => {
-    await grabbed('settled');
-    const rows = await bench.packets.claimPayouts('settled', { worker: 'w' });
-    expect(await bench.packets.settlePayouts('settled', entryIds(rows.slice(0, 2)))).toBe(2);
-    expect(await bench.packets.status('settled')).toMatchObject({ outboxLength: 3, grantedPackets: 5 });
-    expect(await bench.packets.settlePayouts('settled', entryIds(rows))).toBe(3);
-    expect(await bench.packets.settlePayouts('settled', entryIds(rows))).toBe(0);
-    expect(await bench.packets.settlePayouts('settled', [])).toBe(0);
-    const { outbox } = bench.keysOf('settled');
-    expect(await bench.raw.xlen(outbox)).toBe(0);
-    expect((await bench.raw.xpending(outbox, 'payouts'))[0]).toBe(0);
-    expect(await bench.packets.claimPayouts('settled', { worker: 'w', leaseMs: 1 })).toEqual([]);
-    // A grab after all is settled is paid as well.
-    await bench.packets.grab('settled', 'late');
-    expect(await bench.packets.claimPayouts('settled', { worker: 'w' })).toMatchObject([{ userId: 'late' }]);
+  it('leaves what is closed and paid alone, and takes a dead payout of it up again when it is replayed', async () => {
+    await grabbed('closed');
+    let fails = true;
+    const paid: Payout[] = [];
+    const run = bench.payouts.run(
+      (payout) => {
+        if (fails && payout.userId === 'c') return deadLetter('no such account');
+        if (payout.activityId === 'closed') paid.push(payout);
+        return undefined;
+      },
+      { ...QUICK, discoverMs: 10 },
+    );
+    await settled('closed');
+    await bench.packets.close('closed');
+    await eventually(() => expect(run.activities).not.toContain('closed'));
+    const { items } = await bench.payouts.deadLetters('closed');
+    expect(items).toMatchObject([{ payout: { userId: 'c' }, error: 'no such account', attempts: 1 }]);
+    const report = await bench.packets.audit('closed', { deep: true, ledger: paid });
+    expect(report).toMatchObject({ ok: true, deep: { quiet: true, deadLetters: 1, paid: { packets: 4 } } });
+    fails = false;
+    expect(
+      await bench.payouts.replay(
+        'closed',
+        items.map(({ id }) => id),
+      ),
+    ).toBe(1);
+    await eventually(() => expect(paid.map(({ userId }) => userId).sort()).toEqual(users));
+    await settled('closed');
+    expect(await stats('closed')).toMatchObject({ dead: 0 });
+    await run.stop();
   });
 
-  it('does not settle a row that nobody has claimed, since it is still to be paid', async () => {
-    await grabbed('unclaimed');
-    const entries = await bench.raw.xrange(bench.keysOf('unclaimed').outbox, '-', '+');
-    const ids = entries.map(([id]) => id);
-    expect(await bench.packets.settlePayouts('unclaimed', ids)).toBe(0);
-    const rows = await bench.packets.claimPayouts('unclaimed', { worker: 'w' });
-    expect(rows.map(({ userId }) => userId)).toEqual(users);
+  it('tries again what was refused, hands the rest out meanwhile, and gives up in the end', async () => {
+    await grabbed('tries');
+    const attempts: Record<string, number[]> = {};
+    const run = bench.payouts.run(
+      (payout) => {
+        if (payout.activityId !== 'tries') return undefined;
+        (attempts[payout.userId] ??= []).push(payout.attempt);
+        if (payout.userId === 'a' && payout.attempt === 1) throw new Error('the ledger is away');
+        if (payout.userId === 'b' && payout.attempt === 1) return retryLater(20);
+        if (payout.userId === 'c') return Promise.reject(new Error('never'));
+        return undefined;
+      },
+      { ...QUICK, attempts: 3 },
+    );
+    await eventually(async () => expect(await stats('tries')).toMatchObject({ open: 0, dead: 1 }));
+    expect(attempts).toEqual({ a: [1, 2], b: [1, 2], c: [1, 2, 3], d: [1], e: [1] });
+    await run.stop();
+    expect((await bench.payouts.deadLetters('tries', { count: 1 })).items).toMatchObject([{ error: 'Error: never' }]);
+    expect(await bench.payouts.drop('tries', 'all')).toBe(1);
   });
 
-  it('passes by entries that no grab wrote, and keeps their neighbours whole', async () => {
+  it('an entry that no grab wrote is a dead letter, and its neighbours are paid', async () => {
     await grabbed('foreign');
     const { outbox } = bench.keysOf('foreign');
-    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation();
     await bench.raw.xadd(outbox, '*', 'note', 'x');
     await bench.raw.xadd(outbox, '*', 'cents', '500', 'user', 'evil', 'at', '1');
     await bench.raw.xadd(outbox, '*', 'user', 'evil', 'packet', '1', 'cents', '-5', 'at', '1', 'more', 'y');
     await bench.packets.grab('foreign', 'last');
-    const rows = await bench.packets.claimPayouts('foreign', { worker: 'w' });
-    expect(byUser(rows)).toEqual(byUser(await readGrants(bench, bench.keysOf('foreign'))));
-    expect(rows.at(-1)).toMatchObject({ userId: 'last' });
-    expect(warn).toHaveBeenCalledWith(expect.stringMatching(/^3 entries in the outbox of "foreign"/));
-    warn.mockRestore();
-  });
-
-  it('settles more rows than one script takes', async () => {
-    await grabbed('lots');
-    const rows = await bench.packets.claimPayouts('lots', { worker: 'w' });
-    const unknown = Array.from({ length: 2_100 }, (_, i) => `1-${i}`);
-    const asked = [...unknown.slice(0, 1_050), ...entryIds(rows), ...unknown.slice(1_050)];
-    expect(await bench.packets.settlePayouts('lots', asked)).toBe(5);
+    const paid = await payAll(bench, 'foreign');
+    expect(byUser(paid)).toEqual(byUser(await readGrants(bench, bench.keysOf('foreign'))));
+    const { items } = await bench.payouts.deadLetters('foreign');
+    expect(items.map(({ payout }) => payout)).toEqual([undefined, undefined, undefined]);
+    expect(items[0]?.error).toMatch(/not written by a grab/);
   });
 
   it('heals a consumer group that was destroyed: what is not settled is handed out again', async () => {
     await grabbed('healed');
     const { outbox } = bench.keysOf('healed');
-    const rows = await bench.packets.claimPayouts('healed', { worker: 'w' });
-    await bench.packets.settlePayouts('healed', entryIds(rows.slice(0, 2)));
+    await settleRows(bench, outbox, (await takeRows(bench, outbox, 3)).slice(0, 2));
     expect(await bench.raw.xgroup('DESTROY', outbox, 'payouts')).toBe(1);
-    expect(await bench.packets.claimPayouts('healed', { worker: 'w' })).toEqual(rows.slice(2));
+    expect((await payAll(bench, 'healed')).map(({ userId }) => userId).sort()).toEqual(users.slice(2));
+  });
+
+  it('a process that dies leaves its payouts to another, after its lease', async () => {
+    await grabbed('left');
+    const dying = await openBench(connect(), { prefix: bench.prefix });
+    let taken = 0;
+    dying.payouts.run(({ activityId }) => {
+      if (activityId === 'left') taken += 1;
+      return new Promise<void>(() => undefined);
+    }, QUICK);
+    await eventually(() => expect(taken).toBe(5));
+    dying.close();
+    const paid = await payAll(bench, 'left');
+    expect(paid.map(({ userId, attempt }) => `${userId} ${attempt}`).sort()).toEqual(users.map((user) => `${user} 2`));
+  });
+
+  it('goes on with another activity of the same id, whatever its buckets', async () => {
+    const short = await openBench(connect(), { retentionMs: 700 });
+    const paid: string[] = [];
+    const run = short.payouts.run(({ userId }) => void paid.push(userId), QUICK);
+    await short.packets.create(figures('again', 3));
+    await short.packets.grab('again', 'one');
+    await eventually(() => expect(paid).toEqual(['one']));
+    await eventually(async () => expect(await short.packets.status('again')).toBeUndefined());
+    // All that was noted of it went with it.
+    await eventually(async () => {
+      const left = await keysOf(short.raw, short.prefix);
+      expect(left.filter((key) => !key.endsWith(':index'))).toEqual([]);
+    });
+    const next = await openBench(connect(), { prefix: short.prefix });
+    await next.packets.create({ ...figures('again', 4), buckets: 4 });
+    for (const user of users.slice(0, 4)) await next.packets.grab('again', user);
+    await eventually(() => expect(paid.slice(1).sort()).toEqual(users.slice(0, 4)), { timeoutMs: 15_000 });
+    await run.stop();
+    short.close();
+    next.close();
   });
 
   it('finds nothing where there is no activity, and makes no key', async () => {
-    expect(await bench.packets.claimPayouts('none', { worker: 'w' })).toEqual([]);
-    expect(await bench.packets.settlePayouts('none', ['1-1'])).toBe(0);
+    expect(await bench.payouts.stats('none')).toBeUndefined();
+    expect(await bench.payouts.deadLetters('none')).toEqual({ items: [], next: undefined });
+    expect(await bench.payouts.replay('none', 'all')).toBe(0);
+    expect(await bench.payouts.drop('none', ['0:1-1'])).toBe(0);
     expect(await bench.raw.exists(...Object.values(bench.keysOf('none')))).toBe(0);
   });
 
-  it.each([
-    ['worker', { worker: '' }],
-    ['worker', { worker: '\ud800' }],
-    ['count', { worker: 'w', count: 0 }],
-    ['count', { worker: 'w', count: 501 }],
-    ['leaseMs', { worker: 'w', leaseMs: 0 }],
-    ['leaseMs', { worker: 'w', leaseMs: 2 ** 31 }],
-  ])('refuses a claim whose %s is none: %j', async (field, options) => {
-    const claiming = bench.packets.claimPayouts('rows', options);
-    await expect(claiming).rejects.toThrow(InvalidRedPacketInputError);
-    await expect(claiming).rejects.toThrow(new RegExp(`^${field} is `));
-  });
-
-  it('refuses to settle what is no entry, the good ones beside it too', async () => {
-    await grabbed('unsettled');
-    const [row] = await bench.packets.claimPayouts('unsettled', { worker: 'w' });
-    for (const id of ['', '*', '1', '-', '1-x', '0-0 1-1', 5 as never]) {
-      const settling = bench.packets.settlePayouts('unsettled', [row?.entryId ?? '', id]);
-      await expect(settling).rejects.toThrow(InvalidRedPacketInputError);
-    }
-    expect(await bench.raw.xlen(bench.keysOf('unsettled').outbox)).toBe(5);
+  it('refuses what cannot work', async () => {
+    const { payouts } = bench;
+    expect(() => payouts.run('x' as never)).toThrow(InvalidOptionError);
+    expect(() => payouts.run(() => undefined, { discoverMs: 1 })).toThrow(/discoverMs is 1/);
+    expect(() => payouts.run(() => undefined, { leaseMs: 1 })).toThrow(/leaseMs is 1/);
+    await expect(payouts.stats('')).rejects.toThrow(InvalidRedPacketInputError);
+    expect(() => new RedPacketPayouts(bench.packets, undefined).run(() => undefined)).toThrow(/StreamConsumerModule/);
   });
 });
 
@@ -173,10 +240,10 @@ describe.each(servers)('the TTLs of an activity on %s', (_name, connect) => {
     expect(await ends()).toEqual(all);
     await Promise.all(['b', 'c', 'd'].map((user) => packets.grab('ttl', user)));
     expect(await ends()).toEqual(soldOut);
-    await packets.settlePayouts('ttl', entryIds(await packets.claimPayouts('ttl', { worker: 'w', count: 2 })));
+    await settleRows(bench, keys.outbox, await takeRows(bench, keys.outbox, 2));
     expect(await ends()).toEqual(soldOut);
     await raw.xgroup('DESTROY', keys.outbox, 'payouts');
-    await packets.settlePayouts('ttl', entryIds(await packets.claimPayouts('ttl', { worker: 'w' })));
+    expect(await payAll(bench, 'ttl')).toHaveLength(1);
     expect(await ends()).toEqual(soldOut);
     await packets.records('ttl');
     for (const key of [keys.meta, keys.grants, keys.outbox]) expect(await raw.persist(key)).toBe(1);

@@ -1,5 +1,5 @@
 import { InvalidRedPacketInputError } from 'luanest/red-packet';
-import { byUser, dumpKeys, figures, openBench, packetOf, readRecords, servers, type Bench } from './support';
+import { byUser, dumpKeys, figures, openBench, packetOf, readRecords, servers, type Bench, payAll } from './support';
 
 const HOSTILE = [
   '{a}',
@@ -78,7 +78,7 @@ describe.each(servers)('records on %s', (_name, connect) => {
     }
     const { records } = await readRecords(bench, 'hostile');
     expect(byUser(records)).toEqual(byUser(expected));
-    const rows = await bench.packets.claimPayouts('hostile', { worker: '{w}:\n🎁' });
+    const rows = await payAll(bench, 'hostile');
     expect(byUser(rows)).toEqual(byUser(expected));
     expect(rows.every(({ activityId }) => activityId === 'hostile')).toBe(true);
   });

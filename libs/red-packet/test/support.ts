@@ -2,13 +2,16 @@ import { once } from 'node:events';
 import type { Cluster, Redis } from 'ioredis';
 import type { ScriptRegistry, ScriptRegistryOptions } from 'luanest/script-registry';
 import {
+  RedPacketPayouts,
   RedPacketService,
   type CreateActivity,
   type GrabResult,
   type GrantRecord,
   type Packet,
+  type Payout,
   type RedPacketOptions,
 } from 'luanest/red-packet';
+import { StreamConsumerService } from 'luanest/stream-consumer';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { clusterClient, openRegistry, standaloneClient } from '../../script-registry/test/support';
 import { fingerprintOf } from '../src/activity/creation';
@@ -16,6 +19,9 @@ import { Layouts, type BucketKeys } from '../src/buckets/layout';
 import { checkActivity } from '../src/red-packet.input';
 import { resolveOptions } from '../src/red-packet.options';
 import { redPacketScripts } from '../src/red-packet.scripts';
+import { resolveOptions as resolveStreams } from '../../stream-consumer/src/stream-consumer.options';
+import { streamConsumerScripts } from '../../stream-consumer/src/stream-consumer.scripts';
+import { eventually } from '../../../test/support/wait';
 
 export { quiet } from '../../script-registry/test/support';
 
@@ -31,6 +37,8 @@ export interface Bench {
   readonly prefix: string;
   readonly registry: ScriptRegistry;
   readonly packets: RedPacketService;
+  readonly payouts: RedPacketPayouts;
+  readonly streams: StreamConsumerService;
   /** The client as one of a standalone server: keys of one activity share a slot, so its commands do on a Cluster too. */
   readonly raw: Redis;
   readonly indexKey: string;
@@ -54,16 +62,20 @@ export async function openBench(
 ): Promise<Bench> {
   const prefix = options.prefix ?? uniquePrefix();
   if (client.status !== 'ready') await once(client, 'ready');
-  const registry = await openRegistry(client, { preload: 'required', ...options, prefix }, redPacketScripts);
+  const scripts = [...redPacketScripts, ...streamConsumerScripts];
+  const registry = await openRegistry(client, { preload: 'required', ...options, prefix }, scripts);
   const space = registry.keySpace('red-packet');
+  const streams = new StreamConsumerService(registry, resolveStreams({ leaseMs: 500, backoffMs: 10, drainMs: 500 }));
+  // A retention of less than a minute, too, so that tests see the end of it.
+  const resolved = { ...resolveOptions({ identity: () => undefined, ...settings }), retentionMs };
+  const packets = new RedPacketService(registry, resolved, { streams });
+  const payouts = new RedPacketPayouts(packets, streams);
   return {
     prefix,
     registry,
-    // A retention of less than a minute, too, so that tests see the end of it.
-    packets: new RedPacketService(registry, {
-      ...resolveOptions({ identity: () => undefined, ...settings }),
-      retentionMs,
-    }),
+    packets,
+    payouts,
+    streams,
     raw: client as Redis,
     indexKey: space.tag('activities').key('index'),
     keysOf(activityId) {
@@ -72,10 +84,38 @@ export async function openBench(
     },
     bucketsOf: (activityId, buckets) => new Layouts(space).build(activityId, buckets).buckets,
     close() {
+      // What runs still may end as when a process dies.
+      void payouts.beforeApplicationShutdown();
       registry.close();
       client.disconnect();
     },
   };
+}
+
+/** How payouts are handed out where tests need not wait. */
+export const QUICK = { pollMs: 20, discoverMs: 20, backoffMs: 10 };
+
+/** Pays all that is open, and answers it in the order of the handler's calls. */
+export async function payAll({ packets, payouts }: Bench, activityId: string): Promise<Payout[]> {
+  const paid: Payout[] = [];
+  const run = payouts.run((payout) => void paid.push(payout), { ...QUICK, concurrency: 1 });
+  await eventually(async () => expect((await packets.status(activityId))?.outboxLength ?? 0).toBe(0));
+  await run.stop();
+  return paid.filter((payout) => payout.activityId === activityId);
+}
+
+/** Takes rows past the lib, as a consumer of the group; answers their ids. */
+export async function takeRows({ raw }: Pick<Bench, 'raw'>, outbox: string, count: number): Promise<string[]> {
+  const read = (await raw.xreadgroup('GROUP', 'payouts', 'w', 'COUNT', count, 'STREAMS', outbox, '>')) as
+    [string, [string, string[]][]][] | null;
+  return read?.[0]?.[1].map(([id]) => id) ?? [];
+}
+
+/** Settles rows past the lib. */
+export async function settleRows({ raw }: Pick<Bench, 'raw'>, outbox: string, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  expect(await raw.xack(outbox, 'payouts', ...ids)).toBe(ids.length);
+  await raw.xdel(outbox, ...ids);
 }
 
 /** What begin-activity is told of an activity with one bucket. */

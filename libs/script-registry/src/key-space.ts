@@ -80,4 +80,20 @@ export class KeySpace {
   tag(subject: string): TaggedKeys {
     return new TaggedKeys(`${this.base}:{${escapeTag(checked(subject, 'subject'))}}`);
   }
+
+  /**
+   * Starts keys that share the slot of a key that is there already, whoever named it.
+   *
+   * @param key whole, with its prefix; its hash tag, or all of it where it has none, becomes theirs
+   * @throws InvalidKeyError when it has braces and no hash tag, or is no key
+   */
+  beside(key: string): TaggedKeys {
+    const [, tag] = /^[^{]*\{([^}]+)\}/.exec(checked(key, 'key')) ?? [];
+    if (tag === undefined && /[{}]/.test(key)) {
+      throw new InvalidKeyError(
+        `Key ${shown(key)} has braces, but no hash tag, so no other key can be sure to share its slot. Give it a tag, as in "orders:{eu}".`,
+      );
+    }
+    return new TaggedKeys(`${this.base}:{${tag ?? key}}`);
+  }
 }

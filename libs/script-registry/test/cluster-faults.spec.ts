@@ -109,6 +109,14 @@ describe('faults between a registry and a Cluster', () => {
     await eventually(() => expect(client.slots[calculateSlot(tag)]?.[0]).toBe(`${promoted.host}:${promoted.port}`), {
       timeoutMs: 20_000,
     });
+    // The registry hears of the new master in its own time, and loads what that may lack.
+    const loads = async (): Promise<string> =>
+      /cmdstat_script\|load:calls=\d+/.exec(await probe.info('commandstats'))?.[0] ?? '';
+    await eventually(async () => {
+      const before = await loads();
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      expect(await loads()).toBe(before);
+    });
     await probe.config('RESETSTAT');
     await run(tag);
     const stats = await probe.info('commandstats');

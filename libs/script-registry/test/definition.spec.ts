@@ -7,6 +7,7 @@ import {
   InvalidOptionError,
   InvalidScriptError,
   KeySpace,
+  slotOf,
   list,
   str,
 } from 'luanest/script-registry';
@@ -156,6 +157,16 @@ describe('KeySpace', () => {
   it.each(['', '\ud800', 'x'.repeat(1_025), undefined])('refuses the subject %p', (value) => {
     expect(() => space.tag(value as string)).toThrow(InvalidKeyError);
     expect(() => space.tag('s').key('k', value as string)).toThrow(InvalidKeyError);
+  });
+
+  it('builds keys beside one that is there, whose tag they take over as it is', () => {
+    expect(space.beside('other:{a%7Bb}:stream').key('note', 'x')).toBe('app:test:{a%7Bb}:note:x');
+    expect(space.beside('x{a{b}}').key('note')).toBe('app:test:{a{b}:note');
+    expect(space.beside('plain').key('note')).toBe('app:test:{plain}:note');
+    for (const key of ['{}a', 'a{b', 'a}b', '']) expect(() => space.beside(key)).toThrow(InvalidKeyError);
+    for (const key of ['other:{a%7Bb}:stream', 'x{a{b}}', 'plain']) {
+      expect(slotOf(space.beside(key).key('note'))).toBe(slotOf(key));
+    }
   });
 
   it('refuses names and prefixes that would break a key', () => {

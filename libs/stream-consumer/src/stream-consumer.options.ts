@@ -32,6 +32,12 @@ export interface StreamConsumerOptions extends ConsumerDefaults {
 
 /** Options of a stream; the same wherever it is used. */
 export interface StreamOptions {
+  /**
+   * Whole keys of streams that another program writes, one a partition, instead of `partitions`: 1 to 1,024, no two alike,
+   * each a key that has a hash tag or no braces. They are never made here, what is noted of them expires when they do, and
+   * an entry without a field `payload` is given as the object of its fields. Default: none, the keys are of this lib.
+   */
+  readonly keys?: readonly string[];
   /** Parts of the stream, each in a slot of its own, integer of 1 to 1,024. Default: the module's. May be raised at any time. */
   readonly partitions?: number;
   /** Messages of a partition from which on publishing is refused, integer >= 1. Default: no bound. */
@@ -129,14 +135,30 @@ export function resolveOptions(options: StreamConsumerModuleOptions = {}): Resol
   return Object.freeze(resolved);
 }
 
+function checkedKeys(where: string, { keys = [], partitions }: StreamOptions = {}): readonly string[] {
+  const isList = Array.isArray(keys) && keys.length <= 1_024 && new Set(keys).size === keys.length;
+  if (!isList || keys.some((key) => typeof key !== 'string' || key === '')) {
+    throw new InvalidOptionError(`${where}keys is ${JSON.stringify(keys)}. Give 1 to 1,024 keys, no two alike.`);
+  }
+  if (keys.length > 0 && partitions !== undefined) {
+    throw new InvalidOptionError(`${where}partitions is ${partitions}, but keys are given. Leave one of them out.`);
+  }
+  return Object.freeze([...(keys as readonly string[])]);
+}
+
 /** Options of a stream, defaults filled in. @throws InvalidOptionError as `resolveOptions` */
-export function resolveStream(name: string, module: ResolvedStreamConsumerModuleOptions): ResolvedStreamOptions {
+export function resolveStream(
+  name: string,
+  module: ResolvedStreamConsumerModuleOptions,
+  given: StreamOptions | undefined = Object.hasOwn(module.streams, name) ? module.streams[name] : undefined,
+): ResolvedStreamOptions {
   checkedName('stream', name);
-  const given = Object.hasOwn(module.streams, name) ? module.streams[name] : undefined;
   const where = `streams["${name}"].`;
   const { maxLength } = given ?? {};
+  const keys = checkedKeys(where, given);
   return Object.freeze({
-    partitions: checked(`${where}partitions`, given?.partitions ?? module.partitions, 1, 1_024),
+    keys,
+    partitions: keys.length || checked(`${where}partitions`, given?.partitions ?? module.partitions, 1, 1_024),
     maxLength: maxLength === undefined ? 0 : checked(`${where}maxLength`, maxLength, 1),
     maxPayloadBytes: checked(`${where}maxPayloadBytes`, given?.maxPayloadBytes ?? module.maxPayloadBytes, 1),
     operationTtlMs: checked(`${where}operationTtlMs`, given?.operationTtlMs ?? module.operationTtlMs, 1_000),

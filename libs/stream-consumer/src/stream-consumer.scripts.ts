@@ -18,6 +18,7 @@ import {
   sharedClockLua,
   sharedEntriesLua,
   sharedGroupsLua,
+  sharedLifetimeLua,
   sharedParkedLua,
   sharedRowsLua,
   statsLua,
@@ -47,15 +48,15 @@ export const openGroup = defineScript({
   name: 'stream-consumer.open',
   source: openLua,
   keys: ['stream', 'sessions', 'takes', 'due', 'tries', 'heads', 'parked'],
-  args: { group: str },
+  args: { group: str, makes: int },
   flags: EMPTIES,
-  reply: ([made]: [number]) => made === 1,
+  reply: ([made]: [number]) => (['there', 'made', 'no-stream'] as const)[made] ?? 'there',
 });
 
 export const takeEntries = defineScript({
   name: 'stream-consumer.take',
   source: takeLua,
-  shared: sharedClockLua + sharedEntriesLua + sharedRowsLua,
+  shared: sharedClockLua + sharedEntriesLua + sharedRowsLua + sharedLifetimeLua,
   keys: takeKeys,
   args: takeArgs,
   flags: EMPTIES,
@@ -66,7 +67,7 @@ export const takeEntries = defineScript({
 export const takeOrdered = defineScript({
   name: 'stream-consumer.take-ordered',
   source: takeOrderedLua,
-  shared: sharedClockLua + sharedEntriesLua + sharedRowsLua + sharedParkedLua + sharedGroupsLua,
+  shared: sharedClockLua + sharedEntriesLua + sharedRowsLua + sharedParkedLua + sharedGroupsLua + sharedLifetimeLua,
   keys: [...takeKeys, 'heads', 'parked'] as const,
   args: { ...takeArgs, maxParked: int },
   flags: EMPTIES,
@@ -88,7 +89,7 @@ export const acknowledge = defineScript({
 export const finish = defineScript({
   name: 'stream-consumer.finish',
   source: finishLua,
-  shared: sharedClockLua + sharedEntriesLua + sharedGroupsLua + sharedParkedLua,
+  shared: sharedClockLua + sharedEntriesLua + sharedGroupsLua + sharedParkedLua + sharedLifetimeLua,
   keys: ['stream', 'sessions', 'due', 'tries', 'dead', 'heads', 'parked'],
   args: { group: str, session: str, rows: list(str) },
   flags: EMPTIES,
@@ -99,7 +100,7 @@ export const finish = defineScript({
 export const retryEntry = defineScript({
   name: 'stream-consumer.retry',
   source: retryLua,
-  shared: sharedClockLua + sharedEntriesLua,
+  shared: sharedClockLua + sharedEntriesLua + sharedLifetimeLua,
   keys: ['stream', 'sessions', 'due', 'tries', 'waiters'],
   args: {
     group: str,
@@ -128,7 +129,7 @@ export const renewSession = defineScript({
 export const sweepSessions = defineScript({
   name: 'stream-consumer.sweep',
   source: sweepLua,
-  shared: sharedClockLua + sharedEntriesLua,
+  shared: sharedClockLua + sharedEntriesLua + sharedLifetimeLua,
   keys: ['stream', 'sessions', 'takes', 'due', 'tries'],
   args: { group: str, count: int, problem: str },
   flags: EMPTIES,
@@ -139,7 +140,7 @@ export const sweepSessions = defineScript({
 export const mendGroup = defineScript({
   name: 'stream-consumer.mend',
   source: mendLua,
-  shared: sharedClockLua + sharedEntriesLua + sharedParkedLua,
+  shared: sharedClockLua + sharedEntriesLua + sharedParkedLua + sharedLifetimeLua,
   keys: ['stream', 'sessions', 'due', 'heads', 'parked'],
   args: { group: str, after: str, count: int },
   flags: EMPTIES,

@@ -9,6 +9,7 @@ import {
   type ResolvedConsumerOptions,
   type ResolvedStreamConsumerModuleOptions,
   type StreamConsumerOptions,
+  type StreamOptions,
 } from './stream-consumer.options';
 import type {
   DeadLetterPage,
@@ -74,6 +75,36 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
       if (result.status === 'fulfilled') return result.value;
       throw result.reason;
     });
+  }
+
+  /**
+   * Makes a stream known that the module's `streams` do not name, such as one of keys that come up while the app runs. Repeat
+   * it in every process that uses the stream; harmless twice.
+   *
+   * @throws InvalidOptionError for options that cannot work, or differ from those in use; InvalidKeyError for keys
+   */
+  defineStream(stream: string, options: StreamOptions): void {
+    this.catalog.define(stream, options);
+  }
+
+  /**
+   * Forgets what `defineStream` was told, in this process; Redis keeps what it has.
+   *
+   * @throws InvalidOptionError while a consumer of this process reads the stream
+   */
+  forgetStream(stream: string): void {
+    for (const consumer of this.consumers) {
+      if (consumer.ended) this.consumers.delete(consumer);
+      else if (consumer.stream === stream) {
+        throw new InvalidOptionError(`Stream ${stream} is read by ${consumer.group}. Stop its consumers first.`);
+      }
+    }
+    this.catalog.forget(stream);
+  }
+
+  /** Checks options without using them. @throws InvalidOptionError as `consume` would */
+  checkOptions(options: StreamConsumerOptions): void {
+    resolveConsumer(options, this.options);
   }
 
   /**

@@ -52,8 +52,9 @@ export class Hands {
     return new Map(rows.filter(([, owner]) => owner !== 'waiting').map(([id, owner]) => [id, owner]));
   }
 
-  open(): Promise<boolean> {
-    return this.bench.registry.run(openGroup, { keys: this.keys, args: { group: this.group } });
+  async open(): Promise<boolean> {
+    const args = { group: this.group, makes: 1 };
+    return (await this.bench.registry.run(openGroup, { keys: this.keys, args })) === 'made';
   }
 
   take(session: string, token: string, count: number): Promise<TakeAnswer> {

@@ -48,7 +48,16 @@ describe('a key of another type', () => {
     await hands.expire('gone');
     const [first] = await bench.raw.xrange(hands.keys.dead, '-', '+');
     const id = entries[0]?.id ?? '';
-    const numbers = { count: 5, leaseMs: 9, begins: 0, waitMs: 9, maxParked: 9, retainMs: 9_000, maxLength: 0 };
+    const numbers = {
+      count: 5,
+      leaseMs: 9,
+      begins: 0,
+      waitMs: 9,
+      maxParked: 9,
+      retainMs: 9_000,
+      maxLength: 0,
+      makes: 1,
+    };
     const texts = { group: 'g', session: 'one', token: 't1', problem: 'p', name: '', payload: '1', key: 'k' };
     const more = { attempt: 1, counted: 1, firstSeenMs: 1, delayMs: 0, partitions: 2, id };
     const operation = hands.keys.stream.replace(/stream$/, 'operation:o');

@@ -1,23 +1,28 @@
 import { figures, panel } from './dom.js';
+import { together } from './counts.js';
 import { count } from './figures.js';
 
-/** How the payouts stand: the outbox, the ledger, and whoever consumes the one for the other. */
+/** How the payouts stand: the outbox, the ledger, and those who pay from the one into the other. */
 export function payoutsPanel() {
   const list = figures({
     owed: 'Behind',
-    rows: 'In the outbox',
-    pending: 'Pending',
-    lag: 'Not taken',
+    open: 'In the outbox',
+    pending: 'In work',
+    again: 'Tried again',
+    over: 'Taken over',
     gaveUp: 'Dead letters',
   });
   const node = panel({ title: 'Payouts', lib: 'luanest/stream-consumer' }, list.node);
-  const show = ({ payouts: { behind, rows, consumer } }) =>
+  const show = ({ payouts, nodes }) => {
+    const counts = together(nodes, ({ works }) => works.streams);
     list.fill({
-      owed: behind === undefined ? 'no ledger' : count(behind),
-      rows: count(rows),
-      pending: consumer === undefined ? '–' : count(consumer.pending),
-      lag: consumer === undefined ? '–' : count(consumer.lag),
-      gaveUp: consumer === undefined ? '–' : count(consumer.dead),
+      owed: payouts.behind === undefined ? 'no ledger' : count(payouts.behind),
+      open: count(payouts.open),
+      pending: count(payouts.pending),
+      again: count(counts.retried ?? 0),
+      over: count(counts['taken-over'] ?? 0),
+      gaveUp: count(payouts.dead),
     });
+  };
   return { node, show };
 }

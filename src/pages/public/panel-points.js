@@ -4,13 +4,13 @@ import { count } from './figures.js';
 
 /** Points that visitors earned by joining rains. */
 export function pointsPanel() {
-  const list = figures({ points: 'Points earned', again: 'The same rain again', full: 'Over the daily limit' });
+  const list = figures({ points: 'Points earned', twice: 'The same rain again', full: 'Over the daily limit' });
   const node = panel({ title: 'Points', lib: 'luanest/read-reward' }, list.node);
   const show = ({ nodes }) => {
     const reads = together(nodes, ({ works }) => works.reads);
     list.fill({
       points: count(sum(nodes, ({ works }) => works.points)),
-      again: count(reads.duplicate ?? 0),
+      twice: count(reads.duplicate ?? 0),
       full: count(reads.capped ?? 0),
     });
   };

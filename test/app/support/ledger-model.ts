@@ -1,4 +1,4 @@
-import type { PayoutRow } from 'luanest/red-packet';
+import type { PayoutRow } from '../../../src/ledger/ledger.types';
 
 /** The ledger of one activity as a pair of maps: what the SQL one has to agree with. */
 export class LedgerModel {

@@ -79,10 +79,11 @@ export const closeBucket = defineScript({
   source: closeActivityLua,
   shared: CLOCK_AND_CENTS,
   keys: ['meta', 'pool', 'refunds', 'grants'],
-  args: {},
+  args: { atEnd: int },
   flags: RELEASES,
   group: ALONE,
-  reply: ([status]: string[]) => status as 'closed' | 'closed-before' | 'draft' | 'missing' | `spread:${number}`,
+  reply: ([status]: string[]) =>
+    status as 'closed' | 'closed-before' | 'not-ended' | 'draft' | 'missing' | `spread:${number}`,
 });
 
 export const voidGrant = defineScript({

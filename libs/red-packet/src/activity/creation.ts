@@ -1,15 +1,15 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { keysOf, type BucketKeys, type Layout, type Layouts } from '../buckets/layout';
+import { PAYOUT_GROUP } from '../payouts/outbox';
 import { ActivityConflictError, ActivityIncompleteError } from '../red-packet.errors';
 import { refuse, type CheckedActivity } from '../red-packet.input';
 import type { RedPacketServiceOptions } from '../red-packet.options';
 import { beginActivity, CHUNK_PACKETS, fillPool, indexActivity, openActivity } from '../red-packet.scripts';
 import type { CreatedActivity } from '../red-packet.types';
 import { splitBy } from '../split';
+import type { Closing } from './closing';
 
-/** Consumer group of the payout workers. */
-export const PAYOUT_GROUP = 'payouts';
 /** The place of an activity's root, beside buckets 0 and up. */
 const ROOT = -1;
 
@@ -28,12 +28,14 @@ export class Creation {
     private readonly layouts: Layouts,
     private readonly indexKey: string,
     private readonly settings: Pick<RedPacketServiceOptions, 'retentionMs' | 'soldOutMemoryMs'>,
+    private readonly closing: Closing,
   ) {}
 
   /** Makes an activity, or goes on with one of the same figures. @throws ActivityConflictError, ActivityIncompleteError */
   async create(activity: CheckedActivity): Promise<CreatedActivity> {
     const { activityId, endsAtMs, totalCents, packets, buckets } = activity;
     const { retentionMs } = this.settings;
+    this.closing.check(endsAtMs);
     // Before the activity itself: a crash in between leaves a name that leads nowhere, not money that nobody finds.
     const args = { activityId, retentionMs, endsAtMs };
     await this.registry.run(indexActivity, { keys: { index: this.indexKey }, args });
@@ -49,6 +51,8 @@ export class Creation {
       packets,
       expiresAtMs: 0,
     });
+    // Before it opens, and after it is known that these are its figures: whatever is open will be closed.
+    await this.closing.schedule(activityId, endsAtMs);
     if (begun.state === 'draft') {
       const layout = this.layouts.build(activityId, buckets);
       const amounts = splitBy(activity.split, activity, begun.seed, activity.amounts);

@@ -2,6 +2,7 @@ import type { ScriptRegistry } from 'luanest/script-registry';
 import { keysOf, type Layout, type Layouts } from '../buckets/layout';
 import { isSoldOut } from '../buckets/refills';
 import type { Transfers } from '../buckets/transfers';
+import { ActivityNotEndedError } from '../red-packet.errors';
 import { closeBucket, setPause, voidGrant, type BucketReading } from '../red-packet.scripts';
 import type { ActivityState, ActivityStatus, ClosedActivity, Packet } from '../red-packet.types';
 
@@ -50,15 +51,25 @@ export class Lifecycle {
     return (await this.status(activityId))?.state;
   }
 
-  /** See RedPacketService.close. */
-  async close(activityId: string): Promise<ClosedActivity | undefined> {
+  /**
+   * See RedPacketService.close.
+   *
+   * @param atEnd whether its end must have come, by the clock of each bucket
+   * @throws ActivityNotEndedError when it has not
+   */
+  async close(activityId: string, atEnd = false): Promise<ClosedActivity | undefined> {
     const layout = (await this.read(activityId))?.layout;
     if (layout === undefined) return undefined;
     const statuses = await Promise.all(
       layout.buckets.map(({ meta, pool, refunds, grants }) =>
-        this.registry.run(closeBucket, { keys: { meta, pool, refunds, grants }, args: {} }),
+        this.registry.run(closeBucket, { keys: { meta, pool, refunds, grants }, args: { atEnd: atEnd ? 1 : 0 } }),
       ),
     );
+    if (statuses.includes('not-ended')) {
+      throw new ActivityNotEndedError(
+        `Activity ${JSON.stringify(activityId)} has not ended by the clock of its Redis.`,
+      );
+    }
     let readings = await this.transfers.readAll(layout);
     for (let round = 0; round < MOST_ROUNDS && (await this.transfers.finish(layout, readings)) > 0; round++) {
       readings = await this.transfers.readAll(layout);

@@ -1,4 +1,5 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
+import type { StreamConsumerService } from 'luanest/stream-consumer';
 import { statusOf, type Read } from '../activity/lifecycle';
 import type { Transfers } from '../buckets/transfers';
 import type { BucketReading } from '../red-packet.scripts';
@@ -10,8 +11,9 @@ import { Problems } from './problems';
 export class Audit {
   private readonly deep: DeepAudit;
 
-  constructor(registry: ScriptRegistry, transfers: Transfers) {
-    this.deep = new DeepAudit(registry, transfers);
+  /** @param streams has the dead letters of the outboxes */
+  constructor(registry: ScriptRegistry, transfers: Transfers, streams: StreamConsumerService | undefined) {
+    this.deep = new DeepAudit(registry, transfers, streams);
   }
 
   /** Checks each bucket by one reading of it, and on demand all records. */
@@ -32,7 +34,7 @@ export class Audit {
       const allotted = readings.reduce((sum, { packets }) => sum + packets, 0);
       problems.compare('packets allotted to buckets', allotted, 'packets', status.packets);
     }
-    const wanted = options.deep === true || options.ledger !== undefined || options.deadLetters !== undefined;
+    const wanted = options.deep === true || options.ledger !== undefined;
     const deep = wanted && status.state !== 'draft' ? await this.deep.run(read, options, problems) : undefined;
     const list = problems.list();
     return { ...report, ok: list.length === 0, problems: list, ...(deep !== undefined && { deep }) };

@@ -6,8 +6,6 @@ export interface AuditOptions {
   readonly deep?: boolean;
   /** What the ledger has paid of this activity, in any order; makes the audit a deep one. */
   readonly ledger?: AsyncIterable<PaidPacket> | Iterable<PaidPacket>;
-  /** Payouts that were given up and wait for a person, likewise. */
-  readonly deadLetters?: AsyncIterable<PaidPacket> | Iterable<PaidPacket>;
 }
 
 /** A packet that was paid to a user, or was to be. */
@@ -49,6 +47,7 @@ export interface DeepBooks {
   readonly outboxRows: number;
   /** Packets that the ledger has paid; 0 without a ledger. */
   readonly paid: Amount;
+  /** Payouts that were given up and wait for a person; 0 without `StreamConsumerModule`. */
   readonly deadLetters: number;
   /**
    * What the ledger has paid and Redis knows nothing of: grants that a failover has lost; the first 100. Grants that were

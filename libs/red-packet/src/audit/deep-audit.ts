@@ -1,7 +1,9 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
+import type { StreamConsumerService } from 'luanest/stream-consumer';
 import type { Read } from '../activity/lifecycle';
 import { homeOf, keysOf, type Layout } from '../buckets/layout';
 import type { Transfers } from '../buckets/transfers';
+import { Outbox } from '../payouts/outbox';
 import { readGrant, type BucketReading } from '../red-packet.scripts';
 import type { Amount, AuditOptions, DeepBooks, PaidPacket } from './audit.types';
 import { PacketBook } from './packet-book';
@@ -25,6 +27,7 @@ export class DeepAudit {
   constructor(
     private readonly registry: ScriptRegistry,
     private readonly transfers: Transfers,
+    private readonly streams: StreamConsumerService | undefined,
   ) {}
 
   /** Counts; what is wrong goes to `problems`. A packet that moves on between two pages is no problem. */
@@ -65,11 +68,11 @@ export class DeepAudit {
     return { book, found, outboxRows, quiet };
   }
 
-  private async ledger(layout: Layout, { ledger = [], deadLetters = [] }: AuditOptions, book: PacketBook) {
+  private async ledger(layout: Layout, { ledger = [] }: AuditOptions, book: PacketBook) {
     const rewound: PaidPacket[] = [];
     let [packets, cents, dead] = [0, 0, 0];
-    for await (const row of deadLetters) {
-      book.dead(row);
+    for await (const { payout } of this.streams === undefined ? [] : outboxOf(layout, this.streams).dead()) {
+      if (payout !== undefined) book.dead(payout);
       dead += 1;
     }
     for await (const row of ledger) {
@@ -87,6 +90,14 @@ export class DeepAudit {
     const { packet, byLedger } = await this.registry.run(readGrant, { keys: { grants }, args: { userId } });
     return packet?.packetId === packetId && !byLedger;
   }
+}
+
+function outboxOf({ activityId, buckets }: Layout, streams: StreamConsumerService): Outbox {
+  return new Outbox(
+    streams,
+    activityId,
+    buckets.map(({ outbox }) => outbox),
+  );
 }
 
 /** Whether no packet and no row moved between two readings. */

@@ -5,16 +5,18 @@ KEYS[1]  meta     hash      <prefix>:red-packet:{<activity>}:meta
 KEYS[2]  pool     list(str) <prefix>:red-packet:{<activity>}:pool
 KEYS[3]  refunds  list(str) <prefix>:red-packet:{<activity>}:refunds
 KEYS[4]  grants   hash      <prefix>:red-packet:{<activity>}:grants
+ARGV[1]  atEnd    int       1 where its end must have come | 0
 
 Returns {status}
-  status  'closed' | 'closed-before' | 'draft' | 'missing' | 'spread:<buckets>'   closed: by this call
+  status  'closed' | 'closed-before' | 'not-ended' | 'draft' | 'missing' | 'spread:<buckets>'   closed: by this call
 
 O(1), and O(packets that came back before) where there are such. TTL: the activity's. Clock: Redis. Replay: closed-before.
 ]]
-local meta = redis.call('HMGET', KEYS[1], 'state', 'expiresAtMs', 'heldCents', 'refundedCents')
+local meta = redis.call('HMGET', KEYS[1], 'state', 'expiresAtMs', 'heldCents', 'refundedCents', 'endsAtMs')
 if not meta[1] then return { 'missing' } end
 if meta[1] == 'closed' then return { 'closed-before' } end
 if meta[1] ~= 'open' and meta[1] ~= 'paused' then return { meta[1] } end
+if ARGV[1] == '1' and now_ms < tonumber(meta[5]) then return { 'not-ended' } end
 local pooled, before = redis.call('LLEN', KEYS[2]), redis.call('LLEN', KEYS[3])
 if pooled > 0 then
   local cents = stretch_cents(redis.call('LINDEX', KEYS[2], 0), redis.call('LINDEX', KEYS[2], -1))

@@ -83,7 +83,7 @@ export class Consumer implements StreamConsumerHandle {
   private async openPartitions(): Promise<void> {
     const partitions = await this.source.all();
     for (const partition of partitions.slice(this.readers.length)) {
-      const reader = new Reader(this.registry, partition, this.options, () => this.schedule());
+      const reader = new Reader(this.registry, this.source, partition, this.options, () => this.schedule());
       await reader.open();
       if (this.readers.length === partition.index) this.readers.push(reader);
     }

@@ -11,6 +11,7 @@ import {
 } from '../stream-consumer.scripts';
 import { publish } from '../stream-consumer.events';
 import type { GroupKeys, Partition } from '../streams/partitions';
+import type { Stream } from '../streams/stream-catalog';
 import type { TakeAnswer } from '../streams/take-answer';
 import { Delivery } from './delivery';
 import { Persistence } from './persistence';
@@ -45,6 +46,7 @@ export class Reader {
   /** @param changed called when there may be something to take */
   constructor(
     private readonly registry: ScriptRegistry,
+    private readonly source: Pick<Stream, 'isForeign'>,
     readonly partition: Partition,
     private readonly options: ResolvedConsumerOptions,
     readonly changed: () => void,
@@ -57,11 +59,12 @@ export class Reader {
     this.settler = new Settler(registry, options, this);
   }
 
-  /** Makes sure that the group is there. @throws errors of the registry */
-  async open(): Promise<void> {
+  /** Makes sure that the group is there. Answers whether the stream is. @throws errors of the registry */
+  async open(): Promise<boolean> {
     const { stream, sessions, takes, due, tries, heads, parked } = this.keys;
     const keys = { stream, sessions, takes, due, tries, heads, parked };
-    await this.registry.run(openGroup, { keys, args: { group: this.options.group } });
+    const args = { group: this.options.group, makes: this.source.isForeign ? 0 : 1 };
+    return (await this.registry.run(openGroup, { keys, args })) !== 'no-stream';
   }
 
   /** Takes up to `count` entries. @param stopping whether to give up when Redis does not answer */
@@ -79,10 +82,10 @@ export class Reader {
       if (!answer || session.lost) return [];
       if (answer.state === 'taken') return this.taken(session, answer);
       this.lose(session, answer.state === 'lost' ? 'another consumer took it over' : 'the group was gone');
-      if (answer.state === 'no-group') {
-        await this.calls.run('take', stopping, () => this.open());
-      }
-      this.wakeup.ring();
+      const opened = answer.state === 'lost' || (await this.calls.run('take', stopping, () => this.open()));
+      // Whoever writes it may make it at any time.
+      if (opened === false) this.wakeup.sleep(-1, Infinity);
+      else this.wakeup.ring();
       return [];
     } finally {
       this.busy = false;

@@ -16,7 +16,7 @@ Returns {alive, released}
   alive     1 | 0  0 when the session was lost and nothing was changed
   released  int    entries that may run now
 
-O(rows * (groups + log parked)). TTL: none, dead letters stay until they are replayed or dropped. Clock: Redis. Replay: finds them settled.
+O(rows * (groups + log parked)). TTL: the stream's. Clock: Redis. Replay: finds them settled.
 ]]
 local till = redis.call('ZSCORE', KEYS[2], ARGV[2])
 if not till or till == '0' then return { 0, 0 } end
@@ -49,6 +49,7 @@ local function bury(id, problem, attempts, first)
   local row = { 'original-id', id, 'error', problem, 'attempts', attempts, 'first-seen-ms', first }
   for i = 1, math.min(#entry[2], 900) do row[#row + 1] = entry[2][i] end
   redis.call('XADD', KEYS[5], '*', unpack(row))
+  expire_with(KEYS[1], KEYS[5])
 end
 for i = 3, #ARGV, 5 do
   if redis.call('XACK', KEYS[1], ARGV[1], ARGV[i]) == 1 then
@@ -58,4 +59,5 @@ for i = 3, #ARGV, 5 do
     release(ARGV[i + 1], ARGV[i])
   end
 end
+if released > 0 then expire_with(KEYS[1], KEYS[3]) end
 return { 1, released }

@@ -12,11 +12,10 @@ O(count). TTL: untouched. Clock: not read. Replay: reads again.
 ]]
 local rows = {}
 for _, entry in ipairs(redis.call('XRANGE', KEYS[1], '(' .. ARGV[1], '+', 'COUNT', ARGV[2])) do
-  local payload, key, operation = fields_of(entry[2])
-  local found = {}
-  -- The first of a name is ours: the fields of the entry as it was come behind.
-  for i = #entry[2] - 1, 1, -2 do found[entry[2][i]] = entry[2][i + 1] end
+  local fields = entry[2]
+  -- The fields of the entry as it was come behind four of ours.
+  local payload, key, operation = fields_of(fields, 9)
   add_fresh(rows, entry[1], payload, key, operation)
-  add_fresh(rows, found['original-id'] or '', found['error'] or '', found['attempts'] or '0', found['first-seen-ms'] or '0')
+  add_fresh(rows, fields[2], fields[4], fields[6], fields[8])
 end
 return rows

@@ -14,7 +14,7 @@ Returns {mended, after}
   mended  int  entries that may be taken now, and consumers that will be swept
   after   str  '-' at the end
 
-O(count * log parked). TTL: none, the group owns its keys. Clock: Redis. Replay: finds them mended.
+O(count * log parked). TTL: the stream's. Clock: Redis. Replay: finds them mended.
 ]]
 local consumers = redis.pcall('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])
 if failed(consumers) then return is_gone(consumers) and { 0, '-' } or consumers end
@@ -51,4 +51,5 @@ for _, row in ipairs(rows) do
     end
   end
 end
+if mended > 0 then expire_with(KEYS[1], KEYS[2], KEYS[3]) end
 return { mended, #rows == tonumber(ARGV[3]) and '(' .. rows[#rows][1] or '-' }

@@ -9,12 +9,14 @@ KEYS[5]  tries     hash    ...:tries:<group>
 KEYS[6]  heads     hash    ...:heads:<group>
 KEYS[7]  parked    zset    ...:parked:<group>
 ARGV[1]  group     str
+ARGV[2]  makes     int     1 where the stream may be made | 0
 
 Returns {made}
-  made  1 | 0  0 when it was there; else what was noted of an earlier one is forgotten, its sessions too
+  made  1 made | 0 it was there | 2 there is no stream. Made: what was noted of an earlier one is forgotten, its sessions too
 
 O(1). TTL: none, the group owns its keys. Clock: not read. Replay: finds the group.
 ]]
+if ARGV[2] == '0' and redis.call('EXISTS', KEYS[1]) == 0 then return { 2 } end
 local made = redis.pcall('XGROUP', 'CREATE', KEYS[1], ARGV[1], '0', 'MKSTREAM')
 if made.err then
   if string.find(made.err, 'BUSYGROUP') then return { 0 } end

@@ -18,7 +18,7 @@ ARGV[8]  problem      str     what went wrong
 Returns {alive}
   alive  1 | 0  0 when the session was lost and nothing was changed
 
-O(log due). TTL: none, the group owns its keys. Clock: Redis. Replay: finds it put back, also when it was taken again.
+O(log due). TTL: the stream's. Clock: Redis. Replay: finds it put back, also when it was taken again.
 ]]
 local till = redis.call('ZSCORE', KEYS[2], ARGV[2])
 if not till or till == '0' then return { 0 } end
@@ -31,5 +31,6 @@ if not held[1] or held[1][2] ~= ARGV[2] or attempts ~= ARGV[4] - 1 then return {
 redis.call('XCLAIM', KEYS[1], ARGV[1], WAITING, 0, ARGV[3], 'JUSTID')
 redis.call('HSET', KEYS[4], ARGV[3], tries_text(attempts + ARGV[5], ARGV[6], ARGV[8]))
 redis.call('ZADD', KEYS[3], now + ARGV[7], ARGV[3])
+expire_with(KEYS[1], KEYS[3], KEYS[4])
 if ARGV[7] == '0' and redis.call('DEL', KEYS[5]) == 1 then redis.pcall('SPUBLISH', KEYS[5], 'retry') end
 return { 1 }

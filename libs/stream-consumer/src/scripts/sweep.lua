@@ -15,7 +15,7 @@ Returns {taken, more, session}
   more     1 | 0  1 when the session has more of them
   session  str    '' when no lease is over
 
-O(count). TTL: none, the group owns its keys. Clock: Redis. Replay: goes on with the next entries.
+O(count). TTL: the stream's. Clock: Redis. Replay: goes on with the next entries.
 ]]
 local name = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now, 'LIMIT', 0, 1)[1]
 if not name then return { 0, 0, '' } end
@@ -35,6 +35,7 @@ for _, row in ipairs(held) do
   redis.call('HSET', KEYS[5], row[1], tries_text(attempts + 1, first or now - row[3], problem))
   redis.call('ZADD', KEYS[4], now, row[1])
 end
+expire_with(KEYS[1], KEYS[4], KEYS[5])
 if #held == tonumber(ARGV[2]) then return { #held, 1, name } end
 redis.call('ZREM', KEYS[2], name)
 redis.call('HDEL', KEYS[3], name)

@@ -27,14 +27,13 @@ Returns {state, more, dueIn, endIn, now, again, entries}
   again    int  entries that were delivered before; they come first
   entries  str  as of take
 
-O(count * log parked). TTL: none, the group owns its keys. Clock: Redis. Replay: gives the entries of the first call.
+O(count * log parked). TTL: the stream's. Clock: Redis. Replay: gives the entries of the first call.
 ]]
 local till = redis.call('ZSCORE', KEYS[2], ARGV[2])
 if till == '0' or (not till and ARGV[6] == '0') then return { 0, 0, -1, -1, now, 0 } end
 local _, _, parked, last = redis.call('HLEN', KEYS[5]), redis.call('HLEN', KEYS[7]),
   redis.call('ZCARD', KEYS[8]), redis.call('HGET', KEYS[3], ARGV[2]) or ''
-local token = string.match(last, '^%S*')
-local again, fresh, ids, more, got = {}, {}, {}, 1, 0
+local token, again, fresh, ids, more, got = string.match(last, '^%S*'), {}, {}, {}, 1, 0
 -- Whether an entry is the head of its key, or becomes it: a head that is gone is followed by the first that is parked.
 local function may_run(key, id)
   local head = redis.call('HGET', KEYS[7], key)
@@ -81,9 +80,10 @@ else
     rounds, more = rounds - 1, read and #read[1][2] == left and 1 or 0
   end
   if parked >= tonumber(ARGV[8]) and got == 0 then more = 0 end
-  if #ids > 0 then redis.call('HSET', KEYS[3], ARGV[2], ARGV[3] .. ' ' .. table.concat(ids, ' ')) end
+  if ids[1] then redis.call('HSET', KEYS[3], ARGV[2], ARGV[3] .. ' ' .. table.concat(ids, ' ')) end
 end
 redis.call('ZADD', KEYS[2], now + ARGV[5], ARGV[2])
+expire_with(KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[7], KEYS[8])
 if more == 0 and ARGV[7] ~= '0' then redis.call('SET', KEYS[6], '1', 'PX', ARGV[7]) end
 local next_due, next_end = redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES'), redis.call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')
 return rows_after({ 1, more, ms_until(next_due[2]), next_end[2] - now, now, #again / 6 }, again, fresh)

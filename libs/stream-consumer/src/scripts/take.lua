@@ -24,7 +24,7 @@ Returns {state, more, dueIn, endIn, now, again, entries}
   again    int  entries that were delivered before; they come first
   entries  str  id, payload, key, operation, attempt, first delivery (ms); of new ones the first four. Attempt 0: for another group
 
-O(count). TTL: none, the group owns its keys. Clock: Redis. Replay: gives the entries of the first call.
+O(count). TTL: the stream's. Clock: Redis. Replay: gives the entries of the first call.
 ]]
 local till = redis.call('ZSCORE', KEYS[2], ARGV[2])
 if till == '0' or (not till and ARGV[6] == '0') then return { 0, 0, -1, -1, now, 0 } end
@@ -66,6 +66,7 @@ else
   if #ids > 0 then redis.call('HSET', KEYS[3], ARGV[2], ARGV[3] .. ' ' .. table.concat(ids, ' ')) end
 end
 redis.call('ZADD', KEYS[2], now + ARGV[5], ARGV[2])
+expire_with(KEYS[1], KEYS[2], KEYS[3])
 if more == 0 and ARGV[7] ~= '0' then redis.call('SET', KEYS[6], '1', 'PX', ARGV[7]) end
 local next_due, next_end = redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES'), redis.call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')
 return rows_after({ 1, more, ms_until(next_due[2]), next_end[2] - now, now, #again / 6 }, again, fresh)

@@ -50,20 +50,25 @@ export class Partition {
   /** The key of an operation. */
   readonly operation: (operation: string) => string;
   private readonly tagged: TaggedKeys;
+  /** What sets the keys of this stream apart from those of others under the tag. */
+  private readonly owner: readonly string[];
 
+  /** @param key of the stream, where another program has named it */
   constructor(
     space: KeySpace,
     name: string,
     readonly index: number,
+    key?: string,
   ) {
-    this.tagged = space.tag(tagOf(name, index));
-    this.stream = this.tagged.key('stream');
-    this.waiters = this.tagged.key('waiters');
-    this.operation = this.tagged.series('operation');
+    this.tagged = key === undefined ? space.tag(tagOf(name, index)) : space.beside(key);
+    this.owner = key === undefined ? [] : [key];
+    this.stream = key ?? this.tagged.key('stream');
+    this.waiters = this.tagged.key('waiters', ...this.owner);
+    this.operation = this.tagged.series('operation', ...this.owner);
   }
 
   of(group: string): GroupKeys {
-    const key = (name: string): string => this.tagged.key(name, group);
+    const key = (name: string): string => this.tagged.key(name, group, ...this.owner);
     return {
       stream: this.stream,
       waiters: this.waiters,

@@ -63,6 +63,11 @@ export class Publisher {
   /** @throws InvalidStreamInputError, errors of the registry */
   async publish(stream: Stream, { payload, key, operationId }: PublishMessage): Promise<PublishResult> {
     const { maxPayloadBytes, operationTtlMs, maxLength, partitions } = stream.options;
+    if (stream.isForeign) {
+      throw new InvalidStreamInputError(
+        `Stream ${stream.name} is of another program, so only that can tell when it may be made. Add entries by XADD.`,
+      );
+    }
     const json = jsonOf(payload, maxPayloadBytes);
     if (key !== undefined) checkText('key', key);
     const name = operationId === undefined ? '' : checkText('operationId', operationId);

@@ -1,8 +1,9 @@
-import type { KeySpace, ScriptRegistry } from 'luanest/script-registry';
+import { InvalidOptionError, type KeySpace, type ScriptRegistry } from 'luanest/script-registry';
 import {
   resolveStream,
   type ResolvedStreamConsumerModuleOptions,
   type ResolvedStreamOptions,
+  type StreamOptions,
 } from '../stream-consumer.options';
 import { announcePartitions } from '../stream-consumer.scripts';
 import { Partition } from './partitions';
@@ -28,17 +29,23 @@ export class Stream {
 
   /** A partition by its number. */
   partition(index: number): Partition {
-    return (this.partitions[index] ??= new Partition(this.space, this.name, index));
+    return (this.partitions[index] ??= new Partition(this.space, this.name, index, this.options.keys[index]));
+  }
+
+  /** Whether another program has named its keys, and makes them. */
+  get isForeign(): boolean {
+    return this.options.keys.length > 0;
   }
 
   /** All partitions that anybody has announced. @throws errors of the registry */
   async all(): Promise<readonly Partition[]> {
-    await this.announce();
+    if (!this.isForeign) await this.announce();
     return Array.from({ length: this.known }, (_, index) => this.partition(index));
   }
 
   /** Whether publishing has to wait for an announcement. */
   get announced(): boolean {
+    if (this.isForeign) return true;
     const age = performance.now() - this.announcedAt;
     if (age < ANNOUNCE_EVERY_MS) return true;
     if (this.announcedAt === -Infinity) return false;
@@ -81,5 +88,26 @@ export class StreamCatalog {
       this.streams.set(name, stream);
     }
     return stream;
+  }
+
+  /** Makes a stream known that the module's options do not name. @throws InvalidOptionError for one that is known otherwise */
+  define(name: string, given: StreamOptions): void {
+    const options = resolveStream(name, this.options, given);
+    const known = this.streams.get(name) ?? (Object.hasOwn(this.options.streams, name) ? this.get(name) : undefined);
+    if (known && JSON.stringify(known.options) !== JSON.stringify(options)) {
+      throw new InvalidOptionError(
+        `Stream ${name} is in use with other options. Define it before it is used, with the same options everywhere.`,
+      );
+    }
+    if (known) return;
+    const stream = new Stream(this.registry, this.space, name, options);
+    // A key that cannot be one is told of here, not at the first message.
+    options.keys.forEach((_, index) => stream.partition(index));
+    this.streams.set(name, stream);
+  }
+
+  /** Forgets a stream, and what it was defined as. */
+  forget(name: string): void {
+    this.streams.delete(name);
   }
 }

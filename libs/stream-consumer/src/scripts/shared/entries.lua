@@ -1,12 +1,30 @@
 -- The consumer that has those entries which nobody works on: they wait for a retry, or for another one of their key.
 local WAITING = 'waiting'
 
--- Payload, key, operation and group of an entry; '' for what it has not, as one that another program added.
-local function fields_of(raw)
+-- The field that says which group alone an entry is for: no name that another program would give one.
+local FOR_GROUP = 'luanest:group'
+
+-- A text as JSON has it.
+local function quoted(text)
+  local function escaped(char) return string.format('\\u%04x', string.byte(char)) end
+  return '"' .. string.gsub(text, '[%z\1-\31"\\]', escaped) .. '"'
+end
+
+-- The payload of an entry that another program added: the object of its fields.
+local function object_of(raw, from)
+  local parts = {}
+  for i = from, #raw, 2 do
+    if raw[i] ~= FOR_GROUP then parts[#parts + 1] = quoted(raw[i]) .. ':' .. quoted(raw[i + 1]) end
+  end
+  return '{' .. table.concat(parts, ',') .. '}'
+end
+
+-- Payload, key, operation and group of an entry from its fields, or from those behind the first few; '' for what it has not.
+local function fields_of(raw, from)
   if #raw == 2 and raw[1] == 'payload' then return raw[2], '', '', '' end
   local found = {}
-  for i = 1, #raw, 2 do found[raw[i]] = raw[i + 1] end
-  return found['payload'] or '', found['key'] or '', found['operation'] or '', found['group'] or ''
+  for i = from or 1, #raw, 2 do found[raw[i]] = raw[i + 1] end
+  return found['payload'] or object_of(raw, from or 1), found['key'] or '', found['operation'] or '', found[FOR_GROUP] or ''
 end
 
 -- What is noted of an entry that was tried: attempts that ended, first delivery (ms), last error.

@@ -1,0 +1,86 @@
+import { createHash } from 'node:crypto';
+import { InvalidOptionError } from 'luanest/script-registry';
+import type { DeadLetterRecord, StreamConsumerService } from 'luanest/stream-consumer';
+import type { GrantRecord } from '../red-packet.types';
+import type { DeadPayout } from './payouts.types';
+
+/** Consumer group of the payouts. */
+export const PAYOUT_GROUP = 'payouts';
+const PAGE = 500;
+
+/** The name under which an activity's outboxes are one stream: ids may be longer than names, and of any characters. */
+function streamOf(activityId: string): string {
+  return `red-packet.${createHash('sha256').update(activityId).digest('hex').slice(0, 32)}`;
+}
+
+/** What a grab wrote; undefined for an entry that none wrote. */
+export function grantOf(fields: unknown): GrantRecord | undefined {
+  const { user, packet, cents, at } = (fields ?? {}) as Record<string, unknown>;
+  const [amountCents, grantedAtMs] = [Number(cents), Number(at)];
+  const isGrant =
+    typeof user === 'string' && user !== '' && typeof packet === 'string' && /^[1-9]\d{0,6}$/.test(packet);
+  if (!isGrant || !Number.isSafeInteger(amountCents) || amountCents < 1 || !(grantedAtMs > 0)) return undefined;
+  return { userId: user, packetId: packet, amountCents, grantedAtMs };
+}
+
+/** A dead letter of the outbox. */
+export function deadPayoutOf({ id, payload, error, attempts, firstSeenAt, deadAt }: DeadLetterRecord): DeadPayout {
+  return { id, payout: grantOf(payload), error, attempts, firstSeenAt, deadAt };
+}
+
+/** An activity's outboxes, one a bucket, as one stream of `stream-consumer`. */
+export class Outbox {
+  readonly stream: string;
+
+  constructor(
+    private readonly streams: StreamConsumerService,
+    activityId: string,
+    private readonly keys: readonly string[],
+  ) {
+    this.stream = streamOf(activityId);
+  }
+
+  /**
+   * Calls `use` while the stream is known. What it calls must look the stream up at once: it is forgotten again, unless it
+   * is read here, since a process may see any number of activities.
+   */
+  async with<T>(use: (streams: StreamConsumerService, stream: string, group: string) => Promise<T>): Promise<T> {
+    this.define();
+    const used = use(this.streams, this.stream, PAYOUT_GROUP);
+    this.forget();
+    return used;
+  }
+
+  /** Makes the stream known, in place of one of an earlier activity with this id. */
+  define(): void {
+    const { keys } = this;
+    try {
+      this.streams.defineStream(this.stream, { keys });
+    } catch (error) {
+      if (!(error instanceof InvalidOptionError)) throw error;
+      this.streams.forgetStream(this.stream);
+      this.streams.defineStream(this.stream, { keys });
+    }
+  }
+
+  /** Forgets the stream, unless a consumer of this process reads it. */
+  forget(): void {
+    try {
+      this.streams.forgetStream(this.stream);
+    } catch (error) {
+      if (!(error instanceof InvalidOptionError)) throw error;
+    }
+  }
+
+  /** All dead letters. */
+  async *dead(): AsyncGenerator<DeadPayout> {
+    for (let after: string | undefined = '0:0'; after !== undefined;) {
+      const start: string = after;
+      const page = await this.with((streams, stream, group) =>
+        streams.deadLetters(stream, group, { count: PAGE, after: start }),
+      );
+      for (const item of page.items) yield deadPayoutOf(item);
+      after = page.next;
+    }
+  }
+}

@@ -1,0 +1,97 @@
+import type { BeforeApplicationShutdown } from '@nestjs/common';
+import { InvalidOptionError } from 'luanest/script-registry';
+import type { StreamConsumerService } from 'luanest/stream-consumer';
+import type { RedPacketService } from '../red-packet.service';
+import { deadPayoutOf, Outbox } from './outbox';
+import { PayoutRunner } from './payout-runner';
+import type { DeadPayoutPage, PayoutHandler, PayoutOptions, PayoutRun, PayoutStats } from './payouts.types';
+
+const DEFAULTS = { attempts: 20, pollMs: 250, discoverMs: 1_000 };
+
+/** Hands payouts to the app's handler, and tells what became of them. Needs `StreamConsumerModule`. */
+export class RedPacketPayouts implements BeforeApplicationShutdown {
+  private readonly runs = new Set<PayoutRunner>();
+
+  constructor(
+    private readonly packets: RedPacketService,
+    private readonly streams: StreamConsumerService | undefined,
+  ) {}
+
+  /**
+   * Hands the payouts of all activities to a handler, those of processes that died too, until the app shuts down. Each is
+   * handed out at least once: pay by `idempotencyKey`, or into a ledger with both UNIQUE keys. Call it when the app is up, in
+   * as many processes as you like.
+   *
+   * @throws InvalidOptionError for options that cannot work, and where the app does not import StreamConsumerModule
+   */
+  run(handler: PayoutHandler, options: PayoutOptions = {}): PayoutRun {
+    const streams = this.needed();
+    if (typeof handler !== 'function') {
+      throw new InvalidOptionError(`The payout handler is ${String(handler)}. Give a function of a payout.`);
+    }
+    const { discoverMs = DEFAULTS.discoverMs } = options;
+    if (!Number.isSafeInteger(discoverMs) || discoverMs < 10 || discoverMs > 60_000) {
+      throw new InvalidOptionError(`discoverMs is ${String(discoverMs)}. Give an integer of 10 to 60000.`);
+    }
+    streams.checkOptions({ stream: 'red-packet', group: 'payouts', ...DEFAULTS, ...options });
+    const run = new PayoutRunner(this.packets, streams, handler, { ...DEFAULTS, ...options });
+    this.runs.add(run);
+    run.start();
+    return run;
+  }
+
+  /** How an activity's payouts stand; undefined when there is no such activity. */
+  async stats(activityId: string): Promise<PayoutStats | undefined> {
+    const outbox = await this.outboxOf(activityId);
+    if (outbox === undefined) return undefined;
+    const stats = await outbox.with((streams, stream, group) => streams.stats(stream, group));
+    const { length: open, pending, oldestMs, dead, sessions: consumers } = stats;
+    return { open, pending, oldestMs, dead, consumers };
+  }
+
+  /**
+   * Payouts that were given up, the oldest of each bucket first.
+   *
+   * @param page `count`, 1 to 500, default 100; `after`, the `next` of the page before
+   */
+  async deadLetters(
+    activityId: string,
+    page: { readonly count?: number; readonly after?: string } = {},
+  ): Promise<DeadPayoutPage> {
+    const outbox = await this.outboxOf(activityId);
+    if (outbox === undefined) return { items: [], next: undefined };
+    const { items, next } = await outbox.with((streams, stream, group) => streams.deadLetters(stream, group, page));
+    return { items: items.map(deadPayoutOf), next };
+  }
+
+  /** Hands dead payouts out again, with all attempts before them. @returns how many were there */
+  async replay(activityId: string, ids: readonly string[] | 'all'): Promise<number> {
+    const outbox = await this.outboxOf(activityId);
+    if (outbox === undefined) return 0;
+    const replayed = await outbox.with((streams, stream, group) => streams.replay(stream, group, ids));
+    for (const run of this.runs) run.wake(activityId);
+    return replayed;
+  }
+
+  /** Forgets dead payouts: for those that were settled by hand. @returns how many were there */
+  async drop(activityId: string, ids: readonly string[] | 'all'): Promise<number> {
+    const outbox = await this.outboxOf(activityId);
+    return outbox === undefined ? 0 : outbox.with((streams, stream, group) => streams.drop(stream, group, ids));
+  }
+
+  /** Takes nothing new and finishes what runs. */
+  async beforeApplicationShutdown(): Promise<void> {
+    await Promise.all([...this.runs].map((run) => run.stop()));
+  }
+
+  private async outboxOf(activityId: string): Promise<Outbox | undefined> {
+    const streams = this.needed();
+    const keys = await this.packets.outboxes(activityId);
+    return keys.length === 0 ? undefined : new Outbox(streams, activityId, keys);
+  }
+
+  private needed(): StreamConsumerService {
+    if (this.streams !== undefined) return this.streams;
+    throw new InvalidOptionError('Payouts need streams. Import StreamConsumerModule.forRoot() in the root module.');
+  }
+}

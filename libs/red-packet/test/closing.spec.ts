@@ -1,0 +1,142 @@
+import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { DelayedTaskService } from 'luanest/delayed-task';
+import { InvalidRedPacketInputError, RedPacketService, type ClosedActivity } from 'luanest/red-packet';
+import { eventually } from '../../../test/support/wait';
+import { resolveOptions as resolveTasks } from '../../delayed-task/src/delayed-task.options';
+import { delayedTaskScripts } from '../../delayed-task/src/delayed-task.scripts';
+import { openRegistry } from '../../script-registry/test/support';
+import { resolveOptions } from '../src/red-packet.options';
+import { redPacketScripts } from '../src/red-packet.scripts';
+import { figures, openBench, quiet, servers, type Bench } from './support';
+
+interface Node {
+  readonly packets: RedPacketService;
+  readonly tasks: DelayedTaskService;
+  stop(): Promise<void>;
+}
+
+describe.each(servers)('the end of an activity on %s', (_name, connect) => {
+  let bench: Bench;
+  const nodes: Node[] = [];
+  const told: ClosedActivity[] = [];
+  let onClosed: (closed: ClosedActivity) => void | Promise<void> = () => undefined;
+
+  /** A process as an app with DelayedTaskModule is one. */
+  async function node(work = true): Promise<Node> {
+    const client = quiet(connect());
+    const registry = await openRegistry(client, { preload: 'required', prefix: bench.prefix }, [
+      ...redPacketScripts,
+      ...delayedTaskScripts,
+    ]);
+    const tasks = new DelayedTaskService(registry, resolveTasks({ work, leaseMs: 500, pollMs: 50 }));
+    const listener = (closed: ClosedActivity): void | Promise<void> => {
+      told.push(closed);
+      return onClosed(closed);
+    };
+    const options = { ...resolveOptions({ identity: () => undefined, onClosed: listener }), retentionMs: 60_000 };
+    const packets = new RedPacketService(registry, options, { tasks });
+    await packets.onModuleInit();
+    await tasks.onModuleInit();
+    tasks.onApplicationBootstrap();
+    const stop = async (): Promise<void> => {
+      await tasks.beforeApplicationShutdown();
+      registry.close();
+      client.disconnect();
+    };
+    const made = { packets, tasks, stop };
+    nodes.push(made);
+    return made;
+  }
+
+  beforeEach(async () => {
+    bench = await openBench(connect());
+    told.length = 0;
+    onClosed = () => undefined;
+  });
+  afterEach(async () => {
+    await Promise.all(nodes.splice(0).map((each) => each.stop()));
+    bench.close();
+  });
+
+  const soon = async (ms: number): Promise<number> => {
+    const [seconds, micros] = await bench.raw.time();
+    return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000) + ms;
+  };
+  const tolds = (id: string): ClosedActivity[] => told.filter(({ activityId }) => activityId === id);
+
+  it.each([1, 4])('closes and refunds once, whichever of three nodes does it (%i buckets)', async (buckets) => {
+    const [one, two] = [await node(), await node(), await node()];
+    const id = `end-${buckets}`;
+    const activity = { ...figures(id, 40), buckets, endsAtMs: await soon(700) };
+    await one?.packets.create(activity);
+    // Asked for again, and from elsewhere: still one end.
+    await two?.packets.create(activity);
+    for (let i = 0; i < 15; i++) await one?.packets.grab(id, `u${i}`);
+    expect(tolds(id)).toEqual([]);
+    await eventually(() => expect(tolds(id).length).toBeGreaterThan(0));
+    expect(tolds(id)).toEqual([expect.objectContaining({ activityId: id, refundedPackets: 25 })]);
+    await Promise.all(nodes.map(({ packets }) => packets.close(id)));
+    const status = await bench.packets.status(id);
+    expect(status).toMatchObject({ state: 'closed', grantedPackets: 15, refundedPackets: 25, remainingPackets: 0 });
+    expect((status?.grantedCents ?? 0) + (status?.refundedCents ?? 0)).toBe(4_000);
+    expect(await bench.packets.audit(id, { deep: true })).toMatchObject({ ok: true });
+    expect(await one?.tasks.stats()).toMatchObject({ waiting: 0, running: 0, dead: 0 });
+  });
+
+  it('clocks of apps that are ten minutes off change nothing', async () => {
+    const real = Date.now;
+    for (const [name, off] of Object.entries({ ahead: 600_000, behind: -600_000 })) {
+      const clock = jest.spyOn(Date, 'now').mockImplementation(() => real() + off);
+      const [{ packets }] = [await node()];
+      const endsAtMs = await soon(600);
+      await packets.create({ ...figures(name, 3), startsAtMs: await soon(-10), endsAtMs });
+      expect(await packets.grab(name, 'u')).toMatchObject({ outcome: 'won' });
+      await eventually(() => expect(tolds(name)).toHaveLength(1));
+      expect(await soon(0)).toBeGreaterThanOrEqual(endsAtMs);
+      expect(tolds(name)).toMatchObject([{ refundedPackets: 2 }]);
+      clock.mockRestore();
+    }
+  });
+
+  it('tells of the leftovers until it is heard, with the same figures', async () => {
+    const { packets } = await node();
+    let failures = 0;
+    onClosed = () => {
+      if ((failures += 1) < 3) throw new Error('the bank is away');
+    };
+    await packets.create({ ...figures('heard', 5), endsAtMs: await soon(200) });
+    await eventually(() => expect(failures).toBe(3), { timeoutMs: 15_000 });
+    expect(tolds('heard').map(({ refundedPackets }) => refundedPackets)).toEqual([5, 5, 5]);
+    expect(tolds('heard').map(({ closed }) => closed)).toEqual([true, false, false]);
+  });
+
+  it('a task that comes early, as by the clock of another node, waits for the end', async () => {
+    const { packets, tasks } = await node();
+    await packets.create({ ...figures('early', 3), endsAtMs: await soon(1_500) });
+    const sha = createHash('sha256').update('early').digest('hex');
+    expect(await tasks.reschedule(`red-packet.close:${sha}`, { delayMs: 0 })).toMatchObject({ status: 'rescheduled' });
+    await sleep(300);
+    expect(await packets.status('early')).toMatchObject({ state: 'open', refundedPackets: 0 });
+    await eventually(() => expect(tolds('early')).toMatchObject([{ refundedPackets: 3, closed: true }]), {
+      timeoutMs: 15_000,
+    });
+  });
+
+  it('an activity that somebody closed before is told of at its end, with what was refunded then', async () => {
+    const { packets } = await node();
+    await packets.create({ ...figures('before', 4), endsAtMs: await soon(400) });
+    expect(await packets.close('before')).toMatchObject({ closed: true, refundedPackets: 4 });
+    await eventually(() => expect(tolds('before')).toMatchObject([{ closed: false, refundedPackets: 4 }]));
+  });
+
+  it('without an end no task is made, and an end that no task can wait for is refused before anything is written', async () => {
+    const { packets, tasks } = await node();
+    await packets.create(figures('endless', 4));
+    expect(await tasks.stats()).toMatchObject({ waiting: 0, running: 0 });
+    const late = packets.create({ ...figures('late', 4), endsAtMs: Date.now() + 11 * 366 * 86_400_000 });
+    await expect(late).rejects.toThrow(InvalidRedPacketInputError);
+    expect(await packets.status('late')).toBeUndefined();
+    expect(await packets.activities()).toEqual(['endless']);
+  });
+});

@@ -1,0 +1,179 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { RedPacketPayouts, type Payout, type RedPacketService } from 'luanest/red-packet';
+import { createLedgerSchema } from '../../src/ledger/ledger.schema';
+import type { Ledger } from '../../src/ledger/ledger.types';
+import { PostgresDatabase } from '../../src/ledger/postgres-database';
+import { SqlLedger } from '../../src/ledger/sql-ledger';
+import { LedgerPayer } from '../../src/payout/ledger-payer';
+import { openBench, QUICK, type Bench } from '../../libs/red-packet/test/support';
+import { RedisServer } from '../support/redis-server';
+import { PostgresServer } from './support/postgres-server';
+import { STEPS, type PayoutJob } from './support/payout-worker';
+import { waitUntil } from './support/wait-until';
+
+const PACKETS = 150;
+const CENTS = 10_000;
+
+let server: RedisServer;
+let postgres: PostgresServer;
+let database: PostgresDatabase;
+let ledger: Ledger;
+let bench: Bench;
+let packets: RedPacketService;
+let activityId = '';
+let turn = 0;
+const children = new Set<ChildProcess>();
+
+beforeAll(async () => {
+  [server, postgres] = await Promise.all([RedisServer.start(), PostgresServer.start()]);
+  database = new PostgresDatabase(postgres.url);
+  await createLedgerSchema(database);
+  ledger = new SqlLedger(database);
+  bench = await openBench(new Redis(server.port));
+  packets = bench.packets;
+}, 120_000);
+afterAll(async () => {
+  bench.close();
+  await database.close();
+  await postgres.stop();
+  await server.stop();
+});
+
+async function grabbed(buckets: number): Promise<void> {
+  activityId = `paid-${(turn += 1)}`;
+  await packets.create({ activityId, totalCents: CENTS, packets: PACKETS, buckets });
+  const users = Array.from({ length: PACKETS }, (_, index) => `${activityId}-user-${index}`);
+  await Promise.all(users.map((user) => packets.grab(activityId, user)));
+}
+afterEach(() => {
+  for (const child of children) child.kill('SIGKILL');
+  children.clear();
+});
+
+function worker(step: PayoutJob['step']): ChildProcess {
+  const entry = join(__dirname, '../../libs/stream-consumer/test/worker-entry.cjs');
+  const child = fork(entry, [join(__dirname, 'support/payout-worker.ts')]);
+  children.add(child);
+  const job: PayoutJob = { redisUrl: server.url, postgresUrl: postgres.url, prefix: bench.prefix, step };
+  child.send(job);
+  return child;
+}
+
+async function expectAllPaidOnce(): Promise<void> {
+  await waitUntil('the outbox is empty', async () => (await packets.status(activityId))?.outboxLength === 0);
+  expect(await ledger.totals(activityId)).toEqual({ rows: PACKETS, users: PACKETS, cents: CENTS, conflicts: 0 });
+  let balances = 0;
+  for (let i = 0; i < PACKETS; i++) {
+    const user = `${activityId}-user-${i}`;
+    const balance = await ledger.balance(user);
+    expect(balance).toBe((await packets.packetOf(activityId, user))?.amountCents);
+    balances += balance;
+  }
+  expect(balances).toBe(CENTS);
+  const paid = await database.query(
+    'SELECT user_id, packet_id, amount_cents FROM luanest.payouts WHERE activity_id = $1',
+    [activityId],
+  );
+  const rows = paid.map((row) => ({
+    userId: String(row.user_id),
+    packetId: String(row.packet_id),
+    amountCents: Number(row.amount_cents),
+  }));
+  const report = await packets.audit(activityId, { deep: true, ledger: rows });
+  expect(report).toMatchObject({ ok: true, problems: [], deep: { quiet: true, paid: { packets: PACKETS } } });
+}
+
+it.each(STEPS.filter((step) => step !== 'none'))(
+  'a process that is killed at the step "%s" loses and doubles nothing: one row a packet',
+  async (step) => {
+    await grabbed(2);
+    const dying = worker(step);
+    const [, signal] = (await once(dying, 'exit')) as [number | null, string | null];
+    expect(signal).toBe('SIGKILL');
+    expect((await packets.status(activityId))?.outboxLength).toBeGreaterThan(0);
+    worker('none');
+    await expectAllPaidOnce();
+  },
+  60_000,
+);
+
+it('pays once with several processes at a time, of which some are killed', async () => {
+  await grabbed(4);
+  const [one] = (['none', 'none', 'settled'] as const).map(worker);
+  await waitUntil('some are paid', async () => (await ledger.totals(activityId)).rows > 20);
+  one?.kill('SIGKILL');
+  await expectAllPaidOnce();
+}, 60_000);
+
+describe('what the ledger refuses', () => {
+  const paidElsewhere = (packetId: string, user: string, amountCents = 7): Promise<unknown> =>
+    ledger.credit([{ activityId, packetId, userId: user, amountCents, grantedAtMs: 1_700_000_000_123 }]);
+
+  async function payAll(into: Pick<Ledger, 'credit'> = ledger): Promise<void> {
+    const payer = new LedgerPayer(packets, into, { warn: () => undefined });
+    const run = bench.payouts.run((payout) => payer.pay(payout), QUICK);
+    await waitUntil('the outbox is empty', async () => (await packets.status(activityId))?.outboxLength === 0);
+    await run.stop();
+  }
+
+  it('a packet that was paid to another: its new holder gets another one, and nothing is paid twice', async () => {
+    activityId = `refused-${(turn += 1)}`;
+    await packets.create({ activityId, totalCents: CENTS, packets: 10 });
+    const won = await packets.grab(activityId, 'newcomer');
+    const packetId = won.outcome === 'won' ? won.packet.packetId : '';
+    const amount = won.outcome === 'won' ? won.packet.amountCents : 0;
+    await paidElsewhere(packetId, 'earlier', amount);
+    await payAll();
+    const now = await packets.packetOf(activityId, 'newcomer');
+    expect(now?.packetId).not.toBe(packetId);
+    expect(await ledger.totals(activityId)).toMatchObject({ rows: 2, users: 2, conflicts: 1 });
+    expect(await ledger.balance('newcomer')).toBe(now?.amountCents);
+    const rows = [
+      { userId: 'earlier', packetId, amountCents: amount },
+      { userId: 'newcomer', packetId: now?.packetId ?? '', amountCents: now?.amountCents ?? 0 },
+    ];
+    expect(await packets.audit(activityId, { ledger: rows })).toMatchObject({ ok: true, problems: [] });
+  });
+
+  it('a user who was paid another packet: he is shown that one, and the new one is refunded', async () => {
+    activityId = `refused-${(turn += 1)}`;
+    await packets.create({ activityId, totalCents: CENTS, packets: 10 });
+    const won = await packets.grab(activityId, `${activityId} again`);
+    const other = won.outcome === 'won' && won.packet.packetId === '3' ? '4' : '3';
+    await paidElsewhere(other, `${activityId} again`);
+    await payAll();
+    expect(await packets.packetOf(activityId, `${activityId} again`)).toEqual({
+      packetId: other,
+      amountCents: 7,
+      grantedAtMs: 1_700_000_000_123,
+    });
+    expect(await ledger.totals(activityId)).toMatchObject({ rows: 1, users: 1, cents: 7, conflicts: 1 });
+    expect(await packets.status(activityId)).toMatchObject({ grantedPackets: 0, refundedPackets: 1 });
+  });
+
+  it('a row at which the ledger fails takes no other row along, and is given up in the end', async () => {
+    activityId = `refused-${(turn += 1)}`;
+    await packets.create({ activityId, totalCents: CENTS, packets: 30 });
+    for (let i = 0; i < 30; i++) await packets.grab(activityId, `${activityId}-${i}`);
+    const batches: number[] = [];
+    const picky: Pick<Ledger, 'credit'> = {
+      credit: (rows) => {
+        batches.push(rows.length);
+        if (rows.some(({ userId }) => userId === `${activityId}-13`)) return Promise.reject(new Error('no account'));
+        return ledger.credit(rows);
+      },
+    };
+    const payer = new LedgerPayer(packets, picky, { warn: () => undefined });
+    const pay = (payout: Payout): Promise<void> => payer.pay(payout);
+    const run = new RedPacketPayouts(packets, bench.streams).run(pay, { ...QUICK, attempts: 3 });
+    await waitUntil('the others are paid', async () => (await ledger.totals(activityId)).rows === 29);
+    await waitUntil('it is given up', async () => (await bench.payouts.stats(activityId))?.dead === 1);
+    expect(Math.max(...batches)).toBeGreaterThan(10);
+    await run.stop();
+    const { items } = await bench.payouts.deadLetters(activityId);
+    expect(items).toMatchObject([{ payout: { userId: `${activityId}-13` }, error: 'Error: no account', attempts: 3 }]);
+  });
+});
