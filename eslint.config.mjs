@@ -33,6 +33,7 @@ export default tseslint.config(
     languageOptions: {
       globals: {
         AbortController: 'readonly',
+        crypto: 'readonly',
         document: 'readonly',
         fetch: 'readonly',
         history: 'readonly',
@@ -42,6 +43,7 @@ export default tseslint.config(
         navigator: 'readonly',
         performance: 'readonly',
         sessionStorage: 'readonly',
+        setInterval: 'readonly',
         setTimeout: 'readonly',
         TextDecoderStream: 'readonly',
         URLSearchParams: 'readonly',

@@ -1,33 +1,47 @@
 import { ClusterModule, RedisModule } from '@liaoliaots/nestjs-redis';
-import { type DynamicModule, Module } from '@nestjs/common';
+import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import type { RedisSource } from './redis-source';
 import { APP_INTERCEPTOR } from '@nestjs/core';
 import { ScheduleModule } from '@nestjs/schedule';
 import { DelayedTaskModule } from 'luanest/delayed-task';
+import { LockModule } from 'luanest/lock';
+import { OnceModule } from 'luanest/once';
+import { RateLimitModule } from 'luanest/rate-limit';
+import { ReadRewardModule } from 'luanest/read-reward';
 import { RedPacketModule } from 'luanest/red-packet';
 import { ScheduledLockModule } from 'luanest/scheduled-lock';
 import { ScriptRegistryModule } from 'luanest/script-registry';
 import { StreamConsumerModule } from 'luanest/stream-consumer';
 import type { AppConfig } from './config/config';
 import { CrowdController } from './crowd/crowd.controller';
-import { AppAddress, CrowdService } from './crowd/crowd.service';
+import { CrowdService } from './crowd/crowd.service';
+import { CrowdTasks } from './crowd/crowd.tasks';
 import { HealthController } from './health.controller';
 import { AdminGuard, AdminToken } from './identity/admin.guard';
-import { bearerToken } from './identity/bearer';
 import { GuestTokens } from './identity/guest-tokens';
 import { GuestsController } from './identity/guests.controller';
 import type { Secrets } from './identity/secrets';
 import { LedgerController } from './ledger/ledger.controller';
 import { LedgerHost } from './ledger/ledger-host';
+import { tapRule } from './limits';
 import { AuditJob } from './live/audit.job';
 import { BooksService } from './live/books.service';
+import { CountRecords, countScripts } from './live/count-records';
+import { CountService } from './live/count.service';
+import { LedgerReader } from './live/ledger-reader';
 import { LiveController } from './live/live.controller';
 import { LiveService } from './live/live.service';
+import { RainsService } from './live/rains.service';
+import { AppAddress } from './nodes/app-address';
 import { GrabMeter } from './nodes/grab-meter';
 import { NodeService } from './nodes/node.service';
 import { NodeReports, nodeScripts } from './nodes/node-reports';
 import { PagesController } from './pages/pages.controller';
 import { PayoutService, PayoutSettings } from './payout/payout.service';
+import { JOIN_RULE, joinRule } from './points/join.rule';
+import { PointsController } from './points/points.controller';
+import { LibCounts } from './works/lib-counts';
+import { PayoutFiguresService } from './works/payout-figures';
 
 /** What the app module is built on; all of it is running already. */
 export interface AppParts {
@@ -37,7 +51,7 @@ export interface AppParts {
   readonly host: LedgerHost;
 }
 
-/** The red-packet app: grabs from the lib, guests, payouts into the ledger. */
+/** The red-packet app: grabs from the lib, guests, payouts into the ledger, and what shows the libs at work. */
 @Module({})
 export class AppModule {
   /** Wires the app to the parts that it runs on. */
@@ -49,16 +63,9 @@ export class AppModule {
       imports: [
         'nodes' in redis ? ClusterModule.forRoot({ config: redis }) : RedisModule.forRoot({ config: redis }),
         ScriptRegistryModule.forRoot({ preload: 'required' }),
-        ScriptRegistryModule.forFeature(nodeScripts),
+        ScriptRegistryModule.forFeature([...nodeScripts, ...countScripts]),
         ScheduleModule.forRoot(),
-        ScheduledLockModule.forRoot({ namespace: 'rain' }),
-        StreamConsumerModule.forRoot({}),
-        DelayedTaskModule.forRoot({ queue: 'rain' }),
-        RedPacketModule.forRoot({
-          identity: (request) => tokens.verify(bearerToken(request) ?? ''),
-          adminGuard: new AdminGuard(adminToken),
-          ...(config.retentionMs !== undefined && { retentionMs: config.retentionMs }),
-        }),
+        ...libModules(config, tokens, adminToken),
       ],
       controllers: [
         GuestsController,
@@ -67,6 +74,7 @@ export class AppModule {
         PagesController,
         LiveController,
         CrowdController,
+        PointsController,
       ],
       providers: [
         { provide: GuestTokens, useValue: tokens },
@@ -74,16 +82,56 @@ export class AppModule {
         { provide: LedgerHost, useValue: host },
         { provide: PayoutSettings, useValue: new PayoutSettings(config.payoutLeaseMs) },
         PayoutService,
-        GrabMeter,
-        { provide: APP_INTERCEPTOR, useExisting: GrabMeter },
-        NodeReports,
-        NodeService,
-        BooksService,
-        AuditJob,
-        LiveService,
-        AppAddress,
+        ...nodeProviders,
+        ...liveProviders,
         CrowdService,
+        CrowdTasks,
       ],
     };
   }
+}
+
+/** What this process says of itself. */
+const nodeProviders: Provider[] = [
+  GrabMeter,
+  { provide: APP_INTERCEPTOR, useExisting: GrabMeter },
+  LibCounts,
+  PayoutFiguresService,
+  AppAddress,
+  NodeReports,
+  NodeService,
+];
+
+/** What is seen of rains. */
+const liveProviders: Provider[] = [
+  LedgerReader,
+  BooksService,
+  CountRecords,
+  CountService,
+  AuditJob,
+  RainsService,
+  LiveService,
+];
+
+function libModules(config: AppConfig, tokens: GuestTokens, adminToken: AdminToken): DynamicModule[] {
+  return [
+    RateLimitModule.forRoot({ rules: [tapRule(tokens)], deadlineMs: 250 }),
+    OnceModule.forRoot({
+      idempotency: {
+        subject: (request) => (adminToken.isOf(request) ? 'operator' : tokens.userOf(request as object)),
+        // A script may leave the key out: every admin route is harmless twice.
+        required: false,
+      },
+    }),
+    ReadRewardModule.forRoot({ rules: { [JOIN_RULE]: joinRule } }),
+    LockModule.forRoot({}),
+    ScheduledLockModule.forRoot({ namespace: 'rain' }),
+    StreamConsumerModule.forRoot({}),
+    DelayedTaskModule.forRoot({ queue: 'rain' }),
+    RedPacketModule.forRoot({
+      identity: (request) => tokens.userOf(request as object),
+      adminGuard: new AdminGuard(adminToken),
+      ...(config.retentionMs !== undefined && { retentionMs: config.retentionMs }),
+    }),
+  ];
 }

@@ -3,10 +3,10 @@ import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { AppModule } from './app.module';
 import type { AppConfig } from './config/config';
-import { AppAddress } from './crowd/crowd.service';
 import { EmbeddedRedis } from './embedded/embedded-redis';
 import { loadSecrets } from './identity/secrets';
 import { LedgerHost } from './ledger/ledger-host';
+import { AppAddress } from './nodes/app-address';
 import { redisCluster, type RedisSource, singleRedis } from './redis-source';
 import { EmbeddedLedgerOpener, PostgresLedgerOpener } from './ledger/ledger-openers';
 

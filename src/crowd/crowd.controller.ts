@@ -1,27 +1,58 @@
 import { BadRequestException, Body, Controller, HttpCode, Param, Post, UseGuards } from '@nestjs/common';
+import { DelayedTaskService } from 'luanest/delayed-task';
+import { Idempotent } from 'luanest/once';
 import { AdminGuard } from '../identity/admin.guard';
 import { CrowdService } from './crowd.service';
+import { CROWD_TASK } from './crowd.tasks';
+
+const DAY_MS = 86_400_000;
+
+/** When a crowd comes. */
+export interface CrowdAnswer {
+  /** Whether it is here already. */
+  readonly started: boolean;
+  /** When it will be, ms since the epoch by Redis' clock; left out where it is here. */
+  readonly runAt?: number;
+}
 
 /** Lets a simulated crowd loose on a rain, for operators. */
 @Controller('rains')
 @UseGuards(AdminGuard)
 export class CrowdController {
-  constructor(private readonly crowds: CrowdService) {}
+  constructor(
+    private readonly crowds: CrowdService,
+    private readonly tasks: DelayedTaskService,
+  ) {}
 
-  /** Body: users (1 to 100,000), taps of each (1 to 10, default 3). */
+  /**
+   * Body: users (1 to 100,000), taps of each (1 to 10, default 3), hammers (users who tap without end, 0 to 10, default 0),
+   * delayMs (up to a day, default 0: now).
+   */
   @Post(':activityId/crowd')
   @HttpCode(202)
-  start(@Param('activityId') activityId: string, @Body() body: unknown): { readonly started: true } {
-    const { users, taps = 3 } = (body ?? {}) as { users?: unknown; taps?: unknown };
+  @Idempotent()
+  async start(@Param('activityId') activityId: string, @Body() body: unknown): Promise<CrowdAnswer> {
+    const { users, taps = 3, hammers = 0, delayMs = 0 } = (body ?? {}) as Record<string, unknown>;
     if (!/^[\w-]{1,64}$/.test(activityId)) {
       throw new BadRequestException('A crowd finds activities whose id is 1 to 64 letters, digits, "_" and "-".');
     }
-    this.crowds.start({ activityId, users: integer('users', users, 100_000), taps: integer('taps', taps, 10) });
+    const crowd = {
+      activityId,
+      users: integer('users', users, 1, 100_000),
+      taps: integer('taps', taps, 1, 10),
+      hammers: integer('hammers', hammers, 0, 10),
+    };
+    const wait = integer('delayMs', delayMs, 0, DAY_MS);
+    if (wait > 0) {
+      const { runAt } = await this.tasks.schedule(CROWD_TASK, crowd, { delayMs: wait });
+      return { started: false, runAt };
+    }
+    this.crowds.start(crowd);
     return { started: true };
   }
 }
 
-function integer(name: string, value: unknown, most: number): number {
-  if (Number.isInteger(value) && (value as number) >= 1 && (value as number) <= most) return value as number;
-  throw new BadRequestException(`${name} is ${JSON.stringify(value)}. Give an integer of 1 to ${most}.`);
+function integer(name: string, value: unknown, least: number, most: number): number {
+  if (Number.isInteger(value) && (value as number) >= least && (value as number) <= most) return value as number;
+  throw new BadRequestException(`${name} is ${JSON.stringify(value)}. Give an integer of ${least} to ${most}.`);
 }

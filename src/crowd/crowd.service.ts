@@ -1,11 +1,8 @@
 import { ConflictException, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
-
-/** Where this process serves; known once it listens. */
-export class AppAddress {
-  url: string | undefined;
-}
+import { AppAddress } from '../nodes/app-address';
+import { NodeService } from '../nodes/node.service';
 
 /** A crowd to let loose. */
 export interface CrowdOptions {
@@ -14,15 +11,20 @@ export interface CrowdOptions {
   readonly users: number;
   /** Of each user, 1 to 10. */
   readonly taps: number;
+  /** Further users who tap as fast as they can, so that a limit refuses them; 0 to 10. */
+  readonly hammers: number;
 }
 
-/** Lets simulated crowds loose on this process, one at a time, each in a process of its own. */
+/** Lets simulated crowds loose on all processes of the app, one at a time, each in a process of its own. */
 @Injectable()
 export class CrowdService implements OnApplicationShutdown {
   private readonly logger = new Logger(CrowdService.name);
   private child: ChildProcess | undefined;
 
-  constructor(private readonly address: AppAddress) {}
+  constructor(
+    private readonly address: AppAddress,
+    private readonly nodes: NodeService,
+  ) {}
 
   /** Whether a crowd is here. */
   get busy(): boolean {
@@ -30,12 +32,16 @@ export class CrowdService implements OnApplicationShutdown {
   }
 
   /** @throws {ConflictException} while the last crowd is still here */
-  start({ activityId, users, taps }: CrowdOptions): void {
+  start({ activityId, users, taps, hammers }: CrowdOptions): void {
     const { url } = this.address;
     if (this.busy || url === undefined) throw new ConflictException('A crowd is here already. Wait until it has left.');
-    const args = ['--url', url, '--activity', activityId, '--users', String(users), '--taps', String(taps)];
+    // The other processes of the app take their share, and the place of one that dies.
+    const others = this.nodes.all().flatMap((node) => (node.url === undefined || node.url === url ? [] : [node.url]));
+    const urls = [url, ...others].join(',');
+    const args = ['--url', urls, '--activity', activityId, '--users', String(users), '--taps', String(taps)];
+    const env = { ...process.env, CROWD_HAMMERS: String(hammers) };
     const script = join(__dirname, 'crowd.main.js');
-    const child = spawn(process.execPath, [script, ...args], { stdio: ['ignore', 'ignore', 'pipe'] });
+    const child = spawn(process.execPath, [script, ...args], { stdio: ['ignore', 'ignore', 'pipe'], env });
     this.child = child;
     child.stderr.on('data', (chunk: Buffer) => this.logger.warn(chunk.toString().trim()));
     child.once('error', (error) => this.logger.error(`The crowd could not start: ${error.message}`));

@@ -4,24 +4,29 @@ import { bearerToken } from './bearer';
 
 /** The admin token as a thing that Nest can inject. */
 export class AdminToken {
+  private readonly expected: Buffer;
+
   /** @param value the token itself */
-  constructor(readonly value: string) {}
+  constructor(readonly value: string) {
+    this.expected = digest(value);
+  }
+
+  /** Whether a request carries this token. */
+  isOf(request: unknown): boolean {
+    const given = bearerToken(request);
+    // Digests have one length, so that the comparison tells nothing about that of the token.
+    return given !== undefined && timingSafeEqual(digest(given), this.expected);
+  }
 }
 
 /** Lets through who presents the admin token. */
 @Injectable()
 export class AdminGuard implements CanActivate {
-  private readonly expected: Buffer;
-
-  constructor(token: AdminToken) {
-    this.expected = digest(token.value);
-  }
+  constructor(private readonly token: AdminToken) {}
 
   /** @throws {UnauthorizedException} when the request carries no token or another one */
   canActivate(context: ExecutionContext): boolean {
-    const given = bearerToken(context.switchToHttp().getRequest());
-    // Digests have one length, so that the comparison tells nothing about that of the token.
-    if (given !== undefined && timingSafeEqual(digest(given), this.expected)) return true;
+    if (this.token.isOf(context.switchToHttp().getRequest())) return true;
     throw new UnauthorizedException('This route needs the admin token in "Authorization: Bearer …".');
   }
 }

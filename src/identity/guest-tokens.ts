@@ -1,6 +1,9 @@
 import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto';
+import { bearerToken } from './bearer';
 
 const DAY_MS = 86_400_000;
+/** On a request: whom it comes from, since a limit and a route both ask. */
+const USER = Symbol('luanest:app-user');
 
 /** A guest, and the token that proves it. */
 export interface Guest {
@@ -38,6 +41,13 @@ export class GuestTokens {
     if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
     const [userId, expiry] = Buffer.from(claim, 'base64url').toString().split('.');
     return Number(expiry) > this.now() ? userId : undefined;
+  }
+
+  /** The user of a request's bearer token; undefined without a good one. */
+  userOf(request: object): string | undefined {
+    const known = request as { [USER]?: string | null };
+    known[USER] ??= this.verify(bearerToken(request) ?? '') ?? null;
+    return known[USER] ?? undefined;
   }
 
   private sign(claim: string): Buffer {

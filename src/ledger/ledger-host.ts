@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LedgerOpener, OpenLedger } from './ledger-openers';
-import type { Ledger } from './ledger.types';
+import type { ReadableLedger } from './ledger.types';
 
 /** What the host tells about itself. */
 export interface LedgerHostLog {
@@ -14,7 +14,7 @@ export interface LedgerHostLog {
  */
 export class LedgerHost {
   private opened: OpenLedger | undefined;
-  private readonly listeners: ((ledger: Ledger) => void)[] = [];
+  private readonly listeners: ((ledger: ReadableLedger) => void)[] = [];
   private readonly stopper = new AbortController();
   private attempts: Promise<void> = Promise.resolve();
   private url: string | undefined;
@@ -34,7 +34,7 @@ export class LedgerHost {
   }
 
   /** The ledger, when this process has it. */
-  current(): Ledger | undefined {
+  current(): ReadableLedger | undefined {
     return this.opened?.ledger;
   }
 
@@ -46,7 +46,7 @@ export class LedgerHost {
   }
 
   /** Calls `listener` with the ledger as soon as this process has it, at once if it does. */
-  onOpen(listener: (ledger: Ledger) => void): void {
+  onOpen(listener: (ledger: ReadableLedger) => void): void {
     this.listeners.push(listener);
     if (this.opened !== undefined) listener(this.opened.ledger);
   }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { FileLock } from '../embedded/file-lock';
 import { makePrivateFolder, writePrivateFile } from '../embedded/private-file';
 import { createLedgerSchema } from './ledger.schema';
-import type { Ledger } from './ledger.types';
+import type { ReadableLedger } from './ledger.types';
 import { PgliteDatabase } from './pglite-database';
 import { PostgresDatabase } from './postgres-database';
 import type { SqlDatabase } from './sql';
@@ -11,7 +11,7 @@ import { SqlLedger } from './sql-ledger';
 
 /** A ledger that this process may use until it lets go of it. */
 export interface OpenLedger {
-  readonly ledger: Ledger;
+  readonly ledger: ReadableLedger;
   /** Closes the ledger and lets another process have it. */
   release(): Promise<void>;
 }
@@ -85,7 +85,7 @@ export class PostgresLedgerOpener implements LedgerOpener {
   async ownerUrl(): Promise<undefined> {}
 }
 
-async function openWithSchema(database: SqlDatabase): Promise<Ledger> {
+async function openWithSchema(database: SqlDatabase): Promise<ReadableLedger> {
   try {
     await createLedgerSchema(database);
     return new SqlLedger(database);

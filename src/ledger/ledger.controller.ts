@@ -1,7 +1,9 @@
-import { Controller, Get, Param, ServiceUnavailableException, UseGuards } from '@nestjs/common';
+import { Controller, Get, Param, Query, ServiceUnavailableException, UseGuards } from '@nestjs/common';
 import { AdminGuard } from '../identity/admin.guard';
 import { LedgerHost } from './ledger-host';
-import type { LedgerTotals } from './ledger.types';
+import type { LedgerTotals, PaidPage, ReadableLedger } from './ledger.types';
+
+const PAGE = 1_000;
 
 /** Totals of one activity as the admin route answers them. */
 export interface LedgerAnswer extends LedgerTotals {
@@ -17,8 +19,18 @@ export class LedgerController {
   /** What is booked for an activity. @throws {ServiceUnavailableException} when this process has no ledger */
   @Get(':activityId')
   async totals(@Param('activityId') activityId: string): Promise<LedgerAnswer> {
+    return { activityId, ...(await (await this.ledger()).totals(activityId)) };
+  }
+
+  /** A page of payouts; query `after` as the page before says. @throws {ServiceUnavailableException} likewise */
+  @Get(':activityId/payouts')
+  async payouts(@Param('activityId') activityId: string, @Query('after') after?: string): Promise<PaidPage> {
+    return (await this.ledger()).payouts(activityId, after ?? '', PAGE);
+  }
+
+  private async ledger(): Promise<ReadableLedger> {
     const ledger = this.host.current();
-    if (ledger !== undefined) return { activityId, ...(await ledger.totals(activityId)) };
+    if (ledger !== undefined) return ledger;
     const problem = await this.host.problem();
     throw new ServiceUnavailableException({ statusCode: 503, error: 'Service Unavailable', ...problem });
   }

@@ -1,4 +1,4 @@
-import type { Packet, Payout } from 'luanest/red-packet';
+import type { Packet, PaidPacket, Payout } from 'luanest/red-packet';
 
 /** What the ledger has to know of a payout. */
 export type PayoutRow = Pick<Payout, 'activityId' | 'userId' | 'packetId' | 'amountCents' | 'grantedAtMs'>;
@@ -35,6 +35,13 @@ export interface LedgerTotals {
   readonly conflicts: number;
 }
 
+/** Some payouts of an activity, in the order of their packets' ids. */
+export interface PaidPage {
+  readonly payouts: readonly PaidPacket[];
+  /** What to ask for the page after it by; null at the end. */
+  readonly next: string | null;
+}
+
 /** Books payouts, each packet once and each user once per activity, whoever asks and however often. */
 export interface Ledger {
   /**
@@ -50,4 +57,15 @@ export interface Ledger {
   balance(userId: string): Promise<number>;
   /** Frees what the ledger holds open. */
   close(): Promise<void>;
+}
+
+/** A ledger whose payouts can be read one by one. */
+export interface ReadableLedger extends Ledger {
+  /**
+   * A page of what is booked for an activity.
+   *
+   * @param after `next` of the page before; '' for the first
+   * @param limit most payouts of a page; integer >= 1
+   */
+  payouts(activityId: string, after: string, limit: number): Promise<PaidPage>;
 }

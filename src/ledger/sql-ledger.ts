@@ -1,5 +1,5 @@
 import type { Packet } from 'luanest/red-packet';
-import type { Conflict, CreditResult, Ledger, LedgerTotals, PayoutRow } from './ledger.types';
+import type { Conflict, CreditResult, LedgerTotals, PaidPage, PayoutRow, ReadableLedger } from './ledger.types';
 import { safeInteger, type SqlDatabase, type SqlRow, type SqlSession } from './sql';
 
 /**
@@ -49,8 +49,12 @@ const TOTALS = `
     (SELECT count(*) FROM luanest.payout_conflicts WHERE activity_id = $1) AS conflicts
   FROM luanest.payouts WHERE activity_id = $1`;
 
+const PAYOUTS = `
+  SELECT packet_id, user_id, amount_cents FROM luanest.payouts
+  WHERE activity_id = $1 AND packet_id > $2 ORDER BY packet_id LIMIT $3`;
+
 /** The ledger in SQL: two UNIQUE keys are the last word on who was paid. */
-export class SqlLedger implements Ledger {
+export class SqlLedger implements ReadableLedger {
   constructor(private readonly database: SqlDatabase) {}
 
   /** See {@link Ledger.credit}. */
@@ -77,6 +81,17 @@ export class SqlLedger implements Ledger {
       cents: safeInteger(row?.cents),
       conflicts: safeInteger(row?.conflicts),
     };
+  }
+
+  /** See {@link ReadableLedger.payouts}. */
+  async payouts(activityId: string, after: string, limit: number): Promise<PaidPage> {
+    const rows = await this.database.query(PAYOUTS, [activityId, after, limit]);
+    const payouts = rows.map((row) => ({
+      userId: String(row.user_id),
+      packetId: String(row.packet_id),
+      amountCents: safeInteger(row.amount_cents),
+    }));
+    return { payouts, next: rows.length < limit ? null : (payouts.at(-1)?.packetId ?? null) };
   }
 
   /** See {@link Ledger.balance}. */

@@ -1,12 +1,13 @@
 import { Injectable } from '@nestjs/common';
-import { RedPacketService, type ActivityStatus } from 'luanest/red-packet';
-import { AdminToken } from '../identity/admin.guard';
-import { LedgerHost } from '../ledger/ledger-host';
+import { RedPacketService, type ActivityStatus, type AuditReport } from 'luanest/red-packet';
 import type { LedgerTotals } from '../ledger/ledger.types';
+import { LedgerReader } from './ledger-reader';
 
 /** What Redis and the ledger say of one rain. */
 export interface Books {
   readonly status: ActivityStatus;
+  /** Each bucket's books at one instant. */
+  readonly audit: AuditReport;
   /** Undefined where no process that is known has the ledger. */
   readonly ledger: LedgerTotals | undefined;
 }
@@ -16,40 +17,28 @@ export interface Books {
 export class BooksService {
   constructor(
     private readonly packets: RedPacketService,
-    private readonly host: LedgerHost,
-    private readonly admin: AdminToken,
+    private readonly ledger: LedgerReader,
   ) {}
 
   /** Undefined for a rain that Redis does not know, or no longer. */
   async read(activityId: string): Promise<Books | undefined> {
     // The ledger first: whatever is paid later only makes it smaller than what Redis says was granted.
-    const ledger = await this.ledger(activityId).catch(() => undefined);
-    const status = await this.packets.status(activityId);
-    return status && { status, ledger };
-  }
-
-  private async ledger(activityId: string): Promise<LedgerTotals | undefined> {
-    const own = this.host.current();
-    if (own !== undefined) return own.totals(activityId);
-    const owner = (await this.host.problem())?.ownerUrl;
-    if (owner === undefined) return undefined;
-    const answer = await fetch(`${owner}/ledger/${encodeURIComponent(activityId)}`, {
-      headers: { authorization: `Bearer ${this.admin.value}` },
-      signal: AbortSignal.timeout(2_000),
-    });
-    return answer.ok ? ((await answer.json()) as LedgerTotals) : undefined;
+    const ledger = await this.ledger.totals(activityId).catch(() => undefined);
+    const [status, audit] = await Promise.all([this.packets.status(activityId), this.packets.audit(activityId)]);
+    return status && audit && { status, audit, ledger };
   }
 }
 
 /** What does not add up; empty when every cent is where it should be. Payouts that are under way are no fault. */
-export function faultsOf({ status, ledger }: Books): string[] {
-  const faults: string[] = [];
+export function faultsOf({ status, audit, ledger }: Books): string[] {
+  const faults: string[] = [...audit.problems];
   const check = (holds: boolean, fault: string): unknown => holds || faults.push(fault);
+  // What is left counts what is moving between buckets. A pool that is being filled holds less than it will.
   if (status.state !== 'draft') {
-    const cents = status.remainingCents + status.grantedCents;
-    const packets = status.remainingPackets + status.grantedPackets;
-    check(cents === status.totalCents, `left and granted are ${cents} cents of ${status.totalCents}`);
-    check(packets === status.packets, `left and granted are ${packets} packets of ${status.packets}`);
+    const cents = status.remainingCents + status.grantedCents + status.refundedCents;
+    const packets = status.remainingPackets + status.grantedPackets + status.refundedPackets;
+    check(cents === status.totalCents, `left, granted and refunded are ${cents} cents of ${status.totalCents}`);
+    check(packets === status.packets, `left, granted and refunded are ${packets} packets of ${status.packets}`);
   }
   if (ledger !== undefined) {
     check(ledger.conflicts === 0, `${ledger.conflicts} payouts contradict one another`);

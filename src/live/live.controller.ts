@@ -1,17 +1,68 @@
-import { Controller, Get, Param, Sse, UseGuards } from '@nestjs/common';
+import {
+  ConflictException,
+  Controller,
+  Get,
+  HttpCode,
+  NotFoundException,
+  Param,
+  Post,
+  Sse,
+  UseGuards,
+} from '@nestjs/common';
+import { LockBusyError } from 'luanest/lock';
 import { map, type Observable } from 'rxjs';
+import type { ActivityStatus } from 'luanest/red-packet';
 import { AdminGuard } from '../identity/admin.guard';
+import { NodeService } from '../nodes/node.service';
+import type { CountRecord } from './count-records';
+import { CountService } from './count.service';
 import { LiveService, type LiveView } from './live.service';
+import { RainsService, type RainSight } from './rains.service';
+
+const COUNT_WAIT_MS = 5_000;
 
 /** What visitors and operators ask about rains beside the packets themselves. */
 @Controller('rains')
 export class LiveController {
-  constructor(private readonly live: LiveService) {}
+  constructor(
+    private readonly live: LiveService,
+    private readonly rains: RainsService,
+    private readonly counts: CountService,
+    private readonly nodes: NodeService,
+  ) {}
+
+  /** The last rains, the newest first, and Redis' time, by which they begin and end (admin). */
+  @Get()
+  @UseGuards(AdminGuard)
+  async list(): Promise<{ readonly redisNowMs: number; readonly rains: readonly ActivityStatus[] }> {
+    const rains = await this.rains.list();
+    return { redisNowMs: this.nodes.redisNowMs(), rains };
+  }
 
   /** The rain to take part in; null when there is none. */
   @Get('latest')
-  async latest(): Promise<{ readonly activityId: string | null }> {
-    return { activityId: (await this.live.latest()) ?? null };
+  async latest(): Promise<{ readonly activityId: string | null; readonly rain: RainSight | null }> {
+    const rain = (await this.rains.latest()) ?? null;
+    return { activityId: rain?.activityId ?? null, rain };
+  }
+
+  /** A rain as visitors see it, with what is left until it opens and ends by Redis' clock. */
+  @Get(':activityId')
+  async sight(@Param('activityId') activityId: string): Promise<RainSight> {
+    return found(await this.rains.sight(activityId));
+  }
+
+  /** Counts every record of a rain, under the lock (admin). */
+  @Post(':activityId/count')
+  @HttpCode(200)
+  @UseGuards(AdminGuard)
+  async count(@Param('activityId') activityId: string): Promise<CountRecord> {
+    try {
+      return found(await this.counts.count(activityId, COUNT_WAIT_MS));
+    } catch (error) {
+      if (!(error instanceof LockBusyError)) throw error;
+      throw new ConflictException('Another process counts already. Wait until it is done.', { cause: error });
+    }
   }
 
   /** A view of a rain twice a second, as server-sent events (admin). */
@@ -20,4 +71,10 @@ export class LiveController {
   watch(@Param('activityId') activityId: string): Observable<{ readonly data: LiveView }> {
     return this.live.watch(activityId).pipe(map((data) => ({ data })));
   }
+}
+
+/** @throws NotFoundException for a rain that is not there */
+function found<T>(value: T | undefined): T {
+  if (value !== undefined) return value;
+  throw new NotFoundException('There is no such rain. It may have expired.');
 }

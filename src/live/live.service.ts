@@ -1,25 +1,39 @@
 import { Injectable } from '@nestjs/common';
-import { RedPacketService } from 'luanest/red-packet';
+import { DelayedTaskService, type QueueStats } from 'luanest/delayed-task';
+import type { LockStatus } from 'luanest/lock';
 import { type JobRecord, ScheduledLockService } from 'luanest/scheduled-lock';
 import { catchError, EMPTY, exhaustMap, filter, finalize, from, type Observable, share, tap, timer } from 'rxjs';
 import { type NodeReport, NodeService } from '../nodes/node.service';
+import { type PayoutFigures, PayoutFiguresService } from '../works/payout-figures';
 import { AUDIT_JOB } from './audit.job';
 import { type Books, BooksService, faultsOf } from './books.service';
+import type { CountRecord } from './count-records';
+import { CountService } from './count.service';
 
 const EVERY_MS = 500;
+const MOST_JOBS = 30;
 
 /** A rain at one moment. */
 export interface LiveView extends Books {
   readonly atMs: number;
+  /** Redis' time, ms since the epoch, as well as this process knows it. */
+  readonly redisNowMs: number;
   /** Packets granted a second, since the view before this one. */
   readonly grantsPerSecond: number;
   /** Payouts that the ledger has not booked yet; undefined without a ledger. */
   readonly payoutsBehind: number | undefined;
-  /** What does not add up; empty when all is well. */
+  /** What does not add up, by the counters, the ledger and the last count; empty when all is well. */
   readonly faults: readonly string[];
+  /** The last count of every record; undefined before the first. */
+  readonly counted: CountRecord | undefined;
+  /** Who counts now. */
+  readonly counting: LockStatus;
   readonly nodes: readonly NodeReport[];
-  /** The last runs of the audit job, the newest first: which node ran which slot. */
+  /** The last ticks of the audit job on all nodes, the newest first: which node ran which slot. */
   readonly jobs: readonly JobRecord[];
+  /** The queue of delayed tasks, those of the libs among them. */
+  readonly tasks: QueueStats;
+  readonly payouts: PayoutFigures;
 }
 
 /** Looks at rains that somebody watches, twice a second, however many watch. */
@@ -28,16 +42,13 @@ export class LiveService {
   private readonly views = new Map<string, Observable<LiveView>>();
 
   constructor(
-    private readonly packets: RedPacketService,
     private readonly books: BooksService,
+    private readonly counts: CountService,
     private readonly nodes: NodeService,
     private readonly locks: ScheduledLockService,
+    private readonly tasks: DelayedTaskService,
+    private readonly payouts: PayoutFiguresService,
   ) {}
-
-  /** The rain that came last; undefined when there is none. */
-  async latest(): Promise<string | undefined> {
-    return (await this.packets.activities()).at(-1);
-  }
 
   /** Views of a rain for as long as somebody looks. */
   watch(activityId: string): Observable<LiveView> {
@@ -57,20 +68,34 @@ export class LiveService {
   }
 
   private async look(activityId: string, last: LiveView | undefined): Promise<LiveView | undefined> {
-    const [books, jobs] = await Promise.all([this.books.read(activityId), this.locks.history(AUDIT_JOB)]);
+    const [books, counted, counting, jobs, tasks] = await Promise.all([
+      this.books.read(activityId),
+      this.counts.last(activityId),
+      this.counts.lock(),
+      this.locks.history(AUDIT_JOB),
+      this.tasks.stats(),
+    ]);
     if (books === undefined) return undefined;
-    const atMs = Date.now();
-    const granted = books.status.grantedPackets;
-    const before = last?.status.grantedPackets ?? granted;
+    const payouts = await this.payouts.of(books.status, books.ledger);
     return {
       ...books,
-      atMs,
-      grantsPerSecond:
-        last === undefined ? 0 : Math.round(((granted - before) / Math.max(1, atMs - last.atMs)) * 1_000),
-      payoutsBehind: books.ledger && granted - books.ledger.rows - books.ledger.conflicts,
-      faults: faultsOf(books),
+      atMs: Date.now(),
+      redisNowMs: this.nodes.redisNowMs(),
+      grantsPerSecond: rateSince(last, books),
+      payoutsBehind: payouts.behind,
+      faults: [...new Set([...faultsOf(books), ...(counted?.problems ?? [])])],
+      counted,
+      counting,
       nodes: this.nodes.all(),
-      jobs: jobs.slice(0, 10),
+      jobs: jobs.slice(0, MOST_JOBS),
+      tasks,
+      payouts,
     };
   }
+}
+
+function rateSince(last: LiveView | undefined, { status }: Books): number {
+  if (last === undefined) return 0;
+  const granted = status.grantedPackets - last.status.grantedPackets;
+  return Math.round((granted / Math.max(1, Date.now() - last.atMs)) * 1_000);
 }

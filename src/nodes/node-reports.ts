@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { defineScript, int, ScriptRegistry, str } from 'luanest/script-registry';
 
-/** Notes what one node says of itself, forgets nodes that fell silent, and answers all of them. */
+/** Notes what one node says of itself, forgets nodes that fell silent, and answers Redis' time and all reports. */
 const reportNode = defineScript({
   name: 'app.report-node',
   keys: ['nodes'],
@@ -11,13 +11,13 @@ const reportNode = defineScript({
     local now = time[1] * 1000 + math.floor(time[2] / 1000)
     redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f ', now) .. ARGV[2])
     redis.call('PEXPIRE', KEYS[1], ARGV[3])
-    local all, living = redis.call('HGETALL', KEYS[1]), {}
+    local all, living = redis.call('HGETALL', KEYS[1]), { string.format('%.0f', now) }
     for i = 1, #all, 2 do
       local at, report = string.match(all[i + 1], '^(%d+) (.*)$')
       if now - at > tonumber(ARGV[3]) then redis.call('HDEL', KEYS[1], all[i]) else living[#living + 1] = report end
     end
     return living`,
-  reply: (reports: string[]) => reports,
+  reply: ([nowMs = '0', ...reports]: string[]) => ({ nowMs: Number(nowMs), reports }),
 });
 
 /** Takes the report of a node away, since it is about to end. */
@@ -37,14 +37,18 @@ export class NodeReports {
   constructor(private readonly registry: ScriptRegistry) {}
 
   /**
-   * Notes a report and answers those of all nodes that are not silent.
+   * Notes a report and answers those of all nodes that are not silent, and Redis' time, ms since the epoch.
    *
    * @param silentAfterMs age at which a report is forgotten, ms
    */
-  async exchange<T extends { readonly node: string }>(report: T, silentAfterMs: number): Promise<T[]> {
+  async exchange<T extends { readonly node: string }>(
+    report: T,
+    silentAfterMs: number,
+  ): Promise<{ readonly nowMs: number; readonly reports: readonly T[] }> {
     const args = { node: report.node, report: JSON.stringify(report), silentAfterMs };
-    const reports = await this.registry.run(reportNode, { keys: this.keys(), args });
-    return reports.map((text) => JSON.parse(text) as T).sort((one, other) => one.node.localeCompare(other.node));
+    const { nowMs, reports } = await this.registry.run(reportNode, { keys: this.keys(), args });
+    const all = reports.map((text) => JSON.parse(text) as T);
+    return { nowMs, reports: all.sort((one, other) => one.node.localeCompare(other.node)) };
   }
 
   /** Takes a node's report away. */

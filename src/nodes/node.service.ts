@@ -1,14 +1,8 @@
-import {
-  type BeforeApplicationShutdown,
-  Injectable,
-  Logger,
-  type OnApplicationBootstrap,
-  type OnApplicationShutdown,
-} from '@nestjs/common';
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { type BeforeApplicationShutdown, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { hostname } from 'node:os';
-import { RATE_LIMIT_CHANNELS } from 'luanest/rate-limit';
 import { LedgerHost } from '../ledger/ledger-host';
+import { LibCounts, type LibFigures } from '../works/lib-counts';
+import { AppAddress } from './app-address';
 import { type GrabFigures, GrabMeter } from './grab-meter';
 import { NodeReports } from './node-reports';
 
@@ -19,31 +13,36 @@ const SILENT_AFTER_MS = 4_000;
 export interface NodeReport extends GrabFigures {
   /** `<host>:<pid>`. */
   readonly node: string;
+  /** Where it serves; undefined before it listens. */
+  readonly url?: string;
   readonly startedAtMs: number;
   /** Requests that a limit refused since the process started. */
   readonly refused: number;
   /** Whether this process has the ledger and pays. */
   readonly ledger: boolean;
+  /** What the libs have done in it. */
+  readonly works: LibFigures;
 }
 
 /** Tells the other processes of this one each second, and knows what they told. */
 @Injectable()
-export class NodeService implements OnApplicationBootstrap, BeforeApplicationShutdown, OnApplicationShutdown {
+export class NodeService implements OnApplicationBootstrap, BeforeApplicationShutdown {
   /** This process' name. */
   readonly node = `${hostname()}:${process.pid}`;
   private readonly logger = new Logger(NodeService.name);
   private readonly startedAtMs = Date.now();
-  private readonly countRefusal = (): void => void (this.refused += 1);
-  private refused = 0;
   private timer: NodeJS.Timeout | undefined;
   private telling: Promise<void> = Promise.resolve();
   private lastProblem: string | undefined;
   private reports: readonly NodeReport[] = [];
+  private aheadMs = 0;
 
   constructor(
     private readonly meter: GrabMeter,
     private readonly exchange: NodeReports,
     private readonly host: LedgerHost,
+    private readonly works: LibCounts,
+    private readonly address: AppAddress,
   ) {}
 
   /** All living processes, as they were up to a second ago. */
@@ -51,8 +50,12 @@ export class NodeService implements OnApplicationBootstrap, BeforeApplicationShu
     return this.reports;
   }
 
+  /** Redis' time, ms since the epoch, as far as the last exchange told it: rains begin and end by that clock. */
+  redisNowMs(): number {
+    return Date.now() + this.aheadMs;
+  }
+
   onApplicationBootstrap(): void {
-    subscribe(RATE_LIMIT_CHANNELS.refused, this.countRefusal);
     const tell = (): void => void (this.telling = this.tell());
     this.timer = setInterval(tell, EVERY_MS).unref();
     tell();
@@ -64,23 +67,31 @@ export class NodeService implements OnApplicationBootstrap, BeforeApplicationShu
     await this.exchange.forget(this.node).catch(() => undefined);
   }
 
-  onApplicationShutdown(): void {
-    unsubscribe(RATE_LIMIT_CHANNELS.refused, this.countRefusal);
-  }
-
   private async tell(): Promise<void> {
-    const { node, startedAtMs, refused } = this;
-    const ledger = this.host.current() !== undefined;
     try {
-      this.reports = await this.exchange.exchange<NodeReport>(
-        { node, startedAtMs, refused, ledger, ...this.meter.figures() },
-        SILENT_AFTER_MS,
-      );
+      const asked = Date.now();
+      const { nowMs, reports } = await this.exchange.exchange<NodeReport>(this.report(), SILENT_AFTER_MS);
+      this.reports = reports;
+      // Redis read its clock at some moment between.
+      this.aheadMs = Math.round(nowMs - (asked + Date.now()) / 2);
       this.lastProblem = undefined;
     } catch (error) {
       const problem = error instanceof Error ? error.message : String(error);
       if (problem !== this.lastProblem) this.logger.warn(`The other processes are not told of this one: ${problem}`);
       this.lastProblem = problem;
     }
+  }
+
+  private report(): NodeReport {
+    const { url } = this.address;
+    return {
+      node: this.node,
+      ...(url !== undefined && { url }),
+      startedAtMs: this.startedAtMs,
+      refused: this.works.refused,
+      ledger: this.host.current() !== undefined,
+      ...this.meter.figures(),
+      works: this.works.figures(),
+    };
   }
 }

@@ -1,5 +1,6 @@
 import { Controller, Get, Headers, NotFoundException, Param, Res, UseGuards } from '@nestjs/common';
 import { join } from 'node:path';
+import { RateLimit, RateLimitGuard } from 'luanest/rate-limit';
 import { AdminGuard } from '../identity/admin.guard';
 import { readPageFiles } from './page-files';
 
@@ -12,7 +13,8 @@ interface Reply {
 
 /** Pages load nothing from elsewhere and run no inline script, so injected markup could do nothing. */
 const HEADERS = {
-  'content-security-policy': "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
+  'content-security-policy':
+    "default-src 'self'; object-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
   // Asked again each time, and mostly answered with 304: a new release is seen at once.
@@ -38,7 +40,8 @@ export class PagesController {
 
   /** Whether a token is the admin token: answers only under it. */
   @Get('operator/session')
-  @UseGuards(AdminGuard)
+  @UseGuards(RateLimitGuard, AdminGuard)
+  @RateLimit({ name: 'sign-in', limit: 30, windowMs: 60_000 })
   session(@Res() reply: Reply): void {
     reply.code(200).headers({ 'content-type': 'application/json' }).send(Buffer.from('{}'));
   }

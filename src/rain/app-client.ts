@@ -78,7 +78,8 @@ export class AppClient {
   private async ledgerOwner(): Promise<string> {
     const health = await this.http.call({ method: 'GET', path: '/health' });
     const { ledgerUrl } = health.body as { ledgerUrl?: string };
-    return ledgerUrl ?? '';
+    // It is the one that answered: the next request may go to another process.
+    return ledgerUrl ?? health.origin;
   }
 }
 

@@ -8,6 +8,8 @@ export interface Answer {
   readonly body: unknown;
   /** How long the attempt that was answered took, ms. */
   readonly tookMs: number;
+  /** Origin of the process that answered. */
+  readonly origin: string;
 }
 
 /** The app answered in a way that no retry mends, or did not answer for too long. */
@@ -40,12 +42,19 @@ export class HttpClient {
   /** Attempts that had to be repeated. */
   retries = 0;
 
-  /** @param patienceMs how long a call survives an app that is away, ms; default 60,000 */
+  private readonly bases: readonly string[];
+  private turn = 0;
+
+  /**
+   * @param bases where the app serves; of several, with commas between, each attempt goes to the next
+   * @param patienceMs how long a call survives an app that is away, ms; default 60,000
+   */
   constructor(
-    private readonly base: string,
+    bases: string,
     connections: number,
     private readonly patienceMs = 60_000,
   ) {
+    this.bases = bases.split(',');
     this.agent = new Agent({ keepAlive: true, maxSockets: connections });
   }
 
@@ -84,7 +93,14 @@ export class HttpClient {
     if (payload !== '') headers['content-type'] = 'application/json';
     return new Promise((resolve, reject) => {
       const startedAt = performance.now();
-      const outgoing = request(new URL(path, this.base), { method, headers, agent: this.agent, timeout: 10_000 });
+      this.turn = (this.turn + 1) % this.bases.length;
+      const url = new URL(path, this.bases[this.turn]);
+      const outgoing = request(url, {
+        method,
+        headers,
+        agent: this.agent,
+        timeout: 10_000,
+      });
       outgoing.on('timeout', () => outgoing.destroy(new Error('no answer within 10000 ms')));
       outgoing.on('error', reject);
       outgoing.on('response', (response) => {
@@ -94,7 +110,8 @@ export class HttpClient {
         response.on('aborted', () => reject(new Error('the answer broke off')));
         response.on('end', () => {
           try {
-            resolve(readAnswer(response.statusCode ?? 0, Buffer.concat(chunks), performance.now() - startedAt));
+            const tookMs = performance.now() - startedAt;
+            resolve({ ...readAnswer(response.statusCode ?? 0, Buffer.concat(chunks)), tookMs, origin: url.origin });
           } catch (error) {
             reject(error instanceof Error ? error : new Error(String(error)));
           }
@@ -105,8 +122,8 @@ export class HttpClient {
   }
 }
 
-function readAnswer(status: number, bytes: Buffer, tookMs: number): Answer {
+function readAnswer(status: number, bytes: Buffer): Pick<Answer, 'status' | 'body'> {
   const text = bytes.toString('utf8');
   if (status >= 500) throw new Error(`status ${status}: ${text.slice(0, 200)}`);
-  return { status, body: text === '' ? undefined : JSON.parse(text), tookMs };
+  return { status, body: text === '' ? undefined : JSON.parse(text) };
 }

@@ -18,7 +18,7 @@ export interface RainOptions {
   readonly seed: number;
   /** Id of the activity to make. Default: a new one. */
   readonly activityId: string;
-  /** Base URL of the app; undefined: the port of the configuration on this machine. */
+  /** Base URL of the app, or several with commas between; undefined: the port of the configuration on this machine. */
   readonly url: string | undefined;
   /** Whether to print the audit as one line of JSON. */
   readonly json: boolean;
@@ -36,7 +36,7 @@ export class RainUsageError extends Error {
 
 /** How to call the rain. */
 export const USAGE = `Usage: npm run rain -- [--users 20000] [--packets 5000] [--total 10000.00] [--taps 3]
-         [--concurrency 64] [--url http://127.0.0.1:3000] [--activity <new id>] [--seed <n>] [--json]`;
+         [--concurrency 64] [--url http://127.0.0.1:3000,...] [--activity <new id>] [--seed <n>] [--json]`;
 
 const text = { type: 'string' } as const;
 
@@ -109,8 +109,8 @@ function activity(value: string | undefined): string {
 }
 
 function url(value: string | undefined): string | undefined {
-  if (value === undefined) return undefined;
-  const parsed = URL.canParse(value) ? new URL(value) : undefined;
-  if (parsed?.protocol === 'http:') return parsed.origin;
+  const parsed = value?.split(',').map((one) => (URL.canParse(one) ? new URL(one) : undefined));
+  if (parsed === undefined) return undefined;
+  if (parsed.every((one) => one?.protocol === 'http:')) return parsed.map((one) => one?.origin).join(',');
   throw new RainUsageError(`--url is ${JSON.stringify(value)}. Write one like http://127.0.0.1:3000.`);
 }

@@ -1,8 +1,8 @@
-import { adminTokenOf, api } from './support/api';
+import { adminTokenOf, api, statusOf } from './support/api';
+import { viewOf } from './support/live';
 import { alive, built, Program } from './support/processes';
 import { makeTempFolder, removeFolder } from './support/temp-folder';
 import { waitUntil } from './support/wait-until';
-import type { LiveView } from '../../src/live/live.service';
 
 jest.setTimeout(180_000);
 
@@ -15,57 +15,66 @@ afterEach(async () => {
   await removeFolder(dataDir);
 });
 
-/** The first view that a process sends of a rain and that has what is asked for. */
-async function view(url: string, activityId: string, wanted: (view: LiveView) => boolean): Promise<LiveView> {
-  const headers = { authorization: `Bearer ${await adminTokenOf(dataDir)}` };
-  const signal = AbortSignal.timeout(30_000);
-  const response = await fetch(`${url}/rains/${activityId}/live`, { headers, signal });
-  let text = '';
-  for await (const chunk of response.body ?? []) {
-    text += Buffer.from(chunk as Uint8Array).toString();
-    const lines = text.split('\n');
-    text = lines.pop() ?? '';
-    for (const line of lines) {
-      if (!line.startsWith('data: ')) continue;
-      const seen = JSON.parse(line.slice('data: '.length)) as LiveView;
-      if (wanted(seen)) return seen;
-    }
-  }
-  throw new Error('the live view ended');
-}
+const health = async (url: string) => ({
+  url,
+  ...(await api<{ pid: number; ledger: boolean }>(`${url}/health`, 'GET')).body,
+});
 
-it('runs three processes on a Cluster; a killed one is started again, and not a cent is lost', async () => {
+it('runs three processes on a Cluster; one that is killed amid a crowd is started again, and not a cent is lost', async () => {
   const started = (program = Program.node([built('cluster.js')], { PORT: '0', DATA_DIR: dataDir }));
   const addresses = (): string[] => [...started.stdout.matchAll(/Listening on (http:\S+)/g)].map(([, url = '']) => url);
   await waitUntil('three processes serve', () => addresses().length === 3, 90_000);
-  const health = (url: string) => api<{ pid: number; ledger: boolean }>(`${url}/health`, 'GET');
-  const all = await Promise.all(addresses().map(async (url) => ({ url, ...(await health(url)).body })));
-  // The one with the ledger, so that another has to take that over, too.
-  const { pid: victim } = all.find(({ ledger }) => ledger) as (typeof all)[number];
-  const [first, second] = all.filter(({ ledger }) => !ledger).map(({ url }) => url) as [string, string];
+  const all = await Promise.all(addresses().map(health));
+  const admin = await adminTokenOf(dataDir);
+  const [first] = all.filter(({ ledger }) => !ledger).map(({ url }) => url) as [string, string];
+  const before = await viewOf(first, admin, await anyRain(first, admin), ({ nodes }) => {
+    return nodes.length === 3 && nodes.every(({ url }) => url !== undefined);
+  });
+  expect(before.nodes.map(({ url }) => url).sort()).toEqual(addresses().sort());
 
+  // The one with the ledger is killed, so that another has to take that over, too; the crowd taps at all three.
+  const { pid: victim } = all.find(({ ledger }) => ledger) as (typeof all)[number];
+  const urls = addresses().join(',');
   const options = ['--users', '3000', '--packets', '800', '--total', '4321.09', '--activity', 'three', '--json'];
-  const rain = Program.node([built('rain/main.js'), '--url', first, ...options], { DATA_DIR: dataDir });
-  await view(second, 'three', ({ status }) => status.grantedPackets > 50).catch(async () =>
-    view(second, 'three', ({ status }) => status.grantedPackets > 50),
-  );
+  const rain = Program.node([built('rain/main.js'), '--url', urls, ...options], { DATA_DIR: dataDir });
+  await waitUntil('the crowd grabs', async () => (await statusOf(first, 'three')).grantedPackets > 50, 60_000);
   process.kill(victim, 'SIGKILL');
   await waitUntil('the killed process is gone', () => !alive(victim));
   const ended = await rain.status();
   if (ended !== 0) throw new Error(`${rain.stdout}\n${rain.stderr}\n${started.stderr}\n${started.stdout}`);
-  expect(JSON.parse(rain.stdout)).toMatchObject({ ok: true, winners: 800, grantedCents: 432_109, paidCents: 432_109 });
+  const audit = JSON.parse(rain.stdout) as { retries: number };
+  expect(audit).toMatchObject({ ok: true, winners: 800, grantedCents: 432_109, paidCents: 432_109 });
+  // It was hit by the death: who tapped at the dead process had to tap again, elsewhere.
+  expect(audit.retries).toBeGreaterThan(0);
 
   // Three again, all told to each of them, and the audit job ran on one of them for each slot.
   await waitUntil('a process takes its place', () => addresses().length === 4, 60_000);
-  const whole = await view(
-    second,
+  const isVictim = (node: string): boolean => node.endsWith(`:${victim}`);
+  const whole = await viewOf(
+    first,
+    admin,
     'three',
-    ({ nodes }) => nodes.filter(({ node }) => !node.endsWith(`:${victim}`)).length === 3,
+    ({ nodes, jobs, counted }) =>
+      nodes.filter(({ node }) => !isVictim(node)).length === 3 &&
+      jobs.every(({ node }) => !isVictim(node)) &&
+      counted?.quiet === true &&
+      counted.granted.packets === 800,
+    60_000,
   );
   expect(whole.faults).toEqual([]);
+  expect(whole.counted).toMatchObject({ ok: true, paid: { packets: 800, cents: 432_109 } });
   expect(whole).toMatchObject({ payoutsBehind: 0, status: { remainingPackets: 0 }, ledger: { cents: 432_109 } });
   const slots = whole.jobs.filter(({ outcome }) => outcome === 'ran').map(({ slot }) => slot);
   expect(new Set(slots).size).toBe(slots.length);
+  const living = whole.nodes.map(({ node }) => node);
+  for (const { node } of whole.jobs) expect(living).toContain(node);
 
   expect(await started.end('SIGTERM')).toBe(0);
 });
+
+/** A view needs a rain; a small one over four slots. */
+async function anyRain(url: string, admin: string): Promise<string> {
+  const body = { activityId: 'any', packets: 8, total: '8.00', buckets: 4 };
+  expect((await api(`${url}/red-packets`, 'POST', admin, body)).status).toBe(201);
+  return 'any';
+}

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LedgerHost } from '../../src/ledger/ledger-host';
 import { EmbeddedLedgerOpener, type LedgerOpener, PostgresLedgerOpener } from '../../src/ledger/ledger-openers';
-import type { Ledger } from '../../src/ledger/ledger.types';
+import type { ReadableLedger } from '../../src/ledger/ledger.types';
 import { built, Program } from './support/processes';
 import { makeTempFolder, removeFolder } from './support/temp-folder';
 import { waitUntil } from './support/wait-until';
@@ -57,7 +57,7 @@ it('has one owner a folder; another one serves without and takes over when the o
     message: 'Another process owns the ledger; this one serves without it.',
     ownerUrl: 'http://127.0.0.1:1',
   });
-  const opened: Ledger[] = [];
+  const opened: ReadableLedger[] = [];
   other.onOpen((ledger) => opened.push(ledger));
 
   await owner.end('SIGKILL');
@@ -84,7 +84,13 @@ it('makes the database anew when a process was killed while it made it', async (
 it('serves without a ledger while PostgreSQL is away, says so once, and opens it as soon as it can', async () => {
   let away = true;
   const real: LedgerOpener = new PostgresLedgerOpener('postgres://nobody@127.0.0.1:1/none');
-  const fake: Ledger = { credit: jest.fn(), totals: jest.fn(), balance: jest.fn(), close: jest.fn() };
+  const fake: ReadableLedger = {
+    credit: jest.fn(),
+    totals: jest.fn(),
+    payouts: jest.fn(),
+    balance: jest.fn(),
+    close: jest.fn(),
+  };
   let attempts = 0;
   const host = await start({
     tryOpen: async () => {

@@ -50,4 +50,14 @@ describe('HttpClient', () => {
     expect(await http.call({ method: 'GET', path: '/x' })).toMatchObject({ status: 403, body: { no: 1 } });
     expect(http.retries).toBe(0);
   });
+
+  it('goes to the other processes when one is away', async () => {
+    answer = (_request, response) => void response.end('{"here":1}');
+    const http = new HttpClient(`http://127.0.0.1:1,${base}`, 2, 10_000);
+    clients.push(http);
+    for (let i = 0; i < 3; i += 1) {
+      expect(await http.call({ method: 'GET', path: '/x' })).toMatchObject({ body: { here: 1 }, origin: base });
+    }
+    expect(http.retries).toBeGreaterThan(0);
+  });
 });

@@ -62,6 +62,11 @@ describe('parseRainOptions', () => {
     });
   });
 
+  it('takes several processes of the app', () => {
+    expect(parseRainOptions(['--url', 'http://h:1/,http://i:2']).url).toBe('http://h:1,http://i:2');
+    expect(() => parseRainOptions(['--url', 'http://h:1,'])).toThrow(RainUsageError);
+  });
+
   it.each([
     '--users 0',
     '--users many',

@@ -1,17 +1,25 @@
-import { choose, language, money, wordsOf } from './words.js';
+import { clock, count, money } from './figures.js';
+import { asGuest, isKnown } from './guest.js';
+import { rainInto } from './sky.js';
+import { choose, language, wordsOf } from './words.js';
 
 const POLL_MS = 1_000;
-const SPAWN_MS = 350;
-const MOST_PACKETS = 24;
+const TICK_MS = 200;
+const MOST_REPEATS = 10;
+const MOST_TOLD_MS = 86_400_000;
 
 const at = (id) => document.getElementById(id);
-const [sky, message, left, grabButton, result] = ['sky', 'message', 'left', 'grab', 'result'].map(at);
+const [message, left, countdown, ends, result] = ['message', 'left', 'countdown', 'ends', 'result'].map(at);
 
 let lang = language();
 let words = wordsOf(lang);
 let rain;
 let mood = 'loading';
 let grabbing = false;
+/** Of the page's own clock: when the rain opens and when it ends, by what is left by Redis'. */
+let opensAt;
+let endsAt;
+let points;
 
 function speak() {
   document.documentElement.lang = lang === 'zh' ? 'zh-CN' : 'en';
@@ -20,95 +28,130 @@ function speak() {
   at('language').textContent = words.switch;
   at('language').ariaLabel = words.switchLabel;
   show(mood);
+  showRain();
+  showPoints();
+}
+
+/** Texts are touched only when they change, or a screen reader would say them again and again. */
+function write(element, text) {
+  if (element.textContent !== text) element.textContent = text;
 }
 
 function show(next) {
   mood = next;
   // A state that a later version of the app adds is still told, by its own name.
-  const text = words[next] ?? next;
-  if (message.textContent !== text) message.textContent = text;
+  write(message, words[next] ?? next);
   document.body.dataset.mood = next;
-  grabButton.disabled = next !== 'open';
-  if (next !== 'open') sky.replaceChildren();
+  at('grab').disabled = next !== 'open';
 }
 
-async function ask(path, options = {}) {
-  const response = await fetch(path, options);
+function showRain() {
+  const seen = rain !== undefined && ['open', 'paused', 'won', 'already-won'].includes(mood);
+  write(left, seen ? words.left(count(rain.remainingPackets), count(rain.packets)) : '');
+}
+
+function showPoints() {
+  write(at('points'), points === undefined ? '' : words.points(points.points, points.remaining));
+}
+
+function tick() {
+  const now = performance.now();
+  const opens = mood === 'preheated' && opensAt !== undefined ? opensAt - now : 0;
+  at('opens').hidden = opens <= 0;
+  write(countdown, opens > 0 ? clock(opens) : '');
+  const toEnd = mood === 'open' && endsAt !== undefined ? endsAt - now : 0;
+  write(ends, toEnd > 0 && toEnd < MOST_TOLD_MS ? words.endsIn(clock(toEnd)) : '');
+}
+
+async function ask(path) {
+  const response = await fetch(path);
   if (response.status === 404) return undefined;
   if (!response.ok) throw new Error(`${path} answered ${response.status}`);
   return response.json();
 }
 
-async function token() {
-  const known = localStorage.getItem('token');
-  if (known !== null) return known;
-  const guest = await ask('/guests', { method: 'POST' });
-  localStorage.setItem('token', guest.token);
-  return guest.token;
-}
-
 async function lookForRain() {
   const asked = new URLSearchParams(location.search).get('rain');
-  const activityId = asked ?? (await ask('/rains/latest')).activityId;
-  const status = activityId === null ? undefined : await ask(`/red-packets/${encodeURIComponent(activityId)}`);
-  if (status === undefined) {
-    left.textContent = '';
-    return show('none');
+  const seen = asked === null ? (await ask('/rains/latest')).rain : await ask(`/rains/${encodeURIComponent(asked)}`);
+  if (!seen) {
+    rain = undefined;
+    show('none');
+    return showRain();
   }
-  if (rain !== status.activityId) {
-    rain = status.activityId;
+  const other = rain?.activityId !== seen.activityId;
+  rain = seen;
+  const now = performance.now();
+  opensAt = seen.opensInMs === null ? undefined : now + seen.opensInMs;
+  endsAt = seen.endsInMs === null ? undefined : now + seen.endsInMs;
+  if (other) {
     mood = 'loading';
+    await lookForMine();
   }
-  left.textContent = words.left(status.remainingPackets, status.packets);
-  if (mood === 'won' || mood === 'already-won') return;
-  if (status.state !== 'open')
-    return show(status.state === 'draft' || status.state === 'preheated' ? 'not-open' : status.state);
-  show(status.remainingPackets > 0 ? 'open' : 'sold-out');
+  if (!['won', 'already-won'].includes(mood)) show(seen.state);
+  showRain();
+}
+
+/** A visitor who comes back sees what he has. */
+async function lookForMine() {
+  if (!isKnown()) return;
+  const response = await asGuest(`/red-packets/${encodeURIComponent(rain.activityId)}/mine`);
+  if (response.ok) keep('already-won', await response.json());
+  const mine = await asGuest('/points');
+  if (mine.ok) points = await mine.json();
+  showPoints();
+}
+
+/** Asks until there is an answer that stays. */
+async function askForPacket() {
+  for (let turn = 0; ; turn += 1) {
+    const response = await asGuest(`/red-packets/${encodeURIComponent(rain.activityId)}/grab`, 'POST');
+    if (response.status === 429) return { outcome: 'too-fast' };
+    const answer = await response.json();
+    const again = answer.outcome === 'try-again' || answer.outcome === 'unconfirmed';
+    if (!again || turn >= MOST_REPEATS) return answer;
+    write(message, words[answer.outcome]);
+    await new Promise((resolve) => setTimeout(resolve, answer.retryAfterMs));
+  }
 }
 
 async function grab() {
   if (grabbing || mood !== 'open') return;
   grabbing = true;
   try {
-    const headers = { authorization: `Bearer ${await token()}` };
-    const response = await fetch(`/red-packets/${encodeURIComponent(rain)}/grab`, { method: 'POST', headers });
-    if (response.status === 401) localStorage.removeItem('token');
-    const answer = await response.json();
-    if (answer.outcome === undefined) return show('failed');
-    show(answer.outcome);
+    const answer = await askForPacket();
     if (answer.packet !== undefined) open(answer);
+    else if (answer.outcome === 'not-open') show(answer.reason);
+    else if (answer.outcome === 'sold-out') show('sold-out');
+    else write(message, words[answer.outcome] ?? words.failed);
+    showRain();
+    if (answer.outcome !== undefined) await join();
   } catch {
     // Asking again is safe: the same visitor gets the same packet.
-    message.textContent = words.failed;
+    write(message, words.failed);
   } finally {
     grabbing = false;
   }
 }
 
+async function join() {
+  const response = await asGuest(`/points/${encodeURIComponent(rain.activityId)}`, 'POST');
+  if (response.ok) points = await response.json();
+  showPoints();
+}
+
+function keep(outcome, packet) {
+  show(outcome);
+  write(at('kept'), money(packet.amountCents));
+}
+
 function open({ outcome, packet }) {
+  keep(outcome, packet);
   at('outcome').textContent = words[outcome] ?? outcome;
   at('amount').textContent = money(packet.amountCents);
   result.showModal();
 }
 
-function drop() {
-  if (mood !== 'open' || sky.childElementCount >= MOST_PACKETS || document.hidden) return;
-  const packet = document.createElement('button');
-  packet.type = 'button';
-  packet.className = 'packet';
-  // Not in the order of the tab key: what moves cannot be aimed at, and the button below does the same.
-  packet.tabIndex = -1;
-  packet.style.left = `${4 + Math.random() * 84}%`;
-  packet.style.animationDuration = `${3.5 + Math.random() * 3}s`;
-  packet.addEventListener('animationend', () => packet.remove());
-  packet.addEventListener('pointerdown', () => {
-    packet.classList.add('tapped');
-    void grab();
-  });
-  sky.append(packet);
-}
-
-grabButton.addEventListener('click', () => void grab());
+at('grab').addEventListener('click', () => void grab());
 document.addEventListener('keydown', (event) => {
   if (event.code !== 'Space' || event.repeat || result.open || event.target instanceof HTMLButtonElement) return;
   event.preventDefault();
@@ -119,15 +162,17 @@ at('language').addEventListener('click', () => {
   choose(lang);
   words = wordsOf(lang);
   speak();
-  void lookForRain().catch(() => undefined);
 });
 
 speak();
+rainInto(
+  at('sky'),
+  () => mood === 'open',
+  () => void grab(),
+);
+setInterval(tick, TICK_MS);
 for (;;) {
-  await lookForRain().catch(() => show('failed'));
-  const until = performance.now() + POLL_MS;
-  while (performance.now() < until) {
-    drop();
-    await new Promise((resolve) => setTimeout(resolve, SPAWN_MS));
-  }
+  if (!document.hidden) await lookForRain().catch(() => mood === 'loading' && show('failed'));
+  const next = Math.min(POLL_MS, opensAt === undefined ? POLL_MS : Math.max(50, opensAt - performance.now()));
+  await new Promise((resolve) => setTimeout(resolve, next));
 }

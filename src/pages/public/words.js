@@ -1,4 +1,4 @@
-// What the pages say, in both languages.
+// What the visitors' page says, in both languages.
 const WORDS = {
   en: {
     title: 'Red packet rain',
@@ -7,18 +7,30 @@ const WORDS = {
     grab: 'Grab a packet',
     loading: 'Looking for a rain…',
     none: 'No rain today. Come back later!',
+    draft: 'The rain is being prepared.',
+    preheated: 'The rain has not begun yet.',
     open: 'Packets are falling. Tap one, or press the space bar.',
     won: 'You won',
-    'already-won': 'You already have this packet',
+    'already-won': 'You have this packet',
     'sold-out': 'All packets are gone. Good luck next time!',
-    'not-open': 'The rain has not begun yet.',
+    unknown: 'This rain is no longer there.',
     paused: 'The rain is paused for a moment.',
     ended: 'The rain is over.',
     closed: 'The rain is over.',
+    'try-again': 'Your packet is on its way…',
+    unconfirmed: 'Your packet is on its way…',
+    'too-many-tries': 'You have used up your tries.',
+    'not-eligible': 'This rain is not for you.',
+    'too-fast': 'That was too fast. Wait a moment.',
     failed: 'That did not work. Try again.',
+    opensIn: 'It begins in',
+    endsIn: (time) => `Ends in ${time}`,
     left: (left, all) => `${left} of ${all} packets left`,
+    points: (points, more) =>
+      more === 0
+        ? `${points} points today: that is all for today`
+        : `${points} ${points === 1 ? 'point' : 'points'} today, one for each rain; ${more} more to win`,
     close: 'Close',
-    packet: 'A red packet',
   },
   zh: {
     title: '红包雨',
@@ -27,18 +39,30 @@ const WORDS = {
     grab: '抢红包',
     loading: '正在寻找红包雨……',
     none: '现在没有红包雨，稍后再来吧！',
+    draft: '红包雨正在准备中。',
+    preheated: '红包雨还没有开始。',
     open: '红包来啦！点一个，或按空格键。',
     won: '恭喜你抢到',
-    'already-won': '你已经抢到过这个红包',
+    'already-won': '你抢到的红包',
     'sold-out': '红包抢完了，下次好运！',
-    'not-open': '红包雨还没有开始。',
+    unknown: '这场红包雨已经不在了。',
     paused: '红包雨暂停一下。',
     ended: '红包雨结束了。',
     closed: '红包雨结束了。',
+    'try-again': '你的红包正在路上……',
+    unconfirmed: '你的红包正在路上……',
+    'too-many-tries': '你的机会用完了。',
+    'not-eligible': '你不能参加这场红包雨。',
+    'too-fast': '太快了，请稍等。',
     failed: '没有成功，请再试一次。',
+    opensIn: '距离开始还有',
+    endsIn: (time) => `还有 ${time} 结束`,
     left: (left, all) => `还剩 ${left} / ${all} 个红包`,
+    points: (points, more) =>
+      more === 0
+        ? `今天已得 ${points} 分，今天的积分已满`
+        : `今天已得 ${points} 分，每参加一场得一分，还可得 ${more} 分`,
     close: '关闭',
-    packet: '红包',
   },
 };
 
@@ -57,9 +81,4 @@ export function choose(next) {
 /** The words of a language. */
 export function wordsOf(name) {
   return WORDS[name];
-}
-
-/** Integer cents as money; no floating point touches them. */
-export function money(cents) {
-  return `¥${Math.floor(cents / 100)}.${String(cents % 100).padStart(2, '0')}`;
 }

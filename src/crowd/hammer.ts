@@ -1,0 +1,16 @@
+import type { HttpClient } from '../rain/http-client';
+
+const TAPS = 400;
+const AT_ONCE = 8;
+
+/** A guest who taps as fast as he can, far beyond what a limit should let pass. Whatever he is answered, he goes on. */
+export async function hammer(http: HttpClient, activityId: string): Promise<void> {
+  const guest = (await http.call({ method: 'POST', path: '/guests' })).body as { readonly token: string };
+  let taps = 0;
+  const hand = async (): Promise<void> => {
+    while (taps++ < TAPS) {
+      await http.call({ method: 'POST', path: `/red-packets/${activityId}/grab`, token: guest.token });
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, hand));
+}

@@ -1,0 +1,69 @@
+import { Injectable } from '@nestjs/common';
+import { LockService, type Lock, type LockStatus } from 'luanest/lock';
+import { RedPacketService } from 'luanest/red-packet';
+import { NodeService } from '../nodes/node.service';
+import { type CountRecord, CountRecords } from './count-records';
+import { LedgerReader } from './ledger-reader';
+
+const LOCK = 'rain.count';
+const LEASE_MS = 10_000;
+const MOST_PROBLEMS = 20;
+
+/** Counts every record of a rain, and the ledger's. That is work for Redis, so of all processes one does it at a time. */
+@Injectable()
+export class CountService {
+  constructor(
+    private readonly packets: RedPacketService,
+    private readonly ledger: LedgerReader,
+    private readonly locks: LockService,
+    private readonly records: CountRecords,
+    private readonly nodes: NodeService,
+  ) {}
+
+  /**
+   * Counts and notes what was found.
+   *
+   * @param waitMs how long to wait for others who count, ms
+   * @returns undefined for a rain that Redis does not know
+   * @throws {LockBusyError} when others counted all the while; what Redis or the ledger throws
+   */
+  count(activityId: string, waitMs: number): Promise<CountRecord | undefined> {
+    return this.locks.withLock(LOCK, { leaseMs: LEASE_MS, waitMs }, (lock) => this.underLock(activityId, lock));
+  }
+
+  /** The last count of a rain. */
+  last(activityId: string): Promise<CountRecord | undefined> {
+    return this.records.last(activityId);
+  }
+
+  /** Who counts now. */
+  lock(): Promise<LockStatus> {
+    return this.locks.status(LOCK);
+  }
+
+  private async underLock(activityId: string, lock: Lock): Promise<CountRecord | undefined> {
+    const started = performance.now();
+    const ledger = await this.ledger.payouts(activityId);
+    const report = await this.packets.audit(activityId, { deep: true, ...(ledger !== undefined && { ledger }) });
+    const none = { packets: 0, cents: 0 };
+    if (report === undefined) return undefined;
+    const { deep } = report;
+    lock.assertHeld();
+    const record: CountRecord = {
+      atMs: Date.now(),
+      node: this.nodes.node,
+      fence: lock.fence,
+      tookMs: Math.round(performance.now() - started),
+      ok: report.ok,
+      quiet: deep?.quiet ?? false,
+      problems: report.problems.slice(0, MOST_PROBLEMS),
+      granted: deep?.granted ?? none,
+      pool: deep?.pool ?? none,
+      refunded: deep?.refunded ?? none,
+      paid: ledger && deep?.paid,
+      outboxRows: deep?.outboxRows ?? 0,
+    };
+    await this.records.note(activityId, record);
+    return record;
+  }
+}

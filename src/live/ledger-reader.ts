@@ -1,0 +1,55 @@
+import { Injectable } from '@nestjs/common';
+import type { PaidPacket } from 'luanest/red-packet';
+import { AdminToken } from '../identity/admin.guard';
+import { LedgerHost } from '../ledger/ledger-host';
+import type { LedgerTotals, PaidPage } from '../ledger/ledger.types';
+
+const PAGE = 1_000;
+const PATIENCE_MS = 2_000;
+
+/** Reads the ledger: this process' own, or that of the process that has it. */
+@Injectable()
+export class LedgerReader {
+  constructor(
+    private readonly host: LedgerHost,
+    private readonly admin: AdminToken,
+  ) {}
+
+  /** What is booked for an activity; undefined where nobody who is known has the ledger. */
+  async totals(activityId: string): Promise<LedgerTotals | undefined> {
+    const own = this.host.current();
+    return own === undefined ? this.ask<LedgerTotals>(encodeURIComponent(activityId)) : own.totals(activityId);
+  }
+
+  /** Every payout of an activity; undefined where nobody who is known has the ledger. Rejects where it is lost on the way. */
+  async payouts(activityId: string): Promise<AsyncIterable<PaidPacket> | undefined> {
+    const first = await this.page(activityId, '');
+    return first && this.pages(activityId, first);
+  }
+
+  private async *pages(activityId: string, first: PaidPage): AsyncIterable<PaidPacket> {
+    for (let page = first; ;) {
+      yield* page.payouts;
+      if (page.next === null) return;
+      const next = await this.page(activityId, page.next);
+      if (next === undefined) throw new Error('The process that has the ledger is gone.');
+      page = next;
+    }
+  }
+
+  private async page(activityId: string, after: string): Promise<PaidPage | undefined> {
+    const own = this.host.current();
+    if (own !== undefined) return own.payouts(activityId, after, PAGE);
+    return this.ask(`${encodeURIComponent(activityId)}/payouts?after=${encodeURIComponent(after)}`);
+  }
+
+  private async ask<T>(path: string): Promise<T | undefined> {
+    const owner = (await this.host.problem())?.ownerUrl;
+    if (owner === undefined) return undefined;
+    const answer = await fetch(`${owner}/ledger/${path}`, {
+      headers: { authorization: `Bearer ${this.admin.value}` },
+      signal: AbortSignal.timeout(PATIENCE_MS),
+    });
+    return answer.ok ? ((await answer.json()) as T) : undefined;
+  }
+}

@@ -1,0 +1,4 @@
+/** Where this process serves; known once it listens. */
+export class AppAddress {
+  url: string | undefined;
+}

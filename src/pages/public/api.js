@@ -1,0 +1,61 @@
+// The operator's requests. The token is in a header and in this tab's storage, never in an address.
+const TRIES = 3;
+const AGAIN_MS = 400;
+
+let token = sessionStorage.getItem('admin-token');
+
+/** Whether there is a token to ask with. */
+export function isSignedIn() {
+  return token !== null;
+}
+
+/** Takes a token; null forgets it. */
+export function useToken(next) {
+  token = next;
+  if (next === null) sessionStorage.removeItem('admin-token');
+}
+
+/** Keeps the token for this tab. */
+export function keepToken() {
+  sessionStorage.setItem('admin-token', token);
+}
+
+/** Sends a request as the operator. */
+export function send(method, path, { body, headers, signal } = {}) {
+  const all = { authorization: `Bearer ${token}`, ...headers };
+  if (body !== undefined) all['content-type'] = 'application/json';
+  return fetch(path, { method, headers: all, body: JSON.stringify(body), signal });
+}
+
+/** Reads. */
+export async function read(path) {
+  return answerOf(path, await send('GET', path));
+}
+
+/**
+ * Changes something. A request whose answer did not come is sent again under the same key: if it was carried out, the app
+ * answers it as it did the first time.
+ */
+export async function change(path, body = {}) {
+  const headers = { 'idempotency-key': newKey() };
+  for (let tries = 1; ; tries += 1) {
+    const response = await send('POST', path, { body, headers }).catch((error) => error);
+    const lost = response instanceof Error || response.status === 503;
+    if (!lost || tries === TRIES) {
+      if (response instanceof Error) throw response;
+      return answerOf(path, response);
+    }
+    await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+  }
+}
+
+async function answerOf(path, response) {
+  const answer = await response.json().catch(() => ({}));
+  if (!response.ok) throw new Error(answer.message ?? answer.detail ?? `${path} answered ${response.status}`);
+  return answer;
+}
+
+/** Not `randomUUID`, which browsers have on secure origins only. */
+function newKey() {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+}

@@ -1,0 +1,50 @@
+// The little that the operator's page asks of the document.
+
+/** The element of an id. */
+export const at = (id) => document.getElementById(id);
+
+/** Makes an element with properties and children; a text becomes a text node. */
+export function element(tag, properties = {}, ...children) {
+  const made = Object.assign(document.createElement(tag), properties);
+  made.append(...children);
+  return made;
+}
+
+/** Touches a text only where it changes, or a screen reader would say it again and again. */
+export function write(node, text) {
+  const wanted = String(text);
+  if (node.textContent !== wanted) node.textContent = wanted;
+}
+
+/** A table with a row for each list of cells; `fill` puts other rows into it. */
+export function table(id, heads, empty) {
+  const body = element('tbody', { id });
+  const head = element('thead', {}, element('tr', {}, ...heads.map((text) => element('th', { scope: 'col' }, text))));
+  const fill = (rows) => {
+    const none = rows.length === 0;
+    const list = none ? [element('tr', {}, element('td', { colSpan: heads.length, className: 'none' }, empty))] : [];
+    for (const cells of rows) list.push(element('tr', {}, ...cells.map((cell) => element('td', {}, String(cell)))));
+    body.replaceChildren(...list);
+  };
+  fill([]);
+  return { node: element('div', { className: 'scroll' }, element('table', {}, head, body)), fill };
+}
+
+/** Figures with their names: `{ id: name }`; `fill` takes `{ id: value }`. */
+export function figures(names) {
+  const node = element('dl', { className: 'figures' });
+  for (const [id, name] of Object.entries(names)) {
+    node.append(element('div', {}, element('dt', {}, name), element('dd', { id: `f-${id}` }, '–')));
+  }
+  const fill = (values) => {
+    for (const [id, value] of Object.entries(values)) write(at(`f-${id}`), value);
+  };
+  return { node, fill };
+}
+
+/** A panel of the view: whose work it shows, what it is made of, and whether it takes a half or the whole of the width. */
+export function panel({ title, lib = '', width = '' }, ...content) {
+  const name = element('h2', {}, title);
+  if (lib !== '') name.append(' ', element('small', {}, lib));
+  return element('section', { className: `panel ${width}` }, name, ...content);
+}

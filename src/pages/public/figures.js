@@ -1,0 +1,34 @@
+// Figures as people read them.
+const GROUPS = /\B(?=(\d{3})+$)/g;
+
+/** An integer with its thousands apart. */
+export function count(value) {
+  return String(value).replace(GROUPS, ',');
+}
+
+/** The end of a fence: it is a time in microseconds, of which people compare the last digits. */
+export function short(fence) {
+  return fence === 0 ? '–' : `…${String(fence).slice(-8)}`;
+}
+
+/** Integer cents as money; no floating point touches them. */
+export function money(cents) {
+  const sign = cents < 0 ? '-' : '';
+  const whole = Math.abs(cents);
+  return `${sign}¥${count(Math.floor(whole / 100))}.${String(whole % 100).padStart(2, '0')}`;
+}
+
+/** A span of time as hours, minutes and seconds; rounded up, so that it shows 0:00 when it is over. */
+export function clock(ms) {
+  const seconds = Math.max(0, Math.ceil(ms / 1_000));
+  const [hours, minutes] = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60];
+  const two = (value) => String(value).padStart(2, '0');
+  return `${hours > 0 ? `${hours}:${two(minutes)}` : minutes}:${two(seconds % 60)}`;
+}
+
+/** Money as it is typed, as integer cents. @throws for what is none */
+export function cents(text) {
+  const match = /^(\d{1,12})(?:\.(\d{1,2}))?$/.exec(text);
+  if (match === null) throw new Error(`${text} is no money. Write something like 12.50.`);
+  return Number(match[1]) * 100 + Number((match[2] ?? '').padEnd(2, '0'));
+}

@@ -1,0 +1,34 @@
+import { send } from './api.js';
+
+const AGAIN_MS = 500;
+
+/** Server-sent events by fetch, since an EventSource cannot carry the token. */
+async function follow(activityId, signal, show) {
+  const response = await send('GET', `/rains/${encodeURIComponent(activityId)}/live`, { signal });
+  if (response.status === 401) return 'refused';
+  if (!response.ok) throw new Error(`it answered ${response.status}`);
+  let text = '';
+  for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
+    text += chunk;
+    const events = text.split('\n\n');
+    text = events.pop();
+    for (const event of events) {
+      const lines = event.split('\n').filter((line) => line.startsWith('data: '));
+      const data = lines.map((line) => line.slice('data: '.length)).join('\n');
+      if (data !== '') show(JSON.parse(data));
+    }
+  }
+  return 'ended';
+}
+
+/** Shows a rain until the signal fires; a view that breaks off is opened again, at whatever process answers then. */
+export async function watchRain(activityId, signal, { show, complain, refused }) {
+  while (!signal.aborted) {
+    try {
+      if ((await follow(activityId, signal, show)) === 'refused') return refused();
+    } catch (error) {
+      if (!signal.aborted) complain(`The live view broke off (${error.message}) and is opened again.`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+  }
+}

@@ -1,0 +1,76 @@
+import { at, write } from './dom.js';
+import { change, read } from './api.js';
+import { cents } from './figures.js';
+
+/** A rain that is to be started by hand is paused before this is over: what filling its pool may take, and a bit. */
+const heldMs = (packets) => 3_000 + packets / 50;
+
+const newName = () => `rain-${Date.now().toString(36)}`;
+const numberOf = (id) => Number(at(id).value);
+
+/** Runs what a form asks for, once at a time, and says what went wrong. */
+export function onSubmit(form, complain, work) {
+  at(form).addEventListener('submit', (event) => {
+    event.preventDefault();
+    complain('');
+    const buttons = at(form).querySelectorAll('button');
+    for (const button of buttons) button.disabled = true;
+    work()
+      .catch((error) => complain(error.message))
+      .finally(() => {
+        for (const button of buttons) button.disabled = false;
+      });
+  });
+}
+
+/** The figures of the form; times are by Redis' clock, whatever this machine's says. */
+function rainOf(redisNowMs) {
+  const byHand = at('opens').value === 'hand';
+  const wait = byHand ? heldMs(numberOf('packets')) : at('opens').value === 'later' ? numberOf('opens-in') * 1_000 : 0;
+  const opens = redisNowMs + wait;
+  return {
+    activityId: at('activity').value,
+    total: at('total').value,
+    packets: numberOf('packets'),
+    split: at('split').value,
+    buckets: numberOf('buckets'),
+    ...(at('cap').value !== '' && { maxCents: cents(at('cap').value) }),
+    ...(at('tries').value !== '' && { maxTries: numberOf('tries') }),
+    ...(wait > 0 && { startsAtMs: opens }),
+    ...(at('lasts').value !== '' && { endsAtMs: opens + numberOf('lasts') * 1_000 }),
+  };
+}
+
+/** The form that makes rains. */
+export function wireCreate(complain, watch) {
+  at('activity').value = newName();
+  const adapt = () => {
+    at('opens-in').disabled = at('opens').value !== 'later';
+    // Nobody knows when it will be started, so nobody can say now when it ends.
+    at('lasts').disabled = at('opens').value === 'hand';
+    if (at('lasts').disabled) at('lasts').value = '';
+  };
+  at('opens').addEventListener('change', adapt);
+  adapt();
+  onSubmit('create', complain, async () => {
+    const rain = rainOf((await read('/rains')).redisNowMs);
+    await change('/red-packets', rain);
+    if (at('opens').value === 'hand') await change(`/red-packets/${encodeURIComponent(rain.activityId)}/pause`);
+    at('activity').value = newName();
+    at('make').open = false;
+    watch(rain.activityId);
+  });
+}
+
+/** The form that lets crowds loose. */
+export function wireCrowd(complain, rainOfView) {
+  onSubmit('crowd', complain, async () => {
+    const { started } = await change(`/rains/${encodeURIComponent(rainOfView())}/crowd`, {
+      users: numberOf('users'),
+      taps: numberOf('taps'),
+      hammers: numberOf('hammers'),
+      delayMs: numberOf('crowd-in') * 1_000,
+    });
+    write(at('crowd-said'), started ? 'The crowd is here.' : `The crowd comes in ${at('crowd-in').value} s.`);
+  });
+}

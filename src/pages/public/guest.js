@@ -1,0 +1,28 @@
+// The visitor as the app knows him: a token, made at the first need and kept by the browser.
+
+/** Sends a request as this guest; a token that the app no longer takes is replaced once. */
+export async function asGuest(path, method = 'GET') {
+  const first = await send(path, method);
+  if (first.status !== 401) return first;
+  localStorage.removeItem('token');
+  return send(path, method);
+}
+
+/** Whether the app knows this visitor already. */
+export function isKnown() {
+  return localStorage.getItem('token') !== null;
+}
+
+async function send(path, method) {
+  return fetch(path, { method, headers: { authorization: `Bearer ${await token()}` } });
+}
+
+async function token() {
+  const known = localStorage.getItem('token');
+  if (known !== null) return known;
+  const response = await fetch('/guests', { method: 'POST' });
+  if (!response.ok) throw new Error(`/guests answered ${response.status}`);
+  const guest = await response.json();
+  localStorage.setItem('token', guest.token);
+  return guest.token;
+}

@@ -1,0 +1,29 @@
+import { element, panel, table, write } from './dom.js';
+import { together } from './counts.js';
+import { count, short } from './figures.js';
+
+const SHOWN = 6;
+
+/** The scheduled job that audits: which process ran it for which slot. */
+export function jobsPanel() {
+  const note = element('p', { className: 'note' });
+  const list = table('jobs', ['Slot', 'Node', 'Outcome', 'Took', 'Fence'], 'It has not run yet.');
+  const node = panel({ title: 'Audit job: who ran it', lib: 'luanest/scheduled-lock', width: 'half' }, note, list.node);
+  const show = ({ jobs, nodes }) => {
+    const { ran = 0, failed = 0, ...others } = together(nodes, ({ works }) => works.jobs);
+    const skipped = Object.values(others).reduce((all, one) => all + one, 0);
+    write(note, `${count(ran)} ticks ran, ${count(skipped)} were left to another process, ${count(failed)} failed.`);
+    // Of each slot the others only say that they left it.
+    const told = jobs.filter(({ outcome }) => !outcome.startsWith('skipped')).slice(0, SHOWN);
+    list.fill(
+      told.map((job) => [
+        new Date(job.slot).toISOString().slice(11, 21),
+        job.node,
+        job.outcome,
+        `${count(job.durationMs)} ms`,
+        short(job.fence),
+      ]),
+    );
+  };
+  return { node, show };
+}

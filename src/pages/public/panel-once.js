@@ -1,0 +1,18 @@
+import { figures, panel } from './dom.js';
+import { together } from './counts.js';
+import { count } from './figures.js';
+
+/** Requests under an idempotency key. */
+export function oncePanel() {
+  const list = figures({ ran: 'Ran', replayed: 'Answered again', held: 'Told to wait' });
+  const node = panel({ title: 'Repeated requests', lib: 'luanest/once' }, list.node);
+  const show = ({ nodes }) => {
+    const counts = together(nodes, ({ works }) => works.once);
+    list.fill({
+      ran: count(counts.claimed ?? 0),
+      replayed: count(counts.done ?? 0),
+      held: count(counts['in-progress'] ?? 0),
+    });
+  };
+  return { node, show };
+}

@@ -1,0 +1,18 @@
+import { figures, panel } from './dom.js';
+import { sum, together } from './counts.js';
+import { count } from './figures.js';
+
+/** Points that visitors earned by joining rains. */
+export function pointsPanel() {
+  const list = figures({ points: 'Points earned', twice: 'The same rain again', full: 'Over the daily limit' });
+  const node = panel({ title: 'Points', lib: 'luanest/read-reward' }, list.node);
+  const show = ({ nodes }) => {
+    const reads = together(nodes, ({ works }) => works.reads);
+    list.fill({
+      points: count(sum(nodes, ({ works }) => works.points)),
+      twice: count(reads.duplicate ?? 0),
+      full: count(reads.capped ?? 0),
+    });
+  };
+  return { node, show };
+}

@@ -1,0 +1,32 @@
+import { figures, panel, table } from './dom.js';
+import { ago, together } from './counts.js';
+import { count } from './figures.js';
+
+const SHOWN = 5;
+
+/** The queue of delayed tasks: what is due, and which process did what came last. */
+export function tasksPanel() {
+  const list = figures({
+    waiting: 'Waiting',
+    overdue: 'Overdue',
+    running: 'Running',
+    done: 'Done',
+    dead: 'Dead letters',
+  });
+  const last = table('tasks', ['Task', 'Node', 'Outcome', 'Late', 'When'], 'No task was due yet.');
+  const node = panel({ title: 'Tasks', lib: 'luanest/delayed-task', width: 'half' }, list.node, last.node);
+  const show = ({ tasks, nodes, atMs }) => {
+    const { done = 0 } = together(nodes, ({ works }) => works.tasks);
+    list.fill({
+      waiting: count(tasks.waiting),
+      overdue: count(tasks.overdue),
+      running: count(tasks.running),
+      done: count(done),
+      dead: count(tasks.dead),
+    });
+    const all = nodes.flatMap(({ node: by, works }) => works.lastTasks.map((task) => ({ ...task, by })));
+    const newest = all.sort((one, other) => other.atMs - one.atMs).slice(0, SHOWN);
+    last.fill(newest.map((task) => [task.name, task.by, task.outcome, `${task.lateMs} ms`, ago(task.atMs, atMs)]));
+  };
+  return { node, show };
+}

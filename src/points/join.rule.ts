@@ -1,0 +1,7 @@
+import type { RewardRule } from 'luanest/read-reward';
+
+/** Name of the rule that rewards rains that a visitor joins. */
+export const JOIN_RULE = 'join-rain';
+
+/** A point for each distinct rain, at most three a day; the day is China's. */
+export const joinRule: RewardRule = { limit: 3, timeZone: 'Asia/Shanghai' };

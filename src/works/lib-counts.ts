@@ -1,0 +1,133 @@
+import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { DELAYED_TASK_CHANNELS, type TasksBuriedEvent, type TaskSettledEvent } from 'luanest/delayed-task';
+import { LOCK_CHANNELS } from 'luanest/lock';
+import { ONCE_CHANNELS, type ClaimAnsweredEvent } from 'luanest/once';
+import { RATE_LIMIT_CHANNELS, type RateLimitDecidedEvent } from 'luanest/rate-limit';
+import { READ_REWARD_CHANNELS, type ReadRecordedEvent } from 'luanest/read-reward';
+import { SCHEDULED_LOCK_CHANNELS, type JobOutcomeEvent } from 'luanest/scheduled-lock';
+import { STREAM_CONSUMER_CHANNELS, type MessagesLostEvent, type TakenOverEvent } from 'luanest/stream-consumer';
+
+const KEPT_TASKS = 5;
+const MOST_NAMES = 20;
+
+/** How many, by name. */
+export type Counts = Readonly<Record<string, number>>;
+
+/** An attempt at a task that ended in this process. */
+export interface TaskNote {
+  readonly name: string;
+  readonly outcome: TaskSettledEvent['outcome'];
+  /** How late it was taken, ms by Redis' clock. */
+  readonly lateMs: number;
+  /** When it ended, ms since the epoch by this process' clock. */
+  readonly atMs: number;
+}
+
+/** What the libs have done in this process since it started. */
+export interface LibFigures {
+  /** Requests that were refused, by the limit that refused them. */
+  readonly limits: Counts;
+  /** Requests under an idempotency key: `claimed` ran, `done` were answered from the store. */
+  readonly once: Counts;
+  /** Ticks of scheduled jobs, by outcome. */
+  readonly jobs: Counts;
+  /** Attempts at delayed tasks, by outcome. */
+  readonly tasks: Counts;
+  /** The last attempts, the newest first. */
+  readonly lastTasks: readonly TaskNote[];
+  /** Reads that were to bring points, by outcome. */
+  readonly reads: Counts;
+  /** Points that they brought. */
+  readonly points: number;
+  /** Messages of streams: `retried`, `dead`, `lost` to other consumers, and `taken-over` from dead ones. */
+  readonly streams: Counts;
+  /** Locks that were lost, and calls for them that failed. */
+  readonly locks: Counts;
+}
+
+/** Counts names; what comes after the first twenty goes under one name, since a report must stay small. */
+class Tally {
+  readonly counts: Record<string, number> = {};
+
+  add(name: string, by = 1): void {
+    const known = name in this.counts || Object.keys(this.counts).length < MOST_NAMES;
+    const under = known ? name : 'others';
+    this.counts[under] = (this.counts[under] ?? 0) + by;
+  }
+}
+
+/** Listens to what the libs publish on `node:diagnostics_channel`, and counts it. */
+@Injectable()
+export class LibCounts implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly limits = new Tally();
+  private readonly once = new Tally();
+  private readonly jobs = new Tally();
+  private readonly tasks = new Tally();
+  private readonly reads = new Tally();
+  private readonly streams = new Tally();
+  private readonly locks = new Tally();
+  private readonly lastTasks: TaskNote[] = [];
+  private refusals = 0;
+  private points = 0;
+
+  /** By channel: what is done with an event of it. */
+  private readonly listeners: readonly (readonly [string, (event: never) => void])[] = [
+    [RATE_LIMIT_CHANNELS.refused, (event: RateLimitDecidedEvent) => this.countRefusal(event)],
+    [ONCE_CHANNELS.claimAnswered, ({ status }: ClaimAnsweredEvent) => this.once.add(status)],
+    [SCHEDULED_LOCK_CHANNELS.outcome, ({ outcome }: JobOutcomeEvent) => this.jobs.add(outcome)],
+    [DELAYED_TASK_CHANNELS.settled, (event: TaskSettledEvent) => this.noteTask(event)],
+    [DELAYED_TASK_CHANNELS.buried, ({ count }: TasksBuriedEvent) => this.tasks.add('dead', count)],
+    [READ_REWARD_CHANNELS.readRecorded, (event: ReadRecordedEvent) => this.countRead(event)],
+    [STREAM_CONSUMER_CHANNELS.retried, () => this.streams.add('retried')],
+    [STREAM_CONSUMER_CHANNELS.dead, () => this.streams.add('dead')],
+    [STREAM_CONSUMER_CHANNELS.lost, ({ ids }: MessagesLostEvent) => this.streams.add('lost', ids.length)],
+    [STREAM_CONSUMER_CHANNELS.takenOver, ({ messages }: TakenOverEvent) => this.streams.add('taken-over', messages)],
+    [LOCK_CHANNELS.lost, () => this.locks.add('lost')],
+    [LOCK_CHANNELS.error, () => this.locks.add('errors')],
+  ];
+
+  /** Requests that a limit refused. */
+  get refused(): number {
+    return this.refusals;
+  }
+
+  /** Figures of now. */
+  figures(): LibFigures {
+    return {
+      limits: this.limits.counts,
+      once: this.once.counts,
+      jobs: this.jobs.counts,
+      tasks: this.tasks.counts,
+      lastTasks: this.lastTasks,
+      reads: this.reads.counts,
+      points: this.points,
+      streams: this.streams.counts,
+      locks: this.locks.counts,
+    };
+  }
+
+  onApplicationBootstrap(): void {
+    for (const [name, listener] of this.listeners) subscribe(name, listener as (event: unknown) => void);
+  }
+
+  onApplicationShutdown(): void {
+    for (const [name, listener] of this.listeners) unsubscribe(name, listener as (event: unknown) => void);
+  }
+
+  private countRefusal({ violated }: RateLimitDecidedEvent): void {
+    this.refusals += 1;
+    for (const rule of violated) this.limits.add(rule);
+  }
+
+  private countRead({ status, points }: ReadRecordedEvent): void {
+    this.reads.add(status);
+    this.points += points;
+  }
+
+  private noteTask({ name, outcome, lateMs }: TaskSettledEvent): void {
+    this.tasks.add(outcome);
+    this.lastTasks.unshift({ name, outcome, lateMs, atMs: Date.now() });
+    this.lastTasks.length = Math.min(this.lastTasks.length, KEPT_TASKS);
+  }
+}

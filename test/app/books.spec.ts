@@ -1,0 +1,88 @@
+import type { ActivityStatus, AuditReport } from 'luanest/red-packet';
+import { type Books, faultsOf } from '../../src/live/books.service';
+
+const status: ActivityStatus = {
+  activityId: 'a',
+  state: 'closed',
+  totalCents: 1_000,
+  packets: 10,
+  buckets: 2,
+  remainingPackets: 0,
+  remainingCents: 0,
+  grantedPackets: 6,
+  grantedCents: 700,
+  refundedPackets: 4,
+  refundedCents: 300,
+  movingPackets: 0,
+  movingCents: 0,
+  outboxLength: 0,
+  createdAtMs: 1,
+  startsAtMs: 0,
+  endsAtMs: 2,
+  expiresAtMs: 3,
+};
+const audit: AuditReport = {
+  activityId: 'a',
+  ok: true,
+  problems: [],
+  state: 'closed',
+  total: { packets: 10, cents: 1_000 },
+  moving: { packets: 0, cents: 0 },
+  buckets: [],
+};
+const ledger = { rows: 6, users: 6, cents: 700, conflicts: 0 };
+const books = (changed: { [K in keyof Books]?: Partial<Books[K]> }): Books => ({
+  status: { ...status, ...changed.status },
+  audit: { ...audit, ...changed.audit },
+  ledger: { ...ledger, ...changed.ledger },
+});
+
+it.each<[string, Parameters<typeof books>[0]]>([
+  ['a rain that is closed, with its refund', {}],
+  [
+    'packets between buckets',
+    {
+      status: {
+        remainingPackets: 4,
+        remainingCents: 300,
+        movingPackets: 2,
+        movingCents: 90,
+        refundedPackets: 0,
+        refundedCents: 0,
+      },
+    },
+  ],
+  [
+    'a pool that is being filled',
+    {
+      status: {
+        state: 'draft',
+        remainingCents: 0,
+        grantedCents: 0,
+        grantedPackets: 0,
+        refundedCents: 0,
+        refundedPackets: 0,
+      },
+      ledger: { rows: 0, users: 0, cents: 0 },
+    },
+  ],
+  ['payouts under way', { status: { outboxLength: 2 }, ledger: { rows: 4, users: 4, cents: 500 } }],
+])('finds no fault in %s', (_what, changed) => {
+  expect(faultsOf(books(changed))).toEqual([]);
+});
+
+it('finds no fault where nobody has the ledger', () => {
+  expect(faultsOf({ status, audit, ledger: undefined })).toEqual([]);
+});
+
+it.each<[string, Parameters<typeof books>[0], RegExp]>([
+  ['a lost cent', { status: { refundedCents: 299 } }, /999 cents of 1000/],
+  ['a made-up packet', { status: { remainingPackets: 1 } }, /11 packets of 10/],
+  ['what the lib says of a bucket', { audit: { problems: ['bucket 1: it is gone'] } }, /bucket 1: it is gone/],
+  ['more paid than granted', { ledger: { cents: 701 } }, /701 cents paid of 700 granted/],
+  ['less paid in the end', { ledger: { cents: 699 } }, /699 cents paid in the end/],
+  ['a user who was paid twice', { ledger: { users: 5 } }, /6 payouts to 5 users/],
+  ['payouts that contradict', { ledger: { conflicts: 1 } }, /1 payouts contradict/],
+])('finds %s', (_what, changed, fault) => {
+  expect(faultsOf(books(changed)).join('\n')).toMatch(fault);
+});

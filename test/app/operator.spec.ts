@@ -1,0 +1,195 @@
+import { Redis } from 'ioredis';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { adminTokenOf, api, createActivity, grab, guestToken, statusOf } from './support/api';
+import { mood, PHONE, TestBrowser, textOf } from './support/browser';
+import { type AppProcess, endOrphan, startAppProcess } from './support/processes';
+import { makeTempFolder, removeFolder } from './support/temp-folder';
+
+jest.setTimeout(180_000);
+
+const PATIENCE = { timeout: 60_000 };
+
+let dataDir: string;
+let app: AppProcess;
+let browser: TestBrowser;
+let admin: string;
+
+beforeAll(async () => {
+  dataDir = await makeTempFolder();
+  app = await startAppProcess(dataDir);
+  admin = await adminTokenOf(dataDir);
+  browser = await TestBrowser.start();
+});
+afterAll(async () => {
+  await browser.stop();
+  await app.program.end('SIGTERM');
+  await endOrphan(dataDir);
+  await removeFolder(dataDir);
+});
+afterEach(() => expect(browser.problems.splice(0)).toEqual([]));
+
+/** The operator's page, signed in. */
+async function desk(options: Parameters<TestBrowser['open']>[1] = {}): Promise<Page> {
+  const page = await browser.open(`${app.url}/operator`, options);
+  await page.fill('#token', admin);
+  await page.click('#sign-in button');
+  await page.locator('#desk').waitFor();
+  return page;
+}
+
+const says = (page: Page, id: string, text: RegExp) => page.locator(`#${id}`, { hasText: text }).waitFor(PATIENCE);
+
+it('lets an operator make a rain, start it, watch it, and run it to its end with the audit green', async () => {
+  const page = await desk();
+  await page.fill('#activity', 'operated');
+  await page.fill('#packets', '400');
+  await page.fill('#total', '1234.56');
+  await page.fill('#buckets', '4');
+  await page.fill('#cap', '9.99');
+  await page.selectOption('#opens', 'hand');
+  expect(await page.locator('#lasts').isDisabled()).toBe(true);
+  await page.click('#create button');
+
+  // It waits for the operator, and visitors are told that it has not begun.
+  await says(page, 'hint', /waits for you to start it/);
+  expect(await textOf(page, 'f-rain')).toBe('operated');
+  const visitor = await browser.open(`${app.url}/?rain=operated`, { locale: 'en-GB' });
+  await mood(visitor, 'preheated');
+  expect(await page.locator('#pause').isDisabled()).toBe(true);
+  await page.click('#resume');
+  await says(page, 'f-state', /^open$/);
+  await mood(visitor, 'open');
+
+  // Paused, gone on with, and then a crowd that was ordered for a moment later.
+  await visitor.keyboard.press('Space');
+  await visitor.locator('dialog[open]').waitFor();
+  const other = await browser.open(`${app.url}/?rain=operated`, { locale: 'en-GB' });
+  await page.click('#pause');
+  await says(page, 'f-state', /^paused$/);
+  await mood(other, 'paused');
+  expect(await textOf(page, 'resume')).toBe('Resume');
+  await page.click('#resume');
+  await mood(other, 'open');
+  await page.fill('#users', '250');
+  await page.fill('#hammers', '1');
+  await page.fill('#crowd-in', '1');
+  await page.click('#crowd button');
+  await says(page, 'crowd-said', /comes in 1 s/);
+  // Those 250, the one who hammers, and the visitor.
+  await says(page, 'f-winners', /^252$/);
+  await says(page, 'limits', /Taps of one guest/);
+  await says(page, 'tasks', /rain\.crowd/);
+  expect(Number(await textOf(page, 'f-done'))).toBeGreaterThan(0);
+
+  await page.click('#close');
+  await page.locator('#sure[open]').waitFor();
+  await page.keyboard.press('Enter');
+  expect((await statusOf(app.url, 'operated')).state).toBe('open');
+  await page.click('#close');
+  await page.click('#sure button[value="close"]');
+  await says(page, 'f-state', /^closed$/);
+  await mood(other, 'closed');
+  const status = await statusOf(app.url, 'operated');
+  expect(status.grantedCents + status.refundedCents).toBe(123_456);
+  expect(status.refundedPackets).toBe(400 - status.grantedPackets);
+  await says(page, 'f-behind', /^0$/);
+  await says(page, 'f-paid', new RegExp(` to ${status.grantedPackets}$`));
+  await page.click('#count');
+  await says(page, 'audit', /Every record was counted, too/);
+  expect(await page.locator('#audit').getAttribute('data-state')).toBe('green');
+  expect(await textOf(page, 'counted')).toContain(`Paid, by the ledger${status.grantedPackets}`);
+
+  // Which process ran the job for which slot.
+  expect(await textOf(page, 'nodes')).toContain(`:${app.program.pid}`);
+  await says(page, 'jobs', new RegExp(`:${app.program.pid}`));
+  // The requests of this page had keys of their own, and no address has the token.
+  expect(Number(await textOf(page, 'f-ran'))).toBeGreaterThanOrEqual(6);
+  expect(browser.asked.filter((url) => url.includes(admin))).toEqual([]);
+  expect(`${app.program.stdout}${app.program.stderr}`).not.toContain(admin);
+});
+
+it('shows a grant that was changed by hand in red, and green again when it is set right', async () => {
+  await createActivity(app.url, admin, 'faulty', 20, '20.00');
+  const tokens = await Promise.all(Array.from({ length: 5 }, () => guestToken(app.url)));
+  for (const token of tokens) await grab(app.url, 'faulty', token);
+  const page = await desk();
+  await page.selectOption('#rains', 'faulty');
+  await says(page, 'f-paid', / to 5$/);
+  await says(page, 'audit', /Every record was counted, too/);
+
+  const folder = join(dataDir, 'redis');
+  const { port } = JSON.parse(await readFile(join(folder, 'address.json'), 'utf8')) as { port: number };
+  const redis = new Redis({ port, password: (await readFile(join(folder, 'password'), 'utf8')).trim() });
+  try {
+    const grants = 'luanest:red-packet:{faulty}:grants';
+    const [user = '', packet = ''] = Object.entries(await redis.hgetall(grants)).find(([name]) => name !== '') ?? [];
+    const [id, cents, at] = packet.split(':');
+    await redis.hset(grants, user, `${id}:${Number(cents) + 100}:${at}`);
+    // Nobody has to ask: the job counts a rain that is at rest.
+    await page.locator('#audit[data-state="red"]').waitFor(PATIENCE);
+    expect(await textOf(page, 'audit')).toContain('cents granted by the records');
+    await redis.hset(grants, user, packet);
+    await page.locator('#audit[data-state="green"]').waitFor(PATIENCE);
+
+    // And one that the counters alone tell.
+    const total = (await redis.hget(grants, '')) as string;
+    await redis.hset(grants, '', String(Number(total) - 1));
+    await page.locator('#audit[data-state="red"]').waitFor(PATIENCE);
+    await redis.hset(grants, '', total);
+    await page.locator('#audit[data-state="green"]').waitFor(PATIENCE);
+  } finally {
+    redis.disconnect();
+  }
+});
+
+it('fits on a phone, with long figures, and tells what is refused', async () => {
+  const page = await desk(PHONE);
+  await page.fill('#activity', 'long');
+  await page.fill('#packets', '1000');
+  await page.fill('#total', '999999999999.99');
+  await page.fill('#cap', 'x');
+  await page.click('#create button');
+  expect(await page.locator('#cap:invalid').count()).toBe(1);
+  await page.fill('#cap', '0.01');
+  await page.click('#create button');
+  await says(page, 'problem', /maxCents/);
+  await page.fill('#cap', '');
+  await page.click('#create button');
+  await says(page, 'f-allotted', /^¥999,999,999,999\.99$/);
+  expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390);
+
+  await page.click('#sign-out');
+  await page.fill('#token', 'not-the-admin-token');
+  await page.click('#sign-in button');
+  await says(page, 'problem', /needs the admin token/);
+  expect(await page.locator('#desk').isVisible()).toBe(false);
+});
+
+it('shows and does nothing without the admin token', async () => {
+  for (const [method, path, body] of [
+    ['GET', '/rains', undefined],
+    ['GET', '/rains/operated/live', undefined],
+    ['POST', '/rains/operated/crowd', { users: 1 }],
+    ['POST', '/rains/operated/count', {}],
+    ['GET', '/ledger/operated/payouts', undefined],
+    ['GET', '/operator/session', undefined],
+  ] as const) {
+    expect((await api(app.url + path, method, undefined, body)).status).toBe(401);
+    expect((await api(app.url + path, method, `${admin}x`, body)).status).toBe(401);
+  }
+  for (const body of [
+    {},
+    { users: 0 },
+    { users: '5' },
+    { users: 100_001 },
+    { users: 1, taps: 11 },
+    { users: 1, hammers: 11 },
+    { users: 1, delayMs: -1 },
+  ]) {
+    expect((await api(`${app.url}/rains/operated/crowd`, 'POST', admin, body)).status).toBe(400);
+  }
+  expect((await api(`${app.url}/rains/..%2f..%2fetc/crowd`, 'POST', admin, { users: 1 })).status).toBe(400);
+  expect((await fetch(`${app.url}/assets/..%2f..%2fmain.js`)).status).toBe(404);
+});

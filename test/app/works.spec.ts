@@ -1,0 +1,141 @@
+import type { LiveView } from '../../src/live/live.service';
+import { adminTokenOf, api, createActivity, grab, guestToken, statusOf } from './support/api';
+import { viewOf } from './support/live';
+import { type AppProcess, endOrphan, startAppProcess } from './support/processes';
+import { makeTempFolder, removeFolder } from './support/temp-folder';
+
+// Two processes on one Redis: what one of them did is seen at the other.
+jest.setTimeout(120_000);
+
+let dataDir: string;
+let apps: readonly [AppProcess, AppProcess];
+let admin: string;
+
+beforeAll(async () => {
+  dataDir = await makeTempFolder();
+  apps = [await startAppProcess(dataDir), await startAppProcess(dataDir)];
+  admin = await adminTokenOf(dataDir);
+  await createActivity(apps[0].url, admin, 'works', 100, '100.00');
+});
+afterAll(async () => {
+  await Promise.all(apps.map(({ program }) => program.end('SIGTERM')));
+  await endOrphan(dataDir);
+  await removeFolder(dataDir);
+});
+
+const seen = (wanted: (view: LiveView) => boolean) => viewOf(apps[1].url, admin, 'works', wanted);
+const sum = (view: LiveView, pick: (works: LiveView['nodes'][number]['works']) => number | undefined): number =>
+  view.nodes.reduce((total, { works }) => total + (pick(works) ?? 0), 0);
+
+it('knows all processes and which of them ran the audit', async () => {
+  const ran = ({ jobs }: LiveView) => jobs.filter(({ outcome }) => outcome === 'ran');
+  const isTold = ({ nodes }: LiveView) => nodes.length === 2 && nodes.every(({ url }) => url !== undefined);
+  const view = await seen((each) => isTold(each) && ran(each).length > 1);
+  const nodes = view.nodes.map(({ node }) => node);
+  expect(nodes.map((node) => Number(node.split(':')[1])).sort()).toEqual(apps.map(({ program }) => program.pid).sort());
+  expect(view.nodes.map(({ url }) => url).sort()).toEqual(apps.map(({ url }) => url).sort());
+  for (const { node } of view.jobs) expect(nodes).toContain(node);
+  const slots = ran(view).map(({ slot }) => slot);
+  expect(new Set(slots).size).toBe(slots.length);
+  expect(view.faults).toEqual([]);
+  expect(Math.abs(view.redisNowMs - Date.now())).toBeLessThan(5_000);
+});
+
+it('refuses a guest who hammers, and counts that; others are not concerned', async () => {
+  const token = await guestToken(apps[0].url);
+  const answers = await Promise.all(
+    Array.from({ length: 400 }, () => fetch(`${apps[0].url}/red-packets/works/grab`, grabbing(token))),
+  );
+  const refused = answers.filter(({ status }) => status === 429);
+  // A window may end meanwhile, so that some more pass.
+  expect(refused.length).toBeGreaterThan(0);
+  expect(answers.length - refused.length).toBeGreaterThanOrEqual(150);
+  expect(Number(refused[0]?.headers.get('retry-after'))).toBeGreaterThan(0);
+  expect(await grab(apps[0].url, 'works', await guestToken(apps[0].url))).toMatchObject({ outcome: 'won' });
+  const view = await seen((each) => sum(each, ({ limits }) => limits.taps) >= refused.length);
+  expect(sum(view, ({ limits }) => limits.taps)).toBe(refused.length);
+  expect((await statusOf(apps[0].url, 'works')).grantedPackets).toBe(2);
+});
+
+it('answers a repeated request as the first, from the other process, and counts that', async () => {
+  const headers = {
+    authorization: `Bearer ${admin}`,
+    'content-type': 'application/json',
+    'idempotency-key': 'the-same-request',
+  };
+  const body = JSON.stringify({ activityId: 'twice', packets: 5, total: '5.00' });
+  const create = async ({ url }: AppProcess) => {
+    const response = await fetch(`${url}/red-packets`, { method: 'POST', headers, body });
+    return {
+      status: response.status,
+      replayed: response.headers.get('idempotency-replayed'),
+      body: await response.json(),
+    };
+  };
+  const first = await create(apps[0]);
+  const second = await create(apps[1]);
+  expect(first).toMatchObject({ status: 201, replayed: null, body: { created: true } });
+  // By itself it would say that it had found the activity.
+  expect(second).toEqual({ ...first, replayed: 'true' });
+  const view = await seen((each) => sum(each, ({ once }) => once.done) > 0);
+  expect(sum(view, ({ once }) => once.done)).toBe(1);
+});
+
+it('lets a crowd come later, and tells who did that task', async () => {
+  const crowd = { users: 30, taps: 1, delayMs: 2_500 };
+  const answer = await api<{ started: boolean; runAt: number }>(
+    `${apps[0].url}/rains/works/crowd`,
+    'POST',
+    admin,
+    crowd,
+  );
+  expect(answer).toMatchObject({ status: 202, body: { started: false } });
+  const waiting = await seen(({ tasks }) => tasks.waiting > 0);
+  expect(waiting.redisNowMs).toBeLessThan(answer.body.runAt);
+  const isCrowd = ({ name }: { name: string }): boolean => name === 'rain.crowd';
+  const view = await seen(({ nodes }) => nodes.some(({ works }) => works.lastTasks.some(isCrowd)));
+  expect(view.tasks).toMatchObject({ waiting: waiting.tasks.waiting - 1, overdue: 0, dead: 0 });
+  const notes = view.nodes.flatMap(({ works }) => works.lastTasks);
+  expect(notes.filter(isCrowd)).toMatchObject([{ outcome: 'done' }]);
+  await seen(({ status }) => status.grantedPackets === 32);
+});
+
+it('gives a point for each rain that a visitor joins, three a day, and counts them', async () => {
+  const token = await guestToken(apps[0].url);
+  const join = async (rain: string) => (await api(`${apps[0].url}/points/${rain}`, 'POST', token)).body;
+  for (const id of ['p1', 'p2', 'p3']) await createActivity(apps[0].url, admin, id, 1, '1.00');
+  expect(await join('p1')).toMatchObject({ status: 'rewarded', points: 1, remaining: 2 });
+  expect(await join('p1')).toMatchObject({ status: 'duplicate', points: 1, remaining: 2 });
+  expect(await join('p2')).toMatchObject({ status: 'rewarded', points: 2 });
+  expect(await join('p3')).toMatchObject({ status: 'rewarded', points: 3, remaining: 0 });
+  expect(await join('works')).toMatchObject({ status: 'capped', points: 3, remaining: 0 });
+  expect((await api(`${apps[1].url}/points`, 'GET', token)).body).toMatchObject({ points: 3, remaining: 0 });
+  expect((await api(`${apps[0].url}/points/nowhere`, 'POST', token)).status).toBe(404);
+  expect((await api(`${apps[0].url}/points/works`, 'POST')).status).toBe(401);
+  const view = await seen((each) => sum(each, ({ reads }) => reads.capped) > 0);
+  expect(sum(view, ({ points }) => points)).toBe(3);
+});
+
+it('counts every record under one lock, on whatever process, and notes it for all', async () => {
+  const counted = await Promise.all(apps.map(({ url }) => api(`${url}/rains/works/count`, 'POST', admin, {})));
+  for (const { status, body } of counted) {
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ ok: true, quiet: true, problems: [], granted: { packets: 32 } });
+  }
+  const [one, other] = counted.map(({ body }) => body as { fence: number; node: string }) as [
+    { fence: number; node: string },
+    { fence: number; node: string },
+  ];
+  expect(one.node).not.toBe(other.node);
+  expect(one.fence).not.toBe(other.fence);
+  const later = one.fence > other.fence ? one : other;
+  const view = await seen((each) => each.counted !== undefined && each.counted.fence >= later.fence);
+  expect(view.counted).toMatchObject({ paid: { packets: 32 }, outboxRows: 0 });
+  expect(view.counting.fence).toBeGreaterThanOrEqual(later.fence);
+  expect(view.payouts).toMatchObject({ behind: 0, open: 0, pending: 0, dead: 0 });
+  expect((await api(`${apps[0].url}/rains/nowhere/count`, 'POST', admin, {})).status).toBe(404);
+});
+
+function grabbing(token: string): RequestInit {
+  return { method: 'POST', headers: { authorization: `Bearer ${token}` } };
+}
