@@ -18,7 +18,6 @@ import {
   sharedClockLua,
   sharedEntriesLua,
   sharedGroupsLua,
-  sharedLifetimeLua,
   sharedParkedLua,
   sharedRowsLua,
   statsLua,
@@ -31,6 +30,9 @@ import {
 const EMPTIES = ['allow-oom'] as const;
 /** Scripts whose work grows with what they are given leave in small groups, or alone. */
 const FEW = { maxCalls: 8 };
+
+/** What both kinds of takes share. */
+const TAKES = sharedClockLua + sharedEntriesLua + sharedRowsLua;
 
 const takeArgs = { group: str, session: str, token: str, count: int, leaseMs: int, begins: int, waitMs: int };
 const takeKeys = ['stream', 'sessions', 'takes', 'due', 'tries', 'waiters'] as const;
@@ -56,7 +58,7 @@ export const openGroup = defineScript({
 export const takeEntries = defineScript({
   name: 'stream-consumer.take',
   source: takeLua,
-  shared: sharedClockLua + sharedEntriesLua + sharedRowsLua + sharedLifetimeLua,
+  shared: TAKES,
   keys: takeKeys,
   args: takeArgs,
   flags: EMPTIES,
@@ -67,7 +69,7 @@ export const takeEntries = defineScript({
 export const takeOrdered = defineScript({
   name: 'stream-consumer.take-ordered',
   source: takeOrderedLua,
-  shared: sharedClockLua + sharedEntriesLua + sharedRowsLua + sharedParkedLua + sharedGroupsLua + sharedLifetimeLua,
+  shared: TAKES + sharedParkedLua + sharedGroupsLua,
   keys: [...takeKeys, 'heads', 'parked'] as const,
   args: { ...takeArgs, maxParked: int },
   flags: EMPTIES,
@@ -89,7 +91,7 @@ export const acknowledge = defineScript({
 export const finish = defineScript({
   name: 'stream-consumer.finish',
   source: finishLua,
-  shared: sharedClockLua + sharedEntriesLua + sharedGroupsLua + sharedParkedLua + sharedLifetimeLua,
+  shared: sharedClockLua + sharedEntriesLua + sharedGroupsLua + sharedParkedLua,
   keys: ['stream', 'sessions', 'due', 'tries', 'dead', 'heads', 'parked'],
   args: { group: str, session: str, rows: list(str) },
   flags: EMPTIES,
@@ -100,7 +102,7 @@ export const finish = defineScript({
 export const retryEntry = defineScript({
   name: 'stream-consumer.retry',
   source: retryLua,
-  shared: sharedClockLua + sharedEntriesLua + sharedLifetimeLua,
+  shared: sharedClockLua + sharedEntriesLua,
   keys: ['stream', 'sessions', 'due', 'tries', 'waiters'],
   args: {
     group: str,
@@ -129,7 +131,7 @@ export const renewSession = defineScript({
 export const sweepSessions = defineScript({
   name: 'stream-consumer.sweep',
   source: sweepLua,
-  shared: sharedClockLua + sharedEntriesLua + sharedLifetimeLua,
+  shared: sharedClockLua + sharedEntriesLua,
   keys: ['stream', 'sessions', 'takes', 'due', 'tries'],
   args: { group: str, count: int, problem: str },
   flags: EMPTIES,
@@ -140,7 +142,7 @@ export const sweepSessions = defineScript({
 export const mendGroup = defineScript({
   name: 'stream-consumer.mend',
   source: mendLua,
-  shared: sharedClockLua + sharedEntriesLua + sharedParkedLua + sharedLifetimeLua,
+  shared: sharedClockLua + sharedEntriesLua + sharedParkedLua,
   keys: ['stream', 'sessions', 'due', 'heads', 'parked'],
   args: { group: str, after: str, count: int },
   flags: EMPTIES,

@@ -252,16 +252,14 @@ describe.each(servers)('streams on %s', (_, client) => {
     await streams.publish('one', 'fine');
     const items = await eventually(async () => {
       const page = await streams.deadLetters('one', 'malformed');
-      expect(page.items).toHaveLength(2);
+      expect(page.items).toHaveLength(1);
       return page.items;
     });
-    expect(items.map(({ payload, error }) => [payload, error.slice(0, 22)])).toEqual(
-      expect.arrayContaining([
-        ['{nonsense', 'MalformedPayloadError:'],
-        ['', 'MalformedPayloadError:'],
-      ]),
-    );
-    expect(handled).toEqual(['fine']);
+    expect(items).toMatchObject([
+      { payload: '{nonsense', error: expect.stringMatching(/^MalformedPayloadError:/), attempts: 2 },
+    ]);
+    // One of another program is the object of its fields.
+    await eventually(() => expect(handled).toEqual(expect.arrayContaining(['fine', { other: 'program' }])));
     await handle.stop();
   });
 

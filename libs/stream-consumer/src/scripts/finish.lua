@@ -49,7 +49,8 @@ local function bury(id, problem, attempts, first)
   local row = { 'original-id', id, 'error', problem, 'attempts', attempts, 'first-seen-ms', first }
   for i = 1, math.min(#entry[2], 900) do row[#row + 1] = entry[2][i] end
   redis.call('XADD', KEYS[5], '*', unpack(row))
-  expire_with(KEYS[1], KEYS[5])
+  local ends = redis.call('PEXPIRETIME', KEYS[1])
+  if ends > 0 then redis.call('PEXPIREAT', KEYS[5], ends) end
 end
 for i = 3, #ARGV, 5 do
   if redis.call('XACK', KEYS[1], ARGV[1], ARGV[i]) == 1 then
@@ -59,5 +60,6 @@ for i = 3, #ARGV, 5 do
     release(ARGV[i + 1], ARGV[i])
   end
 end
-if released > 0 then expire_with(KEYS[1], KEYS[3]) end
+local ends = redis.call('PEXPIRETIME', KEYS[1])
+if ends > 0 then redis.call('PEXPIREAT', KEYS[3], ends) end
 return { 1, released }

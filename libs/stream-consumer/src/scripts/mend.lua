@@ -51,5 +51,9 @@ for _, row in ipairs(rows) do
     end
   end
 end
-if mended > 0 then expire_with(KEYS[1], KEYS[2], KEYS[3]) end
+local ends = redis.call('PEXPIRETIME', KEYS[1])
+if ends > 0 then
+  redis.call('PEXPIREAT', KEYS[2], ends)
+  redis.call('PEXPIREAT', KEYS[3], ends)
+end
 return { mended, #rows == tonumber(ARGV[3]) and '(' .. rows[#rows][1] or '-' }

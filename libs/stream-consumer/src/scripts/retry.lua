@@ -31,6 +31,10 @@ if not held[1] or held[1][2] ~= ARGV[2] or attempts ~= ARGV[4] - 1 then return {
 redis.call('XCLAIM', KEYS[1], ARGV[1], WAITING, 0, ARGV[3], 'JUSTID')
 redis.call('HSET', KEYS[4], ARGV[3], tries_text(attempts + ARGV[5], ARGV[6], ARGV[8]))
 redis.call('ZADD', KEYS[3], now + ARGV[7], ARGV[3])
-expire_with(KEYS[1], KEYS[3], KEYS[4])
+local ends = redis.call('PEXPIRETIME', KEYS[1])
+if ends > 0 then
+  redis.call('PEXPIREAT', KEYS[3], ends)
+  redis.call('PEXPIREAT', KEYS[4], ends)
+end
 if ARGV[7] == '0' and redis.call('DEL', KEYS[5]) == 1 then redis.pcall('SPUBLISH', KEYS[5], 'retry') end
 return { 1 }

@@ -35,7 +35,11 @@ for _, row in ipairs(held) do
   redis.call('HSET', KEYS[5], row[1], tries_text(attempts + 1, first or now - row[3], problem))
   redis.call('ZADD', KEYS[4], now, row[1])
 end
-expire_with(KEYS[1], KEYS[4], KEYS[5])
+local ends = redis.call('PEXPIRETIME', KEYS[1])
+if ends > 0 then
+  redis.call('PEXPIREAT', KEYS[4], ends)
+  redis.call('PEXPIREAT', KEYS[5], ends)
+end
 if #held == tonumber(ARGV[2]) then return { #held, 1, name } end
 redis.call('ZREM', KEYS[2], name)
 redis.call('HDEL', KEYS[3], name)

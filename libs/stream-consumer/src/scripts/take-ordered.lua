@@ -37,8 +37,7 @@ local token, again, fresh, ids, more, got = string.match(last, '^%S*'), {}, {}, 
 -- Whether an entry is the head of its key, or becomes it: a head that is gone is followed by the first that is parked.
 local function may_run(key, id)
   local head = redis.call('HGET', KEYS[7], key)
-  if head == id then return true end
-  if head and #redis.call('XPENDING', KEYS[1], ARGV[1], head, head, 1) > 0 then return false end
+  if head == id or head and #redis.call('XPENDING', KEYS[1], ARGV[1], head, head, 1) > 0 then return head == id end
   local first = redis.call('ZRANGEBYLEX', KEYS[8], '[' .. key .. '\0', '(' .. key .. '\1', 'LIMIT', 0, 1)[1]
   local heir = first and comes_after(id, id_at(first)) and id_at(first) or id
   redis.call('HSET', KEYS[7], key, heir)
@@ -83,7 +82,9 @@ else
   if ids[1] then redis.call('HSET', KEYS[3], ARGV[2], ARGV[3] .. ' ' .. table.concat(ids, ' ')) end
 end
 redis.call('ZADD', KEYS[2], now + ARGV[5], ARGV[2])
-expire_with(KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[7], KEYS[8])
+local ends = redis.call('PEXPIRETIME', KEYS[1])
+if ends > 0 then redis.call('PEXPIREAT', KEYS[2], ends); redis.call('PEXPIREAT', KEYS[3], ends) end
+if ends > 0 then redis.call('PEXPIREAT', KEYS[4], ends); redis.call('PEXPIREAT', KEYS[7], ends); redis.call('PEXPIREAT', KEYS[8], ends) end
 if more == 0 and ARGV[7] ~= '0' then redis.call('SET', KEYS[6], '1', 'PX', ARGV[7]) end
 local next_due, next_end = redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES'), redis.call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')
 return rows_after({ 1, more, ms_until(next_due[2]), next_end[2] - now, now, #again / 6 }, again, fresh)

@@ -66,7 +66,11 @@ else
   if #ids > 0 then redis.call('HSET', KEYS[3], ARGV[2], ARGV[3] .. ' ' .. table.concat(ids, ' ')) end
 end
 redis.call('ZADD', KEYS[2], now + ARGV[5], ARGV[2])
-expire_with(KEYS[1], KEYS[2], KEYS[3])
+local ends = redis.call('PEXPIRETIME', KEYS[1])
+if ends > 0 then
+  redis.call('PEXPIREAT', KEYS[2], ends)
+  redis.call('PEXPIREAT', KEYS[3], ends)
+end
 if more == 0 and ARGV[7] ~= '0' then redis.call('SET', KEYS[6], '1', 'PX', ARGV[7]) end
 local next_due, next_end = redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES'), redis.call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')
 return rows_after({ 1, more, ms_until(next_due[2]), next_end[2] - now, now, #again / 6 }, again, fresh)
