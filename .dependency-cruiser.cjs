@@ -2,6 +2,8 @@
 const floor0 = '^libs/script-registry/';
 const floor1 = '^libs/(rate-limit|once|read-reward|lock|stream-consumer|delayed-task)/';
 const floor2 = '^libs/(scheduled-lock|red-packet)/';
+// Beside the floors: it knows what the libs tell, by types alone, and no lib knows it.
+const metrics = '^libs/metrics/';
 const app = '^(src|test|bench)/';
 // A lib's door, and the doors of rooms that are a subpath of their own, since they need a peer of their own.
 const doors = '^libs/([^/]+/src|rate-limit/src/throttler-storage)/index\\.ts$';
@@ -29,9 +31,10 @@ module.exports = {
       from: { path: '^libs/[^/]+/src/' },
       to: { dependencyTypes: ['npm-dev'], dependencyTypesNot: ['npm-peer', 'type-only'] },
     },
-    above('floor-0-knows-nobody', floor0, `${floor1}|${floor2}|${app}`),
-    above('floor-1-knows-floor-0', floor1, `${floor2}|${app}`),
-    above('floor-2-knows-the-floors-below', floor2, app),
+    above('floor-0-knows-nobody', floor0, `${floor1}|${floor2}|${metrics}|${app}`),
+    above('floor-1-knows-floor-0', floor1, `${floor2}|${metrics}|${app}`),
+    above('floor-2-knows-the-floors-below', floor2, `${metrics}|${app}`),
+    above('metrics-know-no-app', metrics, app),
     {
       name: 'floor-1-rooms-stand-alone',
       severity: 'error',
@@ -49,6 +52,18 @@ module.exports = {
       severity: 'error',
       from: { path: '^src/' },
       to: { path: '^libs/[^/]+/src/', pathNot: doors },
+    },
+    {
+      name: 'metrics-load-no-lib',
+      severity: 'error',
+      from: { path: '^libs/metrics/src/' },
+      to: { path: `${floor1}|${floor2}`, dependencyTypesNot: ['type-only'] },
+    },
+    {
+      name: 'only-metrics-need-opentelemetry',
+      severity: 'error',
+      from: { path: '^libs/[^/]+/src/', pathNot: metrics },
+      to: { path: '^node_modules/@opentelemetry/' },
     },
     {
       name: 'only-the-storage-needs-throttler',
@@ -83,7 +98,8 @@ module.exports = {
   ],
   options: {
     doNotFollow: { path: 'node_modules' },
-    exclude: { path: '^dist/' },
+    // The second is what runs in the apps that test/package makes, where the bundlers are installed.
+    exclude: { path: '^dist/|^test/package/app/bundle/' },
     tsConfig: { fileName: 'tsconfig.json' },
     tsPreCompilationDeps: 'specify',
     enhancedResolveOptions: {

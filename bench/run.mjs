@@ -1,5 +1,5 @@
 // npm run bench -- <name> [--json]: runs one bench, which prints a line per case as it goes; --json adds its rows as
-// the last line.
+// the last line. Without a name all of them are run, and written to RESULTS.md.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +8,7 @@ import { parseArgs } from 'node:util';
 const { positionals, values } = parseArgs({ allowPositionals: true, options: { json: { type: 'boolean' } } });
 const [name = ''] = positionals;
 const file = fileURLToPath(new URL(`./${name}.bench.mjs`, import.meta.url));
-if (!/^[a-z-]+$/.test(name) || !existsSync(file)) {
+if (name !== '' && (!/^[a-z-]+$/.test(name) || !existsSync(file))) {
   const known = readdirSync(new URL('.', import.meta.url))
     .filter((entry) => entry.endsWith('.bench.mjs'))
     .map((entry) => entry.slice(0, -'.bench.mjs'.length));
@@ -27,6 +27,10 @@ if (!existsSync(new URL('./node_modules', import.meta.url))) {
     cwd: fileURLToPath(new URL('.', import.meta.url)),
     stdio: ['ignore', 'ignore', 'inherit'],
   });
+}
+if (name === '') {
+  const { names, writeResults } = await import('./results.mjs');
+  process.exit(await writeResults(names));
 }
 const { run } = await import(file);
 const rows = await run((line) => console.log(line));

@@ -1,36 +1,34 @@
-import { readdirSync, readFileSync, existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import ts from 'typescript';
+import { documents, ROOT, snippetsOf } from './support/snippets';
 
-const ROOT = join(__dirname, '..');
+const HEADINGS = [
+  'What it does',
+  'What it is not',
+  'Quick start',
+  'Options',
+  'Behaviour',
+  'Redis footprint',
+  'When Redis fails',
+  'Troubleshooting',
+];
 
-function documents(): string[] {
-  const libs = readdirSync(join(ROOT, 'libs')).map((lib) => join('libs', lib, 'README.md'));
-  const docs = readdirSync(join(ROOT, 'docs'))
-    .filter((file) => file.endsWith('.md'))
-    .map((file) => join('docs', file));
-  return ['README.md', 'ARCHITECTURE.md', ...libs, ...docs].filter((file) => existsSync(join(ROOT, file)));
-}
-
-/** TypeScript blocks by the path that each would have as a file beside its document. */
-function snippets(): Map<string, string> {
-  const found = new Map<string, string>();
-  for (const file of documents()) {
-    const text = readFileSync(join(ROOT, file), 'utf8');
-    [...text.matchAll(/^```ts\n([\s\S]*?)^```/gm)].forEach(([, code = ''], i) =>
-      found.set(join(ROOT, `${file}.${i + 1}.ts`), code),
-    );
-  }
-  return found;
-}
+const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
 
 describe('snippets of the documents', () => {
-  const virtual = snippets();
+  const virtual = new Map(documents().flatMap((file) => [...snippetsOf(file)]));
 
-  it('are there, in each of them but ARCHITECTURE', () => {
-    for (const file of documents().filter((name) => name !== 'ARCHITECTURE.md')) {
-      expect([...virtual.keys()].some((path) => path.startsWith(join(ROOT, file)))).toBe(true);
+  it('are there, in each but those that are about servers', () => {
+    const without = ['ARCHITECTURE.md', 'docs/README.md', 'docs/production.md'];
+    for (const file of documents().filter((name) => !without.includes(name))) {
+      expect([file, snippetsOf(file).size]).not.toEqual([file, 0]);
     }
+  });
+
+  it('have names that differ', () => {
+    const all = documents().flatMap((file) => [...snippetsOf(file).keys()]);
+    expect(new Set(all).size).toBe(all.length);
   });
 
   it('compile as strictly as the project does', () => {
@@ -60,5 +58,39 @@ describe('snippets of the documents', () => {
       .getPreEmitDiagnostics(program)
       .map(({ file, messageText }) => `${file?.fileName}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}`);
     expect(problems).toEqual([]);
+    // The compiler reads all of Nest, which takes its time where the machine has other work.
+  }, 180_000);
+});
+
+describe('documents', () => {
+  it.each(readdirSync(join(ROOT, 'libs')))('%s has a guide with the headings that all have', (lib) => {
+    const headings = [...read(`libs/${lib}/README.md`).matchAll(/^## (.+)$/gm)].map(([, heading]) => heading);
+    expect(headings).toEqual(HEADINGS);
+  });
+
+  it('link to files and headings that are there', () => {
+    const anchorOf = (heading: string): string =>
+      heading
+        .toLowerCase()
+        .replaceAll(/[^\w\- ]/g, '')
+        .replaceAll(' ', '-');
+    const broken = [...documents(), 'CONTRIBUTING.md', 'CHANGELOG.md', 'bench/README.md'].flatMap((file) =>
+      [...read(file).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g)]
+        .map(([, path = '', anchor]) => ({ path: path === '' ? file : join(dirname(file), path), anchor }))
+        .filter(({ path, anchor }) => {
+          if (!ts.sys.fileExists(join(ROOT, path)) && !ts.sys.directoryExists(join(ROOT, path))) return true;
+          if (anchor === undefined) return false;
+          const headings = [...read(path).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => anchorOf(heading));
+          return !headings.includes(anchor);
+        })
+        .map(({ path, anchor = '' }) => `${file}: ${path}#${anchor}`),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  it('of docs/ are all on the list of guides, and the list is on the front page', () => {
+    const pages = readdirSync(join(ROOT, 'docs')).filter((file) => file.endsWith('.md') && file !== 'README.md');
+    expect(pages.filter((page) => !read('docs/README.md').includes(`](${page})`))).toEqual([]);
+    expect(read('README.md')).toContain('](docs/README.md)');
   });
 });

@@ -9,6 +9,7 @@ import { PostgresDatabase } from '../../src/ledger/postgres-database';
 import { SqlLedger } from '../../src/ledger/sql-ledger';
 import { LedgerPayer } from '../../src/payout/ledger-payer';
 import { openBench, QUICK, type Bench } from '../../libs/red-packet/test/support';
+import { note } from '../support/fault-notes';
 import { RedisServer } from '../support/redis-server';
 import { PostgresServer } from './support/postgres-server';
 import { STEPS, type PayoutJob } from './support/payout-worker';
@@ -64,6 +65,7 @@ function worker(step: PayoutJob['step']): ChildProcess {
 
 async function expectAllPaidOnce(): Promise<void> {
   await waitUntil('the outbox is empty', async () => (await packets.status(activityId))?.outboxLength === 0);
+  note('messages, tasks, slots and grabs checked one by one', PACKETS);
   expect(await ledger.totals(activityId)).toEqual({ rows: PACKETS, users: PACKETS, cents: CENTS, conflicts: 0 });
   let balances = 0;
   for (let i = 0; i < PACKETS; i++) {
@@ -93,6 +95,7 @@ it.each(STEPS.filter((step) => step !== 'none'))(
     const dying = worker(step);
     const [, signal] = (await once(dying, 'exit')) as [number | null, string | null];
     expect(signal).toBe('SIGKILL');
+    note('workers killed (SIGKILL)');
     expect((await packets.status(activityId))?.outboxLength).toBeGreaterThan(0);
     worker('none');
     await expectAllPaidOnce();

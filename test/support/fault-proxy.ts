@@ -1,5 +1,6 @@
 import { type AddressInfo, type Server, type Socket, connect, createServer } from 'node:net';
 import { once } from 'node:events';
+import { note } from './fault-notes';
 import { ProxyLink } from './proxy-link';
 import { sleep } from './wait';
 
@@ -80,6 +81,7 @@ export class FaultProxy {
 
   /** Resets all present connections; new ones pass. */
   reset(): void {
+    note('connections reset', this.#links.size);
     for (const link of this.#links) link.reset();
   }
 
@@ -92,6 +94,7 @@ export class FaultProxy {
   /** Connections open and stay open, but no byte arrives on either side until `pass()`. */
   blackhole(): void {
     this.#mode = 'blackhole';
+    note('connections gone silent', this.#links.size);
   }
 
   /**
@@ -105,7 +108,7 @@ export class FaultProxy {
   async stop(): Promise<void> {
     if (!this.#server.listening) return;
     this.#server.close();
-    this.reset();
+    for (const link of this.#links) link.reset();
     await once(this.#server, 'close');
   }
 
@@ -140,6 +143,7 @@ export class FaultProxy {
       .then(() => sleep(this.#latencyMs + (options.settleMs ?? 20)))
       .then(() => {
         link.reset();
+        note('replies lost');
         done();
       });
   }

@@ -2,6 +2,7 @@ import calculateSlot from 'cluster-key-slot';
 import { type Address, withAdmin } from './admin';
 import { joinNodes, startNodes } from './cluster-build';
 import { type ClusterView, type NodeView, isFailing, owns, topologyOf, viewOf } from './cluster-view';
+import { note } from './fault-notes';
 import type { RedisServer } from './redis-server';
 import { eventually } from './wait';
 
@@ -62,6 +63,7 @@ export class RedisCluster {
   async failover(master: RedisServer): Promise<RedisServer> {
     const replica = (await this.replicasOf(master)).find(({ live }) => live);
     if (!replica) throw new Error(`The master on port ${master.port} has no live replica.`);
+    note('failovers');
     await this.untilSettled();
     const done = ({ nodes }: ClusterView): boolean =>
       nodes.some(({ port, slots }) => port === replica.port && slots.length > 0);
@@ -76,6 +78,7 @@ export class RedisCluster {
   /** SIGKILL; resolves with the replica that was promoted once all live nodes agree on it. */
   async killMaster(master: RedisServer): Promise<RedisServer> {
     const candidates = (await this.replicasOf(master)).map(({ port }) => port);
+    note('failovers');
     await master.kill();
     const promoted = ({ nodes }: ClusterView): NodeView | undefined =>
       nodes.find(({ port, slots }) => candidates.includes(port) && slots.length > 0);
@@ -120,6 +123,7 @@ export class RedisCluster {
     const target = await this.#idOf(to);
     await this.#setSlot(to, slot, 'NODE', target); // first, or the slot would have no owner if this stopped half-way
     await this.#setSlot(from, slot, 'NODE', target);
+    note('slots moved');
     await this.untilSettled(({ nodes }) => nodes.some((node) => node.id === target && owns(node, slot)));
   }
 

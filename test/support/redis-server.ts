@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as after } from 'node:timers/promises';
 import { withAdmin } from './admin';
+import { note, FAULT_NOTES_VARIABLE } from './fault-notes';
 import { freePort } from './free-port';
 import { type ProcessGuard, guardProcess } from './process-guard';
 import { sleep } from './wait';
@@ -86,6 +87,7 @@ export class RedisServer {
 
   /** Ends the server and removes its temporary directory. May be called at any time, any number of times. */
   async stop(): Promise<void> {
+    if (!this.#stopped && process.env[FAULT_NOTES_VARIABLE]) await this.#noteLoad();
     this.#stopped = true;
     await this.terminate();
     if (this.ownsDir) rmSync(this.dir, { recursive: true, force: true });
@@ -104,6 +106,7 @@ export class RedisServer {
 
   /** SIGKILL: nothing is flushed, no connection is closed in order. */
   async kill(): Promise<void> {
+    if (this.#child && !this.#stopped) note('servers killed (SIGKILL)');
     this.#child?.kill('SIGKILL');
     await this.#exited;
   }
@@ -112,11 +115,13 @@ export class RedisServer {
   async restart(): Promise<void> {
     if (this.#stopped) throw new Error('A stopped server has lost its directory: use kill() or terminate() first.');
     await this.terminate();
+    note('servers started again');
     await this.#launch(true);
   }
 
   pause(): void {
     this.#paused = this.#child?.kill('SIGSTOP') ?? false;
+    if (this.#paused) note('servers stopped (SIGSTOP)');
   }
 
   resume(): void {
@@ -170,6 +175,15 @@ export class RedisServer {
     const message = `redis-server on port ${this.port} ${why}. Its log:\n${log.slice(-4_000)}`;
     await this.kill();
     throw /Address already in use|Failed listening/i.test(log) ? new PortTaken(message) : new Error(message);
+  }
+
+  /** How many scripts it has run, since its start or CONFIG RESETSTAT. */
+  async #noteLoad(): Promise<void> {
+    if (!this.live) return;
+    const stats = await withAdmin(this, (admin) => admin.info('commandstats')).catch(() => '');
+    for (const [, calls] of stats.matchAll(/cmdstat_(?:evalsha|eval|evalsha_ro|eval_ro):calls=(\d+)/g)) {
+      note('scripts run by Redis', Number(calls));
+    }
   }
 
   /** Compares the process id, since another server may have been faster to take the port. */

@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
+import { note } from '../../../test/support/fault-notes';
 import { RedisServer } from '../../../test/support/redis-server';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually, sleep } from '../../../test/support/wait';
@@ -66,6 +67,7 @@ describe('workers that are killed, and a Redis that is', () => {
     children.delete(victim);
     const dead = once(victim, 'exit');
     victim.kill('SIGKILL');
+    note('workers killed (SIGKILL)');
     killedAt.set(victim.pid, Date.now());
     await dead;
     await startWorker();
@@ -130,6 +132,8 @@ describe('workers that are killed, and a Redis that is', () => {
       const byId = new Map<string, Handling[]>();
       for (const one of all) byId.set(one.id, [...(byId.get(one.id) ?? []), one]);
       const missing = Array.from({ length: TASKS }, (_, i) => `t${i}`).filter((id) => !byId.has(id));
+      note('messages, tasks, slots and grabs checked one by one', TASKS);
+      note('lost', missing.length);
       expect(missing).toEqual([]);
       expect(await inventory(bench)).toEqual({ due: [], leased: [], dead: [], problems: [] });
 
@@ -149,6 +153,7 @@ describe('workers that are killed, and a Redis that is', () => {
           `${twice.length} tasks twice (${byDeath.length} by a death, ${byOutage.length} by an outage); ` +
           `${takenOver.length} taken over, ${longest} ms after a kill at most, with a lease of ${LEASE_MS} ms\n`,
       );
+      note('handled more than once, as at-least-once allows', twice.length);
       expect(twice.length).toBe(byDeath.length + byOutage.length);
       expect(takenOver.length).toBeGreaterThan(0);
       // And a second for a machine that is busy with starting workers.

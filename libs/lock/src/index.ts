@@ -6,7 +6,13 @@ export {
   LockNotReplicatedError,
   ReentrantLockError,
 } from './lock.errors';
-export { LOCK_CHANNELS, type LockErrorEvent, type LockLostEvent } from './lock.events';
+export {
+  LOCK_CHANNELS,
+  type LockAskedEvent,
+  type LockErrorEvent,
+  type LockLostEvent,
+  type LockReleasedEvent,
+} from './lock.events';
 export { LockModule, type LockModuleExtras } from './lock.module';
 export type { LockModuleOptions, LockOptions } from './lock.options';
 export { LockService } from './lock.service';

@@ -1,10 +1,29 @@
 import { channel } from 'node:diagnostics_channel';
 
+/** Somebody asked for a lock, of one name or several, and has his answer. */
+export interface LockAskedEvent {
+  readonly names: readonly string[];
+  /** `busy`: others held it for as long as the caller would wait. `failed`: Redis or the caller's own mistake. */
+  readonly outcome: 'acquired' | 'busy' | 'failed';
+  /** How long it took, waiting included, ms. */
+  readonly durationMs: number;
+}
+
 /** A lock was lost before it was released. */
 export interface LockLostEvent {
   readonly name: string;
   readonly fence: number;
   readonly reason: string;
+  /** From before it was asked for, ms. */
+  readonly heldMs: number;
+}
+
+/** A lock was given back by its holder. */
+export interface LockReleasedEvent {
+  readonly name: string;
+  readonly fence: number;
+  /** From before it was asked for until it was given back, ms. */
+  readonly heldMs: number;
 }
 
 /** A renewal or a release failed; renewals are tried again until the lease ends. */
@@ -15,13 +34,30 @@ export interface LockErrorEvent {
 }
 
 /** Names of the `node:diagnostics_channel` channels that locks publish to. */
-export const LOCK_CHANNELS = Object.freeze({ lost: 'luanest:lock:lost', error: 'luanest:lock:error' });
+export const LOCK_CHANNELS = Object.freeze({
+  asked: 'luanest:lock:asked',
+  released: 'luanest:lock:released',
+  lost: 'luanest:lock:lost',
+  error: 'luanest:lock:error',
+});
 
-const channels = { lost: channel(LOCK_CHANNELS.lost), error: channel(LOCK_CHANNELS.error) };
+const channels = {
+  asked: channel(LOCK_CHANNELS.asked),
+  released: channel(LOCK_CHANNELS.released),
+  lost: channel(LOCK_CHANNELS.lost),
+  error: channel(LOCK_CHANNELS.error),
+};
 
 interface Events {
+  asked: LockAskedEvent;
+  released: LockReleasedEvent;
   lost: LockLostEvent;
   error: LockErrorEvent;
+}
+
+/** Whether anybody listens to an event. */
+export function heard(event: keyof Events): boolean {
+  return channels[event].hasSubscribers;
 }
 
 /** Publishes an event; `make` runs only when someone listens. */

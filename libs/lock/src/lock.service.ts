@@ -12,7 +12,7 @@ import { holderOf } from './acquisition/owners';
 import { HeldLock } from './lease/held-lock';
 import type { Lease } from './lease/lease';
 import { LockBusyError, LockLostError, ReentrantLockError } from './lock.errors';
-import { publish } from './lock.events';
+import { heard, publish, type LockAskedEvent } from './lock.events';
 import { resolveAcquire, resolveOptions, type LockOptions, type ResolvedLockModuleOptions } from './lock.options';
 import { forceUnlock, readStatus } from './lock.scripts';
 import type { Lock, LockStatus } from './lock.types';
@@ -120,7 +120,23 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     await Promise.all([...this.acquirer.live].map((lease) => lease.release().catch(() => undefined)));
   }
 
-  private async take(names: Names, request: Request): Promise<Lock | undefined> {
+  private take(names: Names, request: Request): Promise<Lock | undefined> {
+    return heard('asked') ? this.takeTold(names, request) : this.takeNow(names, request);
+  }
+
+  private async takeTold(names: Names, request: Request): Promise<Lock | undefined> {
+    const startedAt = performance.now();
+    let outcome: LockAskedEvent['outcome'] = 'failed';
+    try {
+      const lock = await this.takeNow(names, request);
+      outcome = lock ? 'acquired' : 'busy';
+      return lock;
+    } finally {
+      publish('asked', () => ({ names: [names].flat(), outcome, durationMs: performance.now() - startedAt }));
+    }
+  }
+
+  private async takeNow(names: Names, request: Request): Promise<Lock | undefined> {
     if (typeof names === 'string') {
       this.refuseReentry(names);
       const lease = await this.acquirer.take(names, request);

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import type { Delivery } from 'luanest/once';
+import { note } from '../../../test/support/fault-notes';
 import { sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
 import { standaloneClient } from '../../script-registry/test/support';
@@ -53,6 +54,8 @@ describe('workers in processes of their own', () => {
       110_000,
     );
     const pushed = await pushes(prefix);
+    note('messages, tasks, slots and grabs checked one by one', 10_000);
+    note('lost', 10_000 - Object.keys(pushed).length);
     expect(Object.keys(pushed)).toHaveLength(10_000);
     expect(Object.values(pushed).filter((count) => count !== '1')).toEqual([]);
     await raw.del(`${prefix}:pushed`);
@@ -69,6 +72,7 @@ describe('workers in processes of their own', () => {
     await once(victim, 'message');
     const dead = once(victim, 'exit');
     victim.kill('SIGKILL');
+    note('workers killed (SIGKILL)');
     await dead;
     const deadAt = performance.now();
     let runs = 0;

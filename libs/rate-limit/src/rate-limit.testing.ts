@@ -38,7 +38,11 @@ const MAX_SUBJECTS = 1_000_000;
  */
 @Module({})
 export class RateLimitTestingModule {
-  /** @throws InvalidOptionError as RateLimitModule does */
+  /**
+   * In the place of `RateLimitModule.forRoot`, with the same options and the test's clock.
+   *
+   * @throws InvalidOptionError as RateLimitModule does
+   */
   static forRoot(options: RateLimitTestingOptions = {}): DynamicModule {
     const { clock = new RateLimitTestClock(), interceptor = false, ...rest } = options;
     const resolved = checkInterceptor(resolveOptions(rest), interceptor);

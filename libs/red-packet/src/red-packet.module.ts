@@ -1,7 +1,8 @@
-import { ConfigurableModuleBuilder, Module } from '@nestjs/common';
+import { ConfigurableModuleBuilder, Module, type Type } from '@nestjs/common';
 import { DelayedTaskService } from 'luanest/delayed-task';
 import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
 import { StreamConsumerService } from 'luanest/stream-consumer';
+import { describeRoutes } from './openapi/openapi';
 import { RedPacketPayouts } from './payouts/red-packet.payouts';
 import { RedPacketPayoutsController } from './payouts/red-packet-payouts.controller';
 import { RedPacketController } from './red-packet.controller';
@@ -19,6 +20,11 @@ export interface RedPacketModuleExtras {
   readonly registry?: string;
 }
 
+function controllers(): Type[] {
+  describeRoutes();
+  return [RedPacketController, RedPacketPayoutsController];
+}
+
 const RAW_OPTIONS = Symbol('luanest:red-packet-raw-options');
 
 const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<RedPacketOptions>({
@@ -30,7 +36,7 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<RedPacketOptio
     (definition, { controller, registry }) => ({
       ...definition,
       imports: [...(definition.imports ?? []), ScriptRegistryModule.forFeature(redPacketScripts, registry)],
-      controllers: controller === false ? [] : [RedPacketController, RedPacketPayoutsController],
+      controllers: controller === false ? [] : controllers(),
       providers: [
         ...(definition.providers ?? []),
         { provide: RED_PACKET_OPTIONS, inject: [RAW_OPTIONS], useFactory: resolveOptions },

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
-import calculateSlot from 'cluster-key-slot';
 import type { GrabResult } from 'luanest/red-packet';
+import { slotOf } from 'luanest/script-registry';
 import { homeOf, Layouts, type Layout } from '../src/buckets/layout';
 import { isSoldOut } from '../src/buckets/refills';
 import { Transfers } from '../src/buckets/transfers';
@@ -12,10 +12,10 @@ describe('the keys of buckets', () => {
     try {
       for (const id of ['a', '{a}:%ü', 'x'.repeat(128)]) {
         for (const buckets of [2, 4, 16, 64]) {
-          const slots = bench.bucketsOf(id, buckets).map(({ meta }) => calculateSlot(meta));
+          const slots = bench.bucketsOf(id, buckets).map(({ meta }) => slotOf(meta));
           slots.forEach((slot, i) => expect(Math.floor((slot * buckets) / 16_384)).toBe(i));
           for (const keys of bench.bucketsOf(id, buckets)) {
-            expect(new Set(Object.values(keys).map((key) => calculateSlot(key))).size).toBe(1);
+            expect(new Set(Object.values(keys).map((key) => slotOf(key))).size).toBe(1);
           }
         }
         const all = [1, 2, 4, 16].flatMap((buckets) =>
@@ -49,7 +49,7 @@ describe.each(servers)('buckets on %s', (name, connect) => {
     await bench.packets.create({ ...figures(id, 300, 100_003), buckets });
     if (name === 'Cluster') {
       const masters = new Set(
-        bench.bucketsOf(id, buckets).map(({ meta }) => Math.min(2, Math.floor(calculateSlot(meta) / 5_461))),
+        bench.bucketsOf(id, buckets).map(({ meta }) => Math.min(2, Math.floor(slotOf(meta) / 5_461))),
       );
       expect(masters.size).toBe(Math.min(3, buckets));
     }

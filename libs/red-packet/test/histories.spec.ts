@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import type { GrabResult, Packet } from 'luanest/red-packet';
+import { note } from '../../../test/support/fault-notes';
 import { RedisServer } from '../../../test/support/redis-server';
 import { eventually, sleep } from '../../../test/support/wait';
 import type { Layout } from '../src/buckets/layout';
@@ -287,6 +288,7 @@ describe('a server that is killed again and again, with AOF and fsync always', (
       }
       running = false;
       await Promise.all([...tapping, moving]);
+      note('messages, tasks, slots and grabs checked one by one', told.size);
       await one.packets.close('mortal');
       expect(await one.packets.audit('mortal', { deep: true })).toMatchObject({ ok: true, problems: [] });
       for (const [user, packet] of told) expect(await one.packets.packetOf('mortal', user)).toEqual(packet);

@@ -4,6 +4,7 @@ import type { ScriptRegistry } from 'luanest/script-registry';
 import { candidateOf, prototypeOf, type Candidate, type Method, type Wrapper } from './boot/candidate';
 import { kindOf, type CronJobs } from './boot/job-kind';
 import { problemOf } from './boot/problems';
+import { isScheduleExplorer, isSchedulerRegistry } from './boot/scheduler-classes';
 import type { Job } from './jobs/job';
 import type { LockedMethod } from './scheduled-lock.decorator';
 import { ScheduledLockSetupError } from './scheduled-lock.errors';
@@ -27,11 +28,11 @@ export class ScheduledLockExplorer implements OnModuleInit {
 
   /** @throws ScheduledLockSetupError naming class and method */
   onModuleInit(): void {
-    const modules = this.providersNamed(ScheduledLockExplorer.name).length;
+    const modules = this.providersThat((token) => token === ScheduledLockExplorer).length;
     if (modules > 1) {
       throw new ScheduledLockSetupError(`ScheduledLockModule.forRoot() is imported ${modules} times. Import it once.`);
     }
-    const schedulers = this.providersNamed('ScheduleExplorer').length;
+    const schedulers = this.providersThat(isScheduleExplorer).length;
     for (const wrapper of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) {
       const prototype = prototypeOf(wrapper);
       for (const name of prototype ? this.scanner.getAllMethodNames(prototype) : []) {
@@ -57,7 +58,7 @@ export class ScheduledLockExplorer implements OnModuleInit {
   private add({ wrapper, name, method, where }: Candidate, { original, options: given, host }: LockedMethod): void {
     const instance = wrapper.instance as object;
     const options = resolveJobOptions(given, where, this.options);
-    const kind = kindOf(method, () => this.providersNamed('SchedulerRegistry').map((one) => one.instance as CronJobs));
+    const kind = kindOf(method, () => this.providersThat(isSchedulerRegistry).map((one) => one.instance as CronJobs));
     const tag = this.registry.keySpace('scheduled-lock').tag(`${this.options.namespace}:${options.name}`);
     const job: Job = {
       options,
@@ -87,11 +88,9 @@ export class ScheduledLockExplorer implements OnModuleInit {
     return enhanced as (...args: unknown[]) => Promise<unknown>;
   }
 
-  private providersNamed(name: string): Wrapper[] {
+  private providersThat(are: (token: unknown) => boolean): Wrapper[] {
     const found = [...this.modules.values()].flatMap(({ providers }) =>
-      [...providers].flatMap(([token, wrapper]) =>
-        typeof token === 'function' && token.name === name ? [wrapper] : [],
-      ),
+      [...providers].flatMap(([token, wrapper]) => (are(token) ? [wrapper] : [])),
     );
     return found.filter((wrapper, i) => found.findIndex(({ instance }) => instance === wrapper.instance) === i);
   }

@@ -85,6 +85,7 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
     return job && this.ticks.run(job, 'free', work);
   }
 
+  /** Lets jobs run. */
   onApplicationBootstrap(): void {
     this.catchUps.start();
   }

@@ -10,7 +10,7 @@ import {
   ScheduledLockSetupError,
 } from 'luanest/scheduled-lock';
 import { uniquePrefix } from '../../../test/support/shared-servers';
-import { boot, closeAll, tick } from './support';
+import { boot, closeAll, LATER, STALE_NEVER, tick } from './support';
 
 type Schedule = Pick<typeof newest, 'Cron' | 'Interval' | 'Timeout' | 'ScheduleModule'>;
 const versions: [string, Schedule][] = [
@@ -20,6 +20,33 @@ const versions: [string, Schedule][] = [
 const NEVER = '0 0 1 1 *';
 
 afterEach(closeAll);
+
+describe.each(versions)('on the %s @nestjs/schedule', (_, { Cron, ScheduleModule }) => {
+  it('the scheduler is found whatever a minifier has named its classes', async () => {
+    const classes = (ScheduleModule.forRoot().providers ?? []).filter((provider) => typeof provider === 'function');
+    const names = classes.map(({ name }) => name);
+    const called = (name: (i: number) => string): void =>
+      classes.forEach((one, i) => Object.defineProperty(one, 'name', { value: name(i) }));
+    expect(names).toEqual(['ScheduleExplorer', 'SchedulerRegistry']);
+    class Hourly {
+      @ScheduledLock({ name: 'hourly' })
+      @Cron(LATER)
+      job(): string {
+        return 'done';
+      }
+    }
+    called(() => 'e');
+    try {
+      const { app } = await boot(
+        { imports: [ScheduleModule.forRoot()], providers: [Hourly] },
+        { prefix: uniquePrefix(), lock: { staleAfterMs: STALE_NEVER } },
+      );
+      expect(await tick(app.get(Hourly), 'job')).toBe('done');
+    } finally {
+      called((i) => names[i] ?? '');
+    }
+  });
+});
 
 describe.each(versions)('on the %s @nestjs/schedule boot refuses', (_, { Cron, Interval, Timeout, ScheduleModule }) => {
   const refused = async (

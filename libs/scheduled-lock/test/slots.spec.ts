@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { note } from '../../../test/support/fault-notes';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
 import { standaloneClient } from '../../script-registry/test/support';
@@ -125,7 +126,10 @@ it(
       const runs = runsOf(nodes, job);
       const slots = runs.map(({ slot }) => slot);
       expect([job, 'twice', slots.filter((slot, i) => slot === slots[i - 1])]).toEqual([job, 'twice', []]);
-      expect([job, 'missed', missed(nodes, job, periodMs, stoppedAt, redis.stalls)]).toEqual([job, 'missed', []]);
+      const lost = missed(nodes, job, periodMs, stoppedAt, redis.stalls);
+      note('messages, tasks, slots and grabs checked one by one', slots.length);
+      note('lost', lost.length);
+      expect([job, 'missed', lost]).toEqual([job, 'missed', []]);
       expect(slots.filter((slot) => slot % periodMs !== 0)).toEqual([]);
       // One at a time, too.
       const overlapping = runs.filter(({ startedAt }, i) => startedAt < (runs[i - 1]?.endedAt ?? 0));

@@ -37,7 +37,10 @@ export {
 } from './script-registry.errors';
 export {
   SCRIPT_REGISTRY_CHANNELS,
+  type CallEndedEvent,
   type CallFailedEvent,
+  type CallStartedEvent,
+  type GroupEndedEvent,
   type GroupSentEvent,
   type ScriptsHealedEvent,
   type ScriptsLoadedEvent,

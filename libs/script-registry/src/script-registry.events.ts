@@ -30,6 +30,31 @@ export interface GroupSentEvent {
   readonly inFlight: number;
 }
 
+/** A group was answered, or failed as a whole. */
+export interface GroupEndedEvent {
+  readonly registry: string;
+  readonly script: string;
+  readonly node: string;
+  /** Calls in the group, at least 1. */
+  readonly calls: number;
+  /** From when it left, ms; what a heal or a redirection took is part of it. */
+  readonly durationMs: number;
+}
+
+/** A call was made. The event itself stands for the call: the event of its end has the same object. */
+export interface CallStartedEvent {
+  readonly registry: string;
+  readonly script: string;
+}
+
+/** A call was answered or rejected. Calls are told of whose start was told. */
+export interface CallEndedEvent {
+  readonly call: CallStartedEvent;
+  readonly durationMs: number;
+  /** What the caller was told; undefined for a result. */
+  readonly error: Error | undefined;
+}
+
 /** A call was rejected. */
 export interface CallFailedEvent {
   readonly registry: string;
@@ -42,6 +67,9 @@ export const SCRIPT_REGISTRY_CHANNELS = Object.freeze({
   scriptsLoaded: 'luanest:script-registry:scripts-loaded',
   scriptsHealed: 'luanest:script-registry:scripts-healed',
   groupSent: 'luanest:script-registry:group-sent',
+  groupEnded: 'luanest:script-registry:group-ended',
+  callStarted: 'luanest:script-registry:call-started',
+  callEnded: 'luanest:script-registry:call-ended',
   callFailed: 'luanest:script-registry:call-failed',
 });
 
@@ -49,6 +77,9 @@ const channels = {
   scriptsLoaded: channel(SCRIPT_REGISTRY_CHANNELS.scriptsLoaded),
   scriptsHealed: channel(SCRIPT_REGISTRY_CHANNELS.scriptsHealed),
   groupSent: channel(SCRIPT_REGISTRY_CHANNELS.groupSent),
+  groupEnded: channel(SCRIPT_REGISTRY_CHANNELS.groupEnded),
+  callStarted: channel(SCRIPT_REGISTRY_CHANNELS.callStarted),
+  callEnded: channel(SCRIPT_REGISTRY_CHANNELS.callEnded),
   callFailed: channel(SCRIPT_REGISTRY_CHANNELS.callFailed),
 };
 
@@ -56,10 +87,33 @@ interface Events {
   scriptsLoaded: ScriptsLoadedEvent;
   scriptsHealed: ScriptsHealedEvent;
   groupSent: GroupSentEvent;
+  groupEnded: GroupEndedEvent;
+  callStarted: CallStartedEvent;
+  callEnded: CallEndedEvent;
   callFailed: CallFailedEvent;
 }
 
 /** Publishes an event; `make` runs only when someone listens. */
 export function publish<E extends keyof Events>(event: E, make: () => Events[E]): void {
   if (channels[event].hasSubscribers) channels[event].publish(make());
+}
+
+/** Whether anybody listens to an event. */
+export function heard(event: keyof Events): boolean {
+  return channels[event].hasSubscribers;
+}
+
+/** Makes a call and tells of its start and its end. */
+export function told<R>(registry: string, script: string, make: () => Promise<R>): Promise<R> {
+  const call: CallStartedEvent = { registry, script };
+  const startedAt = performance.now();
+  publish('callStarted', () => call);
+  const result = make();
+  const end = (error?: Error): void =>
+    publish('callEnded', () => ({ call, durationMs: performance.now() - startedAt, error }));
+  result.then(
+    () => end(),
+    (error: unknown) => end(error as Error),
+  );
+  return result;
 }

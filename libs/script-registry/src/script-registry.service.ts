@@ -10,7 +10,7 @@ import { slotOf } from './group/slots';
 import { ScriptRunner, type RunnerContext } from './group/runner';
 import { KeySpace } from './key-space';
 import type { LoadableScript } from './lua/forms';
-import { publish } from './script-registry.events';
+import { heard, publish, told } from './script-registry.events';
 import { Preload } from './preload';
 import { ScriptLoader } from './script-loader';
 import {
@@ -105,6 +105,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     }
   }
 
+  /** Closes the registry. */
   onApplicationShutdown(): void {
     this.close();
   }
@@ -148,7 +149,8 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     input: { readonly keys: KeysOf<K>; readonly args: ArgsOf<A> },
     options?: RunOptions,
   ): Promise<R> {
-    return this.start(script, input, options, undefined);
+    if (!heard('callEnded')) return this.start(script, input, options, undefined);
+    return told(this.name, script.name, () => this.start(script, input, options, undefined));
   }
 
   /**
@@ -166,7 +168,8 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     if (timeoutMs >= deadlineMs) {
       throw new InvalidOptionError(`timeoutMs is ${timeoutMs} and must be below the call's deadlineMs, ${deadlineMs}.`);
     }
-    return this.start(script, input, options, wait);
+    if (!heard('callEnded')) return this.start(script, input, options, wait);
+    return told(this.name, script.name, () => this.start(script, input, options, wait));
   }
 
   /** True where keys live in slots on several nodes, so that one call's keys must share a hash tag to share a node. */

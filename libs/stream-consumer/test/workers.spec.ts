@@ -2,6 +2,7 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
+import { note } from '../../../test/support/fault-notes';
 import { RedisServer } from '../../../test/support/redis-server';
 import { eventually, sleep } from '../../../test/support/wait';
 import { openBench, quiet, type Bench } from './support';
@@ -44,6 +45,7 @@ class Worker {
 
   async kill(): Promise<void> {
     this.killedAt = performance.now();
+    note('workers killed (SIGKILL)');
     this.child.kill('SIGKILL');
     await this.gone;
     // What it wrote before its death may still be in the pipe.
@@ -119,6 +121,9 @@ describe('consumers in processes of their own', () => {
     // The figures of the long run are its result.
     if (LONG)
       process.stdout.write(`${JSON.stringify({ messages: MESSAGES, seconds, restarts: outages.length, ...report })}\n`);
+    note('messages, tasks, slots and grabs checked one by one', MESSAGES);
+    note('handled more than once, as at-least-once allows', report.handledTwice);
+    note('lost', report.lost);
     expect(report.lost).toBe(0);
     expect(report.unexplained).toBe(0);
     expect(report.kills).toBe(SECONDS);

@@ -1,4 +1,4 @@
-import { publish } from '../lock.events';
+import { publish, type LockReleasedEvent } from '../lock.events';
 import { LockLostError } from '../lock.errors';
 
 const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -37,6 +37,7 @@ export interface LeaseStart {
 export class Lease {
   readonly name: string;
   readonly fence: number;
+  private readonly sentAt: number;
   private readonly port: LeasePort;
   private readonly renews: boolean;
   private readonly forget: (() => void) | undefined;
@@ -53,6 +54,7 @@ export class Lease {
   constructor({ name, fence, leaseMs, sentAt, renew, keeper }: LeaseStart, port: LeasePort) {
     this.name = name;
     this.fence = fence;
+    this.sentAt = sentAt;
     this.port = port;
     this.leaseMs = leaseMs;
     this.renews = renew;
@@ -81,7 +83,11 @@ export class Lease {
     return this.held ? Math.max(0, this.deadline - performance.now()) : 0;
   }
 
-  /** @throws LockLostError unless the lease still lasts */
+  /**
+   * To be called right before what must not happen without the lock.
+   *
+   * @throws LockLostError unless the lease still lasts
+   */
   assertHeld(): void {
     if (this.held) return;
     throw this.lostBecause ?? new LockLostError(`Lock ${this.name} was released.`);
@@ -124,8 +130,12 @@ export class Lease {
     this.lostBecause = new LockLostError(`Lock ${this.name} (fence ${this.fence}) was lost: ${reason}.`);
     clearTimeout(this.timer);
     this.forget?.();
-    publish('lost', () => ({ name: this.name, fence: this.fence, reason }));
+    publish('lost', () => ({ ...this.told, reason }));
     this.controller?.abort(this.lostBecause);
+  }
+
+  private get told(): LockReleasedEvent {
+    return { name: this.name, fence: this.fence, heldMs: performance.now() - this.sentAt };
   }
 
   private stop(): Promise<'released' | 'lost'> {
@@ -133,7 +143,12 @@ export class Lease {
     clearTimeout(this.timer);
     this.forget?.();
     const giveUp = (): Promise<'released' | 'lost'> =>
-      this.port.release().then((released) => (released && !this.lostBecause ? 'released' : 'lost'));
+      this.port.release().then((released) => {
+        if (this.lostBecause) return 'lost';
+        if (released) publish('released', () => this.told);
+        else publish('lost', () => ({ ...this.told, reason: 'its release found it gone' }));
+        return released ? 'released' : 'lost';
+      });
     return this.turn ? this.turn.then(giveUp, giveUp) : giveUp();
   }
 

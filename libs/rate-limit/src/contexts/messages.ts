@@ -3,15 +3,29 @@ import type { RateLimitContextAdapter } from './context-adapter';
 
 type ExceptionClass = new (error: object) => Error;
 
-/** Loads a class of an optional peer, which is there where a context of its kind is. */
+/** Asks once for a class of an optional peer, which is there where a context of its kind is. */
 function lazily(load: () => ExceptionClass): () => ExceptionClass {
   let loaded: ExceptionClass | undefined;
   return () => (loaded ??= load());
 }
 
-/* eslint-disable @typescript-eslint/no-require-imports -- optional peers: an import would demand them of everybody. */
-const wsException = lazily(() => (require('@nestjs/websockets') as { WsException: ExceptionClass }).WsException);
-const rpcException = lazily(() => (require('@nestjs/microservices') as { RpcException: ExceptionClass }).RpcException);
+// Optional peers: an import would demand them of everybody, and so would a bundler for a require outside of `try`.
+/* eslint-disable @typescript-eslint/no-require-imports */
+const wsException = lazily(() => {
+  try {
+    return (require('@nestjs/websockets') as { WsException: ExceptionClass }).WsException;
+  } catch (cause) {
+    throw new Error('@nestjs/websockets cannot be loaded, and is needed to refuse a message.', { cause });
+  }
+});
+
+const rpcException = lazily(() => {
+  try {
+    return (require('@nestjs/microservices') as { RpcException: ExceptionClass }).RpcException;
+  } catch (cause) {
+    throw new Error('@nestjs/microservices cannot be loaded, and is needed to refuse a message.', { cause });
+  }
+});
 /* eslint-enable @typescript-eslint/no-require-imports */
 
 /** The object among the arguments that belongs to one message: the payload, or what stands beside it. */

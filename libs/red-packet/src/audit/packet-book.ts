@@ -1,4 +1,4 @@
-import { hashOf } from '../buckets/layout';
+import { spread } from 'luanest/script-registry';
 import type { Amount, PaidPacket } from './audit.types';
 import type { Problems } from './problems';
 
@@ -32,7 +32,7 @@ export class PacketBook {
   put(place: Place, packetId: string, cents: number, userId = ''): void {
     const id = this.idOf(packetId, place);
     if (id === 0) return;
-    const [at, user] = [PLACES.indexOf(place) + 1, hashOf(userId)];
+    const [at, user] = [PLACES.indexOf(place) + 1, spread(userId)];
     const before = this.places[id] ?? 0;
     if (before === 0) {
       this.places[id] = at;
@@ -48,7 +48,7 @@ export class PacketBook {
     const id = this.idOf(row.packetId, 'the outbox');
     if (id === 0) return;
     this.marks[id] = (this.marks[id] ?? 0) | IN_OUTBOX;
-    const granted = this.places[id] === PLACES.indexOf('granted') + 1 && this.users[id] === hashOf(row.userId);
+    const granted = this.places[id] === PLACES.indexOf('granted') + 1 && this.users[id] === spread(row.userId);
     const place = PLACES[(this.places[id] ?? 0) - 1];
     // A void grant's row waits for its worker like any other.
     if (!granted && place !== 'voided' && place !== 'refunded') {
@@ -73,7 +73,7 @@ export class PacketBook {
     this.marks[id] = (this.marks[id] ?? 0) | PAID;
     const place = PLACES[(this.places[id] ?? 0) - 1];
     if (place === 'voided') return true;
-    if (place !== 'granted' || this.users[id] !== hashOf(row.userId)) return false;
+    if (place !== 'granted' || this.users[id] !== spread(row.userId)) return false;
     this.problems.compare(
       `cents of packet ${row.packetId} in the ledger`,
       row.amountCents,

@@ -1,6 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import calculateSlot from 'cluster-key-slot';
-import type { KeySpace, TaggedKeys } from 'luanest/script-registry';
+import { slotOf, spread, type KeySpace, type TaggedKeys } from 'luanest/script-registry';
 
 const SLOTS = 16_384;
 /** Activities that a process keeps the keys of. */
@@ -27,18 +26,9 @@ export interface Layout {
   readonly buckets: readonly BucketKeys[];
 }
 
-/** FNV-1a over UTF-16 units with a last stir, so that names in a row spread well; an unsigned integer of 32 bits. */
-export function hashOf(text: string): number {
-  let hash = 0x811c9dc5;
-  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
-  hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);
-  hash = Math.imul(hash ^ (hash >>> 12), 0x297a2d39);
-  return (hash ^ (hash >>> 15)) >>> 0;
-}
-
 /** The bucket that holds a user's entry and packet. */
 export function homeOf({ buckets }: Layout, userId: string): number {
-  return buckets.length === 1 ? 0 : hashOf(userId) % buckets.length;
+  return buckets.length === 1 ? 0 : spread(userId) % buckets.length;
 }
 
 /** Keys of a bucket. @throws RangeError for one that the activity does not have */
@@ -112,7 +102,7 @@ export class Layouts {
     const [from, to] = [(bucket + 0.25) * share, (bucket + 0.75) * share];
     for (let turn = 0; ; turn++) {
       const tag = this.space.tag(`${activityId}~${buckets}~${bucket}~${turn}`);
-      const slot = calculateSlot(tag.key('meta'));
+      const slot = slotOf(tag.key('meta'));
       if (slot >= from && slot < to) return tag;
     }
   }

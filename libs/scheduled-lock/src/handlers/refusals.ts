@@ -4,8 +4,13 @@ type RpcExceptionClass = new (error: object) => Error;
 
 /** Of an optional peer, which is there where messages come from. */
 function rpcExceptionClass(): RpcExceptionClass {
-  // eslint-disable-next-line @typescript-eslint/no-require-imports -- an import would demand it of everybody
-  return (require('@nestjs/microservices') as { RpcException: RpcExceptionClass }).RpcException;
+  // An import would demand it of everybody, and so would a bundler for a require outside of `try`.
+  try {
+    // eslint-disable-next-line @typescript-eslint/no-require-imports
+    return (require('@nestjs/microservices') as { RpcException: RpcExceptionClass }).RpcException;
+  } catch (cause) {
+    throw new Error('@nestjs/microservices cannot be loaded, and is needed to refuse a message.', { cause });
+  }
 }
 
 /**

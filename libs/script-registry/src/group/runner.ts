@@ -6,7 +6,7 @@ import {
   type RedisNode,
 } from '../connection/port';
 import { asFailure } from '../connection/ioredis-node';
-import { publish } from '../script-registry.events';
+import { heard, publish } from '../script-registry.events';
 import type { ScriptLoader } from '../script-loader';
 import type { Call, Wait } from './call';
 import type { CompiledScript } from './compiled-script';
@@ -96,7 +96,19 @@ export class ScriptRunner {
     }
     const { registry } = this.context;
     publish('groupSent', () => ({ registry, script: this.script.name, node: node.id, calls: calls.length, inFlight }));
-    return wait ? this.sendAndWait(node, calls, wait) : this.attempt(calls, this.routeTo(node), MAX_TRIES);
+    const ended = wait ? this.sendAndWait(node, calls, wait) : this.attempt(calls, this.routeTo(node), MAX_TRIES);
+    return heard('groupEnded') ? this.tellOf(ended, node.id, calls.length) : ended;
+  }
+
+  private tellOf(ended: Promise<void>, node: string, calls: number): Promise<void> {
+    const { registry } = this.context;
+    const sentAt = performance.now();
+    return ended.finally(() =>
+      publish('groupEnded', () => {
+        const durationMs = performance.now() - sentAt;
+        return { registry, script: this.script.name, node, calls, durationMs };
+      }),
+    );
   }
 
   /** Made anew only when calls go to another node than those before. */

@@ -11,12 +11,16 @@ import { problemOf } from './settler';
 export type Invoke = (message: StreamMessage) => unknown;
 
 const ASKED = 'the handler asked for a retry';
+const GIVEN_UP = 'the handler gave it up';
 const DIED = 'each attempt ended with the death of its consumer';
+
+const WARNED_EVERY_MS = 10_000;
 
 /** From a message to what became of it: runs the handler and has its outcome settled. */
 export class Attempts {
   private readonly logger = new Logger('StreamConsumer');
   private readonly running = new Set<Delivery>();
+  private warnedAt = -Infinity;
 
   /** @param ended called when a handler has ended, so that another one may run */
   constructor(
@@ -36,7 +40,7 @@ export class Attempts {
     const { attempt } = delivery.entry;
     // For another group: settled for this one without a look.
     if (attempt === 0) return this.settle(delivery, outcomeOf(undefined));
-    if (attempt > this.options.attempts) return this.bury(delivery, `Error: ${DIED}`);
+    if (attempt > this.options.attempts) return this.bury(delivery, `Error: ${DIED}`, DIED);
     this.running.add(delivery);
     let result: unknown;
     let later: boolean;
@@ -105,7 +109,7 @@ export class Attempts {
         delivery.reader.settler.commit(delivery);
         return this.ended();
       case 'dead-letter':
-        return this.bury(delivery, outcome.reason.toWellFormed());
+        return this.bury(delivery, outcome.reason.toWellFormed(), GIVEN_UP);
       case 'retry-later':
         return this.again(delivery, outcome.delayMs, undefined, ASKED);
       case 'failure':
@@ -115,22 +119,29 @@ export class Attempts {
 
   private again(delivery: Delivery, delayMs: number, error: unknown, problem: string): void {
     const { stream, group, id, attempt } = delivery;
-    if (attempt >= this.options.attempts) return this.bury(delivery, problem);
+    const kind = problem === ASKED ? ASKED : kindOf(error);
+    if (attempt >= this.options.attempts) return this.bury(delivery, problem, kind);
     this.decide(delivery);
-    const line = `${stream}/${group}: message ${id}, attempt ${attempt}: ${problem}. Tried again in ${delayMs} ms.`;
-    if (problem === ASKED) this.logger.debug(line);
-    else this.logger.warn(line);
+    if (problem !== ASKED) this.warn(`${stream}/${group}: message ${id}, attempt ${attempt}: ${kind}`, delayMs);
     publish('retried', () => ({ stream, group, id, attempt, delayMs, error }));
     void delivery.reader.settler.retry(delivery, delayMs, true, problem);
   }
 
-  private bury(delivery: Delivery, problem: string): void {
+  /** @param kind what a log may say of the problem, whose text is the app's own and may hold a payload */
+  private bury(delivery: Delivery, problem: string, kind: string): void {
     const { stream, group, id } = delivery;
     const attempts = Math.min(delivery.attempt, this.options.attempts);
     this.decide(delivery);
-    this.logger.error(`${stream}/${group}: message ${id} is a dead letter after ${attempts} attempts: ${problem}`);
+    this.logger.error(`${stream}/${group}: message ${id} is a dead letter after ${attempts} attempts: ${kind}.`);
     publish('dead', () => ({ stream, group, id, attempts, error: problem }));
     void delivery.reader.settler.bury(delivery, problem);
+  }
+
+  /** A line now and then: what fails may fail a thousand times a second, and each is told on the channel. */
+  private warn(line: string, delayMs: number): void {
+    if (performance.now() - this.warnedAt < WARNED_EVERY_MS) return;
+    this.warnedAt = performance.now();
+    this.logger.warn(`${line}. Tried again in ${delayMs} ms.`);
   }
 
   private decide(delivery: Delivery): void {
@@ -147,4 +158,9 @@ export class Attempts {
 
 function isThenable(value: unknown): boolean {
   return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
+}
+
+/** What kind of error it was, in one word. */
+function kindOf(error: unknown): string {
+  return error instanceof Error ? error.constructor.name : `a thrown ${typeof error}`;
 }

@@ -1,0 +1,84 @@
+// Runs every bench in a process of its own, one after the other, and writes what they measured to RESULTS.md.
+import { execFileSync, spawn } from 'node:child_process';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpus, release, totalmem, type } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { format } from 'prettier';
+
+const here = (path) => fileURLToPath(new URL(path, import.meta.url));
+const versionOf = (packageName, folder) =>
+  JSON.parse(readFileSync(here(`${folder}/node_modules/${packageName}/package.json`), 'utf8')).version;
+
+/** Names of all benches. */
+export const names = readdirSync(here('.'))
+  .filter((entry) => entry.endsWith('.bench.mjs'))
+  .map((entry) => entry.slice(0, -'.bench.mjs'.length))
+  .sort();
+
+/** Runs a bench; passes its lines on and answers its rows, or what it failed with. */
+async function runOne(name) {
+  const child = spawn(process.execPath, [here('run.mjs'), name, '--json'], { stdio: ['ignore', 'pipe', 'inherit'] });
+  let output = '';
+  child.stdout.on('data', (chunk) => {
+    output += chunk;
+    process.stdout.write(chunk);
+  });
+  const status = await new Promise((resolve) => child.once('close', resolve));
+  const last = output.trimEnd().split('\n').at(-1) ?? '';
+  if (status !== 0 || !last.startsWith('{')) return { name, failure: `it ended with status ${status}` };
+  return { name, rows: JSON.parse(last).rows };
+}
+
+function machine() {
+  const [cpu] = cpus();
+  const redis = /v=(\S+)/.exec(execFileSync('redis-server', ['--version'], { encoding: 'utf8' }))?.[1];
+  const gib = Math.round(totalmem() / 2 ** 30);
+  return [
+    `- ${cpus().length} cores, ${cpu?.model.trim()}, ${gib} GiB of memory, ${type()} ${release()}`,
+    `- Redis ${redis}, Node ${process.versions.node}, ioredis ${versionOf('ioredis', '..')}, NestJS ${versionOf('@nestjs/core', '..')}`,
+  ];
+}
+
+function peers() {
+  const { dependencies } = JSON.parse(readFileSync(here('package.json'), 'utf8'));
+  return Object.keys(dependencies).map((name) => `\`${name}\` ${versionOf(name, '.')}`);
+}
+
+function tableOf({ name, rows, failure }) {
+  if (failure) return [`## ${name}`, '', `Not measured: ${failure}.`, ''];
+  const lines = [`## ${name}`, '', '| case | luanest | beside | ratio |', '| --- | --- | --- | --- |'];
+  for (const row of rows) {
+    const others = Object.keys(row.ratio);
+    const figure = (key) => `${key} ${row.peers[key]}`;
+    const ratios = others.map((key) => `${row.ratio[key].toFixed(2)} × ${key}`);
+    lines.push(
+      `| \`${row.case}\` | ${row.luanest} ${row.unit} | ${others.map(figure).join(', ') || '–'} | ${ratios.join(', ') || '–'} |`,
+    );
+  }
+  return [...lines, ''];
+}
+
+/** @param {string[]} wanted names of benches */
+export async function writeResults(wanted) {
+  const results = [];
+  for (const name of wanted) {
+    console.log(`\n# ${name}`);
+    results.push(await runOne(name));
+  }
+  const text = [
+    '# Results',
+    '',
+    `Made by \`npm run bench\` on ${new Date().toISOString().slice(0, 10)}. What each case is, and how it is measured, is in`,
+    '[README.md](README.md): medians over rounds in which the contenders take turns. A ratio above 1 favours luanest; for times',
+    'it is inverted. Figures of one machine, to be compared within a row.',
+    '',
+    ...machine(),
+    `- Peers: ${peers().join(', ')}`,
+    '',
+    ...results.flatMap(tableOf),
+  ];
+  writeFileSync(here('RESULTS.md'), await format(text.join('\n'), { parser: 'markdown', printWidth: 120 }));
+  const failed = results.filter(({ failure }) => failure);
+  console.log(`\n${results.length - failed.length} of ${results.length} benches written to bench/RESULTS.md`);
+  return failed.length === 0 ? 0 : 1;
+}

@@ -1,0 +1,90 @@
+import type {
+  DELAYED_TASK_CHANNELS,
+  QueueMendedEvent,
+  TasksBuriedEvent,
+  TaskSettledEvent,
+  WorkerErrorEvent,
+} from 'luanest/delayed-task';
+import type { LOCK_CHANNELS, LockAskedEvent, LockErrorEvent, LockLostEvent, LockReleasedEvent } from 'luanest/lock';
+import type {
+  ClaimAnsweredEvent,
+  LeaseLostEvent,
+  ONCE_CHANNELS,
+  ResultNotStoredEvent,
+  SettleFailedEvent,
+} from 'luanest/once';
+import type {
+  RATE_LIMIT_CHANNELS,
+  RateLimitBreakerEvent,
+  RateLimitDecidedEvent,
+  RateLimitFailedEvent,
+  RateLimitUnknownSubjectEvent,
+} from 'luanest/rate-limit';
+import type {
+  GrantRefundedEvent,
+  PeriodMissedEvent,
+  READ_REWARD_CHANNELS,
+  ReadRecordedEvent,
+} from 'luanest/read-reward';
+import type { JobOutcomeEvent, SCHEDULED_LOCK_CHANNELS } from 'luanest/scheduled-lock';
+import type {
+  CallEndedEvent,
+  CallFailedEvent,
+  CallStartedEvent,
+  GroupEndedEvent,
+  SCRIPT_REGISTRY_CHANNELS,
+  ScriptsHealedEvent,
+  ScriptsLoadedEvent,
+} from 'luanest/script-registry';
+import type {
+  MessageDeadEvent,
+  MessageRetriedEvent,
+  MessagesLostEvent,
+  STREAM_CONSUMER_CHANNELS,
+  StreamErrorEvent,
+  StreamStatsEvent,
+  TakenOverEvent,
+} from 'luanest/stream-consumer';
+
+// Types only: a lib is not loaded because its metrics could be kept.
+type Registry = typeof SCRIPT_REGISTRY_CHANNELS;
+type RateLimit = typeof RATE_LIMIT_CHANNELS;
+type Once = typeof ONCE_CHANNELS;
+type ReadReward = typeof READ_REWARD_CHANNELS;
+type Lock = typeof LOCK_CHANNELS;
+type DelayedTask = typeof DELAYED_TASK_CHANNELS;
+type Stream = typeof STREAM_CONSUMER_CHANNELS;
+
+/** What is told on each channel that metrics are made of. */
+export type ChannelEvents = Record<Registry['scriptsLoaded'], ScriptsLoadedEvent> &
+  Record<Registry['scriptsHealed'], ScriptsHealedEvent> &
+  Record<Registry['groupEnded'], GroupEndedEvent> &
+  Record<Registry['callStarted'], CallStartedEvent> &
+  Record<Registry['callEnded'], CallEndedEvent> &
+  Record<Registry['callFailed'], CallFailedEvent> &
+  Record<RateLimit['allowed'] | RateLimit['refused'], RateLimitDecidedEvent> &
+  Record<RateLimit['failed'], RateLimitFailedEvent> &
+  Record<RateLimit['breaker'], RateLimitBreakerEvent> &
+  Record<RateLimit['unknownSubject'], RateLimitUnknownSubjectEvent> &
+  Record<Once['claimAnswered'], ClaimAnsweredEvent> &
+  Record<Once['leaseLost'], LeaseLostEvent> &
+  Record<Once['resultNotStored'], ResultNotStoredEvent> &
+  Record<Once['settleFailed'], SettleFailedEvent> &
+  Record<ReadReward['readRecorded'], ReadRecordedEvent> &
+  Record<ReadReward['grantRefunded'], GrantRefundedEvent> &
+  Record<ReadReward['periodMissed'], PeriodMissedEvent> &
+  Record<Lock['asked'], LockAskedEvent> &
+  Record<Lock['released'], LockReleasedEvent> &
+  Record<Lock['lost'], LockLostEvent> &
+  Record<Lock['error'], LockErrorEvent> &
+  Record<(typeof SCHEDULED_LOCK_CHANNELS)['outcome'], JobOutcomeEvent> &
+  Record<DelayedTask['settled'], TaskSettledEvent> &
+  Record<DelayedTask['buried'], TasksBuriedEvent> &
+  Record<DelayedTask['error'], WorkerErrorEvent> &
+  Record<DelayedTask['mended'], QueueMendedEvent> &
+  Record<Stream['retried'], MessageRetriedEvent> &
+  Record<Stream['dead'], MessageDeadEvent> &
+  Record<Stream['lost'], MessagesLostEvent> &
+  Record<Stream['takenOver'], TakenOverEvent> &
+  Record<Stream['stats'], StreamStatsEvent> &
+  Record<Stream['error'], StreamErrorEvent>;

@@ -1,0 +1,55 @@
+import {
+  ConfigurableModuleBuilder,
+  Inject,
+  Module,
+  type InjectionToken,
+  type OnApplicationShutdown,
+  type OnModuleInit,
+} from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
+import { startMetrics, type RunningMetrics } from './metrics';
+import type { MetricsOptions, QueueStatsSource } from './metrics.options';
+
+/** Options of MetricsModule. */
+export interface MetricsModuleOptions extends Omit<MetricsOptions, 'tasks'> {
+  /** `DelayedTaskService`, for gauges of its queue; one call to Redis each time that metrics are collected. Default: none. */
+  readonly tasks?: InjectionToken<QueueStatsSource>;
+}
+
+const OPTIONS = Symbol('luanest:metrics-options');
+
+const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<MetricsModuleOptions>({
+  optionsInjectionToken: OPTIONS,
+})
+  .setClassMethodName('forRoot')
+  .build();
+
+/** Keeps metrics from when the app is made until it has shut down. Import it once a process. */
+@Module({})
+export class MetricsModule extends ConfigurableModuleClass implements OnModuleInit, OnApplicationShutdown {
+  private readonly running: RunningMetrics;
+
+  /** Begins to listen: what other modules do when they initialise is heard, whatever their order. */
+  constructor(
+    @Inject(OPTIONS) private readonly options: MetricsModuleOptions,
+    @Inject(ModuleRef) private readonly moduleRef: ModuleRef,
+  ) {
+    super();
+    const { tasks, ...others } = options;
+    this.running = startMetrics({ ...others, ...(tasks && { tasks: { stats: () => this.queue(tasks).stats() } }) });
+  }
+
+  /** @throws Error when nobody provides `tasks` */
+  onModuleInit(): void {
+    if (this.options.tasks) this.queue(this.options.tasks);
+  }
+
+  /** Listens no more. */
+  onApplicationShutdown(): void {
+    this.running.stop();
+  }
+
+  private queue(token: InjectionToken<QueueStatsSource>): QueueStatsSource {
+    return this.moduleRef.get(token, { strict: false });
+  }
+}

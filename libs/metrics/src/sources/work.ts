@@ -1,0 +1,76 @@
+import { errorType } from '../error-type';
+import type { Recorder } from '../recorder';
+import type { Subscriptions } from '../subscriptions';
+
+/** Keeps how long locks are waited for and held. */
+export function countLocks(on: Subscriptions, recorder: Recorder): void {
+  on.on('luanest:lock:asked', ({ outcome, durationMs }) =>
+    recorder.record('luanest.lock.acquire.duration', { 'luanest.outcome': outcome }, durationMs / 1_000),
+  );
+  for (const outcome of ['released', 'lost'] as const) {
+    on.on(`luanest:lock:${outcome}`, ({ heldMs }) =>
+      recorder.record('luanest.lock.hold.duration', { 'luanest.outcome': outcome }, heldMs / 1_000),
+    );
+  }
+  on.on('luanest:lock:error', ({ during, error }) =>
+    recorder.add('luanest.lock.errors', { 'luanest.during': during, 'error.type': errorType(error) }),
+  );
+}
+
+/** Counts ticks of jobs, and keeps how long those took that ran. */
+export function countJobs(on: Subscriptions, recorder: Recorder): void {
+  on.on('luanest:scheduled-lock:outcome', ({ name, outcome, durationMs }) => {
+    const named = { 'luanest.scheduled_lock.job': name, 'luanest.outcome': outcome };
+    recorder.add('luanest.scheduled_lock.runs', named);
+    if (outcome === 'ran' || outcome === 'failed' || outcome === 'lost') {
+      recorder.record('luanest.scheduled_lock.run.duration', named, durationMs / 1_000);
+    }
+  });
+}
+
+/** Keeps how attempts of tasks fare, and what the worker had to mend. */
+export function countTasks(on: Subscriptions, recorder: Recorder): void {
+  on.on('luanest:delayed-task:settled', ({ queue, name, outcome, lateMs, durationMs }) => {
+    const named = { 'luanest.delayed_task.queue': queue };
+    const full = { ...named, 'luanest.delayed_task.name': name, 'luanest.outcome': outcome };
+    recorder.record('luanest.delayed_task.attempt.duration', full, durationMs / 1_000);
+    recorder.record('luanest.delayed_task.lateness', named, lateMs / 1_000);
+  });
+  on.on('luanest:delayed-task:buried', ({ queue, count }) =>
+    recorder.add('luanest.delayed_task.buried', { 'luanest.delayed_task.queue': queue }, count),
+  );
+  on.on('luanest:delayed-task:mended', ({ queue, restored, dropped }) => {
+    for (const [outcome, count] of Object.entries({ restored, dropped })) {
+      const named = { 'luanest.delayed_task.queue': queue, 'luanest.outcome': outcome };
+      if (count > 0) recorder.add('luanest.delayed_task.mended', named, count);
+    }
+  });
+  on.on('luanest:delayed-task:error', ({ queue, during, error }) =>
+    recorder.add('luanest.delayed_task.errors', {
+      'luanest.delayed_task.queue': queue,
+      'luanest.during': during,
+      'error.type': errorType(error),
+    }),
+  );
+}
+
+/** Counts what goes wrong with messages. */
+export function countStreams(on: Subscriptions, recorder: Recorder): void {
+  const named = ({ stream, group }: { readonly stream: string; readonly group: string }) => ({
+    'luanest.stream': stream,
+    'luanest.stream.group': group,
+  });
+  on.on('luanest:stream-consumer:retried', (event) => recorder.add('luanest.stream.retries', named(event)));
+  on.on('luanest:stream-consumer:dead', (event) => recorder.add('luanest.stream.dead_letters', named(event)));
+  on.on('luanest:stream-consumer:lost', (event) => recorder.add('luanest.stream.lost', named(event), event.ids.length));
+  on.on('luanest:stream-consumer:taken-over', (event) =>
+    recorder.add('luanest.stream.taken_over', named(event), event.messages),
+  );
+  on.on('luanest:stream-consumer:error', (event) =>
+    recorder.add('luanest.stream.errors', {
+      ...named(event),
+      'luanest.during': event.during,
+      'error.type': errorType(event.error),
+    }),
+  );
+}

@@ -1,0 +1,28 @@
+import { SpanKind, SpanStatusCode, type Span, type Tracer } from '@opentelemetry/api';
+import type { CallStartedEvent } from 'luanest/script-registry';
+import { errorType } from './error-type';
+import type { Subscriptions } from './subscriptions';
+
+/**
+ * Draws a span around every call of a script, below the span that is active where the call was made. It carries names
+ * only: texts of errors may hold what an app put into them.
+ */
+export function drawSpans(on: Subscriptions, tracer: Tracer): void {
+  const spans = new WeakMap<CallStartedEvent, Span>();
+  on.on('luanest:script-registry:call-started', (call) => {
+    const { registry, script } = call;
+    const attributes = {
+      'db.system.name': 'redis',
+      'db.operation.name': 'EVALSHA',
+      'luanest.registry': registry,
+      'luanest.script': script,
+    };
+    spans.set(call, tracer.startSpan(`EVALSHA ${script}`, { kind: SpanKind.CLIENT, attributes }));
+  });
+  on.on('luanest:script-registry:call-ended', ({ call, error }) => {
+    const span = spans.get(call);
+    const type = errorType(error);
+    if (type !== undefined) span?.setAttribute('error.type', type).setStatus({ code: SpanStatusCode.ERROR });
+    span?.end();
+  });
+}

@@ -1,0 +1,25 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { diag } from '@opentelemetry/api';
+import type { ChannelEvents } from './metrics.channels';
+
+/** Listens to channels until it is closed. */
+export class Subscriptions {
+  private readonly undo: (() => void)[] = [];
+
+  /** @param handle what it throws is told to OpenTelemetry's `diag`; on a channel it would end the process */
+  on<C extends keyof ChannelEvents>(channel: C, handle: (event: ChannelEvents[C]) => void): void {
+    const listener = (event: unknown): void => {
+      try {
+        handle(event as ChannelEvents[C]);
+      } catch (error) {
+        diag.error(`luanest/metrics: an event of ${channel} was not counted`, error);
+      }
+    };
+    subscribe(channel, listener);
+    this.undo.push(() => unsubscribe(channel, listener));
+  }
+
+  close(): void {
+    for (const undo of this.undo.splice(0)) undo();
+  }
+}

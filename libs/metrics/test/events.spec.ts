@@ -1,0 +1,190 @@
+import { channel } from 'node:diagnostics_channel';
+import { diag } from '@opentelemetry/api';
+import { NotSentError } from 'luanest/script-registry';
+import { METRICS, startMetrics, type Metric, type RunningMetrics } from 'luanest/metrics';
+import type { ChannelEvents } from '../src/metrics.channels';
+import { Meters } from './support';
+
+// What no value of an attribute may hold.
+const SECRET = 'user-7c1d';
+const error = new NotSentError(`nothing was sent for ${SECRET}`);
+const stats = { length: 9, pending: 3, lag: 4, oldestMs: 1_500, due: 2, parked: 1, dead: 5, sessions: 1 };
+const group = { stream: 'orders', group: 'mails' };
+
+/** What each channel tells once, with something secret wherever an app's own text may stand. */
+const events: { readonly [C in keyof ChannelEvents]: ChannelEvents[C] } = {
+  'luanest:script-registry:scripts-loaded': { registry: 'r', node: '127.0.0.1:1', scripts: 2, error },
+  'luanest:script-registry:scripts-healed': { registry: 'r', node: '127.0.0.1:1', script: 's' },
+  'luanest:script-registry:group-ended': { registry: 'r', script: 's', node: '127.0.0.1:1', calls: 7, durationMs: 2 },
+  'luanest:script-registry:call-started': { registry: 'r', script: 's' },
+  'luanest:script-registry:call-ended': { call: { registry: 'r', script: 's' }, durationMs: 3, error },
+  'luanest:script-registry:call-failed': { registry: 'r', script: 's', error },
+  'luanest:rate-limit:allowed': { rules: ['a'], violated: ['shadowed'], source: 'redis', retryAfterMs: 0 },
+  'luanest:rate-limit:refused': { rules: ['a', 'b'], violated: ['b'], source: 'cache', retryAfterMs: 5 },
+  'luanest:rate-limit:failed': { rules: ['a'], policy: 'local', error: new Error(SECRET) },
+  'luanest:rate-limit:breaker': { state: 'opened' },
+  'luanest:rate-limit:unknown-subject': { context: 'ws', rule: 'a' },
+  'luanest:once:claim-answered': { status: 'claimed' },
+  'luanest:once:lease-lost': { during: 'confirm' },
+  'luanest:once:result-not-stored': { reason: 'too-large' },
+  'luanest:once:settle-failed': { error },
+  'luanest:read-reward:read-recorded': { rule: 'article', status: 'rewarded', points: 2 },
+  'luanest:read-reward:grant-refunded': { rule: 'article', status: 'refunded', points: 2 },
+  'luanest:read-reward:period-missed': { rule: 'article', skewMs: 4 },
+  'luanest:lock:asked': { names: [SECRET], outcome: 'busy', durationMs: 30 },
+  'luanest:lock:released': { name: SECRET, fence: 1, heldMs: 40 },
+  'luanest:lock:lost': { name: SECRET, fence: 1, heldMs: 50, reason: SECRET },
+  'luanest:lock:error': { name: SECRET, during: 'renew', error },
+  'luanest:scheduled-lock:outcome': {
+    name: 'daily',
+    outcome: 'ran',
+    slot: 1,
+    atMs: 2,
+    durationMs: 60,
+    fence: 3,
+    node: SECRET,
+  },
+  'luanest:delayed-task:settled': {
+    queue: 'q',
+    name: 'order.expire',
+    id: SECRET,
+    attempt: 1,
+    outcome: 'retried',
+    lateMs: 70,
+    durationMs: 80,
+    error,
+  },
+  'luanest:delayed-task:buried': { queue: 'q', count: 3 },
+  'luanest:delayed-task:error': { queue: 'q', during: 'take', error },
+  'luanest:delayed-task:mended': { queue: 'q', restored: 4, dropped: 5 },
+  'luanest:stream-consumer:retried': { ...group, id: SECRET, attempt: 1, delayMs: 1, error },
+  'luanest:stream-consumer:dead': { ...group, id: SECRET, attempts: 2, error: SECRET },
+  'luanest:stream-consumer:lost': { ...group, ids: [SECRET, SECRET], reason: SECRET },
+  'luanest:stream-consumer:taken-over': { ...group, session: SECRET, messages: 6 },
+  'luanest:stream-consumer:stats': { ...group, stats },
+  'luanest:stream-consumer:error': { ...group, during: 'settle', error },
+};
+
+function tellAll(): void {
+  for (const [name, event] of Object.entries(events)) channel(name).publish(event);
+}
+
+let meters: Meters;
+let running: RunningMetrics;
+const asked: string[] = [];
+const tasks = {
+  stats: () => {
+    asked.push('stats');
+    return Promise.resolve({ waiting: 4, overdue: 2, running: 1, dead: 3, lateMs: 2_500 });
+  },
+};
+
+beforeEach(() => {
+  meters = new Meters();
+  running = startMetrics({ meterProvider: meters.provider, calls: true, streams: true, tasks });
+});
+afterEach(() => running.stop());
+
+it('each metric of the table is kept, with its kind, its unit and its attributes, and none besides', async () => {
+  tellAll();
+  const collected = await meters.collect();
+  expect([...collected.keys()].sort()).toEqual(Object.keys(METRICS).sort());
+  for (const [name, { kind, unit, attributes }] of Object.entries<Metric>(METRICS)) {
+    const { descriptor, dataPoints } = collected.get(name) ?? {};
+    const type = { counter: 'OBSERVABLE_COUNTER', histogram: 'HISTOGRAM', gauge: 'OBSERVABLE_GAUGE' }[kind];
+    expect(descriptor).toMatchObject({ unit, type });
+    expect(dataPoints?.length).toBeGreaterThan(0);
+    for (const point of dataPoints ?? []) expect(Object.keys(point.attributes)).toEqual([...attributes]);
+  }
+});
+
+it('no value of an attribute holds an id, a name of a lock or the text of an error', async () => {
+  tellAll();
+  const values = [...(await meters.collect()).values()].flatMap(({ dataPoints }) =>
+    dataPoints.flatMap(({ attributes }) => Object.values(attributes)),
+  );
+  expect(values.length).toBeGreaterThan(50);
+  expect(values.filter((value) => String(value).includes(SECRET))).toEqual([]);
+  expect(values).toContain('NOT_SENT');
+  expect(values).toContain('_OTHER');
+});
+
+it('counts add up, messages and points by their number', async () => {
+  tellAll();
+  tellAll();
+  expect(await meters.values('luanest.rate_limit.decisions')).toEqual([
+    { attributes: { 'luanest.outcome': 'allowed', 'luanest.rate_limit.source': 'redis' }, value: 2 },
+    { attributes: { 'luanest.outcome': 'refused', 'luanest.rate_limit.source': 'cache' }, value: 2 },
+  ]);
+  expect(await meters.values('luanest.rate_limit.violations')).toMatchObject([{ value: 2 }, { value: 2 }]);
+  expect(await meters.values('luanest.read_reward.points')).toMatchObject([{ value: 4 }]);
+  expect(await meters.values('luanest.stream.lost')).toMatchObject([{ value: 4 }]);
+  expect(await meters.values('luanest.stream.taken_over')).toMatchObject([{ value: 12 }]);
+  expect(await meters.values('luanest.delayed_task.mended')).toMatchObject([{ value: 8 }, { value: 10 }]);
+  expect(await meters.values('luanest.lock.hold.duration')).toMatchObject([{ value: 2 }, { value: 2 }]);
+});
+
+it('durations are seconds', async () => {
+  tellAll();
+  const [point] = (await meters.collect()).get('luanest.lock.acquire.duration')?.dataPoints ?? [];
+  expect(point?.value).toMatchObject({ sum: 0.03, count: 1 });
+  expect(await meters.values('luanest.stream.oldest')).toMatchObject([{ value: 1.5 }]);
+  expect(await meters.values('luanest.delayed_task.late')).toMatchObject([{ value: 2.5 }]);
+});
+
+it('gauges show how things stand, and ask for tasks once a collection', async () => {
+  tellAll();
+  asked.length = 0;
+  const states = await meters.values('luanest.delayed_task.tasks');
+  expect(states.map(({ attributes, value }) => [attributes['luanest.delayed_task.state'], value])).toEqual([
+    ['waiting', 4],
+    ['overdue', 2],
+    ['running', 1],
+    ['dead', 3],
+  ]);
+  expect(asked).toEqual(['stats']);
+  channel('luanest:stream-consumer:stats').publish({ ...group, stats: { ...stats, lag: 0, oldestMs: undefined } });
+  const messages = await meters.values('luanest.stream.messages');
+  expect(messages.find(({ attributes }) => attributes['luanest.stream.state'] === 'lag')?.value).toBe(0);
+  expect(await meters.values('luanest.stream.oldest')).toMatchObject([{ value: 0 }]);
+});
+
+it('times no single call, draws no span and shows no gauge unless it is asked to', async () => {
+  running.stop();
+  running = startMetrics({ meterProvider: (meters = new Meters()).provider });
+  tellAll();
+  const names = [...(await meters.collect()).keys()];
+  expect(names).not.toContain('luanest.script.call.duration');
+  expect(names.filter((name) => METRICS[name as keyof typeof METRICS].kind === 'gauge')).toEqual([]);
+  expect(channel('luanest:script-registry:call-ended').hasSubscribers).toBe(false);
+});
+
+it('counts nothing any more once it is stopped, and shows nothing of what was', async () => {
+  tellAll();
+  running.stop();
+  running.stop();
+  tellAll();
+  for (const name of Object.keys(events)) expect(channel(name).hasSubscribers).toBe(false);
+  expect(await meters.values('luanest.once.claims')).toEqual([]);
+});
+
+it('an event that cannot be counted is told to diag, and ends nothing', async () => {
+  const told: string[] = [];
+  const silent = (): void => undefined;
+  diag.setLogger({
+    error: (text: string) => void told.push(text),
+    warn: silent,
+    info: silent,
+    debug: silent,
+    verbose: silent,
+  });
+  channel('luanest:rate-limit:refused').publish({});
+  await new Promise(setImmediate);
+  expect(told).toEqual([expect.stringContaining('luanest:rate-limit:refused')]);
+  diag.disable();
+});
+
+it('refuses nonsense, naming the option', () => {
+  expect(() => startMetrics({ spans: 'yes' as never })).toThrow('spans is yes.');
+  expect(() => startMetrics({ tasks: {} as never })).toThrow('tasks has no method stats().');
+});

@@ -1,0 +1,64 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DELAYED_TASK_CHANNELS } from 'luanest/delayed-task';
+import { LOCK_CHANNELS } from 'luanest/lock';
+import { METRICS, type Metric } from 'luanest/metrics';
+import { ONCE_CHANNELS } from 'luanest/once';
+import { RATE_LIMIT_CHANNELS } from 'luanest/rate-limit';
+import { READ_REWARD_CHANNELS } from 'luanest/read-reward';
+import { SCHEDULED_LOCK_CHANNELS } from 'luanest/scheduled-lock';
+import { SCRIPT_REGISTRY_CHANNELS } from 'luanest/script-registry';
+import { STREAM_CONSUMER_CHANNELS } from 'luanest/stream-consumer';
+import { startMetrics } from '../src/metrics';
+import { Subscriptions } from '../src/subscriptions';
+import { Meters } from './support';
+
+const table: Readonly<Record<string, Metric>> = METRICS;
+
+/** Rows of the README's table: name, kind, unit and attributes. */
+function documented(): string[] {
+  const readme = readFileSync(join(__dirname, '..', 'README.md'), 'utf8');
+  return [...readme.matchAll(/^\| `(luanest\.[a-z_.]+)` +\| (\w+) +\| `([^`]+)` +\| (.*?) +\|/gm)].map(
+    ([, name, kind, unit, attributes = '']) =>
+      [name, kind, unit, [...attributes.matchAll(/`([^`]+)`/g)].map(([, word]) => word).join(' ')].join(' | '),
+  );
+}
+
+describe('the table of metrics', () => {
+  it('is the one of the README', () => {
+    const rows = Object.entries(table).map(([name, { kind, unit, attributes }]) =>
+      [name, kind, unit, attributes.join(' ')].join(' | '),
+    );
+    expect(documented()).toEqual(rows);
+  });
+
+  it('keeps to the conventions for names, units and attributes', () => {
+    for (const [name, { unit, attributes, kind, buckets }] of Object.entries(table)) {
+      expect(name).toMatch(/^luanest(\.[a-z]+(_[a-z]+)*){2,3}$/);
+      expect(unit).toMatch(/^(s|\{[a-z]+\})$/);
+      for (const attribute of attributes) expect(attribute).toMatch(/^(error\.type|luanest(\.[a-z]+(_[a-z]+)*){1,3})$/);
+      expect(buckets !== undefined).toBe(kind === 'histogram');
+      expect([...(buckets ?? [])].sort((a, b) => a - b)).toEqual(buckets ?? []);
+    }
+  });
+
+  it('leaves out no channel of a lib but those that say nothing new', () => {
+    const listened = new Set<string>();
+    const on = jest.spyOn(Subscriptions.prototype, 'on').mockImplementation((channel) => void listened.add(channel));
+    startMetrics({ meterProvider: new Meters().provider, calls: true, spans: true, streams: true }).stop();
+    on.mockRestore();
+    const all = [
+      SCRIPT_REGISTRY_CHANNELS,
+      RATE_LIMIT_CHANNELS,
+      ONCE_CHANNELS,
+      READ_REWARD_CHANNELS,
+      LOCK_CHANNELS,
+      SCHEDULED_LOCK_CHANNELS,
+      DELAYED_TASK_CHANNELS,
+      STREAM_CONSUMER_CHANNELS,
+    ].flatMap((channels) => Object.values(channels));
+    // A group that was sent also ends; a group that stands still is seen in its gauges.
+    const without = ['luanest:script-registry:group-sent', 'luanest:stream-consumer:stalled'];
+    expect([...listened].sort()).toEqual(all.filter((name) => !without.includes(name)).sort());
+  });
+});

@@ -1,0 +1,218 @@
+import type { DynamicModule, Type } from '@nestjs/common';
+import { Interval, ScheduleModule } from '@nestjs/schedule';
+import { Test, type TestingModule } from '@nestjs/testing';
+import { Redis } from 'ioredis';
+import { DelayedTaskModule, DelayedTaskService } from 'luanest/delayed-task';
+import { LockModule, LockService } from 'luanest/lock';
+import { OnceModule, OnceService } from 'luanest/once';
+import { RateLimitModule, RateLimitService } from 'luanest/rate-limit';
+import { ReadRewardModule, ReadRewardService } from 'luanest/read-reward';
+import { RedPacketModule, RedPacketService } from 'luanest/red-packet';
+import { ScheduledLock, ScheduledLockModule, ScheduledLockService } from 'luanest/scheduled-lock';
+import { ScriptRegistryModule } from 'luanest/script-registry';
+import { StreamConsumerModule, StreamConsumerService } from 'luanest/stream-consumer';
+import { blocksOf, tableOf, words } from './support/markdown';
+import { RedisServer } from './support/redis-server';
+import { eventually } from './support/wait';
+
+class Job {
+  runs = 0;
+  @ScheduledLock({ name: 'job' })
+  @Interval(50)
+  run(): void {
+    this.runs += 1;
+  }
+}
+
+interface Use {
+  readonly modules: readonly (DynamicModule | Type)[];
+  readonly providers?: readonly Type[];
+  readonly use: (app: TestingModule) => Promise<void>;
+}
+
+const DUE = { delayMs: 60_000 };
+
+/** Every lib, and calls that reach as many of its scripts as an app would. */
+const libs: Readonly<Record<string, Use>> = {
+  'rate-limit': {
+    modules: [RateLimitModule.forRoot({ onRedisError: 'deny', deadlineMs: 5_000 })],
+    async use(app) {
+      const limits = app.get(RateLimitService);
+      for (const algorithm of ['fixed-window', 'sliding-window', 'sliding-log', 'token-bucket'] as const) {
+        const rule = { name: algorithm, limit: 2, windowMs: 60_000, algorithm, blockMs: 1_000 };
+        const decision = await limits.consume(rule, 'user');
+        expect(decision).toMatchObject({ allowed: true, source: 'redis' });
+        await limits.refund(decision);
+        for (let i = 0; i < 4; i++) await limits.consume(rule, 'user');
+        await limits.reset(rule, 'user');
+        await limits.block(rule, 'user', 1_000);
+      }
+      const two = ['a', 'b'].map((name) => ({ rule: { name, limit: 9, windowMs: 60_000 }, subject: 'user' }));
+      expect(await limits.consumeAll(two)).toMatchObject({ source: 'redis' });
+    },
+  },
+  once: {
+    modules: [OnceModule.forRoot({})],
+    async use(app) {
+      const once = app.get(OnceService);
+      await once.first('a');
+      await once.run('b', {}, () => 1);
+      const claim = await once.claim('c');
+      if (claim.status === 'claimed') await claim.renew().then(() => claim.release());
+    },
+  },
+  'read-reward': {
+    modules: [
+      ReadRewardModule.forRoot({ rules: { article: { limit: 1, dedupe: 'ever' }, video: { limit: 1 } }, ledger: {} }),
+    ],
+    async use(app) {
+      const rewards = app.get(ReadRewardService);
+      for (const rule of ['article', 'video']) {
+        const { grantId } = await rewards.record({ rule, userId: 'u', itemId: 'a', operationId: 'o' });
+        await rewards.record({ rule, userId: 'u', itemId: 'b' });
+        await rewards.record({ rule, userId: 'u', itemId: 'c' });
+        expect((await rewards.refund(grantId as string)).status).toBe('refunded');
+      }
+      await rewards.status('u');
+    },
+  },
+  lock: {
+    modules: [LockModule.forRoot({ leaseMs: 1_000, pollMs: 60_000 })],
+    async use(app) {
+      const locks = app.get(LockService);
+      const held = await locks.acquire('a');
+      await held.extend();
+      const waits = locks.acquire('a', { waitMs: 30_000 });
+      await eventually(async () => expect(await app.get(Redis).pubsub('SHARDCHANNELS')).toHaveLength(1));
+      await held.release();
+      await (await waits).release();
+      await locks.acquire('a');
+      await locks.status('a');
+      await locks.forceUnlock('a');
+    },
+  },
+  'scheduled-lock': {
+    modules: [ScheduledLockModule.forRoot({}), ScheduleModule.forRoot()],
+    providers: [Job],
+    async use(app) {
+      await eventually(() => expect(app.get(Job).runs).toBeGreaterThan(1));
+      expect((await app.get(ScheduledLockService).history('job')).length).toBeGreaterThan(0);
+    },
+  },
+  'delayed-task': {
+    modules: [DelayedTaskModule.forRoot({ attempts: 2, backoff: { delayMs: 1 }, work: true, sweepMs: 1_000 })],
+    async use(app) {
+      const tasks = app.get(DelayedTaskService);
+      let fails = true;
+      tasks.process('a', () => {
+        if (fails) throw new Error('not yet');
+        return 1;
+      });
+      await tasks.schedule('a', {}, { id: 'one', keepResultMs: 60_000 });
+      await eventually(async () => expect((await tasks.deadLetters()).tasks).toHaveLength(1));
+      fails = false;
+      await tasks.replay('one');
+      await eventually(async () => expect(await tasks.get('one')).toMatchObject({ state: 'done' }));
+      await tasks.scheduleMany([{ name: 'a' }, { name: 'a', ...DUE }, { name: 'a', id: 'two', ...DUE }]);
+      await tasks.reschedule('two', { delayMs: 50_000 });
+      await tasks.cancel('two');
+      await tasks.drop('none');
+      await tasks.stats();
+    },
+  },
+  'stream-consumer': {
+    modules: [StreamConsumerModule.forRoot({ attempts: 2, backoffMs: 1, watchEveryMs: 50 })],
+    async use(app) {
+      const streams = app.get(StreamConsumerService);
+      let fails = true;
+      for (const ordered of [true, false]) {
+        const group = ordered ? 'ordered' : 'free';
+        fails = true;
+        const consumer = await streams.consume({ stream: 's', group, ordered }, () => {
+          if (fails) throw new Error('not yet');
+        });
+        await streams.publish('s', 1, { key: 'k', operationId: group });
+        await eventually(async () => expect((await streams.stats('s', group)).dead).toBeGreaterThan(0));
+        fails = false;
+        await streams.replay('s', group, 'all');
+        await eventually(async () => expect(await streams.stats('s', group)).toMatchObject({ dead: 0, pending: 0 }));
+        await streams.deadLetters('s', group);
+        await streams.drop('s', group, 'all');
+        await consumer.stop();
+        await streams.removeGroup('s', group);
+      }
+    },
+  },
+  'red-packet': {
+    modules: [RedPacketModule.forRoot({ identity: () => undefined })],
+    async use(app) {
+      const packets = app.get(RedPacketService);
+      await packets.create({ activityId: 'a', totalCents: 40, packets: 4, buckets: 2, maxTries: 2 });
+      for (let i = 0; i < 6; i++) await packets.grab('a', `u${i}`);
+      await packets.pause('a');
+      await packets.resume('a');
+      await packets.luckiest('a');
+      await packets.records('a');
+      expect((await packets.audit('a', { deep: true }))?.ok).toBe(true);
+      await packets.close('a');
+      await packets.activities();
+    },
+  },
+};
+
+const [rule = ''] = blocksOf('docs/production.md', '').filter((block) => block.startsWith('ACL SETUSER'));
+const commands = new Map(
+  tableOf('docs/production.md', 'lib', 'commands of its scripts').map(([lib, cell]) => [lib, cell]),
+);
+let server: RedisServer;
+let admin: Redis;
+
+beforeAll(async () => {
+  server = await RedisServer.start();
+  admin = new Redis(server.port, server.host);
+});
+afterAll(async () => {
+  admin.disconnect();
+  await server.stop();
+});
+
+it('is about every lib of the table', () => {
+  expect(Object.keys(libs).sort()).toEqual([...commands.keys()].sort());
+});
+
+it.each(Object.entries(libs))('%s needs no more than the document says', async (lib, { modules, providers, use }) => {
+  const [, , user = '', ...rules] = rule
+    .replace('<the commands below>', words(commands.get(lib)).join(' '))
+    .trim()
+    .split(' ');
+  await admin.call('ACL', 'SETUSER', user, 'reset', ...rules);
+  await admin.call('ACL', 'LOG', 'RESET');
+  const client = new Redis(server.port, server.host, { username: user, password: 'password' });
+  const app = await Test.createTestingModule({
+    imports: [ScriptRegistryModule.forRoot({ client, preload: 'required' }), ...modules],
+    providers: [...(providers ?? []), { provide: Redis, useValue: admin }],
+  }).compile();
+  try {
+    await app.init();
+    await use(app);
+    expect(await admin.call('ACL', 'LOG')).toEqual([]);
+  } finally {
+    await app.close();
+    client.disconnect();
+  }
+});
+
+it('is noticed when a command is missing', async () => {
+  const [, , , ...rules] = rule.replace('<the commands below>', '+get').trim().split(' ');
+  await admin.call('ACL', 'SETUSER', 'poor', 'reset', ...rules);
+  await admin.call('ACL', 'LOG', 'RESET');
+  const client = new Redis(server.port, server.host, { username: 'poor', password: 'password' });
+  const app = await Test.createTestingModule({
+    imports: [ScriptRegistryModule.forRoot({ client, preload: 'required' }), OnceModule.forRoot({})],
+  }).compile();
+  await app.init();
+  await expect(app.get(OnceService).first('x')).rejects.toThrow("can't run this command");
+  expect(await admin.call('ACL', 'LOG')).not.toEqual([]);
+  await app.close();
+  client.disconnect();
+});

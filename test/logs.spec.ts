@@ -1,0 +1,145 @@
+import { Injectable, type LoggerService } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
+import { DelayedTask, DelayedTaskModule, DelayedTaskService } from 'luanest/delayed-task';
+import { LockModule, LockService } from 'luanest/lock';
+import { OnceModule, OnceService } from 'luanest/once';
+import { RateLimitModule, RateLimitService } from 'luanest/rate-limit';
+import { ReadRewardModule, ReadRewardService } from 'luanest/read-reward';
+import { RedPacketModule, RedPacketService } from 'luanest/red-packet';
+import { ScriptRegistryModule } from 'luanest/script-registry';
+import {
+  deadLetter,
+  retryLater,
+  StreamConsumer,
+  StreamConsumerModule,
+  StreamConsumerService,
+} from 'luanest/stream-consumer';
+import { Redis } from 'ioredis';
+import { RedisServer } from './support/redis-server';
+import { eventually } from './support/wait';
+
+const SECRET = 'secret-4f1c';
+
+class Lines implements LoggerService {
+  readonly lines: { readonly level: string; readonly text: string }[] = [];
+  log = (...all: unknown[]): void => this.note('log', all);
+  error = (...all: unknown[]): void => this.note('error', all);
+  warn = (...all: unknown[]): void => this.note('warn', all);
+  debug = (...all: unknown[]): void => this.note('debug', all);
+  verbose = (...all: unknown[]): void => this.note('verbose', all);
+  private note(level: string, all: readonly unknown[]): void {
+    this.lines.push({ level, text: all.map(String).join(' ') });
+  }
+  /** Without what Nest itself says: of its start, and of errors that reach it through enhancers. */
+  get ours(): Lines['lines'] {
+    return this.lines.filter(
+      ({ text }) => !/ (InstanceLoader|RoutesResolver|RouterExplorer|ExceptionsHandler)$/.test(text),
+    );
+  }
+}
+
+@Injectable()
+class Work {
+  healthy = true;
+
+  @StreamConsumer({ stream: 'orders', group: 'mails' })
+  mail({ payload }: { payload: string }): unknown {
+    if (this.healthy) return undefined;
+    if (payload.endsWith('later')) return retryLater(1);
+    if (payload.endsWith('never')) return deadLetter(`${payload} is not wanted`);
+    if (payload.endsWith('object')) return { payload };
+    throw new TypeError(`cannot mail ${payload}`);
+  }
+
+  @DelayedTask('order.expire')
+  expire(payload: string): void {
+    if (!this.healthy) throw new Error(`cannot expire ${payload}`);
+  }
+}
+
+let server: RedisServer;
+let client: Redis;
+const logger = new Lines();
+
+async function boot() {
+  const app = await Test.createTestingModule({
+    imports: [
+      ScriptRegistryModule.forRoot({ client, deadlineMs: 400 }),
+      RateLimitModule.forRoot({}),
+      OnceModule.forRoot({}),
+      ReadRewardModule.forRoot({ rules: { article: { limit: 1 } } }),
+      LockModule.forRoot({ leaseMs: 200, waitMs: 0 }),
+      DelayedTaskModule.forRoot({ backoff: { delayMs: 1 }, attempts: 3 }),
+      StreamConsumerModule.forRoot({ watchEveryMs: 50, stalledAfterMs: 1, backoffMs: 1, attempts: 3, leaseMs: 1_000 }),
+      RedPacketModule.forRoot({ identity: () => undefined }),
+    ],
+    providers: [Work],
+  })
+    .setLogger(logger)
+    .compile();
+  await app.init();
+  return app;
+}
+
+beforeAll(async () => {
+  server = await RedisServer.start();
+  client = new Redis(server.port, server.host, { password: undefined, retryStrategy: () => 50 });
+  client.on('error', () => undefined);
+});
+afterAll(async () => {
+  client.disconnect();
+  await server.stop();
+});
+
+it('says nothing while all goes well, and nothing of payloads, ids and tokens when it does not', async () => {
+  const app = await boot();
+  const [tasks, streams, once, locks] = [
+    app.get(DelayedTaskService),
+    app.get(StreamConsumerService),
+    app.get(OnceService),
+    app.get(LockService),
+  ];
+  const work = app.get(Work);
+  const use = async (i: number): Promise<void> => {
+    await app.get(RateLimitService).consume({ name: 'mail', limit: 1, windowMs: 60_000 }, SECRET);
+    await once.run(`${SECRET}-${i}`, {}, () => SECRET);
+    await app.get(ReadRewardService).record({ rule: 'article', userId: SECRET, itemId: SECRET });
+    await locks.withLock(`${SECRET}-${i}`, {}, () => SECRET);
+    await app.get(RedPacketService).create({ activityId: `${SECRET}-${i}`, totalCents: 10, packets: 2 });
+    await app.get(RedPacketService).grab(`${SECRET}-${i}`, SECRET);
+    await tasks.schedule('order.expire', SECRET, { id: `${SECRET}-${i}` });
+    await streams.publish('orders', SECRET, { key: SECRET, operationId: `${SECRET}-${i}` });
+  };
+  await use(0);
+  await eventually(async () => {
+    expect(await tasks.stats()).toMatchObject({ waiting: 0, running: 0 });
+    expect(await streams.stats('orders', 'mails')).toMatchObject({ pending: 0, lag: 0 });
+  });
+  expect(logger.ours).toEqual([]);
+
+  work.healthy = false;
+  for (const end of ['later', 'never', 'object', 'x', 'y', 'z']) await streams.publish('orders', `${SECRET} ${end}`);
+  await client.xadd(
+    (await client.keys('*{orders.*:stream'))[0] as string,
+    '*',
+    ...['payload', `{"no": json ${SECRET}`],
+  );
+  await tasks.schedule('order.expire', SECRET);
+  await eventually(async () => {
+    expect((await tasks.stats()).dead).toBe(1);
+    expect((await streams.stats('orders', 'mails')).dead).toBe(7);
+  });
+  expect((await streams.deadLetters('orders', 'mails')).items.some(({ error }) => error.includes(SECRET))).toBe(true);
+
+  server.pause();
+  await Promise.allSettled([use(1), streams.publish('orders', SECRET), tasks.schedule('order.expire', SECRET)]);
+  server.resume();
+  await eventually(() => client.ping());
+  await app.close();
+
+  const texts = logger.ours.map(({ level, text }) => `${level} ${text}`);
+  expect(texts.filter((text) => text.startsWith('error'))).toHaveLength(7);
+  expect(texts.filter((text) => /^(log|debug|verbose)/.test(text))).toEqual([]);
+  expect(texts.length).toBeLessThan(25);
+  expect(texts.filter((text) => text.includes(SECRET))).toEqual([]);
+});

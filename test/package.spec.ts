@@ -1,0 +1,106 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { doorsOf, exportsOf } from './package/support/doors';
+
+const ROOT = join(__dirname, '..');
+/** Rooms of a lib that are a door of their own, since they need a peer of their own. */
+const SUB_DOORS = ['rate-limit/throttler-storage'];
+const CALLED_BY_NEST = /^(canActivate|intercept|on[A-Z]\w+|beforeApplicationShutdown)$/;
+
+interface Manifest {
+  readonly exports: Readonly<Record<string, unknown>>;
+  readonly typesVersions: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>;
+  readonly peerDependencies: Readonly<Record<string, string>>;
+  readonly peerDependenciesMeta: Readonly<Record<string, { readonly optional: boolean }>>;
+}
+
+const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Manifest;
+const libs = readdirSync(join(ROOT, 'libs')).sort();
+
+describe('the doors of the package', () => {
+  const doors = [...libs, ...SUB_DOORS].sort();
+  const built = (door: string): string => {
+    const [lib, room] = door.split('/');
+    return `./dist/libs/${lib}/src/${room === undefined ? '' : `${room}/`}index`;
+  };
+
+  it('are the libs and the listed rooms, each with code and declarations', () => {
+    const wanted = doors.map((door) => [
+      `./${door}`,
+      { types: `${built(door)}.d.ts`, default: `${built(door)}.js` },
+    ]) as [string, unknown][];
+    expect(manifest.exports).toEqual(Object.fromEntries([...wanted, ['./package.json', './package.json']]));
+  });
+
+  it('are found by moduleResolution node10, which reads typesVersions only', () => {
+    const wanted = doors.map((door) => [door, [`${built(door).slice(2)}.d.ts`]]);
+    expect(manifest.typesVersions).toEqual({ '*': Object.fromEntries(wanted) as unknown });
+  });
+
+  it('tell in the declarations what each export is, and each public method of a class', () => {
+    for (const [door, exported] of exportsOf(ROOT, doorsOf(ROOT))) {
+      expect({ door, exports: exported.length }).not.toEqual({ door, exports: 0 });
+      const silent = exported.flatMap(({ name, docs, silentMethods }) => [
+        ...(docs === '' ? [name] : []),
+        ...silentMethods.filter((method) => !CALLED_BY_NEST.test(method)).map((method) => `${name}.${method}`),
+      ]);
+      expect({ door, silent }).toEqual({ door, silent: [] });
+    }
+  });
+
+  it('are every room of a lib that has an index.ts', () => {
+    const rooms = libs.flatMap((lib) => {
+      const src = join(ROOT, 'libs', lib, 'src');
+      const rooms = readdirSync(src).filter((room) => existsSync(join(src, room, 'index.ts')));
+      return rooms.map((room) => `${lib}/${room}`);
+    });
+    expect(rooms.sort()).toEqual(SUB_DOORS);
+  });
+});
+
+describe('what is packed', () => {
+  const packed = JSON.parse(
+    execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
+      cwd: ROOT,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    }),
+  ) as { files: { path: string }[] }[];
+  const files = packed[0]?.files.map(({ path }) => path) ?? [];
+  const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
+
+  it('is code, declarations and documents of the libs', () => {
+    const document = /^(README|ARCHITECTURE|CHANGELOG)\.md$|^LICENSE$|^docs\/.+\.md$|^libs\/[^/]+\/README\.md$/;
+    const code = /^dist\/libs\/[^/]+\/src\/.+(?<!\.spec)\.(js|d\.ts)$/;
+    const others = files.filter((file) => file !== 'package.json' && !document.test(file) && !code.test(file));
+    expect(others).toEqual([]);
+    for (const door of doorsOf(ROOT)) expect(files).toContain(door.types.slice(2));
+    for (const lib of libs) expect(files).toContain(`libs/${lib}/README.md`);
+  });
+
+  it('names no path of the machine that built it, no source map, and no module that a user does not have', () => {
+    const allowed = new Set([...Object.keys(manifest.peerDependencies), 'cluster-key-slot']);
+    for (const file of files.filter((name) => name.startsWith('dist/'))) {
+      const text = read(file);
+      expect({ file, root: text.includes(ROOT), map: text.includes('sourceMappingURL') }).toEqual({
+        file,
+        root: false,
+        map: false,
+      });
+      const wanted = [...text.matchAll(/(?:require\(|from |import\()["']([^."'][^"']*)["']/g)].map(
+        ([, name = '']) => name,
+      );
+      const strange = wanted.filter((name) => !allowed.has(name) && !/^(node:|luanest\/)/.test(name));
+      expect({ file, strange }).toEqual({ file, strange: [] });
+    }
+  });
+});
+
+it('every peer that not all doors need is optional', () => {
+  const needed = Object.keys(manifest.peerDependencies).filter(
+    (name) => manifest.peerDependenciesMeta[name]?.optional !== true,
+  );
+  expect(needed.sort()).toEqual(['@nestjs/common', '@nestjs/core', 'ioredis', 'reflect-metadata', 'rxjs']);
+  expect(Object.keys(manifest.peerDependenciesMeta).filter((name) => !(name in manifest.peerDependencies))).toEqual([]);
+});

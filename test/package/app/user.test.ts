@@ -1,0 +1,40 @@
+import { Controller, Get, UseGuards, type INestApplication } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
+import { RateLimit, RateLimitGuard, RateLimitTestClock, RateLimitTestingModule } from 'luanest/rate-limit';
+import { AppModule } from './src/app.module.js';
+import { uses } from './src/use-all.js';
+
+@Controller('cats')
+@UseGuards(RateLimitGuard)
+class CatsController {
+  @RateLimit({ limit: 1, windowMs: 60_000 })
+  @Get()
+  find(): string {
+    return 'Tom';
+  }
+}
+
+let app: INestApplication;
+
+afterEach(() => app.close());
+
+test.each(Object.entries(uses))('%s works in a test of its user', async (_door, use) => {
+  const compiled = await Test.createTestingModule({ imports: [AppModule] }).compile();
+  app = compiled.createNestApplication({ logger: false });
+  await app.listen(0, '127.0.0.1');
+  await expect(use(app, await app.getUrl())).resolves.toEqual(expect.any(String));
+});
+
+test('limits are tested without Redis, by a clock of the test', async () => {
+  const clock = new RateLimitTestClock();
+  const compiled = await Test.createTestingModule({
+    imports: [RateLimitTestingModule.forRoot({ clock })],
+    controllers: [CatsController],
+  }).compile();
+  app = compiled.createNestApplication({ logger: false });
+  await app.listen(0, '127.0.0.1');
+  const ask = async (): Promise<number> => (await fetch(`${await app.getUrl()}/cats`)).status;
+  expect([await ask(), await ask()]).toEqual([200, 429]);
+  clock.advance(60_000);
+  expect(await ask()).toBe(200);
+});

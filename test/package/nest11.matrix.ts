@@ -1,0 +1,72 @@
+import { FreshApp } from './support/fresh-app';
+import { compile, problemsOf, useTsJest, writeEveryExport, type Resolution } from './support/types';
+import { expectAllUsed, runAlone } from './support/uses';
+
+const resolutions: Resolution[] = [
+  { moduleResolution: 'node10', module: 'commonjs' },
+  { moduleResolution: 'node16', module: 'node16' },
+  { moduleResolution: 'nodenext', module: 'nodenext' },
+  { moduleResolution: 'bundler', module: 'esnext' },
+];
+
+describe('Nest 11, CommonJS, ioredis 5, Express', () => {
+  let app: FreshApp;
+
+  it('is installed', async () => {
+    app = await FreshApp.install('nest11', {
+      type: 'commonjs',
+      dependencies: {
+        '@liaoliaots/nestjs-redis': '^10.0.0',
+        '@nestjs/common': '^11.0.0',
+        '@nestjs/core': '^11.0.0',
+        '@nestjs/platform-express': '^11.0.0',
+        '@nestjs/schedule': '^6.0.0',
+        '@nestjs/testing': '^11.0.0',
+        '@nestjs/throttler': '^6.4.0',
+        '@types/jest': '^30.0.0',
+        '@types/node': '^20.0.0',
+        esbuild: '^0.28.0',
+        ioredis: '^5.3.0',
+        jest: '^30.0.0',
+        'reflect-metadata': '^0.2.0',
+        rxjs: '^7.8.0',
+        'ts-jest': '^29.0.0',
+        typescript: '^5.0.0',
+        webpack: '^5.0.0',
+      },
+      overrides: {
+        '@liaoliaots/nestjs-redis': { '@nestjs/common': '$@nestjs/common', '@nestjs/core': '$@nestjs/core' },
+      },
+    });
+    expect(app.version('@nestjs/core')).toMatch(/^11\./);
+    expect(app.version('ioredis')).toMatch(/^5\./);
+    app.copy('src', 'bundle', 'user.test.ts');
+    app.remove('src/main-fastify.ts');
+    await compile(app, { module: 'commonjs', moduleResolution: 'node10' });
+    writeEveryExport(app);
+  });
+
+  it('uses every lib', async () => {
+    expectAllUsed(await app.withRedis(['dist/main-express.js']));
+  });
+
+  it.each(resolutions)('type-checks every export with TypeScript 5, $moduleResolution', async (resolution) => {
+    expect(await problemsOf(app, 'typescript', resolution)).toEqual([]);
+  });
+
+  it('uses every lib, bundled and minified by esbuild', async () => {
+    await app.run(process.execPath, ['bundle/esbuild.cjs', 'dist/main-express.js', 'out/esbuild.cjs', 'cjs']);
+    expectAllUsed(await runAlone(app, 'out/esbuild.cjs'));
+  });
+
+  it('uses every lib, bundled by webpack', async () => {
+    await app.run(process.execPath, ['bundle/webpack.cjs', 'dist/main-express.js', 'out/webpack.cjs']);
+    expectAllUsed(await runAlone(app, 'out/webpack.cjs'));
+  });
+
+  it("passes its user's tests, by Jest and ts-jest", async () => {
+    useTsJest(app);
+    const { stderr } = await app.withRedis(['node_modules/jest/bin/jest.js', '--testPathPatterns', 'user.test.ts']);
+    expect(stderr).toMatch(/Tests: +11 passed, 11 total/);
+  });
+});

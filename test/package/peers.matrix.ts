@@ -1,0 +1,100 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { doorsOf } from './support/doors';
+import { FreshApp } from './support/fresh-app';
+import { compile, problemsOf, writeEveryExport } from './support/types';
+import { expectAllUsed, expectBareUsed } from './support/uses';
+
+interface Manifest {
+  readonly peerDependencies: Readonly<Record<string, string>>;
+  readonly peerDependenciesMeta: Readonly<Record<string, unknown>>;
+}
+
+const ROOT = join(__dirname, '..', '..');
+const { peerDependencies, peerDependenciesMeta } = JSON.parse(
+  readFileSync(join(ROOT, 'package.json'), 'utf8'),
+) as Manifest;
+const optional = Object.keys(peerDependenciesMeta);
+const doors = doorsOf(ROOT).map(({ name }) => name);
+const COMMONJS = { module: 'commonjs', moduleResolution: 'node10' };
+
+/** The lowest version that a range of ours allows. */
+const lowest = (range: string): string => range.replace(/^\^([\d.]+).*$/, '$1');
+
+async function expectDoorsToLoad(app: FreshApp): Promise<void> {
+  const { stdout } = await app.run(process.execPath, ['load/doors.mjs']);
+  expect(stdout.trim().split('\n')).toEqual(doors.map((name) => `${name} loaded`));
+}
+
+describe('The oldest peers that are allowed', () => {
+  let app: FreshApp;
+
+  it('are installed', async () => {
+    const peers = Object.entries(peerDependencies).map(([name, range]): [string, string] => [name, lowest(range)]);
+    app = await FreshApp.install('oldest', {
+      type: 'commonjs',
+      dependencies: {
+        ...Object.fromEntries(peers),
+        '@nestjs/platform-express': lowest(peerDependencies['@nestjs/core'] ?? ''),
+        '@types/node': '^20.0.0',
+        typescript: '~5.7.0',
+      },
+      overrides: {
+        '@liaoliaots/nestjs-redis': { '@nestjs/common': '$@nestjs/common', '@nestjs/core': '$@nestjs/core' },
+      },
+    });
+    for (const [name, version] of peers) expect({ name, version: app.version(name) }).toEqual({ name, version });
+    app.copy('src', 'load');
+    app.remove('src/main-fastify.ts');
+    await compile(app, COMMONJS);
+  });
+
+  it('run every lib', async () => {
+    expectAllUsed(await app.withRedis(['dist/main-express.js']));
+  });
+
+  it('run every lib on a Cluster', async () => {
+    expectBareUsed(await app.withCluster(['dist/main-bare.js']));
+  });
+
+  it.each(optional)('load every door without %s', async (peer) => {
+    await app.without(peer, () => expectDoorsToLoad(app));
+  });
+});
+
+describe('Nest 11 and the required peers alone', () => {
+  let app: FreshApp;
+
+  it('are installed, and nothing optional comes along', async () => {
+    app = await FreshApp.install('bare', {
+      type: 'commonjs',
+      dependencies: {
+        '@nestjs/common': '^11.0.0',
+        '@nestjs/core': '^11.0.0',
+        '@types/node': '^20.0.0',
+        ioredis: '^5.3.0',
+        'reflect-metadata': '^0.2.0',
+        rxjs: '^7.8.0',
+        typescript: '^5.0.0',
+      },
+    });
+    expect(optional.filter((name) => app.version(name) !== undefined)).toEqual([]);
+  });
+
+  it('load every door', async () => {
+    app.copy('load');
+    await expectDoorsToLoad(app);
+  });
+
+  it('type-check every export of every door but the one for @nestjs/throttler', async () => {
+    const uses = ['script-registry', 'lock', 'read-reward', 'delayed-task', 'stream-consumer'];
+    app.copy('src/main-bare.ts', 'src/signal.ts', ...uses.map((name) => `src/uses/${name}.ts`));
+    await compile(app, COMMONJS);
+    writeEveryExport(app, (door) => door !== 'rate-limit/throttler-storage');
+    expect(await problemsOf(app, 'typescript', COMMONJS)).toEqual([]);
+  });
+
+  it('run every lib, on a client that the app made', async () => {
+    expectBareUsed(await app.withRedis(['dist/main-bare.js']));
+  });
+});

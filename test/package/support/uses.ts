@@ -1,0 +1,49 @@
+import { mkdtempSync, cpSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { folder } from './folder';
+import type { FreshApp } from './fresh-app';
+import type { Ended } from './run';
+
+/** What `use-all.ts` prints when each lib did what it is for. */
+const LINES = [
+  'script-registry: added 70 and 30 of 140, has 100, healthy',
+  'rate-limit: route answered 200, 200, 429, service allowed',
+  'rate-limit/throttler-storage: route answered 200, 429',
+  'lock: let in, another kept out, released, the next fence is higher',
+  'scheduled-lock: job tick ran under a fence',
+  'once: claimed, then done; route answered 201 {"orderId":1}, then 201 {"orderId":1}',
+  'read-reward: rewarded 5, duplicate 0, rewarded 5, capped 0',
+  'delayed-task: scheduled, o1 expired at attempt 1, the other cancelled',
+  'stream-consumer: published, handled ann@example.com at attempt 1',
+  'red-packet: won, already-won, won, sold-out; audit ok',
+  'closed',
+];
+
+/** The app used every lib, closed, ended by itself, and complained of nothing. */
+export function expectAllUsed({ code, stdout, stderr }: Ended): void {
+  expect({ lines: stdout.trim().split('\n'), stderr, code }).toEqual({ lines: LINES, stderr: '', code: 0 });
+}
+
+/** What `main-bare.ts` prints. */
+const BARE_LINES = [
+  ...['script-registry', 'lock', 'read-reward', 'delayed-task', 'stream-consumer'].map((door) =>
+    LINES.find((line) => line.startsWith(`${door}:`)),
+  ),
+  'once: claimed',
+  'rate-limit: true',
+  'red-packet: won',
+  'scheduled-lock: 0',
+  'closed',
+];
+
+/** As `expectAllUsed`, for the app without optional peers. */
+export function expectBareUsed({ code, stdout, stderr }: Ended): void {
+  expect({ lines: stdout.trim().split('\n'), stderr, code }).toEqual({ lines: BARE_LINES, stderr: '', code: 0 });
+}
+
+/** Runs a bundle where nothing else is: no node_modules, and no `.lua`. */
+export async function runAlone(app: FreshApp, bundle: string): Promise<Ended> {
+  const cwd = mkdtempSync(join(folder(), 'bundle-'));
+  cpSync(app.path(bundle), join(cwd, basename(bundle)));
+  return app.withRedis([basename(bundle)], { cwd });
+}

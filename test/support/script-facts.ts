@@ -1,0 +1,57 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { AnyScript } from 'luanest/script-registry';
+
+const LIBS = join(__dirname, '..', '..', 'libs');
+
+/** The libs that have scripts of their own. */
+export function libsWithScripts(): string[] {
+  return readdirSync(LIBS).filter((lib) => existsSync(join(LIBS, lib, 'src', 'scripts')));
+}
+
+/** Every script that a lib defines, whatever room it is in. */
+export function scriptsOf(lib: string): AnyScript[] {
+  const files = readdirSync(join(LIBS, lib, 'src'), { recursive: true, encoding: 'utf8' });
+  const exports = files
+    .filter((file) => file.endsWith('.scripts.ts'))
+    .flatMap((file) => Object.values(jest.requireActual<Record<string, unknown>>(join(LIBS, lib, 'src', file))));
+  const isScript = (value: unknown): value is AnyScript => typeof (value as AnyScript | undefined)?.source === 'string';
+  return [...new Set(exports.filter(isScript))];
+}
+
+/** The Lua of a script without comments, what a group shares included. */
+function codeOf({ source, shared }: AnyScript): string {
+  return `${shared ?? ''}\n${source}`.replaceAll(/--\[\[[\s\S]*?\]\]/g, '').replaceAll(/--.*$/gm, '');
+}
+
+const CALL = /redis\s*\.\s*p?call\s*\(\s*(?:'([A-Za-z]+)'|([^)\s,]+))\s*(?:,\s*([^,)]+))?/g;
+
+/** Commands that scripts call, in capitals. @throws Error for a call whose command is not written out */
+export function commandsOf(scripts: readonly AnyScript[]): string[] {
+  const found = new Set<string>();
+  for (const script of scripts) {
+    for (const [call, command] of codeOf(script).matchAll(CALL)) {
+      if (command === undefined) throw new Error(`${script.name}: ${call} does not name its command`);
+      found.add(command.toUpperCase());
+    }
+  }
+  return [...found].sort();
+}
+
+const WITHOUT_KEY = new Set(['TIME']);
+const KEY_AFTER_WORD = new Set(['XGROUP', 'XINFO']);
+
+/** Whether a script names a key of a command otherwise than as `KEYS[n]`. */
+export function hidesKeys(script: AnyScript): boolean {
+  return [...codeOf(script).matchAll(CALL)].some(([, command = '', , first = '']) => {
+    if (WITHOUT_KEY.has(command)) return false;
+    if (KEY_AFTER_WORD.has(command)) return false;
+    // XREADGROUP and the like have their keys further behind.
+    return !/^KEYS\[\d+\]$/.test(first.trim()) && !first.trim().startsWith("'");
+  });
+}
+
+/** Whether a script calls `unpack`. */
+export function unpacks(script: AnyScript): boolean {
+  return /\bunpack\s*\(/.test(codeOf(script));
+}

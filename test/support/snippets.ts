@@ -1,0 +1,62 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import ts from 'typescript';
+import { blocksOf } from './markdown';
+
+export const ROOT = join(__dirname, '..', '..');
+
+/** Every document whose code a reader may copy. */
+export function documents(): string[] {
+  const libs = readdirSync(join(ROOT, 'libs')).map((lib) => `libs/${lib}/README.md`);
+  const docs = readdirSync(join(ROOT, 'docs'))
+    .filter((file) => file.endsWith('.md'))
+    .map((file) => `docs/${file}`);
+  return ['README.md', 'ARCHITECTURE.md', ...libs, ...docs].filter((file) => existsSync(join(ROOT, file)));
+}
+
+/** TypeScript blocks of a document by the path beside it that each has as a file: the one that its first line names, or its number. */
+export function snippetsOf(file: string): Map<string, string> {
+  return new Map(
+    blocksOf(file, 'ts').map((code, i) => {
+      const name = /^\/\/ ([\w.-]+\.ts)\n/.exec(code)?.[1];
+      const path = name === undefined ? `${file}.${i + 1}.ts` : join(dirname(file), name);
+      return [join(ROOT, path), code];
+    }),
+  );
+}
+
+const OPTIONS: ts.CompilerOptions = {
+  target: ts.ScriptTarget.ES2022,
+  module: ts.ModuleKind.CommonJS,
+  experimentalDecorators: true,
+  emitDecoratorMetadata: true,
+  esModuleInterop: true,
+};
+
+/**
+ * Runs a snippet and those that it imports, and answers what it exports.
+ *
+ * @param adapt what a reader would change: the addresses of his servers
+ */
+export function runSnippet<T>(
+  files: ReadonlyMap<string, string>,
+  path: string,
+  adapt: (code: string) => string,
+  load: (name: string) => unknown,
+): T {
+  const loaded = new Map<string, unknown>();
+  const run = (file: string): unknown => {
+    if (loaded.has(file)) return loaded.get(file);
+    const code = files.get(file);
+    if (code === undefined) throw new Error(`There is no snippet ${file}`);
+    const { outputText } = ts.transpileModule(adapt(code), { compilerOptions: OPTIONS });
+    const exports = {};
+    loaded.set(file, exports);
+    const need = (name: string): unknown =>
+      name.startsWith('.') ? run(`${join(dirname(file), name)}.ts`) : load(name);
+    // eslint-disable-next-line @typescript-eslint/no-implied-eval, @typescript-eslint/no-unsafe-call -- the document is ours
+    new Function('require', 'exports', outputText)(need, exports);
+    return exports;
+  };
+  return run(path) as T;
+}

@@ -1,0 +1,103 @@
+// npm run test:faults: the long versions of all fault suites, and a report of what they did: test/FAULTS.md.
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync, existsSync } from 'node:fs';
+import { cpus, tmpdir } from 'node:os';
+import { basename, join, relative, resolve } from 'node:path';
+import { format } from 'prettier';
+
+const root = resolve(import.meta.dirname, '..');
+/** Suites in which something is broken, killed, lost or attacked. */
+const FAULTS =
+  'faults|lost-replies|failover|workers|processes|slots|histories|confirm|leases|nodes|shutdown|large|payouts|closing|' +
+  'interleavings|model|invariant|wakeups|owners|cluster|embedded-redis|ledger-host|file-lock|app/app';
+/** Suites whose tests are each about bad input. */
+const BAD_INPUT = 'hostile|input|wrong-types|options|edge';
+
+const folder = mkdtempSync(join(tmpdir(), 'luanest-faults-'));
+const notesFile = join(folder, 'notes');
+const output = join(folder, 'jest.json');
+const pattern = `(libs|test)/.*(${FAULTS}|${BAD_INPUT})[^/]*\\.spec\\.ts$`;
+const started = Date.now();
+const jest = spawn(
+  process.execPath,
+  [
+    join(root, 'node_modules/jest/bin/jest.js'),
+    '--testPathPatterns',
+    pattern,
+    '--json',
+    '--outputFile',
+    output,
+    ...process.argv.slice(2),
+  ],
+  {
+    cwd: root,
+    stdio: ['ignore', 'ignore', 'inherit'],
+    env: { ...process.env, LUANEST_LONG: '1', LUANEST_FAULT_NOTES: notesFile },
+  },
+);
+const status = await new Promise((done) => jest.once('close', done));
+const minutes = ((Date.now() - started) / 60_000).toFixed(1);
+if (!existsSync(output)) process.exit(status || 1);
+
+const result = JSON.parse(readFileSync(output, 'utf8'));
+const notes = new Map();
+for (const line of existsSync(notesFile) ? readFileSync(notesFile, 'utf8').trimEnd().split('\n') : []) {
+  const [what, count] = JSON.parse(line);
+  notes.set(what, (notes.get(what) ?? 0) + count);
+}
+rmSync(folder, { recursive: true, force: true });
+
+const number = (value) => value.toLocaleString('en');
+const suites = result.testResults.map(({ name, assertionResults, status: state, startTime, endTime }) => ({
+  file: relative(root, name),
+  tests: assertionResults.filter((test) => test.status !== 'pending').length,
+  failed:
+    assertionResults.filter((test) => test.status === 'failed').length +
+    (state === 'failed' && assertionResults.length === 0 ? 1 : 0),
+  seconds: Math.round((endTime - startTime) / 1_000),
+}));
+const isInput = (file) => new RegExp(BAD_INPUT).test(basename(file));
+const inputs = suites.filter(({ file }) => isInput(file)).reduce((sum, { tests }) => sum + tests, 0);
+const order = [
+  'scripts run by Redis',
+  'messages, tasks, slots and grabs checked one by one',
+  'replies lost',
+  'connections reset',
+  'connections gone silent',
+  'servers killed (SIGKILL)',
+  'servers stopped (SIGSTOP)',
+  'servers started again',
+  'failovers',
+  'slots moved',
+  'workers killed (SIGKILL)',
+  'handled more than once, as at-least-once allows',
+  'lost',
+];
+const rows = order.map((what) => `| ${what} | ${number(notes.get(what) ?? 0)} |`);
+const text = `# Faults
+
+Made by \`npm run test:faults\` on ${new Date().toISOString().slice(0, 10)}, in ${minutes} minutes on ${cpus().length} cores with Node ${process.versions.node}: the
+long versions of all suites that break, kill, cut off or attack something. Each test asserts what must hold; the counts
+come from the servers, proxies and processes that the suites start.
+
+| what | how many |
+| --- | --- |
+| tests | ${number(result.numTotalTests)} |
+| of these failed | ${number(result.numFailedTests + result.numRuntimeErrorTestSuites)} |
+| of these about bad input | ${number(inputs)} |
+${rows.join('\n')}
+
+| suite | tests | failed | seconds |
+| --- | --- | --- | --- |
+${suites
+  .sort((a, b) => (a.file < b.file ? -1 : 1))
+  .map(({ file, tests, failed, seconds }) => `| \`${file}\` | ${tests} | ${failed} | ${seconds} |`)
+  .join('\n')}
+`;
+writeFileSync(join(root, 'test/FAULTS.md'), await format(text, { parser: 'markdown', printWidth: 120 }));
+for (const { file, failed } of suites) if (failed > 0) console.error(`FAIL ${file}: ${failed}`);
+console.log(`${rows.map((row) => row.replaceAll('|', '').trim().replace(/ {2,}/, ': ')).join('\n')}\n`);
+console.log(
+  `${result.numPassedTests} passed, ${result.numFailedTests + result.numRuntimeErrorTestSuites} failed in ${minutes} minutes; see test/FAULTS.md`,
+);
+process.exit(status ?? 1);

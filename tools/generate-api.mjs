@@ -1,0 +1,109 @@
+// Makes docs/api from the docstrings of every door of the package; with --check says whether it is fresh, and fails
+// when something that is exported has no docstring.
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Application, ReflectionKind } from 'typedoc';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const FOLDER = 'docs/api';
+const REMEDY = 'Run `npm run generate:api`.';
+
+/** Doors of the package by their source, as package.json has them. */
+function doors() {
+  const { exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+  return Object.entries(exports)
+    .filter(([, target]) => typeof target === 'object')
+    .map(([door, { types }]) => ({
+      name: door.replace('.', 'luanest'),
+      file: types.replace('./dist/', '').replace(/\.d\.ts$/, '.ts'),
+    }));
+}
+
+const options = (named, out) => ({
+  outputs: [{ name: 'markdown', path: out }],
+  plugin: ['typedoc-plugin-markdown'],
+  entryPoints: named.map(({ file }) => join(ROOT, file)),
+  tsconfig: join(ROOT, 'tsconfig.build.json'),
+  name: 'API of luanest',
+  readme: 'none',
+  excludePrivate: true,
+  excludeProtected: true,
+  excludeInternal: true,
+  excludeExternals: true,
+  // Lines would change with every edit.
+  disableSources: true,
+  logLevel: 'Warn',
+  validation: { notExported: false, invalidLink: true, notDocumented: false },
+  githubPages: false,
+  outputFileStrategy: 'modules',
+  hideBreadcrumbs: true,
+  hidePageHeader: true,
+  parametersFormat: 'table',
+  interfacePropertiesFormat: 'table',
+  classPropertiesFormat: 'table',
+  typeDeclarationFormat: 'table',
+  propertyMembersFormat: 'table',
+  expandParameters: true,
+  sort: ['kind', 'alphabetical'],
+});
+
+/** What is exported without a docstring, and methods of what is. */
+function undocumented(project) {
+  const has = (one) => one.hasComment() || one.signatures?.some((signature) => signature.hasComment());
+  const exported = project.getReflectionsByKind(ReflectionKind.Module).flatMap(({ children = [] }) => children);
+  const methods = exported.flatMap(({ children = [] }) =>
+    children.filter((child) => child.kindOf(ReflectionKind.Method) && child.inheritedFrom === undefined),
+  );
+  return [...exported, ...methods].filter((one) => !one.kindOf(ReflectionKind.Reference) && !has(one));
+}
+
+async function generate(out) {
+  const named = doors();
+  const app = await Application.bootstrapWithPlugins(options(named, out));
+  const entries = app.getEntryPoints() ?? [];
+  // Named as users import them, so that the page of luanest/lock is lock.md.
+  for (const entry of entries) {
+    const door = named.find(({ file }) => entry.sourceFile.fileName.endsWith(file));
+    if (door) entry.displayName = door.name.replace('luanest/', '');
+  }
+  const project = app.converter.convert(entries);
+  if (!project) return false;
+  app.validate(project);
+  for (const one of undocumented(project)) app.logger.error(`${one.getFriendlyFullName()} has no docstring`);
+  if (app.logger.hasErrors() || app.logger.hasWarnings()) return false;
+  await app.generateOutputs(project);
+  return !app.logger.hasErrors();
+}
+
+function contents(folder) {
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  return new Map(
+    files.map(({ parentPath, name }) => {
+      const path = join(parentPath, name);
+      return [path.slice(folder.length + 1), readFileSync(path, 'utf8')];
+    }),
+  );
+}
+
+/** What differs between the two folders; empty when nothing does. */
+function differences(fresh, kept) {
+  return [...new Set([...fresh.keys(), ...kept.keys()])].filter((name) => fresh.get(name) !== kept.get(name));
+}
+
+const check = process.argv.includes('--check');
+const kept = join(ROOT, FOLDER);
+const out = check ? mkdtempSync(join(tmpdir(), 'luanest-api-')) : kept;
+try {
+  if (!(await generate(out))) process.exit(1);
+  if (check) {
+    const stale = differences(contents(out), contents(kept));
+    if (stale.length > 0) {
+      console.error(`${FOLDER} is stale: ${stale.join(', ')}. ${REMEDY}`);
+      process.exit(1);
+    }
+  }
+} finally {
+  if (check) rmSync(out, { recursive: true, force: true });
+}
