@@ -60,6 +60,7 @@ async function shoot(browser, url, token) {
   await visitor.screenshot({ path: join(ROOT, 'docs/rain-visitor.png') });
   await visitor.keyboard.press('Space');
   await visitor.locator('dialog[open]').waitFor();
+  await operator.locator('#audit', { hasText: 'Every record was counted' }).waitFor();
   await operator.fill('#users', '30000');
   await operator.fill('#hammers', '1');
   await operator.fill('#crowd-in', '1');

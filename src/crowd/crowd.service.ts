@@ -39,7 +39,8 @@ export class CrowdService implements OnApplicationShutdown {
     const others = this.nodes.all().flatMap((node) => (node.url === undefined || node.url === url ? [] : [node.url]));
     const urls = [url, ...others].join(',');
     const args = ['--url', urls, '--activity', activityId, '--users', String(users), '--taps', String(taps)];
-    const env = { ...process.env, CROWD_HAMMERS: String(hammers) };
+    // Nothing of our own environment: it may hold secrets, which a crowd has no business with.
+    const env = { PATH: process.env.PATH, CROWD_HAMMERS: String(hammers) };
     const script = join(__dirname, 'crowd.main.js');
     const child = spawn(process.execPath, [script, ...args], { stdio: ['ignore', 'ignore', 'pipe'], env });
     this.child = child;

@@ -25,7 +25,7 @@ export class CountService {
    *
    * @param waitMs how long to wait for others who count, ms
    * @returns undefined for a rain that Redis does not know
-   * @throws {LockBusyError} when others counted all the while; what Redis or the ledger throws
+   * @throws {LockBusyError} when others counted all the while; {LedgerAwayError}; what Redis throws
    */
   count(activityId: string, waitMs: number): Promise<CountRecord | undefined> {
     return this.locks.withLock(LOCK, { leaseMs: LEASE_MS, waitMs }, (lock) => this.underLock(activityId, lock));

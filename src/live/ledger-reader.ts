@@ -7,6 +7,16 @@ import type { LedgerTotals, PaidPage } from '../ledger/ledger.types';
 const PAGE = 1_000;
 const PATIENCE_MS = 2_000;
 
+/** The ledger is moving to another process, or its database is away. */
+export class LedgerAwayError extends Error {
+  readonly code = 'LEDGER_AWAY';
+
+  constructor(cause?: unknown) {
+    super('The ledger is away for a moment. Try again.', { cause });
+    this.name = 'LedgerAwayError';
+  }
+}
+
 /** Reads the ledger: this process' own, or that of the process that has it. */
 @Injectable()
 export class LedgerReader {
@@ -21,19 +31,23 @@ export class LedgerReader {
     return own === undefined ? this.ask<LedgerTotals>(encodeURIComponent(activityId)) : own.totals(activityId);
   }
 
-  /** Every payout of an activity; undefined where nobody who is known has the ledger. Rejects where it is lost on the way. */
+  /**
+   * Every payout of an activity, as it is when it is asked for and not before; undefined where nobody who is known has the
+   * ledger. Throws a LedgerAwayError where it is lost on the way.
+   */
   async payouts(activityId: string): Promise<AsyncIterable<PaidPacket> | undefined> {
-    const first = await this.page(activityId, '');
-    return first && this.pages(activityId, first);
+    const here = this.host.current() !== undefined || (await this.host.problem())?.ownerUrl !== undefined;
+    return here ? this.pages(activityId) : undefined;
   }
 
-  private async *pages(activityId: string, first: PaidPage): AsyncIterable<PaidPacket> {
-    for (let page = first; ;) {
+  private async *pages(activityId: string): AsyncIterable<PaidPacket> {
+    for (let after: string | null = ''; after !== null;) {
+      const page: PaidPage | undefined = await this.page(activityId, after).catch((cause: unknown) => {
+        throw new LedgerAwayError(cause);
+      });
+      if (page === undefined) throw new LedgerAwayError();
       yield* page.payouts;
-      if (page.next === null) return;
-      const next = await this.page(activityId, page.next);
-      if (next === undefined) throw new Error('The process that has the ledger is gone.');
-      page = next;
+      after = page.next;
     }
   }
 

@@ -6,6 +6,7 @@ import {
   NotFoundException,
   Param,
   Post,
+  ServiceUnavailableException,
   Sse,
   UseGuards,
 } from '@nestjs/common';
@@ -16,6 +17,7 @@ import { AdminGuard } from '../identity/admin.guard';
 import { NodeService } from '../nodes/node.service';
 import type { CountRecord } from './count-records';
 import { CountService } from './count.service';
+import { LedgerAwayError } from './ledger-reader';
 import { LiveService, type LiveView } from './live.service';
 import { RainsService, type RainSight } from './rains.service';
 
@@ -60,8 +62,11 @@ export class LiveController {
     try {
       return found(await this.counts.count(activityId, COUNT_WAIT_MS));
     } catch (error) {
-      if (!(error instanceof LockBusyError)) throw error;
-      throw new ConflictException('Another process counts already. Wait until it is done.', { cause: error });
+      if (error instanceof LockBusyError) {
+        throw new ConflictException('Another process counts already. Wait until it is done.', { cause: error });
+      }
+      if (error instanceof LedgerAwayError) throw new ServiceUnavailableException(error.message, { cause: error });
+      throw error;
     }
   }
 

@@ -1,3 +1,4 @@
+import type { CountRecord } from '../../src/live/count-records';
 import type { LiveView } from '../../src/live/live.service';
 import { adminTokenOf, api, createActivity, grab, guestToken, statusOf } from './support/api';
 import { viewOf } from './support/live';
@@ -100,6 +101,22 @@ it('lets a crowd come later, and tells who did that task', async () => {
   await seen(({ status }) => status.grantedPackets === 32);
 });
 
+it('has a rain closed at its end by a task, on one process, and tells which', async () => {
+  const { redisNowMs } = (await api<{ redisNowMs: number }>(`${apps[0].url}/rains`, 'GET', admin)).body;
+  const rain = { activityId: 'ends', packets: 9, total: '9.00', buckets: 3, endsAtMs: redisNowMs + 5_000 };
+  expect((await api(`${apps[0].url}/red-packets`, 'POST', admin, rain)).status).toBe(201);
+  const won = await grab(apps[0].url, 'ends', await guestToken(apps[0].url));
+  const cents = 'packet' in won ? won.packet.amountCents : 0;
+  const view = await viewOf(apps[1].url, admin, 'ends', ({ status, nodes, ledger }) => {
+    const told = nodes.some(({ works }) => works.lastTasks.some(({ name }) => name === 'red-packet.close'));
+    return told && status.state === 'closed' && ledger?.rows === 1;
+  });
+  expect(view.status).toMatchObject({ refundedPackets: 8, refundedCents: 900 - cents, grantedCents: cents });
+  expect(view.faults).toEqual([]);
+  const notes = view.nodes.flatMap(({ works }) => works.lastTasks.filter(({ name }) => name === 'red-packet.close'));
+  expect(notes).toMatchObject([{ outcome: 'done' }]);
+});
+
 it('gives a point for each rain that a visitor joins, three a day, and counts them', async () => {
   const token = await guestToken(apps[0].url);
   const join = async (rain: string) => (await api(`${apps[0].url}/points/${rain}`, 'POST', token)).body;
@@ -134,6 +151,23 @@ it('counts every record under one lock, on whatever process, and notes it for al
   expect(view.counting.fence).toBeGreaterThanOrEqual(later.fence);
   expect(view.payouts).toMatchObject({ behind: 0, open: 0, pending: 0, dead: 0 });
   expect((await api(`${apps[0].url}/rains/nowhere/count`, 'POST', admin, {})).status).toBe(404);
+});
+
+it('finds no fault, however often it counts amid a crowd', async () => {
+  const rain = { activityId: 'busy', packets: 600, total: '600.00', buckets: 4 };
+  expect((await api(`${apps[0].url}/red-packets`, 'POST', admin, rain)).status).toBe(201);
+  const crowd = { users: 800, taps: 2 };
+  expect((await api(`${apps[0].url}/rains/busy/crowd`, 'POST', admin, crowd)).status).toBe(202);
+  let counts = 0;
+  for (let done = false; !done; counts += 1) {
+    const { status, body } = await api<CountRecord>(`${apps[1].url}/rains/busy/count`, 'POST', admin, {});
+    expect({ status, problems: body.problems }).toEqual({ status: 200, problems: [] });
+    done = body.quiet && body.paid?.packets === 600;
+  }
+  expect(counts).toBeGreaterThan(1);
+  const view = await viewOf(apps[1].url, admin, 'busy', ({ payoutsBehind }) => payoutsBehind === 0);
+  expect(view.faults).toEqual([]);
+  expect(view.status).toMatchObject({ state: 'sold-out', outboxLength: 0, grantedCents: 60_000 });
 });
 
 function grabbing(token: string): RequestInit {

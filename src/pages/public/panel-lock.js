@@ -16,7 +16,8 @@ export function lockPanel() {
       counted === undefined
         ? ''
         : ` The last count, by ${counted.node} under fence ${short(counted.fence)}, took ${count(counted.tookMs)} ms, ${ago(counted.atMs, atMs)}.`;
-    write(note, `${held}; ${count(lost)} locks were lost.${last}`);
+    const changed = counted?.quiet === false ? ' The records changed meanwhile, so they were not compared.' : '';
+    write(note, `${held}; ${count(lost)} locks were lost.${last}${changed}`);
     if (counted === undefined) return list.fill([]);
     const row = (name, { packets, cents }) => [name, count(packets), money(cents)];
     list.fill([

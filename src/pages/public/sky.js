@@ -7,11 +7,9 @@ export function rainInto(sky, falls, onTap) {
   const drop = () => {
     if (!falls()) return sky.replaceChildren();
     if (sky.childElementCount >= MOST_PACKETS || document.hidden) return;
-    const packet = document.createElement('button');
-    packet.type = 'button';
+    // No button: what moves cannot be aimed at by the tab key, and the button below does the same.
+    const packet = document.createElement('div');
     packet.className = 'packet';
-    // Not in the order of the tab key: what moves cannot be aimed at, and the button below does the same.
-    packet.tabIndex = -1;
     packet.style.left = `${4 + Math.random() * 80}%`;
     packet.style.animationDuration = `${3.5 + Math.random() * 3}s`;
     packet.addEventListener('animationend', () => packet.remove());

@@ -26,6 +26,7 @@ function speak() {
   document.title = words.title;
   for (const element of document.querySelectorAll('[data-word]')) element.textContent = words[element.dataset.word];
   at('language').textContent = words.switch;
+  at('language').lang = lang === 'zh' ? 'en' : 'zh-CN';
   at('language').ariaLabel = words.switchLabel;
   show(mood);
   showRain();

@@ -3,7 +3,7 @@ const WORDS = {
   en: {
     title: 'Red packet rain',
     switch: '中文',
-    switchLabel: 'Switch to Chinese',
+    switchLabel: '中文 (Switch to Chinese)',
     grab: 'Grab a packet',
     loading: 'Looking for a rain…',
     none: 'No rain today. Come back later!',
@@ -35,7 +35,7 @@ const WORDS = {
   zh: {
     title: '红包雨',
     switch: 'English',
-    switchLabel: '切换到英文',
+    switchLabel: 'English (切换到英文)',
     grab: '抢红包',
     loading: '正在寻找红包雨……',
     none: '现在没有红包雨，稍后再来吧！',
