@@ -1,7 +1,8 @@
 import { ForbiddenException, Inject, Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
-import { ModuleRef } from '@nestjs/core';
+import { ModuleRef, ModulesContainer } from '@nestjs/core';
 import { RateLimitGuard } from 'luanest/rate-limit';
 import { isObservable, lastValueFrom } from 'rxjs';
+import { optionalProvider } from './optional-provider';
 import { RED_PACKET_OPTIONS } from './red-packet.tokens';
 import type { ResolvedRedPacketOptions } from './red-packet.options';
 
@@ -34,21 +35,14 @@ export class RedPacketAdminGuard implements CanActivate {
 export class RedPacketGrabGuard implements CanActivate {
   private limits: RateLimitGuard | 'none' | undefined;
 
-  constructor(private readonly moduleRef: ModuleRef) {}
+  constructor(
+    private readonly moduleRef: ModuleRef,
+    private readonly modules: ModulesContainer,
+  ) {}
 
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     // At the first request, since the module may be imported before or after this one.
-    this.limits ??= this.find();
+    this.limits ??= optionalProvider(this.modules, this.moduleRef, RateLimitGuard) ?? 'none';
     return this.limits === 'none' || this.limits.canActivate(context);
-  }
-
-  private find(): RateLimitGuard | 'none' {
-    try {
-      return this.moduleRef.get(RateLimitGuard, { strict: false });
-    } catch (error) {
-      // Nest does not export the class. Anything else must not open the route.
-      if (error instanceof Error && error.constructor.name === 'UnknownElementException') return 'none';
-      throw error;
-    }
   }
 }

@@ -1,8 +1,9 @@
 import { Injectable, type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
-import { ModuleRef } from '@nestjs/core';
+import { ModuleRef, ModulesContainer } from '@nestjs/core';
 import { IdempotencyInterceptor, OnceService } from 'luanest/once';
 import { InvalidOptionError } from 'luanest/script-registry';
 import { from, mergeMap, type Observable } from 'rxjs';
+import { optionalProvider } from './optional-provider';
 
 /**
  * Answers a repeated admin request, by its `Idempotency-Key`, as the first was answered, where the app has OnceModule with
@@ -12,7 +13,10 @@ import { from, mergeMap, type Observable } from 'rxjs';
 export class RedPacketIdempotency implements NestInterceptor {
   private delegate: Promise<NestInterceptor | undefined> | undefined;
 
-  constructor(private readonly moduleRef: ModuleRef) {}
+  constructor(
+    private readonly moduleRef: ModuleRef,
+    private readonly modules: ModulesContainer,
+  ) {}
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     this.delegate ??= this.find();
@@ -23,12 +27,7 @@ export class RedPacketIdempotency implements NestInterceptor {
   }
 
   private async find(): Promise<NestInterceptor | undefined> {
-    try {
-      this.moduleRef.get(OnceService, { strict: false });
-    } catch (error) {
-      if (error instanceof Error && error.constructor.name === 'UnknownElementException') return undefined;
-      throw error;
-    }
+    if (optionalProvider(this.modules, this.moduleRef, OnceService) === undefined) return undefined;
     try {
       return await this.moduleRef.create(IdempotencyInterceptor);
     } catch (error) {
