@@ -71,7 +71,9 @@ export class Delivery implements StreamMessage {
     try {
       this.payload = JSON.parse(this.entry.payload);
     } catch (cause) {
-      const what = this.entry.payload === '' ? 'missing' : `no JSON: ${this.entry.payload.slice(0, 80)}`;
+      // Nothing of what it says: the error is logged.
+      const { length } = this.entry.payload;
+      const what = length === 0 ? 'missing' : `no JSON, but ${length} characters of something else`;
       throw new MalformedPayloadError(`The payload of message ${this.id} is ${what}`, { cause });
     }
   }
