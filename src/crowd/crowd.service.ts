@@ -16,6 +16,11 @@ export interface CrowdOptions {
   readonly taps: number;
 }
 
+/** A crowd as its process is told of it: with `=`, so that an id that begins with dashes is no option of its own. */
+export function crowdArgs(url: string, { activityId, users, taps }: CrowdOptions): string[] {
+  return [`--url=${url}`, `--activity=${activityId}`, `--users=${users}`, `--taps=${taps}`];
+}
+
 /** Lets simulated crowds loose on this process, one at a time, each in a process of its own. */
 @Injectable()
 export class CrowdService implements OnApplicationShutdown {
@@ -30,12 +35,11 @@ export class CrowdService implements OnApplicationShutdown {
   }
 
   /** @throws {ConflictException} while the last crowd is still here */
-  start({ activityId, users, taps }: CrowdOptions): void {
+  start(crowd: CrowdOptions): void {
     const { url } = this.address;
     if (this.busy || url === undefined) throw new ConflictException('A crowd is here already. Wait until it has left.');
-    const args = ['--url', url, '--activity', activityId, '--users', String(users), '--taps', String(taps)];
     const script = join(__dirname, 'crowd.main.js');
-    const child = spawn(process.execPath, [script, ...args], { stdio: ['ignore', 'ignore', 'pipe'] });
+    const child = spawn(process.execPath, [script, ...crowdArgs(url, crowd)], { stdio: ['ignore', 'ignore', 'pipe'] });
     this.child = child;
     child.stderr.on('data', (chunk: Buffer) => this.logger.warn(chunk.toString().trim()));
     child.once('error', (error) => this.logger.error(`The crowd could not start: ${error.message}`));
