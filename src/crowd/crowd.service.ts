@@ -15,6 +15,11 @@ export interface CrowdOptions {
   readonly hammers: number;
 }
 
+/** A crowd as its process is told of it: with `=`, so that an id that begins with dashes is no option of its own. */
+export function crowdArgs(urls: string, { activityId, users, taps }: Omit<CrowdOptions, 'hammers'>): string[] {
+  return [`--url=${urls}`, `--activity=${activityId}`, `--users=${users}`, `--taps=${taps}`];
+}
+
 /** Lets simulated crowds loose on all processes of the app, one at a time, each in a process of its own. */
 @Injectable()
 export class CrowdService implements OnApplicationShutdown {
@@ -32,15 +37,14 @@ export class CrowdService implements OnApplicationShutdown {
   }
 
   /** @throws {ConflictException} while the last crowd is still here */
-  start({ activityId, users, taps, hammers }: CrowdOptions): void {
+  start(crowd: CrowdOptions): void {
     const { url } = this.address;
     if (this.busy || url === undefined) throw new ConflictException('A crowd is here already. Wait until it has left.');
     // The other processes of the app take their share, and the place of one that dies.
     const others = this.nodes.all().flatMap((node) => (node.url === undefined || node.url === url ? [] : [node.url]));
-    const urls = [url, ...others].join(',');
-    const args = ['--url', urls, '--activity', activityId, '--users', String(users), '--taps', String(taps)];
+    const args = crowdArgs([url, ...others].join(','), crowd);
     // Nothing of our own environment: it may hold secrets, which a crowd has no business with.
-    const env = { PATH: process.env.PATH, CROWD_HAMMERS: String(hammers) };
+    const env = { PATH: process.env.PATH, CROWD_HAMMERS: String(crowd.hammers) };
     const script = join(__dirname, 'crowd.main.js');
     const child = spawn(process.execPath, [script, ...args], { stdio: ['ignore', 'ignore', 'pipe'], env });
     this.child = child;

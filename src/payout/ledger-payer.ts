@@ -38,7 +38,8 @@ export class LedgerPayer {
     if (conflict === undefined) return;
     const { activityId, userId, packetId } = payout;
     const { reason, paid } = conflict;
-    this.logger.warn(`Refused to pay ${packetId} of ${activityId} to ${userId}: the ${reason} has been paid already`);
+    // Who it was is in the ledger's table of conflicts; logs name no users.
+    this.logger.warn(`Refused to pay ${packetId} of ${activityId} once more: the ${reason} has been paid already`);
     await this.packets.conflict(activityId, { userId, packetId, ...(paid && { paid }) });
   }
 

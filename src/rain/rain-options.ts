@@ -102,7 +102,7 @@ function money(value: string): number {
 
 function activity(value: string | undefined): string {
   const id = value ?? `rain-${Date.now().toString(36)}-${randomBytes(4).toString('hex')}`;
-  if (/^[A-Za-z0-9._-]{1,128}$/.test(id)) return id;
+  if (/^(?!\.{1,2}$)[A-Za-z0-9._-]{1,128}$/.test(id)) return id;
   throw new RainUsageError(
     `--activity is ${JSON.stringify(id)}. Write 1 to 128 letters, digits, dots, dashes or underscores.`,
   );

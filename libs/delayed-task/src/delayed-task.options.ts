@@ -1,4 +1,4 @@
-import { InvalidOptionError } from 'luanest/script-registry';
+import { InvalidOptionError, shown } from 'luanest/script-registry';
 import type { Backoff } from './delayed-task.types';
 
 /** Options of DelayedTaskModule. */
@@ -73,19 +73,6 @@ const KNOWN: readonly string[] = [
 /** Makes the error of a value that cannot be used. */
 export type Refusal = (message: string) => Error;
 const asOption: Refusal = (message) => new InvalidOptionError(message);
-
-/** A value in a message, cut short. */
-export function shown(value: unknown): string {
-  const text = plain(value);
-  return text.length > 80 ? `${text.slice(0, 80)}… (${text.length} characters)` : text;
-}
-
-function plain(value: unknown): string {
-  if (typeof value === 'string') return JSON.stringify(value);
-  if (value instanceof Date) return `Date ${value.getTime()}`;
-  if (typeof value === 'bigint') return `${value}n`;
-  return typeof value === 'object' && value !== null ? 'an object' : String(value);
-}
 
 /** An integer of a range. @throws what `refuse` makes, naming the value and the range */
 export function checkInt(name: string, value: unknown, min: number, max: number, refuse: Refusal = asOption): number {

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { InvalidOptionError } from 'luanest/script-registry';
+import { InvalidOptionError, shown } from 'luanest/script-registry';
 
 /** Options of one acquisition. */
 export interface LockOptions {
@@ -48,7 +48,7 @@ const MAX_MS = 2 ** 31 - 1;
 /** Refuses what is no integer of the range. @throws InvalidOptionError naming the option, the value and the remedy */
 export function checkInt(name: string, value: unknown, min: number, max = MAX_MS): number {
   if (!Number.isSafeInteger(value) || (value as number) < min || (value as number) > max) {
-    throw new InvalidOptionError(`${name} is ${String(value)}. Give an integer of ${min} to ${max}.`);
+    throw new InvalidOptionError(`${name} is ${shown(value)}. Give an integer of ${min} to ${max}.`);
   }
   return value as number;
 }
@@ -61,11 +61,11 @@ export function checkInt(name: string, value: unknown, min: number, max = MAX_MS
 export function resolveOptions(options: LockModuleOptions = {}): ResolvedLockModuleOptions {
   const holder = options.holder ?? `${hostname().replaceAll('#', '-')}:${process.pid}`;
   if (typeof holder !== 'string' || holder === '' || holder.length > 200 || holder.includes('#')) {
-    throw new InvalidOptionError(`holder is ${String(holder)}. Give a text of 1 to 200 characters without "#".`);
+    throw new InvalidOptionError(`holder is ${shown(holder)}. Give a text of 1 to 200 characters without "#".`);
   }
   const promptAnswers = options.promptAnswers ?? true;
   if (typeof promptAnswers !== 'boolean') {
-    throw new InvalidOptionError(`promptAnswers is ${String(promptAnswers)}. Give true or false.`);
+    throw new InvalidOptionError(`promptAnswers is ${shown(promptAnswers)}. Give true or false.`);
   }
   return Object.freeze({
     leaseMs: checkInt('leaseMs', options.leaseMs ?? 30_000, 10),
@@ -83,7 +83,7 @@ export function resolveOptions(options: LockModuleOptions = {}): ResolvedLockMod
 export function resolveAcquire(options: LockOptions, defaults: ResolvedLockModuleOptions): Required<LockOptions> {
   const { onBusy = 'wait', renew = true } = options;
   if (onBusy !== 'wait' && onBusy !== 'skip') {
-    throw new InvalidOptionError(`onBusy is ${String(onBusy)}. Give 'wait' or 'skip'.`);
+    throw new InvalidOptionError(`onBusy is ${shown(onBusy)}. Give 'wait' or 'skip'.`);
   }
   return {
     leaseMs: checkInt('leaseMs', options.leaseMs ?? defaults.leaseMs, 10),

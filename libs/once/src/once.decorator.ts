@@ -47,7 +47,7 @@ export function Once(options: OnceHandlerOptions) {
       if (service === undefined) {
         throw new TypeError(`${scope} was called on an object that Nest has not made. @Once() needs OnceModule.`);
       }
-      const answer = await service.run(idOf(scope, options, args), claimOf(options), () => {
+      const answer = await service.runAs('handler', idOf(scope, options, args), claimOf(options), () => {
         const returned: unknown = original.apply(this, args);
         return isObservable(returned) ? lastValueFrom(returned, { defaultValue: undefined }) : returned;
       });

@@ -1,3 +1,4 @@
+import { shown } from 'luanest/script-registry';
 import { InvalidOnceInputError, OnceResultTooLargeError } from './once.errors';
 import type { Delivery } from './once.types';
 
@@ -5,17 +6,6 @@ const MAX_ID = 1_024;
 const MAX_TOKEN = 256;
 /** The longest lease and retention: ten years, in ms. */
 export const MAX_DURATION_MS = 3_650 * 86_400_000;
-
-function plain(value: unknown): string {
-  return typeof value === 'bigint' ? `${value}n` : String(value);
-}
-
-/** A value in a message, cut short. */
-export function shown(value: unknown): string {
-  const object = typeof value === 'object' && value !== null;
-  const text = typeof value === 'string' ? JSON.stringify(value) : object ? 'an object' : plain(value);
-  return text.length > 80 ? `${text.slice(0, 80)}… (${text.length} characters)` : text;
-}
 
 function checkText(field: string, value: unknown, maxChars: number): string {
   if (typeof value !== 'string' || value === '' || value.length > maxChars || !value.isWellFormed()) {

@@ -1,5 +1,5 @@
-import { InvalidOptionError } from 'luanest/script-registry';
-import { isDelivery, isDuration, MAX_DURATION_MS, shown } from './once.input';
+import { InvalidOptionError, shown } from 'luanest/script-registry';
+import { isDelivery, isDuration, MAX_DURATION_MS } from './once.input';
 import type { Delivery } from './once.types';
 
 /** Tells on whose behalf a request comes; undefined for nobody known, who is answered 401. */

@@ -8,7 +8,7 @@ import { checkDelivery, decodeResult, encodeResult } from './once.input';
 import { LeaseKeeper } from './once.keeper';
 import type { ResolvedOnceOptions } from './once.options';
 import { fenceOf, leaseUntilOf } from './once.scripts';
-import type { FullClaim, OnceStore } from './once.store';
+import type { ClaimKind, FullClaim, OnceStore, StoredAnswer } from './once.store';
 import type {
   Claim,
   ClaimAnswer,
@@ -41,11 +41,7 @@ export class OnceService implements BeforeApplicationShutdown {
    * @throws InvalidOnceInputError before anything is sent
    */
   async claim(id: string, options: ClaimOptions = {}): Promise<ClaimAnswer> {
-    const full = this.fill(options);
-    const answer = await this.store.claim(id, full);
-    if (answer.status === 'in-progress') return { status: 'in-progress', retryAfterMs: Number(answer.text) };
-    if (answer.status === 'claimed') return this.handle(id, full, fenceOf(answer), leaseUntilOf(answer));
-    return { status: 'done', result: decodeResult(answer.text), confirmed: answer.status === 'done' };
+    return this.claimAs('claim', id, options);
   }
 
   /**
@@ -55,7 +51,7 @@ export class OnceService implements BeforeApplicationShutdown {
    * @throws InvalidOnceInputError before anything is sent
    */
   async renew(id: string, token: string, options: { readonly leaseMs?: number } = {}): Promise<RenewAnswer> {
-    return this.store.renew(id, token, options.leaseMs ?? this.options.leaseMs);
+    return this.store.renew(this.store.keyOf(id), token, options.leaseMs ?? this.options.leaseMs);
   }
 
   /**
@@ -65,12 +61,12 @@ export class OnceService implements BeforeApplicationShutdown {
    * @throws OnceResultTooLargeError, InvalidOnceInputError before anything is sent
    */
   async confirm(id: string, token: string, result?: unknown): Promise<ConfirmAnswer> {
-    return this.store.confirm(id, token, encodeResult(result, this.options.maxResultBytes));
+    return this.store.confirm(this.store.keyOf(id), token, encodeResult(result, this.options.maxResultBytes));
   }
 
   /** Gives an id back, undone, for anybody to claim. @throws InvalidOnceInputError before anything is sent */
   async release(id: string, token: string): Promise<ReleaseAnswer> {
-    return this.store.release(id, token);
+    return this.store.release(this.store.keyOf(id), token);
   }
 
   /**
@@ -101,7 +97,17 @@ export class OnceService implements BeforeApplicationShutdown {
     options: ClaimOptions,
     work: (claim: RunningClaim) => T | PromiseLike<T>,
   ): Promise<RunAnswer<Awaited<T>>> {
-    const run = this.runClaimed(id, options, work);
+    return this.runAs('claim', id, options, work);
+  }
+
+  /** As `run`, for ids that no other claims meet but those of the same kind. */
+  runAs<T>(
+    kind: ClaimKind,
+    id: string,
+    options: ClaimOptions,
+    work: (claim: RunningClaim) => T | PromiseLike<T>,
+  ): Promise<RunAnswer<Awaited<T>>> {
+    const run = this.runClaimed(kind, id, options, work);
     this.running.add(run);
     const forget = (): void => void this.running.delete(run);
     run.then(forget, forget);
@@ -117,14 +123,24 @@ export class OnceService implements BeforeApplicationShutdown {
     stop.abort();
   }
 
+  private async claimAs(kind: ClaimKind, id: string, options: ClaimOptions): Promise<ClaimAnswer> {
+    const full = this.fill(options);
+    const key = this.store.keyOf(id, kind);
+    const answer = await this.store.claim(key, full);
+    if (answer.status === 'in-progress') return { status: 'in-progress', retryAfterMs: Number(answer.text) };
+    if (answer.status === 'claimed') return this.handle(id, key, full, answer);
+    return { status: 'done', result: decodeResult(answer.text), confirmed: answer.status === 'done' };
+  }
+
   private async runClaimed<T>(
+    kind: ClaimKind,
     id: string,
     options: ClaimOptions,
     work: (claim: RunningClaim) => T | PromiseLike<T>,
   ): Promise<RunAnswer<Awaited<T>>> {
     const { leaseMs, delivery } = this.fill(options);
     const claimedAt = performance.now();
-    const claim = await this.claim(id, options);
+    const claim = await this.claimAs(kind, id, options);
     if (claim.status === 'in-progress') return claim;
     if (claim.status === 'done') {
       return { status: 'duplicate', result: claim.result as Awaited<T>, confirmed: claim.confirmed };
@@ -143,7 +159,7 @@ export class OnceService implements BeforeApplicationShutdown {
       await this.settleFailure(claim, delivery);
       return { status: 'ran', result, confirmed: false };
     }
-    const { status } = await this.store.confirm(id, claim.token, this.encodeWhatFits(result));
+    const { status } = await this.store.confirm(this.store.keyOf(id, kind), claim.token, this.encodeWhatFits(result));
     return { status: 'ran', result, confirmed: status === 'confirmed' };
   }
 
@@ -177,16 +193,17 @@ export class OnceService implements BeforeApplicationShutdown {
     };
   }
 
-  private handle(id: string, { token, leaseMs }: FullClaim, fence: number, leaseUntilMs: number): Claim {
+  private handle(id: string, key: string, { token, leaseMs }: FullClaim, answer: StoredAnswer): Claim {
+    const { store } = this;
     return {
       status: 'claimed',
       id,
       token,
-      fence,
-      leaseUntilMs,
-      renew: (options = {}) => this.renew(id, token, { leaseMs: options.leaseMs ?? leaseMs }),
-      confirm: (result) => this.confirm(id, token, result),
-      release: () => this.release(id, token),
+      fence: fenceOf(answer),
+      leaseUntilMs: leaseUntilOf(answer),
+      renew: async (options = {}) => store.renew(key, token, options.leaseMs ?? leaseMs),
+      confirm: async (result) => store.confirm(key, token, encodeResult(result, this.options.maxResultBytes)),
+      release: async () => store.release(key, token),
     };
   }
 }

@@ -16,6 +16,9 @@ export interface FullClaim {
   readonly fingerprint: string;
 }
 
+/** What an id is claimed for. Each has keys of its own, so that no id of one leads to a claim of another. */
+export type ClaimKind = 'claim' | 'handler' | 'request';
+
 /** The caller of a call hears of its failure. */
 const ignore = (): void => undefined;
 
@@ -35,13 +38,8 @@ export class OnceStore {
     return `${this.tokenPrefix}.${this.tokens.toString(36)}`;
   }
 
-  /** Claims an id. Throws what is wrong with its arguments at once. @throws InvalidOnceInputError */
-  claim(id: string, claim: FullClaim): Promise<StoredAnswer> {
-    return this.claimKey(this.keyOf(id), claim);
-  }
-
-  /** As `claim`, by the id's key. */
-  claimKey(key: string, claim: FullClaim): Promise<StoredAnswer> {
+  /** Claims an id, by its key. Throws what is wrong with its arguments at once. @throws InvalidOnceInputError */
+  claim(key: string, claim: FullClaim): Promise<StoredAnswer> {
     const { token, leaseMs, retentionMs, delivery, fingerprint } = claim;
     const args = {
       token: checkToken(token),
@@ -57,25 +55,20 @@ export class OnceStore {
   }
 
   /** Lets the owner's lease run anew. @throws InvalidOnceInputError before anything is sent */
-  async renew(id: string, token: string, leaseMs: number): Promise<RenewAnswer> {
+  async renew(key: string, token: string, leaseMs: number): Promise<RenewAnswer> {
     const args = {
       token: checkToken(token),
       leaseMs: checkDuration('leaseMs', leaseMs),
       operation: this.newToken(),
     };
-    const { status, leaseUntilMs } = await this.registry.run(renewOnce, { keys: { claim: this.keyOf(id) }, args });
+    const { status, leaseUntilMs } = await this.registry.run(renewOnce, { keys: { claim: key }, args });
     if (status === 'renewed') return { status, leaseUntilMs };
     publish('leaseLost', () => ({ during: 'renew' }));
     return { status };
   }
 
   /** Marks an id as done. Throws what is wrong with its arguments at once. @param result JSON, or '' for none */
-  confirm(id: string, token: string, result: string): Promise<ConfirmAnswer> {
-    return this.confirmKey(this.keyOf(id), token, result);
-  }
-
-  /** As `confirm`, by the id's key. */
-  confirmKey(key: string, token: string, result: string): Promise<ConfirmAnswer> {
+  confirm(key: string, token: string, result: string): Promise<ConfirmAnswer> {
     const args = { token: checkToken(token), result };
     const answer = this.registry.run(confirmOnce, { keys: { claim: key }, args });
     if (isHeard('leaseLost')) {
@@ -87,9 +80,9 @@ export class OnceStore {
   }
 
   /** Gives an id back. */
-  async release(id: string, token: string): Promise<ReleaseAnswer> {
+  async release(key: string, token: string): Promise<ReleaseAnswer> {
     const args = { token: checkToken(token) };
-    const status = await this.registry.run(releaseOnce, { keys: { claim: this.keyOf(id) }, args });
+    const status = await this.registry.run(releaseOnce, { keys: { claim: key }, args });
     if (status === 'lost') publish('leaseLost', () => ({ during: 'release' }));
     return { status };
   }
@@ -101,7 +94,7 @@ export class OnceStore {
   }
 
   /** The key of an id. @throws InvalidOnceInputError */
-  keyOf(id: string): string {
-    return this.keys.tag(checkId(id)).key('claim');
+  keyOf(id: string, kind: ClaimKind = 'claim'): string {
+    return this.keys.tag(checkId(id)).key(kind);
   }
 }

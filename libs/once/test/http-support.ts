@@ -20,6 +20,8 @@ export interface HttpOptions {
   readonly interceptors?: NestInterceptor[];
   readonly registry?: ScriptRegistryOptions;
   readonly idempotency?: Omit<NonNullable<OnceOptions['idempotency']>, 'subject'>;
+  /** Whose keys those of a `x-user` are. Default: of just that text. */
+  readonly subject?: (user: string) => string;
 }
 
 export interface Answer {
@@ -39,9 +41,12 @@ export interface HttpApp {
 /** An app that takes the subject from `x-user`. */
 export async function openHttp(options: HttpOptions): Promise<HttpApp> {
   const { adapter, client, controllers, providers = [], interceptors = [], registry, idempotency } = options;
+  const { subject: named = (user) => user } = options;
   class App {}
-  const subject = (request: unknown): string | undefined =>
-    (request as { headers: Record<string, string | undefined> }).headers['x-user'];
+  const subject = (request: unknown): string | undefined => {
+    const user = (request as { headers: Record<string, string | undefined> }).headers['x-user'];
+    return user === undefined ? undefined : named(user);
+  };
   Module({
     imports: [
       ScriptRegistryModule.forRoot({ client, prefix: uniquePrefix(), ...registry }),

@@ -1,7 +1,7 @@
 import { UseInterceptors } from '@nestjs/common';
-import { InvalidOptionError } from 'luanest/script-registry';
+import { InvalidOptionError, shown } from 'luanest/script-registry';
 import { RateLimitInterceptor } from './rate-limit.interceptor';
-import { resolveRule, shown } from './rules/resolve-rule';
+import { resolveRule } from './rules/resolve-rule';
 import { RULES_METADATA, SKIP_METADATA } from './rules/route-rules';
 import type { RateLimitRule, ResolvedRule } from './rules/rule';
 

@@ -1,7 +1,7 @@
-import { InvalidOptionError } from 'luanest/script-registry';
+import { InvalidOptionError, shown } from 'luanest/script-registry';
 import { resolveAnswers, type RateLimitAnswers, type ResolvedAnswers } from './answers/answers.options';
 import type { RateLimitContextAdapter } from './contexts/context-adapter';
-import { checkChoice, checkInteger, MAX_DURATION_MS, named, resolveRule, shown } from './rules/resolve-rule';
+import { checkChoice, checkInteger, MAX_DURATION_MS, named, resolveRule } from './rules/resolve-rule';
 import type { NamedRule, RateLimitRule, RedisErrorPolicy } from './rules/rule';
 
 /** Options of RateLimitModule. */

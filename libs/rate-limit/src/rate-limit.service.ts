@@ -1,10 +1,11 @@
+import { shown } from 'luanest/script-registry';
 import { Decider, type Clocks } from './limiter/decider';
 import type { Decision } from './limiter/decision';
 import type { Check, Limiter } from './limiter/limiter';
 import { InvalidRateLimitInputError } from './rate-limit.errors';
 import type { ResolvedRateLimitOptions } from './rate-limit.options';
 import type { RateLimitCheck, RateLimitDecision } from './rate-limit.types';
-import { MAX_DURATION_MS, MAX_HITS, mostHits, named, resolveRule, shown } from './rules/resolve-rule';
+import { MAX_DURATION_MS, MAX_HITS, mostHits, named, resolveRule } from './rules/resolve-rule';
 import type { NamedRule, RateLimitRule } from './rules/rule';
 
 /** Figures of one call, where they are not the rule's. */

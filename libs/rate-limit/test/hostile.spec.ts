@@ -1,8 +1,15 @@
 import { subscribe } from 'node:diagnostics_channel';
+import { validateHeaderValue } from 'node:http';
 import { RATE_LIMIT_CHANNELS, type RateLimitRule } from 'luanest/rate-limit';
+import { LuanestError } from 'luanest/script-registry';
+import { HOSTILE_IDS, hostileValues, isPolluted } from '../../../test/support/hostile';
 import { RedisServer } from '../../../test/support/redis-server';
 import { eventually, sleep } from '../../../test/support/wait';
-import { MAX_DURATION_MS } from '../src/rules/resolve-rule';
+import { Answers } from '../src/answers/answers';
+import { resolveAnswers } from '../src/answers/answers.options';
+import { BlockCache } from '../src/limiter/block-cache';
+import { MemoryLimiter } from '../src/limiter/memory-limiter';
+import { MAX_DURATION_MS, named, resolveRule } from '../src/rules/resolve-rule';
 import { keysUnder, openBench, seeded, standalone, type Bench } from './support';
 
 const DAY_MS = 86_400_000;
@@ -145,6 +152,90 @@ it('three rules of one subject are one command', async () => {
     origin.disconnect();
     bench.close();
     await server.stop();
+  }
+});
+
+describe('subjects that strangers choose', () => {
+  it('are counted each by itself, and so are they in memory', async () => {
+    const odd = ['\ud800', '\ud801', 'z'.repeat(10_240), `${'z'.repeat(10_239)}y`];
+    const subjects = [...HOSTILE_IDS, ...odd];
+    const rule = { name: 'strangers', limit: 1, windowMs: 60_000 };
+    const bench = await openBench(standalone());
+    try {
+      for (const expected of [true, false, false]) {
+        const decisions = await Promise.all(subjects.map((subject) => bench.service.consume(rule, subject)));
+        for (const [i, { allowed, source }] of decisions.entries()) {
+          expect([subjects[i], allowed, source]).toEqual([subjects[i], expected, expect.stringMatching('redis|cache')]);
+        }
+      }
+    } finally {
+      bench.close();
+    }
+  });
+
+  it('that were refused are remembered by what bounds the memory, and cannot be taken for those of another rule', () => {
+    const cache = new BlockCache(10, 1_000, () => 0);
+    const verdict = { verdict: 1, used: 1, resetMs: 500, retryMs: 500, atUs: 0 };
+    const check = (name: string, subject: string) => ({
+      rule: named(resolveRule({ limit: 1, windowMs: 1 }), name),
+      subject,
+      limit: 1,
+      cost: 1,
+    });
+    cache.remember(check('GET /a', 'undelete:x'), verdict, 0);
+    expect(cache.find(check('GET /a', 'undelete:x'))).toBeDefined();
+    // The subject of the first is the rest of the second's name.
+    expect(cache.find(check('GET /a:undelete', 'x'))).toBeUndefined();
+    const memory = new MemoryLimiter(() => 0, 10);
+    const passes = (name: string, subject: string) => memory.decide([check(name, subject)], true).allowed;
+    expect([passes('GET /a', 'undelete:x'), passes('GET /a:undelete', 'x'), passes('GET /a', 'undelete:x')]).toEqual([
+      true,
+      true,
+      false,
+    ]);
+  });
+
+  it('are refused where they are no text, and so are figures that are none', async () => {
+    const bench = await openBench(standalone());
+    try {
+      const rule = { name: 'typed', limit: 5, windowMs: 60_000 };
+      for (const value of hostileValues()) {
+        const calls = [bench.service.consume(rule, value as string)];
+        if (typeof value !== 'number' && value !== undefined)
+          calls.push(bench.service.consume(rule, 's', { cost: value as number }));
+        calls.push(bench.service.consume({ ...rule, name: value as string }, 's'));
+        for (const call of calls) await expect(call).rejects.toBeInstanceOf(LuanestError);
+      }
+      expect(isPolluted()).toBe(false);
+    } finally {
+      bench.close();
+    }
+  });
+});
+
+it('headers of rules hold nothing but printable ASCII, whatever a route is called', () => {
+  const answers = new Answers(resolveAnswers({}));
+  for (const name of [...HOSTILE_IDS, '\ud800', '\udc00x', 'GET /\u{1f9e7}', 'a\r\nset-cookie: b=c']) {
+    const rule = {
+      name,
+      allowed: false,
+      shadow: false,
+      limit: 1,
+      windowMs: 1,
+      used: 1,
+      remaining: 0,
+      resetMs: 1,
+      retryAfterMs: 1,
+    };
+    const headers = answers.headers({ allowed: false, rules: [rule], retryAfterMs: 1, source: 'redis' } as never);
+    for (const [header, value] of Object.entries(headers)) {
+      expect([name, header, value]).toEqual([
+        name,
+        expect.stringMatching(/^[\w-]+$/),
+        expect.stringMatching(/^[\x20-\x7e]*$/),
+      ]);
+      expect(() => validateHeaderValue(header, value)).not.toThrow();
+    }
   }
 });
 

@@ -1,3 +1,4 @@
+import { shown } from 'luanest/script-registry';
 import { CivilCalendar, type Bounds } from './civil-calendar';
 import { InvalidReadRewardInputError } from './read-reward.errors';
 import type { ResolvedRewardRule } from './read-reward.options';
@@ -69,6 +70,7 @@ export class RewardClock {
       this.defaults.set(rule, made);
       return made;
     }
+    if (typeof timeZone !== 'string') throw unknownZone(timeZone);
     const key = `${rule.name}:${timeZone}`;
     const found = this.periods.get(key);
     if (found !== undefined) return found;
@@ -83,10 +85,14 @@ export class RewardClock {
     try {
       return new RulePeriods(rule, timeZone, ++this.made);
     } catch (cause) {
-      throw new InvalidReadRewardInputError(
-        `timeZone is ${String(timeZone).slice(0, 80)}. Give a zone of the IANA database, such as "Asia/Shanghai".`,
-        { cause },
-      );
+      throw unknownZone(timeZone, cause);
     }
   }
+}
+
+function unknownZone(timeZone: unknown, cause?: unknown): InvalidReadRewardInputError {
+  return new InvalidReadRewardInputError(
+    `timeZone is ${shown(timeZone)}. Give a zone of the IANA database, such as "Asia/Shanghai".`,
+    { cause },
+  );
 }

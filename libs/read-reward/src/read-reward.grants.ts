@@ -1,3 +1,4 @@
+import { shown } from 'luanest/script-registry';
 import { InvalidReadRewardInputError } from './read-reward.errors';
 import type { LedgerRow } from './read-reward.types';
 
@@ -20,7 +21,7 @@ export interface GrantParts {
 export function checkId(name: string, value: unknown): string {
   if (typeof value === 'string' && value !== '' && value.length <= MAX_ID_CHARS && value.isWellFormed()) return value;
   throw new InvalidReadRewardInputError(
-    `${name} is ${typeof value === 'string' ? `${JSON.stringify(value.slice(0, 80))} of ${value.length} characters` : String(value)}. Give a string of 1 to ${MAX_ID_CHARS} characters.`,
+    `${name} is ${shown(value)}. Give a string of 1 to ${MAX_ID_CHARS} characters.`,
   );
 }
 
@@ -50,7 +51,7 @@ export function readGrantId(grantId: unknown): GrantParts {
     return { rule, startMs: Number(start), seq: Number(seq), ...ids };
   } catch (cause) {
     throw new InvalidReadRewardInputError(
-      `grantId is ${String(grantId).slice(0, 80)}. Give the grantId of a rewarded answer, unchanged.`,
+      `grantId is ${shown(grantId)}. Give the grantId of a rewarded answer, unchanged.`,
       { cause },
     );
   }

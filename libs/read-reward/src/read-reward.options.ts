@@ -1,4 +1,4 @@
-import { InvalidOptionError } from 'luanest/script-registry';
+import { InvalidOptionError, shown } from 'luanest/script-registry';
 import { CivilCalendar, type Period } from './civil-calendar';
 
 /** What a rule rewards, and how often. */
@@ -83,11 +83,6 @@ const OPTIONS: readonly string[] = [
   'shards',
 ] satisfies (keyof ReadRewardOptions)[];
 
-function shown(value: unknown): string {
-  const text = typeof value === 'string' ? JSON.stringify(value) : String(value);
-  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
-}
-
 function integer(name: string, value: unknown, least: number, most: number): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least && value <= most) return value;
   throw new InvalidOptionError(`${name} is ${shown(value)}. Give an integer of ${least} to ${most}.`);
@@ -108,8 +103,8 @@ function knownOnly(what: string, value: unknown, known: readonly string[]): void
 }
 
 function minutes(name: string, value: string): number {
-  const match = /^([01]\d|2[0-3]):([0-5]\d)$/.exec(value);
-  if (typeof value === 'string' && match !== null) return Number(match[1]) * 60 + Number(match[2]);
+  const match = typeof value === 'string' ? /^([01]\d|2[0-3]):([0-5]\d)$/.exec(value) : null;
+  if (match !== null) return Number(match[1]) * 60 + Number(match[2]);
   throw new InvalidOptionError(`${name} is ${shown(value)}. Give a wall time of "00:00" to "23:59".`);
 }
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { spread, type ScriptRegistry } from 'luanest/script-registry';
+import { spread, type ScriptRegistry, shown } from 'luanest/script-registry';
 import { RewardClock } from './read-reward.clock';
 import { InvalidReadRewardInputError } from './read-reward.errors';
 import { publish } from './read-reward.events';
@@ -120,6 +120,6 @@ export class ReadRewardService {
     const rule = this.options.rules.get(name);
     if (rule !== undefined) return rule;
     const known = [...this.options.rules.keys()].join(', ');
-    throw new InvalidReadRewardInputError(`rule is ${String(name).slice(0, 80)}. Known rules: ${known}.`);
+    throw new InvalidReadRewardInputError(`rule is ${shown(name)}. Known rules: ${known}.`);
   }
 }

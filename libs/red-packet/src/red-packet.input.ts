@@ -1,3 +1,4 @@
+import { shown } from 'luanest/script-registry';
 import { InvalidRedPacketInputError } from './red-packet.errors';
 import type { CreateActivity, Packet, SplitMethod } from './red-packet.types';
 
@@ -17,16 +18,6 @@ const MAX_USER_ID = 256;
 const MAX_CURSOR = 2n ** 64n - 1n;
 /** The last instant that JavaScript's Date can tell. */
 const MAX_TIME_MS = 8_640_000_000_000_000;
-
-function shown(value: unknown): string {
-  // JSON has no BigInt, and writes NaN as null.
-  const text = typeof value === 'string' || typeof value === 'object' ? JSON.stringify(value) : plain(value);
-  return text.length > 80 ? `${text.slice(0, 80)}… (${text.length} characters)` : text;
-}
-
-function plain(value: unknown): string {
-  return typeof value === 'bigint' ? `${value}n` : String(value);
-}
 
 /** Refuses input. @throws InvalidRedPacketInputError always */
 export function refuse(field: string, value: unknown, remedy: string): never {

@@ -1,5 +1,5 @@
 import type { CanActivate, Type } from '@nestjs/common';
-import { InvalidOptionError } from 'luanest/script-registry';
+import { InvalidOptionError, shown } from 'luanest/script-registry';
 import type { ClosedActivity } from './red-packet.types';
 
 /** Tells who sends a request; undefined for nobody known, who may not grab. */
@@ -68,7 +68,7 @@ export function resolveOptions(options: RedPacketOptions): ResolvedRedPacketOpti
   const { identity, adminGuard, eligibility, onClosed } = options;
   if (typeof identity !== 'function') {
     throw new InvalidOptionError(
-      `identity is ${String(identity)}. Give a function from the request to the user's id or undefined.`,
+      `identity is ${shown(identity)}. Give a function from the request to the user's id or undefined.`,
     );
   }
   if (adminGuard !== undefined && typeof adminGuard !== 'function' && typeof adminGuard?.canActivate !== 'function') {
@@ -78,12 +78,12 @@ export function resolveOptions(options: RedPacketOptions): ResolvedRedPacketOpti
   }
   if (eligibility !== undefined && typeof eligibility !== 'function') {
     throw new InvalidOptionError(
-      `eligibility is ${String(eligibility)}. Give a function from an activity and a user to a boolean, or leave it out.`,
+      `eligibility is ${shown(eligibility)}. Give a function from an activity and a user to a boolean, or leave it out.`,
     );
   }
   if (onClosed !== undefined && typeof onClosed !== 'function') {
     throw new InvalidOptionError(
-      `onClosed is ${String(onClosed)}. Give a function of a closed activity, or leave it out.`,
+      `onClosed is ${shown(onClosed)}. Give a function of a closed activity, or leave it out.`,
     );
   }
   const { retentionMs = 7 * DAY_MS } = options;
@@ -100,6 +100,6 @@ export function resolveOptions(options: RedPacketOptions): ResolvedRedPacketOpti
 function integerOf(name: string, value: unknown, min: number, max: number): void {
   if (!Number.isSafeInteger(value) || (value as number) < min || (value as number) > max) {
     const unit = name.endsWith('Ms') ? ' ms' : '';
-    throw new InvalidOptionError(`${name} is ${String(value)}. Give an integer of ${min} to ${max}${unit}.`);
+    throw new InvalidOptionError(`${name} is ${shown(value)}. Give an integer of ${min} to ${max}${unit}.`);
   }
 }

@@ -76,7 +76,7 @@ export class HttpBench {
   }
 
   async call(method: string, path: string, headers: Record<string, string> = {}, body?: unknown): Promise<Answer> {
-    const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+    const sent = body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) };
     const json: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' };
     const response = await fetch(`${this.url}/red-packets${path}`, {
       method,

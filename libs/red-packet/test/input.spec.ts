@@ -77,7 +77,7 @@ describe('checkActivity', () => {
     ['Infinity', Infinity],
     ['100n', 100n],
     ['"100"', '100'],
-    ['{"cents":100}', { cents: 100 }],
+    ['an object', { cents: 100 }],
     ['undefined', undefined],
   ])('shows the value %s as it is', (text, totalCents) => {
     const check = (): unknown => checkActivity({ ...fair, totalCents: totalCents as number });

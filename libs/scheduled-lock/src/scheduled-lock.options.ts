@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { InvalidOptionError } from 'luanest/script-registry';
+import { InvalidOptionError, shown } from 'luanest/script-registry';
 import type { ScheduledLockOptions } from './scheduled-lock.types';
 
 /** Options of ScheduledLockModule. */
@@ -38,14 +38,14 @@ export type ResolvedJobOptions = Required<Omit<ScheduledLockOptions, 'key'>> & P
 
 function checked(name: string, value: number, min: number, max = 2 ** 31 - 1): number {
   if (Number.isSafeInteger(value) && value >= min && value <= max) return value;
-  throw new InvalidOptionError(`${name} is ${String(value)}. Give an integer of ${min} to ${max}.`);
+  throw new InvalidOptionError(`${name} is ${shown(value)}. Give an integer of ${min} to ${max}.`);
 }
 
 type MsOption = 'lockAtMostForMs' | 'lockAtLeastForMs' | 'staleAfterMs' | 'catchUpWithinMs' | 'replicasTimeoutMs';
 
 function checkedChoice(value: 'skip' | 'run', where = ''): 'skip' | 'run' {
   if (value === 'skip' || value === 'run') return value;
-  throw new InvalidOptionError(`${where}onRedisError is ${String(value)}. Give 'skip' or 'run'.`);
+  throw new InvalidOptionError(`${where}onRedisError is ${shown(value)}. Give 'skip' or 'run'.`);
 }
 
 /**
@@ -56,10 +56,10 @@ function checkedChoice(value: 'skip' | 'run', where = ''): 'skip' | 'run' {
 export function resolveOptions(options: ScheduledLockModuleOptions = {}): ResolvedScheduledLockModuleOptions {
   const { namespace = 'default', node = `${hostname()}:${process.pid}` } = options;
   if (!/^[\w.-]{1,100}$/.test(namespace)) {
-    throw new InvalidOptionError(`namespace is ${String(namespace)}. Give 1 to 100 letters, digits, ".", "_" or "-".`);
+    throw new InvalidOptionError(`namespace is ${shown(namespace)}. Give 1 to 100 letters, digits, ".", "_" or "-".`);
   }
   if (!/^\S{1,200}$/.test(node)) {
-    throw new InvalidOptionError(`node is ${JSON.stringify(node)}. Give a text of 1 to 200 characters without spaces.`);
+    throw new InvalidOptionError(`node is ${shown(node)}. Give a text of 1 to 200 characters without spaces.`);
   }
   return Object.freeze({
     namespace,
@@ -93,7 +93,7 @@ export function resolveJobOptions(
   const { name = where, key, renew = true, enhancers = false } = options;
   for (const [option, text] of Object.entries({ name, key: key ?? 'none' })) {
     if (typeof text === 'string' && text !== '') continue;
-    throw new InvalidOptionError(`${where}: ${option} is ${JSON.stringify(text)}. Give a text that is not empty.`);
+    throw new InvalidOptionError(`${where}: ${option} is ${shown(text)}. Give a text that is not empty.`);
   }
   return Object.freeze({
     name,

@@ -1,4 +1,5 @@
 import { InvalidCallError } from './script-registry.errors';
+import { shown } from './shown';
 
 /** How one argument of a script is checked and written. */
 export interface ArgType<T> {
@@ -18,12 +19,6 @@ export interface ArgType<T> {
 export interface ListType<T> {
   readonly label: string;
   readonly item: ArgType<T>;
-}
-
-/** Shows a value in a message, cut short so that a hostile one cannot fill a log. */
-export function shown(value: unknown): string {
-  const text = typeof value === 'string' ? JSON.stringify(value) : String(value);
-  return text.length > 80 ? `${text.slice(0, 80)}… (${text.length} characters)` : text;
 }
 
 /** An integer argument: -(2^53 - 1) to 2^53 - 1, written in decimal digits. */

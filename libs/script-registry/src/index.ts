@@ -55,5 +55,6 @@ export {
   type ScriptHealth,
   type WaitedResult,
 } from './script-registry.service';
+export { oneLine, shown } from './shown';
 export { evenTags, spread } from './spread';
 export { isUnfinished, UNFINISHED } from './unfinished';

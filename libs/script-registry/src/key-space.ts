@@ -1,4 +1,4 @@
-import { shown } from './arg-types';
+import { shown } from './shown';
 import { InvalidKeyError } from './script-registry.errors';
 
 const MAX_SUBJECT_CHARS = 1_024;

@@ -1,5 +1,7 @@
+import { oneLine } from './shown';
+
 /**
- * The base of every error that luanest throws.
+ * The base of every error that luanest throws. Its message is one line.
  *
  * `code` is a literal that callers may switch on; `cause` holds what was underneath, where there was something.
  */
@@ -8,7 +10,7 @@ export abstract class LuanestError extends Error {
   abstract readonly code: string;
 
   constructor(message: string, options?: { cause?: unknown }) {
-    super(message, options);
+    super(oneLine(message), options);
     this.name = new.target.name;
   }
 }

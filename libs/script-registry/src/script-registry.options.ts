@@ -1,5 +1,5 @@
 import type { Cluster, Redis } from 'ioredis';
-import { shown } from './arg-types';
+import { shown } from './shown';
 import { InvalidOptionError } from './script-registry.errors';
 
 /** Where a registry takes its client from when none is handed in. */

@@ -1,4 +1,4 @@
-import { InvalidOptionError } from 'luanest/script-registry';
+import { InvalidOptionError, shown } from 'luanest/script-registry';
 
 /** Options that a consumer may have of its own; the module has their defaults. */
 export interface ConsumerDefaults {
@@ -82,12 +82,12 @@ const NAME = /^[\w.:-]{1,100}$/;
 
 function checked(name: string, value: unknown, min: number, max = MAX_MS): number {
   if (Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max) return value as number;
-  throw new InvalidOptionError(`${name} is ${String(value)}. Give an integer of ${min} to ${max}.`);
+  throw new InvalidOptionError(`${name} is ${shown(value)}. Give an integer of ${min} to ${max}.`);
 }
 
 function checkedName(what: string, value: unknown): string {
   if (typeof value === 'string' && NAME.test(value)) return value;
-  throw new InvalidOptionError(`${what} is ${String(value)}. Give 1 to 100 letters, digits, ".", "_", ":" or "-".`);
+  throw new InvalidOptionError(`${what} is ${shown(value)}. Give 1 to 100 letters, digits, ".", "_", ":" or "-".`);
 }
 
 const BOUNDS: Record<keyof ConsumerDefaults, readonly [byDefault: number, min: number, max?: number]> = {
@@ -138,7 +138,7 @@ export function resolveOptions(options: StreamConsumerModuleOptions = {}): Resol
 function checkedKeys(where: string, { keys = [], partitions }: StreamOptions = {}): readonly string[] {
   const isList = Array.isArray(keys) && keys.length <= 1_024 && new Set(keys).size === keys.length;
   if (!isList || keys.some((key) => typeof key !== 'string' || key === '')) {
-    throw new InvalidOptionError(`${where}keys is ${JSON.stringify(keys)}. Give 1 to 1,024 keys, no two alike.`);
+    throw new InvalidOptionError(`${where}keys is ${shown(keys)}. Give 1 to 1,024 keys, no two alike.`);
   }
   if (keys.length > 0 && partitions !== undefined) {
     throw new InvalidOptionError(`${where}partitions is ${partitions}, but keys are given. Leave one of them out.`);
@@ -150,9 +150,10 @@ function checkedKeys(where: string, { keys = [], partitions }: StreamOptions = {
 export function resolveStream(
   name: string,
   module: ResolvedStreamConsumerModuleOptions,
-  given: StreamOptions | undefined = Object.hasOwn(module.streams, name) ? module.streams[name] : undefined,
+  options?: StreamOptions,
 ): ResolvedStreamOptions {
   checkedName('stream', name);
+  const given = options ?? (Object.hasOwn(module.streams, name) ? module.streams[name] : undefined);
   const where = `streams["${name}"].`;
   const { maxLength } = given ?? {};
   const keys = checkedKeys(where, given);
@@ -178,7 +179,7 @@ export function resolveConsumer(
 ): ResolvedConsumerOptions {
   const { ordered = false } = options;
   if (typeof ordered !== 'boolean') {
-    throw new InvalidOptionError(`${where}ordered is ${String(ordered)}. Give true or false.`);
+    throw new InvalidOptionError(`${where}ordered is ${shown(ordered)}. Give true or false.`);
   }
   return Object.freeze({
     ...consumerDefaults(options, where, module),

@@ -173,7 +173,7 @@ describe('boot', () => {
     ['a lease', { leaseMs: 5 }, /^leaseMs is 5/],
     ['concurrency', { concurrency: 1.5 }, /^concurrency is 1\.5/],
     ['attempts', { attempts: 0 }, /^attempts is 0/],
-    ['a stream', { streams: { 'a b': {} } }, /^stream is a b/],
+    ['a stream', { streams: { 'a b': {} } }, /^stream is "a b"/],
     ['a bound', { streams: { a: { maxLength: 0 } } }, /^streams\["a"\]\.maxLength is 0/],
     ['a period', { watchEveryMs: Number.NaN }, /^watchEveryMs is NaN/],
   ])('refuses nonsense: %s', async (_, options, message) => {

@@ -1,5 +1,6 @@
+import { shown } from 'luanest/script-registry';
 import { InvalidTaskError } from '../delayed-task.errors';
-import { checkInt, shown } from '../delayed-task.options';
+import { checkInt } from '../delayed-task.options';
 import { listDead } from '../delayed-task.scripts';
 import type { DeadPage, DeadTask } from '../delayed-task.types';
 import type { Partition } from './partitions';
@@ -57,7 +58,9 @@ function textOf({ partition, sinceMs, skip }: Place): string {
 
 function placeOf(cursor: string | undefined, partitions: number): Place {
   if (cursor === undefined) return { partition: 0, sinceMs: 0, skip: 0 };
-  const [, partition, sinceMs, skip] = (/^(\d{1,3})\.(\d{1,15})\.(\d{1,9})$/.exec(String(cursor)) ?? []).map(Number);
+  const [, partition, sinceMs, skip] = (
+    /^(\d{1,3})\.(\d{1,15})\.(\d{1,9})$/.exec(typeof cursor === 'string' ? cursor : '') ?? []
+  ).map(Number);
   if (partition === undefined || sinceMs === undefined || skip === undefined || partition >= partitions) {
     throw new InvalidTaskError(`cursor is ${shown(cursor)}. Give one that a page came with.`);
   }

@@ -1,3 +1,4 @@
+import { shown } from 'luanest/script-registry';
 import { InvalidTaskError, TaskTooLargeError } from '../delayed-task.errors';
 import {
   checkAttempts,
@@ -5,7 +6,6 @@ import {
   checkKeep,
   MAX_DURATION_MS,
   resolveBackoff,
-  shown,
   type Refusal,
   type ResolvedBackoff,
   type ResolvedDelayedTaskOptions,

@@ -1,6 +1,6 @@
-import type { ScriptRegistry } from 'luanest/script-registry';
+import { type ScriptRegistry, shown } from 'luanest/script-registry';
 import { InvalidTaskError } from '../delayed-task.errors';
-import { shown, type ResolvedDelayedTaskOptions } from '../delayed-task.options';
+import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import {
   cancelTask,
   countTasks,

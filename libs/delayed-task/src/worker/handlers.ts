@@ -1,5 +1,6 @@
+import { shown } from 'luanest/script-registry';
 import { DelayedTaskSetupError } from '../delayed-task.errors';
-import { checkInt, shown, type ResolvedDelayedTaskOptions } from '../delayed-task.options';
+import { checkInt, type ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { HandlerOptions, TaskHandler } from '../delayed-task.types';
 import { checkName } from '../queue/record';
 

@@ -15,7 +15,6 @@ export interface Route extends Readonly<Required<IdempotencyRouteOptions>> {
 
 /** What a claim was made with. */
 export interface Held {
-  readonly id: string;
   readonly key: string;
   readonly token: string;
   /** `performance.now()` from before the claim was sent. */
@@ -96,7 +95,7 @@ export class Exchange implements ResponseWatcher, Lease {
   async renew(): Promise<boolean> {
     if (this.settled) return false;
     if (!this.raw.destroyed || this.state === 'running') {
-      return (await this.store.renew(this.held.id, this.held.token, this.route.leaseMs)).status === 'renewed';
+      return (await this.store.renew(this.held.key, this.held.token, this.route.leaseMs)).status === 'renewed';
     }
     // The client has left, and nothing will end the response any more.
     this.settle(this.state === 'threw', undefined, 'streamed', noop);
@@ -113,12 +112,12 @@ export class Exchange implements ResponseWatcher, Lease {
       then();
     };
     try {
-      const { id, key, token } = this.held;
+      const { key, token } = this.held;
       const kept = !failed || this.route.storeErrors;
       const free = !kept && this.route.delivery === 'at-least-once';
       const settled: Promise<unknown> = free
-        ? this.store.release(id, token)
-        : this.store.confirmKey(key, token, kept ? this.encode(sent, otherwise) : '');
+        ? this.store.release(key, token)
+        : this.store.confirm(key, token, kept ? this.encode(sent, otherwise) : '');
       settled.then(then, fail);
     } catch (error) {
       fail(error);

@@ -23,7 +23,7 @@ import {
 } from '../once.options';
 import { OnceStore, type FullClaim, type StoredAnswer } from '../once.store';
 import { ONCE_OPTIONS } from '../once.tokens';
-import { Exchange, type Route } from './exchange';
+import { Exchange, type Held, type Route } from './exchange';
 import { LeaseRounds } from './lease-rounds';
 import { IDEMPOTENT } from './idempotency.tokens';
 import { fingerprintOf, idOf, readKey, type HttpRequest } from './request-identity';
@@ -158,14 +158,14 @@ export class IdempotencyInterceptor implements NestInterceptor {
       fingerprint: fingerprintOf(asked.request, subject),
     };
     const id = idOf(subject, asked.key);
-    const held = { id, key: this.store.keyOf(id), token: claim.token, claimedAt: performance.now() };
+    const held = { key: this.store.keyOf(id, 'request'), token: claim.token, claimedAt: performance.now() };
     const refuse = (error: unknown): void => subscriber.error(error);
     this.store
-      .claimKey(held.key, claim)
+      .claim(held.key, claim)
       .then(
         (answer) => {
           if (answer.status !== 'claimed') this.answerRepeat(answer, asked.response, subscriber);
-          else if (subscriber.closed) void this.giveBack(id, claim.token);
+          else if (subscriber.closed) void this.giveBack(held);
           else {
             const { request, response, route, next } = asked;
             const exchange = new Exchange(this.store, held, route, response);
@@ -175,7 +175,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
         },
         (error: unknown) => {
           // The client may send the claim again when Redis is back, for nobody: a release behind it frees the key.
-          if (error instanceof UnknownOutcomeError) void this.giveBack(id, claim.token);
+          if (error instanceof UnknownOutcomeError) void this.giveBack(held);
           this.withoutClaim(error, asked, subscriber);
         },
       )
@@ -183,9 +183,9 @@ export class IdempotencyInterceptor implements NestInterceptor {
   }
 
   /** Whoever claimed will not run the handler. */
-  private async giveBack(id: string, token: string): Promise<void> {
+  private async giveBack({ key, token }: Held): Promise<void> {
     try {
-      await this.store.release(id, token);
+      await this.store.release(key, token);
     } catch (error) {
       publish('settleFailed', () => ({ error }));
     }

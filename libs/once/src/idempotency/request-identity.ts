@@ -32,11 +32,16 @@ function joined(parts: readonly string[]): string {
   return text;
 }
 
+/** A digest that tells any two texts apart, lone surrogates too: UTF-8 would make one character of them all. */
+function digest(text: string): string {
+  return hash('sha256', text.isWellFormed() ? text : Buffer.from(text, 'utf16le'), 'base64url');
+}
+
 /** The id under which a subject's key is claimed; nobody else's key leads there. */
 export function idOf(subject: string, key: string): string {
   const id = `http:${subject.length}:${subject}:${key}`;
   // An id may have 1,024 characters, and must be well-formed.
-  return id.length <= MAX_ID_CHARS && id.isWellFormed() ? id : `http-hash:${hash('sha256', id, 'base64url')}`;
+  return id.length <= MAX_ID_CHARS && id.isWellFormed() ? id : `http-hash:${digest(id)}`;
 }
 
 /** What a request with the same key must equal: method, route with its parameters and query, subject, body. */
@@ -44,5 +49,5 @@ export function fingerprintOf({ method, url, originalUrl, body }: HttpRequest, s
   const route = [method, originalUrl ?? url, subject, typeof body];
   if (Buffer.isBuffer(body)) return createHash('sha256').update(joined(route)).update(body).digest('base64url');
   const content = typeof body === 'string' ? body : (JSON.stringify(body) ?? '');
-  return hash('sha256', joined([...route, content]), 'base64url');
+  return digest(joined([...route, content]));
 }

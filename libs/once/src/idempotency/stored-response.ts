@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { validateHeaderName, validateHeaderValue } from 'node:http';
 
 /** A header's value as Node holds it. */
 type HeaderValue = number | string | readonly string[] | undefined;
@@ -67,7 +68,7 @@ export function encodeResponse(sent: SentResponse, before: Headers, maxBytes: nu
   return head + Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString(text ? 'utf8' : 'base64');
 }
 
-/** A stored response; undefined where none was kept. */
+/** A stored response; undefined where none was kept. @throws TypeError for one that no response can be made of */
 export function decodeResponse(stored: string): StoredResponse | undefined {
   const end = stored.indexOf('\n');
   if (end === -1) return undefined;
@@ -76,6 +77,12 @@ export function decodeResponse(stored: string): StoredResponse | undefined {
     StoredResponse['headers'],
     'utf8' | 'base64',
   ];
+  // Before anything of it is sent: Redis may have been written to by others.
+  if (!Number.isInteger(status) || status < 200 || status > 599) throw new TypeError('The stored status is none.');
+  for (const [name, value] of headers) {
+    validateHeaderName(name);
+    if (value !== null) for (const one of [value].flat()) validateHeaderValue(name, one);
+  }
   const body = stored.slice(end + 1);
   return { status, headers, body: encoding === 'utf8' ? body : Buffer.from(body, 'base64') };
 }

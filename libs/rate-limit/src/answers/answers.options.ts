@@ -1,7 +1,6 @@
-import { InvalidOptionError } from 'luanest/script-registry';
+import { InvalidOptionError, shown } from 'luanest/script-registry';
 import type { ExecutionContext } from '@nestjs/common';
 import type { RateLimitDecision } from '../rate-limit.types';
-import { shown } from '../rules/resolve-rule';
 
 /** What answers say of the limits. */
 export interface RateLimitAnswers {

@@ -6,7 +6,8 @@ const seconds = (ms: number): number => Math.ceil(ms / 1_000);
 
 /** A string of RFC 9651: printable ASCII, quoted. */
 function quoted(name: string): string {
-  const printable = name.replace(/[^\x20-\x7e]/g, (char) => encodeURIComponent(char));
+  // By code points: half of a pair of surrogates cannot be encoded.
+  const printable = name.toWellFormed().replace(/[^\x20-\x7e]/gu, (char) => encodeURIComponent(char));
   return `"${printable.replace(/["\\]/g, '\\$&')}"`;
 }
 

@@ -1,3 +1,4 @@
+import { memoryId } from './keys';
 import type { Check, Verdict } from './limiter';
 
 /** A refusal that still holds. */
@@ -31,7 +32,7 @@ export class BlockCache {
 
   /** What a remembered refusal says of a check, with the times that are left now. */
   find(check: Check): Verdict | undefined {
-    const id = idOf(check);
+    const id = memoryId(check.rule, check.subject);
     const refusal = this.refusals.get(id);
     if (refusal === undefined) return undefined;
     const now = this.now();
@@ -54,7 +55,7 @@ export class BlockCache {
   remember(check: Check, verdict: Verdict, since: number): void {
     const until = since + Math.min(verdict.retryMs, this.maxMs);
     if (this.maxSubjects === 0 || until <= this.now()) return;
-    const id = idOf(check);
+    const id = memoryId(check.rule, check.subject);
     this.refusals.delete(id);
     this.refusals.set(id, { limit: check.limit, cost: check.cost, verdict, since, until });
     if (this.refusals.size <= this.maxSubjects) return;
@@ -66,10 +67,6 @@ export class BlockCache {
 
   /** Forgets what is remembered of a subject under a rule. */
   forget(check: Pick<Check, 'rule' | 'subject'>): void {
-    this.refusals.delete(idOf(check));
+    this.refusals.delete(memoryId(check.rule, check.subject));
   }
-}
-
-function idOf({ rule, subject }: Pick<Check, 'rule' | 'subject'>): string {
-  return `${rule.algorithm}:${rule.name}:${subject}`;
 }

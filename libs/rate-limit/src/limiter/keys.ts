@@ -13,6 +13,11 @@ function plain(subject: string): string {
   return HASHED + createHash('sha256').update(Buffer.from(subject, 'utf16le')).digest('hex');
 }
 
+/** What a process keeps a subject of a rule under: bounded, whatever the subject, and no two alike. */
+export function memoryId({ algorithm, name }: NamedRule, subject: string): string {
+  return `${algorithm}:${name.length}:${name}:${plain(subject)}`;
+}
+
 /** The keys of one rule under one hash tag. */
 interface RuleKeys {
   readonly state: (subject: string) => string;

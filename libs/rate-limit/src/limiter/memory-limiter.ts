@@ -1,4 +1,5 @@
 import type { NamedRule } from '../rules/rule';
+import { memoryId } from './keys';
 import { ALGORITHMS, type Look, type Question, type State } from './algorithms';
 import {
   capacityOf,
@@ -68,7 +69,7 @@ export class MemoryLimiter implements Limiter {
   refund(charged: readonly ChargedHits[]): Promise<number[]> {
     const nowUs = this.nowUs();
     const given = charged.map(({ check, chargedUs }) => {
-      const entry = this.entries.get(idOf(check.rule, check.subject));
+      const entry = this.entries.get(memoryId(check.rule, check.subject));
       if (entry === undefined) return 0;
       const answer = ALGORITHMS[check.rule.algorithm].refund(entry.state, questionOf(check, nowUs), chargedUs);
       entry.state = answer.state;
@@ -78,7 +79,7 @@ export class MemoryLimiter implements Limiter {
   }
 
   reset(rule: NamedRule, subject: string): Promise<boolean> {
-    return Promise.resolve(this.entries.delete(idOf(rule, subject)));
+    return Promise.resolve(this.entries.delete(memoryId(rule, subject)));
   }
 
   block(rule: NamedRule, subject: string, blockMs: number): Promise<void> {
@@ -122,7 +123,7 @@ export class MemoryLimiter implements Limiter {
 
   /** The entry, now the one touched last. */
   private entryOf(rule: NamedRule, subject: string): Entry {
-    const id = idOf(rule, subject);
+    const id = memoryId(rule, subject);
     const entry = this.entries.get(id) ?? { state: undefined, blockedUntilMs: 0, strikes: 0, strikesUntilMs: 0 };
     this.entries.delete(id);
     this.entries.set(id, entry);
@@ -142,10 +143,6 @@ function punish(entry: Entry, { blockMs, blockEscalation }: NamedRule, nowMs: nu
   entry.blockedUntilMs = nowMs + Math.min(maxMs, blockMs * factor ** entry.strikes);
   entry.strikes += 1;
   entry.strikesUntilMs = entry.blockedUntilMs + memoryMs;
-}
-
-function idOf(rule: NamedRule, subject: string): string {
-  return `${rule.algorithm}:${rule.name}:${subject}`;
 }
 
 function questionOf(check: Check, nowUs: number): Question {

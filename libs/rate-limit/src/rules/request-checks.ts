@@ -1,7 +1,8 @@
+import { shown } from 'luanest/script-registry';
 import type { ExecutionContext } from '@nestjs/common';
 import type { Check } from '../limiter/limiter';
 import { InvalidRateLimitInputError } from '../rate-limit.errors';
-import { MAX_HITS, mostHits, shown } from './resolve-rule';
+import { MAX_HITS, mostHits } from './resolve-rule';
 import type { NamedRule, PerRequest } from './rule';
 
 /** What a rule asks of a request; `unknown` where it has no subject. */

@@ -1,4 +1,4 @@
-import { InvalidOptionError } from 'luanest/script-registry';
+import { InvalidOptionError, shown } from 'luanest/script-registry';
 import type { BlockEscalation, NamedRule, RateLimitRule, ResolvedRule } from './rule';
 
 const DAY_MS = 86_400_000;
@@ -27,12 +27,6 @@ const KNOWN = new Set<string>([
   'onRedisError',
   'deadlineMs',
 ]);
-
-/** Shows a value in a message, cut short. */
-export function shown(value: unknown): string {
-  const text = typeof value === 'string' ? JSON.stringify(value) : String(value);
-  return text.length > 60 ? `${text.slice(0, 60)}…` : text;
-}
 
 /** @throws InvalidOptionError unless the value is an integer between the two */
 export function checkInteger(what: string, value: unknown, least: number, most: number): number {

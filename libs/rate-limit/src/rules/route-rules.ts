@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { RequestMethod, type ExecutionContext, type Type } from '@nestjs/common';
-import { InvalidOptionError } from 'luanest/script-registry';
-import { named, shown } from './resolve-rule';
+import { InvalidOptionError, shown } from 'luanest/script-registry';
+import { named } from './resolve-rule';
 import type { NamedRule, ResolvedRule } from './rule';
 
 /** Metadata of `@RateLimit()`: ResolvedRule[]. */

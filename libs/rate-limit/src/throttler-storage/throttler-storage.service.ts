@@ -1,9 +1,10 @@
+import { shown } from 'luanest/script-registry';
 import { ServiceUnavailableException } from '@nestjs/common';
 import type { ThrottlerStorage } from '@nestjs/throttler';
 import { InvalidRateLimitInputError } from '../rate-limit.errors';
 import type { RateLimitService } from '../rate-limit.service';
 import type { RateLimitDecision } from '../rate-limit.types';
-import { MAX_DURATION_MS, mostHits, named, resolveRule, shown } from '../rules/resolve-rule';
+import { MAX_DURATION_MS, mostHits, named, resolveRule } from '../rules/resolve-rule';
 import type { NamedRule, RateLimitAlgorithm } from '../rules/rule';
 
 type ThrottlerRecord = Awaited<ReturnType<ThrottlerStorage['increment']>>;

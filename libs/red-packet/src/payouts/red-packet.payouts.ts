@@ -1,5 +1,5 @@
 import type { BeforeApplicationShutdown } from '@nestjs/common';
-import { InvalidOptionError } from 'luanest/script-registry';
+import { InvalidOptionError, shown } from 'luanest/script-registry';
 import type { StreamConsumerService } from 'luanest/stream-consumer';
 import type { RedPacketService } from '../red-packet.service';
 import { deadPayoutOf, Outbox } from './outbox';
@@ -27,11 +27,11 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
   run(handler: PayoutHandler, options: PayoutOptions = {}): PayoutRun {
     const streams = this.needed();
     if (typeof handler !== 'function') {
-      throw new InvalidOptionError(`The payout handler is ${String(handler)}. Give a function of a payout.`);
+      throw new InvalidOptionError(`The payout handler is ${shown(handler)}. Give a function of a payout.`);
     }
     const { discoverMs = DEFAULTS.discoverMs } = options;
     if (!Number.isSafeInteger(discoverMs) || discoverMs < 10 || discoverMs > 60_000) {
-      throw new InvalidOptionError(`discoverMs is ${String(discoverMs)}. Give an integer of 10 to 60000.`);
+      throw new InvalidOptionError(`discoverMs is ${shown(discoverMs)}. Give an integer of 10 to 60000.`);
     }
     streams.checkOptions({ stream: 'red-packet', group: 'payouts', ...DEFAULTS, ...options });
     const run = new PayoutRunner(this.packets, streams, handler, { ...DEFAULTS, ...options });

@@ -1,5 +1,5 @@
 import type { Cluster, Redis } from 'ioredis';
-import { shown } from '../arg-types';
+import { shown } from '../shown';
 import { InvalidOptionError } from '../script-registry.errors';
 import { IoredisCluster } from './ioredis-cluster';
 import { IoredisStandalone } from './ioredis-standalone';

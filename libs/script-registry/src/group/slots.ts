@@ -1,5 +1,5 @@
 import calculateSlot from 'cluster-key-slot';
-import { shown } from '../arg-types';
+import { shown } from '../shown';
 import { CrossSlotError } from '../script-registry.errors';
 
 /** The part of a key that is hashed, by the rule of the Cluster specification. */

@@ -5,7 +5,7 @@ import { Failure, outcomeOf, outcomeOfThrown, type Outcome } from '../handlers/o
 import type { ResolvedConsumerOptions } from '../stream-consumer.options';
 import type { StreamMessage } from '../stream-consumer.types';
 import type { Delivery } from './delivery';
-import { problemOf } from './settler';
+import { kept, problemOf } from './settler';
 
 /** What runs a handler: resolves or throws as the handler did. */
 export type Invoke = (message: StreamMessage) => unknown;
@@ -109,7 +109,7 @@ export class Attempts {
         delivery.reader.settler.commit(delivery);
         return this.ended();
       case 'dead-letter':
-        return this.bury(delivery, outcome.reason.toWellFormed(), GIVEN_UP);
+        return this.bury(delivery, kept(outcome.reason), GIVEN_UP);
       case 'retry-later':
         return this.again(delivery, outcome.delayMs, undefined, ASKED);
       case 'failure':

@@ -1,4 +1,4 @@
-import type { ScriptRegistry } from 'luanest/script-registry';
+import { oneLine, type ScriptRegistry } from 'luanest/script-registry';
 import type { ResolvedConsumerOptions } from '../stream-consumer.options';
 import { acknowledge, finish, retryEntry } from '../stream-consumer.scripts';
 import type { Delivery } from './delivery';
@@ -17,7 +17,12 @@ export function problemOf(error: unknown): string {
   } catch {
     text = 'an error that cannot be shown';
   }
-  return text.slice(0, MAX_PROBLEM).toWellFormed();
+  return kept(text);
+}
+
+/** Text as it is kept, and logged. */
+export function kept(text: string): string {
+  return oneLine(text.slice(0, MAX_PROBLEM)).toWellFormed();
 }
 
 /** Tells Redis what became of messages, until it answers. */

@@ -1,4 +1,4 @@
-import type { ScriptRegistry } from 'luanest/script-registry';
+import { type ScriptRegistry, shown } from 'luanest/script-registry';
 import { InvalidStreamInputError } from '../stream-consumer.errors';
 import { dropDead, listDead, replayDead } from '../stream-consumer.scripts';
 import type { DeadLetterPage, DeadLetterRecord } from '../stream-consumer.types';
@@ -32,10 +32,15 @@ function recordOf(partition: number, row: readonly string[]): DeadLetterRecord {
   };
 }
 
+/** Ids that Redis can read: both parts have 64 bits. */
+function isEntry(entry: string): boolean {
+  return entry.split('-').every((part) => BigInt(part) < 2n ** 64n);
+}
+
 function splitId(id: string): [partition: number, entry: string] {
-  const [, partition, entry] = /^(\d{1,4}):(\d+-\d+|0)$/.exec(id) ?? [];
-  if (partition === undefined || entry === undefined) {
-    throw new InvalidStreamInputError(`${JSON.stringify(id)} is no id of a dead letter. Use the ids of a page.`);
+  const [, partition, entry] = (typeof id === 'string' ? /^(\d{1,4}):(\d{1,20}-\d{1,20}|0)$/.exec(id) : null) ?? [];
+  if (partition === undefined || entry === undefined || !isEntry(entry)) {
+    throw new InvalidStreamInputError(`${shown(id)} is no id of a dead letter. Use the ids of a page.`);
   }
   return [Number(partition), entry];
 }
@@ -50,7 +55,7 @@ export class DeadLetters {
    */
   async page(stream: Stream, group: string, count: number, after = '0:0'): Promise<DeadLetterPage> {
     if (!Number.isSafeInteger(count) || count < 1 || count > MAX_PAGE) {
-      throw new InvalidStreamInputError(`count is ${String(count)}. Give an integer of 1 to ${MAX_PAGE}.`);
+      throw new InvalidStreamInputError(`count is ${shown(count)}. Give an integer of 1 to ${MAX_PAGE}.`);
     }
     const partitions = await stream.all();
     const items: DeadLetterRecord[] = [];
@@ -89,7 +94,7 @@ export class DeadLetters {
     ids: readonly string[] | 'all',
     use: (partition: number, entries: readonly string[]) => Promise<number>,
   ): Promise<number> {
-    if (ids !== 'all') return this.some(ids, use);
+    if (ids !== 'all') return this.some(stream, ids, use);
     // All of them first: what is replayed may die again and would be found once more.
     const all: string[] = [];
     for (let next: string | undefined = '0:0'; next !== undefined;) {
@@ -97,10 +102,11 @@ export class DeadLetters {
       for (const { id } of page.items) all.push(id);
       next = page.next;
     }
-    return this.some(all, use);
+    return this.some(stream, all, use);
   }
 
   private async some(
+    stream: Stream,
     ids: readonly string[],
     use: (partition: number, entries: readonly string[]) => Promise<number>,
   ): Promise<number> {
@@ -109,8 +115,11 @@ export class DeadLetters {
       const [index, entry] = splitId(id);
       byPartition.set(index, [...(byPartition.get(index) ?? []), entry]);
     }
+    const { length } = await stream.all();
     let done = 0;
     for (const [index, entries] of byPartition) {
+      // A partition that is not there would be made, and named as those of another stream are.
+      if (index >= length) continue;
       for (let at = 0; at < entries.length; at += IDS_A_CALL)
         done += await use(index, entries.slice(at, at + IDS_A_CALL));
     }

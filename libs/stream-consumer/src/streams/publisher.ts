@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { spread, type ScriptRegistry } from 'luanest/script-registry';
+import { spread, type ScriptRegistry, shown } from 'luanest/script-registry';
 import { InvalidStreamInputError } from '../stream-consumer.errors';
 import { publishMessage } from '../stream-consumer.scripts';
 import type { PublishMessage, PublishResult } from '../stream-consumer.types';
@@ -26,7 +26,7 @@ function checkText(what: string, text: string): string {
     return text;
   }
   throw new InvalidStreamInputError(
-    `${what} is ${JSON.stringify(text)}. Give 1 to ${MAX_TEXT} characters without control characters.`,
+    `${what} is ${shown(text)}. Give 1 to ${MAX_TEXT} characters without control characters.`,
   );
 }
 

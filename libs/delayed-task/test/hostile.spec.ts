@@ -1,0 +1,93 @@
+import { InvalidTaskError } from 'luanest/delayed-task';
+import { LuanestError } from 'luanest/script-registry';
+import { HOSTILE_IDS, hostileValues, IMPOSSIBLE_IDS, isPolluted } from '../../../test/support/hostile';
+import { eventually } from '../../../test/support/wait';
+import { resolveOptions } from '../src/delayed-task.options';
+import { openBench, servers } from './support';
+
+const CONTROL = /\p{Cc}/u;
+const IDS = HOSTILE_IDS.filter((id) => !CONTROL.test(id));
+
+describe.each(servers)('tasks that strangers name, on %s', (_name, connect, partitions) => {
+  it('run each by itself, with what it was given, and nothing inherits it', async () => {
+    const bench = await openBench(connect(), { partitions, keepResultMs: 60_000 });
+    const seen = new Map<string, unknown>();
+    bench.tasks.process('__proto__', (payload: unknown, { id }) => {
+      seen.set(id, payload);
+      return payload;
+    });
+    const payload = JSON.parse(
+      '{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}',
+    ) as object;
+    const answers = await bench.tasks.scheduleMany(IDS.map((id) => ({ name: '__proto__', payload, id })));
+    expect(answers.map(({ id, status }) => [id, status])).toEqual(IDS.map((id) => [id, 'scheduled']));
+    bench.work();
+    await eventually(() => expect(seen.size).toBe(IDS.length));
+    const results = await eventually(async () => {
+      const views = await Promise.all(IDS.map((id) => bench.tasks.get(id)));
+      expect(views.every((view) => view?.state === 'done')).toBe(true);
+      return views;
+    });
+    for (const of of [...seen.values(), ...results.map((view) => (view as unknown as { result: unknown }).result)]) {
+      expect(JSON.stringify(of)).toBe(JSON.stringify(payload));
+      expect((of as { polluted?: boolean }).polluted).toBeUndefined();
+    }
+    expect(isPolluted()).toBe(false);
+    await bench.close();
+  });
+
+  it('are refused where they can be none, in one short line and before anything is sent', async () => {
+    const bench = await openBench(connect(), { partitions });
+    const control = HOSTILE_IDS.filter((id) => CONTROL.test(id));
+    for (const value of [...IMPOSSIBLE_IDS, ...control, ...hostileValues()] as string[]) {
+      const calls = [
+        () => bench.tasks.schedule(value, {}, {}),
+        () => bench.tasks.schedule('n', {}, { id: value }),
+        () => bench.tasks.get(value),
+        () => bench.tasks.cancel(value),
+        () => bench.tasks.deadLetters({ cursor: value }),
+      ];
+      for (const call of calls) {
+        const error = await (async () => call())().then(
+          () => 'nothing',
+          (reason: unknown) => reason as Error,
+        );
+        expect(error).toBeInstanceOf(InvalidTaskError);
+        expect((error as Error).message).toMatch(/^[^\p{Cc}]{1,300}$/u);
+      }
+    }
+    expect(await bench.tasks.stats()).toMatchObject({ waiting: 0 });
+    await bench.close();
+  });
+
+  it('leave no secret of a handler in what is told of them but its own words', async () => {
+    const bench = await openBench(connect(), { partitions, attempts: 1 });
+    bench.tasks.process('n', () => {
+      throw new Error('line one\nFATAL line two');
+    });
+    await bench.tasks.schedule('n', { token: 'hunter2' }, { id: 'a' });
+    bench.work();
+    const [dead] = await eventually(async () => {
+      const { tasks } = await bench.tasks.deadLetters();
+      expect(tasks).toHaveLength(1);
+      return tasks;
+    });
+    expect(dead?.error).toContain('line one');
+    expect(dead?.error).not.toContain('hunter2');
+    await bench.close();
+  });
+});
+
+it('options of any kind are taken or refused by name, and change no other object', () => {
+  for (const option of Object.keys(resolveOptions())) {
+    for (const value of hostileValues()) {
+      try {
+        resolveOptions({ [option]: value });
+      } catch (error) {
+        expect([option, error]).toEqual([option, expect.any(LuanestError)]);
+      }
+    }
+  }
+  expect(() => resolveOptions(JSON.parse('{"__proto__":{"polluted":true}}') as object)).toThrow(/__proto__/);
+  expect(isPolluted()).toBe(false);
+});

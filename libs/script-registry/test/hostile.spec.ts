@@ -1,0 +1,97 @@
+import { inspect } from 'node:util';
+import { ConsoleLogger, Logger } from '@nestjs/common';
+import { Redis } from 'ioredis';
+import {
+  InvalidKeyError,
+  KeySpace,
+  LuanestError,
+  oneLine,
+  shown,
+  str,
+  InvalidCallError,
+} from 'luanest/script-registry';
+import { hostileValues, IMPOSSIBLE_IDS, isPolluted } from '../../../test/support/hostile';
+import { sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
+import { limiter, openRegistry, quiet } from './support';
+
+class AnyError extends LuanestError {
+  readonly code = 'ANY';
+}
+
+describe('what is said of hostile values', () => {
+  it('is short, one line, and nothing that the value itself could say', () => {
+    const speaking = {
+      toString: () => 'secret',
+      toJSON: () => 'secret',
+      [inspect.custom]: () => 'secret',
+      token: 'secret',
+    };
+    const revoked = Proxy.revocable({}, {});
+    revoked.revoke();
+    const values = [...hostileValues(), speaking, revoked.proxy, () => 'secret', 5n, Symbol('s'), 'x'.repeat(10_240)];
+    for (const value of values) {
+      expect(shown(value).length).toBeLessThan(120);
+      expect(shown(value)).not.toContain('secret');
+    }
+    expect([undefined, null, -0, 'a\nb', 5n, ['a'], {}].map(shown)).toEqual([
+      ...['undefined', 'null', '0', '"a\\nb"', '5n', 'an array of 1', 'an object'],
+    ]);
+    expect(isPolluted()).toBe(false);
+  });
+
+  it('cannot forge a line of a log', () => {
+    const message = 'Lock a\r\nFATAL all is lost\u2028\u0085\0\u001b[31m was lost';
+    expect(new AnyError(message).message).toBe('Lock a FATAL all is lost [31m was lost');
+    expect(oneLine('a b\u00e9\u{1f9e7}')).toBe('a b\u00e9\u{1f9e7}');
+  });
+
+  it.each(IMPOSSIBLE_IDS.map((id) => [shown(id), id]))(
+    '%s is refused as a key, not changed into another',
+    (_name, id) => {
+      const space = new KeySpace('p', 'lib');
+      expect(() => space.tag(id)).toThrow(InvalidKeyError);
+      expect(() => space.tag('a').key('k', id)).toThrow(InvalidKeyError);
+      expect(() => space.tag('a').series('k')(id)).toThrow(InvalidKeyError);
+      if (!id.isWellFormed()) expect(() => str.encode(id, 'id')).toThrow(InvalidCallError);
+    },
+  );
+
+  it('is the same for what is no text: it is refused by an error of this lib', () => {
+    const space = new KeySpace('p', 'lib');
+    for (const value of hostileValues()) {
+      expect(() => space.tag(value as string)).toThrow(InvalidKeyError);
+      if (typeof value !== 'string') expect(() => str.encode(value as string, 'id')).toThrow(InvalidCallError);
+    }
+  });
+});
+
+it('a password that Redis refuses is in no error and no log', async () => {
+  const lines: string[] = [];
+  const logger = new ConsoleLogger();
+  for (const level of ['log', 'warn', 'error', 'debug', 'verbose', 'fatal'] as const) {
+    jest.spyOn(logger, level).mockImplementation((...args: unknown[]) => void lines.push(inspect(args, { depth: 9 })));
+  }
+  Logger.overrideLogger(logger);
+  const url = new URL(sharedRedisUrl());
+  url.username = 'nobody';
+  url.password = 'hunter2hunter2';
+  const client = quiet(new Redis(url.href, { maxRetriesPerRequest: 0 }));
+  const failures: unknown[] = [];
+  try {
+    const options = { prefix: uniquePrefix(), preloadTimeoutMs: 500 };
+    await openRegistry(client, { ...options, preload: 'required' }, [limiter]).catch((error: unknown) =>
+      failures.push(error),
+    );
+    const registry = await openRegistry(client, { ...options, preload: 'best-effort' }, [limiter]);
+    const input = { keys: { counter: `${options.prefix}:c` }, args: { limit: 1, windowMs: 1, cost: 1 } };
+    await registry.run(limiter, input, { deadlineMs: 200 }).catch((error: unknown) => failures.push(error));
+    failures.push(await registry.health(200));
+    registry.close();
+  } finally {
+    client.disconnect();
+    Logger.overrideLogger(true);
+  }
+  expect(failures).toHaveLength(3);
+  expect(lines.length).toBeGreaterThan(0);
+  expect(inspect(failures, { depth: 12, showHidden: true }) + lines.join()).not.toContain('hunter2');
+});

@@ -1,0 +1,212 @@
+import { createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Module, type DynamicModule, type Type } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { RedPacketController } from 'luanest/red-packet';
+import { RedPacketAdminGuard } from '../../libs/red-packet/src/red-packet.guard';
+import { AppModule } from '../../src/app.module';
+import { readConfig } from '../../src/config/config';
+import { crowdArgs } from '../../src/crowd/crowd.service';
+import { AdminGuard, AdminToken } from '../../src/identity/admin.guard';
+import type { LedgerHost } from '../../src/ledger/ledger-host';
+import { LedgerAwayError, LedgerReader } from '../../src/live/ledger-reader';
+import { LedgerPayer } from '../../src/payout/ledger-payer';
+import { PagesController } from '../../src/pages/pages.controller';
+import { parseRainOptions } from '../../src/rain/rain-options';
+import { HOSTILE_IDS } from '../support/hostile';
+import { guardsOf, routesOf } from '../support/routes';
+import { adminTokenOf, createActivity, guestToken } from './support/api';
+import { endOrphan, startAppProcess } from './support/processes';
+import { makeTempFolder, removeFolder } from './support/temp-folder';
+
+/** What anybody may call; every other route of the app is for admins. */
+const PUBLIC = [
+  'PagesController GET ',
+  'PagesController GET operator',
+  'PagesController GET assets/:name',
+  'GuestsController POST ',
+  'HealthController GET ',
+  'LiveController GET latest',
+  'RedPacketController GET :activityId',
+  'RedPacketController GET :activityId/mine',
+  'RedPacketController POST :activityId/grab',
+];
+
+type Part = DynamicModule | Type<unknown>;
+
+/** The controllers of a module and of all that it imports. */
+function controllersOf(part: Part): Type<unknown>[] {
+  const { module, imports = [], controllers = [] } = 'module' in part ? part : { module: part };
+  const own = (key: string): unknown[] => (Reflect.getMetadata(key, module) as unknown[] | undefined) ?? [];
+  const all = [...imports, ...own('imports')].filter(
+    (each): each is Part => typeof each === 'function' || 'module' in (each as object),
+  );
+  return [...controllers, ...(own('controllers') as Type<unknown>[]), ...all.flatMap(controllersOf)];
+}
+
+it('every route of the app is for admins but those that are named here', () => {
+  const redis = { host: '127.0.0.1' };
+  const secrets = { guestSecret: 'g'.repeat(16), adminToken: 'a'.repeat(16) };
+  const app = AppModule.forRoot({ config: readConfig({}), secrets, redis, host: {} as LedgerHost });
+  const controllers = [...new Set(controllersOf(app))];
+  expect(controllers).toContain(RedPacketController);
+  const open: string[] = [];
+  for (const route of controllers.flatMap((controller) => routesOf(controller))) {
+    const guards = guardsOf(route);
+    if (guards.includes(AdminGuard) || guards.includes(RedPacketAdminGuard)) continue;
+    open.push(`${route.controller.name} ${route.name.includes(' ') ? route.name : `${route.name} `}`);
+  }
+  expect(open.sort()).toEqual([...PUBLIC].sort());
+});
+
+/** Asks for a path as it is: no client tidies it up. */
+function get(url: string, path: string): Promise<{ status: number; body: string; headers: Record<string, unknown> }> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve, reject) => {
+    request({ hostname, port, path, agent: false }, (response) => {
+      let body = '';
+      response.on('data', (chunk: Buffer) => (body += chunk.toString()));
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, body, headers: response.headers }));
+    })
+      .on('error', reject)
+      .end();
+  });
+}
+
+it('pages hand out their own files, and nothing that a path leads to', async () => {
+  class Pages {}
+  const token = new AdminToken('hunter2hunter2hunter2');
+  Module({ controllers: [PagesController], providers: [{ provide: AdminToken, useValue: token }] })(Pages);
+  const app = await NestFactory.create(Pages, new FastifyAdapter(), { logger: false });
+  await app.listen(0, '127.0.0.1');
+  try {
+    const url = await app.getUrl();
+    const steps = ['../', '..%2f', '%2e%2e/', '%2e%2e%2f', '..%5c', '....//', '%252e%252e%252f', '..%c0%af'];
+    const names = ['page-files.ts', 'pages.controller.ts', '../package.json', '../../package.json', 'etc/passwd'];
+    const paths = steps.flatMap((step) =>
+      names.flatMap((name) => [1, 2, 5, 9].map((n) => `/assets/${step.repeat(n)}${name}`)),
+    );
+    paths.push('/assets/', '/assets/.', '/assets/..', '/assets/%00', '/assets/__proto__', '/assets/constructor');
+    paths.push(
+      '/assets/visitor.html%00.js',
+      '/assets/http:%2f%2f127.0.0.1',
+      '/assets//etc/passwd',
+      '//127.0.0.1/assets/x',
+    );
+    for (const path of paths) {
+      const { status, body } = await get(url, path);
+      if (![400, 404].includes(status)) throw new Error(`${path} was answered ${status}: ${body.slice(0, 200)}`);
+      expect(body).not.toMatch(/root:|readPageFiles|"dependencies"/);
+    }
+    for (const [path, type] of [
+      ['/', 'text/html'],
+      ['/assets/visitor.js', 'text/javascript'],
+    ] as const) {
+      const { status, headers } = await get(url, path);
+      expect(status).toBe(200);
+      expect(headers).toMatchObject({
+        'content-type': expect.stringContaining(type),
+        'x-content-type-options': 'nosniff',
+        'content-security-policy': expect.stringContaining("default-src 'self'"),
+      });
+    }
+    expect((await get(url, '/operator/session')).status).toBe(401);
+  } finally {
+    await app.close();
+  }
+});
+
+it('the admin token is sent to the ledger’s route and to no other, whatever a rain is called', async () => {
+  const asked: string[] = [];
+  const owner = createServer((incoming, response) => {
+    asked.push(incoming.url ?? '');
+    response.setHeader('content-type', 'application/json').end('{"payouts":[],"next":null}');
+  });
+  await new Promise<void>((resolve) => owner.listen(0, '127.0.0.1', resolve));
+  try {
+    const ownerUrl = `http://127.0.0.1:${(owner.address() as AddressInfo).port}`;
+    const host = { current: () => undefined, problem: () => Promise.resolve({ message: '', ownerUrl }) };
+    const reader = new LedgerReader(host as unknown as LedgerHost, new AdminToken('t'.repeat(16)));
+    for (const id of HOSTILE_IDS) {
+      await reader.totals(id);
+      const payouts = (await reader.payouts(id)) as AsyncIterableIterator<unknown>;
+      const isName = id !== '.' && id !== '..';
+      if (isName) expect(await payouts.next()).toMatchObject({ done: true });
+      else await expect(payouts.next()).rejects.toThrow(LedgerAwayError);
+    }
+  } finally {
+    owner.close();
+  }
+  expect(asked.length).toBe(2 * (HOSTILE_IDS.length - 2));
+  for (const path of asked) expect(path).toMatch(/^\/ledger\/[^/?#]+(\/payouts\?after=)?$/);
+});
+
+it('a crowd is let loose on the rain that was named, also where that looks like an option', () => {
+  for (const activityId of ['--users', '--url', '-', '--', '--json', '__proto__', 'a']) {
+    const options = parseRainOptions(crowdArgs('http://127.0.0.1:1', { activityId, users: 5, taps: 2 }));
+    expect(options).toMatchObject({ activityId, users: 5, taps: 2, url: 'http://127.0.0.1:1', json: false });
+  }
+  for (const id of ['.', '..', 'a/b', 'a?b'])
+    expect(() => parseRainOptions([`--activity=${id}`])).toThrow(/--activity/);
+});
+
+it('a payout that is refused is logged without its user', async () => {
+  const lines: string[] = [];
+  const row = { activityId: 'a', packetId: '1', userId: 'ann@example.org', amountCents: 1, grantedAtMs: 1 };
+  const conflict = { row, reason: 'user' as const };
+  const payer = new LedgerPayer(
+    { conflict: () => Promise.resolve({ voided: true, now: { code: '-1', outcome: 'sold-out' } }) } as never,
+    { credit: () => Promise.resolve({ conflicts: [conflict] }) } as never,
+    { warn: (line) => void lines.push(line) },
+  );
+  await payer.pay({ ...row, idempotencyKey: 'a:1', attempt: 2, signal: new AbortController().signal });
+  expect(lines).toEqual([expect.stringContaining('Refused to pay 1 of a')]);
+  expect(lines.join()).not.toContain('ann');
+});
+
+describe('a process of the app', () => {
+  // A first boot makes a database.
+  jest.setTimeout(180_000);
+
+  it('answers strangers with 4xx, takes no large body, and keeps its secrets out of its log', async () => {
+    const dataDir = await makeTempFolder();
+    const { program, url } = await startAppProcess(dataDir);
+    try {
+      const admin = await adminTokenOf(dataDir);
+      const guest = await guestToken(url);
+      await createActivity(url, admin, 'rain', 5, '1.00');
+      const grab = (token: string, id: string) =>
+        fetch(`${url}/red-packets/${encodeURIComponent(id)}/grab`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${token}` },
+        });
+      for (const id of HOSTILE_IDS) {
+        const { status } = await grab(guest, id);
+        if (![200, 400, 404, 414].includes(status)) throw new Error(`${JSON.stringify(id)} was answered ${status}.`);
+      }
+      for (const token of ['x', `${guest}.`, guest.slice(0, -1), `.${guest}`, `${guest.split('.')[0]}.`, admin]) {
+        expect((await grab(token, 'rain')).status).toBe(401);
+      }
+      const headers = { authorization: `Bearer ${admin}`, 'content-type': 'application/json' };
+      const large = JSON.stringify({ activityId: 'big', packets: 1, total: '1.00', seed: 'a'.repeat(100_000) });
+      expect((await fetch(`${url}/red-packets`, { method: 'POST', headers, body: large })).status).toBe(413);
+      for (const body of ['{"__proto__":{"activityId":"x"}}', '{"constructor":{"prototype":{}}}', '[]', '{']) {
+        expect((await fetch(`${url}/red-packets`, { method: 'POST', headers, body })).status).toBe(400);
+      }
+      const password = (await readFile(join(dataDir, 'redis', 'password'), 'utf8')).trim();
+      const secret = (await readFile(join(dataDir, 'guest-secret'), 'utf8')).trim();
+      await program.end('SIGTERM');
+      for (const hidden of [admin, guest, password, secret]) {
+        expect(hidden.length).toBeGreaterThan(20);
+        expect(program.stdout + program.stderr).not.toContain(hidden);
+      }
+    } finally {
+      await program.end('SIGTERM');
+      await endOrphan(dataDir);
+      await removeFolder(dataDir);
+    }
+  });
+});
