@@ -55,10 +55,10 @@ function checkedChoice(value: 'skip' | 'run', where = ''): 'skip' | 'run' {
  */
 export function resolveOptions(options: ScheduledLockModuleOptions = {}): ResolvedScheduledLockModuleOptions {
   const { namespace = 'default', node = `${hostname()}:${process.pid}` } = options;
-  if (!/^[\w.-]{1,100}$/.test(namespace)) {
+  if (typeof namespace !== 'string' || !/^[\w.-]{1,100}$/.test(namespace)) {
     throw new InvalidOptionError(`namespace is ${shown(namespace)}. Give 1 to 100 letters, digits, ".", "_" or "-".`);
   }
-  if (!/^\S{1,200}$/.test(node)) {
+  if (typeof node !== 'string' || !/^\S{1,200}$/.test(node)) {
     throw new InvalidOptionError(`node is ${shown(node)}. Give a text of 1 to 200 characters without spaces.`);
   }
   return Object.freeze({

@@ -115,11 +115,9 @@ export class DeadLetters {
       const [index, entry] = splitId(id);
       byPartition.set(index, [...(byPartition.get(index) ?? []), entry]);
     }
-    const { length } = await stream.all();
     let done = 0;
     for (const [index, entries] of byPartition) {
-      // A partition that is not there would be made, and named as those of another stream are.
-      if (index >= length) continue;
+      if (!stream.has(index)) continue;
       for (let at = 0; at < entries.length; at += IDS_A_CALL)
         done += await use(index, entries.slice(at, at + IDS_A_CALL));
     }

@@ -37,6 +37,11 @@ export class Stream {
     return this.options.keys.length > 0;
   }
 
+  /** Whether there may be such a partition: those of a stream that another program has named are known. */
+  has(index: number): boolean {
+    return !this.isForeign || index < this.options.keys.length;
+  }
+
   /** All partitions that anybody has announced. @throws errors of the registry */
   async all(): Promise<readonly Partition[]> {
     if (!this.isForeign) await this.announce();
