@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { Module, type DynamicModule, type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { RateLimitTestingModule } from 'luanest/rate-limit';
 import { RedPacketController } from 'luanest/red-packet';
 import { RedPacketAdminGuard } from '../../libs/red-packet/src/red-packet.guard';
 import { AppModule } from '../../src/app.module';
@@ -79,8 +80,12 @@ function get(url: string, path: string): Promise<{ status: number; body: string;
 it('pages hand out their own files, and nothing that a path leads to', async () => {
   class Pages {}
   const token = new AdminToken('hunter2hunter2hunter2');
-  Module({ controllers: [PagesController], providers: [{ provide: AdminToken, useValue: token }] })(Pages);
-  const app = await NestFactory.create(Pages, new FastifyAdapter(), { logger: false });
+  Module({
+    imports: [RateLimitTestingModule.forRoot()],
+    controllers: [PagesController],
+    providers: [{ provide: AdminToken, useValue: token }],
+  })(Pages);
+  const app = await NestFactory.create(Pages, new FastifyAdapter(), { logger: false, abortOnError: false });
   await app.listen(0, '127.0.0.1');
   try {
     const url = await app.getUrl();

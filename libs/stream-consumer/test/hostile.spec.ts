@@ -127,7 +127,7 @@ it('logs hold no payload, and nobody’s words on a line of their own', async ()
     Logger.overrideLogger(new ConsoleLogger({ logLevels: [] }));
   }
   expect(lines.filter((line) => line.includes('is a dead letter'))).toHaveLength(2);
-  expect(lines.join()).toContain('cannot reach ann FATAL forged line');
+  expect(lines.join()).not.toMatch(/cannot reach|forged/);
   for (const line of lines) {
     expect(line).not.toContain('hunter2');
     expect(line).not.toMatch(/[\p{Cc}\u2028\u2029]/u);
