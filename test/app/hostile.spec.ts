@@ -27,9 +27,14 @@ import { makeTempFolder, removeFolder } from './support/temp-folder';
 const PUBLIC = [
   'PagesController GET ',
   'PagesController GET operator',
+  // Of the guest who asks.
+  'PointsController GET ',
+  'PointsController POST :activityId',
   'PagesController GET assets/:name',
   'GuestsController POST ',
   'HealthController GET ',
+  // What a visitor is shown of a rain.
+  'LiveController GET :activityId',
   'LiveController GET latest',
   'RedPacketController GET :activityId',
   'RedPacketController GET :activityId/mine',
