@@ -3,6 +3,7 @@ import { RedPacketService, type ActivityState, type ActivityStatus } from 'luane
 import { NodeService } from '../nodes/node.service';
 
 /** However many visitors look, Redis is asked so often by a process. */
+const DAY_MS = 86_400_000;
 const KEPT_MS = 250;
 const LIST_KEPT_MS = 2_000;
 const MOST_KEPT = 1_000;
@@ -83,14 +84,14 @@ export class RainsService {
       packets,
       remainingPackets,
       opensInMs: waits ? startsAtMs - now : null,
-      endsInMs: over || !hasEnd(status) ? null : Math.max(0, endsAtMs - now),
+      endsInMs: over || !isNear(endsAtMs, now) ? null : Math.max(0, endsAtMs - now),
     };
   }
 }
 
-/** Without an end of its own, a rain ends when Redis forgets it: no end to tell. */
-function hasEnd({ endsAtMs, expiresAtMs }: ActivityStatus): boolean {
-  return endsAtMs < expiresAtMs;
+/** Whether an end is worth a countdown: a rain that was made without one ends shortly before it is forgotten. */
+function isNear(endsAtMs: number, now: number): boolean {
+  return endsAtMs - now < DAY_MS;
 }
 
 function isStale({ atMs }: Kept<unknown>, keptMs: number): boolean {

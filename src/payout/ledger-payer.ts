@@ -32,9 +32,9 @@ export class LedgerPayer {
    * @throws what the ledger and red-packet throw; calling again is safe
    */
   async pay(payout: Payout): Promise<void> {
-    // One that failed goes alone: if it was at fault, it takes nobody along.
+    // One that fails again goes alone: if it is at fault, it takes nobody along. Once may have been the ledger's fault.
     const conflict =
-      payout.attempt === 1 ? await this.together(payout) : (await this.ledger.credit([payout])).conflicts[0];
+      payout.attempt < 3 ? await this.together(payout) : (await this.ledger.credit([payout])).conflicts[0];
     if (conflict === undefined) return;
     const { activityId, userId, packetId } = payout;
     const { reason, paid } = conflict;

@@ -172,7 +172,13 @@ it('a payout that is refused is logged without its user', async () => {
     { credit: () => Promise.resolve({ conflicts: [conflict] }) } as never,
     { warn: (line) => void lines.push(line) },
   );
-  await payer.pay({ ...row, idempotencyKey: 'a:1', attempt: 2, signal: new AbortController().signal });
+  await payer.pay({
+    ...row,
+    activityKey: 'a@1',
+    idempotencyKey: 'a@1:1',
+    attempt: 2,
+    signal: new AbortController().signal,
+  });
   expect(lines).toEqual([expect.stringContaining('Refused to pay 1 of a')]);
   expect(lines.join()).not.toContain('ann');
 });

@@ -53,7 +53,7 @@ export function runSnippet<T>(
     const exports = {};
     loaded.set(file, exports);
     const need = (name: string): unknown =>
-      name.startsWith('.') ? run(`${join(dirname(file), name)}.ts`) : load(name);
+      name.startsWith('.') ? run(`${join(dirname(file), name.replace(/\.js$/, ''))}.ts`) : load(name);
     // eslint-disable-next-line @typescript-eslint/no-implied-eval, @typescript-eslint/no-unsafe-call -- the document is ours
     new Function('require', 'exports', outputText)(need, exports);
     return exports;

@@ -53,13 +53,21 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<RedPacketOptio
             options: ResolvedRedPacketOptions,
             streams?: StreamConsumerService,
             tasks?: DelayedTaskService,
-          ) => new RedPacketService(scripts, options, { streams, tasks, registryName: registry ?? '' }),
+          ) => {
+            // Streams of another registry know nothing of these outboxes.
+            const own = streams?.runsOn(scripts) === true ? streams : undefined;
+            return new RedPacketService(scripts, options, { streams: own, tasks, registryName: registry ?? '' });
+          },
         },
         {
           provide: RedPacketPayouts,
-          inject: [RedPacketService, { token: StreamConsumerService, optional: true }],
-          useFactory: (packets: RedPacketService, streams?: StreamConsumerService) =>
-            new RedPacketPayouts(packets, streams),
+          inject: [
+            RedPacketService,
+            getScriptRegistryToken(registry),
+            { token: StreamConsumerService, optional: true },
+          ],
+          useFactory: (packets: RedPacketService, scripts: ScriptRegistry, streams?: StreamConsumerService) =>
+            new RedPacketPayouts(packets, streams, scripts),
         },
         RedPacketAdminGuard,
       ],

@@ -36,8 +36,9 @@ export interface RedPacketOptions {
    */
   readonly soldOutMemoryMs?: number;
   /**
-   * Called when an activity with an end was closed by its task: give the leftovers back here, once per activity. What it
-   * throws has the task repeated, and so has a crash: at least once. Needs `DelayedTaskModule`. Default none.
+   * Called when an activity with an end was closed by its task: give back here what is refunded, less what was given back
+   * before. What it throws has the task repeated, and so has a crash, and a payout that `conflict` turns into a refund
+   * afterwards: at least once, with the sum of all refunds. Needs `DelayedTaskModule`. Default none.
    */
   readonly onClosed?: ClosedListener;
 }

@@ -208,6 +208,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
     const bucket = homeOf(layout, checkUserId(userId));
     const told = paid === undefined ? undefined : checkPacket(paid);
     const voided = await this.lifecycle.voidGrant(layout, bucket, userId, checkPacketId(packetId), told);
+    if (voided && told !== undefined) await this.closing.tellAgain(activityId);
     // Not through the eligibility check: he had passed it.
     return { voided, now: await this.grabber.grab(activityId, userId) };
   }

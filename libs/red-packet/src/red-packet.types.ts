@@ -21,7 +21,10 @@ export interface CreateActivity {
   readonly seed?: string;
   /** When grabs begin, ms since the epoch by Redis' clock; integer >= 0. Default: as soon as the pool is complete. */
   readonly startsAtMs?: number;
-  /** When grabs end, likewise; after `startsAtMs` and not over. Default: when Redis forgets the activity. */
+  /**
+   * When grabs end, likewise; after `startsAtMs` and not over. Default: an hour before Redis forgets the activity, or half
+   * its retention where that is less; such an activity is not closed by itself.
+   */
   readonly endsAtMs?: number;
   /** Grabs without a packet that a user may make; integer >= 0, 0 for any number. Default 0. */
   readonly maxTries?: number;

@@ -8,7 +8,7 @@ import { delayedTaskScripts } from '../../delayed-task/src/delayed-task.scripts'
 import { openRegistry } from '../../script-registry/test/support';
 import { resolveOptions } from '../src/red-packet.options';
 import { redPacketScripts } from '../src/red-packet.scripts';
-import { figures, openBench, quiet, servers, type Bench } from './support';
+import { figures, openBench, packetOf, quiet, servers, type Bench } from './support';
 
 interface Node {
   readonly packets: RedPacketService;
@@ -128,6 +128,37 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
     await packets.create({ ...figures('before', 4), endsAtMs: await soon(400) });
     expect(await packets.close('before')).toMatchObject({ closed: true, refundedPackets: 4 });
     await eventually(() => expect(tolds('before')).toMatchObject([{ closed: false, refundedPackets: 4 }]));
+  });
+
+  it('waits for a draft whose pool is being filled when its end comes, and tells once', async () => {
+    const { packets } = await node();
+    // Preheating so many takes longer than the activity lasts.
+    const activity = { ...figures('slow', 200_000), endsAtMs: await soon(60) };
+    await packets.create(activity);
+    await eventually(() => expect(tolds('slow').length).toBeGreaterThan(0), { timeoutMs: 20_000 });
+    expect(tolds('slow')).toMatchObject([{ closed: true, refundedPackets: 200_000 }]);
+    expect(await packets.status('slow')).toMatchObject({ state: 'closed', remainingPackets: 0 });
+    await packets.create(activity);
+    await sleep(300);
+    expect(tolds('slow')).toHaveLength(1);
+  });
+
+  it('is told again, with the sum, when a payout turns into a refund after it', async () => {
+    const { packets } = await node();
+    await packets.create({ ...figures('later', 4), endsAtMs: await soon(400) });
+    const won = packetOf(await packets.grab('later', 'u'));
+    await eventually(() => expect(tolds('later')).toMatchObject([{ refundedPackets: 3 }]));
+    const paid = { packetId: won.packetId === '1' ? '2' : '1', amountCents: 5, grantedAtMs: 1 };
+    await packets.conflict('later', { userId: 'u', packetId: won.packetId, paid });
+    await eventually(() => expect(tolds('later')).toMatchObject([{ refundedPackets: 3 }, { refundedPackets: 4 }]));
+  });
+
+  it('onClosed without tasks is refused at boot', async () => {
+    const options = {
+      ...resolveOptions({ identity: () => undefined, onClosed: () => undefined }),
+      retentionMs: 60_000,
+    };
+    await expect(new RedPacketService(bench.registry, options).onModuleInit()).rejects.toThrow(/DelayedTaskModule/);
   });
 
   it('without an end no task is made, and an end that no task can wait for is refused before anything is written', async () => {

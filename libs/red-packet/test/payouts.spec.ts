@@ -46,9 +46,11 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
     await grabbed(id, buckets);
     const paid = await payAll(bench, id);
     expect(paid.map(({ userId }) => userId).sort()).toEqual(users);
-    for (const { userId, packetId, amountCents, grantedAtMs, idempotencyKey, attempt, signal } of paid) {
+    for (const { userId, packetId, amountCents, grantedAtMs, activityKey, idempotencyKey, attempt, signal } of paid) {
       expect(await bench.packets.packetOf(id, userId)).toEqual({ packetId, amountCents, grantedAtMs });
-      expect(idempotencyKey).toBe(`rows%3A%20%25%7B%C3%A9%7D%0A${buckets}:${packetId}`);
+      const { expiresAtMs = 0 } = (await bench.packets.status(id)) ?? {};
+      expect(activityKey).toBe(`rows%3A%20%25%7B%C3%A9%7D%0A${buckets}@${expiresAtMs}`);
+      expect(idempotencyKey).toBe(`${activityKey}:${packetId}`);
       expect([attempt, signal.aborted]).toEqual([1, false]);
     }
     expect(await stats(id)).toMatchObject({ open: 0, pending: 0, oldestMs: undefined, dead: 0 });
@@ -183,6 +185,37 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
     next.close();
   });
 
+  it('tells the payouts of two activities of one id apart, however soon one follows the other', async () => {
+    const short = await openBench(connect(), { retentionMs: 600 });
+    const paid: Payout[] = [];
+    const run = short.payouts.run((payout) => void paid.push(payout), { ...QUICK, discoverMs: 200 });
+    for (let life = 1; life <= 2; life++) {
+      await short.packets.create({ ...figures('twin', 3), split: 'equal' });
+      await short.packets.grab('twin', 'ann');
+      await eventually(() => expect(paid).toHaveLength(life), { timeoutMs: 15_000 });
+      await eventually(async () => expect(await short.packets.status('twin')).toBeUndefined());
+    }
+    const [first, second] = paid.map(({ activityKey, packetId, userId }) => ({ activityKey, packetId, userId }));
+    expect(second).toMatchObject({ packetId: first?.packetId, userId: 'ann' });
+    expect(second?.activityKey).not.toBe(first?.activityKey);
+    await run.stop();
+    short.close();
+  });
+
+  it('goes on with what it reads when the index of activities is lost', async () => {
+    const paid: string[] = [];
+    await grabbed('listed');
+    const run = bench.payouts.run(({ activityId, userId }) => void paid.push(`${activityId} ${userId}`), QUICK);
+    await eventually(() => expect(paid.filter((one) => one.startsWith('listed'))).toHaveLength(5));
+    const entry = await bench.raw.zscore(bench.indexKey, 'listed');
+    await bench.raw.zrem(bench.indexKey, 'listed');
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    await bench.packets.grab('listed', 'late');
+    await eventually(() => expect(paid).toContain('listed late'));
+    await bench.raw.zadd(bench.indexKey, entry ?? 0, 'listed');
+    await run.stop();
+  });
+
   it('finds nothing where there is no activity, and makes no key', async () => {
     expect(await bench.payouts.stats('none')).toBeUndefined();
     expect(await bench.payouts.deadLetters('none')).toEqual({ items: [], next: undefined });
@@ -198,6 +231,14 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
     expect(() => payouts.run(() => undefined, { leaseMs: 1 })).toThrow(/leaseMs is 1/);
     await expect(payouts.stats('')).rejects.toThrow(InvalidRedPacketInputError);
     expect(() => new RedPacketPayouts(bench.packets, undefined).run(() => undefined)).toThrow(/StreamConsumerModule/);
+    const elsewhere = await openBench(connect());
+    const strayed = new RedPacketPayouts(bench.packets, elsewhere.streams, bench.registry);
+    expect(() => strayed.run(() => undefined)).toThrow(/another ScriptRegistry/);
+    elsewhere.close();
+    const first = payouts.run(() => undefined, QUICK);
+    expect(() => payouts.run(() => undefined, QUICK)).toThrow(/run already/);
+    await first.stop();
+    await payouts.run(() => undefined, QUICK).stop();
   });
 });
 

@@ -102,6 +102,11 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
     this.catalog.forget(stream);
   }
 
+  /** Whether this service's streams are those of a registry: of its Redis, under its prefix. */
+  runsOn(registry: ScriptRegistry): boolean {
+    return this.registry === registry;
+  }
+
   /** Checks options without using them. @throws InvalidOptionError as `consume` would */
   checkOptions(options: StreamConsumerOptions): void {
     resolveConsumer(options, this.options);

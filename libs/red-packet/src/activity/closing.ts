@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { DelayedTaskService } from 'luanest/delayed-task';
+import { InvalidOptionError } from 'luanest/script-registry';
 import { refuse } from '../red-packet.input';
 import type { RedPacketServiceOptions } from '../red-packet.options';
 import type { Lifecycle } from './lifecycle';
@@ -24,8 +25,13 @@ export class Closing {
     this.name = registry === '' ? 'red-packet.close' : `red-packet.close:${registry}`;
   }
 
-  /** Lets this process close activities. */
+  /** Lets this process close activities. @throws InvalidOptionError for an `onClosed` that nobody would call */
   register(): void {
+    if (this.options.onClosed !== undefined && this.tasks === undefined) {
+      throw new InvalidOptionError(
+        'onClosed needs tasks. Import DelayedTaskModule.forRoot() in the root module, or leave it out.',
+      );
+    }
     this.tasks?.process(this.name, ({ activityId }: { activityId: string }) => this.close(activityId));
   }
 
@@ -43,6 +49,13 @@ export class Closing {
     // An earlier activity of this id may have left a task that failed for good.
     const options = { id, runAt: endsAtMs, attempts: ATTEMPTS, backoff: BACKOFF, onConflict: 'replace' } as const;
     await this.tasks.schedule(this.name, { activityId }, options);
+  }
+
+  /** Has `onClosed` called with what a closed activity has refunded since. @throws errors of the registry */
+  async tellAgain(activityId: string): Promise<void> {
+    if (this.options.onClosed === undefined) return;
+    const status = await this.lifecycle.status(activityId);
+    if (status?.state === 'closed') await this.schedule(activityId, status.endsAtMs);
   }
 
   private async close(activityId: string): Promise<void> {

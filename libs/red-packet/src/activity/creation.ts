@@ -51,9 +51,9 @@ export class Creation {
       packets,
       expiresAtMs: 0,
     });
-    // Before it opens, and after it is known that these are its figures: whatever is open will be closed.
-    await this.closing.schedule(activityId, endsAtMs);
     if (begun.state === 'draft') {
+      // Before it opens, and after it is known that these are its figures: whatever is open will be closed.
+      await this.closing.schedule(activityId, endsAtMs);
       const layout = this.layouts.build(activityId, buckets);
       const amounts = splitBy(activity.split, activity, begun.seed, activity.amounts);
       const shares = sharesOf(amounts, buckets);

@@ -2,7 +2,7 @@ import type { ScriptRegistry } from 'luanest/script-registry';
 import { keysOf, type Layout, type Layouts } from '../buckets/layout';
 import { isSoldOut } from '../buckets/refills';
 import type { Transfers } from '../buckets/transfers';
-import { ActivityNotEndedError } from '../red-packet.errors';
+import { ActivityIncompleteError, ActivityNotEndedError } from '../red-packet.errors';
 import { closeBucket, setPause, voidGrant, type BucketReading } from '../red-packet.scripts';
 import type { ActivityState, ActivityStatus, ClosedActivity, Packet } from '../red-packet.types';
 
@@ -55,7 +55,7 @@ export class Lifecycle {
    * See RedPacketService.close.
    *
    * @param atEnd whether its end must have come, by the clock of each bucket
-   * @throws ActivityNotEndedError when it has not
+   * @throws ActivityNotEndedError when it has not, ActivityIncompleteError for a draft
    */
   async close(activityId: string, atEnd = false): Promise<ClosedActivity | undefined> {
     const layout = (await this.read(activityId))?.layout;
@@ -68,6 +68,12 @@ export class Lifecycle {
     if (statuses.includes('not-ended')) {
       throw new ActivityNotEndedError(
         `Activity ${JSON.stringify(activityId)} has not ended by the clock of its Redis.`,
+      );
+    }
+    // Its pool is being filled, or will be: what it holds can be refunded when it is open.
+    if (atEnd && statuses.includes('draft')) {
+      throw new ActivityIncompleteError(
+        `Activity ${JSON.stringify(activityId)} is a draft still, which cannot be closed.`,
       );
     }
     let readings = await this.transfers.readAll(layout);

@@ -8,9 +8,9 @@ import type { DeadPayout } from './payouts.types';
 export const PAYOUT_GROUP = 'payouts';
 const PAGE = 500;
 
-/** The name under which an activity's outboxes are one stream: ids may be longer than names, and of any characters. */
-function streamOf(activityId: string): string {
-  return `red-packet.${createHash('sha256').update(activityId).digest('hex').slice(0, 32)}`;
+/** The name under which outboxes are one stream. Of their keys, since another registry may have an activity of this id. */
+function streamOf(keys: readonly string[]): string {
+  return `red-packet.${createHash('sha256').update(JSON.stringify(keys)).digest('hex').slice(0, 32)}`;
 }
 
 /** What a grab wrote; undefined for an entry that none wrote. */
@@ -34,10 +34,9 @@ export class Outbox {
 
   constructor(
     private readonly streams: StreamConsumerService,
-    activityId: string,
     private readonly keys: readonly string[],
   ) {
-    this.stream = streamOf(activityId);
+    this.stream = streamOf(keys);
   }
 
   /**
@@ -51,16 +50,9 @@ export class Outbox {
     return used;
   }
 
-  /** Makes the stream known, in place of one of an earlier activity with this id. */
+  /** Makes the stream known. */
   define(): void {
-    const { keys } = this;
-    try {
-      this.streams.defineStream(this.stream, { keys });
-    } catch (error) {
-      if (!(error instanceof InvalidOptionError)) throw error;
-      this.streams.forgetStream(this.stream);
-      this.streams.defineStream(this.stream, { keys });
-    }
+    this.streams.defineStream(this.stream, { keys: this.keys });
   }
 
   /** Forgets the stream, unless a consumer of this process reads it. */

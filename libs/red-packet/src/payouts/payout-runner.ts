@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import {
   deadLetter,
+  retryLater,
   StreamConsumerClosedError,
   type HandlerResult,
   type StreamConsumerHandle,
@@ -8,6 +9,7 @@ import {
   type StreamMessage,
 } from 'luanest/stream-consumer';
 import type { RedPacketService } from '../red-packet.service';
+import type { ActivityState } from '../red-packet.types';
 import { grantOf, Outbox, PAYOUT_GROUP } from './outbox';
 import type { Payout, PayoutHandler, PayoutOptions, PayoutRun } from './payouts.types';
 
@@ -15,13 +17,22 @@ import type { Payout, PayoutHandler, PayoutOptions, PayoutRun } from './payouts.
 const TEND_EVERY = 10;
 /** How long an activity that is closed and paid is left alone, ms: a dead letter may be replayed from elsewhere. */
 const REST_MS = 30_000;
+/** Likewise of one that is paid and not closed: a failover may bring packets back. */
+const PAUSE_MS = 5_000;
 
 /** The options, with what differs from those of StreamConsumerModule filled in. */
 export type ResolvedPayoutOptions = PayoutOptions & { readonly discoverMs: number };
 
+/** Activities that are looked after at a time: those on a master that is away must not keep the others waiting. */
+const AT_A_TIME = 16;
+/** States in which nothing is granted. */
+const QUIET: readonly ActivityState[] = ['closed', 'ended', 'sold-out'];
+
 interface Reading {
   readonly outbox: Outbox;
   readonly keys: string;
+  /** When Redis forgets the activity: what is granted later is another one's, of the same id. */
+  readonly expiresAtMs: number;
   readonly handle: StreamConsumerHandle;
 }
 
@@ -31,6 +42,8 @@ export class PayoutRunner implements PayoutRun {
   private readonly readings = new Map<string, Reading>();
   /** When to look again at activities that are closed and paid. */
   private readonly resting = new Map<string, number>();
+  /** Activities whose ids are those of new ones, as a row of theirs has shown. */
+  private readonly behind = new Set<string>();
   private looks = 0;
   private timer: NodeJS.Timeout | undefined;
   private looking = Promise.resolve();
@@ -46,6 +59,11 @@ export class PayoutRunner implements PayoutRun {
 
   get activities(): readonly string[] {
     return [...this.readings.keys()];
+  }
+
+  /** Whether `stop` was called. */
+  get stopped(): boolean {
+    return this.stopping;
   }
 
   /** Begins to look for activities. */
@@ -71,17 +89,21 @@ export class PayoutRunner implements PayoutRun {
   private async look(): Promise<void> {
     try {
       const known = new Set(await this.packets.activities());
-      for (const activityId of this.readings.keys()) if (!known.has(activityId)) await this.end(activityId);
       for (const activityId of this.resting.keys()) if (!known.has(activityId)) this.resting.delete(activityId);
+      // An index that was lost says nothing of activities: those that are read are asked themselves.
+      for (const activityId of this.readings.keys()) known.add(activityId);
       const tends = this.looks++ % TEND_EVERY === 0;
       const now = performance.now();
+      const due = [...known].filter(
+        (id) => (this.resting.get(id) ?? 0) <= now && (tends || !this.readings.has(id) || this.behind.has(id)),
+      );
       let failure: { readonly error: unknown } | undefined;
-      for (const activityId of known) {
-        if (this.stopping) return;
-        if ((this.resting.get(activityId) ?? 0) > now || (this.readings.has(activityId) && !tends)) continue;
-        // The winners of the other activities should not wait for a fault of this one.
-        await this.tend(activityId).catch((error: unknown) => (failure ??= { error }));
-      }
+      const tending = Array.from({ length: AT_A_TIME }, async () => {
+        for (let id = due.pop(); id !== undefined && !this.stopping; id = due.pop()) {
+          await this.tend(id).catch((error: unknown) => (failure ??= { error }));
+        }
+      });
+      await Promise.all(tending);
       if (failure) throw failure.error;
       if (this.problem !== '') this.logger.log('Outboxes are found again.');
       this.problem = '';
@@ -98,25 +120,28 @@ export class PayoutRunner implements PayoutRun {
 
   private async tend(activityId: string): Promise<void> {
     const status = await this.packets.status(activityId);
-    if (status === undefined || status.state === 'draft') return;
-    if (status.state === 'closed' && status.outboxLength === 0) {
+    this.behind.delete(activityId);
+    if (status === undefined) return this.end(activityId);
+    if (status.state === 'draft') return;
+    const { expiresAtMs } = status;
+    if (QUIET.includes(status.state) && status.outboxLength === 0) {
       await this.end(activityId);
-      this.resting.set(activityId, performance.now() + REST_MS);
+      this.resting.set(activityId, performance.now() + (status.state === 'closed' ? REST_MS : PAUSE_MS));
       return;
     }
     const outboxes = await this.packets.outboxes(activityId);
     const keys = outboxes.join(' ');
     const reading = this.readings.get(activityId);
-    if (reading?.keys === keys || outboxes.length === 0) return;
-    // The id is that of a new activity, with another number of buckets.
+    if (outboxes.length === 0 || (reading?.keys === keys && reading.expiresAtMs === expiresAtMs)) return;
+    // The id is that of a new activity.
     if (reading) await this.end(activityId);
-    const outbox = new Outbox(this.streams, activityId, outboxes);
+    const outbox = new Outbox(this.streams, outboxes);
     outbox.define();
     const handle = await this.streams.consume(
       { ...this.options, stream: outbox.stream, group: PAYOUT_GROUP },
-      (message) => this.pay(activityId, message),
+      (message) => this.pay(activityId, expiresAtMs, message),
     );
-    this.readings.set(activityId, { outbox, keys, handle });
+    this.readings.set(activityId, { outbox, keys, expiresAtMs, handle });
   }
 
   private async end(activityId: string): Promise<void> {
@@ -127,17 +152,23 @@ export class PayoutRunner implements PayoutRun {
     reading.outbox.forget();
   }
 
-  private pay(activityId: string, message: StreamMessage): HandlerResult | Promise<HandlerResult> {
+  private pay(activityId: string, expiresAtMs: number, message: StreamMessage): HandlerResult | Promise<HandlerResult> {
     const grant = grantOf(message.payload);
     if (grant === undefined) return deadLetter('This entry of the outbox was not written by a grab.');
     const { userId, packetId, amountCents, grantedAtMs } = grant;
+    if (grantedAtMs >= expiresAtMs) {
+      this.behind.add(activityId);
+      return retryLater(this.options.discoverMs);
+    }
+    const activityKey = `${encodeURIComponent(activityId)}@${expiresAtMs}`;
     const payout: Payout = {
       activityId,
+      activityKey,
       userId,
       packetId,
       amountCents,
       grantedAtMs,
-      idempotencyKey: `${encodeURIComponent(activityId)}:${packetId}`,
+      idempotencyKey: `${activityKey}:${packetId}`,
       attempt: message.attempt,
       get signal() {
         return message.signal;

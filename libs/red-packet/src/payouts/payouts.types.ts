@@ -1,11 +1,16 @@
 import type { HandlerResult } from 'luanest/stream-consumer';
 import type { GrantRecord } from '../red-packet.types';
 
-/** A packet to be paid: `amountCents` to `userId`, once per (activityId, packetId) and once per (activityId, userId). */
+/** A packet to be paid: `amountCents` to `userId`, once per (activityKey, packetId) and once per (activityKey, userId). */
 export interface Payout extends GrantRecord {
   readonly activityId: string;
   /**
-   * `<activityId, percent-encoded>:<packetId>`: the same at each attempt, of visible ASCII, so that it can be a receiver's
+   * `<activityId, percent-encoded>@<when Redis forgets it, ms>`: of this activity, and of no later one with the same id. Book
+   * by it, unless ids are never used again.
+   */
+  readonly activityKey: string;
+  /**
+   * `<activityKey>:<packetId>`: the same at each attempt, of visible ASCII, so that it can be a receiver's
    * idempotency key. A failover may grant a packet anew: a receiver must refuse the same key with another user.
    */
   readonly idempotencyKey: string;

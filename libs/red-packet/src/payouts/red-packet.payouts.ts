@@ -1,5 +1,5 @@
 import type { BeforeApplicationShutdown } from '@nestjs/common';
-import { InvalidOptionError, shown } from 'luanest/script-registry';
+import { InvalidOptionError, shown, type ScriptRegistry } from 'luanest/script-registry';
 import type { StreamConsumerService } from 'luanest/stream-consumer';
 import type { RedPacketService } from '../red-packet.service';
 import { deadPayoutOf, Outbox } from './outbox';
@@ -15,6 +15,7 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
   constructor(
     private readonly packets: RedPacketService,
     private readonly streams: StreamConsumerService | undefined,
+    private readonly registry?: ScriptRegistry,
   ) {}
 
   /**
@@ -22,7 +23,8 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
    * handed out at least once: pay by `idempotencyKey`, or into a ledger with both UNIQUE keys. Call it when the app is up, in
    * as many processes as you like.
    *
-   * @throws InvalidOptionError for options that cannot work, and where the app does not import StreamConsumerModule
+   * @throws InvalidOptionError for options that cannot work, while another run goes on here, and where the app does not import
+   *   StreamConsumerModule, or on another registry
    */
   run(handler: PayoutHandler, options: PayoutOptions = {}): PayoutRun {
     const streams = this.needed();
@@ -34,6 +36,10 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
       throw new InvalidOptionError(`discoverMs is ${shown(discoverMs)}. Give an integer of 10 to 60000.`);
     }
     streams.checkOptions({ stream: 'red-packet', group: 'payouts', ...DEFAULTS, ...options });
+    for (const run of this.runs) {
+      if (run.stopped) this.runs.delete(run);
+      else throw new InvalidOptionError('Payouts are run already in this process. Stop that run first.');
+    }
     const run = new PayoutRunner(this.packets, streams, handler, { ...DEFAULTS, ...options });
     this.runs.add(run);
     run.start();
@@ -87,11 +93,17 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
   private async outboxOf(activityId: string): Promise<Outbox | undefined> {
     const streams = this.needed();
     const keys = await this.packets.outboxes(activityId);
-    return keys.length === 0 ? undefined : new Outbox(streams, activityId, keys);
+    return keys.length === 0 ? undefined : new Outbox(streams, keys);
   }
 
   private needed(): StreamConsumerService {
-    if (this.streams !== undefined) return this.streams;
+    const { streams, registry } = this;
+    if (streams !== undefined && registry !== undefined && !streams.runsOn(registry)) {
+      throw new InvalidOptionError(
+        'StreamConsumerModule runs on another ScriptRegistry than RedPacketModule, so it would find no payouts. Give both the same registry.',
+      );
+    }
+    if (streams !== undefined) return streams;
     throw new InvalidOptionError('Payouts need streams. Import StreamConsumerModule.forRoot() in the root module.');
   }
 }

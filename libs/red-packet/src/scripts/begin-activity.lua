@@ -41,7 +41,8 @@ local ends = tonumber(ARGV[8])
 if ends > 0 and ends <= now_ms then return { 'over', 'draft', '', '0', '0' } end
 local expires = tonumber(ARGV[12])
 if expires == 0 then expires = math.max(ends, now_ms) + ARGV[11] end
-if ends == 0 then ends = expires end
+-- Without an end, what is won last has time to be paid before Redis forgets it.
+if ends == 0 then ends = expires - math.min(3600000, math.floor(ARGV[11] / 2)) end
 -- In the order in which a grab asks for them: a small hash is searched from its start.
 redis.call('HSET', KEYS[1], 'state', 'draft', 'startsAtMs', ARGV[7], 'endsAtMs', string.format('%.0f', ends),
   'maxTries', ARGV[9], 'heldCents', ARGV[2], 'bestCents', 0, 'buckets', ARGV[5], 'bucket', ARGV[6],

@@ -47,7 +47,7 @@ local function bury(id, problem, attempts, first)
   local entry = redis.call('XRANGE', KEYS[1], id, id)[1]
   if not entry then return end
   local row = { 'original-id', id, 'error', problem, 'attempts', attempts, 'first-seen-ms', first }
-  for i = 1, math.min(#entry[2], 900) do row[#row + 1] = entry[2][i] end
+  for i = 1, math.min(#entry[2], 7000) do row[#row + 1] = entry[2][i] end
   redis.call('XADD', KEYS[5], '*', unpack(row))
   local ends = redis.call('PEXPIRETIME', KEYS[1])
   if ends > 0 then redis.call('PEXPIREAT', KEYS[5], ends) end

@@ -113,7 +113,9 @@ export class DeadLetters {
     const byPartition = new Map<number, string[]>();
     for (const id of new Set(ids)) {
       const [index, entry] = splitId(id);
-      byPartition.set(index, [...(byPartition.get(index) ?? []), entry]);
+      const entries = byPartition.get(index);
+      if (entries) entries.push(entry);
+      else byPartition.set(index, [entry]);
     }
     let done = 0;
     for (const [index, entries] of byPartition) {
