@@ -176,7 +176,7 @@ it('a payout that is refused is logged without its user', async () => {
     ...row,
     activityKey: 'a@1',
     idempotencyKey: 'a@1:1',
-    attempt: 2,
+    attempt: 3,
     signal: new AbortController().signal,
   });
   expect(lines).toEqual([expect.stringContaining('Refused to pay 1 of a')]);

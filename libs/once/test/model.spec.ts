@@ -18,6 +18,8 @@ interface Model {
   result: string | undefined;
   /** Whose release is remembered, so that its replay is told the same. */
   released: number | undefined;
+  /** Who had released it before the one who did last: told so again, too, until somebody claims it. */
+  before: number | undefined;
   fence: number;
 }
 
@@ -28,6 +30,7 @@ const fresh = (): Model => ({
   delivery: 'at-least-once',
   result: undefined,
   released: undefined,
+  before: undefined,
   fence: 0,
 });
 
@@ -47,7 +50,7 @@ function step(model: Model, command: Command, at: number): string {
     if (model.state === 'done') return `done ${String(model.result)}`;
     if (model.state === 'claimed' && model.live) return owns ? 'claimed' : 'in-progress';
     if (model.state === 'claimed' && model.delivery === 'at-most-once') return 'done undefined';
-    Object.assign(model, { state: 'claimed', owner: actor, live: true, delivery: command.delivery });
+    Object.assign(model, { state: 'claimed', owner: actor, live: true, delivery: command.delivery, before: undefined });
     return 'claimed';
   }
   if (command.verb === 'renew') return owns ? 'renewed' : 'lost';
@@ -58,11 +61,11 @@ function step(model: Model, command: Command, at: number): string {
     return 'confirmed';
   }
   if (owns) {
-    Object.assign(model, { state: 'free', owner: undefined, released: actor });
+    Object.assign(model, { state: 'free', owner: undefined, released: actor, before: model.released });
     return 'released';
   }
   const mine = model.owner === actor && model.state !== 'free';
-  return model.released === actor && !mine ? 'released' : 'lost';
+  return (model.released === actor || model.before === actor) && !mine ? 'released' : 'lost';
 }
 
 const actor = fc.integer({ min: 0, max: 2 });

@@ -252,14 +252,17 @@ describe.each(servers)('streams on %s', (_, client) => {
     await streams.publish('one', 'fine');
     const items = await eventually(async () => {
       const page = await streams.deadLetters('one', 'malformed');
-      expect(page.items).toHaveLength(1);
+      expect(page.items).toHaveLength(2);
       return page.items;
     });
-    expect(items).toMatchObject([
-      { payload: '{nonsense', error: expect.stringMatching(/^MalformedPayloadError:/), attempts: 2 },
-    ]);
-    // One of another program is the object of its fields.
-    await eventually(() => expect(handled).toEqual(expect.arrayContaining(['fine', { other: 'program' }])));
+    const error = expect.stringMatching(/^MalformedPayloadError:/) as string;
+    expect(items).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ payload: '{nonsense', error, attempts: 2 }),
+        expect.objectContaining({ payload: '', error, attempts: 2 }),
+      ]),
+    );
+    expect(handled).toEqual(['fine']);
     await handle.stop();
   });
 
