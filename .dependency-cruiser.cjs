@@ -38,7 +38,7 @@ module.exports = {
     {
       name: 'floor-1-rooms-stand-alone',
       severity: 'error',
-      from: { path: '^libs/(rate-limit|once|read-reward|lock|stream-consumer|delayed-task)/src/' },
+      from: { path: `${floor1}src/` },
       to: { path: floor1, pathNot: '^libs/$1/' },
     },
     {

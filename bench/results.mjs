@@ -60,11 +60,19 @@ function tableOf({ name, rows, failure }) {
 
 /** @param {string[]} wanted names of benches */
 export async function writeResults(wanted) {
-  const results = [];
-  for (const name of wanted) {
+  const results = wanted.map((name) => ({ name, failure: 'the run ended before it' }));
+  for (const [i, name] of wanted.entries()) {
     console.log(`\n# ${name}`);
-    results.push(await runOne(name));
+    results[i] = await runOne(name);
+    // After each, so that a run that is cut short leaves what it has measured.
+    await write(results);
   }
+  const failed = results.filter(({ failure }) => failure);
+  console.log(`\n${results.length - failed.length} of ${results.length} benches written to bench/RESULTS.md`);
+  return failed.length === 0 ? 0 : 1;
+}
+
+async function write(results) {
   const text = [
     '# Results',
     '',
@@ -78,7 +86,4 @@ export async function writeResults(wanted) {
     ...results.flatMap(tableOf),
   ];
   writeFileSync(here('RESULTS.md'), await format(text.join('\n'), { parser: 'markdown', printWidth: 120 }));
-  const failed = results.filter(({ failure }) => failure);
-  console.log(`\n${results.length - failed.length} of ${results.length} benches written to bench/RESULTS.md`);
-  return failed.length === 0 ? 0 : 1;
 }
