@@ -30,6 +30,7 @@ describe('Nest 12, ESM, ioredis 6, Fastify', () => {
         '@nestjs/platform-fastify': '^12.0.0',
         '@nestjs/schedule': '^12.0.0',
         '@nestjs/throttler': '^6.6.0',
+        '@opentelemetry/api': '^1.9.0',
         '@types/node': '^20.0.0',
         esbuild: '^0.28.0',
         ioredis: '^6.0.0',

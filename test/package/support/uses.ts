@@ -16,6 +16,7 @@ const LINES = [
   'delayed-task: scheduled, o1 expired at attempt 1, the other cancelled',
   'stream-consumer: published, handled ann@example.com at attempt 1',
   'red-packet: won, already-won, won, sold-out; audit ok',
+  'metrics: started and stopped',
   'closed',
 ];
 

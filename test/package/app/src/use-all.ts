@@ -1,6 +1,7 @@
 import type { INestApplication } from '@nestjs/common';
 import { useDelayedTask } from './uses/delayed-task.js';
 import { useLock } from './uses/lock.js';
+import { useMetrics } from './uses/metrics.js';
 import { useOnce } from './uses/once.js';
 import { useRateLimit } from './uses/rate-limit.js';
 import { useReadReward } from './uses/read-reward.js';
@@ -22,6 +23,7 @@ export const uses: Record<string, (app: INestApplication, url: string) => Promis
   'delayed-task': useDelayedTask,
   'stream-consumer': useStreamConsumer,
   'red-packet': useRedPacket,
+  metrics: useMetrics,
 };
 
 /** Uses each door once, prints a line for each, and closes the app: the process must then end by itself. */
