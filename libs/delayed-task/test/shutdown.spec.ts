@@ -2,7 +2,6 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { ConsoleLogger, Injectable } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { RedisModule } from '@liaoliaots/nestjs-redis';
-import { Redis } from 'ioredis';
 import {
   DelayedTask,
   DelayedTaskModule,
@@ -11,33 +10,26 @@ import {
   type TaskContext,
 } from 'luanest/delayed-task';
 import { SCRIPT_REGISTRY_CHANNELS, ScriptRegistryModule } from 'luanest/script-registry';
+import { CommandWatcher } from '../../../test/support/command-watcher';
 import { RedisServer } from '../../../test/support/redis-server';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually, sleep } from '../../../test/support/wait';
 import { Gate, listen, quiet, type TaskSettledEvent } from './support';
 
 let server: RedisServer;
-let watched: Redis;
-let watcher: Redis;
-/** Commands as the server saw them: the connection, and what it sent. */
-let commands: { from: string; text: string }[];
+let watcher: CommandWatcher;
 const unhandled: unknown[] = [];
 const onUnhandled = (reason: unknown): void => void unhandled.push(reason);
 
 beforeAll(async () => {
   server = await RedisServer.start();
-  watched = quiet(new Redis(server.url));
-  watcher = await watched.monitor();
-  watcher.on('monitor', (_time: string, args: string[], from: string) => commands.push({ from, text: args.join(' ') }));
+  watcher = await CommandWatcher.open(server.port);
   process.on('unhandledRejection', onUnhandled);
 });
-beforeEach(() => {
-  commands = [];
-});
+beforeEach(() => watcher.clear());
 afterAll(async () => {
   process.off('unhandledRejection', onUnhandled);
-  watcher.disconnect();
-  watched.disconnect();
+  watcher.close();
   await server.stop();
 });
 
@@ -105,14 +97,12 @@ it.each([
     drainMs > 50 ? [] : ['WorkerClosingError', 'WorkerClosingError'],
   );
   gate.open();
-  const mine = (): typeof commands => {
-    const connections = new Set(commands.filter(({ text }) => text.includes(prefix)).map(({ from }) => from));
-    return commands.filter(({ from }) => connections.has(from));
-  };
-  await eventually(() => expect(mine().some(({ text }) => /^quit/i.test(text))).toBe(true));
-  const sent = commands.length;
+  await eventually(() =>
+    expect(watcher.sentBesides(prefix).some(({ args: [name] }) => /^quit$/i.test(name as string))).toBe(true),
+  );
+  const sent = watcher.commands.length;
   await sleep(300);
-  expect(commands.slice(sent)).toEqual([]);
+  expect(watcher.commands.slice(sent)).toEqual([]);
   expect(failures).toEqual([]);
   unsubscribe(SCRIPT_REGISTRY_CHANNELS.callFailed, onFailure);
 

@@ -2,6 +2,7 @@ import { subscribe } from 'node:diagnostics_channel';
 import { validateHeaderValue } from 'node:http';
 import { RATE_LIMIT_CHANNELS, type RateLimitRule } from 'luanest/rate-limit';
 import { LuanestError } from 'luanest/script-registry';
+import { CommandWatcher } from '../../../test/support/command-watcher';
 import { HOSTILE_IDS, hostileValues, isPolluted } from '../../../test/support/hostile';
 import { RedisServer } from '../../../test/support/redis-server';
 import { eventually, sleep } from '../../../test/support/wait';
@@ -123,19 +124,15 @@ describe('state that others have spoilt', () => {
 });
 
 it('three rules of one subject are one command', async () => {
-  // A server of its own: ioredis' monitor stumbles over the traffic of others.
   const server = await RedisServer.start();
   const bench = await openBench(standalone({}, server.port));
-  const origin = standalone({}, server.port);
-  const watcher = await origin.monitor();
+  const watcher = await CommandWatcher.open(server.port);
   try {
-    const seen: string[][] = [];
-    watcher.on('monitor', (_time: string, args: string[], source: string) => {
-      if (source !== 'lua') seen.push(args);
-    });
+    const sent = (): unknown[] =>
+      watcher.commands.filter(({ from }) => from !== 'lua').map(({ args: [name] }) => name?.toLowerCase());
     const algorithms = ['fixed-window', 'sliding-log', 'token-bucket'] as const;
     for (const mixed of [true, false]) {
-      seen.length = 0;
+      watcher.clear();
       const checks = algorithms.map((algorithm, i) => ({
         subject: 's',
         rule: {
@@ -145,11 +142,10 @@ it('three rules of one subject are one command', async () => {
       }));
       expect(await bench.service.consumeAll(checks)).toMatchObject({ allowed: true });
       await bench.client.get('mark');
-      await eventually(() => expect(seen.map(([name]) => name?.toLowerCase())).toEqual(['evalsha', 'get']));
+      await eventually(() => expect(sent()).toEqual(['evalsha', 'get']));
     }
   } finally {
-    watcher.disconnect();
-    origin.disconnect();
+    watcher.close();
     bench.close();
     await server.stop();
   }

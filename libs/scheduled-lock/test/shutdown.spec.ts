@@ -4,7 +4,6 @@ import { Test, type TestingModule } from '@nestjs/testing';
 import { RedisModule } from '@liaoliaots/nestjs-redis';
 import * as newest from '@nestjs/schedule';
 import * as oldest from 'schedule-oldest';
-import { Redis } from 'ioredis';
 import { SCRIPT_REGISTRY_CHANNELS, ScriptRegistryModule } from 'luanest/script-registry';
 import {
   ScheduledLock,
@@ -12,6 +11,7 @@ import {
   ScheduledLockService,
   type ScheduledLockModuleOptions,
 } from 'luanest/scheduled-lock';
+import { CommandWatcher, type WatchedCommand } from '../../../test/support/command-watcher';
 import { RedisServer } from '../../../test/support/redis-server';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually, sleep } from '../../../test/support/wait';
@@ -27,27 +27,19 @@ const LEASE_MS = 60_000;
 const ended = (outcome: string): boolean => ['ran', 'lost', 'failed'].includes(outcome);
 
 let server: RedisServer;
-let watched: Redis;
-let watcher: Redis;
-/** Commands as the server saw them: the connection, and what it sent. */
-let commands: { from: string; text: string }[];
+let watcher: CommandWatcher;
 const unhandled: unknown[] = [];
 const onUnhandled = (reason: unknown): void => void unhandled.push(reason);
 
 beforeAll(async () => {
   server = await RedisServer.start();
-  watched = quiet(new Redis(server.url));
-  watcher = await watched.monitor();
-  watcher.on('monitor', (_time: string, args: string[], from: string) => commands.push({ from, text: args.join(' ') }));
+  watcher = await CommandWatcher.open(server.port);
   process.on('unhandledRejection', onUnhandled);
 });
-beforeEach(() => {
-  commands = [];
-});
+beforeEach(() => watcher.clear());
 afterAll(async () => {
   process.off('unhandledRejection', onUnhandled);
-  watcher.disconnect();
-  watched.disconnect();
+  watcher.close();
   await server.stop();
 });
 
@@ -179,25 +171,32 @@ describe.each(versions)('app.close() in the middle of a job, on the %s @nestjs/s
     await tick(jobs, 'often');
     // One may have been claimed already.
     expect(runs).toBeLessThanOrEqual(atClose + 1);
+    const mine = (): WatchedCommand[] => watcher.sentBesides(prefix);
     // The job that is awaited is renewed meanwhile.
-    const mine = (): typeof commands => {
-      const connections = new Set(commands.filter(({ text }) => text.includes(prefix)).map(({ from }) => from));
-      return commands.filter(({ from }) => connections.has(from));
-    };
     const renewed = mine().length;
     await eventually(() => expect(mine().length).toBeGreaterThan(renewed + 1));
-    expect(mine().filter(({ text }) => /^quit/i.test(text))).toEqual([]);
+    expect(mine().filter(({ args: [name] }) => /^quit$/i.test(name as string))).toEqual([]);
     gate.open();
     await closing;
     const outcomes = told.events.length;
     // Whoever comes now is turned away, and nothing is sent.
-    await eventually(() => expect(mine().at(-1)?.text.toLowerCase()).toBe('quit'));
-    const sent = commands.length;
+    await eventually(() =>
+      expect(
+        mine()
+          .at(-1)
+          ?.args.map((arg) => arg.toLowerCase()),
+      ).toEqual(['quit']),
+    );
+    const sent = watcher.commands.length;
     await tick(jobs, 'often');
     await tick(jobs, 'long');
     await sleep(200);
-    expect(commands.slice(sent)).toEqual([]);
-    expect(mine().at(-1)?.text.toLowerCase()).toBe('quit');
+    expect(watcher.commands.slice(sent)).toEqual([]);
+    expect(
+      mine()
+        .at(-1)
+        ?.args.map((arg) => arg.toLowerCase()),
+    ).toEqual(['quit']);
     expect(told.events.length).toBe(outcomes);
     expect(told.events.filter(({ outcome }) => outcome === 'redis-error')).toEqual([]);
     told.stop();

@@ -11,6 +11,7 @@ import {
   type GroupSentEvent,
   type ScriptRegistry,
 } from 'luanest/script-registry';
+import { CommandWatcher } from '../../../test/support/command-watcher';
 import { FaultProxy } from '../../../test/support/fault-proxy';
 import { RedisServer } from '../../../test/support/redis-server';
 import { eventually } from '../../../test/support/wait';
@@ -241,18 +242,15 @@ describe('faults between a registry and one server', () => {
   it('what boot leaves on the wire is EVALSHA only, and a lone call leaves at once as one command', async () => {
     const [registry] = await open({}, server.port);
     await count(registry, 'warm');
-    const monitor = await admin.monitor();
-    const seen: string[] = [];
-    monitor.on(
-      'monitor',
-      (_time: string, args: string[], source: string) => source !== 'lua' && seen.push(String(args[0]).toLowerCase()),
-    );
+    const watcher = await CommandWatcher.open(server.port);
+    const seen = (): string[] =>
+      watcher.commands.filter(({ from }) => from !== 'lua').map(({ args: [name] }) => String(name).toLowerCase());
     for (let i = 0; i < 20; i++) await count(registry, `m${i}`);
     await Promise.all(Array.from({ length: 300 }, (_, i) => count(registry, `g${i}`)));
-    await eventually(() => expect(seen.length).toBeGreaterThan(20));
-    expect(new Set(seen)).toEqual(new Set(['evalsha']));
-    expect(seen.length).toBeLessThan(40);
-    monitor.disconnect();
+    await eventually(() => expect(seen().length).toBeGreaterThan(20));
+    expect(new Set(seen())).toEqual(new Set(['evalsha']));
+    expect(seen().length).toBeLessThan(40);
+    watcher.close();
   });
 
   it('tells of groups within their bounds, of heals and of failures, and of no key or argument', async () => {

@@ -10,31 +10,26 @@ import {
   type StreamConsumerModuleOptions,
   type StreamMessage,
 } from 'luanest/stream-consumer';
+import { CommandWatcher } from '../../../test/support/command-watcher';
 import { RedisServer } from '../../../test/support/redis-server';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually, sleep } from '../../../test/support/wait';
 import { Gate, openBench, QUICK, quiet } from './support';
 
 let server: RedisServer;
-let watched: Redis;
-let watcher: Redis;
-/** Commands as the server saw them: the connection, and what it sent. */
-let commands: { from: string; text: string }[];
+let watcher: CommandWatcher;
 const unhandled: unknown[] = [];
 const onUnhandled = (reason: unknown): void => void unhandled.push(reason);
 
 beforeAll(async () => {
   server = await RedisServer.start();
-  watched = quiet(new Redis(server.url));
-  watcher = await watched.monitor();
-  watcher.on('monitor', (_time: string, args: string[], from: string) => commands.push({ from, text: args.join(' ') }));
+  watcher = await CommandWatcher.open(server.port);
   process.on('unhandledRejection', onUnhandled);
 });
-beforeEach(() => (commands = []));
+beforeEach(() => watcher.clear());
 afterAll(async () => {
   process.off('unhandledRejection', onUnhandled);
-  watcher.disconnect();
-  watched.disconnect();
+  watcher.close();
   await server.stop();
 });
 
@@ -102,10 +97,10 @@ it('SIGTERM takes nothing new, finishes what runs, which may still publish, and 
   jobs.gate.open();
   await closing;
   // The watcher hears of the last ones a little later.
-  await eventually(() => expect(commands.map(({ text }) => text)).toContain('quit'));
-  const closedAt = commands.length;
+  await eventually(() => expect(watcher.commands.map(({ args }) => args.join(' '))).toContain('quit'));
+  const closedAt = watcher.commands.length;
   await sleep(700);
-  expect(commands.slice(closedAt).map(({ text }) => text)).toEqual([]);
+  expect(watcher.commands.slice(closedAt)).toEqual([]);
   expect(jobs.ended).toHaveLength(3);
   expect([jobs.begun.length, jobs.aborted]).toEqual([3, 0]);
   const { stats, followUps } = await afterClose(prefix);
@@ -119,7 +114,7 @@ it('SIGTERM hands back what does not end, at once and without counting an attemp
   await app.close();
   expect(performance.now() - startedAt).toBeLessThan(5_000);
   expect(jobs.aborted).toBe(3);
-  const closedAt = commands.length;
+  const closedAt = watcher.commands.length;
   const { stats } = await afterClose(prefix);
   expect(stats).toMatchObject({ length: count, pending: 3, due: 3, sessions: 0 });
   const other = await openBench(quiet(new Redis(server.port)), {}, { prefix });
@@ -131,7 +126,7 @@ it('SIGTERM hands back what does not end, at once and without counting an attemp
   await eventually(() => expect(seen).toHaveLength(count));
   expect(seen.every((text) => text.endsWith(' 1'))).toBe(true);
   await other.close();
-  expect(commands.length).toBeGreaterThan(closedAt);
+  expect(watcher.commands.length).toBeGreaterThan(closedAt);
   jobs.gate.open();
   await sleep(50);
   expect(unhandled).toEqual([]);

@@ -1,0 +1,43 @@
+import { Redis } from 'ioredis';
+import { CommandWatcher } from './command-watcher';
+import { RedisServer } from './redis-server';
+import { eventually } from './wait';
+
+it('tells each command as it was sent, who sent it, and what a script sent', async () => {
+  const server = await RedisServer.start();
+  const client = new Redis(server.url);
+  await client.ping();
+  // Under traffic of others, which ioredis' own monitor does not bear.
+  let busy = true;
+  const other = new Redis(server.url);
+  const traffic = (async () => {
+    while (busy) await other.get('noise');
+  })();
+  const watcher = await CommandWatcher.open(server.port);
+  try {
+    const odd = 'a "quoted" \\ line\r\n\t\x00 \\x41 end';
+    await client.set('odd', odd);
+    await client.eval("return redis.call('GET', KEYS[1])", 1, 'odd');
+    await eventually(() => {
+      const mine = watcher.commands.filter(({ args }) => args.includes('odd'));
+      expect(mine.map(({ args }) => args)).toEqual([
+        ['set', 'odd', odd],
+        ['eval', "return redis.call('GET', KEYS[1])", '1', 'odd'],
+        ['GET', 'odd'],
+      ]);
+      expect(mine.map(({ from }) => from)).toEqual([expect.stringMatching(/:\d+$/), mine[0]?.from, 'lua']);
+    });
+    const own = watcher.sentBesides('odd');
+    expect(own.some(({ args }) => args.includes('noise'))).toBe(false);
+    expect(watcher.commands.length).toBeGreaterThan(own.length);
+    watcher.clear();
+    expect(watcher.commands).toEqual([]);
+  } finally {
+    busy = false;
+    await traffic;
+    watcher.close();
+    client.disconnect();
+    other.disconnect();
+    await server.stop();
+  }
+});
