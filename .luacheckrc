@@ -22,8 +22,8 @@ files["libs/lock/src/scripts"] = {
 files["libs/lock/src/scripts/shared"] = { ignore = { "211", "221" } }
 files["libs/red-packet/src/scripts"] = {
   read_globals = { "now_ms", "now_us", "now_text", "stretch_cents", "digits", "forbidden", "gate_of",
-    "granted_with" },
-  globals = { "gates", "heads" },
+    "misfit" },
+  globals = { "gates" },
 }
 files["libs/red-packet/src/scripts/shared"] = { ignore = { "211", "221" } }
 files["libs/delayed-task/src/scripts"] = {

@@ -43,7 +43,7 @@ async function open(port) {
     // Sent by hand, a script answers with its first value only, so this one puts all of them and the time into a table.
     own: await admin.script(
       'LOAD',
-      `#!lua\n${grabPacket.shared}local function grab()\n${grabPacket.source}\nend\nlocal code, text = grab()\nif type(code) == 'table' then return code end\nreturn { code, text, now_us }`,
+      `#!lua\n${grabPacket.shared}local function grab()\n${grabPacket.source}\nend\nlocal code, text = grab()\ndo\n${grabPacket.finish}\nend\nif type(code) == 'table' then return code end\nreturn { code, text, now_us }`,
     ),
     seed: await admin.script('LOAD', SEED),
   };

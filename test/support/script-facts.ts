@@ -19,9 +19,9 @@ export function scriptsOf(lib: string): AnyScript[] {
   return [...new Set(exports.filter(isScript))];
 }
 
-/** The Lua of a script without comments, what a group shares included. */
-function codeOf({ source, shared }: AnyScript): string {
-  return `${shared ?? ''}\n${source}`.replaceAll(/--\[\[[\s\S]*?\]\]/g, '').replaceAll(/--.*$/gm, '');
+/** The Lua of a script without comments, what a group shares and how it ends included. */
+function codeOf({ source, shared, finish }: AnyScript): string {
+  return `${shared ?? ''}\n${source}\n${finish ?? ''}`.replaceAll(/--\[\[[\s\S]*?\]\]/g, '').replaceAll(/--.*$/gm, '');
 }
 
 const CALL = /redis\s*\.\s*p?call\s*\(\s*(?:'([A-Za-z]+)'|([^)\s,]+))\s*(?:,\s*([^,)]+))?/g;

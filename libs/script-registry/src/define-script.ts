@@ -50,6 +50,12 @@ export interface ScriptSpec<K extends readonly string[], A, Raw, R> {
    * ARGV. Default none.
    */
   readonly shared?: string;
+  /**
+   * Lua that runs after the source, once for all calls of a group that have their keys in common, else after each call:
+   * what all of them together write once. It reads KEYS by literal indexes, no ARGV, sees the locals of `shared`, and must
+   * not raise an error. A lone call that raised an error ends without it. Not for scripts with lists. Default none.
+   */
+  readonly finish?: string;
   /** Names of the keys in the order of KEYS; at least one; the last may end in `[]` and take a list. */
   readonly keys: K;
   /** Names and types of the arguments in the order of ARGV. */
@@ -124,6 +130,17 @@ function checkShared(name: string, shared: string): void {
   }
 }
 
+function checkFinish(name: string, finish: string, keys: readonly string[], args: ArgSpecs): void {
+  const { keyIndexes, argIndexes, loops } = sourceUse(finish);
+  if (loops || argIndexes.length > 0) {
+    refuse(name, 'reads ARGV, or KEYS without a literal index, in `finish`. Keep what it needs in locals of `shared`.');
+  }
+  checkIndexes(name, 'KEYS', keyIndexes, keys.length, keys);
+  if (finish !== '' && (keys.some((key) => key.endsWith('[]')) || Object.values(args).some(isList))) {
+    refuse(name, 'has `finish` and a list of keys or arguments. Write in the source what each call writes.');
+  }
+}
+
 function checkIndexes(
   name: string,
   table: string,
@@ -173,11 +190,12 @@ export function defineScript<
 >(
   spec: ScriptSpec<K, A & { readonly [N in keyof A]: ArgType<never> | ListType<never> }, Raw, R>,
 ): ScriptDefinition<K, A, R> {
-  const { name, source, shared = '', keys, args, reply, timed = false } = spec;
+  const { name, source, shared = '', finish = '', keys, args, reply, timed = false } = spec;
   if (!NAME.test(name)) throw new InvalidScriptError(`Script name ${shown(name)} must be <lib>.<verb> in kebab-case.`);
   checkParameters(name, keys, args);
   checkSource(name, source, keys, args);
   checkShared(name, shared);
+  checkFinish(name, finish, keys, args);
   const flags = spec.flags ?? [];
   const unknown = flags.find((flag) => !FLAGS.includes(flag));
   if (unknown !== undefined) refuse(name, `has flag ${shown(unknown)}. Known flags: ${FLAGS.join(', ')}.`);
@@ -185,6 +203,7 @@ export function defineScript<
     name,
     source,
     shared,
+    finish,
     keys,
     args,
     reply,

@@ -25,6 +25,7 @@ import {
   shapes,
   standaloneClient,
   sumAll,
+  tally,
   timedShapes,
 } from './support';
 
@@ -121,6 +122,29 @@ describe.each(clients)('registry on %s', (_name, open, grouping) => {
       }),
       { numRuns: 60 },
     );
+  });
+
+  it('finishes once for the calls of a group that have their keys in common, else after each, and loses nothing', async () => {
+    const run = async (name: string, what: string): Promise<unknown> => {
+      const answer = registry.run(tally, { keys: { any: key('tally', name) }, args: { what } });
+      if (what === 'error' || what === 'raise') return expect(answer).rejects.toThrow(/MYCODE refused|raised/);
+      return expect(await answer).toBe(what);
+    };
+    const told = async (name: string): Promise<number[]> =>
+      (await client.hmget(key('tally', name), 'calls', 'writes')).map(Number);
+    await run('lone', 'ok');
+    await run('lone', 'error');
+    await run('lone', 'raise');
+    expect(await told('lone')).toEqual([2, 2]);
+    const kinds = ['raise', 'ok', 'error', 'more', 'raise'];
+    await Promise.all(Array.from({ length: 300 }, (_, i) => run('common', kinds[i % 5] as string)));
+    const [calls, writes = 0] = await told('common');
+    expect(calls).toBe(180);
+    // Calls that leave together write together; some may have left while others were on their way.
+    if (grouping) expect(writes).toBeLessThan(30);
+    else expect(writes).toBe(180);
+    await Promise.all(Array.from({ length: 300 }, (_, i) => run(`own-${i % 3}`, kinds[i % 5] as string)));
+    for (const i of [0, 1, 2]) expect((await told(`own-${i}`))[0]).toBe(60);
   });
 
   it('tells a timed script the time that it has read, alone and in a group', async () => {

@@ -35,6 +35,10 @@ describe('defineScript', () => {
     ['no source', { source: ' ' }, /no source/],
     ['shared code that reads a key', { shared: 'local k = KEYS[1]' }, /KEYS or ARGV in `shared`/],
     ['shared code that loops over arguments', { shared: 'local n = #ARGV' }, /KEYS or ARGV in `shared`/],
+    ['a finish that reads an argument', { finish: 'local a = ARGV[1]' }, /ARGV, or KEYS .* in `finish`/],
+    ['a finish that loops over keys', { finish: 'local n = #KEYS' }, /ARGV, or KEYS .* in `finish`/],
+    ['a finish that reads a key too many', { finish: "redis.call('DEL', KEYS[9])" }, /KEYS\[9\]/],
+    ['a finish beside a list', { finish: 'n = 1', args: { values: list(str) } }, /`finish` and a list/],
     ['a #! line of its own', { source: '#!lua\nreturn 1' }, /own #! line/],
     ['an unknown flag', { flags: ['no-cluster'] }, /flag "no-cluster"/],
     ['an empty group', { group: { maxCalls: 0 } }, /maxCalls = 0/],
@@ -71,7 +75,13 @@ describe('defineScript', () => {
 
   it('leaves fields that are only named like parameters alone', () => {
     const form = groupedForm(
-      { source: 'local x = {} x.KEYS = { 7 } return { x.KEYS[1], KEYS[1] }', shared: '', timed: false, flags: [] },
+      {
+        source: 'local x = {} x.KEYS = { 7 } return { x.KEYS[1], KEYS[1] }',
+        shared: '',
+        finish: '',
+        timed: false,
+        flags: [],
+      },
       { fixedKeys: 1, fixedArgs: [], lists: false },
       false,
     );
@@ -112,7 +122,7 @@ describe('defineScript', () => {
   it('rewrites literal indexes to offsets, reads TIME once a group, and keeps line numbers and operators', () => {
     const source = `local a = KEYS[1] .. ARGV[ 2 ] -- KEYS[1]\nif a ~= 'KEYS[1]' then return redis.call("TIME") end\nreturn a`;
     const form = groupedForm(
-      { source, shared: '', timed: false, flags: [] },
+      { source, shared: '', finish: '', timed: false, flags: [] },
       { fixedKeys: 1, fixedArgs: [false, false], lists: false },
       false,
     );

@@ -104,6 +104,28 @@ return { us, 7 }`,
   timed: true,
 });
 
+/** Counts its calls together: the key has how many they were and how often that was written. */
+export const tally = defineScript({
+  name: 'test.tally',
+  keys: ['any'],
+  args: { what: str },
+  shared: `local calls = {}`,
+  source: `
+if ARGV[1] == 'raise' then error('raised') end
+calls[KEYS[1]] = (calls[KEYS[1]] or 0) + 1
+if ARGV[1] == 'error' then return redis.error_reply('MYCODE refused') end
+return ARGV[1]`,
+  finish: `
+local count = calls[KEYS[1]]
+if count then
+  redis.call('HINCRBY', KEYS[1], 'calls', count)
+  redis.call('HINCRBY', KEYS[1], 'writes', 1)
+  redis.call('PEXPIRE', KEYS[1], 60000)
+  calls[KEYS[1]] = nil
+end`,
+  reply: (raw: string) => raw,
+});
+
 /** Answers what it was given, of which some arguments are common. */
 export const columns = defineScript({
   name: 'test.columns',
@@ -136,7 +158,17 @@ return { sum * tonumber(ARGV[1]), #KEYS, #ARGV }`,
   reply: (raw: number[]) => raw,
 });
 
-export const allScripts: AnyScript[] = [limiter, countOnce, append, shapes, timedShapes, columns, allCommon, sumAll];
+export const allScripts: AnyScript[] = [
+  limiter,
+  countOnce,
+  append,
+  shapes,
+  timedShapes,
+  tally,
+  columns,
+  allCommon,
+  sumAll,
+];
 
 /** A registry outside Nest; close it with `close`. */
 export async function openRegistry(

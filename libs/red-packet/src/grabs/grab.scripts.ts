@@ -1,6 +1,6 @@
 import { common, defineScript, int, str } from 'luanest/script-registry';
 import type { GrabResult, NotOpenReason, Packet } from '../red-packet.types';
-import { grabLua, sharedClockLua, sharedGrantingLua } from '../scripts/generated';
+import { grabLua, sharedClockLua, sharedFinishGrabLua, sharedGrantingLua } from '../scripts/generated';
 import { ACTIVITY_KEYS } from '../scripts/parts.scripts';
 
 /** What a bucket says to a grab: a packet is the answer to the user already. */
@@ -23,6 +23,7 @@ export const grabPacket = defineScript({
   name: 'red-packet.grab',
   source: grabLua,
   shared: sharedClockLua + sharedGrantingLua,
+  finish: sharedFinishGrabLua,
   keys: [...ACTIVITY_KEYS, 'tries'],
   args: { userId: str, mode: common(int) },
   timed: true,

@@ -35,7 +35,7 @@ export class CompiledScript {
     grouping: boolean,
     private readonly stringNumbers: boolean,
   ) {
-    const { source, shared, keys, group } = definition;
+    const { source, shared, finish, keys, group } = definition;
     const args = Object.entries(definition.args as Record<string, ArgType<unknown> | ListType<unknown>>);
     const lastKey = keys.at(-1);
     const lastArg = args.at(-1);
@@ -53,7 +53,7 @@ export class CompiledScript {
       fixedArgs: fixedArgs.map(([, type]) => type.common === true),
       lists: this.keyList !== undefined || this.argList !== undefined,
     };
-    const grouped = grouping && group !== false && sourceUse(source).groupable && sourceUse(shared).groupable;
+    const grouped = grouping && group !== false && [source, shared, finish].every((lua) => sourceUse(lua).groupable);
     this.slices = sliced(source, shape);
     this.maxCalls = grouped ? group.maxCalls : 1;
     this.maxChars = group === false ? 1 : group.maxChars;

@@ -8,6 +8,8 @@ export interface ScriptText {
   readonly source: string;
   /** Runs once for all calls of a group; '' for none. */
   readonly shared: string;
+  /** Runs once after all calls of a group that have their keys in common, else after each; '' for none. */
+  readonly finish: string;
   /** Whether the answer says Redis' time. */
   readonly timed: boolean;
   readonly flags: readonly string[];
@@ -105,7 +107,7 @@ function lines(text: string): string {
  * all else as `{ mark, value }`, marked as in a group, so that an error that the script returns cannot be taken for one
  * that Redis gives before a script runs.
  */
-export function singleForm({ source, shared, timed, flags }: ScriptText): string {
+export function singleForm({ source, shared, finish, timed, flags }: ScriptText): string {
   const clock = timed ? `local luanest_redis_call = redis.call\n${TIME_LUA}${STAMP_LUA}` : '';
   const text = (lua: string): string => (timed ? rewriteBody(lua) : lua);
   const stamp = timed ? ', luanest_stamp()' : '';
@@ -113,7 +115,7 @@ export function singleForm({ source, shared, timed, flags }: ScriptText): string
 ${text(source)}
 end
 local reply, b, c, d = luanest_call()
-if b ~= nil and reply ~= nil then reply = { reply, b, c, d } end
+${finish === '' ? '' : `do\n${text(finish)}\nend\n`}if b ~= nil and reply ~= nil then reply = { reply, b, c, d } end
 if reply == nil or reply == false then return { 'n'${timed ? ', false' : ''}${stamp} } end
 if type(reply) ~= 'table' then return { '.', reply${stamp} } end
 if reply.err then return { 'e', reply.err${stamp} } end
@@ -130,7 +132,11 @@ export function sliced(source: string, shape: ScriptShape): boolean {
 }
 
 /** The form that runs a whole group of calls in one EVALSHA, made from the same source as the plain one. */
-export function groupedForm({ source, shared, timed, flags }: ScriptText, shape: ScriptShape, tagged: boolean): string {
+export function groupedForm(
+  { source, shared, finish, timed, flags }: ScriptText,
+  shape: ScriptShape,
+  tagged: boolean,
+): string {
   const slices = sliced(source, shape);
   const common = shape.fixedArgs.some(Boolean);
   const parameters = slices ? 'KEYS, ARGV' : `luanest_k, luanest_a${common ? ', luanest_c' : ''}`;
@@ -144,8 +150,9 @@ export function groupedForm({ source, shared, timed, flags }: ScriptText, shape:
     (timed ? STAMP_LUA : '') +
     lines(rewriteBody(shared)) +
     `local function luanest_call(${parameters})\n${rewriteBody(source, places)}\nend\n` +
+    (finish === '' ? '' : `local function luanest_finish(luanest_k)\n${rewriteBody(finish, [])}\nend\n`) +
     (tagged ? TAG_LUA : '') +
     recordLua(tagged) +
-    (slices ? sliceLoop(timed) : offsetLoop(shape, timed))
+    (slices ? sliceLoop(timed) : offsetLoop(shape, timed, finish !== ''))
   );
 }

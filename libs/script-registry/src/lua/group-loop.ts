@@ -88,11 +88,11 @@ end
  * Runs all calls under one pcall, and after a call that raised an error goes on with the next one: an error is rare,
  * and a pcall for each call is not free.
  */
-function loopLua(timed: boolean, setup: string, call: string): string {
+function loopLua(timed: boolean, setup: string, call: string, finishes = false): string {
   return `${setup}local function luanest_run()
   while luanest_n < luanest_calls do
     luanest_n = luanest_n + 1
-    luanest_keep(${call})
+    luanest_keep(${call})${finishes ? '\n    if luanest_stride_k > 0 then luanest_finish((luanest_n - 1) * luanest_stride_k) end' : ''}
   end
 end
 repeat
@@ -102,7 +102,7 @@ repeat
     luanest_record(false, problem)
   end
 until ok
-luanest_out[1] = luanest_arity .. ':' .. (luanest_marks and table.concat(luanest_marks) or '')${
+${finishes ? 'if luanest_stride_k == 0 then luanest_finish(0) end\n' : ''}luanest_out[1] = luanest_arity .. ':' .. (luanest_marks and table.concat(luanest_marks) or '')${
     timed ? " .. string.format(':%.0f', luanest_stamp())" : ''
   }
 return luanest_out
@@ -113,7 +113,7 @@ return luanest_out
  * ARGV is `calls, arguments`; with common ones it is `calls, how often these are sent, arguments, common arguments`. What
  * all calls have alike is sent once, and has a stride of 0: their keys, their arguments, those in common.
  */
-export function offsetLoop({ fixedKeys, fixedArgs }: ScriptShape, timed: boolean): string {
+export function offsetLoop({ fixedKeys, fixedArgs }: ScriptShape, timed: boolean, finishes: boolean): string {
   const common = fixedArgs.filter(Boolean).length;
   const own = fixedArgs.length - common;
   const strideK = `local luanest_stride_k = #KEYS == ${fixedKeys} and 0 or ${fixedKeys}\n`;
@@ -123,6 +123,7 @@ export function offsetLoop({ fixedKeys, fixedArgs }: ScriptShape, timed: boolean
       timed,
       `${strideK}local luanest_stride_a = #ARGV == ${own + 1} and 0 or ${own}\n`,
       `luanest_call(${callK}, 1 + (luanest_n - 1) * luanest_stride_a)`,
+      finishes,
     );
   }
   return loopLua(
@@ -133,6 +134,7 @@ local luanest_stride_a = luanest_at_c == ${own + 2} and 0 or ${own}
 local luanest_stride_c = luanest_commons == 1 and 0 or ${common}
 `,
     `luanest_call(${callK}, 2 + (luanest_n - 1) * luanest_stride_a, luanest_at_c + (luanest_n - 1) * luanest_stride_c)`,
+    finishes,
   );
 }
 
