@@ -4,7 +4,7 @@ import { joinNodes, startNodes } from './cluster-build';
 import { type ClusterView, type NodeView, isFailing, owns, topologyOf, viewOf } from './cluster-view';
 import { note } from './fault-notes';
 import type { RedisServer } from './redis-server';
-import { eventually } from './wait';
+import { eventually, sleep } from './wait';
 
 const POLL_MS = 40;
 
@@ -20,12 +20,18 @@ export interface RedisClusterOptions {
 
 /** A real Redis Cluster on 127.0.0.1. */
 export class RedisCluster {
-  private constructor(readonly nodes: readonly RedisServer[]) {}
+  /** When each master was last failed over by plan, by its port. */
+  readonly #failedOver = new Map<number, number>();
+
+  private constructor(
+    readonly nodes: readonly RedisServer[],
+    private readonly nodeTimeoutMs: number,
+  ) {}
 
   static async start(options: RedisClusterOptions = {}): Promise<RedisCluster> {
     const { masters = 3, replicas = 1, nodeTimeoutMs = 1_000, args = [] } = options;
     const nodes = await startNodes(masters * (1 + replicas), nodeTimeoutMs, args);
-    const cluster = new RedisCluster(nodes);
+    const cluster = new RedisCluster(nodes, nodeTimeoutMs);
     try {
       await joinNodes(nodes, masters);
       await cluster.untilSettled();
@@ -65,6 +71,9 @@ export class RedisCluster {
     if (!replica) throw new Error(`The master on port ${master.port} has no live replica.`);
     note('failovers');
     await this.untilSettled();
+    // Masters vote for replicas of one master once in two node timeouts; to be refused costs five seconds.
+    const mayBeAt = (this.#failedOver.get(master.port) ?? -Infinity) + 2 * this.nodeTimeoutMs + POLL_MS;
+    await sleep(Math.max(0, mayBeAt - performance.now()));
     const done = ({ nodes }: ClusterView): boolean =>
       nodes.some(({ port, slots }) => port === replica.port && slots.length > 0);
     // The nodes give a failover up in silence when the votes do not come in within five seconds.
@@ -72,6 +81,7 @@ export class RedisCluster {
       if (!done(await viewOf(replica))) await withAdmin(replica, (admin) => admin.call('CLUSTER', 'FAILOVER'));
       await this.untilSettled(done, 6_000);
     });
+    this.#failedOver.set(master.port, performance.now());
     return replica;
   }
 

@@ -3,9 +3,11 @@ import {
   announcePartitions,
   finish,
   leaveGroup,
+  listDead,
   mendGroup,
   openGroup,
   purgeStream,
+  readStats,
   removeGroup,
   renewSession,
   retryEntry,
@@ -129,5 +131,14 @@ export class Hands {
   announce(partitions: number): Promise<number> {
     const config = this.bench.registry.keySpace('stream-consumer').tag(this.stream).key('config');
     return this.bench.registry.run(announcePartitions, { keys: { config }, args: { partitions } });
+  }
+
+  stats(): Promise<{ length: number; dead: number }> {
+    return this.bench.registry.run(readStats, { keys: this.keys, args: { group: this.group } });
+  }
+
+  /** Rows of the dead letters, as the script has them. */
+  dead(): Promise<string[]> {
+    return this.bench.registry.run(listDead, { keys: this.keys, args: { after: '0', count: 10 } });
   }
 }

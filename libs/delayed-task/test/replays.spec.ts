@@ -1,9 +1,8 @@
-import { Redis } from 'ioredis';
-import { FaultProxy } from '../../../test/support/fault-proxy';
-import { RedisServer } from '../../../test/support/redis-server';
+import { REPLAYS, type Replays } from '../../../test/support/replays';
 import {
   acknowledgeTasks,
   completeTask,
+  delayedTaskScripts,
   failTask,
   releaseTasks,
   renewTasks,
@@ -11,51 +10,27 @@ import {
   takeTasks,
 } from '../src/delayed-task.scripts';
 import type { Partition } from '../src/queue/partitions';
-import { inventory, openBench, quiet, redisNow, type Bench } from './support';
+import { inventory, openBench, redisNow, type Bench } from './support';
 
 const HOUR = 3_600_000;
 
-describe('a reply that is lost while ioredis sends again, as it does by default', () => {
-  let server: RedisServer;
-  let proxy: FaultProxy;
+/** Every script, run twice with the same arguments. */
+describe.each(REPLAYS)('%s', (_how, start) => {
+  let replays: Replays<Bench>;
   let direct: Bench;
   let lossy: Bench;
   let keys: Partition;
 
   beforeAll(async () => {
-    server = await RedisServer.start();
-    proxy = await FaultProxy.start({ targetPort: server.port });
-    direct = await openBench(quiet(new Redis(server.port)), { work: false }, { prefix: 'lost' });
-    lossy = await openBench(quiet(new Redis(proxy.port)), { work: false }, { prefix: 'lost' });
+    replays = await start((client) => openBench(client, { work: false }, { prefix: 'replays', deadlineMs: 10_000 }));
+    ({ direct, replayed: lossy } = replays);
     keys = lossy.partitions[0] as Partition;
   });
-  beforeEach(() => direct.raw.flushdb());
-  afterAll(async () => {
-    await direct.close();
-    await lossy.close();
-    await proxy.stop();
-    await server.stop();
-  });
+  beforeEach(() => replays.clear());
+  afterAll(() => replays.close());
 
-  /** Loses the reply to the next script, and shows that the script has run twice. `between`: what happens meanwhile. */
-  async function cutting<T>(work: () => Promise<T>, between?: () => Promise<unknown>): Promise<T> {
-    const runs = async (): Promise<number> =>
-      Number(/cmdstat_evalsha:calls=(\d+)/.exec(await direct.raw.info('commandstats'))?.[1] ?? 0);
-    const before = await runs();
-    const when = (request: Buffer): boolean => /evalsha/i.test(request.toString('latin1'));
-    const cut = proxy.cutFromReply({ when, settleMs: between ? 300 : 20 });
-    const answer = work();
-    if (between) {
-      while ((await runs()) === before) await new Promise((resolve) => setTimeout(resolve, 2));
-      await between();
-      await Promise.all([answer, cut]);
-      expect(await runs()).toBeGreaterThan(before + 2);
-      return answer;
-    }
-    await Promise.all([answer, cut]);
-    expect(await runs()).toBe(before + 2);
-    return answer;
-  }
+  const cutting = <T>(work: () => Promise<T>, between?: () => Promise<unknown>): Promise<T> =>
+    replays.twice(work, between);
 
   const take = async (bench: Bench, token: string, limit = 10) => {
     const { due, leased, tasks, runs, dead, waits } = keys;
@@ -203,5 +178,9 @@ describe('a reply that is lost while ioredis sends again, as it does by default'
     expect(await registry.run(completeTask, { ...result, args })).toBe(false);
     expect(await dumps()).toEqual(before);
     expect(await acknowledge(direct, ['a', 'heir'])).toMatchObject({ done: 1 });
+  });
+
+  it('of every script', () => {
+    expect([...replays.seen].sort()).toEqual(delayedTaskScripts.map(({ name }) => name).sort());
   });
 });

@@ -1,40 +1,22 @@
-import { Redis } from 'ioredis';
+import { streamConsumerScripts } from '../src/stream-consumer.scripts';
 import type { TakeAnswer } from '../src/streams/take-answer';
-import { FaultProxy } from '../../../test/support/fault-proxy';
-import { RedisServer } from '../../../test/support/redis-server';
-import { openBench, quiet, type Bench } from './support';
+import { REPLAYS, type Replays } from '../../../test/support/replays';
+import { openBench, type Bench } from './support';
 import { Hands } from './hands';
 
-/** Every script, by hand, while its reply is lost and ioredis sends it again. */
-describe('a reply that is lost', () => {
-  let server: RedisServer;
-  let proxy: FaultProxy;
+/** Every script, by hand, run twice with the same arguments. */
+describe.each(REPLAYS)('%s', (_how, start) => {
+  let replays: Replays<Bench>;
   let direct: Bench;
   let lossy: Bench;
   beforeAll(async () => {
-    server = await RedisServer.start();
-    proxy = await FaultProxy.start({ targetPort: server.port });
-    direct = await openBench(quiet(new Redis(server.port)), {}, { prefix: 'lost' });
-    lossy = await openBench(quiet(new Redis(proxy.port)), {}, { prefix: 'lost' });
+    replays = await start((client) => openBench(client, {}, { prefix: 'replays', deadlineMs: 10_000 }));
+    ({ direct, replayed: lossy } = replays);
   });
-  beforeEach(() => direct.raw.flushdb());
-  afterAll(async () => {
-    await direct.close();
-    await lossy.close();
-    await proxy.stop();
-    await server.stop();
-  });
+  beforeEach(() => replays.clear());
+  afterAll(() => replays.close());
 
-  /** Loses the reply to the next script, and shows that the script has run twice. */
-  async function cutting<T>(work: () => Promise<T>): Promise<T> {
-    const runs = async (): Promise<number> =>
-      Number(/cmdstat_evalsha:calls=(\d+)/.exec(await direct.raw.info('commandstats'))?.[1] ?? 0);
-    const before = await runs();
-    const cut = proxy.cutFromReply({ when: (request) => /evalsha/i.test(request.toString('latin1')) });
-    const [answer] = await Promise.all([work(), cut]);
-    expect(await runs()).toBe(before + 2);
-    return answer;
-  }
+  const cutting = <T>(work: () => Promise<T>): Promise<T> => replays.twice(work);
 
   const hands = (ordered = false): { near: Hands; far: Hands } => ({
     near: new Hands(direct, 's', 'g', ordered),
@@ -158,5 +140,19 @@ describe('a reply that is lost', () => {
     await cutting(() => lossy.streams.drop('s', 'g', [items[1]?.id ?? '']));
     expect(await direct.raw.xlen(near.keys.dead)).toBe(0);
     expect((await near.take('one', 't2', 5)).entries).toMatchObject([{ payload: '0', attempt: 1 }]);
+  });
+
+  it('of the scripts that read: what is there', async () => {
+    const { near, far } = hands();
+    await near.publish(2);
+    await near.open();
+    const { entries } = await near.take('one', 't', 1);
+    await near.finish('one', entries, 'broken');
+    expect(await cutting(() => far.stats())).toMatchObject({ dead: 1, length: 1 });
+    expect(await cutting(() => far.dead())).toEqual(expect.arrayContaining([entries[0]?.id, '0', 'broken']));
+  });
+
+  it('of every script', () => {
+    expect([...replays.seen].sort()).toEqual(streamConsumerScripts.map(({ name }) => name).sort());
   });
 });

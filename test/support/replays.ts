@@ -1,0 +1,123 @@
+import { Cluster, Redis } from 'ioredis';
+import { quiet } from '../../libs/script-registry/test/support';
+import type { ScriptRegistry } from 'luanest/script-registry';
+import { withAdmin } from './admin';
+import { FaultProxy } from './fault-proxy';
+import { RedisCluster } from './redis-cluster';
+import { RedisServer } from './redis-server';
+import { sleep } from './wait';
+
+/** What a lib's own bench must have for its scripts to be run twice. */
+export interface ReplayBench {
+  readonly registry: ScriptRegistry;
+  readonly raw: Redis;
+  close(): Promise<void>;
+}
+
+/** Two benches over the same keys, and a way to have a script run twice with the same arguments. */
+export interface Replays<B extends ReplayBench> {
+  readonly direct: B;
+  /** Its next script runs twice within `twice`. */
+  readonly replayed: B;
+  /** Names of the scripts that ran twice. */
+  readonly seen: ReadonlySet<string>;
+  /** Answers what the caller is told, which is the second answer. `between` is done after the first run. */
+  twice<T>(work: () => Promise<T>, between?: () => Promise<unknown>): Promise<T>;
+  clear(): Promise<void>;
+  close(): Promise<void>;
+}
+
+type OpenBench<B> = (client: Redis | Cluster) => Promise<B>;
+
+/** A single server, a connection that is cut from under the reply, and ioredis, which then sends the command again. */
+export async function lostReplies<B extends ReplayBench>(open: OpenBench<B>): Promise<Replays<B>> {
+  const server = await RedisServer.start();
+  const proxy = await FaultProxy.start({ targetPort: server.port });
+  const direct = await open(quiet(new Redis(server.port)));
+  const replayed = await open(quiet(new Redis(proxy.port)));
+  const seen = new Set<string>();
+  let watching = false;
+  const { registry } = replayed;
+  const run = registry.run.bind(registry);
+  registry.run = (script, input, options) => {
+    if (watching) seen.add(script.name);
+    watching = false;
+    return run(script, input, options);
+  };
+  const runs = async (): Promise<number> =>
+    Number(/cmdstat_evalsha:calls=(\d+)/.exec(await direct.raw.info('commandstats'))?.[1] ?? 0);
+  return {
+    direct,
+    replayed,
+    seen,
+    async twice(work, between) {
+      const before = await runs();
+      const when = (request: Buffer): boolean => /evalsha/i.test(request.toString('latin1'));
+      const cut = proxy.cutFromReply({ when, settleMs: between ? 300 : 20 });
+      watching = true;
+      const answer = work();
+      if (between) {
+        while ((await runs()) === before) await sleep(2);
+        await between();
+      }
+      await Promise.all([answer, cut]);
+      if (between) expect(await runs()).toBeGreaterThan(before + 2);
+      else expect(await runs()).toBe(before + 2);
+      return answer;
+    },
+    clear: async () => void (await direct.raw.flushdb()),
+    async close() {
+      await Promise.all([direct.close(), replayed.close()]);
+      await proxy.stop();
+      await server.stop();
+    },
+  };
+}
+
+/** A Cluster whose master of the script's keys changes between a call and the same call again. */
+export async function failovers<B extends ReplayBench>(open: OpenBench<B>): Promise<Replays<B>> {
+  const cluster = await RedisCluster.start();
+  const client = (): Cluster => quiet(new Cluster(cluster.startupNodes, { slotsRefreshTimeout: 5_000 }));
+  const [direct, replayed] = [await open(client()), await open(client())];
+  const seen = new Set<string>();
+  let between: (() => Promise<unknown>) | undefined;
+  const { registry } = replayed;
+  const run = registry.run.bind(registry);
+  registry.run = async (script, input, options) => {
+    if (between === undefined) return run(script, input, options);
+    const meanwhile = between;
+    between = undefined;
+    seen.add(script.name);
+    await run(script, input, options);
+    await meanwhile();
+    const master = await cluster.masterOf(
+      [Object.values<string | readonly string[]>(input.keys)[0]].flat()[0] as string,
+    );
+    expect(await cluster.failover(master)).not.toBe(master);
+    return run(script, input, options);
+  };
+  return {
+    direct,
+    replayed,
+    seen,
+    async twice(work, meanwhile = () => Promise.resolve()) {
+      between = meanwhile;
+      const answer = await work();
+      expect(between).toBeUndefined();
+      return answer;
+    },
+    clear: async () => {
+      for (const master of await cluster.masters()) await withAdmin(master, (admin) => admin.flushdb());
+    },
+    async close() {
+      await Promise.all([direct.close(), replayed.close()]);
+      await cluster.stop();
+    },
+  };
+}
+
+/** How scripts come to run twice: for `describe.each`. */
+export const REPLAYS = [
+  ['a reply that is lost, after which ioredis sends again', lostReplies],
+  ['a failover between a call and the same call again', failovers],
+] as const;
