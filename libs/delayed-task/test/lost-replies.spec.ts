@@ -9,7 +9,7 @@ import {
   renewTasks,
   sweepTasks,
   takeTasks,
-} from '../src/delayed-task.scripts';
+} from '../src/worker/worker.scripts';
 import type { Partition } from '../src/queue/partitions';
 import { inventory, openBench, quiet, redisNow, type Bench } from './support';
 

@@ -3,7 +3,7 @@ import type { RedisConnection, RedisNode } from './connection/port';
 import type { ScriptLoader } from './script-loader';
 import { PreloadFailedError } from './script-registry.errors';
 import type { ResolvedScriptRegistryOptions } from './script-registry.options';
-import type { ScriptHealth } from './script-registry.service';
+import type { ScriptHealth } from './script-registry.types';
 
 /** How long boot waits for replicas once all masters have the scripts. */
 const REPLICA_GRACE_MS = 1_000;

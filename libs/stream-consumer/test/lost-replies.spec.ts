@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import type { TakeAnswer } from '../src/streams/take-answer';
+import type { TakeAnswer } from '../src/consumer/take-answer';
 import { FaultProxy } from '../../../test/support/fault-proxy';
 import { RedisServer } from '../../../test/support/redis-server';
 import { openBench, quiet, type Bench } from './support';

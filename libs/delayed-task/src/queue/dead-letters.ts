@@ -1,7 +1,7 @@
 import { shown } from 'luanest/script-registry';
 import { InvalidTaskError } from '../delayed-task.errors';
 import { checkInt } from '../delayed-task.options';
-import { listDead } from '../delayed-task.scripts';
+import { listDead } from './queue.scripts';
 import type { DeadPage, DeadTask } from '../delayed-task.types';
 import type { Partition } from './partitions';
 import { readRun, RecordReader } from './record';

@@ -1,15 +1,8 @@
 import { type ScriptRegistry, shown } from 'luanest/script-registry';
 import { InvalidTaskError } from '../delayed-task.errors';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
-import {
-  cancelTask,
-  countTasks,
-  getTask,
-  MAX_CHUNK,
-  noteLayout,
-  rescheduleTask,
-  scheduleTasks,
-} from '../delayed-task.scripts';
+import { cancelTask, countTasks, getTask, noteLayout, rescheduleTask, scheduleTasks } from './queue.scripts';
+import { MAX_CHUNK } from '../scripts/parts.scripts';
 import type {
   CancelAnswer,
   ConflictOptions,

@@ -1,6 +1,7 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { TaskLostError, TaskTimeoutError } from '../delayed-task.errors';
-import { MAX_CHUNK, releaseTasks, renewTasks } from '../delayed-task.scripts';
+import { MAX_CHUNK } from '../scripts/parts.scripts';
+import { releaseTasks, renewTasks } from './worker.scripts';
 import type { Partition } from '../queue/partitions';
 import type { Attempt, Attempts } from './attempt';
 import type { Runner } from './runner';

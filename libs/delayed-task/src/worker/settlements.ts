@@ -2,7 +2,7 @@ import type { ScriptRegistry } from 'luanest/script-registry';
 import { DeadLetterTaskError, RetryTaskError } from '../delayed-task.errors';
 import { publish, type TaskSettledEvent } from '../delayed-task.events';
 import { MAX_DURATION_MS } from '../delayed-task.options';
-import { acknowledgeTasks, completeTask, failTask } from '../delayed-task.scripts';
+import { acknowledgeTasks, completeTask, failTask } from './worker.scripts';
 import type { Partition } from '../queue/partitions';
 import type { Attempt, Attempts } from './attempt';
 import { delayAfter } from './backoff';

@@ -1,5 +1,5 @@
 import { publish } from '../delayed-task.events';
-import { sweepTasks } from '../delayed-task.scripts';
+import { sweepTasks } from './worker.scripts';
 import type { Partition } from '../queue/partitions';
 import type { TaskQueue } from '../queue/task-queue';
 import type { WorkerState } from './worker-state';

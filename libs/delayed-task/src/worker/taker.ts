@@ -2,7 +2,7 @@ import { setTimeout as after } from 'node:timers/promises';
 import { UnknownOutcomeError, type ScriptRegistry } from 'luanest/script-registry';
 import { publish } from '../delayed-task.events';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
-import { takeTasks } from '../delayed-task.scripts';
+import { takeTasks } from './worker.scripts';
 import type { Partition } from '../queue/partitions';
 import { RecordReader } from '../queue/record';
 import { Tokens } from '../queue/tokens';

@@ -5,7 +5,7 @@ import { PAYOUT_GROUP } from '../payouts/outbox';
 import { ActivityConflictError, ActivityIncompleteError } from '../red-packet.errors';
 import { refuse, type CheckedActivity } from '../red-packet.input';
 import type { RedPacketServiceOptions } from '../red-packet.options';
-import { beginActivity, CHUNK_PACKETS, fillPool, indexActivity, openActivity } from '../red-packet.scripts';
+import { beginActivity, CHUNK_PACKETS, fillPool, indexActivity, openActivity } from './activity.scripts';
 import type { CreatedActivity } from '../red-packet.types';
 import { splitBy } from '../split';
 import type { Closing } from './closing';

@@ -3,7 +3,8 @@ import { keysOf, type Layout, type Layouts } from '../buckets/layout';
 import { isSoldOut } from '../buckets/refills';
 import type { Transfers } from '../buckets/transfers';
 import { ActivityIncompleteError, ActivityNotEndedError } from '../red-packet.errors';
-import { closeBucket, setPause, voidGrant, type BucketReading } from '../red-packet.scripts';
+import { closeBucket, setPause, voidGrant } from './activity.scripts';
+import { type BucketReading } from '../buckets/bucket.scripts';
 import type { ActivityState, ActivityStatus, ClosedActivity, Packet } from '../red-packet.types';
 
 /** Rounds of ending transfers at close; each ends all that there are, and closed buckets begin none. */

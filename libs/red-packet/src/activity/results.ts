@@ -1,7 +1,7 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { homeOf, keysOf, type Layout } from '../buckets/layout';
 import { checkCursor, checkInteger, refuse } from '../red-packet.input';
-import { readGrant, readLuckiest, readRecords } from '../red-packet.scripts';
+import { readGrant, readLuckiest, readRecords } from './results.scripts';
 import type { GrantRecord, Packet, RecordsPage } from '../red-packet.types';
 
 const PAGE = 1_000;

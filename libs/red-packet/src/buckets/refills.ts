@@ -1,4 +1,4 @@
-import type { BucketReading } from '../red-packet.scripts';
+import type { BucketReading } from './bucket.scripts';
 import type { Layout } from './layout';
 import type { Transfers } from './transfers';
 

@@ -1,5 +1,5 @@
 import { MalformedPayloadError, MessageLostError } from '../stream-consumer.errors';
-import type { TakenEntry } from '../streams/take-answer';
+import type { TakenEntry } from './take-answer';
 import type { StreamMessage } from '../stream-consumer.types';
 import type { Reader } from './reader';
 import type { Session } from './session';

@@ -8,11 +8,11 @@ import {
   sweepSessions,
   takeEntries,
   takeOrdered,
-} from '../stream-consumer.scripts';
+} from './consumer.scripts';
 import { publish } from '../stream-consumer.events';
 import type { GroupKeys, Partition } from '../streams/partitions';
 import type { Stream } from '../streams/stream-catalog';
-import type { TakeAnswer } from '../streams/take-answer';
+import type { TakeAnswer } from './take-answer';
 import { Delivery } from './delivery';
 import { Persistence } from './persistence';
 import { Session } from './session';

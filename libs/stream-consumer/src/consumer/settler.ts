@@ -1,6 +1,6 @@
 import { oneLine, type ScriptRegistry } from 'luanest/script-registry';
 import type { ResolvedConsumerOptions } from '../stream-consumer.options';
-import { acknowledge, finish, retryEntry } from '../stream-consumer.scripts';
+import { acknowledge, finish, retryEntry } from './consumer.scripts';
 import type { Delivery } from './delivery';
 import type { Reader } from './reader';
 import type { Session } from './session';

@@ -1,6 +1,6 @@
 import { type ScriptRegistry, shown } from 'luanest/script-registry';
 import { InvalidStreamInputError } from '../stream-consumer.errors';
-import { dropDead, listDead, replayDead } from '../stream-consumer.scripts';
+import { dropDead, listDead, replayDead } from './streams.scripts';
 import type { DeadLetterPage, DeadLetterRecord } from '../stream-consumer.types';
 import type { Stream } from './stream-catalog';
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { spread, type ScriptRegistry, shown } from 'luanest/script-registry';
 import { InvalidStreamInputError } from '../stream-consumer.errors';
-import { publishMessage } from '../stream-consumer.scripts';
+import { publishMessage } from './streams.scripts';
 import type { PublishMessage, PublishResult } from '../stream-consumer.types';
 
 import type { Stream } from './stream-catalog';

@@ -1,5 +1,5 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { readStats } from '../stream-consumer.scripts';
+import { readStats } from './streams.scripts';
 import type { StreamStats } from '../stream-consumer.types';
 import type { Stream } from './stream-catalog';
 
