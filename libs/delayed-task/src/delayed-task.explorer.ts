@@ -1,12 +1,11 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService, ExternalContextCreator, MetadataScanner, ModulesContainer } from '@nestjs/core';
+import { methodOf, prototypeOf, type Method, type Wrapper } from '../../script-registry/src/shared/handlers';
 import { delayedTasksOf, type DelayedTaskMetadata } from './delayed-task.decorator';
 import { DelayedTaskSetupError } from './delayed-task.errors';
 import { DelayedTaskService } from './delayed-task.service';
 import type { TaskHandler } from './delayed-task.types';
-import { enhance, type Method } from './handlers/enhance';
-
-type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
+import { enhance } from './handlers/enhance';
 
 /** Finds decorated handlers at boot. */
 @Injectable()
@@ -62,20 +61,4 @@ export class DelayedTaskExplorer implements OnModuleInit {
       throw new DelayedTaskSetupError(`${where}: ${(cause as Error).message}`, { cause });
     }
   }
-}
-
-function prototypeOf({ instance, metatype }: Wrapper): object | undefined {
-  const object = instance as unknown;
-  if (typeof object === 'object' && object !== null)
-    return (Object.getPrototypeOf(object) as object | null) ?? undefined;
-  return typeof metatype === 'function' ? (metatype.prototype as object | undefined) : undefined;
-}
-
-/** Looks without calling getters. */
-function methodOf(prototype: object, name: string): Method | undefined {
-  for (let at: object | null = prototype; at; at = Object.getPrototypeOf(at) as object | null) {
-    const descriptor = Object.getOwnPropertyDescriptor(at, name);
-    if (descriptor) return typeof descriptor.value === 'function' ? (descriptor.value as Method) : undefined;
-  }
-  return undefined;
 }

@@ -1,4 +1,5 @@
 import { shown } from 'luanest/script-registry';
+import { isIntegerOf } from '../../script-registry/src/shared/checks';
 import { InvalidRedPacketInputError } from './red-packet.errors';
 import type { CreateActivity, Packet, SplitMethod } from './red-packet.types';
 
@@ -26,7 +27,7 @@ export function refuse(field: string, value: unknown, remedy: string): never {
 
 /** An integer within bounds. @throws InvalidRedPacketInputError naming the field */
 export function checkInteger(field: string, value: unknown, min: number, max: number): number {
-  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < min || value > max) {
+  if (!isIntegerOf(value, min, max)) {
     refuse(field, value, `Give an integer of ${min} to ${max}.`);
   }
   return value;

@@ -10,7 +10,7 @@ import { slotOf } from './group/slots';
 import { ScriptRunner, type RunnerContext } from './group/runner';
 import { KeySpace } from './key-space';
 import type { LoadableScript } from './lua/forms';
-import { heard, publish, told } from './script-registry.events';
+import { events, told } from './script-registry.events';
 import { Preload } from './preload';
 import { ScriptLoader } from './script-loader';
 import {
@@ -120,7 +120,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     input: { readonly keys: KeysOf<K>; readonly args: ArgsOf<A> },
     options?: RunOptions,
   ): Promise<R> {
-    if (!heard('callEnded')) return this.start(script, input, options, undefined);
+    if (!events.callEnded.heard) return this.start(script, input, options, undefined);
     return told(this.name, script.name, () => this.start(script, input, options, undefined));
   }
 
@@ -139,7 +139,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     if (timeoutMs >= deadlineMs) {
       throw new InvalidOptionError(`timeoutMs is ${timeoutMs} and must be below the call's deadlineMs, ${deadlineMs}.`);
     }
-    if (!heard('callEnded')) return this.start(script, input, options, wait);
+    if (!events.callEnded.heard) return this.start(script, input, options, wait);
     return told(this.name, script.name, () => this.start(script, input, options, wait));
   }
 
@@ -211,7 +211,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     const error = call.sent
       ? new UnknownOutcomeError(`${name} was sent and not answered ${when}. It may have run, or may still run.`)
       : new NotSentError(`${name} could not be sent ${when}: Redis was away or busy. It had no effect.`);
-    if (call.reject(error)) publish('callFailed', () => ({ registry: this.name, script: name, error }));
+    if (call.reject(error)) events.callFailed.publish(() => ({ registry: this.name, script: name, error }));
   }
 
   private notRegistered(script: AnyScript): ScriptNotRegisteredError {

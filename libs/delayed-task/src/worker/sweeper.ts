@@ -1,4 +1,4 @@
-import { publish } from '../delayed-task.events';
+import { events } from '../delayed-task.events';
 import { sweepTasks } from './worker.scripts';
 import type { Partition } from '../queue/partitions';
 import type { TaskQueue } from '../queue/task-queue';
@@ -43,7 +43,7 @@ export class Sweeper {
       const args = { retentionMs: deadRetentionMs, ...at, count: COUNT };
       const { expired, restored, dropped, ...next } = await this.queue.registry.run(sweepTasks, { keys, args });
       at = next;
-      if (restored + dropped > 0) publish('mended', () => ({ queue, restored, dropped }));
+      if (restored + dropped > 0) events.mended.publish(() => ({ queue, restored, dropped }));
       if (expired < COUNT && next.taskCursor === '0' && next.runCursor === '0') break;
     }
     this.cursors.set(partition, at);

@@ -1,4 +1,5 @@
 import { shown } from 'luanest/script-registry';
+import { isIntegerOf } from '../../../script-registry/src/shared/checks';
 import type { ExecutionContext } from '@nestjs/common';
 import type { Check } from '../limiter/limiter';
 import { InvalidRateLimitInputError } from '../rate-limit.errors';
@@ -17,7 +18,7 @@ async function figure(
 ): Promise<number> {
   const answer = typeof value === 'function' ? await value(context) : value;
   if (what === 'limit' && answer === Infinity) return answer;
-  if (Number.isSafeInteger(answer) && answer >= 0 && answer <= most) return answer;
+  if (isIntegerOf(answer, 0, most)) return answer;
   throw new InvalidRateLimitInputError(
     `The ${what} of rule ${shown(rule.name)} is ${shown(answer)} for this request. Answer an integer of 0 to ${most}` +
       `${what === 'limit' ? ', or Infinity for no limit' : ''}.`,

@@ -1,4 +1,5 @@
 import { InvalidOptionError, shown } from 'luanest/script-registry';
+import { isIntegerOf } from '../../../script-registry/src/shared/checks';
 import type { BlockEscalation, NamedRule, RateLimitRule, ResolvedRule } from './rule';
 
 const DAY_MS = 86_400_000;
@@ -30,7 +31,7 @@ const KNOWN = new Set<string>([
 
 /** @throws InvalidOptionError unless the value is an integer between the two */
 export function checkInteger(what: string, value: unknown, least: number, most: number): number {
-  if (Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most) return value as number;
+  if (isIntegerOf(value, least, most)) return value;
   const hint = typeof value === 'number' && value > 0 && value < 1 ? ' Durations are in ms, not seconds.' : '';
   throw new InvalidOptionError(`${what} is ${shown(value)}. Give an integer of ${least} to ${most}.${hint}`);
 }

@@ -9,7 +9,7 @@ import {
   takeEntries,
   takeOrdered,
 } from './consumer.scripts';
-import { publish } from '../stream-consumer.events';
+import { events } from '../stream-consumer.events';
 import type { GroupKeys, Partition } from '../streams/partitions';
 import type { Stream } from '../streams/stream-catalog';
 import type { TakeAnswer } from './take-answer';
@@ -137,7 +137,7 @@ export class Reader {
   lose(session: Session, reason: string, more: readonly Delivery[] = []): void {
     const ids = [...session.lose(reason), ...more.map((delivery) => delivery.forsake(reason))];
     if (this.session === session) this.session = new Session();
-    if (ids.length > 0) publish('lost', () => ({ ...this.named, ids, reason }));
+    if (ids.length > 0) events.lost.publish(() => ({ ...this.named, ids, reason }));
   }
 
   private get named(): { readonly stream: string; readonly group: string } {
@@ -177,7 +177,7 @@ export class Reader {
       }),
     );
     if (answer === undefined || answer.session === '') return;
-    publish('takenOver', () => ({ ...this.named, session: answer.session, messages: answer.taken }));
+    events.takenOver.publish(() => ({ ...this.named, session: answer.session, messages: answer.taken }));
     // There may be more of it, or of others.
     this.wakeup.ring();
   }

@@ -1,0 +1,32 @@
+import type { DiscoveryService } from '@nestjs/core';
+
+/** A method as it is called. */
+export type Method = (...args: unknown[]) => unknown;
+
+/** What Nest knows of a provider or controller. */
+export type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
+
+/** The prototype of what a provider is, or will be. */
+export function prototypeOf({ instance, metatype }: Wrapper): object | undefined {
+  const object = instance as unknown;
+  if (typeof object === 'object' && object !== null) {
+    return (Object.getPrototypeOf(object) as object | null) ?? undefined;
+  }
+  return typeof metatype === 'function' ? (metatype.prototype as object | undefined) : undefined;
+}
+
+/** The method of a name, its own or inherited; looks without calling getters. */
+export function methodOf(prototype: object, name: string): Method | undefined {
+  for (let at: object | null = prototype; at; at = Object.getPrototypeOf(at) as object | null) {
+    const descriptor = Object.getOwnPropertyDescriptor(at, name);
+    if (descriptor) return typeof descriptor.value === 'function' ? (descriptor.value as Method) : undefined;
+  }
+  return undefined;
+}
+
+/** Makes a callback that Nest takes for the method: enhancers are found by its name, and by metadata along the prototypes. */
+export function disguise(callback: Method, method: object, name: string): Method {
+  Object.setPrototypeOf(callback, method);
+  Object.defineProperty(callback, 'name', { value: name });
+  return callback;
+}
