@@ -1,6 +1,12 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService, ExternalContextCreator, MetadataScanner, ModulesContainer } from '@nestjs/core';
-import { methodOf, prototypeOf, type Method, type Wrapper } from '../../script-registry/src/shared/handlers';
+import {
+  methodOf,
+  prototypeOf,
+  timesProvided,
+  type Method,
+  type Wrapper,
+} from '../../script-registry/src/shared/handlers';
 import { delayedTasksOf, type DelayedTaskMetadata } from './delayed-task.decorator';
 import { DelayedTaskSetupError } from './delayed-task.errors';
 import { DelayedTaskService } from './delayed-task.service';
@@ -22,10 +28,10 @@ export class DelayedTaskExplorer implements OnModuleInit {
 
   /** @throws DelayedTaskSetupError naming class and method */
   onModuleInit(): void {
-    const explorers = [...this.modules.values()].filter(({ providers }) => providers.has(DelayedTaskExplorer)).length;
-    if (explorers > 1) {
+    const imports = timesProvided(this.modules, DelayedTaskExplorer);
+    if (imports > 1) {
       throw new DelayedTaskSetupError(
-        `DelayedTaskModule.forRoot() is imported ${explorers} times, with settings that may differ. Import it once.`,
+        `DelayedTaskModule.forRoot() is imported ${imports} times, with settings that may differ. Import it once.`,
       );
     }
     for (const wrapper of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) {

@@ -1,7 +1,13 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService, ExternalContextCreator, MetadataScanner, ModulesContainer } from '@nestjs/core';
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { disguise, prototypeOf, type Method, type Wrapper } from '../../script-registry/src/shared/handlers';
+import {
+  disguise,
+  prototypeOf,
+  timesProvided,
+  type Method,
+  type Wrapper,
+} from '../../script-registry/src/shared/handlers';
 import { candidateOf, type Candidate } from './boot/candidate';
 import { kindOf, type CronJobs } from './boot/job-kind';
 import { problemOf } from './boot/problems';
@@ -29,9 +35,9 @@ export class ScheduledLockExplorer implements OnModuleInit {
 
   /** @throws ScheduledLockSetupError naming class and method */
   onModuleInit(): void {
-    const modules = this.providersThat((token) => token === ScheduledLockExplorer).length;
-    if (modules > 1) {
-      throw new ScheduledLockSetupError(`ScheduledLockModule.forRoot() is imported ${modules} times. Import it once.`);
+    const imports = timesProvided(this.modules, ScheduledLockExplorer);
+    if (imports > 1) {
+      throw new ScheduledLockSetupError(`ScheduledLockModule.forRoot() is imported ${imports} times. Import it once.`);
     }
     const schedulers = this.providersThat(isScheduleExplorer).length;
     for (const wrapper of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) {

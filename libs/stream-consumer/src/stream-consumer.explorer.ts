@@ -1,6 +1,6 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService, ExternalContextCreator, MetadataScanner, ModulesContainer } from '@nestjs/core';
-import { methodOf, prototypeOf, type Wrapper } from '../../script-registry/src/shared/handlers';
+import { methodOf, prototypeOf, timesProvided, type Wrapper } from '../../script-registry/src/shared/handlers';
 import { enhance } from './handlers/enhanced';
 import { streamConsumerNames, streamConsumerOf } from './stream-consumer.decorator';
 import { StreamConsumerSetupError } from './stream-consumer.errors';
@@ -27,7 +27,7 @@ export class StreamConsumerExplorer implements OnModuleInit {
 
   /** @throws StreamConsumerSetupError naming class and method; InvalidOptionError */
   onModuleInit(): void {
-    const imports = [...this.modules.values()].filter(({ providers }) => providers.has(StreamConsumerExplorer)).length;
+    const imports = timesProvided(this.modules, StreamConsumerExplorer);
     if (imports > 1) {
       throw new StreamConsumerSetupError(
         `StreamConsumerModule.forRoot() is imported ${imports} times. Import it once.`,

@@ -1,8 +1,8 @@
 import { shown } from 'luanest/script-registry';
 import { InvalidTaskError } from '../delayed-task.errors';
 import { checkInteger } from '../../../script-registry/src/shared/checks';
-import { listDead } from './queue.scripts';
 import type { DeadPage, DeadTask } from '../delayed-task.types';
+import { listDead } from './queue.scripts';
 import type { Partition } from './partitions';
 import { readRun, RecordReader } from './record';
 import type { DeadRow } from './rows';

@@ -1,8 +1,8 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { TaskLostError, TaskTimeoutError } from '../delayed-task.errors';
 import { MAX_CHUNK } from '../scripts/parts.scripts';
-import { releaseTasks, renewTasks } from './worker.scripts';
 import type { Partition } from '../queue/partitions';
+import { releaseTasks, renewTasks } from './worker.scripts';
 import type { Attempt, Attempts } from './attempt';
 import type { Runner } from './runner';
 import type { WorkerState } from './worker-state';

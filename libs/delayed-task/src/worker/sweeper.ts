@@ -1,7 +1,7 @@
 import { events } from '../delayed-task.events';
-import { sweepTasks } from './worker.scripts';
 import type { Partition } from '../queue/partitions';
 import type { TaskQueue } from '../queue/task-queue';
+import { sweepTasks } from './worker.scripts';
 import type { WorkerState } from './worker-state';
 
 const COUNT = 64;

@@ -2,10 +2,10 @@ import { setTimeout as after } from 'node:timers/promises';
 import { UnknownOutcomeError, type ScriptRegistry } from 'luanest/script-registry';
 import { events } from '../delayed-task.events';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
-import { takeTasks } from './worker.scripts';
 import type { Partition } from '../queue/partitions';
 import { RecordReader } from '../queue/record';
 import { Tokens } from '../queue/tokens';
+import { takeTasks } from './worker.scripts';
 import { Attempt } from './attempt';
 import type { WorkerState } from './worker-state';
 

@@ -1,7 +1,7 @@
-import type { Lease } from './lease';
 import { LockLostError } from '../lock.errors';
 import { checkInteger } from '../../../script-registry/src/shared/checks';
 import type { Lock } from '../lock.types';
+import type { Lease } from './lease';
 
 /** One or several leases as one lock. */
 export class HeldLock implements Lock {

@@ -1,8 +1,8 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { homeOf, keysOf, type Layout } from '../buckets/layout';
 import { checkCursor, checkInteger, refuse } from '../red-packet.input';
-import { readGrant, readLuckiest, readRecords } from './results.scripts';
 import type { GrantRecord, Packet, RecordsPage } from '../red-packet.types';
+import { readGrant, readLuckiest, readRecords } from './results.scripts';
 
 const PAGE = 1_000;
 

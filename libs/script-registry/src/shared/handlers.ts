@@ -1,10 +1,19 @@
-import type { DiscoveryService } from '@nestjs/core';
+import type { InjectionToken } from '@nestjs/common';
+import { DiscoveryService, ExternalContextCreator, MetadataScanner, ModulesContainer } from '@nestjs/core';
+
+/** What the explorer of a lib's decorated handlers is made of, before anything of its own. */
+export const EXPLORER_PARTS = [DiscoveryService, MetadataScanner, ModulesContainer, ExternalContextCreator] as const;
 
 /** A method as it is called. */
 export type Method = (...args: unknown[]) => unknown;
 
 /** What Nest knows of a provider or controller. */
 export type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
+
+/** How many modules provide a class: each `forRoot()` of a lib makes one more. */
+export function timesProvided(modules: ModulesContainer, provider: InjectionToken): number {
+  return [...modules.values()].filter(({ providers }) => providers.has(provider)).length;
+}
 
 /** The prototype of what a provider is, or will be. */
 export function prototypeOf({ instance, metatype }: Wrapper): object | undefined {

@@ -1,5 +1,8 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
 import type { ResolvedConsumerOptions } from '../stream-consumer.options';
+import { events } from '../stream-consumer.events';
+import type { GroupKeys, Partition } from '../streams/partitions';
+import type { Stream } from '../streams/stream-catalog';
 import {
   leaveGroup,
   mendGroup,
@@ -9,27 +12,17 @@ import {
   takeEntries,
   takeOrdered,
 } from './consumer.scripts';
-import { events } from '../stream-consumer.events';
-import type { GroupKeys, Partition } from '../streams/partitions';
-import type { Stream } from '../streams/stream-catalog';
 import type { TakeAnswer } from './take-answer';
 import { Delivery } from './delivery';
+import type { Origin } from './origin';
 import { Persistence } from './persistence';
-import { Session } from './session';
+import { Session, type Held } from './session';
 import { Settler } from './settler';
 import { Wakeup } from './wakeup';
 
 const SWEPT_A_CALL = 100;
 const MENDED_A_CALL = 500;
 const DIED = 'The consumer died, or lost its lease, during the attempt';
-
-/** Where messages come from. */
-export interface Origin {
-  readonly stream: string;
-  readonly group: string;
-  /** `<partition>:`. */
-  readonly idPrefix: string;
-}
 
 /** One group's way of reading one partition: takes, keeps its lease, takes over what others left. */
 export class Reader {
@@ -134,7 +127,7 @@ export class Reader {
    *
    * @param more that it no longer holds, and could not settle
    */
-  lose(session: Session, reason: string, more: readonly Delivery[] = []): void {
+  lose(session: Session, reason: string, more: readonly Held[] = []): void {
     const ids = [...session.lose(reason), ...more.map((delivery) => delivery.forsake(reason))];
     if (this.session === session) this.session = new Session();
     if (ids.length > 0) events.lost.publish(() => ({ ...this.named, ids, reason }));

@@ -1,8 +1,8 @@
 import { type ScriptRegistry, shown } from 'luanest/script-registry';
 import { checkInteger } from '../../../script-registry/src/shared/checks';
 import { InvalidStreamInputError } from '../stream-consumer.errors';
-import { dropDead, listDead, replayDead } from './streams.scripts';
 import type { DeadLetterPage, DeadLetterRecord } from '../stream-consumer.types';
+import { dropDead, listDead, replayDead } from './streams.scripts';
 import type { Stream } from './stream-catalog';
 
 const COLUMNS = 8;
