@@ -4,7 +4,7 @@ import type { Metric } from './metrics.types';
 import { Sums } from './sums';
 
 /** Answers what a gauge shows now. */
-export type Observe<N extends MetricOf<'gauge'>> = (
+type Observe<N extends MetricOf<'gauge'>> = (
   show: (value: number, attributes: AttributesOf<N>) => void,
 ) => void | Promise<void>;
 

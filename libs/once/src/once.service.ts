@@ -88,7 +88,8 @@ export class OnceService implements BeforeApplicationShutdown {
   /**
    * Runs work under a claim that is renewed until it ends, and confirms what it returns.
    *
-   * Work that throws, or resolves with what says that it is not done (`UNFINISHED`), leaves the id free with `at-least-once`, and done with `at-most-once`; the error is thrown on.
+   * Work that throws, or resolves with what says that it is not done (`UNFINISHED`), leaves the id free with
+   * `at-least-once`, and done with `at-most-once`; the error is thrown on.
    *
    * @throws InvalidOnceInputError before anything is sent, and what the work throws
    */

@@ -135,7 +135,8 @@ export class RateLimitEdge {
     if (!this.warned.has(rule.name)) {
       this.warned.add(rule.name);
       this.logger.warn(
-        `Rule "${rule.name}" has no subject for a request of context "${kind}", which is ${passes ? 'let through' : 'refused'}. Give the rule a subject, the context an adapter, or leave the route out. Told once.`,
+        `Rule "${rule.name}" has no subject for a request of context "${kind}", which is ${passes ? 'let through' : 'refused'}. ` +
+          `Give the rule a subject, the context an adapter, or leave the route out. Told once.`,
       );
     }
     return passes;

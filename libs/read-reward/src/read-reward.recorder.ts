@@ -14,7 +14,7 @@ import type { RecordResult, RecordStatus } from './read-reward.types';
 export const TRIES = 4;
 
 /** A read whose fields were found good. */
-export interface CheckedRead {
+interface CheckedRead {
   readonly rule: ResolvedRewardRule;
   readonly userId: string;
   readonly itemId: string;

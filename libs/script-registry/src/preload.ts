@@ -119,7 +119,10 @@ export class Preload {
     });
     problems.push(...lost.map((id) => `${id}: not connected`));
     if (problems.length === 0) return undefined;
-    return `Scripts are not loaded on ${problems.length} of ${masters.length + lost.length} master(s): ${problems.join('; ')}. Redis 7.0 or newer must be up and allow SCRIPT LOAD.`;
+    return (
+      `Scripts are not loaded on ${problems.length} of ${masters.length + lost.length} master(s): ${problems.join('; ')}. ` +
+      `Redis 7.0 or newer must be up and allow SCRIPT LOAD.`
+    );
   }
 }
 

@@ -50,7 +50,8 @@ export class StreamConsumerExplorer implements OnModuleInit {
       if (found) this.add(wrapper, where, name, found);
       else if (named.includes(name)) {
         throw new StreamConsumerSetupError(
-          `${where}: another decorator or an override replaced the handler, so no message would reach it. Put @StreamConsumer() on what replaced it.`,
+          `${where}: another decorator or an override replaced the handler, so no message would reach it. ` +
+            `Put @StreamConsumer() on what replaced it.`,
         );
       }
     }

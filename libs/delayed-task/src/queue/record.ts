@@ -26,7 +26,7 @@ export interface TaskRecord {
 }
 
 /** What `runs` holds of a task, taken apart; all 0 or '' where it was never taken. */
-export interface RunRecord {
+interface RunRecord {
   readonly attempt: number;
   readonly firstFailedAt: number;
   readonly error: string;

@@ -7,7 +7,7 @@ import { MAX_HITS, mostHits } from './resolve-rule';
 import type { NamedRule, PerRequest } from './rule';
 
 /** What a rule asks of a request; `unknown` where it has no subject. */
-export type RequestCheck = Check | 'skipped' | 'unknown';
+type RequestCheck = Check | 'skipped' | 'unknown';
 
 async function figure(
   rule: NamedRule,

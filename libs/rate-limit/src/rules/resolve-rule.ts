@@ -8,7 +8,7 @@ export const MAX_DURATION_MS = 400 * DAY_MS;
 /** Highest limit, burst or cost. */
 export const MAX_HITS = 1_000_000_000;
 /** A sliding log keeps every hit, so its limit is its memory. */
-export const MAX_LOGGED_HITS = 10_000;
+const MAX_LOGGED_HITS = 10_000;
 
 const ALGORITHMS = ['fixed-window', 'sliding-window', 'sliding-log', 'token-bucket'];
 const NAME = /^[A-Za-z0-9._-]{1,64}$/;

@@ -99,7 +99,8 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
     const { streams, registry } = this;
     if (streams !== undefined && registry !== undefined && !streams.runsOn(registry)) {
       throw new InvalidOptionError(
-        'StreamConsumerModule runs on another ScriptRegistry than RedPacketModule, so it would find no payouts. Give both the same registry.',
+        'StreamConsumerModule runs on another ScriptRegistry than RedPacketModule, so it would find no payouts. ' +
+          'Give both the same registry.',
       );
     }
     if (streams !== undefined) return streams;

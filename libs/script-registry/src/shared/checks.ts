@@ -15,7 +15,11 @@ export function isIntegerOf(value: unknown, min: number, max: number): value is 
   return Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max;
 }
 
-/** An integer of a range, which ends by default at what timers can wait. @throws what `refuse` makes, naming the value and the range; by default InvalidOptionError */
+/**
+ * An integer of a range, which ends by default at what timers can wait.
+ *
+ * @throws what `refuse` makes, naming the value and the range; by default InvalidOptionError
+ */
 export function checkInteger(
   name: string,
   value: unknown,

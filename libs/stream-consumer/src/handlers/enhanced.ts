@@ -83,7 +83,8 @@ export function enhance(
     if (isOutcome(outer)) return outer;
     if (witness.ran) return witness.result;
     throw new InvalidStreamInputError(
-      `An interceptor answered for ${instance.constructor.name}.${name}, which did not run. Answer with commit(), retryLater(ms) or deadLetter(reason).`,
+      `An interceptor answered for ${instance.constructor.name}.${name}, which did not run. ` +
+        `Answer with commit(), retryLater(ms) or deadLetter(reason).`,
     );
   };
 }
