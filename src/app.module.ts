@@ -24,11 +24,11 @@ import type { Secrets } from './identity/secrets';
 import { LedgerController } from './ledger/ledger.controller';
 import { LedgerHost } from './ledger/ledger-host';
 import { tapRule } from './limits';
-import { AuditJob } from './live/audit.job';
-import { BooksService } from './live/books.service';
-import { CountRecords, countScripts } from './live/count-records';
-import { CountService } from './live/count.service';
-import { LedgerReader } from './live/ledger-reader';
+import { AuditJob } from './audit/audit.job';
+import { BooksService } from './audit/books.service';
+import { CountRecords, countScripts } from './audit/count-records';
+import { CountService } from './audit/count.service';
+import { LedgerReader } from './ledger/ledger-reader';
 import { LiveController } from './live/live.controller';
 import { LiveService } from './live/live.service';
 import { RainsService } from './live/rains.service';
@@ -40,11 +40,11 @@ import { PagesController } from './pages/pages.controller';
 import { PayoutService, PayoutSettings } from './payout/payout.service';
 import { JOIN_RULE, joinRule } from './points/join.rule';
 import { PointsController } from './points/points.controller';
-import { LibCounts } from './works/lib-counts';
-import { PayoutFiguresService } from './works/payout-figures';
+import { LibCounts } from './figures/lib-counts';
+import { PayoutFiguresService } from './figures/payout-figures';
 
 /** What the app module is built on; all of it is running already. */
-export interface AppParts {
+interface AppParts {
   readonly config: AppConfig;
   readonly secrets: Secrets;
   readonly redis: RedisSource;

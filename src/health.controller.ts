@@ -2,7 +2,7 @@ import { Controller, Get } from '@nestjs/common';
 import { LedgerHost } from './ledger/ledger-host';
 
 /** Whether this process serves, and who has the ledger. */
-export interface Health {
+interface Health {
   readonly status: 'ok';
   readonly pid: number;
   /** Whether this process pays out and answers the ledger route. */

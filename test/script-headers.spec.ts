@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { AnyScript } from 'luanest/script-registry';
 import { sourceUse } from '../libs/script-registry/src/lua/source-use';
+import { scriptsOf } from './support/script-facts';
 import { parseScriptHeader } from './support/script-header';
 
 const LIBS = join(__dirname, '..', 'libs');
@@ -25,12 +26,9 @@ function scriptFiles(): ScriptFile[] {
 }
 
 function definitionOf({ lib, verb }: ScriptFile): AnyScript {
-  const exports = Object.values(
-    jest.requireActual<Record<string, unknown>>(join(LIBS, lib, 'src', `${lib}.scripts.ts`)),
-  );
-  const found = exports.find((value) => (value as AnyScript | undefined)?.name === `${lib}.${verb}`);
-  if (found === undefined) throw new Error(`${lib}.scripts.ts defines no script named ${lib}.${verb}`);
-  return found as AnyScript;
+  const found = scriptsOf(lib).find(({ name }) => name === `${lib}.${verb}`);
+  if (found === undefined) throw new Error(`No file *.scripts.ts of ${lib} defines a script named ${lib}.${verb}`);
+  return found;
 }
 
 describe.each(scriptFiles())('$lib/$verb.lua', (file) => {

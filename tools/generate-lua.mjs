@@ -36,7 +36,7 @@ function textFor(folder) {
 }
 
 /**
- * One exported constant for each .lua file of a folder, in the order of their names.
+ * One exported constant for each .lua file of a folder, in the order of their names. Their type spares declarations the text.
  * @param {string} folder
  * @param {string} [prefix] goes before a file's name
  */
@@ -47,7 +47,8 @@ function constantsOf(folder, prefix = '') {
   return files
     .sort()
     .map(
-      (name) => `export const ${constantName(prefix + name)} = ${JSON.stringify(readSource(join(folder, name)))};\n`,
+      (name) =>
+        `export const ${constantName(prefix + name)}: string = ${JSON.stringify(readSource(join(folder, name)))};\n`,
     );
 }
 

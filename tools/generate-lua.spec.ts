@@ -32,9 +32,9 @@ function scripts(lib: string, files: Record<string, string | Buffer>): string {
   return join(folder, 'generated.ts');
 }
 
-/** What the generated module exports, evaluated as the JavaScript that it is. */
+/** What the generated module exports, evaluated as JavaScript. */
 function exportsOf(path: string): Record<string, string> {
-  const body = readFileSync(path, 'utf8').replaceAll('export const ', 'found.');
+  const body = readFileSync(path, 'utf8').replaceAll(/^export const (\w+): string/gm, 'found.$1');
   return runInNewContext(`const found = {};\n${body}\nfound`) as Record<string, string>;
 }
 
@@ -52,8 +52,8 @@ describe('tools/generate-lua.mjs', () => {
     const [header, ...lines] = readFileSync(path, 'utf8').split('\n');
     expect(header).toMatch(/^\/\/ .*npm run generate/);
     expect(lines).toEqual([
-      'export const consume2WindowsLua = "return 1\\n";',
-      'export const takeTokensLua = "return 2\\n";',
+      'export const consume2WindowsLua: string = "return 1\\n";',
+      'export const takeTokensLua: string = "return 2\\n";',
       '',
     ]);
   });

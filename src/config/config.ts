@@ -26,7 +26,7 @@ export interface AppConfig {
 }
 
 /** Environment as `process.env` has it. */
-export type Environment = Readonly<Record<string, string | undefined>>;
+type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Every variable that the app reads; `.env.example` documents the same list. */
 export const VARIABLES = [

@@ -8,7 +8,7 @@ import { CROWD_TASK } from './crowd.tasks';
 const DAY_MS = 86_400_000;
 
 /** When a crowd comes. */
-export interface CrowdAnswer {
+interface CrowdAnswer {
   /** Whether it is here already. */
   readonly started: boolean;
   /** When it will be, ms since the epoch by Redis' clock; left out where it is here. */

@@ -7,7 +7,7 @@ import { EmbeddedRedisError, RedisFolder } from './redis-folder';
 import { type RedisEndpoint, sendInline } from './redis-inline';
 
 /** What the embedded server tells about itself. */
-export interface EmbeddedRedisLog {
+interface EmbeddedRedisLog {
   log(message: string): void;
   warn(message: string): void;
 }

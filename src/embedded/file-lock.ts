@@ -8,7 +8,7 @@ const closeFile = promisify(close);
 type Mode = 'exclusive' | 'shared';
 
 /** Neither `flock` nor `perl` could be run, so no lock can be taken. */
-export class FileLockUnavailableError extends Error {
+class FileLockUnavailableError extends Error {
   readonly code = 'FILE_LOCK_UNAVAILABLE';
 
   constructor(detail: string, options?: ErrorOptions) {

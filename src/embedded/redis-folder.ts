@@ -10,7 +10,7 @@ import { answersPing, type RedisEndpoint } from './redis-inline';
 const HOST = '127.0.0.1';
 
 /** How a server of a Cluster differs from one that stands alone. */
-export interface RedisFolderOptions {
+interface RedisFolderOptions {
   /** File of the password; default: one in the folder. */
   readonly passwordPath?: string;
   /** Further lines of the configuration. */

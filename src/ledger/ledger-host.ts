@@ -3,7 +3,7 @@ import type { LedgerOpener, OpenLedger } from './ledger-openers';
 import type { ReadableLedger } from './ledger.types';
 
 /** What the host tells about itself. */
-export interface LedgerHostLog {
+interface LedgerHostLog {
   log(message: string): void;
   warn(message: string): void;
 }

@@ -15,9 +15,9 @@ import { map, type Observable } from 'rxjs';
 import type { ActivityStatus } from 'luanest/red-packet';
 import { AdminGuard } from '../identity/admin.guard';
 import { NodeService } from '../nodes/node.service';
-import type { CountRecord } from './count-records';
-import { CountService } from './count.service';
-import { LedgerAwayError } from './ledger-reader';
+import type { CountRecord } from '../audit/count-records';
+import { CountService } from '../audit/count.service';
+import { LedgerAwayError } from '../ledger/ledger-reader';
 import { LiveService, type LiveView } from './live.service';
 import { RainsService, type RainSight } from './rains.service';
 

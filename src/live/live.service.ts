@@ -4,11 +4,11 @@ import type { LockStatus } from 'luanest/lock';
 import { type JobRecord, ScheduledLockService } from 'luanest/scheduled-lock';
 import { catchError, EMPTY, exhaustMap, filter, finalize, from, type Observable, share, tap, timer } from 'rxjs';
 import { type NodeReport, NodeService } from '../nodes/node.service';
-import { type PayoutFigures, PayoutFiguresService } from '../works/payout-figures';
-import { AUDIT_JOB } from './audit.job';
-import { type Books, BooksService, faultsOf } from './books.service';
-import type { CountRecord } from './count-records';
-import { CountService } from './count.service';
+import { type PayoutFigures, PayoutFiguresService } from '../figures/payout-figures';
+import { AUDIT_JOB } from '../audit/audit.job';
+import { type Books, BooksService, faultsOf } from '../audit/books.service';
+import type { CountRecord } from '../audit/count-records';
+import { CountService } from '../audit/count.service';
 
 const EVERY_MS = 500;
 const MOST_JOBS = 30;

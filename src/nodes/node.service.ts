@@ -1,7 +1,7 @@
 import { type BeforeApplicationShutdown, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { hostname } from 'node:os';
 import { LedgerHost } from '../ledger/ledger-host';
-import { LibCounts, type LibFigures } from '../works/lib-counts';
+import { LibCounts, type LibFigures } from '../figures/lib-counts';
 import { AppAddress } from './app-address';
 import { type GrabFigures, GrabMeter } from './grab-meter';
 import { NodeReports } from './node-reports';

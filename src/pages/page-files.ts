@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 
 /** A file as a browser gets it. */
-export interface PageFile {
+interface PageFile {
   readonly type: string;
   readonly body: Buffer;
   /** Strong validator: the bytes' hash. */

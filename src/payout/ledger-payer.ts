@@ -11,7 +11,7 @@ interface Waiting {
 }
 
 /** What the payer tells about itself. */
-export interface PayerLog {
+interface PayerLog {
   warn(message: string): void;
 }
 

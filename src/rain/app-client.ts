@@ -4,7 +4,7 @@ import type { RainOptions } from './rain-options';
 import { type Answer, type HttpClient, RainRequestError } from './http-client';
 
 /** A grab's answer and how long it took, ms. */
-export interface TimedGrab {
+interface TimedGrab {
   readonly result: GrabResult;
   readonly tookMs: number;
 }

@@ -6,7 +6,7 @@ const BAR_WIDTH = 30;
 const TITLES = { guests: 'Guests arrive', taps: 'Rain' } as const;
 
 /** The part of stderr that the progress needs. */
-export interface ProgressStream {
+interface ProgressStream {
   readonly isTTY?: boolean;
   write(text: string): unknown;
 }

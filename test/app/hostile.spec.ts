@@ -13,7 +13,7 @@ import { readConfig } from '../../src/config/config';
 import { crowdArgs } from '../../src/crowd/crowd.service';
 import { AdminGuard, AdminToken } from '../../src/identity/admin.guard';
 import type { LedgerHost } from '../../src/ledger/ledger-host';
-import { LedgerAwayError, LedgerReader } from '../../src/live/ledger-reader';
+import { LedgerAwayError, LedgerReader } from '../../src/ledger/ledger-reader';
 import { LedgerPayer } from '../../src/payout/ledger-payer';
 import { PagesController } from '../../src/pages/pages.controller';
 import { parseRainOptions } from '../../src/rain/rain-options';

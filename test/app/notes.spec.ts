@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Cluster, Redis } from 'ioredis';
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { clusterClient, openRegistry, standaloneClient } from '../../libs/script-registry/test/support';
-import { type CountRecord, CountRecords, countScripts } from '../../src/live/count-records';
+import { type CountRecord, CountRecords, countScripts } from '../../src/audit/count-records';
 import { NodeReports, nodeScripts } from '../../src/nodes/node-reports';
 import { uniquePrefix } from '../support/shared-servers';
 import { waitUntil } from './support/wait-until';

@@ -1,4 +1,4 @@
-import type { CountRecord } from '../../src/live/count-records';
+import type { CountRecord } from '../../src/audit/count-records';
 import type { LiveView } from '../../src/live/live.service';
 import { adminTokenOf, api, createActivity, grab, guestToken, statusOf } from './support/api';
 import { viewOf } from './support/live';

@@ -1,4 +1,4 @@
-import { channel } from 'node:diagnostics_channel';
+import { eventChannels } from '../../script-registry/src/shared/event-channels';
 
 /** An attempt ended. */
 export interface TaskSettledEvent {
@@ -45,13 +45,6 @@ export const DELAYED_TASK_CHANNELS = Object.freeze({
   mended: 'luanest:delayed-task:mended',
 });
 
-const channels = {
-  settled: channel(DELAYED_TASK_CHANNELS.settled),
-  buried: channel(DELAYED_TASK_CHANNELS.buried),
-  error: channel(DELAYED_TASK_CHANNELS.error),
-  mended: channel(DELAYED_TASK_CHANNELS.mended),
-};
-
 interface Events {
   settled: TaskSettledEvent;
   buried: TasksBuriedEvent;
@@ -59,7 +52,5 @@ interface Events {
   mended: QueueMendedEvent;
 }
 
-/** Publishes an event; `make` runs only when someone listens. */
-export function publish<E extends keyof Events>(event: E, make: () => Events[E]): void {
-  if (channels[event].hasSubscribers) channels[event].publish(make());
-}
+/** Where this lib tells what happens. */
+export const events = eventChannels<Events>(DELAYED_TASK_CHANNELS);

@@ -1,12 +1,17 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService, ExternalContextCreator, MetadataScanner, ModulesContainer } from '@nestjs/core';
+import {
+  methodOf,
+  prototypeOf,
+  timesProvided,
+  type Method,
+  type Wrapper,
+} from '../../script-registry/src/shared/handlers';
 import { delayedTasksOf, type DelayedTaskMetadata } from './delayed-task.decorator';
 import { DelayedTaskSetupError } from './delayed-task.errors';
 import { DelayedTaskService } from './delayed-task.service';
 import type { TaskHandler } from './delayed-task.types';
-import { enhance, type Method } from './handlers/enhance';
-
-type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
+import { enhance } from './handlers/enhance';
 
 /** Finds decorated handlers at boot. */
 @Injectable()
@@ -23,10 +28,10 @@ export class DelayedTaskExplorer implements OnModuleInit {
 
   /** @throws DelayedTaskSetupError naming class and method */
   onModuleInit(): void {
-    const explorers = [...this.modules.values()].filter(({ providers }) => providers.has(DelayedTaskExplorer)).length;
-    if (explorers > 1) {
+    const imports = timesProvided(this.modules, DelayedTaskExplorer);
+    if (imports > 1) {
       throw new DelayedTaskSetupError(
-        `DelayedTaskModule.forRoot() is imported ${explorers} times, with settings that may differ. Import it once.`,
+        `DelayedTaskModule.forRoot() is imported ${imports} times, with settings that may differ. Import it once.`,
       );
     }
     for (const wrapper of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) {
@@ -62,20 +67,4 @@ export class DelayedTaskExplorer implements OnModuleInit {
       throw new DelayedTaskSetupError(`${where}: ${(cause as Error).message}`, { cause });
     }
   }
-}
-
-function prototypeOf({ instance, metatype }: Wrapper): object | undefined {
-  const object = instance as unknown;
-  if (typeof object === 'object' && object !== null)
-    return (Object.getPrototypeOf(object) as object | null) ?? undefined;
-  return typeof metatype === 'function' ? (metatype.prototype as object | undefined) : undefined;
-}
-
-/** Looks without calling getters. */
-function methodOf(prototype: object, name: string): Method | undefined {
-  for (let at: object | null = prototype; at; at = Object.getPrototypeOf(at) as object | null) {
-    const descriptor = Object.getOwnPropertyDescriptor(at, name);
-    if (descriptor) return typeof descriptor.value === 'function' ? (descriptor.value as Method) : undefined;
-  }
-  return undefined;
 }

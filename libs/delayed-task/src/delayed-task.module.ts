@@ -1,12 +1,7 @@
 import { ConfigurableModuleBuilder, Module, type DynamicModule } from '@nestjs/common';
-import {
-  DiscoveryModule,
-  DiscoveryService,
-  ExternalContextCreator,
-  MetadataScanner,
-  ModulesContainer,
-} from '@nestjs/core';
+import { DiscoveryModule } from '@nestjs/core';
 import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
+import { EXPLORER_PARTS } from '../../script-registry/src/shared/handlers';
 import { DelayedTaskExplorer } from './delayed-task.explorer';
 import { resolveOptions, type DelayedTaskModuleOptions } from './delayed-task.options';
 import { delayedTaskScripts } from './delayed-task.scripts';
@@ -42,7 +37,7 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<DelayedTaskMod
       },
       {
         provide: DelayedTaskExplorer,
-        inject: [DiscoveryService, MetadataScanner, ModulesContainer, ExternalContextCreator, DelayedTaskService],
+        inject: [...EXPLORER_PARTS, DelayedTaskService],
         useFactory: (...parts: ConstructorParameters<typeof DelayedTaskExplorer>) => new DelayedTaskExplorer(...parts),
       },
     ],

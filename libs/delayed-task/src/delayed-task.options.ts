@@ -1,4 +1,5 @@
-import { InvalidOptionError, shown } from 'luanest/script-registry';
+import { shown } from 'luanest/script-registry';
+import { checkFlag, checkInteger, refusedOption, type Refusal } from '../../script-registry/src/shared/checks';
 import type { Backoff } from './delayed-task.types';
 
 /** Options of DelayedTaskModule. */
@@ -48,7 +49,6 @@ export interface ResolvedDelayedTaskOptions extends Required<Omit<DelayedTaskMod
 
 /** The longest delay and retention: ten years, in ms. */
 export const MAX_DURATION_MS = 3_650 * 86_400_000;
-const MAX_TIMER_MS = 2 ** 31 - 1;
 const DAY_MS = 86_400_000;
 
 const KNOWN: readonly string[] = [
@@ -70,34 +70,24 @@ const KNOWN: readonly string[] = [
   'abortGraceMs',
 ];
 
-/** Makes the error of a value that cannot be used. */
-export type Refusal = (message: string) => Error;
-const asOption: Refusal = (message) => new InvalidOptionError(message);
-
-/** An integer of a range. @throws what `refuse` makes, naming the value and the range */
-export function checkInt(name: string, value: unknown, min: number, max: number, refuse: Refusal = asOption): number {
-  if (Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max) return value as number;
-  throw refuse(`${name} is ${shown(value)}. Give an integer of ${min} to ${max}.`);
-}
-
 /** A number of attempts. */
 export function checkAttempts(value: unknown, refuse?: Refusal): number {
-  return checkInt('attempts', value, 1, 1_000, refuse);
+  return checkInteger('attempts', value, 1, 1_000, refuse);
 }
 
 /** How long a result is kept. */
 export function checkKeep(value: unknown, refuse?: Refusal): number {
-  return checkInt('keepResultMs', value, 0, MAX_DURATION_MS, refuse);
+  return checkInteger('keepResultMs', value, 0, MAX_DURATION_MS, refuse);
 }
 
 /** A backoff with its defaults. @throws what `refuse` makes, naming what is wrong */
-export function resolveBackoff(value: unknown, refuse: Refusal = asOption): ResolvedBackoff {
+export function resolveBackoff(value: unknown, refuse: Refusal = refusedOption): ResolvedBackoff {
   const given = typeof value === 'number' ? { delayMs: value } : value;
   if (typeof given !== 'object' || given === null || !('delayMs' in given)) {
     throw refuse(`backoff is ${shown(value)}. Give { delayMs, factor?, maxDelayMs?, jitter? }, or a number of ms.`);
   }
   const { delayMs, factor = 2, maxDelayMs, jitter = 0.5 } = given as Partial<Backoff>;
-  const first = checkInt('backoff.delayMs', delayMs, 0, MAX_DURATION_MS, refuse);
+  const first = checkInteger('backoff.delayMs', delayMs, 0, MAX_DURATION_MS, refuse);
   const share = (name: string, number: number, min: number, max: number): number => {
     if (typeof number === 'number' && number >= min && number <= max) return number;
     throw refuse(`backoff.${name} is ${shown(number)}. Give a number of ${min} to ${max}.`);
@@ -105,7 +95,7 @@ export function resolveBackoff(value: unknown, refuse: Refusal = asOption): Reso
   return Object.freeze({
     delayMs: first,
     factor: share('factor', factor, 1, 1_000),
-    maxDelayMs: checkInt(
+    maxDelayMs: checkInteger(
       'backoff.maxDelayMs',
       maxDelayMs ?? Math.max(3_600_000, first),
       first,
@@ -116,11 +106,6 @@ export function resolveBackoff(value: unknown, refuse: Refusal = asOption): Reso
   });
 }
 
-function flag<T extends boolean | undefined>(name: string, value: T): T {
-  if (value === undefined || typeof value === 'boolean') return value;
-  throw asOption(`${name} is ${shown(value)}. Give true or false.`);
-}
-
 /**
  * Checks the options and fills in the defaults.
  *
@@ -128,27 +113,27 @@ function flag<T extends boolean | undefined>(name: string, value: T): T {
  */
 export function resolveOptions(options: DelayedTaskModuleOptions = {}): ResolvedDelayedTaskOptions {
   const unknown = Object.keys(options).find((name) => !KNOWN.includes(name));
-  if (unknown !== undefined) throw asOption(`There is no option ${shown(unknown)}. Known: ${KNOWN.join(', ')}.`);
+  if (unknown !== undefined) throw refusedOption(`There is no option ${shown(unknown)}. Known: ${KNOWN.join(', ')}.`);
   const { queue = 'default' } = options;
   if (typeof queue !== 'string' || !/^[\w.-]{1,100}$/.test(queue)) {
-    throw asOption(`queue is ${shown(queue)}. Give 1 to 100 letters, digits, ".", "_" or "-".`);
+    throw refusedOption(`queue is ${shown(queue)}. Give 1 to 100 letters, digits, ".", "_" or "-".`);
   }
   return Object.freeze({
     queue,
-    partitions: checkInt('partitions', options.partitions ?? 1, 1, 256),
-    concurrency: checkInt('concurrency', options.concurrency ?? 50, 1, 10_000),
-    work: flag('work', options.work),
-    leaseMs: checkInt('leaseMs', options.leaseMs ?? 30_000, 100, DAY_MS),
-    pollMs: checkInt('pollMs', options.pollMs ?? 1_000, 10, 60_000),
-    wakeUp: flag('wakeUp', options.wakeUp ?? true),
+    partitions: checkInteger('partitions', options.partitions ?? 1, 1, 256),
+    concurrency: checkInteger('concurrency', options.concurrency ?? 50, 1, 10_000),
+    work: options.work === undefined ? undefined : checkFlag('work', options.work),
+    leaseMs: checkInteger('leaseMs', options.leaseMs ?? 30_000, 100, DAY_MS),
+    pollMs: checkInteger('pollMs', options.pollMs ?? 1_000, 10, 60_000),
+    wakeUp: checkFlag('wakeUp', options.wakeUp ?? true),
     attempts: checkAttempts(options.attempts ?? 5),
     backoff: resolveBackoff(options.backoff ?? 1_000),
-    timeoutMs: checkInt('timeoutMs', options.timeoutMs ?? 300_000, 1, MAX_TIMER_MS),
+    timeoutMs: checkInteger('timeoutMs', options.timeoutMs ?? 300_000, 1),
     keepResultMs: checkKeep(options.keepResultMs ?? 0),
-    maxPayloadBytes: checkInt('maxPayloadBytes', options.maxPayloadBytes ?? 65_536, 1, 16 * 1_024 * 1_024),
-    deadRetentionMs: checkInt('deadRetentionMs', options.deadRetentionMs ?? 30 * DAY_MS, 1_000, MAX_DURATION_MS),
-    sweepMs: checkInt('sweepMs', options.sweepMs ?? 60_000, 100, DAY_MS),
-    drainMs: checkInt('drainMs', options.drainMs ?? 10_000, 0, MAX_TIMER_MS),
-    abortGraceMs: checkInt('abortGraceMs', options.abortGraceMs ?? 500, 0, MAX_TIMER_MS),
+    maxPayloadBytes: checkInteger('maxPayloadBytes', options.maxPayloadBytes ?? 65_536, 1, 16 * 1_024 * 1_024),
+    deadRetentionMs: checkInteger('deadRetentionMs', options.deadRetentionMs ?? 30 * DAY_MS, 1_000, MAX_DURATION_MS),
+    sweepMs: checkInteger('sweepMs', options.sweepMs ?? 60_000, 100, DAY_MS),
+    drainMs: checkInteger('drainMs', options.drainMs ?? 10_000, 0),
+    abortGraceMs: checkInteger('abortGraceMs', options.abortGraceMs ?? 500, 0),
   });
 }

@@ -6,7 +6,7 @@ import {
   renewTasks,
   sweepTasks,
   takeTasks,
-} from '../src/delayed-task.scripts';
+} from '../src/worker/worker.scripts';
 import type { Partition } from '../src/queue/partitions';
 import { command, IDS, MAX_ATTEMPTS, Model, play, type Command, type Task } from './model';
 import { inventory, openBench, servers, type Bench } from './support';

@@ -2,13 +2,13 @@ import { REPLAYS, type Replays } from '../../../test/support/replays';
 import {
   acknowledgeTasks,
   completeTask,
-  delayedTaskScripts,
   failTask,
   releaseTasks,
   renewTasks,
   sweepTasks,
   takeTasks,
-} from '../src/delayed-task.scripts';
+} from '../src/worker/worker.scripts';
+import { delayedTaskScripts } from '../src/delayed-task.scripts';
 import type { Partition } from '../src/queue/partitions';
 import { inventory, openBench, redisNow, type Bench } from './support';
 

@@ -2,7 +2,8 @@ import { Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import type { AnyScript } from 'luanest/script-registry';
 import { RedisServer } from '../../../test/support/redis-server';
-import { delayedTaskScripts, takeTasks } from '../src/delayed-task.scripts';
+import { delayedTaskScripts } from '../src/delayed-task.scripts';
+import { takeTasks } from '../src/worker/worker.scripts';
 import type { Partition } from '../src/queue/partitions';
 import { openBench, quiet, redisNow, type Bench } from './support';
 

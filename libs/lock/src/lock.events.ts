@@ -1,4 +1,4 @@
-import { channel } from 'node:diagnostics_channel';
+import { eventChannels } from '../../script-registry/src/shared/event-channels';
 
 /** Somebody asked for a lock, of one name or several, and has his answer. */
 export interface LockAskedEvent {
@@ -41,13 +41,6 @@ export const LOCK_CHANNELS = Object.freeze({
   error: 'luanest:lock:error',
 });
 
-const channels = {
-  asked: channel(LOCK_CHANNELS.asked),
-  released: channel(LOCK_CHANNELS.released),
-  lost: channel(LOCK_CHANNELS.lost),
-  error: channel(LOCK_CHANNELS.error),
-};
-
 interface Events {
   asked: LockAskedEvent;
   released: LockReleasedEvent;
@@ -55,12 +48,5 @@ interface Events {
   error: LockErrorEvent;
 }
 
-/** Whether anybody listens to an event. */
-export function heard(event: keyof Events): boolean {
-  return channels[event].hasSubscribers;
-}
-
-/** Publishes an event; `make` runs only when someone listens. */
-export function publish<E extends keyof Events>(event: E, make: () => Events[E]): void {
-  if (channels[event].hasSubscribers) channels[event].publish(make());
-}
+/** Where this lib tells what happens. */
+export const events = eventChannels<Events>(LOCK_CHANNELS);

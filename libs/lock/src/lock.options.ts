@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import { InvalidOptionError, shown } from 'luanest/script-registry';
+import { checkFlag, checkInteger } from '../../script-registry/src/shared/checks';
 
 /** Options of one acquisition. */
 export interface LockOptions {
@@ -43,16 +44,6 @@ export interface LockModuleOptions {
 /** Options with every default filled in. */
 export type ResolvedLockModuleOptions = Required<LockModuleOptions>;
 
-const MAX_MS = 2 ** 31 - 1;
-
-/** Refuses what is no integer of the range. @throws InvalidOptionError naming the option, the value and the remedy */
-export function checkInt(name: string, value: unknown, min: number, max = MAX_MS): number {
-  if (!Number.isSafeInteger(value) || (value as number) < min || (value as number) > max) {
-    throw new InvalidOptionError(`${name} is ${shown(value)}. Give an integer of ${min} to ${max}.`);
-  }
-  return value as number;
-}
-
 /**
  * Checks the options and fills in the defaults.
  *
@@ -63,19 +54,15 @@ export function resolveOptions(options: LockModuleOptions = {}): ResolvedLockMod
   if (typeof holder !== 'string' || holder === '' || holder.length > 200 || holder.includes('#')) {
     throw new InvalidOptionError(`holder is ${shown(holder)}. Give a text of 1 to 200 characters without "#".`);
   }
-  const promptAnswers = options.promptAnswers ?? true;
-  if (typeof promptAnswers !== 'boolean') {
-    throw new InvalidOptionError(`promptAnswers is ${shown(promptAnswers)}. Give true or false.`);
-  }
   return Object.freeze({
-    leaseMs: checkInt('leaseMs', options.leaseMs ?? 30_000, 10),
-    waitMs: checkInt('waitMs', options.waitMs ?? 10_000, 0),
-    pollMs: checkInt('pollMs', options.pollMs ?? 1_000, 1),
-    fenceRetentionMs: checkInt('fenceRetentionMs', options.fenceRetentionMs ?? 3_600_000, 1_000),
-    replicas: checkInt('replicas', options.replicas ?? 0, 0, 100),
-    replicasTimeoutMs: checkInt('replicasTimeoutMs', options.replicasTimeoutMs ?? 1_000, 1),
+    leaseMs: checkInteger('leaseMs', options.leaseMs ?? 30_000, 10),
+    waitMs: checkInteger('waitMs', options.waitMs ?? 10_000, 0),
+    pollMs: checkInteger('pollMs', options.pollMs ?? 1_000, 1),
+    fenceRetentionMs: checkInteger('fenceRetentionMs', options.fenceRetentionMs ?? 3_600_000, 1_000),
+    replicas: checkInteger('replicas', options.replicas ?? 0, 0, 100),
+    replicasTimeoutMs: checkInteger('replicasTimeoutMs', options.replicasTimeoutMs ?? 1_000, 1),
     holder,
-    promptAnswers,
+    promptAnswers: checkFlag('promptAnswers', options.promptAnswers ?? true),
   });
 }
 
@@ -86,11 +73,11 @@ export function resolveAcquire(options: LockOptions, defaults: ResolvedLockModul
     throw new InvalidOptionError(`onBusy is ${shown(onBusy)}. Give 'wait' or 'skip'.`);
   }
   return {
-    leaseMs: checkInt('leaseMs', options.leaseMs ?? defaults.leaseMs, 10),
-    waitMs: onBusy === 'skip' ? 0 : checkInt('waitMs', options.waitMs ?? defaults.waitMs, 0),
+    leaseMs: checkInteger('leaseMs', options.leaseMs ?? defaults.leaseMs, 10),
+    waitMs: onBusy === 'skip' ? 0 : checkInteger('waitMs', options.waitMs ?? defaults.waitMs, 0),
     onBusy,
     renew,
-    replicas: checkInt('replicas', options.replicas ?? defaults.replicas, 0, 100),
-    replicasTimeoutMs: checkInt('replicasTimeoutMs', options.replicasTimeoutMs ?? defaults.replicasTimeoutMs, 1),
+    replicas: checkInteger('replicas', options.replicas ?? defaults.replicas, 0, 100),
+    replicasTimeoutMs: checkInteger('replicasTimeoutMs', options.replicasTimeoutMs ?? defaults.replicasTimeoutMs, 1),
   };
 }

@@ -12,7 +12,7 @@ import { holderOf } from './acquisition/owners';
 import { HeldLock } from './lease/held-lock';
 import type { Lease } from './lease/lease';
 import { LockBusyError, LockLostError, ReentrantLockError } from './lock.errors';
-import { heard, publish, type LockAskedEvent } from './lock.events';
+import { events, type LockAskedEvent } from './lock.events';
 import { resolveAcquire, resolveOptions, type LockOptions, type ResolvedLockModuleOptions } from './lock.options';
 import { forceUnlock, readStatus } from './lock.scripts';
 import type { Lock, LockStatus } from './lock.types';
@@ -121,7 +121,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
   }
 
   private take(names: Names, request: Request): Promise<Lock | undefined> {
-    return heard('asked') ? this.takeTold(names, request) : this.takeNow(names, request);
+    return events.asked.heard ? this.takeTold(names, request) : this.takeNow(names, request);
   }
 
   private async takeTold(names: Names, request: Request): Promise<Lock | undefined> {
@@ -132,7 +132,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
       outcome = lock ? 'acquired' : 'busy';
       return lock;
     } finally {
-      publish('asked', () => ({ names: [names].flat(), outcome, durationMs: performance.now() - startedAt }));
+      events.asked.publish(() => ({ names: [names].flat(), outcome, durationMs: performance.now() - startedAt }));
     }
   }
 
@@ -178,7 +178,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     try {
       return await lock.release();
     } catch (error) {
-      publish('error', () => ({ name: lock.names.join(', '), during: 'release', error }));
+      events.error.publish(() => ({ name: lock.names.join(', '), during: 'release', error }));
       const nothingSent = error instanceof NotSentError || error instanceof ScriptRefusedError;
       return nothingSent || error instanceof UnknownOutcomeError ? 'unknown' : 'lost';
     }

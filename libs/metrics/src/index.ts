@@ -1,4 +1,5 @@
 export { startMetrics, type RunningMetrics } from './metrics';
 export { MetricsModule, type MetricsModuleOptions } from './metrics.module';
 export type { MetricsOptions, QueueStatsSource } from './metrics.options';
-export { METRICS, type Metric, type MetricKind, type MetricName } from './metrics.table';
+export { METRICS, type MetricName } from './metrics.table';
+export type { Metric, MetricKind } from './metrics.types';

@@ -1,9 +1,10 @@
 import type { Histogram, Meter, ObservableResult } from '@opentelemetry/api';
-import { TABLE, type AttributesOf, type Metric, type MetricName, type MetricOf } from './metrics.table';
+import { TABLE, type AttributesOf, type MetricName, type MetricOf } from './metrics.table';
+import type { Metric } from './metrics.types';
 import { Sums } from './sums';
 
 /** Answers what a gauge shows now. */
-export type Observe<N extends MetricOf<'gauge'>> = (
+type Observe<N extends MetricOf<'gauge'>> = (
   show: (value: number, attributes: AttributesOf<N>) => void,
 ) => void | Promise<void>;
 

@@ -18,7 +18,8 @@ export class OnceResultTooLargeError extends LuanestError {
     readonly maxResultBytes: number,
   ) {
     super(
-      `The result has ${bytes} bytes as JSON, and at most ${maxResultBytes} are stored. Nothing was written. Confirm with less, such as an id, or raise maxResultBytes.`,
+      `The result has ${bytes} bytes as JSON, and at most ${maxResultBytes} are stored. ` +
+        `Nothing was written. Confirm with less, such as an id, or raise maxResultBytes.`,
     );
   }
 }

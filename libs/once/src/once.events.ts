@@ -1,4 +1,4 @@
-import { channel } from 'node:diagnostics_channel';
+import { eventChannels } from '../../script-registry/src/shared/event-channels';
 
 /** A claim was answered. */
 export interface ClaimAnsweredEvent {
@@ -29,13 +29,6 @@ export const ONCE_CHANNELS = Object.freeze({
   settleFailed: 'luanest:once:settle-failed',
 });
 
-const channels = {
-  claimAnswered: channel(ONCE_CHANNELS.claimAnswered),
-  leaseLost: channel(ONCE_CHANNELS.leaseLost),
-  resultNotStored: channel(ONCE_CHANNELS.resultNotStored),
-  settleFailed: channel(ONCE_CHANNELS.settleFailed),
-};
-
 interface Events {
   claimAnswered: ClaimAnsweredEvent;
   leaseLost: LeaseLostEvent;
@@ -43,12 +36,5 @@ interface Events {
   settleFailed: SettleFailedEvent;
 }
 
-/** Whether someone listens to an event, so that the way to it need not be gone in vain. */
-export function isHeard(event: keyof Events): boolean {
-  return channels[event].hasSubscribers;
-}
-
-/** Publishes an event; `make` runs only when someone listens. */
-export function publish<E extends keyof Events>(event: E, make: () => Events[E]): void {
-  if (channels[event].hasSubscribers) channels[event].publish(make());
-}
+/** Where this lib tells what happens. */
+export const events = eventChannels<Events>(ONCE_CHANNELS);

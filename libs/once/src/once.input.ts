@@ -1,4 +1,5 @@
 import { shown } from 'luanest/script-registry';
+import { isIntegerOf } from '../../script-registry/src/shared/checks';
 import { InvalidOnceInputError, OnceResultTooLargeError } from './once.errors';
 import type { Delivery } from './once.types';
 
@@ -28,7 +29,7 @@ export function checkToken(value: unknown): string {
 
 /** Whether a value is a duration that this lib takes: an integer of 1 ms to ten years. */
 export function isDuration(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= MAX_DURATION_MS;
+  return isIntegerOf(value, 1, MAX_DURATION_MS);
 }
 
 /** A duration. @throws InvalidOnceInputError unless it is an integer of 1 ms to ten years */

@@ -1,4 +1,5 @@
 import { InvalidOptionError, shown } from 'luanest/script-registry';
+import { checkFlag, checkInteger } from '../../script-registry/src/shared/checks';
 import { isDelivery, isDuration, MAX_DURATION_MS } from './once.input';
 import type { Delivery } from './once.types';
 
@@ -77,15 +78,6 @@ function duration(name: string, value: number): number {
   return isDuration(value) ? value : refuse(name, value, `Give an integer of 1 to ${MAX_DURATION_MS} ms.`);
 }
 
-function integer(name: string, value: number, min: number, max: number): number {
-  if (Number.isSafeInteger(value) && value >= min && value <= max) return value;
-  return refuse(name, value, `Give an integer of ${min} to ${max}.`);
-}
-
-function flag(name: string, value: boolean): boolean {
-  return typeof value === 'boolean' ? value : refuse(name, value, 'Give true or false.');
-}
-
 function delivery(name: string, value: Delivery): Delivery {
   return isDelivery(value) ? value : refuse(name, value, "Give 'at-least-once' or 'at-most-once'.");
 }
@@ -100,12 +92,12 @@ export function resolveRoute(
   module: Required<IdempotencyRouteOptions>,
 ): Readonly<Required<IdempotencyRouteOptions>> {
   return Object.freeze({
-    required: flag('idempotency.required', options.required ?? module.required),
+    required: checkFlag('idempotency.required', options.required ?? module.required),
     leaseMs: duration('idempotency.leaseMs', options.leaseMs ?? module.leaseMs),
     retentionMs: duration('idempotency.retentionMs', options.retentionMs ?? module.retentionMs),
     delivery: delivery('idempotency.delivery', options.delivery ?? module.delivery),
-    storeErrors: flag('idempotency.storeErrors', options.storeErrors ?? module.storeErrors),
-    maxStoredBytes: integer(
+    storeErrors: checkFlag('idempotency.storeErrors', options.storeErrors ?? module.storeErrors),
+    maxStoredBytes: checkInteger(
       'idempotency.maxStoredBytes',
       options.maxStoredBytes ?? module.maxStoredBytes,
       1,
@@ -158,7 +150,7 @@ export function resolveOptions(options: OnceOptions): ResolvedOnceOptions {
   checkKnown(options, KNOWN, '');
   const leaseMs = duration('leaseMs', options.leaseMs ?? 30_000);
   const retentionMs = duration('retentionMs', options.retentionMs ?? 86_400_000);
-  const maxResultBytes = integer('maxResultBytes', options.maxResultBytes ?? 65_536, 1, MAX_RESULT_BYTES);
+  const maxResultBytes = checkInteger('maxResultBytes', options.maxResultBytes ?? 65_536, 1, MAX_RESULT_BYTES);
   const chosen = delivery('delivery', options.delivery ?? 'at-least-once');
   const route = {
     required: true,
@@ -173,7 +165,7 @@ export function resolveOptions(options: OnceOptions): ResolvedOnceOptions {
     retentionMs,
     delivery: chosen,
     maxResultBytes,
-    drainTimeoutMs: integer('drainTimeoutMs', options.drainTimeoutMs ?? 10_000, 0, 2 ** 31 - 1),
+    drainTimeoutMs: checkInteger('drainTimeoutMs', options.drainTimeoutMs ?? 10_000, 0),
     idempotency: resolveIdempotency(options.idempotency, route),
   });
 }

@@ -3,9 +3,9 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as after } from 'node:timers/promises';
 import type { BeforeApplicationShutdown } from '@nestjs/common';
 import { OnceResultTooLargeError } from './once.errors';
-import { publish } from './once.events';
+import { events } from './once.events';
 import { checkDelivery, decodeResult, encodeResult } from './once.input';
-import { LeaseKeeper } from './once.keeper';
+import { LeaseRenewal } from './once.renewal';
 import type { ResolvedOnceOptions } from './once.options';
 import { fenceOf, leaseUntilOf } from './once.scripts';
 import type { ClaimKind, FullClaim, OnceStore, StoredAnswer } from './once.store';
@@ -88,7 +88,8 @@ export class OnceService implements BeforeApplicationShutdown {
   /**
    * Runs work under a claim that is renewed until it ends, and confirms what it returns.
    *
-   * Work that throws, or resolves with what says that it is not done (`UNFINISHED`), leaves the id free with `at-least-once`, and done with `at-most-once`; the error is thrown on.
+   * Work that throws, or resolves with what says that it is not done (`UNFINISHED`), leaves the id free with
+   * `at-least-once`, and done with `at-most-once`; the error is thrown on.
    *
    * @throws InvalidOnceInputError before anything is sent, and what the work throws
    */
@@ -145,16 +146,16 @@ export class OnceService implements BeforeApplicationShutdown {
     if (claim.status === 'done') {
       return { status: 'duplicate', result: claim.result as Awaited<T>, confirmed: claim.confirmed };
     }
-    const keeper = new LeaseKeeper(() => claim.renew(), leaseMs, claimedAt);
+    const renewal = new LeaseRenewal(() => claim.renew(), leaseMs, claimedAt);
     let result: Awaited<T>;
     try {
-      result = await work({ ...claim, signal: keeper.signal });
+      result = await work({ ...claim, signal: renewal.signal });
     } catch (error) {
-      keeper.stop();
+      renewal.stop();
       await this.settleFailure(claim, delivery);
       throw error;
     }
-    keeper.stop();
+    renewal.stop();
     if (isUnfinished(result)) {
       await this.settleFailure(claim, delivery);
       return { status: 'ran', result, confirmed: false };
@@ -168,7 +169,7 @@ export class OnceService implements BeforeApplicationShutdown {
     try {
       await (delivery === 'at-most-once' ? claim.confirm() : claim.release());
     } catch (error) {
-      publish('settleFailed', () => ({ error }));
+      events.settleFailed.publish(() => ({ error }));
     }
   }
 
@@ -178,7 +179,7 @@ export class OnceService implements BeforeApplicationShutdown {
       return encodeResult(result, this.options.maxResultBytes);
     } catch (error) {
       const reason = error instanceof OnceResultTooLargeError ? 'too-large' : 'not-json';
-      publish('resultNotStored', () => ({ reason }));
+      events.resultNotStored.publish(() => ({ reason }));
       return '';
     }
   }

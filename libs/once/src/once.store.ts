@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { KeySpace, ScriptRegistry } from 'luanest/script-registry';
-import { isHeard, publish } from './once.events';
+import { events } from './once.events';
 import { checkDuration, checkId, checkToken } from './once.input';
 import { claimOnce, confirmOnce, firstOnce, releaseOnce, renewOnce, type StoredAnswer } from './once.scripts';
 export type { StoredAnswer } from './once.scripts';
@@ -49,8 +49,8 @@ export class OnceStore {
       fingerprint,
     };
     const answer = this.registry.run(claimOnce, { keys: { claim: key }, args });
-    if (isHeard('claimAnswered'))
-      void answer.then(({ status }) => publish('claimAnswered', () => ({ status })), ignore);
+    if (events.claimAnswered.heard)
+      void answer.then(({ status }) => events.claimAnswered.publish(() => ({ status })), ignore);
     return answer;
   }
 
@@ -63,7 +63,7 @@ export class OnceStore {
     };
     const { status, leaseUntilMs } = await this.registry.run(renewOnce, { keys: { claim: key }, args });
     if (status === 'renewed') return { status, leaseUntilMs };
-    publish('leaseLost', () => ({ during: 'renew' }));
+    events.leaseLost.publish(() => ({ during: 'renew' }));
     return { status };
   }
 
@@ -71,9 +71,9 @@ export class OnceStore {
   confirm(key: string, token: string, result: string): Promise<ConfirmAnswer> {
     const args = { token: checkToken(token), result };
     const answer = this.registry.run(confirmOnce, { keys: { claim: key }, args });
-    if (isHeard('leaseLost')) {
+    if (events.leaseLost.heard) {
       void answer.then(({ status }) => {
-        if (status === 'lost') publish('leaseLost', () => ({ during: 'confirm' }));
+        if (status === 'lost') events.leaseLost.publish(() => ({ during: 'confirm' }));
       }, ignore);
     }
     return answer;
@@ -83,7 +83,7 @@ export class OnceStore {
   async release(key: string, token: string): Promise<ReleaseAnswer> {
     const args = { token: checkToken(token) };
     const status = await this.registry.run(releaseOnce, { keys: { claim: key }, args });
-    if (status === 'lost') publish('leaseLost', () => ({ during: 'release' }));
+    if (status === 'lost') events.leaseLost.publish(() => ({ during: 'release' }));
     return { status };
   }
 

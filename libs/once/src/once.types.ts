@@ -10,7 +10,10 @@ export interface ClaimOptions {
   readonly leaseMs?: number;
   /** How long the id is remembered, ms; integer of 1 to 10 years. Longer than any redelivery. Default: the module's, 1 day. */
   readonly retentionMs?: number;
-  /** Names the claim, so that the same token claims again and gets the same answer; 1 to 256 characters, hard to guess. Default: a new one. */
+  /**
+   * Names the claim, so that the same token claims again and gets the same answer; 1 to 256 characters, hard to guess.
+   * Default: a new one.
+   */
   readonly token?: string;
   /** What a crash of the owner means. Default: the module's, `at-least-once`. */
   readonly delivery?: Delivery;

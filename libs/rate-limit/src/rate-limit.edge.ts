@@ -6,7 +6,7 @@ import { graphqlAdapter } from './contexts/graphql';
 import { httpAdapter } from './contexts/http';
 import { rpcAdapter, wsAdapter } from './contexts/messages';
 import type { Check } from './limiter/limiter';
-import { publish } from './rate-limit.events';
+import { events } from './rate-limit.events';
 import type { ResolvedRateLimitOptions } from './rate-limit.options';
 import type { RateLimitService } from './rate-limit.service';
 import type { RateLimitDecision } from './rate-limit.types';
@@ -96,7 +96,7 @@ export class RateLimitEdge {
     try {
       await this.service.refund(decision, names);
     } catch (error) {
-      publish('failed', () => ({ rules: names, policy: 'not-refunded', error: error as Error }));
+      events.failed.publish(() => ({ rules: names, policy: 'not-refunded', error: error as Error }));
     }
   }
 
@@ -131,11 +131,12 @@ export class RateLimitEdge {
   /** Whether a rule lets a request pass of which nobody can tell whose it is. */
   private unknown(rule: NamedRule, kind: string): boolean {
     const passes = rule.shadow || this.options.onUnknownSubject === 'allow';
-    publish('unknownSubject', () => ({ context: kind, rule: rule.name }));
+    events.unknownSubject.publish(() => ({ context: kind, rule: rule.name }));
     if (!this.warned.has(rule.name)) {
       this.warned.add(rule.name);
       this.logger.warn(
-        `Rule "${rule.name}" has no subject for a request of context "${kind}", which is ${passes ? 'let through' : 'refused'}. Give the rule a subject, the context an adapter, or leave the route out. Told once.`,
+        `Rule "${rule.name}" has no subject for a request of context "${kind}", which is ${passes ? 'let through' : 'refused'}. ` +
+          `Give the rule a subject, the context an adapter, or leave the route out. Told once.`,
       );
     }
     return passes;

@@ -1,4 +1,4 @@
-import { channel } from 'node:diagnostics_channel';
+import { eventChannels } from '../../script-registry/src/shared/event-channels';
 import type { RateLimitDecision } from './rate-limit.types';
 
 /** A request was decided. Subjects are left out: they may be addresses or keys. */
@@ -42,14 +42,6 @@ export const RATE_LIMIT_CHANNELS = Object.freeze({
   unknownSubject: 'luanest:rate-limit:unknown-subject',
 });
 
-const channels = {
-  allowed: channel(RATE_LIMIT_CHANNELS.allowed),
-  refused: channel(RATE_LIMIT_CHANNELS.refused),
-  failed: channel(RATE_LIMIT_CHANNELS.failed),
-  breaker: channel(RATE_LIMIT_CHANNELS.breaker),
-  unknownSubject: channel(RATE_LIMIT_CHANNELS.unknownSubject),
-};
-
 interface Events {
   allowed: RateLimitDecidedEvent;
   refused: RateLimitDecidedEvent;
@@ -58,12 +50,5 @@ interface Events {
   unknownSubject: RateLimitUnknownSubjectEvent;
 }
 
-/** Whether someone listens to an event: what is published of every check should not even be begun for nobody. */
-export function listened(event: keyof Events): boolean {
-  return channels[event].hasSubscribers;
-}
-
-/** Publishes an event; `make` runs only when someone listens. */
-export function publish<E extends keyof Events>(event: E, make: () => Events[E]): void {
-  if (channels[event].hasSubscribers) channels[event].publish(make());
-}
+/** Where this lib tells what happens. */
+export const events = eventChannels<Events>(RATE_LIMIT_CHANNELS);

@@ -89,7 +89,8 @@ export function checkInterceptor(options: ResolvedRateLimitOptions, interceptor:
   const rule = options.rules.find(({ count }) => count !== 'all');
   if (rule && !interceptor) {
     throw new InvalidOptionError(
-      `Rule "${rule.name}" counts ${rule.count} on every route, which needs the interceptor there. Give the module interceptor: true beside its options.`,
+      `Rule "${rule.name}" counts ${rule.count} on every route, which needs the interceptor there. ` +
+        `Give the module interceptor: true beside its options.`,
     );
   }
   return options;

@@ -1,4 +1,5 @@
 import { shown } from 'luanest/script-registry';
+import { checkInteger, type Refusal } from '../../script-registry/src/shared/checks';
 import { Decider, type Clocks } from './limiter/decider';
 import type { Decision } from './limiter/decision';
 import type { Check, Limiter } from './limiter/limiter';
@@ -104,7 +105,7 @@ export class RateLimitService {
    * @throws LuanestError when Redis does not answer
    */
   async block(rule: RateLimitRule | string, subject: string, blockMs: number): Promise<void> {
-    const limitMs = checkFigure('blockMs', blockMs, 1, MAX_DURATION_MS);
+    const limitMs = checkInteger('blockMs', blockMs, 1, MAX_DURATION_MS, asInput);
     await this.decider.block(this.ruleOf(rule), checkSubject(subject), limitMs);
   }
 
@@ -182,14 +183,10 @@ function checkSubject(subject: string): string {
   throw new InvalidRateLimitInputError(`subject is ${shown(subject)}. Give text of at least 1 character.`);
 }
 
-/** @throws InvalidRateLimitInputError unless the value is an integer between the two */
-export function checkFigure(what: string, value: number, least: number, most: number): number {
-  if (Number.isSafeInteger(value) && value >= least && value <= most) return value;
-  throw new InvalidRateLimitInputError(`${what} is ${shown(value)}. Give an integer of ${least} to ${most}.`);
-}
+const asInput: Refusal = (message) => new InvalidRateLimitInputError(message);
 
 function figureOf(rule: NamedRule, what: 'limit' | 'cost', given: number | undefined, most: number): number {
-  if (given !== undefined) return checkFigure(what, given, 0, most);
+  if (given !== undefined) return checkInteger(what, given, 0, most, asInput);
   const own = rule[what];
   if (typeof own === 'number') return own;
   throw new InvalidRateLimitInputError(

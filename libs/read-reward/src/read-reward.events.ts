@@ -1,4 +1,4 @@
-import { channel } from 'node:diagnostics_channel';
+import { eventChannels } from '../../script-registry/src/shared/event-channels';
 import type { RecordStatus, RefundStatus } from './read-reward.types';
 
 /** A read was recorded, or found to count already or to be too much. */
@@ -31,24 +31,11 @@ export const READ_REWARD_CHANNELS = Object.freeze({
   periodMissed: 'luanest:read-reward:period-missed',
 });
 
-const channels = {
-  readRecorded: channel(READ_REWARD_CHANNELS.readRecorded),
-  grantRefunded: channel(READ_REWARD_CHANNELS.grantRefunded),
-  periodMissed: channel(READ_REWARD_CHANNELS.periodMissed),
-};
-
 interface Events {
   readRecorded: ReadRecordedEvent;
   grantRefunded: GrantRefundedEvent;
   periodMissed: PeriodMissedEvent;
 }
 
-/** Whether anybody listens to an event. */
-export function hears(event: keyof Events): boolean {
-  return channels[event].hasSubscribers;
-}
-
-/** Publishes an event; `make` runs only when someone listens. */
-export function publish<E extends keyof Events>(event: E, make: () => Events[E]): void {
-  if (channels[event].hasSubscribers) channels[event].publish(make());
-}
+/** Where this lib tells what happens. */
+export const events = eventChannels<Events>(READ_REWARD_CHANNELS);

@@ -5,7 +5,7 @@ import type { LedgerRow } from './read-reward.types';
 const MAX_ID_CHARS = 256;
 
 /** What a grant id says. */
-export interface GrantParts {
+interface GrantParts {
   readonly rule: string;
   readonly startMs: number;
   readonly seq: number;

@@ -1,4 +1,5 @@
 import { InvalidOptionError, shown } from 'luanest/script-registry';
+import { checkInteger } from '../../script-registry/src/shared/checks';
 import { CivilCalendar, type Period } from './civil-calendar';
 
 /** What a rule rewards, and how often. */
@@ -83,11 +84,6 @@ const OPTIONS: readonly string[] = [
   'shards',
 ] satisfies (keyof ReadRewardOptions)[];
 
-function integer(name: string, value: unknown, least: number, most: number): number {
-  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least && value <= most) return value;
-  throw new InvalidOptionError(`${name} is ${shown(value)}. Give an integer of ${least} to ${most}.`);
-}
-
 function oneOf<T extends string>(name: string, value: T, allowed: readonly T[]): T {
   if (allowed.includes(value)) return value;
   throw new InvalidOptionError(`${name} is ${shown(value)}. Give ${allowed.join(' or ')}.`);
@@ -116,15 +112,15 @@ function resolveRule(name: string, rule: RewardRule): ResolvedRewardRule {
   knownOnly(at, rule, RULE_OPTIONS);
   const resolved = {
     name,
-    limit: integer(`${at}.limit`, rule.limit, 0, 1_000_000),
-    pointsPerItem: integer(`${at}.pointsPerItem`, rule.pointsPerItem ?? 1, 1, 1_000_000),
-    capPoints: rule.capPoints === undefined ? 0 : integer(`${at}.capPoints`, rule.capPoints, 1, 1e12),
+    limit: checkInteger(`${at}.limit`, rule.limit, 0, 1_000_000),
+    pointsPerItem: checkInteger(`${at}.pointsPerItem`, rule.pointsPerItem ?? 1, 1, 1_000_000),
+    capPoints: rule.capPoints === undefined ? 0 : checkInteger(`${at}.capPoints`, rule.capPoints, 1, 1e12),
     period: oneOf(`${at}.period`, rule.period ?? 'day', ['day', 'week', 'month', 'total']),
     timeZone: rule.timeZone ?? 'UTC',
     dayStartsAtMinutes: minutes(`${at}.dayStartsAt`, rule.dayStartsAt ?? '00:00'),
-    weekStartsOn: integer(`${at}.weekStartsOn`, rule.weekStartsOn ?? 1, 1, 7),
+    weekStartsOn: checkInteger(`${at}.weekStartsOn`, rule.weekStartsOn ?? 1, 1, 7),
     dedupe: oneOf(`${at}.dedupe`, rule.dedupe ?? 'period', ['period', 'ever']),
-    retentionMs: integer(`${at}.retentionMs`, rule.retentionMs ?? 365 * DAY_MS, 60_000, MAX_MS),
+    retentionMs: checkInteger(`${at}.retentionMs`, rule.retentionMs ?? 365 * DAY_MS, 60_000, MAX_MS),
   };
   const lookable = resolved.period !== 'total' && resolved.dedupe === 'period' && resolved.capPoints === 0;
   try {
@@ -151,9 +147,9 @@ export function resolveOptions(options: ReadRewardOptions): ResolvedReadRewardOp
   if (ledger !== undefined) knownOnly('ledger', ledger, ['retentionMs']);
   return Object.freeze({
     rules: new Map(Object.entries(rules).map(([name, rule]) => [name, resolveRule(name, rule)])),
-    operationRetentionMs: integer('operationRetentionMs', options.operationRetentionMs ?? DAY_MS, 1_000, MAX_MS),
+    operationRetentionMs: checkInteger('operationRetentionMs', options.operationRetentionMs ?? DAY_MS, 1_000, MAX_MS),
     ledgerMs:
-      ledger === undefined ? 0 : integer('ledger.retentionMs', ledger.retentionMs ?? 30 * DAY_MS, 60_000, MAX_MS),
-    shards: integer('shards', options.shards ?? 16, 1, 1_024),
+      ledger === undefined ? 0 : checkInteger('ledger.retentionMs', ledger.retentionMs ?? 30 * DAY_MS, 60_000, MAX_MS),
+    shards: checkInteger('shards', options.shards ?? 16, 1, 1_024),
   });
 }

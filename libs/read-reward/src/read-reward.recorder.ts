@@ -2,7 +2,7 @@ import { spread, type ScriptRegistry } from 'luanest/script-registry';
 import { END_OF_TIME_MS, type Bounds } from './civil-calendar';
 import type { Periods, RewardClock } from './read-reward.clock';
 import { PeriodUnsettledError } from './read-reward.errors';
-import { hears, publish } from './read-reward.events';
+import { events } from './read-reward.events';
 import { FullUsers } from './read-reward.full-users';
 import { grantIdOf } from './read-reward.grants';
 import type { RewardKeys, RuleKeys } from './read-reward.keys';
@@ -14,7 +14,7 @@ import type { RecordResult, RecordStatus } from './read-reward.types';
 export const TRIES = 4;
 
 /** A read whose fields were found good. */
-export interface CheckedRead {
+interface CheckedRead {
   readonly rule: ResolvedRewardRule;
   readonly userId: string;
   readonly itemId: string;
@@ -157,13 +157,13 @@ function resultOf(
 
 function told(rule: ResolvedRewardRule, status: RecordStatus, points: number): void {
   // Asked first: every record passes here, where even what makes the event would cost.
-  if (hears('readRecorded')) publish('readRecorded', () => ({ rule: rule.name, status, points }));
+  if (events.readRecorded.heard) events.readRecorded.publish(() => ({ rule: rule.name, status, points }));
 }
 
 /** Takes Redis' clock from an answer that found it in none of the periods. */
 export function missed(clock: RewardClock, rule: ResolvedRewardRule, redisNowMs: number): void {
   const skewMs = clock.learn(redisNowMs);
-  publish('periodMissed', () => ({ rule: rule.name, skewMs }));
+  events.periodMissed.publish(() => ({ rule: rule.name, skewMs }));
 }
 
 /** @returns what a period's end is shown as: null for one that has none */

@@ -74,7 +74,7 @@ export function readRecorded(answer: RawAnswer, figures: Figures, bounds: Bounds
 }
 
 /** As `record` gives it. */
-export type RawAnswer = number | Raw;
+type RawAnswer = number | Raw;
 
 export const recordRead = defineScript({
   name: 'read-reward.record',

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { spread, type ScriptRegistry, shown } from 'luanest/script-registry';
 import { RewardClock } from './read-reward.clock';
 import { InvalidReadRewardInputError } from './read-reward.errors';
-import { publish } from './read-reward.events';
+import { events } from './read-reward.events';
 import { checkId, readGrantId } from './read-reward.grants';
 import { RewardKeys } from './read-reward.keys';
 import type { ResolvedReadRewardOptions, ResolvedRewardRule } from './read-reward.options';
@@ -89,7 +89,7 @@ export class ReadRewardService {
         userId,
       },
     });
-    publish('grantRefunded', () => ({ rule: name, status: result.status, points: result.points }));
+    events.grantRefunded.publish(() => ({ rule: name, status: result.status, points: result.points }));
     return result;
   }
 

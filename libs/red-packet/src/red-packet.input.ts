@@ -1,4 +1,5 @@
 import { shown } from 'luanest/script-registry';
+import { isIntegerOf } from '../../script-registry/src/shared/checks';
 import { InvalidRedPacketInputError } from './red-packet.errors';
 import type { CreateActivity, Packet, SplitMethod } from './red-packet.types';
 
@@ -7,9 +8,9 @@ export type CheckedActivity = Required<Omit<CreateActivity, 'amounts' | 'seed'>>
   Pick<CreateActivity, 'amounts' | 'seed'>;
 
 /** Most packets of one activity. */
-export const MAX_PACKETS = 1_000_000;
+const MAX_PACKETS = 1_000_000;
 /** Most buckets of one activity. */
-export const MAX_BUCKETS = 64;
+const MAX_BUCKETS = 64;
 /** Most cents of an activity with several buckets: packets that move add to the sums that a pool keeps. */
 const MAX_SPREAD_CENTS = 2 ** 46;
 const METHODS: readonly SplitMethod[] = ['double-mean', 'line-cut', 'equal', 'given'];
@@ -26,7 +27,7 @@ export function refuse(field: string, value: unknown, remedy: string): never {
 
 /** An integer within bounds. @throws InvalidRedPacketInputError naming the field */
 export function checkInteger(field: string, value: unknown, min: number, max: number): number {
-  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < min || value > max) {
+  if (!isIntegerOf(value, min, max)) {
     refuse(field, value, `Give an integer of ${min} to ${max}.`);
   }
   return value;
@@ -50,7 +51,7 @@ export function checkUserId(value: unknown): string {
 }
 
 /** A place in one of an activity's buckets. */
-export interface Placed {
+interface Placed {
   readonly bucket: number;
   readonly at: string;
 }

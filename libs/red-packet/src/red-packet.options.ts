@@ -1,5 +1,6 @@
 import type { CanActivate, Type } from '@nestjs/common';
 import { InvalidOptionError, shown } from 'luanest/script-registry';
+import { isIntegerOf } from '../../script-registry/src/shared/checks';
 import type { ClosedActivity } from './red-packet.types';
 
 /** Tells who sends a request; undefined for nobody known, who may not grab. */
@@ -99,7 +100,7 @@ export function resolveOptions(options: RedPacketOptions): ResolvedRedPacketOpti
 }
 
 function integerOf(name: string, value: unknown, min: number, max: number): void {
-  if (!Number.isSafeInteger(value) || (value as number) < min || (value as number) > max) {
+  if (!isIntegerOf(value, min, max)) {
     const unit = name.endsWith('Ms') ? ' ms' : '';
     throw new InvalidOptionError(`${name} is ${shown(value)}. Give an integer of ${min} to ${max}${unit}.`);
   }

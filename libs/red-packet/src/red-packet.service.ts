@@ -16,7 +16,7 @@ import { Losers } from './grabs/losers';
 import { MissingPermissionError } from './red-packet.errors';
 import { checkActivity, checkActivityId, checkPacket, checkPacketId, checkUserId } from './red-packet.input';
 import type { EligibilityCheck, RedPacketServiceOptions } from './red-packet.options';
-import { checkPermissions, listActivities } from './red-packet.scripts';
+import { checkPermissions, listActivities } from './activity/activity.scripts';
 import type {
   ActivityState,
   ActivityStatus,

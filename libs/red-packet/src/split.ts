@@ -9,7 +9,7 @@ export interface SplitPlan {
 }
 
 /** Draws integers of 0 to `below - 1`, each equally likely; `below` is 1 to 2^53 - 1. */
-export type DrawInteger = (below: number) => number;
+type DrawInteger = (below: number) => number;
 
 const TWO_53 = 2 ** 53;
 
@@ -72,7 +72,7 @@ export function splitDoubleMean({ totalCents, packets, minCents, maxCents }: Spl
  *
  * @returns cents per packet
  */
-export function splitLineCut({ totalCents, packets, minCents, maxCents }: SplitPlan, draw: DrawInteger): number[] {
+function splitLineCut({ totalCents, packets, minCents, maxCents }: SplitPlan, draw: DrawInteger): number[] {
   const line = totalCents - packets * minCents;
   const cuts = new Float64Array(packets + 1);
   for (let i = 1; i < packets; i++) cuts[i] = draw(line + 1);
@@ -108,7 +108,7 @@ export function splitLineCut({ totalCents, packets, minCents, maxCents }: SplitP
  *
  * @returns cents per packet
  */
-export function splitEqual({ totalCents, packets }: SplitPlan, draw: DrawInteger): number[] {
+function splitEqual({ totalCents, packets }: SplitPlan, draw: DrawInteger): number[] {
   const each = Math.floor(totalCents / packets);
   const over = totalCents - each * packets;
   return shuffle(

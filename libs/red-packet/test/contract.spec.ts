@@ -1,5 +1,5 @@
 import { ActivityConflictError, InvalidRedPacketInputError } from 'luanest/red-packet';
-import { beginActivity, fillPool, openActivity } from '../src/red-packet.scripts';
+import { beginActivity, fillPool, openActivity } from '../src/activity/activity.scripts';
 import { seededDraws, splitDoubleMean } from '../src/split';
 import { eventually } from '../../../test/support/wait';
 import * as support from './support';

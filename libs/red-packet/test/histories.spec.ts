@@ -6,7 +6,7 @@ import { RedisServer } from '../../../test/support/redis-server';
 import { eventually, sleep } from '../../../test/support/wait';
 import type { Layout } from '../src/buckets/layout';
 import { Transfers } from '../src/buckets/transfers';
-import type { SentPackets } from '../src/red-packet.scripts';
+import type { SentPackets } from '../src/buckets/bucket.scripts';
 import { figures, openBench, quiet, servers, settleRows, takeRows, type Bench } from './support';
 
 const PACKETS = 9;

@@ -4,7 +4,7 @@ import { deadLetter, retryLater } from 'luanest/stream-consumer';
 import { InvalidRedPacketInputError, RedPacketPayouts, type Payout } from 'luanest/red-packet';
 import { eventually } from '../../../test/support/wait';
 import { keysOf } from '../../read-reward/test/support';
-import { beginActivity, fillPool } from '../src/red-packet.scripts';
+import { beginActivity, fillPool } from '../src/activity/activity.scripts';
 import {
   beginArgs,
   byUser,

@@ -1,4 +1,4 @@
-import { channel } from 'node:diagnostics_channel';
+import { eventChannels } from '../../script-registry/src/shared/event-channels';
 import type { JobRecord } from './scheduled-lock.types';
 
 /** A tick of a job ended, in this process. */
@@ -10,9 +10,9 @@ export interface JobOutcomeEvent extends JobRecord {
 /** Names of the `node:diagnostics_channel` channels that jobs publish to. */
 export const SCHEDULED_LOCK_CHANNELS = Object.freeze({ outcome: 'luanest:scheduled-lock:outcome' });
 
-const outcomes = channel(SCHEDULED_LOCK_CHANNELS.outcome);
-
-/** Publishes an outcome; `make` runs only when someone listens. */
-export function publishOutcome(make: () => JobOutcomeEvent): void {
-  if (outcomes.hasSubscribers) outcomes.publish(make());
+interface Events {
+  outcome: JobOutcomeEvent;
 }
+
+/** Where this lib tells what happens. */
+export const events = eventChannels<Events>(SCHEDULED_LOCK_CHANNELS);

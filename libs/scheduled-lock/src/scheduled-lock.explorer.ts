@@ -1,7 +1,14 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService, ExternalContextCreator, MetadataScanner, ModulesContainer } from '@nestjs/core';
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { candidateOf, prototypeOf, type Candidate, type Method, type Wrapper } from './boot/candidate';
+import {
+  disguise,
+  prototypeOf,
+  timesProvided,
+  type Method,
+  type Wrapper,
+} from '../../script-registry/src/shared/handlers';
+import { candidateOf, type Candidate } from './boot/candidate';
 import { kindOf, type CronJobs } from './boot/job-kind';
 import { problemOf } from './boot/problems';
 import { isScheduleExplorer, isSchedulerRegistry } from './boot/scheduler-classes';
@@ -28,9 +35,9 @@ export class ScheduledLockExplorer implements OnModuleInit {
 
   /** @throws ScheduledLockSetupError naming class and method */
   onModuleInit(): void {
-    const modules = this.providersThat((token) => token === ScheduledLockExplorer).length;
-    if (modules > 1) {
-      throw new ScheduledLockSetupError(`ScheduledLockModule.forRoot() is imported ${modules} times. Import it once.`);
+    const imports = timesProvided(this.modules, ScheduledLockExplorer);
+    if (imports > 1) {
+      throw new ScheduledLockSetupError(`ScheduledLockModule.forRoot() is imported ${imports} times. Import it once.`);
     }
     const schedulers = this.providersThat(isScheduleExplorer).length;
     for (const wrapper of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) {
@@ -79,9 +86,7 @@ export class ScheduledLockExplorer implements OnModuleInit {
     method: Method,
     name: string,
   ): (...args: unknown[]) => Promise<unknown> {
-    const handler: Method = (...args) => original.apply(instance, args);
-    Object.setPrototypeOf(handler, method);
-    Object.defineProperty(handler, 'name', { value: name });
+    const handler = disguise((...args) => original.apply(instance, args), method, name);
     const options = { guards: true, interceptors: true, filters: true };
     const none = undefined;
     const enhanced = this.contexts.create(instance, handler, name, none, none, none, none, options, 'cron');

@@ -1,12 +1,7 @@
 import { ConfigurableModuleBuilder, Module } from '@nestjs/common';
-import {
-  DiscoveryModule,
-  DiscoveryService,
-  ExternalContextCreator,
-  MetadataScanner,
-  ModulesContainer,
-} from '@nestjs/core';
+import { DiscoveryModule } from '@nestjs/core';
 import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
+import { EXPLORER_PARTS } from '../../script-registry/src/shared/handlers';
 import { SCHEDULED_LOCK_HOST } from './scheduled-lock.decorator';
 import { ScheduledLockExplorer } from './scheduled-lock.explorer';
 import {
@@ -50,15 +45,7 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<ScheduledLockM
       { provide: SCHEDULED_LOCK_HOST, useExisting: ScheduledLockService },
       {
         provide: ScheduledLockExplorer,
-        inject: [
-          DiscoveryService,
-          MetadataScanner,
-          ModulesContainer,
-          ExternalContextCreator,
-          getScriptRegistryToken(registry),
-          ScheduledLockService,
-          OPTIONS,
-        ],
+        inject: [...EXPLORER_PARTS, getScriptRegistryToken(registry), ScheduledLockService, OPTIONS],
         useFactory: (...parts: ConstructorParameters<typeof ScheduledLockExplorer>) =>
           new ScheduledLockExplorer(...parts),
       },

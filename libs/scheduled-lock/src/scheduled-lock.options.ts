@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import { InvalidOptionError, shown } from 'luanest/script-registry';
+import { checkInteger } from '../../script-registry/src/shared/checks';
 import type { ScheduledLockOptions } from './scheduled-lock.types';
 
 /** Options of ScheduledLockModule. */
@@ -36,11 +37,6 @@ export type ResolvedScheduledLockModuleOptions = Required<ScheduledLockModuleOpt
 /** Options of a job with every default filled in; `key` stays as it was given. */
 export type ResolvedJobOptions = Required<Omit<ScheduledLockOptions, 'key'>> & Pick<ScheduledLockOptions, 'key'>;
 
-function checked(name: string, value: number, min: number, max = 2 ** 31 - 1): number {
-  if (Number.isSafeInteger(value) && value >= min && value <= max) return value;
-  throw new InvalidOptionError(`${name} is ${shown(value)}. Give an integer of ${min} to ${max}.`);
-}
-
 type MsOption = 'lockAtMostForMs' | 'lockAtLeastForMs' | 'staleAfterMs' | 'catchUpWithinMs' | 'replicasTimeoutMs';
 
 function checkedChoice(value: 'skip' | 'run', where = ''): 'skip' | 'run' {
@@ -64,16 +60,16 @@ export function resolveOptions(options: ScheduledLockModuleOptions = {}): Resolv
   return Object.freeze({
     namespace,
     node,
-    lockAtMostForMs: checked('lockAtMostForMs', options.lockAtMostForMs ?? 30_000, 10),
+    lockAtMostForMs: checkInteger('lockAtMostForMs', options.lockAtMostForMs ?? 30_000, 10),
     onRedisError: checkedChoice(options.onRedisError ?? 'skip'),
-    staleAfterMs: checked('staleAfterMs', options.staleAfterMs ?? 5_000, 1),
-    redisTimeoutMs: checked('redisTimeoutMs', options.redisTimeoutMs ?? 2_000, 1),
-    replicas: checked('replicas', options.replicas ?? 0, 0, 100),
-    replicasTimeoutMs: checked('replicasTimeoutMs', options.replicasTimeoutMs ?? 1_000, 1),
-    historySize: checked('historySize', options.historySize ?? 50, 1, 1_000),
-    drainMs: checked('drainMs', options.drainMs ?? 10_000, 0),
-    abortGraceMs: checked('abortGraceMs', options.abortGraceMs ?? 500, 0),
-    retentionMs: checked('retentionMs', options.retentionMs ?? 604_800_000, 60_000),
+    staleAfterMs: checkInteger('staleAfterMs', options.staleAfterMs ?? 5_000, 1),
+    redisTimeoutMs: checkInteger('redisTimeoutMs', options.redisTimeoutMs ?? 2_000, 1),
+    replicas: checkInteger('replicas', options.replicas ?? 0, 0, 100),
+    replicasTimeoutMs: checkInteger('replicasTimeoutMs', options.replicasTimeoutMs ?? 1_000, 1),
+    historySize: checkInteger('historySize', options.historySize ?? 50, 1, 1_000),
+    drainMs: checkInteger('drainMs', options.drainMs ?? 10_000, 0),
+    abortGraceMs: checkInteger('abortGraceMs', options.abortGraceMs ?? 500, 0),
+    retentionMs: checkInteger('retentionMs', options.retentionMs ?? 604_800_000, 60_000),
   });
 }
 
@@ -89,7 +85,7 @@ export function resolveJobOptions(
   module: ResolvedScheduledLockModuleOptions,
 ): ResolvedJobOptions {
   const given = { ...module, lockAtLeastForMs: 0, catchUpWithinMs: 0, ...withoutUndefined(options) };
-  const ms = (option: MsOption, min: number): number => checked(`${where}: ${option}`, given[option], min);
+  const ms = (option: MsOption, min: number): number => checkInteger(`${where}: ${option}`, given[option], min);
   const { name = where, key, renew = true, enhancers = false } = options;
   for (const [option, text] of Object.entries({ name, key: key ?? 'none' })) {
     if (typeof text === 'string' && text !== '') continue;
@@ -105,7 +101,7 @@ export function resolveJobOptions(
     onRedisError: checkedChoice(given.onRedisError, `${where}: `),
     staleAfterMs: ms('staleAfterMs', 1),
     catchUpWithinMs: ms('catchUpWithinMs', 0),
-    replicas: checked(`${where}: replicas`, given.replicas, 0, 100),
+    replicas: checkInteger(`${where}: replicas`, given.replicas, 0, 100),
     replicasTimeoutMs: ms('replicasTimeoutMs', 1),
   });
 }

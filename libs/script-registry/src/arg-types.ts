@@ -41,7 +41,8 @@ export const str: ArgType<string> = {
   encode(value, name) {
     if (typeof value !== 'string' || !value.isWellFormed()) {
       throw new InvalidCallError(
-        `Argument "${name}" must be a string of well-formed Unicode, but is ${shown(value)}. A lone surrogate would be stored as another character.`,
+        `Argument "${name}" must be a string of well-formed Unicode, but is ${shown(value)}. ` +
+          `A lone surrogate would be stored as another character.`,
       );
     }
     return value;

@@ -48,13 +48,8 @@ export {
 export { ScriptRegistryHealthIndicator, type ScriptRegistryHealthResult } from './script-registry.health';
 export { ScriptRegistryModule } from './script-registry.module';
 export type { RedisSource, ScriptRegistryOptions } from './script-registry.options';
-export {
-  ScriptRegistry,
-  type RunAndWaitOptions,
-  type RunOptions,
-  type ScriptHealth,
-  type WaitedResult,
-} from './script-registry.service';
+export { ScriptRegistry } from './script-registry.service';
+export type { RunAndWaitOptions, RunOptions, ScriptHealth, WaitedResult } from './script-registry.types';
 export { oneLine, shown } from './shown';
 export { evenTags, spread } from './spread';
 export { isUnfinished, UNFINISHED } from './unfinished';

@@ -3,7 +3,7 @@ import type { RedisConnection, RedisNode } from './connection/port';
 import type { ScriptLoader } from './script-loader';
 import { PreloadFailedError } from './script-registry.errors';
 import type { ResolvedScriptRegistryOptions } from './script-registry.options';
-import type { ScriptHealth } from './script-registry.service';
+import type { ScriptHealth } from './script-registry.types';
 
 /** How long boot waits for replicas once all masters have the scripts. */
 const REPLICA_GRACE_MS = 1_000;
@@ -119,7 +119,10 @@ export class Preload {
     });
     problems.push(...lost.map((id) => `${id}: not connected`));
     if (problems.length === 0) return undefined;
-    return `Scripts are not loaded on ${problems.length} of ${masters.length + lost.length} master(s): ${problems.join('; ')}. Redis 7.0 or newer must be up and allow SCRIPT LOAD.`;
+    return (
+      `Scripts are not loaded on ${problems.length} of ${masters.length + lost.length} master(s): ${problems.join('; ')}. ` +
+      `Redis 7.0 or newer must be up and allow SCRIPT LOAD.`
+    );
   }
 }
 

@@ -1,7 +1,7 @@
 import { asError } from './group/settle';
 import type { LoadableScript } from './lua/forms';
 import type { RedisConnection, RedisNode } from './connection/port';
-import { publish } from './script-registry.events';
+import { events } from './script-registry.events';
 
 const VERIFY_DEBOUNCE_MS = 500;
 
@@ -99,7 +99,7 @@ export class ScriptLoader {
     const first = !this.loaded.has(node);
     this.loaded.set(node, outcome);
     const error = outcome === true ? undefined : outcome;
-    publish('scriptsLoaded', () => ({ registry: this.registry, node: node.id, scripts, error }));
+    events.scriptsLoaded.publish(() => ({ registry: this.registry, node: node.id, scripts, error }));
     if (first) this.onLoaded();
   }
 

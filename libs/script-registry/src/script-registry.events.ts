@@ -1,4 +1,4 @@
-import { channel } from 'node:diagnostics_channel';
+import { eventChannels } from './shared/event-channels';
 
 /** Scripts were put on a node, when the registry started, after a reconnect, or by a heal. */
 export interface ScriptsLoadedEvent {
@@ -73,16 +73,6 @@ export const SCRIPT_REGISTRY_CHANNELS = Object.freeze({
   callFailed: 'luanest:script-registry:call-failed',
 });
 
-const channels = {
-  scriptsLoaded: channel(SCRIPT_REGISTRY_CHANNELS.scriptsLoaded),
-  scriptsHealed: channel(SCRIPT_REGISTRY_CHANNELS.scriptsHealed),
-  groupSent: channel(SCRIPT_REGISTRY_CHANNELS.groupSent),
-  groupEnded: channel(SCRIPT_REGISTRY_CHANNELS.groupEnded),
-  callStarted: channel(SCRIPT_REGISTRY_CHANNELS.callStarted),
-  callEnded: channel(SCRIPT_REGISTRY_CHANNELS.callEnded),
-  callFailed: channel(SCRIPT_REGISTRY_CHANNELS.callFailed),
-};
-
 interface Events {
   scriptsLoaded: ScriptsLoadedEvent;
   scriptsHealed: ScriptsHealedEvent;
@@ -93,24 +83,17 @@ interface Events {
   callFailed: CallFailedEvent;
 }
 
-/** Publishes an event; `make` runs only when someone listens. */
-export function publish<E extends keyof Events>(event: E, make: () => Events[E]): void {
-  if (channels[event].hasSubscribers) channels[event].publish(make());
-}
-
-/** Whether anybody listens to an event. */
-export function heard(event: keyof Events): boolean {
-  return channels[event].hasSubscribers;
-}
+/** Where this lib tells what happens. */
+export const events = eventChannels<Events>(SCRIPT_REGISTRY_CHANNELS);
 
 /** Makes a call and tells of its start and its end. */
 export function told<R>(registry: string, script: string, make: () => Promise<R>): Promise<R> {
   const call: CallStartedEvent = { registry, script };
   const startedAt = performance.now();
-  publish('callStarted', () => call);
+  events.callStarted.publish(() => call);
   const result = make();
   const end = (error?: Error): void =>
-    publish('callEnded', () => ({ call, durationMs: performance.now() - startedAt, error }));
+    events.callEnded.publish(() => ({ call, durationMs: performance.now() - startedAt, error }));
   result.then(
     () => end(),
     (error: unknown) => end(error as Error),

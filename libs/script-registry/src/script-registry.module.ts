@@ -63,7 +63,8 @@ function refuseTwins(modules: ModulesContainer, token: InjectionToken, name: str
   const owners = [...modules.values()].filter(({ providers }) => providers.has(token));
   if (owners.length < 2) return;
   throw new InvalidOptionError(
-    `ScriptRegistryModule.forRoot is imported ${owners.length} times for the registry "${name ?? 'default'}". Import it once, or give each a name.`,
+    `ScriptRegistryModule.forRoot is imported ${owners.length} times for the registry "${name ?? 'default'}". ` +
+      `Import it once, or give each a name.`,
   );
 }
 

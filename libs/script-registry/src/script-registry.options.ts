@@ -1,6 +1,7 @@
 import type { Cluster, Redis } from 'ioredis';
 import { shown } from './shown';
 import { InvalidOptionError } from './script-registry.errors';
+import { isIntegerOf, MAX_TIMER_MS } from './shared/checks';
 
 /** Where a registry takes its client from when none is handed in. */
 export interface RedisSource {
@@ -59,16 +60,13 @@ function oneOf(name: string, value: unknown, allowed: readonly unknown[]): void 
   }
 }
 
-/** The longest time that Node's timers can wait. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
-
 /**
  * Refuses a duration that is no integer of 1 to 2^31 - 1 ms.
  *
  * @throws InvalidOptionError naming the option and the value
  */
 export function checkDuration(name: string, value: number): number {
-  if (!Number.isSafeInteger(value) || value < 1 || value > MAX_TIMER_MS) {
+  if (!isIntegerOf(value, 1, MAX_TIMER_MS)) {
     throw new InvalidOptionError(`${name} must be an integer of 1 to ${MAX_TIMER_MS} ms, but is ${shown(value)}.`);
   }
   return value;

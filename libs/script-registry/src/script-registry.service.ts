@@ -10,7 +10,7 @@ import { slotOf } from './group/slots';
 import { ScriptRunner, type RunnerContext } from './group/runner';
 import { KeySpace } from './key-space';
 import type { LoadableScript } from './lua/forms';
-import { heard, publish, told } from './script-registry.events';
+import { events, told } from './script-registry.events';
 import { Preload } from './preload';
 import { ScriptLoader } from './script-loader';
 import {
@@ -21,39 +21,10 @@ import {
   UnknownOutcomeError,
 } from './script-registry.errors';
 import { checkDuration, checkReplicas, type ResolvedScriptRegistryOptions } from './script-registry.options';
+import type { RunAndWaitOptions, RunOptions, ScriptHealth, WaitedResult } from './script-registry.types';
 
 const REFRESH_WHILE_HELD_MS = 100;
 const NO_OPTIONS: RunOptions = Object.freeze({});
-
-/** Options of one call. */
-export interface RunOptions {
-  /** How long the call may take, ms; integer >= 1. Default: the registry's `deadlineMs`. */
-  readonly deadlineMs?: number;
-  /** When the deadline began to run, by `performance.now()`. Default: now. */
-  readonly since?: number;
-}
-
-/** Options of a call that waits for replicas. */
-export interface RunAndWaitOptions extends RunOptions {
-  /** Replicas that should have the write; integer >= 1. */
-  readonly replicas: number;
-  /** How long to wait for them, ms; integer >= 1. Should be below the call's deadline. */
-  readonly timeoutMs: number;
-}
-
-/** The result of a script, and how many replicas had acknowledged the write when WAIT ended. */
-export interface WaitedResult<R> {
-  readonly result: R;
-  /** Fewer than asked for means that the write may be lost in a failover; the script ran all the same. */
-  readonly replicas: number;
-}
-
-/** Whether every node has every script. */
-export interface ScriptHealth {
-  readonly healthy: boolean;
-  /** What is wrong, a line per node; empty when healthy. */
-  readonly problems: readonly string[];
-}
 
 /** Runs typed scripts on one Redis or one Cluster: preloaded, healed, grouped, each call by its deadline. */
 export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
@@ -149,7 +120,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     input: { readonly keys: KeysOf<K>; readonly args: ArgsOf<A> },
     options?: RunOptions,
   ): Promise<R> {
-    if (!heard('callEnded')) return this.start(script, input, options, undefined);
+    if (!events.callEnded.heard) return this.start(script, input, options, undefined);
     return told(this.name, script.name, () => this.start(script, input, options, undefined));
   }
 
@@ -168,7 +139,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     if (timeoutMs >= deadlineMs) {
       throw new InvalidOptionError(`timeoutMs is ${timeoutMs} and must be below the call's deadlineMs, ${deadlineMs}.`);
     }
-    if (!heard('callEnded')) return this.start(script, input, options, wait);
+    if (!events.callEnded.heard) return this.start(script, input, options, wait);
     return told(this.name, script.name, () => this.start(script, input, options, wait));
   }
 
@@ -240,7 +211,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     const error = call.sent
       ? new UnknownOutcomeError(`${name} was sent and not answered ${when}. It may have run, or may still run.`)
       : new NotSentError(`${name} could not be sent ${when}: Redis was away or busy. It had no effect.`);
-    if (call.reject(error)) publish('callFailed', () => ({ registry: this.name, script: name, error }));
+    if (call.reject(error)) events.callFailed.publish(() => ({ registry: this.name, script: name, error }));
   }
 
   private notRegistered(script: AnyScript): ScriptNotRegisteredError {
@@ -265,7 +236,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
 }
 
 /** What makes two definitions of one name the same script. */
-function fingerprint({ source, shared, keys, args, flags, timed }: AnyScript): string {
+function fingerprint({ source, shared, finish, keys, args, flags, timed }: AnyScript): string {
   const types = Object.entries(args as Record<string, { label: string }>).map(([name, { label }]) => [name, label]);
-  return JSON.stringify([source, shared, keys, types, flags, timed]);
+  return JSON.stringify([source, shared, finish, keys, types, flags, timed]);
 }

@@ -1,4 +1,4 @@
-import { channel } from 'node:diagnostics_channel';
+import { eventChannels } from '../../script-registry/src/shared/event-channels';
 import type { StreamStats } from './stream-consumer.types';
 
 interface OfGroup {
@@ -67,11 +67,5 @@ interface Events {
   error: StreamErrorEvent;
 }
 
-const channels = Object.fromEntries(
-  Object.entries(STREAM_CONSUMER_CHANNELS).map(([event, name]) => [event, channel(name)]),
-) as Record<keyof Events, ReturnType<typeof channel>>;
-
-/** Publishes an event; `make` runs only when someone listens. */
-export function publish<E extends keyof Events>(event: E, make: () => Events[E]): void {
-  if (channels[event].hasSubscribers) channels[event].publish(make());
-}
+/** Where this lib tells what happens. */
+export const events = eventChannels<Events>(STREAM_CONSUMER_CHANNELS);

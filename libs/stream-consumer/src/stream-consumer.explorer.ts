@@ -1,5 +1,6 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService, ExternalContextCreator, MetadataScanner, ModulesContainer } from '@nestjs/core';
+import { methodOf, prototypeOf, timesProvided, type Wrapper } from '../../script-registry/src/shared/handlers';
 import { enhance } from './handlers/enhanced';
 import { streamConsumerNames, streamConsumerOf } from './stream-consumer.decorator';
 import { StreamConsumerSetupError } from './stream-consumer.errors';
@@ -9,8 +10,6 @@ import {
   type StreamConsumerOptions,
 } from './stream-consumer.options';
 import { StreamConsumerService } from './stream-consumer.service';
-
-type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
 /** Finds decorated handlers at boot, and refuses each that would never run, or run beside another one. */
 @Injectable()
@@ -28,7 +27,7 @@ export class StreamConsumerExplorer implements OnModuleInit {
 
   /** @throws StreamConsumerSetupError naming class and method; InvalidOptionError */
   onModuleInit(): void {
-    const imports = [...this.modules.values()].filter(({ providers }) => providers.has(StreamConsumerExplorer)).length;
+    const imports = timesProvided(this.modules, StreamConsumerExplorer);
     if (imports > 1) {
       throw new StreamConsumerSetupError(
         `StreamConsumerModule.forRoot() is imported ${imports} times. Import it once.`,
@@ -45,12 +44,14 @@ export class StreamConsumerExplorer implements OnModuleInit {
   private explore(wrapper: Wrapper, prototype: object): void {
     const named = streamConsumerNames(prototype);
     for (const name of new Set([...this.scanner.getAllMethodNames(prototype), ...named])) {
-      const found = optionsOf(prototype, name);
+      const method = methodOf(prototype, name);
+      const found = method && streamConsumerOf(method);
       const where = `${prototype.constructor.name}.${name}`;
       if (found) this.add(wrapper, where, name, found);
       else if (named.includes(name)) {
         throw new StreamConsumerSetupError(
-          `${where}: another decorator or an override replaced the handler, so no message would reach it. Put @StreamConsumer() on what replaced it.`,
+          `${where}: another decorator or an override replaced the handler, so no message would reach it. ` +
+            `Put @StreamConsumer() on what replaced it.`,
         );
       }
     }
@@ -76,23 +77,4 @@ export class StreamConsumerExplorer implements OnModuleInit {
     this.groups.set(group, where);
     this.service.declare(options, enhance(this.contexts, wrapper.instance as object, name));
   }
-}
-
-/** The prototype of what a provider is, or will be. */
-function prototypeOf({ instance, metatype }: Wrapper): object | undefined {
-  const object = instance as object | null | undefined;
-  if (object !== null && object !== undefined && typeof object === 'object') {
-    return (Object.getPrototypeOf(object) as object | null) ?? undefined;
-  }
-  return typeof metatype === 'function' ? (metatype.prototype as object | undefined) : undefined;
-}
-
-/** Looks without calling getters. */
-function optionsOf(prototype: object, name: string): StreamConsumerOptions | undefined {
-  for (let at: object | null = prototype; at; at = Object.getPrototypeOf(at) as object | null) {
-    const descriptor = Object.getOwnPropertyDescriptor(at, name);
-    if (!descriptor) continue;
-    return typeof descriptor.value === 'function' ? streamConsumerOf(descriptor.value as object) : undefined;
-  }
-  return undefined;
 }

@@ -1,12 +1,7 @@
 import { ConfigurableModuleBuilder, Module } from '@nestjs/common';
-import {
-  DiscoveryModule,
-  DiscoveryService,
-  ExternalContextCreator,
-  MetadataScanner,
-  ModulesContainer,
-} from '@nestjs/core';
+import { DiscoveryModule } from '@nestjs/core';
 import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
+import { EXPLORER_PARTS } from '../../script-registry/src/shared/handlers';
 import { STREAM_CONSUMER_HOST } from './stream-consumer.decorator';
 import { StreamConsumerExplorer } from './stream-consumer.explorer';
 import {
@@ -50,14 +45,7 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<StreamConsumer
       { provide: STREAM_CONSUMER_HOST, useExisting: StreamConsumerService },
       {
         provide: StreamConsumerExplorer,
-        inject: [
-          DiscoveryService,
-          MetadataScanner,
-          ModulesContainer,
-          ExternalContextCreator,
-          StreamConsumerService,
-          OPTIONS,
-        ],
+        inject: [...EXPLORER_PARTS, StreamConsumerService, OPTIONS],
         useFactory: (...parts: ConstructorParameters<typeof StreamConsumerExplorer>) =>
           new StreamConsumerExplorer(...parts),
       },

@@ -1,4 +1,5 @@
 import { InvalidOptionError, shown } from 'luanest/script-registry';
+import { checkFlag, checkInteger } from '../../script-registry/src/shared/checks';
 
 /** Options that a consumer may have of its own; the module has their defaults. */
 export interface ConsumerDefaults {
@@ -77,13 +78,7 @@ export type ResolvedStreamOptions = Required<StreamOptions>;
 /** Options with every default filled in. */
 export type ResolvedStreamConsumerModuleOptions = Required<StreamConsumerModuleOptions>;
 
-const MAX_MS = 2 ** 31 - 1;
 const NAME = /^[\w.:-]{1,100}$/;
-
-function checked(name: string, value: unknown, min: number, max = MAX_MS): number {
-  if (Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max) return value as number;
-  throw new InvalidOptionError(`${name} is ${shown(value)}. Give an integer of ${min} to ${max}.`);
-}
 
 function checkedName(what: string, value: unknown): string {
   if (typeof value === 'string' && NAME.test(value)) return value;
@@ -109,7 +104,7 @@ function consumerDefaults(
   const names = Object.keys(BOUNDS) as (keyof ConsumerDefaults)[];
   const entries = names.map((name) => {
     const [byDefault, min, max] = BOUNDS[name];
-    return [name, checked(where + name, given[name] ?? defaults?.[name] ?? byDefault, min, max)];
+    return [name, checkInteger(where + name, given[name] ?? defaults?.[name] ?? byDefault, min, max)];
   });
   return Object.fromEntries(entries) as Required<ConsumerDefaults>;
 }
@@ -123,13 +118,13 @@ export function resolveOptions(options: StreamConsumerModuleOptions = {}): Resol
   const resolved = {
     ...consumerDefaults(options, ''),
     streams: options.streams ?? {},
-    partitions: checked('partitions', options.partitions ?? 1, 1, 1_024),
-    maxPayloadBytes: checked('maxPayloadBytes', options.maxPayloadBytes ?? 65_536, 1),
-    operationTtlMs: checked('operationTtlMs', options.operationTtlMs ?? 600_000, 1_000),
-    drainMs: checked('drainMs', options.drainMs ?? 10_000, 0),
-    abortGraceMs: checked('abortGraceMs', options.abortGraceMs ?? 500, 0),
-    watchEveryMs: checked('watchEveryMs', options.watchEveryMs ?? 10_000, 10),
-    stalledAfterMs: checked('stalledAfterMs', options.stalledAfterMs ?? 60_000, 1),
+    partitions: checkInteger('partitions', options.partitions ?? 1, 1, 1_024),
+    maxPayloadBytes: checkInteger('maxPayloadBytes', options.maxPayloadBytes ?? 65_536, 1),
+    operationTtlMs: checkInteger('operationTtlMs', options.operationTtlMs ?? 600_000, 1_000),
+    drainMs: checkInteger('drainMs', options.drainMs ?? 10_000, 0),
+    abortGraceMs: checkInteger('abortGraceMs', options.abortGraceMs ?? 500, 0),
+    watchEveryMs: checkInteger('watchEveryMs', options.watchEveryMs ?? 10_000, 10),
+    stalledAfterMs: checkInteger('stalledAfterMs', options.stalledAfterMs ?? 60_000, 1),
   };
   for (const name of Object.keys(resolved.streams)) resolveStream(name, resolved);
   return Object.freeze(resolved);
@@ -159,10 +154,10 @@ export function resolveStream(
   const keys = checkedKeys(where, given);
   return Object.freeze({
     keys,
-    partitions: keys.length || checked(`${where}partitions`, given?.partitions ?? module.partitions, 1, 1_024),
-    maxLength: maxLength === undefined ? 0 : checked(`${where}maxLength`, maxLength, 1),
-    maxPayloadBytes: checked(`${where}maxPayloadBytes`, given?.maxPayloadBytes ?? module.maxPayloadBytes, 1),
-    operationTtlMs: checked(`${where}operationTtlMs`, given?.operationTtlMs ?? module.operationTtlMs, 1_000),
+    partitions: keys.length || checkInteger(`${where}partitions`, given?.partitions ?? module.partitions, 1, 1_024),
+    maxLength: maxLength === undefined ? 0 : checkInteger(`${where}maxLength`, maxLength, 1),
+    maxPayloadBytes: checkInteger(`${where}maxPayloadBytes`, given?.maxPayloadBytes ?? module.maxPayloadBytes, 1),
+    operationTtlMs: checkInteger(`${where}operationTtlMs`, given?.operationTtlMs ?? module.operationTtlMs, 1_000),
   });
 }
 
@@ -178,13 +173,10 @@ export function resolveConsumer(
   where = '',
 ): ResolvedConsumerOptions {
   const { ordered = false } = options;
-  if (typeof ordered !== 'boolean') {
-    throw new InvalidOptionError(`${where}ordered is ${shown(ordered)}. Give true or false.`);
-  }
   return Object.freeze({
     ...consumerDefaults(options, where, module),
     stream: checkedName(`${where}stream`, options.stream),
     group: checkedName(`${where}group`, options.group),
-    ordered,
+    ordered: checkFlag(`${where}ordered`, ordered),
   });
 }

@@ -212,7 +212,8 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
       const differs = names.find((name) => name !== 'concurrency' && other.options[name] !== options[name]);
       if (differs === undefined) continue;
       throw new InvalidOptionError(
-        `${differs} is ${String(options[differs])}, but another consumer of ${options.stream}/${options.group} has ${String(other.options[differs])}. Give consumers of one group the same options.`,
+        `${differs} is ${String(options[differs])}, but another consumer of ${options.stream}/${options.group} ` +
+          `has ${String(other.options[differs])}. Give consumers of one group the same options.`,
       );
     }
     const consumer: Consumer = new Consumer(this.registry, source, options, this.options, invoke);

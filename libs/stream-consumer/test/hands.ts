@@ -1,22 +1,18 @@
 import {
   acknowledge,
-  announcePartitions,
   finish,
   leaveGroup,
-  listDead,
   mendGroup,
   openGroup,
-  purgeStream,
-  readStats,
-  removeGroup,
   renewSession,
   retryEntry,
   sweepSessions,
   takeEntries,
   takeOrdered,
-} from '../src/stream-consumer.scripts';
+} from '../src/consumer/consumer.scripts';
+import { announcePartitions, listDead, purgeStream, readStats, removeGroup } from '../src/streams/streams.scripts';
 import type { GroupKeys } from '../src/streams/partitions';
-import type { TakeAnswer, TakenEntry } from '../src/streams/take-answer';
+import type { TakeAnswer, TakenEntry } from '../src/consumer/take-answer';
 import type { Bench } from './support';
 
 /** Works a group of one partition by hand, a script at a time. */

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import type { TakenEntry } from '../src/streams/take-answer';
+import type { TakenEntry } from '../src/consumer/take-answer';
 import { Hands } from './hands';
 import { openBench, servers, type Bench } from './support';
 

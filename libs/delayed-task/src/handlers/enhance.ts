@@ -1,9 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ExternalContextCreator } from '@nestjs/core';
+import { disguise, type Method } from '../../../script-registry/src/shared/handlers';
 import type { TaskContext, TaskHandler } from '../delayed-task.types';
-
-/** A method as it is called here. */
-export type Method = (...args: unknown[]) => unknown;
 
 /** Type of the execution context in which enhancers of tasks run. */
 export const DELAYED_TASK_CONTEXT = 'delayed-task';
@@ -30,7 +28,7 @@ export function enhance(contexts: ExternalContextCreator, instance: object, meth
   const create = (work: Method, guards: boolean, filters: boolean): Method => {
     const options = { guards, interceptors: guards, filters };
     const factory = { exchangeKeyForValue: (_type: number, _data: unknown, [payload]: unknown[]) => payload };
-    const handler = asMethod(work, method, key);
+    const handler = disguise(work, method, key);
     const none = undefined;
     const type = DELAYED_TASK_CONTEXT;
     if (!guards) return contexts.create(instance, handler, key, none, none, none, none, options, type) as Method;
@@ -53,12 +51,4 @@ export function enhance(contexts: ExternalContextCreator, instance: object, meth
       throw error;
     }
   };
-}
-
-/** Under the method's name and with its metadata, by which enhancers are found. */
-function asMethod(work: Method, method: Method, key: string): Method {
-  const handler: Method = (...args) => work(...args);
-  Object.setPrototypeOf(handler, method);
-  Object.defineProperty(handler, 'name', { value: key });
-  return handler;
 }

@@ -1,8 +1,8 @@
 import { shown } from 'luanest/script-registry';
 import { InvalidTaskError } from '../delayed-task.errors';
-import { checkInt } from '../delayed-task.options';
-import { listDead } from '../delayed-task.scripts';
+import { checkInteger } from '../../../script-registry/src/shared/checks';
 import type { DeadPage, DeadTask } from '../delayed-task.types';
+import { listDead } from './queue.scripts';
 import type { Partition } from './partitions';
 import { readRun, RecordReader } from './record';
 import type { DeadRow } from './rows';
@@ -22,7 +22,7 @@ export class DeadLetters {
   constructor(private readonly queue: TaskQueue) {}
 
   async page(limit: number, cursor: string | undefined): Promise<DeadPage> {
-    checkInt('limit', limit, 1, 256, (message) => new InvalidTaskError(message));
+    checkInteger('limit', limit, 1, 256, (message) => new InvalidTaskError(message));
     const { all } = this.queue.partitions;
     let place = placeOf(cursor, all.length);
     const tasks: DeadTask[] = [];

@@ -1,12 +1,11 @@
 import { shown } from 'luanest/script-registry';
+import { checkInteger, type Refusal } from '../../../script-registry/src/shared/checks';
 import { InvalidTaskError, TaskTooLargeError } from '../delayed-task.errors';
 import {
   checkAttempts,
-  checkInt,
   checkKeep,
   MAX_DURATION_MS,
   resolveBackoff,
-  type Refusal,
   type ResolvedBackoff,
   type ResolvedDelayedTaskOptions,
 } from '../delayed-task.options';
@@ -27,7 +26,7 @@ export interface TaskRecord {
 }
 
 /** What `runs` holds of a task, taken apart; all 0 or '' where it was never taken. */
-export interface RunRecord {
+interface RunRecord {
   readonly attempt: number;
   readonly firstFailedAt: number;
   readonly error: string;
@@ -59,7 +58,7 @@ export function whenOf({ delayMs, runAt }: DueTime): string {
   if (delayMs !== undefined && runAt !== undefined) {
     throw refuse(`delayMs is ${shown(delayMs)} and runAt is ${shown(runAt)}. Give one of the two.`);
   }
-  if (runAt === undefined) return `d${checkInt('delayMs', delayMs ?? 0, 0, MAX_DURATION_MS, refuse)}`;
+  if (runAt === undefined) return `d${checkInteger('delayMs', delayMs ?? 0, 0, MAX_DURATION_MS, refuse)}`;
   const ms = runAt instanceof Date ? runAt.getTime() : runAt;
   if (!Number.isFinite(ms) || ms < 0 || ms > Date.now() + MAX_DURATION_MS) {
     throw refuse(`runAt is ${shown(runAt)}. Give a valid Date, or ms since 1970, at most ten years ahead.`);

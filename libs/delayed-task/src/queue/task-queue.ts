@@ -1,15 +1,7 @@
 import { type ScriptRegistry, shown } from 'luanest/script-registry';
 import { InvalidTaskError } from '../delayed-task.errors';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
-import {
-  cancelTask,
-  countTasks,
-  getTask,
-  MAX_CHUNK,
-  noteLayout,
-  rescheduleTask,
-  scheduleTasks,
-} from '../delayed-task.scripts';
+import { MAX_CHUNK } from '../scripts/parts.scripts';
 import type {
   CancelAnswer,
   ConflictOptions,
@@ -20,6 +12,7 @@ import type {
   ScheduleAnswer,
   TaskView,
 } from '../delayed-task.types';
+import { cancelTask, countTasks, getTask, noteLayout, rescheduleTask, scheduleTasks } from './queue.scripts';
 import { type Partition, Partitions } from './partitions';
 import { checkId, readRun, RecordReader, RecordWriter, whenOf } from './record';
 import { Tokens } from './tokens';

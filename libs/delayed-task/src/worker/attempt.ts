@@ -3,7 +3,7 @@ import type { Partition } from '../queue/partitions';
 import type { TaskRecord } from '../queue/record';
 
 /** What a task was taken with. */
-export interface AttemptStart {
+interface AttemptStart {
   readonly id: string;
   readonly attempt: number;
   readonly runAt: number;

@@ -1,6 +1,7 @@
 import { shown } from 'luanest/script-registry';
 import { DelayedTaskSetupError } from '../delayed-task.errors';
-import { checkInt, type ResolvedDelayedTaskOptions } from '../delayed-task.options';
+import { checkInteger } from '../../../script-registry/src/shared/checks';
+import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { HandlerOptions, TaskHandler } from '../delayed-task.types';
 import { checkName } from '../queue/record';
 
@@ -31,7 +32,7 @@ export class Handlers {
         `Task ${shown(name)} has two handlers in queue ${this.options.queue}; each name has one. Rename one of them.`,
       );
     }
-    const timeoutMs = checkInt(`timeoutMs of ${name}`, options.timeoutMs ?? this.options.timeoutMs, 1, 2 ** 31 - 1);
+    const timeoutMs = checkInteger(`timeoutMs of ${name}`, options.timeoutMs ?? this.options.timeoutMs, 1);
     this.byName.set(name, { run, timeoutMs });
   }
 

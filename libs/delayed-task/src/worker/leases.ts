@@ -1,7 +1,8 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { TaskLostError, TaskTimeoutError } from '../delayed-task.errors';
-import { MAX_CHUNK, releaseTasks, renewTasks } from '../delayed-task.scripts';
+import { MAX_CHUNK } from '../scripts/parts.scripts';
 import type { Partition } from '../queue/partitions';
+import { releaseTasks, renewTasks } from './worker.scripts';
 import type { Attempt, Attempts } from './attempt';
 import type { Runner } from './runner';
 import type { WorkerState } from './worker-state';

@@ -9,7 +9,7 @@ import type { Taken, Taker } from './taker';
 import type { WorkerState } from './worker-state';
 
 /** What the loops of all partitions share. */
-export interface LoopContext {
+interface LoopContext {
   readonly registry: ScriptRegistry;
   readonly options: ResolvedDelayedTaskOptions;
   readonly state: WorkerState;

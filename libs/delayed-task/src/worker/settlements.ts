@@ -1,9 +1,10 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
+import { isIntegerOf } from '../../../script-registry/src/shared/checks';
 import { DeadLetterTaskError, RetryTaskError } from '../delayed-task.errors';
-import { publish, type TaskSettledEvent } from '../delayed-task.events';
+import { events, type TaskSettledEvent } from '../delayed-task.events';
 import { MAX_DURATION_MS } from '../delayed-task.options';
-import { acknowledgeTasks, completeTask, failTask } from '../delayed-task.scripts';
 import type { Partition } from '../queue/partitions';
+import { acknowledgeTasks, completeTask, failTask } from './worker.scripts';
 import type { Attempt, Attempts } from './attempt';
 import { delayAfter } from './backoff';
 import type { WorkerState } from './worker-state';
@@ -54,7 +55,7 @@ export class Settlements {
   /** Says what became of an attempt, and forgets it. */
   settled(attempt: Attempt, outcome: Outcome, error?: unknown): void {
     this.attempts.remove(attempt);
-    publish('settled', () => ({
+    events.settled.publish(() => ({
       queue: this.queue,
       name: attempt.name,
       id: attempt.id,
@@ -115,7 +116,7 @@ export class Settlements {
 function delayOf(error: unknown): number | undefined {
   if (!(error instanceof RetryTaskError)) return undefined;
   const { delayMs } = error;
-  return Number.isSafeInteger(delayMs) && delayMs >= 0 && delayMs <= MAX_DURATION_MS ? delayMs : undefined;
+  return isIntegerOf(delayMs, 0, MAX_DURATION_MS) ? delayMs : undefined;
 }
 
 /** What a dead letter says; whatever was thrown. */

@@ -1,7 +1,7 @@
-import { publish } from '../delayed-task.events';
-import { sweepTasks } from '../delayed-task.scripts';
+import { events } from '../delayed-task.events';
 import type { Partition } from '../queue/partitions';
 import type { TaskQueue } from '../queue/task-queue';
+import { sweepTasks } from './worker.scripts';
 import type { WorkerState } from './worker-state';
 
 const COUNT = 64;
@@ -43,7 +43,7 @@ export class Sweeper {
       const args = { retentionMs: deadRetentionMs, ...at, count: COUNT };
       const { expired, restored, dropped, ...next } = await this.queue.registry.run(sweepTasks, { keys, args });
       at = next;
-      if (restored + dropped > 0) publish('mended', () => ({ queue, restored, dropped }));
+      if (restored + dropped > 0) events.mended.publish(() => ({ queue, restored, dropped }));
       if (expired < COUNT && next.taskCursor === '0' && next.runCursor === '0') break;
     }
     this.cursors.set(partition, at);

@@ -1,11 +1,11 @@
 import { setTimeout as after } from 'node:timers/promises';
 import { UnknownOutcomeError, type ScriptRegistry } from 'luanest/script-registry';
-import { publish } from '../delayed-task.events';
+import { events } from '../delayed-task.events';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
-import { takeTasks } from '../delayed-task.scripts';
 import type { Partition } from '../queue/partitions';
 import { RecordReader } from '../queue/record';
 import { Tokens } from '../queue/tokens';
+import { takeTasks } from './worker.scripts';
 import { Attempt } from './attempt';
 import type { WorkerState } from './worker-state';
 
@@ -46,7 +46,7 @@ export class Taker {
         const answer = await this.registry.run(takeTasks, { keys, args });
         const nowAt = performance.now();
         const { queue } = this.options;
-        if (answer.buried > 0) publish('buried', () => ({ queue, count: answer.buried }));
+        if (answer.buried > 0) events.buried.publish(() => ({ queue, count: answer.buried }));
         const leaseEndsAt = firstSentAt + leaseMs;
         // The answer of a take that came too late names tasks that others may have.
         const usable = nowAt < leaseEndsAt ? answer.tasks : [];

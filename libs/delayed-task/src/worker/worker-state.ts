@@ -1,5 +1,5 @@
 import { setTimeout as after } from 'node:timers/promises';
-import { publish, type WorkerErrorEvent } from '../delayed-task.events';
+import { events, type WorkerErrorEvent } from '../delayed-task.events';
 
 /** What the parts of a worker have in common: whether it closes, and what is still on its way. */
 export class WorkerState {
@@ -24,7 +24,7 @@ export class WorkerState {
   }
 
   tell(during: WorkerErrorEvent['during'], error: unknown): void {
-    publish('error', () => ({ queue: this.queue, during, error }));
+    events.error.publish(() => ({ queue: this.queue, during, error }));
   }
 
   /**

@@ -1,5 +1,5 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { publish } from '../lock.events';
+import { events } from '../lock.events';
 
 /** Sleeps of one waiter, ended early by a release. */
 export class Waiting {
@@ -28,7 +28,7 @@ export class Waiting {
     try {
       await Promise.race([listening, timeout]);
     } catch (error) {
-      publish('error', () => ({ name: this.name, during: 'subscribe', error }));
+      events.error.publish(() => ({ name: this.name, during: 'subscribe', error }));
     } finally {
       clearTimeout(timer);
       late = this.stop === undefined;

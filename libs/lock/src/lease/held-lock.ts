@@ -1,7 +1,7 @@
-import type { Lease } from './lease';
 import { LockLostError } from '../lock.errors';
-import { checkInt } from '../lock.options';
+import { checkInteger } from '../../../script-registry/src/shared/checks';
 import type { Lock } from '../lock.types';
+import type { Lease } from './lease';
 
 /** One or several leases as one lock. */
 export class HeldLock implements Lock {
@@ -39,7 +39,7 @@ export class HeldLock implements Lock {
   }
 
   async extend(leaseMs?: number): Promise<void> {
-    if (leaseMs !== undefined) checkInt('leaseMs', leaseMs, 10);
+    if (leaseMs !== undefined) checkInteger('leaseMs', leaseMs, 10);
     await Promise.all(this.leases.map((lease) => lease.extend(leaseMs)));
   }
 

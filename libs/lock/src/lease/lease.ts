@@ -1,7 +1,6 @@
-import { publish, type LockReleasedEvent } from '../lock.events';
+import { MAX_TIMER_MS } from '../../../script-registry/src/shared/checks';
+import { events, type LockReleasedEvent } from '../lock.events';
 import { LockLostError } from '../lock.errors';
-
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** How a lease speaks to Redis. */
 export interface LeasePort {
@@ -130,7 +129,7 @@ export class Lease {
     this.lostBecause = new LockLostError(`Lock ${this.name} (fence ${this.fence}) was lost: ${reason}.`);
     clearTimeout(this.timer);
     this.forget?.();
-    publish('lost', () => ({ ...this.told, reason }));
+    events.lost.publish(() => ({ ...this.told, reason }));
     this.controller?.abort(this.lostBecause);
   }
 
@@ -145,8 +144,8 @@ export class Lease {
     const giveUp = (): Promise<'released' | 'lost'> =>
       this.port.release().then((released) => {
         if (this.lostBecause) return 'lost';
-        if (released) publish('released', () => this.told);
-        else publish('lost', () => ({ ...this.told, reason: 'its release found it gone' }));
+        if (released) events.released.publish(() => this.told);
+        else events.lost.publish(() => ({ ...this.told, reason: 'its release found it gone' }));
         return released ? 'released' : 'lost';
       });
     return this.turn ? this.turn.then(giveUp, giveUp) : giveUp();
@@ -194,7 +193,7 @@ export class Lease {
     } catch (error) {
       // Redis may be back before the lease is over.
       this.renewAt = performance.now() + (this.leaseMs / 20) * (0.5 + Math.random());
-      publish('error', () => ({ name: this.name, during: 'renew', error }));
+      events.error.publish(() => ({ name: this.name, during: 'renew', error }));
     }
   }
 

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { CallHandler } from '@nestjs/common';
 import type { Subscriber } from 'rxjs';
-import { publish, type ResultNotStoredEvent } from '../once.events';
+import { events, type ResultNotStoredEvent } from '../once.events';
 import type { IdempotencyRouteOptions } from '../once.options';
 import type { OnceStore } from '../once.store';
 import type { Lease, LeaseRounds } from './lease-rounds';
@@ -108,7 +108,7 @@ export class Exchange implements ResponseWatcher, Lease {
     this.settled = true;
     this.route.rounds.remove(this);
     const fail = (error: unknown): void => {
-      publish('settleFailed', () => ({ error }));
+      events.settleFailed.publish(() => ({ error }));
       then();
     };
     try {
@@ -127,7 +127,7 @@ export class Exchange implements ResponseWatcher, Lease {
   /** '' where the response cannot be kept: the key is done all the same. */
   private encode(sent: SentResponse | undefined, otherwise: NotStored): string {
     const stored = sent && encodeResponse(sent, this.before, this.route.maxStoredBytes);
-    if (stored === undefined) publish('resultNotStored', () => ({ reason: sent ? 'too-large' : otherwise }));
+    if (stored === undefined) events.resultNotStored.publish(() => ({ reason: sent ? 'too-large' : otherwise }));
     return stored ?? '';
   }
 }

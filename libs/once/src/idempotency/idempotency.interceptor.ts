@@ -14,7 +14,7 @@ import {
 import { HttpAdapterHost, Reflector } from '@nestjs/core';
 import { InvalidOptionError, NotSentError, ScriptRefusedError, UnknownOutcomeError } from 'luanest/script-registry';
 import { Observable, type Subscriber } from 'rxjs';
-import { publish } from '../once.events';
+import { events } from '../once.events';
 import {
   resolveRoute,
   type IdempotencyRouteOptions,
@@ -187,7 +187,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
     try {
       await this.store.release(key, token);
     } catch (error) {
-      publish('settleFailed', () => ({ error }));
+      events.settleFailed.publish(() => ({ error }));
     }
   }
 

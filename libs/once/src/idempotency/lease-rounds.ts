@@ -1,6 +1,5 @@
 import { performance } from 'node:perf_hooks';
-
-const MAX_TIMER_MS = 2 ** 31 - 1;
+import { MAX_TIMER_MS } from '../../../script-registry/src/shared/checks';
 
 /** What a round keeps alive. */
 export interface Lease {

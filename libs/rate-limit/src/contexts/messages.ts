@@ -1,32 +1,20 @@
 import type { ExecutionContext } from '@nestjs/common';
+import { rpcException } from '../../../script-registry/src/shared/rpc-exception';
 import type { RateLimitContextAdapter } from './context-adapter';
 
 type ExceptionClass = new (error: object) => Error;
 
-/** Asks once for a class of an optional peer, which is there where a context of its kind is. */
-function lazily(load: () => ExceptionClass): () => ExceptionClass {
-  let loaded: ExceptionClass | undefined;
-  return () => (loaded ??= load());
-}
+let loaded: ExceptionClass | undefined;
 
-// Optional peers: an import would demand them of everybody, and so would a bundler for a require outside of `try`.
-/* eslint-disable @typescript-eslint/no-require-imports */
-const wsException = lazily(() => {
+function loadWsException(): ExceptionClass {
+  // Of an optional peer: an import would demand it of everybody, and so would a bundler for a require outside of `try`.
   try {
+    // eslint-disable-next-line @typescript-eslint/no-require-imports
     return (require('@nestjs/websockets') as { WsException: ExceptionClass }).WsException;
   } catch (cause) {
     throw new Error('@nestjs/websockets cannot be loaded, and is needed to refuse a message.', { cause });
   }
-});
-
-const rpcException = lazily(() => {
-  try {
-    return (require('@nestjs/microservices') as { RpcException: ExceptionClass }).RpcException;
-  } catch (cause) {
-    throw new Error('@nestjs/microservices cannot be loaded, and is needed to refuse a message.', { cause });
-  }
-});
-/* eslint-enable @typescript-eslint/no-require-imports */
+}
 
 /** The object among the arguments that belongs to one message: the payload, or what stands beside it. */
 function objectAt(context: ExecutionContext, ...places: readonly number[]): object | undefined {
@@ -53,7 +41,7 @@ export const wsAdapter: RateLimitContextAdapter = {
     const client = context.getArgByIndex<ClientLike | undefined>(0);
     return client?.handshake?.address ?? client?._socket?.remoteAddress;
   },
-  refusal: (_context, { body }) => new (wsException())(body),
+  refusal: (_context, { body }) => new (loaded ??= loadWsException())(body),
   call: (context) => objectAt(context, 1, 0),
 };
 
@@ -68,6 +56,6 @@ export const rpcAdapter: RateLimitContextAdapter = {
     const socket = context.getArgByIndex<RpcContextLike | undefined>(1)?.getSocketRef?.();
     return (socket?.netSocket ?? socket?.socket)?.remoteAddress;
   },
-  refusal: (_context, { body }) => new (rpcException())(body),
+  refusal: (_context, { body }) => rpcException(body),
   call: (context) => objectAt(context, 1, 0),
 };

@@ -25,7 +25,7 @@ export interface Look {
 }
 
 /** The same sums as the Lua scripts do, in TypeScript. */
-export interface Algorithm {
+interface Algorithm {
   look(state: State | undefined, question: Question): Look;
   /** What is left after giving back, and how much was given; undefined for nothing left. */
   refund(state: State | undefined, question: Question, chargedUs: number): { state: State | undefined; given: number };

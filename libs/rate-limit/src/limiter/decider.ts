@@ -1,5 +1,5 @@
 import { InvalidCallError, InvalidKeyError } from 'luanest/script-registry';
-import { listened, publish } from '../rate-limit.events';
+import { events } from '../rate-limit.events';
 import type { ResolvedRateLimitOptions } from '../rate-limit.options';
 import type { NamedRule, RedisErrorPolicy } from '../rules/rule';
 import { BlockCache } from './block-cache';
@@ -31,7 +31,9 @@ export class Decider {
   ) {
     const { breaker, blockCache, localSubjects } = options;
     const now = (): number => clocks.monotonicMs();
-    this.breaker = new Breaker(breaker.failures, breaker.openMs, now, (state) => publish('breaker', () => ({ state })));
+    this.breaker = new Breaker(breaker.failures, breaker.openMs, now, (state) =>
+      events.breaker.publish(() => ({ state })),
+    );
     this.cache = new BlockCache(blockCache.maxSubjects, blockCache.maxMs, now);
     // The clock of the wall, so that windows end when those in Redis do, more or less.
     this.local = new MemoryLimiter(() => clocks.wallUs(), localSubjects);
@@ -134,7 +136,7 @@ export class Decider {
     const locals = checks.filter((check) => policyOf(check) === 'local');
     const denied = checks.some((check) => enforced(check) && policyOf(check) === 'deny');
     const policy = denied ? 'deny' : locals.length > 0 ? 'local' : 'allow';
-    publish('failed', () => ({ rules: checks.map(({ rule }) => rule.name), policy, error }));
+    events.failed.publish(() => ({ rules: checks.map(({ rule }) => rule.name), policy, error }));
     if (policy !== 'local') return reported(Decision.without('policy', !denied), checks, charge);
     return reported(new Decision('local', locals, this.local.decide(locals, charge), charge), checks, charge);
   }
@@ -145,8 +147,8 @@ const BREAKER_OPEN = new Error('Redis is not asked for a while, because it did n
 /** Tells listeners of a decision that counts; a look is none. */
 function reported(decision: Decision, checks: readonly Check[], charge: boolean): Decision {
   const event = decision.allowed ? 'allowed' : 'refused';
-  if (charge && listened(event)) {
-    publish(event, () => ({
+  if (charge && events[event].heard) {
+    events[event].publish(() => ({
       rules: checks.map(({ rule }) => rule.name),
       violated: decision.rules.filter(({ allowed }) => !allowed).map(({ name }) => name),
       source: decision.source,

@@ -1,12 +1,13 @@
 import { shown } from 'luanest/script-registry';
 import type { ExecutionContext } from '@nestjs/common';
+import { isIntegerOf } from '../../../script-registry/src/shared/checks';
 import type { Check } from '../limiter/limiter';
 import { InvalidRateLimitInputError } from '../rate-limit.errors';
 import { MAX_HITS, mostHits } from './resolve-rule';
 import type { NamedRule, PerRequest } from './rule';
 
 /** What a rule asks of a request; `unknown` where it has no subject. */
-export type RequestCheck = Check | 'skipped' | 'unknown';
+type RequestCheck = Check | 'skipped' | 'unknown';
 
 async function figure(
   rule: NamedRule,
@@ -17,7 +18,7 @@ async function figure(
 ): Promise<number> {
   const answer = typeof value === 'function' ? await value(context) : value;
   if (what === 'limit' && answer === Infinity) return answer;
-  if (Number.isSafeInteger(answer) && answer >= 0 && answer <= most) return answer;
+  if (isIntegerOf(answer, 0, most)) return answer;
   throw new InvalidRateLimitInputError(
     `The ${what} of rule ${shown(rule.name)} is ${shown(answer)} for this request. Answer an integer of 0 to ${most}` +
       `${what === 'limit' ? ', or Infinity for no limit' : ''}.`,

@@ -1,4 +1,5 @@
 import { InvalidOptionError, shown } from 'luanest/script-registry';
+import { isIntegerOf } from '../../../script-registry/src/shared/checks';
 import type { BlockEscalation, NamedRule, RateLimitRule, ResolvedRule } from './rule';
 
 const DAY_MS = 86_400_000;
@@ -7,7 +8,7 @@ export const MAX_DURATION_MS = 400 * DAY_MS;
 /** Highest limit, burst or cost. */
 export const MAX_HITS = 1_000_000_000;
 /** A sliding log keeps every hit, so its limit is its memory. */
-export const MAX_LOGGED_HITS = 10_000;
+const MAX_LOGGED_HITS = 10_000;
 
 const ALGORITHMS = ['fixed-window', 'sliding-window', 'sliding-log', 'token-bucket'];
 const NAME = /^[A-Za-z0-9._-]{1,64}$/;
@@ -30,7 +31,7 @@ const KNOWN = new Set<string>([
 
 /** @throws InvalidOptionError unless the value is an integer between the two */
 export function checkInteger(what: string, value: unknown, least: number, most: number): number {
-  if (Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most) return value as number;
+  if (isIntegerOf(value, least, most)) return value;
   const hint = typeof value === 'number' && value > 0 && value < 1 ? ' Durations are in ms, not seconds.' : '';
   throw new InvalidOptionError(`${what} is ${shown(value)}. Give an integer of ${least} to ${most}.${hint}`);
 }

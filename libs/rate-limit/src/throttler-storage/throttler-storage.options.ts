@@ -16,7 +16,7 @@ export interface RateLimitThrottlerStorageOptions extends Pick<
 }
 
 /** Options with every default filled in. */
-export interface ResolvedThrottlerStorageOptions {
+interface ResolvedThrottlerStorageOptions {
   readonly algorithm: RateLimitAlgorithm;
   readonly limiter: ResolvedRateLimitOptions;
 }

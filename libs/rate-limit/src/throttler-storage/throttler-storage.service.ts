@@ -1,6 +1,7 @@
 import { shown } from 'luanest/script-registry';
 import { ServiceUnavailableException } from '@nestjs/common';
 import type { ThrottlerStorage } from '@nestjs/throttler';
+import { isIntegerOf } from '../../../script-registry/src/shared/checks';
 import { InvalidRateLimitInputError } from '../rate-limit.errors';
 import type { RateLimitService } from '../rate-limit.service';
 import type { RateLimitDecision } from '../rate-limit.types';
@@ -81,7 +82,7 @@ export class RateLimitThrottlerStorage implements ThrottlerStorage {
 }
 
 function checked(throttler: string, what: string, value: number, least: number, most: number, hint: string): number {
-  if (Number.isSafeInteger(value) && value >= least && value <= most) return value;
+  if (isIntegerOf(value, least, most)) return value;
   const unit = what === 'limit' ? 'an integer' : 'ms, an integer';
   throw new InvalidRateLimitInputError(
     `The ${what} of throttler ${shown(throttler)} is ${shown(value)}. Give ${unit} of ${least} to ${most}. ${hint}`,

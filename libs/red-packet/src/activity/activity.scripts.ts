@@ -121,3 +121,16 @@ export const checkPermissions = defineScript({
   flags: ['no-writes'],
   reply: (missing: string[]) => missing,
 });
+
+/** What an activity is made and ended by. */
+export const activityScripts = [
+  beginActivity,
+  fillPool,
+  openActivity,
+  setPause,
+  closeBucket,
+  voidGrant,
+  indexActivity,
+  listActivities,
+  checkPermissions,
+];

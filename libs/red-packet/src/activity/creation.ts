@@ -5,9 +5,9 @@ import { PAYOUT_GROUP } from '../payouts/outbox';
 import { ActivityConflictError, ActivityIncompleteError } from '../red-packet.errors';
 import { refuse, type CheckedActivity } from '../red-packet.input';
 import type { RedPacketServiceOptions } from '../red-packet.options';
-import { beginActivity, CHUNK_PACKETS, fillPool, indexActivity, openActivity } from '../red-packet.scripts';
 import type { CreatedActivity } from '../red-packet.types';
 import { splitBy } from '../split';
+import { beginActivity, CHUNK_PACKETS, fillPool, indexActivity, openActivity } from './activity.scripts';
 import type { Closing } from './closing';
 
 /** The place of an activity's root, beside buckets 0 and up. */

@@ -3,8 +3,9 @@ import { keysOf, type Layout, type Layouts } from '../buckets/layout';
 import { isSoldOut } from '../buckets/refills';
 import type { Transfers } from '../buckets/transfers';
 import { ActivityIncompleteError, ActivityNotEndedError } from '../red-packet.errors';
-import { closeBucket, setPause, voidGrant, type BucketReading } from '../red-packet.scripts';
+import { type BucketReading } from '../buckets/bucket.scripts';
 import type { ActivityState, ActivityStatus, ClosedActivity, Packet } from '../red-packet.types';
+import { closeBucket, setPause, voidGrant } from './activity.scripts';
 
 /** Rounds of ending transfers at close; each ends all that there are, and closed buckets begin none. */
 const MOST_ROUNDS = 20;

@@ -45,3 +45,6 @@ export const readRecords = defineScript({
     return { cursor, records };
   },
 });
+
+/** What reads who got what. */
+export const resultScripts = [readGrant, readLuckiest, readRecords];

@@ -1,13 +1,13 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { homeOf, keysOf, type Layout } from '../buckets/layout';
 import { checkCursor, checkInteger, refuse } from '../red-packet.input';
-import { readGrant, readLuckiest, readRecords } from '../red-packet.scripts';
 import type { GrantRecord, Packet, RecordsPage } from '../red-packet.types';
+import { readGrant, readLuckiest, readRecords } from './results.scripts';
 
 const PAGE = 1_000;
 
 /** A page that was asked for. */
-export interface AskedPage {
+interface AskedPage {
   readonly bucket: number;
   readonly cursor: string;
   readonly count: number;

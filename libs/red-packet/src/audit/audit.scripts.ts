@@ -42,3 +42,6 @@ export const readOutboxPage = defineScript({
     return rows;
   },
 });
+
+/** What reads all records, a page at a time. */
+export const auditScripts = [readListPage, readHashPage, readOutboxPage];

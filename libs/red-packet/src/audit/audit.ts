@@ -2,7 +2,7 @@ import type { ScriptRegistry } from 'luanest/script-registry';
 import type { StreamConsumerService } from 'luanest/stream-consumer';
 import { statusOf, type Read } from '../activity/lifecycle';
 import type { Transfers } from '../buckets/transfers';
-import type { BucketReading } from '../red-packet.scripts';
+import type { BucketReading } from '../buckets/bucket.scripts';
 import type { AuditOptions, AuditReport, BucketBooks } from './audit.types';
 import { DeepAudit } from './deep-audit';
 import { Problems } from './problems';

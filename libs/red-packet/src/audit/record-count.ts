@@ -1,6 +1,7 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
 import type { BucketKeys, Layout } from '../buckets/layout';
-import { readHashPage, readListPage, readOutboxPage, readSent } from '../red-packet.scripts';
+import { readSent } from '../buckets/bucket.scripts';
+import { readHashPage, readListPage, readOutboxPage } from './audit.scripts';
 import type { PacketBook, Place } from './packet-book';
 
 const PAGE = 1_000;

@@ -114,3 +114,6 @@ export const confirmTransfer = defineScript({
   flags: RELEASES,
   reply: (forgotten: number) => forgotten === 1,
 });
+
+/** What reads buckets and moves packets between them. */
+export const bucketScripts = [readBucket, sendPackets, receivePackets, confirmTransfer];

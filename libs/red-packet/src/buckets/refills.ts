@@ -1,9 +1,9 @@
-import type { BucketReading } from '../red-packet.scripts';
+import type { BucketReading } from './bucket.scripts';
 import type { Layout } from './layout';
 import type { Transfers } from './transfers';
 
 /** What a refill found: packets for the bucket; none anywhere, ever again; or none that could be had just now. */
-export type Refilled = 'moved' | 'sold-out' | 'nothing';
+type Refilled = 'moved' | 'sold-out' | 'nothing';
 
 /** Brings packets to empty buckets, one transfer a bucket at a time in this process. */
 export class Refills {

@@ -1,6 +1,6 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { confirmTransfer, readBucket, receivePackets, sendPackets } from '../red-packet.scripts';
-import type { BucketReading, SentPackets } from '../red-packet.scripts';
+import { confirmTransfer, readBucket, receivePackets, sendPackets } from './bucket.scripts';
+import type { BucketReading, SentPackets } from './bucket.scripts';
 import { keysOf, type Layout } from './layout';
 
 /** Most packets of one transfer. */

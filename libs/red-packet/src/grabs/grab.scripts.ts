@@ -46,3 +46,6 @@ export const grabPacket = defineScript({
     return { outcome: 'shut', reason: word as NotOpenReason, changesInMs: Number(figure ?? 0) };
   },
 });
+
+/** What a grab runs. */
+export const grabScripts = [grabPacket];

@@ -4,8 +4,8 @@ import type { ScriptRegistry } from 'luanest/script-registry';
 import { homeOf, keysOf, type BucketKeys, type Layout, type Layouts } from '../buckets/layout';
 import type { Refills } from '../buckets/refills';
 import type { RedPacketServiceOptions } from '../red-packet.options';
-import { GRAB_MODE, grabPacket, type BucketAnswer } from '../red-packet.scripts';
 import type { GrabResult, NotOpenReason } from '../red-packet.types';
+import { GRAB_MODE, grabPacket, type BucketAnswer } from './grab.scripts';
 import type { Losers } from './losers';
 
 /** Between two looks for packets that are under way to another bucket, or rest in it. */

@@ -3,8 +3,8 @@ import type { ScriptRegistry } from 'luanest/script-registry';
 import type { Layout } from '../buckets/layout';
 import { isSoldOut } from '../buckets/refills';
 import type { Transfers } from '../buckets/transfers';
-import type { BucketReading } from '../red-packet.scripts';
-import { readRecords } from '../red-packet.scripts';
+import type { BucketReading } from '../buckets/bucket.scripts';
+import { readRecords } from '../activity/results.scripts';
 import { WinnerFilter } from './winner-filter';
 
 /** Activities that a process remembers as sold out. */

@@ -21,7 +21,7 @@ const REST_MS = 30_000;
 const PAUSE_MS = 5_000;
 
 /** The options, with what differs from those of StreamConsumerModule filled in. */
-export type ResolvedPayoutOptions = PayoutOptions & { readonly discoverMs: number };
+type ResolvedPayoutOptions = PayoutOptions & { readonly discoverMs: number };
 
 /** Activities that are looked after at a time: those on a master that is away must not keep the others waiting. */
 const AT_A_TIME = 16;

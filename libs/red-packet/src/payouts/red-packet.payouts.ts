@@ -1,6 +1,7 @@
 import type { BeforeApplicationShutdown } from '@nestjs/common';
 import { InvalidOptionError, shown, type ScriptRegistry } from 'luanest/script-registry';
 import type { StreamConsumerService } from 'luanest/stream-consumer';
+import { checkInteger } from '../../../script-registry/src/shared/checks';
 import type { RedPacketService } from '../red-packet.service';
 import { deadPayoutOf, Outbox } from './outbox';
 import { PayoutRunner } from './payout-runner';
@@ -32,9 +33,7 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
       throw new InvalidOptionError(`The payout handler is ${shown(handler)}. Give a function of a payout.`);
     }
     const { discoverMs = DEFAULTS.discoverMs } = options;
-    if (!Number.isSafeInteger(discoverMs) || discoverMs < 10 || discoverMs > 60_000) {
-      throw new InvalidOptionError(`discoverMs is ${shown(discoverMs)}. Give an integer of 10 to 60000.`);
-    }
+    checkInteger('discoverMs', discoverMs, 10, 60_000);
     streams.checkOptions({ stream: 'red-packet', group: 'payouts', ...DEFAULTS, ...options });
     for (const run of this.runs) {
       if (run.stopped) this.runs.delete(run);
@@ -100,7 +99,8 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
     const { streams, registry } = this;
     if (streams !== undefined && registry !== undefined && !streams.runsOn(registry)) {
       throw new InvalidOptionError(
-        'StreamConsumerModule runs on another ScriptRegistry than RedPacketModule, so it would find no payouts. Give both the same registry.',
+        'StreamConsumerModule runs on another ScriptRegistry than RedPacketModule, so it would find no payouts. ' +
+          'Give both the same registry.',
       );
     }
     if (streams !== undefined) return streams;

@@ -1,10 +1,7 @@
-import type { DiscoveryService } from '@nestjs/core';
+import { methodOf, type Method, type Wrapper } from '../../../script-registry/src/shared/handlers';
 import { lockedMethod, lockedMethodNames, type LockedMethod } from '../scheduled-lock.decorator';
 import { ScheduledLockInterceptor } from '../scheduled-lock.interceptor';
 import { isScheduled } from './scheduler-metadata';
-
-export type Method = ((...args: unknown[]) => unknown) & object;
-export type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
 /** What boot knows of one method of one provider. */
 export interface Candidate {
@@ -43,24 +40,6 @@ export function candidateOf(wrapper: Wrapper, prototype: object, name: string): 
     handler: HANDLERS.some((key) => Reflect.hasMetadata(key, method)),
     intercepted: [method, prototype.constructor].some((place) => usesInterceptor(place)),
   };
-}
-
-/** The prototype of what a provider is, or will be. */
-export function prototypeOf({ instance, metatype }: Wrapper): object | undefined {
-  const object = instance as object | null | undefined;
-  if (object !== null && object !== undefined && typeof object === 'object') {
-    return (Object.getPrototypeOf(object) as object | null) ?? undefined;
-  }
-  return typeof metatype === 'function' ? (metatype.prototype as object | undefined) : undefined;
-}
-
-/** Looks without calling getters. */
-function methodOf(prototype: object, name: string): Method | undefined {
-  for (let at: object | null = prototype; at; at = Object.getPrototypeOf(at) as object | null) {
-    const descriptor = Object.getOwnPropertyDescriptor(at, name);
-    if (descriptor) return typeof descriptor.value === 'function' ? (descriptor.value as Method) : undefined;
-  }
-  return undefined;
 }
 
 function usesInterceptor(place: object): boolean {

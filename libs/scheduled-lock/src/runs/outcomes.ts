@@ -1,5 +1,5 @@
 import type { Job } from '../jobs/job';
-import { publishOutcome } from '../scheduled-lock.events';
+import { events } from '../scheduled-lock.events';
 import type { ResolvedScheduledLockModuleOptions } from '../scheduled-lock.options';
 import type { JobOutcome, JobRecord } from '../scheduled-lock.types';
 
@@ -22,7 +22,7 @@ export class Outcomes {
   tell({ options: { name } }: Job, { outcome, slot, fence = 0, durationMs = 0, error }: Told, noted: boolean): void {
     const { node, historySize } = this.options;
     const record: JobRecord = { outcome, slot, fence, atMs: Date.now(), durationMs, node };
-    publishOutcome(() => ({ name, ...record, ...(error === undefined ? {} : { error }) }));
+    events.outcome.publish(() => ({ name, ...record, ...(error === undefined ? {} : { error }) }));
     if (!noted) this.unnoted.set(name, [record, ...this.unnotedOf(name)].slice(0, historySize));
   }
 

@@ -47,7 +47,8 @@ export function clientFrom(
   const moduleName = module === 'redis' ? 'RedisModule' : 'ClusterModule';
   if (!service) {
     throw new InvalidOptionError(
-      `ScriptRegistryModule has no client. Hand one in as \`client\`, or import ${moduleName}.forRoot(...) of @liaoliaots/nestjs-redis as a global module.`,
+      `ScriptRegistryModule has no client. Hand one in as \`client\`, ` +
+        `or import ${moduleName}.forRoot(...) of @liaoliaots/nestjs-redis as a global module.`,
     );
   }
   const client = source?.namespace === undefined ? service.getOrNil() : service.getOrNil(source.namespace);

@@ -10,7 +10,7 @@ const PARTIAL_GROUPS_IN_FLIGHT = 4;
 const MAX_ELEMENTS = 4_096;
 
 /** What a lane needs of the registry. */
-export interface LaneTransport {
+interface LaneTransport {
   readonly maxCalls: number;
   readonly maxChars: number;
   readonly maxInFlight: number;

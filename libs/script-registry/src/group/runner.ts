@@ -6,7 +6,7 @@ import {
   type RedisNode,
 } from '../connection/port';
 import { asFailure } from '../connection/ioredis-node';
-import { heard, publish } from '../script-registry.events';
+import { events } from '../script-registry.events';
 import type { ScriptLoader } from '../script-loader';
 import type { Call, Wait } from './call';
 import type { CompiledScript } from './compiled-script';
@@ -95,16 +95,22 @@ export class ScriptRunner {
       return Promise.resolve();
     }
     const { registry } = this.context;
-    publish('groupSent', () => ({ registry, script: this.script.name, node: node.id, calls: calls.length, inFlight }));
+    events.groupSent.publish(() => ({
+      registry,
+      script: this.script.name,
+      node: node.id,
+      calls: calls.length,
+      inFlight,
+    }));
     const ended = wait ? this.sendAndWait(node, calls, wait) : this.attempt(calls, this.routeTo(node), MAX_TRIES);
-    return heard('groupEnded') ? this.tellOf(ended, node.id, calls.length) : ended;
+    return events.groupEnded.heard ? this.tellOf(ended, node.id, calls.length) : ended;
   }
 
   private tellOf(ended: Promise<void>, node: string, calls: number): Promise<void> {
     const { registry } = this.context;
     const sentAt = performance.now();
     return ended.finally(() =>
-      publish('groupEnded', () => {
+      events.groupEnded.publish(() => {
         const durationMs = performance.now() - sentAt;
         return { registry, script: this.script.name, node, calls, durationMs };
       }),
@@ -140,7 +146,7 @@ export class ScriptRunner {
     if (failure.noScript && tries > 1) {
       const { registry } = this.context;
       const healed = await route.load();
-      if (healed) publish('scriptsHealed', () => ({ registry, node: route.id, script: this.script.name }));
+      if (healed) events.scriptsHealed.publish(() => ({ registry, node: route.id, script: this.script.name }));
       const live = calls.filter(({ settled }) => !settled);
       if (live.length > 0) await this.attempt(live, route, tries - 1);
     } else if (route.id !== ROUTED && asksForSingles(failure, calls.length)) {
@@ -191,7 +197,7 @@ export class ScriptRunner {
 
   private fail(call: Call, error: Error): void {
     if (call.reject(error)) {
-      publish('callFailed', () => ({ registry: this.context.registry, script: this.script.name, error }));
+      events.callFailed.publish(() => ({ registry: this.context.registry, script: this.script.name, error }));
     }
   }
 }

@@ -4,7 +4,7 @@ import { isField, literalIndex, sourceUse } from './source-use';
 import { isSignificant, tokenize, type LuaToken } from './tokens';
 
 /** What a form is made from. */
-export interface ScriptText {
+interface ScriptText {
   readonly source: string;
   /** Runs once for all calls of a group; '' for none. */
   readonly shared: string;
@@ -42,7 +42,7 @@ function matches(tokens: readonly LuaToken[], at: number, pattern: readonly (str
  * Where a call's arguments lie in a group's ARGV, by their index from 1: its own from `luanest_a` on, common ones from
  * `luanest_c` on.
  */
-export function argPlaces(fixedArgs: readonly boolean[]): string[] {
+function argPlaces(fixedArgs: readonly boolean[]): string[] {
   const counts = { luanest_a: 0, luanest_c: 0 };
   return fixedArgs.map((common) => {
     const block = common ? 'luanest_c' : 'luanest_a';
@@ -93,7 +93,7 @@ end
 `;
 
 /** The `#!lua` line: it makes Redis 7 refuse a script before it runs rather than in its middle. */
-export function shebang(flags: readonly string[]): string {
+function shebang(flags: readonly string[]): string {
   return flags.length === 0 ? '#!lua\n' : `#!lua flags=${flags.join(',')}\n`;
 }
 

@@ -26,8 +26,9 @@ end
 
 /**
  * Lays the answers of all calls out in one flat array, `{ header, values... }`: nested arrays cost Redis and the
- * client more than the script itself. The header is `<arity>:<marks>`, and `:<us>` for a timed script. Arity is the length of the first reply when it
- * is an array, else 0. A call's mark says what it takes of the values; no marks at all means `.` for each call:
+ * client more than the script itself. The header is `<arity>:<marks>`, and `:<us>` for a timed script. Arity is the
+ * length of the first reply when it is an array, else 0. A call's mark says what it takes of the values; no marks at all
+ * means `.` for each call:
  *
  *     .  an array of `arity` values, or one value where arity is 0
  *     v  one value as it is, such as an array of another length

@@ -13,7 +13,7 @@ export function literalIndex(tokens: readonly LuaToken[], at: number): { end: nu
 }
 
 /** What a script's source says of its own parameters. */
-export interface SourceUse {
+interface SourceUse {
   /** Literal indexes in `KEYS[n]`. */
   readonly keyIndexes: readonly number[];
   /** Literal indexes in `ARGV[n]`. */

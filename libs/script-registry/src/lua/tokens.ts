@@ -4,8 +4,21 @@ export interface LuaToken {
   readonly text: string;
 }
 
-const PATTERN =
-  /(?<space>\s+)|(?<comment>--\[(?<c>=*)\[[\s\S]*?\]\k<c>\]|--[^\r\n]*)|(?<string>\[(?<s>=*)\[[\s\S]*?\]\k<s>\]|'(?:\\[\s\S]|[^'\\\n])*'|"(?:\\[\s\S]|[^"\\\n])*")|(?<name>[A-Za-z_]\w*)|(?<number>0[xX][\dA-Fa-f]+|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)|(?<symbol>[\s\S])/gy;
+const LONG_COMMENT = /--\[(?<c>=*)\[[\s\S]*?\]\k<c>\]/;
+const LONG_STRING = /\[(?<s>=*)\[[\s\S]*?\]\k<s>\]/;
+const SHORT_STRING = /'(?:\\[\s\S]|[^'\\\n])*'|"(?:\\[\s\S]|[^"\\\n])*"/;
+const NUMBER = /0[xX][\dA-Fa-f]+|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?/;
+const PATTERN = new RegExp(
+  [
+    String.raw`(?<space>\s+)`,
+    String.raw`(?<comment>${LONG_COMMENT.source}|--[^\r\n]*)`,
+    `(?<string>${LONG_STRING.source}|${SHORT_STRING.source})`,
+    String.raw`(?<name>[A-Za-z_]\w*)`,
+    `(?<number>${NUMBER.source})`,
+    String.raw`(?<symbol>[\s\S])`,
+  ].join('|'),
+  'gy',
+);
 
 const KINDS = ['space', 'comment', 'string', 'name', 'number', 'symbol'] as const;
 

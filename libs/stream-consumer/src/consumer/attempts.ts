@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { HandlerTimeoutError, MessageLostError } from '../stream-consumer.errors';
-import { publish } from '../stream-consumer.events';
+import { events } from '../stream-consumer.events';
 import { Failure, outcomeOf, outcomeOfThrown, type Outcome } from '../handlers/outcome';
 import type { ResolvedConsumerOptions } from '../stream-consumer.options';
 import type { StreamMessage } from '../stream-consumer.types';
@@ -123,7 +123,7 @@ export class Attempts {
     if (attempt >= this.options.attempts) return this.bury(delivery, problem, kind);
     this.decide(delivery);
     if (problem !== ASKED) this.warn(`${stream}/${group}: message ${id}, attempt ${attempt}: ${kind}`, delayMs);
-    publish('retried', () => ({ stream, group, id, attempt, delayMs, error }));
+    events.retried.publish(() => ({ stream, group, id, attempt, delayMs, error }));
     void delivery.reader.settler.retry(delivery, delayMs, true, problem);
   }
 
@@ -133,7 +133,7 @@ export class Attempts {
     const attempts = Math.min(delivery.attempt, this.options.attempts);
     this.decide(delivery);
     this.logger.error(`${stream}/${group}: message ${id} is a dead letter after ${attempts} attempts: ${kind}.`);
-    publish('dead', () => ({ stream, group, id, attempts, error: problem }));
+    events.dead.publish(() => ({ stream, group, id, attempts, error: problem }));
     void delivery.reader.settler.bury(delivery, problem);
   }
 

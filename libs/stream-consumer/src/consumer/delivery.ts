@@ -1,11 +1,18 @@
 import { MalformedPayloadError, MessageLostError } from '../stream-consumer.errors';
-import type { TakenEntry } from '../streams/take-answer';
 import type { StreamMessage } from '../stream-consumer.types';
-import type { Reader } from './reader';
-import type { Session } from './session';
+import type { TakenEntry } from './take-answer';
+import type { Origin } from './origin';
+import type { Held, Session } from './session';
+import type { Settler } from './settler';
+
+/** What a message knows of the reader that took it. */
+interface Taker {
+  readonly origin: Origin;
+  readonly settler: Settler;
+}
 
 /** A message on its way through a handler. */
-export class Delivery implements StreamMessage {
+export class Delivery implements StreamMessage, Held {
   readonly startedAt = performance.now();
   payload: unknown;
   /** Whether it is settled, lost or handed back: what its handler says from now on changes nothing. */
@@ -14,7 +21,7 @@ export class Delivery implements StreamMessage {
   private reason: Error | undefined;
 
   constructor(
-    readonly reader: Reader,
+    readonly reader: Taker,
     readonly entry: TakenEntry,
     readonly session: Session,
   ) {}

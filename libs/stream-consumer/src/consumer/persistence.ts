@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { publish, type StreamErrorEvent } from '../stream-consumer.events';
+import { events, type StreamErrorEvent } from '../stream-consumer.events';
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1_000;
@@ -85,7 +85,7 @@ export class Persistence {
 
   private tell(during: StreamErrorEvent['during'], error: unknown): void {
     const { stream, group } = this;
-    publish('error', () => ({ stream, group, during, error }));
+    events.error.publish(() => ({ stream, group, during, error }));
     if (performance.now() - this.loggedAt < LOGGED_EVERY_MS) return;
     this.loggedAt = performance.now();
     this.logger.warn(`${stream}/${group}: ${during} failed and is tried again: ${String(error)}`);

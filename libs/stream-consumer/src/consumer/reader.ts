@@ -1,5 +1,8 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
 import type { ResolvedConsumerOptions } from '../stream-consumer.options';
+import { events } from '../stream-consumer.events';
+import type { GroupKeys, Partition } from '../streams/partitions';
+import type { Stream } from '../streams/stream-catalog';
 import {
   leaveGroup,
   mendGroup,
@@ -8,28 +11,18 @@ import {
   sweepSessions,
   takeEntries,
   takeOrdered,
-} from '../stream-consumer.scripts';
-import { publish } from '../stream-consumer.events';
-import type { GroupKeys, Partition } from '../streams/partitions';
-import type { Stream } from '../streams/stream-catalog';
-import type { TakeAnswer } from '../streams/take-answer';
+} from './consumer.scripts';
+import type { TakeAnswer } from './take-answer';
 import { Delivery } from './delivery';
+import type { Origin } from './origin';
 import { Persistence } from './persistence';
-import { Session } from './session';
+import { Session, type Held } from './session';
 import { Settler } from './settler';
 import { Wakeup } from './wakeup';
 
 const SWEPT_A_CALL = 100;
 const MENDED_A_CALL = 500;
 const DIED = 'The consumer died, or lost its lease, during the attempt';
-
-/** Where messages come from. */
-export interface Origin {
-  readonly stream: string;
-  readonly group: string;
-  /** `<partition>:`. */
-  readonly idPrefix: string;
-}
 
 /** One group's way of reading one partition: takes, keeps its lease, takes over what others left. */
 export class Reader {
@@ -134,10 +127,10 @@ export class Reader {
    *
    * @param more that it no longer holds, and could not settle
    */
-  lose(session: Session, reason: string, more: readonly Delivery[] = []): void {
+  lose(session: Session, reason: string, more: readonly Held[] = []): void {
     const ids = [...session.lose(reason), ...more.map((delivery) => delivery.forsake(reason))];
     if (this.session === session) this.session = new Session();
-    if (ids.length > 0) publish('lost', () => ({ ...this.named, ids, reason }));
+    if (ids.length > 0) events.lost.publish(() => ({ ...this.named, ids, reason }));
   }
 
   private get named(): { readonly stream: string; readonly group: string } {
@@ -177,7 +170,7 @@ export class Reader {
       }),
     );
     if (answer === undefined || answer.session === '') return;
-    publish('takenOver', () => ({ ...this.named, session: answer.session, messages: answer.taken }));
+    events.takenOver.publish(() => ({ ...this.named, session: answer.session, messages: answer.taken }));
     // There may be more of it, or of others.
     this.wakeup.ring();
   }

@@ -1,8 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
-import type { Delivery } from './delivery';
+import type { TakenEntry } from './take-answer';
 
 const HOST = hostname().replaceAll(/\s/g, '-');
+
+/** A message that a session has, or had. */
+export interface Held {
+  readonly entry: TakenEntry;
+  readonly session: Session;
+  /** It may be another's. */
+  doubt(reason: string): void;
+  /** It was lost. Answers its id. */
+  forsake(reason: string): string;
+}
 
 /**
  * What this process has in one partition for one group, under one lease. Once it was taken over it is over for good,
@@ -10,9 +20,9 @@ const HOST = hostname().replaceAll(/\s/g, '-');
  */
 export class Session {
   readonly name = `${HOST}:${process.pid}:${randomBytes(9).toString('base64url')}`;
-  readonly held = new Map<string, Delivery>();
+  readonly held = new Map<string, Held>();
   /** Handled, and not yet told to Redis. */
-  acks: Delivery[] = [];
+  acks: Held[] = [];
   lost = false;
   /** Whether Redis may know it. */
   begun = false;
@@ -33,13 +43,13 @@ export class Session {
   /** Fires the signals of all that is held: by this process' clock the lease is over, though Redis may not say so. */
   doubt(now: number): void {
     if (now < this.endsAt) return;
-    for (const delivery of this.held.values()) delivery.doubt('the lease could not be renewed in time');
+    for (const message of this.held.values()) message.doubt('the lease could not be renewed in time');
   }
 
   /** Gives up all that is held. Answers what was lost, which is nothing at the second call. */
   lose(reason: string): string[] {
     this.lost = true;
-    const ids = [...this.held.values(), ...this.acks].map((delivery) => delivery.forsake(reason));
+    const ids = [...this.held.values(), ...this.acks].map((message) => message.forsake(reason));
     this.held.clear();
     this.acks = [];
     return ids;

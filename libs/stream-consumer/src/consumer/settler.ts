@@ -1,9 +1,10 @@
 import { oneLine, type ScriptRegistry } from 'luanest/script-registry';
 import type { ResolvedConsumerOptions } from '../stream-consumer.options';
-import { acknowledge, finish, retryEntry } from '../stream-consumer.scripts';
-import type { Delivery } from './delivery';
-import type { Reader } from './reader';
-import type { Session } from './session';
+import type { GroupKeys } from '../streams/partitions';
+import { acknowledge, finish, retryEntry } from './consumer.scripts';
+import type { Persistence } from './persistence';
+import type { Held, Session } from './session';
+import type { Wakeup } from './wakeup';
 
 /** Entries that one call settles: their script takes up to some 0.5 ms. */
 const ROWS_A_CALL = 128;
@@ -25,6 +26,16 @@ export function kept(text: string): string {
   return oneLine(text.slice(0, MAX_PROBLEM)).toWellFormed();
 }
 
+/** What a settler asks of the reader whose messages it settles. */
+interface Taker {
+  readonly keys: GroupKeys;
+  readonly session: Session;
+  readonly calls: Persistence;
+  readonly wakeup: Wakeup;
+  changed(): void;
+  lose(session: Session, reason: string, more: readonly Held[]): void;
+}
+
 /** Tells Redis what became of messages, until it answers. */
 export class Settler {
   private flushing = 0;
@@ -32,12 +43,12 @@ export class Settler {
   constructor(
     private readonly registry: ScriptRegistry,
     private readonly options: ResolvedConsumerOptions,
-    private readonly reader: Reader,
+    private readonly reader: Taker,
   ) {}
 
   /** A message was handled; it goes out with the others of this tick. */
-  commit(delivery: Delivery): void {
-    delivery.session.acks.push(delivery);
+  commit(message: Held): void {
+    message.session.acks.push(message);
   }
 
   /** Sends what was handled. */
@@ -69,24 +80,24 @@ export class Settler {
    * @param counted whether it was an attempt; false hands the message back as if it had not been taken
    * @param problem '' for none
    */
-  async retry(delivery: Delivery, delayMs: number, counted: boolean, problem: string): Promise<void> {
-    const { session, entry } = delivery;
+  async retry(message: Held, delayMs: number, counted: boolean, problem: string): Promise<void> {
+    const { session, entry } = message;
     const { stream, sessions, due, tries, waiters } = this.reader.keys;
     const { id, attempt, firstSeenMs } = entry;
     const keys = { stream, sessions, due, tries, waiters };
     const given = { group: this.options.group, session: session.name, id, attempt, firstSeenMs };
     const args = { ...given, counted: counted ? 1 : 0, delayMs, problem };
-    const alive = await this.persist(session, [delivery], () => this.registry.run(retryEntry, { keys, args }));
+    const alive = await this.persist(session, [message], () => this.registry.run(retryEntry, { keys, args }));
     if (alive) this.reader.wakeup.within(delayMs);
   }
 
   /** @param problem not empty */
-  async bury(delivery: Delivery, problem: string): Promise<void> {
+  async bury(message: Held, problem: string): Promise<void> {
     // An empty one would acknowledge the message.
-    await this.finish(delivery.session, [delivery], problem === '' ? 'no reason' : problem);
+    await this.finish(message.session, [message], problem === '' ? 'no reason' : problem);
   }
 
-  private async send(session: Session, batch: readonly Delivery[]): Promise<void> {
+  private async send(session: Session, batch: readonly Held[]): Promise<void> {
     if (this.options.ordered) return this.finish(session, batch, '');
     const { stream, sessions, tries } = this.reader.keys;
     const args = { group: this.options.group, session: session.name, ids: batch.map(({ entry }) => entry.id) };
@@ -95,7 +106,7 @@ export class Settler {
     );
   }
 
-  private async finish(session: Session, batch: readonly Delivery[], problem: string): Promise<void> {
+  private async finish(session: Session, batch: readonly Held[], problem: string): Promise<void> {
     const { stream, sessions, due, tries, dead, heads, parked } = this.reader.keys;
     const rows = batch.flatMap(({ entry: { id, key, attempt, firstSeenMs } }) => [
       id,
@@ -115,7 +126,7 @@ export class Settler {
     if (released > 0) this.reader.wakeup.ring();
   }
 
-  private async persist(session: Session, batch: readonly Delivery[], call: () => Promise<boolean>): Promise<boolean> {
+  private async persist(session: Session, batch: readonly Held[], call: () => Promise<boolean>): Promise<boolean> {
     const alive = await this.reader.calls.run('settle', () => session.lost, call);
     if (alive === true) return true;
     if (alive === false || session.lost) this.reader.lose(session, 'another consumer took it over', batch);

@@ -1,6 +1,6 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { publish } from '../stream-consumer.events';
-import type { Origin } from './reader';
+import { events } from '../stream-consumer.events';
+import type { Origin } from './origin';
 
 /** When a partition is looked at again: at once after a message of its channel, else when something is due, or by polling. */
 export class Wakeup {
@@ -88,7 +88,7 @@ export class Wakeup {
       },
       (error: unknown) => {
         this.listening = false;
-        publish('error', () => ({ ...this.named, during: 'subscribe', error }));
+        events.error.publish(() => ({ ...this.named, during: 'subscribe', error }));
       },
     );
   }

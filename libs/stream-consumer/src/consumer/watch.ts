@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { publish } from '../stream-consumer.events';
+import { events } from '../stream-consumer.events';
 import type { ResolvedStreamConsumerModuleOptions } from '../stream-consumer.options';
 import type { StreamConsumerHandle } from '../stream-consumer.types';
 import type { Reader } from './reader';
@@ -40,17 +40,17 @@ export class Watch {
       for (const reader of this.consumer.partitions) if (!this.stopped) await reader.mend();
       if (!this.stopped) await this.tell();
     } catch (error) {
-      publish('error', () => ({ stream, group, during: 'watch', error }));
+      events.error.publish(() => ({ stream, group, during: 'watch', error }));
     }
   }
 
   private async tell(): Promise<void> {
     const { stream, group } = this.consumer;
     const stats = await this.consumer.stats();
-    publish('stats', () => ({ stream, group, stats }));
+    events.stats.publish(() => ({ stream, group, stats }));
     const { oldestMs = 0, pending, lag } = stats;
     const stalled = oldestMs >= this.options.stalledAfterMs;
-    if (stalled) publish('stalled', () => ({ stream, group, stats }));
+    if (stalled) events.stalled.publish(() => ({ stream, group, stats }));
     if (stalled && !this.stalled) {
       const figures = `its oldest message is ${oldestMs} ms old, ${pending} are pending, ${lag} not yet taken`;
       this.logger.warn(`${stream}/${group} stands still, or is too slow: ${figures}.`);

@@ -1,11 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ExternalContextCreator } from '@nestjs/core';
+import { disguise, type Method } from '../../../script-registry/src/shared/handlers';
 import { PARAMETER_TYPES, PARAMETERS } from '../stream-consumer.decorator';
 import { InvalidStreamInputError } from '../stream-consumer.errors';
 import type { StreamMessage } from '../stream-consumer.types';
 import { Commit, DeadLetter, RetryLater } from './outcome';
 
-type Method = (...args: unknown[]) => unknown;
 type Running = (...args: unknown[]) => Promise<unknown>;
 
 const CONTEXT = 'stream';
@@ -27,13 +27,6 @@ interface Witness {
 
 function isOutcome(value: unknown): boolean {
   return value instanceof Commit || value instanceof RetryLater || value instanceof DeadLetter;
-}
-
-/** Makes callbacks that Nest takes for the method: metadata is looked up along the prototypes. */
-function disguise(callback: Method, method: object, name: string): Method {
-  Object.setPrototypeOf(callback, method);
-  Object.defineProperty(callback, 'name', { value: name });
-  return callback;
 }
 
 /**
@@ -90,7 +83,8 @@ export function enhance(
     if (isOutcome(outer)) return outer;
     if (witness.ran) return witness.result;
     throw new InvalidStreamInputError(
-      `An interceptor answered for ${instance.constructor.name}.${name}, which did not run. Answer with commit(), retryLater(ms) or deadLetter(reason).`,
+      `An interceptor answered for ${instance.constructor.name}.${name}, which did not run. ` +
+        `Answer with commit(), retryLater(ms) or deadLetter(reason).`,
     );
   };
 }

@@ -1,4 +1,5 @@
 import { UNFINISHED } from 'luanest/script-registry';
+import { isIntegerOf } from '../../../script-registry/src/shared/checks';
 import { InvalidStreamInputError } from '../stream-consumer.errors';
 
 const MAX_DELAY_MS = 366 * 86_400_000;
@@ -21,7 +22,7 @@ export class RetryLater {
    * @throws InvalidStreamInputError for any other delay
    */
   constructor(readonly delayMs: number) {
-    if (!Number.isSafeInteger(delayMs) || delayMs < 0 || delayMs > MAX_DELAY_MS) {
+    if (!isIntegerOf(delayMs, 0, MAX_DELAY_MS)) {
       throw new InvalidStreamInputError(
         `retryLater(${String(delayMs)}): give ms as an integer of 0 to ${MAX_DELAY_MS}.`,
       );

@@ -1,7 +1,8 @@
 import { type ScriptRegistry, shown } from 'luanest/script-registry';
+import { checkInteger } from '../../../script-registry/src/shared/checks';
 import { InvalidStreamInputError } from '../stream-consumer.errors';
-import { dropDead, listDead, replayDead } from '../stream-consumer.scripts';
 import type { DeadLetterPage, DeadLetterRecord } from '../stream-consumer.types';
+import { dropDead, listDead, replayDead } from './streams.scripts';
 import type { Stream } from './stream-catalog';
 
 const COLUMNS = 8;
@@ -54,9 +55,7 @@ export class DeadLetters {
    * @throws InvalidStreamInputError, errors of the registry
    */
   async page(stream: Stream, group: string, count: number, after = '0:0'): Promise<DeadLetterPage> {
-    if (!Number.isSafeInteger(count) || count < 1 || count > MAX_PAGE) {
-      throw new InvalidStreamInputError(`count is ${shown(count)}. Give an integer of 1 to ${MAX_PAGE}.`);
-    }
+    checkInteger('count', count, 1, MAX_PAGE, (message) => new InvalidStreamInputError(message));
     const partitions = await stream.all();
     const items: DeadLetterRecord[] = [];
     let [index, entry] = splitId(after);

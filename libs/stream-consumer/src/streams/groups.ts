@@ -1,5 +1,5 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { purgeStream, removeGroup } from '../stream-consumer.scripts';
+import { purgeStream, removeGroup } from './streams.scripts';
 import type { Stream } from './stream-catalog';
 
 const PURGED_A_CALL = 100;

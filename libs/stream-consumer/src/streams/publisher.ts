@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { spread, type ScriptRegistry, shown } from 'luanest/script-registry';
 import { InvalidStreamInputError } from '../stream-consumer.errors';
-import { publishMessage } from '../stream-consumer.scripts';
 import type { PublishMessage, PublishResult } from '../stream-consumer.types';
+import { publishMessage } from './streams.scripts';
 
 import type { Stream } from './stream-catalog';
 

@@ -1,6 +1,6 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { readStats } from '../stream-consumer.scripts';
 import type { StreamStats } from '../stream-consumer.types';
+import { readStats } from './streams.scripts';
 import type { Stream } from './stream-catalog';
 
 /** How a group stands in all partitions together. @throws errors of the registry */

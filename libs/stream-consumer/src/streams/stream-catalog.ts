@@ -5,7 +5,7 @@ import {
   type ResolvedStreamOptions,
   type StreamOptions,
 } from '../stream-consumer.options';
-import { announcePartitions } from '../stream-consumer.scripts';
+import { announcePartitions } from './streams.scripts';
 import { Partition } from './partitions';
 
 /** How often a publisher says again how many partitions its streams have, ms: the note may have been lost. */

@@ -15,7 +15,7 @@ const MOST_NAMES = 20;
 export type Counts = Readonly<Record<string, number>>;
 
 /** An attempt at a task that ended in this process. */
-export interface TaskNote {
+interface TaskNote {
   readonly name: string;
   readonly outcome: TaskSettledEvent['outcome'];
   /** How late it was taken, ms by Redis' clock. */

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { PaidPacket } from 'luanest/red-packet';
 import { AdminToken } from '../identity/admin.guard';
-import { LedgerHost } from '../ledger/ledger-host';
-import type { LedgerTotals, PaidPage } from '../ledger/ledger.types';
+import { LedgerHost } from './ledger-host';
+import type { LedgerTotals, PaidPage } from './ledger.types';
 
 const PAGE = 1_000;
 const PATIENCE_MS = 2_000;

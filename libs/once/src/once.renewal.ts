@@ -1,10 +1,9 @@
 import { performance } from 'node:perf_hooks';
+import { MAX_TIMER_MS } from '../../script-registry/src/shared/checks';
 import type { RenewAnswer } from './once.types';
 
-const MAX_TIMER_MS = 2 ** 31 - 1;
-
 /** Renews a lease, three times as often as needed, until it is told to stop or the lease is lost. */
-export class LeaseKeeper {
+export class LeaseRenewal {
   private readonly controller = new AbortController();
   private timer: NodeJS.Timeout | undefined;
   private stopped = false;

@@ -1,0 +1,115 @@
+import { defineScript, int, list, str } from 'luanest/script-registry';
+import {
+  cancelLua,
+  deadLettersLua,
+  getLua,
+  layoutLua,
+  rescheduleLua,
+  scheduleLua,
+  sharedClockLua,
+  sharedDueLua,
+  statsLua,
+} from '../scripts/generated';
+import { ALONE, CLOCK, RELEASES } from '../scripts/parts.scripts';
+import type { DeadRow } from './rows';
+
+/** What became of a task that was to be scheduled; the number is what the script answers. */
+const SCHEDULED = ['', 'scheduled', 'replaced', 'kept', 'refused'] as const;
+
+export const scheduleTasks = defineScript({
+  name: 'delayed-task.schedule',
+  source: scheduleLua,
+  shared: CLOCK + sharedDueLua,
+  keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'waits', 'operation'],
+  args: { conflict: str, operationMs: int, tasks: list(str) },
+  group: { maxCalls: 64, maxChars: 16_384 },
+  reply: (codes: number[]) => {
+    const answers: { status: 'scheduled' | 'replaced' | 'kept' | 'refused'; runAt: number }[] = [];
+    for (let i = 0; i + 1 < codes.length; i += 2) {
+      const status = SCHEDULED[codes[i] as number] as (typeof answers)[number]['status'];
+      answers.push({ status, runAt: codes[i + 1] as number });
+    }
+    return answers;
+  },
+});
+
+export const cancelTask = defineScript({
+  name: 'delayed-task.cancel',
+  source: cancelLua,
+  shared: CLOCK,
+  keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'operation'],
+  args: { id: str, from: str, operationMs: int },
+  flags: RELEASES,
+  reply: (status: string) => status as 'cancelled' | 'running' | 'dead' | 'unknown',
+});
+
+export const rescheduleTask = defineScript({
+  name: 'delayed-task.reschedule',
+  source: rescheduleLua,
+  shared: CLOCK + sharedDueLua,
+  keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'waits', 'operation'],
+  args: { id: str, when: str, from: str, operationMs: int },
+  reply: ([runAt, status]: [number, string]) => ({
+    status: status as 'moved' | 'running' | 'dead' | 'unknown',
+    runAt,
+  }),
+});
+
+export const getTask = defineScript({
+  name: 'delayed-task.get',
+  source: getLua,
+  keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'result'],
+  args: { id: str },
+  flags: ['no-writes'],
+  reply: ([at, state, record, run, result]: [number, string, string, string, string]) => ({
+    at,
+    state: state as 'waiting' | 'running' | 'dead' | 'done' | '',
+    record,
+    run,
+    result,
+  }),
+});
+
+export const listDead = defineScript({
+  name: 'delayed-task.dead-letters',
+  source: deadLettersLua,
+  keys: ['dead', 'tasks', 'runs'],
+  args: { sinceMs: int, skip: int, limit: int },
+  flags: ['no-writes'],
+  group: ALONE,
+  reply: ([, ...fields]: [number, ...string[]]) => {
+    const rows: DeadRow[] = [];
+    for (let i = 0; i + 3 < fields.length; i += 4) {
+      const [id = '', deadAt, record = '', run = ''] = fields.slice(i, i + 4);
+      rows.push({ id, deadAt: Number(deadAt), record, run });
+    }
+    return rows;
+  },
+});
+
+export const countTasks = defineScript({
+  name: 'delayed-task.stats',
+  source: statsLua,
+  shared: sharedClockLua,
+  keys: ['due', 'leased', 'dead'],
+  args: {},
+  flags: ['no-writes'],
+  reply: ([waiting = 0, overdue = 0, running = 0, dead = 0, lateMs = 0]: number[]) => ({
+    waiting,
+    overdue,
+    running,
+    dead,
+    lateMs,
+  }),
+});
+
+export const noteLayout = defineScript({
+  name: 'delayed-task.layout',
+  source: layoutLua,
+  keys: ['layout'],
+  args: { partitions: int, keepMs: int },
+  reply: (partitions: number) => partitions,
+});
+
+/** What is asked of a queue. */
+export const queueScripts = [scheduleTasks, cancelTask, rescheduleTask, getTask, listDead, countTasks, noteLayout];

@@ -1,0 +1,121 @@
+import { defineScript, int, list, str } from 'luanest/script-registry';
+import {
+  acknowledgeLua,
+  completeLua,
+  failLua,
+  releaseLua,
+  renewLua,
+  sharedClockLua,
+  sharedRunLua,
+  sharedWordsLua,
+  sharedWritesLua,
+  sweepLua,
+  takeLua,
+} from '../scripts/generated';
+import { ALONE, CLOCK, RELEASES } from '../scripts/parts.scripts';
+import type { BatchAnswer, TakenTask } from '../queue/rows';
+
+const WITH_RUNS = CLOCK + sharedWordsLua + sharedRunLua;
+const batch = ([done, ...others]: [number, ...string[]]): BatchAnswer => ({ done, others });
+
+export const takeTasks = defineScript({
+  name: 'delayed-task.take',
+  source: takeLua,
+  shared: WITH_RUNS,
+  keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'waits', 'taken'],
+  args: { token: str, limit: int, leaseMs: int, markMs: int },
+  flags: RELEASES,
+  group: ALONE,
+  reply: (raw: (number | string)[]) => {
+    const tasks: TakenTask[] = [];
+    for (let i = 3; i + 3 < raw.length; i += 4) {
+      tasks.push({
+        id: raw[i] as string,
+        record: raw[i + 1] as string,
+        attempt: raw[i + 2] as number,
+        runAt: raw[i + 3] as number,
+      });
+    }
+    return { now: raw[0] as number, nextAt: raw[1] as number, buried: raw[2] as number, tasks };
+  },
+});
+
+export const acknowledgeTasks = defineScript({
+  name: 'delayed-task.acknowledge',
+  source: acknowledgeLua,
+  shared: sharedWritesLua,
+  keys: ['leased', 'tasks', 'runs'],
+  args: { pairs: list(str) },
+  flags: RELEASES,
+  group: ALONE,
+  reply: batch,
+});
+
+export const completeTask = defineScript({
+  name: 'delayed-task.complete',
+  source: completeLua,
+  shared: CLOCK,
+  keys: ['leased', 'tasks', 'runs', 'result'],
+  args: { id: str, token: str, keepMs: int, result: str },
+  reply: (done: number) => done === 1,
+});
+
+export const failTask = defineScript({
+  name: 'delayed-task.fail',
+  source: failLua,
+  shared: WITH_RUNS,
+  keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'waits'],
+  args: { id: str, token: str, delayMs: int, bury: int, error: str },
+  flags: RELEASES,
+  reply: (status: string) => status as 'retried' | 'dead' | 'lost',
+});
+
+export const renewTasks = defineScript({
+  name: 'delayed-task.renew',
+  source: renewLua,
+  shared: sharedClockLua,
+  keys: ['leased', 'runs'],
+  args: { leaseMs: int, pairs: list(str) },
+  flags: RELEASES,
+  group: ALONE,
+  reply: batch,
+});
+
+export const releaseTasks = defineScript({
+  name: 'delayed-task.release',
+  source: releaseLua,
+  shared: WITH_RUNS,
+  keys: ['due', 'leased', 'runs', 'waits'],
+  args: { pairs: list(str) },
+  flags: RELEASES,
+  group: ALONE,
+  reply: batch,
+});
+
+export const sweepTasks = defineScript({
+  name: 'delayed-task.sweep',
+  source: sweepLua,
+  shared: CLOCK,
+  keys: ['due', 'leased', 'tasks', 'runs', 'dead'],
+  args: { retentionMs: int, taskCursor: str, runCursor: str, count: int },
+  flags: RELEASES,
+  group: ALONE,
+  reply: ([expired, restored, dropped, taskCursor, runCursor]: [number, number, number, string, string]) => ({
+    expired,
+    restored,
+    dropped,
+    taskCursor,
+    runCursor,
+  }),
+});
+
+/** What a worker runs. */
+export const workerScripts = [
+  takeTasks,
+  acknowledgeTasks,
+  completeTask,
+  failTask,
+  renewTasks,
+  releaseTasks,
+  sweepTasks,
+];

@@ -1,0 +1,155 @@
+import { defineScript, int, list, str } from 'luanest/script-registry';
+import {
+  ackLua,
+  finishLua,
+  leaveLua,
+  mendLua,
+  openLua,
+  renewLua,
+  retryLua,
+  sharedClockLua,
+  sharedEntriesLua,
+  sharedGroupsLua,
+  sharedParkedLua,
+  sharedRowsLua,
+  sweepLua,
+  takeLua,
+  takeOrderedLua,
+} from '../scripts/generated';
+import { EMPTIES, FEW } from '../scripts/parts.scripts';
+import { takeAnswer } from './take-answer';
+
+/** What both kinds of takes share. */
+const TAKES = sharedClockLua + sharedEntriesLua + sharedRowsLua;
+
+const takeArgs = { group: str, session: str, token: str, count: int, leaseMs: int, begins: int, waitMs: int };
+const takeKeys = ['stream', 'sessions', 'takes', 'due', 'tries', 'waiters'] as const;
+const isAlive = ([alive]: [number]): boolean => alive === 1;
+
+export const openGroup = defineScript({
+  name: 'stream-consumer.open',
+  source: openLua,
+  keys: ['stream', 'sessions', 'takes', 'due', 'tries', 'heads', 'parked'],
+  args: { group: str, makes: int },
+  flags: EMPTIES,
+  reply: ([made]: [number]) => (['there', 'made', 'no-stream'] as const)[made] ?? 'there',
+});
+
+export const takeEntries = defineScript({
+  name: 'stream-consumer.take',
+  source: takeLua,
+  shared: TAKES,
+  keys: takeKeys,
+  args: takeArgs,
+  flags: EMPTIES,
+  group: FEW,
+  reply: takeAnswer,
+});
+
+export const takeOrdered = defineScript({
+  name: 'stream-consumer.take-ordered',
+  source: takeOrderedLua,
+  shared: TAKES + sharedParkedLua + sharedGroupsLua,
+  keys: [...takeKeys, 'heads', 'parked'] as const,
+  args: { ...takeArgs, maxParked: int },
+  flags: EMPTIES,
+  group: FEW,
+  reply: takeAnswer,
+});
+
+export const acknowledge = defineScript({
+  name: 'stream-consumer.ack',
+  source: ackLua,
+  shared: sharedEntriesLua + sharedGroupsLua,
+  keys: ['stream', 'sessions', 'tries'],
+  args: { group: str, session: str, ids: list(str) },
+  flags: EMPTIES,
+  group: FEW,
+  reply: isAlive,
+});
+
+export const finish = defineScript({
+  name: 'stream-consumer.finish',
+  source: finishLua,
+  shared: sharedClockLua + sharedEntriesLua + sharedGroupsLua + sharedParkedLua,
+  keys: ['stream', 'sessions', 'due', 'tries', 'dead', 'heads', 'parked'],
+  args: { group: str, session: str, rows: list(str) },
+  flags: EMPTIES,
+  group: FEW,
+  reply: ([alive, released]: [number, number]) => ({ alive: alive === 1, released }),
+});
+
+export const retryEntry = defineScript({
+  name: 'stream-consumer.retry',
+  source: retryLua,
+  shared: sharedClockLua + sharedEntriesLua,
+  keys: ['stream', 'sessions', 'due', 'tries', 'waiters'],
+  args: {
+    group: str,
+    session: str,
+    id: str,
+    attempt: int,
+    counted: int,
+    firstSeenMs: int,
+    delayMs: int,
+    problem: str,
+  },
+  flags: EMPTIES,
+  reply: isAlive,
+});
+
+export const renewSession = defineScript({
+  name: 'stream-consumer.renew',
+  source: renewLua,
+  shared: sharedClockLua,
+  keys: ['sessions'],
+  args: { session: str, leaseMs: int },
+  flags: EMPTIES,
+  reply: isAlive,
+});
+
+export const sweepSessions = defineScript({
+  name: 'stream-consumer.sweep',
+  source: sweepLua,
+  shared: sharedClockLua + sharedEntriesLua,
+  keys: ['stream', 'sessions', 'takes', 'due', 'tries'],
+  args: { group: str, count: int, problem: str },
+  flags: EMPTIES,
+  group: FEW,
+  reply: ([taken, more, session]: [number, number, string]) => ({ taken, more: more === 1, session }),
+});
+
+export const mendGroup = defineScript({
+  name: 'stream-consumer.mend',
+  source: mendLua,
+  shared: sharedClockLua + sharedEntriesLua + sharedParkedLua,
+  keys: ['stream', 'sessions', 'due', 'heads', 'parked'],
+  args: { group: str, after: str, count: int },
+  flags: EMPTIES,
+  group: { maxCalls: 1 },
+  reply: ([mended, after]: [number, string]) => ({ mended, after }),
+});
+
+export const leaveGroup = defineScript({
+  name: 'stream-consumer.leave',
+  source: leaveLua,
+  shared: sharedEntriesLua,
+  keys: ['stream', 'sessions', 'takes'],
+  args: { group: str, session: str },
+  flags: EMPTIES,
+  reply: ([left]: [number]) => left === 1,
+});
+
+/** What a consumer runs. */
+export const consumerScripts = [
+  openGroup,
+  takeEntries,
+  takeOrdered,
+  acknowledge,
+  finish,
+  retryEntry,
+  renewSession,
+  sweepSessions,
+  mendGroup,
+  leaveGroup,
+];

@@ -1,0 +1,7 @@
+/** Where messages come from. */
+export interface Origin {
+  readonly stream: string;
+  readonly group: string;
+  /** `<partition>:`. */
+  readonly idPrefix: string;
+}
