@@ -1,8 +1,9 @@
-import { fork, type ChildProcess } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import { note } from '../../../test/support/fault-notes';
+import { forkWorker } from '../../../test/support/fork-worker';
 import { sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
 import { luaResource, SqlResources } from './recipes';
@@ -27,7 +28,7 @@ describe('locks between processes', () => {
   });
 
   function start(job: Unaddressed<WorkerJob>): ChildProcess {
-    const child = fork(join(__dirname, 'worker-entry.cjs'), { execArgv: [] });
+    const child = forkWorker(join(__dirname, 'worker.ts'));
     children.push(child);
     child.send({ ...job, url: sharedRedisUrl() });
     return child;

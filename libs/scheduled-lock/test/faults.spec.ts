@@ -5,11 +5,12 @@ import { Redis } from 'ioredis';
 import { LOCK_CHANNELS } from 'luanest/lock';
 import { ScheduledLock, ScheduledLockService, type ScheduledLockModuleOptions } from 'luanest/scheduled-lock';
 import { FaultProxy } from '../../../test/support/fault-proxy';
+import { Gate } from '../../../test/support/gate';
 import { RedisServer } from '../../../test/support/redis-server';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
 import { quiet } from '../../script-registry/test/support';
-import { boot, closeAll, Gate, LATER, listen, STALE_NEVER, tick, type Booted } from './support';
+import { boot, closeAll, LATER, listen, STALE_NEVER, tick, type Booted } from './support';
 
 let server: RedisServer;
 let proxy: FaultProxy;
