@@ -40,6 +40,19 @@ describe('what the documents say of the scripts', () => {
   });
 });
 
+it.each(readdirSync(join(__dirname, '..', 'libs')))('the guide of %s names every option', (lib) => {
+  const read = (file: string): string => readFileSync(join(__dirname, '..', file), 'utf8');
+  const guide = read(`libs/${lib}/README.md`);
+  const sections = read(`docs/api/${lib}.md`).split(/^### /m);
+  const options = sections
+    .filter((section) => /^\w*Options\n/.test(section))
+    .flatMap((section) =>
+      [...section.matchAll(/<a id="property-[^"]+"><\/a> `(\w+)\??`/g)].map(([, name = '']) => name),
+    );
+  expect(options.length).toBeGreaterThan(0);
+  expect(options.filter((name) => !new RegExp(`\\b${name}\\b`).test(guide))).toEqual([]);
+});
+
 it('the documents list every error with its code', () => {
   const libs = join(__dirname, '..', 'libs');
   const sources = readdirSync(libs, { recursive: true, encoding: 'utf8' }).filter((file) => /src.*\.ts$/.test(file));
