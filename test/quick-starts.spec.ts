@@ -1,5 +1,3 @@
-import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { INestApplication, Type } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
@@ -9,6 +7,7 @@ import { DelayedTaskService } from 'luanest/delayed-task';
 import { ScheduledLockService } from 'luanest/scheduled-lock';
 import { ScriptRegistry, ScriptRegistryModule, type AnyScript } from 'luanest/script-registry';
 import { blocksOf } from './support/markdown';
+import { follow, request, written } from './support/reader';
 import { RedisServer } from './support/redis-server';
 import { ROOT, runSnippet, snippetsOf } from './support/snippets';
 import { eventually } from './support/wait';
@@ -82,71 +81,11 @@ function quickStart(lib: string, number = 1): Promise<INestApplication> {
   return open(snippet<Names>(guide, `${guide}.${number}.ts`).AppModule);
 }
 
-interface Answer {
-  readonly status: number;
-  readonly body: unknown;
-  readonly text: string;
-}
-
-async function request(app: INestApplication, method: string, path: string, init: RequestInit = {}): Promise<Answer> {
-  const { port } = (app.getHttpServer() as Server).address() as AddressInfo;
-  const response = await fetch(`http://127.0.0.1:${port}${path}`, { method, ...init });
-  const text = await response.text();
-  return { status: response.status, body: text.startsWith('{') ? JSON.parse(text) : text, text };
-}
-
 /** More than a limit of five a second lets pass, also where a second ends in between. */
 async function expectLimited(app: INestApplication): Promise<void> {
   const answers = await Promise.all(Array.from({ length: 12 }, () => request(app, 'GET', '/cats')));
   const statuses = new Set(answers.map(({ status }) => status));
   expect(statuses).toEqual(new Set([200, 429]));
-}
-
-/** Makes the request of a `curl` line; what ends in some seconds there ends in two here. */
-async function curl(app: INestApplication, line: string): Promise<Answer> {
-  const soon = String(Math.floor(Date.now() / 1_000) + 2);
-  const plain = line.replaceAll(/'\$\(\(\$\(date \+%s\) \+ \d+\)\)'/g, soon);
-  const words = [...plain.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '');
-  const after = (flag: string): string[] => words.filter((_, i) => words[i - 1] === flag);
-  const [body] = after('-d');
-  const [method = body === undefined ? 'GET' : 'POST'] = after('-X');
-  const headers = Object.fromEntries(after('-H').map((header) => header.split(': ') as [string, string]));
-  const [path = ''] = words.filter((word) => word.startsWith('localhost:3000'));
-  return request(app, method, path.replace('localhost:3000', ''), { headers, ...(body !== undefined && { body }) });
-}
-
-/** A text as a document has it, where `...` is anything. */
-function written(text: string): RegExp {
-  const parts = text.split('...').map((part) => part.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&'));
-  return new RegExp(`^${parts.join('.+')}$`);
-}
-
-/**
- * Makes the requests of a document's block of `curl` lines, one after the other, and holds each answer against the comment
- * behind it. Loops are left to the test.
- */
-async function follow(app: INestApplication, file: string, block = 0): Promise<Answer[]> {
-  const [lines = ''] = blocksOf(file, 'sh')
-    .filter((code) => code.startsWith('curl'))
-    .slice(block);
-  const answers: Answer[] = [];
-  for (const line of lines.split('\n').filter((text) => text.startsWith('curl'))) {
-    const [command = '', said = '...'] = line.split(/ +# /);
-    const wanted = said === 'the same' ? (answers.at(-1)?.text ?? '') : said;
-    // What is looked at may come a moment later than it does for a reader.
-    const answer = await eventually(
-      async () => {
-        const now = await curl(app, command);
-        if (said !== '...') expect([command, now.text]).toEqual([command, expect.stringMatching(written(wanted))]);
-        return now;
-      },
-      { timeoutMs: command.includes('-X') || command.includes('-d') ? 0 : 10_000 },
-    );
-    expect([command, answer.status < 300]).toEqual([command, true]);
-    answers.push(answer);
-  }
-  expect(answers).not.toEqual([]);
-  return answers;
 }
 
 /** Waits until the app has printed what the document says, line by line: the first of its blocks that is text. */
@@ -157,9 +96,9 @@ async function expectPrinted(file: string, block = 0): Promise<void> {
 }
 
 it('README: a guard, a capped reward, a job and red packets, with the commands beside them', async () => {
-  const written: string[] = [];
+  const lines: string[] = [];
   const stdout = jest.spyOn(process.stdout, 'write').mockImplementation((text) => {
-    written.push(String(text));
+    lines.push(String(text));
     return true;
   });
   const { AppModule } = snippet<Names>('README.md', 'app.module.ts');
@@ -169,7 +108,7 @@ it('README: a guard, a capped reward, a job and red packets, with the commands b
     expect(last).toMatchObject({ outcome: 'ran' });
   });
   stdout.mockRestore();
-  expect(written.filter((line) => line === `Built by process ${process.pid}\n`).length).toBeGreaterThan(0);
+  expect(lines.filter((line) => line === `Built by process ${process.pid}\n`).length).toBeGreaterThan(0);
 
   const answers = await follow(app, 'README.md');
   expect(answers).toMatchObject([
