@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { tableOf, words } from './support/markdown';
 import { commandsOf, hidesKeys, libsWithScripts, scriptsOf, unpacks } from './support/script-facts';
 
@@ -36,4 +38,36 @@ describe('what the documents say of the scripts', () => {
   it('is right that every script has a key', () => {
     for (const script of libsWithScripts().flatMap(scriptsOf)) expect(script.keys.length).toBeGreaterThan(0);
   });
+});
+
+it.each(readdirSync(join(__dirname, '..', 'libs')))('the guide of %s names every option', (lib) => {
+  const read = (file: string): string => readFileSync(join(__dirname, '..', file), 'utf8');
+  const guide = read(`libs/${lib}/README.md`);
+  const sections = read(`docs/api/${lib}.md`).split(/^### /m);
+  const options = sections
+    .filter((section) => /^\w*Options\n/.test(section))
+    .flatMap((section) =>
+      [...section.matchAll(/<a id="property-[^"]+"><\/a> `(\w+)\??`/g)].map(([, name = '']) => name),
+    );
+  expect(options.length).toBeGreaterThan(0);
+  expect(options.filter((name) => !new RegExp(`\\b${name}\\b`).test(guide))).toEqual([]);
+});
+
+it('the documents list every error with its code', () => {
+  const libs = join(__dirname, '..', 'libs');
+  const sources = readdirSync(libs, { recursive: true, encoding: 'utf8' }).filter((file) => /src.*\.ts$/.test(file));
+  const codes = sources.flatMap((file) =>
+    [...readFileSync(join(libs, file), 'utf8').matchAll(/class (\w+Error) .*\{[^}]*?readonly code = '(\w+)'/g)].map(
+      ([, name, code]) => `${code} ${name}`,
+    ),
+  );
+  const tables = [
+    ['code', 'class', 'what it says'],
+    ['code', 'class', 'what is wrong'],
+    ['code', 'class', 'lib', 'what it says'],
+    ['code', 'class', 'lib'],
+  ].map((header) => tableOf('docs/errors.md', ...header));
+  const documented = new Set(tables.flat().map(([code, name]) => [...words(code), ...words(name)].join(' ')));
+  expect(codes.length).toBeGreaterThan(40);
+  expect([...documented].sort()).toEqual(codes.sort());
 });

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { doorsOf, exportsOf } from './package/support/doors';
+import { anchorsOf, linksOf, words } from './support/markdown';
 
 const ROOT = join(__dirname, '..');
 /** Rooms of a lib that are a door of their own, since they need a peer of their own. */
@@ -71,12 +72,39 @@ describe('what is packed', () => {
   const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
 
   it('is code, declarations and documents of the libs', () => {
-    const document = /^(README|ARCHITECTURE|CHANGELOG)\.md$|^LICENSE$|^docs\/.+\.md$|^libs\/[^/]+\/README\.md$/;
+    const document = /^(README|ARCHITECTURE|CHANGELOG)\.md$|^LICENSE$|^docs\/.+\.(md|webp)$|^libs\/[^/]+\/README\.md$/;
     const code = /^dist\/libs\/[^/]+\/src\/.+(?<!\.spec)\.(js|d\.ts)$/;
     const others = files.filter((file) => file !== 'package.json' && !document.test(file) && !code.test(file));
     expect(others).toEqual([]);
     for (const door of doorsOf(ROOT)) expect(files).toContain(door.types.slice(2));
     for (const lib of libs) expect(files).toContain(`libs/${lib}/README.md`);
+  });
+
+  const documents = files.filter((file) => file.endsWith('.md'));
+
+  it('has documents that link to nothing but what is packed beside them, and to headings that are there', () => {
+    const broken = documents.flatMap((file) =>
+      linksOf(file)
+        .filter(({ path, anchor }) => !files.includes(path) || (anchor && !anchorsOf(path).includes(anchor)))
+        .map(({ path, anchor = '' }) => `${file}: ${path}#${anchor}`),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  it('has documents that name a file which only the repository has where they say so', () => {
+    // What these two tell of is the repository.
+    const guides = documents.filter((file) => !/^(ARCHITECTURE|CHANGELOG)/.test(file));
+    const absent = guides.flatMap((file) =>
+      read(file)
+        .split(/\n(?=\n|- |\d+\. )/)
+        .filter((paragraph) => !/repositor|clone/.test(paragraph))
+        .flatMap((paragraph) => words(paragraph))
+        .filter(
+          (word) => /^[\w.-]+\/[\w./-]+\.\w+$/.test(word) && existsSync(join(ROOT, word)) && !files.includes(word),
+        )
+        .map((word) => `${file}: ${word}`),
+    );
+    expect(absent).toEqual([]);
   });
 
   it('names no path of the machine that built it, no source map, and no module that a user does not have', () => {

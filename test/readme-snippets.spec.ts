@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import ts from 'typescript';
+import { anchorsOf, linksOf } from './support/markdown';
 import { documents, ROOT, snippetsOf } from './support/snippets';
 
 const HEADINGS = [
@@ -69,20 +70,9 @@ describe('documents', () => {
   });
 
   it('link to files and headings that are there', () => {
-    const anchorOf = (heading: string): string =>
-      heading
-        .toLowerCase()
-        .replaceAll(/[^\w\- ]/g, '')
-        .replaceAll(' ', '-');
     const broken = [...documents(), 'CONTRIBUTING.md', 'CHANGELOG.md', 'bench/README.md'].flatMap((file) =>
-      [...read(file).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g)]
-        .map(([, path = '', anchor]) => ({ path: path === '' ? file : join(dirname(file), path), anchor }))
-        .filter(({ path, anchor }) => {
-          if (!ts.sys.fileExists(join(ROOT, path)) && !ts.sys.directoryExists(join(ROOT, path))) return true;
-          if (anchor === undefined) return false;
-          const headings = [...read(path).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => anchorOf(heading));
-          return !headings.includes(anchor);
-        })
+      linksOf(file)
+        .filter(({ path, anchor }) => !existsSync(join(ROOT, path)) || (anchor && !anchorsOf(path).includes(anchor)))
         .map(({ path, anchor = '' }) => `${file}: ${path}#${anchor}`),
     );
     expect(broken).toEqual([]);

@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { LedgerTotals } from '../../src/ledger/ledger.types';
+import { waitUntil } from '../support/wait';
 import { adminTokenOf, api, createActivity, grab, guestToken, statusOf } from './support/api';
 import { alive, type AppProcess, built, endOrphan, Program, redisPid, startAppProcess } from './support/processes';
 import { PostgresServer } from './support/postgres-server';
 import { makeTempFolder, removeFolder } from './support/temp-folder';
-import { waitUntil } from './support/wait-until';
 
 // Real processes, some of which make a database first.
 jest.setTimeout(180_000);

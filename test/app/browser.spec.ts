@@ -1,28 +1,21 @@
-import { adminTokenOf, api, createActivity, statusOf } from './support/api';
-import { mood, PHONE, TestBrowser, textOf } from './support/browser';
-import { type AppProcess, endOrphan, startAppProcess } from './support/processes';
-import { makeTempFolder, removeFolder } from './support/temp-folder';
-import { waitUntil } from './support/wait-until';
+import { waitUntil } from '../support/wait';
+import { api, createActivity, statusOf } from './support/api';
+import { mood, PHONE, textOf, type TestBrowser } from './support/browser';
+import { BrowserBench } from './support/browser-bench';
+import type { AppProcess } from './support/processes';
 
 jest.setTimeout(180_000);
 
-let dataDir: string;
+let bench: BrowserBench;
 let app: AppProcess;
 let browser: TestBrowser;
 let admin: string;
 
 beforeAll(async () => {
-  dataDir = await makeTempFolder();
-  app = await startAppProcess(dataDir);
-  admin = await adminTokenOf(dataDir);
-  browser = await TestBrowser.start();
+  bench = await BrowserBench.start();
+  ({ app, browser, admin } = bench);
 });
-afterAll(async () => {
-  await browser.stop();
-  await app.program.end('SIGTERM');
-  await endOrphan(dataDir);
-  await removeFolder(dataDir);
-});
+afterAll(() => bench.stop());
 afterEach(() => expect(browser.problems.splice(0)).toEqual([]));
 
 const open = (path: string, options: Parameters<TestBrowser['open']>[1] = {}) => browser.open(app.url + path, options);

@@ -1,8 +1,8 @@
+import { waitUntil } from '../support/wait';
 import { adminTokenOf, api, statusOf } from './support/api';
 import { viewOf } from './support/live';
 import { alive, built, Program } from './support/processes';
 import { makeTempFolder, removeFolder } from './support/temp-folder';
-import { waitUntil } from './support/wait-until';
 
 jest.setTimeout(180_000);
 

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { EmbeddedRedis } from '../../src/embedded/embedded-redis';
 import { RedisFolder } from '../../src/embedded/redis-folder';
 import type { RedisEndpoint } from '../../src/embedded/redis-inline';
+import { waitUntil } from '../support/wait';
 import { alive, built, endOrphan, Program, redisPid } from './support/processes';
 import { makeTempFolder, removeFolder } from './support/temp-folder';
-import { waitUntil } from './support/wait-until';
 
 const silent = { log: () => undefined, warn: () => undefined };
 let dataDir: string;

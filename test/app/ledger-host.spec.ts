@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { LedgerHost } from '../../src/ledger/ledger-host';
 import { EmbeddedLedgerOpener, type LedgerOpener, PostgresLedgerOpener } from '../../src/ledger/ledger-openers';
 import type { ReadableLedger } from '../../src/ledger/ledger.types';
+import { waitUntil } from '../support/wait';
 import { built, Program } from './support/processes';
 import { makeTempFolder, removeFolder } from './support/temp-folder';
-import { waitUntil } from './support/wait-until';
 
 let dataDir: string;
 let said: string[];

@@ -5,7 +5,7 @@ import { clusterClient, openRegistry, standaloneClient } from '../../libs/script
 import { type CountRecord, CountRecords, countScripts } from '../../src/audit/count-records';
 import { NodeReports, nodeScripts } from '../../src/nodes/node-reports';
 import { uniquePrefix } from '../support/shared-servers';
-import { waitUntil } from './support/wait-until';
+import { waitUntil } from '../support/wait';
 
 // What the app itself keeps in Redis.
 const servers: [string, () => Redis | Cluster][] = [

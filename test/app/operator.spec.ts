@@ -2,32 +2,26 @@ import { Redis } from 'ioredis';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { adminTokenOf, api, createActivity, grab, guestToken, statusOf } from './support/api';
-import { mood, PHONE, TestBrowser, textOf } from './support/browser';
-import { type AppProcess, endOrphan, startAppProcess } from './support/processes';
-import { makeTempFolder, removeFolder } from './support/temp-folder';
+import { api, createActivity, grab, guestToken, statusOf } from './support/api';
+import { mood, PHONE, textOf, type TestBrowser } from './support/browser';
+import { BrowserBench } from './support/browser-bench';
+import type { AppProcess } from './support/processes';
 
 jest.setTimeout(180_000);
 
 const PATIENCE = { timeout: 60_000 };
 
+let bench: BrowserBench;
 let dataDir: string;
 let app: AppProcess;
 let browser: TestBrowser;
 let admin: string;
 
 beforeAll(async () => {
-  dataDir = await makeTempFolder();
-  app = await startAppProcess(dataDir);
-  admin = await adminTokenOf(dataDir);
-  browser = await TestBrowser.start();
+  bench = await BrowserBench.start();
+  ({ dataDir, app, browser, admin } = bench);
 });
-afterAll(async () => {
-  await browser.stop();
-  await app.program.end('SIGTERM');
-  await endOrphan(dataDir);
-  await removeFolder(dataDir);
-});
+afterAll(() => bench.stop());
 afterEach(() => expect(browser.problems.splice(0)).toEqual([]));
 
 /** The operator's page, signed in. */

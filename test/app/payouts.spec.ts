@@ -1,4 +1,4 @@
-import { fork, type ChildProcess } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
@@ -10,10 +10,11 @@ import { SqlLedger } from '../../src/ledger/sql-ledger';
 import { LedgerPayer } from '../../src/payout/ledger-payer';
 import { openBench, QUICK, type Bench } from '../../libs/red-packet/test/support';
 import { note } from '../support/fault-notes';
+import { forkWorker } from '../support/fork-worker';
 import { RedisServer } from '../support/redis-server';
+import { waitUntil } from '../support/wait';
 import { PostgresServer } from './support/postgres-server';
 import { STEPS, type PayoutJob } from './support/payout-worker';
-import { waitUntil } from './support/wait-until';
 
 const PACKETS = 150;
 const CENTS = 10_000;
@@ -55,8 +56,7 @@ afterEach(() => {
 });
 
 function worker(step: PayoutJob['step']): ChildProcess {
-  const entry = join(__dirname, '../../libs/stream-consumer/test/worker-entry.cjs');
-  const child = fork(entry, [join(__dirname, 'support/payout-worker.ts')]);
+  const child = forkWorker(join(__dirname, 'support/payout-worker.ts'));
   children.add(child);
   const job: PayoutJob = { redisUrl: server.url, postgresUrl: postgres.url, prefix: bench.prefix, step };
   child.send(job);

@@ -1,6 +1,7 @@
 import { FreshApp } from './support/fresh-app';
+import { writeQuickStarts } from './support/quick-starts';
 import { compile, problemsOf, useTsJest, writeEveryExport, type Resolution } from './support/types';
-import { expectAllUsed, runAlone } from './support/uses';
+import { expectAllUsed, expectLoneUsed, runAlone } from './support/uses';
 
 const resolutions: Resolution[] = [
   { moduleResolution: 'node10', module: 'commonjs' },
@@ -24,6 +25,7 @@ describe('Nest 11, CommonJS, ioredis 5, Express', () => {
         '@nestjs/testing': '^11.0.0',
         '@nestjs/throttler': '^6.4.0',
         '@opentelemetry/api': '^1.9.0',
+        '@opentelemetry/sdk-metrics': '^2.0.0',
         '@types/jest': '^30.0.0',
         '@types/node': '^20.0.0',
         esbuild: '^0.28.0',
@@ -43,6 +45,8 @@ describe('Nest 11, CommonJS, ioredis 5, Express', () => {
     expect(app.version('ioredis')).toMatch(/^5\./);
     app.copy('src', 'bundle', 'user.test.ts');
     app.remove('src/main-fastify.ts');
+    app.remove('src/lone/main-fastify.ts');
+    expect(writeQuickStarts(app)).toEqual(expect.arrayContaining(['front-page/main.ts', 'lock/app.module.ts']));
     await compile(app, { module: 'commonjs', moduleResolution: 'node10' });
     writeEveryExport(app);
   });
@@ -51,9 +55,19 @@ describe('Nest 11, CommonJS, ioredis 5, Express', () => {
     expectAllUsed(await app.withRedis(['dist/main-express.js']));
   });
 
-  it.each(resolutions)('type-checks every export with TypeScript 5, $moduleResolution', async (resolution) => {
-    expect(await problemsOf(app, 'typescript', resolution)).toEqual([]);
+  it('uses the others without RateLimitModule and OnceModule, bundled and minified by esbuild, and by webpack', async () => {
+    await app.run(process.execPath, ['bundle/esbuild.cjs', 'dist/lone/main-express.js', 'out/lone.cjs', 'cjs']);
+    expectLoneUsed(await runAlone(app, 'out/lone.cjs'));
+    await app.run(process.execPath, ['bundle/webpack.cjs', 'dist/lone/main-express.js', 'out/lone-webpack.cjs']);
+    expectLoneUsed(await runAlone(app, 'out/lone-webpack.cjs'));
   });
+
+  it.each(resolutions)(
+    'type-checks every export and quick start with TypeScript 5, $moduleResolution',
+    async (resolution) => {
+      expect(await problemsOf(app, 'typescript', resolution)).toEqual([]);
+    },
+  );
 
   it('uses every lib, bundled and minified by esbuild', async () => {
     await app.run(process.execPath, ['bundle/esbuild.cjs', 'dist/main-express.js', 'out/esbuild.cjs', 'cjs']);

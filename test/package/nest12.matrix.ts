@@ -1,6 +1,7 @@
 import { FreshApp } from './support/fresh-app';
+import { writeQuickStarts } from './support/quick-starts';
 import { compile, problemsOf, writeEveryExport, type Resolution } from './support/types';
-import { expectAllUsed, runAlone } from './support/uses';
+import { expectAllUsed, expectLoneUsed, runAlone } from './support/uses';
 
 const resolutions: [compiler: string, resolution: Resolution][] = [
   ['typescript', { moduleResolution: 'node10', module: 'esnext', ignoreDeprecations: '6.0' }],
@@ -31,6 +32,7 @@ describe('Nest 12, ESM, ioredis 6, Fastify', () => {
         '@nestjs/schedule': '^12.0.0',
         '@nestjs/throttler': '^6.6.0',
         '@opentelemetry/api': '^1.9.0',
+        '@opentelemetry/sdk-metrics': '^2.0.0',
         '@types/node': '^20.0.0',
         esbuild: '^0.28.0',
         ioredis: '^6.0.0',
@@ -52,6 +54,8 @@ describe('Nest 12, ESM, ioredis 6, Fastify', () => {
     expect(app.version('ioredis')).toMatch(/^6\./);
     app.copy('src', 'bundle');
     app.remove('src/main-express.ts');
+    app.remove('src/lone/main-express.ts');
+    expect(writeQuickStarts(app)).toEqual(expect.arrayContaining(['front-page/main.ts', 'lock/app.module.ts']));
     await compile(app, { module: 'nodenext', moduleResolution: 'nodenext' });
     writeEveryExport(app);
   });
@@ -60,7 +64,14 @@ describe('Nest 12, ESM, ioredis 6, Fastify', () => {
     expectAllUsed(await app.withRedis(['dist/main-fastify.js']));
   });
 
-  it.each(checks)('type-checks every export with $label', async ({ compiler, resolution }) => {
+  it('uses the others without RateLimitModule and OnceModule, bundled and minified by esbuild, and by webpack', async () => {
+    await app.run(process.execPath, ['bundle/esbuild.cjs', 'dist/lone/main-fastify.js', 'out/lone.mjs', 'esm']);
+    expectLoneUsed(await runAlone(app, 'out/lone.mjs'));
+    await app.run(process.execPath, ['bundle/webpack.cjs', 'dist/lone/main-fastify.js', 'out/lone-webpack.cjs']);
+    expectLoneUsed(await runAlone(app, 'out/lone-webpack.cjs'));
+  });
+
+  it.each(checks)('type-checks every export and quick start with $label', async ({ compiler, resolution }) => {
     expect(await problemsOf(app, compiler, resolution)).toEqual([]);
   });
 

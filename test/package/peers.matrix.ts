@@ -51,6 +51,7 @@ describe('The oldest peers that are allowed', () => {
     for (const [name, version] of peers) expect({ name, version: app.version(name) }).toEqual({ name, version });
     app.copy('src', 'load');
     app.remove('src/main-fastify.ts');
+    app.remove('src/lone/main-fastify.ts');
     await compile(app, COMMONJS);
   });
 

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 const ROOT = join(__dirname, '..', '..');
 
@@ -27,4 +27,40 @@ export function words(cell = ''): string[] {
 export function blocksOf(file: string, language: string): string[] {
   const text = readFileSync(join(ROOT, file), 'utf8');
   return [...text.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))].map(([, code = '']) => code);
+}
+
+/** Where a document points beside it: a path from the root, and a heading's anchor. */
+export interface Link {
+  readonly path: string;
+  readonly anchor?: string;
+}
+
+/** Links and pictures of a document that are no addresses of the web. */
+export function linksOf(file: string): Link[] {
+  const text = readFileSync(join(ROOT, file), 'utf8').replaceAll(/^```[\s\S]*?^```/gm, '');
+  const targets = [...text.matchAll(/\]\(([^)\s]+)\)|<(?:img|a)\b[^>]*\b(?:src|href)="([^"]+)"/g)];
+  return targets
+    .map(([, link, tag]) => link ?? tag ?? '')
+    .filter((target) => !/^[a-z]+:/.test(target))
+    .map((target) => {
+      const [path = '', anchor] = target.split('#');
+      return { path: path === '' ? file : join(dirname(file), path), ...(anchor !== undefined && { anchor }) };
+    });
+}
+
+/** Anchors of a document's headings, as web sites make them, and those that it has as tags. */
+export function anchorsOf(file: string): string[] {
+  const text = readFileSync(join(ROOT, file), 'utf8').replaceAll(/^```[\s\S]*?^```/gm, '');
+  const used = new Map<string, number>();
+  const tags = [...text.matchAll(/<a id="([^"]+)">/g)].map(([, id = '']) => id);
+  const headings = [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => {
+    const anchor = heading
+      .toLowerCase()
+      .replaceAll(/[^\w\- ]/g, '')
+      .replaceAll(' ', '-');
+    const before = used.get(anchor) ?? 0;
+    used.set(anchor, before + 1);
+    return before === 0 ? anchor : `${anchor}-${before}`;
+  });
+  return [...headings, ...tags];
 }

@@ -24,3 +24,22 @@ export async function eventually<T>(fn: () => T | Promise<T>, options: Eventuall
     await sleepMs(everyMs);
   }
 }
+
+/**
+ * Asks until the answer is truthy and returns it. What `ask` throws ends the waiting at once, unlike `eventually`'s `fn`.
+ *
+ * @throws Error that names `what`, after `timeoutMs`
+ */
+export async function waitUntil<T>(
+  what: string,
+  ask: () => T | Promise<T>,
+  timeoutMs = 20_000,
+): Promise<NonNullable<T>> {
+  const deadline = performance.now() + timeoutMs;
+  for (;;) {
+    const answer = await ask();
+    if (answer) return answer;
+    if (performance.now() > deadline) throw new Error(`Waited ${timeoutMs} ms in vain until ${what}`);
+    await sleepMs(20);
+  }
+}

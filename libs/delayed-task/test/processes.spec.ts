@@ -1,10 +1,11 @@
-import { fork, type ChildProcess } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { note } from '../../../test/support/fault-notes';
+import { forkWorker } from '../../../test/support/fork-worker';
 import { RedisServer } from '../../../test/support/redis-server';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually, sleep } from '../../../test/support/wait';
@@ -17,7 +18,6 @@ const TASKS = long ? 100_000 : 20_000;
 const SECONDS = long ? 60 : 8;
 const REDIS_KILLS = long ? 2 : 1;
 const LEASE_MS = 2_000;
-const ENTRY = join(__dirname, '..', '..', 'once', 'test', 'worker-entry.cjs');
 
 /** A line that a worker wrote: it handled a task. */
 interface Handling {
@@ -52,7 +52,7 @@ describe('workers that are killed, and a Redis that is', () => {
   });
 
   async function startWorker(): Promise<ChildProcess> {
-    const child = fork(ENTRY, [join(__dirname, 'worker.ts')], { execArgv: [] });
+    const child = forkWorker(join(__dirname, 'worker.ts'));
     children.add(child);
     const options = { leaseMs: LEASE_MS, pollMs: 500, concurrency: 100, attempts: 50 };
     const file = join(folder, String(child.pid));

@@ -1,7 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { ConsoleLogger, Injectable } from '@nestjs/common';
-import { Test, type TestingModule } from '@nestjs/testing';
-import { RedisModule } from '@liaoliaots/nestjs-redis';
+import { Injectable, type Type } from '@nestjs/common';
+import type { TestingModule } from '@nestjs/testing';
 import {
   DelayedTask,
   DelayedTaskModule,
@@ -9,49 +8,28 @@ import {
   type DelayedTaskModuleOptions,
   type TaskContext,
 } from 'luanest/delayed-task';
-import { SCRIPT_REGISTRY_CHANNELS, ScriptRegistryModule } from 'luanest/script-registry';
-import { CommandWatcher } from '../../../test/support/command-watcher';
-import { RedisServer } from '../../../test/support/redis-server';
+import { SCRIPT_REGISTRY_CHANNELS } from 'luanest/script-registry';
+import { ClosingApps } from '../../../test/support/closing-apps';
+import type { CommandWatcher } from '../../../test/support/command-watcher';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually, sleep } from '../../../test/support/wait';
-import { Gate, listen, quiet, type TaskSettledEvent } from './support';
+import { Gate, listen, type TaskSettledEvent } from './support';
 
-let server: RedisServer;
+let apps: ClosingApps;
 let watcher: CommandWatcher;
-const unhandled: unknown[] = [];
-const onUnhandled = (reason: unknown): void => void unhandled.push(reason);
 
 beforeAll(async () => {
-  server = await RedisServer.start();
-  watcher = await CommandWatcher.open(server.port);
-  process.on('unhandledRejection', onUnhandled);
+  apps = await ClosingApps.open();
+  ({ watcher } = apps);
 });
 beforeEach(() => watcher.clear());
-afterAll(async () => {
-  process.off('unhandledRejection', onUnhandled);
-  watcher.close();
-  await server.stop();
-});
+afterAll(() => apps.close());
 
-/** An app as users have it: its Redis client belongs to RedisModule, which quits it at shutdown. */
-async function start(
-  handlers: new (...args: never[]) => unknown,
-  prefix: string,
-  options: DelayedTaskModuleOptions,
-): Promise<TestingModule> {
-  const app = await Test.createTestingModule({
-    imports: [
-      RedisModule.forRoot({ config: { url: server.url, onClientCreated: quiet }, closeClient: true }, true),
-      ScriptRegistryModule.forRoot({ prefix }),
-      DelayedTaskModule.forRoot({ pollMs: 100, ...options }),
-    ],
+const start = (handlers: Type, prefix: string, options: DelayedTaskModuleOptions): Promise<TestingModule> =>
+  apps.start(prefix, {
+    imports: [DelayedTaskModule.forRoot({ pollMs: 100, ...options })],
     providers: [handlers],
-  })
-    .setLogger(new ConsoleLogger({ logLevels: [] }))
-    .compile();
-  await app.init();
-  return app;
-}
+  });
 
 it.each([
   ['awaits what ends in time, which may schedule more', 30_000],
@@ -120,7 +98,7 @@ it.each([
   await eventually(() => expect(seen.sort()).toEqual(left.map((id) => [id, 1])));
   await other.close();
   told.stop();
-  expect(unhandled).toEqual([]);
+  expect(apps.unhandled).toEqual([]);
 });
 
 it('a take that was out when the app closed hands its tasks back', async () => {

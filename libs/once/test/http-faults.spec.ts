@@ -1,4 +1,4 @@
-import { fork, type ChildProcess } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { join } from 'node:path';
@@ -8,6 +8,7 @@ import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Redis } from 'ioredis';
 import { Idempotent, IdempotencyInterceptor, ONCE_CHANNELS, type Delivery } from 'luanest/once';
 import { FaultProxy } from '../../../test/support/fault-proxy';
+import { forkWorker } from '../../../test/support/fork-worker';
 import { RedisServer } from '../../../test/support/redis-server';
 import { sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
@@ -171,7 +172,7 @@ describe('a process that is killed in an idempotent handler', () => {
   });
 
   async function start(job: Omit<ServerJob, 'redis'>): Promise<{ child: ChildProcess; url: string }> {
-    const child = fork(join(__dirname, 'worker-entry.cjs'), ['./server.ts'], { execArgv: [] });
+    const child = forkWorker(join(__dirname, 'server.ts'));
     children.push(child);
     child.send({ ...job, redis: sharedRedisUrl() });
     return { child, url: String((await once(child, 'message'))[0]) };

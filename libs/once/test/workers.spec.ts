@@ -1,9 +1,10 @@
-import { fork, type ChildProcess } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import type { Delivery } from 'luanest/once';
 import { note } from '../../../test/support/fault-notes';
+import { forkWorker } from '../../../test/support/fork-worker';
 import { sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
 import { standaloneClient } from '../../script-registry/test/support';
@@ -23,7 +24,7 @@ describe('workers in processes of their own', () => {
   });
 
   function start(job: Omit<WorkerJob, 'url'>): ChildProcess {
-    const child = fork(join(__dirname, 'worker-entry.cjs'), { execArgv: [] });
+    const child = forkWorker(join(__dirname, 'worker.ts'));
     children.push(child);
     child.send({ ...job, url: sharedRedisUrl() });
     return child;

@@ -19,8 +19,8 @@ describe('refusals that are remembered', () => {
     cache.remember(check, verdict, now);
     now += 300;
     expect(cache.find(check)).toEqual({ ...verdict, resetMs: 600, retryMs: 600 });
-    expect(cache.find({ ...check, cost: 3 })).toBeDefined();
-    expect(cache.find({ ...check, limit: 4 })).toBeDefined();
+    expect(cache.find({ ...check, cost: 3 })).toEqual({ ...verdict, resetMs: 600, retryMs: 600 });
+    expect(cache.find({ ...check, limit: 4 })).toEqual({ ...verdict, resetMs: 600, retryMs: 600 });
     expect(cache.find({ ...check, cost: 1 })).toBeUndefined();
     expect(cache.find({ ...check, limit: 6 })).toBeUndefined();
     expect(cache.find({ ...check, subject: 't' })).toBeUndefined();
@@ -45,7 +45,7 @@ describe('refusals that are remembered', () => {
     for (let i = 0; i < 1_000; i++) cache.remember({ ...check, subject: `s${i}` }, verdict, now);
     expect(cache.size).toBe(100);
     expect(cache.find({ ...check, subject: 's899' })).toBeUndefined();
-    expect(cache.find({ ...check, subject: 's900' })).toBeDefined();
+    expect(cache.find({ ...check, subject: 's900' })).toEqual(verdict);
   });
 });
 

@@ -179,7 +179,7 @@ describe('subjects that strangers choose', () => {
       cost: 1,
     });
     cache.remember(check('GET /a', 'undelete:x'), verdict, 0);
-    expect(cache.find(check('GET /a', 'undelete:x'))).toBeDefined();
+    expect(cache.find(check('GET /a', 'undelete:x'))).toEqual(verdict);
     // The subject of the first is the rest of the second's name.
     expect(cache.find(check('GET /a:undelete', 'x'))).toBeUndefined();
     const memory = new MemoryLimiter(() => 0, 10);

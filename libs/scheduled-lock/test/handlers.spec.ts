@@ -6,10 +6,11 @@ import { Redis } from 'ioredis';
 import { firstValueFrom } from 'rxjs';
 import { ScheduledLock, ScheduledLockInterceptor, ScheduledLockService } from 'luanest/scheduled-lock';
 import { FaultProxy } from '../../../test/support/fault-proxy';
+import { Gate } from '../../../test/support/gate';
 import { sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
 import { quiet } from '../../script-registry/test/support';
-import { boot, compile, Gate, type Booted, type BootOptions } from './support';
+import { boot, compile, type Booted, type BootOptions } from './support';
 
 describe('on HTTP handlers', () => {
   async function listening(

@@ -2,9 +2,10 @@ import { Injectable, type Type } from '@nestjs/common';
 import * as newest from '@nestjs/schedule';
 import * as oldest from 'schedule-oldest';
 import { ScheduledLock, ScheduledLockService } from 'luanest/scheduled-lock';
+import { Gate } from '../../../test/support/gate';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
-import { boot, closeAll, Gate, listen } from './support';
+import { boot, closeAll, listen } from './support';
 
 type Schedule = Pick<typeof newest, 'Cron' | 'Interval' | 'Timeout' | 'ScheduleModule' | 'SchedulerRegistry'>;
 

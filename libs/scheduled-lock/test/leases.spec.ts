@@ -2,10 +2,11 @@ import { Injectable } from '@nestjs/common';
 import { Cron, Interval, ScheduleModule } from '@nestjs/schedule';
 import { ScheduledLock, ScheduledLockService } from 'luanest/scheduled-lock';
 import { type ScriptRegistry, getScriptRegistryToken } from 'luanest/script-registry';
+import { Gate } from '../../../test/support/gate';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually, sleep } from '../../../test/support/wait';
 import { claimRun } from '../src/scheduled-lock.scripts';
-import { boot, closeAll, Gate, LATER, STALE_NEVER, tick } from './support';
+import { boot, closeAll, LATER, STALE_NEVER, tick } from './support';
 
 const imports = [ScheduleModule.forRoot()];
 

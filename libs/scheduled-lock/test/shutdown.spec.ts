@@ -1,22 +1,21 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { ConsoleLogger, Injectable } from '@nestjs/common';
-import { Test, type TestingModule } from '@nestjs/testing';
-import { RedisModule } from '@liaoliaots/nestjs-redis';
+import { Injectable, type Type } from '@nestjs/common';
+import type { TestingModule } from '@nestjs/testing';
 import * as newest from '@nestjs/schedule';
 import * as oldest from 'schedule-oldest';
-import { SCRIPT_REGISTRY_CHANNELS, ScriptRegistryModule } from 'luanest/script-registry';
+import { SCRIPT_REGISTRY_CHANNELS } from 'luanest/script-registry';
 import {
   ScheduledLock,
   ScheduledLockModule,
   ScheduledLockService,
   type ScheduledLockModuleOptions,
 } from 'luanest/scheduled-lock';
-import { CommandWatcher, type WatchedCommand } from '../../../test/support/command-watcher';
-import { RedisServer } from '../../../test/support/redis-server';
+import { ClosingApps } from '../../../test/support/closing-apps';
+import type { CommandWatcher, WatchedCommand } from '../../../test/support/command-watcher';
+import { Gate } from '../../../test/support/gate';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually, sleep } from '../../../test/support/wait';
-import { quiet } from '../../script-registry/test/support';
-import { Gate, listen, tick } from './support';
+import { listen, tick } from './support';
 
 type Schedule = Pick<typeof newest, 'Cron' | 'Interval' | 'ScheduleModule'>;
 const versions: [string, Schedule][] = [
@@ -26,44 +25,26 @@ const versions: [string, Schedule][] = [
 const LEASE_MS = 60_000;
 const ended = (outcome: string): boolean => ['ran', 'lost', 'failed'].includes(outcome);
 
-let server: RedisServer;
+let apps: ClosingApps;
 let watcher: CommandWatcher;
-const unhandled: unknown[] = [];
-const onUnhandled = (reason: unknown): void => void unhandled.push(reason);
 
 beforeAll(async () => {
-  server = await RedisServer.start();
-  watcher = await CommandWatcher.open(server.port);
-  process.on('unhandledRejection', onUnhandled);
+  apps = await ClosingApps.open();
+  ({ watcher } = apps);
 });
 beforeEach(() => watcher.clear());
-afterAll(async () => {
-  process.off('unhandledRejection', onUnhandled);
-  watcher.close();
-  await server.stop();
-});
+afterAll(() => apps.close());
 
-/** An app as users have it: its Redis client belongs to RedisModule, which quits it at shutdown. */
-async function start(
-  jobs: new (...args: never[]) => unknown,
+const start = (
+  jobs: Type,
   { ScheduleModule }: Schedule,
   prefix: string,
   lock: ScheduledLockModuleOptions,
-): Promise<TestingModule> {
-  const app = await Test.createTestingModule({
-    imports: [
-      RedisModule.forRoot({ config: { url: server.url, onClientCreated: quiet }, closeClient: true }, true),
-      ScriptRegistryModule.forRoot({ prefix }),
-      ScheduledLockModule.forRoot(lock),
-      ScheduleModule.forRoot(),
-    ],
+): Promise<TestingModule> =>
+  apps.start(prefix, {
+    imports: [ScheduledLockModule.forRoot(lock), ScheduleModule.forRoot()],
     providers: [jobs],
-  })
-    .setLogger(new ConsoleLogger({ logLevels: [] }))
-    .compile();
-  await app.init();
-  return app;
-}
+  });
 
 describe.each(versions)('app.close() in the middle of a job, on the %s @nestjs/schedule', (_, schedule) => {
   const { Interval } = schedule;
@@ -137,7 +118,7 @@ describe.each(versions)('app.close() in the middle of a job, on the %s @nestjs/s
     unsubscribe(SCRIPT_REGISTRY_CHANNELS.callFailed, onFailure);
     told.stop();
     expect(failures).toEqual([]);
-    expect(unhandled).toEqual([]);
+    expect(apps.unhandled).toEqual([]);
   });
 
   it('lets no tick begin, and sends nothing once its connection was closed', async () => {
@@ -202,6 +183,6 @@ describe.each(versions)('app.close() in the middle of a job, on the %s @nestjs/s
     told.stop();
     unsubscribe(SCRIPT_REGISTRY_CHANNELS.callFailed, onFailure);
     expect(failures).toEqual([]);
-    expect(unhandled).toEqual([]);
+    expect(apps.unhandled).toEqual([]);
   });
 });

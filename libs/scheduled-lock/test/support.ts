@@ -113,20 +113,6 @@ export async function closeAll(): Promise<void> {
   await Promise.all([...open].map((booted) => booted.close()));
 }
 
-/** Something that methods wait for. */
-export class Gate {
-  /** How often somebody came to it. */
-  entered = 0;
-  private waiting: (() => void)[] = [];
-  async pass(): Promise<void> {
-    this.entered++;
-    await new Promise<void>((resolve) => this.waiting.push(resolve));
-  }
-  open(): void {
-    for (const resolve of this.waiting.splice(0)) resolve();
-  }
-}
-
 /** The outcomes that this process tells, in their order, until `stop`. */
 export function listen(): { readonly events: JobOutcomeEvent[]; of(name: string): string[]; stop(): void } {
   const events: JobOutcomeEvent[] = [];

@@ -8,8 +8,9 @@ import {
   retryLater,
   type StreamMessage,
 } from 'luanest/stream-consumer';
+import { Gate } from '../../../test/support/gate';
 import { eventually } from '../../../test/support/wait';
-import { Gate, group, openBench, servers, type Bench } from './support';
+import { group, openBench, servers, type Bench } from './support';
 
 describe.each(servers)('streams on %s', (_, client) => {
   let bench: Bench;

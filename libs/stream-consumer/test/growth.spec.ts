@@ -1,8 +1,9 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { STREAM_CONSUMER_CHANNELS, type StreamStatsEvent } from 'luanest/stream-consumer';
 import { tagOf } from '../src/streams/partitions';
+import { Gate } from '../../../test/support/gate';
 import { eventually } from '../../../test/support/wait';
-import { Gate, group, openBench, servers, type Bench } from './support';
+import { group, openBench, servers, type Bench } from './support';
 
 describe.each(servers)('what changes while consumers run, on %s', (_, client) => {
   let few: Bench;

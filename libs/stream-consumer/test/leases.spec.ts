@@ -9,8 +9,9 @@ import {
   type StreamMessage,
   type TakenOverEvent,
 } from 'luanest/stream-consumer';
+import { Gate } from '../../../test/support/gate';
 import { eventually, sleep } from '../../../test/support/wait';
-import { Gate, group, openBench, servers, type Bench } from './support';
+import { group, openBench, servers, type Bench } from './support';
 
 describe.each(servers)('leases on %s', (_, client) => {
   let one: Bench;

@@ -1,6 +1,7 @@
 import { deadLetter, type StreamMessage } from 'luanest/stream-consumer';
+import { Gate } from '../../../test/support/gate';
 import { eventually, sleep } from '../../../test/support/wait';
-import { Gate, group, openBench, servers, type Bench } from './support';
+import { group, openBench, servers, type Bench } from './support';
 
 describe.each(servers)('messages of one key on %s', (_, client) => {
   const options = { partitions: 3, drainMs: 0, abortGraceMs: 0, streams: { single: { partitions: 1 } } };

@@ -1,8 +1,6 @@
-import { ConsoleLogger, Injectable } from '@nestjs/common';
-import { Test, type TestingModule } from '@nestjs/testing';
-import { RedisModule } from '@liaoliaots/nestjs-redis';
+import { Injectable } from '@nestjs/common';
+import type { TestingModule } from '@nestjs/testing';
 import { Redis } from 'ioredis';
-import { ScriptRegistryModule } from 'luanest/script-registry';
 import {
   StreamConsumer,
   StreamConsumerModule,
@@ -10,28 +8,23 @@ import {
   type StreamConsumerModuleOptions,
   type StreamMessage,
 } from 'luanest/stream-consumer';
-import { CommandWatcher } from '../../../test/support/command-watcher';
+import { ClosingApps } from '../../../test/support/closing-apps';
+import type { CommandWatcher } from '../../../test/support/command-watcher';
+import { Gate } from '../../../test/support/gate';
 import { RedisServer } from '../../../test/support/redis-server';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually, sleep } from '../../../test/support/wait';
-import { Gate, openBench, QUICK, quiet } from './support';
+import { openBench, QUICK, quiet } from './support';
 
-let server: RedisServer;
+let apps: ClosingApps;
 let watcher: CommandWatcher;
-const unhandled: unknown[] = [];
-const onUnhandled = (reason: unknown): void => void unhandled.push(reason);
 
 beforeAll(async () => {
-  server = await RedisServer.start();
-  watcher = await CommandWatcher.open(server.port);
-  process.on('unhandledRejection', onUnhandled);
+  apps = await ClosingApps.open();
+  ({ watcher } = apps);
 });
 beforeEach(() => watcher.clear());
-afterAll(async () => {
-  process.off('unhandledRejection', onUnhandled);
-  watcher.close();
-  await server.stop();
-});
+afterAll(() => apps.close());
 
 @Injectable()
 class Jobs {
@@ -52,21 +45,11 @@ class Jobs {
   }
 }
 
-/** An app as users have it: its Redis client belongs to RedisModule, which quits it at shutdown. */
-async function start(prefix: string, options: StreamConsumerModuleOptions): Promise<TestingModule> {
-  const app = await Test.createTestingModule({
-    imports: [
-      RedisModule.forRoot({ config: { url: server.url, onClientCreated: quiet }, closeClient: true }, true),
-      ScriptRegistryModule.forRoot({ prefix }),
-      StreamConsumerModule.forRoot({ ...QUICK, ...options }),
-    ],
+const start = (prefix: string, options: StreamConsumerModuleOptions): Promise<TestingModule> =>
+  apps.start(prefix, {
+    imports: [StreamConsumerModule.forRoot({ ...QUICK, ...options })],
     providers: [Jobs],
-  })
-    .setLogger(new ConsoleLogger({ logLevels: [] }))
-    .compile();
-  await app.init();
-  return app;
-}
+  });
 
 const count = 8;
 
@@ -82,7 +65,7 @@ async function busy(options: StreamConsumerModuleOptions): Promise<{ app: Testin
 
 /** What the group looks like to others, and that the app says nothing more to Redis. */
 async function afterClose(prefix: string): Promise<{ stats: object; followUps: number }> {
-  const bench = await openBench(quiet(new Redis(server.port)), {}, { prefix });
+  const bench = await openBench(quiet(new Redis(apps.server.port)), {}, { prefix });
   const stats = await bench.streams.stats('jobs', 'g');
   const followUps = (await bench.streams.stats('follow-up', 'nobody')).length;
   await bench.close();
@@ -117,7 +100,7 @@ it('SIGTERM hands back what does not end, at once and without counting an attemp
   const closedAt = watcher.commands.length;
   const { stats } = await afterClose(prefix);
   expect(stats).toMatchObject({ length: count, pending: 3, due: 3, sessions: 0 });
-  const other = await openBench(quiet(new Redis(server.port)), {}, { prefix });
+  const other = await openBench(quiet(new Redis(apps.server.port)), {}, { prefix });
   const seen: string[] = [];
   await other.streams.consume(
     { stream: 'jobs', group: 'g' },
@@ -129,7 +112,7 @@ it('SIGTERM hands back what does not end, at once and without counting an attemp
   expect(watcher.commands.length).toBeGreaterThan(closedAt);
   jobs.gate.open();
   await sleep(50);
-  expect(unhandled).toEqual([]);
+  expect(apps.unhandled).toEqual([]);
 });
 
 it('an app whose Redis is away closes within its bounds', async () => {
@@ -151,7 +134,7 @@ it('an app whose Redis is away closes within its bounds', async () => {
 });
 
 it('a consumer that was stopped takes nothing, and another one can be started', async () => {
-  const bench = await openBench(quiet(new Redis(server.port)), {});
+  const bench = await openBench(quiet(new Redis(apps.server.port)), {});
   const seen: unknown[] = [];
   const first = await bench.streams.consume({ stream: 's', group: 'g' }, ({ payload }) => void seen.push(payload));
   await bench.streams.publish('s', 1);

@@ -1,8 +1,9 @@
-import { fork, type ChildProcess } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { note } from '../../../test/support/fault-notes';
+import { forkWorker } from '../../../test/support/fork-worker';
 import { RedisServer } from '../../../test/support/redis-server';
 import { eventually, sleep } from '../../../test/support/wait';
 import { openBench, quiet, type Bench } from './support';
@@ -34,7 +35,7 @@ class Worker {
   readonly gone: Promise<unknown>;
 
   constructor(job: WorkerJob) {
-    this.child = fork(join(__dirname, 'worker-entry.cjs'), { execArgv: [] });
+    this.child = forkWorker(join(__dirname, 'worker.ts'));
     this.gone = once(this.child, 'exit');
     this.child.on('message', (notes) => {
       const at = performance.now();

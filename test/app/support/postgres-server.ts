@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { freePort } from '../../../src/embedded/free-port';
+import { waitUntil } from '../../support/wait';
 import { makeTempFolder, removeFolder } from './temp-folder';
-import { waitUntil } from './wait-until';
 
 const run = promisify(execFile);
 

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { waitUntil } from './wait-until';
+import { waitUntil } from '../../support/wait';
 
 const DIST = join(__dirname, '..', '..', '..', 'dist', 'src');
 

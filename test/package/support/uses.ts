@@ -42,6 +42,19 @@ export function expectBareUsed({ code, stdout, stderr }: Ended): void {
   expect({ lines: stdout.trim().split('\n'), stderr, code }).toEqual({ lines: BARE_LINES, stderr: '', code: 0 });
 }
 
+/** What `lone/main-*.ts` print. */
+const LONE_LINES = [
+  ...['lock', 'scheduled-lock', 'read-reward', 'delayed-task', 'stream-consumer', 'red-packet'].map((door) =>
+    LINES.find((line) => line.startsWith(`${door}:`)),
+  ),
+  'closed',
+];
+
+/** As `expectAllUsed`, for the app without RateLimitModule and OnceModule. */
+export function expectLoneUsed({ code, stdout, stderr }: Ended): void {
+  expect({ lines: stdout.trim().split('\n'), stderr, code }).toEqual({ lines: LONE_LINES, stderr: '', code: 0 });
+}
+
 /** Runs a bundle where nothing else is: no node_modules, and no `.lua`. */
 export async function runAlone(app: FreshApp, bundle: string): Promise<Ended> {
   const cwd = mkdtempSync(join(folder(), 'bundle-'));

@@ -26,7 +26,7 @@ export interface Payout extends GrantRecord {
  */
 export type PayoutHandler = (payout: Payout) => HandlerResult | Promise<HandlerResult>;
 
-/** How payouts are handed out; what is left out is as StreamConsumerModule has it, except for `attempts`. */
+/** How payouts are handed out; what is left out is as StreamConsumerModule has it, except for `attempts` and `pollMs`. */
 export interface PayoutOptions {
   /** Handlers that run at a time for each activity in this process, integer of 1 to 10,000. */
   readonly concurrency?: number;

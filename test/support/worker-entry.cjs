@@ -1,10 +1,10 @@
-// A worker in a process of its own, so that it can be stopped and killed: reads the lib's TypeScript without a build.
+// A process of its own, for a file of TypeScript that is named: reads it without a build.
 const Module = require('node:module');
 const { readFileSync } = require('node:fs');
 const { join } = require('node:path');
 const { transformSync } = require('@swc/core');
 
-const root = join(__dirname, '..', '..', '..');
+const root = join(__dirname, '..', '..');
 const resolve = Module._resolveFilename;
 Module._resolveFilename = function (request, ...rest) {
   const lib = /^luanest\/(.+)$/.exec(request)?.[1];
@@ -23,4 +23,4 @@ require.extensions['.ts'] = (module, filename) => {
   module._compile(code, filename);
 };
 require('reflect-metadata');
-require(process.argv[2] ?? './worker.ts');
+require(process.argv[2]);

@@ -1,0 +1,27 @@
+import { adminTokenOf } from './api';
+import { TestBrowser } from './browser';
+import { endOrphan, startAppProcess, type AppProcess } from './processes';
+import { makeTempFolder, removeFolder } from './temp-folder';
+
+/** The built app in a process and a folder of its own, and a browser to look at it. */
+export class BrowserBench {
+  private constructor(
+    readonly dataDir: string,
+    readonly app: AppProcess,
+    readonly admin: string,
+    readonly browser: TestBrowser,
+  ) {}
+
+  static async start(): Promise<BrowserBench> {
+    const dataDir = await makeTempFolder();
+    const app = await startAppProcess(dataDir);
+    return new BrowserBench(dataDir, app, await adminTokenOf(dataDir), await TestBrowser.start());
+  }
+
+  async stop(): Promise<void> {
+    await this.browser.stop();
+    await this.app.program.end('SIGTERM');
+    await endOrphan(this.dataDir);
+    await removeFolder(this.dataDir);
+  }
+}

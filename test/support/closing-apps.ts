@@ -1,0 +1,48 @@
+import { ConsoleLogger, type ModuleMetadata } from '@nestjs/common';
+import { Test, type TestingModule } from '@nestjs/testing';
+import { RedisModule } from '@liaoliaots/nestjs-redis';
+import { ScriptRegistryModule } from 'luanest/script-registry';
+import { CommandWatcher } from './command-watcher';
+import { RedisServer } from './redis-server';
+
+/** Apps that are closed, a Redis of their own, and all that is sent to it or rejected unseen. */
+export class ClosingApps {
+  readonly unhandled: unknown[] = [];
+  private readonly onUnhandled = (reason: unknown): void => void this.unhandled.push(reason);
+
+  private constructor(
+    readonly server: RedisServer,
+    readonly watcher: CommandWatcher,
+  ) {
+    process.on('unhandledRejection', this.onUnhandled);
+  }
+
+  static async open(): Promise<ClosingApps> {
+    const server = await RedisServer.start();
+    return new ClosingApps(server, await CommandWatcher.open(server.port));
+  }
+
+  /** An app as users have it: its Redis client belongs to RedisModule, which quits it at shutdown. */
+  async start(prefix: string, { imports = [], providers = [] }: ModuleMetadata): Promise<TestingModule> {
+    const onClientCreated = (client: { on(event: 'error', listener: () => void): unknown }): void =>
+      void client.on('error', () => undefined);
+    const app = await Test.createTestingModule({
+      imports: [
+        RedisModule.forRoot({ config: { url: this.server.url, onClientCreated }, closeClient: true }, true),
+        ScriptRegistryModule.forRoot({ prefix }),
+        ...imports,
+      ],
+      providers,
+    })
+      .setLogger(new ConsoleLogger({ logLevels: [] }))
+      .compile();
+    await app.init();
+    return app;
+  }
+
+  async close(): Promise<void> {
+    process.off('unhandledRejection', this.onUnhandled);
+    this.watcher.close();
+    await this.server.stop();
+  }
+}

@@ -1,0 +1,72 @@
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { INestApplication } from '@nestjs/common';
+import { blocksOf } from './markdown';
+import { eventually } from './wait';
+
+/** What the app of a document answered. */
+export interface Answer {
+  readonly status: number;
+  readonly body: unknown;
+  readonly text: string;
+}
+
+/** Asks a route of an app that listens. */
+export async function request(
+  app: INestApplication,
+  method: string,
+  path: string,
+  init: RequestInit = {},
+): Promise<Answer> {
+  const { port } = (app.getHttpServer() as Server).address() as AddressInfo;
+  const response = await fetch(`http://127.0.0.1:${port}${path}`, { method, ...init });
+  const text = await response.text();
+  return { status: response.status, body: text.startsWith('{') ? JSON.parse(text) : text, text };
+}
+
+/** Makes the request of a `curl` line; what ends in some seconds there ends in three at most here. */
+async function curl(app: INestApplication, line: string): Promise<Answer> {
+  const soon = String(Math.floor(Date.now() / 1_000) + 3);
+  const plain = line.replaceAll(/'\$\(\(\$\(date \+%s\) \+ \d+\)\)'/g, soon);
+  const words = [...plain.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '');
+  const after = (flag: string): string[] => words.filter((_, i) => words[i - 1] === flag);
+  const [body] = after('-d');
+  const [method = body === undefined ? 'GET' : 'POST'] = after('-X');
+  const headers = Object.fromEntries(after('-H').map((header) => header.split(': ') as [string, string]));
+  const [path = ''] = words.filter((word) => word.startsWith('localhost:3000'));
+  return request(app, method, path.replace('localhost:3000', ''), { headers, ...(body !== undefined && { body }) });
+}
+
+/** A text as a document has it, where `...` is anything. */
+export function written(text: string): RegExp {
+  const parts = text.split('...').map((part) => part.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&'));
+  return new RegExp(`^${parts.join('.+')}$`);
+}
+
+/**
+ * Makes the requests of a document's block of `curl` lines, one after the other, and holds each answer against the comment
+ * behind it. Loops are left to the test.
+ */
+export async function follow(app: INestApplication, file: string, block = 0): Promise<Answer[]> {
+  const [lines = ''] = blocksOf(file, 'sh')
+    .filter((code) => code.startsWith('curl'))
+    .slice(block);
+  const answers: Answer[] = [];
+  for (const line of lines.split('\n').filter((text) => text.startsWith('curl'))) {
+    const [command = '', said = '...'] = line.split(/ +# /);
+    const wanted = said === 'the same' ? (answers.at(-1)?.text ?? '') : said;
+    // What is looked at may come a moment later than it does for a reader.
+    const answer = await eventually(
+      async () => {
+        const now = await curl(app, command);
+        if (said !== '...') expect([command, now.text]).toEqual([command, expect.stringMatching(written(wanted))]);
+        return now;
+      },
+      { timeoutMs: command.includes('-X') || command.includes('-d') ? 0 : 10_000 },
+    );
+    expect([command, answer.status < 300]).toEqual([command, true]);
+    answers.push(answer);
+  }
+  expect(answers).not.toEqual([]);
+  return answers;
+}
