@@ -9,7 +9,7 @@ const { Module } = require('@nestjs/common');
 const { NestFactory } = require('@nestjs/core');
 const { ScriptRegistryModule } = require('../dist/libs/script-registry/src/index.js');
 const { RedPacketModule, RedPacketService } = require('../dist/libs/red-packet/src/index.js');
-const { grabPacket } = require('../dist/libs/red-packet/src/red-packet.scripts.js');
+const { grabPacket } = require('../dist/libs/red-packet/src/grabs/grab.scripts.js');
 
 const ROUNDS = 7;
 const HTTP_ROUNDS = 5;
