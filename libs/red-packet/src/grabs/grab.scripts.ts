@@ -28,17 +28,20 @@ export const grabPacket = defineScript({
   args: { userId: str, mode: common(int) },
   timed: true,
   reply: ([code, text]: [number, string], nowUs: number): BucketAnswer => {
+    // Wins are what there are most of, and a split makes an array for each.
+    if (code === 0) {
+      const colon = text.indexOf(':');
+      const packet = {
+        packetId: text.slice(0, colon),
+        amountCents: Number(text.slice(colon + 1)),
+        grantedAtMs: Math.floor(nowUs / 1_000),
+      };
+      return { code: '0', outcome: 'won', packet };
+    }
     const [word = '', figure, at] = text.split(':');
-    if (code >= 0) {
-      const amountCents = Number(figure);
-      if (code === 0) {
-        return {
-          code: '0',
-          outcome: 'won',
-          packet: { packetId: word, amountCents, grantedAtMs: Math.floor(nowUs / 1_000) },
-        };
-      }
-      return { code: '1', outcome: 'already-won', packet: { packetId: word, amountCents, grantedAtMs: Number(at) } };
+    if (code === 1) {
+      const packet = { packetId: word, amountCents: Number(figure), grantedAtMs: Number(at) };
+      return { code: '1', outcome: 'already-won', packet };
     }
     const without = WITHOUT_PACKET[code];
     if (without !== undefined) return without;
