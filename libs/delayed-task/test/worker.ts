@@ -9,7 +9,7 @@ export interface WorkerJob {
   readonly port: number;
   readonly prefix: string;
   readonly options: DelayedTaskModuleOptions;
-  /** Where it notes what it did: a line in this file is there before the task is acknowledged. */
+  /** Where it notes what it did: a line in this file is there before the handler begins, and before the task is acknowledged. */
   readonly file: string;
   readonly taskMs: number;
 }
@@ -18,9 +18,12 @@ async function main({ port, prefix, options, file, taskMs }: WorkerJob): Promise
   const client = quiet(new Redis(port, { retryStrategy: () => 50, maxRetriesPerRequest: null }));
   const bench = await openBench(client, options, { prefix, preload: 'best-effort', deadlineMs: 2_000 });
   const log = openSync(file, 'a');
+  const note = (what: 'begun' | 'done', id: string, attempt: number): void =>
+    void writeSync(log, `${what} ${id} ${attempt} ${Date.now()}\n`);
   bench.tasks.process('job', async (_payload, { id, attempt }) => {
+    note('begun', id, attempt);
     await sleep(taskMs * Math.random());
-    writeSync(log, `${id} ${attempt} ${process.pid} ${Date.now()}\n`);
+    note('done', id, attempt);
   });
   bench.work();
   process.send?.('ready');

@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { note } from '../../../test/support/fault-notes';
 import { forkWorker } from '../../../test/support/fork-worker';
+import { Pulse } from '../../../test/support/pulse';
 import { RedisServer } from '../../../test/support/redis-server';
+import { takeoversOf, type Span, type Told } from '../../../test/support/takeovers';
 import { eventually, sleep } from '../../../test/support/wait';
 import { openBench, quiet, type Bench } from './support';
 import type { WorkerJob, WorkerNote } from './worker';
@@ -22,15 +24,14 @@ const PARTITIONS = 4;
 /** Published in the background, so that they do not come all at once. */
 const CHUNK = 250;
 
-interface Told extends WorkerNote {
-  readonly by: Worker;
+interface Note extends WorkerNote {
   readonly at: number;
 }
 
 /** A process that consumes, and all that it told. */
 class Worker {
   readonly child: ChildProcess;
-  readonly told: Told[] = [];
+  readonly told: Note[] = [];
   killedAt: number | undefined;
   readonly gone: Promise<unknown>;
 
@@ -39,7 +40,7 @@ class Worker {
     this.gone = once(this.child, 'exit');
     this.child.on('message', (notes) => {
       const at = performance.now();
-      for (const note of notes as WorkerNote[]) this.told.push({ ...note, by: this, at });
+      for (const note of notes as WorkerNote[]) this.told.push({ ...note, at });
     });
     this.child.send(job);
   }
@@ -57,6 +58,7 @@ class Worker {
 describe('consumers in processes of their own', () => {
   let server: RedisServer;
   let bench: Bench;
+  let pulse: Pulse | undefined;
   const workers: Worker[] = [];
   beforeAll(async () => {
     server = await RedisServer.start({ args: ['--appendonly', 'yes', '--appendfsync', 'always'] });
@@ -64,6 +66,7 @@ describe('consumers in processes of their own', () => {
     bench = await openBench(client, { partitions: PARTITIONS });
   });
   afterAll(async () => {
+    await pulse?.stop();
     for (const { child } of workers) child.kill('SIGKILL');
     await bench.close();
     await server.stop();
@@ -89,7 +92,8 @@ describe('consumers in processes of their own', () => {
   it('one of them is killed every second, and Redis too: each message is handled, and taken over in time', async () => {
     const stream = 'killed';
     const startedAt = performance.now();
-    const outages: [from: number, to: number][] = [];
+    const outages: Span[] = [];
+    pulse = new Pulse(server.port);
     const live = Array.from({ length: WORKERS }, () => start(stream));
     await eventually(async () => expect((await bench.streams.stats(stream, 'g')).sessions).toBe(WORKERS * PARTITIONS), {
       timeoutMs: 30_000,
@@ -109,77 +113,39 @@ describe('consumers in processes of their own', () => {
       }
     }
     await publishing;
-    const told = (): Told[] => workers.flatMap((worker) => worker.told);
+    const told = (): Told<Worker>[] =>
+      workers.flatMap((by) =>
+        by.told.flatMap(({ what, payload, attempt, at }) =>
+          what === 'lost' ? [] : [{ what, id: payload, attempt, by, at }],
+        ),
+      );
     await eventually(
       async () => {
         expect(await bench.streams.stats(stream, 'g')).toMatchObject({ length: 0, pending: 0, due: 0, dead: 0 });
-        expect(new Set(told().flatMap(({ what, payload }) => (what === 'done' ? [payload] : []))).size).toBe(MESSAGES);
+        expect(new Set(told().flatMap(({ what, id }) => (what === 'done' ? [id] : []))).size).toBe(MESSAGES);
       },
       { timeoutMs: 120_000, everyMs: 200 },
     );
-    const report = judge(told(), outages);
+    await pulse.stop();
+    const killedAt = (worker: Worker): number | undefined => worker.killedAt;
+    const report = takeoversOf(told(), { leaseMs: LEASE_MS, killedAt, outages: [...outages, ...pulse.stalls] });
+    const kills = workers.filter((worker) => killedAt(worker) !== undefined).length;
     const seconds = Math.round((performance.now() - startedAt) / 1_000);
     // The figures of the long run are its result.
-    if (LONG)
-      process.stdout.write(`${JSON.stringify({ messages: MESSAGES, seconds, restarts: outages.length, ...report })}\n`);
+    if (LONG) {
+      const figures = { messages: MESSAGES, seconds, kills, restarts: outages.length, longestStallMs: pulse.longestMs };
+      process.stdout.write(`${JSON.stringify({ ...figures, ...report })}\n`);
+    }
     note('messages, tasks, slots and grabs checked one by one', MESSAGES);
     note('handled more than once, as at-least-once allows', report.handledTwice);
-    note('lost', report.lost);
-    expect(report.lost).toBe(0);
+    note('lost', MESSAGES - report.done);
+    expect(report.done).toBe(MESSAGES);
     expect(report.unexplained).toBe(0);
-    expect(report.kills).toBe(SECONDS);
+    expect(kills).toBe(SECONDS);
     expect(report.abandoned).toBeGreaterThan(0);
     expect(report.slowestTakeoverMs).toBeLessThan(LEASE_MS + 1_000);
     await Promise.all(live.map((worker) => worker.kill()));
   }, 300_000);
-
-  /** How often messages were handled, why some were handled twice, and how soon what dead workers had was begun anew. */
-  function judge(told: readonly Told[], outages: readonly [number, number][]): Record<string, number> {
-    const nearOutage = (at: number, before: number): boolean =>
-      outages.some(([from, to]) => at >= from - before && at <= to + LEASE_MS + 1_000);
-    const byMessage = (wanted: WorkerNote['what']): Map<number, Told[]> => {
-      const found = new Map<number, Told[]>();
-      for (const one of told) {
-        if (one.what === wanted) found.set(one.payload, [...(found.get(one.payload) ?? []), one]);
-      }
-      return found;
-    };
-    const [begun, done] = [byMessage('begun'), byMessage('done')];
-    const twice = [...done.values()].filter((times) => times.length > 1);
-    let [byKill, byOutage, unexplained, slowest, abandoned, again] = [0, 0, 0, 0, 0, 0];
-    for (const times of twice) {
-      const first = times.reduce((a, b) => (a.at < b.at ? a : b));
-      // Its worker was killed before it could acknowledge what it had handled.
-      if (first.by.killedAt !== undefined && first.by.killedAt - first.at < 1_000) byKill += 1;
-      else if (nearOutage(first.at, LEASE_MS)) byOutage += 1;
-      else unexplained += 1;
-    }
-    for (const times of begun.values()) {
-      for (const { by, payload, attempt } of times) {
-        const { killedAt } = by;
-        const ended = done.get(payload)?.some((one) => one.by === by) ?? false;
-        if (killedAt === undefined || ended || nearOutage(killedAt, LEASE_MS + 1_000)) continue;
-        const next = times.filter((one) => one.attempt > attempt).sort((a, b) => a.attempt - b.attempt)[0];
-        if (next === undefined) continue;
-        abandoned += 1;
-        // One that took it over may have been killed before it could tell: each takeover counts as an attempt.
-        const takeovers = next.attempt - attempt;
-        if (takeovers > 1) again += 1;
-        slowest = Math.max(slowest, (next.at - killedAt) / takeovers);
-      }
-    }
-    return {
-      lost: MESSAGES - done.size,
-      handledTwice: twice.length,
-      byKill,
-      byOutage,
-      unexplained,
-      kills: workers.filter(({ killedAt }) => killedAt !== undefined).length,
-      abandoned,
-      takenOverTwice: again,
-      slowestTakeoverMs: Math.round(slowest),
-    };
-  }
 
   it('one that was stopped beyond its lease changes nothing when it goes on', async () => {
     const stream = 'stopped';

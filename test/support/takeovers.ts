@@ -1,0 +1,83 @@
+/** A stretch of time, ms. */
+export type Span = readonly [from: number, to: number];
+
+/** A worker's word on a piece of work: it began an attempt, or ended it well. */
+export interface Told<Worker> {
+  readonly what: 'begun' | 'done';
+  readonly id: string | number;
+  /** From 1. */
+  readonly attempt: number;
+  readonly by: Worker;
+  /** ms, by the clock of the kills and outages. */
+  readonly at: number;
+}
+
+/** What happened to the workers and to Redis. */
+export interface Faults<Worker> {
+  readonly leaseMs: number;
+  readonly killedAt: (worker: Worker) => number | undefined;
+  /** When Redis was away, or nothing on the machine was answered. */
+  readonly outages: readonly Span[];
+}
+
+export interface Takeovers {
+  /** Ids that were handled to their end. */
+  readonly done: number;
+  readonly handledTwice: number;
+  /** Of these: the worker was killed before it could acknowledge, or Redis was away; and those that nothing explains. */
+  readonly byKill: number;
+  readonly byOutage: number;
+  readonly unexplained: number;
+  /** Attempts whose worker was killed, and was taken over. */
+  readonly abandoned: number;
+  /** Of these: while Redis was away, so that they say nothing of how soon. */
+  readonly duringOutage: number;
+  readonly takenOverTwice: number;
+  /** From a kill to the next attempt's beginning, ms. */
+  readonly slowestTakeoverMs: number;
+}
+
+/** How soon after its end a worker has acknowledged, ms. */
+const ACKNOWLEDGED_MS = 1_000;
+
+/** Says of what workers told why some work was done twice, and how soon the work of dead workers was begun anew. */
+export function takeoversOf<Worker>(told: readonly Told<Worker>[], faults: Faults<Worker>): Takeovers {
+  const { leaseMs, killedAt, outages } = faults;
+  const near = (at: number, before: number): boolean =>
+    outages.some(([from, to]) => at >= from - before && at <= to + leaseMs + 1_000);
+  const [begun, done] = [byId(told, 'begun'), byId(told, 'done')];
+  const twice = [...done.values()].filter((times) => times.length > 1);
+  const figures = { byKill: 0, byOutage: 0, unexplained: 0, abandoned: 0, duringOutage: 0, takenOverTwice: 0 };
+  for (const times of twice) {
+    const first = times.reduce((a, b) => (a.at < b.at ? a : b));
+    const killed = killedAt(first.by);
+    if (killed !== undefined && killed - first.at < ACKNOWLEDGED_MS) figures.byKill += 1;
+    else figures[near(first.at, leaseMs) ? 'byOutage' : 'unexplained'] += 1;
+  }
+  let slowestTakeoverMs = 0;
+  for (const [id, times] of begun) {
+    for (const { by, attempt } of times) {
+      const killed = killedAt(by);
+      const next = times.filter((one) => one.attempt > attempt).sort((a, b) => a.attempt - b.attempt)[0];
+      if (killed === undefined || next === undefined || done.get(id)?.some((one) => one.by === by)) continue;
+      figures.abandoned += 1;
+      // One that took it over may have been killed before it could tell: each takeover counts as an attempt.
+      const takeovers = next.attempt - attempt;
+      if (takeovers > 1) figures.takenOverTwice += 1;
+      if (near(killed, leaseMs + 1_000)) figures.duringOutage += 1;
+      else slowestTakeoverMs = Math.max(slowestTakeoverMs, Math.round((next.at - killed) / takeovers));
+    }
+  }
+  return { done: done.size, handledTwice: twice.length, ...figures, slowestTakeoverMs };
+}
+
+function byId<Worker>(told: readonly Told<Worker>[], wanted: 'begun' | 'done'): Map<string | number, Told<Worker>[]> {
+  const found = new Map<string | number, Told<Worker>[]>();
+  for (const one of told) {
+    if (one.what !== wanted) continue;
+    const times = found.get(one.id);
+    if (times) times.push(one);
+    else found.set(one.id, [one]);
+  }
+  return found;
+}
