@@ -1,4 +1,5 @@
 import { createHash, hash } from 'node:crypto';
+import { BadRequestException } from '@nestjs/common';
 
 /** What Express and Fastify requests have in common. */
 export interface HttpRequest {
@@ -44,10 +45,23 @@ export function idOf(subject: string, key: string): string {
   return id.length <= MAX_ID_CHARS && id.isWellFormed() ? id : `http-hash:${digest(id)}`;
 }
 
-/** What a request with the same key must equal: method, route with its parameters and query, subject, body. */
+/**
+ * What a request with the same key must equal: method, route with its parameters and query, subject, body.
+ *
+ * @throws BadRequestException for a body so deep that it cannot be written out
+ */
 export function fingerprintOf({ method, url, originalUrl, body }: HttpRequest, subject: string): string {
   const route = [method, originalUrl ?? url, subject, typeof body];
   if (Buffer.isBuffer(body)) return createHash('sha256').update(joined(route)).update(body).digest('base64url');
-  const content = typeof body === 'string' ? body : (JSON.stringify(body) ?? '');
-  return digest(joined([...route, content]));
+  return digest(joined([...route, typeof body === 'string' ? body : written(body)]));
+}
+
+/** JSON is read to any depth, but not written. */
+function written(body: unknown): string {
+  try {
+    return JSON.stringify(body) ?? '';
+  } catch (cause) {
+    if (!(cause instanceof RangeError)) throw cause;
+    throw new BadRequestException('The body is nested too deeply. Send a flatter one.', { cause });
+  }
 }
