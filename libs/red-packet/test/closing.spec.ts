@@ -84,6 +84,19 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
     expect(await one?.tasks.stats()).toMatchObject({ waiting: 0, running: 0, dead: 0 });
   });
 
+  it('comes though the queue has lost its task, once the activity was created again', async () => {
+    const { packets, tasks } = await node();
+    const activity = { ...figures('forgotten', 7), endsAtMs: await soon(1_000) };
+    await packets.create(activity);
+    const id = `red-packet.close:${createHash('sha256').update('forgotten').digest('hex')}`;
+    expect(await tasks.cancel(id)).toBe('cancelled');
+    expect(await packets.create(activity)).toMatchObject({ created: false });
+    await eventually(() => expect(tolds('forgotten')).toMatchObject([{ refundedPackets: 7 }]));
+    // Closed, it has nothing to come.
+    expect(await packets.create(activity)).toMatchObject({ created: false });
+    expect(await tasks.get(id)).toBeUndefined();
+  });
+
   it('clocks of apps that are ten minutes off change nothing', async () => {
     const real = Date.now;
     for (const [name, off] of Object.entries({ ahead: 600_000, behind: -600_000 })) {

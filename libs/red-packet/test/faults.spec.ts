@@ -88,6 +88,16 @@ describe('a grab that cannot be finished changes nothing', () => {
   });
 
   it.each([
+    ['bestCents', 'x'],
+    ['heldCents', 'nan'],
+    ['maxTries', 'x'],
+    ['startsAtMs', ''],
+  ])('%s of %j', async (field, text) => {
+    await bench.raw.hset(keys.meta, field, text);
+    await refuses({ code: 'SCRIPT_FAILED', redisCode: 'BADMETA' });
+  });
+
+  it.each([
     ['grants', 'LOSTGRANTS'],
     ['outbox', 'LOSTOUTBOX'],
   ] as const)('%s that were evicted', async (name, redisCode) => {

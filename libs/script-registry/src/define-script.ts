@@ -51,9 +51,10 @@ export interface ScriptSpec<K extends readonly string[], A, Raw, R> {
    */
   readonly shared?: string;
   /**
-   * Lua that runs after the source, once for all calls of a group that have their keys in common, else after each call:
-   * what all of them together write once. It reads KEYS by literal indexes, no ARGV, sees the locals of `shared`, and must
-   * not raise an error. A lone call that raised an error ends without it. Not for scripts with lists. Default none.
+   * Lua that runs after all calls of a group, for the keys of each: what they write together, once. It reads KEYS by literal
+   * indexes and no ARGV, sees the locals of `shared`, and must leave nothing to do for another call with the same keys. It runs
+   * also when a call raised an error. When it raises one itself, every call of the group is told that it failed. Not for scripts
+   * with lists, or that read KEYS or ARGV otherwise than by literal indexes. Default none.
    */
   readonly finish?: string;
   /** Names of the keys in the order of KEYS; at least one; the last may end in `[]` and take a list. */
@@ -130,14 +131,18 @@ function checkShared(name: string, shared: string): void {
   }
 }
 
-function checkFinish(name: string, finish: string, keys: readonly string[], args: ArgSpecs): void {
+function checkFinish(name: string, finish: string, source: string, keys: readonly string[], args: ArgSpecs): void {
+  if (finish === '') return;
   const { keyIndexes, argIndexes, loops } = sourceUse(finish);
   if (loops || argIndexes.length > 0) {
     refuse(name, 'reads ARGV, or KEYS without a literal index, in `finish`. Keep what it needs in locals of `shared`.');
   }
   checkIndexes(name, 'KEYS', keyIndexes, keys.length, keys);
-  if (finish !== '' && (keys.some((key) => key.endsWith('[]')) || Object.values(args).some(isList))) {
-    refuse(name, 'has `finish` and a list of keys or arguments. Write in the source what each call writes.');
+  if (sourceUse(source).loops || keys.some((key) => key.endsWith('[]')) || Object.values(args).some(isList)) {
+    refuse(
+      name,
+      'has `finish`, and a list or KEYS or ARGV without a literal index. Write in the source what each call writes.',
+    );
   }
 }
 
@@ -195,7 +200,7 @@ export function defineScript<
   checkParameters(name, keys, args);
   checkSource(name, source, keys, args);
   checkShared(name, shared);
-  checkFinish(name, finish, keys, args);
+  checkFinish(name, finish, source, keys, args);
   const flags = spec.flags ?? [];
   const unknown = flags.find((flag) => !FLAGS.includes(flag));
   if (unknown !== undefined) refuse(name, `has flag ${shown(unknown)}. Known flags: ${FLAGS.join(', ')}.`);

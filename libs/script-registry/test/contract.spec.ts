@@ -124,27 +124,55 @@ describe.each(clients)('registry on %s', (_name, open, grouping) => {
     );
   });
 
-  it('finishes once for the calls of a group that have their keys in common, else after each, and loses nothing', async () => {
-    const run = async (name: string, what: string): Promise<unknown> => {
-      const answer = registry.run(tally, { keys: { any: key('tally', name) }, args: { what } });
-      if (what === 'error' || what === 'raise') return expect(answer).rejects.toThrow(/MYCODE refused|raised/);
-      return expect(await answer).toBe(what);
+  describe('a script that finishes', () => {
+    const KINDS = ['before', 'ok', 'error', 'after', 'nil', 'more', 'before'];
+    const run = async (name: string, what: string, weight = 1): Promise<void> => {
+      const keys = { any: key('tally', name), total: key('tally', 'total') };
+      const answer = registry.run(tally, { keys, args: { what, weight } });
+      if (what === 'error') return expect(answer).rejects.toThrow(/MYCODE refused/);
+      if (what === 'before' || what === 'after') return expect(answer).rejects.toThrow(/raised/);
+      expect(await answer).toEqual(what === 'nil' ? null : [what, String(weight), keys.any]);
     };
     const told = async (name: string): Promise<number[]> =>
       (await client.hmget(key('tally', name), 'calls', 'writes')).map(Number);
-    await run('lone', 'ok');
-    await run('lone', 'error');
-    await run('lone', 'raise');
-    expect(await told('lone')).toEqual([2, 2]);
-    const kinds = ['raise', 'ok', 'error', 'more', 'raise'];
-    await Promise.all(Array.from({ length: 300 }, (_, i) => run('common', kinds[i % 5] as string)));
-    const [calls, writes = 0] = await told('common');
-    expect(calls).toBe(180);
-    // Calls that leave together write together; some may have left while others were on their way.
-    if (grouping) expect(writes).toBeLessThan(30);
-    else expect(writes).toBe(180);
-    await Promise.all(Array.from({ length: 300 }, (_, i) => run(`own-${i % 3}`, kinds[i % 5] as string)));
-    for (const i of [0, 1, 2]) expect((await told(`own-${i}`))[0]).toBe(60);
+
+    it('finishes a lone call, whatever became of it', async () => {
+      for (const what of ['ok', 'error', 'before', 'after', 'nil']) await run('lone', what);
+      expect(await told('lone')).toEqual([4, 4]);
+    });
+
+    it('finishes calls that leave together once for each of their keys, and gives each caller his own answer', async () => {
+      const before = Number(await client.get(key('tally', 'total')));
+      await Promise.all(Array.from({ length: 350 }, (_, i) => run('common', KINDS[i % 7] as string, i % 2)));
+      const [calls, writes = 0] = await told('common');
+      expect(calls).toBe(250);
+      if (grouping) expect(writes).toBeLessThan(30);
+      else expect(writes).toBe(250);
+      await Promise.all(Array.from({ length: 350 }, (_, i) => run(`own-${i % 3}`, KINDS[i % 7] as string, i % 2)));
+      const own = await Promise.all([0, 1, 2].map((i) => told(`own-${i}`)));
+      expect(own.reduce((sum, [count = 0]) => sum + count, 0)).toBe(250);
+      if (grouping) for (const [, times = 0] of own) expect(times).toBeLessThan(30);
+      expect(Number(await client.get(key('tally', 'total'))) - before).toBe(500);
+    });
+
+    it("tells all that left together when it cannot finish, and nobody another one's answer", async () => {
+      await client.set(key('tally', 'total'), 'no number', 'PX', 60_000);
+      const answers = await Promise.allSettled(
+        Array.from({ length: 200 }, (_, i) => {
+          const keys = {
+            any: key('tally', `f${i % 5}`),
+            total: key('tally', i % 5 === 0 ? 'total' : `total-${i % 5}`),
+          };
+          return registry.run(tally, { keys, args: { what: `w${i}`, weight: i } });
+        }),
+      );
+      await client.del(key('tally', 'total'));
+      for (const [i, answer] of answers.entries()) {
+        if (answer.status === 'fulfilled') expect(answer.value).toEqual([`w${i}`, `${i}`, key('tally', `f${i % 5}`)]);
+        else expect(answer.reason).toMatchObject({ code: 'SCRIPT_FAILED' });
+      }
+      expect(answers.filter((answer, i) => i % 5 === 0 && answer.status === 'fulfilled')).toEqual([]);
+    });
   });
 
   it('tells a timed script the time that it has read, alone and in a group', async () => {

@@ -104,26 +104,31 @@ return { us, 7 }`,
   timed: true,
 });
 
-/** Counts its calls together: the key has how many they were and how often that was written. */
+/** Counts its calls together, but for those that raise before: how many they were and how often that was written, and a total. */
 export const tally = defineScript({
   name: 'test.tally',
-  keys: ['any'],
-  args: { what: str },
-  shared: `local calls = {}`,
+  keys: ['any', 'total'],
+  args: { what: str, weight: common(int) },
+  shared: `local b, reply = {}, redis.call('TIME')`,
   source: `
-if ARGV[1] == 'raise' then error('raised') end
-calls[KEYS[1]] = (calls[KEYS[1]] or 0) + 1
+if ARGV[1] == 'before' then error('raised') end
+b[KEYS[1]] = (b[KEYS[1]] or 0) + 1
+if ARGV[1] == 'after' then error('raised') end
 if ARGV[1] == 'error' then return redis.error_reply('MYCODE refused') end
-return ARGV[1]`,
+if ARGV[1] == 'nil' then return nil end
+return ARGV[1], ARGV[2], KEYS[1]`,
   finish: `
-local count = calls[KEYS[1]]
-if count then
-  redis.call('HINCRBY', KEYS[1], 'calls', count)
-  redis.call('HINCRBY', KEYS[1], 'writes', 1)
-  redis.call('PEXPIRE', KEYS[1], 60000)
-  calls[KEYS[1]] = nil
-end`,
-  reply: (raw: string) => raw,
+local count = b[KEYS[1]]
+if not count then return end
+b[KEYS[1]] = nil
+redis.call('HINCRBY', KEYS[1], 'calls', count)
+redis.call('HINCRBY', KEYS[1], 'writes', 1)
+redis.call('HSET', KEYS[1], 'at', reply[1])
+redis.call('PEXPIRE', KEYS[1], 60000)
+redis.call('INCRBY', KEYS[2], count)
+redis.call('PEXPIRE', KEYS[2], 60000)`,
+  timed: true,
+  reply: (raw: string[] | null) => raw,
 });
 
 /** Answers what it was given, of which some arguments are common. */

@@ -42,12 +42,17 @@ export class Closing {
     }
   }
 
-  /** Has the activity closed at its end; harmless twice. @throws errors of the registry */
-  async schedule(activityId: string, endsAtMs: number): Promise<void> {
+  /**
+   * Has the activity closed at its end; harmless twice.
+   *
+   * @param onConflict what becomes of a task that is there: an earlier activity of this id may have left one that failed
+   * for good, while one that runs is this activity's
+   * @throws errors of the registry
+   */
+  async schedule(activityId: string, endsAtMs: number, onConflict: 'replace' | 'keep' = 'replace'): Promise<void> {
     if (this.tasks === undefined || endsAtMs === 0) return;
     const id = `${this.name}:${createHash('sha256').update(activityId).digest('hex')}`;
-    // An earlier activity of this id may have left a task that failed for good.
-    const options = { id, runAt: endsAtMs, attempts: ATTEMPTS, backoff: BACKOFF, onConflict: 'replace' } as const;
+    const options = { id, runAt: endsAtMs, attempts: ATTEMPTS, backoff: BACKOFF, onConflict };
     await this.tasks.schedule(this.name, { activityId }, options);
   }
 

@@ -66,6 +66,9 @@ export class Creation {
       await Promise.all(shares.map(({ bucket, entries }) => this.fill(keysOf(layout, bucket), entries)));
       // All pools are full before the first bucket opens.
       if (!single) await Promise.all(layout.buckets.map((keys) => this.open(layout, keys)));
+    } else if (begun.state !== 'closed') {
+      // The queue may have lost its tasks since.
+      await this.closing.schedule(activityId, endsAtMs, 'keep');
     }
     const created = await this.open(this.layouts.root(activityId), root);
     return { activityId, totalCents, packets, created };

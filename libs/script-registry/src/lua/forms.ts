@@ -8,7 +8,7 @@ interface ScriptText {
   readonly source: string;
   /** Runs once for all calls of a group; '' for none. */
   readonly shared: string;
-  /** Runs once after all calls of a group that have their keys in common, else after each; '' for none. */
+  /** Runs after all calls of a group, for each set of keys; '' for none. */
   readonly finish: string;
   /** Whether the answer says Redis' time. */
   readonly timed: boolean;
@@ -111,11 +111,12 @@ export function singleForm({ source, shared, finish, timed, flags }: ScriptText)
   const clock = timed ? `local luanest_redis_call = redis.call\n${TIME_LUA}${STAMP_LUA}` : '';
   const text = (lua: string): string => (timed ? rewriteBody(lua) : lua);
   const stamp = timed ? ', luanest_stamp()' : '';
-  return `${shebang(flags)}${clock}${lines(text(shared))}local function luanest_call(...)
+  const { setup, declared, call } = finish === '' ? WITHOUT_FINISH : finishing(text(finish));
+  return `${shebang(flags)}${setup}${clock}${lines(text(shared))}local function luanest_call(...)
 ${text(source)}
 end
-local reply, b, c, d = luanest_call()
-${finish === '' ? '' : `do\n${text(finish)}\nend\n`}if b ~= nil and reply ~= nil then reply = { reply, b, c, d } end
+${declared}local reply, b, c, d = ${call}
+if b ~= nil and reply ~= nil then reply = { reply, b, c, d } end
 if reply == nil or reply == false then return { 'n'${timed ? ', false' : ''}${stamp} } end
 if type(reply) ~= 'table' then return { '.', reply${stamp} } end
 if reply.err then return { 'e', reply.err${stamp} } end
@@ -124,6 +125,33 @@ if type(reply[1]) == 'number' and not reply.ok then
 end
 return { '.', reply${stamp} }
 `;
+}
+
+/** How a lone call is made: what goes before the script, what goes behind it, and the call. */
+interface LoneCall {
+  readonly setup: string;
+  readonly declared: string;
+  readonly call: string;
+}
+
+const WITHOUT_FINISH: LoneCall = { setup: '', declared: '', call: 'luanest_call()' };
+
+/** `finish` runs whatever the call does, as it would in a group. */
+function finishing(finish: string): LoneCall {
+  return {
+    setup: 'local luanest_pcall = pcall\n',
+    declared: `local function luanest_finish(...)
+${finish}
+end
+local function luanest_finished(ok, ...)
+  luanest_finish()
+  if ok then return ... end
+  local problem = ...
+  return { err = type(problem) == 'table' and problem.err or tostring(problem) }
+end
+`,
+    call: 'luanest_finished(luanest_pcall(luanest_call))',
+  };
 }
 
 /** How grouped calls of a script find their parameters. */

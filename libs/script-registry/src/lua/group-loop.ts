@@ -85,6 +85,10 @@ end
 `;
 }
 
+/** Where the calls have other keys, `finish` runs for each of them, and finds its work done where some have the same. */
+const FINISH_LUA = `for n = 0, luanest_stride_k > 0 and luanest_calls - 1 or 0 do luanest_finish(n * luanest_stride_k) end
+`;
+
 /**
  * Runs all calls under one pcall, and after a call that raised an error goes on with the next one: an error is rare,
  * and a pcall for each call is not free.
@@ -93,7 +97,7 @@ function loopLua(timed: boolean, setup: string, call: string, finishes = false):
   return `${setup}local function luanest_run()
   while luanest_n < luanest_calls do
     luanest_n = luanest_n + 1
-    luanest_keep(${call})${finishes ? '\n    if luanest_stride_k > 0 then luanest_finish((luanest_n - 1) * luanest_stride_k) end' : ''}
+    luanest_keep(${call})
   end
 end
 repeat
@@ -103,7 +107,7 @@ repeat
     luanest_record(false, problem)
   end
 until ok
-${finishes ? 'if luanest_stride_k == 0 then luanest_finish(0) end\n' : ''}luanest_out[1] = luanest_arity .. ':' .. (luanest_marks and table.concat(luanest_marks) or '')${
+${finishes ? FINISH_LUA : ''}luanest_out[1] = luanest_arity .. ':' .. (luanest_marks and table.concat(luanest_marks) or '')${
     timed ? " .. string.format(':%.0f', luanest_stamp())" : ''
   }
 return luanest_out

@@ -23,7 +23,7 @@ local function gate_of(fields, granted)
   local gate = { state = fields[1], starts = tonumber(fields[2]), ends = tonumber(fields[3]), tries = tonumber(fields[4]),
     held = tonumber(fields[5]) or 0, best = tonumber(fields[6] or '0'), ahead = {}, at = 0, taken = 0 }
   if gate.state == 'open' then
-    if not gate.starts or not gate.ends or not gate.tries then
+    if not gate.starts or not gate.ends or not gate.tries or not gate.best then
       return nil, redis.error_reply('BADMETA the figures of the activity are gone, nothing was changed')
     end
     if now_ms < gate.starts then gate.state = 'preheated' elseif now_ms >= gate.ends then gate.state = 'ended' end
