@@ -1,3 +1,5 @@
+import { shown } from 'luanest/script-registry';
+import { checkObject } from '../../script-registry/src/shared/checks';
 import type { HandlerOptions } from './delayed-task.types';
 
 /** What `@DelayedTask()` takes beside the name. */
@@ -21,13 +23,15 @@ const TASKS = 'luanest:delayed-task';
  * Lets a method of a provider or controller do the tasks of a name: it is called with the payload and the task.
  *
  * @param name 1 to 128 characters; one handler each in an app
+ * @throws InvalidOptionError for options that are no object
  */
 export function DelayedTask(name: string, options: DelayedTaskOptions = {}): MethodDecorator {
-  return (_target, key, descriptor: PropertyDescriptor) => {
+  return (target, key, descriptor: PropertyDescriptor) => {
     const method: unknown = descriptor.value;
     if (typeof method !== 'function') {
       throw new TypeError(`@DelayedTask(${JSON.stringify(name)}) stands on ${String(key)}, which is no method.`);
     }
+    checkObject(`@DelayedTask(${shown(name)}) on ${target.constructor.name}.${String(key)}`, options);
     const known = delayedTasksOf(method);
     Reflect.defineMetadata(TASKS, [...known, { name, options }], method);
   };

@@ -1,6 +1,7 @@
 import { ConfigurableModuleBuilder, Module, type DynamicModule } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
+import { checkObject } from '../../script-registry/src/shared/checks';
 import { EXPLORER_PARTS } from '../../script-registry/src/shared/handlers';
 import { DelayedTaskExplorer } from './delayed-task.explorer';
 import { resolveOptions, type DelayedTaskModuleOptions } from './delayed-task.options';
@@ -48,8 +49,12 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<DelayedTaskMod
 /** Delayed tasks over a ScriptRegistry. Import it once, in the root module; the whole app sees the service. */
 @Module({})
 export class DelayedTaskModule extends ConfigurableModuleClass {
-  /** Makes the module; every option has a default. */
+  /**
+   * Makes the module; every option has a default.
+   *
+   * @throws InvalidOptionError for what is no object; options that cannot work are refused when the app boots
+   */
   static override forRoot(options: DelayedTaskModuleOptions & DelayedTaskModuleExtras = {}): DynamicModule {
-    return super.forRoot(options);
+    return super.forRoot(checkObject('', options));
   }
 }

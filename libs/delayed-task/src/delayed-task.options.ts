@@ -1,5 +1,12 @@
 import { shown } from 'luanest/script-registry';
-import { checkFlag, checkInteger, refusedOption, type Refusal } from '../../script-registry/src/shared/checks';
+import {
+  checkFlag,
+  checkInteger,
+  checkOptions,
+  refusedOption,
+  type KnownOptions,
+  type Refusal,
+} from '../../script-registry/src/shared/checks';
 import type { Backoff } from './delayed-task.types';
 
 /** Options of DelayedTaskModule. */
@@ -51,24 +58,25 @@ export interface ResolvedDelayedTaskOptions extends Required<Omit<DelayedTaskMod
 export const MAX_DURATION_MS = 3_650 * 86_400_000;
 const DAY_MS = 86_400_000;
 
-const KNOWN: readonly string[] = [
-  'queue',
-  'partitions',
-  'concurrency',
-  'work',
-  'leaseMs',
-  'pollMs',
-  'wakeUp',
-  'attempts',
-  'backoff',
-  'timeoutMs',
-  'keepResultMs',
-  'maxPayloadBytes',
-  'deadRetentionMs',
-  'sweepMs',
-  'drainMs',
-  'abortGraceMs',
-];
+const KNOWN: KnownOptions<DelayedTaskModuleOptions> = {
+  queue: true,
+  partitions: true,
+  concurrency: true,
+  work: true,
+  leaseMs: true,
+  pollMs: true,
+  wakeUp: true,
+  attempts: true,
+  backoff: true,
+  timeoutMs: true,
+  keepResultMs: true,
+  maxPayloadBytes: true,
+  deadRetentionMs: true,
+  sweepMs: true,
+  drainMs: true,
+  abortGraceMs: true,
+};
+const KNOWN_OF_BACKOFF: KnownOptions<Backoff> = { delayMs: true, factor: true, maxDelayMs: true, jitter: true };
 
 /** A number of attempts. */
 export function checkAttempts(value: unknown, refuse?: Refusal): number {
@@ -86,6 +94,7 @@ export function resolveBackoff(value: unknown, refuse: Refusal = refusedOption):
   if (typeof given !== 'object' || given === null || !('delayMs' in given)) {
     throw refuse(`backoff is ${shown(value)}. Give { delayMs, factor?, maxDelayMs?, jitter? }, or a number of ms.`);
   }
+  checkOptions('backoff', given as Backoff, KNOWN_OF_BACKOFF, refuse);
   const { delayMs, factor = 2, maxDelayMs, jitter = 0.5 } = given as Partial<Backoff>;
   const first = checkInteger('backoff.delayMs', delayMs, 0, MAX_DURATION_MS, refuse);
   const share = (name: string, number: number, min: number, max: number): number => {
@@ -111,9 +120,8 @@ export function resolveBackoff(value: unknown, refuse: Refusal = refusedOption):
  *
  * @throws InvalidOptionError naming the option, the value seen and what to do
  */
-export function resolveOptions(options: DelayedTaskModuleOptions = {}): ResolvedDelayedTaskOptions {
-  const unknown = Object.keys(options).find((name) => !KNOWN.includes(name));
-  if (unknown !== undefined) throw refusedOption(`There is no option ${shown(unknown)}. Known: ${KNOWN.join(', ')}.`);
+export function resolveOptions(options: DelayedTaskModuleOptions): ResolvedDelayedTaskOptions {
+  checkOptions('', options, KNOWN);
   const { queue = 'default' } = options;
   if (typeof queue !== 'string' || !/^[\w.-]{1,100}$/.test(queue)) {
     throw refusedOption(`queue is ${shown(queue)}. Give 1 to 100 letters, digits, ".", "_" or "-".`);

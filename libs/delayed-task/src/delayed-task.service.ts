@@ -17,6 +17,7 @@ import type {
   TaskView,
 } from './delayed-task.types';
 import { DeadLetters } from './queue/dead-letters';
+import { checkScheduling } from './queue/record';
 import { TaskQueue } from './queue/task-queue';
 import { Handlers } from './worker/handlers';
 import { Worker } from './worker/worker';
@@ -48,7 +49,7 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
    * @throws InvalidTaskError, TaskTooLargeError before anything is sent; errors of the registry
    */
   async schedule(name: string, payload?: unknown, options: ScheduleOptions = {}): Promise<ScheduleAnswer> {
-    const [answer] = await this.queue.schedule([{ ...options, name, payload }], options);
+    const [answer] = await this.queue.schedule([{ ...checkScheduling(options), name, payload }], options);
     return answer as ScheduleAnswer;
   }
 

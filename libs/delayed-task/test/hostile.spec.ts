@@ -79,7 +79,7 @@ describe.each(servers)('tasks that strangers name, on %s', (_name, connect, part
 });
 
 it('options of any kind are taken or refused by name, and change no other object', () => {
-  for (const option of Object.keys(resolveOptions())) {
+  for (const option of Object.keys(resolveOptions({}))) {
     for (const value of hostileValues()) {
       try {
         resolveOptions({ [option]: value });

@@ -1,5 +1,6 @@
-import { ConfigurableModuleBuilder, Module } from '@nestjs/common';
+import { ConfigurableModuleBuilder, Module, type DynamicModule } from '@nestjs/common';
 import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
+import { checkObject } from '../../script-registry/src/shared/checks';
 import { resolveOptions, type LockModuleOptions } from './lock.options';
 import { lockScripts } from './lock.scripts';
 import { LockService } from './lock.service';
@@ -33,4 +34,13 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<LockModuleOpti
 
 /** Locks over a ScriptRegistry. */
 @Module({})
-export class LockModule extends ConfigurableModuleClass {}
+export class LockModule extends ConfigurableModuleClass {
+  /**
+   * Makes the module; every option has a default.
+   *
+   * @throws InvalidOptionError for what is no object; options that cannot work are refused when the app boots
+   */
+  static override forRoot(options: LockModuleOptions & LockModuleExtras = {}): DynamicModule {
+    return super.forRoot(checkObject('', options));
+  }
+}

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { InvalidOptionError, shown } from 'luanest/script-registry';
-import { checkFlag, checkInteger } from '../../script-registry/src/shared/checks';
+import { checkFlag, checkInteger, checkOptions, type KnownOptions } from '../../script-registry/src/shared/checks';
 
 /** Options of one acquisition. */
 export interface LockOptions {
@@ -44,12 +44,32 @@ export interface LockModuleOptions {
 /** Options with every default filled in. */
 export type ResolvedLockModuleOptions = Required<LockModuleOptions>;
 
+const KNOWN: KnownOptions<LockModuleOptions> = {
+  leaseMs: true,
+  waitMs: true,
+  pollMs: true,
+  fenceRetentionMs: true,
+  replicas: true,
+  replicasTimeoutMs: true,
+  holder: true,
+  promptAnswers: true,
+};
+const KNOWN_OF_ACQUIRE: KnownOptions<LockOptions> = {
+  leaseMs: true,
+  waitMs: true,
+  onBusy: true,
+  renew: true,
+  replicas: true,
+  replicasTimeoutMs: true,
+};
+
 /**
  * Checks the options and fills in the defaults.
  *
  * @throws InvalidOptionError naming the option, the value seen and what to do
  */
-export function resolveOptions(options: LockModuleOptions = {}): ResolvedLockModuleOptions {
+export function resolveOptions(options: LockModuleOptions): ResolvedLockModuleOptions {
+  checkOptions('', options, KNOWN);
   const holder = options.holder ?? `${hostname().replaceAll('#', '-')}:${process.pid}`;
   if (typeof holder !== 'string' || holder === '' || holder.length > 200 || holder.includes('#')) {
     throw new InvalidOptionError(`holder is ${shown(holder)}. Give a text of 1 to 200 characters without "#".`);
@@ -68,6 +88,7 @@ export function resolveOptions(options: LockModuleOptions = {}): ResolvedLockMod
 
 /** Options of an acquisition with every default filled in. @throws InvalidOptionError as `resolveOptions` */
 export function resolveAcquire(options: LockOptions, defaults: ResolvedLockModuleOptions): Required<LockOptions> {
+  checkOptions('The options of the lock', options, KNOWN_OF_ACQUIRE);
   const { onBusy = 'wait', renew = true } = options;
   if (onBusy !== 'wait' && onBusy !== 'skip') {
     throw new InvalidOptionError(`onBusy is ${shown(onBusy)}. Give 'wait' or 'skip'.`);

@@ -26,7 +26,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
 
   constructor(
     private readonly registry: ScriptRegistry,
-    private readonly options: ResolvedLockModuleOptions = resolveOptions(),
+    private readonly options: ResolvedLockModuleOptions = resolveOptions({}),
   ) {
     this.acquirer = new Acquirer(registry, options);
   }
@@ -39,12 +39,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
    * @throws LockNotReplicatedError, LockClosedError, errors of the registry
    */
   async acquire(names: Names, options: LockOptions = {}): Promise<Lock> {
-    const request = resolveAcquire(options, this.options);
-    const lock = await this.take(names, request);
-    if (lock) return lock;
-    throw new LockBusyError(
-      `Lock ${[names].flat().join(', ')} was held by others for all of the ${request.waitMs} ms that this call would wait.`,
-    );
+    return this.takeInTime(names, resolveAcquire(options, this.options));
   }
 
   /** As `acquire`, without waiting: undefined when one of the names is held by others. */
@@ -65,10 +60,8 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
   ): Promise<T | undefined>;
   withLock<T>(names: Names, options: LockOptions, work: (lock: Lock) => Promise<T> | T): Promise<T>;
   async withLock<T>(names: Names, options: LockOptions, work: (lock: Lock) => Promise<T> | T): Promise<T | undefined> {
-    const skip = options.onBusy === 'skip';
-    const lock = skip
-      ? await this.take(names, resolveAcquire(options, this.options))
-      : await this.acquire(names, options);
+    const request = resolveAcquire(options, this.options);
+    const lock = await (request.onBusy === 'skip' ? this.take(names, request) : this.takeInTime(names, request));
     if (!lock) return undefined;
     let result: T;
     try {
@@ -118,6 +111,14 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
   async onApplicationShutdown(): Promise<void> {
     this.acquirer.close();
     await Promise.all([...this.acquirer.live].map((lease) => lease.release().catch(() => undefined)));
+  }
+
+  private async takeInTime(names: Names, request: Request): Promise<Lock> {
+    const lock = await this.take(names, request);
+    if (lock) return lock;
+    throw new LockBusyError(
+      `Lock ${[names].flat().join(', ')} was held by others for all of the ${request.waitMs} ms that this call would wait.`,
+    );
   }
 
   private take(names: Names, request: Request): Promise<Lock | undefined> {

@@ -2,13 +2,15 @@ import {
   ConfigurableModuleBuilder,
   Inject,
   Module,
+  type DynamicModule,
   type InjectionToken,
   type OnApplicationShutdown,
   type OnModuleInit,
 } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
+import { checkObject, checkOptions } from '../../script-registry/src/shared/checks';
 import { startMetrics, type RunningMetrics } from './metrics';
-import type { MetricsOptions, QueueStatsSource } from './metrics.options';
+import { KNOWN, type MetricsOptions, type QueueStatsSource } from './metrics.options';
 
 /** Options of MetricsModule. */
 export interface MetricsModuleOptions extends Omit<MetricsOptions, 'tasks'> {
@@ -29,13 +31,23 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<MetricsModuleO
 export class MetricsModule extends ConfigurableModuleClass implements OnModuleInit, OnApplicationShutdown {
   private readonly running: RunningMetrics;
 
+  /**
+   * Makes the module; every option has a default.
+   *
+   * @throws InvalidOptionError for what is no object; options that cannot work are refused when the app boots
+   */
+  static override forRoot(options: MetricsModuleOptions = {}): DynamicModule {
+    return super.forRoot(checkObject('', options));
+  }
+
   /** Begins to listen: what other modules do when they initialise is heard, whatever their order. */
   constructor(
     @Inject(OPTIONS) private readonly options: MetricsModuleOptions,
     @Inject(ModuleRef) private readonly moduleRef: ModuleRef,
   ) {
     super();
-    const { tasks, ...others } = options;
+    const { meterProvider, tracerProvider, calls, spans, streams, tasks } = checkOptions('', options, KNOWN);
+    const others = { meterProvider, tracerProvider, calls, spans, streams };
     this.running = startMetrics({ ...others, ...(tasks && { tasks: { stats: () => this.queue(tasks).stats() } }) });
   }
 

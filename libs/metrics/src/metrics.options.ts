@@ -1,5 +1,6 @@
 import type { MeterProvider, TracerProvider } from '@opentelemetry/api';
 import { InvalidOptionError } from 'luanest/script-registry';
+import { checkFlag, checkOptions, type KnownOptions } from '../../script-registry/src/shared/checks';
 
 /** Who knows how a queue of tasks stands, as `DelayedTaskService` does. */
 export interface QueueStatsSource {
@@ -29,20 +30,28 @@ export interface MetricsOptions {
   readonly tasks?: QueueStatsSource;
 }
 
+/** Names of the options, of MetricsModule's too. */
+export const KNOWN: KnownOptions<MetricsOptions> = {
+  meterProvider: true,
+  tracerProvider: true,
+  calls: true,
+  spans: true,
+  streams: true,
+  tasks: true,
+};
+
 /** @throws InvalidOptionError naming the option and the value */
-export function checkOptions(options: MetricsOptions): MetricsOptions {
-  for (const name of ['calls', 'spans', 'streams'] as const) {
-    const value: unknown = options[name] ?? false;
-    if (typeof value !== 'boolean') throw new InvalidOptionError(`${name} is ${String(value)}. Give true or false.`);
-  }
+export function resolveOptions(options: MetricsOptions): MetricsOptions {
+  checkOptions('', options, KNOWN);
+  for (const name of ['calls', 'spans', 'streams'] as const) checkFlag(name, options[name] ?? false);
   const wanted = [
     ['meterProvider', 'getMeter'],
     ['tracerProvider', 'getTracer'],
     ['tasks', 'stats'],
   ] as const;
   for (const [name, method] of wanted) {
-    const value = options[name] as Record<string, unknown> | undefined;
-    if (value === undefined || typeof value[method] === 'function') continue;
+    const value = options[name] as Record<string, unknown> | null | undefined;
+    if (value === undefined || typeof value?.[method] === 'function') continue;
     throw new InvalidOptionError(`${name} has no method ${method}(). Give an object that has it.`);
   }
   return options;

@@ -1,5 +1,5 @@
 import { metrics, trace } from '@opentelemetry/api';
-import { checkOptions, type MetricsOptions } from './metrics.options';
+import { resolveOptions, type MetricsOptions } from './metrics.options';
 import { Recorder } from './recorder';
 import { watchStreams, watchTasks } from './sources/gauges';
 import { countOnce, countRateLimits, countReadRewards } from './sources/guards';
@@ -34,7 +34,7 @@ export interface RunningMetrics {
  * @throws InvalidOptionError
  */
 export function startMetrics(options: MetricsOptions = {}): RunningMetrics {
-  const { meterProvider, tracerProvider, calls, spans, streams, tasks } = checkOptions(options);
+  const { meterProvider, tracerProvider, calls, spans, streams, tasks } = resolveOptions(options);
   const on = new Subscriptions();
   const recorder = new Recorder((meterProvider ?? metrics.getMeterProvider()).getMeter(SCOPE));
   for (const count of SOURCES) count(on, recorder);

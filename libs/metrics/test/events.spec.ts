@@ -185,6 +185,6 @@ it('an event that cannot be counted is told to diag, and ends nothing', async ()
 });
 
 it('refuses nonsense, naming the option', () => {
-  expect(() => startMetrics({ spans: 'yes' as never })).toThrow('spans is yes.');
+  expect(() => startMetrics({ spans: 'yes' as never })).toThrow('spans is "yes".');
   expect(() => startMetrics({ tasks: {} as never })).toThrow('tasks has no method stats().');
 });

@@ -1,5 +1,6 @@
 import { Inject } from '@nestjs/common';
 import { isObservable, lastValueFrom } from 'rxjs';
+import { checkOptions, type KnownOptions } from '../../script-registry/src/shared/checks';
 import { InvalidOnceInputError, OnceInProgressError } from './once.errors';
 import { OnceService } from './once.service';
 import type { ClaimOptions, RunAnswer } from './once.types';
@@ -19,6 +20,15 @@ export interface OnceHandlerOptions extends Omit<ClaimOptions, 'token'> {
   readonly whenInProgress?: 'throw' | 'skip';
 }
 
+const KNOWN: KnownOptions<OnceHandlerOptions> = {
+  id: true,
+  scope: true,
+  whenInProgress: true,
+  leaseMs: true,
+  retentionMs: true,
+  delivery: true,
+};
+
 type Method = (...args: never[]) => unknown;
 
 /** Where an instance holds the service that Nest injected. */
@@ -31,13 +41,15 @@ type Holder = Record<typeof SERVICE, OnceService | undefined>;
  *
  * It may stand above or below the other decorators of the method. Of an Observable the last value counts.
  *
+ * @throws InvalidOptionError when the class is loaded, for an option that does not exist
  * @throws InvalidOnceInputError when the message has no usable id, OnceInProgressError while another is at it
  */
 export function Once(options: OnceHandlerOptions) {
   return <M extends Method>(target: object, key: string | symbol, descriptor: TypedPropertyDescriptor<M>): void => {
     const original = descriptor.value;
     if (typeof original !== 'function') throw new TypeError(`@Once() stands on ${String(key)}, which is no method.`);
-    const scope = options.scope ?? `${target.constructor.name}.${String(key)}`;
+    const where = `${target.constructor.name}.${String(key)}`;
+    const scope = checkOptions(`@Once() on ${where}`, options, KNOWN).scope ?? where;
     if (!Object.prototype.hasOwnProperty.call(target, SERVICE)) {
       Inject(OnceService)(target, SERVICE);
       Object.defineProperty(target, SERVICE, { value: undefined, writable: true });

@@ -1,5 +1,6 @@
 import { ConfigurableModuleBuilder, Module, type DynamicModule } from '@nestjs/common';
 import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
+import { checkObject } from '../../script-registry/src/shared/checks';
 import { resolveOptions, type OnceOptions, type ResolvedOnceOptions } from './once.options';
 import { onceScripts } from './once.scripts';
 import { OnceService } from './once.service';
@@ -45,8 +46,12 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<OnceOptions>({
 /** Once over a ScriptRegistry: the service, and what `@Once()` and `@Idempotent()` need. */
 @Module({})
 export class OnceModule extends ConfigurableModuleClass {
-  /** Makes the module; every option has a default but those of HTTP. */
+  /**
+   * Makes the module; every option has a default but those of HTTP.
+   *
+   * @throws InvalidOptionError for what is no object; options that cannot work are refused when the app boots
+   */
   static override forRoot(options: OnceOptions & OnceModuleExtras = {}): DynamicModule {
-    return super.forRoot(options);
+    return super.forRoot(checkObject('', options));
   }
 }

@@ -1,5 +1,5 @@
 import { InvalidOptionError, shown } from 'luanest/script-registry';
-import { checkFlag, checkInteger } from '../../script-registry/src/shared/checks';
+import { checkFlag, checkInteger, checkOptions, type KnownOptions } from '../../script-registry/src/shared/checks';
 import { isDelivery, isDuration, MAX_DURATION_MS } from './once.input';
 import type { Delivery } from './once.types';
 
@@ -59,19 +59,32 @@ export interface ResolvedOnceOptions extends Readonly<Required<Omit<OnceOptions,
   readonly idempotency: ResolvedIdempotencyOptions | undefined;
 }
 
-const KNOWN = ['leaseMs', 'retentionMs', 'delivery', 'maxResultBytes', 'drainTimeoutMs', 'idempotency'];
-const ROUTE = ['required', 'leaseMs', 'retentionMs', 'delivery', 'storeErrors', 'maxStoredBytes'];
+const KNOWN: KnownOptions<OnceOptions> = {
+  leaseMs: true,
+  retentionMs: true,
+  delivery: true,
+  maxResultBytes: true,
+  drainTimeoutMs: true,
+  idempotency: true,
+};
+const KNOWN_OF_ROUTE: KnownOptions<IdempotencyRouteOptions> = {
+  required: true,
+  leaseMs: true,
+  retentionMs: true,
+  delivery: true,
+  storeErrors: true,
+  maxStoredBytes: true,
+};
+const KNOWN_OF_IDEMPOTENCY: KnownOptions<IdempotencyOptions> = {
+  subject: true,
+  header: true,
+  whenRedisFails: true,
+  ...KNOWN_OF_ROUTE,
+};
 const MAX_RESULT_BYTES = 64 * 1_024 * 1_024;
 
 function refuse(name: string, value: unknown, remedy: string): never {
   throw new InvalidOptionError(`${name} is ${shown(value)}. ${remedy}`);
-}
-
-function checkKnown(options: object, known: readonly string[], where: string): void {
-  const unknown = Object.keys(options).find((name) => !known.includes(name));
-  if (unknown !== undefined) {
-    throw new InvalidOptionError(`There is no option ${JSON.stringify(unknown)}${where}. Known: ${known.join(', ')}.`);
-  }
 }
 
 function duration(name: string, value: number): number {
@@ -118,7 +131,7 @@ const ANY_MODULE: Required<IdempotencyRouteOptions> = {
 
 /** Refuses settings that no route knows, or values that none takes. @throws InvalidOptionError naming the option */
 export function checkRouteOptions(options: IdempotencyRouteOptions): void {
-  checkKnown(options, ROUTE, ' of @Idempotent()');
+  checkOptions('@Idempotent()', options, KNOWN_OF_ROUTE);
   resolveRoute(options, ANY_MODULE);
 }
 
@@ -127,8 +140,8 @@ function resolveIdempotency(
   module: Required<IdempotencyRouteOptions>,
 ): ResolvedIdempotencyOptions | undefined {
   if (options === undefined) return undefined;
+  checkOptions('idempotency', options, KNOWN_OF_IDEMPOTENCY);
   const { subject, header = 'Idempotency-Key', whenRedisFails = 'refuse', ...route } = options;
-  checkKnown(route, ROUTE, ' of idempotency');
   if (typeof subject !== 'function') {
     refuse('idempotency.subject', subject, "Give a function from the request to the user's id or undefined.");
   }
@@ -147,7 +160,7 @@ function resolveIdempotency(
  * @throws InvalidOptionError naming the option, the value seen and what to do
  */
 export function resolveOptions(options: OnceOptions): ResolvedOnceOptions {
-  checkKnown(options, KNOWN, '');
+  checkOptions('', options, KNOWN);
   const leaseMs = duration('leaseMs', options.leaseMs ?? 30_000);
   const retentionMs = duration('retentionMs', options.retentionMs ?? 86_400_000);
   const maxResultBytes = checkInteger('maxResultBytes', options.maxResultBytes ?? 65_536, 1, MAX_RESULT_BYTES);

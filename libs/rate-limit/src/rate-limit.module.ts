@@ -1,4 +1,4 @@
-import { ConfigurableModuleBuilder, Module, type Provider } from '@nestjs/common';
+import { ConfigurableModuleBuilder, Module, type DynamicModule, type Provider } from '@nestjs/common';
 import { APP_INTERCEPTOR, DiscoveryModule, DiscoveryService, MetadataScanner } from '@nestjs/core';
 import {
   getScriptRegistryToken,
@@ -6,6 +6,7 @@ import {
   ScriptRegistryModule,
   type ScriptRegistry,
 } from 'luanest/script-registry';
+import { checkObject } from '../../script-registry/src/shared/checks';
 import { RedisLimiter } from './limiter/redis-limiter';
 import { RateLimitEdge } from './rate-limit.edge';
 import { RateLimitExplorer } from './rate-limit.explorer';
@@ -98,4 +99,13 @@ export function checkInterceptor(options: ResolvedRateLimitOptions, interceptor:
 
 /** Gives the app RateLimitService, RateLimitGuard and the rules of every route; global, so that any module may use them. */
 @Module({})
-export class RateLimitModule extends ConfigurableModuleClass {}
+export class RateLimitModule extends ConfigurableModuleClass {
+  /**
+   * Makes the module; every option has a default.
+   *
+   * @throws InvalidOptionError for what is no object; options that cannot work are refused when the app boots
+   */
+  static override forRoot(options: RateLimitOptions & RateLimitModuleExtras = {}): DynamicModule {
+    return super.forRoot(checkObject('', options));
+  }
+}

@@ -1,4 +1,5 @@
 import { InvalidOptionError, shown } from 'luanest/script-registry';
+import { checkObject, checkOptions, type KnownOptions } from '../../script-registry/src/shared/checks';
 import { resolveAnswers, type RateLimitAnswers, type ResolvedAnswers } from './answers/answers.options';
 import type { RateLimitContextAdapter } from './contexts/context-adapter';
 import { checkChoice, checkInteger, MAX_DURATION_MS, named, resolveRule } from './rules/resolve-rule';
@@ -60,6 +61,21 @@ export interface ResolvedRateLimitOptions {
 }
 
 const MAX_SUBJECTS = 10_000_000;
+const KNOWN: KnownOptions<RateLimitOptions> = {
+  rules: true,
+  onRedisError: true,
+  deadlineMs: true,
+  breaker: true,
+  blockCache: true,
+  localSubjects: true,
+  tags: true,
+  onUnknownSubject: true,
+  ipv6Prefix: true,
+  answers: true,
+  contexts: true,
+};
+const KNOWN_OF_BREAKER: KnownOptions<ResolvedRateLimitOptions['breaker']> = { failures: true, openMs: true };
+const KNOWN_OF_CACHE: KnownOptions<ResolvedRateLimitOptions['blockCache']> = { maxSubjects: true, maxMs: true };
 
 function resolveRules(rules: readonly RateLimitRule[]): NamedRule[] {
   if (!Array.isArray(rules)) throw new InvalidOptionError(`rules is ${shown(rules)}. Give an array of rules.`);
@@ -73,17 +89,31 @@ function resolveRules(rules: readonly RateLimitRule[]): NamedRule[] {
   return resolved;
 }
 
+function checkedAdapters(contexts: Readonly<Record<string, RateLimitContextAdapter>>): typeof contexts {
+  for (const [kind, adapter] of Object.entries(checkObject('contexts', contexts))) {
+    const where = `contexts[${shown(kind)}]`;
+    checkObject(where, adapter, 'Give an adapter, an object with address(), refusal() and call().');
+    for (const method of ['address', 'refusal', 'call'] as const) {
+      const given: unknown = Reflect.get(adapter, method);
+      if (typeof given === 'function') continue;
+      throw new InvalidOptionError(`${where}.${method} is ${shown(given)}. Give a function.`);
+    }
+  }
+  return Object.freeze({ ...contexts });
+}
+
 /**
  * Checks the options and fills in the defaults.
  *
  * @throws InvalidOptionError naming the option, the value seen and what to do
  */
 export function resolveOptions(options: RateLimitOptions): ResolvedRateLimitOptions {
+  checkOptions('', options, KNOWN);
   const { rules = [], onRedisError = 'local', deadlineMs = 50, breaker = {}, blockCache = {} } = options;
   const { localSubjects = 10_000, tags, onUnknownSubject = 'allow', ipv6Prefix = 56 } = options;
   const { answers = {}, contexts = {} } = options;
-  const { failures = 5, openMs = 1_000 } = breaker;
-  const { maxSubjects = 10_000, maxMs = 5_000 } = blockCache;
+  const { failures = 5, openMs = 1_000 } = checkOptions('breaker', breaker, KNOWN_OF_BREAKER);
+  const { maxSubjects = 10_000, maxMs = 5_000 } = checkOptions('blockCache', blockCache, KNOWN_OF_CACHE);
   return Object.freeze({
     rules: Object.freeze(resolveRules(rules)),
     onRedisError: checkChoice('onRedisError', onRedisError, ['allow', 'deny', 'local']),
@@ -101,6 +131,6 @@ export function resolveOptions(options: RateLimitOptions): ResolvedRateLimitOpti
     onUnknownSubject: checkChoice('onUnknownSubject', onUnknownSubject, ['allow', 'deny']),
     ipv6Prefix: checkInteger('ipv6Prefix', ipv6Prefix, 32, 128),
     answers: resolveAnswers(answers),
-    contexts: Object.freeze({ ...contexts }),
+    contexts: checkedAdapters(contexts),
   });
 }

@@ -1,5 +1,6 @@
 import { Module, type DynamicModule } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
+import { checkObject } from '../../script-registry/src/shared/checks';
 import { MemoryLimiter } from './limiter/memory-limiter';
 import { checkInterceptor, edgeProviders, EXPORTS, type RateLimitModuleExtras } from './rate-limit.module';
 import { resolveOptions, type RateLimitOptions } from './rate-limit.options';
@@ -44,7 +45,9 @@ export class RateLimitTestingModule {
    * @throws InvalidOptionError as RateLimitModule does
    */
   static forRoot(options: RateLimitTestingOptions = {}): DynamicModule {
-    const { clock = new RateLimitTestClock(), interceptor = false, ...rest } = options;
+    const { clock = new RateLimitTestClock(), interceptor = false, ...others } = checkObject('', options);
+    // It may come with what an app gives RateLimitModule.
+    const rest = Object.fromEntries(Object.entries(others).filter(([name]) => name !== 'registry'));
     const resolved = checkInterceptor(resolveOptions(rest), interceptor);
     const nowUs = (): number => Math.floor(clock.now * 1_000);
     const limiter = new MemoryLimiter(nowUs, MAX_SUBJECTS);

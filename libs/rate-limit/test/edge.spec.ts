@@ -53,7 +53,7 @@ describe('nonsense is refused when the class is loaded, or at boot', () => {
     ['a burst of 0', { algorithm: 'token-bucket', burst: 0 }, /burst is 0/],
     ['a cost of a half', { cost: 0.5 }, /cost is 0\.5/],
     ['a subject of text', { subject: 'ip' }, /subject is "ip".*function/],
-    ['an option of others', { ttl: 5 }, /unknown option "ttl".*windowMs/],
+    ['an option of others', { ttl: 5 }, /no option "ttl" of the rate-limit rule\. Known: .*windowMs/],
     ['a name with spaces', { name: 'a b' }, /name is "a b"/],
     ['a count of some', { count: 'some' }, /count is "some"/],
     ['a negative block', { blockMs: -1 }, /blockMs is -1/],

@@ -1,5 +1,6 @@
-import { ConfigurableModuleBuilder, Module } from '@nestjs/common';
+import { ConfigurableModuleBuilder, Module, type DynamicModule } from '@nestjs/common';
 import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
+import { checkObject } from '../../script-registry/src/shared/checks';
 import { resolveOptions, type ReadRewardOptions, type ResolvedReadRewardOptions } from './read-reward.options';
 import { readRewardScripts } from './read-reward.scripts';
 import { ReadRewardService } from './read-reward.service';
@@ -36,4 +37,13 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<ReadRewardOpti
 
 /** Points for distinct items, at most so many a civil period, over a ScriptRegistry. */
 @Module({})
-export class ReadRewardModule extends ConfigurableModuleClass {}
+export class ReadRewardModule extends ConfigurableModuleClass {
+  /**
+   * Makes the module.
+   *
+   * @throws InvalidOptionError for what is no object; options that cannot work are refused when the app boots
+   */
+  static override forRoot(options: ReadRewardOptions & ReadRewardModuleExtras): DynamicModule {
+    return super.forRoot(checkObject('', options));
+  }
+}

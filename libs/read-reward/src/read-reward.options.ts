@@ -1,5 +1,5 @@
 import { InvalidOptionError, shown } from 'luanest/script-registry';
-import { checkInteger } from '../../script-registry/src/shared/checks';
+import { checkInteger, checkOptions, type KnownOptions } from '../../script-registry/src/shared/checks';
 import { CivilCalendar, type Period } from './civil-calendar';
 
 /** What a rule rewards, and how often. */
@@ -66,36 +66,23 @@ export interface ResolvedReadRewardOptions {
 
 const DAY_MS = 86_400_000;
 const MAX_MS = 3_650 * DAY_MS;
-const RULE_OPTIONS: readonly string[] = [
-  'limit',
-  'pointsPerItem',
-  'capPoints',
-  'period',
-  'timeZone',
-  'dayStartsAt',
-  'weekStartsOn',
-  'dedupe',
-  'retentionMs',
-] satisfies (keyof RewardRule)[];
-const OPTIONS: readonly string[] = [
-  'rules',
-  'operationRetentionMs',
-  'ledger',
-  'shards',
-] satisfies (keyof ReadRewardOptions)[];
+const KNOWN_OF_RULE: KnownOptions<RewardRule> = {
+  limit: true,
+  pointsPerItem: true,
+  capPoints: true,
+  period: true,
+  timeZone: true,
+  dayStartsAt: true,
+  weekStartsOn: true,
+  dedupe: true,
+  retentionMs: true,
+};
+const KNOWN: KnownOptions<ReadRewardOptions> = { rules: true, operationRetentionMs: true, ledger: true, shards: true };
+const KNOWN_OF_LEDGER: KnownOptions<NonNullable<ReadRewardOptions['ledger']>> = { retentionMs: true };
 
 function oneOf<T extends string>(name: string, value: T, allowed: readonly T[]): T {
   if (allowed.includes(value)) return value;
   throw new InvalidOptionError(`${name} is ${shown(value)}. Give ${allowed.join(' or ')}.`);
-}
-
-function knownOnly(what: string, value: unknown, known: readonly string[]): void {
-  if (typeof value !== 'object' || value === null) {
-    throw new InvalidOptionError(`${what} is ${shown(value)}. Give an object with ${known.join(', ')}.`);
-  }
-  const unknown = Object.keys(value).find((name) => !known.includes(name));
-  if (unknown === undefined) return;
-  throw new InvalidOptionError(`${what} has an unknown option ${shown(unknown)}. Known: ${known.join(', ')}.`);
 }
 
 function minutes(name: string, value: string): number {
@@ -109,7 +96,7 @@ function resolveRule(name: string, rule: RewardRule): ResolvedRewardRule {
   if (!/^[a-z0-9][a-z0-9-]{0,63}$/.test(name)) {
     throw new InvalidOptionError(`Rule name ${shown(name)} must be kebab-case, of 1 to 64 characters.`);
   }
-  knownOnly(at, rule, RULE_OPTIONS);
+  checkOptions(at, rule, KNOWN_OF_RULE);
   const resolved = {
     name,
     limit: checkInteger(`${at}.limit`, rule.limit, 0, 1_000_000),
@@ -139,12 +126,12 @@ function resolveRule(name: string, rule: RewardRule): ResolvedRewardRule {
  * @throws InvalidOptionError naming the option, the value seen and what to do
  */
 export function resolveOptions(options: ReadRewardOptions): ResolvedReadRewardOptions {
-  knownOnly('The module', options, OPTIONS);
+  checkOptions('', options, KNOWN);
   const { rules, ledger } = options;
   if (typeof rules !== 'object' || rules === null || Object.keys(rules).length === 0) {
     throw new InvalidOptionError(`rules is ${shown(rules)}. Give an object with at least one rule by name.`);
   }
-  if (ledger !== undefined) knownOnly('ledger', ledger, ['retentionMs']);
+  if (ledger !== undefined) checkOptions('ledger', ledger, KNOWN_OF_LEDGER);
   return Object.freeze({
     rules: new Map(Object.entries(rules).map(([name, rule]) => [name, resolveRule(name, rule)])),
     operationRetentionMs: checkInteger('operationRetentionMs', options.operationRetentionMs ?? DAY_MS, 1_000, MAX_MS),

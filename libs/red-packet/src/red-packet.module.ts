@@ -1,7 +1,8 @@
-import { ConfigurableModuleBuilder, Module, type Type } from '@nestjs/common';
+import { ConfigurableModuleBuilder, Module, type DynamicModule, type Type } from '@nestjs/common';
 import { DelayedTaskService } from 'luanest/delayed-task';
 import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
 import { StreamConsumerService } from 'luanest/stream-consumer';
+import { checkObject } from '../../script-registry/src/shared/checks';
 import { describeRoutes } from './openapi/openapi';
 import { RedPacketPayouts } from './payouts/red-packet.payouts';
 import { RedPacketPayoutsController } from './payouts/red-packet-payouts.controller';
@@ -78,4 +79,13 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<RedPacketOptio
 
 /** Red packets over a ScriptRegistry: the service, and a controller unless it is switched off. */
 @Module({})
-export class RedPacketModule extends ConfigurableModuleClass {}
+export class RedPacketModule extends ConfigurableModuleClass {
+  /**
+   * Makes the module.
+   *
+   * @throws InvalidOptionError for what is no object; options that cannot work are refused when the app boots
+   */
+  static override forRoot(options: RedPacketOptions & RedPacketModuleExtras): DynamicModule {
+    return super.forRoot(checkObject('', options));
+  }
+}

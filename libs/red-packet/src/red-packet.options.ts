@@ -1,6 +1,6 @@
 import type { CanActivate, Type } from '@nestjs/common';
 import { InvalidOptionError, shown } from 'luanest/script-registry';
-import { isIntegerOf } from '../../script-registry/src/shared/checks';
+import { checkOptions, isIntegerOf, type KnownOptions } from '../../script-registry/src/shared/checks';
 import type { ClosedActivity } from './red-packet.types';
 
 /** Tells who sends a request; undefined for nobody known, who may not grab. */
@@ -56,6 +56,17 @@ export interface ResolvedRedPacketOptions extends Required<
 /** The options that the service, and not the controller, goes by. */
 export type RedPacketServiceOptions = Omit<ResolvedRedPacketOptions, 'identity' | 'adminGuard'>;
 
+const KNOWN: KnownOptions<RedPacketOptions> = {
+  identity: true,
+  adminGuard: true,
+  retentionMs: true,
+  eligibility: true,
+  confirmReplicas: true,
+  confirmTimeoutMs: true,
+  transferWaitMs: true,
+  soldOutMemoryMs: true,
+  onClosed: true,
+};
 const DAY_MS = 86_400_000;
 const MIN_RETENTION_MS = 60_000;
 const MAX_RETENTION_MS = 3_650 * DAY_MS;
@@ -67,6 +78,7 @@ const MINUTE_MS = 60_000;
  * @throws InvalidOptionError naming the option, the value seen and what to do
  */
 export function resolveOptions(options: RedPacketOptions): ResolvedRedPacketOptions {
+  checkOptions('', options, KNOWN);
   const { identity, adminGuard, eligibility, onClosed } = options;
   if (typeof identity !== 'function') {
     throw new InvalidOptionError(

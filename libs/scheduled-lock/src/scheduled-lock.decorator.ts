@@ -1,4 +1,5 @@
 import { Inject } from '@nestjs/common';
+import { checkObject } from '../../script-registry/src/shared/checks';
 import type { ScheduledLockService } from './scheduled-lock.service';
 import type { ScheduledLockOptions } from './scheduled-lock.types';
 
@@ -24,13 +25,14 @@ export interface LockedMethod {
  * On an HTTP or RPC handler it sets the options that `ScheduledLockInterceptor` uses.
  *
  * @param options default: the module's, under the name `Class.method`
+ * @throws InvalidOptionError for options that are no object
  */
 export function ScheduledLock(options: ScheduledLockOptions = {}): MethodDecorator {
   return (target, key, descriptor: PropertyDescriptor) => {
     const original = descriptor.value as Method;
-    const host = Symbol(
-      `@ScheduledLock on ${target.constructor.name}.${String(key)} needs ScheduledLockModule.forRoot()`,
-    );
+    const where = `${target.constructor.name}.${String(key)}`;
+    checkObject(`@ScheduledLock() on ${where}`, options);
+    const host = Symbol(`@ScheduledLock on ${where} needs ScheduledLockModule.forRoot()`);
     // Nest refuses to build the class where the module is missing, and prints the symbol.
     Inject(SCHEDULED_LOCK_HOST)(target, host);
     const wrapper: Method = function (this: object, ...args) {

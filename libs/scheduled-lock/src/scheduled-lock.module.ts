@@ -1,6 +1,7 @@
-import { ConfigurableModuleBuilder, Module } from '@nestjs/common';
+import { ConfigurableModuleBuilder, Module, type DynamicModule } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
+import { checkObject } from '../../script-registry/src/shared/checks';
 import { EXPLORER_PARTS } from '../../script-registry/src/shared/handlers';
 import { SCHEDULED_LOCK_HOST } from './scheduled-lock.decorator';
 import { ScheduledLockExplorer } from './scheduled-lock.explorer';
@@ -56,4 +57,13 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<ScheduledLockM
 
 /** Jobs of `@nestjs/schedule` that run on one node for each tick. Import it once, in the root module. */
 @Module({})
-export class ScheduledLockModule extends ConfigurableModuleClass {}
+export class ScheduledLockModule extends ConfigurableModuleClass {
+  /**
+   * Makes the module; every option has a default.
+   *
+   * @throws InvalidOptionError for what is no object; options that cannot work are refused when the app boots
+   */
+  static override forRoot(options: ScheduledLockModuleOptions & ScheduledLockModuleExtras = {}): DynamicModule {
+    return super.forRoot(checkObject('', options));
+  }
+}

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { InvalidOptionError, shown } from 'luanest/script-registry';
-import { checkInteger } from '../../script-registry/src/shared/checks';
+import { checkInteger, checkOptions, type KnownOptions } from '../../script-registry/src/shared/checks';
 import type { ScheduledLockOptions } from './scheduled-lock.types';
 
 /** Options of ScheduledLockModule. */
@@ -37,6 +37,34 @@ export type ResolvedScheduledLockModuleOptions = Required<ScheduledLockModuleOpt
 /** Options of a job with every default filled in; `key` stays as it was given. */
 export type ResolvedJobOptions = Required<Omit<ScheduledLockOptions, 'key'>> & Pick<ScheduledLockOptions, 'key'>;
 
+const KNOWN: KnownOptions<ScheduledLockModuleOptions> = {
+  namespace: true,
+  node: true,
+  lockAtMostForMs: true,
+  onRedisError: true,
+  staleAfterMs: true,
+  redisTimeoutMs: true,
+  replicas: true,
+  replicasTimeoutMs: true,
+  historySize: true,
+  drainMs: true,
+  abortGraceMs: true,
+  retentionMs: true,
+};
+const KNOWN_OF_JOB: KnownOptions<ScheduledLockOptions> = {
+  name: true,
+  lockAtMostForMs: true,
+  lockAtLeastForMs: true,
+  renew: true,
+  onRedisError: true,
+  staleAfterMs: true,
+  catchUpWithinMs: true,
+  replicas: true,
+  replicasTimeoutMs: true,
+  key: true,
+  enhancers: true,
+};
+
 type MsOption = 'lockAtMostForMs' | 'lockAtLeastForMs' | 'staleAfterMs' | 'catchUpWithinMs' | 'replicasTimeoutMs';
 
 function checkedChoice(value: 'skip' | 'run', where = ''): 'skip' | 'run' {
@@ -49,7 +77,8 @@ function checkedChoice(value: 'skip' | 'run', where = ''): 'skip' | 'run' {
  *
  * @throws InvalidOptionError naming the option, the value seen and what to do
  */
-export function resolveOptions(options: ScheduledLockModuleOptions = {}): ResolvedScheduledLockModuleOptions {
+export function resolveOptions(options: ScheduledLockModuleOptions): ResolvedScheduledLockModuleOptions {
+  checkOptions('', options, KNOWN);
   const { namespace = 'default', node = `${hostname()}:${process.pid}` } = options;
   if (typeof namespace !== 'string' || !/^[\w.-]{1,100}$/.test(namespace)) {
     throw new InvalidOptionError(`namespace is ${shown(namespace)}. Give 1 to 100 letters, digits, ".", "_" or "-".`);
@@ -84,6 +113,7 @@ export function resolveJobOptions(
   where: string,
   module: ResolvedScheduledLockModuleOptions,
 ): ResolvedJobOptions {
+  checkOptions(`@ScheduledLock() on ${where}`, options, KNOWN_OF_JOB);
   const given = { ...module, lockAtLeastForMs: 0, catchUpWithinMs: 0, ...withoutUndefined(options) };
   const ms = (option: MsOption, min: number): number => checkInteger(`${where}: ${option}`, given[option], min);
   const { name = where, key, renew = true, enhancers = false } = options;

@@ -46,7 +46,7 @@ it.each(IMPOSSIBLE_IDS.filter((name) => name !== ''))(
 );
 
 it('options of any kind are taken or refused by name, and change no other object', () => {
-  for (const option of Object.keys(resolveOptions())) {
+  for (const option of Object.keys(resolveOptions({}))) {
     for (const value of hostileValues()) {
       try {
         resolveOptions({ [option]: value });

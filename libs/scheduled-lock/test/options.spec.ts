@@ -51,6 +51,6 @@ const nonsenseOfJob: [string, ScheduledLockOptions][] = [
 ];
 
 it.each(nonsenseOfJob)('refuses nonsense as the %s of a job, naming the job', (name, options) => {
-  const resolving = (): unknown => resolveJobOptions(options, 'Class.method', resolveOptions());
+  const resolving = (): unknown => resolveJobOptions(options, 'Class.method', resolveOptions({}));
   expect(resolving).toThrow(new RegExp(`^Class\\.method: ${name} is .* Give `));
 });

@@ -15,6 +15,7 @@ import { ScriptRegistryHealthIndicator } from './script-registry.health';
 import { InvalidOptionError } from './script-registry.errors';
 import { resolveOptions, type ScriptRegistryOptions } from './script-registry.options';
 import { ScriptRegistry } from './script-registry.service';
+import { checkObject } from './shared/checks';
 
 const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } = new ConfigurableModuleBuilder<ScriptRegistryOptions>({
   moduleName: 'ScriptRegistry',
@@ -71,6 +72,15 @@ function refuseTwins(modules: ModulesContainer, token: InjectionToken, name: str
 /** Gives the app one ScriptRegistry, or several by name, and lets other modules register their scripts. */
 @Module({})
 export class ScriptRegistryModule extends ConfigurableModuleClass {
+  /**
+   * Makes the module; every option has a default.
+   *
+   * @throws InvalidOptionError for what is no object; options that cannot work are refused when the app boots
+   */
+  static override forRoot(options: ScriptRegistryOptions & { name?: string } = {}): DynamicModule {
+    return super.forRoot(checkObject('', options));
+  }
+
   /**
    * Registers a module's scripts, so that they are loaded when the app initialises.
    *

@@ -1,7 +1,7 @@
 import type { Cluster, Redis } from 'ioredis';
 import { shown } from './shown';
 import { InvalidOptionError } from './script-registry.errors';
-import { isIntegerOf, MAX_TIMER_MS } from './shared/checks';
+import { checkOptions, isIntegerOf, MAX_TIMER_MS, type KnownOptions } from './shared/checks';
 
 /** Where a registry takes its client from when none is handed in. */
 export interface RedisSource {
@@ -43,16 +43,17 @@ export interface ResolvedScriptRegistryOptions
     Required<Omit<ScriptRegistryOptions, 'client' | 'source'>>,
     Pick<ScriptRegistryOptions, 'client' | 'source'> {}
 
-const KNOWN = [
-  'client',
-  'source',
-  'prefix',
-  'preload',
-  'preloadTimeoutMs',
-  'deadlineMs',
-  'grouping',
-  'maxGroupsInFlight',
-];
+const KNOWN: KnownOptions<ScriptRegistryOptions> = {
+  client: true,
+  source: true,
+  prefix: true,
+  preload: true,
+  preloadTimeoutMs: true,
+  deadlineMs: true,
+  grouping: true,
+  maxGroupsInFlight: true,
+};
+const KNOWN_OF_SOURCE: KnownOptions<RedisSource> = { module: true, namespace: true };
 
 function oneOf(name: string, value: unknown, allowed: readonly unknown[]): void {
   if (!allowed.includes(value)) {
@@ -92,18 +93,12 @@ export function checkReplicas(value: number): number {
  * @throws InvalidOptionError naming the option, the value seen and what to do
  */
 export function resolveOptions(options: ScriptRegistryOptions): ResolvedScriptRegistryOptions {
-  if (typeof options !== 'object' || options === null) {
-    throw new InvalidOptionError(
-      `The options are ${shown(options)}. Give an object; forRootAsync's factory must return one.`,
-    );
-  }
-  const unknown = Object.keys(options).find((name) => !KNOWN.includes(name));
-  if (unknown !== undefined)
-    throw new InvalidOptionError(`Unknown option ${shown(unknown)}. Known: ${KNOWN.join(', ')}.`);
+  checkOptions('', options, KNOWN);
   const { client, source } = options;
   if (client !== undefined && source !== undefined) {
     throw new InvalidOptionError('client and source are both set. Keep the one that names the Redis to use.');
   }
+  if (source !== undefined) checkOptions('source', source, KNOWN_OF_SOURCE);
   if (source?.module !== undefined) oneOf('source.module', source.module, ['redis', 'cluster']);
   const resolved = {
     client,

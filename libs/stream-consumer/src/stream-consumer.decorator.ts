@@ -1,4 +1,5 @@
 import { Inject, type PipeTransform, type Type } from '@nestjs/common';
+import { checkObject } from '../../script-registry/src/shared/checks';
 import { StreamConsumerSetupError } from './stream-consumer.errors';
 import type { StreamConsumerOptions } from './stream-consumer.options';
 
@@ -31,11 +32,12 @@ function addParameter(target: object, key: string | symbol, type: number, parame
  * The method gets the `StreamMessage`, unless its parameters say otherwise.
  *
  * @param options `stream` and `group`; the rest has the defaults of the module
- * @throws StreamConsumerSetupError on what is no method, or twice on one
+ * @throws StreamConsumerSetupError on what is no method, or twice on one; InvalidOptionError for options that are no object
  */
 export function StreamConsumer(options: StreamConsumerOptions): MethodDecorator {
   return (target, key, descriptor: PropertyDescriptor) => {
     const where = `${target.constructor.name}.${String(key)}`;
+    checkObject(`@StreamConsumer() on ${where}`, options);
     const method: unknown = descriptor.value;
     if (typeof method !== 'function') {
       throw new StreamConsumerSetupError(`${where}: @StreamConsumer() stands on what is no method.`);

@@ -1,6 +1,7 @@
-import { ConfigurableModuleBuilder, Module } from '@nestjs/common';
+import { ConfigurableModuleBuilder, Module, type DynamicModule } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
+import { checkObject } from '../../script-registry/src/shared/checks';
 import { EXPLORER_PARTS } from '../../script-registry/src/shared/handlers';
 import { STREAM_CONSUMER_HOST } from './stream-consumer.decorator';
 import { StreamConsumerExplorer } from './stream-consumer.explorer';
@@ -56,4 +57,13 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<StreamConsumer
 
 /** Consumers of streams, and a service to publish. Import it once, in the root module. */
 @Module({})
-export class StreamConsumerModule extends ConfigurableModuleClass {}
+export class StreamConsumerModule extends ConfigurableModuleClass {
+  /**
+   * Makes the module; every option has a default.
+   *
+   * @throws InvalidOptionError for what is no object; options that cannot work are refused when the app boots
+   */
+  static override forRoot(options: StreamConsumerModuleOptions & StreamConsumerModuleExtras = {}): DynamicModule {
+    return super.forRoot(checkObject('', options));
+  }
+}

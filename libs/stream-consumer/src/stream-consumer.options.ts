@@ -1,5 +1,11 @@
 import { InvalidOptionError, shown } from 'luanest/script-registry';
-import { checkFlag, checkInteger } from '../../script-registry/src/shared/checks';
+import {
+  checkFlag,
+  checkInteger,
+  checkObject,
+  checkOptions,
+  type KnownOptions,
+} from '../../script-registry/src/shared/checks';
 
 /** Options that a consumer may have of its own; the module has their defaults. */
 export interface ConsumerDefaults {
@@ -96,6 +102,26 @@ const BOUNDS: Record<keyof ConsumerDefaults, readonly [byDefault: number, min: n
   maxParked: [10_000, 1],
 };
 
+const KNOWN_OF_CONSUMER: KnownOptions<StreamConsumerOptions> = { stream: true, group: true, ordered: true, ...BOUNDS };
+const KNOWN_OF_STREAM: KnownOptions<StreamOptions> = {
+  keys: true,
+  partitions: true,
+  maxLength: true,
+  maxPayloadBytes: true,
+  operationTtlMs: true,
+};
+const KNOWN: KnownOptions<StreamConsumerModuleOptions> = {
+  ...BOUNDS,
+  streams: true,
+  partitions: true,
+  maxPayloadBytes: true,
+  operationTtlMs: true,
+  drainMs: true,
+  abortGraceMs: true,
+  watchEveryMs: true,
+  stalledAfterMs: true,
+};
+
 function consumerDefaults(
   given: ConsumerDefaults,
   where: string,
@@ -114,10 +140,11 @@ function consumerDefaults(
  *
  * @throws InvalidOptionError naming the option, the value seen and what to do
  */
-export function resolveOptions(options: StreamConsumerModuleOptions = {}): ResolvedStreamConsumerModuleOptions {
+export function resolveOptions(options: StreamConsumerModuleOptions): ResolvedStreamConsumerModuleOptions {
+  checkOptions('', options, KNOWN);
   const resolved = {
     ...consumerDefaults(options, ''),
-    streams: options.streams ?? {},
+    streams: checkObject('streams', options.streams ?? {}),
     partitions: checkInteger('partitions', options.partitions ?? 1, 1, 1_024),
     maxPayloadBytes: checkInteger('maxPayloadBytes', options.maxPayloadBytes ?? 65_536, 1),
     operationTtlMs: checkInteger('operationTtlMs', options.operationTtlMs ?? 600_000, 1_000),
@@ -150,6 +177,7 @@ export function resolveStream(
   checkedName('stream', name);
   const given = options ?? (Object.hasOwn(module.streams, name) ? module.streams[name] : undefined);
   const where = `streams["${name}"].`;
+  if (given !== undefined) checkOptions(`streams["${name}"]`, given, KNOWN_OF_STREAM);
   const { maxLength } = given ?? {};
   const keys = checkedKeys(where, given);
   return Object.freeze({
@@ -172,6 +200,8 @@ export function resolveConsumer(
   module: ResolvedStreamConsumerModuleOptions,
   where = '',
 ): ResolvedConsumerOptions {
+  const what = where === '' ? 'The options of the consumer' : `@StreamConsumer() on ${where.replace(/: $/, '')}`;
+  checkOptions(what, options, KNOWN_OF_CONSUMER);
   const { ordered = false } = options;
   return Object.freeze({
     ...consumerDefaults(options, where, module),

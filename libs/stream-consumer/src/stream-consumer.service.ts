@@ -1,5 +1,6 @@
 import { Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { InvalidOptionError, type ScriptRegistry } from 'luanest/script-registry';
+import { checkOptions, type KnownOptions } from '../../script-registry/src/shared/checks';
 import type { Invoke } from './consumer/attempts';
 import { Consumer } from './consumer/consumer';
 import { StreamConsumerClosedError } from './stream-consumer.errors';
@@ -28,6 +29,8 @@ import { StreamCatalog } from './streams/stream-catalog';
 /** How long a start that failed waits before it is tried again, ms. */
 const RESTART_MS = 500;
 
+const KNOWN_OF_MESSAGE: KnownOptions<Omit<PublishMessage, 'payload'>> = { key: true, operationId: true };
+
 /** Publishes messages, runs consumers, and tells how they stand. */
 export class StreamConsumerService implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger('StreamConsumer');
@@ -42,7 +45,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
 
   constructor(
     private readonly registry: ScriptRegistry,
-    private readonly options: ResolvedStreamConsumerModuleOptions = resolveOptions(),
+    private readonly options: ResolvedStreamConsumerModuleOptions = resolveOptions({}),
   ) {
     this.catalog = new StreamCatalog(registry, options);
     this.publisher = new Publisher(registry);
@@ -55,11 +58,8 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
    * @param options `key` and `operationId` of the message
    * @throws InvalidStreamInputError, InvalidOptionError before anything is sent; errors of the registry
    */
-  async publish(
-    stream: string,
-    payload: unknown,
-    options: Omit<PublishMessage, 'payload'> = {},
-  ): Promise<PublishResult> {
+  async publish(stream: string, payload: unknown, options?: Omit<PublishMessage, 'payload'>): Promise<PublishResult> {
+    if (options !== undefined) checkOptions('The options of the message', options, KNOWN_OF_MESSAGE);
     return this.publisher.publish(this.catalog.get(stream), { ...options, payload });
   }
 

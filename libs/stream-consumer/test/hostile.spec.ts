@@ -135,7 +135,7 @@ it('logs hold no payload, and nobody’s words on a line of their own', async ()
 });
 
 it('options of any kind are taken or refused by name, and change no other object', () => {
-  for (const option of Object.keys(resolveOptions())) {
+  for (const option of Object.keys(resolveOptions({}))) {
     for (const value of hostileValues()) {
       if (option === 'streams') continue;
       try {

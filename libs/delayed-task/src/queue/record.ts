@@ -1,5 +1,10 @@
 import { shown } from 'luanest/script-registry';
-import { checkInteger, type Refusal } from '../../../script-registry/src/shared/checks';
+import {
+  checkInteger,
+  checkOptions,
+  type KnownOptions,
+  type Refusal,
+} from '../../../script-registry/src/shared/checks';
 import { InvalidTaskError, TaskTooLargeError } from '../delayed-task.errors';
 import {
   checkAttempts,
@@ -9,9 +14,19 @@ import {
   type ResolvedBackoff,
   type ResolvedDelayedTaskOptions,
 } from '../delayed-task.options';
-import type { DueTime, NewTask } from '../delayed-task.types';
+import type { DueTime, NewTask, ScheduleOptions } from '../delayed-task.types';
 
 const refuse: Refusal = (message) => new InvalidTaskError(message);
+
+const KNOWN: KnownOptions<ScheduleOptions> = {
+  delayMs: true,
+  runAt: true,
+  id: true,
+  attempts: true,
+  backoff: true,
+  keepResultMs: true,
+  onConflict: true,
+};
 
 type Defaults = Pick<ResolvedDelayedTaskOptions, 'attempts' | 'backoff' | 'keepResultMs' | 'maxPayloadBytes'>;
 
@@ -51,6 +66,11 @@ export function checkId(id: unknown): string {
 /** A name of tasks. @throws InvalidTaskError */
 export function checkName(name: unknown): string {
   return checkText('name', name, 128);
+}
+
+/** What `schedule` is given beside name and payload. @throws InvalidTaskError */
+export function checkScheduling(options: ScheduleOptions): ScheduleOptions {
+  return checkOptions('The options of the task', options, KNOWN, refuse);
 }
 
 /** When a task is due, as the scripts read it. @throws InvalidTaskError naming the value */

@@ -1,6 +1,6 @@
 import { shown } from 'luanest/script-registry';
 import { DelayedTaskSetupError } from '../delayed-task.errors';
-import { checkInteger } from '../../../script-registry/src/shared/checks';
+import { checkInteger, checkOptions, type KnownOptions } from '../../../script-registry/src/shared/checks';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { HandlerOptions, TaskHandler } from '../delayed-task.types';
 import { checkName } from '../queue/record';
@@ -10,6 +10,8 @@ export interface Handler {
   readonly run: TaskHandler;
   readonly timeoutMs: number;
 }
+
+const KNOWN: KnownOptions<HandlerOptions> = { timeoutMs: true };
 
 /** The handlers of this process, by the name of their tasks. */
 export class Handlers {
@@ -32,6 +34,7 @@ export class Handlers {
         `Task ${shown(name)} has two handlers in queue ${this.options.queue}; each name has one. Rename one of them.`,
       );
     }
+    checkOptions(`The options of ${shown(name)}`, options, KNOWN);
     const timeoutMs = checkInteger(`timeoutMs of ${name}`, options.timeoutMs ?? this.options.timeoutMs, 1);
     this.byName.set(name, { run, timeoutMs });
   }

@@ -1,5 +1,6 @@
 import { InvalidOptionError, shown } from 'luanest/script-registry';
 import type { ExecutionContext } from '@nestjs/common';
+import { checkOptions, type KnownOptions } from '../../../script-registry/src/shared/checks';
 import type { RateLimitDecision } from '../rate-limit.types';
 
 /** What answers say of the limits. */
@@ -25,8 +26,17 @@ export interface ResolvedAnswers {
   readonly headers: RateLimitAnswers['headers'];
 }
 
+const KNOWN: KnownOptions<RateLimitAnswers> = {
+  legacy: true,
+  draft: true,
+  retryAfter: true,
+  problem: true,
+  headers: true,
+};
+
 /** @throws InvalidOptionError naming the option and the value seen */
 export function resolveAnswers(answers: RateLimitAnswers): ResolvedAnswers {
+  checkOptions('answers', answers, KNOWN);
   const { legacy = true, draft = true, retryAfter = true, problem = true, headers } = answers;
   for (const [name, value] of Object.entries({ legacy, draft, retryAfter })) {
     if (typeof value !== 'boolean') {

@@ -1,5 +1,5 @@
 import { InvalidOptionError, shown } from 'luanest/script-registry';
-import { isIntegerOf } from '../../../script-registry/src/shared/checks';
+import { checkOptions, isIntegerOf, type KnownOptions } from '../../../script-registry/src/shared/checks';
 import type { BlockEscalation, NamedRule, RateLimitRule, ResolvedRule } from './rule';
 
 const DAY_MS = 86_400_000;
@@ -12,22 +12,23 @@ const MAX_LOGGED_HITS = 10_000;
 
 const ALGORITHMS = ['fixed-window', 'sliding-window', 'sliding-log', 'token-bucket'];
 const NAME = /^[A-Za-z0-9._-]{1,64}$/;
-const KNOWN = new Set<string>([
-  'name',
-  'limit',
-  'windowMs',
-  'algorithm',
-  'burst',
-  'subject',
-  'cost',
-  'skip',
-  'count',
-  'blockMs',
-  'blockEscalation',
-  'shadow',
-  'onRedisError',
-  'deadlineMs',
-]);
+const KNOWN: KnownOptions<RateLimitRule> = {
+  name: true,
+  limit: true,
+  windowMs: true,
+  algorithm: true,
+  burst: true,
+  subject: true,
+  cost: true,
+  skip: true,
+  count: true,
+  blockMs: true,
+  blockEscalation: true,
+  shadow: true,
+  onRedisError: true,
+  deadlineMs: true,
+};
+const KNOWN_OF_ESCALATION: KnownOptions<BlockEscalation> = { factor: true, maxMs: true, memoryMs: true };
 
 /** @throws InvalidOptionError unless the value is an integer between the two */
 export function checkInteger(what: string, value: unknown, least: number, most: number): number {
@@ -52,18 +53,13 @@ function checkFunction(what: string, value: unknown): void {
   throw new InvalidOptionError(`${what} is ${shown(value)}. Give a function of the ExecutionContext, or leave it out.`);
 }
 
-function checkKnown(what: string, rule: object): void {
-  const unknown = Object.keys(rule).find((key) => !KNOWN.has(key));
-  if (unknown === undefined) return;
-  throw new InvalidOptionError(`${what} has an unknown option ${shown(unknown)}. Known: ${[...KNOWN].join(', ')}.`);
-}
-
 function resolveEscalation(
   what: string,
   blockMs: number,
   escalation: BlockEscalation | undefined,
 ): Required<BlockEscalation> | undefined {
   if (escalation === undefined) return undefined;
+  checkOptions(`${what}.blockEscalation`, escalation, KNOWN_OF_ESCALATION);
   if (blockMs === 0) {
     throw new InvalidOptionError(`${what}.blockEscalation needs a blockMs of at least 1 to start from, but it is 0.`);
   }
@@ -82,10 +78,7 @@ function resolveEscalation(
  * @throws InvalidOptionError naming the option, the value seen and what to do
  */
 export function resolveRule(rule: RateLimitRule, what = 'The rate-limit rule'): ResolvedRule {
-  if (typeof rule !== 'object' || (rule as unknown) === null) {
-    throw new InvalidOptionError(`${what} is ${shown(rule)}. Give an object with limit and windowMs.`);
-  }
-  checkKnown(what, rule);
+  checkOptions(what, rule, KNOWN);
   const { name, limit, windowMs, algorithm = 'fixed-window', burst, subject, cost = 1, skip } = rule;
   const { count = 'all', blockMs = 0, shadow = false, onRedisError, deadlineMs } = rule;
   if (name !== undefined && !(typeof name === 'string' && NAME.test(name))) {

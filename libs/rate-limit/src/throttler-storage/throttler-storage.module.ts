@@ -1,5 +1,6 @@
 import { ConfigurableModuleBuilder, Module, type DynamicModule } from '@nestjs/common';
 import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
+import { checkObject } from '../../../script-registry/src/shared/checks';
 import { RedisLimiter } from '../limiter/redis-limiter';
 import { rateLimitScripts } from '../rate-limit.scripts';
 import { RateLimitService } from '../rate-limit.service';
@@ -41,10 +42,14 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<RateLimitThrot
 /** Gives RateLimitThrottlerStorage to the `ThrottlerModule.forRootAsync` that imports it. */
 @Module({})
 export class RateLimitThrottlerStorageModule extends ConfigurableModuleClass {
-  /** As the other modules' `forRoot`, and also without options, since each has a default. */
+  /**
+   * As the other modules' `forRoot`, and also without options, since each has a default.
+   *
+   * @throws InvalidOptionError for what is no object; options that cannot work are refused when the app boots
+   */
   static override forRoot(
     options: RateLimitThrottlerStorageOptions & RateLimitThrottlerStorageModuleExtras = {},
   ): DynamicModule {
-    return super.forRoot(options);
+    return super.forRoot(checkObject('', options));
   }
 }

@@ -1,3 +1,4 @@
+import { checkOptions, type KnownOptions } from '../../../script-registry/src/shared/checks';
 import { ALGORITHMS } from '../limiter/algorithms';
 import { resolveOptions, type RateLimitOptions, type ResolvedRateLimitOptions } from '../rate-limit.options';
 import { checkChoice } from '../rules/resolve-rule';
@@ -21,12 +22,23 @@ interface ResolvedThrottlerStorageOptions {
   readonly limiter: ResolvedRateLimitOptions;
 }
 
+const KNOWN: KnownOptions<RateLimitThrottlerStorageOptions> = {
+  algorithm: true,
+  onRedisError: true,
+  deadlineMs: true,
+  breaker: true,
+  blockCache: true,
+  localSubjects: true,
+  tags: true,
+};
+
 /**
  * Checks the options and fills in the defaults.
  *
  * @throws InvalidOptionError naming the option, the value seen and what to do
  */
 export function resolveStorageOptions(options: RateLimitThrottlerStorageOptions): ResolvedThrottlerStorageOptions {
+  checkOptions('', options, KNOWN);
   const { algorithm = 'fixed-window', onRedisError, deadlineMs, breaker, blockCache, localSubjects, tags } = options;
   return Object.freeze({
     algorithm: checkChoice('algorithm', algorithm, Object.keys(ALGORITHMS)),

@@ -21,7 +21,11 @@ const REST_MS = 30_000;
 const PAUSE_MS = 5_000;
 
 /** The options, with what differs from those of StreamConsumerModule filled in. */
-type ResolvedPayoutOptions = PayoutOptions & { readonly discoverMs: number };
+interface ResolvedPayoutOptions {
+  /** Those of the consumers of outboxes. */
+  readonly consumer: Omit<PayoutOptions, 'discoverMs'>;
+  readonly discoverMs: number;
+}
 
 /** Activities that are looked after at a time: those on a master that is away must not keep the others waiting. */
 const AT_A_TIME = 16;
@@ -138,7 +142,7 @@ export class PayoutRunner implements PayoutRun {
     const outbox = new Outbox(this.streams, outboxes);
     outbox.define();
     const handle = await this.streams.consume(
-      { ...this.options, stream: outbox.stream, group: PAYOUT_GROUP },
+      { ...this.options.consumer, stream: outbox.stream, group: PAYOUT_GROUP },
       (message) => this.pay(activityId, expiresAtMs, message),
     );
     this.readings.set(activityId, { outbox, keys, expiresAtMs, handle });

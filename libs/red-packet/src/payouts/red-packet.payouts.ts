@@ -1,13 +1,24 @@
 import type { BeforeApplicationShutdown } from '@nestjs/common';
 import { InvalidOptionError, shown, type ScriptRegistry } from 'luanest/script-registry';
 import type { StreamConsumerService } from 'luanest/stream-consumer';
-import { checkInteger } from '../../../script-registry/src/shared/checks';
+import { checkInteger, checkOptions, type KnownOptions } from '../../../script-registry/src/shared/checks';
 import type { RedPacketService } from '../red-packet.service';
 import { deadPayoutOf, Outbox } from './outbox';
 import { PayoutRunner } from './payout-runner';
 import type { DeadPayoutPage, PayoutHandler, PayoutOptions, PayoutRun, PayoutStats } from './payouts.types';
 
-const DEFAULTS = { attempts: 20, pollMs: 250, discoverMs: 1_000 };
+const KNOWN: KnownOptions<PayoutOptions> = {
+  concurrency: true,
+  leaseMs: true,
+  attempts: true,
+  backoffMs: true,
+  maxBackoffMs: true,
+  handlerTimeoutMs: true,
+  pollMs: true,
+  discoverMs: true,
+};
+/** What differs from the defaults of StreamConsumerModule. */
+const DEFAULTS = { attempts: 20, pollMs: 250 };
 
 /** Hands payouts to the app's handler, and tells what became of them. Needs `StreamConsumerModule`. */
 export class RedPacketPayouts implements BeforeApplicationShutdown {
@@ -32,14 +43,15 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
     if (typeof handler !== 'function') {
       throw new InvalidOptionError(`The payout handler is ${shown(handler)}. Give a function of a payout.`);
     }
-    const { discoverMs = DEFAULTS.discoverMs } = options;
+    const { discoverMs = 1_000, ...given } = checkOptions('The options of the run', options, KNOWN);
+    const consumer = { ...DEFAULTS, ...given };
     checkInteger('discoverMs', discoverMs, 10, 60_000);
-    streams.checkOptions({ stream: 'red-packet', group: 'payouts', ...DEFAULTS, ...options });
+    streams.checkOptions({ ...consumer, stream: 'red-packet', group: 'payouts' });
     for (const run of this.runs) {
       if (run.stopped) this.runs.delete(run);
       else throw new InvalidOptionError('Payouts are run already in this process. Stop that run first.');
     }
-    const run = new PayoutRunner(this.packets, streams, handler, { ...DEFAULTS, ...options });
+    const run = new PayoutRunner(this.packets, streams, handler, { consumer, discoverMs });
     this.runs.add(run);
     run.start();
     return run;

@@ -1,0 +1,81 @@
+import { type DynamicModule } from '@nestjs/common';
+import { InvalidOptionError } from 'luanest/script-registry';
+import { boot, closeAll, libs, type Configurable, type Lib } from './support/every-option';
+
+afterEach(closeAll);
+
+/** What a boot is refused with; `make` may throw as a module's decorator would. */
+async function refusalOf(make: () => DynamicModule, lib: Lib): Promise<unknown> {
+  try {
+    await boot({ imports: [...(lib.beside?.() ?? []), make()] }, lib.name !== 'script-registry');
+  } catch (error) {
+    return error;
+  }
+  return undefined;
+}
+
+/** Keeps its options as a user's config service may: in a class, beside what is its own. */
+class Config {
+  readonly isOurs = true;
+  constructor(options: object) {
+    Object.assign(this, options);
+  }
+}
+
+describe.each(libs)('options of $name at boot', (lib) => {
+  const module = lib.module as Configurable;
+  const remedy = "Give an object; forRootAsync's factory must return one.";
+
+  it.each<[unknown, string]>([
+    [null, 'null'],
+    ['leaseMs', '"leaseMs"'],
+    [5, '5'],
+    [[], 'an array of 0'],
+    [new Map(), 'a Map'],
+    [Promise.resolve({}), 'a Promise'],
+    [() => ({}), 'a function'],
+  ])('%p in their place is refused', async (value, seen) => {
+    const error = { code: 'INVALID_OPTION', message: `The options are ${seen}. ${remedy}` };
+    expect(await refusalOf(() => module.forRoot(value), lib)).toMatchObject(error);
+    if (value instanceof Promise) return;
+    const made = await refusalOf(() => module.forRootAsync({ useFactory: () => value }), lib);
+    expect(made).toMatchObject(error);
+    expect(made).toBeInstanceOf(InvalidOptionError);
+  });
+
+  it('undefined is for a factory to give no more than anything else', async () => {
+    const error = { code: 'INVALID_OPTION', message: `The options are undefined. ${remedy}` };
+    expect(await refusalOf(() => module.forRootAsync({ useFactory: () => undefined }), lib)).toMatchObject(error);
+    if (lib.needed !== undefined) return;
+    await boot({ imports: [...(lib.beside?.() ?? []), module.forRoot()] });
+  });
+
+  it('a name that is none is refused with those that are', async () => {
+    for (const name of ['leasMs', 'constructor', '__proto__']) {
+      const given = { ...lib.needed, [name]: 1 };
+      const message = expect.stringMatching(
+        new RegExp(`^There is no option "${name}"\\. Known: ${Object.keys(lib.every)[0]}, .*\\.$`),
+      ) as string;
+      for (const make of [() => module.forRoot(given), () => module.forRootAsync({ useFactory: () => given })]) {
+        // What Nest copies without a thought sets a prototype instead of a property.
+        if (name === '__proto__' && make.toString().includes('forRoot(given)')) continue;
+        expect(await refusalOf(make, lib)).toMatchObject({ code: 'INVALID_OPTION', message });
+      }
+    }
+  });
+
+  it.each(lib.nested.map(([options, message]) => ({ options, message })))('$message', async ({ options, message }) => {
+    const error = await refusalOf(() => module.forRoot({ ...lib.needed, ...options }), lib);
+    const said = typeof message === 'string' ? message : (expect.stringMatching(message) as string);
+    expect(error).toMatchObject({ code: 'INVALID_OPTION', message: said });
+  });
+
+  it('every one that there is is taken, by either way and beside what shapes the module', async () => {
+    const ways: (() => DynamicModule)[] = [
+      () => module.forRoot({ ...lib.every, ...lib.extras }),
+      () => module.forRootAsync({ ...lib.extras, useFactory: async () => Promise.resolve(lib.every) }),
+      () => module.forRootAsync({ ...lib.extras, useFactory: () => new Config(lib.every) }),
+    ];
+    for (const make of ways) expect(await refusalOf(make, lib)).toBeUndefined();
+  });
+});

@@ -1,0 +1,233 @@
+import { Controller, Injectable, Post, type DynamicModule, type Type } from '@nestjs/common';
+import { Cron, ScheduleModule } from '@nestjs/schedule';
+import { DelayedTask, DelayedTaskModule, DelayedTaskService } from 'luanest/delayed-task';
+import { LockModule, LockService, type LockOptions } from 'luanest/lock';
+import { startMetrics } from 'luanest/metrics';
+import { Idempotent, Once, OnceModule } from 'luanest/once';
+import { RateLimit, RateLimitTestingModule } from 'luanest/rate-limit';
+import { RedPacketModule, RedPacketPayouts, type PayoutOptions } from 'luanest/red-packet';
+import { ScheduledLock, ScheduledLockModule, type ScheduledLockOptions } from 'luanest/scheduled-lock';
+import { InvalidOptionError } from 'luanest/script-registry';
+import {
+  StreamConsumer,
+  StreamConsumerModule,
+  StreamConsumerService,
+  type StreamConsumerOptions,
+} from 'luanest/stream-consumer';
+import { boot, closeAll, everyOfConsumer, everyOfPayouts, resolver, route } from './support/every-option';
+
+afterEach(closeAll);
+
+describe('options of decorators', () => {
+  const refused = (message: string | RegExp) => ({
+    code: 'INVALID_OPTION',
+    message: typeof message === 'string' ? message : (expect.stringMatching(message) as string),
+  });
+  const loading = (decorate: () => MethodDecorator | ClassDecorator): unknown => {
+    try {
+      class Cats {
+        find(): void {
+          // Never called.
+        }
+      }
+      const descriptor = Object.getOwnPropertyDescriptor(Cats.prototype, 'find');
+      (decorate() as MethodDecorator)(Cats.prototype, 'find', descriptor as PropertyDescriptor);
+    } catch (error) {
+      return error;
+    }
+    return undefined;
+  };
+
+  it.each<[string, (options: never) => MethodDecorator | ClassDecorator]>([
+    ['@ScheduledLock() on Cats.find', ScheduledLock],
+    ['@StreamConsumer() on Cats.find', StreamConsumer],
+    ['@Once() on Cats.find', Once as never],
+    ['@DelayedTask("t") on Cats.find', (options) => DelayedTask('t', options)],
+    ['@Idempotent()', Idempotent],
+    ['The rule in @RateLimit() of Cats.find', RateLimit],
+  ])('%s: what is no object is refused', (where, decorator) => {
+    const start = `^${where.replaceAll(/[()]/g, '\\$&')} is `;
+    expect(loading(() => decorator(null as never))).toMatchObject(
+      refused(new RegExp(`${start}null\\. Give an object`)),
+    );
+    expect(loading(() => decorator('a' as never))).toMatchObject(refused(new RegExp(`${start}"a"\\. Give an object`)));
+  });
+
+  it('a name that is none is refused when the class is loaded', () => {
+    expect(loading(() => Once({ id: () => 'a', scop: 'b' } as never) as MethodDecorator)).toMatchObject(
+      refused(/^There is no option "scop" of @Once\(\) on Cats\.find\. Known: id, scope, /),
+    );
+    expect(loading(() => Idempotent({ lease: 1 } as never))).toMatchObject(
+      refused(/^There is no option "lease" of @Idempotent\(\)\. Known: required, /),
+    );
+    expect(loading(() => RateLimit({ limit: 1, ttl: 1 } as never))).toMatchObject(
+      refused(/^There is no option "ttl" of the rule in @RateLimit\(\) of Cats\.find\. Known: name, /),
+    );
+  });
+
+  it('or when the app boots', async () => {
+    @Injectable()
+    class Jobs {
+      @Cron('0 0 1 1 *')
+      @ScheduledLock({ lockAtMostMs: 5 } as never)
+      run(): void {
+        // Never called.
+      }
+    }
+    await expect(
+      boot({ imports: [ScheduleModule.forRoot(), ScheduledLockModule.forRoot()], providers: [Jobs] }),
+    ).rejects.toMatchObject(refused(/^There is no option "lockAtMostMs" of @ScheduledLock\(\) on Jobs\.run\. Known: /));
+    @Injectable()
+    class Consumers {
+      @StreamConsumer({ stream: 's', group: 'g', order: true } as never)
+      run(): void {
+        // Never called.
+      }
+    }
+    await expect(boot({ imports: [StreamConsumerModule.forRoot()], providers: [Consumers] })).rejects.toMatchObject(
+      refused(/^There is no option "order" of @StreamConsumer\(\) on Consumers\.run\. Known: /),
+    );
+    @Injectable()
+    class Tasks {
+      @DelayedTask('t', { timeout: 5 } as never)
+      run(): void {
+        // Never called.
+      }
+    }
+    await expect(boot({ imports: [DelayedTaskModule.forRoot()], providers: [Tasks] })).rejects.toThrow(
+      /There is no option "timeout" of "t"\. Known: timeoutMs\.$/,
+    );
+  });
+
+  it('every one that there is is taken', async () => {
+    @Injectable()
+    class Jobs {
+      @Cron('0 0 1 1 *')
+      @ScheduledLock({
+        name: 'job',
+        lockAtMostForMs: 1_000,
+        lockAtLeastForMs: 0,
+        renew: false,
+        onRedisError: 'skip',
+        staleAfterMs: 10,
+        catchUpWithinMs: 0,
+        replicas: 0,
+        replicasTimeoutMs: 10,
+        key: 'k',
+        enhancers: true,
+      } satisfies Required<ScheduledLockOptions>)
+      run(): void {
+        // Never called.
+      }
+      @StreamConsumer({
+        stream: 's',
+        group: 'g',
+        ordered: true,
+        ...everyOfConsumer,
+      } satisfies Required<StreamConsumerOptions>)
+      consume(): void {
+        // Never called.
+      }
+      @DelayedTask('t', { timeoutMs: 1_000, enhancers: false })
+      work(): void {
+        // Never called.
+      }
+    }
+    @Controller()
+    class Routes {
+      @Once({ id: () => 'a', scope: 's', whenInProgress: 'skip', leaseMs: 1, retentionMs: 1, delivery: 'at-most-once' })
+      @Idempotent(route)
+      @Post()
+      run(): void {
+        // Never called.
+      }
+    }
+    await boot({
+      imports: [
+        ScheduleModule.forRoot(),
+        ScheduledLockModule.forRoot(),
+        StreamConsumerModule.forRoot(),
+        DelayedTaskModule.forRoot(),
+        OnceModule.forRoot({ idempotency: { subject: resolver } }),
+      ],
+      providers: [Jobs],
+      controllers: [Routes],
+    });
+  });
+});
+
+describe('options of calls', () => {
+  const serviceOf = async <T>(type: Type<T>, ...imports: DynamicModule[]): Promise<T> =>
+    (await boot({ imports })).get(type);
+  const code = 'INVALID_OPTION';
+
+  it('of locks', async () => {
+    const locks = await serviceOf(LockService, LockModule.forRoot());
+    const message = /^There is no option "leasMs" of the lock\. Known: leaseMs, waitMs, /;
+    const refused = { code, message: expect.stringMatching(message) as string };
+    const wrong = { leasMs: 1 } as LockOptions;
+    await expect(locks.acquire('a', wrong)).rejects.toMatchObject(refused);
+    await expect(locks.tryAcquire('a', wrong)).rejects.toMatchObject(refused);
+    await expect(locks.withLock('a', wrong, () => 1)).rejects.toMatchObject(refused);
+    await expect(locks.withLock('a', null as never, () => 1)).rejects.toMatchObject({
+      code,
+      message: expect.stringMatching(/^The options of the lock are null\. Give/) as string,
+    });
+    const every: Required<LockOptions> = {
+      leaseMs: 1_000,
+      waitMs: 0,
+      onBusy: 'wait',
+      renew: false,
+      replicas: 0,
+      replicasTimeoutMs: 10,
+    };
+    expect(await locks.withLock('a', every, () => 1)).toBe(1);
+  });
+
+  it('of streams', async () => {
+    const streams = await serviceOf(StreamConsumerService, StreamConsumerModule.forRoot());
+    await expect(streams.publish('s', 1, { operationID: 'a' } as never)).rejects.toMatchObject({
+      code,
+      message: 'There is no option "operationID" of the message. Known: key, operationId.',
+    });
+    expect(await streams.publish('s', 1, { key: 'k', operationId: 'a' })).toMatchObject({ status: 'published' });
+    const consuming = streams.consume({ stream: 's', group: 'g', attempts: 3, lease: 1 } as never, () => undefined);
+    await expect(consuming).rejects.toThrow(/^There is no option "lease" of the consumer\. Known: /);
+    expect(() => streams.defineStream('t', { partition: 2 } as never)).toThrow(
+      /^There is no option "partition" of streams\["t"\]\. Known: /,
+    );
+  });
+
+  it('of tasks', async () => {
+    const tasks = await serviceOf(DelayedTaskService, DelayedTaskModule.forRoot());
+    await expect(tasks.schedule('t', 1, { delay: 5 } as never)).rejects.toMatchObject({
+      code: 'INVALID_TASK',
+      message: expect.stringMatching(/^There is no option "delay" of the task\. Known: /) as string,
+    });
+    const backoff = { delayMs: 1, factor: 1, maxDelayMs: 1, jitter: 0 };
+    const every = { delayMs: 60_000, id: 'a', attempts: 1, backoff, keepResultMs: 0, onConflict: 'keep' } as const;
+    expect(await tasks.schedule('t', 1, every)).toMatchObject({ status: 'scheduled' });
+    expect(await tasks.schedule('t', 1, { runAt: Date.now() + 60_000 })).toMatchObject({ status: 'scheduled' });
+  });
+
+  it('of payouts', async () => {
+    const payouts = await serviceOf(
+      RedPacketPayouts,
+      StreamConsumerModule.forRoot(),
+      RedPacketModule.forRoot({ identity: resolver, controller: false }),
+    );
+    const run = (options: unknown) => payouts.run(() => 'paid' as never, options as PayoutOptions);
+    expect(() => run({ discover: 1 })).toThrow(/^There is no option "discover" of the run\. Known: /);
+    expect(() => run(null)).toThrow(InvalidOptionError);
+    await run({ ...everyOfPayouts, discoverMs: 100 } satisfies Required<PayoutOptions>).stop();
+  });
+
+  it('of metrics that are started without Nest, and of limits in tests', () => {
+    expect(() => startMetrics({ call: true } as never)).toThrow(/^There is no option "call"\. Known: meterProvider, /);
+    expect(() => startMetrics(null as never)).toThrow(/^The options are null\./);
+    expect(() => RateLimitTestingModule.forRoot({ rule: [] } as never)).toThrow(/^There is no option "rule"\./);
+    expect(() => RateLimitTestingModule.forRoot(null as never)).toThrow(/^The options are null\./);
+    // The app's own options, as they are.
+    expect(() => RateLimitTestingModule.forRoot({ rules: [], registry: 'other' } as never)).not.toThrow();
+  });
+});

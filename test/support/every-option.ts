@@ -1,0 +1,340 @@
+import { type DynamicModule, type ModuleMetadata } from '@nestjs/common';
+import { Test, type TestingModule } from '@nestjs/testing';
+import { metrics, trace } from '@opentelemetry/api';
+import { DelayedTaskModule, DelayedTaskService, type DelayedTaskModuleOptions } from 'luanest/delayed-task';
+import { LockModule, type LockModuleOptions } from 'luanest/lock';
+import { MetricsModule, type MetricsModuleOptions } from 'luanest/metrics';
+import { OnceModule, type IdempotencyOptions, type IdempotencyRouteOptions, type OnceOptions } from 'luanest/once';
+import { RateLimitModule, type RateLimitOptions } from 'luanest/rate-limit';
+import {
+  RateLimitThrottlerStorageModule,
+  type RateLimitThrottlerStorageOptions,
+} from 'luanest/rate-limit/throttler-storage';
+import { ReadRewardModule, type ReadRewardOptions, type RewardRule } from 'luanest/read-reward';
+import { RedPacketModule, type RedPacketOptions } from 'luanest/red-packet';
+import { ScheduledLockModule, type ScheduledLockModuleOptions } from 'luanest/scheduled-lock';
+import { ScriptRegistryModule, type ScriptRegistryOptions } from 'luanest/script-registry';
+import { StreamConsumerModule, type StreamConsumerModuleOptions } from 'luanest/stream-consumer';
+import { standaloneClient } from '../../libs/script-registry/test/support';
+import { uniquePrefix } from './shared-servers';
+
+/** A module as its users see it. */
+export interface Configurable {
+  forRoot(options?: unknown): DynamicModule;
+  forRootAsync(options: object): DynamicModule;
+}
+
+export interface Lib {
+  readonly name: string;
+  readonly module: unknown;
+  /** What stands beside `useFactory`. */
+  readonly extras?: object;
+  /** Every option of the module. */
+  readonly every: object;
+  /** Other lib modules that it needs. */
+  readonly beside?: () => DynamicModule[];
+  /** Options that have no default. */
+  readonly needed?: object;
+  /** Options that are refused, and what is said of them. */
+  readonly nested: readonly (readonly [options: object, message: string | RegExp])[];
+}
+
+const open = new Set<() => Promise<void> | void>();
+
+/** An app on the shared Redis, closed by `closeAll`. */
+export async function boot(metadata: ModuleMetadata, withRegistry = true): Promise<TestingModule> {
+  const client = standaloneClient();
+  const registry = { client, prefix: uniquePrefix() };
+  const imports = withRegistry
+    ? [ScriptRegistryModule.forRoot(registry), ScriptRegistryModule.forRoot({ ...registry, name: 'other' })]
+    : [];
+  const apps: TestingModule[] = [];
+  open.add(async () => {
+    await Promise.all(apps.map((app) => app.close()));
+    client.disconnect();
+  });
+  const app = await Test.createTestingModule({ ...metadata, imports: [...imports, ...(metadata.imports ?? [])] })
+    .setLogger(false as never)
+    .compile();
+  apps.push(app);
+  return app.init();
+}
+
+/** Closes the apps, and the clients that they were given. */
+export async function closeAll(): Promise<void> {
+  await Promise.all([...open].map(async (close) => close()));
+  open.clear();
+}
+
+export const resolver = (): string => 'u';
+export const route = {
+  required: true,
+  leaseMs: 30_000,
+  retentionMs: 60_000,
+  delivery: 'at-least-once',
+  storeErrors: true,
+  maxStoredBytes: 1_000,
+} satisfies Required<IdempotencyRouteOptions>;
+const rewardRule = {
+  limit: 1,
+  pointsPerItem: 2,
+  capPoints: 3,
+  period: 'total',
+  timeZone: 'UTC',
+  dayStartsAt: '04:00',
+  weekStartsOn: 1,
+  dedupe: 'ever',
+  retentionMs: 60_000,
+} satisfies Required<RewardRule>;
+const limiter = {
+  onRedisError: 'allow',
+  deadlineMs: 100,
+  breaker: { failures: 1, openMs: 10 },
+  blockCache: { maxSubjects: 10, maxMs: 10 },
+  localSubjects: 10,
+  tags: 2,
+} satisfies Partial<RateLimitOptions>;
+const adapter = { address: () => undefined, refusal: () => new Error('no'), call: () => undefined };
+export const everyOfPayouts = {
+  concurrency: 2,
+  leaseMs: 1_000,
+  attempts: 2,
+  backoffMs: 10,
+  maxBackoffMs: 20,
+  handlerTimeoutMs: 1_000,
+  pollMs: 100,
+};
+export const everyOfConsumer = { ...everyOfPayouts, maxParked: 10 };
+
+/** Each with every option that its type has: one that is left out does not compile. */
+export const libs: readonly Lib[] = [
+  {
+    name: 'script-registry',
+    module: ScriptRegistryModule,
+    extras: { name: 'third' },
+    needed: {},
+    get every() {
+      const client = standaloneClient();
+      open.add(() => client.disconnect());
+      return {
+        client,
+        prefix: uniquePrefix(),
+        preload: 'required',
+        preloadTimeoutMs: 5_000,
+        deadlineMs: 1_000,
+        grouping: false,
+        maxGroupsInFlight: 2,
+      } satisfies Required<Omit<ScriptRegistryOptions, 'source'>>;
+    },
+    nested: [
+      [{ source: { modul: 'redis' } }, 'There is no option "modul" of source. Known: module, namespace.'],
+      [{ source: 'redis' }, 'source is "redis". Give an object with module, namespace.'],
+    ],
+  },
+  {
+    name: 'lock',
+    module: LockModule,
+    extras: { registry: 'other' },
+    every: {
+      leaseMs: 1_000,
+      waitMs: 10,
+      pollMs: 10,
+      fenceRetentionMs: 1_000,
+      replicas: 0,
+      replicasTimeoutMs: 10,
+      holder: 'me',
+      promptAnswers: false,
+    } satisfies Required<LockModuleOptions>,
+    nested: [[{ leaseMs: 5 }, /^leaseMs is 5\. Give an integer of 10 /]],
+  },
+  {
+    name: 'scheduled-lock',
+    module: ScheduledLockModule,
+    extras: { registry: 'other' },
+    every: {
+      namespace: 'n',
+      node: 'me',
+      lockAtMostForMs: 1_000,
+      onRedisError: 'run',
+      staleAfterMs: 10,
+      redisTimeoutMs: 10,
+      replicas: 0,
+      replicasTimeoutMs: 10,
+      historySize: 5,
+      drainMs: 0,
+      abortGraceMs: 0,
+      retentionMs: 60_000,
+    } satisfies Required<ScheduledLockModuleOptions>,
+    nested: [[{ namespace: 'two words' }, /^namespace is "two words"\. Give 1 to 100 letters/]],
+  },
+  {
+    name: 'once',
+    module: OnceModule,
+    extras: { registry: 'other', isGlobal: false },
+    every: {
+      leaseMs: 1_000,
+      retentionMs: 1_000,
+      delivery: 'at-most-once',
+      maxResultBytes: 10,
+      drainTimeoutMs: 0,
+      idempotency: {
+        subject: resolver,
+        header: 'X-Key',
+        whenRedisFails: 'run',
+        ...route,
+      } satisfies Required<IdempotencyOptions>,
+    } satisfies Required<OnceOptions>,
+    nested: [
+      [{ idempotency: null }, /^idempotency is null\. Give an object with subject, /],
+      [{ idempotency: { subject: resolver, headers: 'a' } }, /^There is no option "headers" of idempotency\. Known: /],
+    ],
+  },
+  {
+    name: 'read-reward',
+    module: ReadRewardModule,
+    extras: { registry: 'other' },
+    needed: { rules: { read: { limit: 1 } } },
+    every: {
+      rules: { read: rewardRule },
+      operationRetentionMs: 1_000,
+      ledger: { retentionMs: 60_000 },
+      shards: 1,
+    } satisfies Required<ReadRewardOptions>,
+    nested: [
+      [{ rules: { read: { limit: 1, cap: 2 } } }, /^There is no option "cap" of rules\.read\. Known: limit, /],
+      [{ rules: { read: 5 } }, /^rules\.read is 5\. Give an object with limit, /],
+      [{ ledger: { retention: 1 } }, 'There is no option "retention" of ledger. Known: retentionMs.'],
+      [{ ledger: null }, 'ledger is null. Give an object with retentionMs.'],
+    ],
+  },
+  {
+    name: 'delayed-task',
+    module: DelayedTaskModule,
+    extras: { registry: 'other' },
+    every: {
+      queue: 'q',
+      partitions: 1,
+      concurrency: 1,
+      work: true,
+      leaseMs: 1_000,
+      pollMs: 100,
+      wakeUp: false,
+      attempts: 1,
+      backoff: { delayMs: 1, factor: 1, maxDelayMs: 2, jitter: 0 },
+      timeoutMs: 1_000,
+      keepResultMs: 1,
+      maxPayloadBytes: 10,
+      deadRetentionMs: 1_000,
+      sweepMs: 100,
+      drainMs: 0,
+      abortGraceMs: 0,
+    } satisfies Required<DelayedTaskModuleOptions>,
+    nested: [
+      [
+        { backoff: { delayMs: 1, factr: 2 } },
+        'There is no option "factr" of backoff. Known: delayMs, factor, maxDelayMs, jitter.',
+      ],
+      [{ backoff: 'slow' }, /^backoff is "slow"\. Give \{ delayMs, /],
+    ],
+  },
+  {
+    name: 'stream-consumer',
+    module: StreamConsumerModule,
+    extras: { registry: 'other' },
+    every: {
+      ...everyOfConsumer,
+      streams: {
+        own: { partitions: 2, maxLength: 5, maxPayloadBytes: 5, operationTtlMs: 1_000 },
+        foreign: { keys: ['theirs'] },
+      },
+      partitions: 1,
+      maxPayloadBytes: 10,
+      operationTtlMs: 1_000,
+      drainMs: 0,
+      abortGraceMs: 0,
+      watchEveryMs: 10,
+      stalledAfterMs: 10,
+    } satisfies Required<StreamConsumerModuleOptions>,
+    nested: [
+      [{ streams: { a: { partitons: 2 } } }, /^There is no option "partitons" of streams\["a"\]\. Known: keys, /],
+      [{ streams: { a: null } }, /^streams\["a"\] is null\. Give an object with keys, /],
+      [{ streams: ['a'] }, 'streams is an array of 1. Give an object.'],
+    ],
+  },
+  {
+    name: 'rate-limit',
+    module: RateLimitModule,
+    extras: { registry: 'other', interceptor: true },
+    every: {
+      rules: [{ name: 'r', limit: 1, windowMs: 1, blockMs: 1, blockEscalation: { factor: 2, maxMs: 5, memoryMs: 5 } }],
+      ...limiter,
+      onUnknownSubject: 'deny',
+      ipv6Prefix: 64,
+      answers: { legacy: false, draft: false, retryAfter: false, problem: false, headers: () => ({}) },
+      contexts: { own: adapter },
+    } satisfies Required<RateLimitOptions>,
+    nested: [
+      [{ breaker: { failure: 1 } }, 'There is no option "failure" of breaker. Known: failures, openMs.'],
+      [{ breaker: null }, 'breaker is null. Give an object with failures, openMs.'],
+      [{ blockCache: { max: 1 } }, 'There is no option "max" of blockCache. Known: maxSubjects, maxMs.'],
+      [{ blockCache: false }, 'blockCache is false. Give an object with maxSubjects, maxMs.'],
+      [{ answers: { drafts: false } }, /^There is no option "drafts" of answers\. Known: legacy, /],
+      [{ answers: false }, /^answers is false\. Give an object with legacy, /],
+      [{ contexts: null }, 'contexts is null. Give an object.'],
+      [{ contexts: { own: resolver } }, /^contexts\["own"\] is a function\. Give an adapter, /],
+      [{ contexts: { own: { ...adapter, call: 1 } } }, 'contexts["own"].call is 1. Give a function.'],
+      [{ rules: [{ name: 'r', limit: 1, windowsMs: 1 }] }, /^There is no option "windowsMs" of rules\[0\]\. Known: /],
+      [{ rules: [null] }, /^rules\[0\] is null\. Give an object with name, limit, windowMs, /],
+      [
+        { rules: [{ name: 'r', limit: 1, windowMs: 1, blockMs: 1, blockEscalation: { max: 2 } }] },
+        'There is no option "max" of rules[0].blockEscalation. Known: factor, maxMs, memoryMs.',
+      ],
+    ],
+  },
+  {
+    name: 'rate-limit/throttler-storage',
+    module: RateLimitThrottlerStorageModule,
+    extras: { registry: 'other' },
+    every: { algorithm: 'sliding-window', ...limiter } satisfies Required<RateLimitThrottlerStorageOptions>,
+    nested: [
+      [{ rules: [] }, /^There is no option "rules"\. Known: algorithm, /],
+      [{ breaker: { failure: 1 } }, 'There is no option "failure" of breaker. Known: failures, openMs.'],
+    ],
+  },
+  {
+    name: 'red-packet',
+    module: RedPacketModule,
+    extras: { registry: 'other', controller: false },
+    needed: { identity: resolver },
+    beside: () => [DelayedTaskModule.forRoot({ registry: 'other' })],
+    every: {
+      identity: resolver,
+      adminGuard: { canActivate: () => true },
+      retentionMs: 60_000,
+      eligibility: () => true,
+      confirmReplicas: 0,
+      confirmTimeoutMs: 1,
+      transferWaitMs: 0,
+      soldOutMemoryMs: 0,
+      onClosed: () => undefined,
+    } satisfies Required<RedPacketOptions>,
+    nested: [[{ identity: null }, /^identity is null\. Give a function /]],
+  },
+  {
+    name: 'metrics',
+    module: MetricsModule,
+    beside: () => [DelayedTaskModule.forRoot()],
+    every: {
+      meterProvider: metrics.getMeterProvider(),
+      tracerProvider: trace.getTracerProvider(),
+      calls: true,
+      spans: true,
+      streams: true,
+      tasks: DelayedTaskService,
+    } satisfies Required<MetricsModuleOptions>,
+    nested: [
+      [{ calls: 'yes' }, 'calls is "yes". Give true or false.'],
+      [{ meterProvider: null }, 'meterProvider has no method getMeter(). Give an object that has it.'],
+    ],
+  },
+];
