@@ -48,9 +48,9 @@ function tableOf({ name, rows, failure }) {
   if (failure) return [`## ${name}`, '', `Not measured: ${failure}.`, ''];
   const lines = [`## ${name}`, '', '| case | luanest | beside | ratio |', '| --- | --- | --- | --- |'];
   for (const row of rows) {
-    const others = Object.keys(row.ratio);
+    const others = Object.keys(row.peers);
     const figure = (key) => `${key} ${row.peers[key]}`;
-    const ratios = others.map((key) => `${row.ratio[key].toFixed(2)} × ${key}`);
+    const ratios = Object.entries(row.ratio).map(([key, ratio]) => `${ratio.toFixed(2)} × ${key}`);
     lines.push(
       `| \`${row.case}\` | ${row.luanest} ${row.unit} | ${others.map(figure).join(', ') || '–'} | ${ratios.join(', ') || '–'} |`,
     );
