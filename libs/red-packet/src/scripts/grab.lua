@@ -55,10 +55,9 @@ local packet, id, cents = string.match(head, '^((%d+):([1-9]%d*)):%d+$')
 if not id or #head > 60 or #cents > 16 then
   return redis.error_reply('BADPACKET the pool starts with no <packet>:<cents>:<sum>, nothing was changed')
 end
--- As a figure that is no number does not.
+-- Not so, either, where heldCents is 'nan'.
 local fits = gate.granted + cents <= gate.held
-problem = not fits and misfit()
-  or not gate.permitted and forbidden(KEYS[1], KEYS[2], KEYS[3], KEYS[4])
+problem = not fits and misfit() or not gate.permitted and forbidden(KEYS[1], KEYS[2], KEYS[3], KEYS[4])
 if problem then return problem end
 gate.permitted = true
 -- XADD first: it alone can still fail, when the stream is gone or its ids are used up.
