@@ -69,6 +69,14 @@ function tellAll(): void {
   for (const [name, event] of Object.entries(events)) channel(name).publish(event);
 }
 
+/** Node's own modules are one for all suites of a worker of Jest, so an earlier one may have left listeners. */
+const heardBefore = Object.keys(events).filter((name) => channel(name).hasSubscribers);
+
+/** The channels that somebody has begun to listen to since. */
+function heardOnes(): string[] {
+  return Object.keys(events).filter((name) => channel(name).hasSubscribers && !heardBefore.includes(name));
+}
+
 let meters: Meters;
 let running: RunningMetrics;
 const asked: string[] = [];
@@ -156,15 +164,16 @@ it('times no single call, draws no span and shows no gauge unless it is asked to
   const names = [...(await meters.collect()).keys()];
   expect(names).not.toContain('luanest.script.call.duration');
   expect(names.filter((name) => METRICS[name as keyof typeof METRICS].kind === 'gauge')).toEqual([]);
-  expect(channel('luanest:script-registry:call-ended').hasSubscribers).toBe(false);
+  expect(heardOnes()).not.toContain('luanest:script-registry:call-ended');
 });
 
 it('counts nothing any more once it is stopped, and shows nothing of what was', async () => {
   tellAll();
+  expect(heardOnes()).not.toEqual([]);
   running.stop();
   running.stop();
   tellAll();
-  for (const name of Object.keys(events)) expect(channel(name).hasSubscribers).toBe(false);
+  expect(heardOnes()).toEqual([]);
   expect(await meters.values('luanest.once.claims')).toEqual([]);
 });
 
