@@ -92,6 +92,16 @@ describe.each(servers)('locks on a %s', (_, client) => {
     expect(await next.release()).toBe('released');
   });
 
+  it('of several names have one signal, which fires when one of them is lost', async () => {
+    const both = await bench.locks.acquire(['pair-a', 'pair-b'], { leaseMs: 600 });
+    const { signal } = both;
+    expect([signal.aborted, both.signal === signal]).toEqual([false, true]);
+    await other.locks.forceUnlock('pair-b');
+    await eventually(() => expect(signal.aborted).toBe(true));
+    expect(() => both.assertHeld()).toThrow(LockLostError);
+    expect(await both.release()).toBe('lost');
+  });
+
   it('keep the fence rising after the key is gone, and leave a TTL on every key', async () => {
     const fences: number[] = [];
     for (let i = 0; i < 5; i++) {

@@ -1,8 +1,10 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import {
   Controller,
   ForbiddenException,
+  Param,
   Post,
   Res,
   StreamableFile,
@@ -42,6 +44,30 @@ class Routes {
       .status(202)
       .header('content-type', 'text/csv')
       .send(`run,${(runs += 1)}\n`);
+  }
+
+  /** Past the framework, as Node has it. */
+  @Post('raw/:way')
+  @Idempotent()
+  raw(@Param('way') way: string, @Res() response: { raw?: ServerResponse; hijack?(): void }): void {
+    const raw = response.raw ?? (response as unknown as ServerResponse);
+    response.hijack?.();
+    runs += 1;
+    if (way === 'list') {
+      raw.setHeader('x-run', runs);
+      raw.writeHead(201, ['Content-Type', 'text/plain', 'X-List', 'yes']);
+      raw.end('7a7a', 'hex');
+    } else if (way === 'object') {
+      raw.setHeader('x-run', runs);
+      raw.writeHead(202, { 'Content-Type': 'text/csv', 'X-Object': 'yes' });
+      raw.end(`run,${runs}`);
+      raw.write('after the end');
+      raw.end('again');
+    } else {
+      raw.flushHeaders();
+      raw.write('one, ');
+      raw.end('two');
+    }
   }
 
   @Post('bytes')
@@ -165,6 +191,25 @@ describe.each(platforms)('what is stored of a response on %s', (_name, adapter) 
       expect(again.headers.get(name)).toBe(first.headers.get(name));
     }
     expect([again.body, again.replayed, runs]).toEqual([first.body, 'true', 1]);
+  });
+
+  it.each([
+    ['list', 201, { 'content-type': 'text/plain', 'x-list': 'yes', 'x-run': '1' }, 'zz'],
+    ['object', 202, { 'content-type': 'text/csv', 'x-object': 'yes', 'x-run': '1' }, 'run,1'],
+  ])('is what a handler wrote past the framework, with a head that is a %s', async (way, status, headers, body) => {
+    for (const replayed of [null, 'true']) {
+      const answer = await http.post(`/raw/${way}`, key);
+      expect(answer).toMatchObject({ status, body, replayed });
+      for (const [name, text] of Object.entries(headers))
+        expect([name, answer.headers.get(name)]).toEqual([name, text]);
+    }
+    expect(runs).toBe(1);
+  });
+
+  it('is not kept where the handler wrote it in pieces', async () => {
+    expect(await http.post('/raw/pieces', key)).toMatchObject({ body: 'one, two', replayed: null });
+    await eventually(async () => expect((await http.post('/raw/pieces', key)).body).toContain('not kept'));
+    expect(runs).toBe(1);
   });
 
   it('is there before the client can see the response', async () => {

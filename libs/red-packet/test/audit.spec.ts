@@ -109,6 +109,16 @@ describe.each(servers)('the audit on %s', (_name, connect) => {
       /neither in the outbox nor paid/,
     ],
     [
+      'a payout row of a packet that never was',
+      ({ outbox }) => bench.raw.xadd(outbox as string, '*', 'user', 'u1', 'packet', '99', 'cents', '100', 'at', '1'),
+      /holds "99", which is no packet of this activity/,
+    ],
+    [
+      'a grant of what is no packet',
+      ({ grants }) => bench.raw.hset(grants as string, 'u2', '007:100:1'),
+      /holds "007", which is no packet of this activity/,
+    ],
+    [
       'a payout row for somebody else',
       ({ outbox }) => bench.raw.xadd(outbox as string, '*', 'user', 'thief', 'packet', '1', 'cents', '100', 'at', '1'),
       /to "thief", who does not have it/,
@@ -121,6 +131,18 @@ describe.each(servers)('the audit on %s', (_name, connect) => {
     const report = await audit(id, { ledger: [] });
     expect(report.ok).toBe(false);
     expect(report.problems.join('\n')).toMatch(problem);
+  });
+
+  it('finds a bucket that is gone, and the packets that went with it', async () => {
+    await bench.packets.create({ ...figures('holed', 20), buckets: 4 });
+    for (const user of ['u1', 'u2', 'u3']) await bench.packets.grab('holed', user);
+    const gone = bench.bucketsOf('holed', 4)[2];
+    for (const key of [gone?.meta, gone?.pool, gone?.grants, gone?.outbox]) await bench.raw.del(key as string);
+    for (const deep of [false, true]) {
+      const report = await audit('holed', { deep });
+      expect(report.ok).toBe(false);
+      expect(report.problems.join('\n')).toMatch(/bucket 2: it is gone/);
+    }
   });
 
   it('lists every grant that the ledger has paid and Redis has lost, and no other', async () => {
