@@ -174,7 +174,8 @@ describe.each(servers)('once on %s', (_name, client) => {
     it('renews while the work runs', async () => {
       let open = (): void => undefined;
       const gate = new Promise<void>((resolve) => (open = resolve));
-      const running = bench.once.run(id, { leaseMs: 300, retentionMs: 60_000 }, () => gate);
+      // Long enough to outlast a machine that stands still between two renewals.
+      const running = bench.once.run(id, { leaseMs: 3_000, retentionMs: 60_000 }, () => gate);
       await eventually(async () => expect((await bench.stored(id))?.renewal).toMatch(/./));
       const seen = (await bench.stored(id))?.renewal;
       await eventually(async () => expect((await bench.stored(id))?.renewal).not.toBe(seen));

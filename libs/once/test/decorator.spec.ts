@@ -1,10 +1,10 @@
+import type { AddressInfo, Server } from 'node:net';
 import { Controller, Injectable, Module, type INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { ClientProxyFactory, EventPattern, MessagePattern, Payload, Transport } from '@nestjs/microservices';
 import { Once, OnceModule, OnceService } from 'luanest/once';
 import { ScriptRegistryModule } from 'luanest/script-registry';
 import { firstValueFrom, of } from 'rxjs';
-import { freePort } from '../../../test/support/free-port';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
 import { standaloneClient } from '../../script-registry/test/support';
@@ -69,11 +69,12 @@ describe('@Once()', () => {
       controllers: [Handlers],
       providers: [Plain],
     })(App);
-    const options = { host: '127.0.0.1', port: await freePort() };
+    const options = { host: '127.0.0.1', port: 0 };
     const service = await NestFactory.createMicroservice(App, { transport: Transport.TCP, options, logger: false });
     await service.listen();
     app = service;
-    const proxy = ClientProxyFactory.create({ transport: Transport.TCP, options });
+    const { port } = service.unwrap<Server>().address() as AddressInfo;
+    const proxy = ClientProxyFactory.create({ transport: Transport.TCP, options: { ...options, port } });
     send = (pattern, message) => firstValueFrom(proxy.send(pattern, message));
     emit = (pattern, message) => firstValueFrom(proxy.emit(pattern, message), { defaultValue: undefined });
     close = () => proxy.close();

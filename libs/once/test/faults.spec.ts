@@ -1,7 +1,7 @@
 import { Cluster, Redis } from 'ioredis';
 import { RedisCluster } from '../../../test/support/redis-cluster';
 import { RedisServer } from '../../../test/support/redis-server';
-import { eventually } from '../../../test/support/wait';
+import { replicated } from '../../../test/support/replicated';
 import { claimed, openBench, quiet, type Bench } from './support';
 
 const terms = { leaseMs: 60_000, retentionMs: 120_000 };
@@ -82,10 +82,11 @@ describe('ids on a server of their own', () => {
 
 describe('ids on a Cluster of their own', () => {
   let cluster: RedisCluster;
+  let client: Cluster;
   let bench: Bench;
   beforeAll(async () => {
     cluster = await RedisCluster.start();
-    const client = quiet(new Cluster(cluster.startupNodes, { slotsRefreshTimeout: 5_000 }));
+    client = quiet(new Cluster(cluster.startupNodes, { slotsRefreshTimeout: 5_000 }));
     bench = await openBench(client, { deadlineMs: 30_000 });
   });
   afterAll(async () => {
@@ -99,11 +100,7 @@ describe('ids on a Cluster of their own', () => {
     const claim = claimed(await once.claim(held, terms));
     await claimed(await once.claim(done, terms)).confirm('kept');
     const master = await cluster.masterOf(bench.keyOf(held));
-    await eventually(async () => {
-      const client = new Redis(master.port);
-      const acknowledged = await client.wait(1, 1_000).finally(() => client.disconnect());
-      expect(acknowledged).toBe(1);
-    });
+    await replicated(client);
     await (how === 'planned' ? cluster.failover(master) : cluster.killMaster(master));
     expect((await once.claim(held, terms)).status).toBe('in-progress');
     expect((await claim.renew()).status).toBe('renewed');

@@ -13,8 +13,8 @@ import {
   type NestInterceptor,
 } from '@nestjs/common';
 import { Idempotent, ONCE_CHANNELS } from 'luanest/once';
-import { catchError, concat, map, NEVER, of, throwError, timeout, type Observable } from 'rxjs';
-import { eventually } from '../../../test/support/wait';
+import { catchError, concat, defer, map, NEVER, of, race, throwError, type Observable } from 'rxjs';
+import { eventually, sleep } from '../../../test/support/wait';
 import { standaloneClient } from '../../script-registry/test/support';
 import { openHttp, platforms, type HttpApp } from './http-support';
 
@@ -99,7 +99,7 @@ class Routes {
   }
 
   @Post('endless')
-  @Idempotent({ leaseMs: 300 })
+  @Idempotent({ leaseMs: 4_000 })
   endless(): StreamableFile {
     runs += 1;
     const source = new Readable({ read: () => undefined });
@@ -108,7 +108,7 @@ class Routes {
   }
 
   @Post('never')
-  @Idempotent({ leaseMs: 300 })
+  @Idempotent({ leaseMs: 4_000 })
   never(): Observable<unknown> {
     return concat(of({ run: (runs += 1) }), NEVER);
   }
@@ -138,10 +138,18 @@ class Outside implements NestInterceptor {
       return value instanceof StreamableFile ? value : { ...value, password: undefined };
     };
     const retrying = headers['x-retry'] === undefined ? next.handle() : again(next);
-    const given = headers['x-timeout'] === undefined ? retrying : retrying.pipe(timeout(Number(headers['x-timeout'])));
+    const given = headers['x-timeout'] === undefined ? retrying : race(retrying, tooLate(Number(headers['x-timeout'])));
     return given.pipe(map(hide));
   }
 }
+
+/** Fails so long after the handler has begun: before that it would be the claim that is too late, and nothing would run. */
+const tooLate = (ms: number): Observable<never> =>
+  defer(async (): Promise<never> => {
+    await eventually(() => expect(runs).toBe(1));
+    await sleep(ms);
+    throw new Error('too late');
+  });
 
 const again = (next: CallHandler): Observable<unknown> => next.handle().pipe(catchError(() => again(next)));
 

@@ -128,5 +128,5 @@ describe.each(servers.slice(0, 1))('all interleavings on %s', (_name, client) =>
     };
     await Promise.all(Array.from({ length: 128 }, worker));
     expect(failures.slice(0, 3)).toEqual([]);
-  });
+  }, 180_000);
 });

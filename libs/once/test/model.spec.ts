@@ -125,5 +125,5 @@ describe.each(servers)('random orders of calls on %s', (_name, client) => {
       }
     });
     await fc.assert(property, { numRuns: 400 });
-  });
+  }, 180_000);
 });

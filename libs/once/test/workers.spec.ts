@@ -60,7 +60,7 @@ describe('workers in processes of their own', () => {
     expect(Object.keys(pushed)).toHaveLength(10_000);
     expect(Object.values(pushed).filter((count) => count !== '1')).toEqual([]);
     await raw.del(`${prefix}:pushed`);
-  });
+  }, 180_000);
 
   const points = ['before-claim', 'after-claim', 'after-push', 'after-confirm'] as const;
   const cases = (['at-least-once', 'at-most-once'] as const).flatMap((delivery) =>
