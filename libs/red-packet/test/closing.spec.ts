@@ -8,7 +8,7 @@ import { delayedTaskScripts } from '../../delayed-task/src/delayed-task.scripts'
 import { openRegistry } from '../../script-registry/test/support';
 import { resolveOptions } from '../src/red-packet.options';
 import { redPacketScripts } from '../src/red-packet.scripts';
-import { figures, openBench, packetOf, quiet, servers, type Bench } from './support';
+import { before, figures, openBench, packetOf, quiet, redisNow, servers, type Bench } from './support';
 
 interface Node {
   readonly packets: RedPacketService;
@@ -29,7 +29,7 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
       ...redPacketScripts,
       ...delayedTaskScripts,
     ]);
-    const tasks = new DelayedTaskService(registry, resolveTasks({ work, leaseMs: 500, pollMs: 50 }));
+    const tasks = new DelayedTaskService(registry, resolveTasks({ work, leaseMs: 30_000, pollMs: 50 }));
     const listener = (closed: ClosedActivity): void | Promise<void> => {
       told.push(closed);
       return onClosed(closed);
@@ -59,21 +59,21 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
     bench.close();
   });
 
-  const soon = async (ms: number): Promise<number> => {
-    const [seconds, micros] = await bench.raw.time();
-    return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000) + ms;
-  };
+  const taskOf = (id: string): string => `red-packet.close:${createHash('sha256').update(id).digest('hex')}`;
   const tolds = (id: string): ClosedActivity[] => told.filter(({ activityId }) => activityId === id);
 
   it.each([1, 4])('closes and refunds once, whichever of three nodes does it (%i buckets)', async (buckets) => {
     const [one, two] = [await node(), await node(), await node()];
-    const id = `end-${buckets}`;
-    const activity = { ...figures(id, 40), buckets, endsAtMs: await soon(700) };
-    await one?.packets.create(activity);
-    // Asked for again, and from elsewhere: still one end.
-    await two?.packets.create(activity);
-    for (let i = 0; i < 15; i++) await one?.packets.grab(id, `u${i}`);
-    expect(tolds(id)).toEqual([]);
+    const id = await before(bench, 700, async (endsAtMs, turn) => {
+      const name = `end-${buckets}-${turn}`;
+      const activity = { ...figures(name, 40), buckets, endsAtMs };
+      await one?.packets.create(activity);
+      // Asked for again, and from elsewhere: still one end.
+      await two?.packets.create(activity);
+      for (let i = 0; i < 15; i++) packetOf(await one?.packets.grab(name, `u${i}`));
+      expect(tolds(name)).toEqual([]);
+      return name;
+    });
     await eventually(() => expect(tolds(id).length).toBeGreaterThan(0));
     expect(tolds(id)).toEqual([expect.objectContaining({ activityId: id, refundedPackets: 25 })]);
     await Promise.all(nodes.map(({ packets }) => packets.close(id)));
@@ -81,17 +81,22 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
     expect(status).toMatchObject({ state: 'closed', grantedPackets: 15, refundedPackets: 25, remainingPackets: 0 });
     expect((status?.grantedCents ?? 0) + (status?.refundedCents ?? 0)).toBe(4_000);
     expect(await bench.packets.audit(id, { deep: true })).toMatchObject({ ok: true });
-    expect(await one?.tasks.stats()).toMatchObject({ waiting: 0, running: 0, dead: 0 });
+    // The task ends a moment after it has told.
+    await eventually(async () => expect(await one?.tasks.stats()).toMatchObject({ waiting: 0, running: 0, dead: 0 }));
   });
 
   it('comes though the queue has lost its task, once the activity was created again', async () => {
     const { packets, tasks } = await node();
-    const activity = { ...figures('forgotten', 7), endsAtMs: await soon(1_000) };
-    await packets.create(activity);
-    const id = `red-packet.close:${createHash('sha256').update('forgotten').digest('hex')}`;
-    expect(await tasks.cancel(id)).toBe('cancelled');
-    expect(await packets.create(activity)).toMatchObject({ created: false });
-    await eventually(() => expect(tolds('forgotten')).toMatchObject([{ refundedPackets: 7 }]));
+    const [activity, id] = await before(bench, 1_000, async (endsAtMs, turn) => {
+      const made = { ...figures(`forgotten-${turn}`, 7), endsAtMs };
+      await packets.create(made);
+      const task = taskOf(made.activityId);
+      expect(await tasks.cancel(task)).toBe('cancelled');
+      expect(await packets.create(made)).toMatchObject({ created: false });
+      return [made, task];
+    });
+    await eventually(() => expect(tolds(activity.activityId)).toMatchObject([{ refundedPackets: 7 }]));
+    await eventually(async () => expect(await tasks.get(id)).toBeUndefined());
     // Closed, it has nothing to come.
     expect(await packets.create(activity)).toMatchObject({ created: false });
     expect(await tasks.get(id)).toBeUndefined();
@@ -99,16 +104,22 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
 
   it('clocks of apps that are ten minutes off change nothing', async () => {
     const real = Date.now;
-    for (const [name, off] of Object.entries({ ahead: 600_000, behind: -600_000 })) {
+    for (const [side, off] of Object.entries({ ahead: 600_000, behind: -600_000 })) {
       const clock = jest.spyOn(Date, 'now').mockImplementation(() => real() + off);
-      const [{ packets }] = [await node()];
-      const endsAtMs = await soon(600);
-      await packets.create({ ...figures(name, 3), startsAtMs: await soon(-10), endsAtMs });
-      expect(await packets.grab(name, 'u')).toMatchObject({ outcome: 'won' });
-      await eventually(() => expect(tolds(name)).toHaveLength(1));
-      expect(await soon(0)).toBeGreaterThanOrEqual(endsAtMs);
-      expect(tolds(name)).toMatchObject([{ refundedPackets: 2 }]);
-      clock.mockRestore();
+      try {
+        const { packets } = await node();
+        const [name, ends] = await before(bench, 600, async (endsAtMs, turn) => {
+          const id = `${side}-${turn}`;
+          await packets.create({ ...figures(id, 3), startsAtMs: (await redisNow(bench)) - 10, endsAtMs });
+          expect(await packets.grab(id, 'u')).toMatchObject({ outcome: 'won' });
+          return [id, endsAtMs];
+        });
+        await eventually(() => expect(tolds(name)).toHaveLength(1));
+        expect(await redisNow(bench)).toBeGreaterThanOrEqual(ends);
+        expect(tolds(name)).toMatchObject([{ refundedPackets: 2 }]);
+      } finally {
+        clock.mockRestore();
+      }
     }
   });
 
@@ -118,7 +129,7 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
     onClosed = () => {
       if ((failures += 1) < 3) throw new Error('the bank is away');
     };
-    await packets.create({ ...figures('heard', 5), endsAtMs: await soon(200) });
+    await before(bench, 200, (endsAtMs) => packets.create({ ...figures('heard', 5), endsAtMs }));
     await eventually(() => expect(failures).toBe(3), { timeoutMs: 15_000 });
     expect(tolds('heard').map(({ refundedPackets }) => refundedPackets)).toEqual([5, 5, 5]);
     expect(tolds('heard').map(({ closed }) => closed)).toEqual([true, false, false]);
@@ -126,28 +137,38 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
 
   it('a task that comes early, as by the clock of another node, waits for the end', async () => {
     const { packets, tasks } = await node();
-    await packets.create({ ...figures('early', 3), endsAtMs: await soon(1_500) });
-    const sha = createHash('sha256').update('early').digest('hex');
-    expect(await tasks.reschedule(`red-packet.close:${sha}`, { delayMs: 0 })).toMatchObject({ status: 'rescheduled' });
-    await sleep(300);
-    expect(await packets.status('early')).toMatchObject({ state: 'open', refundedPackets: 0 });
-    await eventually(() => expect(tolds('early')).toMatchObject([{ refundedPackets: 3, closed: true }]), {
+    const id = await before(bench, 1_500, async (endsAtMs, turn) => {
+      const name = `early-${turn}`;
+      await packets.create({ ...figures(name, 3), endsAtMs });
+      expect(await tasks.reschedule(taskOf(name), { delayMs: 0 })).toMatchObject({ status: 'rescheduled' });
+      await sleep(300);
+      expect(await packets.status(name)).toMatchObject({ state: 'open', refundedPackets: 0 });
+      return name;
+    });
+    await eventually(() => expect(tolds(id)).toMatchObject([{ refundedPackets: 3, closed: true }]), {
       timeoutMs: 15_000,
     });
   });
 
   it('an activity that somebody closed before is told of at its end, with what was refunded then', async () => {
     const { packets } = await node();
-    await packets.create({ ...figures('before', 4), endsAtMs: await soon(400) });
-    expect(await packets.close('before')).toMatchObject({ closed: true, refundedPackets: 4 });
-    await eventually(() => expect(tolds('before')).toMatchObject([{ closed: false, refundedPackets: 4 }]));
+    const id = await before(bench, 400, async (endsAtMs, turn) => {
+      const name = `before-${turn}`;
+      await packets.create({ ...figures(name, 4), endsAtMs });
+      expect(await packets.close(name)).toMatchObject({ closed: true, refundedPackets: 4 });
+      return name;
+    });
+    await eventually(() => expect(tolds(id)).toMatchObject([{ closed: false, refundedPackets: 4 }]));
   });
 
   it('waits for a draft whose pool is being filled when its end comes, and tells once', async () => {
     const { packets } = await node();
-    // Preheating so many takes longer than the activity lasts.
-    const activity = { ...figures('slow', 200_000), endsAtMs: await soon(60) };
-    await packets.create(activity);
+    // Preheating so many takes longer than the activity lasts; it must have begun before that is over.
+    const activity = await before(bench, 60, async (endsAtMs) => {
+      const slow = { ...figures('slow', 200_000), endsAtMs };
+      await packets.create(slow);
+      return slow;
+    });
     await eventually(() => expect(tolds('slow').length).toBeGreaterThan(0), { timeoutMs: 20_000 });
     expect(tolds('slow')).toMatchObject([{ closed: true, refundedPackets: 200_000 }]);
     expect(await packets.status('slow')).toMatchObject({ state: 'closed', remainingPackets: 0 });
@@ -158,12 +179,15 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
 
   it('is told again, with the sum, when a payout turns into a refund after it', async () => {
     const { packets } = await node();
-    await packets.create({ ...figures('later', 4), endsAtMs: await soon(400) });
-    const won = packetOf(await packets.grab('later', 'u'));
-    await eventually(() => expect(tolds('later')).toMatchObject([{ refundedPackets: 3 }]));
+    const [id, won] = await before(bench, 400, async (endsAtMs, turn) => {
+      const name = `later-${turn}`;
+      await packets.create({ ...figures(name, 4), endsAtMs });
+      return [name, packetOf(await packets.grab(name, 'u'))];
+    });
+    await eventually(() => expect(tolds(id)).toMatchObject([{ refundedPackets: 3 }]));
     const paid = { packetId: won.packetId === '1' ? '2' : '1', amountCents: 5, grantedAtMs: 1 };
-    await packets.conflict('later', { userId: 'u', packetId: won.packetId, paid });
-    await eventually(() => expect(tolds('later')).toMatchObject([{ refundedPackets: 3 }, { refundedPackets: 4 }]));
+    await packets.conflict(id, { userId: 'u', packetId: won.packetId, paid });
+    await eventually(() => expect(tolds(id)).toMatchObject([{ refundedPackets: 3 }, { refundedPackets: 4 }]));
   });
 
   it('onClosed without tasks is refused at boot', async () => {

@@ -257,7 +257,7 @@ describe('a server that is killed again and again, with AOF and fsync always', (
     const one = await openBench(client(), { deadlineMs: 20_000 });
     const benches = [one, await openBench(client(), { prefix: one.prefix, deadlineMs: 20_000 })];
     try {
-      await one.packets.create({ ...figures('mortal', 900, 123_456), buckets: 3 });
+      await one.packets.create({ ...figures('mortal', 2_700, 123_456), buckets: 3 });
       const layout: Layout = { activityId: 'mortal', buckets: one.bucketsOf('mortal', 3) };
       const transfers = new Transfers(one.registry);
       const told = new Map<string, Packet>();

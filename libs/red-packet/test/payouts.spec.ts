@@ -167,9 +167,14 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
     const short = await openBench(connect(), { retentionMs: 700 });
     const paid: string[] = [];
     const run = short.payouts.run(({ userId }) => void paid.push(userId), QUICK);
-    await short.packets.create(figures('again', 3));
-    await short.packets.grab('again', 'one');
-    await eventually(() => expect(paid).toEqual(['one']));
+    // Where the machine stands still, Redis may forget it before it is grabbed or paid: it is made anew then.
+    await eventually(async () => {
+      if (paid.length === 0) {
+        await short.packets.create(figures('again', 3));
+        await short.packets.grab('again', 'one');
+      }
+      expect(paid).toEqual(['one']);
+    });
     await eventually(async () => expect(await short.packets.status('again')).toBeUndefined());
     // All that was noted of it went with it.
     await eventually(async () => {
@@ -190,9 +195,15 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
     const paid: Payout[] = [];
     const run = short.payouts.run((payout) => void paid.push(payout), { ...QUICK, discoverMs: 200 });
     for (let life = 1; life <= 2; life++) {
-      await short.packets.create({ ...figures('twin', 3), split: 'equal' });
-      await short.packets.grab('twin', 'ann');
-      await eventually(() => expect(paid).toHaveLength(life), { timeoutMs: 15_000 });
+      // As above.
+      const made = async (): Promise<void> => {
+        if (paid.length < life) {
+          await short.packets.create({ ...figures('twin', 3), split: 'equal' });
+          await short.packets.grab('twin', 'ann');
+        }
+        expect(paid).toHaveLength(life);
+      };
+      await eventually(made, { timeoutMs: 15_000 });
       await eventually(async () => expect(await short.packets.status('twin')).toBeUndefined());
     }
     const [first, second] = paid.map(({ activityKey, packetId, userId }) => ({ activityKey, packetId, userId }));

@@ -67,7 +67,9 @@ export async function openBench(
   const space = registry.keySpace('red-packet');
   const streams = new StreamConsumerService(registry, resolveStreams({ leaseMs: 500, backoffMs: 10, drainMs: 500 }));
   // A retention of less than a minute, too, so that tests see the end of it.
-  const resolved = { ...resolveOptions({ identity: () => undefined, ...settings }), retentionMs };
+  // A machine that stands still for a second must not turn a win into "try again".
+  const patient = { transferWaitMs: 20_000, ...settings };
+  const resolved = { ...resolveOptions({ identity: () => undefined, ...patient }), retentionMs };
   const packets = new RedPacketService(registry, resolved, { streams });
   const payouts = new RedPacketPayouts(packets, streams);
   return {
@@ -94,6 +96,31 @@ export async function openBench(
 
 /** How payouts are handed out where tests need not wait. */
 export const QUICK = { pollMs: 20, discoverMs: 20, backoffMs: 10 };
+
+/** Redis' time, ms. */
+export async function redisNow({ raw }: Pick<Bench, 'raw'>): Promise<number> {
+  const [seconds, micros] = await raw.time();
+  return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
+}
+
+/**
+ * Does what must be done before a moment that lies `ms` ahead. Where it fails and the moment is over, because the machine
+ * stood still, it is done again with more time; `turn` counts from 1, for names.
+ */
+export async function before<T>(
+  bench: Pick<Bench, 'raw'>,
+  ms: number,
+  work: (atMs: number, turn: number) => Promise<T>,
+): Promise<T> {
+  for (let turn = 1; ; turn++) {
+    const atMs = (await redisNow(bench)) + ms * turn;
+    try {
+      return await work(atMs, turn);
+    } catch (error) {
+      if (turn === 5 || (await redisNow(bench)) < atMs) throw error;
+    }
+  }
+}
 
 /** Pays all that is open, and answers it in the order of the handler's calls. */
 export async function payAll({ packets, payouts }: Bench, activityId: string): Promise<Payout[]> {
