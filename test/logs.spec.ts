@@ -1,5 +1,5 @@
 import { Injectable, type LoggerService } from '@nestjs/common';
-import { Test } from '@nestjs/testing';
+import { Test, type TestingModule } from '@nestjs/testing';
 import { DelayedTask, DelayedTaskModule, DelayedTaskService } from 'luanest/delayed-task';
 import { LockModule, LockService } from 'luanest/lock';
 import { OnceModule, OnceService } from 'luanest/once';
@@ -61,16 +61,17 @@ let server: RedisServer;
 let client: Redis;
 const logger = new Lines();
 
-async function boot() {
+/** @param stalledAfterMs how old a message must be for its consumer to be called slow */
+async function boot(stalledAfterMs: number): Promise<TestingModule> {
   const app = await Test.createTestingModule({
     imports: [
-      ScriptRegistryModule.forRoot({ client, deadlineMs: 400 }),
+      ScriptRegistryModule.forRoot({ client, deadlineMs: 3_000 }),
       RateLimitModule.forRoot({}),
       OnceModule.forRoot({}),
       ReadRewardModule.forRoot({ rules: { article: { limit: 1 } } }),
-      LockModule.forRoot({ leaseMs: 200, waitMs: 0 }),
+      LockModule.forRoot({ leaseMs: 10_000, waitMs: 0 }),
       DelayedTaskModule.forRoot({ backoff: { delayMs: 1 }, attempts: 3 }),
-      StreamConsumerModule.forRoot({ watchEveryMs: 50, stalledAfterMs: 1, backoffMs: 1, attempts: 3, leaseMs: 1_000 }),
+      StreamConsumerModule.forRoot({ watchEveryMs: 50, stalledAfterMs, backoffMs: 1, attempts: 3, leaseMs: 10_000 }),
       RedPacketModule.forRoot({ identity: () => undefined }),
     ],
     providers: [Work],
@@ -91,33 +92,33 @@ afterAll(async () => {
   await server.stop();
 });
 
+/** A call of each lib. */
+async function use(app: TestingModule, i: number): Promise<void> {
+  const id = `${SECRET}-${i}`;
+  await app.get(RateLimitService).consume({ name: 'mail', limit: 1, windowMs: 60_000 }, SECRET);
+  await app.get(OnceService).run(id, {}, () => SECRET);
+  await app.get(ReadRewardService).record({ rule: 'article', userId: SECRET, itemId: SECRET });
+  await app.get(LockService).withLock(id, {}, () => SECRET);
+  await app.get(RedPacketService).create({ activityId: id, totalCents: 10, packets: 2 });
+  await app.get(RedPacketService).grab(id, SECRET);
+  await app.get(DelayedTaskService).schedule('order.expire', SECRET, { id });
+  await app.get(StreamConsumerService).publish('orders', SECRET, { key: SECRET, operationId: id });
+}
+
 it('says nothing while all goes well, and nothing of payloads, ids and tokens when it does not', async () => {
-  const app = await boot();
-  const [tasks, streams, once, locks] = [
-    app.get(DelayedTaskService),
-    app.get(StreamConsumerService),
-    app.get(OnceService),
-    app.get(LockService),
-  ];
-  const work = app.get(Work);
-  const use = async (i: number): Promise<void> => {
-    await app.get(RateLimitService).consume({ name: 'mail', limit: 1, windowMs: 60_000 }, SECRET);
-    await once.run(`${SECRET}-${i}`, {}, () => SECRET);
-    await app.get(ReadRewardService).record({ rule: 'article', userId: SECRET, itemId: SECRET });
-    await locks.withLock(`${SECRET}-${i}`, {}, () => SECRET);
-    await app.get(RedPacketService).create({ activityId: `${SECRET}-${i}`, totalCents: 10, packets: 2 });
-    await app.get(RedPacketService).grab(`${SECRET}-${i}`, SECRET);
-    await tasks.schedule('order.expire', SECRET, { id: `${SECRET}-${i}` });
-    await streams.publish('orders', SECRET, { key: SECRET, operationId: `${SECRET}-${i}` });
-  };
-  await use(0);
+  const well = await boot(60_000);
+  await use(well, 0);
   await eventually(async () => {
-    expect(await tasks.stats()).toMatchObject({ waiting: 0, running: 0 });
-    expect(await streams.stats('orders', 'mails')).toMatchObject({ pending: 0, lag: 0 });
+    expect(await well.get(DelayedTaskService).stats()).toMatchObject({ waiting: 0, running: 0 });
+    expect(await well.get(StreamConsumerService).stats('orders', 'mails')).toMatchObject({ pending: 0, lag: 0 });
   });
+  await well.close();
   expect(logger.ours).toEqual([]);
 
-  work.healthy = false;
+  // Now whatever is not handled at once is said to be late.
+  const app = await boot(1);
+  const [tasks, streams] = [app.get(DelayedTaskService), app.get(StreamConsumerService)];
+  app.get(Work).healthy = false;
   for (const end of ['later', 'never', 'object', 'x', 'y', 'z']) await streams.publish('orders', `${SECRET} ${end}`);
   await client.xadd(
     (await client.keys('*{orders.*:stream'))[0] as string,
@@ -132,7 +133,7 @@ it('says nothing while all goes well, and nothing of payloads, ids and tokens wh
   expect((await streams.deadLetters('orders', 'mails')).items.some(({ error }) => error.includes(SECRET))).toBe(true);
 
   server.pause();
-  await Promise.allSettled([use(1), streams.publish('orders', SECRET), tasks.schedule('order.expire', SECRET)]);
+  await Promise.allSettled([use(app, 1), streams.publish('orders', SECRET), tasks.schedule('order.expire', SECRET)]);
   server.resume();
   await eventually(() => client.ping());
   await app.close();

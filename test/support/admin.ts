@@ -12,7 +12,7 @@ export async function withAdmin<T>({ host, port }: Address, use: (admin: Redis) 
     port,
     protocol: 2,
     lazyConnect: true,
-    connectTimeout: 1_000,
+    connectTimeout: 5_000,
     disconnectTimeout: 100,
     commandTimeout: 5_000,
     maxRetriesPerRequest: 0,

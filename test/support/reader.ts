@@ -24,9 +24,9 @@ export async function request(
   return { status: response.status, body: text.startsWith('{') ? JSON.parse(text) : text, text };
 }
 
-/** Makes the request of a `curl` line; what ends in some seconds there ends in three at most here. */
+/** Makes the request of a `curl` line; what ends in some seconds there ends in five at most here. */
 async function curl(app: INestApplication, line: string): Promise<Answer> {
-  const soon = String(Math.floor(Date.now() / 1_000) + 3);
+  const soon = String(Math.floor(Date.now() / 1_000) + 5);
   const plain = line.replaceAll(/'\$\(\(\$\(date \+%s\) \+ \d+\)\)'/g, soon);
   const words = [...plain.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '');
   const after = (flag: string): string[] => words.filter((_, i) => words[i - 1] === flag);
