@@ -14,7 +14,7 @@ import { FaultProxy } from '../../../test/support/fault-proxy';
 import { sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
 import { quiet, standaloneClient } from '../../script-registry/test/support';
-import { boot, closeAll, LATER, listen, STALE_NEVER, tick } from './support';
+import { boot, closeAll, LATER, listen, STALE_NEVER, tick, untilAborted } from './support';
 
 const imports = [ScheduleModule.forRoot()];
 const DAY_MS = 86_400_000;
@@ -79,10 +79,9 @@ it('the history has each outcome, the newest first, and is bounded', async () =>
       throw new Error('on purpose');
     }
     @Cron(LATER)
-    @ScheduledLock({ name: 'loses', staleAfterMs: STALE_NEVER, lockAtMostForMs: 100 })
+    @ScheduledLock({ name: 'loses', staleAfterMs: STALE_NEVER, lockAtMostForMs: 600 })
     async loses(): Promise<void> {
-      const signal = this.locks.current()?.signal;
-      await new Promise((resolve) => signal?.addEventListener('abort', resolve));
+      await untilAborted((this.locks.current() as ScheduledRun).signal);
     }
   }
   const prefix = uniquePrefix();
@@ -142,9 +141,11 @@ it('while Redis is away a job is skipped, or runs unlocked on every node; both a
   proxy.pass();
   const history = await eventually(() => app.get(ScheduledLockService).history('skips'));
   expect(history.map(({ outcome }) => outcome)).toEqual(['redis-error']);
-  // The slot was not used up.
-  await tick(app.get(Jobs), 'skips');
-  expect(runs).toEqual(['runs with fence 0', 'skips']);
+  // The slot was not used up, nor is it by a Redis that is slower than the timeout.
+  await eventually(async () => {
+    await tick(app.get(Jobs), 'skips');
+    expect(runs).toEqual(['runs with fence 0', 'skips']);
+  });
   told.stop();
   await close();
   await proxy.stop();
@@ -185,10 +186,16 @@ it('slots are instants of the zone or offset of @Cron, as the scheduler itself s
     return Math.floor((Date.now() - ofDay) / DAY_MS) * DAY_MS + ofDay;
   };
   const jobs = app.get(Jobs);
-  expect(await tick(jobs, 'tokyo')).toBe(latest(18, 0));
-  expect(await tick(jobs, 'ahead')).toBe(latest(21, 30));
-  expect(await tick(jobs, 'behind')).toBe(latest(4, 30));
-  expect(await tick(jobs, 'little')).toBe(latest(2, 30));
+  const expectSlot = async (name: keyof Jobs, hour: number, minute: number): Promise<void> => {
+    // That instant may come meanwhile.
+    const before = latest(hour, minute);
+    const slot = await tick(jobs, name);
+    expect([before, latest(hour, minute)]).toContain(slot);
+  };
+  await expectSlot('tokyo', 18, 0);
+  await expectSlot('ahead', 21, 30);
+  await expectSlot('behind', 4, 30);
+  await expectSlot('little', 2, 30);
 });
 
 it('losers log nothing', async () => {

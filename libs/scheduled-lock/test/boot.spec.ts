@@ -279,7 +279,7 @@ it('a provider that a factory made is locked like any other', async () => {
   let fence = 0;
   class Made {
     @ScheduledLock()
-    @newest.Interval(1_000_000)
+    @newest.Interval(1_000_000_000)
     job(): string {
       fence = 1;
       return 'done';

@@ -131,9 +131,9 @@ it('with WAIT a claim that no replica has does not run, and one that runs surviv
   await cluster.untilSettled();
 
   // It was given back, so the same slot is there for whoever comes.
-  let first: Promise<void> | undefined;
+  const ticks: Promise<void>[] = [];
   await eventually(async () => {
-    first = tick(one, 'one');
+    ticks.push(tick(one, 'one'));
     await eventually(() => expect(runs).toHaveLength(1), { timeoutMs: 500 });
   });
   await failOver(master, replica);
@@ -144,7 +144,7 @@ it('with WAIT a claim that no replica has does not run, and one that runs surviv
   expect(runs).toHaveLength(1);
   runs[0]?.run.assertHeld();
   finish.abort();
-  await first;
+  await Promise.all(ticks);
   expect(told.events.at(-1)).toMatchObject({ node: 'one', outcome: 'ran' });
   told.stop();
   await heal(master);

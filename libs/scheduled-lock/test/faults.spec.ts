@@ -10,7 +10,8 @@ import { RedisServer } from '../../../test/support/redis-server';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
 import { quiet } from '../../script-registry/test/support';
-import { boot, closeAll, LATER, listen, STALE_NEVER, tick, type Booted } from './support';
+import { StallWatch } from './stalls';
+import { boot, closeAll, LATER, listen, STALE_NEVER, tick, untilAborted, type Booted } from './support';
 
 let server: RedisServer;
 let proxy: FaultProxy;
@@ -62,7 +63,7 @@ it('the reply to a claim is lost: its node runs the slot, once, and holds no loc
       runs.push(`slot ${this.locks.current()?.slot}`);
     }
   }
-  const [one, other] = await twoNodes(Jobs, {});
+  const [one, other] = await twoNodes(Jobs, { redisTimeoutMs: 20_000 });
   const cut = proxy.cutFromReply({ when: claims });
   const [first] = await Promise.all([tick(one.app.get(Jobs), 'job'), cut]);
   expect(first).toBeUndefined();
@@ -120,7 +121,7 @@ it('Redis is paused: what waited for it too long does not run, nothing runs twic
   server.pause();
   const errors = (): number => told.of('cron').filter((outcome) => outcome === 'redis-error').length;
   // Two nodes, so three seconds.
-  await eventually(() => expect(errors()).toBeGreaterThanOrEqual(6));
+  await eventually(() => expect(errors()).toBeGreaterThanOrEqual(6), { timeoutMs: 20_000 });
   const before = slots.length;
   server.resume();
   // It runs again although a lock would last for ten minutes.
@@ -144,7 +145,7 @@ it('the connection is reset again and again during renewals: the lease holds, an
   class Jobs {
     constructor(private readonly locks: ScheduledLockService) {}
     @Interval(50)
-    @ScheduledLock({ name: 'long', lockAtMostForMs: 3_000 })
+    @ScheduledLock({ name: 'long', lockAtMostForMs: 4_500 })
     async long(): Promise<void> {
       const run = this.locks.current();
       fences.push(run?.fence);
@@ -155,9 +156,12 @@ it('the connection is reset again and again during renewals: the lease holds, an
   }
   const metadata = { imports: [ScheduleModule.forRoot()], providers: [Jobs] };
   const client = quiet(new Redis(proxy.url, { retryStrategy: () => 20 }));
-  const one = await boot(metadata, { prefix, client, lock: { node: 'one' } });
+  // All that ends while Redis or this process stands still is told at once: what is looked for must still be there.
+  const lock = { historySize: 1_000, redisTimeoutMs: 20_000 };
+  const one = await boot(metadata, { prefix, client, lock: { node: 'one', ...lock } });
   await eventually(() => expect(gate.entered).toBe(1));
-  const other = await boot(metadata, { prefix, client: quiet(new Redis(server.url)), lock: { node: 'other' } });
+  const direct = quiet(new Redis(server.url));
+  const other = await boot(metadata, { prefix, client: direct, lock: { node: 'other', ...lock } });
   const renewals = async (): Promise<number> => Number(await admin.hget(stateOf('long'), 'till'));
   const isRenewal = (request: Buffer): boolean =>
     request.includes(stateOf('long')) && !request.includes('tick') && !request.includes('ran');
@@ -187,6 +191,7 @@ it('the connection is reset again and again during renewals: the lease holds, an
 
 it('renewals fail until the lease is over: the signal fires, the run is lost, and the other node takes over', async () => {
   const ended: string[] = [];
+  let running = false;
   let errors = 0;
   const onError = (): void => void errors++;
   subscribe(LOCK_CHANNELS.error, onError);
@@ -194,11 +199,12 @@ it('renewals fail until the lease is over: the signal fires, the run is lost, an
   class Jobs {
     constructor(private readonly locks: ScheduledLockService) {}
     @Interval(50)
-    @ScheduledLock({ name: 'cut', lockAtMostForMs: 600 })
+    @ScheduledLock({ name: 'cut', lockAtMostForMs: 3_000 })
     async cut(): Promise<void> {
       const run = this.locks.current();
       if (!run || ended.length > 0) return;
-      await new Promise((resolve) => run.signal.addEventListener('abort', resolve));
+      running = true;
+      await untilAborted(run.signal);
       ended.push((run.signal.reason as { code: string }).code);
       expect(() => run.assertHeld()).toThrow(expect.objectContaining({ code: 'LOCK_LOST' }) as Error);
     }
@@ -207,17 +213,15 @@ it('renewals fail until the lease is over: the signal fires, the run is lost, an
   const metadata = { imports: [ScheduleModule.forRoot()], providers: [Jobs] };
   const client = quiet(new Redis(proxy.url, { retryStrategy: () => 20 }));
   await boot(metadata, { prefix, client, lock: { node: 'one', redisTimeoutMs: 200 }, registry: { deadlineMs: 500 } });
-  await eventually(() => admin.exists(stateOf('cut')).then((found) => expect(found).toBe(1)));
+  await eventually(() => expect(running).toBe(true));
   proxy.refuse();
   await eventually(() => expect(ended).toEqual(['LOCK_LOST']));
   await boot(metadata, { prefix, client: quiet(new Redis(server.url)), lock: { node: 'other' } });
   await eventually(() =>
     expect(told.events).toContainEqual(expect.objectContaining({ name: 'cut', node: 'other', outcome: 'ran' })),
   );
-  await eventually(() => expect(told.events.find(({ node }) => node === 'one')?.outcome).toBe('redis-error'));
-  await eventually(() =>
-    expect(told.events.some(({ node, outcome }) => node === 'one' && outcome === 'lost')).toBe(true),
-  );
+  const toldOfOne = (): string[] => told.events.filter(({ node }) => node === 'one').map(({ outcome }) => outcome);
+  await eventually(() => expect(toldOfOne()).toEqual(expect.arrayContaining(['redis-error', 'lost'])));
   expect(errors).toBeGreaterThan(0);
   unsubscribe(LOCK_CHANNELS.error, onError);
   told.stop();
@@ -237,7 +241,8 @@ it('SCRIPT FLUSH loses no tick and no lock', async () => {
     }
   }
   const told = listen();
-  await twoNodes(Jobs, {});
+  const watch = new StallWatch(admin);
+  await twoNodes(Jobs, { redisTimeoutMs: 20_000 });
   await eventually(() => expect(slots.length).toBeGreaterThan(9));
   const usual = ['ran', 'skipped-slot', 'skipped-held'];
   expect(told.events.filter(({ outcome }) => !usual.includes(outcome))).toEqual([]);
@@ -245,7 +250,8 @@ it('SCRIPT FLUSH loses no tick and no lock', async () => {
   await eventually(() => {
     const fired = new Set(told.events.map(({ slot }) => slot));
     for (const slot of slots) fired.delete(slot);
-    expect([...fired]).toEqual([]);
+    expect([...fired].filter((slot) => !watch.excuses(slot, 100))).toEqual([]);
   });
+  await watch.stop();
   told.stop();
 });

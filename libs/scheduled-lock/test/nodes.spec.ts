@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { Redis } from 'ioredis';
 import { defineScript, int } from 'luanest/script-registry';
 import { sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
@@ -54,11 +55,14 @@ it('the process that runs a job is stopped beyond its lease: another takes over,
 
 it('the process that runs a job is killed: another takes its slot where catch-up is asked for', async () => {
   const prefix = uniquePrefix();
-  // In this test no second period comes.
-  const env = { PREFIX: prefix, LEASE_MS: '1500', PERIOD_MS: '1500', CATCH_UP_MS: '600000' };
+  const env = { PREFIX: prefix, LEASE_MS: '3000', PERIOD_MS: '1500', CATCH_UP_MS: '600000' };
   const first = Child.start('job-node.cjs', { ...env, NODE_NAME: 'first' });
-  const [, slot, fence] = await first.prints(/running (\d+) (\d+)\n/);
+  await first.prints(/running (\d+) (\d+)\n/);
+  const closed = once(first.process, 'close');
   first.process.kill('SIGKILL');
+  await closed;
+  // The last one: had it stood still beyond its lease before it was killed, it would have run a slot more.
+  const [, slot, fence] = [...first.output.matchAll(/running (\d+) (\d+)\n/g)].at(-1) as RegExpExecArray;
   const second = Child.start('job-node.cjs', { ...env, PERIOD_MS: '1000000', NODE_NAME: 'second' });
   const [, sameSlot, laterFence] = await second.prints(/running (\d+) (\d+)\n/);
   expect(sameSlot).toBe(slot);

@@ -125,6 +125,12 @@ export function listen(): { readonly events: JobOutcomeEvent[]; of(name: string)
   };
 }
 
+/** Resolves when a signal has fired, also where that was before. */
+export async function untilAborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise((resolve) => signal.addEventListener('abort', resolve));
+}
+
 /** An instant that does not come while a test runs, so that `@Cron` of it fires never, and each direct call is a tick of it. */
 export const LATER = new Date(Math.ceil(Date.now() / 1_000) * 1_000 + 3_600_000);
 /** As `staleAfterMs`: `LATER` is not stale. */

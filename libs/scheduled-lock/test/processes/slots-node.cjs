@@ -1,4 +1,5 @@
-// One of several nodes that have the same jobs. Reports by IPC which timers fired, how each tick ended, and what ran when.
+// One of several nodes that have the same jobs. Reports by IPC which timers fired, how each tick ended, what ran when, and
+// when this process stood still.
 const { setTimeout: sleep } = require('node:timers/promises');
 const { subscribe } = require('node:diagnostics_channel');
 const { boot, decorate, lib, realNow } = require('./app.cjs');
@@ -28,10 +29,22 @@ const JOBS = [
 
 const ticks = [];
 const runs = [];
+const stalls = [];
 subscribe(SCHEDULED_LOCK_CHANNELS.outcome, ({ name, outcome, slot }) =>
-  ticks.push([name.split('.')[1], outcome, slot]),
+  ticks.push([name.split('.')[1], outcome, slot, realNow()]),
 );
-const report = () => process.send({ ticks: ticks.splice(0), runs: runs.splice(0) });
+const report = () =>
+  process.send({ ticks: ticks.splice(0), runs: runs.splice(0), stalls: stalls.splice(0), fires: { ...fires } });
+
+/** Every 10 ms; 20 ms later than that is a stall, as in `stalls.ts`. */
+function watchClock() {
+  let from = realNow();
+  setIntervalOfNode(() => {
+    const to = realNow();
+    if (to - from > 30) stalls.push([from, to]);
+    from = to;
+  }, 10);
+}
 
 async function main() {
   await sleep(Math.random() * 400); // the intervals' phases
@@ -53,14 +66,14 @@ async function main() {
   locks = app.get(ScheduledLockService);
   for (const [name, job] of app.get(SchedulerRegistry).getCronJobs()) job.addCallback(() => counted(name));
   const timer = setIntervalOfNode(report, 500);
-  process.send({ ready: true });
+  watchClock();
   process.once('message', async () => {
     clearInterval(timer);
+    process.send({ firesBeforeClose: { ...fires } });
     await app.close();
     report();
-    process.send({ fires });
-    process.disconnect();
-    process.exit(0);
+    // Ends the process once all is sent.
+    process.send({ closed: true }, () => process.exit(0));
   });
 }
 void main();
