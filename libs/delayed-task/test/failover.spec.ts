@@ -1,5 +1,6 @@
-import { Cluster, Redis } from 'ioredis';
+import { Cluster } from 'ioredis';
 import { RedisCluster } from '../../../test/support/redis-cluster';
+import { replicated } from '../../../test/support/replicated';
 import { eventually } from '../../../test/support/wait';
 import { openBench, quiet, type Bench } from './support';
 
@@ -25,11 +26,7 @@ describe('workers on a Cluster of their own', () => {
       bench.work();
       const ids = Array.from({ length: 120 }, (_, i) => `${how}${i}`);
       await bench.tasks.scheduleMany(ids.map((id, i) => ({ name, id, delayMs: 1_500 + i * 30 })));
-      for (const master of await cluster.masters()) {
-        const link = quiet(new Redis(master.port));
-        await eventually(async () => expect(await link.wait(1, 1_000)).toBeGreaterThan(0));
-        link.disconnect();
-      }
+      await replicated(bench.raw as unknown as Cluster);
       const master = await cluster.masterOf(bench.partitions[0]?.due ?? '');
       await (how === 'planned' ? cluster.failover(master) : cluster.killMaster(master));
       await eventually(() => expect(ids.filter((id) => !ran.has(id))).toEqual([]), { timeoutMs: 40_000 });
@@ -41,5 +38,6 @@ describe('workers on a Cluster of their own', () => {
       await bench.tasks.schedule(name, null, { id, delayMs: 50 });
       await eventually(() => expect(ran.has(id)).toBe(true));
     },
+    120_000,
   );
 });

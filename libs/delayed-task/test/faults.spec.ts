@@ -22,13 +22,8 @@ describe('workers on a server of their own', () => {
   beforeEach(async () => {
     ran.length = 0;
     await admin.flushall();
-    const client = quiet(new Redis(proxy.port, { retryStrategy: () => 20, maxRetriesPerRequest: null }));
-    const options = { pollMs: 200, leaseMs: 2_000, concurrency: 20 };
-    bench = await openBench(client, options, { prefix: 'faults', deadlineMs: 1_000 });
-    bench.tasks.process('t', async (_payload, { id }) => {
-      await sleep(5);
-      ran.push(id);
-    });
+    // Nobody waits for the end of these leases, not even where a restart takes long.
+    bench = await openWorkers(30_000);
   });
   afterEach(async () => {
     proxy.pass();
@@ -40,6 +35,16 @@ describe('workers on a server of their own', () => {
     await server.stop();
   });
 
+  async function openWorkers(leaseMs: number): Promise<Bench> {
+    const client = quiet(new Redis(proxy.port, { retryStrategy: () => 20, maxRetriesPerRequest: null }));
+    const options = { pollMs: 200, leaseMs, concurrency: 20 };
+    const opened = await openBench(client, options, { prefix: 'faults', deadlineMs: 1_000 });
+    opened.tasks.process('t', async (_payload, { id }) => {
+      await sleep(5);
+      ran.push(id);
+    });
+    return opened;
+  }
   const schedule = (prefix: string, count: number, overMs: number) => {
     const tasks = Array.from({ length: count }, (_, i) => ({
       name: 't',
@@ -83,6 +88,8 @@ describe('workers on a server of their own', () => {
 
   it('find them after a silence that is longer than their leases, and tell of it', async () => {
     const errors = listen<WorkerErrorEvent>('error');
+    await bench.close();
+    bench = await openWorkers(2_000);
     bench.work();
     await schedule('s', 60, 3_500);
     await sleep(300);
@@ -130,9 +137,9 @@ describe('workers on a server of their own', () => {
     const asked = performance.now();
     await mute.tasks.schedule('t', null, { delayMs: 20 });
     await eventually(() => expect(at).toHaveLength(1));
-    // The interval, and a second for a busy machine.
-    expect((at[0] ?? 0) - asked).toBeLessThan(200 + 20 + 1_000);
-    expect(errors.events.some(({ during }) => during === 'subscribe')).toBe(true);
+    // The interval, and some seconds for a machine that stands still: without the net it would be an hour.
+    expect((at[0] ?? 0) - asked).toBeLessThan(200 + 20 + 4_000);
+    await eventually(() => expect(errors.events.some(({ during }) => during === 'subscribe')).toBe(true));
     errors.stop();
     await mute.close();
   });

@@ -7,6 +7,8 @@ const standaloneClient = (servers[0] as (typeof servers)[0])[1];
 const cyclic: Record<string, unknown> = {};
 cyclic['self'] = cyclic;
 
+const LEASE_MS = 3_000;
+
 /** Handlers that do not do their task, and what the dead letter says. */
 const failures: [string, TaskHandler | undefined, RegExp][] = [
   [
@@ -35,7 +37,8 @@ describe('handlers that do not do their task', () => {
   beforeEach(async () => {
     bench = await openBench(standaloneClient(), {
       pollMs: 100,
-      leaseMs: 1_000,
+      // Outlasts a machine that stands still for a second.
+      leaseMs: LEASE_MS,
       backoff: { delayMs: 30, factor: 2, jitter: 0 },
       timeoutMs: 80,
       work: true,
@@ -162,18 +165,18 @@ describe('handlers that do not do their task', () => {
       'long',
       async (_payload, { signal }) => {
         runs += 1;
-        await new Promise((resolve) => setTimeout(resolve, 2_600));
+        await new Promise((resolve) => setTimeout(resolve, 2.4 * LEASE_MS));
         signals.push(signal.aborted);
       },
       { timeoutMs: 60_000 },
     );
-    const other = await openBench(standaloneClient(), { leaseMs: 1_000, pollMs: 50 }, { prefix: bench.prefix });
+    const other = await openBench(standaloneClient(), { leaseMs: LEASE_MS, pollMs: 50 }, { prefix: bench.prefix });
     other.tasks.process('long', () => void (runs += 1));
     bench.work();
     await bench.tasks.schedule('long', null, { id: 'a' });
     await eventually(() => expect(runs).toBe(1));
     other.work();
-    await eventually(async () => expect(await bench.tasks.get('a')).toBeUndefined());
+    await eventually(async () => expect(await bench.tasks.get('a')).toBeUndefined(), { timeoutMs: 20_000 });
     expect([runs, signals]).toEqual([1, [false]]);
     await other.close();
   });

@@ -137,7 +137,7 @@ describe.each(servers)('random orders of calls on %s', (_name, client) => {
     // What else was written has a TTL.
     expect(await bench.raw.pttl(all().waits)).not.toBe(-1);
     expect(await bench.raw.pttl(all().taken('end'))).not.toBe(-1);
-  });
+  }, 180_000);
 });
 
 function keysOf({ due, leased, tasks, runs, dead, waits }: Partition): string[] {

@@ -88,18 +88,23 @@ describe('workers that are killed, and a Redis that is', () => {
     }
   }
 
-  /** What the workers, by their process ids, wrote. */
-  function told(): Told<number>[] {
+  /** What the workers, by their process ids, wrote; and when they stood still, by their own account. */
+  function told(): { readonly lines: Told<number>[]; readonly stalls: Span[] } {
+    const stalls: Span[] = [];
     const pids = [...killedAt.keys(), ...[...children].map(({ pid }) => pid ?? 0)];
-    return pids.flatMap((by) => {
+    const all = pids.flatMap((by) => {
       const file = join(folder, String(by));
       // A line that a killed worker had not finished is none.
       const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1) : [];
-      return lines.map((line) => {
+      return lines.flatMap((line) => {
         const [what, id = '', attempt, at] = line.split(' ');
-        return { what: what as 'begun' | 'done', id, attempt: Number(attempt), by, at: Number(at) };
+        if (what !== 'stalled')
+          return [{ what: what as 'begun' | 'done', id, attempt: Number(attempt), by, at: Number(at) }];
+        stalls.push([Number(at) - Number(attempt), Number(at)]);
+        return [];
       });
     });
+    return { lines: all, stalls };
   }
 
   it(
@@ -124,7 +129,7 @@ describe('workers that are killed, and a Redis that is', () => {
         { timeoutMs: 60_000, everyMs: 100 },
       );
       await pulse.stop();
-      const lines = told();
+      const { lines, stalls } = told();
       const done = new Set(lines.flatMap(({ what, id }) => (what === 'done' ? [id] : [])));
       const missing = Array.from({ length: TASKS }, (_, i) => `t${i}`).filter((id) => !done.has(id));
       note('messages, tasks, slots and grabs checked one by one', TASKS);
@@ -135,7 +140,7 @@ describe('workers that are killed, and a Redis that is', () => {
       const report = takeoversOf(lines, {
         leaseMs: LEASE_MS,
         killedAt: (pid) => killedAt.get(pid),
-        outages: [...outages, ...pulse.stalls],
+        outages: [...outages, ...pulse.stalls, ...stalls],
       });
       const figures = { tasks: TASKS, kills: killedAt.size, restarts: outages.length, longestStallMs: pulse.longestMs };
       // The figures of the long run are its result.

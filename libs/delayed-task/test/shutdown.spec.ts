@@ -54,7 +54,7 @@ it.each([
   const onFailure = (event: unknown): void => void failures.push(event);
   subscribe(SCRIPT_REGISTRY_CHANNELS.callFailed, onFailure);
   const prefix = uniquePrefix();
-  const options = { concurrency: 2, drainMs, abortGraceMs: 20, leaseMs: 600 };
+  const options = { concurrency: 2, drainMs, abortGraceMs: 20, leaseMs: 3_000 };
   const app = await start(Handlers, prefix, options);
   const tasks = app.get(DelayedTaskService);
   await tasks.scheduleMany(['a', 'b', 'c', 'd'].map((id, i) => ({ name: 'work', id, runAt: i + 1 })));
@@ -62,7 +62,7 @@ it.each([
   const closing = app.close();
   if (drainMs > 50) {
     // It waits, and the leases are renewed meanwhile.
-    await sleep(1_000);
+    await sleep(4_500);
     expect((await tasks.stats()).running).toBe(2);
     gate.open();
   }

@@ -33,11 +33,11 @@ describe('tasks and the clock', () => {
     };
     const rounds: number[] = [];
     // A machine with other work stands still now and then: what counts is a second in which it did not.
-    for (let i = 0; i < 15 && Math.min(Infinity, ...rounds) > 20; i++) rounds.push(await second());
+    for (let i = 0; i < 40 && Math.min(Infinity, ...rounds) > 20; i++) rounds.push(await second());
     told.stop();
     process.stdout.write(`    lateness of the 99th percentile, ms: ${rounds.join(', ')}\n`);
     expect(Math.min(...rounds)).toBeLessThanOrEqual(20);
-  });
+  }, 180_000);
 
   it('100,000 due at one millisecond never hold Redis for more than 5 ms', async () => {
     let ran = 0;
@@ -57,7 +57,7 @@ describe('tasks and the clock', () => {
     await bench.raw.config('RESETSTAT');
     const began = performance.now();
     bench.work();
-    await eventually(() => expect(ran).toBe(100_000), { timeoutMs: 60_000 });
+    await eventually(() => expect(ran).toBe(100_000), { timeoutMs: 120_000 });
     const seconds = (performance.now() - began) / 1_000;
     await sleep(50);
     const slow = (await bench.raw.call('SLOWLOG', 'GET', '1000')) as [number, number, number, string[]][];
@@ -71,5 +71,5 @@ describe('tasks and the clock', () => {
     expect(calls).toBeGreaterThanOrEqual(2_000);
     // A machine with other work stops Redis in the middle of scripts: that shows in few of them.
     expect(ours.length).toBeLessThanOrEqual(calls * 0.03);
-  });
+  }, 180_000);
 });

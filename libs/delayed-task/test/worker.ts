@@ -2,6 +2,7 @@ import { openSync, writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import type { DelayedTaskModuleOptions } from 'luanest/delayed-task';
+import { ownStalls } from '../../../test/support/own-stalls';
 import { openBench, quiet } from './support';
 
 /** What the parent tells a worker. */
@@ -18,8 +19,10 @@ async function main({ port, prefix, options, file, taskMs }: WorkerJob): Promise
   const client = quiet(new Redis(port, { retryStrategy: () => 50, maxRetriesPerRequest: null }));
   const bench = await openBench(client, options, { prefix, preload: 'best-effort', deadlineMs: 2_000 });
   const log = openSync(file, 'a');
-  const note = (what: 'begun' | 'done', id: string, attempt: number): void =>
+  const note = (what: 'begun' | 'done' | 'stalled', id: string, attempt: number): void =>
     void writeSync(log, `${what} ${id} ${attempt} ${Date.now()}\n`);
+  // In place of the attempt: how long it stood still, ms.
+  ownStalls((ms) => note('stalled', '-', ms));
   bench.tasks.process('job', async (_payload, { id, attempt }) => {
     note('begun', id, attempt);
     await sleep(taskMs * Math.random());

@@ -112,21 +112,25 @@ describe.each(servers.slice(0, 1))('all interleavings on %s', (_name, client) =>
   it.each([
     ['is over while the key stays', false],
     ['is over and the key is forgotten', true],
-  ])('of claim, renew, confirm and release, where a lease %s', async (name, forget) => {
-    const all = [...schedules()];
-    expect(all.length).toBeGreaterThan(17_000);
-    const failures: unknown[] = [];
-    let next = 0;
-    const worker = async (): Promise<void> => {
-      for (;;) {
-        const i = next++;
-        const schedule = all[i];
-        if (schedule === undefined) return;
-        const wrong = await play(`${name} ${i}`, schedule, forget);
-        if (wrong.length > 0) failures.push({ schedule, wrong });
-      }
-    };
-    await Promise.all(Array.from({ length: 128 }, worker));
-    expect(failures.slice(0, 3)).toEqual([]);
-  }, 180_000);
+  ])(
+    'of claim, renew, confirm and release, where a lease %s',
+    async (name, forget) => {
+      const all = [...schedules()];
+      expect(all.length).toBeGreaterThan(17_000);
+      const failures: unknown[] = [];
+      let next = 0;
+      const worker = async (): Promise<void> => {
+        for (;;) {
+          const i = next++;
+          const schedule = all[i];
+          if (schedule === undefined) return;
+          const wrong = await play(`${name} ${i}`, schedule, forget);
+          if (wrong.length > 0) failures.push({ schedule, wrong });
+        }
+      };
+      await Promise.all(Array.from({ length: 128 }, worker));
+      expect(failures.slice(0, 3)).toEqual([]);
+    },
+    180_000,
+  );
 });

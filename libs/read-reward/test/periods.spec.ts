@@ -4,7 +4,8 @@ import type { ReadRewardService, RecordStatus, RewardRule } from 'luanest/read-r
 import { RedisServer } from '../../../test/support/redis-server';
 import { DAY_MS, openTimed, quiet } from './support';
 
-const NOON = Math.floor(Date.now() / DAY_MS) * DAY_MS + DAY_MS / 2;
+// Tomorrow's: Redis would let go at once what belongs to a day that is over by its real clock.
+const NOON = Math.ceil(Date.now() / DAY_MS) * DAY_MS + DAY_MS / 2;
 const MIDNIGHT = NOON + DAY_MS / 2;
 
 let server: RedisServer;
@@ -190,4 +191,4 @@ it('agrees with a model in 10,000 random interleavings, and leaves no key withou
   const ttls = ((await pipeline.exec()) ?? []).map(([, ttl]) => ttl as number);
   expect(keys.length).toBeGreaterThan(10_000);
   expect(ttls.filter((ttl) => ttl < 0)).toEqual([]);
-}, 120_000);
+}, 300_000);

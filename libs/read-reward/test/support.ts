@@ -3,6 +3,7 @@ import type { Cluster, Redis } from 'ioredis';
 import { ReadRewardService, type ReadRewardOptions, type RewardRule } from 'luanest/read-reward';
 import { defineScript, type AnyScript, type ScriptRegistry, type ScriptRegistryOptions } from 'luanest/script-registry';
 import { uniquePrefix } from '../../../test/support/shared-servers';
+import { sleep } from '../../../test/support/wait';
 import { clusterClient, openRegistry, standaloneClient } from '../../script-registry/test/support';
 import { resolveOptions } from '../src/read-reward.options';
 import { readRewardScripts } from '../src/read-reward.scripts';
@@ -26,6 +27,12 @@ export interface Bench {
   close(): void;
 }
 
+/** Lets a midnight of UTC pass that is near: what a test counts is of one day. */
+async function awayFromMidnight(): Promise<void> {
+  const leftMs = DAY_MS - (Date.now() % DAY_MS);
+  if (leftMs < 30_000) await sleep(leftMs + 1_000);
+}
+
 export async function openBench(
   client: Redis | Cluster,
   options: ScriptRegistryOptions = {},
@@ -33,6 +40,7 @@ export async function openBench(
 ): Promise<Bench> {
   const prefix = options.prefix ?? uniquePrefix();
   if (client.status !== 'ready') await once(client, 'ready');
+  await awayFromMidnight();
   const registry = await openRegistry(client, { preload: 'required', ...options, prefix }, scripts);
   return {
     prefix,

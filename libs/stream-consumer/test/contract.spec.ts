@@ -307,15 +307,22 @@ describe.each(servers)('streams on %s', (_, client) => {
   it('at most as many handlers run as were asked for', async () => {
     const { streams } = bench;
     let [running, most] = [0, 0];
+    const gate = new Gate();
+    let isOpen = false;
     await streams.consume(group('busy', 'g', { concurrency: 7 }), async () => {
       most = Math.max(most, (running += 1));
-      await new Promise((resolve) => setTimeout(resolve, Math.random() * 4));
+      // However slowly they are given out, the first ones are there together.
+      if (isOpen) await new Promise((resolve) => setTimeout(resolve, Math.random() * 4));
+      else await gate.pass();
       running -= 1;
     });
     await streams.publishMany(
       'busy',
       Array.from({ length: 300 }, (__, payload) => ({ payload })),
     );
+    await eventually(() => expect(running).toBe(7));
+    isOpen = true;
+    gate.open();
     await done('busy', 'g');
     expect(most).toBe(7);
   });

@@ -1,6 +1,7 @@
-import { Cluster, Redis } from 'ioredis';
+import { Cluster } from 'ioredis';
 import { RedisCluster } from '../../../test/support/redis-cluster';
 import type { RedisServer } from '../../../test/support/redis-server';
+import { replicated } from '../../../test/support/replicated';
 import { eventually, sleep } from '../../../test/support/wait';
 import { group, openBench, quiet, type Bench } from './support';
 
@@ -52,12 +53,7 @@ describe('streams on a Cluster of their own', () => {
       const messages = Array.from({ length: 1_200 }, (_, payload) => ({ payload, operationId: `o${payload}` }));
       await one.streams.publishMany(stream, messages);
       const master = await cluster.masterOf(one.keys(stream, 'g').stream);
-      for (const { port } of await cluster.masters()) {
-        await eventually(async () => {
-          const client = new Redis(port);
-          expect(await client.wait(1, 1_000).finally(() => client.disconnect())).toBe(1);
-        });
-      }
+      await replicated(one.raw as unknown as Cluster);
       const handles = [
         await one.streams.consume<number>(options, work),
         await two.streams.consume<number>(options, work),

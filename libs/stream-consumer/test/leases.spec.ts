@@ -35,14 +35,17 @@ describe.each(servers)('leases on %s', (_, client) => {
     for (const name of await one.raw.zrangebyscore(sessions, '-inf', '+inf')) await one.raw.zadd(sessions, '1', name);
   }
 
-  async function settled(stream: string): Promise<void> {
-    await eventually(async () => {
-      expect(await two.streams.stats(stream, 'g')).toMatchObject({ length: 0, pending: 0, due: 0, parked: 0 });
-    });
+  async function settled(stream: string, timeoutMs = 10_000): Promise<void> {
+    await eventually(
+      async () => {
+        expect(await two.streams.stats(stream, 'g')).toMatchObject({ length: 0, pending: 0, due: 0, parked: 0 });
+      },
+      { timeoutMs },
+    );
   }
 
   it('what a dead process had is taken over within the lease and 1 s', async () => {
-    const leaseMs = 1_200;
+    const leaseMs = 3_000;
     const victim = await openBench(client(), { drainMs: 0, abortGraceMs: 0 }, { prefix: one.prefix });
     const gate = new Gate();
     const takenOver = listen<TakenOverEvent>(STREAM_CONSUMER_CHANNELS.takenOver);
@@ -56,8 +59,8 @@ describe.each(servers)('leases on %s', (_, client) => {
       seen.push(`${payload} ${attempt}`);
     });
     await eventually(() => expect(seen).toHaveLength(5));
-    // Its last renewal was before its death, so the lease is the bound; a loaded machine may add to the 1 s.
-    expect(performance.now() - deadAt).toBeLessThan(leaseMs + 1_000 + 500);
+    // Its last renewal was before its death, so the lease is the bound; a machine that stands still may add to the 1 s.
+    expect(performance.now() - deadAt).toBeLessThan(leaseMs + 1_000 + 1_500);
     expect(seen.sort()).toEqual(['0 2', '1 2', '2 2', '3 2', '4 2']);
     await settled('dead');
     expect(takenOver.events.reduce((sum, { stream, messages }) => sum + (stream === 'dead' ? messages : 0), 0)).toBe(5);
@@ -66,20 +69,21 @@ describe.each(servers)('leases on %s', (_, client) => {
     await victim.close();
   });
 
-  it('a live handler that takes many times its lease keeps it', async () => {
+  it('a live handler that takes more than twice its lease keeps it', async () => {
     const seen: string[] = [];
-    // With no place left it takes nothing, so nothing but its renewals keeps the lease.
-    const options = group('long', 'g', { leaseMs: 300, concurrency: 1 });
+    // With no place left it takes nothing, so nothing but its renewals keeps the lease; which has time for a renewal that
+    // comes a second late, as where the machine stands still.
+    const options = group('long', 'g', { leaseMs: 3_000, concurrency: 1 });
     let aborted = false;
     const work = (who: string) => async (message: StreamMessage) => {
       seen.push(`${who} ${message.attempt}`);
-      await sleep(1_500);
-      aborted = message.signal.aborted;
+      await sleep(7_000);
+      aborted ||= message.signal.aborted;
     };
     await one.streams.consume(options, work('one'));
     await two.streams.consume(options, work('two'));
     await one.streams.publish('long', 1);
-    await settled('long');
+    await settled('long', 20_000);
     expect(seen).toHaveLength(1);
     expect(aborted).toBe(false);
   });

@@ -265,13 +265,17 @@ describe('a group, step by step beside a model of it', () => {
   });
   afterAll(() => bench.close());
 
-  it.each([false, true])('ordered %s: each message is in one place, and comes to an end', async (ordered) => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), async (steps) => {
-        const stream = `w${(worlds += 1)}`;
-        await new World(bench, new Hands(bench, stream, 'g', ordered), stream, ordered).run(steps);
-      }),
-      { numRuns: 80 },
-    );
-  });
+  it.each([false, true])(
+    'ordered %s: each message is in one place, and comes to an end',
+    async (ordered) => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), async (steps) => {
+          const stream = `w${(worlds += 1)}`;
+          await new World(bench, new Hands(bench, stream, 'g', ordered), stream, ordered).run(steps);
+        }),
+        { numRuns: 80 },
+      );
+    },
+    180_000,
+  );
 });

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ConsoleLogger, Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import { STREAM_CONSUMER_CHANNELS, StreamConsumerService, type MessagesLostEvent } from 'luanest/stream-consumer';
+import { ownStalls } from '../../../test/support/own-stalls';
 import { openRegistry, quiet } from '../../script-registry/test/support';
 import { resolveOptions } from '../src/stream-consumer.options';
 import { streamConsumerScripts } from '../src/stream-consumer.scripts';
@@ -15,19 +16,25 @@ export interface WorkerJob {
   readonly partitions: number;
   readonly leaseMs: number;
   readonly concurrency: number;
-  /** How long each handler works, ms. */
-  readonly workMs: number;
+  /** How long each handler works, ms; until the parent sends something more where it is 'held'. */
+  readonly workMs: number | 'held';
 }
 
-/** What a worker tells, in the order in which it happened: messages whose handlers began, ended, or were lost. */
+/**
+ * What a worker tells, in the order in which it happened: messages whose handlers began, ended, or were lost; and that it
+ * stood still, for as many ms as its payload says.
+ */
 export interface WorkerNote {
-  readonly what: 'begun' | 'done' | 'lost';
+  readonly what: 'begun' | 'done' | 'lost' | 'stalled';
   readonly payload: number;
-  /** As the message said; 0 for those that were lost. */
+  /** As the message said; 0 where there is none. */
   readonly attempt: number;
 }
 
 Logger.overrideLogger(new ConsoleLogger({ logLevels: [] }));
+
+let letGo: (() => void) | undefined;
+const released = new Promise<void>((resolve) => (letGo = resolve));
 
 let notes: WorkerNote[] = [];
 let written: Promise<void> | undefined;
@@ -54,11 +61,12 @@ async function main(job: WorkerJob): Promise<void> {
   subscribe(STREAM_CONSUMER_CHANNELS.lost, (event) => {
     for (let i = 0; i < (event as MessagesLostEvent).ids.length; i++) void note('lost', -1, 0);
   });
+  ownStalls((ms) => void note('stalled', ms, 0));
   for (let running = false; !running;) {
     try {
       await streams.consume<number>({ stream, group: 'g', concurrency }, async ({ payload, attempt }) => {
         await note('begun', payload, attempt);
-        await sleep(job.workMs);
+        await (job.workMs === 'held' ? released : sleep(job.workMs));
         await note('done', payload, attempt);
       });
       running = true;
@@ -69,5 +77,8 @@ async function main(job: WorkerJob): Promise<void> {
   }
 }
 
-process.once('message', (job) => void main(job as WorkerJob));
+process.once('message', (job) => {
+  process.once('message', () => letGo?.());
+  void main(job as WorkerJob);
+});
 process.once('disconnect', () => process.exit(1));
