@@ -52,12 +52,12 @@ describe('refusals that are remembered', () => {
 describe('the service and its memory of refusals', () => {
   let bench: Bench;
   beforeEach(async () => {
-    bench = await openBench(standalone(), { blockCache: { maxMs: 300 } });
+    bench = await openBench(standalone(), { blockCache: { maxMs: 2_500 } });
   });
   afterEach(() => bench.close());
 
   it('asks Redis nothing while a refusal holds, and lets the subject in at its end', async () => {
-    const rule = { name: 'held', limit: 1, windowMs: 200 };
+    const rule = { name: 'held', limit: 1, windowMs: 2_000 };
     await bench.service.consume(rule, 's');
     const refused = await bench.service.consume(rule, 's');
     expect(refused).toMatchObject({ allowed: false, source: 'redis' });
@@ -85,7 +85,7 @@ describe('the service and its memory of refusals', () => {
       expect(await bench.service.consume(rule, 's')).toMatchObject({ allowed: false, source: 'redis' });
       await bench.client.del(`${bench.prefix}:rate-limit:{0}:fixed-window:cleared:s`);
       expect(await bench.service.consume(rule, 's')).toMatchObject({ allowed: false, source: 'cache' });
-      await sleep(310);
+      await sleep(2_510);
       expect(await bench.service.consume(rule, 's')).toMatchObject({ allowed: true, source: 'redis' });
     } finally {
       other.close();

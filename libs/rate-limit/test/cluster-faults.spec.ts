@@ -22,7 +22,7 @@ describe('a Cluster that fails over', () => {
     const breaker = { failures: 5, openMs: 100 };
     // What is remembered of refusals would hide who decides.
     const blockCache = { maxSubjects: 0 };
-    bench = await openBench(client, { deadlineMs: 100, onRedisError: 'local', breaker, blockCache });
+    bench = await openBench(client, { deadlineMs: 500, onRedisError: 'local', breaker, blockCache });
   });
   afterEach(() => bench.close());
 
@@ -49,9 +49,12 @@ describe('a Cluster that fails over', () => {
   }
 
   async function allByRedis(): Promise<void> {
-    await eventually(async () => {
-      expect(new Set(await Promise.all(SUBJECTS.map(sourceOf)))).toEqual(new Set(['redis']));
-    });
+    await eventually(
+      async () => {
+        expect(new Set(await Promise.all(SUBJECTS.map(sourceOf)))).toEqual(new Set(['redis']));
+      },
+      { timeoutMs: 30_000 },
+    );
   }
 
   it('planned: counts stay, every check is decided, and Redis decides again', async () => {
@@ -69,7 +72,7 @@ describe('a Cluster that fails over', () => {
       const after = await Promise.all(SUBJECTS.map((subject) => bench.service.peek(rule, subject)));
       expect(after.map(({ allowed, source }) => [allowed, source])).toEqual(SUBJECTS.map(() => [false, 'redis']));
     });
-  });
+  }, 120_000);
 
   it('a master that dies: every check is decided meanwhile, and Redis decides again once a replica has its place', async () => {
     await allByRedis();
@@ -78,5 +81,5 @@ describe('a Cluster that fails over', () => {
     await cluster.killMaster((await cluster.masters())[0] as RedisServer);
     await allByRedis();
     await running.stop();
-  });
+  }, 120_000);
 });

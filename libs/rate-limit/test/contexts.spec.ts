@@ -1,3 +1,4 @@
+import type { AddressInfo, Server } from 'node:net';
 import { Controller, Module, UseGuards, type INestApplication } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import { GraphQLModule, Query, Resolver } from '@nestjs/graphql';
@@ -18,7 +19,6 @@ import { ScriptRegistryModule } from 'luanest/script-registry';
 import type { Redis } from 'ioredis';
 import { firstValueFrom } from 'rxjs';
 import { WebSocket } from 'ws';
-import { freePort } from '../../../test/support/free-port';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
 import { standalone } from './support';
@@ -146,10 +146,11 @@ it('a WebSocket gateway: the client is told why', async () => {
 
 it('a message pattern: the caller gets the problem details, and outcomes count', async () => {
   await build([], { controllers: [CatsHandler as never] });
-  const port = await freePort();
-  app.connectMicroservice({ transport: Transport.TCP, options: { host: '127.0.0.1', port } });
+  const options = { host: '127.0.0.1', port: 0 };
+  const service = app.connectMicroservice({ transport: Transport.TCP, options });
   await app.init();
   await app.startAllMicroservices();
+  const { port } = service.unwrap<Server>().address() as AddressInfo;
   const proxy: ClientProxy = ClientProxyFactory.create({
     transport: Transport.TCP,
     options: { host: '127.0.0.1', port },

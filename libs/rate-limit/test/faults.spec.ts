@@ -51,9 +51,9 @@ describe('when Redis is slow or gone', () => {
   }
 
   it.each(['allow', 'deny', 'local'] as const)('blackholed, a check is decided by its deadline: %s', async (policy) => {
-    const { service } = await open({ deadlineMs: 50, onRedisError: policy, breaker: { failures: 3, openMs: 150 } });
+    const { service } = await open({ deadlineMs: 50, onRedisError: policy, breaker: { failures: 3, openMs: 2_000 } });
     const rule = { name: `hole-${policy}`, limit: 2, ...minute };
-    expect(await service.consume(rule, 's')).toMatchObject({ source: 'redis' });
+    expect(await service.consume({ ...rule, deadlineMs: 10_000 }, 's')).toMatchObject({ source: 'redis' });
     proxy.blackhole();
     const took: number[] = [];
     let asked = 0;
@@ -71,7 +71,7 @@ describe('when Redis is slow or gone', () => {
     if (policy === 'deny') expect(decisions[0]).toMatchObject({ reason: 'redis-error', rules: [] });
     // Three wait for Redis, then the breaker is open and nobody does.
     expect(Math.min(...took.slice(0, 3))).toBeGreaterThan(40);
-    expect(Math.max(...took.slice(0, 3))).toBeLessThan(1_000);
+    expect(Math.max(...took.slice(0, 3))).toBeLessThan(5_000);
     unsubscribe(SCRIPT_REGISTRY_CHANNELS.groupSent, onGroup);
     expect(asked).toBe(3);
     expect(failures.map((failure) => failure.policy)).toEqual(new Array(6).fill(policy));
@@ -103,7 +103,8 @@ describe('when Redis is slow or gone', () => {
   it('a server that is away: nothing waits for it beyond the deadline, and nothing is sent later', async () => {
     const { service, client } = await open({ deadlineMs: 30, breaker: { failures: 1_000 } });
     const rule = { name: 'away', limit: 5, ...minute };
-    await service.consume(rule, 's');
+    const patient = { ...rule, deadlineMs: 10_000 };
+    expect(await service.consume(patient, 's')).toMatchObject({ source: 'redis' });
     proxy.reset();
     proxy.refuse();
     await eventually(() => expect(client.status).not.toBe('ready'));
@@ -114,7 +115,7 @@ describe('when Redis is slow or gone', () => {
     await eventually(async () => {
       expect((await service.peek(rule, 's')).source).toBe('redis');
     });
-    expect((await service.peek(rule, 's')).rules[0]?.used).toBe(1);
+    expect(await service.peek(patient, 's')).toMatchObject({ source: 'redis', rules: [{ used: 1 }] });
   });
 
   it('a resent command charges once more, as its header says, and never twice more', async () => {

@@ -271,7 +271,9 @@ describe.each(stages)('the guard on %s with %s', (_platform, _server, adapter, c
 
   it('a penalty outlasts the window', async () => {
     await open();
-    expect(await statuses('asked/penalty', 2, 'ann')).toEqual([200, 429]);
+    expect(await statuses('asked/penalty', 1, 'ann')).toEqual([200]);
+    // Two must come within the window.
+    await eventually(async () => expect(await statuses('asked/penalty', 2, 'ann')).toContain(429));
     await delay(80);
     const blocked = await send('asked/penalty', 'ann');
     expect(blocked.status).toBe(429);

@@ -66,6 +66,27 @@ export function ruleOf(rule: RateLimitRule & { name: string }): NamedRule {
   return named(resolveRule(rule), rule.name);
 }
 
+/**
+ * Does what must be over within `withinMs`, and does it again where that failed and the machine was slower.
+ *
+ * @param quick told how often it was tried before, for names of its own; what it throws when it was in time is final
+ */
+export async function inTime<T, P = undefined>(
+  withinMs: number,
+  quick: (n: number, prepared: P) => Promise<T>,
+  prepare?: (n: number) => Promise<P>,
+): Promise<T> {
+  for (let n = 0; ; n++) {
+    const prepared = (await prepare?.(n)) as P;
+    const started = performance.now();
+    try {
+      return await quick(n, prepared);
+    } catch (error) {
+      if (performance.now() - started < withinMs || n === 9) throw error;
+    }
+  }
+}
+
 /** Every key under a prefix, on whatever node. */
 export async function keysUnder({ client, prefix }: Pick<Bench, 'client' | 'prefix'>): Promise<string[]> {
   const nodes = client instanceof Cluster ? client.nodes('master') : [client];
