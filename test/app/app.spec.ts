@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { LedgerTotals } from '../../src/ledger/ledger.types';
+import { freePort } from '../support/free-port';
 import { waitUntil } from '../support/wait';
 import { adminTokenOf, api, createActivity, grab, guestToken, statusOf } from './support/api';
 import { alive, type AppProcess, built, endOrphan, Program, redisPid, startAppProcess } from './support/processes';
@@ -153,8 +154,9 @@ it('keeps guests out of what admins do, and strangers out of the rain', async ()
 });
 
 it('plays a rain whose every cent adds up although the app is killed in the middle', async () => {
-  const { url, program } = await start();
-  const port = new URL(url).port;
+  // Not one of those that the system hands out, to anybody, while the app is down.
+  const port = String(await freePort());
+  const { url, program } = await start({ PORT: port });
   const args = ['--users', '4000', '--packets', '1000', '--total', '2000.00', '--url', url, '--json'];
   const rain = Program.node([built('rain/main.js'), ...args], { DATA_DIR: dataDir });
   await waitUntil('a quarter of the taps fell', () => rain.stderr.includes('Rain           25 %'), 60_000);

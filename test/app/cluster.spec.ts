@@ -58,7 +58,8 @@ it('runs three processes on a Cluster; one that is killed amid a crowd is starte
       nodes.filter(({ node }) => !isVictim(node)).length === 3 &&
       jobs.every(({ node }) => !isVictim(node)) &&
       counted?.quiet === true &&
-      counted.granted.packets === 800,
+      counted.granted.packets === 800 &&
+      counted.paid?.packets === 800,
     60_000,
   );
   expect(whole.faults).toEqual([]);

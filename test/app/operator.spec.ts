@@ -93,13 +93,13 @@ it('lets an operator make a rain, start it, watch it, and run it to its end with
   await page.click('#count');
   await says(page, 'audit', /Every record was counted, too/);
   expect(await page.locator('#audit').getAttribute('data-state')).toBe('green');
-  expect(await textOf(page, 'counted')).toContain(`Paid, by the ledger${status.grantedPackets}`);
+  await says(page, 'counted', new RegExp(`Paid, by the ledger${status.grantedPackets}`));
 
   // Which process ran the job for which slot.
   expect(await textOf(page, 'nodes')).toContain(`:${app.program.pid}`);
   await says(page, 'jobs', new RegExp(`:${app.program.pid}`));
   // The requests of this page had keys of their own, and no address has the token.
-  expect(Number(await textOf(page, 'f-ran'))).toBeGreaterThanOrEqual(6);
+  await says(page, 'f-ran', /^([6-9]|\d\d+)$/);
   expect(browser.asked.filter((url) => url.includes(admin))).toEqual([]);
   expect(`${app.program.stdout}${app.program.stderr}`).not.toContain(admin);
 });

@@ -83,7 +83,7 @@ it('answers a repeated request as the first, from the other process, and counts 
 });
 
 it('lets a crowd come later, and tells who did that task', async () => {
-  const crowd = { users: 30, taps: 1, delayMs: 2_500 };
+  const crowd = { users: 30, taps: 1, delayMs: 5_000 };
   const answer = await api<{ started: boolean; runAt: number }>(
     `${apps[0].url}/rains/works/crowd`,
     'POST',

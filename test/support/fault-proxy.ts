@@ -19,6 +19,8 @@ export interface CutOptions {
   afterReplies?: number;
   /** How long the connection stays silent before it is reset, for requests pipelined behind to run. Default 20. */
   settleMs?: number;
+  /** What it stays silent for, besides. */
+  until?: Promise<unknown>;
 }
 
 type Mode = 'pass' | 'refuse' | 'blackhole';
@@ -141,6 +143,7 @@ export class FaultProxy {
     void link
       .discardFromReplyTo(link.requests, options.afterReplies ?? 0)
       .then(() => sleep(this.#latencyMs + (options.settleMs ?? 20)))
+      .then(() => options.until)
       .then(() => {
         link.reset();
         note('replies lost');

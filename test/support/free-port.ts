@@ -3,6 +3,10 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 
 const CLUSTER_BUS_OFFSET = 10_000;
+/** Jest's workers pick from a part each, so that none takes the port of another one's server that is down for a moment. */
+const PARTS = 4;
+/** Nor is a port given twice to one test file. */
+const given = new Set<number>();
 
 interface Range {
   from: number;
@@ -39,13 +43,22 @@ function isFree(port: number): Promise<boolean> {
   });
 }
 
+function partOf({ from, to }: Range): Range {
+  const size = Math.floor((to - from) / PARTS);
+  const start = from + size * (Number(process.env.JEST_WORKER_ID ?? 0) % PARTS);
+  return { from: start, to: start + size };
+}
+
 async function pick(range: Range, offsets: readonly number[]): Promise<number> {
+  const { from, to } = partOf(range);
   for (let attempt = 0; attempt < 200; attempt += 1) {
-    const port = randomInt(range.from, range.to);
+    const port = randomInt(from, to);
+    if (given.has(port)) continue;
+    given.add(port);
     const free = await Promise.all(offsets.map((offset) => isFree(port + offset)));
     if (free.every(Boolean)) return port;
   }
-  throw new Error(`No free port between ${range.from} and ${range.to} after 200 tries.`);
+  throw new Error(`No free port between ${from} and ${to} after 200 tries.`);
 }
 
 /** A port on 127.0.0.1 that nothing listens on. Somebody may take it before you do: callers retry. */

@@ -1,3 +1,4 @@
+import { withAdmin } from './admin';
 import { RedisCluster } from './redis-cluster';
 import { RedisServer } from './redis-server';
 import { CLUSTER_VARIABLE, STANDALONE_VARIABLE, sharedServers } from './shared-servers';
@@ -7,6 +8,10 @@ export default async function globalSetup(): Promise<void> {
   const starting = [RedisServer.start(), RedisCluster.start()] as const;
   try {
     const [standalone, cluster] = await Promise.all(starting);
+    // It was put together quickly; from now on no node that stands still for a moment is to be failed over.
+    const patient = (node: RedisServer) =>
+      withAdmin(node, (admin) => admin.config('SET', 'cluster-node-timeout', 30_000));
+    await Promise.all(cluster.nodes.map(patient));
     process.env[STANDALONE_VARIABLE] = standalone.url;
     process.env[CLUSTER_VARIABLE] = JSON.stringify(cluster.startupNodes);
     sharedServers.push(standalone, cluster);

@@ -53,12 +53,16 @@ export async function lostReplies<B extends ReplayBench>(open: OpenBench<B>): Pr
     async twice(work, between) {
       const before = await runs();
       const when = (request: Buffer): boolean => /evalsha/i.test(request.toString('latin1'));
-      const cut = proxy.cutFromReply({ when, settleMs: between ? 300 : 20 });
+      let goOn = (): void => undefined;
+      const until = between && new Promise<void>((resolve) => (goOn = resolve));
+      const cut = proxy.cutFromReply({ when, until });
       watching = true;
       const answer = work();
-      if (between) {
-        while ((await runs()) === before) await sleep(2);
-        await between();
+      try {
+        while (between && (await runs()) === before) await sleep(2);
+        await between?.();
+      } finally {
+        goOn();
       }
       await Promise.all([answer, cut]);
       if (between) expect(await runs()).toBeGreaterThan(before + 2);

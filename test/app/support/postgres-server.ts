@@ -4,7 +4,7 @@ import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
-import { freePort } from '../../../src/embedded/free-port';
+import { freePort } from '../../support/free-port';
 import { waitUntil } from '../../support/wait';
 import { makeTempFolder, removeFolder } from './temp-folder';
 

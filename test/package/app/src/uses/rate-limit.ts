@@ -11,7 +11,7 @@ class CatsController {
   }
 }
 
-@Module({ imports: [RateLimitModule.forRoot({})], controllers: [CatsController] })
+@Module({ imports: [RateLimitModule.forRoot({ deadlineMs: 5_000 })], controllers: [CatsController] })
 export class RateLimitUse {}
 
 export async function useRateLimit(app: INestApplication, url: string): Promise<string> {

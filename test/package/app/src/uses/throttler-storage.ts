@@ -14,7 +14,7 @@ class DogsController {
 @Module({
   imports: [
     ThrottlerModule.forRootAsync({
-      imports: [RateLimitThrottlerStorageModule.forRoot()],
+      imports: [RateLimitThrottlerStorageModule.forRoot({ deadlineMs: 5_000 })],
       inject: [RateLimitThrottlerStorage],
       useFactory: (storage: RateLimitThrottlerStorage) => ({ throttlers: [{ limit: 1, ttl: 60_000 }], storage }),
     }),
