@@ -91,7 +91,8 @@ describe('locks between processes', () => {
 
   it('eight of which some are killed as they count lose none either', async () => {
     const prefix = uniquePrefix();
-    const { workers, killed } = await countBy(prefix, 2_000, 6);
+    // One that stands still between its last look at the lock and its write is not refused by a counter without a fence.
+    const { workers, killed } = await countBy(prefix, 5_000, 6);
     note('workers killed (SIGKILL)', killed);
     expect(killed).toBeGreaterThan(0);
     await expectNoneLost(prefix, workers);
