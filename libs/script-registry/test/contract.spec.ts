@@ -297,7 +297,7 @@ describe.each(clients)('registry on %s', (_name, open, grouping) => {
       registry.runAndWait(
         countOnce,
         { ...call, args: { token: `w${i}` } },
-        { replicas: 1, timeoutMs: registryIsClustered() ? 2_000 : 50 },
+        { replicas: 1, timeoutMs: registryIsClustered() ? 10_000 : 50, deadlineMs: 20_000 },
       ),
     );
     const answers = await Promise.all(runs);

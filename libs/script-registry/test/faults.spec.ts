@@ -77,7 +77,8 @@ describe('faults between a registry and one server', () => {
     const started = performance.now();
     const call = count(registry, 't');
     await expect(call).rejects.toThrow(UnknownOutcomeError);
-    expect(performance.now() - started).toBeLessThan(3_000);
+    // Its deadline is after five seconds.
+    expect(performance.now() - started).toBeLessThan(4_000);
     await cut;
     expect(await admin.get(keys.counter)).toBe('1');
     expect(await eventually(() => count(registry, 't'))).toEqual({ count: 1, replayed: true });
@@ -106,12 +107,18 @@ describe('faults between a registry and one server', () => {
   it('a process that was busy past the deadline takes the answers that came meanwhile', async () => {
     const [registry] = await open({}, server.port);
     await count(registry, 'first');
-    const [lone, ...company] = [count(registry, 'lone', 40), count(registry, 'a', 40), count(registry, 'b', 40)];
-    await new Promise(setImmediate);
-    const busyUntil = performance.now() + 120;
-    while (performance.now() < busyUntil);
-    expect(await lone).toMatchObject({ replayed: false });
-    expect(await Promise.all(company)).toHaveLength(2);
+    const afterBusyMs = async (busyMs: number): Promise<void> => {
+      const calls = ['lone', 'a', 'b'].map((name) => count(registry, `${name}-${busyMs}`, 40));
+      await new Promise(setImmediate);
+      const busyUntil = performance.now() + busyMs;
+      while (performance.now() < busyUntil);
+      const replays = (await Promise.all(calls)).map(({ replayed }) => replayed);
+      expect(replays).toEqual([false, false, false]);
+    };
+    // Redis may be in want of a core itself, and answer later than that.
+    await afterBusyMs(120)
+      .catch(() => afterBusyMs(1_000))
+      .catch(() => afterBusyMs(3_000));
   });
 
   it('a client that is away: calls are held by the registry, not by the client, and leave when it is back', async () => {
@@ -163,15 +170,18 @@ describe('faults between a registry and one server', () => {
     const [registry] = await open({}, server.port);
     await admin.config('RESETSTAT');
     const answers: { count: number }[] = [];
+    let flushed: Promise<unknown> | undefined;
     // One flush a round: two that fall between a call's tries would rightly end in EVAL.
     for (let round = 0; round < 4; round++) {
       const runs = Array.from({ length: 250 }, (_, i) => {
-        if (i === 100) void admin.script('FLUSH');
+        if (i === 100) flushed = admin.script('FLUSH');
         return count(registry, `t${round}-${i}`);
       });
       answers.push(...(await Promise.all(runs)));
+      await flushed;
+      answers.push(await count(registry, `heal${round}`));
     }
-    expect(new Set(answers.map(({ count: n }) => n)).size).toBe(1_000);
+    expect(new Set(answers.map(({ count: n }) => n)).size).toBe(1_004);
     expect(await admin.info('commandstats')).not.toMatch(/cmdstat_eval:/);
   });
 

@@ -249,11 +249,11 @@ describe('health', () => {
       );
       const indicator = app.get<ScriptRegistryHealthIndicator>(getScriptRegistryHealthToken());
       const terminus = await app.resolve(HealthCheckService);
-      expect(await terminus.check([() => indicator.check('scripts')])).toMatchObject({ status: 'ok' });
+      expect(await terminus.check([() => indicator.check('scripts', 10_000)])).toMatchObject({ status: 'ok' });
       const client = new Redis(server.port);
       await client.script('FLUSH');
       expect(await client.ping()).toBe('PONG');
-      expect(await indicator.check('scripts')).toMatchObject({
+      expect(await indicator.check('scripts', 10_000)).toMatchObject({
         scripts: { status: 'down', problems: [expect.stringMatching(/answers PING but lacks 2 of 2/)] },
       });
       await expect(terminus.check([() => indicator.check('scripts')])).rejects.toMatchObject({
