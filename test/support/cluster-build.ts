@@ -36,7 +36,7 @@ export async function joinNodes(nodes: readonly RedisServer[], masters: number):
   await Promise.all(nodes.slice(0, masters).map((node, index) => assignSlots(node, index, masters)));
   // Every pair meets, since gossip would take seconds to introduce them to each other.
   await Promise.all(nodes.map((node, index) => meet(node, nodes.slice(index + 1))));
-  const ids = await Promise.all(nodes.map((node) => untilAcquainted(node, nodes.length)));
+  const ids = await Promise.all(nodes.map((node) => untilAcquainted(node, nodes)));
   await Promise.all(
     nodes.slice(masters).map((replica, index) =>
       // Refused for as long as the replica does not know yet that the other node is a master.
@@ -62,13 +62,17 @@ function meet(node: RedisServer, others: readonly RedisServer[]): Promise<unknow
   );
 }
 
-function untilAcquainted(node: RedisServer, count: number): Promise<string> {
-  return eventually(async () => {
+function untilAcquainted(node: RedisServer, all: readonly RedisServer[]): Promise<string> {
+  const look = async (): Promise<string> => {
     const { nodes, self } = await viewOf(node);
+    // Who stands still for longer than the node timeout amid a meeting is forgotten.
+    const strangers = all.filter(({ port }) => !nodes.some((other) => other.port === port));
+    if (strangers.length > 0) await meet(node, strangers);
     const known = nodes.filter((other) => !isFailing(other) && (other === self || other.linked));
-    if (known.length !== count || nodes.length !== count) {
-      throw new Error(`The node on port ${node.port} knows ${known.length} of ${count} nodes.`);
+    if (known.length !== all.length || nodes.length !== all.length) {
+      throw new Error(`The node on port ${node.port} knows ${known.length} of ${all.length} nodes.`);
     }
     return self.id;
-  });
+  };
+  return eventually(look, { timeoutMs: 20_000 });
 }

@@ -7,6 +7,8 @@ import type { RedisServer } from './redis-server';
 import { eventually, sleep } from './wait';
 
 const POLL_MS = 40;
+/** For a planned failover that has to be asked for several times. */
+const PATIENCE = { timeoutMs: 20_000 };
 
 export interface RedisClusterOptions {
   /** Default 3. */
@@ -80,7 +82,7 @@ export class RedisCluster {
     await eventually(async () => {
       if (!done(await viewOf(replica))) await withAdmin(replica, (admin) => admin.call('CLUSTER', 'FAILOVER'));
       await this.untilSettled(done, 6_000);
-    });
+    }, PATIENCE);
     this.#failedOver.set(master.port, performance.now());
     return replica;
   }
