@@ -70,7 +70,8 @@ export class Consumer implements StreamConsumerHandle {
   start(): void {
     if (this.stopping || this.keeper) return;
     const { leaseMs, handlerTimeoutMs } = this.options;
-    this.keeper = setInterval(() => this.keep(), Math.max(10, Math.min(leaseMs / 4, handlerTimeoutMs / 4, 1_000)));
+    // Twice as often as a lease falls due: a timer that rings early by a hair must not leave it to half of its time.
+    this.keeper = setInterval(() => this.keep(), Math.max(10, Math.min(leaseMs / 8, handlerTimeoutMs / 4, 1_000)));
     this.watch.start();
     this.schedule();
   }
