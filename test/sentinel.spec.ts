@@ -47,7 +47,9 @@ let client: Redis;
 let app: TestingModule;
 
 beforeAll(async () => {
-  [master, replica] = await Promise.all([RedisServer.start(), RedisServer.start()]);
+  // Redis waits 5 s for further replicas otherwise.
+  const args = ['--repl-diskless-sync-delay', '0'];
+  [master, replica] = await Promise.all([RedisServer.start({ args }), RedisServer.start({ args })]);
   const admin = new Redis(replica.port, replica.host);
   await admin.replicaof(master.host, String(master.port));
   await eventually(async () => expect(await admin.info('replication')).toContain('master_link_status:up'));
