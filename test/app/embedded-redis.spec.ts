@@ -26,7 +26,8 @@ async function joinServer(): Promise<EmbeddedRedis> {
 }
 
 async function ask<T>(endpoint: RedisEndpoint, work: (client: Redis) => Promise<T>): Promise<T> {
-  const client = new Redis({ ...endpoint, retryStrategy: () => 50 });
+  // A server that is being started may take its time.
+  const client = new Redis({ ...endpoint, retryStrategy: () => 50, maxRetriesPerRequest: null });
   client.on('error', () => undefined);
   try {
     return await work(client);
