@@ -79,7 +79,7 @@ describe('state that others have spoilt', () => {
         }
       }
     }
-  }, 60_000);
+  }, 120_000);
 
   async function keysOf(round: number): Promise<string[]> {
     const start = `${bench.prefix}:rate-limit:{0}`;
@@ -268,7 +268,7 @@ describe('a million subjects', () => {
       bench.close();
       await server.stop();
     }
-  }, 120_000);
+  }, 300_000);
 });
 
 async function memoryOf({ client }: Bench): Promise<number> {

@@ -115,7 +115,8 @@ describe('faults between a registry and a Cluster', () => {
       /cmdstat_script\|load:calls=\d+/.exec(await probe.info('commandstats'))?.[0] ?? '';
     await eventually(async () => {
       const before = await loads();
-      await new Promise((resolve) => setTimeout(resolve, 300));
+      // It looks again half a second after a change.
+      await new Promise((resolve) => setTimeout(resolve, 900));
       expect(await loads()).toBe(before);
     });
     await probe.config('RESETSTAT');
