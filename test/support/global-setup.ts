@@ -5,11 +5,10 @@ import { CLUSTER_VARIABLE, STANDALONE_VARIABLE, sharedServers } from './shared-s
 
 /** Starts once, for all test files, one standalone server and one Cluster; Jest's workers inherit the variables. */
 export default async function globalSetup(): Promise<void> {
-  // Nobody fails over here: a node that stands still for a second or two keeps its slots.
-  const starting = [RedisServer.start(), RedisCluster.start({ nodeTimeoutMs: 5_000 })] as const;
+  const starting = [RedisServer.start(), RedisCluster.start()] as const;
   try {
     const [standalone, cluster] = await Promise.all(starting);
-    // It was put together quickly; from now on no node that stands still for a moment is to be failed over.
+    // It was put together quickly. Nobody fails over here: from now on a node that stands still keeps its slots.
     const patient = (node: RedisServer) =>
       withAdmin(node, (admin) => admin.config('SET', 'cluster-node-timeout', 30_000));
     await Promise.all(cluster.nodes.map(patient));
