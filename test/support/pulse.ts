@@ -4,24 +4,31 @@ import { quiet } from '../../libs/script-registry/test/support';
 import type { Span } from './takeovers';
 import { sleep } from './wait';
 
-const EVERY_MS = 50;
-/** A write that takes longer was held up by the machine: by its disk, or for want of a core. */
-const STALL_MS = 400;
+export interface PulseOptions {
+  /** The clock of the spans, ms. Default: the monotonic one. */
+  readonly now?: () => number;
+  /** Default 50. */
+  readonly everyMs?: number;
+  /** A beat that takes longer was held up by the machine: by its disk, or for want of a core. Default 400. */
+  readonly stallMs?: number;
+}
 
-/** Writes to Redis all the time, to know when the machine itself stood still: nothing is in time then. */
+const [EVERY_MS, STALL_MS] = [50, 400];
+
+/** Writes to Redis all the time, to know when this process, Redis or the machine stood still: nothing is in time then. */
 export class Pulse {
   readonly stalls: Span[] = [];
   private readonly client: Redis;
   private stopped = false;
   private readonly running: Promise<void>;
 
-  /** @param now the clock of the spans, ms */
+  /** @param url of a Redis that may be down now and then */
   constructor(
-    port: number,
-    private readonly now: () => number = () => performance.now(),
+    url: string,
+    { now = () => performance.now(), everyMs = EVERY_MS, stallMs = STALL_MS }: PulseOptions = {},
   ) {
-    this.client = quiet(new Redis(port, { retryStrategy: () => EVERY_MS, maxRetriesPerRequest: null }));
-    this.running = this.beat();
+    this.client = quiet(new Redis(url, { retryStrategy: () => everyMs, maxRetriesPerRequest: null }));
+    this.running = this.beat(now, everyMs, stallMs);
   }
 
   /** The longest stall, ms. */
@@ -35,13 +42,23 @@ export class Pulse {
     await this.running;
   }
 
-  private async beat(): Promise<void> {
+  private async beat(now: () => number, everyMs: number, stallMs: number): Promise<void> {
     while (!this.stopped) {
-      const from = this.now();
+      const from = now();
       await this.client.set('luanest-test:pulse', from, 'PX', 60_000).catch(() => undefined);
-      await sleep(EVERY_MS);
-      const to = this.now();
-      if (to - from > STALL_MS) this.stalls.push([from, to]);
+      await sleep(everyMs);
+      const to = now();
+      if (to - from > stallMs) this.stalls.push([from, to]);
     }
   }
+}
+
+/** Tells when this process stood still, as soon as it goes on; a pulse in another one would not see it. */
+export function ownStalls(tell: (ms: number) => void): void {
+  let seenAt = performance.now();
+  setInterval(() => {
+    const now = performance.now();
+    if (now - seenAt > STALL_MS) tell(Math.ceil(now - seenAt));
+    seenAt = now;
+  }, EVERY_MS).unref();
 }

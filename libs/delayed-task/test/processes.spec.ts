@@ -111,7 +111,7 @@ describe('workers that are killed, and a Redis that is', () => {
     `${TASKS} tasks, 4 workers, one killed each second for ${SECONDS} s, Redis ${REDIS_KILLS} times: none is lost`,
     async () => {
       for (let i = 0; i < 4; i++) await startWorker();
-      pulse = new Pulse(server.port, Date.now);
+      pulse = new Pulse(server.url, { now: Date.now });
       const scheduling = scheduleAll();
       const began = Date.now();
       for (let second = 1; second <= SECONDS; second++) {

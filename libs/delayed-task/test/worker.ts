@@ -2,7 +2,7 @@ import { openSync, writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import type { DelayedTaskModuleOptions } from 'luanest/delayed-task';
-import { ownStalls } from '../../../test/support/own-stalls';
+import { ownStalls } from '../../../test/support/pulse';
 import { openBench, quiet } from './support';
 
 /** What the parent tells a worker. */

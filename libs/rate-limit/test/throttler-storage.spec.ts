@@ -47,7 +47,7 @@ async function poll(admitted: () => Promise<boolean>): Promise<number> {
 /** Tries again, a few times, what failed while the machine stood still. */
 async function whileNothingStalls(work: (n: number) => Promise<void>): Promise<void> {
   for (let n = 0; ; n++) {
-    const pulse = new Pulse(Number(new URL(sharedRedisUrl()).port));
+    const pulse = new Pulse(sharedRedisUrl());
     try {
       return await work(n);
     } catch (error) {

@@ -66,9 +66,9 @@ export async function openBench(
   const registry = await openRegistry(client, { preload: 'required', ...options, prefix }, scripts);
   const space = registry.keySpace('red-packet');
   const streams = new StreamConsumerService(registry, resolveStreams({ leaseMs: 500, backoffMs: 10, drainMs: 500 }));
-  // A retention of less than a minute, too, so that tests see the end of it.
   // A machine that stands still for a second must not turn a win into "try again".
   const patient = { transferWaitMs: 20_000, ...settings };
+  // A retention of less than a minute, too, so that tests see the end of it.
   const resolved = { ...resolveOptions({ identity: () => undefined, ...patient }), retentionMs };
   const packets = new RedPacketService(registry, resolved, { streams });
   const payouts = new RedPacketPayouts(packets, streams);

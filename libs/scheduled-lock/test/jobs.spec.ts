@@ -3,10 +3,10 @@ import * as newest from '@nestjs/schedule';
 import * as oldest from 'schedule-oldest';
 import { ScheduledLock, ScheduledLockService } from 'luanest/scheduled-lock';
 import { Gate } from '../../../test/support/gate';
-import { uniquePrefix } from '../../../test/support/shared-servers';
+import type { Pulse } from '../../../test/support/pulse';
+import { sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
-import { standaloneClient } from '../../script-registry/test/support';
-import { StallWatch } from './stalls';
+import { excused, quickPulse } from './stalls';
 import { boot, closeAll, listen } from './support';
 
 type Schedule = Pick<typeof newest, 'Cron' | 'Interval' | 'Timeout' | 'ScheduleModule' | 'SchedulerRegistry'>;
@@ -40,18 +40,16 @@ afterEach(closeAll);
 
 it('jobs run once a slot on all nodes, on both versions, with the lock above or below', async () => {
   const told = listen();
-  const client = standaloneClient();
-  const watch = new StallWatch(client);
-  await Promise.all(ways.map((way) => runsOnceASlot(way, told, watch)));
-  await watch.stop();
-  client.disconnect();
+  const pulse = quickPulse(sharedRedisUrl());
+  await Promise.all(ways.map((way) => runsOnceASlot(way, told, pulse)));
+  await pulse.stop();
   told.stop();
 });
 
 async function runsOnceASlot(
   { label, schedule, both }: Way,
   told: ReturnType<typeof listen>,
-  watch: StallWatch,
+  { stalls }: Pulse,
 ): Promise<void> {
   const { Cron, Interval, Timeout, ScheduleModule, SchedulerRegistry } = schedule;
   const slots: Record<string, number[]> = { cron: [], every: [], boot: [] };
@@ -97,7 +95,7 @@ async function runsOnceASlot(
     await eventually(() => {
       const fired = new Set(told.events.filter(({ name }) => name === `${label}-${job}`).map(({ slot }) => slot));
       for (const slot of seen) fired.delete(slot);
-      const lost = [...fired].filter((slot) => job === 'boot' || !watch.excuses(slot, job === 'cron' ? 1_000 : 200));
+      const lost = [...fired].filter((slot) => job === 'boot' || !excused(stalls, slot, job === 'cron' ? 1_000 : 200));
       expect([label, job, lost]).toEqual([label, job, []]);
     });
   }

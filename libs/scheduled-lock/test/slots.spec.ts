@@ -1,8 +1,8 @@
 import { note } from '../../../test/support/fault-notes';
-import { uniquePrefix } from '../../../test/support/shared-servers';
+import { sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
+import type { Span } from '../../../test/support/takeovers';
 import { eventually } from '../../../test/support/wait';
-import { standaloneClient } from '../../script-registry/test/support';
-import { StallWatch, type Stall } from './stalls';
+import { quickPulse } from './stalls';
 import { Child } from './support';
 
 // All jobs share one window: this file takes about as many seconds as there are cron slots.
@@ -26,7 +26,7 @@ interface Run {
 interface Report {
   readonly ticks?: readonly (readonly [job: string, outcome: string, slot: number, toldAt: number])[];
   readonly runs?: readonly (readonly [job: string, slot: number, startedAt: number, endedAt: number])[];
-  readonly stalls?: readonly Stall[];
+  readonly stalls?: readonly Span[];
   /** How often each job's timer has fired so far, and had when the node was told to stop. */
   readonly fires?: Readonly<Record<string, number>>;
   readonly firesBeforeClose?: Readonly<Record<string, number>>;
@@ -64,7 +64,7 @@ function missed(
   job: string,
   periodMs: number,
   stoppedAt: number,
-  redisStalls: readonly Stall[],
+  redisStalls: readonly Span[],
 ): number[] {
   const ticks = children.flatMap((child) => ticksOf(child, job));
   const runs = ticks.filter(({ outcome }) => outcome === 'ran');
@@ -107,8 +107,7 @@ it(
   'three processes whose clocks differ by up to 800 ms run each job exactly once for each slot',
   async () => {
     const prefix = uniquePrefix();
-    const client = standaloneClient();
-    const redis = new StallWatch(client);
+    const pulse = quickPulse(sharedRedisUrl());
     const nodes = SKEWS_MS.map((skew) => Child.start('slots-node.cjs', { SKEW_MS: String(skew), PREFIX: prefix }));
     await eventually(
       () => {
@@ -119,8 +118,7 @@ it(
       { timeoutMs: CRON_SLOTS * 1_500 + 60_000, everyMs: 1_000 },
     );
     const stoppedAt = Date.now();
-    await redis.stop();
-    client.disconnect();
+    await pulse.stop();
     for (const { process } of nodes) process.send('stop');
     // The last of what they report may be read after their end is known.
     await eventually(
@@ -133,7 +131,7 @@ it(
       const runs = runsOf(nodes, job);
       const slots = runs.map(({ slot }) => slot);
       expect([job, 'twice', slots.filter((slot, i) => slot === slots[i - 1])]).toEqual([job, 'twice', []]);
-      const lost = missed(nodes, job, periodMs, stoppedAt, redis.stalls);
+      const lost = missed(nodes, job, periodMs, stoppedAt, pulse.stalls);
       note('messages, tasks, slots and grabs checked one by one', slots.length);
       note('lost', lost.length);
       expect([job, 'missed', lost]).toEqual([job, 'missed', []]);

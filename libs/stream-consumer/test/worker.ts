@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ConsoleLogger, Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import { STREAM_CONSUMER_CHANNELS, StreamConsumerService, type MessagesLostEvent } from 'luanest/stream-consumer';
-import { ownStalls } from '../../../test/support/own-stalls';
+import { ownStalls } from '../../../test/support/pulse';
 import { openRegistry, quiet } from '../../script-registry/test/support';
 import { resolveOptions } from '../src/stream-consumer.options';
 import { streamConsumerScripts } from '../src/stream-consumer.scripts';

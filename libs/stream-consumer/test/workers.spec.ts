@@ -98,7 +98,7 @@ describe('consumers in processes of their own', () => {
     const stream = 'killed';
     const startedAt = performance.now();
     const outages: Span[] = [];
-    pulse = new Pulse(server.port);
+    pulse = new Pulse(server.url);
     const live = Array.from({ length: WORKERS }, () => start(stream));
     await eventually(async () => expect((await bench.streams.stats(stream, 'g')).sessions).toBe(WORKERS * PARTITIONS), {
       timeoutMs: 30_000,

@@ -36,7 +36,7 @@ subscribe(SCHEDULED_LOCK_CHANNELS.outcome, ({ name, outcome, slot }) =>
 const report = () =>
   process.send({ ticks: ticks.splice(0), runs: runs.splice(0), stalls: stalls.splice(0), fires: { ...fires } });
 
-/** Every 10 ms; 20 ms later than that is a stall, as in `stalls.ts`. */
+/** As `stalls.ts` does. */
 function watchClock() {
   let from = realNow();
   setIntervalOfNode(() => {
