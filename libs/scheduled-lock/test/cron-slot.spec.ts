@@ -1,7 +1,14 @@
+import { Injectable } from '@nestjs/common';
 import { Cron, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { Test } from '@nestjs/testing';
 import * as fc from 'fast-check';
+import { ScheduledLock, ScheduledLockService } from 'luanest/scheduled-lock';
+import { uniquePrefix } from '../../../test/support/shared-servers';
+import { eventually } from '../../../test/support/wait';
 import { latestSlot, zoneOf, type CronTimes } from '../src/jobs/cron-slot';
+import { boot, closeAll } from './support';
+
+const DAY_MS = 86_400_000;
 
 type CronTimeClass = new (
   source: string,
@@ -23,6 +30,11 @@ async function cronTimeClass(): Promise<CronTimeClass> {
   await app.close();
   return (job as { cronTime: object }).cronTime.constructor as unknown as CronTimeClass;
 }
+
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await closeAll();
+});
 
 let CronTime: CronTimeClass;
 beforeAll(async () => {
@@ -81,4 +93,23 @@ it('a date is its own slot', () => {
       Date.now(),
     ),
   ).toBe(date.getTime());
+});
+
+it('a job that is late when the scheduler makes it runs, although it is not registered yet', async () => {
+  jest.spyOn(CronTime.prototype as { getTimeout(): number }, 'getTimeout').mockReturnValueOnce(-1);
+  const warned = jest.spyOn(console, 'warn').mockReturnValue();
+  const slots: (number | undefined)[] = [];
+  @Injectable()
+  class Jobs {
+    constructor(private readonly locks: ScheduledLockService) {}
+    @Cron('0 0 3 * * *', { timeZone: 'UTC' })
+    @ScheduledLock({ staleAfterMs: 2 * DAY_MS })
+    job(): void {
+      slots.push(this.locks.current()?.slot);
+    }
+  }
+  await boot({ imports: [ScheduleModule.forRoot()], providers: [Jobs] }, { prefix: uniquePrefix() });
+  await eventually(() => expect(slots).toEqual([expect.any(Number)]));
+  expect((slots[0] as number) % DAY_MS).toBe(3 * 3_600_000);
+  expect(warned).toHaveBeenCalledWith(expect.stringContaining('Executing immediately'));
 });

@@ -14,10 +14,16 @@ export function kindOf(method: object, registries: () => readonly CronJobs[]): J
   if (cron) {
     const zone = zoneOf(cron);
     let times: CronTimes | undefined;
-    return {
-      type: 'cron',
-      slotNow: () => latestSlot((times ??= cronTimes(cron, registries())), Date.now(), zone),
+    const slotNow = async (): Promise<number> => {
+      const now = Date.now();
+      if (times === undefined) {
+        // A job that is late when it is made fires before the scheduler has registered it, in the same turn.
+        await Promise.resolve();
+        times = cronTimes(cron, registries());
+      }
+      return latestSlot(times, now, zone);
     };
+    return { type: 'cron', slotNow };
   }
   const periodMs = intervalMs(method);
   if (periodMs !== undefined) return { type: 'interval', periodMs };
@@ -32,5 +38,7 @@ function cronTimes({ cronTime, timeZone, utcOffset }: CronOptions, registries: r
       return new CronTime(cronTime, timeZone ?? null, timeZone === undefined ? (utcOffset ?? null) : null);
     }
   }
-  throw new ScheduledLockSetupError('The scheduler has no cron job yet, so the slot of this call is not known.');
+  throw new ScheduledLockSetupError(
+    'The scheduler has no cron job, so the slot of this call is not known. Call it between bootstrap and shutdown.',
+  );
 }

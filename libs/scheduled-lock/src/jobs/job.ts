@@ -2,7 +2,7 @@ import type { ResolvedJobOptions } from '../scheduled-lock.options';
 
 /** How a job's slots are found. */
 export type JobKind =
-  | { readonly type: 'cron'; readonly slotNow: () => number }
+  | { readonly type: 'cron'; readonly slotNow: () => Promise<number> }
   | { readonly type: 'interval'; readonly periodMs: number }
   | { readonly type: 'timeout' }
   | { readonly type: 'handler' };

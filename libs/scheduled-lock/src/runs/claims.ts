@@ -44,7 +44,7 @@ export class Claims {
   async take(job: Job, mode: Mode, closing: AbortSignal): Promise<ClaimResult> {
     const owner = `${this.options.node}#${this.tokens}${this.count++}`;
     const { kind } = job;
-    let slot = kind.type === 'cron' ? kind.slotNow() : kind.type === 'timeout' ? 1 : 0;
+    let slot = kind.type === 'cron' ? await kind.slotNow() : kind.type === 'timeout' ? 1 : 0;
     const longestMs = kind.type === 'interval' ? Math.max(FIRST_PAUSE_MS, kind.periodMs / 10) : 0;
     try {
       for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, longestMs)) {
