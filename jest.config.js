@@ -54,4 +54,6 @@ module.exports = {
   coverageDirectory: '<rootDir>/coverage',
   testTimeout: 60_000,
   maxWorkers: 2,
+  // What suites leave behind in a worker's heap would make its later ones slow.
+  workerIdleMemoryLimit: '600MB',
 };
