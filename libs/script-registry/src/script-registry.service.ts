@@ -208,7 +208,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
   private expire(call: Call): void {
     const { name } = call.script;
     const when = this.closed ? 'when the registry was closed' : 'by its deadline';
-    const error = call.sent
+    const error = call.mayHaveRun
       ? new UnknownOutcomeError(`${name} was sent and not answered ${when}. It may have run, or may still run.`)
       : new NotSentError(`${name} could not be sent ${when}: Redis was away or busy. It had no effect.`);
     if (call.reject(error)) events.callFailed.publish(() => ({ registry: this.name, script: name, error }));

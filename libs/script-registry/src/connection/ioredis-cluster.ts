@@ -1,5 +1,5 @@
-import type { Cluster, Command, Redis } from 'ioredis';
-import { afterResend, asFailure, asText, commandFor, IoredisNode, openDedicated } from './ioredis-node';
+import type { Cluster, Redis } from 'ioredis';
+import { asText, IoredisNode, openDedicated } from './ioredis-node';
 import { openSubscriber } from './ioredis-subscriber';
 import {
   type ChannelSubscriber,
@@ -8,10 +8,11 @@ import {
   type RedisConnection,
   type RedisNode,
 } from './port';
+import { commandFor, routedFailureOf, watchRouting } from './sent-command';
 
 type Listener = (event: 'ready' | 'topology' | 'down', node?: RedisNode) => void;
 
-/** What ioredis says of a command whose connection closed before the answer; the one case that its Cluster sends again. */
+/** Message of ioredis for a command whose connection closed before the answer; the one case that its Cluster sends again. */
 const CLOSED = 'Connection is closed.';
 
 /** A node of a Cluster. A script that its closing connection leaves unanswered is sent again where the client would do so. */
@@ -29,10 +30,11 @@ class ClusterNode extends IoredisNode {
     const { resend } = this;
     // Commands without a key are meant for this node and no other.
     if (resend === undefined || !name.startsWith('EVAL')) return answer;
-    return answer.catch((error: unknown) => {
-      const failure = asFailure(error);
+    return answer.catch((failure: CommandFailure) => {
       if (failure.kind !== 'lost' || failure.message !== CLOSED) throw failure;
-      return resend(name, args).catch((again: unknown) => Promise.reject(afterResend(asFailure(again))));
+      return resend(name, args).catch((again: CommandFailure) => {
+        throw new CommandFailure(again.kind, again.message, true);
+      });
     });
   }
 }
@@ -84,9 +86,9 @@ export class IoredisCluster implements RedisConnection {
       return Promise.reject(new CommandFailure('not-sent', 'The Cluster is not connected'));
     }
     const command = commandFor(anyNode, name, args);
-    if (!this.resends) neverSendAgain(command);
+    watchRouting(command, this.resends);
     const answer = this.client.sendCommand(command) as Promise<unknown>;
-    return answer.then(asText, (error: unknown) => Promise.reject(asFailure(error)));
+    return answer.then(asText, (error: unknown) => Promise.reject(routedFailureOf(command, error)));
   }
 
   refresh(): void {
@@ -157,14 +159,4 @@ export class IoredisCluster implements RedisConnection {
     });
     return node;
   }
-}
-
-/** A Cluster puts a `reject` of its own on a command, and sends again by it; a closed connection must end the command. */
-function neverSendAgain(command: Command): void {
-  const end = command.reject;
-  let clusters = end;
-  Object.defineProperty(command, 'reject', {
-    get: () => (error: Error) => (error.message === CLOSED ? end : clusters).call(command, error),
-    set: (reject: typeof end) => (clusters = reject),
-  });
 }

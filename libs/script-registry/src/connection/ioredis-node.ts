@@ -1,29 +1,6 @@
-import { Command, type Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { CommandFailure, type DedicatedConnection, type RedisCommand, type RedisNode } from './port';
-
-/** What ioredis says of commands that it did not write. */
-const NOT_WRITTEN = ["Stream isn't writeable", 'Connection in subscriber mode'];
-
-/**
- * Sorts what ioredis rejects with into the three failures that the registry knows. Only the message is kept: ioredis
- * hangs the command on its errors, with the arguments of every call of a group.
- */
-export function asFailure(error: unknown): CommandFailure {
-  if (error instanceof CommandFailure) return error;
-  const { name, message } = error instanceof Error ? error : new Error(String(error));
-  if (name === 'ReplyError' || name === 'ErrorReply') return new CommandFailure('reply', message);
-  if (NOT_WRITTEN.some((start) => message.startsWith(start))) return new CommandFailure('not-sent', message);
-  return new CommandFailure('lost', message);
-}
-
-/**
- * What is known when a command was sent a second time and failed then: that it was refused now does not say that it had
- * no effect before. A missing script is loaded and sent again, as part of the resending.
- */
-export function afterResend(failure: CommandFailure): CommandFailure {
-  if (failure.kind === 'lost' || failure.raisedByScript || failure.noScript) return failure;
-  return new CommandFailure('lost', `the first answer was lost, and when sent again: ${failure.message}`);
-}
+import { commandFor, failureOf } from './sent-command';
 
 /**
  * A reply with text in place of bytes, converted where it stands: ioredis would copy every array, and asks more of each
@@ -37,29 +14,14 @@ export function asText(reply: unknown): unknown {
 }
 
 /**
- * A command that is sent as it is, and answered with bytes for text. `client.call` would do the same, but autopipelining takes hold of it.
- *
- * ioredis 5 names its class on the client; a client of another copy than the app's own is thereby served, too.
- */
-export function commandFor(client: Redis, name: string, args: string[]): Command {
-  const own = (client.constructor as { Command?: typeof Command }).Command;
-  const command = new (own ?? Command)(name, []);
-  // Set afterwards: the constructor flattens and converts its arguments, which are flat strings here.
-  command.args = args;
-  return command;
-}
-
-/**
  * A connection of an ioredis client as a RedisNode.
  *
  * Commands are written past the client's autopipelining, which loses keys of scripts on a Cluster, and past its
  * offline queue, where they would wait beyond their deadline.
  */
 export class IoredisNode implements RedisNode {
-  private readonly unanswered = new Set<(error: Error) => void>();
+  private readonly unanswered = new Set<(failure: CommandFailure) => void>();
   private readonly resends: boolean;
-  /** Connections that have closed: a command that outlives one was sent again. */
-  private closes = 0;
   private readonly handlers: [event: string, handler: () => void][] = [];
 
   constructor(
@@ -67,10 +29,7 @@ export class IoredisNode implements RedisNode {
     readonly role: 'master' | 'replica',
   ) {
     this.resends = client.options.autoResendUnfulfilledCommands !== false;
-    this.on('close', () => {
-      this.closes += 1;
-      this.loseUnanswered();
-    });
+    this.on('close', () => this.loseUnanswered());
   }
 
   /** Calls back when the connection has become usable and when it has gone. */
@@ -97,18 +56,15 @@ export class IoredisNode implements RedisNode {
 
   send(name: string, args: string[]): Promise<unknown> {
     if (!this.ready) return Promise.reject(new CommandFailure('not-sent', `${this.id} is not connected`));
+    const command = commandFor(this.client, name, args);
     let answer: Promise<unknown>;
     try {
-      answer = this.client.sendCommand(commandFor(this.client, name, args)) as Promise<unknown>;
+      answer = this.client.sendCommand(command) as Promise<unknown>;
     } catch (error) {
-      return Promise.reject(asFailure(error));
+      return Promise.reject(failureOf(command, error));
     }
-    if (!this.resends) return this.untilClosed(answer);
-    const { closes } = this;
-    return answer.then(asText, (error: unknown) => {
-      const failure = asFailure(error);
-      throw closes === this.closes ? failure : afterResend(failure);
-    });
+    const settled = answer.then(asText, (error: unknown) => Promise.reject(failureOf(command, error)));
+    return this.resends ? settled : this.untilClosed(settled);
   }
 
   /** Stops listening to the client; the client itself stays as it is. */
@@ -119,14 +75,8 @@ export class IoredisNode implements RedisNode {
   /** The answer, or a failure when the connection closes: ioredis 6.0 settles neither when it resends nothing. */
   private untilClosed(answer: Promise<unknown>): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const lose = (error: Error): void => reject(asFailure(error));
-      this.unanswered.add(lose);
-      answer
-        .then(
-          (reply) => resolve(asText(reply)),
-          (error: unknown) => reject(asFailure(error)),
-        )
-        .finally(() => this.unanswered.delete(lose));
+      this.unanswered.add(reject);
+      answer.then(resolve, reject).finally(() => this.unanswered.delete(reject));
     });
   }
 
@@ -136,7 +86,9 @@ export class IoredisNode implements RedisNode {
   }
 
   private loseUnanswered(): void {
-    for (const lose of this.unanswered) lose(new Error(`The connection to ${this.id} closed before the answer`));
+    for (const lose of this.unanswered) {
+      lose(new CommandFailure('lost', `The connection to ${this.id} closed before the answer`));
+    }
   }
 }
 
@@ -167,7 +119,7 @@ export async function openDedicated(client: Redis, closed: () => void): Promise<
   return {
     sendAll: async (commands: readonly RedisCommand[]) => {
       const outcomes = await Promise.allSettled(commands.map(([name, args]) => node.send(name, args)));
-      return outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value : asFailure(outcome.reason)));
+      return outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value : (outcome.reason as unknown)));
     },
     close: () => own.disconnect(),
   };

@@ -1,14 +1,19 @@
 /**
- * A command's failure as the registry needs to know it. An adapter throws nothing else.
+ * Failure of a command, as the registry needs to know it. An adapter throws nothing else.
  *
  * - `reply`: Redis answered with an error; `code` is its first word.
- * - `not-sent`: no byte of the command left this process.
+ * - `not-sent`: the command was never written, or Redis refused it each time, and nothing will send it later.
  * - `lost`: the command was written and its answer will not come.
  */
 export class CommandFailure extends Error {
+  /**
+   * @param mayHaveRun true when the command was written at least once and Redis never answered that. An error that
+   *   Redis answered to a later sending proves nothing about the earlier one.
+   */
   constructor(
     readonly kind: 'reply' | 'not-sent' | 'lost',
     message: string,
+    readonly mayHaveRun: boolean = kind === 'lost',
   ) {
     super(message);
   }
@@ -18,15 +23,20 @@ export class CommandFailure extends Error {
     return this.kind === 'reply' ? (this.message.split(' ', 1)[0] ?? '') : '';
   }
 
-  /** Whether the script itself raised the error: Redis marks those with its SHA. */
+  /** True when the script itself raised the error: Redis marks those with its SHA. */
   get raisedByScript(): boolean {
-    return this.kind === 'reply' && / script: [0-9a-f]{40}/.test(this.message);
+    return this.kind === 'reply' && raisedByScript(this.message);
   }
 
-  /** Whether the server does not know the script; the sentence is the server's own. */
+  /** True when the server does not know the script; the sentence is the server's own. */
   get noScript(): boolean {
     return this.kind === 'reply' && this.message.startsWith('NOSCRIPT No matching script') && !this.raisedByScript;
   }
+}
+
+/** Returns true if a script raised this error: Redis adds the SHA of the script. */
+export function raisedByScript(message: string): boolean {
+  return / script: [0-9a-f]{40}/.test(message);
 }
 
 /** A Redis command: its name and its arguments, all written as they are. */

@@ -19,8 +19,10 @@ export class Call {
   chars = 0;
   /** Replicas that had the write when WAIT ended; 0 for calls that wait for none. */
   replicas = 0;
-  /** True once a byte of it may have left this process. */
-  sent = false;
+  /** True while a command with this call is out, from its sending to its answer. */
+  out = false;
+  /** True once a command with this call was written and never answered. It stays so: no later answer takes it back. */
+  lost = false;
   /** True once the caller was told; a later answer is dropped. */
   settled = false;
 
@@ -35,6 +37,11 @@ export class Call {
     private readonly tell: (result: never) => void,
     private readonly fail: (error: Error) => void,
   ) {}
+
+  /** True when the script may have run for this call, or may still run. */
+  get mayHaveRun(): boolean {
+    return this.out || this.lost;
+  }
 
   /** Decodes the reply and tells the caller, unless it was told already. Answers why it could not. */
   resolve(reply: ScriptReply, atUs: number): ReplyDecodeError | undefined {

@@ -5,13 +5,12 @@ import {
   type RedisConnection,
   type RedisNode,
 } from '../connection/port';
-import { asFailure } from '../connection/ioredis-node';
 import { events } from '../script-registry.events';
 import type { ScriptLoader } from '../script-loader';
 import type { Call, Wait } from './call';
 import type { CompiledScript } from './compiled-script';
 import { Lane } from './lane';
-import { asksForSingles, callError } from './settle';
+import { asError, asksForSingles, callError } from './settle';
 import { slotOf } from './slots';
 
 const MAX_TRIES = 3;
@@ -135,10 +134,17 @@ export class ScriptRunner {
     const { script } = this;
     const form = script.formFor(calls.length);
     const last = tries === 1;
-    for (const call of calls) call.sent = true;
+    for (const call of calls) call.out = true;
     return route.send([last ? 'EVAL' : 'EVALSHA', script.command(last ? form.body : form.sha, calls)]).then(
       (raw) => script.settle(raw, calls, (call, problem) => this.fail(call, problem)),
-      (error: unknown) => this.recover(calls, route, asFailure(error), tries),
+      (error: unknown) => {
+        const failure = asFailure(error);
+        for (const call of calls) {
+          call.out = false;
+          call.lost ||= failure.mayHaveRun;
+        }
+        return this.recover(calls, route, failure, tries);
+      },
     );
   }
 
@@ -192,7 +198,7 @@ export class ScriptRunner {
   }
 
   private failAll(calls: readonly Call[], failure: CommandFailure): void {
-    for (const call of calls) this.fail(call, callError(this.script.name, failure));
+    for (const call of calls) this.fail(call, callError(this.script.name, failure, call.lost));
   }
 
   private fail(call: Call, error: Error): void {
@@ -200,6 +206,11 @@ export class ScriptRunner {
       events.callFailed.publish(() => ({ registry: this.context.registry, script: this.script.name, error }));
     }
   }
+}
+
+/** What an adapter throws is a CommandFailure; of anything else nobody knows whether the command was sent. */
+function asFailure(error: unknown): CommandFailure {
+  return error instanceof CommandFailure ? error : new CommandFailure('lost', asError(error).message);
 }
 
 const ROUTED = 'routed by the client';

@@ -30,18 +30,24 @@ export function asksForSingles(failure: CommandFailure, calls: number): boolean 
   return REDIRECTS.has(failure.code) || (failure.code === 'NOPERM' && calls > 1);
 }
 
-/** What a caller is told when its command failed as a whole. */
-export function callError(script: string, failure: CommandFailure): Error {
-  const { kind, message, code } = failure;
-  if (kind === 'not-sent')
-    return new NotSentError(`${script} was not sent: ${message}. It had no effect.`, { cause: failure });
-  if (kind === 'lost') {
+/**
+ * Error for a caller whose command failed as a whole.
+ *
+ * @param lost whether an earlier command with this call, or an earlier sending of this one, was never answered
+ */
+export function callError(script: string, failure: CommandFailure, lost: boolean): Error {
+  const { kind, message, code, raisedByScript } = failure;
+  if (raisedByScript) return scriptError(script, message);
+  if (lost || kind === 'lost') {
+    const what = kind === 'lost' ? message : `${message} (the answer to a repeat; the first answer was lost)`;
     return new UnknownOutcomeError(
-      `${script} was sent, and its answer was lost: ${message}. It may have run; repeat it only if its replay is harmless.`,
+      `${script} was sent, and its answer was lost: ${what}. It may have run; repeat it only if its replay is harmless.`,
       { cause: failure },
     );
   }
-  if ((REFUSALS.has(code) && !failure.raisedByScript) || failure.noScript) {
+  if (kind === 'not-sent')
+    return new NotSentError(`${script} was not sent: ${message}. It had no effect.`, { cause: failure });
+  if (REFUSALS.has(code) || failure.noScript) {
     return new ScriptRefusedError(`Redis refused ${script} before it ran: ${message}`, code, { cause: failure });
   }
   return scriptError(script, message);
