@@ -135,6 +135,50 @@ describe('faults between a registry and a Cluster', () => {
     await firstCallIsOneEvalsha(promoted, tag);
   });
 
+  it('a planned failover under load with resending off: the process lives, and no answer is false', async () => {
+    const tag = TAGS[3] as string;
+    const plain = quiet(
+      new Cluster(cluster.startupNodes, {
+        slotsRefreshTimeout: 5_000,
+        clusterRetryStrategy: () => 50,
+        redisOptions: { autoResendUnfulfilledCommands: false },
+      }),
+    );
+    const own = await openRegistry(plain, { preload: 'required' });
+    const outcomes = new Map<string, string>();
+    let over = false;
+    const load = Array.from({ length: 20 }, async (_, worker) => {
+      for (let i = 0; !over; i++) {
+        const token = `${worker}-${i}`;
+        const outcome = await own.run(countOnce, { keys: keysOf(tag), args: { token } }, { deadlineMs: 15_000 }).then(
+          ({ replayed }) => (replayed ? 'replayed' : 'done'),
+          (error: { code: string }) => error.code,
+        );
+        outcomes.set(token, outcome);
+      }
+    });
+    try {
+      await eventually(() => expect(outcomes.size).toBeGreaterThan(200));
+      // Calls are redirected to the new master, and the routed ones meet an error there, too.
+      await onAll((redis) => redis.script('FLUSH'));
+      await cluster.failover(await cluster.masterOf(tag));
+      const before = outcomes.size;
+      await eventually(() => expect(outcomes.size).toBeGreaterThan(before + 200), { timeoutMs: 20_000 });
+    } finally {
+      over = true;
+      await Promise.all(load);
+      own.close();
+      plain.disconnect();
+    }
+    const tokens = new Set(await client.hkeys(keysOf(tag).tokens));
+    for (const [token, outcome] of outcomes) {
+      if (outcome === 'done') expect(tokens).toContain(token);
+      // Nothing is sent twice, so no call can meet its own first run.
+      else expect(outcome).toMatch(/^(NOT_SENT|SCRIPT_REFUSED|UNKNOWN_OUTCOME)$/);
+      if (/^(NOT_SENT|SCRIPT_REFUSED)$/.test(outcome)) expect(tokens).not.toContain(token);
+    }
+  });
+
   it('a slot that migrates under load loses and doubles nothing', async () => {
     const tag = TAGS[1] as string;
     const slot = calculateSlot(tag);
