@@ -314,6 +314,31 @@ describe('faults between a registry and one server', () => {
     unsubscribe(SCRIPT_REGISTRY_CHANNELS.groupSent, listener);
   });
 
+  it('a MULTI that other code has opened on the connection: the outcome is unknown, whatever ends it', async () => {
+    const [registry, client] = await open({}, server.port);
+    const calls = (name: string, n: number): Promise<unknown[]> =>
+      Promise.all(Array.from({ length: n }, (_, i) => count(registry, `${name}${i}`).catch((error: unknown) => error)));
+    for (const [n, end] of [
+      [1, 'exec'],
+      [3, 'exec'],
+      [1, 'discard'],
+      [3, 'discard'],
+    ] as const) {
+      await client.multi({ pipeline: false });
+      const outcomes = await calls(`${end}-${n}-`, n);
+      expect(await registry.health()).toMatchObject({ healthy: false, problems: [expect.stringContaining('MULTI')] });
+      await client[end]();
+      for (const outcome of outcomes) {
+        expect(outcome).toBeInstanceOf(UnknownOutcomeError);
+        expect((outcome as Error).message).toContain('a MULTI is open on this connection');
+      }
+      expect(await admin.hexists(keys.tokens, `${end}-${n}-0`)).toBe(end === 'exec' ? 1 : 0);
+      expect(await registry.health()).toEqual({ healthy: true, problems: [] });
+      // A call after it is a call like any other.
+      expect(await count(registry, `after-${end}-${n}`)).toMatchObject({ replayed: false });
+    }
+  });
+
   it('closing settles what waits and what is out', async () => {
     const [registry] = await open();
     proxy.blackhole();

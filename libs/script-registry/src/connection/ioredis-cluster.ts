@@ -1,5 +1,5 @@
 import type { Cluster, Redis } from 'ioredis';
-import { asText, IoredisNode, openDedicated } from './ioredis-node';
+import { answerOf, IoredisNode, openDedicated } from './ioredis-node';
 import { openSubscriber } from './ioredis-subscriber';
 import {
   type ChannelSubscriber,
@@ -88,7 +88,7 @@ export class IoredisCluster implements RedisConnection {
     const command = commandFor(anyNode, name, args);
     watchRouting(command, this.resends);
     const answer = this.client.sendCommand(command) as Promise<unknown>;
-    return answer.then(asText, (error: unknown) => Promise.reject(routedFailureOf(command, error)));
+    return answer.then(answerOf, (error: unknown) => Promise.reject(routedFailureOf(command, error)));
   }
 
   refresh(): void {

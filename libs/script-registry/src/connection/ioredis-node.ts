@@ -14,6 +14,21 @@ export function asText(reply: unknown): unknown {
 }
 
 /**
+ * A reply as text, unless it is none: a MULTI of other code is open on the connection, so Redis has put the command aside,
+ * and runs it with EXEC or drops it with DISCARD. A script of ours never answers this word alone.
+ *
+ * @throws CommandFailure
+ */
+export function answerOf(reply: unknown): unknown {
+  const text = asText(reply);
+  if (text !== 'QUEUED') return text;
+  throw new CommandFailure(
+    'lost',
+    'Redis answered QUEUED, since a MULTI is open on this connection. Use another client for transactions',
+  );
+}
+
+/**
  * A connection of an ioredis client as a RedisNode.
  *
  * Commands are written past the client's autopipelining, which loses keys of scripts on a Cluster, and past its
@@ -63,7 +78,7 @@ export class IoredisNode implements RedisNode {
     } catch (error) {
       return Promise.reject(failureOf(command, error));
     }
-    const settled = answer.then(asText, (error: unknown) => Promise.reject(failureOf(command, error)));
+    const settled = answer.then(answerOf, (error: unknown) => Promise.reject(failureOf(command, error)));
     return this.resends ? settled : this.untilClosed(settled);
   }
 

@@ -41,7 +41,7 @@ export function callError(script: string, failure: CommandFailure, lost: boolean
   if (lost || kind === 'lost') {
     const what = kind === 'lost' ? message : `${message} (the answer to a repeat; the first answer was lost)`;
     return new UnknownOutcomeError(
-      `${script} was sent, and its answer was lost: ${what}. It may have run; repeat it only if its replay is harmless.`,
+      `${script} was sent, and its outcome is unknown: ${what}. It may have run; repeat it only if its replay is harmless.`,
       { cause: failure },
     );
   }
