@@ -28,3 +28,12 @@ export function shown(value: unknown): string {
   }
   return text.length > MAX_CHARS ? `${text.slice(0, MAX_CHARS)}… (${text.length} characters)` : text;
 }
+
+/** Text of what was thrown, for a message. Never throws, whatever that was. */
+export function thrownText(thrown: unknown): string {
+  try {
+    return thrown instanceof Error ? String(thrown) : shown(thrown);
+  } catch {
+    return 'an error that cannot be shown';
+  }
+}

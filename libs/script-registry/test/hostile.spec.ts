@@ -2,17 +2,20 @@ import { inspect } from 'node:util';
 import { ConsoleLogger, Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import {
+  defineScript,
+  int,
   InvalidKeyError,
   KeySpace,
   LuanestError,
   oneLine,
+  ReplyDecodeError,
   shown,
   str,
   InvalidCallError,
 } from 'luanest/script-registry';
 import { hostileValues, IMPOSSIBLE_IDS, isPolluted } from '../../../test/support/hostile';
 import { sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
-import { limiter, openRegistry, quiet } from './support';
+import { limiter, openRegistry, quiet, standaloneClient } from './support';
 
 class AnyError extends LuanestError {
   readonly code = 'ANY';
@@ -63,6 +66,59 @@ describe('what is said of hostile values', () => {
       if (typeof value !== 'string') expect(() => str.encode(value as string, 'id')).toThrow(InvalidCallError);
     }
   });
+});
+
+it('a reply function may throw anything: each call is REPLY_DECODE, and those behind it go on', async () => {
+  const throws: (() => unknown)[] = [
+    () => Object.create(null),
+    () => ({
+      toString: () => {
+        throw new Error('not me either');
+      },
+    }),
+    () =>
+      Object.defineProperty(new Error('x'), 'message', {
+        get: () => {
+          throw new Error('no message');
+        },
+      }),
+    () =>
+      new Proxy(
+        {},
+        {
+          getPrototypeOf: () => {
+            throw new Error('no prototype');
+          },
+        },
+      ),
+    () => Symbol('thrown'),
+    () => undefined,
+  ];
+  const thrower = defineScript({
+    name: 'test.thrower',
+    keys: ['any'],
+    args: { which: int },
+    source: `return tonumber(ARGV[1])`,
+    reply: (which: number) => {
+      if (which >= 0) throw (throws[which] as () => unknown)();
+      return 'fine';
+    },
+  });
+  const client = standaloneClient();
+  const registry = await openRegistry(client, { maxGroupsInFlight: 1 }, [thrower]);
+  const run = (which: number): Promise<string> =>
+    registry.run(thrower, { keys: { any: uniquePrefix() }, args: { which } });
+  try {
+    for (let which = 0; which < throws.length; which++) {
+      await expect(run(which)).rejects.toThrow(ReplyDecodeError);
+      const outcomes = await Promise.allSettled([run(which), run(-1), run(which), run(-1)]);
+      const refused = { reason: expect.any(ReplyDecodeError) };
+      expect(outcomes).toMatchObject([refused, { value: 'fine' }, refused, { value: 'fine' }]);
+    }
+  } finally {
+    registry.close();
+    client.disconnect();
+  }
 });
 
 it('a password that Redis refuses is in no error and no log', async () => {

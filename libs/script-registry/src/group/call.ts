@@ -1,5 +1,6 @@
 import type { AnyScript, ScriptReply } from '../define-script';
 import { ReplyDecodeError } from '../script-registry.errors';
+import { thrownText } from '../shown';
 
 /** Replicas to wait for after a script ran, and for how long. */
 export interface Wait {
@@ -50,7 +51,7 @@ export class Call {
     try {
       result = this.script.reply(reply as never, atUs);
     } catch (cause) {
-      const what = `The reply of ${this.script.name} could not be decoded, though the script ran: ${String(cause)}`;
+      const what = `The reply of ${this.script.name} could not be decoded, though the script ran: ${thrownText(cause)}`;
       return new ReplyDecodeError(what, { cause });
     }
     this.settled = true;

@@ -102,12 +102,17 @@ export class Lane {
   private dispatch(calls: Call[]): void {
     this.out.push(calls);
     this.alone = calls.length === 1;
-    void this.transport.send(calls, this.out.length).then(() => {
+    const done = (): void => {
       this.out.splice(this.out.indexOf(calls), 1);
       // Those who were just answered may call again in this tick, so a group that is not full waits for them.
       if (this.full) this.pump();
       else if (this.queue.length > 0) this.pumpAfterAnswers();
       else this.checkIdle();
+    };
+    // A defect of ours is not hidden, but must not hold up the calls behind it for ever.
+    void this.transport.send(calls, this.out.length).then(done, (defect: unknown) => {
+      done();
+      throw defect;
     });
   }
 

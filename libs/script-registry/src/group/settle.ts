@@ -1,9 +1,10 @@
 import type { CommandFailure } from '../connection/port';
+import { thrownText } from '../shown';
 import { NotSentError, ScriptFailedError, ScriptRefusedError, UnknownOutcomeError } from '../script-registry.errors';
 
-/** An Error, whatever was thrown. */
+/** Returns what was thrown as an Error. Never throws. */
 export function asError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(String(error));
+  return error instanceof Error ? error : new Error(thrownText(error));
 }
 
 /** Errors with which a Cluster says that another node is meant, or that the keys are split for the moment. */
