@@ -1,5 +1,6 @@
 import type { Logger } from '@nestjs/common';
-import type { RedisConnection, RedisNode } from './connection/port';
+import { CommandFailure, type RedisConnection, type RedisNode } from './connection/port';
+import { loadable } from './lua/forms';
 import type { ScriptLoader } from './script-loader';
 import { PreloadFailedError } from './script-registry.errors';
 import type { ResolvedScriptRegistryOptions } from './script-registry.options';
@@ -7,6 +8,9 @@ import type { ScriptHealth } from './script-registry.types';
 
 /** How long boot waits for replicas once all masters have the scripts. */
 const REPLICA_GRACE_MS = 1_000;
+
+/** Script of the health check: it has no keys, so that any node may run it, and the flags let it run in any state. */
+const PROBE = loadable('#!lua flags=no-writes,allow-oom,allow-stale\nreturn 1');
 
 /** Keeps scripts on all nodes as they come and go, and says at boot whether that worked. */
 export class Preload {
@@ -33,7 +37,7 @@ export class Preload {
     this.logger.warn(`${problem} Calls wait for Redis until their deadlines; scripts are loaded when it comes.`);
   }
 
-  /** Asks every node for a PING and for its scripts. */
+  /** Asks every node for a PING, for its scripts, and whether it lets this user run scripts. */
   async health(timeoutMs: number): Promise<ScriptHealth> {
     const nodes = this.connection.nodes();
     if (!nodes.some(({ role }) => role === 'master')) return { healthy: false, problems: ['no master is known'] };
@@ -58,11 +62,22 @@ export class Preload {
       const [, present] = await Promise.all([
         node.send('PING', []),
         shas.length === 0 ? [] : node.send('SCRIPT', ['EXISTS', ...shas]),
+        this.mayRunScripts(node),
       ]);
       const missing = (present as (number | string)[]).filter((found) => Number(found) !== 1).length;
       return missing === 0 ? undefined : `${node.id} answers PING but lacks ${missing} of ${shas.length} script bodies`;
     } catch (error) {
       return `${node.id}: ${error instanceof Error ? error.message : String(error)}`;
+    }
+  }
+
+  /** Runs a script that does nothing. A node that does not have it gets it, so that only the first look is an error there. */
+  private async mayRunScripts(node: RedisNode): Promise<void> {
+    try {
+      await node.send('EVALSHA', [PROBE.sha, '0']);
+    } catch (error) {
+      if (!(error instanceof CommandFailure) || error.kind !== 'reply' || error.code === 'NOPERM') throw error;
+      if (error.noScript) await node.send('SCRIPT', ['LOAD', PROBE.body]).catch(() => undefined);
     }
   }
 

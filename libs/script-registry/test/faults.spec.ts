@@ -249,6 +249,31 @@ describe('faults between a registry and one server', () => {
     expect(await registry.run(only, { keys: { log: '{f}:log' }, args: { entry: 'x' } })).toBe(1);
   });
 
+  it.each(['evalsha', 'script|exists', 'ping'])(
+    'health is red, with the reason, for a user without %s',
+    async (command) => {
+      const user = `no-${command.replace('|', '-')}`;
+      await admin.acl('SETUSER', user, 'on', '>pw', '~*', '+@all', `-${command}`);
+      const client = quiet(new Redis(server.port, { username: user, password: 'pw' }));
+      const registry = await openRegistry(client, {}, [append]);
+      closing.push(() => (registry.close(), client.disconnect()));
+      const { healthy, problems } = await registry.health();
+      expect({ healthy, problems }).toEqual({
+        healthy: false,
+        problems: [expect.stringMatching(/NOPERM.*permissions/)],
+      });
+      expect(problems[0]).toContain(`'${command}'`);
+    },
+  );
+
+  it('health leaves no errors in the statistics of a node', async () => {
+    const [registry] = await open({}, server.port);
+    await registry.health();
+    await admin.config('RESETSTAT');
+    for (let i = 0; i < 3; i++) expect(await registry.health()).toEqual({ healthy: true, problems: [] });
+    expect(await admin.info('errorstats')).not.toContain('errorstat_');
+  });
+
   it('what boot leaves on the wire is EVALSHA only, and a lone call leaves at once as one command', async () => {
     const [registry] = await open({}, server.port);
     await count(registry, 'warm');
