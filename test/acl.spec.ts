@@ -180,12 +180,18 @@ it('is about every lib of the table', () => {
   expect(Object.keys(libs).sort()).toEqual([...commands.keys()].sort());
 });
 
+/** As the document says: Redis 7.0 does not know one of the commands. */
+async function setUser(user: string, rules: readonly string[]): Promise<void> {
+  const set = (some: readonly string[]): Promise<unknown> => admin.call('ACL', 'SETUSER', user, 'reset', ...some);
+  await set(rules).catch(() => set(rules.filter((rule) => rule !== '+client|setinfo')));
+}
+
 it.each(Object.entries(libs))('%s needs no more than the document says', async (lib, { modules, providers, use }) => {
   const [, , user = '', ...rules] = rule
     .replace('<the commands below>', words(commands.get(lib)).join(' '))
     .trim()
     .split(' ');
-  await admin.call('ACL', 'SETUSER', user, 'reset', ...rules);
+  await setUser(user, rules);
   await admin.call('ACL', 'LOG', 'RESET');
   const client = new Redis(server.port, server.host, { username: user, password: 'password' });
   const app = await Test.createTestingModule({
@@ -204,7 +210,7 @@ it.each(Object.entries(libs))('%s needs no more than the document says', async (
 
 it('is noticed when a command is missing', async () => {
   const [, , , ...rules] = rule.replace('<the commands below>', '+get').trim().split(' ');
-  await admin.call('ACL', 'SETUSER', 'poor', 'reset', ...rules);
+  await setUser('poor', rules);
   await admin.call('ACL', 'LOG', 'RESET');
   const client = new Redis(server.port, server.host, { username: 'poor', password: 'password' });
   const app = await Test.createTestingModule({

@@ -55,13 +55,17 @@ export class PreloadFailedError extends LuanestError {
   readonly code = 'PRELOAD_FAILED';
 }
 
-/** The call never left this process, or no node accepted it before its deadline: it had no effect. Safe to repeat. */
+/**
+ * The call was never written to a socket, or each node that got it refused it, until its deadline: it had no effect. Safe to
+ * repeat.
+ */
 export class NotSentError extends LuanestError {
   readonly code = 'NOT_SENT';
 }
 
 /**
- * The call was sent and no answer came: it may or may not have run.
+ * The call was sent, and at least one sending was not answered: it may or may not have run, or may still run. A refusal
+ * of a later sending does not change that.
  *
  * Repeat it only where the script's header says that a replay is harmless or gets the first answer.
  */
@@ -69,7 +73,7 @@ export class UnknownOutcomeError extends LuanestError {
   readonly code = 'UNKNOWN_OUTCOME';
 }
 
-/** Redis answered that it would not run the script (OOM, READONLY, NOPERM, ...): it had no effect. */
+/** Redis refused to run the script (OOM, READONLY, NOPERM, ...), each time that it was sent: the call had no effect. */
 export class ScriptRefusedError extends LuanestError {
   readonly code = 'SCRIPT_REFUSED';
 

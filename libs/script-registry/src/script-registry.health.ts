@@ -4,7 +4,8 @@ import type { ScriptRegistry } from './script-registry.service';
 export type ScriptRegistryHealthResult = Record<string, { status: 'up' | 'down'; problems?: readonly string[] }>;
 
 /**
- * Tells whether scripts can run: down when a node is away, and down when a node answers PING but lacks scripts.
+ * Reports whether scripts can run: down when a node is unavailable, when it answers PING but lacks scripts, and when it does
+ * not let the user run scripts.
  *
  * With terminus: `health.check([() => indicator.check('scripts')])`.
  */

@@ -113,7 +113,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
    * @throws NotSentError when no node took the call by its deadline: it had no effect
    * @throws ScriptRefusedError when Redis would not run it: it had no effect
    * @throws ScriptFailedError when the script itself failed
-   * @throws UnknownOutcomeError when the answer was lost or late: it may have run
+   * @throws UnknownOutcomeError when an answer was lost or late: it may have run, whatever a later sending met
    */
   run<K extends readonly string[], A, R>(
     script: ScriptDefinition<K, A, R>,
@@ -166,7 +166,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     return this.channels.listen(slotOf(key), key, listener);
   }
 
-  /** Asks every node whether it answers and has every script. @param timeoutMs per node, ms; default 1,000 */
+  /** Asks every node whether it answers, has every script and lets this user run scripts. @param timeoutMs per node, ms; default 1,000 */
   async health(timeoutMs = 1_000): Promise<ScriptHealth> {
     return this.preload.health(checkDuration('timeoutMs', timeoutMs));
   }
