@@ -274,7 +274,7 @@ describe('faults between a registry and one server', () => {
     expect(await admin.info('errorstats')).not.toContain('errorstat_');
   });
 
-  it('what boot leaves on the wire is EVALSHA only, and a lone call leaves at once as one command', async () => {
+  it('what boot leaves on the wire is EVALSHA, TIME where a group was late, and one command for a lone call', async () => {
     const [registry] = await open({}, server.port);
     await count(registry, 'warm');
     const watcher = await CommandWatcher.open(server.port);
@@ -283,13 +283,22 @@ describe('faults between a registry and one server', () => {
     for (let i = 0; i < 20; i++) await count(registry, `m${i}`);
     await Promise.all(Array.from({ length: 300 }, (_, i) => count(registry, `g${i}`)));
     await eventually(() => expect(seen().length).toBeGreaterThan(20));
-    expect(new Set(seen())).toEqual(new Set(['evalsha']));
+    // A machine under load may have answered a group late: then one is measured, between two TIMEs.
+    expect(seen().filter((name) => name === 'time').length).toBeLessThanOrEqual(4);
+    expect(new Set(seen().filter((name) => name !== 'time'))).toEqual(new Set(['evalsha']));
     expect(seen().length).toBeLessThan(40);
     watcher.close();
   });
 
   it('tells of groups within their bounds, of heals and of failures, and of no key or argument', async () => {
     const [registry] = await open({}, server.port);
+    // Groups of a script that is new to the registry are small.
+    for (let i = 0; i < 8; i++) {
+      await Promise.all(Array.from({ length: 400 }, (_, n) => count(registry, `warm-${i}-${n}`)));
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    await count(registry, 'alone');
+    await new Promise(setImmediate);
     const events: Record<string, unknown[]> = {};
     const listeners = Object.entries(SCRIPT_REGISTRY_CHANNELS).map(([name, channel]) => {
       const listener = (message: unknown): void => void (events[name] ??= []).push(message);

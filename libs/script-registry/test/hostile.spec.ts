@@ -70,7 +70,7 @@ describe('what is said of hostile values', () => {
 
 it('a reply function may throw anything: each call is REPLY_DECODE, and those behind it go on', async () => {
   const throws: (() => unknown)[] = [
-    () => Object.create(null),
+    () => Object.create(null) as unknown,
     () => ({
       toString: () => {
         throw new Error('not me either');

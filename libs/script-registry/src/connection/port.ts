@@ -57,6 +57,13 @@ export interface RedisNode {
    * @throws CommandFailure
    */
   send(name: string, args: string[]): Promise<unknown>;
+  /**
+   * Sends the command as `send` does, between two TIMEs, so that neither the link nor the queue is part of what is measured.
+   *
+   * @param took called with what the command took in Redis, ms, or undefined where this user may not send TIME; not called
+   *   when the command failed
+   */
+  sendMeasured(name: string, args: string[], took: (ms: number | undefined) => void): Promise<unknown>;
 }
 
 /** A connection of luanest's own to the master of a slot, for commands that block the connection they run on. */

@@ -11,7 +11,8 @@ const MAX_ELEMENTS = 4_096;
 
 /** What a lane needs of the registry. */
 interface LaneTransport {
-  readonly maxCalls: number;
+  /** Most calls of the next group. */
+  maxCalls(): number;
   readonly maxChars: number;
   readonly maxInFlight: number;
   /** Whether a group sent now would be written now. */
@@ -74,7 +75,7 @@ export class Lane {
   }
 
   private get full(): boolean {
-    return this.queue.length >= this.transport.maxCalls || this.queuedChars >= this.transport.maxChars;
+    return this.queue.length >= this.transport.maxCalls() || this.queuedChars >= this.transport.maxChars;
   }
 
   private pumpSoon(): void {
@@ -86,7 +87,8 @@ export class Lane {
   }
 
   private take(): Call[] {
-    const { maxCalls, maxChars } = this.transport;
+    const { maxChars } = this.transport;
+    const maxCalls = this.transport.maxCalls();
     let [count, chars, elements] = [0, 0, 0];
     while (count < this.queue.length) {
       const call = this.queue[count] as Call;

@@ -10,6 +10,7 @@ import type { ScriptLoader } from '../script-loader';
 import type { Call, Wait } from './call';
 import type { CompiledScript } from './compiled-script';
 import { Lane } from './lane';
+import { GroupPace } from './pace';
 import { asError, asksForSingles, callError } from './settle';
 import { slotOf } from './slots';
 
@@ -32,7 +33,8 @@ export interface RunnerContext {
 /** Where a group goes, and how its scripts get there when they are missing. */
 interface Route {
   readonly id: string;
-  send(command: RedisCommand): Promise<unknown>;
+  /** @param took called with what the command took in Redis, ms, where that can be measured */
+  send(command: RedisCommand, took?: (ms: number | undefined) => void): Promise<unknown>;
   /** Answers whether the scripts are there now. */
   load(): Promise<boolean>;
 }
@@ -40,12 +42,15 @@ interface Route {
 /** Runs the calls of one script: into lanes by slot, out as groups, and back to each caller. */
 export class ScriptRunner {
   private readonly lanes = new Map<number | string, Lane>();
+  private readonly pace: GroupPace;
   private route: (Route & { readonly node: RedisNode }) | undefined;
 
   constructor(
     readonly script: CompiledScript,
     private readonly context: RunnerContext,
-  ) {}
+  ) {
+    this.pace = new GroupPace(script.maxCalls);
+  }
 
   submit(call: Call): void {
     const slot = this.context.connection.clustered ? slotOf(call.keys[0] ?? '') : 0;
@@ -61,9 +66,9 @@ export class ScriptRunner {
   }
 
   private makeLane(id: number | string, slot: number, wait: Wait | undefined): Lane {
-    const { script, context } = this;
+    const { script, context, pace } = this;
     const lane: Lane = new Lane({
-      maxCalls: script.maxCalls,
+      maxCalls: () => pace.calls,
       maxChars: script.maxChars,
       // WAIT blocks its connection, so a second group could only queue behind it.
       maxInFlight: wait ? 1 : context.maxGroupsInFlight,
@@ -123,7 +128,7 @@ export class ScriptRunner {
     this.route = {
       node,
       id: node.id,
-      send: ([name, args]) => node.send(name, args),
+      send: ([name, args], took) => (took ? node.sendMeasured(name, args, took) : node.send(name, args)),
       load: () => loader.load(node).then(() => loader.problem(node) === undefined),
     };
     return this.route;
@@ -135,8 +140,17 @@ export class ScriptRunner {
     const form = script.formFor(calls.length);
     const last = tries === 1;
     for (const call of calls) call.out = true;
-    return route.send([last ? 'EVAL' : 'EVALSHA', script.command(last ? form.body : form.sha, calls)]).then(
-      (raw) => script.settle(raw, calls, (call, problem) => this.fail(call, problem)),
+    const { pace } = this;
+    const size = calls.length;
+    // The time of other routes is that of more than the script: of redirections, of WAIT.
+    const paced = route === this.route && pace.watches(size);
+    const sentAt = paced ? performance.now() : 0;
+    const took = paced && pace.measures(size, sentAt) ? (ms: number | undefined) => pace.measured(size, ms) : undefined;
+    return route.send([last ? 'EVAL' : 'EVALSHA', script.command(last ? form.body : form.sha, calls)], took).then(
+      (raw) => {
+        if (paced) pace.answered(size, performance.now() - sentAt);
+        script.settle(raw, calls, (call, problem) => this.fail(call, problem));
+      },
       (error: unknown) => {
         const failure = asFailure(error);
         for (const call of calls) {

@@ -1,0 +1,143 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { Redis } from 'ioredis';
+import {
+  defineScript,
+  int,
+  SCRIPT_REGISTRY_CHANNELS,
+  type GroupSentEvent,
+  type ScriptRegistry,
+} from 'luanest/script-registry';
+import { FaultProxy } from '../../../test/support/fault-proxy';
+import { RedisServer } from '../../../test/support/redis-server';
+import { sleep } from '../../../test/support/wait';
+import { openRegistry, quiet } from './support';
+
+/** Keeps Redis busy for as long as it is told, and so is `own`, which other tests do not make slow. */
+const scripts = ['spin', 'own'].map((name) =>
+  defineScript({
+    name: `test.${name}`,
+    keys: ['any'],
+    args: { spins: int },
+    source: `
+local x = 0
+for i = 1, tonumber(ARGV[1]) do x = x + i end
+return { 1, #KEYS }`,
+    reply: (raw: number[]) => raw,
+  }),
+);
+const [spin, own] = scripts as [(typeof scripts)[0], (typeof scripts)[0]];
+
+describe('how long a group holds Redis', () => {
+  let server: RedisServer;
+  let admin: Redis;
+  let spinsPerMs: number;
+  const closing: (() => void)[] = [];
+
+  beforeAll(async () => {
+    server = await RedisServer.start();
+    admin = quiet(new Redis(server.port));
+    const took = await admin.eval(
+      `local a = redis.call('TIME') local x = 0 for i = 1, 10000000 do x = x + i end local b = redis.call('TIME')
+       return (b[1] - a[1]) * 1000000 + b[2] - a[2]`,
+      0,
+    );
+    spinsPerMs = 10_000_000 / (Number(took) / 1_000);
+  });
+  afterEach(() => {
+    for (const close of closing.splice(0)) close();
+  });
+  afterAll(async () => {
+    admin.disconnect();
+    await server.stop();
+  });
+
+  async function open(port = server.port): Promise<ScriptRegistry> {
+    const client = quiet(new Redis(port));
+    const registry = await openRegistry(client, { preload: 'required', deadlineMs: 30_000 }, scripts);
+    closing.push(() => (registry.close(), client.disconnect()));
+    return registry;
+  }
+
+  /** Makes so many calls at once; returns the sizes of the groups. */
+  async function burst(registry: ScriptRegistry, script: typeof spin, calls: number, spins: number): Promise<number[]> {
+    const groups: number[] = [];
+    const listener = (message: unknown): void => {
+      const group = message as GroupSentEvent;
+      if (group.script === script.name) groups.push(group.calls);
+    };
+    subscribe(SCRIPT_REGISTRY_CHANNELS.groupSent, listener);
+    const run = (): Promise<unknown> =>
+      registry.run(script, { keys: { any: 'k' }, args: { spins: Math.round(spins) } });
+    await Promise.all(Array.from({ length: calls }, run)).finally(() =>
+      unsubscribe(SCRIPT_REGISTRY_CHANNELS.groupSent, listener),
+    );
+    return groups;
+  }
+
+  it('calls of a few ms each leave in small groups: other clients never get BUSY', async () => {
+    const registry = await open();
+    await admin.config('SET', 'busy-reply-threshold', '150');
+    let [over, busy] = [false, 0];
+    const watch = (async () => {
+      const watcher = quiet(new Redis(server.port));
+      while (!over) {
+        await watcher.get('other').catch((error: Error) => (busy += Number(error.message.startsWith('BUSY'))));
+        await sleep(1);
+      }
+      watcher.disconnect();
+    })();
+    try {
+      for (let round = 0; round < 2; round++) await burst(registry, spin, 128, 2 * spinsPerMs);
+      const groups = await burst(registry, spin, 128, 2 * spinsPerMs);
+      expect(Math.max(...groups)).toBeLessThanOrEqual(4);
+    } finally {
+      over = true;
+      await watch;
+    }
+    expect(busy).toBe(0);
+    // Quick again: the groups grow again.
+    let groups: number[] = [];
+    for (let round = 0; round < 20 && !groups.includes(128); round++) groups = await burst(registry, spin, 400, 1);
+    expect(groups).toContain(128);
+  });
+
+  it('a slow link does not make the groups of a quick script small', async () => {
+    const proxy = await FaultProxy.start({ targetPort: server.port, latencyMs: 15 });
+    closing.push(() => void proxy.stop());
+    const registry = await open(proxy.port);
+    let groups: number[] = [];
+    for (let round = 0; round < 6; round++) {
+      groups = await burst(registry, spin, 600, 1);
+      await sleep(110);
+    }
+    expect(groups).toContain(128);
+  });
+
+  it('a script that others keep waiting is not taken for a slow one', async () => {
+    const [registry, slow] = [await open(), await open()];
+    let over = false;
+    const hog = (async () => {
+      while (!over) await burst(slow, spin, 4, 8 * spinsPerMs);
+    })();
+    let groups: number[] = [];
+    for (let round = 0; round < 8; round++) {
+      groups = await burst(registry, own, 600, 1);
+      await sleep(110);
+    }
+    over = true;
+    await hog;
+    expect(groups).toContain(128);
+  });
+
+  it('without the permission for TIME groups are as large as the script allows', async () => {
+    await admin.acl('SETUSER', 'timeless', 'on', '>pw', '~*', '&*', '+@all', '-time');
+    const proxy = await FaultProxy.start({ targetPort: server.port, latencyMs: 15 });
+    closing.push(() => void proxy.stop());
+    const client = quiet(new Redis(proxy.port, { username: 'timeless', password: 'pw' }));
+    const registry = await openRegistry(client, { preload: 'required' }, scripts);
+    closing.push(() => (registry.close(), client.disconnect()));
+    let groups: number[] = [];
+    for (let round = 0; round < 4; round++) groups = await burst(registry, spin, 600, 1);
+    expect(groups).toContain(128);
+  });
+});
