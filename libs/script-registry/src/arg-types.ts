@@ -1,18 +1,19 @@
+import { isUint8Array } from 'node:util/types';
 import { InvalidCallError } from './script-registry.errors';
 import { shown } from './shown';
 
 /** How one argument of a script is checked and written. */
 export interface ArgType<T> {
-  /** What a message calls it: `int`, `str`. */
+  /** Name of the type in error messages: `int`, `str`, `bytes`. */
   readonly label: string;
   /** Whether calls that leave together mostly have the same value, see `common`. */
   readonly common?: true;
   /**
-   * Writes a value as the string that Lua gets in ARGV.
+   * Writes a value as Lua gets it in ARGV: text, which is sent as UTF-8, or bytes.
    *
-   * @throws InvalidCallError when the value is not of this type; `name` says which argument it was
+   * @throws InvalidCallError when the value is not of this type; `name` is the argument's name
    */
-  encode(value: T, name: string): string;
+  encode(value: T, name: string): string | Buffer;
 }
 
 /** An argument that takes any number of values; only the last argument of a script may be one. */
@@ -50,10 +51,25 @@ export const str: ArgType<string> = {
 };
 
 /**
- * An argument that calls which leave together mostly have in common, such as a rule's figures beside each call's subject:
- * a group whose calls all have the same values of its common arguments sends them once. It changes no answer.
+ * An argument of any bytes, a `Buffer` or another `Uint8Array`; empty is allowed. Lua gets exactly these bytes. They are
+ * copied when the call is made, so they may be changed after that.
  */
-export function common<T>(type: ArgType<T>): ArgType<T> {
+export const bytes: ArgType<Uint8Array> = {
+  label: 'bytes',
+  encode(value, name) {
+    if (!isUint8Array(value)) {
+      throw new InvalidCallError(`Argument "${name}" must be a Buffer or Uint8Array, but is ${shown(value)}.`);
+    }
+    return Buffer.from(value);
+  },
+};
+
+/**
+ * An argument that calls which leave together mostly have in common, such as a rule's figures beside each call's subject:
+ * a group whose calls all have the same values of its common arguments sends them once. It changes no answer. For `int`
+ * and `str`; bytes are never compared.
+ */
+export function common<T extends number | string>(type: ArgType<T>): ArgType<T> {
   return { ...type, common: true };
 }
 

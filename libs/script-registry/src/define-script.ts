@@ -17,6 +17,20 @@ export interface GroupBounds {
 /** What Redis answers to a script, as the client decodes it: integers, strings, null and arrays of these. */
 export type ScriptReply = number | string | null | ScriptReply[];
 
+/** What `reply` of a script with `replyBytes` gets: integers, the bytes of strings, null and arrays of these. */
+export type BytesReply = number | Buffer | null | BytesReply[];
+
+/** The items of an array, and of arrays in it; any other type as it is. */
+type Items<T> = T extends readonly (infer I)[] ? (I extends readonly (infer J)[] ? J : I) : T;
+
+/** Fails to compile where `reply` reads text from a reply of bytes, or bytes from one of text. */
+type FittingReply<Raw, B> =
+  unknown extends Items<Raw>
+    ? unknown
+    : [Extract<Items<Raw>, B extends true ? string : Uint8Array>] extends [never]
+      ? unknown
+      : { readonly reply: B extends true ? 'with replyBytes, strings are Buffers' : 'Buffers need replyBytes: true' };
+
 type ArgSpec = ArgType<never> | ListType<never>;
 /** Names of arguments, in the order of ARGV, with their types; only the last may be a `list`. */
 export type ArgSpecs = Readonly<Record<string, ArgSpec>>;
@@ -67,6 +81,11 @@ export interface ScriptSpec<K extends readonly string[], A, Raw, R> {
    * `atUs` is Redis' time of the call, us since 1970, where the script is `timed`, else NaN.
    */
   readonly reply: (raw: Raw, atUs: number) => R;
+  /**
+   * Whether strings of the reply come as `Buffer`, with the exact bytes. Otherwise they are decoded as UTF-8, which changes
+   * bytes that are not valid UTF-8. Default false.
+   */
+  readonly replyBytes?: boolean;
   /**
    * Whether `reply` is told Redis' time of the call. It is the time that the script itself reads by `TIME`, and goes out
    * once for all calls of a group. Default false.
@@ -192,10 +211,12 @@ export function defineScript<
   const A extends Readonly<Record<string, unknown>>,
   Raw,
   R,
+  const B extends boolean = false,
 >(
-  spec: ScriptSpec<K, A & { readonly [N in keyof A]: ArgType<never> | ListType<never> }, Raw, R>,
+  spec: ScriptSpec<K, A & { readonly [N in keyof A]: ArgType<never> | ListType<never> }, Raw, R> &
+    FittingReply<Raw, B> & { readonly replyBytes?: B },
 ): ScriptDefinition<K, A, R> {
-  const { name, source, shared = '', finish = '', keys, args, reply, timed = false } = spec;
+  const { name, source, shared = '', finish = '', keys, args, reply, timed = false, replyBytes = false } = spec;
   if (!NAME.test(name)) throw new InvalidScriptError(`Script name ${shown(name)} must be <lib>.<verb> in kebab-case.`);
   checkParameters(name, keys, args);
   checkSource(name, source, keys, args);
@@ -212,6 +233,7 @@ export function defineScript<
     keys,
     args,
     reply,
+    replyBytes,
     timed,
     flags,
     group: resolveGroup(name, spec.group),

@@ -1,9 +1,10 @@
-export { common, int, list, str, type ArgType, type ListType } from './arg-types';
+export { bytes, common, int, list, str, type ArgType, type ListType } from './arg-types';
 export {
   defineScript,
   type AnyScript,
   type ArgSpecs,
   type ArgsOf,
+  type BytesReply,
   type GroupBounds,
   type KeysOf,
   type ScriptDefinition,

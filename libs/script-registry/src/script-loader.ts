@@ -109,7 +109,7 @@ export class ScriptLoader {
     for (const [i, answer] of answers.entries()) {
       if (answer.status === 'rejected') throw asError(answer.reason);
       const expected = scripts[i]?.sha;
-      if (answer.value !== expected) {
+      if (String(answer.value) !== expected) {
         throw new Error(`${node.id} answered SCRIPT LOAD with ${String(answer.value)} instead of ${expected}`);
       }
     }

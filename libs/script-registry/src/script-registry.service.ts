@@ -236,7 +236,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
 }
 
 /** What makes two definitions of one name the same script. */
-function fingerprint({ source, shared, finish, keys, args, flags, timed }: AnyScript): string {
+function fingerprint({ source, shared, finish, keys, args, flags, timed, replyBytes }: AnyScript): string {
   const types = Object.entries(args as Record<string, { label: string }>).map(([name, { label }]) => [name, label]);
-  return JSON.stringify([source, shared, finish, keys, types, flags, timed]);
+  return JSON.stringify([source, shared, finish, keys, types, flags, timed, replyBytes]);
 }

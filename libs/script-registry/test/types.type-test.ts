@@ -1,5 +1,14 @@
 // Compiled, never run: each `@ts-expect-error` fails the type check when the line below it compiles.
-import { defineScript, int, list, str, type ScriptRegistry } from 'luanest/script-registry';
+import {
+  bytes,
+  common,
+  defineScript,
+  int,
+  list,
+  str,
+  type BytesReply,
+  type ScriptRegistry,
+} from 'luanest/script-registry';
 
 declare const registry: ScriptRegistry;
 
@@ -11,12 +20,31 @@ const consume = defineScript({
   reply: ([used]: number[]) => ({ used }),
 });
 
+const fetch = defineScript({
+  name: 'types.fetch',
+  keys: ['k'],
+  args: { value: bytes },
+  source: 'return { 1, ARGV[1] }',
+  replyBytes: true,
+  reply: ([found, value]: [number, Buffer?]) => (found === 1 ? value : undefined),
+});
+
+export const anyBytes = defineScript({
+  name: 'types.any-bytes',
+  keys: ['k'],
+  args: {},
+  source: 'return 1',
+  replyBytes: true,
+  reply: (raw: BytesReply) => raw,
+});
+
 const good = { keys: { counter: 'a', others: ['b'] }, args: { limit: 1, label: 'x', costs: [1] } };
 
 export async function compiles(): Promise<number | undefined> {
   const { used } = await registry.run(consume, good);
   const { result, replicas } = await registry.runAndWait(consume, good, { replicas: 1, timeoutMs: 10 });
-  return used ?? result.used ?? replicas;
+  const value: Buffer | undefined = await registry.run(fetch, { keys: { k: 'a' }, args: { value: Buffer.from('a') } });
+  return used ?? result.used ?? replicas + (value?.length ?? 0);
 }
 
 export async function doesNotCompile(): Promise<void> {
@@ -45,4 +73,13 @@ export async function doesNotCompile(): Promise<void> {
   await registry.runAndWait(consume, good, { timeoutMs: 10 });
   // @ts-expect-error an argument type that is none
   defineScript({ name: 'types.bad', keys: ['k'], args: { a: 'int' }, source: text, reply: (raw: number) => raw });
+  const base = { keys: ['k'], args: { value: bytes }, source: text } as const;
+  // @ts-expect-error bytes are a string
+  await registry.run(fetch, { keys: { k: 'a' }, args: { value: 'text' } });
+  // @ts-expect-error bytes are never compared, so they cannot be common
+  common(bytes);
+  // @ts-expect-error strings of the reply are Buffers
+  defineScript({ ...base, name: 'types.bytes', replyBytes: true, reply: ([found]: [string]) => found });
+  // @ts-expect-error Buffers need replyBytes
+  defineScript({ ...base, name: 'types.text', reply: (raw: Buffer) => raw });
 }

@@ -3,6 +3,7 @@ import { answerOf, IoredisNode, openDedicated } from './ioredis-node';
 import { openSubscriber } from './ioredis-subscriber';
 import {
   type ChannelSubscriber,
+  type CommandArg,
   CommandFailure,
   type DedicatedConnection,
   type RedisConnection,
@@ -20,12 +21,12 @@ class ClusterNode extends IoredisNode {
   constructor(
     client: Redis,
     role: 'master' | 'replica',
-    private readonly resend: ((name: string, args: string[]) => Promise<unknown>) | undefined,
+    private readonly resend: ((name: string, args: CommandArg[]) => Promise<unknown>) | undefined,
   ) {
     super(client, role);
   }
 
-  override send(name: string, args: string[]): Promise<unknown> {
+  override send(name: string, args: CommandArg[]): Promise<unknown> {
     const answer = super.send(name, args);
     const { resend } = this;
     // Commands without a key are meant for this node and no other.
@@ -80,7 +81,7 @@ export class IoredisCluster implements RedisConnection {
     return id === undefined ? this.nodes().find((node) => node.role === 'master' && node.ready) : this.table().get(id);
   }
 
-  sendRouted(name: string, args: string[]): Promise<unknown> {
+  sendRouted(name: string, args: CommandArg[]): Promise<unknown> {
     const [anyNode] = this.client.nodes();
     if (this.client.status !== 'ready' || anyNode === undefined) {
       return Promise.reject(new CommandFailure('not-sent', 'The Cluster is not connected'));

@@ -1,27 +1,17 @@
 import type { Redis } from 'ioredis';
-import { CommandFailure, type DedicatedConnection, type RedisCommand, type RedisNode } from './port';
+import { CommandFailure, type CommandArg, type DedicatedConnection, type RedisCommand, type RedisNode } from './port';
 import { commandFor, failureOf } from './sent-command';
 
-/**
- * A reply with text in place of bytes, converted where it stands: ioredis would copy every array, and asks more of each
- * integer in it than the script cost.
- */
-export function asText(reply: unknown): unknown {
-  if (Buffer.isBuffer(reply)) return reply.toString();
-  if (!Array.isArray(reply)) return reply;
-  for (let i = 0; i < reply.length; i++) if (typeof reply[i] !== 'number') reply[i] = asText(reply[i]);
-  return reply;
-}
+const QUEUED = Buffer.from('QUEUED');
 
 /**
- * A reply as text, unless it is none: a MULTI of other code is open on the connection, so Redis has put the command aside,
+ * A reply, unless it is none: a MULTI of other code is open on the connection, so Redis has put the command aside,
  * and runs it with EXEC or drops it with DISCARD. A script of ours never answers this word alone.
  *
  * @throws CommandFailure
  */
 export function answerOf(reply: unknown): unknown {
-  const text = asText(reply);
-  if (text !== 'QUEUED') return text;
+  if (!Buffer.isBuffer(reply) || !reply.equals(QUEUED)) return reply;
   throw new CommandFailure(
     'lost',
     'Redis answered QUEUED, since a MULTI is open on this connection. Use another client for transactions',
@@ -69,7 +59,7 @@ export class IoredisNode implements RedisNode {
     if (this.client.status === 'wait') this.client.connect().catch(() => undefined);
   }
 
-  send(name: string, args: string[]): Promise<unknown> {
+  send(name: string, args: CommandArg[]): Promise<unknown> {
     if (!this.ready) return Promise.reject(new CommandFailure('not-sent', `${this.id} is not connected`));
     const command = commandFor(this.client, name, args);
     let answer: Promise<unknown>;
@@ -82,7 +72,7 @@ export class IoredisNode implements RedisNode {
     return this.resends ? settled : this.untilClosed(settled);
   }
 
-  sendMeasured(name: string, args: string[], took: (ms: number | undefined) => void): Promise<unknown> {
+  sendMeasured(name: string, args: CommandArg[], took: (ms: number | undefined) => void): Promise<unknown> {
     if (!this.ready) return this.send(name, args);
     const { stream } = this.client;
     // One write, so that Redis mostly reads all three at once and serves nobody in between.

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { IoredisNode, openDedicated } from './ioredis-node';
 import { openSubscriber } from './ioredis-subscriber';
-import type { ChannelSubscriber, DedicatedConnection, RedisConnection, RedisNode } from './port';
+import type { ChannelSubscriber, CommandArg, DedicatedConnection, RedisConnection, RedisNode } from './port';
 
 /** A single server, or a Sentinel group seen through its present master. */
 export class IoredisStandalone implements RedisConnection {
@@ -27,7 +27,7 @@ export class IoredisStandalone implements RedisConnection {
     return this.node;
   }
 
-  sendRouted(name: string, args: string[]): Promise<unknown> {
+  sendRouted(name: string, args: CommandArg[]): Promise<unknown> {
     return this.node.send(name, args);
   }
 

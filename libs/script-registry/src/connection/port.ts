@@ -39,8 +39,11 @@ export function raisedByScript(message: string): boolean {
   return / script: [0-9a-f]{40}/.test(message);
 }
 
-/** A Redis command: its name and its arguments, all written as they are. */
-export type RedisCommand = readonly [name: string, args: string[]];
+/** An argument of a command: text, which is written as UTF-8, or bytes, which are written as they are. */
+export type CommandArg = string | Buffer;
+
+/** A Redis command: its name and its arguments. */
+export type RedisCommand = readonly [name: string, args: CommandArg[]];
 
 /** One server behind a connection. */
 export interface RedisNode {
@@ -52,18 +55,18 @@ export interface RedisNode {
   /** Starts to connect where the client connects lazily; harmless otherwise. */
   connect(): void;
   /**
-   * Writes the command at once and answers with Redis' reply.
+   * Writes the command at once and returns Redis' reply; its strings are Buffers, which hold the exact bytes.
    *
    * @throws CommandFailure
    */
-  send(name: string, args: string[]): Promise<unknown>;
+  send(name: string, args: CommandArg[]): Promise<unknown>;
   /**
    * Sends the command as `send` does, between two TIMEs, so that neither the link nor the queue is part of what is measured.
    *
    * @param took called with what the command took in Redis, ms, or undefined where this user may not send TIME; not called
    *   when the command failed
    */
-  sendMeasured(name: string, args: string[], took: (ms: number | undefined) => void): Promise<unknown>;
+  sendMeasured(name: string, args: CommandArg[], took: (ms: number | undefined) => void): Promise<unknown>;
 }
 
 /** A connection of luanest's own to the master of a slot, for commands that block the connection they run on. */
@@ -97,8 +100,8 @@ export interface RedisConnection {
   lostMasters(): readonly string[];
   /** The master of a slot, as far as the client knows; any slot where there is no Cluster. */
   nodeFor(slot: number): RedisNode | undefined;
-  /** Sends by the client's own routing, which follows MOVED, ASK and TRYAGAIN. @throws CommandFailure */
-  sendRouted(name: string, args: string[]): Promise<unknown>;
+  /** Sends as `send` does, by the client's own routing, which follows MOVED, ASK and TRYAGAIN. @throws CommandFailure */
+  sendRouted(name: string, args: CommandArg[]): Promise<unknown>;
   /** Asks the client to learn the topology anew. */
   refresh(): void;
   /** A connection of our own to a node, opened on first use and kept until `close`. @throws CommandFailure */

@@ -1,5 +1,5 @@
 import { Command, type Redis } from 'ioredis';
-import { CommandFailure, raisedByScript } from './port';
+import { CommandFailure, raisedByScript, type CommandArg } from './port';
 
 /** Messages of ioredis for commands that it did not write and will not write. */
 const NOT_WRITTEN = [
@@ -48,12 +48,18 @@ function countingClass(base: CommandClass): new (name: string, args: string[]) =
  *
  * ioredis 5 names its class on the client; a client of another copy than the app's own is thereby served, too.
  */
-export function commandFor(client: Redis, name: string, args: string[]): SentCommand {
+export function commandFor(client: Redis, name: string, args: CommandArg[]): SentCommand {
   const own = (client.constructor as { Command?: CommandClass }).Command;
   const command = new (countingClass(own ?? Command))(name, []);
-  // Set afterwards: the constructor flattens and converts its arguments, which are flat strings here.
+  // Set afterwards: the constructor flattens and converts its arguments, which need neither. It would also note whether
+  // there are bytes among them, which are written in another way.
   command.args = args;
+  if (args.some(isBytes)) (command as unknown as { bufferMode: boolean }).bufferMode = true;
   return command;
+}
+
+function isBytes(arg: CommandArg): boolean {
+  return typeof arg !== 'string';
 }
 
 function isReply(error: unknown): error is Error {

@@ -1,4 +1,5 @@
 import type { AnyScript, ScriptReply } from '../define-script';
+import type { CommandArg } from '../connection/port';
 import { ReplyDecodeError } from '../script-registry.errors';
 import { thrownText } from '../shown';
 
@@ -15,8 +16,8 @@ export class Call {
   /** Keys as they go on the wire. */
   keys: readonly string[] = NONE;
   /** Arguments as they go on the wire. */
-  args: readonly string[] = NONE;
-  /** Characters of keys and arguments together. */
+  args: readonly CommandArg[] = NONE;
+  /** Characters and bytes of keys and arguments together. */
   chars = 0;
   /** Replicas that had the write when WAIT ended; 0 for calls that wait for none. */
   replicas = 0;

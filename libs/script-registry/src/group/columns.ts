@@ -1,3 +1,4 @@
+import type { CommandArg } from '../connection/port';
 import type { Call } from './call';
 
 // By index: all of a group's keys and arguments pass here, where an iterator costs more than the work.
@@ -17,7 +18,7 @@ export function alike(calls: readonly Call[], what: 'keys' | 'args', columns: re
 
 /** Appends these columns of the first `count` calls. */
 export function pushColumns(
-  command: string[],
+  command: CommandArg[],
   calls: readonly Call[],
   what: 'keys' | 'args',
   columns: readonly number[],
@@ -25,11 +26,11 @@ export function pushColumns(
 ): void {
   for (let i = 0; i < count; i++) {
     const values = (calls[i] as Call)[what];
-    for (let n = 0; n < columns.length; n++) command.push(values[columns[n] as number] as string);
+    for (let n = 0; n < columns.length; n++) command.push(values[columns[n] as number] as CommandArg);
   }
 }
 
 /** Appends all values; a spread would fail at a list that does not fit the stack. */
-export function pushAll(command: string[], values: readonly string[]): void {
-  for (let i = 0; i < values.length; i++) command.push(values[i] as string);
+export function pushAll(command: CommandArg[], values: readonly CommandArg[]): void {
+  for (let i = 0; i < values.length; i++) command.push(values[i] as CommandArg);
 }

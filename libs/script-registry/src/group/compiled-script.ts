@@ -1,5 +1,6 @@
 import type { AnyScript, ScriptReply } from '../define-script';
 import type { ArgType, ListType } from '../arg-types';
+import type { CommandArg } from '../connection/port';
 import { groupedForm, loadable, singleForm, sliced, type LoadableScript } from '../lua/forms';
 import type { ScriptShape } from '../lua/group-loop';
 import { sourceUse } from '../lua/source-use';
@@ -9,6 +10,7 @@ import { scriptError } from './settle';
 import type { Call } from './call';
 import { alike, pushAll, pushColumns } from './columns';
 import { FixedArg } from './fixed-arg';
+import { asText, untag } from './reply-text';
 
 const NO_VALUES: readonly unknown[] = Object.freeze([]);
 
@@ -95,8 +97,8 @@ export class CompiledScript {
   }
 
   /** The arguments of the EVALSHA or EVAL that runs these calls in `formFor` them; `head` is its SHA or its body. */
-  command(head: string, calls: readonly Call[]): string[] {
-    const command = [head, ''];
+  command(head: string, calls: readonly Call[]): CommandArg[] {
+    const command: CommandArg[] = [head, ''];
     if (this.isSingle(calls.length)) {
       const { keys, args } = calls[0] as Call;
       command[1] = String(keys.length);
@@ -107,7 +109,7 @@ export class CompiledScript {
     return command;
   }
 
-  private pushSlices(command: string[], calls: readonly Call[]): void {
+  private pushSlices(command: CommandArg[], calls: readonly Call[]): void {
     for (const { keys } of calls) pushAll(command, keys);
     command[1] = String(command.length - 2);
     command.push(String(calls.length));
@@ -115,7 +117,7 @@ export class CompiledScript {
     for (const { args } of calls) pushAll(command, args);
   }
 
-  private pushColumns(command: string[], calls: readonly Call[]): void {
+  private pushColumns(command: CommandArg[], calls: readonly Call[]): void {
     const { keyIndexes, ownArgs, commonArgs } = this;
     const count = calls.length;
     pushColumns(command, calls, 'keys', keyIndexes, alike(calls, 'keys', keyIndexes) ? 1 : count);
@@ -127,8 +129,9 @@ export class CompiledScript {
     pushColumns(command, calls, 'args', commonArgs, commons);
   }
 
-  /** Takes the answer of `command` apart, as its form laid it out, and tells each caller. */
-  settle(raw: unknown, calls: readonly Call[], fail: (call: Call, error: Error) => void): void {
+  /** Takes the answer of `command` apart, as its form laid it out, and settles each call. */
+  settle(answer: unknown, calls: readonly Call[], fail: (call: Call, error: Error) => void): void {
+    const raw = this.definition.replyBytes ? answer : asText(answer);
     if (this.isSingle(calls.length)) this.settleSingle(raw, calls[0] as Call, fail);
     else this.settleGroup(Array.isArray(raw) ? (raw as ScriptReply[]) : [], calls, fail);
   }
@@ -138,8 +141,8 @@ export class CompiledScript {
     let reply = raw as ScriptReply;
     const atUs = this.definition.timed && Array.isArray(reply) ? Number(reply.pop()) : NaN;
     if (Array.isArray(reply) && typeof reply[0] !== 'number') {
-      const [mark, value = null] = reply as [string, ScriptReply?];
-      if (mark === 'e') return fail(call, scriptError(this.name, String(value)));
+      const [mark, value = null] = reply as [string | Buffer, ScriptReply?];
+      if (String(mark) === 'e') return fail(call, scriptError(this.name, String(value)));
       reply = value;
     }
     const problem = call.resolve(reply, atUs);
@@ -196,11 +199,11 @@ export class CompiledScript {
     return keys;
   }
 
-  private encodeArgs(call: Call, values: Readonly<Record<string, unknown>>): string[] {
+  private encodeArgs(call: Call, values: Readonly<Record<string, unknown>>): CommandArg[] {
     const { fixedArgs, argList } = this;
     const fixed = fixedArgs.length;
     const listed = argList === undefined ? NO_VALUES : this.listOf(values[argList[0]], argList[0]);
-    const args = new Array<string>(fixed + listed.length);
+    const args = new Array<CommandArg>(fixed + listed.length);
     for (let i = 0; i < fixed; i++) args[i] = (fixedArgs[i] as FixedArg).encode(call, values);
     if (argList !== undefined) {
       const [name, { item }] = argList;
@@ -233,12 +236,4 @@ export class CompiledScript {
 function same(a: readonly string[], b: readonly string[]): boolean {
   for (let i = 0; i < b.length; i++) if (a[i] !== b[i]) return false;
   return true;
-}
-
-/** Undoes the tags that tell integers from strings where the client makes all of them strings. */
-function untag(reply: ScriptReply): ScriptReply {
-  if (Array.isArray(reply)) return reply.map(untag);
-  if (typeof reply !== 'string') return reply;
-  const text = reply.slice(1);
-  return reply.startsWith('i') ? Number(text) : reply.startsWith('n') ? null : text;
 }
