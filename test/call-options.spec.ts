@@ -1,5 +1,5 @@
 import { Controller, Injectable, Post, type DynamicModule, type Type } from '@nestjs/common';
-import { Cron, ScheduleModule } from '@nestjs/schedule';
+import { Cron, ScheduleModule, Timeout } from '@nestjs/schedule';
 import { DelayedTask, DelayedTaskModule, DelayedTaskService } from 'luanest/delayed-task';
 import { LockModule, LockService, type LockOptions } from 'luanest/lock';
 import { startMetrics } from 'luanest/metrics';
@@ -111,12 +111,16 @@ describe('options of decorators', () => {
         onRedisError: 'skip',
         staleAfterMs: 10,
         catchUpWithinMs: 0,
-        replicas: 0,
+        replicas: 1,
         replicasTimeoutMs: 10,
-        key: 'k',
         enhancers: true,
-      } satisfies Required<ScheduledLockOptions>)
+      } satisfies Required<Omit<ScheduledLockOptions, 'key'>>)
       run(): void {
+        // Never called.
+      }
+      @Timeout(1_000_000)
+      @ScheduledLock({ name: 'once', key: 'k' })
+      once(): void {
         // Never called.
       }
       @StreamConsumer({

@@ -64,8 +64,8 @@ export class ScheduledLockExplorer implements OnModuleInit {
 
   private add({ wrapper, name, method, where }: Candidate, { original, options: given, host }: LockedMethod): void {
     const instance = wrapper.instance as object;
-    const options = resolveJobOptions(given, where, this.options);
     const kind = kindOf(method, () => this.providersThat(isSchedulerRegistry).map((one) => one.instance as CronJobs));
+    const options = resolveJobOptions(given, where, this.options, kind);
     const tag = this.registry.keySpace('scheduled-lock').tag(`${this.options.namespace}:${options.name}`);
     const job: Job = {
       options,

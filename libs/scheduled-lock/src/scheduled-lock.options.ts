@@ -1,6 +1,8 @@
 import { hostname } from 'node:os';
 import { InvalidOptionError, shown } from 'luanest/script-registry';
 import { checkInteger, checkOptions, type KnownOptions } from '../../script-registry/src/shared/checks';
+import { refuseDeadOptions } from './boot/dead-options';
+import type { JobKind } from './jobs/job';
 import type { ScheduledLockOptions } from './scheduled-lock.types';
 
 /** Options of ScheduledLockModule. */
@@ -106,34 +108,39 @@ export function resolveOptions(options: ScheduledLockModuleOptions): ResolvedSch
  * Checks a job's options and fills in the defaults.
  *
  * @param where `Class.method`, for messages and as the default name
- * @throws InvalidOptionError as `resolveOptions`
+ * @param kind decides which options the job has a use for
+ * @throws InvalidOptionError as `resolveOptions`, and for options that could never act
  */
 export function resolveJobOptions(
   options: ScheduledLockOptions,
   where: string,
   module: ResolvedScheduledLockModuleOptions,
+  kind: Pick<JobKind, 'type'> & { readonly periodMs?: number },
 ): ResolvedJobOptions {
-  checkOptions(`@ScheduledLock() on ${where}`, options, KNOWN_OF_JOB);
+  const what = `@ScheduledLock() on ${where}`;
+  checkOptions(what, options, KNOWN_OF_JOB);
   const given = { ...module, lockAtLeastForMs: 0, catchUpWithinMs: 0, ...withoutUndefined(options) };
-  const ms = (option: MsOption, min: number): number => checkInteger(`${where}: ${option}`, given[option], min);
+  const ms = (option: MsOption, min: number): number => checkInteger(`${what}: ${option}`, given[option], min);
   const { name = where, key, renew = true, enhancers = false } = options;
   for (const [option, text] of Object.entries({ name, key: key ?? 'none' })) {
     if (typeof text === 'string' && text !== '') continue;
-    throw new InvalidOptionError(`${where}: ${option} is ${shown(text)}. Give a text that is not empty.`);
+    throw new InvalidOptionError(`${what}: ${option} is ${shown(text)}. Give a text that is not empty.`);
   }
-  return Object.freeze({
+  const resolved = Object.freeze({
     name,
     key,
     renew,
     enhancers,
     lockAtMostForMs: ms('lockAtMostForMs', 10),
     lockAtLeastForMs: ms('lockAtLeastForMs', 0),
-    onRedisError: checkedChoice(given.onRedisError, `${where}: `),
+    onRedisError: checkedChoice(given.onRedisError, `${what}: `),
     staleAfterMs: ms('staleAfterMs', 1),
     catchUpWithinMs: ms('catchUpWithinMs', 0),
-    replicas: checkInteger(`${where}: replicas`, given.replicas, 0, 100),
+    replicas: checkInteger(`${what}: replicas`, given.replicas, 0, 100),
     replicasTimeoutMs: ms('replicasTimeoutMs', 1),
   });
+  refuseDeadOptions(what, options, resolved, kind, module);
+  return resolved;
 }
 
 function withoutUndefined<T extends object>(options: T): T {

@@ -33,22 +33,26 @@ export interface ScheduledLockOptions {
   readonly name?: string;
   /** How long the lock outlives a node that dies, ms; integer >= 10. Default: the module's. */
   readonly lockAtMostForMs?: number;
-  /** How long the lock is kept although the job was done sooner, ms; integer >= 0. Default 0. */
+  /** How long the lock is kept although the job was done sooner, ms; integer of 0 to `lockAtMostForMs`. Default 0. */
   readonly lockAtLeastForMs?: number;
   /** Whether the lease is renewed while the job runs. Default true. */
   readonly renew?: boolean;
   /** What a tick does when Redis fails: `skip` it, or `run` it without lock. Default: the module's. */
   readonly onRedisError?: 'skip' | 'run';
-  /** How far a cron slot may be from Redis' time, ms; integer >= 1. Default: the module's. */
+  /** For `@Cron` only: how far a slot may be from Redis' time, ms; integer of 1 to half of `retentionMs`. Default: the module's. */
   readonly staleAfterMs?: number;
-  /** Lets another node take a slot whose run died, up to this many ms after the slot; 0 for never. Default 0. */
+  /**
+   * For `@Cron` and `@Interval`: lets another node take a slot whose run died, up to this many ms after the slot. An integer
+   * above `lockAtMostForMs` (nodes look twice within each lease, so give at least double) and up to `retentionMs`, or 0 for
+   * never. Default 0.
+   */
   readonly catchUpWithinMs?: number;
   /** Replicas that must have the claim before the job runs, integer of 0 to 100. Default: the module's. */
   readonly replicas?: number;
-  /** How long to wait for the replicas, ms; integer >= 1. Default: the module's. */
+  /** Only with `replicas`: how long to wait for them, ms; integer >= 1. Default: the module's. */
   readonly replicasTimeoutMs?: number;
   /** For `@Timeout` only, and needed there: it runs once for each key, such as the version that is deployed. */
   readonly key?: string;
-  /** Runs the job through its Nest interceptors, guards and filters, with context type `cron`. Default false. */
+  /** For scheduled jobs: runs them through their Nest interceptors, guards and filters, with context type `cron`. Default false. */
   readonly enhancers?: boolean;
 }

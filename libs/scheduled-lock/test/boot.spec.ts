@@ -240,7 +240,11 @@ describe.each(versions)('on the %s @nestjs/schedule boot refuses', (_, { Cron, I
       @Cron(NEVER)
       job(): void {}
     }
-    await refused({ providers: [Hasty] }, /^Hasty\.job: lockAtMostForMs is 0/, InvalidOptionError);
+    await refused(
+      { providers: [Hasty] },
+      /^@ScheduledLock\(\) on Hasty\.job: lockAtMostForMs is 0/,
+      InvalidOptionError,
+    );
   });
 
   it('nothing of what is fine', async () => {
@@ -279,7 +283,7 @@ it('a provider that a factory made is locked like any other', async () => {
   let fence = 0;
   class Made {
     @ScheduledLock()
-    @newest.Interval(1_000_000_000)
+    @newest.Interval(100_000_000)
     job(): string {
       fence = 1;
       return 'done';

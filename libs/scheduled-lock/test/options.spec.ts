@@ -2,9 +2,11 @@ import { InvalidOptionError } from 'luanest/script-registry';
 import type { ScheduledLockModuleOptions, ScheduledLockOptions } from 'luanest/scheduled-lock';
 import { resolveJobOptions, resolveOptions } from '../src/scheduled-lock.options';
 
+const CRON = { type: 'cron' } as const;
+
 it('a job takes what it does not say from the module', () => {
   const module = resolveOptions({ lockAtMostForMs: 1_234, onRedisError: 'run', replicas: 2 });
-  const job = resolveJobOptions({ staleAfterMs: 77, replicas: undefined }, 'Class.method', module);
+  const job = resolveJobOptions({ staleAfterMs: 77, replicas: undefined }, 'Class.method', module, CRON);
   expect(job).toEqual({
     name: 'Class.method',
     key: undefined,
@@ -19,7 +21,7 @@ it('a job takes what it does not say from the module', () => {
     replicasTimeoutMs: 1_000,
   });
   // 0 is what was said, and not a default's place.
-  expect(resolveJobOptions({ replicas: 0 }, 'Class.method', module).replicas).toBe(0);
+  expect(resolveJobOptions({ replicas: 0 }, 'Class.method', module, CRON).replicas).toBe(0);
 });
 
 const nonsenseOfModule: [string, ScheduledLockModuleOptions][] = [
@@ -51,6 +53,6 @@ const nonsenseOfJob: [string, ScheduledLockOptions][] = [
 ];
 
 it.each(nonsenseOfJob)('refuses nonsense as the %s of a job, naming the job', (name, options) => {
-  const resolving = (): unknown => resolveJobOptions(options, 'Class.method', resolveOptions({}));
-  expect(resolving).toThrow(new RegExp(`^Class\\.method: ${name} is .* Give `));
+  const resolving = (): unknown => resolveJobOptions(options, 'Class.method', resolveOptions({}), CRON);
+  expect(resolving).toThrow(new RegExp(`^@ScheduledLock\\(\\) on Class\\.method: ${name} is .* Give `));
 });

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { ConsoleLogger, type ModuleMetadata } from '@nestjs/common';
+import { ConsoleLogger, type LoggerService, type ModuleMetadata } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import type { Cluster, Redis } from 'ioredis';
 import {
@@ -61,6 +61,29 @@ export interface BootOptions {
   readonly lock?: ScheduledLockModuleOptions;
   readonly client?: Redis | Cluster;
   readonly registry?: ScriptRegistryOptions;
+  /** Default: one that says nothing. */
+  readonly logger?: LoggerService;
+}
+
+/** Collects what is logged, as `<level> <message>`. */
+export class Lines implements LoggerService {
+  private readonly lines: { readonly text: string; readonly context: unknown }[] = [];
+  log = (...all: unknown[]): void => this.note('log', all);
+  error = (...all: unknown[]): void => this.note('error', all);
+  warn = (...all: unknown[]): void => this.note('warn', all);
+
+  /** The lines of this lib, in their order. */
+  get ours(): string[] {
+    return this.lines.filter(({ context }) => context === 'ScheduledLock').map(({ text }) => text);
+  }
+
+  clear(): void {
+    this.lines.length = 0;
+  }
+
+  private note(level: string, all: readonly unknown[]): void {
+    this.lines.push({ text: `${level} ${String(all[0])}`, context: all.at(-1) });
+  }
 }
 
 const open = new Set<Booted>();
@@ -68,7 +91,13 @@ const open = new Set<Booted>();
 /** A module with the lib in it, not initialised, and its client. */
 export async function compile(
   metadata: ModuleMetadata,
-  { prefix, lock = {}, client = standaloneClient(), registry = {} }: BootOptions,
+  {
+    prefix,
+    lock = {},
+    client = standaloneClient(),
+    registry = {},
+    logger = new ConsoleLogger({ logLevels: [] }),
+  }: BootOptions,
 ): Promise<{ app: TestingModule; client: Redis | Cluster }> {
   const imports = [
     ScriptRegistryModule.forRoot({ client, prefix, ...registry }),
@@ -77,7 +106,7 @@ export async function compile(
   ];
   try {
     const app = await Test.createTestingModule({ ...metadata, imports })
-      .setLogger(new ConsoleLogger({ logLevels: [] }))
+      .setLogger(logger)
       .compile();
     return { app, client };
   } catch (error) {
@@ -136,7 +165,11 @@ export const LATER = new Date(Math.ceil(Date.now() / 1_000) * 1_000 + 3_600_000)
 /** As `staleAfterMs`: `LATER` is not stale. */
 export const STALE_NEVER = 7_200_000;
 
-/** Calls a job as a scheduler does. Whatever its method is declared to return, the decorated one answers a promise. */
+/**
+ * Calls a job as a scheduler does, which has taken the method from the class when the app was initialised. Whatever it is
+ * declared to return, the decorated one returns a promise.
+ */
 export async function tick<T extends object>(jobs: T, method: keyof T, ...args: unknown[]): Promise<unknown> {
-  return await (jobs[method] as (...args: unknown[]) => Promise<unknown>).apply(jobs, args);
+  const prototype = Object.getPrototypeOf(jobs) as T;
+  return await (prototype[method] as (...args: unknown[]) => Promise<unknown>).apply(jobs, args);
 }

@@ -1,0 +1,65 @@
+import { InvalidOptionError, shown } from 'luanest/script-registry';
+import type { JobKind } from '../jobs/job';
+import type { ResolvedJobOptions, ResolvedScheduledLockModuleOptions } from '../scheduled-lock.options';
+import type { ScheduledLockOptions } from '../scheduled-lock.types';
+
+/** Options that only some kinds of jobs have a use for, and why the others have none. */
+const ONLY_FOR: readonly (readonly [option: keyof ScheduledLockOptions, kinds: readonly string[], why: string])[] = [
+  ['key', ['timeout'], 'Only a job of @Timeout has a key.'],
+  ['staleAfterMs', ['cron'], 'Only ticks of @Cron can be stale.'],
+  ['catchUpWithinMs', ['cron', 'interval'], 'A job of @Timeout and a handler have no slots to catch up.'],
+  ['enhancers', ['cron', 'interval', 'timeout'], 'Nest runs the enhancers of a handler anyway.'],
+];
+
+/**
+ * Refuses options of a job that could never act, and those that would let a slot run twice.
+ *
+ * @param where names the decorator and the method
+ * @param given as the decorator got them
+ * @throws InvalidOptionError naming the option, its value and the remedy
+ */
+export function refuseDeadOptions(
+  where: string,
+  given: ScheduledLockOptions,
+  options: ResolvedJobOptions,
+  kind: Pick<JobKind, 'type'> & { readonly periodMs?: number },
+  { retentionMs }: Pick<ResolvedScheduledLockModuleOptions, 'retentionMs'>,
+): void {
+  const refuse = (message: string): never => {
+    throw new InvalidOptionError(`${where}: ${message}`);
+  };
+  for (const [option, kinds, why] of ONLY_FOR) {
+    const unused = given[option] === undefined || given[option] === 0 || given[option] === false;
+    if (!unused && !kinds.includes(kind.type)) refuse(`${option} is ${shown(given[option])}. ${why} Leave it out.`);
+  }
+  const { lockAtMostForMs, lockAtLeastForMs, catchUpWithinMs, staleAfterMs, replicas } = options;
+  if (lockAtLeastForMs > lockAtMostForMs) {
+    refuse(`lockAtLeastForMs is ${lockAtLeastForMs}. Give at most lockAtMostForMs (${lockAtMostForMs}).`);
+  }
+  if (catchUpWithinMs > 0 && catchUpWithinMs <= lockAtMostForMs) {
+    refuse(
+      `catchUpWithinMs is ${catchUpWithinMs}, and the lock of a run that died outlasts it. ` +
+        `Give more than lockAtMostForMs (${lockAtMostForMs}), better twice as much, or 0.`,
+    );
+  }
+  if (catchUpWithinMs > retentionMs) {
+    refuse(
+      `catchUpWithinMs is ${catchUpWithinMs}. Give at most retentionMs (${retentionMs}): slots are forgotten then.`,
+    );
+  }
+  if (given.replicasTimeoutMs !== undefined && replicas === 0) {
+    refuse(`replicasTimeoutMs is ${given.replicasTimeoutMs}, and replicas is 0. Give replicas, or leave it out.`);
+  }
+  if (kind.type === 'cron' && 2 * staleAfterMs > retentionMs) {
+    refuse(
+      `staleAfterMs is ${staleAfterMs}. Give at most half of retentionMs (${retentionMs}): ` +
+        'a slot that is forgotten while its ticks may still come would run twice.',
+    );
+  }
+  if (kind.periodMs !== undefined && kind.periodMs > retentionMs) {
+    refuse(
+      `@Interval(${kind.periodMs}) is longer than retentionMs (${retentionMs}), so its slot would be forgotten and run twice. ` +
+        'Give ScheduledLockModule a retentionMs of at least as much.',
+    );
+  }
+}

@@ -1,0 +1,152 @@
+import { Controller, Get, UseInterceptors, type Type } from '@nestjs/common';
+import { Cron, Interval, ScheduleModule, Timeout } from '@nestjs/schedule';
+import {
+  ScheduledLock,
+  ScheduledLockInterceptor,
+  type ScheduledLockModuleOptions,
+  type ScheduledLockOptions,
+} from 'luanest/scheduled-lock';
+import { InvalidOptionError } from 'luanest/script-registry';
+import { uniquePrefix } from '../../../test/support/shared-servers';
+import { boot, closeAll } from './support';
+
+afterEach(closeAll);
+
+const cron = Cron('0 0 1 1 *');
+const hourly = Interval(3_600_000);
+const once = Timeout(1_000_000_000);
+
+function jobOf(scheduler: MethodDecorator, options: ScheduledLockOptions): Type {
+  class Jobs {
+    @ScheduledLock(options)
+    @scheduler
+    job(): void {}
+  }
+  return Jobs;
+}
+
+async function refusal(job: Type, lock: ScheduledLockModuleOptions, controller = false): Promise<unknown> {
+  const metadata = controller ? { controllers: [job] } : { providers: [job], imports: [ScheduleModule.forRoot()] };
+  return boot(metadata, { prefix: uniquePrefix(), lock }).then(
+    () => 'it booted',
+    (error: unknown) => error,
+  );
+}
+
+const DEAD: [string, MethodDecorator, ScheduledLockOptions, ScheduledLockModuleOptions, RegExp][] = [
+  [
+    'catchUpWithinMs on @Timeout',
+    once,
+    { key: 'v', catchUpWithinMs: 60_000 },
+    {},
+    /catchUpWithinMs is 60000.*@Timeout.*Leave it out/,
+  ],
+  [
+    'catchUpWithinMs that ends with the lease',
+    cron,
+    { catchUpWithinMs: 2_000, lockAtMostForMs: 2_000 },
+    {},
+    /catchUpWithinMs is 2000.*lockAtMostForMs \(2000\)/,
+  ],
+  [
+    'catchUpWithinMs below the default lease',
+    cron,
+    { catchUpWithinMs: 30_000 },
+    {},
+    /catchUpWithinMs is 30000.*lockAtMostForMs \(30000\)/,
+  ],
+  [
+    'catchUpWithinMs below the lease of the module',
+    hourly,
+    { catchUpWithinMs: 50_000 },
+    { lockAtMostForMs: 60_000 },
+    /catchUpWithinMs is 50000.*lockAtMostForMs \(60000\)/,
+  ],
+  [
+    'catchUpWithinMs beyond what is remembered',
+    cron,
+    { catchUpWithinMs: 70_000 },
+    { retentionMs: 60_000 },
+    /catchUpWithinMs is 70000.*retentionMs \(60000\)/,
+  ],
+  [
+    'lockAtLeastForMs above the lease',
+    cron,
+    { lockAtLeastForMs: 5_000, lockAtMostForMs: 1_000 },
+    {},
+    /lockAtLeastForMs is 5000.*lockAtMostForMs \(1000\)/,
+  ],
+  [
+    'lockAtLeastForMs above the lease of the module',
+    cron,
+    { lockAtLeastForMs: 5_000 },
+    { lockAtMostForMs: 4_999 },
+    /lockAtLeastForMs is 5000.*lockAtMostForMs \(4999\)/,
+  ],
+  ['key on @Cron', cron, { key: 'v1' }, {}, /key is "v1".*@Timeout.*Leave it out/],
+  ['staleAfterMs on @Interval', hourly, { staleAfterMs: 100 }, {}, /staleAfterMs is 100.*@Cron.*Leave it out/],
+  ['staleAfterMs on @Timeout', once, { key: 'v', staleAfterMs: 100 }, {}, /staleAfterMs is 100.*@Cron.*Leave it out/],
+  [
+    'replicasTimeoutMs without replicas',
+    cron,
+    { replicasTimeoutMs: 100 },
+    {},
+    /replicasTimeoutMs is 100.*replicas is 0/,
+  ],
+  [
+    'staleAfterMs beyond what is remembered',
+    cron,
+    { staleAfterMs: 40_000 },
+    { retentionMs: 60_000 },
+    /staleAfterMs is 40000.*retentionMs/,
+  ],
+  [
+    'a period beyond what is remembered',
+    Interval(61_000),
+    {},
+    { retentionMs: 60_000 },
+    /@Interval\(61000\).*retentionMs \(60000\)/,
+  ],
+];
+
+it.each(DEAD)(
+  'boot refuses %s, naming the decorator, the job, the value and the remedy',
+  async (_, scheduler, options, module, message) => {
+    const error = await refusal(jobOf(scheduler, options), module);
+    expect(error).toBeInstanceOf(InvalidOptionError);
+    expect((error as Error).message).toMatch(/^@ScheduledLock\(\) on Jobs\.job: /);
+    expect((error as Error).message).toMatch(message);
+  },
+);
+
+it.each([
+  ['catchUpWithinMs', { catchUpWithinMs: 60_000 }],
+  ['staleAfterMs', { staleAfterMs: 60_000 }],
+  ['key', { key: 'v' }],
+  ['enhancers', { enhancers: true }],
+] as [string, ScheduledLockOptions][])('boot refuses %s on a handler', async (option, options) => {
+  @Controller()
+  class Routes {
+    @Get()
+    @UseInterceptors(ScheduledLockInterceptor)
+    @ScheduledLock(options)
+    go(): void {}
+  }
+  const error = await refusal(Routes, {}, true);
+  expect(error).toBeInstanceOf(InvalidOptionError);
+  expect((error as Error).message).toMatch(
+    new RegExp(`^@ScheduledLock\\(\\) on Routes\\.go: ${option} is .*Leave it out`),
+  );
+});
+
+it('boot takes options that are at their bounds', async () => {
+  for (const [scheduler, options] of [
+    [cron, { catchUpWithinMs: 2_001, lockAtMostForMs: 2_000 }],
+    [cron, { lockAtLeastForMs: 2_000, lockAtMostForMs: 2_000, replicas: 1, replicasTimeoutMs: 50 }],
+    [hourly, { enhancers: true, catchUpWithinMs: 31_000 }],
+    [once, { key: 'v1' }],
+  ] as [MethodDecorator, ScheduledLockOptions][]) {
+    expect(await refusal(jobOf(scheduler, options), {})).toBe('it booted');
+    await closeAll();
+  }
+});
