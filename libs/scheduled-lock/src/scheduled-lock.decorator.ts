@@ -1,9 +1,10 @@
 import { Inject } from '@nestjs/common';
 import { checkObject } from '../../script-registry/src/shared/checks';
+import { ScheduledLockSetupError } from './scheduled-lock.errors';
 import type { ScheduledLockService } from './scheduled-lock.service';
 import type { ScheduledLockOptions } from './scheduled-lock.types';
 
-/** Injection token under which decorated classes ask for the service. */
+/** Injection token under which decorated classes ask for the service, and the property where an instance has it. */
 export const SCHEDULED_LOCK_HOST = Symbol('ScheduledLockModule.forRoot()');
 
 const LOCKED = 'luanest:scheduled-lock';
@@ -15,43 +16,66 @@ type Method = (this: object, ...args: unknown[]) => unknown;
 export interface LockedMethod {
   readonly options: ScheduledLockOptions;
   readonly original: Method;
-  /** Property under which an instance has the service. */
-  readonly host: symbol;
 }
 
 /**
- * Lets a job of `@nestjs/schedule` run on one node for each tick; stands above or below `@Cron`, `@Interval` or `@Timeout`.
+ * Lets a job of `@nestjs/schedule` run on one node for each tick. Put it above or below `@Cron`, `@Interval` or `@Timeout`.
  *
  * On an HTTP or RPC handler it sets the options that `ScheduledLockInterceptor` uses.
  *
  * @param options default: the module's, under the name `Class.method`
- * @throws InvalidOptionError for options that are no object
+ * @throws InvalidOptionError for options that are not an object; ScheduledLockSetupError on what is not an instance method,
+ *   and where it is used twice on one method
  */
 export function ScheduledLock(options: ScheduledLockOptions = {}): MethodDecorator {
   return (target, key, descriptor: PropertyDescriptor) => {
-    const original = descriptor.value as Method;
-    const where = `${target.constructor.name}.${String(key)}`;
-    checkObject(`@ScheduledLock() on ${where}`, options);
-    const host = Symbol(`@ScheduledLock on ${where} needs ScheduledLockModule.forRoot()`);
-    // Nest refuses to build the class where the module is missing, and prints the symbol.
-    Inject(SCHEDULED_LOCK_HOST)(target, host);
-    const wrapper: Method = function (this: object, ...args) {
-      const service = (this as Record<symbol, ScheduledLockService | undefined>)[host];
-      if (!service) throw new Error(String(host.description));
-      return service.call(this, String(key), original, args);
-    };
-    // Metadata is looked up along the prototypes: what stands below is inherited, what stands above is set on the wrapper.
-    Object.setPrototypeOf(wrapper, original);
-    Object.defineProperty(wrapper, 'name', { value: original.name, configurable: true });
-    Object.defineProperty(wrapper, 'length', { value: original.length, configurable: true });
-    Reflect.defineMetadata(LOCKED, { options, original, host } satisfies LockedMethod, wrapper);
-    const names = (Reflect.getMetadata(LOCKED_METHODS, target) ?? []) as string[];
-    Reflect.defineMetadata(LOCKED_METHODS, [...names, String(key)], target);
-    descriptor.value = wrapper;
+    const isStatic = typeof target === 'function';
+    const where = `@ScheduledLock() on ${(isStatic ? target : target.constructor).name}.${String(key)}`;
+    checkObject(where, options);
+    const original: unknown = (descriptor as PropertyDescriptor | undefined)?.value;
+    const refusal = refusalOf(isStatic, original);
+    if (refusal !== undefined) throw new ScheduledLockSetupError(`${where}: ${refusal}`);
+    descriptor.value = lockedForm(target, key, original as Method, options, where);
   };
 }
 
-/** What `@ScheduledLock` left on a function; undefined where it was not used. */
+function refusalOf(isStatic: boolean, original: unknown): string | undefined {
+  if (isStatic) return 'it is static, and Nest schedules no static methods. Make it a method of the instance.';
+  if (typeof original !== 'function') return 'it is not a method. Put the decorator on a method.';
+  return lockedMethod(original) && 'it is used twice. Leave one of them out.';
+}
+
+/** The method that takes the place of `original`. */
+function lockedForm(
+  target: object,
+  key: string | symbol,
+  original: Method,
+  options: ScheduledLockOptions,
+  where: string,
+): Method {
+  const host = Symbol(`${where} needs ScheduledLockModule.forRoot()`);
+  // Nest refuses to build the class where the module is missing, and prints the symbol.
+  Inject(SCHEDULED_LOCK_HOST)(target, host);
+  const wrapper: Method = function (this: object, ...args) {
+    const services = this as Record<symbol, ScheduledLockService | undefined>;
+    const service = services[host] ?? services[SCHEDULED_LOCK_HOST];
+    if (service) return service.call(this, String(key), original, args);
+    throw new ScheduledLockSetupError(
+      `${where}: this instance has no lock. Get it from an app that imports ScheduledLockModule.forRoot(); ` +
+        'in a unit test, move the work into a method without the decorator and call that one.',
+    );
+  };
+  // Metadata is looked up along the prototypes: what is below is inherited, what is above is set on the wrapper.
+  Object.setPrototypeOf(wrapper, original);
+  Object.defineProperty(wrapper, 'name', { value: original.name, configurable: true });
+  Object.defineProperty(wrapper, 'length', { value: original.length, configurable: true });
+  Reflect.defineMetadata(LOCKED, { options, original } satisfies LockedMethod, wrapper);
+  const names = (Reflect.getMetadata(LOCKED_METHODS, target) ?? []) as string[];
+  Reflect.defineMetadata(LOCKED_METHODS, [...names, String(key)], target);
+  return wrapper;
+}
+
+/** What `@ScheduledLock` left on a function, which a decorator above it may have copied; undefined where it was not used. */
 export function lockedMethod(method: object): LockedMethod | undefined {
   return Reflect.getMetadata(LOCKED, method) as LockedMethod | undefined;
 }

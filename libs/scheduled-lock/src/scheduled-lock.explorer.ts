@@ -13,7 +13,7 @@ import { kindOf, type CronJobs } from './boot/job-kind';
 import { problemOf } from './boot/problems';
 import { isScheduleExplorer, isSchedulerRegistry } from './boot/scheduler-classes';
 import type { Job } from './jobs/job';
-import type { LockedMethod } from './scheduled-lock.decorator';
+import { SCHEDULED_LOCK_HOST, type LockedMethod } from './scheduled-lock.decorator';
 import { ScheduledLockSetupError } from './scheduled-lock.errors';
 import { resolveJobOptions, type ResolvedScheduledLockModuleOptions } from './scheduled-lock.options';
 import { ScheduledLockService } from './scheduled-lock.service';
@@ -62,7 +62,7 @@ export class ScheduledLockExplorer implements OnModuleInit {
     return undefined;
   }
 
-  private add({ wrapper, name, method, where }: Candidate, { original, options: given, host }: LockedMethod): void {
+  private add({ wrapper, name, method, where }: Candidate, { original, options: given }: LockedMethod): void {
     const instance = wrapper.instance as object;
     const kind = kindOf(method, () => this.providersThat(isSchedulerRegistry).map((one) => one.instance as CronJobs));
     const options = resolveJobOptions(given, where, this.options, kind);
@@ -75,7 +75,7 @@ export class ScheduledLockExplorer implements OnModuleInit {
       enhanced: options.enhancers ? this.enhance(instance, original, method, name) : undefined,
     };
     // Nest injects no properties into what a factory made.
-    if (!Reflect.has(instance, host)) Object.defineProperty(instance, host, { value: this.service });
+    Object.defineProperty(instance, SCHEDULED_LOCK_HOST, { value: this.service, configurable: true });
     this.service.add(instance, name, job, () => (job.enhanced ? job.enhanced() : original.call(instance)));
   }
 

@@ -25,7 +25,10 @@ export class ScheduledLockInterceptor implements NestInterceptor {
     const method = context.getHandler().name;
     const instance = this.modules.get<object>(type, { strict: false });
     const run = this.service.handle(instance, method, () => lastValueFrom(next.handle(), { defaultValue: undefined }));
-    if (!run) throw new ScheduledLockSetupError(`${type.name}.${method}: there is no @ScheduledLock() on it.`);
+    if (!run)
+      throw new ScheduledLockSetupError(
+        `${type.name}.${method}: ScheduledLockInterceptor runs, and there is no @ScheduledLock() on it.`,
+      );
     return from(
       run.then((result) => {
         if (result.ran) return result.value;

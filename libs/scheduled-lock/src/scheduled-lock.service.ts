@@ -70,9 +70,11 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
     const job = this.jobs.find(instance, method);
     if (!job) {
       throw new ScheduledLockSetupError(
-        `${instance.constructor.name}.${method} was called before the app was initialised, or on an instance that Nest does not know.`,
+        `@ScheduledLock() on ${instance.constructor.name}.${method}: it was called before app.init() or app.listen(), or on an instance that Nest does not know.`,
       );
     }
+    // An override that calls super, or a job that calls itself, has the lock already.
+    if (this.ticks.inside(job)) return original.apply(instance, args);
     const work: Work = () => (job.enhanced ? job.enhanced(...args) : original.apply(instance, args));
     if (job.kind.type === 'handler') return work();
     const result = await this.ticks.run(job, 'tick', work);

@@ -129,18 +129,6 @@ describe('on HTTP handlers', () => {
     await expect(booting(Unlocked)).rejects.toThrow(/Unlocked\.go: it is a handler: add @UseInterceptors/);
     await expect(booting(PerRequest)).rejects.toThrow(/PerRequest\.go: it is request-scoped/);
   });
-
-  it('says what is missing where the interceptor stands alone', async () => {
-    @Controller()
-    class Bare {
-      @Get('bare')
-      @UseInterceptors(ScheduledLockInterceptor)
-      bare(): void {}
-    }
-    const { url, close } = await listening(Bare, { prefix: uniquePrefix() });
-    expect((await fetch(`${url}/bare`)).status).toBe(500);
-    await close();
-  });
 });
 
 it('on RPC handlers a call that meets another gets an RpcException with the outcome', async () => {

@@ -12,6 +12,12 @@ export function problemOf(candidate: Candidate, schedulers: number): string | un
     return 'Nest runs no interceptors on scheduled methods, so it would run unlocked. Use @ScheduledLock() on it.';
   }
   if (!lock) {
+    if (handler && intercepted) {
+      return (
+        'ScheduledLockInterceptor is used on it or on its class, and it has no @ScheduledLock(). ' +
+        'Add it, or use the interceptor only on methods that have it.'
+      );
+    }
     if (!named || !scheduled) return undefined;
     return 'another decorator or an override replaced the locked method. Put @ScheduledLock() on what is scheduled.';
   }
@@ -22,7 +28,12 @@ export function problemOf(candidate: Candidate, schedulers: number): string | un
 }
 
 function schedulingProblem({ lock, method }: Candidate, schedulers: number): string | undefined {
-  if (schedulers === 0) return 'it is not scheduled. Import ScheduleModule.forRoot() once.';
+  if (schedulers === 0) {
+    return (
+      'it is not scheduled. Import ScheduleModule.forRoot() once; in a process that is to run no jobs, ' +
+      'ScheduleModule.forRoot({ cronJobs: false, intervals: false, timeouts: false }).'
+    );
+  }
   if (schedulers > 1) {
     return `ScheduleModule.forRoot() is imported ${schedulers} times, so every tick would fire as often. Import it once.`;
   }

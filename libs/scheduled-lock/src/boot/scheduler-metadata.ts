@@ -6,21 +6,22 @@ const CRON = 'SCHEDULE_CRON_OPTIONS';
 const TIMEOUT = 'SCHEDULE_TIMEOUT_OPTIONS';
 const INTERVAL = 'SCHEDULE_INTERVAL_OPTIONS';
 
-/** Whether `@Cron`, `@Interval` or `@Timeout` stands on a method. */
+/** Returns true if `@Cron`, `@Interval` or `@Timeout` is applied to a method. */
 export function isScheduled(method: object): boolean {
   return Reflect.hasMetadata(TYPE, method);
 }
 
 /**
- * Whether two of them do. Two of one kind, directly above one another, cannot be told from one: the upper overwrites
- * what the lower left.
+ * Returns true if two of them do. Two of one kind, directly above one another, cannot be told from one: the upper overwrites
+ * what the lower left. A decorator that copies metadata makes no second one: what it copied is the same object.
  *
- * @param wrapper what `@ScheduledLock` made of `original`
+ * @param method what Nest schedules: what `@ScheduledLock` made of `original`, or a wrapper of it
  */
-export function hasTwoSchedulers(wrapper: object, original: object): boolean {
-  const kinds = [CRON, TIMEOUT, INTERVAL].filter((key) => Reflect.hasMetadata(key, wrapper));
-  const aboveAndBelow = Reflect.hasOwnMetadata(TYPE, wrapper) && Reflect.hasOwnMetadata(TYPE, original);
-  return kinds.length > 1 || aboveAndBelow;
+export function hasTwoSchedulers(method: object, original: object): boolean {
+  const kinds = [CRON, TIMEOUT, INTERVAL].filter((key) => Reflect.hasMetadata(key, method));
+  const differs = (key: string): boolean =>
+    Reflect.hasMetadata(key, original) && Reflect.getMetadata(key, original) !== Reflect.getMetadata(key, method);
+  return kinds.length > 1 || kinds.some(differs);
 }
 
 export function cronOptions(method: object): CronOptions | undefined {

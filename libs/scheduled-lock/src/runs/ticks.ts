@@ -35,6 +35,12 @@ export class Ticks {
     return this.context.getStore();
   }
 
+  /** Returns true if the caller is part of a run of the job that has not ended. */
+  inside({ options: { name } }: Job): boolean {
+    const run = this.context.getStore();
+    return run !== undefined && run.name === name && this.runs.has(run);
+  }
+
   /** @throws what `work` throws */
   async run(job: Job, mode: Mode, work: Work): Promise<TickResult> {
     if (this.closing.signal.aborted) return { ran: false, outcome: 'closed' };
