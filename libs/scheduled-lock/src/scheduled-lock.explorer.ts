@@ -9,7 +9,8 @@ import {
   type Wrapper,
 } from '../../script-registry/src/shared/handlers';
 import { candidateOf, type Candidate } from './boot/candidate';
-import { kindOf, type CronJobs } from './boot/job-kind';
+import { kindOf } from './boot/job-kind';
+import type { CronJobs } from './boot/live-cron';
 import { problemOf } from './boot/problems';
 import { isScheduleExplorer, isSchedulerRegistry } from './boot/scheduler-classes';
 import type { Job } from './jobs/job';
@@ -76,7 +77,7 @@ export class ScheduledLockExplorer implements OnModuleInit {
     };
     // Nest injects no properties into what a factory made.
     Object.defineProperty(instance, SCHEDULED_LOCK_HOST, { value: this.service, configurable: true });
-    this.service.add(instance, name, job, () => (job.enhanced ? job.enhanced() : original.call(instance)));
+    this.service.add({ instance, method: name, job, original });
   }
 
   /** @param method has the metadata that was put above `@ScheduledLock`, too */

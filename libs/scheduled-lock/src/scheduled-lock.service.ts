@@ -1,6 +1,8 @@
-import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
+import { Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
+import { LockLostError } from 'luanest/lock';
 import type { ScriptRegistry } from 'luanest/script-registry';
-import type { Job, Work } from './jobs/job';
+import { disguise } from '../../script-registry/src/shared/handlers';
+import type { Job, JobMethod, Work } from './jobs/job';
 import { JobBook } from './jobs/job-book';
 import { CatchUps } from './runs/catch-ups';
 import { Outcomes } from './runs/outcomes';
@@ -8,14 +10,15 @@ import { Ticks, type TickResult } from './runs/ticks';
 import { ScheduledLockSetupError } from './scheduled-lock.errors';
 import type { ResolvedScheduledLockModuleOptions } from './scheduled-lock.options';
 import { readHistory } from './scheduled-lock.scripts';
-import type { JobRecord, ScheduledRun } from './scheduled-lock.types';
+import type { JobRecord, RunNowResult, ScheduledRun } from './scheduled-lock.types';
 
-/** Runs jobs under their locks, and tells how they went. */
+/** Runs jobs under their locks, and reports how they went. */
 export class ScheduledLockService implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly jobs = new JobBook();
   private readonly outcomes: Outcomes;
   private readonly ticks: Ticks;
   private readonly catchUps: CatchUps;
+  private readonly logger = new Logger('ScheduledLock');
 
   constructor(
     private readonly registry: ScriptRegistry,
@@ -37,30 +40,53 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
   }
 
   /**
+   * To be called right before what must not happen without the lock of a job.
+   *
+   * @throws LockLostError outside of a run, when the lease of the run is over, and in a run without lock
+   */
+  assertHeld(): void {
+    const run = this.ticks.current();
+    if (!run) throw new LockLostError('No job runs here, so no lock is held.');
+    run.assertHeld();
+  }
+
+  /**
+   * Runs a job now, whatever its schedule: under its lock, and without a slot, so that its next tick runs all the same. A tick
+   * that comes meanwhile is skipped, and vice versa.
+   *
+   * @param name as given to the decorator, or `Class.method`
+   * @throws what the job throws; ScheduledLockSetupError for a handler, and for a job that this app does not have
+   */
+  async runNow(name: string): Promise<RunNowResult> {
+    const found = this.jobs.named(name);
+    if (found.job.kind.type === 'handler') {
+      throw new ScheduledLockSetupError(
+        `${name} is a handler: it runs when it is called. Only scheduled jobs run by runNow.`,
+      );
+    }
+    return this.ticks.run(found.job, 'free', workOf(found)) as Promise<RunNowResult>;
+  }
+
+  /**
    * The last outcomes of a job on all nodes, the newest first, and those that this node could not note in Redis.
    *
    * @param name as given to the decorator, or `Class.method`
    * @throws ScheduledLockSetupError for a job that this app does not have; errors of the registry
    */
   async history(name: string): Promise<readonly JobRecord[]> {
-    const { history } = this.jobs.named(name);
+    const { history } = this.jobs.named(name).job;
     const noted = await this.registry.run(readHistory, { keys: { history }, args: {} });
     const all = [...this.outcomes.unnotedOf(name), ...noted].sort((one, other) => other.atMs - one.atMs);
     return all.slice(0, this.options.historySize);
   }
 
-  /**
-   * Called by the explorer at boot.
-   *
-   * @param work what a catch-up runs
-   * @throws ScheduledLockSetupError when the name is taken
-   */
-  add(instance: object, method: string, job: Job, work: Work): void {
-    this.jobs.add(instance, method, job);
-    if (job.options.catchUpWithinMs > 0) this.catchUps.add(job, work);
+  /** Called by the explorer at boot. @throws ScheduledLockSetupError when the name is taken */
+  add(added: JobMethod): void {
+    this.jobs.add(added);
+    if (added.job.options.catchUpWithinMs > 0) this.catchUps.add(added.job, workOf(added));
   }
 
-  /** Called by a decorated method. Handlers are locked by the interceptor instead. */
+  /** Called by the method that the scheduler calls. Handlers are locked by the interceptor instead. */
   async call(
     instance: object,
     method: string,
@@ -75,10 +101,10 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
     }
     // An override that calls super, or a job that calls itself, has the lock already.
     if (this.ticks.inside(job)) return original.apply(instance, args);
-    const work: Work = () => (job.enhanced ? job.enhanced(...args) : original.apply(instance, args));
+    const work = workOf({ instance, job, original }, args);
     if (job.kind.type === 'handler') return work();
-    const result = await this.ticks.run(job, 'tick', work);
-    return result.ran ? result.value : undefined;
+    const byHand = job.kind.type === 'cron' && job.kind.live.firedByHand();
+    return this.answerOf(job, await this.ticks.run(job, 'tick', work), byHand ? 'fired by hand' : undefined);
   }
 
   /** Called by the interceptor; undefined when the method does not carry the decorator. */
@@ -87,8 +113,9 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
     return job && this.ticks.run(job, 'free', work);
   }
 
-  /** Lets jobs run. */
+  /** Lets jobs run, and lets direct calls run them now: the scheduler has taken its methods from the classes before. */
   onApplicationBootstrap(): void {
+    for (const found of this.jobs.all) if (found.job.kind.type !== 'handler') this.runOnCall(found);
     this.catchUps.start();
   }
 
@@ -97,4 +124,32 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
     this.catchUps.stop();
     await this.ticks.close();
   }
+
+  private runOnCall({ instance, method, job, original }: JobMethod): void {
+    const scheduled = Reflect.get(instance, method) as (...args: unknown[]) => unknown;
+    const direct = async (...args: unknown[]): Promise<unknown> => {
+      if (this.ticks.inside(job)) return scheduled.apply(instance, args);
+      const result = await this.ticks.run(job, 'free', workOf({ instance, job, original }, args));
+      return this.answerOf(job, result, 'called directly');
+    };
+    Object.defineProperty(direct, 'length', { value: scheduled.length, configurable: true });
+    const value = disguise(direct, scheduled, method);
+    Object.defineProperty(instance, method, { value, writable: true, configurable: true });
+  }
+
+  /** @param byHand how it was called, where that was not the scheduler */
+  private answerOf({ options: { name } }: Job, result: TickResult, byHand?: string): unknown {
+    if (result.ran) return result.value;
+    if (byHand !== undefined) {
+      this.logger.warn(
+        `Job ${name} was ${byHand} and did not run: ${result.outcome}. ` +
+          `ScheduledLockService.runNow('${name}') runs it now and returns what happened.`,
+      );
+    }
+    return undefined;
+  }
+}
+
+function workOf({ instance, job, original }: Omit<JobMethod, 'method'>, args: readonly unknown[] = []): Work {
+  return () => (job.enhanced ? job.enhanced(...args) : original.apply(instance, [...args]));
 }

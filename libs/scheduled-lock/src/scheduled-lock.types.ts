@@ -4,7 +4,7 @@ export type JobOutcome = 'ran' | 'skipped-held' | 'skipped-slot' | 'stale' | 'lo
 /** One outcome in a job's history. */
 export interface JobRecord {
   readonly outcome: JobOutcome;
-  /** Scheduled instant, ms since the epoch; 1 for `@Timeout`; 0 or less where it is not known. */
+  /** Scheduled instant, ms since the epoch; 1 for `@Timeout`; 0 where there is none, as by hand, or it is not known. */
   readonly slot: number;
   /** When it was noted, ms since the epoch. */
   readonly atMs: number;
@@ -14,16 +14,31 @@ export interface JobRecord {
   readonly node: string;
 }
 
-/** The lock of the run that calls, as `ScheduledLockService.current()` answers it. */
+/** What became of `ScheduledLockService.runNow()`. */
+export type RunNowResult =
+  | {
+      readonly ran: true;
+      /** `ran`; `lost` when the lease ended meanwhile; `redis-error` when it ran without lock (`onRedisError: 'run'`). */
+      readonly outcome: JobOutcome;
+      /** What the method returned. */
+      readonly value: unknown;
+    }
+  | {
+      readonly ran: false;
+      /** `skipped-held`, `redis-error`, `lost` when Redis answered after the lease, or `closed` while the app shuts down. */
+      readonly outcome: JobOutcome | 'closed';
+    };
+
+/** The lock of the run that calls, as `ScheduledLockService.current()` returns it. */
 export interface ScheduledRun {
   readonly name: string;
-  /** Scheduled instant, ms since the epoch. */
+  /** Scheduled instant, ms since the epoch; 0 for a run by hand and for a handler, which have none. */
   readonly slot: number;
   /** Rises with each run; 0 for a run without lock under `onRedisError: 'run'`. */
   readonly fence: number;
   /** Aborted when the lease is lost, and at the end of the drain at shutdown. */
   readonly signal: AbortSignal;
-  /** @throws LockLostError unless the lease still lasts */
+  /** @throws LockLostError unless the lease still lasts; also for a run without lock under `onRedisError: 'run'` */
   assertHeld(): void;
 }
 

@@ -118,9 +118,7 @@ it('while Redis is away a job is skipped, or runs unlocked on every node; both a
     @Interval(100_000_000)
     @ScheduledLock({ name: 'runs', onRedisError: 'run' })
     runs(): string {
-      const run = this.locks.current();
-      run?.assertHeld();
-      runs.push(`runs with fence ${run?.fence}`);
+      runs.push(`runs with fence ${this.locks.current()?.fence}`);
       return 'answer';
     }
   }

@@ -2,11 +2,14 @@
 export interface CronTimes {
   readonly realDate: boolean;
   readonly source: unknown;
+  readonly timeZone?: string;
+  readonly utcOffset?: string | number;
   getNextDateFrom(start: Date, zone?: string): { toMillis(): number };
 }
 
 /** The options of `@Cron` that decide when it fires. */
 export interface CronOptions {
+  readonly name?: string;
   readonly cronTime: unknown;
   readonly timeZone?: string;
   readonly utcOffset?: string | number;
@@ -37,7 +40,7 @@ export function latestSlot(times: CronTimes, now: number, zone?: string): number
 }
 
 /** The zone in which a cron expression is read; `utcOffset` is in minutes, as the cron package takes it. */
-export function zoneOf({ timeZone, utcOffset }: CronOptions): string | undefined {
+export function zoneOf({ timeZone, utcOffset }: Pick<CronOptions, 'timeZone' | 'utcOffset'>): string | undefined {
   if (timeZone !== undefined || utcOffset === undefined) return timeZone;
   const minutes = Math.abs(Number(utcOffset));
   const pad = (value: number): string => String(value).padStart(2, '0');

@@ -1,24 +1,29 @@
 import { ScheduledLockSetupError } from '../scheduled-lock.errors';
-import type { Job } from './job';
+import type { Job, JobMethod } from './job';
 
 /** The jobs of this app: by name, and by the method that is called. */
 export class JobBook {
-  private readonly byName = new Map<string, Job>();
+  private readonly byName = new Map<string, JobMethod>();
   private readonly byInstance = new WeakMap<object, Map<string, Job>>();
 
   get names(): readonly string[] {
     return [...this.byName.keys()];
   }
 
+  get all(): readonly JobMethod[] {
+    return [...this.byName.values()];
+  }
+
   /** @throws ScheduledLockSetupError when the name is taken */
-  add(instance: object, method: string, job: Job): void {
+  add(added: JobMethod): void {
+    const { instance, method, job } = added;
     const { name } = job.options;
     if (this.byName.has(name)) {
       throw new ScheduledLockSetupError(
         `${instance.constructor.name}.${method}: another job is named ${name} already. Give one of them another name.`,
       );
     }
-    this.byName.set(name, job);
+    this.byName.set(name, added);
     const methods = this.byInstance.get(instance) ?? new Map<string, Job>();
     this.byInstance.set(instance, methods.set(method, job));
   }
@@ -28,7 +33,7 @@ export class JobBook {
   }
 
   /** @throws ScheduledLockSetupError for a job that this app does not have */
-  named(name: string): Job {
+  named(name: string): JobMethod {
     const job = this.byName.get(name);
     if (job) return job;
     throw new ScheduledLockSetupError(`There is no job ${name}. Known: ${this.names.join(', ') || 'none'}.`);

@@ -3,7 +3,7 @@ import type { Ticks } from './ticks';
 
 const SHORTEST_MS = 100;
 
-/** Looks, now and then, whether the run of a slot died. */
+/** Looks periodically whether the run of a slot died. */
 export class CatchUps {
   private readonly jobs: { readonly job: Job; readonly work: Work }[] = [];
   private timers: NodeJS.Timeout[] = [];

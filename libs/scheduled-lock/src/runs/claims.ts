@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LockNotReplicatedError } from 'luanest/lock';
 import { type ScriptRegistry, UnknownOutcomeError } from 'luanest/script-registry';
-import type { Job } from '../jobs/job';
+import type { Job, JobKind } from '../jobs/job';
 import type { ResolvedScheduledLockModuleOptions } from '../scheduled-lock.options';
 import { claimRun, completeRun, type ClaimAnswer } from '../scheduled-lock.scripts';
 
-/** `tick` is bound to a slot, `catch-up` takes the slot of a run that died, `free` has no slots. */
+/** `tick` is bound to a slot, `catch-up` takes the slot of a run that died, `free` takes the lock and has no slot. */
 export type Mode = 'tick' | 'catch-up' | 'free';
 
 /** The right to run. */
@@ -26,6 +26,12 @@ export type ClaimResult =
 
 const FIRST_PAUSE_MS = 5;
 
+/** 0 lets the script take the period of Redis' time. */
+function slotNow(kind: JobKind): number | Promise<number> {
+  if (kind.type === 'cron') return kind.live.slotNow();
+  return kind.type === 'timeout' ? 1 : 0;
+}
+
 /** Claims slots in Redis. */
 export class Claims {
   private readonly tokens = randomBytes(9).toString('base64url');
@@ -44,7 +50,7 @@ export class Claims {
   async take(job: Job, mode: Mode, closing: AbortSignal): Promise<ClaimResult> {
     const owner = `${this.options.node}#${this.tokens}${this.count++}`;
     const { kind } = job;
-    let slot = kind.type === 'cron' ? await kind.slotNow() : kind.type === 'timeout' ? 1 : 0;
+    let slot = mode === 'tick' ? await slotNow(kind) : 0;
     const longestMs = kind.type === 'interval' ? Math.max(FIRST_PAUSE_MS, kind.periodMs / 10) : 0;
     try {
       for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, longestMs)) {

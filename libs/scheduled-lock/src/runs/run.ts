@@ -1,4 +1,4 @@
-import type { Lease } from 'luanest/lock';
+import { LockLostError, type Lease } from 'luanest/lock';
 import type { ScheduledRun } from '../scheduled-lock.types';
 
 /** A run as its method sees it. Without a lease it runs unlocked, since Redis failed. */
@@ -30,8 +30,8 @@ export class Run implements ScheduledRun {
   }
 
   assertHeld(): void {
-    if (this.lease) this.lease.assertHeld();
-    else this.stopping.signal.throwIfAborted();
+    if (this.lease) return this.lease.assertHeld();
+    throw new LockLostError(`Job ${this.name} runs without its lock, since Redis failed and onRedisError is 'run'.`);
   }
 
   /** Fires the signal; the lease lasts until it is released. */

@@ -5,30 +5,34 @@ KEYS[1]  state        hash       <prefix>:scheduled-lock:{<namespace>:<job>}:sta
 KEYS[2]  history      list(str)  <prefix>:scheduled-lock:{<namespace>:<job>}:history
 ARGV[1]  owner        str        token of one run, no two alike
 ARGV[2]  node         str        who runs it, without spaces
-ARGV[3]  mode         str        tick | catch-up | free; free has no slots
-ARGV[4]  slot         int        scheduled instant, ms since the epoch; with a period 0, or the slot of the first try
+ARGV[3]  mode         str        tick | catch-up | free; free takes the lock and leaves the slots as they are
+ARGV[4]  slot         int        scheduled instant, ms since the epoch; with a period 0, or the slot of the first try;
+                                 not read by catch-up and free
 ARGV[5]  periodMs     int        the slot is Redis' time in whole periods; 0 for none
 ARGV[6]  staleMs      int        how far the slot may be from Redis' time; 0 for no bound
 ARGV[7]  leaseMs      int        1 or more
 ARGV[8]  retentionMs  int        how long slot and fence are kept beyond the lease
 ARGV[9]  keep         int        entries of the history, 1 or more
 
+Fields of the state: slot, the last that a tick claimed; open, 1 until a run of that slot has completed; and of the last
+run owner, mode, fence, since, till and done, 1 once it has completed.
+
 Returns {outcome, slot, fence, leftMs}
   outcome  ran | skipped-held | skipped-slot | stale | nothing
-  slot     str  digits
+  slot     str  digits, '0' for free
   fence    str  digits, '0' unless it runs
   leftMs   int  above 0: held, but the slot lasts so long that another try may find it free; not noted yet
 
-O(keep). TTL: the lease and the retention. Clock: Redis. Replay: answers the claim of the first call; a refusal is noted twice.
+O(keep). TTL: the lease and the retention. Clock: Redis. Replay: returns the claim of the first call; a refusal is noted twice.
 ]]
-local seen = redis.call('HMGET', KEYS[1], 'slot', 'done', 'owner', 'fence', 'till')
+local seen = redis.call('HMGET', KEYS[1], 'slot', 'open', 'owner', 'fence', 'till')
 redis.call('LLEN', KEYS[2])
 local time = redis.call('TIME')
 local now_us = time[1] * 1000000 + time[2]
 local now = math.floor(now_us / 1000)
 local last, till = tonumber(seen[1] or '-1'), tonumber(seen[5] or '0')
-if seen[3] == ARGV[1] then return { 'ran', seen[1], seen[4], 0 } end
 local mode, slot, period, stale = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+if seen[3] == ARGV[1] then return { 'ran', mode == 'free' and '0' or seen[1], seen[4], 0 } end
 local refusal, over = false, false
 if mode == 'tick' then
   if period > 0 and slot == 0 then slot = now - now % period end
@@ -37,9 +41,9 @@ if mode == 'tick' then
   elseif slot <= last then refusal = 'skipped-slot' end
 elseif mode == 'catch-up' then
   slot = last
-  if last < 0 or seen[2] == '1' or till > now or now - last > stale then return { 'nothing', '0', '0', 0 } end
+  if last < 0 or seen[2] ~= '1' or till > now or now - last > stale then return { 'nothing', '0', '0', 0 } end
 else
-  slot = last
+  slot = 0
 end
 if not refusal and (over or till > now) then refusal = 'skipped-held' end
 if refusal then
@@ -52,7 +56,12 @@ if refusal then
   return { refusal, string.format('%.0f', slot), '0', left }
 end
 local fence = string.format('%.0f', math.max((seen[4] or 0) + 1, now_us))
-redis.call('HSET', KEYS[1], 'slot', string.format('%.0f', slot), 'done', 0, 'owner', ARGV[1], 'fence', fence,
-  'since', string.format('%.0f', now), 'till', string.format('%.0f', now + ARGV[7]))
+local since, ends = string.format('%.0f', now), string.format('%.0f', now + ARGV[7])
+if mode == 'free' then
+  redis.call('HSET', KEYS[1], 'done', 0, 'owner', ARGV[1], 'mode', mode, 'fence', fence, 'since', since, 'till', ends)
+else
+  redis.call('HSET', KEYS[1], 'done', 0, 'owner', ARGV[1], 'mode', mode, 'fence', fence, 'since', since, 'till', ends,
+    'slot', string.format('%.0f', slot), 'open', 1)
+end
 redis.call('PEXPIRE', KEYS[1], ARGV[7] + ARGV[8])
 return { 'ran', string.format('%.0f', slot), fence, 0 }

@@ -5,7 +5,8 @@ KEYS[1]  state        hash       <prefix>:scheduled-lock:{<namespace>:<job>}:sta
 KEYS[2]  history      list(str)  <prefix>:scheduled-lock:{<namespace>:<job>}:history
 ARGV[1]  owner        str        token of the run
 ARGV[2]  node         str        who ran it, without spaces
-ARGV[3]  outcome      str        ran | failed | lost; lost leaves the slot open for a catch-up
+ARGV[3]  outcome      str        ran | failed | lost; lost leaves the slot open for a catch-up, and so does a run that
+                                 was claimed in mode free, which has no slot;
                                  redis-error: it never ran, so the slot is given back, and nothing is noted
 ARGV[4]  durationMs   int        how long it ran
 ARGV[5]  atLeastMs    int        how long the lock is kept from its claim on; 0 for none
@@ -17,9 +18,9 @@ ARGV[9]  fence        int        of the run
 Returns released
   released  1 | 0  0 when the lease was over before, or another's
 
-O(keep). TTL: the retention. Clock: Redis. Replay: answers the same; a lost run may be noted twice.
+O(keep). TTL: the retention. Clock: Redis. Replay: returns the same; a run whose lease was over is noted twice as lost.
 ]]
-local seen = redis.call('HMGET', KEYS[1], 'owner', 'till', 'done', 'since')
+local seen = redis.call('HMGET', KEYS[1], 'owner', 'till', 'done', 'since', 'mode')
 redis.call('LLEN', KEYS[2])
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -29,10 +30,14 @@ local held = mine and tonumber(seen[2]) > now
 local unused = ARGV[3] == 'redis-error'
 local outcome = held and ARGV[3] or 'lost'
 if held then
-  local done, till = '1', math.max(0, seen[4] + ARGV[5])
-  if outcome == 'lost' then done, till = '0', 0 end
-  if unused then redis.call('HINCRBY', KEYS[1], 'slot', -1) end
-  redis.call('HSET', KEYS[1], 'done', done, 'till', string.format('%.0f', unused and 0 or till))
+  local has_slot = seen[5] ~= 'free'
+  local till = (unused or outcome == 'lost') and 0 or math.max(0, seen[4] + ARGV[5])
+  if unused and has_slot then redis.call('HINCRBY', KEYS[1], 'slot', -1) end
+  if has_slot and outcome ~= 'lost' then
+    redis.call('HSET', KEYS[1], 'done', 1, 'till', string.format('%.0f', till), 'open', 0)
+  else
+    redis.call('HSET', KEYS[1], 'done', 1, 'till', string.format('%.0f', till))
+  end
   redis.call('PEXPIRE', KEYS[1], ARGV[5] + ARGV[6])
 end
 if unused then return held and 1 or 0 end

@@ -1,5 +1,5 @@
 --[[
-renew: let the lease of a run start anew.
+renew: let the lease of a run start again.
 
 KEYS[1]  state        hash  <prefix>:scheduled-lock:{<namespace>:<job>}:state[:<key>]
 ARGV[1]  owner        str   token of the run
