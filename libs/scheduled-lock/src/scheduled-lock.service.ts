@@ -24,7 +24,7 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
     private readonly registry: ScriptRegistry,
     private readonly options: ResolvedScheduledLockModuleOptions,
   ) {
-    this.outcomes = new Outcomes(options);
+    this.outcomes = new Outcomes(options, this.logger);
     this.ticks = new Ticks(registry, options, this.outcomes);
     this.catchUps = new CatchUps(this.ticks);
   }

@@ -1,9 +1,11 @@
+import type { Logger } from '@nestjs/common';
+import { LuanestError } from 'luanest/script-registry';
 import type { Job } from '../jobs/job';
 import { events } from '../scheduled-lock.events';
 import type { ResolvedScheduledLockModuleOptions } from '../scheduled-lock.options';
 import type { JobOutcome, JobRecord } from '../scheduled-lock.types';
 
-/** What there is to tell of one tick. */
+/** What is known of one tick. */
 export interface Told {
   readonly outcome: JobOutcome;
   readonly slot: number;
@@ -12,21 +14,83 @@ export interface Told {
   readonly error?: unknown;
 }
 
-/** Tells how ticks went, and remembers what could not be noted in Redis. */
+/** Ticks of a job in a row that all failed in one way. */
+interface Streak {
+  readonly sinceMs: number;
+  ticks: number;
+}
+
+/** Reports how ticks went, and remembers what could not be noted in Redis. Each kind of trouble is logged when it begins and ends. */
 export class Outcomes {
   private readonly unnoted = new Map<string, JobRecord[]>();
+  private readonly failing = new Map<string, Streak>();
+  private readonly stale = new Map<string, Streak>();
 
-  constructor(private readonly options: Pick<ResolvedScheduledLockModuleOptions, 'node' | 'historySize'>) {}
+  constructor(
+    private readonly options: Pick<ResolvedScheduledLockModuleOptions, 'node' | 'historySize'>,
+    private readonly logger: Pick<Logger, 'warn' | 'log'>,
+  ) {}
 
   /** @param noted whether the history in Redis has it */
-  tell({ options: { name } }: Job, { outcome, slot, fence = 0, durationMs = 0, error }: Told, noted: boolean): void {
+  tell(job: Job, told: Told, noted: boolean): void {
+    const { name } = job.options;
+    const { outcome, slot, fence = 0, durationMs = 0, error } = told;
     const { node, historySize } = this.options;
     const record: JobRecord = { outcome, slot, fence, atMs: Date.now(), durationMs, node };
     events.outcome.publish(() => ({ name, ...record, ...(error === undefined ? {} : { error }) }));
     if (!noted) this.unnoted.set(name, [record, ...this.unnotedOf(name)].slice(0, historySize));
+    if (outcome === 'redis-error') this.noteFailing(job, error);
+    else this.noteAnswered(job, told);
   }
 
   unnotedOf(name: string): readonly JobRecord[] {
     return this.unnoted.get(name) ?? [];
   }
+
+  private noteFailing({ options: { name, onRedisError } }: Job, error: unknown): void {
+    if (!begins(this.failing, name)) return;
+    const why = error instanceof LuanestError ? error.code : error instanceof Error ? error.name : 'no error';
+    const what = onRedisError === 'run' ? 'runs without the lock' : 'does not run';
+    this.logger.warn(
+      `Job ${name}: Redis failed (${why}), so its tick ${what}. This is logged again when Redis answers.`,
+    );
+  }
+
+  private noteAnswered({ options: { name, onRedisError, staleAfterMs } }: Job, { outcome, slot }: Told): void {
+    const failed = this.failing.get(name);
+    if (failed && this.failing.delete(name)) {
+      const what = onRedisError === 'run' ? 'ran without the lock' : 'did not run';
+      this.logger.log(`Job ${name}: Redis answers again. ${countOf(failed)} ${what} since ${at(failed.sinceMs)}.`);
+    }
+    if (outcome === 'stale') {
+      if (!begins(this.stale, name)) return;
+      const offMs = Date.now() - slot;
+      const cause =
+        Math.abs(offMs) > staleAfterMs
+          ? `this process is ${Math.abs(offMs)} ms ${offMs > 0 ? 'behind' : 'ahead of'} it`
+          : 'the clocks of this machine and of Redis differ by more';
+      this.logger.warn(
+        `Job ${name}: its tick of ${at(slot)} is stale, so it does not run: ${cause} than staleAfterMs (${staleAfterMs}) allows. ` +
+          'This is logged again when a tick is on time.',
+      );
+      return;
+    }
+    const late = this.stale.get(name);
+    // A run by hand is never stale.
+    if (!late || slot === 0) return;
+    this.stale.delete(name);
+    const were = late.ticks === 1 ? 'was' : 'were';
+    this.logger.log(`Job ${name}: its ticks are on time again. ${late.ticks} ${were} stale since ${at(late.sinceMs)}.`);
+  }
 }
+
+/** Counts a tick; returns true for the first. */
+function begins(streaks: Map<string, Streak>, name: string): boolean {
+  const known = streaks.get(name);
+  if (known) known.ticks++;
+  else streaks.set(name, { sinceMs: Date.now(), ticks: 1 });
+  return !known;
+}
+
+const countOf = ({ ticks }: Streak): string => (ticks === 1 ? '1 tick' : `${ticks} ticks`);
+const at = (ms: number): string => new Date(ms).toISOString();

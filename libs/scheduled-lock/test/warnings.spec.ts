@@ -1,0 +1,75 @@
+import { Injectable } from '@nestjs/common';
+import { Cron, Interval, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
+import { Redis } from 'ioredis';
+import { ScheduledLock } from 'luanest/scheduled-lock';
+import { FaultProxy } from '../../../test/support/fault-proxy';
+import { sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
+import { eventually } from '../../../test/support/wait';
+import { quiet } from '../../script-registry/test/support';
+import { boot, closeAll, LATER, Lines, tick } from './support';
+
+afterEach(closeAll);
+
+it('the first tick that Redis fails is logged, and how many there were once Redis answers', async () => {
+  const lines = new Lines();
+  @Injectable()
+  class Jobs {
+    @Interval(100_000_000)
+    @ScheduledLock({ name: 'skips' })
+    skips(): void {}
+    @Interval(100_000_000)
+    @ScheduledLock({ name: 'runs', onRedisError: 'run' })
+    runs(): void {}
+  }
+  const proxy = await FaultProxy.start({ targetPort: Number(new URL(sharedRedisUrl()).port) });
+  const client = quiet(new Redis(proxy.url, { retryStrategy: () => 20 }));
+  const options = { prefix: uniquePrefix(), client, lock: { redisTimeoutMs: 100 }, logger: lines };
+  const { app, close } = await boot({ imports: [ScheduleModule.forRoot()], providers: [Jobs] }, options);
+  const jobs = app.get(Jobs);
+  proxy.refuse();
+  for (let i = 0; i < 3; i++) await Promise.all([tick(jobs, 'skips'), tick(jobs, 'runs')]);
+  const warned = (name: string, how: RegExp): unknown =>
+    expect.stringMatching(new RegExp(`^warn Job ${name}: Redis failed \\([A-Z_]+\\), so its tick ${how.source}`));
+  expect([...lines.ours].sort()).toEqual([warned('runs', /runs without the lock/), warned('skips', /does not run/)]);
+  lines.clear();
+  proxy.pass();
+  await eventually(async () => {
+    await Promise.all([tick(jobs, 'skips'), tick(jobs, 'runs')]);
+    expect([...lines.ours].sort()).toEqual([
+      expect.stringMatching(/^log Job runs: Redis answers again\. \d+ ticks ran without the lock since \d{4}-/),
+      expect.stringMatching(/^log Job skips: Redis answers again\. \d+ ticks did not run since \d{4}-/),
+    ]);
+  });
+  lines.clear();
+  await Promise.all([tick(jobs, 'skips'), tick(jobs, 'runs')]);
+  expect(lines.ours).toEqual([]);
+  await close();
+  await proxy.stop();
+});
+
+it('the first stale tick is logged with its cause, and how many there were once one is not', async () => {
+  const lines = new Lines();
+  @Injectable()
+  class Jobs {
+    @Cron(LATER, { name: 'ahead', disabled: true })
+    @ScheduledLock({ name: 'ahead' })
+    ahead(): void {}
+  }
+  const metadata = { imports: [ScheduleModule.forRoot()], providers: [Jobs] };
+  const { app } = await boot(metadata, { prefix: uniquePrefix(), logger: lines });
+  for (let i = 0; i < 3; i++) await tick(app.get(Jobs), 'ahead');
+  const about = lines.ours.filter((line) => !line.includes('by hand'));
+  expect(about).toEqual([
+    expect.stringMatching(
+      /^warn Job ahead: its tick of \d{4}-\S+Z is stale, so it does not run: .*staleAfterMs \(5000\)/,
+    ),
+  ]);
+  lines.clear();
+  const job = app.get(SchedulerRegistry).getCronJob('ahead');
+  const CronTime = job.cronTime.constructor as new (source: Date) => typeof job.cronTime;
+  job.setTime(new CronTime(new Date()));
+  await tick(app.get(Jobs), 'ahead');
+  expect(lines.ours.filter((line) => !line.includes('by hand'))).toEqual([
+    expect.stringMatching(/^log Job ahead: its ticks are on time again\. 3 were stale since \d{4}-/),
+  ]);
+});
