@@ -70,6 +70,7 @@ const order = [
   'failovers',
   'slots moved',
   'workers killed (SIGKILL)',
+  'workers stopped (SIGSTOP)',
   'handled more than once, as at-least-once allows',
   'lost',
 ];

@@ -7,6 +7,8 @@ export interface WatchedCommand {
   from: string;
   /** The command's name and its arguments, as bytes in latin1. */
   args: string[];
+  /** When the server carried it out, by its clock, ms since the epoch. */
+  atMs: number;
 }
 
 /**
@@ -51,7 +53,7 @@ export class CommandWatcher {
   }
 }
 
-const LINE = /^\+[\d.]+ \[\d+ (?<from>[^\]]+)\] (?<args>.*)$/;
+const LINE = /^\+(?<at>[\d.]+) \[\d+ (?<from>[^\]]+)\] (?<args>.*)$/;
 const QUOTED = /"((?:[^"\\]|\\.)*)"/g;
 const ESCAPED = /\\(x[0-9a-f]{2}|.)/gi;
 const CONTROLS: Record<string, string> = { n: '\n', r: '\r', t: '\t', a: '\x07', b: '\b' };
@@ -64,5 +66,5 @@ function parse(line: string): WatchedCommand | undefined {
       code.length > 1 ? String.fromCharCode(Number.parseInt(code.slice(1), 16)) : (CONTROLS[code] ?? code),
     ),
   );
-  return { from: groups['from'] as string, args };
+  return { from: groups['from'] as string, args, atMs: Number(groups['at']) * 1_000 };
 }

@@ -11,6 +11,7 @@ export type FaultNote =
   | 'failovers'
   | 'slots moved'
   | 'workers killed (SIGKILL)'
+  | 'workers stopped (SIGSTOP)'
   | 'scripts run by Redis'
   | 'messages, tasks, slots and grabs checked one by one'
   | 'handled more than once, as at-least-once allows'

@@ -154,7 +154,8 @@ describe.each(servers)('the scripts on %s', (_, connect) => {
     const job = newJob();
     const slot = Date.now();
     const free = async (owner: string) => (await job.claim(owner, 7, { mode: 'free' })).outcome;
-    const catchUp = async (owner: string) => (await job.claim(owner, 0, { mode: 'catch-up', staleMs: 600_000 })).outcome;
+    const catchUp = async (owner: string) =>
+      (await job.claim(owner, 0, { mode: 'catch-up', staleMs: 600_000 })).outcome;
     expect(await job.claim('f', 7, { mode: 'free' })).toMatchObject({ outcome: 'ran', slot: 0 });
     expect(await job.claim('f', 7, { mode: 'free' })).toMatchObject({ outcome: 'ran', slot: 0 });
     expect(await free('g')).toBe('skipped-held');
