@@ -92,7 +92,7 @@ const libs: Readonly<Record<string, Use>> = {
     },
   },
   'scheduled-lock': {
-    modules: [ScheduledLockModule.forRoot({}), ScheduleModule.forRoot()],
+    modules: [ScheduledLockModule.forRoot({ namespace: 'n' }), ScheduleModule.forRoot()],
     providers: [Job],
     async use(app) {
       await eventually(() => expect(app.get(Job).runs).toBeGreaterThan(1));

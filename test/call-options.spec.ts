@@ -75,7 +75,7 @@ describe('options of decorators', () => {
       }
     }
     await expect(
-      boot({ imports: [ScheduleModule.forRoot(), ScheduledLockModule.forRoot()], providers: [Jobs] }),
+      boot({ imports: [ScheduleModule.forRoot(), ScheduledLockModule.forRoot({ namespace: 'n' })], providers: [Jobs] }),
     ).rejects.toMatchObject(refused(/^There is no option "lockAtMostMs" of @ScheduledLock\(\) on Jobs\.run\. Known: /));
     @Injectable()
     class Consumers {
@@ -149,7 +149,7 @@ describe('options of decorators', () => {
     await boot({
       imports: [
         ScheduleModule.forRoot(),
-        ScheduledLockModule.forRoot(),
+        ScheduledLockModule.forRoot({ namespace: 'n' }),
         StreamConsumerModule.forRoot(),
         DelayedTaskModule.forRoot(),
         OnceModule.forRoot({ idempotency: { subject: resolver } }),

@@ -150,6 +150,7 @@ export const libs: readonly Lib[] = [
   {
     name: 'scheduled-lock',
     module: ScheduledLockModule,
+    needed: { namespace: 'n' },
     extras: { registry: 'other' },
     every: {
       namespace: 'n',

@@ -59,11 +59,11 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<ScheduledLockM
 @Module({})
 export class ScheduledLockModule extends ConfigurableModuleClass {
   /**
-   * Makes the module; every option has a default.
+   * Makes the module; every option but `namespace` has a default.
    *
    * @throws InvalidOptionError for what is no object; options that cannot work are refused when the app boots
    */
-  static override forRoot(options: ScheduledLockModuleOptions & ScheduledLockModuleExtras = {}): DynamicModule {
+  static override forRoot(options: ScheduledLockModuleOptions & ScheduledLockModuleExtras): DynamicModule {
     return super.forRoot(checkObject('', options));
   }
 }

@@ -7,8 +7,11 @@ import type { ScheduledLockOptions } from './scheduled-lock.types';
 
 /** Options of ScheduledLockModule. */
 export interface ScheduledLockModuleOptions {
-  /** Parts apps that share a Redis; text of 1 to 100 letters, digits, `.`, `_`, `-`. Default `default`. */
-  readonly namespace?: string;
+  /**
+   * Name of the app, the same on all its nodes: two apps that share a Redis and a namespace share the slots of jobs of one name,
+   * so each tick would run in one of them only. Text of 1 to 100 letters, digits, `.`, `_`, `-`. Required.
+   */
+  readonly namespace: string;
   /** Name of this node in histories, without spaces. Default `<host>:<pid>`. */
   readonly node?: string;
   /** Default of `lockAtMostForMs`. Default 30,000. */
@@ -81,9 +84,11 @@ function checkedChoice(value: 'skip' | 'run', where = ''): 'skip' | 'run' {
  */
 export function resolveOptions(options: ScheduledLockModuleOptions): ResolvedScheduledLockModuleOptions {
   checkOptions('', options, KNOWN);
-  const { namespace = 'default', node = `${hostname()}:${process.pid}` } = options;
-  if (typeof namespace !== 'string' || !/^[\w.-]{1,100}$/.test(namespace)) {
-    throw new InvalidOptionError(`namespace is ${shown(namespace)}. Give 1 to 100 letters, digits, ".", "_" or "-".`);
+  const { namespace, node = `${hostname()}:${process.pid}` } = options;
+  if (typeof (namespace as unknown) !== 'string' || !/^[\w.-]{1,100}$/.test(namespace)) {
+    throw new InvalidOptionError(
+      `namespace is ${shown(namespace)}. Give 1 to 100 letters, digits, ".", "_" or "-": a name of this app, which no other app on its Redis has.`,
+    );
   }
   if (typeof node !== 'string' || !/^\S{1,200}$/.test(node)) {
     throw new InvalidOptionError(`node is ${shown(node)}. Give a text of 1 to 200 characters without spaces.`);

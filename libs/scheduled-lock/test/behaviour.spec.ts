@@ -213,7 +213,11 @@ it('losers log nothing', async () => {
     [1, 2].map(async () => {
       const client = standaloneClient();
       const app = await Test.createTestingModule({
-        imports: [...imports, ScriptRegistryModule.forRoot({ client, prefix }), ScheduledLockModule.forRoot({})],
+        imports: [
+          ...imports,
+          ScriptRegistryModule.forRoot({ client, prefix }),
+          ScheduledLockModule.forRoot({ namespace: 'default' }),
+        ],
         providers: [Jobs],
       })
         .setLogger(logger)

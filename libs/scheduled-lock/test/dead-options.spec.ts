@@ -25,7 +25,7 @@ function jobOf(scheduler: MethodDecorator, options: ScheduledLockOptions): Type 
   return Jobs;
 }
 
-async function refusal(job: Type, lock: ScheduledLockModuleOptions, controller = false): Promise<unknown> {
+async function refusal(job: Type, lock: Partial<ScheduledLockModuleOptions>, controller = false): Promise<unknown> {
   const metadata = controller ? { controllers: [job] } : { providers: [job], imports: [ScheduleModule.forRoot()] };
   return boot(metadata, { prefix: uniquePrefix(), lock }).then(
     () => 'it booted',
@@ -33,7 +33,7 @@ async function refusal(job: Type, lock: ScheduledLockModuleOptions, controller =
   );
 }
 
-const DEAD: [string, MethodDecorator, ScheduledLockOptions, ScheduledLockModuleOptions, RegExp][] = [
+const DEAD: [string, MethodDecorator, ScheduledLockOptions, Partial<ScheduledLockModuleOptions>, RegExp][] = [
   [
     'catchUpWithinMs on @Timeout',
     once,

@@ -38,7 +38,7 @@ afterAll(async () => {
 });
 
 /** Two nodes of one app; the first speaks through the proxy. */
-async function twoNodes(jobs: Type, lock: ScheduledLockModuleOptions): Promise<[Booted, Booted]> {
+async function twoNodes(jobs: Type, lock: Partial<ScheduledLockModuleOptions>): Promise<[Booted, Booted]> {
   const metadata = { imports: [ScheduleModule.forRoot()], providers: [jobs] };
   const through = (url: string, node: string): Promise<Booted> => {
     const client = quiet(new Redis(url, { retryStrategy: () => 20 }));

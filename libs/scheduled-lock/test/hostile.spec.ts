@@ -46,10 +46,10 @@ it.each(IMPOSSIBLE_IDS.filter((name) => name !== ''))(
 );
 
 it('options of any kind are taken or refused by name, and change no other object', () => {
-  for (const option of Object.keys(resolveOptions({}))) {
+  for (const option of Object.keys(resolveOptions({ namespace: 'n' }))) {
     for (const value of hostileValues()) {
       try {
-        resolveOptions({ [option]: value });
+        resolveOptions({ namespace: 'n', [option]: value });
       } catch (error) {
         expect([option, error instanceof LuanestError]).toEqual([option, true]);
       }

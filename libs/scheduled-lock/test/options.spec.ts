@@ -5,7 +5,7 @@ import { resolveJobOptions, resolveOptions } from '../src/scheduled-lock.options
 const CRON = { type: 'cron' } as const;
 
 it('a job takes what it does not say from the module', () => {
-  const module = resolveOptions({ lockAtMostForMs: 1_234, onRedisError: 'run', replicas: 2 });
+  const module = resolveOptions({ namespace: 'n', lockAtMostForMs: 1_234, onRedisError: 'run', replicas: 2 });
   const job = resolveJobOptions({ staleAfterMs: 77, replicas: undefined }, 'Class.method', module, CRON);
   expect(job).toEqual({
     name: 'Class.method',
@@ -24,7 +24,8 @@ it('a job takes what it does not say from the module', () => {
   expect(resolveJobOptions({ replicas: 0 }, 'Class.method', module, CRON).replicas).toBe(0);
 });
 
-const nonsenseOfModule: [string, ScheduledLockModuleOptions][] = [
+const nonsenseOfModule: [string, Partial<ScheduledLockModuleOptions>][] = [
+  ['namespace', { namespace: undefined }],
   ['namespace', { namespace: 'two words' }],
   ['node', { node: '' }],
   ['lockAtMostForMs', { lockAtMostForMs: 9 }],
@@ -39,8 +40,9 @@ const nonsenseOfModule: [string, ScheduledLockModuleOptions][] = [
 ];
 
 it.each(nonsenseOfModule)('refuses nonsense as the %s of the module', (name, options) => {
-  expect(() => resolveOptions(options)).toThrow(InvalidOptionError);
-  expect(() => resolveOptions(options)).toThrow(new RegExp(`^${name} is .* Give `));
+  const resolving = (): unknown => resolveOptions({ namespace: 'n', ...options } as ScheduledLockModuleOptions);
+  expect(resolving).toThrow(InvalidOptionError);
+  expect(resolving).toThrow(new RegExp(`^${name} is .* Give `));
 });
 
 const nonsenseOfJob: [string, ScheduledLockOptions][] = [
@@ -53,6 +55,6 @@ const nonsenseOfJob: [string, ScheduledLockOptions][] = [
 ];
 
 it.each(nonsenseOfJob)('refuses nonsense as the %s of a job, naming the job', (name, options) => {
-  const resolving = (): unknown => resolveJobOptions(options, 'Class.method', resolveOptions({}), CRON);
+  const resolving = (): unknown => resolveJobOptions(options, 'Class.method', resolveOptions({ namespace: 'n' }), CRON);
   expect(resolving).toThrow(new RegExp(`^@ScheduledLock\\(\\) on Class\\.method: ${name} is .* Give `));
 });

@@ -39,10 +39,10 @@ const start = (
   jobs: Type,
   { ScheduleModule }: Schedule,
   prefix: string,
-  lock: ScheduledLockModuleOptions,
+  lock: Partial<ScheduledLockModuleOptions>,
 ): Promise<TestingModule> =>
   apps.start(prefix, {
-    imports: [ScheduledLockModule.forRoot(lock), ScheduleModule.forRoot()],
+    imports: [ScheduledLockModule.forRoot({ namespace: 'default', ...lock }), ScheduleModule.forRoot()],
     providers: [jobs],
   });
 

@@ -58,7 +58,7 @@ export interface Booted {
 
 export interface BootOptions {
   readonly prefix: string;
-  readonly lock?: ScheduledLockModuleOptions;
+  readonly lock?: Partial<ScheduledLockModuleOptions>;
   readonly client?: Redis | Cluster;
   readonly registry?: ScriptRegistryOptions;
   /** Default: one that says nothing. */
@@ -101,7 +101,7 @@ export async function compile(
 ): Promise<{ app: TestingModule; client: Redis | Cluster }> {
   const imports = [
     ScriptRegistryModule.forRoot({ client, prefix, ...registry }),
-    ScheduledLockModule.forRoot(lock),
+    ScheduledLockModule.forRoot({ namespace: 'default', ...lock }),
     ...(metadata.imports ?? []),
   ];
   try {

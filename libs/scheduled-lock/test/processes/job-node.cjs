@@ -34,7 +34,7 @@ async function main() {
   ]);
   subscribe(SCHEDULED_LOCK_CHANNELS.outcome, ({ outcome, fence }) => fence && print(`outcome ${outcome} ${fence}`));
   const { app } = await boot(
-    [ScheduledLockModule.forRoot({ node: process.env.NODE_NAME }), ScheduleModule.forRoot()],
+    [ScheduledLockModule.forRoot({ namespace: 'default', node: process.env.NODE_NAME }), ScheduleModule.forRoot()],
     [Jobs],
   );
   locks = app.get(ScheduledLockService);

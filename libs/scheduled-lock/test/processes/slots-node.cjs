@@ -62,7 +62,7 @@ async function main() {
   }
   const mounted = JOBS.filter(([name]) => !name.startsWith('cron')).map(([name]) => name);
   intervalOf = (ms) => (ms === 200 || ms === 100 ? mounted.shift() : undefined);
-  const { app } = await boot([ScheduledLockModule.forRoot({}), ScheduleModule.forRoot()], [Jobs]);
+  const { app } = await boot([ScheduledLockModule.forRoot({ namespace: 'default' }), ScheduleModule.forRoot()], [Jobs]);
   locks = app.get(ScheduledLockService);
   for (const [name, job] of app.get(SchedulerRegistry).getCronJobs()) job.addCallback(() => counted(name));
   const timer = setIntervalOfNode(report, 500);

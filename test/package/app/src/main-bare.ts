@@ -28,7 +28,7 @@ const client = CLUSTER_PORT ? new Cluster([{ host: '127.0.0.1', port: Number(CLU
     OnceModule.forRoot({}),
     RateLimitModule.forRoot({}),
     RedPacketModule.forRoot({ identity: () => undefined }),
-    ScheduledLockModule.forRoot({}),
+    ScheduledLockModule.forRoot({ namespace: 'app' }),
   ],
 })
 class BareModule {}

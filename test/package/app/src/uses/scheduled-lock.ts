@@ -16,7 +16,7 @@ class Jobs {
   }
 }
 
-@Module({ imports: [ScheduledLockModule.forRoot({}), ScheduleModule.forRoot()], providers: [Jobs] })
+@Module({ imports: [ScheduledLockModule.forRoot({ namespace: 'app' }), ScheduleModule.forRoot()], providers: [Jobs] })
 export class ScheduledLockUse {}
 
 export async function useScheduledLock(app: INestApplication): Promise<string> {
