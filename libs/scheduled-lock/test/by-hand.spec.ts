@@ -229,6 +229,20 @@ it('assertHeld throws wherever the code has no lock', async () => {
   await proxy.stop();
 });
 
+it('a process whose scheduler is switched off runs jobs by hand', async () => {
+  class Jobs {
+    @newest.Cron(NEVER)
+    @ScheduledLock({ name: 'job' })
+    job(): Promise<string> {
+      return Promise.resolve('answer');
+    }
+  }
+  const off = newest.ScheduleModule.forRoot({ cronJobs: false, intervals: false, timeouts: false });
+  const { app } = await boot({ imports: [off], providers: [Jobs] }, { prefix: uniquePrefix() });
+  expect(await app.get(ScheduledLockService).runNow('job')).toMatchObject({ ran: true, value: 'answer' });
+  expect(await app.get(Jobs).job()).toBe('answer');
+});
+
 it('runNow is not for handlers', async () => {
   @Controller()
   class Routes {
