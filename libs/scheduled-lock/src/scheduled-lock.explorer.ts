@@ -9,6 +9,7 @@ import {
   type Wrapper,
 } from '../../script-registry/src/shared/handlers';
 import { candidateOf, type Candidate } from './boot/candidate';
+import { refuseDeadOptions } from './boot/dead-options';
 import { kindOf } from './boot/job-kind';
 import type { CronJobs } from './boot/live-cron';
 import { problemOf } from './boot/problems';
@@ -66,7 +67,8 @@ export class ScheduledLockExplorer implements OnModuleInit {
   private add({ wrapper, name, method, where }: Candidate, { original, options: given }: LockedMethod): void {
     const instance = wrapper.instance as object;
     const kind = kindOf(method, () => this.providersThat(isSchedulerRegistry).map((one) => one.instance as CronJobs));
-    const options = resolveJobOptions(given, where, this.options, kind);
+    const options = resolveJobOptions(given, where, this.options);
+    refuseDeadOptions(`@ScheduledLock() on ${where}`, given, options, kind, this.options);
     const tag = this.registry.keySpace('scheduled-lock').tag(`${this.options.namespace}:${options.name}`);
     const job: Job = {
       options,

@@ -1,8 +1,6 @@
 import { hostname } from 'node:os';
 import { InvalidOptionError, shown } from 'luanest/script-registry';
 import { checkInteger, checkOptions, type KnownOptions } from '../../script-registry/src/shared/checks';
-import { refuseDeadOptions } from './boot/dead-options';
-import type { JobKind } from './jobs/job';
 import type { ScheduledLockOptions } from './scheduled-lock.types';
 
 /** Options of ScheduledLockModule. */
@@ -113,14 +111,12 @@ export function resolveOptions(options: ScheduledLockModuleOptions): ResolvedSch
  * Checks a job's options and fills in the defaults.
  *
  * @param where `Class.method`, for messages and as the default name
- * @param kind decides which options the job has a use for
- * @throws InvalidOptionError as `resolveOptions`, and for options that could never act
+ * @throws InvalidOptionError as `resolveOptions`
  */
 export function resolveJobOptions(
   options: ScheduledLockOptions,
   where: string,
   module: ResolvedScheduledLockModuleOptions,
-  kind: Pick<JobKind, 'type'> & { readonly periodMs?: number },
 ): ResolvedJobOptions {
   const what = `@ScheduledLock() on ${where}`;
   checkOptions(what, options, KNOWN_OF_JOB);
@@ -131,7 +127,7 @@ export function resolveJobOptions(
     if (typeof text === 'string' && text !== '') continue;
     throw new InvalidOptionError(`${what}: ${option} is ${shown(text)}. Give a text that is not empty.`);
   }
-  const resolved = Object.freeze({
+  return Object.freeze({
     name,
     key,
     renew,
@@ -144,8 +140,6 @@ export function resolveJobOptions(
     replicas: checkInteger(`${what}: replicas`, given.replicas, 0, 100),
     replicasTimeoutMs: ms('replicasTimeoutMs', 1),
   });
-  refuseDeadOptions(what, options, resolved, kind, module);
-  return resolved;
 }
 
 function withoutUndefined<T extends object>(options: T): T {

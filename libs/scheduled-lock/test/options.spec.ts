@@ -2,11 +2,9 @@ import { InvalidOptionError } from 'luanest/script-registry';
 import type { ScheduledLockModuleOptions, ScheduledLockOptions } from 'luanest/scheduled-lock';
 import { resolveJobOptions, resolveOptions } from '../src/scheduled-lock.options';
 
-const CRON = { type: 'cron' } as const;
-
 it('a job takes what it does not say from the module', () => {
   const module = resolveOptions({ namespace: 'n', lockAtMostForMs: 1_234, onRedisError: 'run', replicas: 2 });
-  const job = resolveJobOptions({ staleAfterMs: 77, replicas: undefined }, 'Class.method', module, CRON);
+  const job = resolveJobOptions({ staleAfterMs: 77, replicas: undefined }, 'Class.method', module);
   expect(job).toEqual({
     name: 'Class.method',
     key: undefined,
@@ -21,7 +19,7 @@ it('a job takes what it does not say from the module', () => {
     replicasTimeoutMs: 1_000,
   });
   // 0 is what was said, and not a default's place.
-  expect(resolveJobOptions({ replicas: 0 }, 'Class.method', module, CRON).replicas).toBe(0);
+  expect(resolveJobOptions({ replicas: 0 }, 'Class.method', module).replicas).toBe(0);
 });
 
 const nonsenseOfModule: [string, Partial<ScheduledLockModuleOptions>][] = [
@@ -40,7 +38,7 @@ const nonsenseOfModule: [string, Partial<ScheduledLockModuleOptions>][] = [
 ];
 
 it.each(nonsenseOfModule)('refuses nonsense as the %s of the module', (name, options) => {
-  const resolving = (): unknown => resolveOptions({ namespace: 'n', ...options } as ScheduledLockModuleOptions);
+  const resolving = (): unknown => resolveOptions({ namespace: 'n', ...options });
   expect(resolving).toThrow(InvalidOptionError);
   expect(resolving).toThrow(new RegExp(`^${name} is .* Give `));
 });
@@ -55,6 +53,6 @@ const nonsenseOfJob: [string, ScheduledLockOptions][] = [
 ];
 
 it.each(nonsenseOfJob)('refuses nonsense as the %s of a job, naming the job', (name, options) => {
-  const resolving = (): unknown => resolveJobOptions(options, 'Class.method', resolveOptions({ namespace: 'n' }), CRON);
+  const resolving = (): unknown => resolveJobOptions(options, 'Class.method', resolveOptions({ namespace: 'n' }));
   expect(resolving).toThrow(new RegExp(`^@ScheduledLock\\(\\) on Class\\.method: ${name} is .* Give `));
 });

@@ -23,6 +23,9 @@ export interface Proof {
 /** What may pass between a timer and what it starts on a machine that is busy, without being noted as a stall, ms. */
 const SLACK_MS = 30;
 
+/** How long the way of a tick to Redis may take on such a machine; what takes longer is seen as a stall of one of them, ms. */
+const WAY_MS = 100;
+
 const overlaps = (spans: readonly Span[], from: number, to: number): boolean =>
   spans.some((span) => span[0] < to && span[1] > from);
 
@@ -112,7 +115,7 @@ function ofTick(
   const seen = `${node.name} fired at ${firedAt} and reported ${told.outcome} of ${told.slot} at ${told.at}`;
   const heldUp = stoodStill(node, firedAt, told.at);
   if (told.slot > slot) {
-    const atItsEnd = slot + periodMs - firedAt < SLACK_MS;
+    const atItsEnd = slot + periodMs - firedAt < WAY_MS;
     return heldUp || atItsEnd ? 'each tick in it was held up or killed' : { why: seen };
   }
   const broken = ({ node: name, since, endedAt = Infinity }: ClaimRecord): 'killed' | 'stopped' | undefined => {

@@ -10,6 +10,7 @@ import type { Span } from '../../../test/support/takeovers';
 import { eventually, sleep } from '../../../test/support/wait';
 import { proveSlots, type Proof } from './slot-proof';
 import { readClaims, readNode, type ClaimRecord, type NodeRecord } from './slot-records';
+import { quickPulse } from './stalls';
 import { Child } from './support';
 
 const LONG = process.env.LUANEST_LONG === '1';
@@ -90,6 +91,7 @@ it(
   'three processes that are killed and stopped at random run each slot once, or the records show why nobody could',
   async () => {
     const watcher = await CommandWatcher.open(server.port);
+    const pulse = quickPulse(server.url);
     const env = { PREFIX: uniquePrefix(), REDIS_URL: server.url, LEASE_MS: String(LEASE_MS) };
     const endAt = Date.now() + RUN_MS;
     await Promise.all([1, 2, 3].map((place) => live(place, env, () => Date.now() > endAt)));
@@ -105,7 +107,11 @@ it(
       { timeoutMs: 60_000 },
     );
     watcher.close();
-    const nodes = lives.map(({ name, file, killedAt, stops }) => readNode(name, file, { killedAt, stops }));
+    await pulse.stop();
+    // While Redis answers nobody, each process stands still.
+    const nodes = lives
+      .map(({ name, file, killedAt, stops }) => readNode(name, file, { killedAt, stops }))
+      .map((node) => ({ ...node, stalls: [...node.stalls, ...pulse.stalls] }));
     const claims = readClaims(watcher.commands);
     const span: Span = [Math.min(...nodes.map(({ readyAt }) => readyAt)), stoppedAt];
     const proofs = JOBS.map(([job, periodMs]) => [job, proveSlots(job, periodMs, nodes, claims, span)] as const);
