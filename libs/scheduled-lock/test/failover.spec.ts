@@ -13,7 +13,7 @@ import type { RedisServer } from '../../../test/support/redis-server';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
 import { quiet } from '../../script-registry/test/support';
-import { boot, closeAll, LATER, listen, STALE_NEVER, type Booted } from './support';
+import { boot, closeAll, LATER, listen, STALE_NEVER, type Booted, tick as tickOf } from './support';
 
 let cluster: RedisCluster;
 
@@ -56,7 +56,7 @@ async function twoNodes(lock: ScheduledLockOptions) {
   };
   const [one, other] = await Promise.all([node('one'), node('other')]);
   /** A tick of the job's one slot, on a node. */
-  const tick = ({ app }: Booted, name: string): Promise<void> => app.get(Jobs).job(name);
+  const tick = ({ app }: Booted, name: string): Promise<unknown> => tickOf(app.get(Jobs), 'job', name);
   return { runs, finish, key, one, other, tick };
 }
 
@@ -131,7 +131,7 @@ it('with WAIT a claim that no replica has does not run, and one that runs surviv
   await cluster.untilSettled();
 
   // It was given back, so the same slot is there for whoever comes.
-  const ticks: Promise<void>[] = [];
+  const ticks: Promise<unknown>[] = [];
   await eventually(async () => {
     ticks.push(tick(one, 'one'));
     await eventually(() => expect(runs).toHaveLength(1), { timeoutMs: 500 });
