@@ -79,14 +79,12 @@ export class IoredisNode implements RedisNode {
     stream.cork();
     const [before, answer, after] = [this.send('TIME', []), this.send(name, args), this.send('TIME', [])];
     stream.uncork();
-    const times = Promise.all([before, after]).then(
-      ([from, to]) => Math.max(0, msOf(to) - msOf(from)),
-      () => undefined,
-    );
-    answer.then(
-      () => times.then(took),
-      () => undefined,
-    );
+    void Promise.allSettled([before, after, answer]).then(([from, to, ran]) => {
+      if (ran.status === 'rejected') return;
+      if (from.status === 'fulfilled' && to.status === 'fulfilled') {
+        took(Math.max(0, msOf(to.value) - msOf(from.value)));
+      } else if (from.status === 'rejected' && (from.reason as CommandFailure).code === 'NOPERM') took(undefined);
+    });
     return answer;
   }
 
