@@ -82,11 +82,13 @@ function ofNode(
     const reasons = inSlot.map(({ id, at }) => ofTick(node, nodes, claims, job, slot, periodMs, id, at));
     return reasons.find((reason) => typeof reason === 'object') ?? reasons[0];
   }
-  if (node.readyAt > slot || node.endedAt < end) return undefined;
-  // It was there for all of the slot, and its timer did not fire.
+  // A cron timer is due when its slot begins, that of an interval at any time of the period.
+  const due = job === 'cron' ? slot + WAY_MS : end;
+  if (node.readyAt > slot || node.endedAt < due) return undefined;
+  // It was there, and its timer did not fire.
   const before = fires.findLast(({ at }) => at < slot)?.at ?? node.readyAt;
   const after = fires.find(({ at }) => at >= end)?.at ?? node.endedAt;
-  if (overlaps(node.stops, slot, end)) return undefined;
+  if (overlaps(node.stops, slot, due)) return undefined;
   if (stoodStill(node, before, after)) return 'no timer fired: the process stood still';
   if (job === 'every' && after - before < periodMs + SLACK_MS) {
     return "no timer fired: Node's interval came later than its period";
