@@ -144,6 +144,8 @@ export const libs: readonly Lib[] = [
       replicasTimeoutMs: 10,
       holder: 'me',
       promptAnswers: false,
+      drainMs: 0,
+      abortGraceMs: 0,
     } satisfies Required<LockModuleOptions>,
     nested: [[{ leaseMs: 5 }, /^leaseMs is 5\. Give an integer of 10 /]],
   },

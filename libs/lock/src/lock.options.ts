@@ -39,6 +39,10 @@ export interface LockModuleOptions {
    * come that fast. Default true.
    */
   readonly promptAnswers?: boolean;
+  /** How long shutdown waits for held locks before it fires their signals, ms; integer >= 0. Default 10,000. */
+  readonly drainMs?: number;
+  /** How long it waits after the signals before it gives the locks up, ms; integer >= 0. Default 500. */
+  readonly abortGraceMs?: number;
 }
 
 /** Options with every default filled in. */
@@ -53,6 +57,8 @@ const KNOWN: KnownOptions<LockModuleOptions> = {
   replicasTimeoutMs: true,
   holder: true,
   promptAnswers: true,
+  drainMs: true,
+  abortGraceMs: true,
 };
 const KNOWN_OF_ACQUIRE: KnownOptions<LockOptions> = {
   leaseMs: true,
@@ -83,6 +89,8 @@ export function resolveOptions(options: LockModuleOptions): ResolvedLockModuleOp
     replicasTimeoutMs: checkInteger('replicasTimeoutMs', options.replicasTimeoutMs ?? 1_000, 1),
     holder,
     promptAnswers: checkFlag('promptAnswers', options.promptAnswers ?? true),
+    drainMs: checkInteger('drainMs', options.drainMs ?? 10_000, 0),
+    abortGraceMs: checkInteger('abortGraceMs', options.abortGraceMs ?? 500, 0),
   });
 }
 

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { BeforeApplicationShutdown, OnApplicationShutdown } from '@nestjs/common';
+import type { BeforeApplicationShutdown } from '@nestjs/common';
 import {
   type ScriptRegistry,
   InvalidCallError,
@@ -15,20 +15,23 @@ import { LockBusyError, LockLostError, ReentrantLockError } from './lock.errors'
 import { events, type LockAskedEvent } from './lock.events';
 import { resolveAcquire, resolveOptions, type LockOptions, type ResolvedLockModuleOptions } from './lock.options';
 import { forceUnlock, readStatus } from './lock.scripts';
+import { Shutdown } from './lock.shutdown';
 import type { Lock, LockStatus } from './lock.types';
 
 type Names = string | readonly string[];
 
 /** Locks by name: one holder each, in all processes that use one Redis and prefix. */
-export class LockService implements BeforeApplicationShutdown, OnApplicationShutdown {
+export class LockService implements BeforeApplicationShutdown {
   private readonly context = new AsyncLocalStorage<readonly Lock[]>();
   private readonly acquirer: Acquirer;
+  private readonly shutdown: Shutdown;
 
   constructor(
     private readonly registry: ScriptRegistry,
     private readonly options: ResolvedLockModuleOptions = resolveOptions({}),
   ) {
     this.acquirer = new Acquirer(registry, options);
+    this.shutdown = new Shutdown(this.acquirer, options);
   }
 
   /**
@@ -62,19 +65,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
   async withLock<T>(names: Names, options: LockOptions, work: (lock: Lock) => Promise<T> | T): Promise<T | undefined> {
     const request = resolveAcquire(options, this.options);
     const lock = await (request.onBusy === 'skip' ? this.take(names, request) : this.takeInTime(names, request));
-    if (!lock) return undefined;
-    let result: T;
-    try {
-      result = await this.context.run([...(this.context.getStore() ?? []), lock], async () => work(lock));
-    } catch (error) {
-      await this.releaseQuietly(lock);
-      throw error;
-    }
-    const outcome = await this.releaseQuietly(lock);
-    if (outcome === 'lost') {
-      throw new LockLostError(`Lock ${lock.names.join(', ')} was lost before its work was done.`);
-    }
-    return result;
+    return lock && this.shutdown.await(lock, () => this.under(lock, work));
   }
 
   /** Who holds a lock, since when and until when, and its last fence. @throws errors of the registry */
@@ -102,15 +93,27 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     return answer;
   }
 
-  /** Ends all waiting, and refuses to take more locks. */
-  beforeApplicationShutdown(): void {
-    this.acquirer.close();
+  /**
+   * Takes no more locks, and ends all waiting with LockClosedError. Waits up to `drainMs` until the locks that are held
+   * are released; then fires their signals, waits up to `abortGraceMs`, and gives up what is left.
+   */
+  beforeApplicationShutdown(): Promise<void> {
+    return this.shutdown.run();
   }
 
-  /** Gives back what is still held. */
-  async onApplicationShutdown(): Promise<void> {
-    this.acquirer.close();
-    await Promise.all([...this.acquirer.live].map((lease) => lease.release().catch(() => undefined)));
+  private async under<T>(lock: Lock, work: (lock: Lock) => Promise<T> | T): Promise<T> {
+    let result: T;
+    try {
+      result = await this.context.run([...(this.context.getStore() ?? []), lock], async () => work(lock));
+    } catch (error) {
+      await this.releaseQuietly(lock);
+      throw error;
+    }
+    const outcome = await this.releaseQuietly(lock);
+    if (outcome === 'lost') {
+      throw new LockLostError(`Lock ${lock.names.join(', ')} was lost before its work was done.`);
+    }
+    return result;
   }
 
   private async takeInTime(names: Names, request: Request): Promise<Lock> {

@@ -19,6 +19,7 @@ export class Acquirer {
   private readonly context: ClaimContext;
   private readonly space: KeySpace;
   private readonly waiters = new Set<Waiting>();
+  private asking = 0;
   private closed = false;
 
   constructor(
@@ -49,6 +50,11 @@ export class Acquirer {
     const first = await this.attempt(name, key, request, request.waitMs > 0, sentAt);
     if (typeof first !== 'number') return first;
     return request.waitMs === 0 ? undefined : this.wait(name, key, request, deadline ?? sentAt + request.waitMs, first);
+  }
+
+  /** Returns true when nothing is held, and no call of an acquisition or a release is in flight. */
+  get idle(): boolean {
+    return this.asking === 0 && this.live.empty;
   }
 
   /** Ends all waiting, and refuses to take more. */
@@ -94,17 +100,22 @@ export class Acquirer {
     waits: boolean,
     sentAt: number,
   ): Promise<Lease | number> {
-    if (this.closed) throw new LockClosedError(`Lock ${name} was not taken: the app is shutting down.`);
+    this.refuseClosed(name);
     const claim = new Claim(this.context, key, this.owners.tokenFor(name));
     let answer: ClaimAnswer;
+    this.asking += 1;
     try {
       if (request.replicas > 0) answer = await this.askReplicas(name, claim, request, waits);
       else answer = await claim.acquire(request.leaseMs, waits);
     } catch (error) {
       // Unless it is known not to have run, the lock may be ours without anybody to hold it.
-      if (error instanceof UnknownOutcomeError) claim.release().catch(() => undefined);
+      if (error instanceof UnknownOutcomeError) this.giveBack(claim);
       throw error;
+    } finally {
+      this.asking -= 1;
     }
+    if (this.closed && answer.taken) this.giveBack(claim);
+    this.refuseClosed(name);
     return answer.taken ? this.hold(name, claim, answer.fence, request, sentAt) : answer.leftMs;
   }
 
@@ -124,7 +135,18 @@ export class Acquirer {
     const lease = new Lease({ name, fence, leaseMs, sentAt, renew, keeper: this.live }, claim);
     if (lease.held) return lease;
     // The answer came when the lease was over already.
-    claim.release().catch(() => undefined);
+    this.giveBack(claim);
     return 1;
+  }
+
+  /** Releases in the background; if that fails, the lease ends by itself. */
+  private giveBack(claim: Claim): void {
+    this.asking += 1;
+    const ended = (): void => void (this.asking -= 1);
+    claim.release().then(ended, ended);
+  }
+
+  private refuseClosed(name: string): void {
+    if (this.closed) throw new LockClosedError(`Lock ${name} was not taken: the app is shutting down.`);
   }
 }

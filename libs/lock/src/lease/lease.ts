@@ -45,6 +45,8 @@ export class Lease {
   private renewAt: number;
   private controller: AbortController | undefined;
   private lostBecause: LockLostError | undefined;
+  /** True once the lease has ended in Redis, as far as this process knows; a revoked one may last still. */
+  private over = false;
   private releasing: Promise<'released' | 'lost'> | undefined;
   private turn: Promise<unknown> | undefined;
   private timer: NodeJS.Timeout | undefined;
@@ -63,7 +65,7 @@ export class Lease {
     if (!keeper || this.nextAlarmMs < keeper.watchWithinMs) this.arm();
   }
 
-  /** Aborted at the local deadline, or when a renewal found the lease lost. Its reason is a LockLostError. */
+  /** Aborted at the local deadline, when a renewal finds the lease lost, and when it is revoked. Its reason is a LockLostError. */
   get signal(): AbortSignal {
     this.controller ??= new AbortController();
     this.noticeDeadline();
@@ -71,10 +73,9 @@ export class Lease {
     return this.controller.signal;
   }
 
-  /** Whether the lease still lasts, by the local clock. */
+  /** Returns true while the lease lasts by the local clock, and is neither released nor revoked. */
   get held(): boolean {
-    this.noticeDeadline();
-    return this.lostBecause === undefined && this.releasing === undefined;
+    return this.lasts && this.lostBecause === undefined;
   }
 
   /** Milliseconds until the local deadline; 0 when it is over. */
@@ -109,7 +110,7 @@ export class Lease {
   }
 
   /**
-   * Stops the renewal, awaits one under way, and gives the lease up. Every call gets the first one's answer.
+   * Stops the renewal, awaits one in flight, and gives the lease up. Every call gets the first one's answer.
    *
    * @throws the registry's errors when Redis fails; the lease then ends by itself
    */
@@ -120,15 +121,22 @@ export class Lease {
 
   /** Renews, and fires the signal, when it is time. A lease without a keeper does so from the start. */
   watch(): void {
-    if (this.held) this.arm();
+    if (this.lasts) this.arm();
   }
 
-  /** Ends the lease locally and fires the signal; Redis is not told. */
+  /** Ends the lease in this process and fires the signal; Redis is not asked. */
   lose(reason: string): void {
-    if (this.lostBecause || this.releasing) return;
-    this.lostBecause = new LockLostError(`Lock ${this.name} (fence ${this.fence}) was lost: ${reason}.`);
+    if (this.over || this.releasing) return;
+    this.over = true;
     clearTimeout(this.timer);
     this.forget?.();
+    this.revoke(reason);
+  }
+
+  /** Fires the signal. The lease is renewed until its release: what runs under it may need a moment to end. */
+  revoke(reason: string): void {
+    if (this.lostBecause || this.releasing) return;
+    this.lostBecause = new LockLostError(`Lock ${this.name} (fence ${this.fence}) was lost: ${reason}.`);
     events.lost.publish(() => ({ ...this.told, reason }));
     this.controller?.abort(this.lostBecause);
   }
@@ -140,19 +148,32 @@ export class Lease {
   private stop(): Promise<'released' | 'lost'> {
     this.noticeDeadline();
     clearTimeout(this.timer);
-    this.forget?.();
-    const giveUp = (): Promise<'released' | 'lost'> =>
-      this.port.release().then((released) => {
-        if (this.lostBecause) return 'lost';
-        if (released) events.released.publish(() => this.told);
-        else events.lost.publish(() => ({ ...this.told, reason: 'its release found it gone' }));
-        return released ? 'released' : 'lost';
-      });
+    const giveUp = (): Promise<'released' | 'lost'> => this.port.release().then(this.released, this.notReleased);
     return this.turn ? this.turn.then(giveUp, giveUp) : giveUp();
   }
 
+  // Until Redis has answered the lease is not forgotten, so that a shutdown waits for that.
+  private readonly released = (released: boolean): 'released' | 'lost' => {
+    this.forget?.();
+    if (this.lostBecause) return 'lost';
+    if (released) events.released.publish(() => this.told);
+    else events.lost.publish(() => ({ ...this.told, reason: 'its release found it gone' }));
+    return released ? 'released' : 'lost';
+  };
+
+  private readonly notReleased = (error: unknown): never => {
+    this.forget?.();
+    throw error;
+  };
+
+  /** Returns true until the lease ends by the local clock, is found lost, or is being released. */
+  private get lasts(): boolean {
+    this.noticeDeadline();
+    return !this.over && this.releasing === undefined;
+  }
+
   private noticeDeadline(): void {
-    if (!this.lostBecause && !this.releasing && performance.now() >= this.deadline) this.lose('its lease ended');
+    if (!this.over && !this.releasing && performance.now() >= this.deadline) this.lose('its lease ended');
   }
 
   private arm(): void {
@@ -166,7 +187,7 @@ export class Lease {
   }
 
   private ring(): void {
-    if (!this.held) return;
+    if (!this.lasts) return;
     if (!this.renewing && performance.now() >= this.renewAt) void this.inTurn(() => this.renewQuietly());
     this.arm();
   }
@@ -181,7 +202,7 @@ export class Lease {
         if (this.turn !== mine) return;
         this.turn = undefined;
         this.renewing = false;
-        if (this.held) this.arm();
+        if (this.lasts) this.arm();
       });
     this.turn = mine;
     return mine;
@@ -189,7 +210,8 @@ export class Lease {
 
   private async renewQuietly(): Promise<void> {
     try {
-      if (this.held) await this.renewOnce(Math.ceil(Math.min(this.leftMs, Math.max(50, this.leaseMs / 3))));
+      const leftMs = this.deadline - performance.now();
+      if (this.lasts) await this.renewOnce(Math.ceil(Math.min(leftMs, Math.max(50, this.leaseMs / 3))));
     } catch (error) {
       // Redis may be back before the lease is over.
       this.renewAt = performance.now() + (this.leaseMs / 20) * (0.5 + Math.random());
@@ -203,7 +225,7 @@ export class Lease {
     const renewed = await this.port.renew(leaseMs, Math.max(1, timeoutMs));
     this.noticeDeadline();
     if (!renewed) this.lose('a renewal found it gone');
-    else if (!this.lostBecause) {
+    else if (!this.over) {
       this.deadline = sentAt + leaseMs;
       this.renewAt = this.renews ? sentAt + leaseMs / 3 : Infinity;
     }

@@ -42,7 +42,12 @@ export class LiveLeases implements LeaseKeeper {
     return () => place.leave();
   }
 
-  /** The leases that are neither lost nor released. */
+  /** Returns true when this process holds no lease, and no release of one is in flight. */
+  get empty(): boolean {
+    return !this.young.next.lease && !this.old.next.lease;
+  }
+
+  /** The leases that are neither lost nor released, those included whose release is in flight. */
   *[Symbol.iterator](): Iterator<Lease> {
     yield* [...leasesOf(this.young), ...leasesOf(this.old)];
   }

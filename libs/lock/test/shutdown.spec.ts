@@ -1,0 +1,170 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { TestingModule } from '@nestjs/testing';
+import { Redis } from 'ioredis';
+import { LockModule, LockService, type Lock, type LockModuleOptions } from 'luanest/lock';
+import { SCRIPT_REGISTRY_CHANNELS, type CallStartedEvent } from 'luanest/script-registry';
+import { ClosingApps } from '../../../test/support/closing-apps';
+import { Gate } from '../../../test/support/gate';
+import { uniquePrefix } from '../../../test/support/shared-servers';
+import { eventually } from '../../../test/support/wait';
+import { openBench, quiet, type Bench } from './support';
+
+const LONG_MS = 30_000;
+
+describe('app.close() while locks are held', () => {
+  let apps: ClosingApps;
+  let other: Bench;
+  let prefix: string;
+  let gate: Gate;
+  const steps: string[] = [];
+  const onCall = (message: unknown): void => {
+    const { script } = message as CallStartedEvent;
+    if (script === 'lock.release') steps.push('release sent');
+  };
+
+  const onEnd = (): void => undefined;
+
+  beforeAll(async () => {
+    apps = await ClosingApps.open();
+    // Starts are published only where somebody wants the ends.
+    subscribe(SCRIPT_REGISTRY_CHANNELS.callEnded, onEnd);
+    subscribe(SCRIPT_REGISTRY_CHANNELS.callStarted, onCall);
+  });
+  beforeEach(async () => {
+    prefix = uniquePrefix();
+    gate = new Gate();
+    other = await openBench(quiet(new Redis(apps.server.port)), {}, { prefix });
+    steps.length = 0;
+  });
+  afterEach(() => {
+    gate.open();
+    other.close();
+    expect(apps.unhandled).toEqual([]);
+  });
+  afterAll(async () => {
+    unsubscribe(SCRIPT_REGISTRY_CHANNELS.callStarted, onCall);
+    unsubscribe(SCRIPT_REGISTRY_CHANNELS.callEnded, onEnd);
+    await apps.close();
+  });
+
+  const start = (options: LockModuleOptions): Promise<TestingModule> =>
+    apps.start(prefix, { imports: [LockModule.forRoot({ leaseMs: LONG_MS, ...options })] });
+
+  /** Work in the background that passes the gate; `ended` is its value or the code of its error. */
+  function work(app: TestingModule, heeds: boolean): { lock?: Lock; aborted: boolean; ended: Promise<unknown> } {
+    const seen: ReturnType<typeof work> = { aborted: false, ended: Promise.resolve() };
+    const run = async (lock: Lock): Promise<string> => {
+      seen.lock = lock;
+      lock.signal.addEventListener('abort', () => {
+        seen.aborted = true;
+        steps.push('signal');
+        if (heeds) gate.open();
+      });
+      await gate.pass();
+      return 'worked';
+    };
+    seen.ended = app
+      .get(LockService)
+      .withLock('shut', {}, run)
+      .catch((error: { code?: string }) => error.code)
+      .then((end) => {
+        steps.push(`ended: ${String(end)}`);
+        return end;
+      });
+    return seen;
+  }
+
+  it('waits for work that ends in time: it keeps its lock, and returns its value', async () => {
+    const app = await start({ drainMs: LONG_MS });
+    const seen = work(app, false);
+    await eventually(() => expect(gate.entered).toBe(1));
+    const closing = app.close();
+    await expect(app.get(LockService).acquire('new')).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
+    for (let i = 0; i < 3; i++) expect(await other.locks.tryAcquire('shut')).toBeUndefined();
+    gate.open();
+    await closing;
+    expect([await seen.ended, seen.aborted]).toEqual(['worked', false]);
+    expect((await other.locks.status('shut')).held).toBe(false);
+  });
+
+  it('aborts work that does not, and keeps the lock until the work has ended', async () => {
+    const app = await start({ drainMs: 20, abortGraceMs: LONG_MS });
+    const seen = work(app, true);
+    await eventually(() => expect(gate.entered).toBe(1));
+    await app.close();
+    expect(await seen.ended).toBe('LOCK_LOST');
+    expect(steps).toEqual(['signal', 'release sent', 'ended: LOCK_LOST']);
+    expect((await other.locks.status('shut')).held).toBe(false);
+  });
+
+  it('ends withLock with LOCK_LOST before it gives up the lock of work that ignores the signal', async () => {
+    const app = await start({ drainMs: 20, abortGraceMs: 20, leaseMs: LONG_MS });
+    const seen = work(app, false);
+    await eventually(() => expect(gate.entered).toBe(1));
+    await app.close();
+    expect(await seen.ended).toBe('LOCK_LOST');
+    expect(() => seen.lock?.assertHeld()).toThrow(/shutting down/);
+    expect(steps).toEqual(['signal', 'ended: LOCK_LOST', 'release sent']);
+    expect(await other.locks.tryAcquire('shut')).toBeDefined();
+  });
+
+  it('renews a short lease until the lock is given up', async () => {
+    const app = await start({ drainMs: 20, abortGraceMs: LONG_MS, leaseMs: 1_500 });
+    work(app, false);
+    await eventually(() => expect(gate.entered).toBe(1));
+    const first = await other.locks.status('shut');
+    const closing = app.close();
+    await eventually(async () => {
+      const now = await other.locks.status('shut');
+      expect(steps).toContain('signal');
+      expect(now.held && first.held && now.until > first.until + 1_500).toBe(true);
+    });
+    gate.open();
+    await closing;
+    expect((await other.locks.status('shut')).held).toBe(false);
+  });
+
+  it('waits for work whose lock was lost before', async () => {
+    const app = await start({ drainMs: 20, abortGraceMs: 20 });
+    const seen = work(app, false);
+    await eventually(() => expect(gate.entered).toBe(1));
+    await app.get(LockService).forceUnlock('shut');
+    const taken = await other.locks.tryAcquire('shut');
+    await app.close();
+    expect(await seen.ended).toBe('LOCK_LOST');
+    expect(await taken?.release()).toBe('released');
+  });
+
+  it('waits for a lock of acquire(), too, and gives it up when it is not released in time', async () => {
+    const patient = await start({ drainMs: LONG_MS });
+    const kept = await patient.get(LockService).acquire('kept');
+    const closing = patient.close();
+    expect(await other.locks.tryAcquire('kept')).toBeUndefined();
+    expect([kept.held, await kept.release()]).toEqual([true, 'released']);
+    await closing;
+
+    const hasty = await start({ drainMs: 20, abortGraceMs: 0 });
+    const [one, two] = [await hasty.get(LockService).acquire('kept'), await hasty.get(LockService).acquire(['a', 'b'])];
+    const { signal } = two;
+    await hasty.close();
+    expect([signal.aborted, one.held, two.held]).toEqual([true, false, false]);
+    expect([await one.release(), await two.release()]).toEqual(['lost', 'lost']);
+    expect(await other.locks.tryAcquire(['a', 'b', 'kept'])).toBeDefined();
+  });
+
+  it('ends waiting at once, and leaves nothing behind of it', async () => {
+    const app = await start({ drainMs: LONG_MS, waitMs: LONG_MS });
+    const held = await other.locks.acquire('wanted');
+    const waiting = ['wanted', 'wanted', 'free'].map((name) =>
+      app
+        .get(LockService)
+        .acquire(name === 'free' ? ['free', 'wanted'] : name)
+        .catch((error: { code?: string }) => error.code),
+    );
+    await eventually(async () => expect((await other.raw.get(other.keyOf('wanted')))?.[13]).toBe('1'));
+    await app.close();
+    expect(await Promise.all(waiting)).toEqual(['LOCK_CLOSED', 'LOCK_CLOSED', 'LOCK_CLOSED']);
+    expect((await other.locks.status('free')).held).toBe(false);
+    await held.release();
+  });
+});
