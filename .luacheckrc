@@ -16,7 +16,7 @@ files["libs/read-reward/src/scripts"] = {
 }
 files["libs/read-reward/src/scripts/shared"] = { ignore = { "211" } }
 files["libs/lock/src/scripts"] = {
-  read_globals = { "time", "now_ms", "now_us", "value_of", "record_of", "no_lock" },
+  read_globals = { "time", "now_ms", "now_us", "value_of", "record_of", "no_lock", "queue_of", "ticket_of", "most_tickets" },
   globals = { "fresh", "fresh_owner", "fresh_lease", "judged_raw", "judged_owner", "verdict", "waits" },
 }
 files["libs/lock/src/scripts/shared"] = { ignore = { "211", "221" } }

@@ -2,16 +2,20 @@ import { defineScript, int, str } from 'luanest/script-registry';
 import {
   acquireLua,
   forceUnlockLua,
+  leaveLua,
   releaseLua,
   renewLua,
   sharedClockLua,
   sharedFreshLua,
   sharedJudgedLua,
+  sharedQueueLua,
   sharedRecordLua,
   statusLua,
+  waitLua,
 } from './scripts/generated';
 
 const KEYS = ['lock'] as const;
+const WITH_QUEUE = ['lock', 'queue'] as const;
 /** A full Redis must still let locks go. */
 const RELEASES = ['allow-oom'] as const;
 /** Small groups: while Redis runs one, this process writes or reads another. */
@@ -22,9 +26,28 @@ export const acquireLock = defineScript({
   source: acquireLua,
   shared: sharedClockLua + sharedFreshLua,
   keys: KEYS,
-  args: { owner: str, leaseMs: int, ttlMs: int, waits: int },
+  args: { owner: str, leaseMs: int, ttlMs: int },
   group: GROUP,
-  reply: ([fence, leftMs]: [number, number]) => ({ taken: leftMs === 0, fence, leftMs }),
+  reply: ([fence, leftMs]: [number, number]) => ({ fence, leftMs }),
+});
+
+export const waitForLock = defineScript({
+  name: 'lock.wait',
+  source: waitLua,
+  shared: sharedClockLua + sharedRecordLua + sharedQueueLua,
+  keys: WITH_QUEUE,
+  args: { owner: str, leaseMs: int, ttlMs: int, ticket: str, countsMs: int, turnMs: int },
+  reply: ([fence, leftMs, ahead]: [number, number, number]) => ({ fence, leftMs, ahead }),
+});
+
+export const leaveQueue = defineScript({
+  name: 'lock.leave',
+  source: leaveLua,
+  shared: sharedRecordLua,
+  keys: WITH_QUEUE,
+  args: { ticket: str },
+  flags: RELEASES,
+  reply: ([left]: [number]) => left === 1,
 });
 
 export const renewLock = defineScript({
@@ -69,4 +92,4 @@ export const readStatus = defineScript({
 });
 
 /** Every script of this lib, for registration. */
-export const lockScripts = [acquireLock, renewLock, releaseLock, forceUnlock, readStatus];
+export const lockScripts = [acquireLock, waitForLock, leaveQueue, renewLock, releaseLock, forceUnlock, readStatus];

@@ -3,13 +3,27 @@ import { Lease } from '../lease/lease';
 import { LiveLeases } from '../lease/live-leases';
 import { LockClosedError, LockNotReplicatedError } from '../lock.errors';
 import type { LockOptions, ResolvedLockModuleOptions } from '../lock.options';
-import { Claim, type ClaimAnswer, type ClaimContext } from './claim';
+import { Claim, leave, type ClaimAnswer, type ClaimContext, type LockKeys, type Ticket } from './claim';
+import { Ending } from './ending';
+import { Line, TURN_MS, type Look } from './line';
 import { Owners } from './owners';
 import { PromptAnswers } from './prompt-answers';
-import { Waiting } from './waiting';
+import { Releases } from './waiting';
+
+/** Of those that do not wait. */
+const NO_TICKET = '-';
 
 /** Options of an acquisition with every default filled in. */
 export type Request = Required<LockOptions>;
+
+/** What is asked of Redis for one name. */
+interface Wish {
+  readonly name: string;
+  readonly key: string;
+  readonly request: Request;
+  /** When the caller waits no longer, by `performance.now()`. */
+  readonly until: number;
+}
 
 /** Takes one name at a time: asks Redis, waits for others, and makes a lease of what it got. */
 export class Acquirer {
@@ -18,7 +32,8 @@ export class Acquirer {
   private readonly owners: Owners;
   private readonly context: ClaimContext;
   private readonly space: KeySpace;
-  private readonly waiters = new Set<Waiting>();
+  private readonly lines = new Map<string, Line>();
+  private readonly endings = new Set<Ending>();
   private asking = 0;
   private closed = false;
 
@@ -35,21 +50,24 @@ export class Acquirer {
     };
   }
 
+  /** The key of a name. @throws InvalidKeyError for a name that no key can hold */
   keyOf(name: string): string {
     return this.space.tag(name).key('lock');
   }
 
   /**
-   * Takes a name; undefined when others hold it, as long as the request is willing to wait.
+   * Takes a name. Returns undefined when others hold it, or wait for it, for as long as the request is willing to wait.
    *
-   * @param deadline of the wait, by `performance.now()`; default: `waitMs` from now
+   * @param until end of the wait, by `performance.now()`; default: `waitMs` from now
    */
-  async take(name: string, request: Request, deadline?: number): Promise<Lease | undefined> {
-    const key = this.keyOf(name);
-    const sentAt = performance.now();
-    const first = await this.attempt(name, key, request, request.waitMs > 0, sentAt);
-    if (typeof first !== 'number') return first;
-    return request.waitMs === 0 ? undefined : this.wait(name, key, request, deadline ?? sentAt + request.waitMs, first);
+  async take(name: string, request: Request, until = performance.now() + request.waitMs): Promise<Lease | undefined> {
+    const wish = { name, key: this.keyOf(name), request, until };
+    if (!this.lines.has(wish.key)) {
+      const first = await this.ask(wish);
+      if ('lease' in first) return first.lease;
+      if (request.waitMs === 0) return first.leftMs < 0 ? this.takeUnlessWaitedFor(wish) : undefined;
+    }
+    return request.waitMs === 0 ? undefined : this.wait(wish);
   }
 
   /** Returns true when nothing is held, and no call of an acquisition or a release is in flight. */
@@ -60,93 +78,99 @@ export class Acquirer {
   /** Ends all waiting, and refuses to take more. */
   close(): void {
     this.closed = true;
-    for (const waiting of this.waiters) waiting.ring();
+    for (const ending of this.endings) ending.end(closedError());
   }
 
-  private async wait(
-    name: string,
-    key: string,
-    request: Request,
-    deadline: number,
-    firstLeftMs: number,
-  ): Promise<Lease | undefined> {
-    const { pollMs } = this.options;
-    const waiting = new Waiting(this.registry, name, key);
-    this.waiters.add(waiting);
+  private async takeUnlessWaitedFor(wish: Wish): Promise<Lease | undefined> {
+    const found = await this.ask(wish, { ticket: NO_TICKET, countsMs: 0, turnMs: TURN_MS });
+    return 'lease' in found ? found.lease : undefined;
+  }
+
+  private async wait(wish: Wish): Promise<Lease | undefined> {
+    const ending = new Ending();
+    this.endings.add(ending);
     try {
-      for (let leftMs = firstLeftMs; ;) {
-        const remaining = deadline - performance.now();
-        if (remaining <= 0) return undefined;
-        // A release between the try and the subscription would be missed: try again once it stands.
-        if (!(await waiting.listen(Math.min(remaining, pollMs)))) {
-          const pause = pollMs * (0.5 + Math.random() / 2);
-          await waiting.sleep(Math.max(1, Math.min(deadline - performance.now(), pause, leftMs + 1)));
-        }
-        const answer = await this.attempt(name, key, request, true, performance.now());
-        if (typeof answer !== 'number') return answer;
-        leftMs = answer;
-      }
+      const waiting = this.lineOf(wish).wait(wish.until, ending, (ticket) => this.ask(wish, ticket));
+      return await ending.race(waiting);
     } finally {
-      waiting.close();
-      this.waiters.delete(waiting);
+      this.endings.delete(ending);
     }
   }
 
-  /** The lease, or what is left of the holder's, ms. */
-  private async attempt(
-    name: string,
-    key: string,
-    request: Request,
-    waits: boolean,
-    sentAt: number,
-  ): Promise<Lease | number> {
-    this.refuseClosed(name);
-    const claim = new Claim(this.context, key, this.owners.tokenFor(name));
+  private lineOf({ name, key }: Wish): Line {
+    const known = this.lines.get(key);
+    if (known) return known;
+    const ticket = this.owners.tokenFor(name);
+    const keys = this.bothKeysOf(name);
+    const line: Line = new Line({
+      pollMs: this.options.pollMs,
+      releases: new Releases(this.registry, name, key, () => line.released()),
+      ticket,
+      leave: () => this.inBackground(leave(this.registry, keys, ticket)),
+      emptied: () => this.lines.delete(key),
+    });
+    this.lines.set(key, line);
+    return line;
+  }
+
+  /** Asks Redis once. */
+  private async ask(wish: Wish, ticket?: Ticket): Promise<Look> {
+    this.refuseClosed();
+    const { name, request } = wish;
+    const keys = ticket ? this.bothKeysOf(name) : { lock: wish.key };
+    const { leaseMs, replicas, replicasTimeoutMs } = request;
+    const claim = new Claim(this.context, keys, this.owners.tokenFor(name));
+    const sentAt = performance.now();
     let answer: ClaimAnswer;
     this.asking += 1;
     try {
-      if (request.replicas > 0) answer = await this.askReplicas(name, claim, request, waits);
-      else answer = await claim.acquire(request.leaseMs, waits);
+      answer = await claim.acquire({ leaseMs, replicas, replicasTimeoutMs, ticket });
     } catch (error) {
       // Unless it is known not to have run, the lock may be ours without anybody to hold it.
-      if (error instanceof UnknownOutcomeError) this.giveBack(claim);
+      if (error instanceof UnknownOutcomeError) this.inBackground(claim.release());
       throw error;
     } finally {
       this.asking -= 1;
     }
-    if (this.closed && answer.taken) this.giveBack(claim);
-    this.refuseClosed(name);
-    return answer.taken ? this.hold(name, claim, answer.fence, request, sentAt) : answer.leftMs;
+    const { leftMs, fence, ahead = 0, copies = replicas } = answer;
+    if (leftMs !== 0) return { leftMs, ahead };
+    if (this.closed) this.inBackground(claim.release());
+    this.refuseClosed();
+    if (copies < replicas) {
+      await claim.release().catch(() => undefined);
+      throw new LockNotReplicatedError(
+        `Lock ${name} reached ${copies} of ${replicas} replicas in ${replicasTimeoutMs} ms.`,
+      );
+    }
+    return this.hold(wish, claim, fence, sentAt);
   }
 
-  /** @throws LockNotReplicatedError when the lock was taken and too few replicas had it in time; it is given back */
-  private async askReplicas(name: string, claim: Claim, request: Request, waits: boolean): Promise<ClaimAnswer> {
-    const { leaseMs, replicas, replicasTimeoutMs } = request;
-    const { answer, copies } = await claim.acquireWithReplicas(leaseMs, waits, replicas, replicasTimeoutMs);
-    if (!answer.taken || copies >= replicas) return answer;
-    await claim.release().catch(() => undefined);
-    throw new LockNotReplicatedError(
-      `Lock ${name} reached ${copies} of ${replicas} replicas in ${replicasTimeoutMs} ms.`,
-    );
+  private bothKeysOf(name: string): LockKeys {
+    const tag = this.space.tag(name);
+    return { lock: tag.key('lock'), queue: tag.key('queue') };
   }
 
-  private hold(name: string, claim: Claim, fence: number, request: Request, sentAt: number): Lease | number {
+  private hold({ name, request }: Wish, claim: Claim, fence: number, sentAt: number): Look {
     const { leaseMs, renew } = request;
     const lease = new Lease({ name, fence, leaseMs, sentAt, renew, keeper: this.live }, claim);
-    if (lease.held) return lease;
+    if (lease.held) return { lease };
     // The answer came when the lease was over already.
-    this.giveBack(claim);
-    return 1;
+    this.inBackground(claim.release());
+    return { leftMs: 1, ahead: 0 };
   }
 
-  /** Releases in the background; if that fails, the lease ends by itself. */
-  private giveBack(claim: Claim): void {
+  /** Lets a release run in the background; if it fails, what it would give up ends by itself. */
+  private inBackground(release: Promise<unknown>): void {
     this.asking += 1;
     const ended = (): void => void (this.asking -= 1);
-    claim.release().then(ended, ended);
+    release.then(ended, ended);
   }
 
-  private refuseClosed(name: string): void {
-    if (this.closed) throw new LockClosedError(`Lock ${name} was not taken: the app is shutting down.`);
+  private refuseClosed(): void {
+    if (this.closed) throw closedError();
   }
+}
+
+function closedError(): LockClosedError {
+  return new LockClosedError('No lock was taken: the app is shutting down.');
 }

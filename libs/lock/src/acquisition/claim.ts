@@ -1,15 +1,37 @@
-import type { ScriptRegistry } from 'luanest/script-registry';
+import type { ArgsOf, KeysOf, ScriptDefinition, ScriptRegistry } from 'luanest/script-registry';
 import type { LeasePort } from '../lease/lease';
-import { acquireLock, releaseLock, renewLock } from '../lock.scripts';
+import { acquireLock, leaveQueue, releaseLock, renewLock, waitForLock } from '../lock.scripts';
 import type { PromptAnswers } from './prompt-answers';
 
-/** What Redis says to an acquisition. */
+/** What Redis returns to an acquisition. */
 export interface ClaimAnswer {
-  readonly taken: boolean;
   /** Of this acquisition, or of the holder's. */
   readonly fence: number;
-  /** What is left of the holder's lease, ms; 0 when taken. */
+  /** 0 when taken; -1 when the lock is free and others wait; else when to ask again, ms. */
   readonly leftMs: number;
+  /** Processes that come first, where this one waits in turn. */
+  readonly ahead?: number;
+  /** Replicas that had the lock in time, where some were asked for. */
+  readonly copies?: number;
+}
+
+/** A process that waits in turn. */
+export interface Ticket {
+  /** No two of one name alike. */
+  readonly ticket: string;
+  /** How long the ticket counts without another call, ms; 0: does not wait. */
+  readonly countsMs: number;
+  /** How long the first in the queue has to take a lock that is free, ms. */
+  readonly turnMs: number;
+}
+
+/** How an acquisition is asked for. */
+export interface Asking {
+  readonly leaseMs: number;
+  readonly replicas: number;
+  readonly replicasTimeoutMs: number;
+  /** Without one, the lock is taken if it is free and nobody waits for it. */
+  readonly ticket?: Ticket;
 }
 
 /** How Redis is asked. */
@@ -20,36 +42,26 @@ export interface ClaimContext {
   readonly retentionMs: number;
 }
 
-/** One acquisition of one name as Redis knows it: a key, and the token that goes with each call. */
-export class Claim implements LeasePort {
-  private readonly keys: { readonly lock: string };
+/** The keys of a name. */
+export interface LockKeys {
+  readonly lock: string;
+  readonly queue: string;
+}
 
+/** One acquisition of one name as Redis knows it: its keys, and the token that goes with each call. */
+export class Claim implements LeasePort {
   constructor(
     private readonly context: ClaimContext,
-    key: string,
+    private readonly keys: Pick<LockKeys, 'lock'> & Partial<LockKeys>,
     private readonly owner: string,
-  ) {
-    this.keys = { lock: key };
-  }
+  ) {}
 
-  /** @param waits whether the holder's release should wake those who wait */
-  acquire(leaseMs: number, waits: boolean): Promise<ClaimAnswer> {
-    const { registry, prompt } = this.context;
-    return prompt.watch(registry.run(acquireLock, this.acquisition(leaseMs, waits)));
-  }
-
-  /** As `acquire`, and tells how many of `replicas` had the lock within `timeoutMs`. */
-  async acquireWithReplicas(
-    leaseMs: number,
-    waits: boolean,
-    replicas: number,
-    timeoutMs: number,
-  ): Promise<{ readonly answer: ClaimAnswer; readonly copies: number }> {
-    const waited = await this.context.registry.runAndWait(acquireLock, this.acquisition(leaseMs, waits), {
-      replicas,
-      timeoutMs,
-    });
-    return { answer: waited.result, copies: waited.replicas };
+  acquire(asking: Asking): Promise<ClaimAnswer> {
+    const { keys, owner, context } = this;
+    const { leaseMs, ticket } = asking;
+    const args = { owner, leaseMs, ttlMs: leaseMs + context.retentionMs };
+    if (ticket) return this.ask(waitForLock, { keys: keys as LockKeys, args: { ...args, ...ticket } }, asking);
+    return this.ask(acquireLock, { keys, args }, asking);
   }
 
   async renew(leaseMs: number, deadlineMs: number): Promise<boolean> {
@@ -63,8 +75,19 @@ export class Claim implements LeasePort {
     return prompt.watch(registry.run(releaseLock, { keys: this.keys, args: { owner: this.owner } }));
   }
 
-  private acquisition(leaseMs: number, waits: boolean) {
-    const { keys, owner, context } = this;
-    return { keys, args: { owner, leaseMs, ttlMs: leaseMs + context.retentionMs, waits: waits ? 1 : 0 } };
+  private ask<K extends readonly string[], A>(
+    script: ScriptDefinition<K, A, ClaimAnswer>,
+    input: { readonly keys: KeysOf<K>; readonly args: ArgsOf<A> },
+    { replicas, replicasTimeoutMs: timeoutMs }: Asking,
+  ): Promise<ClaimAnswer> {
+    const { registry, prompt } = this.context;
+    if (replicas === 0) return prompt.watch(registry.run(script, input));
+    const waited = registry.runAndWait(script, input, { replicas, timeoutMs });
+    return waited.then(({ result, replicas: copies }) => ({ ...result, copies }));
   }
+}
+
+/** Takes a ticket out of the queue. */
+export function leave(registry: ScriptRegistry, keys: LockKeys, ticket: string): Promise<boolean> {
+  return registry.run(leaveQueue, { keys, args: { ticket } });
 }

@@ -1,17 +1,16 @@
 --[[
-acquire: take a lock that nobody holds, or find that this owner has it already.
+acquire: take a lock that nobody holds or waits for, or find that this owner has it already.
 
 KEYS[1]  lock     string  <prefix>:lock:{<name>}:lock
 ARGV[1]  owner    str     token of one acquisition, no two of a name alike
 ARGV[2]  leaseMs  int     1 or more
 ARGV[3]  ttlMs    int     the lease, and how long the fence is kept beyond it
-ARGV[4]  waits    int     1 asks the next release to publish | 0
 
 Returns {fence, leftMs}
   fence   int  of this acquisition, or of the holder's
-  leftMs  int  0 when the lock is this owner's; else what is left of the other's lease
+  leftMs  int  0 when the lock is this owner's; -1 when it is free and others wait; else what is left of the other's lease
 
-O(1). TTL: ttlMs. Clock: Redis. Replay: answers the fence of the first call while its lease lasts.
+O(1). TTL: ttlMs. Clock: Redis. Replay: returns the fence of the first call while its lease lasts.
 ]]
 if ARGV[1] ~= fresh_owner or ARGV[2] ~= fresh_lease then
   fresh_owner, fresh_lease = ARGV[1], ARGV[2]
@@ -27,9 +26,10 @@ if not till or not fence or #raw < 30 then
 end
 if till > now_ms then
   if string.sub(raw, 31) == ARGV[1] then return { fence, 0 } end
-  if ARGV[4] == '1' and string.sub(raw, 14, 14) == '0' then redis.call('SETRANGE', KEYS[1], '13', '1') end
   return { fence, till - now_ms }
 end
+-- Who waits comes first; `wait` knows who that is.
+if string.sub(raw, 14, 14) == '1' then return { fence, -1 } end
 fence = math.max(fence + 1, now_us)
 redis.call('SET', KEYS[1], string.format('%013.0f0%016.0f', now_ms + ARGV[2], fence) .. ARGV[1], 'PX', ARGV[3])
 return { fence, 0 }

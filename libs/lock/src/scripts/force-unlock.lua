@@ -11,10 +11,10 @@ Returns {forced, fence}
 O(1). TTL: the retention. Clock: Redis. Replay: raises the fence again, and would take the lock from a new holder.
 ]]
 local raw = redis.call('GET', KEYS[1])
-local lock = { till = 0, fence = 0 }
+local lock = { till = 0, waits = '0', fence = 0 }
 if raw then lock = record_of(raw) end
 if not lock then return no_lock() end
 local raised = math.max(lock.fence + 1, now_us)
-redis.call('SET', KEYS[1], value_of(0, '0', raised, ''), 'PX', ARGV[1])
+redis.call('SET', KEYS[1], value_of(0, lock.waits, raised, ''), 'PX', ARGV[1])
 redis.call('SPUBLISH', KEYS[1], 'forced')
 return { lock.till > now_ms and 1 or 0, raised }

@@ -7,7 +7,7 @@ ARGV[1]  owner  str     token of the acquisition
 Returns {released}
   released  1 | 0  0 when the lease was over before, or another's
 
-O(1). TTL: untouched, so the fence is kept. Clock: Redis. Replay: answers 1 again until another owner takes the lock.
+O(1). TTL: untouched, so the fence is kept. Clock: Redis. Replay: returns 1 again until another owner takes the lock.
 ]]
 local raw = redis.call('GET', KEYS[1])
 if not raw then return { 0 } end
@@ -20,13 +20,14 @@ if raw ~= judged_raw or ARGV[1] ~= judged_owner then
   if string.sub(raw, 31) ~= judged_owner then
     verdict = 'lost'
   elseif till == 0 then
-    -- The owner stays written, so that a replay is told the same.
+    -- The owner stays written, so that a replay gets the same answer.
     verdict = 'released'
   else
     verdict = till > now_ms and 'held' or 'lost'
   end
 end
 if verdict ~= 'held' then return { verdict == 'released' and 1 or 0 } end
-redis.call('SETRANGE', KEYS[1], '0', '00000000000000')
+-- The mark of those that wait stays: the lock is kept for the first of them.
+redis.call('SETRANGE', KEYS[1], '0', '0000000000000')
 if waits == '1' then redis.call('SPUBLISH', KEYS[1], 'released') end
 return { 1 }

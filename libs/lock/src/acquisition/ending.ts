@@ -1,0 +1,36 @@
+import type { Lease } from '../lease/lease';
+
+/** What may end an acquisition before Redis answers: the shutdown of the app. */
+export class Ending {
+  private readonly listeners = new Set<() => void>();
+  private reason: { readonly error: unknown } | undefined;
+
+  /** Returns true once the acquisition has ended early. */
+  get over(): boolean {
+    return this.reason !== undefined;
+  }
+
+  /** Ends the acquisition with an error. The first error counts. */
+  end(error: unknown): void {
+    if (this.reason) return;
+    this.reason = { error };
+    for (const listener of this.listeners) listener();
+  }
+
+  /** Calls back at the end; at once if it has come. */
+  onEnd(listener: () => void): void {
+    this.listeners.add(listener);
+    if (this.reason) listener();
+  }
+
+  /** Returns what `taking` returns, or throws at the end. A lease that comes after the end is released. */
+  race(taking: Promise<Lease | undefined>): Promise<Lease | undefined> {
+    return new Promise((resolve, reject) => {
+      this.onEnd(() => reject((this.reason as { error: Error }).error));
+      taking.then((lease) => {
+        if (this.reason) lease?.release().catch(() => undefined);
+        else resolve(lease);
+      }, reject);
+    });
+  }
+}

@@ -1,0 +1,21 @@
+--[[
+leave: take a ticket out of the queue of a lock, and wake those that wait behind it.
+
+KEYS[1]  lock    string  <prefix>:lock:{<name>}:lock; also the name of the sharded channel
+KEYS[2]  queue   hash    <prefix>:lock:{<name>}:queue
+ARGV[1]  ticket  str     of a process that waits no longer
+
+Returns {left}
+  left  1 | 0  0 when the queue does not have the ticket
+
+O(1). TTL: untouched. Clock: none. Replay: changes nothing; returns 0.
+]]
+local raw = redis.call('GET', KEYS[1])
+if raw and not record_of(raw) then return no_lock() end
+if redis.call('HDEL', KEYS[2], ARGV[1]) == 0 then return { 0 } end
+if redis.call('HLEN', KEYS[2]) > 0 then
+  redis.call('SPUBLISH', KEYS[1], 'left')
+elseif raw then
+  redis.call('SETRANGE', KEYS[1], '13', '0')
+end
+return { 1 }

@@ -1,0 +1,50 @@
+--[[
+wait: take a lock in turn: of the processes that wait for it, the one that has waited longest comes first.
+
+KEYS[1]  lock      string  <prefix>:lock:{<name>}:lock; also the name of the sharded channel
+KEYS[2]  queue     hash    <prefix>:lock:{<name>}:queue; a ticket's field: since when it waits (us), until when it counts (ms)
+ARGV[1]  owner     str     token of one acquisition, no two of a name alike
+ARGV[2]  leaseMs   int     1 or more
+ARGV[3]  ttlMs     int     the lease, and how long the fence is kept beyond it
+ARGV[4]  ticket    str     of a process that waits
+ARGV[5]  countsMs  int     how long the ticket counts without another call; 0: takes the lock if nobody waits, and does not wait
+ARGV[6]  turnMs    int     how long the first in the queue has to take a lock that is free, from when another finds it free
+
+Returns {fence, leftMs, ahead}
+  fence   int  of this acquisition, or the last one
+  leftMs  int  0 when the lock is this owner's; else how long until the lease, or the turn of the first in the queue, ends
+  ahead   int  tickets that come before this one
+
+O(n), n tickets, at most 512. TTL: lock: ttlMs; queue: until its last ticket ends. Clock: Redis. Replay: returns the fence of
+the first call while its lease lasts; else waits again, with the same ticket.
+]]
+local raw = redis.call('GET', KEYS[1])
+local lock = { till = 0, waits = '0', fence = 0, owner = '' }
+if raw then lock = record_of(raw) end
+if not lock then return no_lock() end
+if lock.till > now_ms and lock.owner == ARGV[1] then return { lock.fence, 0, 0 } end
+
+local queue = queue_of(redis.call('HGETALL', KEYS[2]), ARGV[4])
+for i = 1, #queue.ended do redis.call('HDEL', KEYS[2], queue.ended[i]) end
+
+if lock.till <= now_ms and queue.ahead == 0 then
+  local fence = math.max(lock.fence + 1, now_us)
+  if queue.mine then redis.call('HDEL', KEYS[2], ARGV[4]) end
+  redis.call('SET', KEYS[1], value_of(now_ms + ARGV[2], queue.others > 0 and '1' or '0', fence, ARGV[1]), 'PX', ARGV[3])
+  -- Those behind a ticket that ended count one too many before them.
+  if queue.others > 0 and #queue.ended > 0 then redis.call('SPUBLISH', KEYS[1], 'ended') end
+  return { fence, 0, 0 }
+end
+
+local left_ms, counts_ms = lock.till - now_ms, tonumber(ARGV[5])
+if left_ms <= 0 then
+  local first = queue.first
+  left_ms = math.min(first.till - now_ms, tonumber(ARGV[6]))
+  redis.call('HSET', KEYS[2], first.ticket, ticket_of(first.since, now_ms + left_ms))
+end
+if counts_ms > 0 and (queue.mine or queue.others < most_tickets) then
+  redis.call('HSET', KEYS[2], ARGV[4], ticket_of(queue.mine or math.max(now_us, queue.last + 1), now_ms + counts_ms))
+  redis.call('PEXPIREAT', KEYS[2], math.max(queue.till, now_ms + counts_ms))
+  if raw and lock.waits == '0' then redis.call('SETRANGE', KEYS[1], '13', '1') end
+end
+return { lock.fence, left_ms, queue.ahead }
