@@ -95,4 +95,22 @@ describe('locks when Redis fails', () => {
     }
     await eventually(async () => expect((await direct.locks.status('paused')).held).toBe(false));
   });
+
+  it('a waiter whose subscription was cut off subscribes again', async () => {
+    const slow = await openBench(quiet(new Redis(server.port)), { pollMs: 60_000 }, { prefix: 'faults' });
+    const lock = await direct.locks.acquire('cut-off', { leaseMs: 60_000 });
+    const waiting = slow.locks.acquire('cut-off', { waitMs: 60_000 });
+    const listeners = async (): Promise<unknown> =>
+      ((await direct.raw.call('PUBSUB', 'SHARDNUMSUB', direct.keyOf('cut-off'))) as unknown[])[1];
+    await eventually(async () => expect(await listeners()).toBe(1));
+    const before = await direct.raw.call('CLIENT', 'LIST', 'TYPE', 'pubsub');
+    await direct.raw.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    await eventually(async () => {
+      expect(await listeners()).toBe(1);
+      expect(await direct.raw.call('CLIENT', 'LIST', 'TYPE', 'pubsub')).not.toBe(before);
+    });
+    await lock.release();
+    await (await waiting).release();
+    slow.close();
+  });
 });

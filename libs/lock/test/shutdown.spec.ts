@@ -165,6 +165,7 @@ describe('app.close() while locks are held', () => {
     await app.close();
     expect(await Promise.all(waiting)).toEqual(['LOCK_CLOSED', 'LOCK_CLOSED', 'LOCK_CLOSED']);
     expect((await other.locks.status('free')).held).toBe(false);
+    await eventually(async () => expect((await other.raw.get(other.keyOf('wanted')))?.[13]).toBe('0'));
     await held.release();
   });
 });

@@ -77,7 +77,7 @@ export class Line {
   private async lookNow(listenMs: number, look: (ticket: Ticket) => Promise<Look>): Promise<Lease | undefined> {
     const { releases, pollMs } = this.context;
     // A release between the look and the subscription would be missed: look once that stands.
-    if (this.rings === 0) await releases.listen(listenMs);
+    await releases.listen(listenMs);
     this.queued = this.looking = true;
     this.rings = this.ahead = this.lookAt = 0;
     try {
