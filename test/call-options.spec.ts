@@ -177,6 +177,17 @@ describe('options of calls', () => {
       code,
       message: expect.stringMatching(/^The options of the lock are null\. Give/) as string,
     });
+    for (const [options, text] of [
+      [{ signal: 5 }, 'signal is 5. Give an AbortSignal, or leave it out.'],
+      [{ renew: 'no' }, 'renew is "no". Give true or false.'],
+      [{ onBusy: 'skip', waitMs: 5 }, /^waitMs is 5, and nothing waits with onBusy 'skip'\./],
+    ] as [LockOptions, string | RegExp][]) {
+      await expect(locks.acquire('a', options)).rejects.toMatchObject({
+        code,
+        message: expect.stringMatching(text) as string,
+      });
+    }
+    await expect(locks.tryAcquire('a', { waitMs: 5 } as LockOptions)).rejects.toMatchObject({ code });
     const every: Required<LockOptions> = {
       leaseMs: 1_000,
       waitMs: 0,
@@ -184,6 +195,7 @@ describe('options of calls', () => {
       renew: false,
       replicas: 0,
       replicasTimeoutMs: 10,
+      signal: new AbortController().signal,
     };
     expect(await locks.withLock('a', every, () => 1)).toBe(1);
   });

@@ -139,6 +139,7 @@ export const libs: readonly Lib[] = [
       leaseMs: 1_000,
       waitMs: 10,
       pollMs: 10,
+      redisTimeoutMs: 10,
       fenceRetentionMs: 1_000,
       replicas: 0,
       replicasTimeoutMs: 10,

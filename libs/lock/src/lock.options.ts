@@ -16,6 +16,11 @@ export interface LockOptions {
   readonly replicas?: number;
   /** How long to wait for the replicas, ms; integer >= 1. Default: the module's. */
   readonly replicasTimeoutMs?: number;
+  /**
+   * Ends the acquisition, which then throws the signal's reason; a lock that was taken meanwhile is released. It does not end
+   * the lock or the work under it: for that see `signal` of the lock. Default none.
+   */
+  readonly signal?: AbortSignal;
 }
 
 /** Options of LockModule. */
@@ -26,6 +31,8 @@ export interface LockModuleOptions {
   readonly waitMs?: number;
   /** Longest pause between two tries while waiting, ms; integer >= 1. A release wakes at once. Default 1,000. */
   readonly pollMs?: number;
+  /** How long Redis may take to answer an acquisition after its `waitMs`, ms; integer >= 1. Default 500. */
+  readonly redisTimeoutMs?: number;
   /** How long a lock's fence is kept after its lease, ms; integer >= 1,000. Default 1 hour. */
   readonly fenceRetentionMs?: number;
   /** Default of `replicas`. Default 0: WAIT is not used. */
@@ -52,6 +59,7 @@ const KNOWN: KnownOptions<LockModuleOptions> = {
   leaseMs: true,
   waitMs: true,
   pollMs: true,
+  redisTimeoutMs: true,
   fenceRetentionMs: true,
   replicas: true,
   replicasTimeoutMs: true,
@@ -67,6 +75,7 @@ const KNOWN_OF_ACQUIRE: KnownOptions<LockOptions> = {
   renew: true,
   replicas: true,
   replicasTimeoutMs: true,
+  signal: true,
 };
 
 /**
@@ -84,6 +93,7 @@ export function resolveOptions(options: LockModuleOptions): ResolvedLockModuleOp
     leaseMs: checkInteger('leaseMs', options.leaseMs ?? 30_000, 10),
     waitMs: checkInteger('waitMs', options.waitMs ?? 10_000, 0),
     pollMs: checkInteger('pollMs', options.pollMs ?? 1_000, 1),
+    redisTimeoutMs: checkInteger('redisTimeoutMs', options.redisTimeoutMs ?? 500, 1),
     fenceRetentionMs: checkInteger('fenceRetentionMs', options.fenceRetentionMs ?? 3_600_000, 1_000),
     replicas: checkInteger('replicas', options.replicas ?? 0, 0, 100),
     replicasTimeoutMs: checkInteger('replicasTimeoutMs', options.replicasTimeoutMs ?? 1_000, 1),
@@ -94,19 +104,35 @@ export function resolveOptions(options: LockModuleOptions): ResolvedLockModuleOp
   });
 }
 
-/** Options of an acquisition with every default filled in. @throws InvalidOptionError as `resolveOptions` */
-export function resolveAcquire(options: LockOptions, defaults: ResolvedLockModuleOptions): Required<LockOptions> {
+/** Options of an acquisition with every default filled in; `signal` has none. */
+export type ResolvedLockOptions = Required<Omit<LockOptions, 'signal'>> & Pick<LockOptions, 'signal'>;
+
+/** Checks the options of an acquisition and fills in the defaults. @throws InvalidOptionError as `resolveOptions` */
+export function resolveAcquire(options: LockOptions, defaults: ResolvedLockModuleOptions): ResolvedLockOptions {
   checkOptions('The options of the lock', options, KNOWN_OF_ACQUIRE);
-  const { onBusy = 'wait', renew = true } = options;
+  const { onBusy = 'wait', signal } = options;
   if (onBusy !== 'wait' && onBusy !== 'skip') {
     throw new InvalidOptionError(`onBusy is ${shown(onBusy)}. Give 'wait' or 'skip'.`);
   }
+  if (signal !== undefined && !isSignal(signal)) {
+    throw new InvalidOptionError(`signal is ${shown(signal)}. Give an AbortSignal, or leave it out.`);
+  }
+  const waitMs = checkInteger('waitMs', options.waitMs ?? (onBusy === 'skip' ? 0 : defaults.waitMs), 0);
+  if (onBusy === 'skip' && waitMs > 0) {
+    throw new InvalidOptionError(`waitMs is ${waitMs}, and nothing waits with onBusy 'skip'. Leave one of them out.`);
+  }
   return {
     leaseMs: checkInteger('leaseMs', options.leaseMs ?? defaults.leaseMs, 10),
-    waitMs: onBusy === 'skip' ? 0 : checkInteger('waitMs', options.waitMs ?? defaults.waitMs, 0),
+    waitMs,
     onBusy,
-    renew,
+    renew: checkFlag('renew', options.renew ?? true),
     replicas: checkInteger('replicas', options.replicas ?? defaults.replicas, 0, 100),
     replicasTimeoutMs: checkInteger('replicasTimeoutMs', options.replicasTimeoutMs ?? defaults.replicasTimeoutMs, 1),
+    signal,
   };
+}
+
+function isSignal(value: unknown): value is AbortSignal {
+  const signal = value as Partial<AbortSignal> | null;
+  return typeof signal?.addEventListener === 'function' && typeof signal.aborted === 'boolean';
 }

@@ -7,13 +7,19 @@ import {
   ScriptRefusedError,
   UnknownOutcomeError,
 } from 'luanest/script-registry';
-import { Acquirer, type Request } from './acquisition/acquirer';
+import { Acquirer } from './acquisition/acquirer';
 import { holderOf } from './acquisition/owners';
 import { HeldLock } from './lease/held-lock';
 import type { Lease } from './lease/lease';
 import { LockBusyError, LockLostError, ReentrantLockError } from './lock.errors';
 import { events, type LockAskedEvent } from './lock.events';
-import { resolveAcquire, resolveOptions, type LockOptions, type ResolvedLockModuleOptions } from './lock.options';
+import {
+  resolveAcquire,
+  resolveOptions,
+  type LockOptions,
+  type ResolvedLockModuleOptions,
+  type ResolvedLockOptions,
+} from './lock.options';
 import { forceUnlock, readStatus } from './lock.scripts';
 import { Shutdown } from './lock.shutdown';
 import type { Lock, LockStatus } from './lock.types';
@@ -116,7 +122,7 @@ export class LockService implements BeforeApplicationShutdown {
     return result;
   }
 
-  private async takeInTime(names: Names, request: Request): Promise<Lock> {
+  private async takeInTime(names: Names, request: ResolvedLockOptions): Promise<Lock> {
     const lock = await this.take(names, request);
     if (lock) return lock;
     throw new LockBusyError(
@@ -124,11 +130,11 @@ export class LockService implements BeforeApplicationShutdown {
     );
   }
 
-  private take(names: Names, request: Request): Promise<Lock | undefined> {
+  private take(names: Names, request: ResolvedLockOptions): Promise<Lock | undefined> {
     return events.asked.heard ? this.takeTold(names, request) : this.takeNow(names, request);
   }
 
-  private async takeTold(names: Names, request: Request): Promise<Lock | undefined> {
+  private async takeTold(names: Names, request: ResolvedLockOptions): Promise<Lock | undefined> {
     const startedAt = performance.now();
     let outcome: LockAskedEvent['outcome'] = 'failed';
     try {
@@ -140,7 +146,7 @@ export class LockService implements BeforeApplicationShutdown {
     }
   }
 
-  private async takeNow(names: Names, request: Request): Promise<Lock | undefined> {
+  private async takeNow(names: Names, request: ResolvedLockOptions): Promise<Lock | undefined> {
     if (typeof names === 'string') {
       this.refuseReentry(names);
       const lease = await this.acquirer.take(names, request);
@@ -152,7 +158,7 @@ export class LockService implements BeforeApplicationShutdown {
     return this.takeAll(sorted, request);
   }
 
-  private async takeAll(names: readonly string[], request: Request): Promise<Lock | undefined> {
+  private async takeAll(names: readonly string[], request: ResolvedLockOptions): Promise<Lock | undefined> {
     const deadline = performance.now() + request.waitMs;
     const leases: Lease[] = [];
     let complete = false;

@@ -113,4 +113,71 @@ describe('locks when Redis fails', () => {
     await (await waiting).release();
     slow.close();
   });
+
+  it.each([
+    ['a server that stands still', () => server.pause(), () => server.resume()],
+    ['a link that carries nothing', () => proxy.blackhole(), () => proxy.pass()],
+  ])('acquisitions end in time on %s, and leave no lock behind', async (_title, fail, heal) => {
+    const hasty = await openBench(quiet(new Redis(proxy.port)), { redisTimeoutMs: 200 }, { prefix: 'faults' });
+    const held = await direct.locks.acquire('silent-held', { leaseMs: 600, renew: false });
+    const code = (error: { code?: string }): string | undefined => error.code;
+    const waiting = hasty.locks.acquire('silent-held', { waitMs: 300 }).catch(code);
+    await eventually(async () => expect((await direct.raw.get(direct.keyOf('silent-held')))?.[13]).toBe('1'));
+    fail();
+    const startedAt = performance.now();
+    try {
+      const ended = await Promise.all([
+        waiting,
+        hasty.locks.tryAcquire('silent-a').catch(code),
+        hasty.locks.acquire(['silent-b', 'silent-c'], { waitMs: 100 }).catch(code),
+      ]);
+      expect(['UNKNOWN_OUTCOME', 'LOCK_BUSY']).toContain(ended[0]);
+      expect(ended.slice(1)).toEqual(['UNKNOWN_OUTCOME', 'UNKNOWN_OUTCOME']);
+      // The registry's own deadline is 5 s.
+      expect(performance.now() - startedAt).toBeLessThan(4_000);
+    } finally {
+      heal();
+    }
+    await eventually(async () => {
+      for (const name of ['silent-held', 'silent-a', 'silent-b', 'silent-c']) {
+        expect((await direct.locks.status(name)).held).toBe(false);
+      }
+    });
+    await held.release();
+    hasty.close();
+  });
+
+  it('a signal ends an acquisition at once, before it is sent, while it waits and while Redis is silent', async () => {
+    const stop = new AbortController();
+    const { signal } = stop;
+    const reason = new Error('no longer wanted');
+    const held = await direct.locks.acquire('aborted');
+    const waiting = [
+      bench.locks.acquire('aborted', { waitMs: 60_000, signal }),
+      bench.locks.withLock(['aborted', 'a-before'], { waitMs: 60_000, signal }, () => 1),
+    ];
+    await eventually(async () => expect((await direct.raw.get(direct.keyOf('aborted')))?.[13]).toBe('1'));
+    server.pause();
+    try {
+      waiting.push(
+        bench.locks.acquire('silent', { signal }),
+        bench.locks.tryAcquire('silent-too', { signal }) as never,
+      );
+      stop.abort(reason);
+      const ended = await Promise.allSettled([...waiting, bench.locks.acquire('late', { signal })]);
+      expect(ended).toEqual(ended.map(() => ({ status: 'rejected', reason })));
+    } finally {
+      server.resume();
+    }
+    await eventually(async () => {
+      for (const name of ['a-before', 'silent', 'silent-too']) {
+        const { held: stillHeld, fence } = await direct.locks.status(name);
+        // Each was taken, and given back.
+        expect([stillHeld, fence > 0]).toEqual([false, true]);
+      }
+      expect((await direct.raw.get(direct.keyOf('aborted')))?.[13]).toBe('0');
+    });
+    expect((await direct.locks.status('late')).fence).toBe(0);
+    expect(await held.release()).toBe('released');
+  });
 });

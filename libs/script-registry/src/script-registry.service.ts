@@ -143,6 +143,11 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     return told(this.name, script.name, () => this.start(script, input, options, wait));
   }
 
+  /** How long a call may take that has no `deadlineMs` of its own, ms. */
+  get deadlineMs(): number {
+    return this.options.deadlineMs;
+  }
+
   /** True where keys live in slots on several nodes, so that one call's keys must share a hash tag to share a node. */
   get clustered(): boolean {
     return this.connection.clustered;

@@ -2,7 +2,7 @@ import { type KeySpace, type ScriptRegistry, UnknownOutcomeError } from 'luanest
 import { Lease } from '../lease/lease';
 import { LiveLeases } from '../lease/live-leases';
 import { LockClosedError, LockNotReplicatedError } from '../lock.errors';
-import type { LockOptions, ResolvedLockModuleOptions } from '../lock.options';
+import type { ResolvedLockModuleOptions, ResolvedLockOptions } from '../lock.options';
 import { Claim, leave, type ClaimAnswer, type ClaimContext, type LockKeys, type Ticket } from './claim';
 import { Ending } from './ending';
 import { Line, TURN_MS, type Look } from './line';
@@ -13,14 +13,11 @@ import { Releases } from './waiting';
 /** Of those that do not wait. */
 const NO_TICKET = '-';
 
-/** Options of an acquisition with every default filled in. */
-export type Request = Required<LockOptions>;
-
 /** What is asked of Redis for one name. */
 interface Wish {
   readonly name: string;
   readonly key: string;
-  readonly request: Request;
+  readonly request: ResolvedLockOptions;
   /** When the caller waits no longer, by `performance.now()`. */
   readonly until: number;
 }
@@ -59,15 +56,23 @@ export class Acquirer {
    * Takes a name. Returns undefined when others hold it, or wait for it, for as long as the request is willing to wait.
    *
    * @param until end of the wait, by `performance.now()`; default: `waitMs` from now
+   * @throws the reason of the request's signal, when it fires before the name is taken
    */
-  async take(name: string, request: Request, until = performance.now() + request.waitMs): Promise<Lease | undefined> {
+  async take(
+    name: string,
+    request: ResolvedLockOptions,
+    until = performance.now() + request.waitMs,
+  ): Promise<Lease | undefined> {
     const wish = { name, key: this.keyOf(name), request, until };
-    if (!this.lines.has(wish.key)) {
-      const first = await this.ask(wish);
-      if ('lease' in first) return first.lease;
-      if (request.waitMs === 0) return first.leftMs < 0 ? this.takeUnlessWaitedFor(wish) : undefined;
+    const { signal } = request;
+    if (!signal) return this.takeOrWait(wish);
+    signal.throwIfAborted();
+    const ending = new Ending(signal);
+    try {
+      return await ending.race(this.takeOrWait(wish, ending));
+    } finally {
+      ending.close();
     }
-    return request.waitMs === 0 ? undefined : this.wait(wish);
   }
 
   /** Returns true when nothing is held, and no call of an acquisition or a release is in flight. */
@@ -81,13 +86,22 @@ export class Acquirer {
     for (const ending of this.endings) ending.end(closedError());
   }
 
+  private async takeOrWait(wish: Wish, ending?: Ending): Promise<Lease | undefined> {
+    const { waitMs } = wish.request;
+    if (!this.lines.has(wish.key)) {
+      const first = await this.ask(wish);
+      if ('lease' in first) return first.lease;
+      if (waitMs === 0) return first.leftMs < 0 ? this.takeUnlessWaitedFor(wish) : undefined;
+    }
+    return waitMs === 0 ? undefined : this.wait(wish, ending);
+  }
+
   private async takeUnlessWaitedFor(wish: Wish): Promise<Lease | undefined> {
     const found = await this.ask(wish, { ticket: NO_TICKET, countsMs: 0, turnMs: TURN_MS });
     return 'lease' in found ? found.lease : undefined;
   }
 
-  private async wait(wish: Wish): Promise<Lease | undefined> {
-    const ending = new Ending();
+  private async wait(wish: Wish, ending = new Ending()): Promise<Lease | undefined> {
     this.endings.add(ending);
     try {
       const waiting = this.lineOf(wish).wait(wish.until, ending, (ticket) => this.ask(wish, ticket));
@@ -121,10 +135,11 @@ export class Acquirer {
     const { leaseMs, replicas, replicasTimeoutMs } = request;
     const claim = new Claim(this.context, keys, this.owners.tokenFor(name));
     const sentAt = performance.now();
+    const deadlineMs = this.deadlineOf(wish, sentAt);
     let answer: ClaimAnswer;
     this.asking += 1;
     try {
-      answer = await claim.acquire({ leaseMs, replicas, replicasTimeoutMs, ticket });
+      answer = await claim.acquire({ leaseMs, replicas, replicasTimeoutMs, deadlineMs, ticket });
     } catch (error) {
       // Unless it is known not to have run, the lock may be ours without anybody to hold it.
       if (error instanceof UnknownOutcomeError) this.inBackground(claim.release());
@@ -143,6 +158,14 @@ export class Acquirer {
       );
     }
     return this.hold(wish, claim, fence, sentAt);
+  }
+
+  /** How long Redis has to answer: until shortly after the caller's wait, and no longer than any call. */
+  private deadlineOf({ request, until }: Wish, now: number): number {
+    const { replicas, replicasTimeoutMs } = request;
+    const replicasMs = replicas > 0 ? replicasTimeoutMs : 0;
+    const leftMs = Math.max(0, Math.ceil(until - now));
+    return Math.min(this.registry.deadlineMs, leftMs + this.options.redisTimeoutMs + replicasMs);
   }
 
   private bothKeysOf(name: string): LockKeys {

@@ -30,6 +30,8 @@ export interface Asking {
   readonly leaseMs: number;
   readonly replicas: number;
   readonly replicasTimeoutMs: number;
+  /** When it must be answered, ms from now. */
+  readonly deadlineMs: number;
   /** Without one, the lock is taken if it is free and nobody waits for it. */
   readonly ticket?: Ticket;
 }
@@ -78,11 +80,11 @@ export class Claim implements LeasePort {
   private ask<K extends readonly string[], A>(
     script: ScriptDefinition<K, A, ClaimAnswer>,
     input: { readonly keys: KeysOf<K>; readonly args: ArgsOf<A> },
-    { replicas, replicasTimeoutMs: timeoutMs }: Asking,
+    { replicas, replicasTimeoutMs: timeoutMs, deadlineMs }: Asking,
   ): Promise<ClaimAnswer> {
     const { registry, prompt } = this.context;
-    if (replicas === 0) return prompt.watch(registry.run(script, input));
-    const waited = registry.runAndWait(script, input, { replicas, timeoutMs });
+    if (replicas === 0) return prompt.watch(registry.run(script, input, { deadlineMs }));
+    const waited = registry.runAndWait(script, input, { replicas, timeoutMs, deadlineMs });
     return waited.then(({ result, replicas: copies }) => ({ ...result, copies }));
   }
 }

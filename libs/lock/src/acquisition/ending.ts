@@ -1,9 +1,17 @@
+import { defaultMaxListeners, getMaxListeners, setMaxListeners } from 'node:events';
 import type { Lease } from '../lease/lease';
 
-/** What may end an acquisition before Redis answers: the shutdown of the app. */
+/** What may end an acquisition before Redis answers: the caller's signal, or the shutdown of the app. */
 export class Ending {
   private readonly listeners = new Set<() => void>();
   private reason: { readonly error: unknown } | undefined;
+
+  constructor(private readonly signal?: AbortSignal) {
+    if (!signal) return;
+    // Any number of acquisitions may have one signal.
+    if (getMaxListeners(signal) === defaultMaxListeners) setMaxListeners(Infinity, signal);
+    signal.addEventListener('abort', this.aborted);
+  }
 
   /** Returns true once the acquisition has ended early. */
   get over(): boolean {
@@ -33,4 +41,11 @@ export class Ending {
       }, reject);
     });
   }
+
+  /** Stops listening to the caller's signal. */
+  close(): void {
+    this.signal?.removeEventListener('abort', this.aborted);
+  }
+
+  private readonly aborted = (): void => this.end(this.signal?.reason);
 }
