@@ -1,17 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { BeforeApplicationShutdown } from '@nestjs/common';
-import {
-  type ScriptRegistry,
-  InvalidCallError,
-  NotSentError,
-  ScriptRefusedError,
-  UnknownOutcomeError,
-} from 'luanest/script-registry';
+import { type ScriptRegistry, InvalidCallError, shown } from 'luanest/script-registry';
 import { Acquirer } from './acquisition/acquirer';
 import { holderOf } from './acquisition/owners';
-import { HeldLock } from './lease/held-lock';
+import { HeldLock, lostBeforeItsEnd, releaseQuietly } from './lease/held-lock';
+import { within } from './lease/within';
 import type { Lease } from './lease/lease';
-import { LockBusyError, LockLostError, ReentrantLockError } from './lock.errors';
+import { LockBusyError, ReentrantLockError } from './lock.errors';
 import { events, type LockAskedEvent } from './lock.events';
 import {
   resolveAcquire,
@@ -25,6 +20,11 @@ import { Shutdown } from './lock.shutdown';
 import type { Lock, LockStatus } from './lock.types';
 
 type Names = string | readonly string[];
+
+/** The name that others hold. */
+class Busy {
+  constructor(readonly name: string) {}
+}
 
 /** Locks by name: one holder each, in all processes that use one Redis and prefix. */
 export class LockService implements BeforeApplicationShutdown {
@@ -44,6 +44,7 @@ export class LockService implements BeforeApplicationShutdown {
    * Takes a lock, or several: sorted, all or none.
    *
    * @throws LockBusyError when others held one of them for `waitMs`
+   * @throws the reason of `signal`, when that fires first
    * @throws ReentrantLockError inside `withLock` of the same name
    * @throws LockNotReplicatedError, LockClosedError, errors of the registry
    */
@@ -51,9 +52,9 @@ export class LockService implements BeforeApplicationShutdown {
     return this.takeInTime(names, resolveAcquire(options, this.options));
   }
 
-  /** As `acquire`, without waiting: undefined when one of the names is held by others. */
+  /** As `acquire`, without waiting. Returns undefined when others hold one of the names, or wait for it. */
   async tryAcquire(names: Names, options: Omit<LockOptions, 'waitMs' | 'onBusy'> = {}): Promise<Lock | undefined> {
-    return this.take(names, resolveAcquire({ ...options, onBusy: 'skip' }, this.options));
+    return this.takeIfFree(names, resolveAcquire({ ...options, onBusy: 'skip' }, this.options));
   }
 
   /**
@@ -70,7 +71,7 @@ export class LockService implements BeforeApplicationShutdown {
   withLock<T>(names: Names, options: LockOptions, work: (lock: Lock) => Promise<T> | T): Promise<T>;
   async withLock<T>(names: Names, options: LockOptions, work: (lock: Lock) => Promise<T> | T): Promise<T | undefined> {
     const request = resolveAcquire(options, this.options);
-    const lock = await (request.onBusy === 'skip' ? this.take(names, request) : this.takeInTime(names, request));
+    const lock = await (request.onBusy === 'skip' ? this.takeIfFree(names, request) : this.takeInTime(names, request));
     return lock && this.shutdown.await(lock, () => this.under(lock, work));
   }
 
@@ -112,67 +113,80 @@ export class LockService implements BeforeApplicationShutdown {
     try {
       result = await this.context.run([...(this.context.getStore() ?? []), lock], async () => work(lock));
     } catch (error) {
-      await this.releaseQuietly(lock);
+      await releaseQuietly(lock);
       throw error;
     }
-    const outcome = await this.releaseQuietly(lock);
-    if (outcome === 'lost') {
-      throw new LockLostError(`Lock ${lock.names.join(', ')} was lost before its work was done.`);
-    }
+    if ((await releaseQuietly(lock)) === 'lost') throw lostBeforeItsEnd(lock);
     return result;
   }
 
   private async takeInTime(names: Names, request: ResolvedLockOptions): Promise<Lock> {
-    const lock = await this.take(names, request);
-    if (lock) return lock;
+    const taken = await this.take(names, request);
+    if (!(taken instanceof Busy)) return taken;
+    const [wanted, busy] = [[names].flat(), taken.name];
+    const which = wanted.length > 1 ? `Lock ${busy} (of ${wanted.join(', ')})` : `Lock ${busy}`;
     throw new LockBusyError(
-      `Lock ${[names].flat().join(', ')} was held by others for all of the ${request.waitMs} ms that this call would wait.`,
+      `${which} was held by others for all of the ${request.waitMs} ms that this call would wait.`,
     );
   }
 
-  private take(names: Names, request: ResolvedLockOptions): Promise<Lock | undefined> {
+  private async takeIfFree(names: Names, request: ResolvedLockOptions): Promise<Lock | undefined> {
+    const taken = await this.take(names, request);
+    return taken instanceof Busy ? undefined : taken;
+  }
+
+  private take(names: Names, request: ResolvedLockOptions): Promise<Lock | Busy> {
     return events.asked.heard ? this.takeTold(names, request) : this.takeNow(names, request);
   }
 
-  private async takeTold(names: Names, request: ResolvedLockOptions): Promise<Lock | undefined> {
+  private async takeTold(names: Names, request: ResolvedLockOptions): Promise<Lock | Busy> {
     const startedAt = performance.now();
     let outcome: LockAskedEvent['outcome'] = 'failed';
     try {
-      const lock = await this.takeNow(names, request);
-      outcome = lock ? 'acquired' : 'busy';
-      return lock;
+      const taken = await this.takeNow(names, request);
+      outcome = taken instanceof Busy ? 'busy' : 'acquired';
+      return taken;
     } finally {
       events.asked.publish(() => ({ names: [names].flat(), outcome, durationMs: performance.now() - startedAt }));
     }
   }
 
-  private async takeNow(names: Names, request: ResolvedLockOptions): Promise<Lock | undefined> {
+  private async takeNow(names: Names, request: ResolvedLockOptions): Promise<Lock | Busy> {
     if (typeof names === 'string') {
       this.refuseReentry(names);
       const lease = await this.acquirer.take(names, request);
-      return lease && new HeldLock([lease]);
+      return lease ? new HeldLock([lease]) : new Busy(names);
     }
-    const sorted = [...new Set(names)].sort();
+    if (!Array.isArray(names)) {
+      throw new InvalidCallError(`The name of the lock is ${shown(names)}. Give a string, or an array of strings.`);
+    }
+    const sorted = [...new Set(names as readonly string[])].sort();
     if (sorted.length === 0) throw new InvalidCallError('The list of names is empty. Give at least one.');
     for (const name of sorted) this.refuseReentry(name);
     return this.takeAll(sorted, request);
   }
 
-  private async takeAll(names: readonly string[], request: ResolvedLockOptions): Promise<Lock | undefined> {
+  private async takeAll(names: readonly string[], request: ResolvedLockOptions): Promise<Lock | Busy> {
     const deadline = performance.now() + request.waitMs;
     const leases: Lease[] = [];
-    let complete = false;
+    const giveBack = (): Promise<unknown> => Promise.allSettled(leases.map((lease) => lease.release()));
     try {
       for (const name of names) {
         const lease = await this.acquirer.take(name, request, deadline);
-        if (!lease) return undefined;
+        if (!lease) {
+          await within(this.options.redisTimeoutMs, giveBack());
+          return new Busy(name);
+        }
         leases.push(lease);
       }
-      complete = leases.every(({ held }) => held);
-      return complete ? new HeldLock(leases as [Lease, ...Lease[]]) : undefined;
-    } finally {
-      if (!complete) await Promise.allSettled(leases.map((lease) => lease.release()));
+    } catch (error) {
+      void giveBack();
+      throw error;
     }
+    const lost = leases.find(({ held }) => !held);
+    if (!lost) return new HeldLock(leases as [Lease, ...Lease[]]);
+    await within(this.options.redisTimeoutMs, giveBack());
+    return new Busy(lost.name);
   }
 
   private refuseReentry(name: string): void {
@@ -181,16 +195,6 @@ export class LockService implements BeforeApplicationShutdown {
       throw new ReentrantLockError(
         `Lock ${name} is held by the withLock() that this code runs in; it would wait for itself. Pass the lock down instead.`,
       );
-    }
-  }
-
-  private async releaseQuietly(lock: Lock): Promise<'released' | 'lost' | 'unknown'> {
-    try {
-      return await lock.release();
-    } catch (error) {
-      events.error.publish(() => ({ name: lock.names.join(', '), during: 'release', error }));
-      const nothingSent = error instanceof NotSentError || error instanceof ScriptRefusedError;
-      return nothingSent || error instanceof UnknownOutcomeError ? 'unknown' : 'lost';
     }
   }
 }

@@ -4,7 +4,10 @@ export interface Lock {
   readonly names: readonly string[];
   /** Rises with each acquisition of a name, also after its key was flushed; of several names, the greatest. */
   readonly fence: number;
-  /** Aborted at the local deadline, or when a renewal found the lock gone. Its reason is a LockLostError. */
+  /**
+   * Aborted at the local deadline, when a renewal finds the lock gone, and at shutdown after `drainMs`. Its reason is a
+   * LockLostError.
+   */
   readonly signal: AbortSignal;
   /** Whether the lease still lasts, by the local monotonic clock. */
   readonly held: boolean;
@@ -25,6 +28,12 @@ export interface Lock {
    * @throws errors of the registry when Redis fails; the lease then ends by itself
    */
   release(): Promise<'released' | 'lost'>;
+  /**
+   * Releases at the end of the scope of `await using lock = ...`.
+   *
+   * @throws LockLostError when the lock was lost before
+   */
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 /** Who holds a lock. */

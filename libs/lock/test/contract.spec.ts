@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import type { Redis } from 'ioredis';
 import { LockBusyError, LockLostError, ReentrantLockError, type Lock } from 'luanest/lock';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually, sleep } from '../../../test/support/wait';
@@ -116,6 +117,17 @@ describe.each(servers)('locks on a %s', (_, client) => {
     expect([...new Set(fences)].sort((a, b) => a - b)).toEqual(fences);
   });
 
+  it('have fences by the clock of Redis alone once the key is gone', async () => {
+    const last = 9_000_000_000_000_000;
+    await bench.raw.set(bench.keyOf('forgotten'), `00000000000000${last}one#gone`, 'PX', 60_000);
+    // As a replica that never had the key and is promoted: whether the next fence is higher depends on its clock.
+    await bench.raw.del(bench.keyOf('forgotten'));
+    const lock = await bench.locks.acquire('forgotten');
+    const [seconds = 0] = ((await (bench.raw).time()) as (number | string)[]).map(Number);
+    expect(Math.abs(lock.fence / 1_000_000 - seconds)).toBeLessThan(60);
+    await lock.release();
+  });
+
   it('keep the fence rising when the clock of Redis went back', async () => {
     const last = 9_000_000_000_000_000;
     await bench.raw.set(bench.keyOf('ahead'), `00000000000000${last}one#gone`, 'PX', 60_000);
@@ -192,6 +204,38 @@ describe.each(servers)('locks on a %s', (_, client) => {
       ),
       { numRuns: 25 },
     );
+  });
+
+  it('name the one that was held, of several', async () => {
+    const held = await bench.locks.acquire('of-b');
+    await expect(other.locks.acquire(['of-c', 'of-b', 'of-a'], { waitMs: 1 })).rejects.toMatchObject({
+      code: 'LOCK_BUSY',
+      message: 'Lock of-b (of of-c, of-b, of-a) was held by others for all of the 1 ms that this call would wait.',
+    });
+    await held.release();
+  });
+
+  it('refuse what is not a name', async () => {
+    for (const names of [3, {}, null, undefined, new Set(['a'])] as never[]) {
+      await expect(bench.locks.acquire(names)).rejects.toMatchObject({ code: 'INVALID_CALL' });
+      await expect(bench.locks.tryAcquire(names)).rejects.toMatchObject({ code: 'INVALID_CALL' });
+    }
+  });
+
+  it('are released at the end of their scope, which throws where they were lost', async () => {
+    const use = async (force: boolean): Promise<boolean> => {
+      await using lock = await bench.locks.acquire('scoped');
+      if (force) await other.locks.forceUnlock('scoped');
+      return lock.held;
+    };
+    expect(await use(false)).toBe(true);
+    expect((await other.locks.status('scoped')).held).toBe(false);
+    await expect(use(true)).rejects.toThrow(LockLostError);
+    // A lock that was not taken is undefined, which has nothing to release.
+    const held = await other.locks.acquire('scoped');
+    await using none = await bench.locks.tryAcquire('scoped');
+    expect(none).toBeUndefined();
+    expect(await held.release()).toBe('released');
   });
 
   it('refuse a key that holds something else', async () => {

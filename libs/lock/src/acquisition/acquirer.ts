@@ -152,7 +152,7 @@ export class Acquirer {
     if (this.closed) this.inBackground(claim.release());
     this.refuseClosed();
     if (copies < replicas) {
-      await claim.release().catch(() => undefined);
+      this.inBackground(claim.release());
       throw new LockNotReplicatedError(
         `Lock ${name} reached ${copies} of ${replicas} replicas in ${replicasTimeoutMs} ms.`,
       );

@@ -1,4 +1,6 @@
+import { NotSentError, ScriptRefusedError, UnknownOutcomeError } from 'luanest/script-registry';
 import { LockLostError } from '../lock.errors';
+import { events } from '../lock.events';
 import { checkInteger } from '../../../script-registry/src/shared/checks';
 import type { Lock } from '../lock.types';
 import type { Lease } from './lease';
@@ -47,6 +49,10 @@ export class HeldLock implements Lock {
     return this.leases.length === 1 ? this.leases[0].release() : this.releaseAll();
   }
 
+  async [Symbol.asyncDispose](): Promise<void> {
+    if ((await releaseQuietly(this)) === 'lost') throw lostBeforeItsEnd(this);
+  }
+
   private async releaseAll(): Promise<'released' | 'lost'> {
     const outcomes = await Promise.allSettled(this.leases.map((lease) => lease.release()));
     const failed = outcomes.find((outcome) => outcome.status === 'rejected');
@@ -55,4 +61,20 @@ export class HeldLock implements Lock {
       ? 'released'
       : 'lost';
   }
+}
+
+/** Releases a lock. Returns `unknown` where Redis failed, since the lock may or may not be released then. */
+export async function releaseQuietly(lock: Lock): Promise<'released' | 'lost' | 'unknown'> {
+  try {
+    return await lock.release();
+  } catch (error) {
+    events.error.publish(() => ({ name: lock.names.join(', '), during: 'release', error }));
+    const nothingSent = error instanceof NotSentError || error instanceof ScriptRefusedError;
+    return nothingSent || error instanceof UnknownOutcomeError ? 'unknown' : 'lost';
+  }
+}
+
+/** The error of work whose lock was lost while it ran. */
+export function lostBeforeItsEnd(lock: Lock): LockLostError {
+  return new LockLostError(`Lock ${lock.names.join(', ')} was lost before its work was done.`);
 }
