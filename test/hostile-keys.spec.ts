@@ -36,7 +36,10 @@ const makers: Readonly<Record<string, Maker>> = {
     [['state', a, b], limiterKeys.state(ruleOf(a), b)],
     [['penalty', a, b], limiterKeys.penalty(ruleOf(a), b)],
   ],
-  lock: (a) => [[['lock', a], space('lock').tag(a).key('lock')]],
+  lock: (a) => [
+    [['lock', a], space('lock').tag(a).key('lock')],
+    [['queue', a], space('lock').tag(a).key('queue')],
+  ],
   once: (a, b) => [
     [['claim', a], once.keyOf(a)],
     // What the interceptor and the decorator make of theirs, and a stranger who names just that.

@@ -1,5 +1,4 @@
 import fc from 'fast-check';
-import type { Redis } from 'ioredis';
 import { LockBusyError, LockLostError, ReentrantLockError, type Lock } from 'luanest/lock';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually, sleep } from '../../../test/support/wait';
@@ -123,7 +122,7 @@ describe.each(servers)('locks on a %s', (_, client) => {
     // As a replica that never had the key and is promoted: whether the next fence is higher depends on its clock.
     await bench.raw.del(bench.keyOf('forgotten'));
     const lock = await bench.locks.acquire('forgotten');
-    const [seconds = 0] = ((await (bench.raw).time()) as (number | string)[]).map(Number);
+    const [seconds = 0] = ((await bench.raw.time()) as (number | string)[]).map(Number);
     expect(Math.abs(lock.fence / 1_000_000 - seconds)).toBeLessThan(60);
     await lock.release();
   });

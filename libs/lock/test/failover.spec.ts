@@ -17,7 +17,7 @@ describe('locks when a master of the Cluster dies', () => {
     const open = (): Promise<Bench> =>
       openBench(
         quiet(new Cluster(cluster.startupNodes, { slotsRefreshTimeout: 5_000, clusterRetryStrategy: () => 50 })),
-        {},
+        { redisTimeoutMs: 20_000 },
         { prefix: 'failover', deadlineMs: 20_000 },
       );
     [one, two] = [await open(), await open()];
