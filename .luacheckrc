@@ -27,7 +27,10 @@ files["libs/red-packet/src/scripts"] = {
 }
 files["libs/red-packet/src/scripts/shared"] = { ignore = { "211", "221" } }
 files["libs/delayed-task/src/scripts"] = {
-  read_globals = { "time", "now", "run_text", "run_of", "due_of", "NEW_RUN", "NEVER", "LEASE_ENDED", "DENIED", "may_write" },
+  read_globals = {
+    "time", "now", "run_text", "run_of", "due_of", "NEW_RUN", "NEVER", "LEASE_ENDED", "DENIED", "may_write",
+    "rank_after", "name_of",
+  },
 }
 files["libs/delayed-task/src/scripts/shared"] = { ignore = { "211" } }
 files["libs/stream-consumer/src/scripts"] = {

@@ -109,9 +109,11 @@ const libs: Readonly<Record<string, Use>> = {
         return 1;
       });
       await tasks.schedule('a', {}, { id: 'one', keepResultMs: 60_000 });
-      await eventually(async () => expect((await tasks.deadLetters()).tasks).toHaveLength(1));
+      await eventually(async () => expect((await tasks.deadLetters()).items).toHaveLength(1));
       fails = false;
       await tasks.replay('one');
+      await tasks.replayAll();
+      await tasks.dropAll();
       await eventually(async () => expect(await tasks.get('one')).toMatchObject({ state: 'done' }));
       await tasks.scheduleMany([{ name: 'a' }, { name: 'a', ...DUE }, { name: 'a', id: 'two', ...DUE }]);
       await tasks.reschedule('two', { delayMs: 50_000 });

@@ -5,6 +5,7 @@ import type { ResolvedDelayedTaskOptions } from './delayed-task.options';
 import type {
   CancelAnswer,
   ConflictOptions,
+  DeadFilter,
   DeadPage,
   DueTime,
   HandlerOptions,
@@ -89,16 +90,18 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
   }
 
   /**
-   * A page of the tasks that failed for good: partition by partition, the oldest first.
+   * Returns a page of the tasks that failed for good: partition by partition, the oldest first. Each task that is dead from
+   * the first page to the last is listed once, also when others are replayed, dropped or die between two pages. Tasks that
+   * die after their partition's first page was read are left out, so the pages end.
    *
-   * @param options limit 1 to 256, default 100; the cursor of the page before
+   * @param options limit 1 to 256, default 100; the `nextCursor` of the page before
    * @throws InvalidTaskError; errors of the registry
    */
   deadLetters(options: { readonly limit?: number; readonly cursor?: string } = {}): Promise<DeadPage> {
     return this.dead.page(options.limit ?? 100, options.cursor);
   }
 
-  /** Lets a dead task be due again, with all its attempts. @returns `unknown` when no dead task has the id */
+  /** Makes a dead task due again, with all its attempts. @returns `unknown` when no dead task has the id */
   async replay(id: string, time: DueTime = {}): Promise<'replayed' | 'unknown'> {
     const { status } = await this.queue.reschedule(id, time, 'dead');
     return status === 'rescheduled' ? 'replayed' : 'unknown';
@@ -107,6 +110,27 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
   /** Forgets a dead task. @returns `unknown` when no dead task has the id */
   async drop(id: string): Promise<'dropped' | 'unknown'> {
     return (await this.queue.cancel(id, 'dead')) === 'cancelled' ? 'dropped' : 'unknown';
+  }
+
+  /**
+   * Makes all dead tasks due now, with all their attempts, in steps of 100. Tasks that die after the call began stay dead,
+   * so it ends. When it fails halfway, call it again.
+   *
+   * @returns how many were replayed
+   * @throws InvalidTaskError for a filter that is invalid, before anything is sent; errors of the registry
+   */
+  replayAll(filter: DeadFilter = {}): Promise<number> {
+    return this.dead.clear('replay', filter);
+  }
+
+  /**
+   * Forgets all dead tasks, in steps of 100. Tasks that die after the call began stay. When it fails halfway, call it again.
+   *
+   * @returns how many were dropped
+   * @throws InvalidTaskError for a filter that is invalid, before anything is sent; errors of the registry
+   */
+  dropAll(filter: DeadFilter = {}): Promise<number> {
+    return this.dead.clear('drop', filter);
   }
 
   /** How many tasks the queue holds, and how late it is. */

@@ -132,9 +132,19 @@ export interface DeadTask {
 
 /** A page of dead tasks. */
 export interface DeadPage {
-  readonly tasks: readonly DeadTask[];
-  /** For the next page; undefined after the last. */
-  readonly cursor: string | undefined;
+  readonly items: readonly DeadTask[];
+  /** Pass it to read the next page; undefined after the last. */
+  readonly nextCursor?: string;
+}
+
+/** Which dead tasks `replayAll` and `dropAll` handle. All conditions must hold. Default: all dead tasks. */
+export interface DeadFilter {
+  /** Name of the tasks, 1 to 128 characters. Default: any. */
+  readonly name?: string;
+  /** Those that died at this instant or later: a Date, or an integer, ms since 1970. By Redis' clock. Default: any. */
+  readonly diedFromAtMs?: Date | number;
+  /** Those that died before this instant: a Date, or an integer, ms since 1970. By Redis' clock. Default: any. */
+  readonly diedBeforeAtMs?: Date | number;
 }
 
 /** How many tasks the queue holds. */

@@ -25,6 +25,7 @@ export type {
   Backoff,
   CancelAnswer,
   ConflictOptions,
+  DeadFilter,
   DeadPage,
   DeadTask,
   DueTime,

@@ -193,7 +193,7 @@ it('an app without handlers runs nothing, unless it is told to', async () => {
   await tasks.schedule('nobody', null, { id: 'a', attempts: 1 });
   expect(await tasks.stats()).toMatchObject({ waiting: 1, dead: 0 });
   await boot({}, { work: true }, prefix);
-  await eventually(async () => expect((await tasks.deadLetters()).tasks).toMatchObject([{ id: 'a' }]));
+  await eventually(async () => expect((await tasks.deadLetters()).items).toMatchObject([{ id: 'a' }]));
 });
 
 it('guards, pipes, interceptors and filters run; what a filter returns is no success', async () => {
@@ -260,7 +260,7 @@ it('guards, pipes, interceptors and filters run; what a filter returns is no suc
   expect(seen.splice(0)).toEqual(['delayed-task Handlers.with with', 'answer number 42 1']);
   await tasks.scheduleMany(['denied', 'broken', 'unpiped'].map((name) => ({ name, id: name, payload: 'x' })));
   await eventually(async () => expect((await tasks.stats()).dead).toBe(3));
-  const { tasks: dead } = await tasks.deadLetters();
+  const { items: dead } = await tasks.deadLetters();
   const errors = Object.fromEntries(dead.map(({ id, error }) => [id, error]));
   expect(errors['broken']).toBe('Error: torn');
   expect(errors['denied']).toContain(new ForbiddenException('Forbidden resource').message);

@@ -206,13 +206,13 @@ describe.each(servers)('delayed tasks on %s', (name, client, partitions) => {
     let cursor: string | undefined;
     do {
       const page = await bench.tasks.deadLetters(cursor === undefined ? { limit: 2 } : { limit: 2, cursor });
-      for (const task of page.tasks) {
+      for (const task of page.items) {
         expect(task).toMatchObject({ name: 't', payload: { id: task.id }, attempts: 2, error: 'Error: broken ü' });
         expect(task.firstFailedAt).toBeLessThanOrEqual(task.deadAt);
         expect(task.firstFailedAt).toBeGreaterThan(1_600_000_000_000);
       }
-      pages.push(page.tasks.map(({ id }) => id));
-      cursor = page.cursor;
+      pages.push(page.items.map(({ id }) => id));
+      cursor = page.nextCursor;
     } while (cursor !== undefined);
     expect(pages.flat().sort()).toEqual(ids);
     fails = false;

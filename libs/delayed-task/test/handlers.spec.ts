@@ -59,7 +59,7 @@ describe('handlers that do not do their task', () => {
     const asked = { id: 'a', attempts: 3, keepResultMs: 60_000 };
     await bench.tasks.schedule('bad', { kept: true }, asked);
     const dead = await eventually(async () => {
-      const [task] = (await bench.tasks.deadLetters()).tasks;
+      const [task] = (await bench.tasks.deadLetters()).items;
       if (!task) throw new Error('not dead yet');
       return task;
     });
@@ -127,7 +127,7 @@ describe('handlers that do not do their task', () => {
     bench.work();
     await bench.tasks.schedule('later', null, { id: 'a', attempts: 100 });
     await eventually(async () =>
-      expect((await bench.tasks.deadLetters()).tasks).toMatchObject([
+      expect((await bench.tasks.deadLetters()).items).toMatchObject([
         { id: 'a', error: 'DeadLetterTaskError: hopeless' },
       ]),
     );

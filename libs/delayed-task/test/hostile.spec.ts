@@ -68,9 +68,9 @@ describe.each(servers)('tasks that strangers name, on %s', (_name, connect, part
     await bench.tasks.schedule('n', { token: 'hunter2' }, { id: 'a' });
     bench.work();
     const [dead] = await eventually(async () => {
-      const { tasks } = await bench.tasks.deadLetters();
-      expect(tasks).toHaveLength(1);
-      return tasks;
+      const { items } = await bench.tasks.deadLetters();
+      expect(items).toHaveLength(1);
+      return items;
     });
     expect(dead?.error).toContain('line one');
     expect(dead?.error).not.toContain('hunter2');

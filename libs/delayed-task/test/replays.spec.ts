@@ -144,12 +144,26 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     expect(await direct.tasks.get('a')).toMatchObject({ state: 'waiting', attempt: 0 });
   });
 
+  it.each(['replay', 'drop'] as const)('of clear-dead: each is %sed once, and all are counted', async (verb) => {
+    const ids = Array.from({ length: 90 }, (_, i) => `d${i}`);
+    await direct.tasks.scheduleMany(ids.map((id) => ({ name: 't', id, delayMs: HOUR })));
+    const { due, dead, runs } = keys;
+    for (const id of ids) await direct.raw.hset(runs, id, '5 d x 1 1 Error: torn');
+    await direct.raw.zadd(dead, ...ids.flatMap((id) => ['1', id]));
+    await direct.raw.zrem(due, ...ids);
+    const done = await cutting(() => (verb === 'drop' ? lossy.tasks.dropAll() : lossy.tasks.replayAll()));
+    expect(done).toBe(90);
+    const found = await inventory(direct);
+    expect(found).toMatchObject({ dead: [], leased: [], problems: [] });
+    expect(found.due).toHaveLength(verb === 'drop' ? 0 : 90);
+  });
+
   it('of the scripts that read, and of sweep', async () => {
     await taken('a', 'x');
     await fail(direct, 'a', 'x', 0, 1);
     expect(await cutting(() => lossy.tasks.get('a'))).toMatchObject({ state: 'dead' });
     expect(await cutting(() => lossy.tasks.stats())).toMatchObject({ dead: 1 });
-    expect((await cutting(() => lossy.tasks.deadLetters())).tasks).toHaveLength(1);
+    expect((await cutting(() => lossy.tasks.deadLetters())).items).toHaveLength(1);
     await cutting(() => lossy.tasks.onModuleInit());
     await direct.raw.zadd(keys.dead, '1', 'a');
     const { due, leased, tasks, runs, dead } = keys;

@@ -1,18 +1,31 @@
 import { shown } from 'luanest/script-registry';
 import { InvalidTaskError } from '../delayed-task.errors';
-import { checkInteger } from '../../../script-registry/src/shared/checks';
-import type { DeadPage, DeadTask } from '../delayed-task.types';
-import { listDead } from './queue.scripts';
-import type { Partition } from './partitions';
-import { readRun, RecordReader } from './record';
+import {
+  checkInteger,
+  checkOptions,
+  type KnownOptions,
+  type Refusal,
+} from '../../../script-registry/src/shared/checks';
+import { MAX_CHUNK } from '../scripts/parts.scripts';
+import type { DeadFilter, DeadPage, DeadTask } from '../delayed-task.types';
+import { clearDead, listDead } from './queue.scripts';
+import { checkName, readRun, RecordReader } from './record';
 import type { DeadRow } from './rows';
-import type { TaskQueue } from './task-queue';
+import { OPERATION_MS, type TaskQueue } from './task-queue';
 
-/** Where a page begins: in which partition, at which ms, and how many tasks of that ms were read before. */
-interface Place {
+const refuse: Refusal = (message) => new InvalidTaskError(message);
+
+const KNOWN_OF_FILTER: KnownOptions<DeadFilter> = { name: true, diedFromAtMs: true, diedBeforeAtMs: true };
+/** Later than any death. */
+const NEVER_MS = 10 ** 15 - 1;
+const CURSOR = /^(\d{1,3})\.(\d{1,15})\.(\d{1,15})\.([\w-]{0,1100})$/;
+
+/** Where a page or a step begins: after the task `afterId` that died at `afterMs`, up to the deaths at `untilMs`. */
+interface Position {
   readonly partition: number;
-  readonly sinceMs: number;
-  readonly skip: number;
+  readonly untilMs: number;
+  readonly afterMs: number;
+  readonly afterId: string;
 }
 
 /** The dead tasks of a queue: partition by partition, the oldest first. */
@@ -22,21 +35,51 @@ export class DeadLetters {
   constructor(private readonly queue: TaskQueue) {}
 
   async page(limit: number, cursor: string | undefined): Promise<DeadPage> {
-    checkInteger('limit', limit, 1, 256, (message) => new InvalidTaskError(message));
+    checkInteger('limit', limit, 1, 256, refuse);
     const { all } = this.queue.partitions;
-    let place = placeOf(cursor, all.length);
-    const tasks: DeadTask[] = [];
+    let at = positionOf(cursor, all.length);
+    const items: DeadTask[] = [];
     for (;;) {
-      const rows = await this.read(all[place.partition] as Partition, place, limit - tasks.length);
-      for (const row of rows) tasks.push(this.taskOf(row));
-      if (tasks.length === limit) return { tasks, cursor: textOf(after(place, rows)) };
-      if (place.partition + 1 === all.length) return { tasks, cursor: undefined };
-      place = { partition: place.partition + 1, sinceMs: 0, skip: 0 };
+      const { untilMs, rows } = await this.read(at, limit - items.length);
+      for (const row of rows) items.push(this.taskOf(row));
+      const last = rows.at(-1);
+      if (items.length === limit && last) {
+        return { items, nextCursor: textOf({ ...at, untilMs, afterMs: last.deadAt, afterId: last.id }) };
+      }
+      if (at.partition + 1 === all.length) return { items };
+      at = beginningOf(at.partition + 1);
     }
   }
 
-  private read({ dead, tasks, runs }: Partition, { sinceMs, skip }: Place, limit: number): Promise<DeadRow[]> {
-    return this.queue.registry.run(listDead, { keys: { dead, tasks, runs }, args: { sinceMs, skip, limit } });
+  /** Replays or drops what the filter names, in each partition up to what died before its first step. @returns how many */
+  async clear(verb: 'replay' | 'drop', filter: DeadFilter): Promise<number> {
+    const { name, diedFromAtMs, diedBeforeAtMs } = checkOptions('The filter', filter, KNOWN_OF_FILTER, refuse);
+    const chosen = name === undefined ? '' : checkName(name);
+    const fromMs = diedFromAtMs === undefined ? 0 : checkInstant('diedFromAtMs', diedFromAtMs);
+    const beforeMs = diedBeforeAtMs === undefined ? NEVER_MS : checkInstant('diedBeforeAtMs', diedBeforeAtMs);
+    if (beforeMs <= fromMs) return 0;
+    let count = 0;
+    for (let partition = 0; partition < this.queue.partitions.all.length; partition++) {
+      let at: Position | undefined = { partition, untilMs: beforeMs - 1, afterMs: fromMs, afterId: '' };
+      while (at !== undefined) {
+        const { done, untilMs, lastMs, lastId } = await this.clearSome(verb, chosen, at);
+        count += done;
+        at = lastId === '' ? undefined : { partition, untilMs, afterMs: lastMs, afterId: lastId };
+      }
+    }
+    return count;
+  }
+
+  private read({ partition, ...from }: Position, limit: number): Promise<{ untilMs: number; rows: DeadRow[] }> {
+    const { dead, tasks, runs } = this.queue.partitions.at(partition);
+    return this.queue.registry.run(listDead, { keys: { dead, tasks, runs }, args: { ...from, limit } });
+  }
+
+  private clearSome(verb: string, name: string, { partition, ...from }: Position) {
+    const { due, tasks, runs, dead, waits, operation } = this.queue.partitions.at(partition);
+    const keys = { due, tasks, runs, dead, waits, operation: operation(this.queue.tokens.next()) };
+    const args = { verb, name, ...from, limit: MAX_CHUNK, operationMs: OPERATION_MS };
+    return this.queue.registry.run(clearDead, { keys, args });
   }
 
   private taskOf({ id, deadAt, record, run }: DeadRow): DeadTask {
@@ -46,23 +89,26 @@ export class DeadLetters {
   }
 }
 
-function after({ partition, sinceMs, skip }: Place, rows: readonly DeadRow[]): Place {
-  const last = rows.at(-1)?.deadAt ?? sinceMs;
-  const same = rows.filter(({ deadAt }) => deadAt === last).length;
-  return { partition, sinceMs: last, skip: last === sinceMs ? skip + same : same };
+function checkInstant(name: string, value: unknown): number {
+  const ms = value instanceof Date ? value.getTime() : value;
+  if (Number.isSafeInteger(ms) && (ms as number) >= 0 && (ms as number) <= NEVER_MS) return ms as number;
+  throw refuse(`${name} is ${shown(value)}. Give a valid Date, or an integer of ms since 1970.`);
 }
 
-function textOf({ partition, sinceMs, skip }: Place): string {
-  return `${partition}.${sinceMs}.${skip}`;
+function beginningOf(partition: number): Position {
+  return { partition, untilMs: NEVER_MS, afterMs: 0, afterId: '' };
 }
 
-function placeOf(cursor: string | undefined, partitions: number): Place {
-  if (cursor === undefined) return { partition: 0, sinceMs: 0, skip: 0 };
-  const [, partition, sinceMs, skip] = (
-    /^(\d{1,3})\.(\d{1,15})\.(\d{1,9})$/.exec(typeof cursor === 'string' ? cursor : '') ?? []
-  ).map(Number);
-  if (partition === undefined || sinceMs === undefined || skip === undefined || partition >= partitions) {
-    throw new InvalidTaskError(`cursor is ${shown(cursor)}. Give one that a page came with.`);
+function textOf({ partition, untilMs, afterMs, afterId }: Position): string {
+  return `${partition}.${untilMs}.${afterMs}.${Buffer.from(afterId).toString('base64url')}`;
+}
+
+function positionOf(cursor: string | undefined, partitions: number): Position {
+  if (cursor === undefined) return beginningOf(0);
+  const [, partition, untilMs, afterMs, id] = CURSOR.exec(typeof cursor === 'string' ? cursor : '') ?? [];
+  if (partition === undefined || id === undefined || Number(partition) >= partitions) {
+    throw refuse(`cursor is ${shown(cursor)}. Give the nextCursor of a page.`);
   }
-  return { partition, sinceMs, skip };
+  const afterId = Buffer.from(id, 'base64url').toString();
+  return { partition: Number(partition), untilMs: Number(untilMs), afterMs: Number(afterMs), afterId };
 }

@@ -39,6 +39,11 @@ export class Partitions {
     this.layout = space.tag(queue).key('layout');
   }
 
+  /** The partition of an index. */
+  at(index: number): Partition {
+    return this.all[index] as Partition;
+  }
+
   /** The partition of an id. */
   of(id: string): Partition {
     return this.all[this.all.length === 1 ? 0 : spread(id) % this.all.length] as Partition;

@@ -1,12 +1,14 @@
 import { defineScript, int, list, str } from 'luanest/script-registry';
 import {
   cancelLua,
+  clearDeadLua,
   deadLettersLua,
   getLua,
   layoutLua,
   rescheduleLua,
   scheduleLua,
   sharedClockLua,
+  sharedDeadLua,
   sharedDueLua,
   statsLua,
 } from '../scripts/generated';
@@ -73,18 +75,30 @@ export const getTask = defineScript({
 export const listDead = defineScript({
   name: 'delayed-task.dead-letters',
   source: deadLettersLua,
+  shared: sharedClockLua + sharedDeadLua,
   keys: ['dead', 'tasks', 'runs'],
-  args: { sinceMs: int, skip: int, limit: int },
+  args: { untilMs: int, afterMs: int, afterId: str, limit: int },
   flags: ['no-writes'],
   group: ALONE,
-  reply: ([, ...fields]: [number, ...string[]]) => {
+  reply: ([untilMs, ...fields]: [number, ...string[]]) => {
     const rows: DeadRow[] = [];
     for (let i = 0; i + 3 < fields.length; i += 4) {
       const [id = '', deadAt, record = '', run = ''] = fields.slice(i, i + 4);
       rows.push({ id, deadAt: Number(deadAt), record, run });
     }
-    return rows;
+    return { untilMs, rows };
   },
+});
+
+export const clearDead = defineScript({
+  name: 'delayed-task.clear-dead',
+  source: clearDeadLua,
+  shared: CLOCK + sharedDeadLua,
+  keys: ['due', 'tasks', 'runs', 'dead', 'waits', 'operation'],
+  args: { verb: str, name: str, untilMs: int, afterMs: int, afterId: str, limit: int, operationMs: int },
+  flags: RELEASES,
+  group: ALONE,
+  reply: ([done, untilMs, lastMs, lastId]: [number, number, number, string]) => ({ done, untilMs, lastMs, lastId }),
 });
 
 export const countTasks = defineScript({
@@ -112,4 +126,13 @@ export const noteLayout = defineScript({
 });
 
 /** What is asked of a queue. */
-export const queueScripts = [scheduleTasks, cancelTask, rescheduleTask, getTask, listDead, countTasks, noteLayout];
+export const queueScripts = [
+  scheduleTasks,
+  cancelTask,
+  rescheduleTask,
+  getTask,
+  listDead,
+  clearDead,
+  countTasks,
+  noteLayout,
+];

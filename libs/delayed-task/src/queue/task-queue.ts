@@ -18,7 +18,7 @@ import { checkId, readRun, RecordReader, RecordWriter, whenOf } from './record';
 import { Tokens } from './tokens';
 
 /** How long Redis remembers what a call did, for ioredis to send it again; ms. */
-const OPERATION_MS = 60_000;
+export const OPERATION_MS = 60_000;
 /** How long the number of partitions is remembered after the last boot, ms: 90 days. */
 const LAYOUT_MS = 90 * 86_400_000;
 /** Calls of one `scheduleMany` that are out together. */
@@ -37,7 +37,7 @@ export class TaskQueue {
   readonly partitions: Partitions;
   private readonly writer: RecordWriter;
   private readonly reader = new RecordReader();
-  private readonly tokens = new Tokens();
+  readonly tokens = new Tokens();
 
   constructor(
     readonly registry: ScriptRegistry,

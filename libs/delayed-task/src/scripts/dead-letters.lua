@@ -1,26 +1,33 @@
 --[[
-dead-letters: a page of the dead tasks of a partition, the oldest first.
+dead-letters: read a page of the dead tasks of a partition, the oldest first.
 
 KEYS[1]  dead   zset  <prefix>:delayed-task:{<partition>}:dead
 KEYS[2]  tasks  hash  <prefix>:delayed-task:{<partition>}:tasks
 KEYS[3]  runs   hash  <prefix>:delayed-task:{<partition>}:runs
-ARGV[1]  sinceMs  int         ms of the first death
-ARGV[2]  skip     int         how many of that ms were read before
-ARGV[3]  limit    int 1..256  most tasks
+ARGV[1]  untilMs  int         ms of the last death that is read; the clock bounds it
+ARGV[2]  afterMs  int         ms of the death of the last task that was read before; 0 to begin
+ARGV[3]  afterId  str         its id, whether it is still dead or not; '' to begin
+ARGV[4]  limit    int 1..256  most tasks
 
-Returns {found, id, deadAt, record, run, ...}
-  found   int  how many there are from here on, up to the limit
-  id      str
-  deadAt  str  ms
-  record  str
-  run     str
+Returns {untilMs, id, deadAt, record, run, ...}
+  untilMs  int  for the next page, so that tasks that die meanwhile do not make the pages endless
+  id       str
+  deadAt   str  ms
+  record   str
+  run      str
 
-O(log n + limit). TTL: untouched. Clock: none. Replay: reads again.
+O(log² n + limit). TTL: untouched. Clock: Redis. Replay: reads again.
 ]]
-local rows = redis.call('ZRANGEBYSCORE', KEYS[1], ARGV[1], '+inf', 'WITHSCORES', 'LIMIT', ARGV[2], ARGV[3])
-local reply = { #rows / 2 }
-if #rows == 0 then return reply end
-local ids = {}
+local till = math.min(now, tonumber(ARGV[1]))
+local before = redis.call('ZCOUNT', KEYS[1], '-inf', '(' .. ARGV[2])
+local same = redis.call('ZCOUNT', KEYS[1], ARGV[2], ARGV[2])
+local from = rank_after(before, before + same, ARGV[3], function(rank)
+  return redis.call('ZRANGE', KEYS[1], rank, rank)[1]
+end)
+local to = math.min(from + ARGV[4], redis.call('ZCOUNT', KEYS[1], '-inf', till))
+if from >= to then return { till } end
+local rows = redis.call('ZRANGE', KEYS[1], from, to - 1, 'WITHSCORES')
+local ids, reply = {}, { till }
 for i = 1, #rows, 2 do ids[#ids + 1] = rows[i] end
 local records, runs = redis.call('HMGET', KEYS[2], unpack(ids)), redis.call('HMGET', KEYS[3], unpack(ids))
 for i, id in ipairs(ids) do

@@ -1,0 +1,73 @@
+--[[
+clear-dead: replay or drop the next dead tasks of a partition that a filter names, the oldest first.
+
+KEYS[1]  due        zset    <prefix>:delayed-task:{<partition>}:due
+KEYS[2]  tasks      hash    <prefix>:delayed-task:{<partition>}:tasks
+KEYS[3]  runs       hash    <prefix>:delayed-task:{<partition>}:runs
+KEYS[4]  dead       zset    <prefix>:delayed-task:{<partition>}:dead
+KEYS[5]  waits      string  <prefix>:delayed-task:{<partition>}:waits
+KEYS[6]  operation  string  <prefix>:delayed-task:{<partition>}:operation:<token>
+ARGV[1]  verb         str         'replay': due now, with all attempts again | 'drop'
+ARGV[2]  name         str         of the tasks; '' for all
+ARGV[3]  untilMs      int         ms of the last death that is looked at; the clock bounds it
+ARGV[4]  afterMs      int         ms of the death of the last task that was looked at before, or of the first death to look at
+ARGV[5]  afterId      str         its id; '' to begin
+ARGV[6]  limit        int 1..100  most tasks that are looked at
+ARGV[7]  operationMs  int         how long the answer is kept for a replay, ms
+
+Returns {done, untilMs, lastMs, lastId}
+  done     int  tasks that were replayed or dropped
+  untilMs  int  for the next call, so that tasks that die meanwhile do not make the calls endless
+  lastMs   int  ms of the death of the last task that was looked at
+  lastId   str  its id; '' when there are no more
+
+O(log² n + limit log n). TTL: the operation's. Clock: Redis. Replay: the first answer while the operation is kept.
+]]
+local first = redis.call('GET', KEYS[6])
+if first then
+  local done, till, ms, id = string.match(first, '^(%d+) (%d+) (%d+) (.*)$')
+  return { tonumber(done), tonumber(till), tonumber(ms), id }
+end
+local till = math.min(now, tonumber(ARGV[3]))
+local before = redis.call('ZCOUNT', KEYS[4], '-inf', '(' .. ARGV[4])
+local same = redis.call('ZCOUNT', KEYS[4], ARGV[4], ARGV[4])
+local from = rank_after(before, before + same, ARGV[5], function(rank)
+  return redis.call('ZRANGE', KEYS[4], rank, rank)[1]
+end)
+local to = redis.call('ZCOUNT', KEYS[4], '-inf', till)
+local mark = redis.call('GET', KEYS[5])
+redis.call('ZCARD', KEYS[1])
+redis.call('HLEN', KEYS[2])
+redis.call('HLEN', KEYS[3])
+local stop = math.min(from + ARGV[6], to)
+if from >= stop then return { 0, till, 0, '' } end
+local rows, ids = redis.call('ZRANGE', KEYS[4], from, stop - 1, 'WITHSCORES'), {}
+for i = 1, #rows, 2 do ids[#ids + 1] = rows[i] end
+local records = redis.call('HMGET', KEYS[2], unpack(ids))
+if not may_write(KEYS[4]) then return redis.error_reply(DENIED) end
+local chosen, dues = {}, {}
+for i, id in ipairs(ids) do
+  local record = records[i]
+  local named = ARGV[2] == '' or record and name_of(record) == ARGV[2]
+  -- What has lost its record can be dropped and no more.
+  if named and (record or ARGV[1] == 'drop') then
+    chosen[#chosen + 1] = id
+    dues[#dues + 1], dues[#dues + 2] = now, id
+  end
+end
+local last_ms, last_id = tonumber(rows[#rows]), stop < to and ids[#ids] or ''
+local reply = { #chosen, till, last_ms, last_id }
+redis.call('SET', KEYS[6], string.format('%d %.0f %.0f ', #chosen, till, last_ms) .. last_id, 'PX', ARGV[7])
+if #chosen == 0 then return reply end
+redis.call('ZREM', KEYS[4], unpack(chosen))
+redis.call('HDEL', KEYS[3], unpack(chosen))
+if ARGV[1] == 'drop' then
+  redis.call('HDEL', KEYS[2], unpack(chosen))
+  return reply
+end
+redis.call('ZADD', KEYS[1], unpack(dues))
+if mark and now < (tonumber(mark) or 0) then
+  redis.call('SET', KEYS[5], string.format('%.0f', now), 'KEEPTTL')
+  redis.pcall('SPUBLISH', KEYS[5], 'due')
+end
+return reply

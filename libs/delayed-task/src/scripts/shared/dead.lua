@@ -1,0 +1,20 @@
+-- Bytewise, as Redis orders members of one score; Lua's own < goes by the locale.
+local function is_after(member, id)
+  for i = 1, math.max(#member, #id) do
+    local one, other = string.byte(member, i) or -1, string.byte(id, i) or -1
+    if one ~= other then return one > other end
+  end
+  return false
+end
+-- The first of the ranks from `low` to below `high`, all of one score, whose member comes after `id`; else `high`.
+local function rank_after(low, high, id, member_at)
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    if is_after(member_at(middle), id) then high = middle else low = middle + 1 end
+  end
+  return low
+end
+-- Of a task's record: '<attempts>\n<keepResultMs>\n<backoff>\n<name>\n<payload>'.
+local function name_of(record)
+  return string.match(record, '^[^\n]*\n[^\n]*\n[^\n]*\n([^\n]*)')
+end
