@@ -229,6 +229,7 @@ export const libs: readonly Lib[] = [
       keepResultMs: 1,
       maxPayloadBytes: 10,
       deadRetentionMs: 1_000,
+      unknownTaskMs: 3_600_000,
       sweepMs: 100,
       drainMs: 0,
       abortGraceMs: 0,

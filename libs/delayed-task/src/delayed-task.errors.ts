@@ -20,7 +20,7 @@ export class TaskTimeoutError extends LuanestError {
   readonly code = 'TASK_TIMEOUT';
 }
 
-/** A worker has no handler for a task's name. */
+/** A task is a dead letter because no worker had a handler for its name within `unknownTaskMs`. */
 export class UnknownTaskError extends LuanestError {
   readonly code = 'UNKNOWN_TASK';
 }

@@ -6,8 +6,11 @@ export interface TaskSettledEvent {
   readonly name: string;
   readonly id: string;
   readonly attempt: number;
-  /** `lost`: another has the task, or it is gone; nothing was changed. `released`: handed back at shutdown. */
-  readonly outcome: 'done' | 'retried' | 'dead' | 'lost' | 'released';
+  /**
+   * `lost`: another has the task, or it is gone; nothing was changed. `released`: handed back at shutdown. `unknown`:
+   * handed back because this process has no handler for the name. The last two do not count as attempts.
+   */
+  readonly outcome: 'done' | 'retried' | 'dead' | 'lost' | 'released' | 'unknown';
   /** How late it was taken, ms by Redis' clock. */
   readonly lateMs: number;
   readonly durationMs: number;

@@ -37,6 +37,11 @@ export interface DelayedTaskModuleOptions {
   readonly maxPayloadBytes?: number;
   /** How long dead letters are kept, ms; integer of 1 s to ten years. Default 30 days. */
   readonly deadRetentionMs?: number;
+  /**
+   * How long a task is handed from worker to worker because none has a handler for its name, ms, before it is a dead letter;
+   * integer of 1 s to ten years. Default 1 day.
+   */
+  readonly unknownTaskMs?: number;
   /** How often a worker sweeps, ms; integer of 100 to 1 day. Default 60,000. */
   readonly sweepMs?: number;
   /** How long shutdown waits for running tasks before it aborts them, ms; integer >= 0. Default 10,000. */
@@ -72,6 +77,7 @@ const KNOWN: KnownOptions<DelayedTaskModuleOptions> = {
   keepResultMs: true,
   maxPayloadBytes: true,
   deadRetentionMs: true,
+  unknownTaskMs: true,
   sweepMs: true,
   drainMs: true,
   abortGraceMs: true,
@@ -140,6 +146,7 @@ export function resolveOptions(options: DelayedTaskModuleOptions): ResolvedDelay
     keepResultMs: checkKeep(options.keepResultMs ?? 0),
     maxPayloadBytes: checkInteger('maxPayloadBytes', options.maxPayloadBytes ?? 65_536, 1, 16 * 1_024 * 1_024),
     deadRetentionMs: checkInteger('deadRetentionMs', options.deadRetentionMs ?? 30 * DAY_MS, 1_000, MAX_DURATION_MS),
+    unknownTaskMs: checkInteger('unknownTaskMs', options.unknownTaskMs ?? DAY_MS, 1_000, MAX_DURATION_MS),
     sweepMs: checkInteger('sweepMs', options.sweepMs ?? 60_000, 100, DAY_MS),
     drainMs: checkInteger('drainMs', options.drainMs ?? 10_000, 0),
     abortGraceMs: checkInteger('abortGraceMs', options.abortGraceMs ?? 500, 0),

@@ -178,7 +178,7 @@ describe('workers on a server of their own', () => {
     await schedule('h', 6, 0);
     await admin.zrem(keys.due, 'h0');
     await admin.hdel(keys.tasks, 'h1');
-    await admin.hset(keys.runs, 'ghost', '1 l x 1 0 ');
+    await admin.hset(keys.runs, 'ghost', '1 l x 1 0 0 ');
     await admin.zadd(keys.leased, '1', 'ghost');
     await admin.zadd(keys.dead, '1', 'ancient');
     const swept = await openBench(quiet(new Redis(server.port)), { sweepMs: 100, pollMs: 200 }, { prefix: 'faults' });

@@ -2,6 +2,7 @@ import { REPLAYS, type Replays } from '../../../test/support/replays';
 import {
   acknowledgeTasks,
   completeTask,
+  deferTasks,
   failTask,
   releaseTasks,
   renewTasks,
@@ -148,7 +149,7 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     const ids = Array.from({ length: 90 }, (_, i) => `d${i}`);
     await direct.tasks.scheduleMany(ids.map((id) => ({ name: 't', id, delayMs: HOUR })));
     const { due, dead, runs } = keys;
-    for (const id of ids) await direct.raw.hset(runs, id, '5 d x 1 1 Error: torn');
+    for (const id of ids) await direct.raw.hset(runs, id, '5 d x 1 1 0 Error: torn');
     await direct.raw.zadd(dead, ...ids.flatMap((id) => ['1', id]));
     await direct.raw.zrem(due, ...ids);
     const done = await cutting(() => (verb === 'drop' ? lossy.tasks.dropAll() : lossy.tasks.replayAll()));
@@ -156,6 +157,26 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     const found = await inventory(direct);
     expect(found).toMatchObject({ dead: [], leased: [], problems: [] });
     expect(found.due).toHaveLength(verb === 'drop' ? 0 : 90);
+  });
+
+  it('of defer: handed back once, or buried once', async () => {
+    await taken('a', 'x');
+    const { due, leased, runs, dead, waits } = keys;
+    const asked = {
+      keys: { due, leased, runs, dead, waits },
+      args: { share: 1_000, error: 'e', pairs: ['a', 'x', 'b', 'x'] },
+    };
+    const defer = (longestMs: number) => () =>
+      lossy.registry.run(deferTasks, { ...asked, args: { ...asked.args, longestMs } });
+    expect(await cutting(defer(HOUR))).toEqual([1, 0]);
+    expect(await direct.tasks.get('a')).toMatchObject({ state: 'waiting', attempt: 0 });
+    await direct.tasks.reschedule('a', { delayMs: 0 });
+    await direct.raw.hset(runs, 'a', '1 l x 1 0 1 ');
+    await direct.raw.zrem(due, 'a');
+    await direct.raw.zadd(leased, '9000000000000', 'a');
+    expect(await cutting(defer(HOUR))).toEqual([2, 0]);
+    expect(await direct.tasks.get('a')).toMatchObject({ state: 'dead', attempt: 0, error: 'e' });
+    expect((await inventory(direct)).problems).toEqual([]);
   });
 
   it('of the scripts that read, and of sweep', async () => {

@@ -52,6 +52,8 @@ describe('keys of the wrong type', () => {
         untilMs: HOUR,
         afterMs: 0,
         afterId: '',
+        longestMs: 1_000,
+        share: 1_000,
         retentionMs: 1_000,
         taskCursor: '0',
         runCursor: '0',
@@ -73,7 +75,7 @@ describe('keys of the wrong type', () => {
         if (!/take|cancel|reschedule|schedule/.test(script.name)) {
           await admin.zrem(keys.due, 'a');
           await admin.zadd(keys.leased, String((await redisNow(admin)) + HOUR), 'a');
-          await admin.hset(keys.runs, 'a', '1 l x 1 0 ');
+          await admin.hset(keys.runs, 'a', '1 l x 1 0 0 ');
         }
         const place = names[wrong] as string;
         await admin.del(place);

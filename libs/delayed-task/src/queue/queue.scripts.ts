@@ -10,6 +10,7 @@ import {
   sharedClockLua,
   sharedDeadLua,
   sharedDueLua,
+  sharedRunLua,
   statsLua,
 } from '../scripts/generated';
 import { ALONE, CLOCK, RELEASES } from '../scripts/parts.scripts';
@@ -48,7 +49,7 @@ export const cancelTask = defineScript({
 export const rescheduleTask = defineScript({
   name: 'delayed-task.reschedule',
   source: rescheduleLua,
-  shared: CLOCK + sharedDueLua,
+  shared: CLOCK + sharedDueLua + sharedRunLua,
   keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'waits', 'operation'],
   args: { id: str, when: str, from: str, operationMs: int },
   reply: ([runAt, status]: [number, string]) => ({

@@ -165,6 +165,6 @@ export class RecordReader {
 
 /** Reads what `runs` holds. */
 export function readRun(text: string): RunRecord {
-  const [attempt = '0', , , , failed = '0', ...error] = text.split(' ');
+  const [attempt = '0', , , , failed = '0', , ...error] = text.split(' ');
   return { attempt: Number(attempt), firstFailedAt: Number(failed), error: error.join(' ') };
 }

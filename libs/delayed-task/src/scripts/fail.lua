@@ -24,13 +24,13 @@ local mark = redis.call('GET', KEYS[6])
 redis.call('ZCARD', KEYS[1])
 redis.call('ZCARD', KEYS[5])
 if not record or run.token ~= ARGV[2] then return 'lost' end
-if run.state ~= 'l' then return run.state == 'r' and 'retried' or run.state == 'd' and 'dead' or 'lost' end
+if run.state ~= 'l' then return (run.state == 'r' or run.state == 'w') and 'retried' or run.state == 'd' and 'dead' or 'lost' end
 if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
 local failed = run.failed > 0 and run.failed or now
 local due = now + ARGV[3]
 local dead = ARGV[4] == '1' or run.attempt >= tonumber(string.match(record, '^%d+') or 0)
 redis.call('ZREM', KEYS[2], ARGV[1])
-redis.call('HSET', KEYS[4], ARGV[1], run_text(run.attempt, dead and 'd' or 'r', ARGV[2], run.due, failed, ARGV[5]))
+redis.call('HSET', KEYS[4], ARGV[1], run_text(run.attempt, dead and 'd' or 'r', ARGV[2], dead and run.due or due, failed, 0, ARGV[5]))
 if dead then
   redis.call('ZADD', KEYS[5], now, ARGV[1])
   return 'dead'

@@ -30,7 +30,7 @@ for i, id in ipairs(ids) do
     gone[#gone + 1] = id
     dues[#dues + 1], dues[#dues + 2] = run.due, id
     texts[#texts + 1] = id
-    texts[#texts + 1] = run_text(run.attempt - 1, 'b', run.token, run.due, run.failed, run.problem)
+    texts[#texts + 1] = run_text(run.attempt - 1, 'b', run.token, run.due, run.failed, run.unknown, run.problem)
   end
 end
 if #gone == 0 then return reply end

@@ -26,17 +26,16 @@ if not due then return redis.error_reply('BADTIME nothing was changed') end
 local record, dead = redis.call('HEXISTS', KEYS[3], ARGV[1]), redis.call('ZSCORE', KEYS[5], ARGV[1])
 local waiting, lease = redis.call('ZSCORE', KEYS[1], ARGV[1]), redis.call('ZSCORE', KEYS[2], ARGV[1])
 local mark = redis.call('GET', KEYS[6])
-redis.call('HLEN', KEYS[4])
+local text = redis.call('HGET', KEYS[4], ARGV[1])
 if record == 0 then return { 0, 'unknown' } end
 if lease then return { 0, 'running' } end
 if ARGV[3] == 'due' and not waiting then return { 0, dead and 'dead' or 'unknown' } end
 if ARGV[3] == 'dead' and not dead then return { 0, 'unknown' } end
 if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
 redis.call('SET', KEYS[7], string.format('%.0f', due), 'PX', ARGV[4])
-if dead then
-  redis.call('ZREM', KEYS[5], ARGV[1])
-  redis.call('HDEL', KEYS[4], ARGV[1])
-end
+redis.call('ZREM', KEYS[5], ARGV[1])
+local run = dead and NEW_RUN or run_of(text)
+redis.call('HSET', KEYS[4], ARGV[1], run_text(run.attempt, 'w', run.token, due, run.failed, run.unknown, run.problem))
 redis.call('ZADD', KEYS[1], due, ARGV[1])
 if mark and due < (tonumber(mark) or 0) then
   redis.call('SET', KEYS[6], due, 'KEEPTTL')

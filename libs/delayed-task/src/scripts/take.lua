@@ -44,7 +44,8 @@ local leases, texts, gone = {}, {}, {}
 for i, id in ipairs(all) do
   local run, record = runs[i] and run_of(runs[i]) or NEW_RUN, records[i]
   local attempt = replayed and run.attempt or run.attempt + 1
-  local runs_at = i > from and not replayed and tonumber(ready[2 * (i - from)]) or run.due
+  -- What was handed back has been due since it first was.
+  local runs_at = i > from and not replayed and run.state ~= 'b' and tonumber(ready[2 * (i - from)]) or run.due
   local ours = record and (not replayed or (run.state == 'l' and run.token == ARGV[1]))
   if not ours then
     if not replayed then gone[#gone + 1] = id end
@@ -53,12 +54,12 @@ for i, id in ipairs(all) do
     redis.call('ZREM', KEYS[2], id)
     redis.call('ZADD', KEYS[5], now, id)
     local failed = run.failed > 0 and run.failed or now
-    redis.call('HSET', KEYS[4], id, run_text(run.attempt, 'd', run.token, run.due, failed, LEASE_ENDED))
+    redis.call('HSET', KEYS[4], id, run_text(run.attempt, 'd', run.token, run.due, failed, 0, LEASE_ENDED))
   else
     local n = #ids + 1
     ids[n], leases[2 * n - 1], leases[2 * n], texts[2 * n - 1] = id, ends, id, id
-    texts[2 * n] = runs[i] and run_text(attempt, 'l', ARGV[1], runs_at, run.failed, run.problem)
-      or '1 l ' .. ARGV[1] .. ' ' .. (ready[2 * (i - from)] or string.format('%.0f', runs_at)) .. ' 0 '
+    texts[2 * n] = runs[i] and run_text(attempt, 'l', ARGV[1], runs_at, run.failed, run.unknown, run.problem)
+      or '1 l ' .. ARGV[1] .. ' ' .. (ready[2 * (i - from)] or string.format('%.0f', runs_at)) .. ' 0 0 '
     out[4 * n], out[4 * n + 1], out[4 * n + 2], out[4 * n + 3] = id, record, attempt, runs_at
   end
 end

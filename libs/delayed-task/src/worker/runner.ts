@@ -1,5 +1,4 @@
 import { isObservable, lastValueFrom } from 'rxjs';
-import { UnknownTaskError } from '../delayed-task.errors';
 import { encodeJson } from '../queue/record';
 import type { Attempt, Attempts } from './attempt';
 import type { Capacity } from './capacity';
@@ -22,7 +21,8 @@ export class Runner {
     const { name, payload } = attempt.record;
     const handler = this.handlers.of(name);
     if (handler === undefined) {
-      this.fail(attempt, new UnknownTaskError(`This worker has no handler for ${JSON.stringify(name)}.`));
+      this.end(attempt);
+      this.settlements.handBackUnknown(attempt);
       return;
     }
     attempt.timesOutAt = attempt.startedAt + handler.timeoutMs;

@@ -1,50 +1,46 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { isIntegerOf } from '../../../script-registry/src/shared/checks';
-import { DeadLetterTaskError, RetryTaskError } from '../delayed-task.errors';
+import { DeadLetterTaskError, RetryTaskError, UnknownTaskError } from '../delayed-task.errors';
 import { events, type TaskSettledEvent } from '../delayed-task.events';
-import { MAX_DURATION_MS } from '../delayed-task.options';
+import { MAX_DURATION_MS, type ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { Partition } from '../queue/partitions';
-import { acknowledgeTasks, completeTask, failTask } from './worker.scripts';
+import { acknowledgeTasks, completeTask, deferTasks, failTask } from './worker.scripts';
 import type { Attempt, Attempts } from './attempt';
 import { delayAfter } from './backoff';
+import { Batches } from './batches';
+import type { TaskLog } from './task-log';
 import type { WorkerState } from './worker-state';
 
-/** Most tasks that are acknowledged at once. */
-const BATCH = 100;
 const MAX_ERROR_CHARS = 1_000;
 
 type Outcome = TaskSettledEvent['outcome'];
 
+/** What the codes of `defer` mean. */
+const DEFERRED: readonly Outcome[] = ['lost', 'unknown', 'dead'];
+
 /** Tells Redis what became of attempts: acknowledgements in batches, failures one by one, each until it is answered. */
 export class Settlements {
-  private readonly done = new Map<Partition, Attempt[]>();
-  private scheduled = false;
+  private readonly done = new Batches((partition, batch) => this.state.track(this.acknowledge(partition, batch)));
+  private readonly unknown = new Batches((partition, batch) => this.state.track(this.defer(partition, batch)));
 
   constructor(
     private readonly registry: ScriptRegistry,
-    private readonly queue: string,
+    private readonly options: Pick<ResolvedDelayedTaskOptions, 'queue' | 'unknownTaskMs'>,
     private readonly attempts: Attempts,
     private readonly state: WorkerState,
+    private readonly log: TaskLog,
   ) {}
 
   /** The task is done. @param result JSON to keep; undefined to keep nothing */
   succeed(attempt: Attempt, result: string | undefined): void {
-    if (result !== undefined) {
-      this.state.track(this.complete(attempt, result));
-      return;
-    }
-    const { partition } = attempt;
-    let batch = this.done.get(partition);
-    if (batch === undefined) {
-      batch = [];
-      this.done.set(partition, batch);
-    }
-    batch.push(attempt);
-    if (batch.length >= BATCH) this.flush(partition);
-    else if (!this.scheduled) {
-      this.scheduled = true;
-      setImmediate(() => this.flushAll());
-    }
+    if (result === undefined) this.done.add(attempt);
+    else this.state.track(this.complete(attempt, result));
+  }
+
+  /** This process has no handler for the task, which goes back without a counted attempt. */
+  handBackUnknown(attempt: Attempt): void {
+    this.log.unknown(attempt.name, this.options.unknownTaskMs);
+    this.unknown.add(attempt);
   }
 
   /** The attempt failed. */
@@ -56,7 +52,7 @@ export class Settlements {
   settled(attempt: Attempt, outcome: Outcome, error?: unknown): void {
     this.attempts.remove(attempt);
     events.settled.publish(() => ({
-      queue: this.queue,
+      queue: this.options.queue,
       name: attempt.name,
       id: attempt.id,
       attempt: attempt.attempt,
@@ -67,25 +63,30 @@ export class Settlements {
     }));
   }
 
-  private flushAll(): void {
-    this.scheduled = false;
-    for (const [partition, batch] of this.done) if (batch.length > 0) this.flush(partition);
-  }
-
-  private flush(partition: Partition): void {
-    const batch = this.done.get(partition) ?? [];
-    this.done.delete(partition);
-    this.state.track(this.acknowledge(partition, batch));
-  }
-
   private async acknowledge({ leased, tasks, runs }: Partition, batch: readonly Attempt[]): Promise<void> {
-    const pairs: string[] = [];
-    for (const { id, token } of batch) pairs.push(id, token);
-    const ask = { keys: { leased, tasks, runs }, args: { pairs } };
+    const ask = { keys: { leased, tasks, runs }, args: { pairs: pairsOf(batch) } };
     const answer = await this.state.insist('settle', () => this.registry.run(acknowledgeTasks, ask));
     if (answer === undefined) return;
     const others = answer.others.length > 0 ? new Set(answer.others) : undefined;
     for (const attempt of batch) this.settled(attempt, others?.has(attempt.id) ? 'lost' : 'done');
+  }
+
+  private async defer({ due, leased, runs, dead, waits }: Partition, batch: readonly Attempt[]): Promise<void> {
+    const error = new UnknownTaskError('No worker had a handler for the name within unknownTaskMs.');
+    const args = {
+      longestMs: this.options.unknownTaskMs,
+      share: 500 + Math.floor(Math.random() * 501),
+      error: messageOf(error),
+      pairs: pairsOf(batch),
+    };
+    const ask = { keys: { due, leased, runs, dead, waits }, args };
+    const codes = await this.state.insist('settle', () => this.registry.run(deferTasks, ask));
+    if (codes === undefined) return;
+    batch.forEach((attempt, i) => {
+      const outcome = DEFERRED[codes[i] ?? 0] as Outcome;
+      if (outcome === 'dead') this.log.dead(attempt, error);
+      this.settled(attempt, outcome, outcome === 'dead' ? error : undefined);
+    });
   }
 
   private async complete(attempt: Attempt, result: string): Promise<void> {
@@ -111,6 +112,11 @@ export class Settlements {
     const outcome = await this.state.insist('settle', () => this.registry.run(failTask, ask));
     if (outcome !== undefined) this.settled(attempt, outcome, error);
   }
+}
+
+/** As the scripts read a batch. */
+function pairsOf(batch: readonly Attempt[]): string[] {
+  return batch.flatMap(({ id, token }) => [id, token]);
 }
 
 function delayOf(error: unknown): number | undefined {

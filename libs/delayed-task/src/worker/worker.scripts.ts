@@ -2,6 +2,7 @@ import { defineScript, int, list, str } from 'luanest/script-registry';
 import {
   acknowledgeLua,
   completeLua,
+  deferLua,
   failLua,
   releaseLua,
   renewLua,
@@ -92,6 +93,17 @@ export const releaseTasks = defineScript({
   reply: batch,
 });
 
+export const deferTasks = defineScript({
+  name: 'delayed-task.defer',
+  source: deferLua,
+  shared: WITH_RUNS,
+  keys: ['due', 'leased', 'runs', 'dead', 'waits'],
+  args: { longestMs: int, share: int, error: str, pairs: list(str) },
+  flags: RELEASES,
+  group: ALONE,
+  reply: (codes: number[]) => codes,
+});
+
 export const sweepTasks = defineScript({
   name: 'delayed-task.sweep',
   source: sweepLua,
@@ -117,5 +129,6 @@ export const workerScripts = [
   failTask,
   renewTasks,
   releaseTasks,
+  deferTasks,
   sweepTasks,
 ];

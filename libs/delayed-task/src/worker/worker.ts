@@ -9,6 +9,7 @@ import { PartitionLoop } from './partition-loop';
 import { Runner } from './runner';
 import { Settlements } from './settlements';
 import { Sweeper } from './sweeper';
+import { TaskLog } from './task-log';
 import { Taker } from './taker';
 import { within, WorkerState } from './worker-state';
 
@@ -33,9 +34,10 @@ export class Worker {
     private readonly options: ResolvedDelayedTaskOptions,
   ) {
     const { registry } = queue;
+    const log = new TaskLog(options.queue);
     this.state = new WorkerState(options.queue);
     this.capacity = new Capacity(options.concurrency);
-    this.settlements = new Settlements(registry, options.queue, this.attempts, this.state);
+    this.settlements = new Settlements(registry, options, this.attempts, this.state, log);
     this.runner = new Runner(handlers, this.attempts, this.capacity, this.settlements, options.maxPayloadBytes);
     this.leases = new Leases(registry, options.leaseMs, this.attempts, this.runner, this.state);
     this.sweeper = new Sweeper(queue, this.state);

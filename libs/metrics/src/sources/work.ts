@@ -34,7 +34,8 @@ export function countTasks(on: Subscriptions, recorder: Recorder): void {
     const named = { 'luanest.delayed_task.queue': queue };
     const full = { ...named, 'luanest.delayed_task.name': name, 'luanest.outcome': outcome };
     recorder.record('luanest.delayed_task.attempt.duration', full, durationMs / 1_000);
-    recorder.record('luanest.delayed_task.lateness', named, lateMs / 1_000);
+    // One that is handed from worker to worker would be counted each time.
+    if (outcome !== 'unknown') recorder.record('luanest.delayed_task.lateness', named, lateMs / 1_000);
   });
   on.on('luanest:delayed-task:buried', ({ queue, count }) =>
     recorder.add('luanest.delayed_task.buried', { 'luanest.delayed_task.queue': queue }, count),

@@ -1,0 +1,58 @@
+--[[
+defer: hand back tasks whose name the worker does not know, for later; the attempt does not count. Bury those that no worker
+has known for too long.
+
+KEYS[1]    due     zset    <prefix>:delayed-task:{<partition>}:due
+KEYS[2]    leased  zset    <prefix>:delayed-task:{<partition>}:leased
+KEYS[3]    runs    hash    <prefix>:delayed-task:{<partition>}:runs
+KEYS[4]    dead    zset    <prefix>:delayed-task:{<partition>}:dead
+KEYS[5]    waits   string  <prefix>:delayed-task:{<partition>}:waits
+ARGV[1]    longestMs  int           how long a task may be unknown before it is buried
+ARGV[2]    share      int 1..1000   of the pause, in thousandths, so that workers do not meet at each task again and again
+ARGV[3]    error      str           what the dead letters of those that are buried say
+ARGV[4..]  pairs      list(str)     id, token; 1 to 300 of them
+
+Returns {code, ...}
+  code  0 | 1 | 2   0: the lease is another's, and nothing was changed | 1: handed back | 2: buried
+
+O(n log m). TTL: none; dead tasks are swept after their retention. Clock: Redis. Replay: the first answer, until the task is
+taken again.
+]]
+local ids, reply, gone, texts, dues, buried, earliest = {}, {}, {}, {}, {}, {}, NEVER
+for i = 4, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
+local runs = redis.call('HMGET', KEYS[3], unpack(ids))
+local mark = redis.call('GET', KEYS[5])
+redis.call('ZCARD', KEYS[1])
+redis.call('ZCARD', KEYS[2])
+redis.call('ZCARD', KEYS[4])
+for i, id in ipairs(ids) do
+  local run = run_of(runs[i])
+  local ours = run.token == ARGV[2 * i + 3]
+  reply[i] = ours and (run.state == 'b' and 1 or run.state == 'd' and 2) or 0
+  if ours and run.state == 'l' then
+    local since = run.unknown > 0 and run.unknown or now
+    local dies = now - since >= tonumber(ARGV[1])
+    reply[i], gone[#gone + 1], texts[#texts + 1] = dies and 2 or 1, id, id
+    if dies then
+      buried[#buried + 1], buried[#buried + 2] = now, id
+      texts[#texts + 1] = run_text(run.attempt - 1, 'd', run.token, run.due, run.failed > 0 and run.failed or since, 0, ARGV[3])
+    else
+      local pause = math.max(100, math.min(10000, (now - since) / 8)) * ARGV[2] / 1000
+      local back = now + math.ceil(pause)
+      earliest, dues[#dues + 1], dues[#dues + 2] = math.min(earliest, back), back, id
+      texts[#texts + 1] = run_text(run.attempt - 1, 'b', run.token, run.due, run.failed, since, run.problem)
+    end
+  end
+end
+if #gone == 0 then return reply end
+if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
+redis.call('ZREM', KEYS[2], unpack(gone))
+redis.call('HSET', KEYS[3], unpack(texts))
+if #buried > 0 then redis.call('ZADD', KEYS[4], unpack(buried)) end
+if #dues == 0 then return reply end
+redis.call('ZADD', KEYS[1], unpack(dues))
+if mark and earliest < (tonumber(mark) or 0) then
+  redis.call('SET', KEYS[5], string.format('%.0f', earliest), 'KEEPTTL')
+  redis.pcall('SPUBLISH', KEYS[5], 'due')
+end
+return reply

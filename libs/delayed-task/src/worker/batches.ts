@@ -1,0 +1,36 @@
+import type { Partition } from '../queue/partitions';
+import { MAX_CHUNK } from '../scripts/parts.scripts';
+import type { Attempt } from './attempt';
+
+/** Collects attempts by partition until the end of a turn of the event loop, or until there are 100. */
+export class Batches {
+  private readonly open = new Map<Partition, Attempt[]>();
+  private scheduled = false;
+
+  /** @param send is given each batch, once */
+  constructor(private readonly send: (partition: Partition, batch: readonly Attempt[]) => void) {}
+
+  add(attempt: Attempt): void {
+    const { partition } = attempt;
+    let batch = this.open.get(partition);
+    if (batch === undefined) {
+      batch = [];
+      this.open.set(partition, batch);
+    }
+    batch.push(attempt);
+    if (batch.length >= MAX_CHUNK) {
+      this.open.delete(partition);
+      this.send(partition, batch);
+    } else if (!this.scheduled) {
+      this.scheduled = true;
+      setImmediate(() => this.flush());
+    }
+  }
+
+  private flush(): void {
+    this.scheduled = false;
+    const batches = [...this.open];
+    this.open.clear();
+    for (const [partition, batch] of batches) this.send(partition, batch);
+  }
+}

@@ -1,0 +1,129 @@
+import { Logger } from '@nestjs/common';
+import { eventually } from '../../../test/support/wait';
+import { standaloneClient } from '../../script-registry/test/support';
+import { inventory, listen, openBench, redisNow, type Bench, type TaskSettledEvent } from './support';
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+
+describe('a task whose name a worker does not know', () => {
+  let bench: Bench;
+  let warnings: jest.SpyInstance;
+  let errors: jest.SpyInstance;
+  beforeEach(async () => {
+    warnings = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+    errors = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
+    bench = await openBench(standaloneClient(), { pollMs: 100, attempts: 2, backoff: { delayMs: 10 } });
+  });
+  afterEach(async () => {
+    await bench.close();
+    jest.restoreAllMocks();
+  });
+
+  it('is done by the one process that knows it while three others do not: no attempt is spent, none dies', async () => {
+    const settled = listen<TaskSettledEvent>('settled');
+    const old = await Promise.all(
+      [1, 2, 3].map(() => openBench(standaloneClient(), { pollMs: 100, attempts: 2 }, { prefix: bench.prefix })),
+    );
+    for (const worker of [bench, ...old]) worker.tasks.process('old', () => undefined);
+    const attempts: number[] = [];
+    bench.tasks.process('new', (_payload, task) => void attempts.push(task.attempt));
+    for (const worker of [...old, bench]) worker.work();
+    await bench.tasks.scheduleMany(Array.from({ length: 200 }, (_, i) => ({ name: 'new', id: `n${i}` })));
+    await eventually(() => expect(attempts).toHaveLength(200), { timeoutMs: 60_000 });
+    expect(new Set(attempts)).toEqual(new Set([1]));
+    await eventually(async () =>
+      expect(await inventory(bench)).toEqual({ due: [], leased: [], dead: [], problems: [] }),
+    );
+    const unknown = settled.events.filter(({ outcome }) => outcome === 'unknown');
+    expect(unknown.length).toBeGreaterThan(0);
+    settled.stop();
+    for (const worker of old) await worker.close();
+    // One warning for a name and process, however often it came.
+    const lines = warnings.mock.calls.map(([line]) => String(line)).filter((line) => line.includes('"new"'));
+    expect(lines.length).toBeGreaterThan(0);
+    expect(lines.length).toBeLessThanOrEqual(3);
+    expect(lines[0]).toMatch(/^Queue default: this process has no handler for tasks named "new"/);
+  }, 90_000);
+
+  it('waits longer each time, keeps its attempts, and knows how late it is', async () => {
+    const settled = listen<TaskSettledEvent>('settled');
+    bench.tasks.process('old', () => undefined);
+    bench.work();
+    await bench.tasks.schedule('new', null, { id: 'a' });
+    await eventually(() => expect(settled.events.length).toBeGreaterThanOrEqual(3));
+    for (const event of settled.events) {
+      expect(event).toMatchObject({ id: 'a', name: 'new', outcome: 'unknown', attempt: 1 });
+    }
+    const late = settled.events.map(({ lateMs }) => lateMs);
+    expect([...late].sort((a, b) => a - b)).toEqual(late);
+    expect(late[2]).toBeGreaterThan(90);
+    expect(await bench.tasks.get('a')).toMatchObject({
+      attempt: 0,
+      state: expect.stringMatching(/waiting|running/) as string,
+    });
+    // As if nobody had known it for an hour: the pause is at its longest.
+    const { runs } = bench.partitionOf('a');
+    const at = await redisNow(bench.raw);
+    await eventually(async () => {
+      expect((await bench.tasks.get('a'))?.state).toBe('waiting');
+      const run = (await bench.raw.hget(runs, 'a'))?.split(' ') ?? [];
+      await bench.raw.hset(runs, 'a', [...run.slice(0, 5), String(at - HOUR), ...run.slice(6)].join(' '));
+      await bench.tasks.reschedule('a', { delayMs: 0 });
+      const view = await bench.tasks.get('a');
+      expect(view?.state).toBe('waiting');
+      expect(view?.at).toBeGreaterThan(at + 4_000);
+    });
+    expect((await bench.tasks.get('a'))?.at).toBeLessThan(at + 60_000);
+    settled.stop();
+  });
+
+  it('is a dead letter when nobody has known it for `unknownTaskMs`, and can be replayed', async () => {
+    const settled = listen<TaskSettledEvent>('settled');
+    bench.tasks.process('old', () => undefined);
+    bench.work();
+    await bench.tasks.schedule('new', null, { id: 'a' });
+    await eventually(() => expect(settled.events.length).toBeGreaterThanOrEqual(1));
+    const { runs } = bench.partitionOf('a');
+    await eventually(async () => {
+      const run = (await bench.raw.hget(runs, 'a'))?.split(' ') ?? [];
+      const since = String((await redisNow(bench.raw)) - DAY - 1);
+      await bench.raw.hset(runs, 'a', [...run.slice(0, 5), since, ...run.slice(6)].join(' '));
+      const { items } = await bench.tasks.deadLetters();
+      expect(items).toMatchObject([
+        { id: 'a', name: 'new', error: expect.stringMatching(/^UnknownTaskError: No worker/) as string },
+      ]);
+    });
+    await eventually(() =>
+      expect(settled.events.at(-1)).toMatchObject({ outcome: 'dead', error: { code: 'UNKNOWN_TASK' } }),
+    );
+    expect(errors.mock.calls.map(([line]) => String(line))).toEqual([
+      expect.stringMatching(/^Queue default: task "new" \(id "a"\) is a dead letter/),
+    ]);
+    bench.tasks.process('new', () => undefined);
+    expect(await bench.tasks.replay('a')).toBe('replayed');
+    await eventually(async () => expect(await bench.tasks.get('a')).toBeUndefined());
+    settled.stop();
+  });
+
+  it('keeps the attempts and the error of a failure before', async () => {
+    bench.tasks.process('t', () => {
+      throw new Error('torn');
+    });
+    bench.work();
+    await bench.tasks.schedule('t', null, { id: 'a', attempts: 3, backoff: { delayMs: HOUR } });
+    await eventually(async () => expect(await bench.tasks.get('a')).toMatchObject({ state: 'waiting', attempt: 1 }));
+    await bench.close();
+    const other = await openBench(standaloneClient(), { pollMs: 50 }, { prefix: bench.prefix });
+    other.tasks.process('other', () => undefined);
+    const settled = listen<TaskSettledEvent>('settled');
+    other.work();
+    await other.tasks.reschedule('a', { delayMs: 0 });
+    await eventually(() => expect(settled.events.map(({ outcome }) => outcome)).toContain('unknown'));
+    await eventually(async () =>
+      expect(await other.tasks.get('a')).toMatchObject({ state: 'waiting', attempt: 1, error: 'Error: torn' }),
+    );
+    settled.stop();
+    await other.close();
+  });
+});
