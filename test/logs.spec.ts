@@ -101,7 +101,7 @@ async function use(app: TestingModule, i: number): Promise<void> {
   await app.get(LockService).withLock(id, {}, () => SECRET);
   await app.get(RedPacketService).create({ activityId: id, totalCents: 10, packets: 2 });
   await app.get(RedPacketService).grab(id, SECRET);
-  await app.get(DelayedTaskService).schedule('order.expire', SECRET, { id });
+  await app.get(DelayedTaskService).schedule('order.expire', SECRET, { id: `order-${i}` });
   await app.get(StreamConsumerService).publish('orders', SECRET, { key: SECRET, operationId: id });
 }
 
@@ -125,7 +125,7 @@ it('says nothing while all goes well, and nothing of payloads, ids and tokens wh
     '*',
     ...['payload', `{"no": json ${SECRET}`],
   );
-  await tasks.schedule('order.expire', SECRET);
+  await tasks.schedule('order.expire', SECRET, { id: 'order-17' });
   await eventually(async () => {
     expect((await tasks.stats()).dead).toBe(1);
     expect((await streams.stats('orders', 'mails')).dead).toBe(7);
@@ -139,8 +139,11 @@ it('says nothing while all goes well, and nothing of payloads, ids and tokens wh
   await app.close();
 
   const texts = logger.ours.map(({ level, text }) => `${level} ${text}`);
-  expect(texts.filter((text) => text.startsWith('error'))).toHaveLength(7);
+  // Tasks that failed are named by their ids; a task that was scheduled into the pause may fail too, or not run any more.
+  const ofTasks = (text: string): boolean => text.includes('task "order.expire"');
+  expect(texts.filter((text) => ofTasks(text) && text.includes('(id "order-17")'))).toHaveLength(3);
+  expect(texts.filter((text) => text.startsWith('error') && !ofTasks(text))).toHaveLength(7);
   expect(texts.filter((text) => /^(log|debug|verbose)/.test(text))).toEqual([]);
-  expect(texts.length).toBeLessThan(25);
+  expect(texts.length).toBeLessThan(35);
   expect(texts.filter((text) => text.includes(SECRET))).toEqual([]);
 });

@@ -46,7 +46,7 @@ export interface DelayedTaskModuleOptions {
   readonly sweepMs?: number;
   /** How long shutdown waits for running tasks before it aborts them, ms; integer >= 0. Default 10,000. */
   readonly drainMs?: number;
-  /** How long it waits after the abort before it hands them back, ms; integer >= 0. Default 500. */
+  /** How long handlers have to end after their signal fired, at shutdown and after `timeoutMs`, ms; integer >= 0. Default 500. */
   readonly abortGraceMs?: number;
 }
 

@@ -84,8 +84,9 @@ export interface TaskContext {
 }
 
 /**
- * Does a task. It is done when this returns, or its promise or Observable ends, with undefined or JSON data; anything
- * else, and every error, is a failed attempt.
+ * Does a task. It is done when this returns, or its promise or Observable ends, whatever the value; every error is a
+ * failed attempt. The value is kept for `keepResultMs`, as far as JSON can hold it. A `RetryTaskError` or
+ * `DeadLetterTaskError` may be returned instead of thrown.
  */
 // A handler names the type of its payload itself.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
@@ -93,7 +94,10 @@ export type TaskHandler = (payload: any, task: TaskContext) => unknown;
 
 /** How the tasks of a name run in this process. */
 export interface HandlerOptions {
-  /** How long one attempt may take, ms; integer of 1 to 2^31 - 1. Default: the module's. */
+  /**
+   * How long one attempt may take, ms; integer of 1 to 2^31 - 1. Then the signal fires, and the attempt has failed when the
+   * handler ends, or after `abortGraceMs`. Default: the module's.
+   */
   readonly timeoutMs?: number;
 }
 
@@ -102,7 +106,7 @@ export interface TaskView {
   readonly id: string;
   /** `done` only while its result is kept. */
   readonly state: 'waiting' | 'running' | 'dead' | 'done';
-  /** '' for `done`, as are all fields below except `result` and `at`. */
+  /** Empty for `done`, as are `payload`, `attempt` and `attempts`. */
   readonly name: string;
   readonly payload: unknown;
   /** When it is due, its lease ends, it died, or it was done; ms since 1970 by Redis' clock. */
@@ -110,9 +114,9 @@ export interface TaskView {
   /** Attempts begun; one that was handed back does not count. */
   readonly attempt: number;
   readonly attempts: number;
-  /** What the last attempt failed with; '' for none. */
+  /** What the last attempt failed with, or why the result of a task that is `done` was not kept; '' for none. */
   readonly error: string;
-  /** What the handler returned; undefined unless it is `done`. */
+  /** What the handler returned; undefined unless it is `done`, and where it could not be kept. */
   readonly result: unknown;
 }
 

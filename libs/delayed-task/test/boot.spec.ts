@@ -14,15 +14,18 @@ import {
   type CanActivate,
   type ExceptionFilter,
   type ExecutionContext,
+  type LoggerService,
   type ModuleMetadata,
   type NestInterceptor,
 } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { tap, type Observable } from 'rxjs';
 import {
+  DeadLetterTaskError,
   DelayedTask,
   DelayedTaskModule,
   DelayedTaskService,
+  RetryTaskError,
   type DelayedTaskModuleOptions,
   type TaskContext,
 } from 'luanest/delayed-task';
@@ -38,6 +41,7 @@ async function boot(
   metadata: ModuleMetadata,
   options: DelayedTaskModuleOptions = {},
   prefix = uniquePrefix(),
+  logger: LoggerService = new ConsoleLogger({ logLevels: [] }),
 ): Promise<TestingModule> {
   const client = standaloneClient();
   let app: TestingModule | undefined;
@@ -54,7 +58,7 @@ async function boot(
         ...(metadata.imports ?? []),
       ],
     })
-      .setLogger(new ConsoleLogger({ logLevels: [] }))
+      .setLogger(logger)
       .compile();
     await app.init();
   } catch (error) {
@@ -271,4 +275,53 @@ it('guards, pipes, interceptors and filters run; what a filter returns is no suc
   expect(seen.filter((line) => line === 'filter delayed-task torn')).toHaveLength(2);
   expect(seen).not.toContain('not denied');
   expect(seen).not.toContain('not piped');
+});
+
+it('a failed attempt is one line with queue, task, id, attempt and class; what a handler asks for is no error of Nest', async () => {
+  const lines: string[] = [];
+  const note =
+    (level: string) =>
+    (...all: unknown[]): void =>
+      void lines.push(`${level} ${all.filter(Boolean).map(String).join(' ')}`);
+  const logger = { log: () => undefined, error: note('error'), warn: note('warn'), debug: note('debug') };
+  const filtered: string[] = [];
+  @Catch()
+  class Net implements ExceptionFilter {
+    catch(error: Error): void {
+      filtered.push(error.name);
+    }
+  }
+  @Injectable()
+  class Handlers {
+    @DelayedTask('later')
+    later(_payload: unknown, { attempt }: TaskContext): void {
+      if (attempt === 1) throw new RetryTaskError(1, 'secret-1');
+      throw new DeadLetterTaskError('secret-2');
+    }
+    @DelayedTask('returns')
+    returns(): unknown {
+      return new DeadLetterTaskError('secret-3');
+    }
+    @UseFilters(Net)
+    @DelayedTask('broken')
+    broken(): void {
+      throw new TypeError('secret-4');
+    }
+  }
+  const app = await boot({ providers: [Handlers] }, {}, uniquePrefix(), logger);
+  const tasks = app.get(DelayedTaskService);
+  await tasks.scheduleMany(['later', 'returns', 'broken'].map((name) => ({ name, id: `id-${name}` })));
+  await eventually(async () => expect((await tasks.stats()).dead).toBe(3));
+  const nests = (line: string): boolean => line.endsWith('ExceptionsHandler');
+  await eventually(() => expect(lines.filter((line) => !nests(line))).toHaveLength(4));
+  // What Nest logs of an error is the error, with its text.
+  expect(lines.filter(nests).filter((line) => !line.includes('secret-4'))).toEqual([]);
+  const ours = lines.filter((line) => !nests(line)).map((line) => line.replace(/ in \d+ ms/, ''));
+  expect(ours.sort()).toEqual([
+    'error Queue default: task "broken" (id "id-broken") is a dead letter after attempt 2 of 2: TypeError. DelayedTask',
+    'error Queue default: task "later" (id "id-later") is a dead letter after attempt 2 of 2: DeadLetterTaskError. DelayedTask',
+    'error Queue default: task "returns" (id "id-returns") is a dead letter after attempt 1 of 2: DeadLetterTaskError. DelayedTask',
+    'warn Queue default: task "broken" (id "id-broken") failed at attempt 1 of 2: TypeError. Retried. DelayedTask',
+  ]);
+  expect(filtered).toEqual(['TypeError', 'TypeError']);
 });

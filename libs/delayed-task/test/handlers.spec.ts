@@ -1,3 +1,4 @@
+import { Logger } from '@nestjs/common';
 import { of, throwError } from 'rxjs';
 import { DeadLetterTaskError, RetryTaskError, type TaskHandler } from 'luanest/delayed-task';
 import { eventually } from '../../../test/support/wait';
@@ -23,12 +24,17 @@ const failures: [string, TaskHandler, RegExp][] = [
   ['rejects with no error', () => Promise.reject('nothing\nbut text'), /^thrown: nothing\nbut text$/],
   ['rejects with what cannot be shown', () => Promise.reject(Object.create(null) as Error), /cannot be shown/],
   ['hangs', () => new Promise(() => undefined), /^TaskTimeoutError: .*did not end within \d+ ms/],
-  ['returns a function', () => () => 1, /^InvalidTaskError: .*function/],
-  ['returns a symbol', () => Symbol('x'), /^InvalidTaskError: .*symbol/],
-  ['returns a BigInt', () => 1n, /^InvalidTaskError: .*BigInt/],
-  ['resolves with a cycle', () => Promise.resolve(cyclic), /^InvalidTaskError: .*circular/],
   ['gives an Observable that fails', () => throwError(() => new Error('torn')), /^Error: torn$/],
   ['is a thenable that never answers', () => ({ then() {} }), /^TaskTimeoutError/],
+];
+
+/** Results that cannot be kept, and what the task says of them. */
+const strange: [string, TaskHandler, RegExp][] = [
+  ['a function', () => () => 1, /^InvalidTaskError: .*function/],
+  ['a symbol', () => Symbol('x'), /^InvalidTaskError: .*symbol/],
+  ['a BigInt', () => 1n, /^InvalidTaskError: .*BigInt/],
+  ['a cycle', () => Promise.resolve(cyclic), /^InvalidTaskError: .*circular/],
+  ['too much', () => 'x'.repeat(100_000), /^TaskTooLargeError: .*100002 bytes/],
 ];
 
 describe('handlers that do not do their task', () => {
@@ -91,6 +97,95 @@ describe('handlers that do not do their task', () => {
     await eventually(async () => expect((await bench.tasks.get('a'))?.state).toBe('done'));
     expect((await bench.tasks.get('a'))?.result).toEqual(result);
     expect((await inventory(bench)).problems).toEqual([]);
+  });
+
+  it.each(strange)(
+    'one that returns %s has done its task, whether the result is kept or not',
+    async (_title, handler, says) => {
+      const warnings = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+      const told = listen<TaskSettledEvent>('settled');
+      bench.tasks.process('odd', handler);
+      bench.work();
+      await bench.tasks.schedule('odd', null, { id: 'a' });
+      await bench.tasks.schedule('odd', null, { id: 'b', keepResultMs: 60_000 });
+      await bench.tasks.schedule('odd', null, { id: 'c', keepResultMs: 60_000 });
+      await eventually(() => expect(told.events).toHaveLength(3));
+      expect(told.events.map(({ outcome }) => outcome)).toEqual(['done', 'done', 'done']);
+      told.stop();
+      expect(await bench.tasks.get('a')).toBeUndefined();
+      expect(await bench.tasks.get('b')).toMatchObject({
+        state: 'done',
+        result: undefined,
+        error: expect.stringMatching(says) as string,
+      });
+      expect(await inventory(bench)).toEqual({ due: [], leased: [], dead: [], problems: [] });
+      const lines = warnings.mock.calls.map(([line]) => String(line));
+      expect(lines).toEqual([
+        expect.stringMatching(/^Queue default: the result of task "odd" \(id "[bc]"\) was not kept: /),
+      ]);
+      warnings.mockRestore();
+    },
+  );
+
+  it('one that ignores its signal keeps its slot until it ends: no more handlers run than `concurrency`', async () => {
+    const one = await openBench(standaloneClient(), {
+      concurrency: 1,
+      pollMs: 50,
+      timeoutMs: 30,
+      abortGraceMs: 10,
+      backoff: { delayMs: 1, jitter: 0 },
+    });
+    const told = listen<TaskSettledEvent>('settled');
+    let [running, most] = [0, 0];
+    one.tasks.process('deaf', async () => {
+      running += 1;
+      most = Math.max(most, running);
+      await new Promise((resolve) => setTimeout(resolve, 400));
+      running -= 1;
+    });
+    one.work();
+    await one.tasks.schedule('deaf', null, { id: 'a', attempts: 3 });
+    await eventually(async () => expect((await one.tasks.stats()).dead).toBe(1));
+    expect([told.events.map(({ outcome }) => outcome), most]).toEqual([['retried', 'retried', 'dead'], 1]);
+    // The slot comes back when the last one has ended.
+    let other = false;
+    one.tasks.process('other', () => void (other = true));
+    await one.tasks.schedule('other');
+    await eventually(() => expect(other).toBe(true));
+    expect(running).toBe(0);
+    told.stop();
+    await one.close();
+  });
+
+  it('one that obeys its signal has ended before its retry begins, and may still be done', async () => {
+    const log: string[] = [];
+    const other = await openBench(standaloneClient(), { pollMs: 50, leaseMs: LEASE_MS }, { prefix: bench.prefix });
+    for (const { tasks } of [bench, other]) {
+      tasks.process(
+        'tidy',
+        async (ends: string, { signal, attempt }) => {
+          log.push(`begins ${attempt}`);
+          if (attempt > 1) return;
+          await new Promise((resolve) => signal.addEventListener('abort', resolve));
+          await new Promise((resolve) => setTimeout(resolve, 150));
+          log.push(`ends ${attempt}`);
+          if (ends === 'badly') throw new Error('aborted');
+        },
+        { timeoutMs: 80 },
+      );
+    }
+    const told = listen<TaskSettledEvent>('settled');
+    bench.work();
+    other.work();
+    await bench.tasks.schedule('tidy', 'badly', { id: 'a', backoff: { delayMs: 1 } });
+    await eventually(() => expect(told.events.map(({ outcome }) => outcome)).toEqual(['retried', 'done']));
+    expect(log).toEqual(['begins 1', 'ends 1', 'begins 2']);
+    expect(told.events[0]?.error).toMatchObject({ code: 'TASK_TIMEOUT' });
+    await bench.tasks.schedule('tidy', 'well', { id: 'b' });
+    await eventually(() => expect(told.events.map(({ outcome }) => outcome)).toEqual(['retried', 'done', 'done']));
+    expect(log.slice(3)).toEqual(['begins 1', 'ends 1']);
+    told.stop();
+    await other.close();
   });
 
   it('one that is over its time hears of it, and what it does later changes nothing', async () => {

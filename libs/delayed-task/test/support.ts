@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { Logger } from '@nestjs/common';
 import type { Cluster, Redis } from 'ioredis';
 import {
   DELAYED_TASK_CHANNELS,
@@ -40,6 +41,7 @@ export interface Bench {
 const open = new Set<Bench>();
 // A test that fails leaves its workers behind, which would keep Jest from ending. Workers of their own process have no Jest.
 if (typeof afterAll === 'function') {
+  Logger.overrideLogger(false);
   afterAll(async () => {
     await Promise.all([...open].map((bench) => bench.close()));
   });

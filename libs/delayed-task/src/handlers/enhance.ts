@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ExternalContextCreator } from '@nestjs/core';
 import { disguise, type Method } from '../../../script-registry/src/shared/handlers';
+import { DeadLetterTaskError, RetryTaskError } from '../delayed-task.errors';
 import type { TaskContext, TaskHandler } from '../delayed-task.types';
 
 /** Type of the execution context in which enhancers of tasks run. */
@@ -46,6 +47,8 @@ export function enhance(contexts: ExternalContextCreator, instance: object, meth
     try {
       return await calls.run({ task }, run, payload, task);
     } catch (error) {
+      // They are no failures that anybody shall hear of: Nest logs what no filter catches as an error, with a stack.
+      if (error instanceof RetryTaskError || error instanceof DeadLetterTaskError) throw error;
       // Throws what no filter wanted, or what a filter threw.
       await calls.run({ task, error }, filter, payload, task);
       throw error;

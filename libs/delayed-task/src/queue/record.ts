@@ -106,6 +106,20 @@ export function encodeJson(what: string, value: unknown, maxBytes: number): stri
   return json;
 }
 
+/** What no JSON begins with: a note in the place of a result that could not be kept. */
+const NOTE = '!';
+
+/** A note in the place of a result. */
+export function encodeNote(text: string): string {
+  return `${NOTE}${text}`;
+}
+
+/** A kept result, or why there is none. */
+export function readResult(text: string): { readonly result: unknown; readonly error: string } {
+  if (text.startsWith(NOTE)) return { result: undefined, error: text.slice(NOTE.length) };
+  return { result: text === '' ? undefined : (JSON.parse(text) as unknown), error: '' };
+}
+
 /** Writes records; what tasks have in common is written once. */
 export class RecordWriter {
   private readonly plainHead: string;

@@ -14,7 +14,7 @@ import type {
 } from '../delayed-task.types';
 import { cancelTask, countTasks, getTask, noteLayout, rescheduleTask, scheduleTasks } from './queue.scripts';
 import { type Partition, Partitions } from './partitions';
-import { checkId, readRun, RecordReader, RecordWriter, whenOf } from './record';
+import { checkId, readResult, readRun, RecordReader, RecordWriter, whenOf } from './record';
 import { Tokens } from './tokens';
 
 /** How long Redis remembers what a call did, for ioredis to send it again; ms. */
@@ -98,10 +98,8 @@ export class TaskQueue {
     if (found.state === '') return undefined;
     if (found.state === 'done') {
       const [, at = '0', ...json] = found.result.split(' ');
-      const text = json.join(' ');
-      const kept = text === '' ? undefined : (JSON.parse(text) as unknown);
-      const nothing = { name: '', payload: undefined, attempt: 0, attempts: 0, error: '' };
-      return { id, state: 'done', at: Number(at), ...nothing, result: kept };
+      const nothing = { name: '', payload: undefined, attempt: 0, attempts: 0 };
+      return { id, state: 'done', at: Number(at), ...nothing, ...readResult(json.join(' ')) };
     }
     const { name, payload, attempts } = this.reader.read(found.record);
     const { attempt, error } = readRun(found.run);

@@ -25,12 +25,17 @@ export class Attempt implements TaskContext {
   /** Until it has ended its handler's outcome is awaited. */
   ended = false;
   renewing = false;
+  /** Its handler has begun and not ended. */
+  running = false;
   /** Another has the task, or it is gone. */
   lost = false;
   /** Place among those under way; see `Attempts`. */
   place = -1;
   leaseEndsAt: number;
+  /** When its time is over; once it is, when it is given up. */
   timesOutAt = Infinity;
+  /** Its time was over; the handler may still end. */
+  timeout: Error | undefined;
   private readonly start: AttemptStart;
   private controller: AbortController | undefined;
   private reason: Error | undefined;

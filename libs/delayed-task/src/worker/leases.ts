@@ -1,10 +1,12 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { TaskLostError, TaskTimeoutError } from '../delayed-task.errors';
 import { MAX_CHUNK } from '../scripts/parts.scripts';
+import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { Partition } from '../queue/partitions';
 import { releaseTasks, renewTasks } from './worker.scripts';
 import type { Attempt, Attempts } from './attempt';
 import type { Runner } from './runner';
+import type { TaskLog } from './task-log';
 import type { WorkerState } from './worker-state';
 
 /** Watches the time of attempts: renews their leases, ends those that take too long. One timer for all. */
@@ -13,14 +15,15 @@ export class Leases {
 
   constructor(
     private readonly registry: ScriptRegistry,
-    private readonly leaseMs: number,
+    private readonly options: Pick<ResolvedDelayedTaskOptions, 'leaseMs' | 'abortGraceMs' | 'concurrency'>,
     private readonly attempts: Attempts,
     private readonly runner: Runner,
     private readonly state: WorkerState,
+    private readonly log: TaskLog,
   ) {}
 
   start(): void {
-    const everyMs = Math.min(100, Math.max(5, Math.floor(this.leaseMs / 20)));
+    const everyMs = Math.min(100, Math.max(5, Math.floor(this.options.leaseMs / 20)));
     this.timer = setInterval(() => this.look(), everyMs);
     this.timer.unref();
   }
@@ -51,30 +54,36 @@ export class Leases {
       if (!attempt.ended && now >= attempt.timesOutAt) late.push(attempt);
       if (now >= attempt.leaseEndsAt) attempt.abort(new TaskLostError('The lease is over: another may have the task.'));
       if (attempt.renewing || attempt.lost) continue;
-      if (attempt.leaseEndsAt - now < (this.leaseMs * 2) / 3) renewable.push(attempt);
+      if (attempt.leaseEndsAt - now < (this.options.leaseMs * 2) / 3) renewable.push(attempt);
     }
     for (const attempt of late) this.timeOut(attempt, now);
+    const { overtime } = this.runner;
+    if (overtime.size > 0) this.log.overtime(overtime, this.options.concurrency);
     for (const [partition, batch] of batches(renewable)) this.state.track(this.renew(partition, batch));
   }
 
   private timeOut(attempt: Attempt, now: number): void {
-    const error = new TaskTimeoutError(
-      `The handler of ${attempt.name} did not end within ${Math.round(now - attempt.startedAt)} ms.`,
-    );
-    attempt.abort(error);
-    this.runner.fail(attempt, error);
+    if (attempt.timeout !== undefined) {
+      this.runner.giveUp(attempt, attempt.timeout);
+      return;
+    }
+    const tookMs = Math.round(now - attempt.startedAt);
+    attempt.timeout = new TaskTimeoutError(`The handler of ${attempt.name} did not end within ${tookMs} ms.`);
+    // Until it has ended the task stays leased: a retry that begins beside it would do the work twice at a time.
+    attempt.timesOutAt = now + this.options.abortGraceMs;
+    attempt.abort(attempt.timeout);
   }
 
   private async renew({ leased, runs }: Partition, batch: readonly Attempt[]): Promise<void> {
     const askedAt = performance.now();
     for (const attempt of batch) attempt.renewing = true;
     try {
-      const ask = { keys: { leased, runs }, args: { leaseMs: this.leaseMs, pairs: pairsOf(batch) } };
-      const { others } = await this.registry.run(renewTasks, ask, { deadlineMs: Math.ceil(this.leaseMs / 3) });
+      const ask = { keys: { leased, runs }, args: { leaseMs: this.options.leaseMs, pairs: pairsOf(batch) } };
+      const { others } = await this.registry.run(renewTasks, ask, { deadlineMs: Math.ceil(this.options.leaseMs / 3) });
       const lost = new Set(others);
       for (const attempt of batch) {
         if (lost.has(attempt.id)) this.lose(attempt);
-        else attempt.leaseEndsAt = askedAt + this.leaseMs;
+        else attempt.leaseEndsAt = askedAt + this.options.leaseMs;
       }
     } catch (error) {
       this.state.tell('renew', error);

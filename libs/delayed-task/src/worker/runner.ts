@@ -1,19 +1,29 @@
 import { isObservable, lastValueFrom } from 'rxjs';
-import { encodeJson } from '../queue/record';
+import { DeadLetterTaskError, RetryTaskError } from '../delayed-task.errors';
+import { encodeJson, encodeNote } from '../queue/record';
 import type { Attempt, Attempts } from './attempt';
 import type { Capacity } from './capacity';
 import type { Handlers } from './handlers';
-import type { Settlements } from './settlements';
+import { messageOf, type Settlements } from './settlements';
+import type { TaskLog } from './task-log';
 
 /** Runs handlers, and makes an outcome of whatever they return, throw or forget. */
 export class Runner {
+  private readonly over = new Set<Attempt>();
+
   constructor(
     private readonly handlers: Handlers,
     private readonly attempts: Attempts,
     private readonly capacity: Capacity,
     private readonly settlements: Settlements,
     private readonly maxResultBytes: number,
+    private readonly log: TaskLog,
   ) {}
+
+  /** Attempts that have failed by their time while their handlers run on, each in its slot. */
+  get overtime(): ReadonlySet<Attempt> {
+    return this.over;
+  }
 
   /** Begins an attempt, for which there is room. */
   begin(attempt: Attempt): void {
@@ -26,54 +36,84 @@ export class Runner {
       return;
     }
     attempt.timesOutAt = attempt.startedAt + handler.timeoutMs;
+    attempt.running = true;
     try {
       this.await(attempt, handler.run(JSON.parse(payload), attempt));
     } catch (error) {
-      this.fail(attempt, error);
+      this.threw(attempt, error);
     }
   }
 
-  /** The attempt failed, unless it has ended before. */
-  fail(attempt: Attempt, error: unknown): void {
+  /** Counts the attempt as failed, although its handler still runs; its slot is free when that has ended. */
+  giveUp(attempt: Attempt, error: unknown): void {
+    if (attempt.running) this.over.add(attempt);
+    this.fail(attempt, error);
+  }
+
+  private await(attempt: Attempt, returned: unknown): void {
+    if (typeof returned !== 'object' || returned === null) this.returned(attempt, returned);
+    else if (isThenable(returned)) {
+      // Once for all: a thenable of its own may call both, and more than once.
+      Promise.resolve(returned).then(
+        (value) => this.await(attempt, value),
+        (error: unknown) => this.threw(attempt, error),
+      );
+    } else if (isObservable(returned)) this.await(attempt, lastValueFrom(returned, { defaultValue: undefined }));
+    else this.returned(attempt, returned);
+  }
+
+  private returned(attempt: Attempt, value: unknown): void {
+    this.stopped(attempt);
+    if (isOutcome(value)) this.fail(attempt, value);
+    else this.succeed(attempt, value);
+  }
+
+  private threw(attempt: Attempt, error: unknown): void {
+    this.stopped(attempt);
+    // What follows from the signal is told as what it is: a timeout.
+    this.fail(attempt, isOutcome(error) ? error : (attempt.timeout ?? error));
+  }
+
+  /** The handler has ended, in time or long after. */
+  private stopped(attempt: Attempt): void {
+    attempt.running = false;
+    if (this.over.delete(attempt)) this.capacity.release(1);
+  }
+
+  private succeed(attempt: Attempt, value: unknown): void {
+    if (attempt.ended) return;
+    this.end(attempt);
+    this.settlements.succeed(attempt, attempt.record.keepResultMs > 0 ? this.resultOf(attempt, value) : undefined);
+  }
+
+  /** What is kept of a result. One that cannot be kept is no reason to do the work again. */
+  private resultOf(attempt: Attempt, value: unknown): string {
+    if (value === undefined) return '';
+    try {
+      return encodeJson('result', value, this.maxResultBytes);
+    } catch (error) {
+      this.log.resultLost(attempt, error);
+      return encodeNote(messageOf(error));
+    }
+  }
+
+  private fail(attempt: Attempt, error: unknown): void {
     if (attempt.ended) return;
     this.end(attempt);
     this.settlements.fail(attempt, error);
   }
 
-  /** Nobody waits for the attempt's handler any more. */
-  end(attempt: Attempt): void {
+  /** Nobody waits for the outcome of the attempt's handler any more. */
+  private end(attempt: Attempt): void {
     attempt.ended = true;
-    this.capacity.release(1);
-  }
-
-  private await(attempt: Attempt, returned: unknown): void {
-    if (typeof returned !== 'object' || returned === null) this.succeed(attempt, returned);
-    else if (isThenable(returned)) {
-      // Once for all: a thenable of its own may call both, and more than once.
-      Promise.resolve(returned).then(
-        (value) => this.await(attempt, value),
-        (error: unknown) => this.fail(attempt, error),
-      );
-    } else if (isObservable(returned)) this.await(attempt, lastValueFrom(returned, { defaultValue: undefined }));
-    else this.succeed(attempt, returned);
-  }
-
-  private succeed(attempt: Attempt, value: unknown): void {
-    if (attempt.ended) return;
-    const { keepResultMs } = attempt.record;
-    let result: string | undefined;
-    try {
-      // What JSON cannot hold is a mistake, also where nobody asked for it to be kept.
-      if (value !== undefined) result = encodeJson('result', value, keepResultMs > 0 ? this.maxResultBytes : Infinity);
-    } catch (error) {
-      this.fail(attempt, error);
-      return;
-    }
-    this.end(attempt);
-    this.settlements.succeed(attempt, keepResultMs > 0 ? (result ?? '') : undefined);
+    if (!this.over.has(attempt)) this.capacity.release(1);
   }
 }
 
 function isThenable(value: object): value is PromiseLike<unknown> {
   return 'then' in value && typeof value.then === 'function';
+}
+
+function isOutcome(value: unknown): boolean {
+  return value instanceof RetryTaskError || value instanceof DeadLetterTaskError;
 }

@@ -101,16 +101,20 @@ export class Settlements {
   private async tellFailure(attempt: Attempt, error: unknown): Promise<void> {
     const { id, token, record, partition } = attempt;
     const { due, leased, tasks, runs, dead, waits } = partition;
+    const delayMs = delayOf(error) ?? delayAfter(attempt.attempt, record.backoff);
     const args = {
       id,
       token,
-      delayMs: delayOf(error) ?? delayAfter(attempt.attempt, record.backoff),
+      delayMs,
       bury: error instanceof DeadLetterTaskError ? 1 : 0,
       error: messageOf(error),
     };
     const ask = { keys: { due, leased, tasks, runs, dead, waits }, args };
     const outcome = await this.state.insist('settle', () => this.registry.run(failTask, ask));
-    if (outcome !== undefined) this.settled(attempt, outcome, error);
+    if (outcome === undefined) return;
+    if (outcome === 'dead') this.log.dead(attempt, error);
+    else if (outcome === 'retried' && !(error instanceof RetryTaskError)) this.log.failed(attempt, error, delayMs);
+    this.settled(attempt, outcome, error);
   }
 }
 
@@ -122,11 +126,12 @@ function pairsOf(batch: readonly Attempt[]): string[] {
 function delayOf(error: unknown): number | undefined {
   if (!(error instanceof RetryTaskError)) return undefined;
   const { delayMs } = error;
-  return isIntegerOf(delayMs, 0, MAX_DURATION_MS) ? delayMs : undefined;
+  // A time that is past is now, as it is for `schedule`.
+  return isIntegerOf(delayMs, -MAX_DURATION_MS, MAX_DURATION_MS) ? Math.max(0, delayMs) : undefined;
 }
 
 /** What a dead letter says; whatever was thrown. */
-function messageOf(error: unknown): string {
+export function messageOf(error: unknown): string {
   let text: string;
   try {
     text = error instanceof Error ? `${error.name}: ${error.message}` : `thrown: ${String(error)}`;

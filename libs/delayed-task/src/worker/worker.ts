@@ -38,8 +38,8 @@ export class Worker {
     this.state = new WorkerState(options.queue);
     this.capacity = new Capacity(options.concurrency);
     this.settlements = new Settlements(registry, options, this.attempts, this.state, log);
-    this.runner = new Runner(handlers, this.attempts, this.capacity, this.settlements, options.maxPayloadBytes);
-    this.leases = new Leases(registry, options.leaseMs, this.attempts, this.runner, this.state);
+    this.runner = new Runner(handlers, this.attempts, this.capacity, this.settlements, options.maxPayloadBytes, log);
+    this.leases = new Leases(registry, options, this.attempts, this.runner, this.state, log);
     this.sweeper = new Sweeper(queue, this.state);
   }
 
