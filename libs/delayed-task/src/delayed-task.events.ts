@@ -22,6 +22,8 @@ export interface TaskSettledEvent {
 export interface TasksBuriedEvent {
   readonly queue: string;
   readonly count: number;
+  /** Which, with the number of their last attempt. */
+  readonly tasks: readonly { readonly id: string; readonly name: string; readonly attempt: number }[];
 }
 
 /** Redis could not be asked; what was asked is tried again. */

@@ -159,6 +159,15 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     expect(found.due).toHaveLength(verb === 'drop' ? 0 : 90);
   });
 
+  it('of take: what it buries is named again', async () => {
+    await taken('a', 'x');
+    await direct.raw.hset(keys.runs, 'a', '5 l x 1 0 0 ');
+    await direct.raw.zadd(keys.leased, '1', 'a');
+    const { tasks, buried } = await cutting(() => take(lossy, 'y'));
+    expect([tasks, buried]).toEqual([[], [{ id: 'a', name: 't', attempt: 5 }]]);
+    expect((await take(lossy, 'z')).buried).toEqual([]);
+  });
+
   it('of defer: handed back once, or buried once', async () => {
     await taken('a', 'x');
     const { due, leased, runs, dead, waits } = keys;

@@ -54,7 +54,7 @@ const events: { readonly [C in keyof ChannelEvents]: ChannelEvents[C] } = {
     durationMs: 80,
     error,
   },
-  'luanest:delayed-task:buried': { queue: 'q', count: 3 },
+  'luanest:delayed-task:buried': { queue: 'q', count: 3, tasks: [] },
   'luanest:delayed-task:error': { queue: 'q', during: 'take', error },
   'luanest:delayed-task:mended': { queue: 'q', restored: 4, dropped: 5 },
   'luanest:stream-consumer:retried': { ...group, id: SECRET, attempt: 1, delayMs: 1, error },

@@ -8,6 +8,14 @@ export interface TakenTask {
   readonly runAt: number;
 }
 
+/** A task that a take buried, because its worker died in its last attempt. */
+export interface BuriedTask {
+  readonly id: string;
+  readonly name: string;
+  /** The last one. */
+  readonly attempt: number;
+}
+
 /** How many of a batch a script did, and the ids of the others. */
 export interface BatchAnswer {
   readonly done: number;

@@ -13,7 +13,7 @@ ARGV[2]  limit    int 1..256  most tasks
 ARGV[3]  leaseMs  int         how long they are leased
 ARGV[4]  markMs   int         how long a mark of who waits lasts
 
-Returns {now, nextAt, buried, id, record, attempt, runAt, ...}
+Returns {now, nextAt, buried, id, record, attempt, runAt, ..., buriedId, name, last, ...}
   now      int  ms
   nextAt   int  ms when there will be something to take; 0 when nothing is in sight
   buried   int  tasks whose worker died in their last attempt
@@ -21,11 +21,14 @@ Returns {now, nextAt, buried, id, record, attempt, runAt, ...}
   record   str
   attempt  int  1 for the first
   runAt    int  ms when this attempt was due
+  buriedId str  of a task that was buried
+  name     str  its name
+  last     int  its last attempt
 
 O(limit log n). TTL: the lease's for what is taken, markMs for the mark. Clock: Redis. Replay: the same tasks, as far as
-they are still leased under the token.
+they are still leased under the token, and the same buried ones.
 ]]
-local limit, ends, buried, ids, out = tonumber(ARGV[2]), now + ARGV[3], 0, {}, { now, 0, 0 }
+local limit, ends, buried, ids, out = tonumber(ARGV[2]), now + ARGV[3], {}, {}, { now, 0, 0 }
 if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
 local last = redis.call('GET', KEYS[7])
 redis.call('ZCARD', KEYS[5])
@@ -40,17 +43,20 @@ if replayed then
 end
 local records = #all > 0 and redis.call('HMGET', KEYS[3], unpack(all)) or {}
 local runs = #all > 0 and redis.call('HMGET', KEYS[4], unpack(all)) or {}
-local leases, texts, gone = {}, {}, {}
+local leases, texts, gone, named = {}, {}, {}, {}
 for i, id in ipairs(all) do
   local run, record = runs[i] and run_of(runs[i]) or NEW_RUN, records[i]
   local attempt = replayed and run.attempt or run.attempt + 1
   -- What was handed back has been due since it first was.
   local runs_at = i > from and not replayed and run.state ~= 'b' and tonumber(ready[2 * (i - from)]) or run.due
   local ours = record and (not replayed or (run.state == 'l' and run.token == ARGV[1]))
-  if not ours then
+  if record and (replayed and run.state == 'd' and run.problem == LEASE_ENDED) then
+    buried[#buried + 1], buried[#buried + 2], buried[#buried + 3] = id, name_of(record), run.attempt
+  elseif not ours then
     if not replayed then gone[#gone + 1] = id end
   elseif i <= from and attempt > tonumber(string.match(record, '^%d+') or 0) then
-    buried = buried + 1
+    named[#named + 1] = id
+    buried[#buried + 1], buried[#buried + 2], buried[#buried + 3] = id, name_of(record), run.attempt
     redis.call('ZREM', KEYS[2], id)
     redis.call('ZADD', KEYS[5], now, id)
     local failed = run.failed > 0 and run.failed or now
@@ -68,10 +74,14 @@ if #gone > 0 then redis.call('ZREM', KEYS[2], unpack(gone)) redis.call('HDEL', K
 if #ids > 0 and not replayed then
   redis.call('ZADD', KEYS[2], unpack(leases))
   redis.call('HSET', KEYS[4], unpack(texts))
-  redis.call('SET', KEYS[7], ARGV[1] .. '\n' .. table.concat(ids, '\n'), 'PX', ARGV[3])
+end
+if #ids + #named > 0 and not replayed then
+  local noted = table.concat(ids, '\n') .. '\n' .. table.concat(named, '\n')
+  redis.call('SET', KEYS[7], ARGV[1] .. '\n' .. noted, 'PX', ARGV[3])
 end
 local head, lease = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES'), redis.call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')
 local next_at = math.min(tonumber(head[2]) or NEVER, tonumber(lease[2]) or NEVER)
 if #ids < limit then redis.call('SET', KEYS[6], next_at, 'PX', ARGV[4]) end
-out[2], out[3] = next_at == NEVER and 0 or next_at, buried
+out[2], out[3] = next_at == NEVER and 0 or next_at, #buried / 3
+for _, field in ipairs(buried) do out[#out + 1] = field end
 return out

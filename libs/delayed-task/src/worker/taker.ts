@@ -7,6 +7,7 @@ import { RecordReader } from '../queue/record';
 import { Tokens } from '../queue/tokens';
 import { takeTasks } from './worker.scripts';
 import { Attempt } from './attempt';
+import type { TaskLog } from './task-log';
 import type { WorkerState } from './worker-state';
 
 /** What came of a look for due tasks. */
@@ -15,6 +16,9 @@ export interface Taken {
   /** How long until there is something to take, ms from now; Infinity when nothing is in sight. */
   readonly waitMs: number;
 }
+
+/** What a log says of a task whose worker died; its dead letter says the same. */
+const LEASE_ENDED = 'the lease ended, the worker died or stood still';
 
 /** Takes due tasks for this worker. */
 export class Taker {
@@ -26,6 +30,7 @@ export class Taker {
     private readonly registry: ScriptRegistry,
     private readonly options: ResolvedDelayedTaskOptions,
     private readonly state: WorkerState,
+    private readonly log: TaskLog,
   ) {}
 
   /**
@@ -46,7 +51,9 @@ export class Taker {
         const answer = await this.registry.run(takeTasks, { keys, args });
         const nowAt = performance.now();
         const { queue } = this.options;
-        if (answer.buried > 0) events.buried.publish(() => ({ queue, count: answer.buried }));
+        const { buried } = answer;
+        for (const task of buried) this.log.dead({ ...task, attempts: task.attempt }, LEASE_ENDED);
+        if (buried.length > 0) events.buried.publish(() => ({ queue, count: buried.length, tasks: buried }));
         const leaseEndsAt = firstSentAt + leaseMs;
         // The answer of a take that came too late names tasks that others may have.
         const usable = nowAt < leaseEndsAt ? answer.tasks : [];

@@ -7,6 +7,7 @@ import {
   releaseLua,
   renewLua,
   sharedClockLua,
+  sharedDeadLua,
   sharedRunLua,
   sharedWordsLua,
   sharedWritesLua,
@@ -14,7 +15,7 @@ import {
   takeLua,
 } from '../scripts/generated';
 import { ALONE, CLOCK, RELEASES } from '../scripts/parts.scripts';
-import type { BatchAnswer, TakenTask } from '../queue/rows';
+import type { BatchAnswer, BuriedTask, TakenTask } from '../queue/rows';
 
 const WITH_RUNS = CLOCK + sharedWordsLua + sharedRunLua;
 const batch = ([done, ...others]: [number, ...string[]]): BatchAnswer => ({ done, others });
@@ -22,14 +23,19 @@ const batch = ([done, ...others]: [number, ...string[]]): BatchAnswer => ({ done
 export const takeTasks = defineScript({
   name: 'delayed-task.take',
   source: takeLua,
-  shared: WITH_RUNS,
+  shared: WITH_RUNS + sharedDeadLua,
   keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'waits', 'taken'],
   args: { token: str, limit: int, leaseMs: int, markMs: int },
   flags: RELEASES,
   group: ALONE,
   reply: (raw: (number | string)[]) => {
+    const buried: BuriedTask[] = [];
     const tasks: TakenTask[] = [];
-    for (let i = 3; i + 3 < raw.length; i += 4) {
+    const end = raw.length - 3 * (raw[2] as number);
+    for (let i = end; i < raw.length; i += 3) {
+      buried.push({ id: raw[i] as string, name: raw[i + 1] as string, attempt: raw[i + 2] as number });
+    }
+    for (let i = 3; i < end; i += 4) {
       tasks.push({
         id: raw[i] as string,
         record: raw[i + 1] as string,
@@ -37,7 +43,7 @@ export const takeTasks = defineScript({
         runAt: raw[i + 3] as number,
       });
     }
-    return { now: raw[0] as number, nextAt: raw[1] as number, buried: raw[2] as number, tasks };
+    return { now: raw[0] as number, nextAt: raw[1] as number, buried, tasks };
   },
 });
 

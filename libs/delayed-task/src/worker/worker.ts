@@ -19,6 +19,7 @@ const LAST_ANSWERS_MS = 2_000;
 /** Runs the tasks of a queue in this process, from bootstrap to shutdown. */
 export class Worker {
   private readonly state: WorkerState;
+  private readonly log: TaskLog;
   private readonly attempts = new Attempts();
   private readonly capacity: Capacity;
   private readonly settlements: Settlements;
@@ -34,7 +35,8 @@ export class Worker {
     private readonly options: ResolvedDelayedTaskOptions,
   ) {
     const { registry } = queue;
-    const log = new TaskLog(options.queue);
+    this.log = new TaskLog(options.queue);
+    const { log } = this;
     this.state = new WorkerState(options.queue);
     this.capacity = new Capacity(options.concurrency);
     this.settlements = new Settlements(registry, options, this.attempts, this.state, log);
@@ -48,7 +50,7 @@ export class Worker {
     if (this.loops.length > 0 || this.state.closing) return;
     const { options, state, capacity, runner, leases } = this;
     const { registry } = this.queue;
-    const taker = new Taker(registry, options, state);
+    const taker = new Taker(registry, options, state, this.log);
     const context = { registry, options, state, capacity, taker, runner, leases };
     this.loops = this.queue.partitions.all.map((partition) => new PartitionLoop(partition, context));
     this.looping = Promise.all(this.loops.map((loop) => loop.run()));
