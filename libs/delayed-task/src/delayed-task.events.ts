@@ -36,7 +36,7 @@ export interface WorkerErrorEvent {
 /** A sweep found something that had lost its other half, to an eviction or a stray command. */
 export interface QueueMendedEvent {
   readonly queue: string;
-  /** Tasks that stood nowhere and are due now. */
+  /** Tasks that had lost their time, lease or death, and have it again. */
   readonly restored: number;
   /** Traces without a task, which were removed. */
   readonly dropped: number;

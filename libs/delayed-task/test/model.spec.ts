@@ -72,7 +72,7 @@ describe.each(servers)('random orders of calls on %s', (_name, client) => {
       case 'sweep':
         return registry.run(sweepTasks, {
           keys: { due, leased, tasks: records, runs, dead },
-          args: { retentionMs: HOUR, taskCursor: '0', runCursor: '0', count: 64 },
+          args: { retentionMs: HOUR, leaseMs: HOUR, taskCursor: '0', runCursor: '0', count: 64 },
         });
     }
   }
@@ -128,7 +128,7 @@ describe.each(servers)('random orders of calls on %s', (_name, client) => {
         );
         await bench.registry.run(sweepTasks, {
           keys: { due, leased, tasks: records, runs, dead },
-          args: { retentionMs: HOUR, taskCursor: '0', runCursor: '0', count: 64 },
+          args: { retentionMs: HOUR, leaseMs: HOUR, taskCursor: '0', runCursor: '0', count: 64 },
         });
         for (const key of [due, leased, records, runs, dead]) expect(await bench.raw.exists(key)).toBe(0);
       },

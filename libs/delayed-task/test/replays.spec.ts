@@ -197,7 +197,7 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     await cutting(() => lossy.tasks.onModuleInit());
     await direct.raw.zadd(keys.dead, '1', 'a');
     const { due, leased, tasks, runs, dead } = keys;
-    const args = { retentionMs: HOUR, taskCursor: '0', runCursor: '0', count: 10 };
+    const args = { retentionMs: HOUR, leaseMs: HOUR, taskCursor: '0', runCursor: '0', count: 10 };
     await cutting(() => lossy.registry.run(sweepTasks, { keys: { due, leased, tasks, runs, dead }, args }));
     expect(await inventory(direct)).toEqual({ due: [], leased: [], dead: [], problems: [] });
   });

@@ -3,7 +3,7 @@ schedule: put tasks into a partition, and wake its workers when one is due befor
 
 KEYS[1]    due        zset    <prefix>:delayed-task:{<partition>}:due      id -> ms when it is due
 KEYS[2]    leased     zset    <prefix>:delayed-task:{<partition>}:leased   id -> ms when its lease ends
-KEYS[3]    tasks      hash    <prefix>:delayed-task:{<partition>}:tasks    id -> record
+KEYS[3]    tasks      hash    <prefix>:delayed-task:{<partition>}:tasks    id -> record, and when it was first due
 KEYS[4]    runs       hash    <prefix>:delayed-task:{<partition>}:runs     id -> attempts and token
 KEYS[5]    dead       zset    <prefix>:delayed-task:{<partition>}:dead     id -> ms of its last failure
 KEYS[6]    waits      string  <prefix>:delayed-task:{<partition>}:waits    what sleepers wait for; also their channel
@@ -40,7 +40,8 @@ for i, id in ipairs(ids) do
   if code <= 2 and not before then
     seen[id] = due
     adds[#adds + 1], adds[#adds + 2] = due, id
-    records[#records + 1], records[#records + 2] = id, ARGV[3 * i + 2]
+    -- With its time, by which a sweep finds the way back when `due` is lost.
+    records[#records + 1], records[#records + 2] = id, ARGV[3 * i + 2] .. string.format('\n%.0f', due)
   end
   codes[i] = code
   reply[2 * i - 1], reply[2 * i] = code, code <= 2 and due or seen[id] or tonumber(redis.call('ZSCORE', KEYS[1], id)) or 0

@@ -1,5 +1,5 @@
 --[[
-sweep: forget dead tasks beyond their retention, and mend what lost its other half to an eviction or a stray command.
+sweep: forget dead tasks beyond their retention, and repair what lost its other half to an eviction or a stray command.
 
 KEYS[1]  due     zset  <prefix>:delayed-task:{<partition>}:due
 KEYS[2]  leased  zset  <prefix>:delayed-task:{<partition>}:leased
@@ -7,13 +7,14 @@ KEYS[3]  tasks   hash  <prefix>:delayed-task:{<partition>}:tasks
 KEYS[4]  runs    hash  <prefix>:delayed-task:{<partition>}:runs
 KEYS[5]  dead    zset  <prefix>:delayed-task:{<partition>}:dead
 ARGV[1]  retentionMs  int         how long a dead task is kept
-ARGV[2]  taskCursor   str         where the last call left off in `tasks`; '0' to begin
-ARGV[3]  runCursor    str         likewise in `runs`
-ARGV[4]  count        int 1..256  how much to look at
+ARGV[2]  leaseMs      int         lease of a task that lost its own; who runs it renews it
+ARGV[3]  taskCursor   str         where the last call left off in `tasks`; '0' to begin
+ARGV[4]  runCursor    str         likewise in `runs`
+ARGV[5]  count        int 1..256  how much to look at
 
 Returns {expired, restored, dropped, taskCursor, runCursor}
   expired     int  dead tasks that were forgotten
-  restored    int  tasks that stood nowhere, and are due now
+  restored    int  tasks that were in none of the zsets, and are back: due at their time, leased, or dead
   dropped     int  traces without a task
   taskCursor  str  '0' after the last
   runCursor   str  '0' after the last
@@ -22,9 +23,9 @@ O(count log n). TTL: none. Clock: Redis. Replay: sweeps further.
 ]]
 redis.call('ZCARD', KEYS[1])
 redis.call('ZCARD', KEYS[2])
-local tasks = redis.call('HSCAN', KEYS[3], ARGV[2], 'COUNT', ARGV[4])
-local runs = redis.call('HSCAN', KEYS[4], ARGV[3], 'COUNT', ARGV[4])
-local old = redis.call('ZRANGEBYSCORE', KEYS[5], '-inf', now - ARGV[1], 'LIMIT', 0, ARGV[4])
+local tasks = redis.call('HSCAN', KEYS[3], ARGV[3], 'COUNT', ARGV[5])
+local runs = redis.call('HSCAN', KEYS[4], ARGV[4], 'COUNT', ARGV[5])
+local old = redis.call('ZRANGEBYSCORE', KEYS[5], '-inf', now - ARGV[1], 'LIMIT', 0, ARGV[5])
 if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
 local restored, dropped = 0, 0
 for i = 1, #tasks[2], 2 do
@@ -32,7 +33,15 @@ for i = 1, #tasks[2], 2 do
   local placed = redis.call('ZSCORE', KEYS[1], id) or redis.call('ZSCORE', KEYS[2], id) or redis.call('ZSCORE', KEYS[5], id)
   if not placed then
     restored = restored + 1
-    redis.call('ZADD', KEYS[1], now, id)
+    local run = run_of(redis.call('HGET', KEYS[4], id))
+    if run.state == 'l' then
+      redis.call('ZADD', KEYS[2], now + ARGV[2], id)
+    elseif run.state == 'd' then
+      redis.call('ZADD', KEYS[5], now, id)
+    else
+      local first = tonumber(string.match(tasks[2][i + 1], '\n(%d+)$')) or now
+      redis.call('ZADD', KEYS[1], run.state == 'n' and first or run.due, id)
+    end
   end
 end
 for i = 1, #runs[2], 2 do

@@ -8,7 +8,7 @@ const COUNT = 64;
 /** Most calls for one partition in one sweep. */
 const MOST_CALLS = 50;
 
-/** Forgets old dead letters, and mends what lost its other half, now and then. */
+/** Forgets old dead letters, and repairs what lost its other half, periodically. */
 export class Sweeper {
   private readonly cursors = new Map<Partition, { taskCursor: string; runCursor: string }>();
   private timer: NodeJS.Timeout | undefined;
@@ -37,10 +37,10 @@ export class Sweeper {
   private async sweepOne(partition: Partition): Promise<void> {
     const { due, leased, tasks, runs, dead } = partition;
     const keys = { due, leased, tasks, runs, dead };
-    const { queue, deadRetentionMs } = this.queue.options;
+    const { queue, deadRetentionMs, leaseMs } = this.queue.options;
     let at = this.cursors.get(partition) ?? { taskCursor: '0', runCursor: '0' };
     for (let call = 0; call < MOST_CALLS && !this.state.closing; call++) {
-      const args = { retentionMs: deadRetentionMs, ...at, count: COUNT };
+      const args = { retentionMs: deadRetentionMs, leaseMs, ...at, count: COUNT };
       const { expired, restored, dropped, ...next } = await this.queue.registry.run(sweepTasks, { keys, args });
       at = next;
       if (restored + dropped > 0) events.mended.publish(() => ({ queue, restored, dropped }));

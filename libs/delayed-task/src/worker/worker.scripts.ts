@@ -113,9 +113,9 @@ export const deferTasks = defineScript({
 export const sweepTasks = defineScript({
   name: 'delayed-task.sweep',
   source: sweepLua,
-  shared: CLOCK,
+  shared: CLOCK + sharedRunLua,
   keys: ['due', 'leased', 'tasks', 'runs', 'dead'],
-  args: { retentionMs: int, taskCursor: str, runCursor: str, count: int },
+  args: { retentionMs: int, leaseMs: int, taskCursor: str, runCursor: str, count: int },
   flags: RELEASES,
   group: ALONE,
   reply: ([expired, restored, dropped, taskCursor, runCursor]: [number, number, number, string, string]) => ({

@@ -14,7 +14,7 @@ local function rank_after(low, high, id, member_at)
   end
   return low
 end
--- Of a task's record: '<attempts>\n<keepResultMs>\n<backoff>\n<name>\n<payload>'.
+-- Of a task's record: '<attempts>\n<keepResultMs>\n<backoff>\n<name>\n<payload>\n<due>'.
 local function name_of(record)
   return string.match(record, '^[^\n]*\n[^\n]*\n[^\n]*\n([^\n]*)')
 end

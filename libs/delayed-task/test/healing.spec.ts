@@ -1,0 +1,114 @@
+import { Logger } from '@nestjs/common';
+import { DeadLetterTaskError, type TasksBuriedEvent } from 'luanest/delayed-task';
+import { eventually } from '../../../test/support/wait';
+import { standaloneClient } from '../../script-registry/test/support';
+import { Gate, inventory, listen, openBench, redisNow, type Bench } from './support';
+
+const HOUR = 3_600_000;
+const YEAR = 365 * 24 * HOUR;
+
+describe('what one lost key leaves', () => {
+  let bench: Bench;
+  beforeEach(async () => {
+    bench = await openBench(standaloneClient(), {
+      pollMs: 50,
+      sweepMs: 100,
+      leaseMs: 1_000,
+      drainMs: 0,
+      abortGraceMs: 0,
+    });
+  });
+  afterEach(() => bench.close());
+
+  const restored = async (id: string, state: string): Promise<number> =>
+    eventually(async () => {
+      const view = await bench.tasks.get(id);
+      expect(view?.state).toBe(state);
+      expect((await inventory(bench)).problems).toEqual([]);
+      return view?.at ?? 0;
+    });
+
+  it('without `due`, tasks are due again when they were: as scheduled, rescheduled, retried or replayed', async () => {
+    const ran: string[] = [];
+    bench.tasks.process('t', (_payload, { id }) => void ran.push(id));
+    bench.tasks.process('fails', () => {
+      throw new Error('torn');
+    });
+    bench.tasks.process('dies', () => {
+      throw new DeadLetterTaskError('hopeless');
+    });
+    const now = await redisNow(bench.raw);
+    await bench.tasks.schedule('t', null, { id: 'delay', delayMs: YEAR });
+    await bench.tasks.schedule('t', null, { id: 'instant', runAt: now + 2 * YEAR });
+    await bench.tasks.schedule('t', null, { id: 'moved', delayMs: HOUR });
+    await bench.tasks.reschedule('moved', { delayMs: 3 * YEAR });
+    await bench.tasks.schedule('fails', null, { id: 'retried', backoff: { delayMs: YEAR, jitter: 0 } });
+    await bench.tasks.schedule('dies', null, { id: 'replayed' });
+    await bench.tasks.schedule('t', 'old', { id: 'replaced', delayMs: HOUR });
+    await bench.tasks.schedule('t', 'new', { id: 'replaced', delayMs: YEAR, onConflict: 'replace' });
+    bench.work();
+    await eventually(async () => expect((await bench.tasks.get('replayed'))?.state).toBe('dead'));
+    await bench.tasks.replay('replayed', { delayMs: YEAR });
+    await eventually(async () =>
+      expect(await bench.tasks.get('retried')).toMatchObject({ state: 'waiting', attempt: 1 }),
+    );
+    const ids = ['delay', 'instant', 'moved', 'retried', 'replayed', 'replaced'];
+    const dueAt = async (): Promise<(string | null)[]> =>
+      Promise.all(ids.map((id) => bench.raw.zscore(bench.partitionOf(id).due, id)));
+    const before = await dueAt();
+    expect(before.every((ms) => Number(ms) > now + YEAR - HOUR)).toBe(true);
+    await bench.raw.del(bench.partitionOf('delay').due);
+    await eventually(async () => expect(await dueAt()).toEqual(before));
+    expect(ran).toEqual([]);
+  });
+
+  it('without `dead`, dead letters are dead letters again and do not run', async () => {
+    let runs = 0;
+    bench.tasks.process('dies', () => {
+      runs += 1;
+      throw new DeadLetterTaskError('hopeless');
+    });
+    bench.work();
+    await bench.tasks.schedule('dies', null, { id: 'a', attempts: 9 });
+    await eventually(async () => expect((await bench.tasks.stats()).dead).toBe(1));
+    await bench.raw.del(bench.partitionOf('a').dead);
+    await restored('a', 'dead');
+    expect(await bench.tasks.get('a')).toMatchObject({ attempt: 1, error: 'DeadLetterTaskError: hopeless' });
+    expect(runs).toBe(1);
+  });
+
+  it('without `leased`, a task that runs goes on, and runs once', async () => {
+    const gate = new Gate();
+    bench.tasks.process('t', () => gate.pass());
+    bench.work();
+    await bench.tasks.schedule('t', null, { id: 'a' });
+    await eventually(() => expect(gate.entered).toBe(1));
+    await bench.raw.del(bench.partitionOf('a').leased);
+    await restored('a', 'running');
+    gate.open();
+    await eventually(async () => expect(await bench.tasks.get('a')).toBeUndefined());
+    expect(gate.entered).toBe(1);
+  });
+});
+
+it('a task whose worker died in its last attempt is named by an event and a log line', async () => {
+  const errors = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
+  const buried = listen<TasksBuriedEvent>('buried');
+  const bench = await openBench(standaloneClient(), { pollMs: 50 });
+  bench.tasks.process('t', () => undefined);
+  await bench.tasks.schedule('t', null, { id: 'a', delayMs: HOUR, attempts: 3 });
+  const { due, leased, runs } = bench.partitionOf('a');
+  await bench.raw.zrem(due, 'a');
+  await bench.raw.hset(runs, 'a', '3 l x 1 0 0 ');
+  await bench.raw.zadd(leased, '1', 'a');
+  bench.work();
+  await eventually(() =>
+    expect(buried.events).toEqual([{ queue: 'default', count: 1, tasks: [{ id: 'a', name: 't', attempt: 3 }] }]),
+  );
+  expect(errors.mock.calls.map(([line]) => String(line))).toEqual([
+    'Queue default: task "t" (id "a") is a dead letter after attempt 3 of 3: the lease ended, the worker died or stood still.',
+  ]);
+  errors.mockRestore();
+  buried.stop();
+  await bench.close();
+});
