@@ -44,7 +44,7 @@ export class DeadLetterTaskError extends LuanestError {
 export class RetryTaskError extends LuanestError {
   readonly code = 'RETRY_TASK';
 
-  /** @param delayMs until the next attempt, ms; integer >= 0 */
+  /** @param delayMs until the next attempt, ms; integer, at most 100 years; one below 0 is now */
   constructor(
     readonly delayMs: number,
     message = 'The handler asked for another attempt.',

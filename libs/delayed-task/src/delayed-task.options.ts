@@ -35,11 +35,11 @@ export interface DelayedTaskModuleOptions {
   readonly keepResultMs?: number;
   /** Most bytes of a payload as JSON, and of a result; integer of 1 to 16 MiB. Default 65,536. */
   readonly maxPayloadBytes?: number;
-  /** How long dead letters are kept, ms; integer of 1 s to ten years. Default 30 days. */
+  /** How long dead letters are kept, ms; integer of 1 s to 100 years. Default 30 days. */
   readonly deadRetentionMs?: number;
   /**
    * How long a task is handed from worker to worker because none has a handler for its name, ms, before it is a dead letter;
-   * integer of 1 s to ten years. Default 1 day.
+   * integer of 1 s to 100 years. Default 1 day.
    */
   readonly unknownTaskMs?: number;
   /** How often a worker sweeps, ms; integer of 100 to 1 day. Default 60,000. */
@@ -59,8 +59,8 @@ export interface ResolvedDelayedTaskOptions extends Required<Omit<DelayedTaskMod
   readonly work: boolean | undefined;
 }
 
-/** The longest delay and retention: ten years, in ms. */
-export const MAX_DURATION_MS = 3_650 * 86_400_000;
+/** The longest delay and retention: 100 years, in ms. */
+export const MAX_DURATION_MS = 36_500 * 86_400_000;
 const DAY_MS = 86_400_000;
 
 const KNOWN: KnownOptions<DelayedTaskModuleOptions> = {

@@ -55,7 +55,7 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
   }
 
   /**
-   * Puts tasks into the queue, up to 100 of a partition at once. Atomic for each of these, not for all: when one fails,
+   * Puts tasks into the queue, up to 100 of a partition, and about 4 MiB, at once. Atomic for each of these, not for all: when one fails,
    * those before it stay, and with ids of your own the call can be repeated.
    *
    * @returns answers in the order of the tasks

@@ -12,9 +12,9 @@ export interface Backoff {
 
 /** When a task is due; neither: now. By Redis' clock. */
 export interface DueTime {
-  /** From now, ms; integer of 0 to ten years. */
+  /** From now, ms; integer, at most 100 years; one below 0 is now. */
   readonly delayMs?: number;
-  /** An instant, as a Date or in ms since 1970, at most ten years ahead; one that is past is due now. */
+  /** An instant, as a Date or in ms since 1970, at most 100 years ahead; one that is past is due now. */
   readonly runAt?: Date | number;
 }
 

@@ -65,7 +65,9 @@ export function checkId(id: unknown): string {
 
 /** A name of tasks. @throws InvalidTaskError */
 export function checkName(name: unknown): string {
-  return checkText('name', name, 128);
+  const text = checkText('name', name, 128);
+  if (text.trim() === '') throw refuse(`name is ${shown(name)}. Give one that is not blank.`);
+  return text;
 }
 
 /** What `schedule` is given beside name and payload. @throws InvalidTaskError */
@@ -78,10 +80,13 @@ export function whenOf({ delayMs, runAt }: DueTime): string {
   if (delayMs !== undefined && runAt !== undefined) {
     throw refuse(`delayMs is ${shown(delayMs)} and runAt is ${shown(runAt)}. Give one of the two.`);
   }
-  if (runAt === undefined) return `d${checkInteger('delayMs', delayMs ?? 0, 0, MAX_DURATION_MS, refuse)}`;
+  if (runAt === undefined) {
+    // `due - Date.now()` of what is past is below 0, and due now like a past `runAt`.
+    return `d${Math.max(0, checkInteger('delayMs', delayMs ?? 0, -MAX_DURATION_MS, MAX_DURATION_MS, refuse))}`;
+  }
   const ms = runAt instanceof Date ? runAt.getTime() : runAt;
   if (!Number.isFinite(ms) || ms < 0 || ms > Date.now() + MAX_DURATION_MS) {
-    throw refuse(`runAt is ${shown(runAt)}. Give a valid Date, or ms since 1970, at most ten years ahead.`);
+    throw refuse(`runAt is ${shown(runAt)}. Give a valid Date, or ms since 1970, at most 100 years ahead.`);
   }
   // Never early: a fraction of a millisecond is rounded up.
   return `a${Math.ceil(ms)}`;

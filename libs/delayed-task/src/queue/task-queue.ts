@@ -23,6 +23,10 @@ export const OPERATION_MS = 60_000;
 const LAYOUT_MS = 90 * 86_400_000;
 /** Calls of one `scheduleMany` that are out together. */
 const CALLS_AT_A_TIME = 32;
+/** Most characters of the records of one call; a task that has more goes alone. */
+const MAX_CHUNK_CHARS = 4 * 1_024 * 1_024;
+/** About how many characters of one `scheduleMany` are out together. */
+const CHARS_AT_A_TIME = 8 * MAX_CHUNK_CHARS;
 const CONFLICTS = ['keep', 'replace', 'refuse'];
 
 /** A part of a call: the tasks of one partition, and which of the call's tasks they are. */
@@ -30,6 +34,7 @@ interface Chunk {
   readonly partition: Partition;
   readonly fields: string[];
   readonly places: number[];
+  chars: number;
 }
 
 /** The tasks in Redis, as those see them who do not run them. */
@@ -47,7 +52,7 @@ export class TaskQueue {
     this.writer = new RecordWriter(options);
   }
 
-  /** Schedules tasks, in calls of at most 100 of one partition; none is begun after the first failure, which is thrown. */
+  /** Schedules tasks, in calls of at most 100 of one partition and about 4 MiB; none is begun after the first failure, which is thrown. */
   async schedule(tasks: readonly NewTask[], { onConflict = 'keep' }: ConflictOptions): Promise<ScheduleAnswer[]> {
     if (!CONFLICTS.includes(onConflict)) {
       throw new InvalidTaskError(`onConflict is ${shown(onConflict)}. Give 'keep', 'replace' or 'refuse'.`);
@@ -72,7 +77,9 @@ export class TaskQueue {
         }
       }
     };
-    const lanes = Array.from({ length: Math.min(CALLS_AT_A_TIME, chunks.length) }, lane);
+    const largest = chunks.reduce((most, { chars }) => Math.max(most, chars), 1);
+    const width = Math.max(1, Math.min(CALLS_AT_A_TIME, chunks.length, Math.floor(CHARS_AT_A_TIME / largest)));
+    const lanes = Array.from({ length: width }, lane);
     for (const outcome of await Promise.allSettled(lanes)) if (outcome.status === 'rejected') throw outcome.reason;
     return answers;
   }
@@ -140,15 +147,21 @@ export class TaskQueue {
       const task = tasks[i] as NewTask;
       const id = task.id === undefined ? this.tokens.next() : checkId(task.id);
       const partition = this.partitions.of(id);
+      const record = this.writer.write(task);
       let chunk = open.get(partition);
-      if (chunk === undefined || chunk.places.length === MAX_CHUNK) {
-        chunk = { partition, fields: [], places: [] };
+      if (
+        chunk === undefined ||
+        chunk.places.length === MAX_CHUNK ||
+        (chunk.chars > 0 && chunk.chars + record.length > MAX_CHUNK_CHARS)
+      ) {
+        chunk = { partition, fields: [], places: [], chars: 0 };
         open.set(partition, chunk);
         full.push(chunk);
       }
       ids.push(id);
       chunk.places.push(i);
-      chunk.fields.push(id, whenOf(task), this.writer.write(task));
+      chunk.fields.push(id, whenOf(task), record);
+      chunk.chars += record.length;
     }
     return full;
   }
