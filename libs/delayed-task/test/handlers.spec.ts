@@ -8,6 +8,20 @@ const standaloneClient = (servers[0] as (typeof servers)[0])[1];
 const cyclic: Record<string, unknown> = {};
 cyclic['self'] = cyclic;
 
+/** Throws at whoever looks at it, but for `await`. */
+const hostile = new Proxy(
+  {},
+  {
+    get: () => undefined,
+    has: () => {
+      throw new Error('no');
+    },
+    getPrototypeOf: () => {
+      throw new Error('no');
+    },
+  },
+);
+
 const LEASE_MS = 3_000;
 
 /** Handlers that do not do their task, and what the dead letter says. */
@@ -23,6 +37,7 @@ const failures: [string, TaskHandler, RegExp][] = [
   // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors
   ['rejects with no error', () => Promise.reject('nothing\nbut text'), /^thrown: nothing\nbut text$/],
   ['rejects with what cannot be shown', () => Promise.reject(Object.create(null) as Error), /cannot be shown/],
+  ['rejects with a proxy that throws', () => Promise.reject(hostile as Error), /cannot be shown/],
   ['hangs', () => new Promise(() => undefined), /^TaskTimeoutError: .*did not end within \d+ ms/],
   ['gives an Observable that fails', () => throwError(() => new Error('torn')), /^Error: torn$/],
   ['is a thenable that never answers', () => ({ then() {} }), /^TaskTimeoutError/],
@@ -88,6 +103,7 @@ describe('handlers that do not do their task', () => {
     ['undefined', () => undefined, undefined],
     ['null', () => null, null],
     ['JSON', () => ({ a: [1, 'x'] }), { a: [1, 'x'] }],
+    ['a proxy that throws', () => Promise.resolve().then(() => hostile), undefined],
     ['a thenable', () => ({ then: (tell: (value: number) => void) => tell(7) }), 7],
     ['an Observable, of which the last value counts', () => of(1, 2, 3), 3],
   ] as [string, TaskHandler, unknown][])('one that gives %s has done it', async (_title, handler, result) => {

@@ -1,4 +1,5 @@
 import { standaloneClient } from '../../script-registry/test/support';
+import { eventually } from '../../../test/support/wait';
 import { openBench, type Bench } from './support';
 
 describe('a call refuses before anything is sent', () => {
@@ -68,6 +69,21 @@ describe('a call refuses before anything is sent', () => {
     expect(Math.max(...sizes)).toBeLessThan(4_200_000);
     expect(sizes.length).toBeLessThan(8);
     expect(await large.tasks.cancel('l11')).toBe('cancelled');
+    // So does a take: 25 MB that are due at once come in two or more.
+    const due = Array.from({ length: 25 }, (_, i) => ({ name: 'large', id: `x${i}`, payload }));
+    await large.tasks.scheduleMany(due);
+    run.mockClear();
+    const ran: string[] = [];
+    large.tasks.process('large', (text: string, { id }) => void ran.push(`${id} ${text.length}`));
+    large.work();
+    await eventually(() => expect(ran.sort()).toEqual(due.map(({ id }) => `${id} 1000000`).sort()));
+    const takes = run.mock.calls.map(([script], i) => [script.name, run.mock.results[i]?.value] as const);
+    const counts = await Promise.all(
+      takes
+        .filter(([name]) => name === 'delayed-task.take')
+        .map(async ([, reply]) => ((await reply) as { tasks: unknown[] }).tasks.length),
+    );
+    expect(Math.max(...counts)).toBe(16);
     await large.close();
   });
 });

@@ -1,5 +1,6 @@
 --[[
-take: lease tasks that are due to a worker, those of dead workers first; bury those that have no attempt left.
+take: lease tasks that are due to a worker, those of dead workers first, up to some MiB of them; bury those that have no
+attempt left.
 
 KEYS[1]  due     zset    <prefix>:delayed-task:{<partition>}:due
 KEYS[2]  leased  zset    <prefix>:delayed-task:{<partition>}:leased
@@ -42,6 +43,16 @@ if replayed then
   for id in string.gmatch(string.sub(last, #ARGV[1] + 2), '[^\n]+') do all[#all + 1] = id end
 end
 local records = #all > 0 and redis.call('HMGET', KEYS[3], unpack(all)) or {}
+local size, count = 0, #all
+for i = 1, count do
+  size = size + #(records[i] or '')
+  if size > MOST_CHARS and i > 1 then
+    -- The rest is for the next take.
+    for at = count, i, -1 do all[at] = nil end
+    break
+  end
+end
+local taken = math.max(0, #all - from)
 local runs = #all > 0 and redis.call('HMGET', KEYS[4], unpack(all)) or {}
 local leases, texts, gone, named = {}, {}, {}, {}
 for i, id in ipairs(all) do
@@ -69,7 +80,7 @@ for i, id in ipairs(all) do
     out[4 * n], out[4 * n + 1], out[4 * n + 2], out[4 * n + 3] = id, record, attempt, runs_at
   end
 end
-if #ready > 0 and not replayed then redis.call('ZREMRANGEBYRANK', KEYS[1], 0, #ready / 2 - 1) end
+if taken > 0 and not replayed then redis.call('ZREMRANGEBYRANK', KEYS[1], 0, taken - 1) end
 if #gone > 0 then redis.call('ZREM', KEYS[2], unpack(gone)) redis.call('HDEL', KEYS[4], unpack(gone)) end
 if #ids > 0 and not replayed then
   redis.call('ZADD', KEYS[2], unpack(leases))

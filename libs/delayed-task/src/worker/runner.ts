@@ -55,7 +55,14 @@ export class Runner {
     else if (isThenable(returned)) {
       // Once for all: a thenable of its own may call both, and more than once.
       Promise.resolve(returned).then(
-        (value) => this.await(attempt, value),
+        (value) => {
+          try {
+            this.await(attempt, value);
+          } catch {
+            // A proxy that lets nobody look at it. The work is done.
+            this.returned(attempt, undefined);
+          }
+        },
         (error: unknown) => this.threw(attempt, error),
       );
     } else if (isObservable(returned)) this.await(attempt, lastValueFrom(returned, { defaultValue: undefined }));
@@ -68,8 +75,9 @@ export class Runner {
     else this.succeed(attempt, value);
   }
 
-  private threw(attempt: Attempt, error: unknown): void {
+  private threw(attempt: Attempt, thrown: unknown): void {
     this.stopped(attempt);
+    const error = readable(thrown);
     // What follows from the signal is told as what it is: a timeout.
     this.fail(attempt, isOutcome(error) ? error : (attempt.timeout ?? error));
   }
@@ -112,6 +120,16 @@ export class Runner {
 
 function isThenable(value: object): value is PromiseLike<unknown> {
   return 'then' in value && typeof value.then === 'function';
+}
+
+/** What was thrown, unless it is an object that throws at whoever asks what it is, such as a proxy. */
+function readable(thrown: unknown): unknown {
+  try {
+    void (thrown instanceof Error);
+    return thrown;
+  } catch {
+    return new Error('The handler threw something that cannot be shown.');
+  }
 }
 
 function isOutcome(value: unknown): boolean {
