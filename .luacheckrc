@@ -29,7 +29,7 @@ files["libs/red-packet/src/scripts/shared"] = { ignore = { "211", "221" } }
 files["libs/delayed-task/src/scripts"] = {
   read_globals = {
     "time", "now", "run_text", "run_of", "due_of", "NEW_RUN", "NEVER", "LEASE_ENDED", "DENIED", "may_write",
-    "rank_after", "name_of", "MOST_CHARS",
+    "rank_after", "name_of", "fitting", "note_buried",
   },
 }
 files["libs/delayed-task/src/scripts/shared"] = { ignore = { "211" } }

@@ -14,7 +14,7 @@ ARGV[2]  limit    int 1..256  most tasks
 ARGV[3]  leaseMs  int         how long they are leased
 ARGV[4]  markMs   int         how long a mark of who waits lasts
 
-Returns {now, nextAt, buried, id, record, attempt, runAt, ..., buriedId, name, last, ...}
+Returns {now, nextAt, buried, id, record, attempt, runAt, ..., deadId, name, last, ...}
   now      int  ms
   nextAt   int  ms when there will be something to take; 0 when nothing is in sight
   buried   int  tasks whose worker died in their last attempt
@@ -22,7 +22,7 @@ Returns {now, nextAt, buried, id, record, attempt, runAt, ..., buriedId, name, l
   record   str
   attempt  int  1 for the first
   runAt    int  ms when this attempt was due
-  buriedId str  of a task that was buried
+  deadId   str  of a task that was buried
   name     str  its name
   last     int  its last attempt
 
@@ -43,16 +43,8 @@ if replayed then
   for id in string.gmatch(string.sub(last, #ARGV[1] + 2), '[^\n]+') do all[#all + 1] = id end
 end
 local records = #all > 0 and redis.call('HMGET', KEYS[3], unpack(all)) or {}
-local size, count = 0, #all
-for i = 1, count do
-  size = size + #(records[i] or '')
-  if size > MOST_CHARS and i > 1 then
-    -- The rest is for the next take.
-    for at = count, i, -1 do all[at] = nil end
-    break
-  end
-end
-local taken = math.max(0, #all - from)
+-- The rest is for the next take.
+for i = #all, fitting(records, #all) + 1, -1 do all[i] = nil end
 local runs = #all > 0 and redis.call('HMGET', KEYS[4], unpack(all)) or {}
 local leases, texts, gone, named = {}, {}, {}, {}
 for i, id in ipairs(all) do
@@ -62,12 +54,12 @@ for i, id in ipairs(all) do
   local runs_at = i > from and not replayed and run.state ~= 'b' and tonumber(ready[2 * (i - from)]) or run.due
   local ours = record and (not replayed or (run.state == 'l' and run.token == ARGV[1]))
   if record and (replayed and run.state == 'd' and run.problem == LEASE_ENDED) then
-    buried[#buried + 1], buried[#buried + 2], buried[#buried + 3] = id, name_of(record), run.attempt
+    note_buried(buried, id, record, run)
   elseif not ours then
     if not replayed then gone[#gone + 1] = id end
   elseif i <= from and attempt > tonumber(string.match(record, '^%d+') or 0) then
     named[#named + 1] = id
-    buried[#buried + 1], buried[#buried + 2], buried[#buried + 3] = id, name_of(record), run.attempt
+    note_buried(buried, id, record, run)
     redis.call('ZREM', KEYS[2], id)
     redis.call('ZADD', KEYS[5], now, id)
     local failed = run.failed > 0 and run.failed or now
@@ -80,7 +72,7 @@ for i, id in ipairs(all) do
     out[4 * n], out[4 * n + 1], out[4 * n + 2], out[4 * n + 3] = id, record, attempt, runs_at
   end
 end
-if taken > 0 and not replayed then redis.call('ZREMRANGEBYRANK', KEYS[1], 0, taken - 1) end
+if #all > from and not replayed then redis.call('ZREMRANGEBYRANK', KEYS[1], 0, #all - from - 1) end
 if #gone > 0 then redis.call('ZREM', KEYS[2], unpack(gone)) redis.call('HDEL', KEYS[4], unpack(gone)) end
 if #ids > 0 and not replayed then
   redis.call('ZADD', KEYS[2], unpack(leases))

@@ -18,3 +18,6 @@ end
 local function name_of(record)
   return string.match(record, '^[^\n]*\n[^\n]*\n[^\n]*\n([^\n]*)')
 end
+local function note_buried(list, id, record, run)
+  list[#list + 1], list[#list + 2], list[#list + 3] = id, name_of(record), run.attempt
+end
