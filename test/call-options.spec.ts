@@ -40,7 +40,7 @@ describe('options of decorators', () => {
 
   it.each<[string, (options: never) => MethodDecorator | ClassDecorator]>([
     ['@ScheduledLock() on Cats.find', ScheduledLock],
-    ['@StreamConsumer() on Cats.find', StreamConsumer],
+    ['@StreamConsumer() on Cats.find', (options) => StreamConsumer(options) as MethodDecorator],
     ['@Once() on Cats.find', Once as never],
     ['@DelayedTask("t") on Cats.find', (options) => DelayedTask('t', options)],
     ['@Idempotent()', Idempotent],

@@ -22,7 +22,7 @@ let runs: string[] = [];
 
 function work({ payload, attempt }: StreamMessage<string>): HandlerResult {
   runs.push(payload);
-  if (payload === 'later' && runs.filter((run) => run === payload).length === 1) return retryLater(20);
+  if (payload === 'later' && runs.filter((run) => run === payload).length === 1) return retryLater({ delayMs: 20 });
   if (payload === 'never') return deadLetter('not wanted');
   return attempt % 2 === 0 ? undefined : commit();
 }

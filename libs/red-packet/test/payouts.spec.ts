@@ -114,7 +114,7 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
         if (payout.activityId !== 'tries') return undefined;
         (attempts[payout.userId] ??= []).push(payout.attempt);
         if (payout.userId === 'a' && payout.attempt === 1) throw new Error('the ledger is away');
-        if (payout.userId === 'b' && payout.attempt === 1) return retryLater(20);
+        if (payout.userId === 'b' && payout.attempt === 1) return retryLater({ delayMs: 20 });
         if (payout.userId === 'c') return Promise.reject(new Error('never'));
         return undefined;
       },

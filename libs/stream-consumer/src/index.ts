@@ -1,7 +1,22 @@
-export { Commit, commit, DeadLetter, deadLetter, RetryLater, retryLater } from './handlers/outcome';
-export { StreamConsumer, StreamMessageParam, StreamPayload } from './stream-consumer.decorator';
+export {
+  Commit,
+  commit,
+  DeadLetter,
+  deadLetter,
+  RetryLater,
+  retryLater,
+  type RetryLaterOptions,
+} from './handlers/outcome';
+export {
+  StreamConsumer,
+  StreamMessageParam,
+  StreamPayload,
+  type StreamConsumerDecorator,
+  type StreamHandlerMethod,
+} from './stream-consumer.decorator';
 export {
   HandlerTimeoutError,
+  InvalidOutcomeError,
   InvalidStreamInputError,
   MalformedPayloadError,
   MessageLostError,

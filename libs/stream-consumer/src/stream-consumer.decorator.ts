@@ -2,6 +2,7 @@ import { Inject, type PipeTransform, type Type } from '@nestjs/common';
 import { checkObject } from '../../script-registry/src/shared/checks';
 import { StreamConsumerSetupError } from './stream-consumer.errors';
 import type { StreamConsumerOptions } from './stream-consumer.options';
+import type { HandlerResult } from './stream-consumer.types';
 
 /** Injection token under which decorated classes ask for the service. */
 export const STREAM_CONSUMER_HOST = Symbol('StreamConsumerModule.forRoot()');
@@ -26,21 +27,33 @@ function addParameter(target: object, key: string | symbol, type: number, parame
   Reflect.defineMetadata(PARAMETERS, all, target.constructor, key);
 }
 
+/** A method that handles messages: of any parameters, but with an outcome or nothing as its result. */
+export type StreamHandlerMethod = (...args: never[]) => HandlerResult | Promise<HandlerResult>;
+
+/** A decorator of such methods; of any other it does not compile. */
+export type StreamConsumerDecorator = <M extends StreamHandlerMethod>(
+  target: object,
+  key: string | symbol,
+  descriptor: TypedPropertyDescriptor<M>,
+) => void;
+
 /**
  * Makes a method of a provider or a controller the handler of a group: it is called for each message of the stream.
  *
- * The method gets the `StreamMessage`, unless its parameters say otherwise.
+ * The method gets the `StreamMessage`, unless its parameters say otherwise. It resolves with nothing or an outcome: what it
+ * returns otherwise does not compile, and where it does by a cast, the message is handled and a warning is logged once. In
+ * `applyDecorators()`, which takes any `MethodDecorator`, write `StreamConsumer(...) as MethodDecorator`.
  *
  * @param options `stream` and `group`; the rest has the defaults of the module
- * @throws StreamConsumerSetupError on what is no method, or twice on one; InvalidOptionError for options that are no object
+ * @throws StreamConsumerSetupError on what is not a method, or twice on one; InvalidOptionError for options that are not an object
  */
-export function StreamConsumer(options: StreamConsumerOptions): MethodDecorator {
-  return (target, key, descriptor: PropertyDescriptor) => {
+export function StreamConsumer(options: StreamConsumerOptions): StreamConsumerDecorator {
+  return (target, key, descriptor) => {
     const where = `${target.constructor.name}.${String(key)}`;
     checkObject(`@StreamConsumer() on ${where}`, options);
     const method: unknown = descriptor.value;
     if (typeof method !== 'function') {
-      throw new StreamConsumerSetupError(`${where}: @StreamConsumer() stands on what is no method.`);
+      throw new StreamConsumerSetupError(`${where}: @StreamConsumer() is on what is not a method.`);
     }
     if (Reflect.hasOwnMetadata(CONSUMER, method)) {
       throw new StreamConsumerSetupError(`${where}: it has @StreamConsumer() twice. Give each group a method.`);

@@ -1,8 +1,13 @@
 import { LuanestError } from 'luanest/script-registry';
 
-/** What was given to a call cannot be a payload, a key, an id or an outcome; nothing was sent. */
+/** What was given to a call cannot be a payload, a key or an id; nothing was sent. */
 export class InvalidStreamInputError extends LuanestError {
   readonly code = 'INVALID_STREAM_INPUT';
+}
+
+/** What a handler or an interceptor says became of a message is not an outcome; the message is dead-lettered at once. */
+export class InvalidOutcomeError extends LuanestError {
+  readonly code = 'INVALID_OUTCOME';
 }
 
 /** A decorated handler cannot work as it is; thrown at boot, naming class and method. */
@@ -15,7 +20,7 @@ export class HandlerTimeoutError extends LuanestError {
   readonly code = 'HANDLER_TIMEOUT';
 }
 
-/** The payload of a message is no JSON, so no handler saw it; the attempt counts as failed. */
+/** The payload of a message is not JSON, so no handler saw it; the message is dead-lettered at once. */
 export class MalformedPayloadError extends LuanestError {
   readonly code = 'MALFORMED_PAYLOAD';
 }

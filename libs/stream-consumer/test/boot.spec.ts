@@ -152,13 +152,13 @@ describe('boot', () => {
     }).toThrow(/Twice\.handle: it has @StreamConsumer\(\) twice/);
     expect(() => {
       class Getter {
-        @StreamConsumer({ stream: 'orders', group: 'a' })
+        @(StreamConsumer({ stream: 'orders', group: 'a' }) as MethodDecorator)
         get handle(): number {
           return 1;
         }
       }
       return Getter;
-    }).toThrow(/Getter\.handle: @StreamConsumer\(\) stands on what is no method/);
+    }).toThrow(/Getter\.handle: @StreamConsumer\(\) is on what is not a method/);
     @Injectable()
     class Inherits extends Base {}
     await boot({ providers: [Inherits] });

@@ -85,8 +85,14 @@ export class Hands {
     return this.bench.registry.run(finish, { keys: this.keys, args: { group: this.group, session, rows } });
   }
 
-  retry(session: string, { id, attempt, firstSeenMs }: TakenEntry, delayMs: number, counted = 1): Promise<boolean> {
-    const args = { group: this.group, session, id, attempt, counted, firstSeenMs, delayMs, problem: 'broken' };
+  retry(
+    session: string,
+    { id, attempt, firstSeenMs }: TakenEntry,
+    delayMs: number,
+    counted = 1,
+    problem = 'broken',
+  ): Promise<boolean> {
+    const args = { group: this.group, session, id, attempt, counted, firstSeenMs, delayMs, problem };
     return this.bench.registry.run(retryEntry, { keys: this.keys, args });
   }
 

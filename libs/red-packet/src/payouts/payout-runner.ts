@@ -162,7 +162,7 @@ export class PayoutRunner implements PayoutRun {
     const { userId, packetId, amountCents, grantedAtMs } = grant;
     if (grantedAtMs >= expiresAtMs) {
       this.behind.add(activityId);
-      return retryLater(this.options.discoverMs);
+      return retryLater({ delayMs: this.options.discoverMs });
     }
     const activityKey = `${encodeURIComponent(activityId)}@${expiresAtMs}`;
     const payout: Payout = {

@@ -21,7 +21,7 @@ export interface Payout extends GrantRecord {
 }
 
 /**
- * Pays: resolving settles the payout, throwing has it tried again; `retryLater(ms)` and `deadLetter(reason)` of
+ * Pays: resolving settles the payout, throwing has it tried again; `retryLater({ delayMs })` and `deadLetter(reason)` of
  * `luanest/stream-consumer` say so.
  */
 export type PayoutHandler = (payout: Payout) => HandlerResult | Promise<HandlerResult>;

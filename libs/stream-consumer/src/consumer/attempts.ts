@@ -1,13 +1,18 @@
 import { Logger } from '@nestjs/common';
-import { HandlerTimeoutError, MessageLostError } from '../stream-consumer.errors';
+import {
+  HandlerTimeoutError,
+  InvalidOutcomeError,
+  MalformedPayloadError,
+  MessageLostError,
+} from '../stream-consumer.errors';
 import { events } from '../stream-consumer.events';
-import { Failure, outcomeOf, outcomeOfThrown, type Outcome } from '../handlers/outcome';
+import { classOf, Failure, isOutcome, outcomeOf, outcomeOfThrown, type Outcome } from '../handlers/outcome';
 import type { ResolvedConsumerOptions } from '../stream-consumer.options';
 import type { StreamMessage } from '../stream-consumer.types';
 import type { Delivery } from './delivery';
 import { kept, problemOf } from './settler';
 
-/** What runs a handler: resolves or throws as the handler did. */
+/** What runs a handler: resolves or throws as the handler did. Logs use its name. */
 export type Invoke = (message: StreamMessage) => unknown;
 
 const ASKED = 'the handler asked for a retry';
@@ -16,11 +21,17 @@ const DIED = 'each attempt ended with the death of its consumer';
 
 const WARNED_EVERY_MS = 10_000;
 
+/** Errors that a further attempt would give again. */
+const FINAL_ERRORS = [InvalidOutcomeError, MalformedPayloadError] as const;
+/** Errors of this lib that say nothing of a payload: logs have their text. */
+const OWN_ERRORS = [HandlerTimeoutError, ...FINAL_ERRORS] as const;
+
 /** From a message to what became of it: runs the handler and has its outcome settled. */
 export class Attempts {
   private readonly logger = new Logger('StreamConsumer');
   private readonly running = new Set<Delivery>();
   private warnedAt = -Infinity;
+  private hasWarnedOfResult = false;
 
   /** @param ended called when a handler has ended, so that another one may run */
   constructor(
@@ -51,9 +62,9 @@ export class Attempts {
     } catch (error) {
       return this.end(delivery, outcomeOfThrown(error));
     }
-    if (!later) return this.end(delivery, outcomeOf(result));
+    if (!later) return this.end(delivery, this.outcomeOf(result));
     Promise.resolve(result).then(
-      (value: unknown) => this.end(delivery, outcomeOf(value)),
+      (value: unknown) => this.end(delivery, this.outcomeOf(value)),
       (error: unknown) => this.end(delivery, outcomeOfThrown(error)),
     );
   }
@@ -93,6 +104,18 @@ export class Attempts {
     void delivery.reader.settler.retry(delivery, 0, false, '');
   }
 
+  private outcomeOf(result: unknown): Outcome {
+    if (result !== undefined && !this.hasWarnedOfResult && !isOutcome(result)) {
+      this.hasWarnedOfResult = true;
+      const { stream, group } = this.options;
+      this.logger.warn(
+        `${stream}/${group}: ${this.invoke.name || 'the handler'} returned ${classOf(result)}, which is ignored: the message ` +
+          `is handled. Return nothing, commit(), retryLater({ delayMs }) or deadLetter(reason). Logged once.`,
+      );
+    }
+    return outcomeOf(result);
+  }
+
   private end(delivery: Delivery, outcome: Outcome): void {
     this.free(delivery);
     if (!delivery.decided) this.settle(delivery, outcome);
@@ -111,33 +134,49 @@ export class Attempts {
       case 'dead-letter':
         return this.bury(delivery, kept(outcome.reason), GIVEN_UP);
       case 'retry-later':
-        return this.again(delivery, outcome.delayMs, undefined, ASKED);
+        if (!outcome.countsAsAttempt)
+          return this.again(delivery, outcome.delayMs, undefined, this.askedAgain(delivery), false);
+        if (delivery.attempt >= this.options.attempts) return this.bury(delivery, ASKED, ASKED);
+        return this.again(delivery, outcome.delayMs, undefined, ASKED, true);
       case 'failure':
-        return this.again(delivery, this.pauseAfter(delivery.attempt), outcome.error, problemOf(outcome.error));
+        return this.fail(delivery, outcome.error);
     }
   }
 
-  private again(delivery: Delivery, delayMs: number, error: unknown, problem: string): void {
+  private fail(delivery: Delivery, error: unknown): void {
+    const problem = problemOf(error);
+    const reason = reasonOf(error);
+    if (isOneOf(error, FINAL_ERRORS) || delivery.attempt >= this.options.attempts)
+      return this.bury(delivery, problem, reason);
+    const delayMs = this.pauseAfter(delivery.attempt);
     const { stream, group, id, attempt } = delivery;
-    const kind = problem === ASKED ? ASKED : kindOf(error);
-    if (attempt >= this.options.attempts) return this.bury(delivery, problem, kind);
-    this.decide(delivery);
-    if (problem !== ASKED) this.warn(`${stream}/${group}: message ${id}, attempt ${attempt}: ${kind}`, delayMs);
-    events.retried.publish(() => ({ stream, group, id, attempt, delayMs, error }));
-    void delivery.reader.settler.retry(delivery, delayMs, true, problem);
+    this.warn(`${stream}/${group}: message ${id}, attempt ${attempt}: ${reason}`, delayMs);
+    this.again(delivery, delayMs, error, problem, true);
   }
 
-  /** @param kind what a log may say of the problem, whose text is the app's own and may hold a payload */
-  private bury(delivery: Delivery, problem: string, kind: string): void {
+  private again(delivery: Delivery, delayMs: number, error: unknown, problem: string, counts: boolean): void {
+    const { stream, group, id, attempt } = delivery;
+    this.decide(delivery);
+    events.retried.publish(() => ({ stream, group, id, attempt, delayMs, error }));
+    void delivery.reader.settler.retry(delivery, delayMs, counts, problem);
+  }
+
+  /** What is noted of a retry that does not count: a text of its own, so that it is known when it is sent again. */
+  private askedAgain({ session }: Delivery): string {
+    return `${ASKED} ${session.name} ${session.nextToken()}`;
+  }
+
+  /** @param reason what a log may say of the problem, whose text is the app's own and may hold a payload */
+  private bury(delivery: Delivery, problem: string, reason: string): void {
     const { stream, group, id } = delivery;
     const attempts = Math.min(delivery.attempt, this.options.attempts);
     this.decide(delivery);
-    this.logger.error(`${stream}/${group}: message ${id} is a dead letter after ${attempts} attempts: ${kind}.`);
+    this.logger.error(`${stream}/${group}: message ${id} is dead-lettered after attempt ${attempts}: ${reason}.`);
     events.dead.publish(() => ({ stream, group, id, attempts, error: problem }));
     void delivery.reader.settler.bury(delivery, problem);
   }
 
-  /** A line now and then: what fails may fail a thousand times a second, and each is told on the channel. */
+  /** A line at most every 10 s: what fails may fail a thousand times a second, and each is published on the channel. */
   private warn(line: string, delayMs: number): void {
     if (performance.now() - this.warnedAt < WARNED_EVERY_MS) return;
     this.warnedAt = performance.now();
@@ -160,7 +199,21 @@ function isThenable(value: unknown): boolean {
   return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
 }
 
-/** What kind of error it was, in one word. */
-function kindOf(error: unknown): string {
-  return error instanceof Error ? error.constructor.name : `a thrown ${typeof error}`;
+function isOneOf(error: unknown, classes: typeof OWN_ERRORS | typeof FINAL_ERRORS): boolean {
+  try {
+    return classes.some((each) => error instanceof each);
+  } catch {
+    // A proxy.
+    return false;
+  }
+}
+
+/** What a log says of an error: the text of one that this lib made, the class of any other. */
+function reasonOf(error: unknown): string {
+  if (isOneOf(error, OWN_ERRORS)) return problemOf(error).replace(/\.$/, '');
+  try {
+    return error instanceof Error ? error.constructor.name : `a thrown ${typeof error}`;
+  } catch {
+    return 'an error that cannot be shown';
+  }
 }

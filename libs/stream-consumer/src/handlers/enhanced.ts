@@ -2,9 +2,9 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ExternalContextCreator } from '@nestjs/core';
 import { disguise, type Method } from '../../../script-registry/src/shared/handlers';
 import { PARAMETER_TYPES, PARAMETERS } from '../stream-consumer.decorator';
-import { InvalidStreamInputError } from '../stream-consumer.errors';
+import { InvalidOutcomeError } from '../stream-consumer.errors';
 import type { StreamMessage } from '../stream-consumer.types';
-import { Commit, DeadLetter, RetryLater } from './outcome';
+import { isOutcome } from './outcome';
 
 type Running = (...args: unknown[]) => Promise<unknown>;
 
@@ -23,10 +23,6 @@ const parameters = {
 interface Witness {
   ran: boolean;
   result: unknown;
-}
-
-function isOutcome(value: unknown): boolean {
-  return value instanceof Commit || value instanceof RetryLater || value instanceof DeadLetter;
 }
 
 /**
@@ -69,7 +65,7 @@ export function enhance(
   };
   const run = create(handler, PARAMETERS, parameters, false);
   const net = create(thrower, '', undefined, true);
-  return async (message) => {
+  const enhanced = async (message: StreamMessage): Promise<unknown> => {
     const witness: Witness = { ran: false, result: undefined };
     let outer: unknown;
     try {
@@ -82,13 +78,15 @@ export function enhance(
     }
     if (isOutcome(outer)) return outer;
     if (witness.ran) return witness.result;
-    throw new InvalidStreamInputError(
+    throw new InvalidOutcomeError(
       `An interceptor answered for ${instance.constructor.name}.${name}, which did not run. ` +
-        `Answer with commit(), retryLater(ms) or deadLetter(reason).`,
+        `Return commit(), retryLater({ delayMs }) or deadLetter(reason).`,
     );
   };
+  // What logs call it.
+  return Object.defineProperty(enhanced, 'name', { value: `${instance.constructor.name}.${name}` });
 }
 
-function gone(instance: object, name: string): InvalidStreamInputError {
-  return new InvalidStreamInputError(`${instance.constructor.name}.${name} is no function any more.`);
+function gone(instance: object, name: string): InvalidOutcomeError {
+  return new InvalidOutcomeError(`${instance.constructor.name}.${name} is not a function any more.`);
 }

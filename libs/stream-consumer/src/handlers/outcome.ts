@@ -1,8 +1,44 @@
 import { UNFINISHED } from 'luanest/script-registry';
 import { isIntegerOf } from '../../../script-registry/src/shared/checks';
-import { InvalidStreamInputError } from '../stream-consumer.errors';
+import { InvalidOutcomeError } from '../stream-consumer.errors';
 
 const MAX_DELAY_MS = 366 * 86_400_000;
+
+/** When a message is tried again, and whether that spends one of its attempts. */
+export interface RetryLaterOptions {
+  /** From now, ms; integer of at most 366 days. Below 0, such as `dueAtMs - Date.now()` of what is overdue, is 0. */
+  readonly delayMs: number;
+  /** Whether the attempt that asks for it counts. Default true. Without it, a message may be retried without end. */
+  readonly countsAsAttempt?: boolean;
+}
+
+const KNOWN = ['delayMs', 'countsAsAttempt'];
+
+/** A value in a log: its class, and nothing of what it holds. */
+export function classOf(value: unknown): string {
+  if (value === null) return 'null';
+  if (typeof value !== 'object') return value === undefined ? 'undefined' : `a ${typeof value}`;
+  try {
+    return `an object of ${value.constructor.name}`;
+  } catch {
+    return 'an object';
+  }
+}
+
+/** The options, checked. What they hold may be a message's, so that the error, which is logged, quotes numbers alone. */
+function checked(options: RetryLaterOptions): Required<RetryLaterOptions> {
+  const refused = (problem: string): InvalidOutcomeError =>
+    new InvalidOutcomeError(`retryLater(): ${problem} Give { delayMs, countsAsAttempt? }.`);
+  if (typeof options !== 'object' || options === null) throw refused(`the options are ${classOf(options)}.`);
+  const { delayMs, countsAsAttempt = true } = options;
+  if (!isIntegerOf(delayMs, Number.MIN_SAFE_INTEGER, MAX_DELAY_MS)) {
+    const seen = typeof delayMs === 'number' ? String(delayMs) : classOf(delayMs);
+    throw refused(`delayMs is ${seen}. Expected an integer of at most ${MAX_DELAY_MS}.`);
+  }
+  if (typeof countsAsAttempt !== 'boolean') throw refused(`countsAsAttempt is ${classOf(countsAsAttempt)}.`);
+  if (Object.keys(options).some((name) => !KNOWN.includes(name))) throw refused('there is an unknown option.');
+  return { delayMs: Math.max(0, delayMs), countsAsAttempt };
+}
 
 /** The message was handled. */
 export class Commit {
@@ -17,16 +53,14 @@ export class Commit {
 export class RetryLater {
   readonly kind = 'retry-later';
   readonly [UNFINISHED] = true;
-  /**
-   * @param delayMs from now, ms; integer of 0 to a year
-   * @throws InvalidStreamInputError for any other delay
-   */
-  constructor(readonly delayMs: number) {
-    if (!isIntegerOf(delayMs, 0, MAX_DELAY_MS)) {
-      throw new InvalidStreamInputError(
-        `retryLater(${String(delayMs)}): give ms as an integer of 0 to ${MAX_DELAY_MS}.`,
-      );
-    }
+  /** From now, ms. */
+  readonly delayMs: number;
+  /** Whether the attempt that asks for it counts. */
+  readonly countsAsAttempt: boolean;
+
+  /** @throws InvalidOutcomeError for a delay that is not an integer, or over 366 days, and for unknown options */
+  constructor(options: RetryLaterOptions) {
+    ({ delayMs: this.delayMs, countsAsAttempt: this.countsAsAttempt } = checked(options));
     Object.freeze(this);
   }
 }
@@ -37,12 +71,12 @@ export class DeadLetter {
   readonly [UNFINISHED] = true;
   /**
    * @param reason text that is not empty
-   * @throws InvalidStreamInputError without one
+   * @throws InvalidOutcomeError without one
    */
   constructor(readonly reason: string) {
     if (typeof reason !== 'string' || reason === '') {
-      throw new InvalidStreamInputError(
-        `deadLetter(${String(reason)}): give a reason, it is kept with the dead letter.`,
+      throw new InvalidOutcomeError(
+        `deadLetter(): the reason is ${reason === '' ? 'empty' : classOf(reason)}. Give text that is not empty: it is kept with the dead letter.`,
       );
     }
     Object.freeze(this);
@@ -57,20 +91,20 @@ export function commit(): Commit {
 }
 
 /**
- * Says when the message is to be tried again; return it or throw it. The attempt counts.
+ * Says when the message is to be tried again; return it or throw it.
  *
- * @param delayMs from now, ms; integer of 0 to a year
- * @throws InvalidStreamInputError for any other delay
+ * @param options `delayMs`, and `countsAsAttempt`
+ * @throws InvalidOutcomeError for a delay that is not an integer, or over 366 days, and for unknown options
  */
-export function retryLater(delayMs: number): RetryLater {
-  return new RetryLater(delayMs);
+export function retryLater(options: RetryLaterOptions): RetryLater {
+  return new RetryLater(options);
 }
 
 /**
  * Says that the message is to be given up at once; return it or throw it.
  *
  * @param reason kept with the dead letter; text that is not empty
- * @throws InvalidStreamInputError without a reason
+ * @throws InvalidOutcomeError without a reason
  */
 export function deadLetter(reason: string): DeadLetter {
   return new DeadLetter(reason);
@@ -85,40 +119,28 @@ export class Failure {
   constructor(readonly error: unknown) {}
 }
 
-function isSaying(value: unknown): value is RetryLater | DeadLetter {
-  return value instanceof RetryLater || value instanceof DeadLetter;
-}
-
-/** What `look` finds, or a failure where a hostile object, such as a proxy, throws at whoever looks at it. */
-function looked(look: () => Outcome): Outcome {
+/** The outcome that a value is; undefined for any other value, also for one that throws at whoever looks at it. */
+function outcomeIn(value: unknown): Commit | RetryLater | DeadLetter | undefined {
   try {
-    return look();
-  } catch (error) {
-    return new Failure(error);
+    if (value instanceof Commit || value instanceof RetryLater || value instanceof DeadLetter) return value;
+  } catch {
+    // A proxy.
   }
+  return undefined;
 }
 
-/** What a handler has said by what it resolved with. Anything but nothing and the three outcomes is a failure. */
+/** Whether a value is one of the three outcomes. */
+export function isOutcome(value: unknown): boolean {
+  return outcomeIn(value) !== undefined;
+}
+
+/** What a handler has said by what it returned: any other value than an outcome says that the message was handled. */
 export function outcomeOf(value: unknown): Outcome {
-  return value === undefined ? COMMIT : looked(() => outcomeOfValue(value));
+  return value === undefined ? COMMIT : (outcomeIn(value) ?? COMMIT);
 }
 
 /** What a handler has said by what it threw: never that the message was handled. */
 export function outcomeOfThrown(thrown: unknown): Outcome {
-  return looked(() => (isSaying(thrown) ? thrown : new Failure(thrown)));
-}
-
-function outcomeOfValue(value: unknown): Outcome {
-  if (value instanceof Commit) return COMMIT;
-  if (isSaying(value)) return value;
-  return new Failure(
-    new InvalidStreamInputError(
-      `The handler resolved with ${describe(value)}. Resolve with nothing, commit(), retryLater(ms) or deadLetter(reason).`,
-    ),
-  );
-}
-
-function describe(value: unknown): string {
-  if (value === null) return 'null';
-  return typeof value === 'object' ? `an object of ${value.constructor?.name ?? 'no class'}` : `a ${typeof value}`;
+  const outcome = outcomeIn(thrown);
+  return outcome === undefined || outcome.kind === 'commit' ? new Failure(thrown) : outcome;
 }

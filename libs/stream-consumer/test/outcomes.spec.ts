@@ -1,0 +1,219 @@
+import { ConsoleLogger, Injectable, Logger } from '@nestjs/common';
+import {
+  deadLetter,
+  retryLater,
+  StreamConsumer,
+  StreamConsumerService,
+  type HandlerResult,
+  type StreamMessage,
+} from 'luanest/stream-consumer';
+import { eventually } from '../../../test/support/wait';
+import { Hands } from './hands';
+import { boot, closeAll, group, openBench, servers, type Bench } from './support';
+
+const SILENT = new ConsoleLogger({ logLevels: [] });
+let lines: string[];
+
+function listen(): void {
+  lines = [];
+  const logger = new ConsoleLogger();
+  for (const level of ['log', 'warn', 'error', 'debug', 'verbose'] as const) {
+    jest.spyOn(logger, level).mockImplementation((...[message]: unknown[]) => {
+      lines.push(`${level} ${String(message)}`);
+    });
+  }
+  Logger.overrideLogger(logger);
+}
+
+describe('outcomes of decorated handlers', () => {
+  afterEach(async () => {
+    await closeAll();
+    Logger.overrideLogger(SILENT);
+  });
+
+  it('a value that is not an outcome commits the message, with one warning for each handler', async () => {
+    const sent: unknown[] = [];
+    @Injectable()
+    class Mails {
+      @StreamConsumer({ stream: 's', group: 'g' })
+      send({ payload }: StreamMessage): Promise<HandlerResult> {
+        sent.push(payload);
+        return Promise.resolve({ accepted: ['secret-4f1c'] } as never);
+      }
+    }
+    const app = await boot({ providers: [Mails] });
+    const streams = app.get(StreamConsumerService);
+    listen();
+    for (let i = 0; i < 3; i++) await streams.publish('s', i);
+    await eventually(async () => expect(await streams.stats('s', 'g')).toMatchObject({ length: 0, pending: 0 }));
+    expect([...sent].sort()).toEqual([0, 1, 2]);
+    expect(await streams.deadLetters('s', 'g')).toMatchObject({ items: [] });
+    expect(lines).toEqual([expect.stringMatching(/^warn s\/g: Mails\.send returned an object of Object/)]);
+    expect(lines.join()).not.toContain('secret');
+  });
+
+  it('an outcome is not an error to Nest, returned or thrown', async () => {
+    @Injectable()
+    class Mails {
+      @StreamConsumer({ stream: 's', group: 'g' })
+      send({ payload, attempt }: StreamMessage<string>): HandlerResult {
+        if (attempt > 1) return undefined;
+        if (payload === 'later') return retryLater({ delayMs: 1 });
+        if (payload === 'dead') return deadLetter('no use');
+        if (payload === 'thrown later') throw retryLater({ delayMs: 1 }) as unknown as Error;
+        throw deadLetter('no use either') as unknown as Error;
+      }
+    }
+    const app = await boot({ providers: [Mails] });
+    const streams = app.get(StreamConsumerService);
+    listen();
+    for (const payload of ['later', 'dead', 'thrown later', 'thrown dead']) await streams.publish('s', payload);
+    await eventually(async () =>
+      expect(await streams.stats('s', 'g')).toMatchObject({ length: 0, pending: 0, dead: 2 }),
+    );
+    expect(
+      lines.filter((line) => !/^error s\/g: message 0:[\d-]+ is dead-lettered after attempt 1: /.test(line)),
+    ).toEqual([]);
+    expect(lines).toHaveLength(2);
+  });
+});
+
+describe.each(servers)('outcomes on %s', (_, client) => {
+  let bench: Bench;
+  beforeAll(async () => {
+    bench = await openBench(client());
+  });
+  beforeEach(listen);
+  afterAll(async () => {
+    await bench.close();
+    Logger.overrideLogger(SILENT);
+  });
+
+  const buried = (stream: string): Promise<{ error: string; attempts: number } | undefined> =>
+    eventually(async () => {
+      const { items } = await bench.streams.deadLetters(stream, 'g');
+      expect(items).toHaveLength(1);
+      return items[0];
+    });
+
+  it.each<[string, (message: StreamMessage) => HandlerResult, string]>([
+    ['a delay that is not a number', () => retryLater({ delayMs: Number.NaN }), 'retryLater()'],
+    ['a number instead of options', () => retryLater(5 as never), 'retryLater()'],
+    ['no reason', () => deadLetter(''), 'deadLetter()'],
+  ])('an outcome with %s is dead-lettered at the first attempt, and the log says why', async (what, handler, call) => {
+    const stream = what.replaceAll(' ', '-');
+    const handle = await bench.streams.consume(group(stream, 'g'), handler);
+    await bench.streams.publish(stream, 1);
+    expect(await buried(stream)).toMatchObject({ attempts: 1 });
+    expect(lines.join('\n')).toContain(`is dead-lettered after attempt 1: InvalidOutcomeError: ${call}`);
+    await handle.stop();
+  });
+
+  it('a payload that is not JSON is dead-lettered at the first attempt, and the log says why', async () => {
+    await bench.raw.xadd(bench.keys('malformed', 'g').stream, '*', 'payload', '{"secret-4f1c"');
+    const handle = await bench.streams.consume(group('malformed', 'g'), () => undefined);
+    expect(await buried('malformed')).toMatchObject({ attempts: 1 });
+    expect(lines.join('\n')).toMatch(
+      /malformed\/g: message 0:[\d-]+ is dead-lettered after attempt 1: Malformed\w+: The/,
+    );
+    expect(lines.join('\n')).not.toContain('secret');
+    await handle.stop();
+  });
+
+  it('the log line of a failed attempt names it, with the reason of the library or the class of the error', async () => {
+    const { streams } = bench;
+    const handles = [
+      await streams.consume(group('own', 'g', { attempts: 2 }), () => {
+        throw new TypeError('secret-4f1c');
+      }),
+      await streams.consume(
+        group('slow', 'g', { attempts: 2, handlerTimeoutMs: 20 }),
+        () => new Promise(() => undefined),
+      ),
+      await streams.consume(group('input', 'g', { attempts: 2 }), async () => {
+        await streams.publish('x', 1, { key: 'secret-4f1c\n' });
+      }),
+    ];
+    for (const stream of ['own', 'slow', 'input']) await streams.publish(stream, 1);
+    for (const stream of ['own', 'slow', 'input']) expect(await buried(stream)).toMatchObject({ attempts: 2 });
+    const text = lines.join('\n');
+    expect(text).toMatch(/warn own\/g: message 0:[\d-]+, attempt 1: TypeError\. /);
+    expect(text).toMatch(
+      /warn slow\/g: message 0:[\d-]+, attempt 1: HandlerTimeoutError: The handler of message .* 20 ms\. /,
+    );
+    expect(text).toMatch(/warn input\/g: message 0:[\d-]+, attempt 1: InvalidStreamInputError\. /);
+    expect(text).not.toContain('secret');
+    await Promise.all(handles.map((handle) => handle.stop()));
+  });
+
+  it('a handler without a decorator that returns a value commits, with one warning', async () => {
+    const handle = await bench.streams.consume(group('plain', 'g'), () => 'ok' as never);
+    for (let i = 0; i < 3; i++) await bench.streams.publish('plain', i);
+    await eventually(async () =>
+      expect(await bench.streams.stats('plain', 'g')).toMatchObject({ length: 0, pending: 0, dead: 0 }),
+    );
+    expect(lines).toEqual([expect.stringMatching(/^warn plain\/g: the handler returned a string/)]);
+    await handle.stop();
+  });
+
+  it('a delay below 0 is a retry at once', async () => {
+    const attempts: number[] = [];
+    const handle = await bench.streams.consume(group('late', 'g'), ({ attempt }) => {
+      attempts.push(attempt);
+      return attempt === 1 ? retryLater({ delayMs: -86_400_000 }) : undefined;
+    });
+    await bench.streams.publish('late', 1);
+    await eventually(() => expect(attempts).toEqual([1, 2]));
+    await handle.stop();
+  });
+
+  it.each([false, true])('a retry that does not count spends no attempt, ordered: %s', async (ordered) => {
+    const { streams } = bench;
+    const stream = `free-${ordered}`;
+    const attempts: number[] = [];
+    const handle = await streams.consume(group(stream, 'g', { attempts: 2, ordered }), ({ attempt }) => {
+      attempts.push(attempt);
+      if (attempts.length < 6) return retryLater({ delayMs: 1, countsAsAttempt: false });
+      if (attempts.length === 6) throw new Error('this one counts');
+      return undefined;
+    });
+    await streams.publish(stream, 1, { key: 'k' });
+    await eventually(async () => expect(await streams.stats(stream, 'g')).toMatchObject({ length: 0, dead: 0 }));
+    expect(attempts).toEqual([1, 1, 1, 1, 1, 1, 2]);
+    await handle.stop();
+  });
+
+  it('a retry that does not count, sent again after its entry was taken again, changes nothing', async () => {
+    const hands = new Hands(bench, 'sent-again', 'g', false);
+    await hands.publish(1);
+    await hands.open();
+    const [entry] = (await hands.take('s', 't1', 1)).entries;
+    if (!entry) throw new Error('nothing was taken');
+    expect(await hands.retry('s', entry, 0, 0, 'asked 1')).toBe(true);
+    const [again] = (await hands.take('s', 't2', 1)).entries;
+    expect(again).toMatchObject({ id: entry.id, attempt: 1 });
+    expect(await hands.retry('s', entry, 0, 0, 'asked 1')).toBe(true);
+    expect([...(await hands.owners()).values()]).toEqual(['s']);
+    // The next one is another retry.
+    expect(await hands.retry('s', entry, 0, 0, 'asked 2')).toBe(true);
+    expect([...(await hands.owners()).values()]).toEqual([]);
+  });
+
+  it.each<[string, () => unknown]>([
+    ['retryLater', () => retryLater({ delayMs: 366 * 86_400_000 + 1 })],
+    ['retryLater', () => retryLater({ delayMs: 1.5 })],
+    ['retryLater', () => retryLater({ delayMs: 1, countAsAttempt: false } as never)],
+    ['retryLater', () => retryLater({ delayMs: 1, countsAsAttempt: 0 as never })],
+    ['retryLater', () => retryLater(undefined as never)],
+    ['deadLetter', () => deadLetter(undefined as never)],
+  ])('%s() refuses what cannot be meant (%#)', (name, call) => {
+    let error: unknown;
+    try {
+      call();
+    } catch (thrown) {
+      error = thrown;
+    }
+    const message = expect.stringContaining(`${name}()`) as string;
+    expect(error).toMatchObject({ code: 'INVALID_OUTCOME', message });
+  });
+});
