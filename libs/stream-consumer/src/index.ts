@@ -20,8 +20,10 @@ export {
   InvalidStreamInputError,
   MalformedPayloadError,
   MessageLostError,
+  PublishManyError,
   StreamConsumerClosedError,
   StreamConsumerSetupError,
+  type PublishManyState,
 } from './stream-consumer.errors';
 export {
   STREAM_CONSUMER_CHANNELS,
@@ -46,6 +48,7 @@ export type {
   HandlerResult,
   PublishMessage,
   PublishResult,
+  PublishSource,
   StreamConsumerHandle,
   StreamHandler,
   StreamMessage,

@@ -16,12 +16,14 @@ import type {
   DeadLetterPage,
   PublishMessage,
   PublishResult,
+  PublishSource,
   StreamConsumerHandle,
   StreamHandler,
   StreamStats,
 } from './stream-consumer.types';
 import { DeadLetters } from './streams/dead-letters';
 import { forgetGroup } from './streams/groups';
+import { publishAll } from './streams/publish-many';
 import { Publisher } from './streams/publisher';
 import { statsOf } from './streams/stats';
 import { StreamCatalog } from './streams/stream-catalog';
@@ -64,17 +66,33 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
   }
 
   /**
-   * Publishes messages, each for itself: results are in the order of the messages.
+   * Publishes messages, each for itself, at most 1,024 at a time. No further message is begun after the first failure.
    *
-   * @throws as `publish`, when one fails; others may have been published, so give them operation ids and call again
+   * @param messages an array, or what makes them as they are needed: a generator, a cursor of a database
+   * @returns the results, in the order of the messages
+   * @throws PublishManyError with the first failure as its cause, and what became of each message; InvalidOptionError;
+   *   InvalidStreamInputError for messages that cannot be iterated
    */
-  async publishMany(stream: string, messages: readonly PublishMessage[]): Promise<PublishResult[]> {
+  async publishMany(stream: string, messages: PublishSource): Promise<PublishResult[]>;
+  /**
+   * Publishes messages as above, and keeps no results, so that memory does not grow with the number of messages.
+   *
+   * @param onResult called with each result and the index of its message, in the order in which Redis replies. What it
+   *   throws ends the call, with that as the cause
+   * @returns how many messages there were
+   */
+  async publishMany(
+    stream: string,
+    messages: PublishSource,
+    onResult: (result: PublishResult, index: number) => void,
+  ): Promise<number>;
+  async publishMany(
+    stream: string,
+    messages: PublishSource,
+    onResult?: (result: PublishResult, index: number) => void,
+  ): Promise<PublishResult[] | number> {
     const source = this.catalog.get(stream);
-    const results = await Promise.allSettled(messages.map((message) => this.publisher.publish(source, message)));
-    return results.map((result) => {
-      if (result.status === 'fulfilled') return result.value;
-      throw result.reason;
-    });
+    return publishAll(messages, (message) => this.publisher.publish(source, message), onResult);
   }
 
   /**

@@ -36,6 +36,9 @@ export interface PublishMessage {
   readonly operationId?: string;
 }
 
+/** Messages to publish, one after the other: an array, or what makes them as they are needed. */
+export type PublishSource = Iterable<PublishMessage> | AsyncIterable<PublishMessage>;
+
 /** What became of a publish. */
 export type PublishResult =
   | {

@@ -61,7 +61,11 @@ export class Publisher {
   constructor(private readonly registry: ScriptRegistry) {}
 
   /** @throws InvalidStreamInputError, errors of the registry */
-  async publish(stream: Stream, { payload, key, operationId }: PublishMessage): Promise<PublishResult> {
+  async publish(stream: Stream, message: PublishMessage): Promise<PublishResult> {
+    if (typeof message !== 'object' || (message as unknown) === null) {
+      throw new InvalidStreamInputError(`The message is ${shown(message)}. Give { payload, key?, operationId? }.`);
+    }
+    const { payload, key, operationId } = message;
     const { maxPayloadBytes, operationTtlMs, maxLength, partitions } = stream.options;
     if (stream.isForeign) {
       throw new InvalidStreamInputError(
