@@ -42,7 +42,7 @@ export interface StreamOptions {
   /**
    * Whole keys of streams that another program writes, one a partition, instead of `partitions`: 1 to 1,024, no two alike,
    * each a key that has a hash tag or no braces. They are never made here, what is noted of them expires when they do, and
-   * an entry without a field `payload` is given as the object of its fields. Default: none, the keys are of this lib.
+   * the payload of an entry is the object of its fields. Default: none, the keys are of this lib.
    */
   readonly keys?: readonly string[];
   /** Parts of the stream, each in a slot of its own, integer of 1 to 1,024. Default: the module's. May be raised at any time. */

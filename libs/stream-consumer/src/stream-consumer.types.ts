@@ -6,11 +6,16 @@ export interface StreamMessage<T = unknown> {
   readonly group: string;
   /** `<partition>:<entry id>`; unique in the stream. */
   readonly id: string;
-  /** The published value, from JSON. */
+  /** The published value, from JSON; of a stream at `keys` the object of the entry's fields, all as UTF-8 text. */
   readonly payload: T;
-  /** Messages with one key are in one partition; undefined where none was given. */
+  /** Of a stream at `keys`: the entry's fields with the bytes that were written. Undefined for any other stream. */
+  readonly fields: ReadonlyMap<string, Buffer> | undefined;
+  /**
+   * Messages with one key are in one partition; undefined where none was given. Of a stream at `keys` the field `key`; one that
+   * is not UTF-8 text or has control characters is percent-encoded.
+   */
   readonly key: string | undefined;
-  /** As the publisher gave it; undefined where it gave none. */
+  /** As the publisher gave it; undefined where it gave none, and of a stream at `keys`. */
   readonly operationId: string | undefined;
   /** Which attempt of this group this is, from 1; those of consumers that died count. */
   readonly attempt: number;
@@ -79,8 +84,10 @@ export interface DeadLetterRecord {
   readonly id: string;
   /** Id that the message had. */
   readonly messageId: string;
-  /** The published value; the text as it was where that is no JSON. */
+  /** As in `StreamMessage`; the text as it was where that is not JSON. */
   readonly payload: unknown;
+  /** As in `StreamMessage`. */
+  readonly fields: ReadonlyMap<string, Buffer> | undefined;
   readonly key: string | undefined;
   readonly operationId: string | undefined;
   /** The last error, or the reason that the handler gave. */

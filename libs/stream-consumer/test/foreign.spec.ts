@@ -36,7 +36,11 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     const handle = await bench.streams.consume(group(name, 'g'), (message) => void seen.push(message));
     await empty(name);
     expect(JSON.stringify(seen[0]?.payload)).toBe(JSON.stringify(JSON.parse(JSON.stringify(fields))));
-    expect(seen[1]).toMatchObject({ payload: { as: 'json' }, key: 'k', operationId: undefined });
+    expect(seen[1]).toMatchObject({
+      payload: { payload: '{"as":"json"}', key: 'k' },
+      key: 'k',
+      operationId: undefined,
+    });
     expect(await bench.raw.exists(key)).toBe(1);
     await handle.stop();
   });
@@ -124,6 +128,128 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     expect(await bench.streams.replay(name, 'g', 'all')).toBe(1);
     await empty(name);
     expect(seen).toEqual([{ user: 'u', error: 'a field of its own' }]);
+    await handle.stop();
+  });
+
+  it('gives the bytes of fields as they are, also of dead letters and after a replay', async () => {
+    const { name, key } = fresh();
+    const value = Buffer.from('089601ff00c3e29c93', 'hex');
+    const fieldName = Buffer.from('Zoë ✓');
+    const fields = [
+      'payload',
+      'no json',
+      '_class',
+      'java.lang.String',
+      'operation',
+      'INSERT',
+      'proto',
+      value,
+      fieldName,
+      '',
+    ];
+    await bench.raw.xadd(key, '*', ...fields);
+    bench.streams.defineStream(name, { keys: [key] });
+    const seen: StreamMessage[] = [];
+    const handle = await bench.streams.consume(group(name, 'g', { attempts: 1 }), (message) => {
+      seen.push(message);
+      if (seen.length === 1) throw new Error('not yet');
+    });
+    const [letter] = await eventually(async () => {
+      const { items } = await bench.streams.deadLetters(name, 'g');
+      expect(items).toHaveLength(1);
+      return items;
+    });
+    expect(await bench.streams.replay(name, 'g', 'all')).toBe(1);
+    await empty(name);
+    expect(seen).toHaveLength(2);
+    const bytes = fields.map((each) => Buffer.from(each));
+    for (const each of [...seen, letter]) {
+      expect([...(each?.fields ?? [])].flatMap(([field, found]) => [Buffer.from(field), found])).toEqual(bytes);
+      expect(each).toMatchObject({
+        payload: { payload: 'no json', _class: 'java.lang.String', proto: value.toString(), 'Zoë ✓': '' },
+        key: undefined,
+        operationId: undefined,
+      });
+    }
+    await handle.stop();
+  });
+
+  it.each([3_600, 6_000])('dead letters and replays of an entry of %i fields are whole', async (count) => {
+    const { name, key } = fresh();
+    const fields = Array.from({ length: count }, (__, i) => [`f${i}`, `v${i}`]);
+    await bench.raw.xadd(key, '*', ...fields.flat(), 'key', 'k');
+    bench.streams.defineStream(name, { keys: [key] });
+    const expected = { ...Object.fromEntries(fields), key: 'k' } as unknown;
+    const seen: StreamMessage[] = [];
+    const handle = await bench.streams.consume(group(name, 'g', { attempts: 1, ordered: true }), (message) => {
+      seen.push(message);
+      if (seen.length < 3) throw new Error('not yet');
+    });
+    for (let deaths = 1; deaths <= 2; deaths++) {
+      const [letter] = await eventually(async () => {
+        const { items } = await bench.streams.deadLetters(name, 'g');
+        expect(items).toHaveLength(1);
+        expect(seen).toHaveLength(deaths);
+        return items;
+      });
+      expect(letter?.payload).toEqual(expected);
+      expect(letter?.key).toBe('k');
+      expect(await bench.streams.replay(name, 'g', 'all')).toBe(1);
+    }
+    await empty(name);
+    expect(seen).toHaveLength(3);
+    for (const { payload, key: ofMessage } of seen) {
+      expect(payload).toEqual(expected);
+      expect(ofMessage).toBe('k');
+    }
+    await handle.stop();
+  });
+
+  it('entries whose keys are not text are handled in their order', async () => {
+    const { name, key } = fresh();
+    const keys = [
+      Buffer.from('ff00', 'hex'),
+      Buffer.from('fe01', 'hex'),
+      Buffer.from('é'),
+      Buffer.from('a\u0000b'),
+      '',
+    ];
+    for (let n = 0; n < 4; n++) for (const each of keys) await bench.raw.xadd(key, '*', 'n', n, 'key', each);
+    bench.streams.defineStream(name, { keys: [key] });
+    const seen = new Map<string | undefined, unknown[]>();
+    let [running, most] = [new Map<string | undefined, number>(), 0];
+    const handle = await bench.streams.consume(group(name, 'g', { ordered: true }), async (message) => {
+      const { key: ofMessage, payload } = message;
+      if (ofMessage !== undefined) {
+        running = running.set(ofMessage, (running.get(ofMessage) ?? 0) + 1);
+        most = Math.max(most, running.get(ofMessage) ?? 0);
+      }
+      await new Promise((resolve) => setImmediate(resolve));
+      seen.set(ofMessage, [...(seen.get(ofMessage) ?? []), (payload as { n: string }).n]);
+      if (ofMessage !== undefined) running.set(ofMessage, (running.get(ofMessage) ?? 0) - 1);
+    });
+    await empty(name);
+    expect([...seen.keys()].sort()).toEqual(['%FE%01', '%FF%00', 'a%00b', 'é', undefined].sort());
+    for (const [ofMessage, order] of seen) {
+      if (ofMessage !== undefined) expect([ofMessage, order]).toEqual([ofMessage, ['0', '1', '2', '3']]);
+    }
+    expect(most).toBe(1);
+    await handle.stop();
+  });
+
+  it('what looks like the fields that this lib writes breaks nothing', async () => {
+    const { name, key } = fresh();
+    for (const packed of ['', '5', '5:', '3:abc', '99999999999:a', '-1:a1:b', '1:a1:b junk']) {
+      await bench.raw.xadd(key, '*', 'luanest:fields', packed);
+    }
+    await bench.raw.xadd(key, '*', 'n', 'last');
+    bench.streams.defineStream(name, { keys: [key] });
+    const seen: unknown[] = [];
+    const handle = await bench.streams.consume(group(name, 'g'), ({ payload }) => void seen.push(payload));
+    await empty(name);
+    expect(seen).toHaveLength(8);
+    expect(seen).toContainEqual({ n: 'last' });
+    expect(await bench.streams.stats(name, 'g')).toMatchObject({ dead: 0 });
     await handle.stop();
   });
 

@@ -9,7 +9,9 @@ import {
   retryLua,
   sharedClockLua,
   sharedEntriesLua,
+  sharedForeignFieldsLua,
   sharedGroupsLua,
+  sharedOwnFieldsLua,
   sharedParkedLua,
   sharedRowsLua,
   sweepLua,
@@ -17,7 +19,7 @@ import {
   takeOrderedLua,
 } from '../scripts/generated';
 import { EMPTIES, FEW } from '../scripts/parts.scripts';
-import { takeAnswer } from './take-answer';
+import { takeAnswer, takeAnswerOfBytes } from './take-answer';
 
 /** What both kinds of takes share. */
 const TAKES = sharedClockLua + sharedEntriesLua + sharedRowsLua;
@@ -38,7 +40,7 @@ export const openGroup = defineScript({
 export const takeEntries = defineScript({
   name: 'stream-consumer.take',
   source: takeLua,
-  shared: TAKES,
+  shared: TAKES + sharedOwnFieldsLua,
   keys: takeKeys,
   args: takeArgs,
   flags: EMPTIES,
@@ -46,15 +48,40 @@ export const takeEntries = defineScript({
   reply: takeAnswer,
 });
 
+/** Takes entries of another program, whose payloads are all fields as they are. */
+export const takeForeign = defineScript({
+  name: 'stream-consumer.take-foreign',
+  source: takeLua,
+  shared: TAKES + sharedForeignFieldsLua,
+  keys: takeKeys,
+  args: takeArgs,
+  flags: EMPTIES,
+  group: FEW,
+  replyBytes: true,
+  reply: takeAnswerOfBytes,
+});
+
 export const takeOrdered = defineScript({
   name: 'stream-consumer.take-ordered',
   source: takeOrderedLua,
-  shared: TAKES + sharedParkedLua + sharedGroupsLua,
+  shared: TAKES + sharedOwnFieldsLua + sharedParkedLua + sharedGroupsLua,
   keys: [...takeKeys, 'heads', 'parked'] as const,
   args: { ...takeArgs, maxParked: int },
   flags: EMPTIES,
   group: FEW,
   reply: takeAnswer,
+});
+
+export const takeForeignOrdered = defineScript({
+  name: 'stream-consumer.take-foreign-ordered',
+  source: takeOrderedLua,
+  shared: TAKES + sharedForeignFieldsLua + sharedParkedLua + sharedGroupsLua,
+  keys: [...takeKeys, 'heads', 'parked'] as const,
+  args: { ...takeArgs, maxParked: int },
+  flags: EMPTIES,
+  group: FEW,
+  replyBytes: true,
+  reply: takeAnswerOfBytes,
 });
 
 export const acknowledge = defineScript({
@@ -144,7 +171,9 @@ export const leaveGroup = defineScript({
 export const consumerScripts = [
   openGroup,
   takeEntries,
+  takeForeign,
   takeOrdered,
+  takeForeignOrdered,
   acknowledge,
   finish,
   retryEntry,

@@ -1,5 +1,6 @@
 import { MalformedPayloadError, MessageLostError } from '../stream-consumer.errors';
 import type { StreamMessage } from '../stream-consumer.types';
+import { objectOf, unpackFields } from '../streams/fields';
 import type { TakenEntry } from './take-answer';
 import type { Origin } from './origin';
 import type { Held, Session } from './session';
@@ -15,6 +16,7 @@ interface Taker {
 export class Delivery implements StreamMessage, Held {
   readonly startedAt = performance.now();
   payload: unknown;
+  fields: ReadonlyMap<string, Buffer> | undefined;
   /** Whether it is settled, lost or handed back: what its handler says from now on changes nothing. */
   decided = false;
   private controller: AbortController | undefined;
@@ -73,14 +75,19 @@ export class Delivery implements StreamMessage, Held {
     return this.toJSON();
   }
 
-  /** Reads the payload. @throws MalformedPayloadError when it is no JSON */
+  /** Reads the payload. @throws MalformedPayloadError when it is not JSON */
   read(): void {
+    const { payload } = this.entry;
+    if (typeof payload !== 'string') {
+      this.fields = unpackFields(payload);
+      this.payload = objectOf(this.fields);
+      return;
+    }
     try {
-      this.payload = JSON.parse(this.entry.payload);
+      this.payload = JSON.parse(payload);
     } catch {
       // Neither the text nor the parser's own error, which quotes it: errors are logged, payloads are not.
-      const { length } = this.entry.payload;
-      const what = length === 0 ? 'missing' : `no JSON, ${length} characters`;
+      const what = payload.length === 0 ? 'missing' : `not JSON, ${payload.length} characters`;
       throw new MalformedPayloadError(`The payload of message ${this.id} is ${what}`);
     }
   }

@@ -10,6 +10,8 @@ import {
   renewSession,
   sweepSessions,
   takeEntries,
+  takeForeign,
+  takeForeignOrdered,
   takeOrdered,
 } from './consumer.scripts';
 import type { TakeAnswer } from './take-answer';
@@ -144,9 +146,13 @@ export class Reader {
     const begins = session.begun ? 0 : 1;
     const args = { group, session: session.name, token, count, leaseMs, begins, waitMs: 2 * pollMs };
     const keys = { stream, sessions, takes, due, tries, waiters };
+    const { isForeign } = this.source;
     const answer = ordered
-      ? await this.registry.run(takeOrdered, { keys: { ...keys, heads, parked }, args: { ...args, maxParked } })
-      : await this.registry.run(takeEntries, { keys, args });
+      ? await this.registry.run(isForeign ? takeForeignOrdered : takeOrdered, {
+          keys: { ...keys, heads, parked },
+          args: { ...args, maxParked },
+        })
+      : await this.registry.run(isForeign ? takeForeign : takeEntries, { keys, args });
     if (answer.state === 'taken') {
       session.begun = true;
       session.extended(sentAt, leaseMs);

@@ -1,8 +1,10 @@
+import type { BytesReply } from 'luanest/script-registry';
+
 /** An entry as a take gives it. */
 export interface TakenEntry {
   readonly id: string;
-  /** JSON, or whatever another program has written there. */
-  readonly payload: string;
+  /** Of our own streams the JSON, or whatever is in its place; of streams of other programs the fields, packed. */
+  readonly payload: string | Buffer;
   /** '' for none. */
   readonly key: string;
   /** '' for none. */
@@ -30,8 +32,17 @@ const OLD_COLUMNS = 6;
 
 /** Reads what a take answers: six figures, rows of six columns, then rows of four. */
 export function takeAnswer(raw: (string | number)[]): TakeAnswer {
-  const [state = 0, more, dueInMs = -1, endInMs = -1, nowMs = 0, again = 0] = raw as number[];
-  const row = raw as string[];
+  return answerOf(raw);
+}
+
+/** Reads what a take of another program's entries answers, whose payloads are bytes. */
+export function takeAnswerOfBytes(raw: BytesReply[]): TakeAnswer {
+  return answerOf(raw as (Buffer | number)[]);
+}
+
+function answerOf(raw: readonly (string | Buffer | number)[]): TakeAnswer {
+  const [state = 0, more, dueInMs = -1, endInMs = -1, nowMs = 0, again = 0] = raw as readonly number[];
+  const row = raw as readonly (string | Buffer)[];
   const entries: TakenEntry[] = [];
   let at = 6;
   for (const end = at + again * OLD_COLUMNS; at < end; at += OLD_COLUMNS) entries.push(entryAt(row, at, true, nowMs));
@@ -39,12 +50,12 @@ export function takeAnswer(raw: (string | number)[]): TakeAnswer {
   return { state: STATES[state] ?? 'lost', more: more === 1, dueInMs, endInMs, entries };
 }
 
-function entryAt(row: readonly string[], at: number, old: boolean, nowMs: number): TakenEntry {
+function entryAt(row: readonly (string | Buffer)[], at: number, old: boolean, nowMs: number): TakenEntry {
   return {
-    id: row[at] as string,
-    payload: row[at + 1] as string,
-    key: row[at + 2] as string,
-    operation: row[at + 3] as string,
+    id: String(row[at]),
+    payload: row[at + 1] as string | Buffer,
+    key: String(row[at + 2]),
+    operation: String(row[at + 3]),
     attempt: old ? Number(row[at + 4]) : 1,
     firstSeenMs: old ? Number(row[at + 5]) : nowMs,
   };

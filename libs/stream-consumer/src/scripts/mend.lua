@@ -46,7 +46,7 @@ for _, row in ipairs(rows) do
     if not entry then
       redis.call('XACK', KEYS[1], ARGV[1], row[1])
     else
-      local _, key = fields_of(entry[2])
+      local key = key_of(entry[2])
       if not is_parked(key, row[1]) then mended = mended + redis.call('ZADD', KEYS[3], now, row[1]) end
     end
   end

@@ -2,7 +2,8 @@ import { type ScriptRegistry, shown } from 'luanest/script-registry';
 import { checkInteger } from '../../../script-registry/src/shared/checks';
 import { InvalidStreamInputError } from '../stream-consumer.errors';
 import type { DeadLetterPage, DeadLetterRecord } from '../stream-consumer.types';
-import { dropDead, listDead, replayDead } from './streams.scripts';
+import { dropDead, listDead, listDeadForeign, replayDead } from './streams.scripts';
+import { objectOf, unpackFields } from './fields';
 import type { Stream } from './stream-catalog';
 
 const COLUMNS = 8;
@@ -18,18 +19,25 @@ function parsed(text: string): unknown {
   }
 }
 
-function recordOf(partition: number, row: readonly string[]): DeadLetterRecord {
-  const [id = '', payload = '', key, operation, original, error = '', attempts, firstSeen] = row;
+/** What the bytes, or the text, of a payload are. */
+function payloadOf(payload: string | Buffer): Pick<DeadLetterRecord, 'payload' | 'fields'> {
+  if (typeof payload === 'string') return { payload: parsed(payload), fields: undefined };
+  const fields = unpackFields(payload);
+  return { payload: objectOf(fields), fields };
+}
+
+function recordOf(partition: number, row: readonly (string | Buffer)[]): DeadLetterRecord {
+  const [id, payload = '', key, operation, original, error, attempts, firstSeen] = row;
   return {
-    id: `${partition}:${id}`,
-    messageId: `${partition}:${original}`,
-    payload: parsed(payload),
-    key: key === '' ? undefined : key,
-    operationId: operation === '' ? undefined : operation,
-    error,
-    attempts: Number(attempts),
-    firstSeenAt: new Date(Number(firstSeen)),
-    deadAt: new Date(Number.parseInt(id, 10)),
+    id: `${partition}:${String(id)}`,
+    messageId: `${partition}:${String(original)}`,
+    ...payloadOf(payload),
+    key: String(key) || undefined,
+    operationId: String(operation) || undefined,
+    error: String(error),
+    attempts: Number(String(attempts)),
+    firstSeenAt: new Date(Number(String(firstSeen))),
+    deadAt: new Date(Number.parseInt(String(id), 10)),
   };
 }
 
@@ -62,7 +70,10 @@ export class DeadLetters {
     for (; index < partitions.length; index++, entry = '0') {
       const wanted = count - items.length;
       const keys = { dead: stream.partition(index).of(group).dead };
-      const rows = await this.registry.run(listDead, { keys, args: { after: entry, count: wanted } });
+      const args = { after: entry, count: wanted };
+      const rows: readonly (string | Buffer)[] = stream.isForeign
+        ? await this.registry.run(listDeadForeign, { keys, args })
+        : await this.registry.run(listDead, { keys, args });
       for (let at = 0; at < rows.length; at += COLUMNS) items.push(recordOf(index, rows.slice(at, at + COLUMNS)));
       if (items.length === count) return { items, next: items.at(-1)?.id };
     }

@@ -1,4 +1,4 @@
-import { defineScript, int, list, str } from 'luanest/script-registry';
+import { type BytesReply, defineScript, int, list, str } from 'luanest/script-registry';
 import {
   announceLua,
   dropDeadLua,
@@ -9,7 +9,9 @@ import {
   replayDeadLua,
   sharedClockLua,
   sharedEntriesLua,
+  sharedForeignFieldsLua,
   sharedGroupsLua,
+  sharedOwnFieldsLua,
   sharedRowsLua,
   statsLua,
 } from '../scripts/generated';
@@ -48,12 +50,25 @@ export const readStats = defineScript({
 export const listDead = defineScript({
   name: 'stream-consumer.list-dead',
   source: listDeadLua,
-  shared: sharedEntriesLua + sharedRowsLua,
+  shared: sharedEntriesLua + sharedOwnFieldsLua + sharedRowsLua,
   keys: ['dead'],
   args: { after: str, count: int },
   flags: ['no-writes'],
   group: false,
   reply: (rows: string[]) => rows,
+});
+
+/** Dead letters of another program's entries, whose payloads are all fields as they are. */
+export const listDeadForeign = defineScript({
+  name: 'stream-consumer.list-dead-foreign',
+  source: listDeadLua,
+  shared: sharedEntriesLua + sharedForeignFieldsLua + sharedRowsLua,
+  keys: ['dead'],
+  args: { after: str, count: int },
+  flags: ['no-writes'],
+  group: false,
+  replyBytes: true,
+  reply: (rows: BytesReply[]) => rows as Buffer[],
 });
 
 export const replayDead = defineScript({
@@ -103,6 +118,7 @@ export const streamScripts = [
   announcePartitions,
   readStats,
   listDead,
+  listDeadForeign,
   replayDead,
   dropDead,
   purgeStream,

@@ -1,0 +1,7 @@
+-- Payload, key, operation and group of an entry that was published here; '' for what it has not. Its fields begin at `from`.
+local function fields_of(raw, from)
+  if #raw == 2 and raw[1] == 'payload' then return raw[2], '', '', '' end
+  local found = {}
+  for i = from or 1, #raw, 2 do found[raw[i]] = raw[i + 1] end
+  return found['payload'] or '', found['key'] or '', found['operation'] or '', found[FOR_GROUP] or ''
+end

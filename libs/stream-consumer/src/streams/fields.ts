@@ -1,0 +1,31 @@
+const COLON = 0x3a;
+
+/**
+ * The fields of an entry of another program, from `<length>:<bytes>` of each name and each value. Of a name that comes twice
+ * the last value counts.
+ */
+export function unpackFields(packed: Buffer): ReadonlyMap<string, Buffer> {
+  const fields = new Map<string, Buffer>();
+  let name: string | undefined;
+  for (let at = 0; at < packed.length;) {
+    const colon = packed.indexOf(COLON, at);
+    const length = colon < 0 ? NaN : Number(packed.toString('latin1', at, colon));
+    // Not as we pack them: somebody else has written the field.
+    if (!Number.isSafeInteger(length) || length < 0) break;
+    const text = packed.subarray(colon + 1, colon + 1 + length);
+    at = colon + 1 + length;
+    if (name === undefined) {
+      name = text.toString();
+      continue;
+    }
+    fields.set(name, text);
+    name = undefined;
+  }
+  return fields;
+}
+
+/** The object of an entry's fields, all text. */
+export function objectOf(fields: ReadonlyMap<string, Buffer>): Record<string, string> {
+  // Not by assignment, which would make `__proto__` the prototype.
+  return Object.fromEntries([...fields].map(([name, value]) => [name, value.toString()]));
+}
