@@ -20,10 +20,8 @@ export {
   InvalidStreamInputError,
   MalformedPayloadError,
   MessageLostError,
-  PublishManyError,
   StreamConsumerClosedError,
   StreamConsumerSetupError,
-  type PublishManyState,
 } from './stream-consumer.errors';
 export {
   STREAM_CONSUMER_CHANNELS,
@@ -42,6 +40,7 @@ export type {
   StreamOptions,
 } from './stream-consumer.options';
 export { StreamConsumerService } from './stream-consumer.service';
+export { PublishManyError, type PublishManyState } from './streams/publish-many';
 export type {
   DeadLetterPage,
   DeadLetterRecord,

@@ -8,9 +8,18 @@ import {
   retryEntry,
   sweepSessions,
   takeEntries,
+  takeForeign,
+  takeForeignOrdered,
   takeOrdered,
 } from '../src/consumer/consumer.scripts';
-import { announcePartitions, listDead, purgeStream, readStats, removeGroup } from '../src/streams/streams.scripts';
+import {
+  announcePartitions,
+  listDead,
+  listDeadForeign,
+  purgeStream,
+  readStats,
+  removeGroup,
+} from '../src/streams/streams.scripts';
 import type { GroupKeys } from '../src/streams/partitions';
 import type { TakeAnswer, TakenEntry } from '../src/consumer/take-answer';
 import type { Bench } from './support';
@@ -26,6 +35,7 @@ export class Hands {
     private readonly group: string,
     private readonly ordered: boolean,
     private readonly leaseMs = 600_000,
+    private readonly foreign = false,
   ) {
     this.keys = bench.keys(stream, group);
   }
@@ -60,9 +70,13 @@ export class Hands {
     this.begun.add(session);
     const { group, leaseMs } = this;
     const args = { group, session, token, count, leaseMs, begins, waitMs: 0 };
+    const [plain, ordered] = this.foreign ? [takeForeign, takeForeignOrdered] : [takeEntries, takeOrdered];
     return this.ordered
-      ? this.bench.registry.run(takeOrdered, { keys: this.keys, args: { ...args, maxParked: 1_000 } })
-      : this.bench.registry.run(takeEntries, { keys: this.keys, args });
+      ? this.bench.registry.run(ordered, {
+          keys: this.keys,
+          args: { ...args, maxParked: 1_000 },
+        })
+      : this.bench.registry.run(plain, { keys: this.keys, args });
   }
 
   ack(session: string, entries: readonly TakenEntry[]): Promise<boolean> {
@@ -140,7 +154,8 @@ export class Hands {
   }
 
   /** Rows of the dead letters, as the script has them. */
-  dead(): Promise<string[]> {
-    return this.bench.registry.run(listDead, { keys: this.keys, args: { after: '0', count: 10 } });
+  async dead(): Promise<string[]> {
+    const script = (this.foreign ? listDeadForeign : listDead) as typeof listDead;
+    return (await this.bench.registry.run(script, { keys: this.keys, args: { after: '0', count: 10 } })).map(String);
   }
 }

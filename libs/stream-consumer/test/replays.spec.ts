@@ -18,9 +18,9 @@ describe.each(REPLAYS)('%s', (_how, start) => {
 
   const cutting = <T>(work: () => Promise<T>): Promise<T> => replays.twice(work);
 
-  const hands = (ordered = false): { near: Hands; far: Hands } => ({
-    near: new Hands(direct, 's', 'g', ordered),
-    far: new Hands(lossy, 's', 'g', ordered),
+  const hands = (ordered = false, foreign = false): { near: Hands; far: Hands } => ({
+    near: new Hands(direct, 's', 'g', ordered, undefined, foreign),
+    far: new Hands(lossy, 's', 'g', ordered, undefined, foreign),
   });
   const ids = ({ entries }: TakeAnswer): string[] => entries.map(({ id }) => id);
 
@@ -35,8 +35,13 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     );
   });
 
-  it.each([false, true])('of a take, ordered %s: the same entries are given, and no others', async (ordered) => {
-    const { near, far } = hands(ordered);
+  it.each([
+    [false, false],
+    [true, false],
+    [false, true],
+    [true, true],
+  ])('of a take, ordered %s, foreign %s: the same entries are given, and no others', async (ordered, foreign) => {
+    const { near, far } = hands(ordered, foreign);
     const published = await near.publish(6, ordered ? 'k' : undefined);
     await near.open();
     const taken = await cutting(() => far.take('one', 't1', 2));
@@ -52,7 +57,10 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     // A retried one is given again with its attempt.
     await near.retry('one', taken.entries[0] as never, 0);
     const again = await cutting(() => far.take('one', 't2', 1));
-    expect(again.entries).toMatchObject([{ id: taken.entries[0]?.id, attempt: 2, payload: '0' }]);
+    expect(again.entries).toMatchObject([{ id: taken.entries[0]?.id, attempt: 2 }]);
+    expect(String(again.entries[0]?.payload)).toBe(
+      foreign ? `7:payload1:0${ordered ? '3:key1:k9:operation0:' : ''}` : '0',
+    );
   });
 
   it('of an acknowledge: they are settled, and no others', async () => {
@@ -150,6 +158,8 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     await near.finish('one', entries, 'broken');
     expect(await cutting(() => far.stats())).toMatchObject({ dead: 1, length: 1 });
     expect(await cutting(() => far.dead())).toEqual(expect.arrayContaining([entries[0]?.id, '0', 'broken']));
+    const foreign = hands(false, true);
+    expect(await cutting(() => foreign.far.dead())).toEqual(expect.arrayContaining([entries[0]?.id, 'broken']));
   });
 
   it('of every script', () => {

@@ -1,5 +1,5 @@
 import { LuanestError, shown } from 'luanest/script-registry';
-import { InvalidStreamInputError, PublishManyError } from '../stream-consumer.errors';
+import { InvalidStreamInputError } from '../stream-consumer.errors';
 import type { PublishMessage, PublishResult, PublishSource } from '../stream-consumer.types';
 
 /** Messages that are in flight at a time: four full groups of calls, so that the last of very many is not late. */
@@ -12,6 +12,50 @@ const NOT_PUBLISHED: readonly string[] = [
   'INVALID_CALL',
   'INVALID_KEY',
 ];
+
+/** What became of the messages of a `publishMany` that failed, by their indexes from 0. */
+export interface PublishManyState {
+  /** Messages that were begun. None from this index on was sent. */
+  readonly started: number;
+  /** Those that may have been published or not, ascending. Publish them again with the same `operationId`. */
+  readonly unknown: readonly number[];
+  /** Those that were begun and were certainly not published, ascending. */
+  readonly unpublished: readonly number[];
+}
+
+/**
+ * A `publishMany` ended at its first failure, which is its `cause`. Messages below `started` that neither `unknown` nor
+ * `unpublished` names have their result.
+ */
+export class PublishManyError extends LuanestError implements PublishManyState {
+  readonly code = 'PUBLISH_MANY';
+  readonly started: number;
+  readonly unknown: readonly number[];
+  readonly unpublished: readonly number[];
+  /** Results by the indexes of the messages; undefined for those without one. Empty where `onResult` was given. */
+  readonly results: readonly (PublishResult | undefined)[];
+
+  /**
+   * @param index of the message that failed first
+   * @param state what became of the messages
+   * @param cause why that message failed
+   * @param results those that were kept
+   */
+  constructor(
+    index: number,
+    { started, unknown, unpublished }: PublishManyState,
+    cause: unknown,
+    results: readonly (PublishResult | undefined)[] = [],
+  ) {
+    const why = cause instanceof LuanestError ? `${cause.code}: ${cause.message}` : 'see its cause.';
+    super(
+      `publishMany failed at message ${index}: ${why} Of ${started} begun, ${unpublished.length} were not published, ` +
+        `and ${unknown.length} may have been: publish those again with the same operationId.`,
+      { cause },
+    );
+    [this.started, this.unknown, this.unpublished, this.results] = [started, unknown, unpublished, results];
+  }
+}
 
 /** Publishes one message. */
 type Publish = (message: PublishMessage) => Promise<PublishResult>;
