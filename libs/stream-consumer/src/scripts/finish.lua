@@ -43,16 +43,11 @@ local function release(key, id)
   redis.call('ZADD', KEYS[3], now, id_at(first))
   released = released + 1
 end
--- Names and values of an entry from which on its dead letter has them in one field.
-local MANY = 900
 local function bury(id, problem, attempts, first)
   local entry = redis.call('XRANGE', KEYS[1], id, id)[1]
   if not entry then return end
-  local fields = entry[2]
   local row = { 'original-id', id, 'error', problem, 'attempts', attempts, 'first-seen-ms', first }
-  -- One call cannot be given very many values.
-  if #fields > MANY then fields = { PACKED, packed(fields, 1) } end
-  for i = 1, #fields do row[#row + 1] = fields[i] end
+  for _, text in ipairs(few_of(entry[2])) do row[#row + 1] = text end
   redis.call('XADD', KEYS[5], '*', unpack(row))
   local ends = redis.call('PEXPIRETIME', KEYS[1])
   if ends > 0 then redis.call('PEXPIREAT', KEYS[5], ends) end

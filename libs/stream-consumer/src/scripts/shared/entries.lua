@@ -19,6 +19,13 @@ local function packed(raw, from)
   return table.concat(parts)
 end
 
+-- Names and values of an entry that one call cannot be given beside others, so that they are given in one field.
+local MANY = 900
+
+local function few_of(raw)
+  return #raw > MANY and { PACKED, packed(raw, 1) } or raw
+end
+
 -- The value of `key` among fields in one text.
 local function key_among(fields)
   local at, name, key = 1, nil, nil
