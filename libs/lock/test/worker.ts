@@ -30,7 +30,7 @@ export interface Woken {
   readonly released: string;
 }
 
-const PER_HOLD = 10;
+const PER_HOLD = 50;
 
 async function main(job: WorkerJob): Promise<void> {
   const client = new Redis(job.url);
