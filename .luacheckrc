@@ -15,6 +15,8 @@ files["libs/read-reward/src/scripts"] = {
   globals = { "permitted" },
 }
 files["libs/read-reward/src/scripts/shared"] = { ignore = { "211" } }
+files["libs/once/src/scripts"] = { read_globals = { "redis_time" } }
+files["libs/once/src/scripts/shared"] = { ignore = { "211" } }
 files["libs/lock/src/scripts"] = {
   read_globals = { "time", "now_ms", "now_us", "value_of", "record_of", "no_lock", "queue_of", "ticket_of", "most_tickets" },
   globals = { "fresh", "fresh_owner", "fresh_lease", "judged_raw", "judged_owner", "verdict", "waits" },

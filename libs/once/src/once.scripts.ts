@@ -1,6 +1,6 @@
 import { defineScript, int, str } from 'luanest/script-registry';
 import type { ConfirmAnswer } from './once.types';
-import { claimLua, confirmLua, firstLua, releaseLua, renewLua } from './scripts/generated';
+import { claimLua, confirmLua, firstLua, releaseLua, renewLua, sharedClockLua } from './scripts/generated';
 
 export const firstOnce = defineScript({
   name: 'once.first',
@@ -27,6 +27,7 @@ const STATUS: Readonly<Record<string, StoredAnswer['status']>> = {
 
 export const claimOnce = defineScript({
   name: 'once.claim',
+  shared: sharedClockLua,
   source: claimLua,
   keys: ['claim'],
   args: { token: str, leaseMs: int, retentionMs: int, delivery: str, fingerprint: str },
@@ -49,6 +50,7 @@ export function leaseUntilOf({ text }: StoredAnswer): number {
 
 export const renewOnce = defineScript({
   name: 'once.renew',
+  shared: sharedClockLua,
   source: renewLua,
   keys: ['claim'],
   args: { token: str, leaseMs: int, operation: str },
@@ -63,6 +65,7 @@ const LOST = Object.freeze({ status: 'lost' });
 
 export const confirmOnce = defineScript({
   name: 'once.confirm',
+  shared: sharedClockLua,
   source: confirmLua,
   keys: ['claim'],
   args: { token: str, result: str },
@@ -71,6 +74,7 @@ export const confirmOnce = defineScript({
 
 export const releaseOnce = defineScript({
   name: 'once.release',
+  shared: sharedClockLua,
   source: releaseLua,
   keys: ['claim'],
   args: { token: str },

@@ -27,7 +27,7 @@ if not lease or not retention or lease < 1 or retention < 1 or lease >= 1e12 or 
   return redis.error_reply('BADTTL leaseMs and retentionMs must be integers of 1 to 12 digits, nothing was changed')
 end
 local text = redis.call('GET', KEYS[1])
-local time = redis.call('TIME')
+local time = redis_time()
 local fence = time[1] * 1000000 + time[2]
 local now = math.floor(fence / 1000)
 local released = ''

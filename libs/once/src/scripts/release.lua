@@ -19,7 +19,7 @@ if string.sub(text, 61, 60 + a) ~= ARGV[1] then
   return string.sub(text, 61 + a, 60 + a + b) == ARGV[1] and 'released' or 'lost'
 end
 if state == 'r' then return 'released' end
-local time = redis.call('TIME')
+local time = redis_time()
 local left = string.sub(text, 19, 31) - (time[1] * 1000 + math.floor(time[2] / 1000))
 if state ~= 'c' or left <= 0 then return 'lost' end
 redis.call('SET', KEYS[1], 'r' .. string.sub(text, 2), 'KEEPTTL')

@@ -21,7 +21,7 @@ if not text then return { 'lost', '0' } end
 local _, colon = string.find(text, '^[cdr][lm]%d+:')
 if colon ~= 60 then return redis.error_reply('BADCLAIM the key holds no claim, nothing was changed') end
 local a, b, c = string.sub(text, 44, 47) + 0, string.sub(text, 48, 51) + 0, string.sub(text, 52, 55) + 0
-local time = redis.call('TIME')
+local time = redis_time()
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local ends = string.sub(text, 19, 31)
 if string.sub(text, 1, 1) ~= 'c' or tonumber(ends) <= now or string.sub(text, 61, 60 + a) ~= ARGV[1] then
