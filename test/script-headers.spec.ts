@@ -51,7 +51,7 @@ describe.each(scriptFiles())('$lib/$verb.lua', (file) => {
 
   it('reads every declared key and argument, and no other', () => {
     const use = sourceUse(file.source);
-    if (use.loops) return;
+    if (use.whole) return;
     const upTo = (count: number): number[] => Array.from({ length: count }, (_, i) => i + 1);
     expect([...new Set(use.keyIndexes)].sort((a, b) => a - b)).toEqual(upTo(header.keys.length));
     expect([...new Set(use.argIndexes)].sort((a, b) => a - b)).toEqual(upTo(header.args.length));

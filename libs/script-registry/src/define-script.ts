@@ -61,7 +61,7 @@ export interface ScriptSpec<K extends readonly string[], A, Raw, R> {
   readonly source: string;
   /**
    * Lua that runs before the source, once for all calls of a group: functions and constants. It reads neither KEYS nor
-   * ARGV. Default none.
+   * ARGV. What it reads itself, such as `redis.call('TIME')`, all calls of the group share. Default none.
    */
   readonly shared?: string;
   /**
@@ -87,8 +87,8 @@ export interface ScriptSpec<K extends readonly string[], A, Raw, R> {
    */
   readonly replyBytes?: boolean;
   /**
-   * Whether `reply` is told Redis' time of the call. It is the time that the script itself reads by `TIME`, and goes out
-   * once for all calls of a group. Default false.
+   * Whether `reply` gets Redis' time of the call. It is the time that the script itself reads by `redis.call('TIME')`; all
+   * calls of a group have the same, so it is not an identity. Default false: in a group each reading is later than the last.
    */
   readonly timed?: boolean;
   /** Flags for the `#!lua` line. Default none: Redis then refuses the script when it may not write. */
@@ -144,20 +144,20 @@ function checkSource(name: string, source: string, keys: readonly string[], args
 }
 
 function checkShared(name: string, shared: string): void {
-  const { keyIndexes, argIndexes, loops } = sourceUse(shared);
-  if (loops || keyIndexes.length > 0 || argIndexes.length > 0) {
+  const { keyIndexes, argIndexes, whole } = sourceUse(shared);
+  if (whole || keyIndexes.length > 0 || argIndexes.length > 0) {
     refuse(name, 'reads KEYS or ARGV in `shared`, which runs once for a whole group. Pass them to its functions.');
   }
 }
 
 function checkFinish(name: string, finish: string, source: string, keys: readonly string[], args: ArgSpecs): void {
   if (finish === '') return;
-  const { keyIndexes, argIndexes, loops } = sourceUse(finish);
-  if (loops || argIndexes.length > 0) {
+  const { keyIndexes, argIndexes, whole } = sourceUse(finish);
+  if (whole || argIndexes.length > 0) {
     refuse(name, 'reads ARGV, or KEYS without a literal index, in `finish`. Keep what it needs in locals of `shared`.');
   }
   checkIndexes(name, 'KEYS', keyIndexes, keys.length, keys);
-  if (sourceUse(source).loops || keys.some((key) => key.endsWith('[]')) || Object.values(args).some(isList)) {
+  if (sourceUse(source).whole || keys.some((key) => key.endsWith('[]')) || Object.values(args).some(isList)) {
     refuse(
       name,
       'has `finish`, and a list or KEYS or ARGV without a literal index. Write in the source what each call writes.',
@@ -222,6 +222,9 @@ export function defineScript<
   checkSource(name, source, keys, args);
   checkShared(name, shared);
   checkFinish(name, finish, source, keys, args);
+  const { reserved } = sourceUse(shared, source, finish);
+  if (reserved !== undefined)
+    refuse(name, `uses the name ${reserved}. Names that begin with luanest_ are the registry's.`);
   const flags = spec.flags ?? [];
   const unknown = flags.find((flag) => !FLAGS.includes(flag));
   if (unknown !== undefined) refuse(name, `has flag ${shown(unknown)}. Known flags: ${FLAGS.join(', ')}.`);

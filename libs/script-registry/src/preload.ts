@@ -1,6 +1,6 @@
+import { createHash } from 'node:crypto';
 import type { Logger } from '@nestjs/common';
 import { CommandFailure, type RedisConnection, type RedisNode } from './connection/port';
-import { loadable } from './lua/forms';
 import type { ScriptLoader } from './script-loader';
 import { PreloadFailedError } from './script-registry.errors';
 import type { ResolvedScriptRegistryOptions } from './script-registry.options';
@@ -10,7 +10,8 @@ import type { ScriptHealth } from './script-registry.types';
 const REPLICA_GRACE_MS = 1_000;
 
 /** Script of the health check: it has no keys, so that any node may run it, and the flags let it run in any state. */
-const PROBE = loadable('#!lua flags=no-writes,allow-oom,allow-stale\nreturn 1');
+const PROBE = '#!lua flags=no-writes,allow-oom,allow-stale\nreturn 1';
+const PROBE_SHA = createHash('sha1').update(PROBE).digest('hex');
 
 /** Keeps scripts on all nodes as they come and go, and says at boot whether that worked. */
 export class Preload {
@@ -74,10 +75,10 @@ export class Preload {
   /** Runs a script that does nothing. A node that does not have it gets it, so that only the first look is an error there. */
   private async mayRunScripts(node: RedisNode): Promise<void> {
     try {
-      await node.send('EVALSHA', [PROBE.sha, '0']);
+      await node.send('EVALSHA', [PROBE_SHA, '0']);
     } catch (error) {
       if (!(error instanceof CommandFailure) || error.kind !== 'reply' || error.code === 'NOPERM') throw error;
-      if (error.noScript) await node.send('SCRIPT', ['LOAD', PROBE.body]).catch(() => undefined);
+      if (error.noScript) await node.send('SCRIPT', ['LOAD', PROBE]).catch(() => undefined);
     }
   }
 

@@ -107,7 +107,10 @@ export class ScriptLoader {
   private async sendLoads(node: RedisNode, scripts: readonly LoadableScript[]): Promise<number> {
     const answers = await Promise.allSettled(scripts.map(({ body }) => node.send('SCRIPT', ['LOAD', body])));
     for (const [i, answer] of answers.entries()) {
-      if (answer.status === 'rejected') throw asError(answer.reason);
+      if (answer.status === 'rejected') {
+        const error = asError(answer.reason);
+        throw new Error(scripts[i]?.lines.inScript(error.message) ?? error.message, { cause: error });
+      }
       const expected = scripts[i]?.sha;
       if (String(answer.value) !== expected) {
         throw new Error(`${node.id} answered SCRIPT LOAD with ${String(answer.value)} instead of ${expected}`);

@@ -51,27 +51,84 @@ describe('defineScript', () => {
 
   it('overlooks KEYS and ARGV in comments and strings', () => {
     const source = `-- KEYS[7]\n--[==[ ARGV[8] ]] ]==] local s = "KEYS[9] \\" ARGV[9]" .. [[KEYS[5]]] .. 'it\\'s ARGV[4]'\nreturn KEYS[1]`;
-    expect(sourceUse(source)).toEqual({ keyIndexes: [1], argIndexes: [], loops: false, groupable: true });
+    expect(sourceUse(source)).toMatchObject({ keyIndexes: [1], argIndexes: [], whole: false, alone: undefined });
     expect(defineScript({ ...base, source })).toMatchObject({ name: 'test.x' });
   });
 
   it.each([
-    ['redis.set_repl(redis.REPL_NONE) return KEYS[1]', false],
-    ['redis.setresp(3) return KEYS[1]', false],
-    ["return loadstring('return ARGV[1]')()", false],
-    ["return _G['ARGV'][1]", false],
-    ['local a = ... return a', false],
-    ['return luanest_n', false],
-    ['local redis = { call = print } return redis.call("TIME")', false],
-    ['local a, tonumber = 1, 2 return KEYS[1]', false],
-    ['tonumber = nil return KEYS[1]', false],
-    ['local function f(a, KEYS) return KEYS[1] end return f(1, {})', false],
-    ['local t = { f = function(self, ARGV) return ARGV end } return KEYS[1]', false],
-    ['local x = {} x.KEYS = { 1 } x.redis = 2 return x.KEYS[1]', true],
-    ['if tonumber(ARGV[1]) == 1 then return redis.call("GET", KEYS[1]) end return type(KEYS[1])', true],
-    ['local a = KEYS[1] .. "x" .. KEYS[1] return a', true],
-  ])('lets calls share a run only where they cannot see each other: %s', (source, groupable) => {
-    expect(sourceUse(source).groupable).toBe(groupable);
+    'redis.set_repl(redis.REPL_NONE) return KEYS[1]',
+    'redis.setresp(3) return KEYS[1]',
+    "redis['setresp'](3) return KEYS[1]",
+    'local r = redis return r.call("TIME")',
+    'local call = redis.call return call("GET", KEYS[1])',
+    'return redis.call(ARGV[1], KEYS[1])',
+    "return redis.call('TI' .. 'ME')",
+    "return redis.call('\\84IME')",
+    "return redis.pcall('TIME')",
+    "return redis.call('TIME', unpack({}))",
+    "redis.call('select', 1) return KEYS[1]",
+    'return redis.call [[TIME]]',
+    "return pcall(redis.call, 'TIME')",
+    "local pcall = function(f) return f('TIME') end return pcall(redis.call, 'GET', KEYS[1])",
+    'return math.random(10)',
+    "return math['random'](10)",
+    'local m = math return m.random(10)',
+    "return loadstring('return ARGV[1]')()",
+    "return _G['ARGV'][1]",
+    'local a = ... return a',
+    'local redis = { call = print } return redis.call("TIME")',
+    'local t = { f = function(self, redis) return redis.call("TIME") end } return KEYS[1]',
+    'redis.call = 1 return KEYS[1]',
+    'KEYS = { 1 } return KEYS[1]',
+    'local a a, ARGV = 1, {} return KEYS[1]',
+    'function ARGV() end return KEYS[1]',
+    'return setmetatable({ KEYS[1] }, {})',
+  ])('sends a call alone where it cannot be proven that its neighbours do not see it: %s', (source) => {
+    expect(sourceUse(source).alone).toEqual(expect.any(String));
+  });
+
+  it.each([
+    'local t = { #ARGV[1], ok = 5 } return { 1, KEYS[1], ARGV[1], n = 1 }',
+    'local x = {} x.KEYS = { 1 } x.redis = 2 x.load = 3 return x.KEYS[1]',
+    'if tonumber(ARGV[1]) == 1 then return redis.call("GET", KEYS[1]) end return type(KEYS[1])',
+    'local a = KEYS[1] .. "x" .. KEYS[1] return a',
+    "local ok, found = pcall(redis.call, 'GET', KEYS[1]) return ok and found",
+    'local a, tonumber = 1, 2 return KEYS[1]',
+    'local table, string, type = 1, 2, 3 return KEYS[1]',
+    "return { redis.call('TIME'), redis.sha1hex('x'), math.floor(1.5), redis.LOG_NOTICE }",
+    'if KEYS[1] == ARGV[1] then return { KEYS[1], ARGV[1] } end local a, b = KEYS[1], ARGV[1] local c = 1 return c',
+  ])('groups %s', (source) => {
+    expect(sourceUse(source)).toMatchObject({ alone: undefined, whole: false });
+  });
+
+  it.each([
+    'ARGV[1] = 2 return ARGV[1]',
+    'local a a, ARGV[1] = 1, 2 return a',
+    'ARGV[1], KEYS[1] = 1, 2',
+    'local t = {} ARGV[1], t["x"], t.y = 1, 2, 3',
+    'local t = {} ARGV[1], (t).x = 1, 2',
+    'local a = { function() ARGV[1], a = 1, 2 end }',
+    'local a = ARGV return a[1]',
+    'table.insert(ARGV, 1) return KEYS[1]',
+    'rawset(KEYS, 1, "x") return KEYS[1]',
+    'for _, key in ipairs(KEYS) do key = 1 end',
+    'local function f(t) t[1] = 2 end f(ARGV)',
+    'return #ARGV',
+    'return ARGV[1 + 1]',
+  ])('gives each call tables of its own: %s', (source) => {
+    expect(sourceUse(source)).toMatchObject({ alone: undefined, whole: true });
+  });
+
+  it('refuses names that are its own', () => {
+    for (const lua of [
+      { source: 'return luanest_n' },
+      { shared: 'local luanest_x = 1' },
+      { finish: 'luanest_time()' },
+    ]) {
+      expect(() => defineScript({ ...base, ...lua })).toThrow(
+        /uses the name luanest_\w+\. Names that begin with luanest_/,
+      );
+    }
   });
 
   it('leaves fields that are only named like parameters alone', () => {
@@ -86,7 +143,7 @@ describe('defineScript', () => {
       { fixedKeys: 1, fixedArgs: [], lists: false },
       false,
     );
-    expect(form).toContain('{ x.KEYS[1], KEYS[luanest_k+1] }');
+    expect(form.body).toContain('{ x.KEYS[1], KEYS[luanest_k+1] }');
   });
 
   it('cuts any text into tokens that join to the same text', () => {
@@ -127,9 +184,9 @@ describe('defineScript', () => {
       { fixedKeys: 1, fixedArgs: [false, false], lists: false },
       false,
     );
-    expect(form).toContain('local a = KEYS[luanest_k+1] .. ARGV[luanest_a+2]');
-    expect(form).toContain(`if a ~= 'KEYS[1]' then return luanest_time() end`);
-    expect(form.startsWith('#!lua\n')).toBe(true);
+    expect(form.body).toContain('local a = KEYS[luanest_k+1] .. ARGV[luanest_a+2]');
+    expect(form.body).toContain(`if a ~= 'KEYS[1]' then return luanest_time() end`);
+    expect(form.body.startsWith('#!lua\n')).toBe(true);
   });
 });
 

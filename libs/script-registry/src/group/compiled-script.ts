@@ -1,7 +1,7 @@
 import type { AnyScript, ScriptReply } from '../define-script';
 import type { ArgType, ListType } from '../arg-types';
 import type { CommandArg } from '../connection/port';
-import { groupedForm, loadable, singleForm, sliced, type LoadableScript } from '../lua/forms';
+import { groupedForm, singleForm, sliced, type LoadableScript } from '../lua/forms';
 import type { ScriptShape } from '../lua/group-loop';
 import { sourceUse } from '../lua/source-use';
 import { InvalidCallError, ReplyDecodeError } from '../script-registry.errors';
@@ -16,7 +16,7 @@ const NO_VALUES: readonly unknown[] = Object.freeze([]);
 
 /** A definition made ready to run: its form, its SHA, and how calls are written into and read out of an EVALSHA. */
 export class CompiledScript {
-  private readonly singleForm: LoadableScript | undefined;
+  private readonly singleForm: LoadableScript;
   private readonly groupForm: LoadableScript | undefined;
   readonly maxCalls: number;
   readonly maxChars: number;
@@ -55,14 +55,13 @@ export class CompiledScript {
       fixedArgs: fixedArgs.map(([, type]) => type.common === true),
       lists: this.keyList !== undefined || this.argList !== undefined,
     };
-    const grouped = grouping && group !== false && [source, shared, finish].every((lua) => sourceUse(lua).groupable);
+    const grouped = grouping && group !== false && sourceUse(shared, source, finish).alone === undefined;
     this.slices = sliced(source, shape);
     this.maxCalls = grouped ? group.maxCalls : 1;
     this.maxChars = group === false ? 1 : group.maxChars;
-    // A lone call needs none of a group's machinery; only stringNumbers needs tags even then.
-    this.singleForm = stringNumbers ? undefined : loadable(singleForm(definition));
-    this.groupForm =
-      this.maxCalls > 1 || stringNumbers ? loadable(groupedForm(definition, shape, stringNumbers)) : undefined;
+    // A lone call needs none of a group's machinery.
+    this.singleForm = singleForm(definition, stringNumbers);
+    this.groupForm = this.maxCalls > 1 ? groupedForm(definition, shape, stringNumbers) : undefined;
   }
 
   /** What nodes must have loaded. */
@@ -91,15 +90,18 @@ export class CompiledScript {
     }
   }
 
+  /** Replaces lines of a form in an error message by lines of the script. */
+  readonly inScript = (message: string): string => this.singleForm.lines.inScript(message);
+
   /** The form in which so many calls are sent. */
   formFor(calls: number): LoadableScript {
-    return (calls === 1 ? (this.singleForm ?? this.groupForm) : this.groupForm) as LoadableScript;
+    return calls === 1 ? this.singleForm : (this.groupForm as LoadableScript);
   }
 
   /** The arguments of the EVALSHA or EVAL that runs these calls in `formFor` them; `head` is its SHA or its body. */
   command(head: string, calls: readonly Call[]): CommandArg[] {
     const command: CommandArg[] = [head, ''];
-    if (this.isSingle(calls.length)) {
+    if (calls.length === 1) {
       const { keys, args } = calls[0] as Call;
       command[1] = String(keys.length);
       pushAll(command, keys);
@@ -132,7 +134,7 @@ export class CompiledScript {
   /** Takes the answer of `command` apart, as its form laid it out, and settles each call. */
   settle(answer: unknown, calls: readonly Call[], fail: (call: Call, error: Error) => void): void {
     const raw = this.definition.replyBytes ? answer : asText(answer);
-    if (this.isSingle(calls.length)) this.settleSingle(raw, calls[0] as Call, fail);
+    if (calls.length === 1) this.settleSingle(raw, calls[0] as Call, fail);
     else this.settleGroup(Array.isArray(raw) ? (raw as ScriptReply[]) : [], calls, fail);
   }
 
@@ -142,8 +144,8 @@ export class CompiledScript {
     const atUs = this.definition.timed && Array.isArray(reply) ? Number(reply.pop()) : NaN;
     if (Array.isArray(reply) && typeof reply[0] !== 'number') {
       const [mark, value = null] = reply as [string | Buffer, ScriptReply?];
-      if (String(mark) === 'e') return fail(call, scriptError(this.name, String(value)));
-      reply = value;
+      if (String(mark) === 'e') return fail(call, scriptError(this, String(value)));
+      reply = String(mark) === 'n' ? null : this.stringNumbers ? untag(value) : value;
     }
     const problem = call.resolve(reply, atUs);
     if (problem) fail(call, problem);
@@ -169,7 +171,7 @@ export class CompiledScript {
         );
         continue;
       }
-      if (mark === 'e') fail(call, scriptError(this.name, String(values[at])));
+      if (mark === 'e') fail(call, scriptError(this, String(values[at])));
       else {
         const value = mark === 'n' ? null : arity > 0 && mark === '.' ? values.slice(at, at + arity) : values[at];
         const problem = call.resolve(this.stringNumbers ? untag(value as ScriptReply) : (value as ScriptReply), atUs);
@@ -177,10 +179,6 @@ export class CompiledScript {
       }
       at += size;
     }
-  }
-
-  private isSingle(calls: number): boolean {
-    return calls === 1 && this.singleForm !== undefined;
   }
 
   // By index, and into arrays of the right length: every call of every script passes here, where an iterator costs more

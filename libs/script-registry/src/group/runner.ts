@@ -212,7 +212,7 @@ export class ScriptRunner {
   }
 
   private failAll(calls: readonly Call[], failure: CommandFailure): void {
-    for (const call of calls) this.fail(call, callError(this.script.name, failure, call.lost));
+    for (const call of calls) this.fail(call, callError(this.script, failure, call.lost));
   }
 
   private fail(call: Call, error: Error): void {

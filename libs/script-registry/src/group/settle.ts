@@ -31,14 +31,22 @@ export function asksForSingles(failure: CommandFailure, calls: number): boolean 
   return REDIRECTS.has(failure.code) || (failure.code === 'NOPERM' && calls > 1);
 }
 
+/** What the errors of a script's calls need to know of it. */
+export interface FailingScript {
+  readonly name: string;
+  /** Replaces lines of the form that Redis ran by lines of the script. */
+  readonly inScript: (message: string) => string;
+}
+
 /**
  * Error for a caller whose command failed as a whole.
  *
  * @param lost whether an earlier command with this call, or an earlier sending of this one, was never answered
  */
-export function callError(script: string, failure: CommandFailure, lost: boolean): Error {
-  const { kind, message, code, raisedByScript } = failure;
-  if (raisedByScript) return scriptError(script, message);
+export function callError({ name: script, inScript }: FailingScript, failure: CommandFailure, lost: boolean): Error {
+  const { kind, code, raisedByScript } = failure;
+  if (raisedByScript) return scriptError({ name: script, inScript }, failure.message);
+  const message = inScript(failure.message);
   if (lost || kind === 'lost') {
     const what = kind === 'lost' ? message : `${message} (the answer to a repeat; the first answer was lost)`;
     return new UnknownOutcomeError(
@@ -51,12 +59,15 @@ export function callError(script: string, failure: CommandFailure, lost: boolean
   if (REFUSALS.has(code) || failure.noScript) {
     return new ScriptRefusedError(`Redis refused ${script} before it ran: ${message}`, code, { cause: failure });
   }
-  return scriptError(script, message);
+  return scriptError({ name: script, inScript }, failure.message);
 }
 
-/** What a caller is told when the script itself raised or returned an error. */
-export function scriptError(script: string, message: string): ScriptFailedError {
-  // Lua's own errors carry a position and no code; Redis calls them ERR when a script runs alone.
+/** The error of a caller whose script raised or returned an error. */
+export function scriptError({ name: script, inScript }: FailingScript, raw: string): ScriptFailedError {
+  // As Redis writes an error: up to the first NUL, on one line.
+  const [upToNul = ''] = raw.split('\0', 1);
+  const message = inScript(upToNul.replace(/[\r\n]+$/, '').replaceAll(/[\r\n]/g, ' '));
+  // Errors that a script returns need not have a code.
   const text = /^[A-Z][A-Z0-9_]+ /.test(message) ? message : `ERR ${message}`;
   return new ScriptFailedError(`${script} failed: ${text}`, text.split(' ', 1)[0] ?? 'ERR');
 }

@@ -1,16 +1,19 @@
 import { createHash } from 'node:crypto';
-import { offsetLoop, recordLua, sliceLoop, TAG_LUA, type ScriptShape } from './group-loop';
-import { isField, literalIndex, sourceUse } from './source-use';
+import { offsetLoop, recordLua, sliceLoop, type ScriptShape } from './group-loop';
+import { loneReply, taggedReply } from './lone-reply';
+import { SourceLines } from './source-lines';
+import { isField, isTimeCall, literalIndex, sourceUse, TIME_CALL_LENGTH } from './source-use';
 import { isSignificant, tokenize, type LuaToken } from './tokens';
+import { captures, inline, OWN_TIME_LUA, PROBLEM_LUA, SHARED_TIME_LUA, STAMP_LUA, TAG_LUA } from './wrapper';
 
 /** What a form is made from. */
-interface ScriptText {
+export interface ScriptText {
   readonly source: string;
   /** Runs once for all calls of a group; '' for none. */
   readonly shared: string;
   /** Runs after all calls of a group, for each set of keys; '' for none. */
   readonly finish: string;
-  /** Whether the answer says Redis' time. */
+  /** Whether the reply carries Redis' time. */
   readonly timed: boolean;
   readonly flags: readonly string[];
 }
@@ -19,23 +22,16 @@ interface ScriptText {
 export interface LoadableScript {
   readonly body: string;
   readonly sha: string;
+  /** Finds the line of the script that a line of the body is. */
+  readonly lines: SourceLines;
 }
 
-/** Pairs a body with its SHA-1 over the exact bytes. */
-export function loadable(body: string): LoadableScript {
-  return { body, sha: createHash('sha1').update(body).digest('hex') };
-}
-
-const REDIS_CALL = ['redis', '.', 'call'] as const;
-const TIME_CALL = [...REDIS_CALL, '(', /^['"]TIME['"]$/i, ')'] as const;
-
-/** Whether the tokens from `at` on are these, and are no field of another table. */
-function matches(tokens: readonly LuaToken[], at: number, pattern: readonly (string | RegExp)[]): boolean {
-  if (isField(tokens, at)) return false;
-  return pattern.every((part, offset) => {
-    const text = tokens[at + offset]?.text ?? '';
-    return typeof part === 'string' ? text === part : part.test(text);
-  });
+/** How the source of a script is changed: where its parameters lie, and whether the registry reads TIME for it. */
+interface Rewriting {
+  /** For `KEYS[n]` and `ARGV[n]`: where each argument lies. Undefined to leave both as they are. */
+  readonly places?: readonly string[];
+  readonly time: boolean;
+  readonly calls: boolean;
 }
 
 /**
@@ -50,11 +46,8 @@ function argPlaces(fixedArgs: readonly boolean[]): string[] {
   });
 }
 
-/**
- * Rewrites a body for use as a function that is looped over calls: literal indexes become offsets, and
- * `redis.call('TIME')` becomes one reading that all calls of the group share. Line breaks stay, for error positions.
- */
-function rewriteBody(source: string, places?: readonly string[]): string {
+/** Rewrites Lua for use in a form: indexes, TIME, calls of Redis. Line breaks stay, comments go. */
+function rewrite(source: string, { places, time, calls }: Rewriting): string {
   const tokens = tokenize(source);
   const significant = tokens.flatMap((token, at) => (isSignificant(token) ? [at] : []));
   const code = significant.map((at) => tokens[at] as LuaToken);
@@ -66,121 +59,115 @@ function rewriteBody(source: string, places?: readonly string[]): string {
   };
   for (let i = 0; i < code.length; i++) {
     const { kind, text } = code[i] as LuaToken;
-    if (kind !== 'name') continue;
-    if (text === 'redis' && matches(code, i, TIME_CALL)) replace(i, i + TIME_CALL.length - 1, 'luanest_time()');
-    else if (text === 'redis' && matches(code, i, REDIS_CALL))
-      replace(i, i + REDIS_CALL.length - 1, 'luanest_redis_call');
-    if (!places || (text !== 'KEYS' && text !== 'ARGV') || isField(code, i)) continue;
+    if (kind !== 'name' || isField(code, i)) continue;
+    if (time && isTimeCall(code, i)) replace(i, i + TIME_CALL_LENGTH - 1, 'luanest_time()');
+    else if (calls && text === 'redis' && code[i + 2]?.text === 'call' && code[i + 3]?.text === '(')
+      replace(i, i + 2, 'luanest_redis_call');
+    if (!places || (text !== 'KEYS' && text !== 'ARGV')) continue;
     const use = literalIndex(code, i);
     if (use) replace(i, use.end, `${text}[${text === 'KEYS' ? `luanest_k+${use.index}` : places[use.index - 1]}]`);
   }
   return texts.join('');
 }
 
-// A table that the script may change belongs to one call, so each call gets a copy of the shared reading.
-const TIME_LUA = `local luanest_now
-local function luanest_time()
-  if not luanest_now then luanest_now = redis.call('TIME') end
-  return { luanest_now[1], luanest_now[2] }
-end
-`;
-
-/** The reading as one number, us. */
-const STAMP_LUA = `local function luanest_stamp()
-  local now = luanest_time()
-  return now[1] * 1000000 + now[2]
-end
-`;
-
 /** The `#!lua` line: it makes Redis 7 refuse a script before it runs rather than in its middle. */
 function shebang(flags: readonly string[]): string {
   return flags.length === 0 ? '#!lua\n' : `#!lua flags=${flags.join(',')}\n`;
 }
 
-/** Text of its own lines, or nothing. */
-function lines(text: string): string {
-  return text === '' ? '' : `${text}\n`;
+/** The pieces of a form. Those of the registry have one line each, so that a script's lines are the same in each form. */
+interface Parts {
+  readonly flags: readonly string[];
+  /** Locals of the registry that come before anything of the script. */
+  readonly before: readonly string[];
+  readonly aliases?: readonly string[];
+  readonly shared: string;
+  /** Parameters of the function that holds the source. */
+  readonly parameters: string;
+  readonly source: string;
+  readonly finish: string;
+  readonly finishParameters: string;
+  /** What runs the calls. */
+  readonly after: readonly string[];
 }
 
-/**
- * The form of a lone call. An array that begins with a number, which is what most scripts answer, goes out as it is;
- * all else as `{ mark, value }`, marked as in a group, so that an error that the script returns cannot be taken for one
- * that Redis gives before a script runs.
- */
-export function singleForm({ source, shared, finish, timed, flags }: ScriptText): string {
-  const clock = timed ? `local luanest_redis_call = redis.call\n${TIME_LUA}${STAMP_LUA}` : '';
-  const text = (lua: string): string => (timed ? rewriteBody(lua) : lua);
-  const stamp = timed ? ', luanest_stamp()' : '';
-  const { setup, declared, call } = finish === '' ? WITHOUT_FINISH : finishing(text(finish));
-  return `${shebang(flags)}${setup}${clock}${lines(text(shared))}local function luanest_call(...)
-${text(source)}
-end
-${declared}local reply, b, c, d = ${call}
-if b ~= nil and reply ~= nil then reply = { reply, b, c, d } end
-if reply == nil or reply == false then return { 'n'${timed ? ', false' : ''}${stamp} } end
-if type(reply) ~= 'table' then return { '.', reply${stamp} } end
-if reply.err then return { 'e', reply.err${stamp} } end
-if type(reply[1]) == 'number' and not reply.ok then
-  ${timed ? 'reply[#reply + 1] = luanest_stamp()\n  ' : ''}return reply
-end
-return { '.', reply${stamp} }
-`;
+function assemble(parts: Parts): LoadableScript {
+  const { flags, before, aliases, shared, parameters, source, finish, finishParameters, after } = parts;
+  const code = [
+    shared === '' ? '' : `${shared}\n`,
+    `local function luanest_call(${parameters}) ${source}\nend `,
+    finish === '' ? '' : `local function luanest_finish(${finishParameters}) ${finish}\nend `,
+    after.map(inline).join(' '),
+  ].join('');
+  const start = before.map(inline).join(' ');
+  const body = `${shebang(flags)}${[captures(start + code, aliases), start, code].filter(Boolean).join(' ')}\n`;
+  const sha = createHash('sha1').update(body).digest('hex');
+  return { body, sha, lines: new SourceLines(shared, source, finish) };
 }
 
-/** How a lone call is made: what goes before the script, what goes behind it, and the call. */
-interface LoneCall {
-  readonly setup: string;
-  readonly declared: string;
-  readonly call: string;
+/** The form of a lone call. Only a timed one is rewritten, so that `reply` gets the time that the script itself reads. */
+export function singleForm(script: ScriptText, tagged: boolean): LoadableScript {
+  const { timed, finish, shared, source } = script;
+  const use = sourceUse(shared, source, finish);
+  const text = (lua: string): string => rewrite(lua, { time: timed && use.readsTime, calls: false });
+  const call = finish === '' ? 'luanest_call()' : 'luanest_finished(luanest_xpcall(luanest_call, luanest_note))';
+  return assemble({
+    flags: script.flags,
+    before: timed ? [SHARED_TIME_LUA, STAMP_LUA] : [],
+    shared: text(shared),
+    // A vararg function makes a table `arg` where it does not use `...`, which a script of its own does not have.
+    parameters: use.varargs ? '...' : '',
+    source: text(source),
+    finish: text(finish),
+    finishParameters: '',
+    after: [
+      ...(finish === '' ? [] : [PROBLEM_LUA, FINISHED_LUA]),
+      ...(tagged ? [TAG_LUA] : []),
+      tagged ? taggedReply(call, timed) : loneReply(call, timed, use.metatables),
+    ],
+  });
 }
-
-const WITHOUT_FINISH: LoneCall = { setup: '', declared: '', call: 'luanest_call()' };
 
 /** `finish` runs whatever the call does, as it would in a group. */
-function finishing(finish: string): LoneCall {
-  return {
-    setup: 'local luanest_pcall = pcall\n',
-    declared: `local function luanest_finish(...)
-${finish}
-end
-local function luanest_finished(ok, ...)
+const FINISHED_LUA = `local function luanest_finished(ok, ...)
   luanest_finish()
   if ok then return ... end
   local problem = ...
-  return { err = type(problem) == 'table' and problem.err or tostring(problem) }
-end
-`,
-    call: 'luanest_finished(luanest_pcall(luanest_call))',
-  };
-}
+  return { err = luanest_problem(problem) }
+end`;
 
-/** How grouped calls of a script find their parameters. */
+/** Returns true if each call of a group gets tables of its own for KEYS and ARGV, false if it reads the group's by offsets. */
 export function sliced(source: string, shape: ScriptShape): boolean {
-  return shape.lists || sourceUse(source).loops;
+  return shape.lists || sourceUse(source).whole;
 }
 
 /** The form that runs a whole group of calls in one EVALSHA, made from the same source as the plain one. */
-export function groupedForm(
-  { source, shared, finish, timed, flags }: ScriptText,
-  shape: ScriptShape,
-  tagged: boolean,
-): string {
+export function groupedForm(script: ScriptText, shape: ScriptShape, tagged: boolean): LoadableScript {
+  const { shared, source, finish, timed, flags } = script;
   const slices = sliced(source, shape);
+  const use = sourceUse(shared, source, finish);
+  const rewriting = { time: use.readsTime, calls: true };
   const common = shape.fixedArgs.some(Boolean);
-  const parameters = slices ? 'KEYS, ARGV' : `luanest_k, luanest_a${common ? ', luanest_c' : ''}`;
-  const places = slices ? undefined : argPlaces(shape.fixedArgs);
-  return (
-    shebang(flags) +
+  const time = timed ? SHARED_TIME_LUA : OWN_TIME_LUA;
+  return assemble({
+    flags,
     // Locals are found faster than globals and fields, and every call of the group looks them up.
-    'local luanest_redis_call, tonumber, type, KEYS, ARGV = redis.call, tonumber, type, KEYS, ARGV\n' +
-    'local luanest_n, luanest_calls = 0, tonumber(ARGV[1])\n' +
-    TIME_LUA +
-    (timed ? STAMP_LUA : '') +
-    lines(rewriteBody(shared)) +
-    `local function luanest_call(${parameters})\n${rewriteBody(source, places)}\nend\n` +
-    (finish === '' ? '' : `local function luanest_finish(luanest_k)\n${rewriteBody(finish, [])}\nend\n`) +
-    (tagged ? TAG_LUA : '') +
-    recordLua(tagged) +
-    (slices ? sliceLoop(timed) : offsetLoop(shape, timed, finish !== ''))
-  );
+    aliases: [...use.onlyCalled, 'KEYS', 'ARGV'],
+    before: [
+      'local luanest_n, luanest_calls = 0, luanest_tonumber(ARGV[1])',
+      ...(timed || use.readsTime ? [time] : []),
+      ...(timed ? [STAMP_LUA] : []),
+    ],
+    shared: rewrite(shared, rewriting),
+    parameters: slices ? 'KEYS, ARGV' : `luanest_k, luanest_a${common ? ', luanest_c' : ''}`,
+    source: rewrite(source, slices ? rewriting : { ...rewriting, places: argPlaces(shape.fixedArgs) }),
+    finish: rewrite(finish, { ...rewriting, places: [] }),
+    finishParameters: 'luanest_k',
+    after: [
+      PROBLEM_LUA,
+      ...(tagged ? [TAG_LUA] : []),
+      recordLua(tagged),
+      slices ? sliceLoop(timed) : offsetLoop(shape, timed, finish !== ''),
+    ],
+  });
 }

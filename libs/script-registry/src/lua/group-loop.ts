@@ -1,3 +1,5 @@
+import { SPECIAL } from './wrapper';
+
 /** How a script's parameters lie in KEYS and ARGV. */
 export interface ScriptShape {
   /** Declared keys that are not a list. */
@@ -7,22 +9,6 @@ export interface ScriptShape {
   /** Whether keys or arguments end in a list. */
   readonly lists: boolean;
 }
-
-// Clients with `stringNumbers` hand integers over as strings; a tag on every leaf keeps the two apart.
-export const TAG_LUA = `local function luanest_tag(value)
-  if type(value) == 'number' then return string.format('i%d', value) end
-  if type(value) == 'string' then return 's' .. value end
-  if value == true then return 'i1' end
-  if type(value) ~= 'table' then return 'n' end
-  if value.double then return 's' .. tostring(value.double) end
-  if value.ok then return 's' .. value.ok end
-  if value.err then return 'e' .. value.err end
-  local items = {}
-  local i = 1
-  while value[i] ~= nil do items[i] = luanest_tag(value[i]); i = i + 1 end
-  return items
-end
-`;
 
 /**
  * Lays the answers of all calls out in one flat array, `{ header, values... }`: nested arrays cost Redis and the
@@ -38,9 +24,9 @@ end
 export function recordLua(tagged: boolean): string {
   return `local luanest_out, luanest_at, luanest_arity, luanest_marks = { '' }, 1, nil, nil
 local function luanest_mark(ok, reply)
-  if not ok then return 'e', type(reply) == 'table' and reply.err or tostring(reply) end
+  if not ok then return 'e', luanest_problem(reply) end
   if reply == nil or reply == false then return 'n' end
-  if type(reply) == 'table' and reply.err then return 'e', reply.err end
+  if luanest_type(reply) == 'table' and luanest_type(reply.err) == 'string' then return 'e', reply.err end
   return luanest_arity == 0 and '.' or 'v', ${tagged ? 'luanest_tag(reply)' : 'reply'}
 end
 local function luanest_record(ok, reply)
@@ -67,7 +53,7 @@ local function luanest_keep(reply, b, c, d)
     if luanest_marks then luanest_marks[luanest_n] = '.' end
     return
   end
-  if type(reply) ~= 'table' or reply.err or reply.ok then
+  if luanest_type(reply) ~= 'table' or ${SPECIAL} then
     luanest_arity = luanest_arity or 0
     return luanest_record(true, reply)
   end
@@ -90,8 +76,8 @@ const FINISH_LUA = `for n = 0, luanest_stride_k > 0 and luanest_calls - 1 or 0 d
 `;
 
 /**
- * Runs all calls under one pcall, and after a call that raised an error goes on with the next one: an error is rare,
- * and a pcall for each call is not free.
+ * Runs all calls under one xpcall, and after a call that raised an error goes on with the next one: an error is rare,
+ * and an xpcall for each call is not free.
  */
 function loopLua(timed: boolean, setup: string, call: string, finishes = false): string {
   return `${setup}local function luanest_run()
@@ -101,14 +87,14 @@ function loopLua(timed: boolean, setup: string, call: string, finishes = false):
   end
 end
 repeat
-  local ok, problem = pcall(luanest_run)
+  local ok, problem = luanest_xpcall(luanest_run, luanest_note)
   if not ok then
     luanest_arity = luanest_arity or 0
     luanest_record(false, problem)
   end
 until ok
-${finishes ? FINISH_LUA : ''}luanest_out[1] = luanest_arity .. ':' .. (luanest_marks and table.concat(luanest_marks) or '')${
-    timed ? " .. string.format(':%.0f', luanest_stamp())" : ''
+${finishes ? FINISH_LUA : ''}luanest_out[1] = luanest_arity .. ':' .. (luanest_marks and luanest_concat(luanest_marks) or '')${
+    timed ? " .. luanest_format(':%.0f', luanest_stamp())" : ''
   }
 return luanest_out
 `;
@@ -133,7 +119,7 @@ export function offsetLoop({ fixedKeys, fixedArgs }: ScriptShape, timed: boolean
   }
   return loopLua(
     timed,
-    `${strideK}local luanest_commons = tonumber(ARGV[2])
+    `${strideK}local luanest_commons = luanest_tonumber(ARGV[2])
 local luanest_at_c = #ARGV - luanest_commons * ${common}
 local luanest_stride_a = luanest_at_c == ${own + 2} and 0 or ${own}
 local luanest_stride_c = luanest_commons == 1 and 0 or ${common}
@@ -154,7 +140,7 @@ local function luanest_slice(from, start, count)
   return slice
 end
 local function luanest_next()
-  local key_count, arg_count = tonumber(ARGV[2 * luanest_n]), tonumber(ARGV[2 * luanest_n + 1])
+  local key_count, arg_count = luanest_tonumber(ARGV[2 * luanest_n]), luanest_tonumber(ARGV[2 * luanest_n + 1])
   local keys, args = luanest_slice(KEYS, luanest_k, key_count), luanest_slice(ARGV, luanest_a, arg_count)
   luanest_k, luanest_a = luanest_k + key_count, luanest_a + arg_count
   return luanest_call(keys, args)

@@ -1,8 +1,8 @@
 import { isSignificant, tokenize, type LuaToken } from './tokens';
 
-/** Whether the name at `at` is a field of a table, and so no global. */
+/** Returns true if the name at `at` is a field of a table, and so not a global. */
 export function isField(tokens: readonly LuaToken[], at: number): boolean {
-  return ['.', ':'].includes(tokens[at - 1]?.text ?? '') && tokens[at - 2]?.text !== '.';
+  return ['.', ':'].includes(textAt(tokens, at - 1)) && textAt(tokens, at - 2) !== '.';
 }
 
 /** Index of the closing bracket of `NAME [ number ]` that starts at `at`, and the number; undefined for any other use. */
@@ -12,62 +12,183 @@ export function literalIndex(tokens: readonly LuaToken[], at: number): { end: nu
   return { end: at + 3, index: Number(number.text) };
 }
 
-/** What a script's source says of its own parameters. */
-interface SourceUse {
+/** Text of a token, '' beyond the ends. */
+export function textAt(tokens: readonly LuaToken[], at: number): string {
+  return tokens[at]?.text ?? '';
+}
+
+const TIME_CALL = ['redis', '.', 'call', '(', /^(['"])TIME\1$/i, ')'];
+export const TIME_CALL_LENGTH = TIME_CALL.length;
+
+/** Returns true if `redis.call('TIME')` stands at `at`, written exactly so. */
+export function isTimeCall(tokens: readonly LuaToken[], at: number): boolean {
+  if (isField(tokens, at)) return false;
+  return TIME_CALL.every((part, offset) => {
+    const text = textAt(tokens, at + offset);
+    return typeof part === 'string' ? text === part : part.test(text);
+  });
+}
+
+/** How Lua uses its parameters, and what it could share with other calls of a group. */
+export interface SourceUse {
   /** Literal indexes in `KEYS[n]`. */
   readonly keyIndexes: readonly number[];
   /** Literal indexes in `ARGV[n]`. */
   readonly argIndexes: readonly number[];
-  /** Whether KEYS or ARGV appear other than with a literal index. */
-  readonly loops: boolean;
-  /** Whether calls may share one run: false where a script changes or looks at what its neighbours would share. */
-  readonly groupable: boolean;
+  /** True if KEYS or ARGV are used other than by reading them at a literal index: looped over, passed on, changed. */
+  readonly whole: boolean;
+  /** Why calls must not share a run: what could not be proven to leave them alone. Undefined if they may. */
+  readonly alone: string | undefined;
+  /** A name that belongs to the registry. */
+  readonly reserved: string | undefined;
+  /** True if `...` is used. */
+  readonly varargs: boolean;
+  /** True if a reply may have a metatable. */
+  readonly metatables: boolean;
+  /** True if `redis.call('TIME')` is called, and `redis` is Redis' own. */
+  readonly readsTime: boolean;
+  /** Of `tonumber` and `type` those that are only called, so that a local of the same name changes nothing. */
+  readonly onlyCalled: readonly string[];
 }
 
-/** Names that reach past the body: into the state of the interpreter, or to KEYS and ARGV by another way. */
-const REACHING = /^(set_repl|setresp|loadstring|load|_G|getfenv|setfenv|luanest_\w*)$/;
-/** Names that the grouped form gives a meaning of its own; a script that gives them another one runs alone. */
-const OURS = ['redis', 'tonumber', 'type', 'pcall', 'KEYS', 'ARGV'];
+/** Globals that reach code or state which all calls of a group have in common. */
+const REACHING = ['_G', 'getfenv', 'setfenv', 'load', 'loadstring', 'collectgarbage', 'gcinfo'];
+const METATABLES = ['setmetatable', 'getmetatable', 'newproxy'];
+/** Fields of `redis` that change nothing for the next call. */
+const HARMLESS = /^(call|pcall|error_reply|status_reply|sha1hex|log|LOG_\w+|acl_check_cmd|REDIS_VERSION(_NUM)?)$/;
+/** Keywords: no variable has such a name. */
+const KEYWORDS = new Set(
+  'and break do else elseif end false for function if in local nil not or repeat return then true until while'.split(
+    ' ',
+  ),
+);
+const CLOSING = new Map([
+  ['(', ')'],
+  ['[', ']'],
+  ['{', '}'],
+]);
 
-function reaches(tokens: readonly LuaToken[], at: number): boolean {
-  const { kind, text } = tokens[at] as LuaToken;
-  if (kind === 'symbol') return text === '.' && tokens[at + 1]?.text === '.' && tokens[at + 2]?.text === '.';
-  if (kind !== 'name') return false;
-  if (REACHING.test(text)) return true;
-  if (!OURS.includes(text) || isField(tokens, at)) return false;
-  const [before, after] = [tokens[at - 1]?.text ?? '', tokens[at + 1]?.text ?? ''];
-  const assigned = after === '=' && tokens[at + 2]?.text !== '=';
-  return assigned || ['local', 'function', 'for'].includes(before) || isParameter(tokens, at);
-}
-
-/** Whether a name stands among the parameters of a function, or among several names that are declared at once. */
-function isParameter(tokens: readonly LuaToken[], at: number): boolean {
-  let i = at - 1;
-  while (tokens[i]?.text === ',' && tokens[i - 1]?.kind === 'name') i -= 2;
-  if (tokens[i]?.text === 'local' || tokens[i]?.text === 'for') return true;
-  if (tokens[i]?.text !== '(') return false;
-  while (
-    ['name', 'symbol'].includes(tokens[i - 1]?.kind ?? '') &&
-    !['function', ')'].includes(tokens[i - 1]?.text ?? '')
-  ) {
-    if (tokens[i - 1]?.kind === 'symbol' && !['.', ':'].includes(tokens[i - 1]?.text ?? '')) return false;
-    i -= 1;
-  }
-  return tokens[i - 1]?.text === 'function';
-}
-
-/** Reads how a script uses KEYS and ARGV, comments and strings left aside. */
-export function sourceUse(source: string): SourceUse {
-  const tokens = tokenize(source).filter(isSignificant);
+/** Reads how Lua uses KEYS, ARGV and what is common to all calls; comments and strings are not code. */
+export function sourceUse(...texts: readonly string[]): SourceUse {
+  const tokens = texts.flatMap((text) => [
+    ...tokenize(text).filter(isSignificant),
+    { kind: 'symbol', text: ';' } as const,
+  ]);
   const indexes = { KEYS: [] as number[], ARGV: [] as number[] };
-  let [loops, groupable] = [false, true];
-  for (let i = 0; i < tokens.length; i++) {
-    const { kind, text } = tokens[i] as LuaToken;
-    if (reaches(tokens, i)) groupable = false;
-    if (kind !== 'name' || (text !== 'KEYS' && text !== 'ARGV') || isField(tokens, i)) continue;
-    const use = literalIndex(tokens, i);
-    if (use === undefined) loops = true;
-    else indexes[text].push(use.index);
+  const found = { whole: false, varargs: false, metatables: false, time: false, ownRedis: true };
+  let [alone, reserved]: (string | undefined)[] = [];
+  for (let at = 0; at < tokens.length; at++) {
+    const { kind, text } = tokens[at] as LuaToken;
+    if (kind === 'symbol' && text === '.' && textAt(tokens, at + 1) === '.' && textAt(tokens, at + 2) === '.') {
+      found.varargs = true;
+      alone ??= 'uses ...';
+    }
+    if (kind !== 'name') continue;
+    if (text.startsWith('luanest_')) reserved ??= text;
+    if (isField(tokens, at)) continue;
+    alone ??= reasonAt(tokens, at);
+    if (METATABLES.includes(text)) found.metatables = true;
+    if (text === 'redis' && textAt(tokens, at + 1) !== '.') found.ownRedis = false;
+    if (isTimeCall(tokens, at)) found.time = true;
+    if (text !== 'KEYS' && text !== 'ARGV') continue;
+    const use = literalIndex(tokens, at);
+    if (use !== undefined) indexes[text].push(use.index);
+    if (use === undefined || (isAssigned(tokens, use.end) && !inBrackets(tokens, at))) found.whole = true;
   }
-  return { keyIndexes: indexes.KEYS, argIndexes: indexes.ARGV, loops, groupable };
+  return {
+    keyIndexes: indexes.KEYS,
+    argIndexes: indexes.ARGV,
+    whole: found.whole,
+    alone: alone ?? (onlyCalled(tokens, 'pcall', [',']) ? undefined : 'gives pcall another meaning'),
+    reserved,
+    varargs: found.varargs,
+    metatables: found.metatables,
+    readsTime: found.time && found.ownRedis,
+    onlyCalled: ['tonumber', 'type'].filter((name) => onlyCalled(tokens, name)),
+  };
+}
+
+/** Why the global at `at` keeps its script from being grouped, or undefined. */
+function reasonAt(tokens: readonly LuaToken[], at: number): string | undefined {
+  const name = textAt(tokens, at);
+  if (REACHING.includes(name) || METATABLES.includes(name)) return `uses ${name}`;
+  if (name === 'redis') return redisReason(tokens, at);
+  if (name === 'math') {
+    const field = textAt(tokens, at + 1) === '.' ? textAt(tokens, at + 2) : '';
+    return field === '' || field.startsWith('random') ? `uses math${field && `.${field}`}` : undefined;
+  }
+  if (name !== 'KEYS' && name !== 'ARGV') return undefined;
+  const replaced = [',', '='].includes(textAt(tokens, at + 1)) && isAssigned(tokens, at);
+  return replaced || textAt(tokens, at - 1) === 'function' ? `assigns to ${name}` : undefined;
+}
+
+/** Redis' functions are known by their names, and a command by its: SELECT and the clock are not a call's own. */
+function redisReason(tokens: readonly LuaToken[], at: number): string | undefined {
+  const field = textAt(tokens, at + 2);
+  if (textAt(tokens, at + 1) !== '.' || !HARMLESS.test(field)) return `uses redis other than as redis.call(...)`;
+  if (!['call', 'pcall'].includes(field)) return isAssigned(tokens, at + 2) ? `assigns to redis.${field}` : undefined;
+  const called = textAt(tokens, at + 3) === '(';
+  const inPcall = textAt(tokens, at - 2) === 'pcall' && textAt(tokens, at - 1) === '(' && !isField(tokens, at - 2);
+  const viaPcall = inPcall && textAt(tokens, at + 3) === ',';
+  if (!called && !viaPcall) return `passes redis.${field} on`;
+  const command = /^(['"])(?<name>[^\\]*)\1$/.exec(textAt(tokens, at + 4))?.groups?.['name']?.toUpperCase();
+  if (command === undefined || ![',', ')'].includes(textAt(tokens, at + 5)))
+    return 'calls a command that is not written out';
+  if (command === 'SELECT') return 'calls SELECT';
+  return command === 'TIME' && !isTimeCall(tokens, at) ? `reads TIME other than by redis.call('TIME')` : undefined;
+}
+
+/**
+ * Returns true if the variable that ends at `end` may be assigned to: `=` follows, behind other variables, fields and
+ * indexes at most. It may return true for a variable that is only read, never false for one that is assigned to.
+ */
+function isAssigned(tokens: readonly LuaToken[], end: number): boolean {
+  let wantsName = false;
+  for (let at = end + 1; at < tokens.length; at++) {
+    const { kind, text } = tokens[at] as LuaToken;
+    if (text === '=' && !wantsName) return textAt(tokens, at + 1) !== '=';
+    if (CLOSING.has(text)) {
+      at = closingOf(tokens, at);
+      wantsName = false;
+    } else if (kind === 'string') wantsName = false;
+    else if (kind === 'name' && wantsName && !KEYWORDS.has(text)) wantsName = false;
+    else if ([',', '.', ':'].includes(text) && !wantsName) wantsName = true;
+    else return false;
+  }
+  return false;
+}
+
+/** Returns true if a bracket is open at `at`, and no function that was begun in it: what follows is no statement. */
+function inBrackets(tokens: readonly LuaToken[], at: number): boolean {
+  let closed = 0;
+  for (let i = at - 1; i >= 0; i--) {
+    const { kind, text } = tokens[i] as LuaToken;
+    if (kind === 'name' && text === 'function') return false;
+    if (kind !== 'symbol') continue;
+    if ([')', ']', '}'].includes(text)) closed += 1;
+    else if (CLOSING.has(text) && closed-- === 0) return true;
+  }
+  return false;
+}
+
+function closingOf(tokens: readonly LuaToken[], open: number): number {
+  const closing: string[] = [];
+  for (let at = open; at < tokens.length; at++) {
+    const { kind, text } = tokens[at] as LuaToken;
+    if (kind !== 'symbol') continue;
+    const opened = CLOSING.get(text);
+    if (opened !== undefined) closing.push(opened);
+    else if (text === closing.at(-1) && closing.pop() && closing.length === 0) return at;
+  }
+  return tokens.length;
+}
+
+/** Returns true if a global is called wherever it is named, and so nowhere declared or assigned to. */
+function onlyCalled(tokens: readonly LuaToken[], name: string, more: readonly string[] = []): boolean {
+  return tokens.every(({ kind, text }, at) => {
+    if (kind !== 'name' || text !== name || isField(tokens, at)) return true;
+    const next = textAt(tokens, at + 1);
+    if (textAt(tokens, at - 1) === 'function') return false;
+    return next === '(' || (more.includes(next) && textAt(tokens, at - 1) === '(');
+  });
 }

@@ -1,0 +1,42 @@
+import { SPECIAL } from './wrapper';
+
+/**
+ * The end of a lone call's form: lays out what `luanest_call` returned. An array that begins with a number, which is what
+ * most scripts return, goes out as it is; all else as `{ mark, value }`, marked as in a group, so that an error that the
+ * script returns cannot be taken for one that Redis gives before a script runs. The time of a timed call is the last value.
+ */
+export function loneReply(call: string, timed: boolean, metatables: boolean): string {
+  const time = timed ? ', luanest_stamp()' : '';
+  return `local reply, b, c, d = ${call}
+if b ~= nil and reply ~= nil then
+  if luanest_type(reply) == 'number' then ${timed ? timedValues : 'return { reply, b, c, d }'} end
+  return { '.', { reply, b, c, d }${time} }
+end
+if reply == nil then return { 'n'${timed ? ', false' : ''}${time} } end
+if luanest_type(reply) ~= 'table' then return { '.', reply${time} } end
+local err = ${metatables ? "luanest_rawget(reply, 'err')" : 'reply.err'}
+if err and luanest_type(err) == 'string' then return { 'e', err${time} } end
+${metatables ? '' : `if luanest_type(reply[1]) == 'number' and not (${SPECIAL}) then ${timed ? timedArray : ''}return reply end`}
+return { '.', reply${time} }`;
+}
+
+const timedValues = `
+  if c == nil then return { reply, b, luanest_stamp() } end
+  if d == nil then return { reply, b, c, luanest_stamp() } end
+  return { reply, b, c, d, luanest_stamp() }`;
+
+/** Redis ends an array at the first hole, so that is where the time goes. */
+const timedArray = `local n = 2
+while reply[n] ~= nil do n = n + 1 end
+reply[n], reply[n + 1] = luanest_stamp(), nil `;
+
+/** The same for clients that hand integers over as strings: always marked, every leaf with a tag. */
+export function taggedReply(call: string, timed: boolean): string {
+  const time = timed ? ', luanest_stamp()' : '';
+  return `local reply, b, c, d = ${call}
+if b ~= nil and reply ~= nil then reply = { reply, b, c, d } end
+if reply == nil then return { 'n', false${time} } end
+local err = luanest_type(reply) == 'table' and luanest_rawget(reply, 'err')
+if luanest_type(err) == 'string' then return { 'e', err${time} } end
+return { '.', luanest_tag(reply)${time} }`;
+}

@@ -1,0 +1,105 @@
+/** What the registry's own Lua uses, by the names under which it takes hold of it before a script can give those another meaning. */
+const CAPTURED: Readonly<Record<string, string>> = {
+  luanest_type: 'type',
+  luanest_tostring: 'tostring',
+  luanest_tonumber: 'tonumber',
+  luanest_rawget: 'rawget',
+  luanest_next: 'next',
+  luanest_xpcall: 'xpcall',
+  luanest_format: 'string.format',
+  luanest_concat: 'table.concat',
+  luanest_redis_call: 'redis.call',
+};
+
+/** Lua on one line, so that the lines of a script keep their numbers. For Lua of the registry only: no comments. */
+export function inline(lua: string): string {
+  return lua.replaceAll(/\s*\n\s*/g, ' ').trim();
+}
+
+/** The locals that hold what `code` uses of `CAPTURED`, with further names that keep their own. */
+export function captures(code: string, more: readonly string[] = []): string {
+  const used = Object.entries(CAPTURED).filter(([name]) => new RegExp(`\\b${name}\\b`).test(code));
+  const names = [...used.map(([name]) => name), ...more];
+  return names.length === 0
+    ? ''
+    : `local ${names.join(', ')} = ${[...used.map(([, value]) => value), ...more].join(', ')}`;
+}
+
+/** Tables that Redis turns into something else than an array, in the order in which it looks. */
+export const SPECIAL = ['err', 'ok', 'double', 'map', 'set', 'big_number', 'verbatim_string']
+  .map((field) => `reply.${field}`)
+  .join(' or ');
+
+/**
+ * The text of what a call raised, as Redis would have it, and where it was raised. Redis' own handler of errors knows the
+ * line; where a server has none by that name, Lua's own errors still begin with theirs.
+ */
+export const PROBLEM_LUA = `local luanest_note = luanest_rawget(_G, '__redis__err__handler') or function(problem) return problem end
+local function luanest_problem(problem)
+  if luanest_type(problem) ~= 'table' then return 'ERR ' .. luanest_tostring(problem) end
+  local err, line = luanest_rawget(problem, 'err'), luanest_rawget(problem, 'line')
+  if luanest_type(err) == 'number' then err = luanest_tostring(err) end
+  if luanest_type(err) ~= 'string' then return 'ERR unknown error' end
+  if luanest_rawget(problem, 'source') ~= '@user_script' or not luanest_tonumber(line) then return err end
+  return err .. ', on @user_script:' .. line .. '.'
+end`;
+
+// Clients with `stringNumbers` hand integers over as strings; a tag on every leaf keeps the two apart.
+export const TAG_LUA = `local function luanest_tag(value)
+  local kind = luanest_type(value)
+  if kind == 'number' then return luanest_format('i%d', value) end
+  if kind == 'string' then return 's' .. value end
+  if value == true then return 'i1' end
+  if kind ~= 'table' then return 'n' end
+  local get, items = luanest_rawget, {}
+  if luanest_type(get(value, 'err')) == 'string' then return { err = get(value, 'err') } end
+  if luanest_type(get(value, 'ok')) == 'string' then return 's' .. get(value, 'ok') end
+  if luanest_type(get(value, 'double')) == 'number' then return 's' .. luanest_format('%.17g', get(value, 'double')) end
+  local map, set, verbatim = get(value, 'map'), get(value, 'set'), get(value, 'verbatim_string')
+  if luanest_type(map) == 'table' then
+    for k, v in luanest_next, map do items[#items + 1] = luanest_tag(k) items[#items + 1] = luanest_tag(v) end
+    return items
+  end
+  if luanest_type(set) == 'table' then
+    for k in luanest_next, set do items[#items + 1] = luanest_tag(k) end
+    return items
+  end
+  if luanest_type(get(value, 'big_number')) == 'string' then return 's' .. get(value, 'big_number') end
+  if luanest_type(verbatim) == 'table' then return 's' .. get(verbatim, 'string') end
+  local i = 1
+  while get(value, i) ~= nil do
+    items[i] = luanest_tag(get(value, i))
+    i = i + 1
+  end
+  return items
+end`;
+
+/**
+ * Redis' time for the calls of a group that share one reading. A table that a script may change belongs to one call, so
+ * each gets a copy.
+ */
+export const SHARED_TIME_LUA = `local luanest_now
+local function luanest_time()
+  if not luanest_now then luanest_now = luanest_redis_call('TIME') end
+  return { luanest_now[1], luanest_now[2] }
+end`;
+
+/** Redis' time for the calls of a group that each read their own: no two readings are the same, as in scripts that run one by one. */
+export const OWN_TIME_LUA = `local luanest_last = 0
+local function luanest_time()
+  local now = luanest_redis_call('TIME')
+  local us = now[1] * 1000000 + now[2]
+  if us > luanest_last then
+    luanest_last = us
+    return now
+  end
+  luanest_last = luanest_last + 1
+  us = luanest_last % 1000000
+  return { luanest_format('%.0f', (luanest_last - us) / 1000000), luanest_format('%.0f', us) }
+end`;
+
+/** The shared reading as one number, us. */
+export const STAMP_LUA = `local function luanest_stamp()
+  local now = luanest_time()
+  return now[1] * 1000000 + now[2]
+end`;

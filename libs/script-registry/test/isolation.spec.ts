@@ -1,0 +1,159 @@
+import { randomUUID } from 'node:crypto';
+import type { Redis } from 'ioredis';
+import { common, defineScript, int, str, type AnyScript, type ScriptRegistry } from 'luanest/script-registry';
+import { uniquePrefix } from '../../../test/support/shared-servers';
+import { openRegistry, standaloneClient } from './support';
+
+const text = { keys: ['key'], args: { what: str, figure: int }, reply: (raw: unknown) => raw } as const;
+
+/** The usual sliding log: the time of a request is its identity. */
+const slidingLog = defineScript({
+  ...text,
+  name: 'test.sliding-log',
+  source: `
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+redis.call('ZREMRANGEBYSCORE', KEYS[1], 0, now - 60000000)
+if redis.call('ZCARD', KEYS[1]) >= 10 then return 0 end
+redis.call('ZADD', KEYS[1], now, string.format('%.0f', now))
+redis.call('PEXPIRE', KEYS[1], 60000)
+return 1`,
+});
+
+const seconds = defineScript({
+  ...text,
+  name: 'test.seconds',
+  args: { what: str, figure: common(int) },
+  source: `ARGV[2] = ARGV[2] * 1000
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return ARGV[2]`,
+});
+
+const timedHole = defineScript({
+  ...text,
+  name: 'test.timed-hole',
+  source: `if ARGV[1] == 'values' then return 1, 2, nil, 4 end
+return { 1, tonumber(redis.call('GET', KEYS[1]) or ''), 3 }`,
+  timed: true,
+  reply: (raw: unknown, atUs) => ({ raw, atUs }),
+});
+
+const shadows = defineScript({
+  ...text,
+  name: 'test.shadows',
+  shared: `local table, string, type, unpack, rawget = { 10, 20 }, 1, 2, 3, 4
+local function tostring(v) return 'own' end
+local function xpcall() end`,
+  source: `if ARGV[1] == 'nil' then return nil end
+if ARGV[1] == 'error' then error({ err = 'MYCODE x' }) end
+return table[1] + ARGV[2], tostring(1)`,
+});
+
+const chosen = defineScript({
+  ...text,
+  name: 'test.chosen',
+  source: `
+redis.call('SELECT', ARGV[2])
+redis['setresp'](3)
+math.randomseed(ARGV[2])
+return redis.call('SET', KEYS[1], math.random(1000000), 'PX', 60000)`,
+});
+
+/** Fails in its third line, in the second line of \`shared\`, or where Redis refuses a command. */
+const failing = defineScript({
+  ...text,
+  name: 'test.failing',
+  shared: `local function fail()
+  error('from shared')
+end`,
+  source: `local what = ARGV[1] -- line 1
+--[[ line 2 ]]
+if what == 'raise' then error('boom') end
+if what == 'shared' then fail() end
+if what == 'command' then return redis.call('HGET', KEYS[1]) end
+return select(2, pcall(error, what))`,
+});
+
+const scripts: AnyScript[] = [slidingLog, seconds, timedHole, shadows, chosen, failing];
+
+describe.each([true, false])('calls that leave together, grouping %s', (grouping) => {
+  let client: Redis;
+  let registry: ScriptRegistry;
+
+  beforeAll(async () => {
+    client = standaloneClient();
+    registry = await openRegistry(client, { prefix: uniquePrefix(), grouping }, scripts);
+  });
+
+  afterAll(() => {
+    registry.close();
+    client.disconnect();
+  });
+
+  const newKey = (): string => registry.keySpace('test').tag(randomUUID()).key('key');
+  const many = (script: typeof slidingLog, calls: number, whats: readonly string[], figure: number, key = newKey()) =>
+    Promise.allSettled(
+      Array.from({ length: calls }, (_, i) =>
+        registry.run(script, { keys: { key }, args: { what: whats[i % whats.length] as string, figure } }),
+      ),
+    );
+  const values = (answers: readonly PromiseSettledResult<unknown>[]): unknown[] =>
+    answers.map((answer) => (answer.status === 'fulfilled' ? answer.value : String(answer.reason)));
+
+  it('each see a time of their own', async () => {
+    const admitted = values(await many(slidingLog, 300, ['x'], 0)).filter((answer) => answer === 1);
+    expect(admitted).toHaveLength(10);
+  });
+
+  it('each have parameters of their own to change', async () => {
+    expect(new Set(values(await many(seconds as never, 20, ['x'], 10)))).toEqual(new Set([10_000]));
+  });
+
+  it('are each told the time, whatever holes their replies have', async () => {
+    const startedUs = Date.now() * 1_000 - 5_000_000;
+    const answers = values(await many(timedHole, 20, ['values', 'hole'], 0)) as {
+      raw: unknown;
+      atUs: number;
+    }[];
+    for (const [i, { raw, atUs }] of answers.entries()) {
+      expect(raw).toEqual(i % 2 === 0 ? [1, 2] : [1]);
+      expect(atUs).toBeGreaterThan(startedUs);
+    }
+  });
+
+  it('may give any name a meaning of their own', async () => {
+    const answers = values(await many(shadows, 21, ['ok', 'nil', 'error'], 5));
+    for (const [i, answer] of answers.entries()) {
+      expect(answer).toEqual([[15, 'own'], null, expect.stringContaining('MYCODE x')][i % 3]);
+    }
+  });
+
+  it('leave neither the database, the protocol nor the random numbers to their neighbours', async () => {
+    const key = newKey();
+    expect(new Set(values(await many(chosen, 20, ['x'], 7, key)))).toEqual(new Set(['OK']));
+    await client.select(7);
+    const first = await client.get(key);
+    await many(chosen, 1, ['x'], 7, key);
+    expect(await client.get(key)).toBe(first);
+    await client.select(0);
+    expect(await client.exists(key)).toBe(0);
+  });
+
+  it('are told the line of the script in which they failed', async () => {
+    const answers = values(await many(failing, 21, ['raise', 'shared', 'command'], 0));
+    const expected = [
+      /test\.failing failed: ERR user_script:3: boom$/,
+      /test\.failing failed: ERR shared:2: from shared$/,
+      /test\.failing failed: ERR Wrong number of args .* \(user_script:5\)$/,
+    ];
+    for (const [i, answer] of answers.entries()) expect(answer).toMatch(expected[i % 3] as RegExp);
+  });
+
+  it('say in which line a script does not compile', async () => {
+    const wrong = defineScript({ ...text, name: 'test.wrong', shared: 'local a', source: 'local b\nlocal c\nx x x' });
+    const required = openRegistry(client, { grouping, preload: 'required' }, [wrong]);
+    await expect(required).rejects.toThrow(
+      /Error compiling script \(new function\): user_script:3: '=' expected near 'x'/,
+    );
+  });
+});
