@@ -1,0 +1,295 @@
+import { Random } from './random';
+
+/** Arguments of a call: ARGV[1] is text or bytes, ARGV[2] an integer, ARGV[3] text that calls mostly have in common. */
+export interface FuzzCall {
+  /** Index of the keys that it uses; calls with the same index meet the same data. */
+  readonly subject: number;
+  readonly value: Buffer;
+  readonly count: number;
+  readonly rule: string;
+}
+
+/** A random script and its calls. The parts of its Lua are lists, so that a failing one can be made smaller. */
+export interface FuzzProgram {
+  readonly shared: readonly string[];
+  readonly body: readonly string[];
+  readonly finishes: boolean;
+  readonly timed: boolean;
+  /** Whether `reply` gets bytes. */
+  readonly replyBytes: boolean;
+  /** Whether it may return several values, of which EVAL alone would return the first. */
+  readonly several: boolean;
+  /** Whether the script declares lists. */
+  readonly lists: boolean;
+  readonly calls: readonly FuzzCall[];
+}
+
+/** What `finish` of a program does with what its calls have noted in `pending`. */
+export const FINISH = `local n = pending[KEYS[1]]
+if n then
+  pending[KEYS[1]] = nil
+  redis.call('INCRBY', KEYS[2], n)
+end`;
+
+const NAMES = ['a', 'b', 'c', 'd'];
+const SHADOWED = [
+  'table',
+  'string',
+  'tostring',
+  'tonumber',
+  'type',
+  'pcall',
+  'unpack',
+  'next',
+  'rawget',
+  'math',
+  'error',
+];
+const NUMBERS = ['0', '1', '-1', '7', '3.7', '-0.5', '9007199254740993', '2^53 + 2', '-2^53', '1e15', '0x1F', '2^40'];
+const TEXTS = ["'x'", "''", "'KEYS[1] -- no comment'", '"7"', '[=[long ARGV[2]]=]', "'\\255\\0\\254'", "'a b'", "'10'"];
+
+/** Writes one random script. */
+class Writer {
+  constructor(private readonly random: Random) {}
+
+  number(depth = 0): string {
+    const { random } = this;
+    const simple = [
+      () => random.pick(NUMBERS),
+      () => 'tonumber(ARGV[2])',
+      () => '(ARGV[2] + 1)',
+      () => `#${this.text(2)}`,
+      () => random.pick(NAMES),
+    ];
+    if (depth > 1) return random.pick(simple)();
+    return random.pick([
+      ...simple,
+      () => `(${this.number(depth + 1)} ${random.pick(['+', '-', '*', '%'])} ${this.number(depth + 1)})`,
+      () => `math.floor(${this.number(depth + 1)})`,
+      () => `redis.call('INCR', ${this.key()})`,
+      () => `redis.call('STRLEN', ${this.key()})`,
+      () => `redis.call('RPUSH', ${this.key()}, ${this.text(2)})`,
+    ])();
+  }
+
+  key(): string {
+    return this.random.pick(['KEYS[1]', 'KEYS[1]', 'KEYS[ 1 ]', "KEYS[1] .. ':x'"]);
+  }
+
+  text(depth = 0): string {
+    const { random } = this;
+    const simple = [() => random.pick(TEXTS), () => 'ARGV[1]', () => 'ARGV[3]', () => 'KEYS[1]', () => 'ARGV[ 2 ]'];
+    if (depth > 1) return random.pick(simple)();
+    return random.pick([
+      ...simple,
+      () => `(${this.text(depth + 1)} .. ${this.text(depth + 1)})`,
+      () => `tostring(${random.pick([...NUMBERS, 'ARGV[2] + 1', 'nil', 'true'])})`,
+      () => `string.sub(${this.text(depth + 1)}, 1, 3)`,
+      () => `string.format('%d', ${this.number(depth + 1)})`,
+      () => `type(${this.any(depth + 1)})`,
+      () => `(redis.call('GET', ${this.key()}) or 'none')`,
+    ])();
+  }
+
+  any(depth = 0): string {
+    const { random } = this;
+    return random.pick([
+      () => this.number(depth),
+      () => this.text(depth),
+      () => random.pick(NAMES),
+      () => random.pick(['nil', 'false', 'true']),
+      ...(depth > 1 ? [] : [() => this.table(depth + 1)]),
+    ])();
+  }
+
+  table(depth = 0): string {
+    const { random } = this;
+    const items = Array.from({ length: random.int(5) }, () => this.any(depth + 1));
+    return `{ ${items.join(', ')} }`;
+  }
+
+  /** Tables that Redis turns into something other than an array. */
+  special(): string {
+    const { random } = this;
+    const part = random.chance(0.4) ? `${this.number()}, ` : '';
+    return random.pick([
+      () => `redis.status_reply(${random.pick(["'FINE'", "'a\\r\\nb'"])})`,
+      () => `redis.error_reply('MYCODE ' .. ${this.text(2)})`,
+      () => `{ ${part}err = ${random.pick(["'MYCODE x'", "'no code'", "'two\\nlines'", '5'])} }`,
+      () => `{ ${part}ok = ${random.pick(["'FINE'", '5'])} }`,
+      () => `{ ${part}double = ${random.pick(['1.5', '0.1', "'x'"])} }`,
+      () => `{ ${part}map = { a = ${this.any(1)} } }`,
+      () => `{ ${part}set = { a = true } }`,
+      () => `{ ${part}big_number = '123456789012345678901234567890' }`,
+      () => `{ ${part}verbatim_string = { format = 'txt', string = 'words' } }`,
+      () => `{ 1, ${this.number()}, { err = 'NESTED x' } }`,
+      () => `redis.pcall('HGET', ${this.key()}, 'f')`,
+    ])();
+  }
+
+  /** Several values as the last statement. */
+  results(): string {
+    const first = this.random.chance(0.5) ? this.number() : this.any(1);
+    return `return ${[first, ...Array.from({ length: 1 + this.random.int(3) }, () => this.any(1))].join(', ')}`;
+  }
+
+  /** The last statement. */
+  result(): string {
+    const { random } = this;
+    return random.pick([
+      () => `return ${this.any()}`,
+      () => `return ${this.number()}`,
+      () => `return { 1, ${this.number()}, ${this.number()} }`,
+      () => `return { 1, ${this.number()}, ${this.text()} }`,
+      () => `return { ${this.text()}, ${this.number()} }`,
+      () => `return ${this.table()}`,
+      () => `return { 1, ${random.pick(['nil', 'tonumber(redis.call("GET", KEYS[1] .. ":none") or "")'])}, 3 }`,
+      () => `return ${this.special()}`,
+      () => '',
+    ])();
+  }
+
+  /** What is usual, and cannot trouble neighbours. */
+  usual(): string {
+    const { random } = this;
+    return random.pick([
+      () => `local ${random.pick(NAMES)} = ${this.any()}`,
+      () => `local ${random.pick(NAMES)}, ${random.pick(NAMES)} = ${this.any()}, ${this.text()}`,
+      () => `if ${this.text()} ${random.pick(['==', '~=', '<'])} ${this.text()} then ${this.usual()} end`,
+      () => `for i = 1, 2 do ${this.usual()} end`,
+      () => `redis.call('SET', ${this.key()}, ${this.text()})`,
+      () => `redis.call('SET', ${this.key()}, ARGV[2], 'PX', 1000000000 + ARGV[2] * 10000000)`,
+      () => `redis.call('APPEND', ${this.key()}, ${this.text()})`,
+      () => `redis.call('HSET', ${this.key()} .. ':h', ${this.text()}, ${this.text()})`,
+      () => `redis.call('RPUSH', ${this.key()} .. ':l', ${this.text()}, ${this.number(2)})`,
+      () => `local ok, ${random.pick(NAMES)} = pcall(redis.call, 'INCR', ${this.key()})`,
+      () => `local ok, ${random.pick(NAMES)} = pcall(function() ${this.usual()}\nerror('caught') end)`,
+      () => `local ok, ${random.pick(NAMES)} = pcall(error, ${this.text()})`,
+      () => `-- KEYS[1] = 'in a comment'\nlocal ${random.pick(NAMES)} = cjson.encode({ ${this.number(2)} })`,
+      () => `local function f(x) return x, ${this.any(1)} end local ${random.pick(NAMES)} = f(${this.any(1)})`,
+    ])();
+  }
+
+  failing(): string {
+    const { random } = this;
+    const failure = random.pick([
+      "error('boom')",
+      "error('CODE boom', 0)",
+      "error('two levels', 2)",
+      "error({ err = 'MYCODE table' })",
+      'error()',
+      'local z z.field = 1',
+      'local z = {} + 1',
+      "redis.call('HGET', KEYS[1])",
+      "redis.call('LPUSH', KEYS[1], 'x') redis.call('GET', KEYS[1])",
+      'undeclared = 1',
+      'local z = undeclared',
+      "error(ARGV[1] .. '\\nmore')",
+    ]);
+    return `if ARGV[2] ${random.pick(['> "4"', '== "3"', '~= ""'])} then ${failure} end`;
+  }
+
+  /** What would reach a neighbour if the calls of a group were not kept apart. */
+  reaching(): string {
+    const { random } = this;
+    const name = random.pick(NAMES);
+    const parameter = random.pick(['ARGV', 'ARGV', 'KEYS']);
+    return random.pick([
+      () => `${parameter}[1] = ${parameter}[1] .. ':n'`,
+      () => 'ARGV[2] = ARGV[2] * 10',
+      () => `local ${name} ${name}, ARGV[2] = 1, ARGV[2] + 1`,
+      () => `ARGV[2], KEYS[1] = 5, KEYS[1] .. ':m'`,
+      () => `local ${name} = ${parameter} ${name}[1] = ${name}[1] .. 'q'`,
+      () => `local function f(t) t[1] = t[1] .. 'f' end f(${parameter})`,
+      () => `table.insert(${parameter}, 'more')`,
+      () => `table.remove(${parameter})`,
+      () => `rawset(${parameter}, 1, 'raw')`,
+      () => `for i = 1, #${parameter} do ${parameter}[i] = ${parameter}[i] .. i end`,
+      () => `local ${name} = #KEYS .. ':' .. #ARGV`,
+      () => `for k, v in pairs(ARGV) do redis.call('HSET', KEYS[1] .. ':all', k, v) end`,
+      () => `local ${random.pick(SHADOWED)} = ${random.pick(['5', '{ 1 }', "function() return 'own' end"])}`,
+      () => `local function ${random.pick(SHADOWED)}() return 9 end`,
+      () => `local redis = { call = function() return 'own' end }`,
+      () => `local ${parameter} = { 'own', '3', 'o' }`,
+      () => `${random.pick(['KEYS', 'tonumber', 'redis', 'ARGV'])} = nil`,
+      () => "redis['setresp'](3)",
+      () => `redis.setresp(3) local ${name} = redis.call('HGETALL', KEYS[1] .. ':h')`,
+      () => `redis.call('SELECT', 3)`,
+      () => `math.randomseed(ARGV[2])`,
+      () => `redis.call('RPUSH', KEYS[1] .. ':r', math.random(1000000))`,
+      () => `local call = redis.call call('INCR', KEYS[1] .. ':called')`,
+      () => `local ${name} = select('#', ...)`,
+      () => `local ${name} = _G.KEYS[1] .. type(_G.ARGV[4])`,
+      () => `local ${name} = loadstring('return ARGV[1]')()`,
+      () =>
+        `local ${name} = setmetatable({ 1, 2 }, { __index = function(_, k) return k == 'err' and 'META x' or nil end })`,
+      () => `local ${name} = pcall(redis.pcall, 'HGET', KEYS[1])`,
+    ])();
+  }
+
+  /** Reads Redis' time; as an identity, so that each reading of every call must be another one, unless calls share it. */
+  time(shares: boolean): string {
+    if (shares) return `local t = redis.call('TIME') local d = #t .. type(t[1]) .. #t[1] t[1] = 'changed'`;
+    return this.random.pick([
+      "local t = redis.call('TIME') local us = t[1] * 1000000 + t[2] redis.call('ZADD', KEYS[1] .. ':times', us, string.format('%.0f', us))",
+      `for i = 1, 2 do local t = redis.call( "time" ) redis.call('ZADD', KEYS[1] .. ':times', 0, t[1] .. ':' .. t[2]) end`,
+      "local t = redis.call('TIME') local d = #t .. type(t[1]) .. type(t[2]) .. #t[1] t[1] = 'changed'",
+    ]);
+  }
+}
+
+const SHARED = [
+  'local LIMIT = 7\nlocal function double(x) return x * 2 end',
+  'local table = { 10, 20 }',
+  'local string = { sub = function() return "own" end }',
+  "local function tostring(v) return 'own' end",
+  'local type = 5',
+  'local pcall, error = 1, 2',
+  'local redis_call = redis.call',
+  "local function now() return redis.call('TIME')[1] end",
+  'local function set(t, v) t[1] = v end',
+];
+
+/** Makes the script that belongs to a seed. */
+export function generate(seed: number): FuzzProgram {
+  const random = new Random(seed);
+  const writer = new Writer(random);
+  const [finishes, timed] = [random.chance(0.1), random.chance(0.25)];
+  const body: string[] = NAMES.slice(0, 2).map((name) => `local ${name} = ${writer.any(1)}`);
+  if (finishes) body.push('pending[KEYS[1]] = (pending[KEYS[1]] or 0) + 1');
+  const statements = 1 + random.int(5);
+  for (let i = 0; i < statements; i++) {
+    const kind = random.next();
+    if (kind < 0.6) body.push(writer.usual());
+    else if (kind < 0.75) body.push(writer.failing());
+    else if (kind < 0.85) body.push(writer.time(timed));
+    else if (!finishes) body.push(writer.reaching());
+  }
+  const several = random.chance(0.2);
+  body.push(several ? writer.results() : writer.result());
+  const shared = [
+    ...(finishes ? ['local pending = {}'] : []),
+    ...(random.chance(0.25) ? [random.pick(SHARED), ...(random.chance(0.3) ? [random.pick(SHARED)] : [])] : []),
+  ];
+  const replyBytes = random.chance(0.6);
+  const [subjects, alike] = [1 + random.int(3), random.chance(0.3)];
+  const one = (): FuzzCall => ({
+    subject: random.int(subjects),
+    value: replyBytes ? random.bytes(random.int(4)) : Buffer.from(random.pick(['', 'x', 'ü', '12', 'e'])),
+    count: random.int(8),
+    rule: random.chance(0.8) ? 'rule' : 'other',
+  });
+  const first = one();
+  const calls = Array.from({ length: 5 + random.int(3) }, () => (alike ? first : one()));
+  return {
+    shared,
+    body,
+    several,
+    finishes,
+    timed,
+
+    replyBytes,
+    lists: !finishes && random.chance(0.15),
+    calls,
+  };
+}
