@@ -5,13 +5,14 @@ import type { RateLimitContextAdapter } from './contexts/context-adapter';
 import { graphqlAdapter } from './contexts/graphql';
 import { httpAdapter } from './contexts/http';
 import { rpcAdapter, wsAdapter } from './contexts/messages';
+import { otherAdapter, WORK_KINDS } from './contexts/other';
 import type { Check } from './limiter/limiter';
 import { events } from './rate-limit.events';
 import type { ResolvedRateLimitOptions } from './rate-limit.options';
 import type { RateLimitService } from './rate-limit.service';
 import type { RateLimitDecision } from './rate-limit.types';
 import { CallRecords } from './rules/call-records';
-import { checkOf } from './rules/request-checks';
+import { checkOf, UNKNOWN_SUBJECT } from './rules/request-checks';
 import { RoutePlans, type RoutePlan } from './rules/route-rules';
 import type { NamedRule } from './rules/rule';
 
@@ -47,12 +48,11 @@ export class RateLimitEdge {
     if (plan.rules.length === 0 || round[DECIDED] === this) return true;
     round[DECIDED] = this;
     const kind = context.getType<string>();
-    const adapter = this.adapters.get(kind);
-    if (adapter === undefined) return plan.rules.every((rule) => this.unknown(rule, kind));
+    const adapter = this.adapters.get(kind) ?? otherAdapter;
     const address = adapter.address(context);
-    const client = address === undefined ? undefined : clientOf(address, this.options.ipv6Prefix);
+    const client = address === undefined || address === '' ? undefined : clientOf(address, this.options.ipv6Prefix);
     // Most routes: nothing to ask the request for, so nothing to wait for before Redis.
-    if (plan.fixed && client !== undefined && client !== '') {
+    if (plan.fixed && client !== undefined) {
       return this.decide(
         plan,
         context,
@@ -60,7 +60,8 @@ export class RateLimitEdge {
         plan.rules.map((rule) => fixedCheck(rule, client)),
       );
     }
-    return this.checksOf(plan, context, client, kind).then((checks) => {
+    const rules = this.rulesFor(plan, kind);
+    return this.checksOf(rules, context, client, kind).then((checks) => {
       if (checks === undefined) return false;
       return checks.length === 0 ? true : this.decide(plan, context, adapter, checks);
     });
@@ -105,21 +106,23 @@ export class RateLimitEdge {
     return (this.adapters.get(context.getType<string>())?.status?.(context) ?? 200) >= 400;
   }
 
+  /** Work that the app gives itself comes from no client, so the rules of every route are not meant for it. */
+  private rulesFor({ rules }: RoutePlan, kind: string): readonly NamedRule[] {
+    if (!WORK_KINDS.has(kind) || this.adapters.has(kind)) return rules;
+    return rules.filter((rule) => !this.options.rules.includes(rule));
+  }
+
   /** Undefined where a rule has no subject and the options deny that. */
   private async checksOf(
-    plan: RoutePlan,
+    rules: readonly NamedRule[],
     context: ExecutionContext,
     client: string | undefined,
     kind: string,
   ): Promise<Check[] | undefined> {
-    const checks: Check[] = [];
-    const answers = await Promise.all(plan.rules.map((rule) => checkOf(rule, context, client)));
-    for (const [i, answer] of answers.entries()) {
-      if (answer === 'skipped') continue;
-      if (answer !== 'unknown') checks.push(answer);
-      else if (!this.unknown(plan.rules[i] as NamedRule, kind)) return undefined;
-    }
-    return checks;
+    const asked = await Promise.all(rules.map((rule) => checkOf(rule, context, client)));
+    const checks = asked.filter((check) => check !== undefined);
+    const denied = checks.filter(({ rule, subject }) => subject === UNKNOWN_SUBJECT && this.deniesUnknown(rule, kind));
+    return denied.length > 0 ? undefined : checks;
   }
 
   private refusalOf(decision: RateLimitDecision, context: ExecutionContext, adapter: RateLimitContextAdapter): Error {
@@ -128,18 +131,19 @@ export class RateLimitEdge {
     return adapter.refusal(context, { decision, status, body });
   }
 
-  /** Whether a rule lets a request pass of which nobody can tell whose it is. */
-  private unknown(rule: NamedRule, kind: string): boolean {
-    const passes = rule.shadow || this.options.onUnknownSubject === 'allow';
+  /** Returns true if a request without a subject under this rule is refused; reports that it has none. */
+  private deniesUnknown(rule: NamedRule, kind: string): boolean {
+    const denies = !rule.shadow && this.options.onUnknownSubject === 'deny';
     events.unknownSubject.publish(() => ({ context: kind, rule: rule.name }));
     if (!this.warned.has(rule.name)) {
       this.warned.add(rule.name);
       this.logger.warn(
-        `Rule "${rule.name}" has no subject for a request of context "${kind}", which is ${passes ? 'let through' : 'refused'}. ` +
-          `Give the rule a subject, the context an adapter, or leave the route out. Told once.`,
+        `Rule "${rule.name}" has no subject for a request of context "${kind}". Such requests ` +
+          `${denies ? 'are refused' : 'share one counter'}. A client that hangs up has no address; if all requests have ` +
+          `none, give the rule a subject, the context an adapter, or leave the route out. Logged once per rule.`,
       );
     }
-    return passes;
+    return denies;
   }
 }
 

@@ -26,7 +26,7 @@ export interface RateLimitBreakerEvent {
   readonly state: 'opened' | 'closed';
 }
 
-/** A request has no subject under a rule, or comes from a context that no adapter knows. */
+/** A request has no subject under a rule: it is counted with all others of that kind, or refused. */
 export interface RateLimitUnknownSubjectEvent {
   /** Nest's name of the context: `http`, `rpc`, `ws`, `graphql` or another. */
   readonly context: string;

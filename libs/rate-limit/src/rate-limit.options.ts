@@ -34,8 +34,11 @@ export interface RateLimitOptions {
    * on a Cluster, 1 elsewhere.
    */
   readonly tags?: number;
-  /** What is done with a request whose subject nobody can tell. Default `allow`. */
-  readonly onUnknownSubject?: 'allow' | 'deny';
+  /**
+   * What is done with a request that has no subject under a rule, such as one whose client has hung up: `count` counts all
+   * of them together, in one counter of the rule; `deny` refuses them. Default `count`.
+   */
+  readonly onUnknownSubject?: 'count' | 'deny';
   /** Leading bits of an IPv6 address that make one client; integer of 32 to 128. Default 56. */
   readonly ipv6Prefix?: number;
   /** What answers say of the limits. */
@@ -54,7 +57,7 @@ export interface ResolvedRateLimitOptions {
   readonly localSubjects: number;
   /** Undefined: by the kind of Redis. */
   readonly tags: number | undefined;
-  readonly onUnknownSubject: 'allow' | 'deny';
+  readonly onUnknownSubject: 'count' | 'deny';
   readonly ipv6Prefix: number;
   readonly answers: ResolvedAnswers;
   readonly contexts: Readonly<Record<string, RateLimitContextAdapter>>;
@@ -110,7 +113,7 @@ function checkedAdapters(contexts: Readonly<Record<string, RateLimitContextAdapt
 export function resolveOptions(options: RateLimitOptions): ResolvedRateLimitOptions {
   checkOptions('', options, KNOWN);
   const { rules = [], onRedisError = 'local', deadlineMs = 50, breaker = {}, blockCache = {} } = options;
-  const { localSubjects = 10_000, tags, onUnknownSubject = 'allow', ipv6Prefix = 56 } = options;
+  const { localSubjects = 10_000, tags, onUnknownSubject = 'count', ipv6Prefix = 56 } = options;
   const { answers = {}, contexts = {} } = options;
   const { failures = 5, openMs = 1_000 } = checkOptions('breaker', breaker, KNOWN_OF_BREAKER);
   const { maxSubjects = 10_000, maxMs = 5_000 } = checkOptions('blockCache', blockCache, KNOWN_OF_CACHE);
@@ -128,7 +131,7 @@ export function resolveOptions(options: RateLimitOptions): ResolvedRateLimitOpti
     }),
     localSubjects: checkInteger('localSubjects', localSubjects, 1, MAX_SUBJECTS),
     tags: tags === undefined ? undefined : checkInteger('tags', tags, 1, 1_024),
-    onUnknownSubject: checkChoice('onUnknownSubject', onUnknownSubject, ['allow', 'deny']),
+    onUnknownSubject: checkChoice('onUnknownSubject', onUnknownSubject, ['count', 'deny']),
     ipv6Prefix: checkInteger('ipv6Prefix', ipv6Prefix, 32, 128),
     answers: resolveAnswers(answers),
     contexts: checkedAdapters(contexts),

@@ -174,10 +174,16 @@ it('a message pattern: the caller gets the problem details, and outcomes count',
   }
 });
 
+class Free {
+  work(): void {
+    // Never called.
+  }
+}
+
 describe('a kind of context that nobody knows', () => {
   const context = (): never =>
     ({
-      getType: () => 'cron',
+      getType: () => 'bot',
       getClass: () => CatsHandler,
       getHandler: () => Object.getOwnPropertyDescriptor(CatsHandler.prototype, 'purr')?.value as never,
       getArgByIndex: () => undefined,
@@ -199,19 +205,37 @@ describe('a kind of context that nobody knows', () => {
     return app.get(RateLimitGuard);
   }
 
-  it('passes or is denied, as the options say', async () => {
-    expect(await (await guard({})).canActivate(context())).toBe(true);
+  it('has one counter for all its calls, or is denied, as the options say', async () => {
+    const counting = await guard({});
+    expect([await counting.canActivate(context()), await counting.canActivate(context())]).toEqual([true, true]);
+    await expect(Promise.resolve(counting.canActivate(context()))).rejects.toMatchObject({ status: 429 });
     await app.close();
     expect(await (await guard({ onUnknownSubject: 'deny' })).canActivate(context())).toBe(false);
   });
 
+  it.each(['stream', 'delayed-task', 'cron'])(
+    'work of the app itself (%s) is left out of the rules of every route',
+    async (kind) => {
+      const rules = [{ name: 'all', limit: 1, windowMs: 60_000 }];
+      const guarding = await guard({ rules, onUnknownSubject: 'deny' });
+      const work = Object.getOwnPropertyDescriptor(Free.prototype, 'work')?.value as never;
+      const call = {
+        ...(context() as object),
+        getType: () => kind,
+        getClass: () => Free,
+        getHandler: () => work,
+      } as never;
+      expect(await guarding.canActivate(call)).toBe(true);
+    },
+  );
+
   it('may have an adapter of its own', async () => {
-    const cron = {
+    const bot = {
       address: () => 'the clock',
       refusal: () => new Error('too often'),
       call: () => undefined,
     };
-    const guarded = await guard({ contexts: { cron } });
+    const guarded = await guard({ contexts: { bot } });
     expect(await guarded.canActivate(context())).toBe(true);
     expect(await guarded.canActivate(context())).toBe(true);
     await expect(Promise.resolve(guarded.canActivate(context()))).rejects.toThrow('too often');

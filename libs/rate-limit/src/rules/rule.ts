@@ -48,7 +48,10 @@ export interface RateLimitRule {
   readonly algorithm?: RateLimitAlgorithm;
   /** Hits that a `token-bucket` takes at once; integer of 1 to 1e9. Default: the limit. Refused for other algorithms. */
   readonly burst?: number;
-  /** Who is counted; undefined where nobody can be told. Default: the client's address. */
+  /**
+   * Who is counted. For undefined see the module's `onUnknownSubject`; to leave a request out, use `skip`. Default: the
+   * client's address.
+   */
   readonly subject?: (context: ExecutionContext) => string | undefined | Promise<string | undefined>;
   /** Hits that a request counts; integer of 0 to 1e9. Default 1. */
   readonly cost?: PerRequest<number>;
