@@ -202,7 +202,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
       if (!runner) throw this.notRegistered(script);
       const { deadlineMs, since } = options ?? NO_OPTIONS;
       const limitMs = deadlineMs === undefined ? this.options.deadlineMs : checkDuration('deadlineMs', deadlineMs);
-      const expiresAt = (since ?? performance.now()) + limitMs;
+      const expiresAt = this.deadlines.dueAt(since ?? performance.now(), limitMs);
       const call = new Call(script, expiresAt, wait, resolve, reject);
       runner.script.encode(call, input.keys as Record<string, unknown>, input.args as Record<string, unknown>);
       runner.submit(call);

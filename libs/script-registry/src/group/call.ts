@@ -29,7 +29,7 @@ export class Call {
   settled = false;
 
   /**
-   * @param expiresAt by `performance.now()`
+   * @param expiresAt by the clock of Deadlines, ms
    * @param wait undefined for calls that wait for no replica
    */
   constructor(

@@ -1,10 +1,26 @@
 import type { Call } from './call';
 import type { Lane } from './lane';
 
-/** One timer for all calls: it rings when the first of them may be due, and never looks at calls in between. */
+/** Longest time between two looks at the clock while calls wait, ms: a stall of this process counts as no longer. */
+const STEP_MS = 10;
+
+/** A timer that rings later than this was held up by this process, ms; what is less is how timers are. */
+const LATE_MS = 5;
+
+/**
+ * One timer for all calls, and a clock that stands still while this process does.
+ *
+ * Deadlines limit how long Redis may take. While this process is busy (rendering, collecting garbage, being suspended) it
+ * writes no call and reads no reply, so that time says nothing of Redis and is not counted.
+ */
 export class Deadlines {
   private timer: NodeJS.Timeout | undefined;
+  /** When the timer rings, by `performance.now()`, ms. */
   private ringsAt = Infinity;
+  /** No call is due before, by this clock, ms. */
+  private nextDue = Infinity;
+  /** How long this process stood still while calls waited, ms. */
+  private stalledMs = 0;
   private holding = false;
 
   /** @param busy lanes that have calls waiting or out */
@@ -13,9 +29,15 @@ export class Deadlines {
     private readonly reject: (call: Call) => void,
   ) {}
 
-  /** Makes sure that the timer rings by then. */
+  /** Returns when a call is due that began at an instant of `performance.now()`, by this clock, ms. */
+  dueAt(since: number, limitMs: number): number {
+    return since + limitMs - this.stalledMs;
+  }
+
+  /** Makes sure that calls are looked at then. @param expiresAt by this clock, ms */
   watch(expiresAt: number): void {
-    if (expiresAt < this.ringsAt) this.ringAt(expiresAt);
+    if (expiresAt < this.nextDue) this.nextDue = expiresAt;
+    if (expiresAt + this.stalledMs < this.ringsAt) this.ringBy(performance.now());
   }
 
   /** Keeps the process alive until the calls are settled: nothing else may do so while there is no connection. */
@@ -24,7 +46,7 @@ export class Deadlines {
     this.timer?.ref();
   }
 
-  /** No call is under way: the timer may go on, but not hold the process. */
+  /** No call is in flight: the timer may go on, but not hold the process. */
   rest(): void {
     if (!this.holding) return;
     this.holding = false;
@@ -35,27 +57,39 @@ export class Deadlines {
     clearTimeout(this.timer);
     this.timer = undefined;
     this.ringsAt = Infinity;
+    this.nextDue = Infinity;
   }
 
-  private ringAt(at: number): void {
+  /** Sets the timer to the first call that is due, or to the next step. */
+  private ringBy(now: number): void {
+    const dueAt = this.nextDue + this.stalledMs;
+    this.ringsAt = dueAt > now ? Math.min(dueAt, now + STEP_MS) : now + STEP_MS;
     clearTimeout(this.timer);
-    this.ringsAt = at;
-    this.timer = setTimeout(() => this.ring(), Math.max(1, Math.ceil(at - performance.now())));
+    this.timer = setTimeout(() => this.ring(), Math.max(1, Math.ceil(this.ringsAt - now)));
     // A call that is out has a socket that holds the process; switching this for every call is not free.
     if (!this.holding) this.timer.unref();
   }
 
   private ring(): void {
-    this.ringsAt = Infinity;
-    this.timer = undefined;
-    // Timers come before sockets: an answer that lies there since this process was busy is read first, and is not late.
-    setImmediate(() => this.expire());
+    const rangAt = performance.now();
+    const lateMs = rangAt - this.ringsAt;
+    if (lateMs > LATE_MS) this.stalledMs += lateMs;
+    const now = rangAt - this.stalledMs;
+    // Before what follows in this turn, so that it counts as a stall if it takes long.
+    this.ringBy(rangAt);
+    // Timers come before sockets: a reply that came while this process was busy is read first, and is not late.
+    setImmediate(() => this.expire(now));
   }
 
-  private expire(): void {
-    const now = performance.now();
-    let next = Infinity;
-    for (const lane of [...this.busy]) next = Math.min(next, lane.expire(now, this.reject));
-    if (next !== Infinity) this.watch(next);
+  private expire(now: number): void {
+    if (now >= this.nextDue) {
+      this.nextDue = Infinity;
+      for (const lane of [...this.busy]) {
+        const next = lane.expire(now, this.reject);
+        // Read now: who is rejected may have made a call.
+        this.nextDue = Math.min(this.nextDue, next);
+      }
+    }
+    if (this.nextDue === Infinity || this.busy.size === 0) this.close();
   }
 }

@@ -1,0 +1,90 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { RATE_LIMIT_CHANNELS, type RateLimitFailedEvent } from 'luanest/rate-limit';
+import { RedisServer } from '../../../test/support/redis-server';
+import { openBench, standalone, type Bench } from './support';
+
+const ROUNDS = process.env.LUANEST_LONG ? 200 : 12;
+const LIMIT = 5;
+
+/** Holds this process up, as rendering or a long garbage collection does. */
+function stall(ms: number): void {
+  const until = performance.now() + ms;
+  while (performance.now() < until);
+}
+
+describe('a process that stalls', () => {
+  let server: RedisServer;
+  let bench: Bench;
+  const failures: RateLimitFailedEvent[] = [];
+  const onFailure = (event: unknown): unknown => failures.push(event as RateLimitFailedEvent);
+
+  beforeAll(async () => {
+    server = await RedisServer.start();
+    subscribe(RATE_LIMIT_CHANNELS.failed, onFailure);
+  });
+  beforeEach(async () => {
+    failures.length = 0;
+    bench = await openBench(standalone({}, server.port), { deadlineMs: 50 });
+  });
+  afterEach(() => bench.close());
+  afterAll(async () => {
+    unsubscribe(RATE_LIMIT_CHANNELS.failed, onFailure);
+    await server.stop();
+  });
+
+  const consume = (name: string, times: number): Promise<string>[] =>
+    Array.from({ length: times }, async () => {
+      const { allowed, source } = await bench.service.consume({ name, limit: LIMIT, windowMs: 600_000 }, 'one');
+      return allowed ? source : 'refused';
+    });
+  const admitted = async (calls: Promise<string>[]): Promise<string[]> =>
+    (await Promise.all(calls)).filter((outcome) => outcome !== 'refused');
+  const five = Array<string>(LIMIT).fill('redis');
+
+  it.each([
+    ['after it asked, before it wrote', 50, 80],
+    ['after it asked, as long as the deadline', 50, 50],
+    ['with more calls than are sent at once', 1_000, 80],
+    ['with more groups than are out at once', 6_000, 80],
+  ])('%s: Redis decides every call', async (what, calls, stallMs) => {
+    for (let round = 0; round < ROUNDS; round += calls > 1_000 ? 6 : 1) {
+      const outcomes = consume(`stall-${calls}-${stallMs}-${round}`, calls);
+      stall(stallMs);
+      expect([what, round, await admitted(outcomes)]).toEqual([what, round, five]);
+    }
+    expect(failures).toEqual([]);
+  });
+
+  it('again and again, in turns of its loop: Redis decides every call', async () => {
+    for (let round = 0; round < ROUNDS; round++) {
+      const outcomes = consume(`turns-${round}`, 60);
+      let turns = 0;
+      const render = (): void => {
+        stall(30);
+        if ((turns += 1) < 4) setImmediate(render);
+      };
+      setImmediate(render);
+      expect([round, await admitted(outcomes)]).toEqual([round, five]);
+    }
+    expect(failures).toEqual([]);
+  });
+
+  it('still finds a Redis that is silent, by the deadline and after the stall', async () => {
+    server.pause();
+    try {
+      const began = performance.now();
+      expect(await Promise.all(consume('silent', 1))).toEqual(['local']);
+      const quiet = performance.now() - began;
+      expect(quiet).toBeGreaterThanOrEqual(49);
+      const stalled = performance.now();
+      const outcome = consume('silent-stall', 1);
+      stall(80);
+      expect(await Promise.all(outcome)).toEqual(['local']);
+      // The stall, what is left of the deadline, and what a busy machine adds to both.
+      expect(performance.now() - stalled).toBeLessThan(80 + 50 + 200);
+      expect(failures).toHaveLength(2);
+    } finally {
+      server.resume();
+    }
+  });
+});
