@@ -1,28 +1,64 @@
 import type { OnModuleInit, Type } from '@nestjs/common';
-import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
+import type { DiscoveryService, MetadataScanner, ModulesContainer } from '@nestjs/core';
 import type { RateLimitEdge } from './rate-limit.edge';
-import { RULES_METADATA, type Handler } from './rules/route-rules';
+import { BootChecks } from './rules/boot-checks';
+import type { GuardedRoutes } from './rules/guarded';
+import { metadata, type Handler } from './rules/route-names';
+import { RULES_METADATA, SKIP_METADATA } from './rules/route-rules';
+
+/** What is asked of a class that Nest knows. */
+interface Wrapper {
+  readonly metatype: unknown;
+  readonly host?: { readonly metatype?: unknown };
+}
 
 /** Works out the rules of every route when the app starts, so that one that cannot work stops it then. */
 export class RateLimitExplorer implements OnModuleInit {
   constructor(
     private readonly discovery: DiscoveryService,
     private readonly scanner: MetadataScanner,
+    private readonly modules: ModulesContainer,
     private readonly edge: RateLimitEdge,
+    private readonly guarded: () => GuardedRoutes,
   ) {}
 
   /** @throws InvalidOptionError naming class and method */
   onModuleInit(): void {
-    for (const { metatype } of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) {
+    const { plans } = this.edge;
+    const controllers: Wrapper[] = this.discovery.getControllers();
+    for (const { metatype, host } of controllers) {
+      if (typeof metatype === 'function') plans.addModulePath(metatype as Type<unknown>, this.pathOf(host?.metatype));
+    }
+    const checks = new BootChecks(plans.rules, this.guarded());
+    const wrappers: Wrapper[] = [...controllers, ...this.discovery.getProviders()];
+    const targets = new Set(wrappers.map(({ metatype }) => metatype));
+    for (const metatype of targets) {
       if (typeof metatype !== 'function') continue;
       const target = metatype as Type<unknown>;
-      const prototype = target.prototype as Record<string, unknown> | undefined;
-      if (!prototype) continue;
-      const ofClass = Reflect.hasMetadata(RULES_METADATA, target);
-      for (const name of this.scanner.getAllMethodNames(prototype)) {
-        const handler = prototype[name] as Handler;
-        if (ofClass || Reflect.hasMetadata(RULES_METADATA, handler)) this.edge.plans.of(target, handler);
-      }
+      const methods = this.handlersOf(target).map((handler) => ({
+        handler,
+        said: plans.declarations(target, handler),
+      }));
+      if (methods.length > 0) checks.check({ target, methods });
     }
+  }
+
+  /** Methods that have something to say of rules; all of a class that has. */
+  private handlersOf(target: Type<unknown>): Handler[] {
+    const prototype = target.prototype as Record<string, unknown> | undefined;
+    if (!prototype) return [];
+    const says = (on: Handler | Type<unknown>): boolean =>
+      Reflect.hasMetadata(RULES_METADATA, on) || Reflect.hasMetadata(SKIP_METADATA, on);
+    const ofClass = says(target);
+    const handlers = this.scanner.getAllMethodNames(prototype).map((name) => prototype[name] as Handler);
+    return handlers.filter((handler) => ofClass || says(handler));
+  }
+
+  /** The path that RouterModule gives a module. */
+  private pathOf(module: unknown): string {
+    if (typeof module !== 'function') return '';
+    const target = module as Type<unknown>;
+    const path = metadata<string>(`__module_path__${this.modules.applicationId}`, target);
+    return path ?? metadata<string>('__module_path__', target) ?? '';
   }
 }

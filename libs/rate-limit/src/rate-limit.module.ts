@@ -1,5 +1,12 @@
 import { ConfigurableModuleBuilder, Module, type DynamicModule, type Provider } from '@nestjs/common';
-import { APP_INTERCEPTOR, DiscoveryModule, DiscoveryService, MetadataScanner } from '@nestjs/core';
+import {
+  APP_INTERCEPTOR,
+  ApplicationConfig,
+  DiscoveryModule,
+  DiscoveryService,
+  MetadataScanner,
+  ModulesContainer,
+} from '@nestjs/core';
 import {
   getScriptRegistryToken,
   InvalidOptionError,
@@ -16,6 +23,7 @@ import { resolveOptions, type RateLimitOptions, type ResolvedRateLimitOptions } 
 import { rateLimitScripts } from './rate-limit.scripts';
 import { RateLimitService } from './rate-limit.service';
 import { RATE_LIMIT_EDGE, RATE_LIMIT_OPTIONS } from './rate-limit.tokens';
+import { GuardedRoutes } from './rules/guarded';
 
 /** Settings that must be known before the options are: they shape the module itself. */
 export interface RateLimitModuleExtras {
@@ -25,7 +33,6 @@ export interface RateLimitModuleExtras {
   readonly interceptor?: boolean;
 }
 
-/** Hash tags that subjects are spread over on a Cluster, where only calls of one slot can go together. */
 const RAW_OPTIONS = Symbol('luanest:rate-limit-raw-options');
 
 const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<RateLimitOptions>({
@@ -75,9 +82,15 @@ export function edgeProviders(interceptor: boolean): Provider[] {
     },
     {
       provide: RateLimitExplorer,
-      inject: [DiscoveryService, MetadataScanner, RATE_LIMIT_EDGE],
-      useFactory: (discovery: DiscoveryService, scanner: MetadataScanner, edge: RateLimitEdge) =>
-        new RateLimitExplorer(discovery, scanner, edge),
+      inject: [DiscoveryService, MetadataScanner, ModulesContainer, RATE_LIMIT_EDGE, ApplicationConfig, RateLimitGuard],
+      useFactory: (
+        discovery: DiscoveryService,
+        scanner: MetadataScanner,
+        modules: ModulesContainer,
+        edge: RateLimitEdge,
+        config: ApplicationConfig,
+        guard: unknown,
+      ) => new RateLimitExplorer(discovery, scanner, modules, edge, () => new GuardedRoutes(config, guard)),
     },
     RateLimitGuard,
     RateLimitInterceptor,

@@ -63,7 +63,7 @@ describe('the service and its memory of refusals', () => {
     expect(refused).toMatchObject({ allowed: false, source: 'redis' });
     const ends = performance.now() + refused.retryAfterMs;
     // Nobody but Redis could tell that the counter is gone.
-    await bench.client.del(`${bench.prefix}:rate-limit:{0}:fixed-window:held:s`);
+    await bench.client.del(`${bench.prefix}:rate-limit:{0}:fixed-window:held:2000:s`);
     expect(await bench.service.consume(rule, 's')).toMatchObject({ allowed: false, source: 'cache' });
     await sleep(Math.max(0, ends - performance.now()) + 2);
     expect(await bench.service.consume(rule, 's')).toMatchObject({ allowed: true, source: 'redis' });
@@ -83,7 +83,7 @@ describe('the service and its memory of refusals', () => {
       expect(await bench.service.refund(second)).toBe(1);
       expect(await bench.service.consume(rule, 's')).toMatchObject({ allowed: true });
       expect(await bench.service.consume(rule, 's')).toMatchObject({ allowed: false, source: 'redis' });
-      await bench.client.del(`${bench.prefix}:rate-limit:{0}:fixed-window:cleared:s`);
+      await bench.client.del(`${bench.prefix}:rate-limit:{0}:fixed-window:cleared:60000:s`);
       expect(await bench.service.consume(rule, 's')).toMatchObject({ allowed: false, source: 'cache' });
       await sleep(2_510);
       expect(await bench.service.consume(rule, 's')).toMatchObject({ allowed: true, source: 'redis' });

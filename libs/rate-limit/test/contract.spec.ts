@@ -141,6 +141,18 @@ describe.each(servers)('the service on %s', (_name, connect) => {
     });
   });
 
+  it.each(ALGORITHMS)('a rule of the same name and another window ends no window: %s', async (algorithm) => {
+    const long = { name: `ends-${algorithm}`, algorithm, limit: 2, windowMs: 3_600_000 };
+    const short = { ...long, limit: 1, windowMs: 300 };
+    for (let i = 0; i < 3; i++) await bench.service.consume(long, 'a');
+    for (let i = 0; i < 2; i++) await bench.service.consume(short, 'a');
+    await sleep(650);
+    expect(await bench.service.consume(short, 'a')).toMatchObject({ allowed: true });
+    const refused = await bench.service.consume(long, 'a');
+    expect(refused).toMatchObject({ allowed: false, rules: [{ used: 2 }] });
+    expect(refused.retryAfterMs).toBeGreaterThan(60_000);
+  });
+
   it('three rules are charged together or not at all', async () => {
     const rules = [
       { name: 'all-a', limit: 10, ...minute },

@@ -55,7 +55,7 @@ describe('state that others have spoilt', () => {
       const bound = Math.max(2 * windowMs, blockMs) + 2_000;
       for (let step = 0; step < 4; step++) {
         if (step > 0) {
-          for (const key of await keysOf(round)) await pick(spoil)(key);
+          for (const key of await keysOf(round, windowMs)) await pick(spoil)(key);
         }
         const cost = pick([0, 1, 1, 2, 1_000, 1_000_000]);
         const decision = await (random() < 0.2
@@ -69,7 +69,7 @@ describe('state that others have spoilt', () => {
           expect(remaining).toBeLessThanOrEqual(limit);
           expect(Math.max(resetMs, retryAfterMs)).toBeLessThanOrEqual(bound);
         }
-        for (const key of await keysOf(round)) {
+        for (const key of await keysOf(round, windowMs)) {
           // A penalty that no one looks at is not touched.
           if (key.includes(':penalty:') && blockMs === 0) continue;
           const ttl = await bench.client.pttl(key);
@@ -81,10 +81,10 @@ describe('state that others have spoilt', () => {
     }
   }, 120_000);
 
-  async function keysOf(round: number): Promise<string[]> {
+  async function keysOf(round: number, windowMs: number): Promise<string[]> {
     const start = `${bench.prefix}:rate-limit:{0}`;
     const names = ['fixed-window', 'sliding-window', 'sliding-log', 'token-bucket', 'penalty'];
-    const keys = names.map((name) => `${start}:${name}:fuzz-${round}:s`);
+    const keys = names.map((name) => `${start}:${name}:fuzz-${round}${name === 'penalty' ? '' : `:${windowMs}`}:s`);
     const there = await Promise.all(keys.map((key) => bench.client.exists(key)));
     return keys.filter((_, i) => there[i] === 1);
   }

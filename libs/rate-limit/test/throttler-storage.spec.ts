@@ -86,6 +86,15 @@ describe.each(servers)('the storage on %s', (_name, connect) => {
     expect(await storage.increment('a0', 60_000, 2, 30_000, 'other')).toMatchObject({ totalHits: 1, isBlocked: false });
   });
 
+  it('a hit of another ttl under the same key ends no window', async () => {
+    for (let i = 0; i < 3; i++) await storage.increment('same', 60_000, 2, 0, 'default');
+    expect(await storage.increment('same', 300, 1, 0, 'default')).toMatchObject({ totalHits: 1, isBlocked: false });
+    await sleep(350);
+    const record = await storage.increment('same', 60_000, 2, 0, 'default');
+    expect(record.isBlocked).toBe(true);
+    expect(record.timeToExpire).toBeGreaterThan(50);
+  });
+
   it('answers as the storage of throttler does, hit for hit', async () => {
     const theirs = new ThrottlerStorageService();
     for (const [limit, blockDuration] of [
@@ -393,7 +402,11 @@ describe.each(platforms)("throttler's own guard on %s", (_platform, adapter) => 
       expect(await bench.statuses('/cats', 2, { 'x-user': 'b' })).toEqual([200, 200]);
       expect(await bench.statuses('/cats/spoilt', 1, { 'x-user': 'c' })).toEqual([500]);
       const keys = await keysUnder({ client, prefix: bench.prefix });
-      expect(keys.every((key) => /:(fixed-window|penalty):throttler\.default:default\/[abc]$/.test(key))).toBe(true);
+      expect(
+        keys.every((key) =>
+          /:(fixed-window:throttler\.default:\d+|penalty:throttler\.default):default\/[abc]$/.test(key),
+        ),
+      ).toBe(true);
       expect(keys.length).toBeGreaterThan(0);
       if (client instanceof Cluster) expect(keys[0]).toMatch(/\{\d+\}/);
     });

@@ -14,8 +14,8 @@ function plain(subject: string): string {
 }
 
 /** What a process keeps a subject of a rule under: bounded, whatever the subject, and no two alike. */
-export function memoryId({ algorithm, name }: NamedRule, subject: string): string {
-  return `${algorithm}:${name.length}:${name}:${plain(subject)}`;
+export function memoryId({ algorithm, name, windowMs }: NamedRule, subject: string): string {
+  return `${algorithm}:${windowMs}:${name.length}:${name}:${plain(subject)}`;
 }
 
 /** The keys of one rule under one hash tag. */
@@ -70,6 +70,8 @@ export class LimiterKeys {
 
   private makeKeys(rule: NamedRule, tag: number): RuleKeys {
     const tagged = this.space.tag(this.tags[tag] as string);
-    return { state: tagged.series(rule.algorithm, rule.name), penalty: tagged.series('penalty', rule.name) };
+    // The window is part of it, or one of another length would end it: versions of an app may differ in it.
+    const state = tagged.series(rule.algorithm, rule.name, String(rule.windowMs));
+    return { state, penalty: tagged.series('penalty', rule.name) };
   }
 }

@@ -1,5 +1,5 @@
 import type { RateLimitDecision } from '../rate-limit.types';
-import type { Handler } from './route-rules';
+import type { Handler } from './route-names';
 
 /** A decision that the guard made, for the interceptor of the same call. */
 interface CallRecord {

@@ -1,7 +1,7 @@
 --[[
 block: refuse a subject under a rule for `blockMs`, whatever it has used; what it has used is forgotten.
 
-KEYS[1]  state     string | zset  <prefix>:rate-limit:{<tag>}:<algorithm>:<rule>:<subject>
+KEYS[1]  state     string | zset  <prefix>:rate-limit:{<tag>}:<algorithm>:<rule>:<window ms>:<subject>
 KEYS[2]  penalty   string         <prefix>:rate-limit:{<tag>}:penalty:<rule>:<subject>, <until ms>:<strikes>
 ARGV[1]  blockMs   int >= 1, ms
 ARGV[2]  memoryMs  int >= 0, ms that earlier strikes are remembered after the block

@@ -1,7 +1,7 @@
 --[[
 consume-fixed-window: charge one fixed window, by INCR and an expiry; `consume` says the same of it, and more slowly.
 
-KEYS[1]  counter   string(int)  <prefix>:rate-limit:{<tag>}:fixed-window:<rule>:<subject>
+KEYS[1]  counter   string(int)  <prefix>:rate-limit:{<tag>}:fixed-window:<rule>:<window ms>:<subject>
 ARGV[1]  limit     int >= 1, hits a window
 ARGV[2]  windowMs  int >= 1, ms
 ARGV[3]  cost      int 1 to limit, hits to charge

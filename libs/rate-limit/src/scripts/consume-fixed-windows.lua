@@ -1,7 +1,7 @@
 --[[
 consume-fixed-windows: charge several fixed windows or none, as `consume-fixed-window` does one.
 
-KEYS[1..]  counters  per rule  string(int)  <prefix>:rate-limit:{<tag>}:fixed-window:<rule>:<subject>
+KEYS[1..]  counters  per rule  string(int)  <prefix>:rate-limit:{<tag>}:fixed-window:<rule>:<window ms>:<subject>
 ARGV[1]    figures   str  per rule three integers, all separated by spaces: limit >= 1, hits a window; windowMs >= 1, ms;
                      cost 1 to limit, hits
 

@@ -2,7 +2,7 @@
 consume: charge one request to all of its rules, or to none of them when one refuses it.
 
 KEYS[1..]  keys  per rule its state, then its penalty
-  state    string | zset  <prefix>:rate-limit:{<tag>}:<algorithm>:<rule>:<subject>
+  state    string | zset  <prefix>:rate-limit:{<tag>}:<algorithm>:<rule>:<window ms>:<subject>
   penalty  string         <prefix>:rate-limit:{<tag>}:penalty:<rule>:<subject>, <until ms>:<strikes>
 ARGV[1]   charge  int        1 to charge, 0 only to look
 ARGV[2..]  rules  list(str)  per rule its text, then the hits to charge, int >= 0; a text is

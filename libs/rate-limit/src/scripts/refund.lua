@@ -1,7 +1,7 @@
 --[[
 refund: give back what one decision charged, as far as it still counts.
 
-KEYS[1..]  states  per rule  string | zset  <prefix>:rate-limit:{<tag>}:<algorithm>:<rule>:<subject>
+KEYS[1..]  states  per rule  string | zset  <prefix>:rate-limit:{<tag>}:<algorithm>:<rule>:<window ms>:<subject>
 ARGV[1]   chargedUs  int        atUs of the decision that charged
 ARGV[2..]  rules      list(str)  per rule its text, as for `consume`, then the hits that were charged, int >= 1
 

@@ -1,7 +1,7 @@
 --[[
 reset: forget what a rule counts of a subject, its penalty and its strikes.
 
-KEYS[1]  state    string | zset  <prefix>:rate-limit:{<tag>}:<algorithm>:<rule>:<subject>
+KEYS[1]  state    string | zset  <prefix>:rate-limit:{<tag>}:<algorithm>:<rule>:<window ms>:<subject>
 KEYS[2]  penalty  string         <prefix>:rate-limit:{<tag>}:penalty:<rule>:<subject>
 
 Returns {deleted}

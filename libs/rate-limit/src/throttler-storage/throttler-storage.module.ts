@@ -13,7 +13,6 @@ export interface RateLimitThrottlerStorageModuleExtras {
   readonly registry?: string;
 }
 
-/** Hash tags that keys are spread over on a Cluster, where only calls of one slot can go together. */
 const RAW_OPTIONS = Symbol('luanest:rate-limit-throttler-storage-options');
 
 const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<RateLimitThrottlerStorageOptions>({

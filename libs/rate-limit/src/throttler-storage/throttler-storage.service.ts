@@ -10,6 +10,9 @@ import type { NamedRule, RateLimitAlgorithm } from '../rules/rule';
 
 type ThrottlerRecord = Awaited<ReturnType<ThrottlerStorage['increment']>>;
 
+/** Rules that are kept; after so many the keeping starts again. */
+const MAX_RULES = 1_000;
+
 const UNLIMITED: ThrottlerRecord = Object.freeze({
   totalHits: 0,
   timeToExpire: 0,
@@ -24,8 +27,8 @@ const UNLIMITED: ThrottlerRecord = Object.freeze({
  * longer; after it a fresh window begins.
  */
 export class RateLimitThrottlerStorage implements ThrottlerStorage {
-  /** By throttler: the rule of its latest figures, which rarely change. */
-  private readonly rules = new Map<string, NamedRule>();
+  /** By throttler, ttl and blockDuration: routes of one throttler may have several. */
+  private rules = new Map<string, NamedRule>();
 
   /** @param algorithm of all throttlers */
   constructor(
@@ -64,8 +67,9 @@ export class RateLimitThrottlerStorage implements ThrottlerStorage {
   }
 
   private ruleOf(throttler: string, ttl: number, blockDuration: number): NamedRule {
-    const kept = this.rules.get(throttler);
-    if (kept?.windowMs === ttl && kept.blockMs === blockDuration) return kept;
+    const id = `${ttl}:${blockDuration}:${throttler}`;
+    const kept = this.rules.get(id);
+    if (kept !== undefined) return kept;
     if (typeof throttler !== 'string' || throttler === '') {
       throw new InvalidRateLimitInputError(
         `The name of a throttler is ${shown(throttler)}. Give text of at least 1 character.`,
@@ -76,7 +80,9 @@ export class RateLimitThrottlerStorage implements ThrottlerStorage {
     const figures = resolveRule({ limit: 0, windowMs, blockMs, algorithm: this.algorithm });
     // Its own part of the names: rules of RateLimitModule on the same registry count apart.
     const rule = Object.freeze({ ...named(figures, `throttler.${throttler}`), freshAfterBlock: true });
-    this.rules.set(throttler, rule);
+    // A ttl may be computed for each request.
+    if (this.rules.size >= MAX_RULES) this.rules = new Map();
+    this.rules.set(id, rule);
     return rule;
   }
 }

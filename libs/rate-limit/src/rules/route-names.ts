@@ -1,0 +1,76 @@
+import { createHash } from 'node:crypto';
+import { RequestMethod, type ExecutionContext, type Type } from '@nestjs/common';
+
+/** A method that handles requests, as Nest's contexts give it. */
+export type Handler = ReturnType<ExecutionContext['getHandler']>;
+
+/** Returns Nest's metadata of a class or a method. */
+export function metadata<T>(key: string, target: Handler | Type<unknown>): T | undefined {
+  return Reflect.getMetadata(key, target) as T | undefined;
+}
+
+function text(value: unknown): string {
+  if (typeof value === 'string') return value;
+  return value instanceof RegExp ? String(value) : JSON.stringify(value);
+}
+
+function listed(value: unknown): string {
+  return Array.isArray(value) ? value.map(text).join(',') : text(value);
+}
+
+function joined(...paths: unknown[]): string {
+  const parts = paths.map((path) => listed(path ?? '').replace(/^\/+|\/+$/g, ''));
+  return `/${parts.filter((part) => part !== '').join('/')}`;
+}
+
+/** ` v1`, ` v1,2`; VERSION_NEUTRAL is a symbol. */
+function versionOf(version: unknown): string {
+  if (version === undefined) return '';
+  const versions = (Array.isArray(version) ? version : [version]) as unknown[];
+  return ` v${versions.map((each) => (typeof each === 'symbol' ? 'neutral' : text(each))).join(',')}`;
+}
+
+/** Where a controller is reached: its host, the path of its module and its own. */
+function addressOf(target: Type<unknown>, modulePath: string, path?: unknown): string {
+  const host = metadata<unknown>('host', target);
+  return `${host === undefined ? '' : listed(host)}${joined(modulePath, metadata('path', target), path)}`;
+}
+
+/**
+ * What clients call a controller, gateway or resolver; undefined where nothing but its class name says.
+ *
+ * @param modulePath path that RouterModule gives its module
+ */
+export function placeOf(target: Type<unknown>, modulePath: string): string | undefined {
+  if (metadata('__controller__', target) === true) {
+    return `${addressOf(target, modulePath)}${versionOf(metadata('__version__', target))}`;
+  }
+  const resolver = metadata<string>('graphql:resolver_name', target);
+  if (resolver !== undefined) return `graphql ${resolver}`;
+  if (metadata('websockets:is_gateway', target) !== true) return undefined;
+  const { namespace, path } =
+    metadata<{ namespace?: unknown; path?: unknown }>('websockets:gateway_options', target) ?? {};
+  return `ws ${joined((metadata<number>('port', target) ?? 0) > 0 ? metadata('port', target) : '', namespace, path)}`;
+}
+
+/** What clients call a route; undefined where nothing but the method's name says. */
+export function routeOf(target: Type<unknown>, handler: Handler, modulePath: string): string | undefined {
+  const pattern = metadata<unknown>('microservices:pattern', handler);
+  if (pattern !== undefined) return `rpc ${text(pattern)}`;
+  const message = metadata<unknown>('message', handler);
+  if (message !== undefined) return `${placeOf(target, modulePath) ?? 'ws'} ${text(message)}`;
+  const type = metadata<string>('graphql:resolver_type', handler);
+  // A property's name stays as it is when code is minified; a class's does not.
+  if (type !== undefined)
+    return `graphql ${type}.${metadata<string>('graphql:resolver_name', handler) ?? handler.name}`;
+  const method = metadata<number>('method', handler);
+  if (method === undefined) return undefined;
+  const version = metadata<unknown>('__version__', handler) ?? metadata<unknown>('__version__', target);
+  return `${RequestMethod[method]} ${addressOf(target, modulePath, metadata('path', handler))}${versionOf(version)}`;
+}
+
+/** Long names by their hash, so that keys and headers stay short. */
+export function short(name: string): string {
+  if (name.length <= 96) return name;
+  return `${name.slice(0, 64)}~${createHash('sha256').update(name).digest('hex').slice(0, 16)}`;
+}
