@@ -14,7 +14,25 @@ export type State =
   | { readonly kind: 'fixed-window'; readonly count: number; readonly endsMs: number }
   | { readonly kind: 'sliding-window'; readonly last: number; readonly current: number; readonly previous: number }
   | { readonly kind: 'sliding-log'; readonly hits: readonly { readonly us: number; readonly cost: number }[] }
-  | { readonly kind: 'token-bucket'; readonly level: number; readonly us: number };
+  | Bucket;
+
+/** Level of a token bucket just before a charge. */
+interface Low {
+  readonly us: number;
+  readonly level: number;
+}
+
+interface Bucket {
+  readonly kind: 'token-bucket';
+  readonly level: number;
+  readonly us: number;
+  /** When it was last empty, us. */
+  readonly emptyUs: number;
+  /** Newest first, each below all that are newer. */
+  readonly lows: readonly Low[];
+}
+
+const MOST_LOWS = 8;
 
 /** What looking tells, and what would be kept if the cost were charged. */
 export interface Look {
@@ -117,38 +135,64 @@ const slidingLog: Algorithm = {
   },
 };
 
-function levelOf(state: State | undefined, { limit, windowMs, nowUs }: Question): number {
-  if (state?.kind !== 'token-bucket') return 0;
-  const drained = (Math.max(0, nowUs - state.us) * limit) / (windowMs * 1_000);
-  return Math.max(0, state.level - drained);
+function drainedIn(us: number, { limit, windowMs }: Question): number {
+  return (Math.max(0, us) * limit) / (windowMs * 1_000);
+}
+
+function bucketOf(state: State | undefined, question: Question): Bucket {
+  const { nowUs } = question;
+  if (state?.kind === 'token-bucket') {
+    const level = state.level - drainedIn(nowUs - state.us, question);
+    if (level > 0) return { ...state, level, us: nowUs };
+  }
+  return { kind: 'token-bucket', level: 0, us: nowUs, emptyUs: nowUs, lows: [] };
 }
 
 function msToDrain(hits: number, { limit, windowMs }: Question): number {
   return limit > 0 ? Math.min(1e13, Math.max(0, Math.ceil((hits * windowMs) / limit))) : windowMs;
 }
 
+/** As the script keeps it. */
+const lowOf = (us: number, level: number): Low => ({ us, level: Math.floor(level * 1e4) / 1e4 });
+
+/** Adds the level before a charge, newest first; see token-bucket.lua. */
+function withLow(lows: readonly Low[], us: number, level: number): readonly Low[] {
+  const below = lows.findIndex((low) => low.level < level);
+  const kept = below === -1 ? [] : lows.slice(below);
+  if (kept[0]?.us === us) return kept;
+  const all = [lowOf(us, level), ...kept];
+  if (all.length <= MOST_LOWS) return all;
+  const [later, earlier] = all.slice(-2) as [Low, Low];
+  return [...all.slice(0, -2), { us: later.us, level: Math.min(later.level, earlier.level) }];
+}
+
 const tokenBucket: Algorithm = {
   look(state, question) {
     const { cost, capacity, nowUs } = question;
-    const level = Math.min(capacity, levelOf(state, question));
+    const bucket = bucketOf(state, question);
+    const level = Math.min(capacity, bucket.level);
+    const lows = level > 0 ? withLow(bucket.lows, nowUs, level) : [];
     return {
       used: level,
       resetMs: level > 0 ? msToDrain(level, question) : 0,
       retryMs: Math.max(1, msToDrain(level + cost - capacity, question)),
       charge: () => ({
-        state: { kind: 'token-bucket', level: level + cost, us: nowUs },
+        state: { ...bucket, level: level + cost, lows },
         resetMs: msToDrain(level + cost, question),
       }),
     };
   },
   refund(state, question, chargedUs) {
-    const { limit, windowMs, cost, nowUs } = question;
-    const level = levelOf(state, question);
-    // What has drained since may have gone to others, so only the rest is given back.
-    const left = Math.max(0, cost - ((nowUs - chargedUs) * limit) / (windowMs * 1_000));
-    const given = Math.min(level, left);
+    const { cost } = question;
+    const bucket = bucketOf(state, question);
+    if (chargedUs < bucket.emptyUs) return { state, given: 0 };
+    const since = bucket.lows.filter(({ us }) => us > chargedUs);
+    // Without the charge it would hold less, but never less than nothing; see token-bucket.lua.
+    const least = since.map(({ us, level }) => Math.max(level, cost - drainedIn(us - chargedUs, question)));
+    const given = Math.min(bucket.level, cost, ...least);
     if (given <= 0) return { state, given: 0 };
-    return { state: { kind: 'token-bucket', level: level - given, us: nowUs }, given: Math.floor(given + 0.5) };
+    const lows = bucket.lows.map((low) => (low.us > chargedUs ? lowOf(low.us, Math.max(0, low.level - given)) : low));
+    return { state: { ...bucket, level: bucket.level - given, lows }, given: Math.floor(given + 0.5) };
   },
 };
 

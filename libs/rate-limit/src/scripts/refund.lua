@@ -6,7 +6,7 @@ ARGV[1]   chargedUs  int        atUs of the decision that charged
 ARGV[2..]  rules      list(str)  per rule its text, as for `consume`, then the hits that were charged, int >= 1
 
 Returns {given}
-  given  flat, per rule: int 0 to cost; less where the window has ended, or tokens have come back; a bucket's is rounded
+  given  flat, per rule: int 0 to cost; less where the window has ended, or the bucket would have been empty; rounded
 
 O(N log M). TTL: kept. Clock: Redis. Replay: gives back twice where as many hits still count, except in sliding-log.
 Loops over KEYS, so it cannot run where literal keys are demanded.

@@ -1,36 +1,80 @@
--- GCRA, kept as <hits not drained yet>:<us of that>: an arrival time in us has too few digits for high rates.
-local function level_of(rule, value)
-  local level, at_us = string.match(value, '^([%d.e+-]+):(%d+)$')
-  if not level then return 0 end
-  local drained = math.max(0, now_us - at_us) * rule.limit / (rule.window_ms * 1000)
+-- GCRA, kept as <hits not drained yet>:<us of that>:<us it was last empty><lows>: an arrival time in us has too few digits
+-- for high rates. The third part is missing where it is the second. A low is ;<us>,<level just before a charge>, the newest
+-- first and each below all that are newer, so that a refund knows how empty the bucket was since its charge.
+local LOW_CHARS, MOST_LOWS = 33, 8
+
+local function drained_in(rule, us)
+  return math.max(0, us) * rule.limit / (rule.window_ms * 1000)
+end
+local function read_bucket(rule, value)
+  local level, at_us, empty_us, lows = string.match(value, '^([%d.e+-]+):(%d+):?(%d*)([;,.%d]*)$')
+  if not level then return 0, now_us, '' end
   -- A level that somebody else has written may be anything.
-  return math.max(0, math.min(tonumber(level) or 0, 1e10) - drained)
+  level = math.min(tonumber(level) or 0, 1e10) - drained_in(rule, now_us - at_us)
+  if level <= 0 then return 0, now_us, '' end
+  if #lows % LOW_CHARS ~= 0 then lows = '' end
+  return level, tonumber(empty_us) or tonumber(at_us), lows
 end
 local function ms_to_drain(rule, hits)
   if rule.limit == 0 then return rule.window_ms end
   return math.min(1e13, math.max(0, math.ceil(hits * rule.window_ms / rule.limit)))
 end
-local function write_level(rule, key, level)
+local function write_bucket(rule, key, level, empty_us, lows)
   local reset_ms = ms_to_drain(rule, level)
-  redis.call('SET', key, string.format('%.17g:%.0f', level, now_us), 'PXAT', now_ms + reset_ms + 1)
+  local since = empty_us == now_us and '' or string.format(':%.0f%s', empty_us, lows)
+  redis.call('SET', key, string.format('%.17g:%.0f%s', level, now_us, since), 'PXAT', now_ms + reset_ms + 1)
   return reset_ms
+end
+local function low_text(us, low)
+  return string.format(';%016.0f,%015.4f', us, math.floor(low * 1e4) / 1e4)
+end
+
+-- Adds the level before a charge. Lows that are not below it say nothing any more; too many are joined at the old end, by
+-- the lower one at the later time.
+local function with_low(lows, low)
+  local at_us, least = string.match(lows, '^;(%d+),([%d.]+)')
+  while at_us and (tonumber(least) or 0) >= low do
+    lows = string.sub(lows, LOW_CHARS + 1)
+    at_us, least = string.match(lows, '^;(%d+),([%d.]+)')
+  end
+  -- Nothing drains between charges of one instant.
+  if tonumber(at_us) == now_us then return lows end
+  lows = low_text(now_us, low) .. lows
+  if #lows <= MOST_LOWS * LOW_CHARS then return lows end
+  local later_us, later = string.match(lows, ';(%d+),([%d.]+);[^;]*$')
+  local lowest = math.min(tonumber(later) or 0, tonumber(string.match(lows, '[%d.]*$')) or 0)
+  return string.sub(lows, 1, -2 * LOW_CHARS - 1) .. low_text(tonumber(later_us) or now_us, lowest)
 end
 
 algorithms['token-bucket'] = {
   look = function(rule, _, value, cost)
-    local level = math.min(rule.capacity, level_of(rule, value))
+    local level, empty_us, lows = read_bucket(rule, value)
+    level = math.min(rule.capacity, level)
     local over = level + cost - rule.capacity
-    return level, level > 0 and ms_to_drain(rule, level) or 0, math.max(1, ms_to_drain(rule, over)), level
+    local reset_ms = level > 0 and ms_to_drain(rule, level) or 0
+    return level, reset_ms, math.max(1, ms_to_drain(rule, over)), level, empty_us, lows
   end,
-  charge = function(rule, key, cost, level)
-    return write_level(rule, key, level + cost)
+  charge = function(rule, key, cost, level, empty_us, lows)
+    if level > 0 then lows = with_low(lows, level) end
+    return write_bucket(rule, key, level + cost, empty_us, lows)
   end,
-  -- What has drained since may have gone to others, so only the rest is given back.
+  -- Without the charge the bucket would hold `cost` less, but never less than nothing: so it gives back no more than the
+  -- least that the bucket held since. At an instant it held at least what had not drained of the charge by then.
   refund = function(rule, key, value, cost, charged_us)
-    local drained = (now_us - charged_us) * rule.limit / (rule.window_ms * 1000)
-    local level = level_of(rule, value)
-    local given = math.min(level, math.max(0, cost - drained))
-    if given > 0 then write_level(rule, key, level - given) end
+    local level, empty_us, lows = read_bucket(rule, value)
+    if charged_us < empty_us then return 0 end
+    local given = math.min(level, cost)
+    for at_us, low in string.gmatch(lows, ';(%d+),([%d.]+)') do
+      at_us = tonumber(at_us)
+      if at_us > charged_us then
+        given = math.min(given, math.max(tonumber(low) or 0, cost - drained_in(rule, at_us - charged_us)))
+      end
+    end
+    if given <= 0 then return 0 end
+    lows = string.gsub(lows, ';(%d+),([%d.]+)', function(at_us, low)
+      if tonumber(at_us) > charged_us then return low_text(tonumber(at_us), math.max(0, (tonumber(low) or 0) - given)) end
+    end)
+    write_bucket(rule, key, level - given, empty_us, lows)
     return math.floor(given + 0.5)
   end,
 }
