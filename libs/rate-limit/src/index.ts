@@ -1,6 +1,6 @@
 export type { RateLimitAnswers } from './answers/answers.options';
 export type { RateLimitContextAdapter, RateLimitRefusal } from './contexts/context-adapter';
-export { RateLimit, SkipRateLimit } from './rate-limit.decorator';
+export { RateLimit, RateLimitResult, SkipRateLimit } from './rate-limit.decorator';
 export { InvalidRateLimitInputError } from './rate-limit.errors';
 export {
   RATE_LIMIT_CHANNELS,
@@ -17,4 +17,5 @@ export type { RateLimitOptions } from './rate-limit.options';
 export { RateLimitService, type ConsumeOptions } from './rate-limit.service';
 export { RateLimitTestClock, RateLimitTestingModule, type RateLimitTestingOptions } from './rate-limit.testing';
 export type { RateLimitCheck, RateLimitDecision, RateLimitRuleDecision } from './rate-limit.types';
+export { getRateLimitResult } from './rules/results';
 export type { BlockEscalation, PerRequest, RateLimitAlgorithm, RateLimitRule, RedisErrorPolicy } from './rules/rule';

@@ -1,7 +1,9 @@
-import { UseInterceptors } from '@nestjs/common';
+import { createParamDecorator, UseInterceptors, type ExecutionContext } from '@nestjs/common';
 import { InvalidOptionError, shown } from 'luanest/script-registry';
 import { RateLimitInterceptor } from './rate-limit.interceptor';
+import type { RateLimitDecision } from './rate-limit.types';
 import { resolveRule } from './rules/resolve-rule';
+import { getRateLimitResult } from './rules/results';
 import { RULES_METADATA, SKIP_METADATA } from './rules/route-rules';
 import type { RateLimitRule, ResolvedRule } from './rules/rule';
 
@@ -52,3 +54,12 @@ export function SkipRateLimit(...names: readonly string[]): AnyDecorator {
     Reflect.defineMetadata(SKIP_METADATA, names, on);
   });
 }
+
+/**
+ * Injects what RateLimitGuard decided into a parameter of a handler: `@RateLimitResult() limits: RateLimitDecision | undefined`.
+ *
+ * Undefined where no rule applied. Of WebSocket messages whose payload is no object, it is the client's last decision there.
+ */
+export const RateLimitResult: () => ParameterDecorator = createParamDecorator(
+  (_data: unknown, context: ExecutionContext): RateLimitDecision | undefined => getRateLimitResult(context),
+);

@@ -14,6 +14,7 @@ import type { RateLimitDecision } from './rate-limit.types';
 import { CallRecords } from './rules/call-records';
 import { checkOf, UNKNOWN_SUBJECT } from './rules/request-checks';
 import { RoutePlans, type RoutePlan } from './rules/route-rules';
+import { keepResult } from './rules/results';
 import type { NamedRule } from './rules/rule';
 
 // A mark on the context itself: a WeakSet of all requests costs the collector more than all the rest of a check.
@@ -76,8 +77,11 @@ export class RateLimitEdge {
     return this.service.decide(checks).then((decision) => {
       adapter.setHeaders?.(context, this.answers.headers(decision));
       if (!decision.allowed) throw this.refusalOf(decision, context, adapter);
-      const call = plan.refunds ? adapter.call(context) : undefined;
-      if (call) this.records.put(call, context.getHandler(), decision);
+      const call = adapter.call(context);
+      if (call) keepResult(call, context.getHandler(), decision);
+      if (!plan.refunds) return true;
+      if (adapter.onSent) adapter.onSent(context, (failed) => void this.settle(context, decision, failed));
+      else if (call) this.records.put(call, context.getHandler(), decision);
       return true;
     });
   }
@@ -99,11 +103,6 @@ export class RateLimitEdge {
     } catch (error) {
       events.failed.publish(() => ({ rules: names, policy: 'not-refunded', error: error as Error }));
     }
-  }
-
-  /** Whether a call ended badly that threw nothing. */
-  endedBadly(context: ExecutionContext): boolean {
-    return (this.adapters.get(context.getType<string>())?.status?.(context) ?? 200) >= 400;
   }
 
   /** Work that the app gives itself comes from no client, so the rules of every route are not meant for it. */

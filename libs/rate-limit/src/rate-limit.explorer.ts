@@ -20,6 +20,7 @@ export class RateLimitExplorer implements OnModuleInit {
     private readonly modules: ModulesContainer,
     private readonly edge: RateLimitEdge,
     private readonly guarded: () => GuardedRoutes,
+    private readonly interceptor: boolean,
   ) {}
 
   /** @throws InvalidOptionError naming class and method */
@@ -29,29 +30,24 @@ export class RateLimitExplorer implements OnModuleInit {
     for (const { metatype, host } of controllers) {
       if (typeof metatype === 'function') plans.addModulePath(metatype as Type<unknown>, this.pathOf(host?.metatype));
     }
-    const checks = new BootChecks(plans.rules, this.guarded());
+    const checks = new BootChecks(plans, this.guarded(), this.interceptor);
     const wrappers: Wrapper[] = [...controllers, ...this.discovery.getProviders()];
     const targets = new Set(wrappers.map(({ metatype }) => metatype));
     for (const metatype of targets) {
       if (typeof metatype !== 'function') continue;
       const target = metatype as Type<unknown>;
-      const methods = this.handlersOf(target).map((handler) => ({
-        handler,
-        said: plans.declarations(target, handler),
-      }));
+      const handlers = this.handlersOf(target);
+      const methods = handlers
+        .filter(says(target))
+        .map((handler) => ({ handler, said: plans.declarations(target, handler) }));
       if (methods.length > 0) checks.check({ target, methods });
+      for (const handler of handlers) checks.checkOutcomes(target, handler);
     }
   }
 
-  /** Methods that have something to say of rules; all of a class that has. */
   private handlersOf(target: Type<unknown>): Handler[] {
     const prototype = target.prototype as Record<string, unknown> | undefined;
-    if (!prototype) return [];
-    const says = (on: Handler | Type<unknown>): boolean =>
-      Reflect.hasMetadata(RULES_METADATA, on) || Reflect.hasMetadata(SKIP_METADATA, on);
-    const ofClass = says(target);
-    const handlers = this.scanner.getAllMethodNames(prototype).map((name) => prototype[name] as Handler);
-    return handlers.filter((handler) => ofClass || says(handler));
+    return prototype ? this.scanner.getAllMethodNames(prototype).map((name) => prototype[name] as Handler) : [];
   }
 
   /** The path that RouterModule gives a module. */
@@ -61,4 +57,12 @@ export class RateLimitExplorer implements OnModuleInit {
     const path = metadata<string>(`__module_path__${this.modules.applicationId}`, target);
     return path ?? metadata<string>('__module_path__', target) ?? '';
   }
+}
+
+/** Finds methods that say something of rules; all of a class that does. */
+function says(target: Type<unknown>): (handler: Handler) => boolean {
+  const has = (on: Handler | Type<unknown>): boolean =>
+    Reflect.hasMetadata(RULES_METADATA, on) || Reflect.hasMetadata(SKIP_METADATA, on);
+  const ofClass = has(target);
+  return (handler) => ofClass || has(handler);
 }

@@ -4,8 +4,9 @@ import type { RateLimitEdge } from './rate-limit.edge';
 import { RATE_LIMIT_EDGE } from './rate-limit.tokens';
 
 /**
- * Gives hits back by outcome: to rules that count failures when a call succeeds, to those that count successes when it
- * fails, which is to throw or to answer with a status of 400 or more. A call that the client gave up keeps its hits.
+ * Gives hits back by the outcome of a handler: to rules that count failures when it succeeds, to those that count successes
+ * when it throws. For calls without an HTTP response of their own (GraphQL, WebSocket, messages); the outcome of an HTTP
+ * request is its response.
  *
  * `@RateLimit()` puts it where a rule needs it; for rules of the module see the module's `interceptor`.
  */
@@ -19,7 +20,7 @@ export class RateLimitInterceptor implements NestInterceptor {
     return next.handle().pipe(
       tap({
         error: () => void this.edge.settle(context, decision, true),
-        complete: () => void this.edge.settle(context, decision, this.edge.endedBadly(context)),
+        complete: () => void this.edge.settle(context, decision, false),
       }),
     );
   }

@@ -7,12 +7,7 @@ import {
   MetadataScanner,
   ModulesContainer,
 } from '@nestjs/core';
-import {
-  getScriptRegistryToken,
-  InvalidOptionError,
-  ScriptRegistryModule,
-  type ScriptRegistry,
-} from 'luanest/script-registry';
+import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
 import { checkObject } from '../../script-registry/src/shared/checks';
 import { RedisLimiter } from './limiter/redis-limiter';
 import { RateLimitEdge } from './rate-limit.edge';
@@ -29,7 +24,10 @@ import { GuardedRoutes } from './rules/guarded';
 export interface RateLimitModuleExtras {
   /** Name of the ScriptRegistry to run on. Default: the default one. */
   readonly registry?: string;
-  /** Whether RateLimitInterceptor is put on every route, as rules of the module need it that count by outcome. Default false. */
+  /**
+   * Puts RateLimitInterceptor on every handler. Rules of the module that count by outcome need it for GraphQL, WebSocket and
+   * messages, not for HTTP. Default false.
+   */
   readonly interceptor?: boolean;
 }
 
@@ -54,7 +52,7 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<RateLimitOptio
         {
           provide: RATE_LIMIT_OPTIONS,
           inject: [RAW_OPTIONS],
-          useFactory: (raw: RateLimitOptions) => checkInterceptor(resolveOptions(raw), interceptor === true),
+          useFactory: (raw: RateLimitOptions) => resolveOptions(raw),
         },
         {
           provide: RateLimitService,
@@ -90,24 +88,13 @@ export function edgeProviders(interceptor: boolean): Provider[] {
         edge: RateLimitEdge,
         config: ApplicationConfig,
         guard: unknown,
-      ) => new RateLimitExplorer(discovery, scanner, modules, edge, () => new GuardedRoutes(config, guard)),
+      ) =>
+        new RateLimitExplorer(discovery, scanner, modules, edge, () => new GuardedRoutes(config, guard), interceptor),
     },
     RateLimitGuard,
     RateLimitInterceptor,
     ...(interceptor ? [{ provide: APP_INTERCEPTOR, useExisting: RateLimitInterceptor }] : []),
   ];
-}
-
-/** @throws InvalidOptionError for a rule of every route that would count all outcomes, though it says otherwise */
-export function checkInterceptor(options: ResolvedRateLimitOptions, interceptor: boolean): ResolvedRateLimitOptions {
-  const rule = options.rules.find(({ count }) => count !== 'all');
-  if (rule && !interceptor) {
-    throw new InvalidOptionError(
-      `Rule "${rule.name}" counts ${rule.count} on every route, which needs the interceptor there. ` +
-        `Give the module interceptor: true beside its options.`,
-    );
-  }
-  return options;
 }
 
 /** Gives the app RateLimitService, RateLimitGuard and the rules of every route; global, so that any module may use them. */

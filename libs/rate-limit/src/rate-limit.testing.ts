@@ -2,7 +2,7 @@ import { Module, type DynamicModule } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { checkObject } from '../../script-registry/src/shared/checks';
 import { MemoryLimiter } from './limiter/memory-limiter';
-import { checkInterceptor, edgeProviders, EXPORTS, type RateLimitModuleExtras } from './rate-limit.module';
+import { edgeProviders, EXPORTS, type RateLimitModuleExtras } from './rate-limit.module';
 import { resolveOptions, type RateLimitOptions } from './rate-limit.options';
 import { RateLimitService } from './rate-limit.service';
 import { RATE_LIMIT_OPTIONS } from './rate-limit.tokens';
@@ -48,7 +48,7 @@ export class RateLimitTestingModule {
     const { clock = new RateLimitTestClock(), interceptor = false, ...others } = checkObject('', options);
     // It may come with what an app gives RateLimitModule.
     const rest = Object.fromEntries(Object.entries(others).filter(([name]) => name !== 'registry'));
-    const resolved = checkInterceptor(resolveOptions(rest), interceptor);
+    const resolved = resolveOptions(rest);
     const nowUs = (): number => Math.floor(clock.now * 1_000);
     const limiter = new MemoryLimiter(nowUs, MAX_SUBJECTS);
     const service = new RateLimitService(limiter, resolved, { monotonicMs: () => clock.now, wallUs: nowUs });

@@ -1,4 +1,5 @@
 import { Controller, Get, Injectable, Module, UseGuards, type ExecutionContext, type Type } from '@nestjs/common';
+import { MessagePattern } from '@nestjs/microservices';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import {
@@ -94,11 +95,36 @@ describe('nonsense is refused when the class is loaded, or at boot', () => {
     expect(() => resolveOptions(wrong as never)).toThrow(message);
   });
 
-  it('a rule of every route that counts outcomes needs the interceptor', () => {
-    const options = { rules: [{ name: 'a', ...good, count: 'failures' as const }] };
-    expect(() => RateLimitTestingModule.forRoot(options)).toThrow(/interceptor: true/);
-    expect(() => RateLimitTestingModule.forRoot({ ...options, interceptor: true })).not.toThrow();
-  });
+  it.each([
+    [false, /"a" counts failures on every route, and Cats\.purr has no HTTP response.*interceptor: true/],
+    [true, undefined],
+  ])(
+    'a rule of every route that counts outcomes of messages needs the interceptor: %s',
+    async (interceptor, message) => {
+      @Controller()
+      @UseGuards(RateLimitGuard)
+      class Cats {
+        @MessagePattern('purr')
+        purr(): string {
+          return 'ok';
+        }
+
+        @Get()
+        find(): string {
+          return 'ok';
+        }
+      }
+      const options = { rules: [{ name: 'a', ...good, count: 'failures' as const }], interceptor };
+      const testing = Test.createTestingModule({
+        imports: [RateLimitTestingModule.forRoot(options)],
+        controllers: [Cats],
+      });
+      const app = (await testing.compile()).createNestApplication({ logger: false });
+      if (message) await expect(app.init()).rejects.toThrow(message);
+      else await app.init();
+      await app.close();
+    },
+  );
 
   it('a rule whose counters nothing stable names stops the boot', async () => {
     @Injectable()

@@ -20,6 +20,9 @@ export interface RateLimitContextAdapter {
   refusal(context: ExecutionContext, refusal: RateLimitRefusal): Error;
   /** An object that belongs to this one call and is the same in guards and interceptors. */
   call(context: ExecutionContext): object | undefined;
-  /** Status of the response so far; leave it out where there is none. */
-  status?(context: ExecutionContext): number | undefined;
+  /**
+   * Calls back once when the response has been sent, with true for a failure; not at all where the client is gone before.
+   * Leave it out where there is no response: the outcome is then that of the handler, which RateLimitInterceptor sees.
+   */
+  onSent?(context: ExecutionContext, sent: (failed: boolean) => void): void;
 }

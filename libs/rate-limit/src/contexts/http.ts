@@ -15,7 +15,14 @@ interface ResponseLike {
   header?(name: string, value: string): unknown;
   readonly headersSent?: boolean;
   readonly sent?: boolean;
+  /** Node's response, behind Fastify's reply. */
+  readonly raw?: NodeResponse;
+}
+
+/** Node's response. */
+interface NodeResponse {
   readonly statusCode?: number;
+  once?(event: 'finish', listener: () => void): unknown;
 }
 
 /** A request and its response, where there are such. */
@@ -57,15 +64,22 @@ export function exchangeAdapter(
     },
     refusal: (_context, { decision, status, body }) => new RateLimitException(decision, status, body),
     call: callOf,
-    status: (context) => exchangeOf(context).response?.statusCode,
   };
 }
 
 /** Express and Fastify. */
-export const httpAdapter = exchangeAdapter(
-  (context) => ({
-    request: context.getArgByIndex<RequestLike | undefined>(0),
-    response: context.getArgByIndex<ResponseLike | undefined>(1),
-  }),
-  (context) => context.getArgByIndex<object | undefined>(0),
-);
+export const httpAdapter: RateLimitContextAdapter = {
+  ...exchangeAdapter(
+    (context) => ({
+      request: context.getArgByIndex<RequestLike | undefined>(0),
+      response: context.getArgByIndex<ResponseLike | undefined>(1),
+    }),
+    (context) => context.getArgByIndex<object | undefined>(0),
+  ),
+  onSent(context, sent) {
+    const response = context.getArgByIndex<(ResponseLike & NodeResponse) | undefined>(1);
+    const node = response?.raw ?? response;
+    // Whoever answered: the handler, another guard, an interceptor or a filter.
+    node?.once?.('finish', () => sent((node.statusCode ?? 200) >= 400));
+  },
+};

@@ -1,8 +1,9 @@
 import type { Type } from '@nestjs/common';
 import { InvalidOptionError, shown } from 'luanest/script-registry';
+import { RateLimitInterceptor } from '../rate-limit.interceptor';
 import type { GuardedRoutes } from './guarded';
-import type { Handler } from './route-names';
-import type { Declarations, DeclaredRule } from './route-rules';
+import { metadata, type Handler } from './route-names';
+import type { Declarations, DeclaredRule, RoutePlans } from './route-rules';
 import type { NamedRule } from './rule';
 
 /** A class with its methods that have rules, or leave some out. */
@@ -10,6 +11,9 @@ export interface ExploredClass {
   readonly target: Type<unknown>;
   readonly methods: readonly { readonly handler: Handler; readonly said: Declarations }[];
 }
+
+/** Metadata of handlers of messages, of WebSocket messages and of GraphQL. */
+const OTHER_HANDLERS = ['microservices:pattern', 'message', 'graphql:resolver_type', 'graphql:resolve_property'];
 
 const inDecorator = (where: string): string => `@RateLimit() of ${where}`;
 
@@ -20,12 +24,16 @@ export class BootChecks {
   /** By name that comes from a route: the class or the method that it belongs to. */
   private readonly owners = new Map<string, { readonly owner: string; readonly of: readonly unknown[] }>();
 
-  /** @param rules of every route */
+  private readonly rules: readonly NamedRule[];
+
+  /** @param interceptor whether RateLimitInterceptor is on every handler */
   constructor(
-    private readonly rules: readonly NamedRule[],
+    private readonly plans: RoutePlans,
     private readonly guarded: GuardedRoutes,
+    private readonly interceptor: boolean,
   ) {
-    for (const rule of rules) this.first.set(rule.name, { rule, where: "the module's rules" });
+    this.rules = plans.rules;
+    for (const rule of this.rules) this.first.set(rule.name, { rule, where: "the module's rules" });
   }
 
   /** @throws InvalidOptionError naming class and method, and what to do */
@@ -45,6 +53,24 @@ export class BootChecks {
     }
     const all = methods.flatMap(({ said }) => said.ofMethod);
     this.checkSkips(methods[0]?.said.skippedByClass, [...ofClass, ...all], target.name);
+  }
+
+  /**
+   * Refuses a rule of every route that counts by outcome where nothing would see the outcome.
+   *
+   * @throws InvalidOptionError naming the rule, class and method
+   */
+  checkOutcomes(target: Type<unknown>, handler: Handler): void {
+    if (this.interceptor || this.rules.every(({ count }) => count === 'all')) return;
+    if (!OTHER_HANDLERS.some((key) => Reflect.hasMetadata(key, handler))) return;
+    if (!this.guarded.has(target) && !this.guarded.has(handler)) return;
+    if (metadata<unknown[]>('__interceptors__', handler)?.includes(RateLimitInterceptor)) return;
+    const rule = this.plans.of(target, handler).rules.find((each) => each.count !== 'all' && this.rules.includes(each));
+    if (rule === undefined) return;
+    throw new InvalidOptionError(
+      `Rule ${shown(rule.name)} counts ${rule.count} on every route, and ${target.name}.${handler.name} has no HTTP response ` +
+        'to tell them by. Give the module interceptor: true next to its options.',
+    );
   }
 
   private checkAll(declared: readonly DeclaredRule[], where: string, of: readonly unknown[]): void {

@@ -1,0 +1,34 @@
+import type { ExecutionContext } from '@nestjs/common';
+import type { RateLimitDecision } from '../rate-limit.types';
+import type { Handler } from './route-names';
+
+// Marks on an object of the call itself: a WeakMap of all requests costs the collector more than all the rest of a check.
+const RESULT = Symbol('luanest:rate-limit-result');
+const HANDLER = Symbol('luanest:rate-limit-result-handler');
+
+interface Marked {
+  [RESULT]?: RateLimitDecision;
+  [HANDLER]?: Handler;
+}
+
+/** Keeps what was decided of a call for its handler. @param call an object that belongs to the call */
+export function keepResult(call: object, handler: Handler, decision: RateLimitDecision): void {
+  if (!Object.isExtensible(call)) return;
+  (call as Marked)[RESULT] = decision;
+  (call as Marked)[HANDLER] = handler;
+}
+
+/**
+ * Returns what RateLimitGuard decided of a call: for interceptors, pipes and filters, in handlers use `@RateLimitResult()`.
+ *
+ * @returns undefined where no rule applied or the guard has not run
+ */
+export function getRateLimitResult(context: ExecutionContext): RateLimitDecision | undefined {
+  const handler = context.getHandler();
+  for (const argument of context.getArgs<unknown[]>()) {
+    if (typeof argument !== 'object' || argument === null) continue;
+    const marked = argument as Marked;
+    if (marked[HANDLER] === handler) return marked[RESULT];
+  }
+  return undefined;
+}
