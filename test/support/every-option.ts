@@ -274,6 +274,7 @@ export const libs: readonly Lib[] = [
       rules: [{ name: 'r', limit: 1, windowMs: 1, blockMs: 1, blockEscalation: { factor: 2, maxMs: 5, memoryMs: 5 } }],
       ...limiter,
       onUnknownSubject: 'deny',
+      proxyWarnings: false,
       ipv6Prefix: 64,
       answers: { legacy: false, draft: false, retryAfter: false, problem: false, headers: () => ({}) },
       contexts: { own: adapter },

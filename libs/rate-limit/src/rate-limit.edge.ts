@@ -5,6 +5,7 @@ import type { RateLimitContextAdapter } from './contexts/context-adapter';
 import { graphqlAdapter } from './contexts/graphql';
 import { httpAdapter } from './contexts/http';
 import { rpcAdapter, wsAdapter } from './contexts/messages';
+import { ProxyWarnings, type ProxiedRequest } from './contexts/proxy-warnings';
 import { otherAdapter, WORK_KINDS } from './contexts/other';
 import type { Check } from './limiter/limiter';
 import { events } from './rate-limit.events';
@@ -17,6 +18,8 @@ import { RoutePlans, type RoutePlan } from './rules/route-rules';
 import { keepResult } from './rules/results';
 import type { NamedRule } from './rules/rule';
 
+const PROBLEM_TYPE = { 'Content-Type': 'application/problem+json' };
+
 // A mark on the context itself: a WeakSet of all requests costs the collector more than all the rest of a check.
 const DECIDED = Symbol('luanest:rate-limit-decided');
 
@@ -28,6 +31,7 @@ export class RateLimitEdge {
   readonly plans: RoutePlans;
   private readonly adapters: ReadonlyMap<string, RateLimitContextAdapter>;
   private readonly answers: Answers;
+  private readonly proxies: ProxyWarnings | undefined;
   private readonly records = new CallRecords();
   private readonly warned = new Set<string>();
   private readonly logger = new Logger('RateLimit');
@@ -38,6 +42,7 @@ export class RateLimitEdge {
   ) {
     this.plans = new RoutePlans(options.rules);
     this.answers = new Answers(options.answers);
+    this.proxies = options.proxyWarnings ? new ProxyWarnings() : undefined;
     const known = { http: httpAdapter, graphql: graphqlAdapter, ws: wsAdapter, rpc: rpcAdapter };
     this.adapters = new Map(Object.entries({ ...known, ...options.contexts }));
   }
@@ -51,6 +56,7 @@ export class RateLimitEdge {
     const kind = context.getType<string>();
     const adapter = this.adapters.get(kind) ?? otherAdapter;
     const address = adapter.address(context);
+    if (kind === 'http') this.proxies?.look(context.getArgByIndex<ProxiedRequest>(0));
     const client = address === undefined || address === '' ? undefined : clientOf(address, this.options.ipv6Prefix);
     // Most routes: nothing to ask the request for, so nothing to wait for before Redis.
     if (plan.fixed && client !== undefined) {
@@ -126,7 +132,7 @@ export class RateLimitEdge {
 
   private refusalOf(decision: RateLimitDecision, context: ExecutionContext, adapter: RateLimitContextAdapter): Error {
     const { status, body, problem } = this.answers.refusal(decision, context);
-    if (problem) adapter.setHeaders?.(context, { 'Content-Type': 'application/problem+json' });
+    if (problem) adapter.setHeaders?.(context, PROBLEM_TYPE);
     return adapter.refusal(context, { decision, status, body });
   }
 

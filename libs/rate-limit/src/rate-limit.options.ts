@@ -1,5 +1,5 @@
 import { InvalidOptionError, shown } from 'luanest/script-registry';
-import { checkObject, checkOptions, type KnownOptions } from '../../script-registry/src/shared/checks';
+import { checkFlag, checkObject, checkOptions, type KnownOptions } from '../../script-registry/src/shared/checks';
 import { resolveAnswers, type RateLimitAnswers, type ResolvedAnswers } from './answers/answers.options';
 import type { RateLimitContextAdapter } from './contexts/context-adapter';
 import { checkChoice, checkInteger, MAX_DURATION_MS, named, resolveRule } from './rules/resolve-rule';
@@ -41,6 +41,8 @@ export interface RateLimitOptions {
   readonly onUnknownSubject?: 'count' | 'deny';
   /** Leading bits of an IPv6 address that make one client; integer of 32 to 128. Default 56. */
   readonly ipv6Prefix?: number;
+  /** Logs a warning, once of each kind, where requests show that proxies are set up wrongly. Default true. */
+  readonly proxyWarnings?: boolean;
   /** What answers say of the limits. */
   readonly answers?: RateLimitAnswers;
   /** Adapters for further kinds of context, or in place of the lib's own, by Nest's name of the kind. Default none. */
@@ -59,6 +61,7 @@ export interface ResolvedRateLimitOptions {
   readonly tags: number | undefined;
   readonly onUnknownSubject: 'count' | 'deny';
   readonly ipv6Prefix: number;
+  readonly proxyWarnings: boolean;
   readonly answers: ResolvedAnswers;
   readonly contexts: Readonly<Record<string, RateLimitContextAdapter>>;
 }
@@ -74,6 +77,7 @@ const KNOWN: KnownOptions<RateLimitOptions> = {
   tags: true,
   onUnknownSubject: true,
   ipv6Prefix: true,
+  proxyWarnings: true,
   answers: true,
   contexts: true,
 };
@@ -114,7 +118,7 @@ export function resolveOptions(options: RateLimitOptions): ResolvedRateLimitOpti
   checkOptions('', options, KNOWN);
   const { rules = [], onRedisError = 'local', deadlineMs = 50, breaker = {}, blockCache = {} } = options;
   const { localSubjects = 10_000, tags, onUnknownSubject = 'count', ipv6Prefix = 56 } = options;
-  const { answers = {}, contexts = {} } = options;
+  const { answers = {}, contexts = {}, proxyWarnings = true } = options;
   const { failures = 5, openMs = 1_000 } = checkOptions('breaker', breaker, KNOWN_OF_BREAKER);
   const { maxSubjects = 10_000, maxMs = 5_000 } = checkOptions('blockCache', blockCache, KNOWN_OF_CACHE);
   return Object.freeze({
@@ -133,6 +137,7 @@ export function resolveOptions(options: RateLimitOptions): ResolvedRateLimitOpti
     tags: tags === undefined ? undefined : checkInteger('tags', tags, 1, 1_024),
     onUnknownSubject: checkChoice('onUnknownSubject', onUnknownSubject, ['count', 'deny']),
     ipv6Prefix: checkInteger('ipv6Prefix', ipv6Prefix, 32, 128),
+    proxyWarnings: checkFlag('proxyWarnings', proxyWarnings),
     answers: resolveAnswers(answers),
     contexts: checkedAdapters(contexts),
   });

@@ -15,15 +15,25 @@ function groupsOf(address: string): number[] | undefined {
   return [...left, ...new Array<number>(8 - left.length - right.length).fill(0), ...right];
 }
 
+/** An address with a port, as some proxies write it: `192.0.2.1:4001`, `[2001:db8::1]:4001`, or only in brackets. */
+const WITH_PORT = /^(?:(\d+\.\d+\.\d+\.\d+):\d+|\[([^\]]+)\](?::\d+)?)$/;
+
+/** Returns true for an address with a port, of which each connection of a client has another. */
+export function hasPort(address: string): boolean {
+  return WITH_PORT.test(address);
+}
+
 /**
  * The client that an address stands for: IPv4 as it is, also where it is mapped into IPv6; IPv6 cut to its leading bits,
  * since one client has a whole network of addresses; other text as it is.
  *
- * @param address as the socket or the proxy header has it; a zone such as `%eth0` is dropped
+ * @param address as the socket or the proxy header has it; a port and a zone such as `%eth0` are dropped
  * @param ipv6Prefix leading bits that make one client, 32 to 128
  */
 export function clientOf(address: string, ipv6Prefix: number): string {
   if (!address.includes(':')) return address;
+  const [, v4, v6] = WITH_PORT.exec(address) ?? [];
+  if (v4 !== undefined || v6 !== undefined) return clientOf(v4 ?? (v6 as string), ipv6Prefix);
   const zone = address.indexOf('%');
   const groups = groupsOf(zone === -1 ? address : address.slice(0, zone));
   if (groups === undefined) return address;

@@ -1,10 +1,10 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { RateLimitException } from '../rate-limit.exception';
 import type { RateLimitContextAdapter } from './context-adapter';
+import type { ProxiedRequest } from './proxy-warnings';
 
 /** What is read of a request, on whatever platform. */
-interface RequestLike {
-  readonly ip?: unknown;
+export interface RequestLike extends ProxiedRequest {
   readonly socket?: { readonly remoteAddress?: string };
   readonly res?: ResponseLike;
 }
@@ -12,6 +12,8 @@ interface RequestLike {
 /** What is done to a response: Express has `setHeader`, Fastify's reply `header`. */
 interface ResponseLike {
   setHeader?(name: string, value: string): unknown;
+  getHeader?(name: string): unknown;
+  writeHead?(...args: unknown[]): unknown;
   header?(name: string, value: string): unknown;
   readonly headersSent?: boolean;
   readonly sent?: boolean;
@@ -43,6 +45,21 @@ const IN_LOWER_CASE: Readonly<Record<string, string | undefined>> = {
   RateLimit: 'ratelimit',
 };
 
+/**
+ * Gives a JSON body another type at the last moment. Nest 11 and early 12 replace, with a warning for each response, what
+ * an error's body has for a type before it is sent.
+ */
+function typeJsonAs(response: ResponseLike, type: string): void {
+  const { writeHead } = response;
+  response.writeHead = (...args) => {
+    response.writeHead = writeHead;
+    if (String(response.getHeader?.('Content-Type')).startsWith('application/json')) {
+      response.setHeader?.('Content-Type', `${type}; charset=utf-8`);
+    }
+    return writeHead?.apply(response, args);
+  };
+}
+
 /** Builds an adapter for contexts that have an HTTP request behind them. */
 export function exchangeAdapter(
   exchangeOf: (context: ExecutionContext) => Exchange,
@@ -58,7 +75,8 @@ export function exchangeAdapter(
       if (response === undefined || response.headersSent === true || response.sent === true) return;
       for (const name in headers) {
         const value = headers[name] as string;
-        if (response.setHeader) response.setHeader(name, value);
+        if (name === 'Content-Type' && response.writeHead) typeJsonAs(response, value);
+        else if (response.setHeader) response.setHeader(name, value);
         else response.header?.(IN_LOWER_CASE[name] ?? name, value);
       }
     },
