@@ -16,6 +16,6 @@ export { RateLimitModule, type RateLimitModuleExtras } from './rate-limit.module
 export type { RateLimitOptions } from './rate-limit.options';
 export { RateLimitService, type ConsumeOptions } from './rate-limit.service';
 export { RateLimitTestClock, RateLimitTestingModule, type RateLimitTestingOptions } from './rate-limit.testing';
-export type { RateLimitCheck, RateLimitDecision, RateLimitRuleDecision } from './rate-limit.types';
+export type { RateLimitCheck, RateLimitDecision, RateLimitPolicy, RateLimitRuleDecision } from './rate-limit.types';
 export { getRateLimitResult } from './rules/results';
 export type { BlockEscalation, PerRequest, RateLimitAlgorithm, RateLimitRule, RedisErrorPolicy } from './rules/rule';

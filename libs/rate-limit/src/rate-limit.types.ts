@@ -13,16 +13,13 @@ export interface RateLimitCheck {
 }
 
 /** What one rule says of a request. */
-export interface RateLimitRuleDecision {
-  readonly name: string;
+export interface RateLimitRuleDecision extends RateLimitPolicy {
   readonly algorithm: RateLimitAlgorithm;
   /** Whether this rule lets the request pass; a shadow rule may say no to one that passes. */
   readonly allowed: boolean;
   /** Whether the subject is blocked, whatever it has used. */
   readonly blocked: boolean;
   readonly shadow: boolean;
-  readonly limit: number;
-  readonly windowMs: number;
   /** Hits of this request. */
   readonly cost: number;
   /** Hits that count, this request's own if it was charged. */
@@ -33,6 +30,15 @@ export interface RateLimitRuleDecision {
   readonly resetMs: number;
   /** Until this request's cost may pass under this rule, ms; 0 where it passes. */
   readonly retryAfterMs: number;
+}
+
+/** A rule as answers name it, whether or not anything is known of its counters. */
+export interface RateLimitPolicy {
+  readonly name: string;
+  readonly limit: number;
+  readonly windowMs: number;
+  /** Hits that pass at once: the burst of a token bucket, else the limit. */
+  readonly capacity: number;
 }
 
 /** What was decided of a request. */
@@ -49,4 +55,6 @@ export interface RateLimitDecision {
   readonly retryAfterMs: number;
   /** One per rule that said something, in their order. */
   readonly rules: readonly RateLimitRuleDecision[];
+  /** One per rule that was asked and is enforced, in their order, also where only one of them said something. */
+  readonly policies: readonly RateLimitPolicy[];
 }

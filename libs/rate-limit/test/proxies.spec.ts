@@ -59,7 +59,8 @@ describe.each(['Express', 'Fastify'])('proxies before %s', (platform) => {
   ])('%s: a warning where it is wrong, once', async (_what, trustProxy, from, warnings) => {
     await open(platform, trustProxy);
     await ask(from, from);
-    expect(logged).toEqual(warnings.map((warning) => expect.stringMatching(warning)));
+    expect(logged).toHaveLength(warnings.length);
+    for (const [i, warning] of warnings.entries()) expect(logged[i]).toMatch(warning);
   });
 
   it('may be left without a warning', async () => {

@@ -1,5 +1,5 @@
 import type { ResolvedAnswers } from './answers.options';
-import type { RateLimitDecision, RateLimitRuleDecision } from '../rate-limit.types';
+import type { RateLimitDecision, RateLimitPolicy, RateLimitRuleDecision } from '../rate-limit.types';
 import type { ExecutionContext } from '@nestjs/common';
 
 const seconds = (ms: number): number => Math.ceil(ms / 1_000);
@@ -11,9 +11,20 @@ function quoted(name: string): string {
   return `"${printable.replace(/["\\]/g, '\\$&')}"`;
 }
 
-/** Whole seconds until a rule has something to give again: to the retry where it refuses, else to the reset. */
-function resetSeconds({ allowed, resetMs, retryAfterMs }: RateLimitRuleDecision): number {
-  return seconds(allowed ? resetMs : retryAfterMs);
+/**
+ * Whole seconds until a rule has more to give: to the retry where it refuses, else to the next hit. Where a decision does
+ * not tell that, which is so for hits of a log and for those of a sliding window's older half, not before they are all gone.
+ */
+function nextSeconds({ allowed, algorithm, used, resetMs, retryAfterMs, ...rule }: RateLimitRuleDecision): number {
+  if (!allowed) return seconds(retryAfterMs);
+  const { limit, windowMs } = rule;
+  if (used === 0 || limit === 0) return seconds(resetMs);
+  if (algorithm === 'token-bucket') return seconds(Math.max(1, resetMs - Math.floor(((used - 1) * windowMs) / limit)));
+  // Of what was counted in this window the oldest hit counts less and less in the next one.
+  if (algorithm === 'sliding-window' && resetMs > windowMs) {
+    return seconds(resetMs - Math.floor(((used - 1) * windowMs) / used));
+  }
+  return seconds(resetMs);
 }
 
 /** Whether `a` stands nearer to a refusal than `b`, or refuses for longer. */
@@ -29,6 +40,12 @@ interface PolicyText {
   readonly policy: string;
   readonly limit: number;
   readonly windowMs: number;
+  readonly capacity: number;
+}
+
+/** Seconds in which as many hits come back as pass at once, which is another rate's window where a bucket has a burst. */
+function periodOf(limit: number, windowMs: number, capacity: number): number {
+  return seconds(limit === 0 ? windowMs : (windowMs * capacity) / limit);
 }
 
 /** Writes headers and bodies of decisions. */
@@ -49,19 +66,18 @@ export class Answers {
       if (rule.shadow) continue;
       if (tightest === undefined || isTighter(rule, tightest)) tightest = rule;
       if (!draft) continue;
-      const { name, policy } = this.textOf(rule);
-      const comma = policies === '' ? '' : ', ';
-      policies += comma + policy;
-      limits += `${comma}${name};r=${rule.remaining};t=${resetSeconds(rule)}`;
+      const { name } = this.textOf(rule);
+      limits += `${limits === '' ? '' : ', '}${name};r=${rule.remaining};t=${nextSeconds(rule)}`;
     }
+    if (draft) policies = decision.policies.map((rule) => this.textOf(rule).policy).join(', ');
     if (legacy && tightest) {
-      answer['X-RateLimit-Limit'] = String(tightest.limit);
+      answer['X-RateLimit-Limit'] = String(tightest.capacity);
       answer['X-RateLimit-Remaining'] = String(tightest.remaining);
-      answer['X-RateLimit-Reset'] = String(resetSeconds(tightest));
+      answer['X-RateLimit-Reset'] = String(nextSeconds(tightest));
     }
     if (policies !== '') {
       answer['RateLimit-Policy'] = policies;
-      answer['RateLimit'] = limits;
+      if (limits !== '') answer['RateLimit'] = limits;
     }
     if (retryAfter && !decision.allowed) answer['Retry-After'] = String(Math.max(1, seconds(decision.retryAfterMs)));
     return answer;
@@ -83,10 +99,16 @@ export class Answers {
     return { status, problem, body: unavailable ? UNAVAILABLE : exceeded(decision) };
   }
 
-  private textOf({ name, limit, windowMs }: RateLimitRuleDecision): PolicyText {
+  private textOf({ name, limit, windowMs, capacity }: RateLimitPolicy): PolicyText {
     const known = this.texts.get(name);
-    if (known?.limit === limit && known.windowMs === windowMs) return known;
-    const text = { name: quoted(name), policy: `${quoted(name)};q=${limit};w=${seconds(windowMs)}`, limit, windowMs };
+    if (known?.limit === limit && known.windowMs === windowMs && known.capacity === capacity) return known;
+    const text = {
+      name: quoted(name),
+      policy: `${quoted(name)};q=${capacity};w=${periodOf(limit, windowMs, capacity)}`,
+      limit,
+      windowMs,
+      capacity,
+    };
     this.texts.set(name, text);
     return text;
   }

@@ -13,7 +13,7 @@ export interface RequestLike extends ProxiedRequest {
 interface ResponseLike {
   setHeader?(name: string, value: string): unknown;
   getHeader?(name: string): unknown;
-  writeHead?(...args: unknown[]): unknown;
+  writeHead?: (this: unknown, ...args: unknown[]) => unknown;
   header?(name: string, value: string): unknown;
   readonly headersSent?: boolean;
   readonly sent?: boolean;

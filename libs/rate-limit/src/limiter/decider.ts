@@ -96,7 +96,7 @@ export class Decider {
     if (this.cache.size === 0) return undefined;
     for (const check of checks) {
       const verdict = enforced(check) ? this.cache.find(check) : undefined;
-      if (verdict) return new Decision('cache', [check], { allowed: false, rules: [verdict] }, false);
+      if (verdict) return new Decision('cache', [check], { allowed: false, rules: [verdict] }, false, false, checks);
     }
     return undefined;
   }

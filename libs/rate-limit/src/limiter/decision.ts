@@ -1,4 +1,4 @@
-import type { RateLimitDecision, RateLimitRuleDecision } from '../rate-limit.types';
+import type { RateLimitDecision, RateLimitPolicy, RateLimitRuleDecision } from '../rate-limit.types';
 import { capacityOf, enforced, type ChargedHits, type Check, type Verdict, type Verdicts } from './limiter';
 
 /** A decision that knows what it charged, so that it can be given back once. */
@@ -15,6 +15,7 @@ export class Decision implements RateLimitDecision {
    * @param checks in the order of the verdicts
    * @param charged whether what passed was charged
    * @param denied whether the policy refuses, whatever the verdicts say
+   * @param asked all checks of the request; default those that have verdicts
    */
   constructor(
     readonly source: RateLimitDecision['source'],
@@ -22,6 +23,7 @@ export class Decision implements RateLimitDecision {
     { allowed, rules }: Verdicts,
     charged: boolean,
     denied = false,
+    private readonly asked: readonly Check[] = checks,
   ) {
     this.#checks = checks;
     this.#verdicts = rules;
@@ -36,10 +38,18 @@ export class Decision implements RateLimitDecision {
     return (this.#rules ??= this.#verdicts.map((verdict, i) => ruleDecision(this.#checks[i] as Check, verdict)));
   }
 
+  get policies(): readonly RateLimitPolicy[] {
+    if (this.asked === this.#checks) return this.rules.filter(({ shadow }) => !shadow);
+    return this.asked.filter(enforced).map((check) => {
+      const { rule, limit } = check;
+      return { name: rule.name, limit, windowMs: rule.windowMs, capacity: capacityOf(check) };
+    });
+  }
+
   /** What JSON.stringify shows: all of RateLimitDecision. */
   toJSON(): RateLimitDecision {
-    const { allowed, source, reason, retryAfterMs, rules } = this;
-    return { allowed, source, reason, retryAfterMs, rules };
+    const { allowed, source, reason, retryAfterMs, rules, policies } = this;
+    return { allowed, source, reason, retryAfterMs, rules, policies };
   }
 
   /** Where no rule was asked, or the answer is the policy's. */
@@ -82,6 +92,7 @@ function ruleDecision(check: Check, { verdict, used, resetMs, retryMs }: Verdict
     shadow: rule.shadow,
     limit,
     windowMs: rule.windowMs,
+    capacity: capacityOf(check),
     cost,
     used,
     remaining: verdict === 2 ? 0 : Math.max(0, capacityOf(check) - used),

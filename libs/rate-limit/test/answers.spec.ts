@@ -1,0 +1,60 @@
+import { RateLimitService, type RateLimitDecision, type RateLimitRule } from 'luanest/rate-limit';
+import { Answers } from '../src/answers/answers';
+import { resolveAnswers } from '../src/answers/answers.options';
+import { MemoryLimiter } from '../src/limiter/memory-limiter';
+import { resolveOptions } from '../src/rate-limit.options';
+
+let nowUs = 0;
+let service: RateLimitService;
+const headers = (decision: RateLimitDecision): Record<string, string> => ({
+  ...new Answers(resolveAnswers({})).headers(decision),
+});
+
+beforeEach(() => {
+  // 18 s into a minute.
+  nowUs = (Date.UTC(2026, 0, 1) + 18_000) * 1_000;
+  const clocks = { monotonicMs: () => nowUs / 1_000, wallUs: () => nowUs };
+  service = new RateLimitService(new MemoryLimiter(() => nowUs, 100), resolveOptions({}), clocks);
+});
+
+it.each<[string, Partial<RateLimitRule>, number, string]>([
+  ['token-bucket', { limit: 60, algorithm: 'token-bucket' }, 60, '"a";r=0;t=1'],
+  ['token-bucket', { limit: 60, algorithm: 'token-bucket' }, 1, '"a";r=59;t=1'],
+  ['sliding-window', { limit: 6, algorithm: 'sliding-window' }, 6, '"a";r=0;t=52'],
+  ['fixed-window', { limit: 6 }, 6, '"a";r=0;t=60'],
+])('t is the time to the next hit: %s', async (_algorithm, figures, cost, expected) => {
+  const rule = { name: 'a', limit: 1, windowMs: 60_000, ...figures };
+  const decision = await service.consume(rule, 's', { cost });
+  expect(headers(decision)['RateLimit']).toBe(expected);
+  const [, t] = /t=(\d+)/.exec(expected) ?? [];
+  expect(headers(decision)['X-RateLimit-Reset']).toBe(t);
+  nowUs += Number(t) * 1_000_000;
+  expect((await service.peek(rule, 's')).rules[0]?.remaining).toBeGreaterThan(decision.rules[0]?.remaining ?? 0);
+});
+
+it('a burst is what passes at once, and the window what it comes back in', async () => {
+  const rule = { name: 'a', limit: 1, windowMs: 10_000, algorithm: 'token-bucket', burst: 50 } as const;
+  expect(headers(await service.consume(rule, 's'))).toMatchObject({
+    'X-RateLimit-Limit': '50',
+    'RateLimit-Policy': '"a";q=50;w=500',
+    RateLimit: '"a";r=49;t=10',
+  });
+});
+
+it('a refusal that is remembered names all policies', async () => {
+  const checks = [
+    { rule: { name: 'a', limit: 1, windowMs: 60_000 }, subject: 's' },
+    { rule: { name: 'b', limit: 50, windowMs: 60_000 }, subject: 's' },
+  ];
+  const policies: unknown[] = [];
+  for (let i = 0; i < 3; i++) {
+    const decision = await service.consumeAll(checks);
+    policies.push([decision.source, headers(decision)['RateLimit-Policy']]);
+  }
+  const both = '"a";q=1;w=60, "b";q=50;w=60';
+  expect(policies).toEqual([
+    ['redis', both],
+    ['redis', both],
+    ['cache', both],
+  ]);
+});
