@@ -124,7 +124,7 @@ export const libs: readonly Lib[] = [
         deadlineMs: 1_000,
         grouping: false,
         maxGroupsInFlight: 2,
-      } satisfies Required<Omit<ScriptRegistryOptions, 'source'>>;
+      } satisfies Required<Omit<ScriptRegistryOptions, 'source' | 'url' | 'connection'>>;
     },
     nested: [
       [{ source: { modul: 'redis' } }, 'There is no option "modul" of source. Known: module, namespace.'],

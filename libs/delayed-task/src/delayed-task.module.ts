@@ -10,6 +10,8 @@ import { DelayedTaskService } from './delayed-task.service';
 
 /** Settings that must be known before the options are. */
 export interface DelayedTaskModuleExtras {
+  /** Whether every module of the app can inject the service without an import. Default true. */
+  readonly isGlobal?: boolean;
   /** Name of the ScriptRegistry to run on. Default: the default one. */
   readonly registry?: string;
 }
@@ -20,30 +22,34 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<DelayedTaskMod
   optionsInjectionToken: RAW_OPTIONS,
 })
   .setClassMethodName('forRoot')
-  .setExtras<DelayedTaskModuleExtras>({ registry: undefined }, (definition, { registry }) => ({
-    ...definition,
-    global: true,
-    imports: [
-      ...(definition.imports ?? []),
-      DiscoveryModule,
-      ScriptRegistryModule.forFeature(delayedTaskScripts, registry),
-    ],
-    providers: [
-      ...(definition.providers ?? []),
-      {
-        provide: DelayedTaskService,
-        inject: [getScriptRegistryToken(registry), RAW_OPTIONS],
-        useFactory: (scripts: ScriptRegistry, raw: DelayedTaskModuleOptions) =>
-          new DelayedTaskService(scripts, resolveOptions(raw)),
-      },
-      {
-        provide: DelayedTaskExplorer,
-        inject: [...EXPLORER_PARTS, DelayedTaskService],
-        useFactory: (...parts: ConstructorParameters<typeof DelayedTaskExplorer>) => new DelayedTaskExplorer(...parts),
-      },
-    ],
-    exports: [DelayedTaskService],
-  }))
+  .setExtras<DelayedTaskModuleExtras>(
+    { isGlobal: true, registry: undefined },
+    (definition, { isGlobal, registry }) => ({
+      ...definition,
+      global: isGlobal ?? true,
+      imports: [
+        ...(definition.imports ?? []),
+        DiscoveryModule,
+        ScriptRegistryModule.forFeature(delayedTaskScripts, registry),
+      ],
+      providers: [
+        ...(definition.providers ?? []),
+        {
+          provide: DelayedTaskService,
+          inject: [getScriptRegistryToken(registry), RAW_OPTIONS],
+          useFactory: (scripts: ScriptRegistry, raw: DelayedTaskModuleOptions) =>
+            new DelayedTaskService(scripts, resolveOptions(raw)),
+        },
+        {
+          provide: DelayedTaskExplorer,
+          inject: [...EXPLORER_PARTS, DelayedTaskService],
+          useFactory: (...parts: ConstructorParameters<typeof DelayedTaskExplorer>) =>
+            new DelayedTaskExplorer(...parts),
+        },
+      ],
+      exports: [DelayedTaskService],
+    }),
+  )
   .build();
 
 /** Delayed tasks over a ScriptRegistry. Import it once, in the root module; the whole app sees the service. */

@@ -1,12 +1,15 @@
 import { ConfigurableModuleBuilder, Module, type DynamicModule } from '@nestjs/common';
 import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
 import { checkObject } from '../../script-registry/src/shared/checks';
+import { importedOnce } from '../../script-registry/src/shared/modules';
 import { resolveOptions, type LockModuleOptions } from './lock.options';
 import { lockScripts } from './lock.scripts';
 import { LockService } from './lock.service';
 
 /** Settings that must be known before the options are. */
 export interface LockModuleExtras {
+  /** Whether every module of the app can inject the service without an import. Default true. */
+  readonly isGlobal?: boolean;
   /** Name of the ScriptRegistry to run on. Default: the default one. */
   readonly registry?: string;
 }
@@ -17,11 +20,13 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<LockModuleOpti
   optionsInjectionToken: RAW_OPTIONS,
 })
   .setClassMethodName('forRoot')
-  .setExtras<LockModuleExtras>({ registry: undefined }, (definition, { registry }) => ({
+  .setExtras<LockModuleExtras>({ isGlobal: true, registry: undefined }, (definition, { isGlobal, registry }) => ({
     ...definition,
+    global: isGlobal ?? true,
     imports: [...(definition.imports ?? []), ScriptRegistryModule.forFeature(lockScripts, registry)],
     providers: [
       ...(definition.providers ?? []),
+      importedOnce('LockModule', LockService),
       {
         provide: LockService,
         inject: [getScriptRegistryToken(registry), RAW_OPTIONS],

@@ -1,6 +1,7 @@
 import { ConfigurableModuleBuilder, Module, type DynamicModule } from '@nestjs/common';
 import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
 import { checkObject } from '../../script-registry/src/shared/checks';
+import { importedOnce } from '../../script-registry/src/shared/modules';
 import { resolveOptions, type OnceOptions, type ResolvedOnceOptions } from './once.options';
 import { onceScripts } from './once.scripts';
 import { OnceService } from './once.service';
@@ -27,6 +28,7 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<OnceOptions>({
     imports: [...(definition.imports ?? []), ScriptRegistryModule.forFeature(onceScripts, registry)],
     providers: [
       ...(definition.providers ?? []),
+      importedOnce('OnceModule', OnceService),
       { provide: ONCE_OPTIONS, inject: [RAW_OPTIONS], useFactory: resolveOptions },
       {
         provide: OnceStore,

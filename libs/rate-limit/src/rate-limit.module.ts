@@ -9,6 +9,7 @@ import {
 } from '@nestjs/core';
 import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
 import { checkObject } from '../../script-registry/src/shared/checks';
+import { importedOnce } from '../../script-registry/src/shared/modules';
 import { RedisLimiter } from './limiter/redis-limiter';
 import { RateLimitEdge } from './rate-limit.edge';
 import { RateLimitExplorer } from './rate-limit.explorer';
@@ -22,6 +23,8 @@ import { GuardedRoutes } from './rules/guarded';
 
 /** Settings that must be known before the options are: they shape the module itself. */
 export interface RateLimitModuleExtras {
+  /** Whether every module of the app can inject the service without an import. Default true. */
+  readonly isGlobal?: boolean;
   /** Name of the ScriptRegistry to run on. Default: the default one. */
   readonly registry?: string;
   /**
@@ -38,10 +41,10 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<RateLimitOptio
 })
   .setClassMethodName('forRoot')
   .setExtras<RateLimitModuleExtras>(
-    { registry: undefined, interceptor: false },
-    (definition, { registry, interceptor }) => ({
+    { isGlobal: true, registry: undefined, interceptor: false },
+    (definition, { isGlobal, registry, interceptor }) => ({
       ...definition,
-      global: true,
+      global: isGlobal ?? true,
       imports: [
         ...(definition.imports ?? []),
         DiscoveryModule,
@@ -49,6 +52,7 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<RateLimitOptio
       ],
       providers: [
         ...(definition.providers ?? []),
+        importedOnce('RateLimitModule', RateLimitService),
         {
           provide: RATE_LIMIT_OPTIONS,
           inject: [RAW_OPTIONS],

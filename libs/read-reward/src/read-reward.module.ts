@@ -1,6 +1,7 @@
 import { ConfigurableModuleBuilder, Module, type DynamicModule } from '@nestjs/common';
 import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
 import { checkObject } from '../../script-registry/src/shared/checks';
+import { importedOnce } from '../../script-registry/src/shared/modules';
 import { resolveOptions, type ReadRewardOptions, type ResolvedReadRewardOptions } from './read-reward.options';
 import { readRewardScripts } from './read-reward.scripts';
 import { ReadRewardService } from './read-reward.service';
@@ -8,6 +9,8 @@ import { READ_REWARD_OPTIONS } from './read-reward.tokens';
 
 /** Settings that must be known before the options are: they shape the module itself. */
 export interface ReadRewardModuleExtras {
+  /** Whether every module of the app can inject the service without an import. Default true. */
+  readonly isGlobal?: boolean;
   /** Name of the ScriptRegistry to run on. Default: the default one. */
   readonly registry?: string;
 }
@@ -18,11 +21,13 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<ReadRewardOpti
   optionsInjectionToken: RAW_OPTIONS,
 })
   .setClassMethodName('forRoot')
-  .setExtras<ReadRewardModuleExtras>({ registry: undefined }, (definition, { registry }) => ({
+  .setExtras<ReadRewardModuleExtras>({ isGlobal: true, registry: undefined }, (definition, { isGlobal, registry }) => ({
     ...definition,
+    global: isGlobal ?? true,
     imports: [...(definition.imports ?? []), ScriptRegistryModule.forFeature(readRewardScripts, registry)],
     providers: [
       ...(definition.providers ?? []),
+      importedOnce('ReadRewardModule', ReadRewardService),
       { provide: READ_REWARD_OPTIONS, inject: [RAW_OPTIONS], useFactory: resolveOptions },
       {
         provide: ReadRewardService,

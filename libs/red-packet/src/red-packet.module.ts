@@ -3,6 +3,7 @@ import { DelayedTaskService } from 'luanest/delayed-task';
 import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
 import { StreamConsumerService } from 'luanest/stream-consumer';
 import { checkObject } from '../../script-registry/src/shared/checks';
+import { importedOnce } from '../../script-registry/src/shared/modules';
 import { describeRoutes } from './openapi/openapi';
 import { RedPacketPayouts } from './payouts/red-packet.payouts';
 import { RedPacketPayoutsController } from './payouts/red-packet-payouts.controller';
@@ -17,6 +18,8 @@ import { RED_PACKET_OPTIONS } from './red-packet.tokens';
 export interface RedPacketModuleExtras {
   /** Whether RedPacketController is served. Default true. */
   readonly controller?: boolean;
+  /** Whether every module of the app can inject the service without an import. Default true. */
+  readonly isGlobal?: boolean;
   /** Name of the ScriptRegistry to run on. Default: the default one. */
   readonly registry?: string;
 }
@@ -33,13 +36,15 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<RedPacketOptio
 })
   .setClassMethodName('forRoot')
   .setExtras<RedPacketModuleExtras>(
-    { controller: true, registry: undefined },
-    (definition, { controller, registry }) => ({
+    { controller: true, isGlobal: true, registry: undefined },
+    (definition, { controller, isGlobal, registry }) => ({
       ...definition,
+      global: isGlobal ?? true,
       imports: [...(definition.imports ?? []), ScriptRegistryModule.forFeature(redPacketScripts, registry)],
       controllers: controller === false ? [] : controllers(),
       providers: [
         ...(definition.providers ?? []),
+        importedOnce('RedPacketModule', RedPacketService),
         { provide: RED_PACKET_OPTIONS, inject: [RAW_OPTIONS], useFactory: resolveOptions },
         {
           provide: RedPacketService,

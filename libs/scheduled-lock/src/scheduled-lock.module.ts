@@ -15,6 +15,8 @@ import { ScheduledLockService } from './scheduled-lock.service';
 
 /** Settings that must be known before the options are. */
 export interface ScheduledLockModuleExtras {
+  /** Whether every module of the app can inject the service without an import. Default true. */
+  readonly isGlobal?: boolean;
   /** Name of the ScriptRegistry to run on. Default: the default one. */
   readonly registry?: string;
 }
@@ -26,33 +28,36 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<ScheduledLockM
   optionsInjectionToken: RAW_OPTIONS,
 })
   .setClassMethodName('forRoot')
-  .setExtras<ScheduledLockModuleExtras>({ registry: undefined }, (definition, { registry }) => ({
-    ...definition,
-    global: true,
-    imports: [
-      ...(definition.imports ?? []),
-      DiscoveryModule,
-      ScriptRegistryModule.forFeature(scheduledLockScripts, registry),
-    ],
-    providers: [
-      ...(definition.providers ?? []),
-      { provide: OPTIONS, inject: [RAW_OPTIONS], useFactory: resolveOptions },
-      {
-        provide: ScheduledLockService,
-        inject: [getScriptRegistryToken(registry), OPTIONS],
-        useFactory: (scripts: ScriptRegistry, options: ResolvedScheduledLockModuleOptions) =>
-          new ScheduledLockService(scripts, options),
-      },
-      { provide: SCHEDULED_LOCK_HOST, useExisting: ScheduledLockService },
-      {
-        provide: ScheduledLockExplorer,
-        inject: [...EXPLORER_PARTS, getScriptRegistryToken(registry), ScheduledLockService, OPTIONS],
-        useFactory: (...parts: ConstructorParameters<typeof ScheduledLockExplorer>) =>
-          new ScheduledLockExplorer(...parts),
-      },
-    ],
-    exports: [ScheduledLockService, SCHEDULED_LOCK_HOST],
-  }))
+  .setExtras<ScheduledLockModuleExtras>(
+    { isGlobal: true, registry: undefined },
+    (definition, { isGlobal, registry }) => ({
+      ...definition,
+      global: isGlobal ?? true,
+      imports: [
+        ...(definition.imports ?? []),
+        DiscoveryModule,
+        ScriptRegistryModule.forFeature(scheduledLockScripts, registry),
+      ],
+      providers: [
+        ...(definition.providers ?? []),
+        { provide: OPTIONS, inject: [RAW_OPTIONS], useFactory: resolveOptions },
+        {
+          provide: ScheduledLockService,
+          inject: [getScriptRegistryToken(registry), OPTIONS],
+          useFactory: (scripts: ScriptRegistry, options: ResolvedScheduledLockModuleOptions) =>
+            new ScheduledLockService(scripts, options),
+        },
+        { provide: SCHEDULED_LOCK_HOST, useExisting: ScheduledLockService },
+        {
+          provide: ScheduledLockExplorer,
+          inject: [...EXPLORER_PARTS, getScriptRegistryToken(registry), ScheduledLockService, OPTIONS],
+          useFactory: (...parts: ConstructorParameters<typeof ScheduledLockExplorer>) =>
+            new ScheduledLockExplorer(...parts),
+        },
+      ],
+      exports: [ScheduledLockService, SCHEDULED_LOCK_HOST],
+    }),
+  )
   .build();
 
 /** Jobs of `@nestjs/schedule` that run on one node for each tick. Import it once, in the root module. */

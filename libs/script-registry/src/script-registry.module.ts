@@ -9,6 +9,7 @@ import { ModulesContainer } from '@nestjs/core';
 import type { Cluster, Redis } from 'ioredis';
 import { connectIoredis } from './connection/ioredis-connection';
 import { clientFrom, clientServiceTokens, type ClientService } from './connection/nestjs-redis';
+import { ownClient } from './connection/own-client';
 import type { AnyScript } from './define-script';
 import { getScriptRegistryHealthToken, getScriptRegistryToken } from './script-registry.decorator';
 import { ScriptRegistryHealthIndicator } from './script-registry.health';
@@ -47,8 +48,9 @@ function registryProviders(name: string | undefined): Provider[] {
       ) => {
         refuseTwins(modules, registry, name);
         const options = resolveOptions(raw);
-        const client = options.client ?? clientFrom(options.source, redis, cluster);
-        return new ScriptRegistry(name ?? 'default', connectIoredis(client), options);
+        const own = ownClient(name ?? 'default', options);
+        const client = own?.client ?? options.client ?? clientFrom(options.source, redis, cluster);
+        return new ScriptRegistry(name ?? 'default', connectIoredis(client), options, own?.end);
       },
     },
     {

@@ -1,7 +1,7 @@
-import type { Cluster, Redis } from 'ioredis';
+import type { Cluster, ClusterNode, ClusterOptions, Redis, RedisOptions } from 'ioredis';
 import { shown } from './shown';
 import { InvalidOptionError } from './script-registry.errors';
-import { checkOptions, isIntegerOf, MAX_TIMER_MS, type KnownOptions } from './shared/checks';
+import { checkObject, checkOptions, isIntegerOf, MAX_TIMER_MS, type KnownOptions } from './shared/checks';
 
 /** Where a registry takes its client from when none is handed in. */
 export interface RedisSource {
@@ -11,9 +11,22 @@ export interface RedisSource {
   readonly namespace?: string | symbol;
 }
 
-/** Options of a registry. */
+/** A Redis Cluster to connect to: the nodes to ask first, and ioredis' options of a Cluster. */
+export interface ClusterConnectionOptions extends ClusterOptions {
+  /** Addresses of some nodes, such as `{ host, port }` or `redis://host:port`; at least one. */
+  readonly nodes: ClusterNode[];
+}
+
+/** Options of a registry. At most one of `url`, `connection`, `client` and `source` names the Redis to use. */
 export interface ScriptRegistryOptions {
-  /** A client of yours. The registry never configures or quits it. Default: taken from `source`. */
+  /** Address of a server, `redis://` or `rediss://`. The registry makes the client, and quits it when the app closes. */
+  readonly url?: string;
+  /**
+   * ioredis' options of a server, a Sentinel group (`sentinels`, `name`) or a Cluster (`nodes`). The registry makes the
+   * client, and quits it when the app closes.
+   */
+  readonly connection?: RedisOptions | ClusterConnectionOptions;
+  /** A client of yours. The registry never configures or quits it: you do. */
   readonly client?: Redis | Cluster;
   /** Which client of `@liaoliaots/nestjs-redis` to use. Default: the default one of the imported module. */
   readonly source?: RedisSource;
@@ -39,11 +52,15 @@ export interface ScriptRegistryOptions {
 
 /** Options with every default filled in. */
 export interface ResolvedScriptRegistryOptions
-  extends
-    Required<Omit<ScriptRegistryOptions, 'client' | 'source'>>,
-    Pick<ScriptRegistryOptions, 'client' | 'source'> {}
+  extends Required<Omit<ScriptRegistryOptions, RedisOption>>, Pick<ScriptRegistryOptions, RedisOption> {}
+
+/** The options that name the Redis to use. */
+const REDIS_OPTIONS = ['url', 'connection', 'client', 'source'] as const;
+type RedisOption = (typeof REDIS_OPTIONS)[number];
 
 const KNOWN: KnownOptions<ScriptRegistryOptions> = {
+  url: true,
+  connection: true,
   client: true,
   source: true,
   prefix: true,
@@ -58,6 +75,25 @@ const KNOWN_OF_SOURCE: KnownOptions<RedisSource> = { module: true, namespace: tr
 function oneOf(name: string, value: unknown, allowed: readonly unknown[]): void {
   if (!allowed.includes(value)) {
     throw new InvalidOptionError(`${name} must be ${allowed.map(String).join(' or ')}, but is ${shown(value)}.`);
+  }
+}
+
+/** The value is not quoted: an address holds a password. */
+function checkUrl(url: unknown): void {
+  if (url === undefined) return;
+  const protocol = typeof url === 'string' && URL.canParse(url) ? new URL(url).protocol : undefined;
+  if (protocol === 'redis:' || protocol === 'rediss:') return;
+  const seen = typeof url === 'string' ? 'another text' : shown(url);
+  throw new InvalidOptionError(
+    `url must be an address such as redis://:password@127.0.0.1:6379/0 or rediss://host:6380, but is ${seen}.`,
+  );
+}
+
+function checkConnection(connection: unknown): void {
+  if (connection === undefined) return;
+  const { nodes } = checkObject('connection', connection as { nodes?: unknown }, "Give ioredis' options.");
+  if (nodes !== undefined && (!Array.isArray(nodes) || nodes.length === 0)) {
+    throw new InvalidOptionError(`connection.nodes must be an array of at least one node, but is ${shown(nodes)}.`);
   }
 }
 
@@ -94,13 +130,18 @@ export function checkReplicas(value: number): number {
  */
 export function resolveOptions(options: ScriptRegistryOptions): ResolvedScriptRegistryOptions {
   checkOptions('', options, KNOWN);
-  const { client, source } = options;
-  if (client !== undefined && source !== undefined) {
-    throw new InvalidOptionError('client and source are both set. Keep the one that names the Redis to use.');
+  const { url, connection, client, source } = options;
+  const set = REDIS_OPTIONS.filter((name) => options[name] !== undefined);
+  if (set.length > 1) {
+    throw new InvalidOptionError(`${set.join(' and ')} are set. Keep the one that names the Redis to use.`);
   }
+  checkUrl(url);
+  checkConnection(connection);
   if (source !== undefined) checkOptions('source', source, KNOWN_OF_SOURCE);
   if (source?.module !== undefined) oneOf('source.module', source.module, ['redis', 'cluster']);
   const resolved = {
+    url,
+    connection,
     client,
     source,
     prefix: options.prefix ?? 'luanest',

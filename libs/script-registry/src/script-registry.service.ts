@@ -42,11 +42,13 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
   /**
    * @param name of the registry, for logs and events
    * @param connection closed with the registry; the client behind it is not
+   * @param endClient ends the client behind the connection where it is the registry's own
    */
   constructor(
     readonly name: string,
     private readonly connection: RedisConnection,
     private readonly options: ResolvedScriptRegistryOptions,
+    private readonly endClient?: () => Promise<void>,
   ) {
     this.deadlines = new Deadlines(this.busy, (call) => this.expire(call));
     this.loader = new ScriptLoader(name, connection, () => this.pump());
@@ -71,14 +73,14 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     try {
       await this.preload.start();
     } catch (error) {
-      this.close();
+      await this.close();
       throw error;
     }
   }
 
   /** Closes the registry. */
-  onApplicationShutdown(): void {
-    this.close();
+  async onApplicationShutdown(): Promise<void> {
+    await this.close();
   }
 
   /**
@@ -176,8 +178,13 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     return this.preload.health(checkDuration('timeoutMs', timeoutMs));
   }
 
-  /** Settles what is under way, stops listening to the client and closes what the registry opened. Harmless twice. */
-  close(): void {
+  /**
+   * Settles the calls that are in flight, stops listening to the client and closes what the registry opened, at once.
+   * Harmless twice.
+   *
+   * @returns when a client that the registry made has ended, which takes at most a second
+   */
+  async close(): Promise<void> {
     if (this.closed) return;
     this.closed = true;
     for (const lane of [...this.busy]) lane.drain((call) => this.expire(call));
@@ -187,6 +194,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     this.loader.close();
     this.channels.close();
     this.connection.close();
+    await this.endClient?.();
   }
 
   private start<R>(

@@ -15,6 +15,8 @@ import { StreamConsumerService } from './stream-consumer.service';
 
 /** Settings that must be known before the options are. */
 export interface StreamConsumerModuleExtras {
+  /** Whether every module of the app can inject the service without an import. Default true. */
+  readonly isGlobal?: boolean;
   /** Name of the ScriptRegistry to run on. Default: the default one. */
   readonly registry?: string;
 }
@@ -26,33 +28,36 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<StreamConsumer
   optionsInjectionToken: RAW_OPTIONS,
 })
   .setClassMethodName('forRoot')
-  .setExtras<StreamConsumerModuleExtras>({ registry: undefined }, (definition, { registry }) => ({
-    ...definition,
-    global: true,
-    imports: [
-      ...(definition.imports ?? []),
-      DiscoveryModule,
-      ScriptRegistryModule.forFeature(streamConsumerScripts, registry),
-    ],
-    providers: [
-      ...(definition.providers ?? []),
-      { provide: OPTIONS, inject: [RAW_OPTIONS], useFactory: resolveOptions },
-      {
-        provide: StreamConsumerService,
-        inject: [getScriptRegistryToken(registry), OPTIONS],
-        useFactory: (scripts: ScriptRegistry, options: ResolvedStreamConsumerModuleOptions) =>
-          new StreamConsumerService(scripts, options),
-      },
-      { provide: STREAM_CONSUMER_HOST, useExisting: StreamConsumerService },
-      {
-        provide: StreamConsumerExplorer,
-        inject: [...EXPLORER_PARTS, StreamConsumerService, OPTIONS],
-        useFactory: (...parts: ConstructorParameters<typeof StreamConsumerExplorer>) =>
-          new StreamConsumerExplorer(...parts),
-      },
-    ],
-    exports: [StreamConsumerService, STREAM_CONSUMER_HOST],
-  }))
+  .setExtras<StreamConsumerModuleExtras>(
+    { isGlobal: true, registry: undefined },
+    (definition, { isGlobal, registry }) => ({
+      ...definition,
+      global: isGlobal ?? true,
+      imports: [
+        ...(definition.imports ?? []),
+        DiscoveryModule,
+        ScriptRegistryModule.forFeature(streamConsumerScripts, registry),
+      ],
+      providers: [
+        ...(definition.providers ?? []),
+        { provide: OPTIONS, inject: [RAW_OPTIONS], useFactory: resolveOptions },
+        {
+          provide: StreamConsumerService,
+          inject: [getScriptRegistryToken(registry), OPTIONS],
+          useFactory: (scripts: ScriptRegistry, options: ResolvedStreamConsumerModuleOptions) =>
+            new StreamConsumerService(scripts, options),
+        },
+        { provide: STREAM_CONSUMER_HOST, useExisting: StreamConsumerService },
+        {
+          provide: StreamConsumerExplorer,
+          inject: [...EXPLORER_PARTS, StreamConsumerService, OPTIONS],
+          useFactory: (...parts: ConstructorParameters<typeof StreamConsumerExplorer>) =>
+            new StreamConsumerExplorer(...parts),
+        },
+      ],
+      exports: [StreamConsumerService, STREAM_CONSUMER_HOST],
+    }),
+  )
   .build();
 
 /** Consumers of streams, and a service to publish. Import it once, in the root module. */

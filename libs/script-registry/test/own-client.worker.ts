@@ -1,0 +1,15 @@
+// An app that connects by the options given, asks its registry's health, and closes. Nothing else ends the process.
+import { NestFactory } from '@nestjs/core';
+import { ScriptRegistry, ScriptRegistryModule, type ScriptRegistryOptions } from 'luanest/script-registry';
+
+async function main(options: ScriptRegistryOptions): Promise<void> {
+  const app = await NestFactory.createApplicationContext(
+    { module: class App {}, imports: [ScriptRegistryModule.forRoot({ ...options, preloadTimeoutMs: 2_000 })] },
+    { logger: false },
+  );
+  const { healthy } = await app.get(ScriptRegistry).health();
+  await app.close();
+  process.send?.(healthy);
+}
+
+process.once('message', (options) => void main(options as ScriptRegistryOptions));
