@@ -6,8 +6,8 @@ import { parseArgs } from 'node:util';
 
 const RAIN = ['--users', '2000', '--packets', '500', '--total', '1000.00'];
 
-/** Embedded defaults, whatever the environment and .env say: an empty variable counts as not set. */
-const env = { ...process.env, PORT: '0', HOST: '', REDIS_URL: '', DATABASE_URL: '' };
+/** A free port on loopback and the embedded ledger, whatever .env says. The Redis is the one that REDIS_URL names. */
+const env = { ...process.env, PORT: '0', HOST: '', DATABASE_URL: '' };
 
 /** Starts the app and answers its address once it serves; its own output goes to stderr. */
 async function startApp(): Promise<{ readonly app: ChildProcess; readonly url: string }> {
