@@ -35,6 +35,7 @@ function fail(error: unknown): void {
 }
 
 try {
+  logger.log('Starting: Redis, then the ledger, then the HTTP server.');
   const starting = startApp(loadConfig());
   stopOnSignals(starting);
   // Plain, without the logger's decoration, since scripts look for this line.

@@ -22,6 +22,9 @@ export class RainRequestError extends Error {
   }
 }
 
+/** From when on somebody who waits at a terminal should know what for, ms. */
+const WAITING_AFTER_MS = 2_000;
+
 /** What a request carries. */
 export interface Call {
   readonly method: 'GET' | 'POST';
@@ -44,15 +47,18 @@ export class HttpClient {
 
   private readonly bases: readonly string[];
   private turn = 0;
+  private waiting = false;
 
   /**
    * @param bases where the app serves; of several, with commas between, each attempt goes to the next
-   * @param patienceMs how long a call survives an app that is away, ms; default 60,000
+   * @param patienceMs how long a call is repeated while the app is unavailable, ms; default 60,000
+   * @param onWaiting called once, when a call has been repeated for 2 s
    */
   constructor(
     bases: string,
     connections: number,
     private readonly patienceMs = 60_000,
+    private readonly onWaiting: (bases: string, patienceMs: number) => void = () => undefined,
   ) {
     this.bases = bases.split(',');
     this.agent = new Agent({ keepAlive: true, maxSockets: connections });
@@ -60,7 +66,8 @@ export class HttpClient {
 
   /** @throws {RainRequestError} when the app stays away for longer than the patience */
   async call(call: Call): Promise<Answer> {
-    const deadline = Date.now() + this.patienceMs;
+    const startedAt = Date.now();
+    const deadline = startedAt + this.patienceMs;
     let path = '';
     for (let pauseMs = 50; ; pauseMs = Math.min(pauseMs * 2, 1_000)) {
       try {
@@ -69,6 +76,7 @@ export class HttpClient {
         this.answered += 1;
         return answer;
       } catch (cause) {
+        if (Date.now() - startedAt > WAITING_AFTER_MS) this.reportWaiting();
         if (Date.now() + pauseMs > deadline) {
           const reason = cause instanceof Error ? cause.message : String(cause);
           throw new RainRequestError(`${call.method} ${path} failed for ${this.patienceMs} ms: ${reason}`, {
@@ -79,6 +87,11 @@ export class HttpClient {
         await sleep(pauseMs * (0.5 + Math.random() / 2));
       }
     }
+  }
+
+  private reportWaiting(): void {
+    if (!this.waiting) this.onWaiting(this.bases.join(', '), this.patienceMs);
+    this.waiting = true;
   }
 
   /** Closes the kept connections. */

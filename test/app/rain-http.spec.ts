@@ -44,6 +44,16 @@ describe('HttpClient', () => {
     await expect(client(200).call({ method: 'GET', path: '/x' })).rejects.toBeInstanceOf(RainRequestError);
   });
 
+  it('reports once that it waits for the app', async () => {
+    answer = (_request, response) => void response.writeHead(503).end('{}');
+    const reported: unknown[] = [];
+    const http = new HttpClient(base, 2, 4_000, (...facts) => reported.push(facts));
+    clients.push(http);
+    const calls = [1, 2].map(() => http.call({ method: 'GET', path: '/x' }));
+    expect((await Promise.allSettled(calls)).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    expect(reported).toEqual([[base, 4_000]]);
+  });
+
   it('hands a refusal over at once', async () => {
     answer = (_request, response) => void response.writeHead(403).end('{"no":1}');
     const http = client(10_000);
