@@ -18,7 +18,6 @@ let admin: Redis;
 /** What the snippets have printed. */
 const printed: string[] = [];
 const apps: INestApplication[] = [];
-const clients: Redis[] = [];
 
 beforeAll(async () => {
   redis = await RedisServer.start();
@@ -30,7 +29,6 @@ beforeEach(() => {
 afterEach(async () => {
   jest.restoreAllMocks();
   await Promise.all(apps.splice(0).map((app) => app.close()));
-  for (const client of clients.splice(0)) client.disconnect();
   await admin.flushall();
   printed.length = 0;
 });
@@ -46,18 +44,7 @@ const adapt = (code: string): string =>
     .replaceAll('redis://127.0.0.1:6379', `redis://127.0.0.1:${redis.port}`)
     .replaceAll("host: '127.0.0.1', port: 6379", `host: '127.0.0.1', port: ${redis.port}`);
 
-/** A package, and of ioredis clients that end with the test: a reader's live as long as his process. */
-function load(name: string): unknown {
-  const actual = jest.requireActual<object>(name);
-  if (name !== 'ioredis') return actual;
-  class Client extends Redis {
-    constructor(...args: ConstructorParameters<typeof Redis>) {
-      super(...args);
-      clients.push(this);
-    }
-  }
-  return { ...actual, Redis: Client };
-}
+const load = (name: string): unknown => jest.requireActual(name);
 
 /** What a snippet exports; the first of a document unless it is named. */
 function snippet<T extends object>(file: string, path = `${file}.1.ts`): T {
@@ -129,8 +116,19 @@ it('README: a guard, a capped reward, a job and red packets, with the commands b
   expect(sixth.body).toMatchObject({ status: 'capped', points: 0 });
 });
 
-it('README: a script of your own', async () => {
+it('README: the address of Redis comes from the environment', async () => {
   const path = [...snippetsOf('README.md').keys()].find((name) => /README\.md\.\d+\.ts$/.test(name)) ?? '';
+  process.env.REDIS_URL = redis.url;
+  try {
+    const app = await open(runSnippet<Names>(snippetsOf('README.md'), path, adapt, load).AppModule);
+    expect(await app.get(ScriptRegistry).health()).toEqual({ healthy: true, problems: [] });
+  } finally {
+    delete process.env.REDIS_URL;
+  }
+});
+
+it('README: a script of your own', async () => {
+  const path = [...snippetsOf('README.md').keys()].filter((name) => /README\.md\.\d+\.ts$/.test(name)).at(-1) ?? '';
   const { AppModule, Points = Object } = runSnippet<Names>(snippetsOf('README.md'), path, adapt, load);
   const app = await open(AppModule);
   const points = app.get<{ add(userId: string, amount: number): Promise<unknown> }>(Points);
@@ -227,11 +225,9 @@ describe('scripts of the documents', () => {
   let registry: ScriptRegistry;
   beforeEach(async () => {
     class App {}
-    const client = new Redis(redis.port, redis.host);
-    clients.push(client);
     const app = (
       await Test.createTestingModule({
-        imports: [{ module: App, imports: [ScriptRegistryModule.forRoot({ client })] }],
+        imports: [{ module: App, imports: [ScriptRegistryModule.forRoot({ url: redis.url })] }],
       }).compile()
     ).createNestApplication({ logger: false });
     apps.push(app);
