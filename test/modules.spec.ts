@@ -24,7 +24,7 @@ const modules: [module: unknown, service: Type, needed: object][] = [
   [RateLimitModule, RateLimitService as never, {}],
   [ReadRewardModule, ReadRewardService as never, { rules }],
   [RedPacketModule, RedPacketService as never, redPacket],
-  [ScheduledLockModule, ScheduledLockService as never, {}],
+  [ScheduledLockModule, ScheduledLockService as never, { namespace: 'app' }],
   [StreamConsumerModule, StreamConsumerService as never, {}],
 ];
 

@@ -1,12 +1,6 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
-import { DiscoveryService, ExternalContextCreator, MetadataScanner, ModulesContainer } from '@nestjs/core';
-import {
-  methodOf,
-  prototypeOf,
-  timesProvided,
-  type Method,
-  type Wrapper,
-} from '../../script-registry/src/shared/handlers';
+import { DiscoveryService, ExternalContextCreator, MetadataScanner } from '@nestjs/core';
+import { methodOf, prototypeOf, type Method, type Wrapper } from '../../script-registry/src/shared/handlers';
 import { delayedTasksOf, type DelayedTaskMetadata } from './delayed-task.decorator';
 import { DelayedTaskSetupError } from './delayed-task.errors';
 import { DelayedTaskService } from './delayed-task.service';
@@ -21,19 +15,12 @@ export class DelayedTaskExplorer implements OnModuleInit {
   constructor(
     private readonly discovery: DiscoveryService,
     private readonly scanner: MetadataScanner,
-    private readonly modules: ModulesContainer,
     private readonly contexts: ExternalContextCreator,
     private readonly service: DelayedTaskService,
   ) {}
 
   /** @throws DelayedTaskSetupError naming class and method */
   onModuleInit(): void {
-    const imports = timesProvided(this.modules, DelayedTaskExplorer);
-    if (imports > 1) {
-      throw new DelayedTaskSetupError(
-        `DelayedTaskModule.forRoot() is imported ${imports} times, with settings that may differ. Import it once.`,
-      );
-    }
     for (const wrapper of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) {
       const prototype = prototypeOf(wrapper);
       for (const name of prototype ? this.scanner.getAllMethodNames(prototype) : []) {

@@ -3,6 +3,7 @@ import { DiscoveryModule } from '@nestjs/core';
 import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
 import { checkObject } from '../../script-registry/src/shared/checks';
 import { EXPLORER_PARTS } from '../../script-registry/src/shared/handlers';
+import { importedOnce } from '../../script-registry/src/shared/modules';
 import { DelayedTaskExplorer } from './delayed-task.explorer';
 import { resolveOptions, type DelayedTaskModuleOptions } from './delayed-task.options';
 import { delayedTaskScripts } from './delayed-task.scripts';
@@ -34,6 +35,7 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<DelayedTaskMod
       ],
       providers: [
         ...(definition.providers ?? []),
+        importedOnce('DelayedTaskModule', DelayedTaskService),
         {
           provide: DelayedTaskService,
           inject: [getScriptRegistryToken(registry), RAW_OPTIONS],

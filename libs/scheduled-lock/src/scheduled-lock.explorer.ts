@@ -1,13 +1,7 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService, ExternalContextCreator, MetadataScanner, ModulesContainer } from '@nestjs/core';
 import type { ScriptRegistry } from 'luanest/script-registry';
-import {
-  disguise,
-  prototypeOf,
-  timesProvided,
-  type Method,
-  type Wrapper,
-} from '../../script-registry/src/shared/handlers';
+import { disguise, prototypeOf, type Method, type Wrapper } from '../../script-registry/src/shared/handlers';
 import { candidateOf, type Candidate } from './boot/candidate';
 import { refuseDeadOptions } from './boot/dead-options';
 import { kindOf } from './boot/job-kind';
@@ -28,8 +22,8 @@ export class ScheduledLockExplorer implements OnModuleInit {
   constructor(
     private readonly discovery: DiscoveryService,
     private readonly scanner: MetadataScanner,
-    private readonly modules: ModulesContainer,
     private readonly contexts: ExternalContextCreator,
+    private readonly modules: ModulesContainer,
     private readonly registry: ScriptRegistry,
     private readonly service: ScheduledLockService,
     private readonly options: ResolvedScheduledLockModuleOptions,
@@ -37,10 +31,6 @@ export class ScheduledLockExplorer implements OnModuleInit {
 
   /** @throws ScheduledLockSetupError naming class and method */
   onModuleInit(): void {
-    const imports = timesProvided(this.modules, ScheduledLockExplorer);
-    if (imports > 1) {
-      throw new ScheduledLockSetupError(`ScheduledLockModule.forRoot() is imported ${imports} times. Import it once.`);
-    }
     const schedulers = this.providersThat(isScheduleExplorer).length;
     for (const wrapper of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) {
       const prototype = prototypeOf(wrapper);

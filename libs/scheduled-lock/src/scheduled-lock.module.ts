@@ -1,8 +1,9 @@
 import { ConfigurableModuleBuilder, Module, type DynamicModule } from '@nestjs/common';
-import { DiscoveryModule } from '@nestjs/core';
+import { DiscoveryModule, ModulesContainer } from '@nestjs/core';
 import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
 import { checkObject } from '../../script-registry/src/shared/checks';
 import { EXPLORER_PARTS } from '../../script-registry/src/shared/handlers';
+import { importedOnce } from '../../script-registry/src/shared/modules';
 import { SCHEDULED_LOCK_HOST } from './scheduled-lock.decorator';
 import { ScheduledLockExplorer } from './scheduled-lock.explorer';
 import {
@@ -40,6 +41,7 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<ScheduledLockM
       ],
       providers: [
         ...(definition.providers ?? []),
+        importedOnce('ScheduledLockModule', ScheduledLockService),
         { provide: OPTIONS, inject: [RAW_OPTIONS], useFactory: resolveOptions },
         {
           provide: ScheduledLockService,
@@ -50,7 +52,7 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<ScheduledLockM
         { provide: SCHEDULED_LOCK_HOST, useExisting: ScheduledLockService },
         {
           provide: ScheduledLockExplorer,
-          inject: [...EXPLORER_PARTS, getScriptRegistryToken(registry), ScheduledLockService, OPTIONS],
+          inject: [...EXPLORER_PARTS, ModulesContainer, getScriptRegistryToken(registry), ScheduledLockService, OPTIONS],
           useFactory: (...parts: ConstructorParameters<typeof ScheduledLockExplorer>) =>
             new ScheduledLockExplorer(...parts),
         },

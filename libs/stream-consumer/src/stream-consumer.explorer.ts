@@ -1,6 +1,6 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
-import { DiscoveryService, ExternalContextCreator, MetadataScanner, ModulesContainer } from '@nestjs/core';
-import { methodOf, prototypeOf, timesProvided, type Wrapper } from '../../script-registry/src/shared/handlers';
+import { DiscoveryService, ExternalContextCreator, MetadataScanner } from '@nestjs/core';
+import { methodOf, prototypeOf, type Wrapper } from '../../script-registry/src/shared/handlers';
 import { enhance } from './handlers/enhanced';
 import { streamConsumerNames, streamConsumerOf } from './stream-consumer.decorator';
 import { StreamConsumerSetupError } from './stream-consumer.errors';
@@ -19,7 +19,6 @@ export class StreamConsumerExplorer implements OnModuleInit {
   constructor(
     private readonly discovery: DiscoveryService,
     private readonly scanner: MetadataScanner,
-    private readonly modules: ModulesContainer,
     private readonly contexts: ExternalContextCreator,
     private readonly service: StreamConsumerService,
     private readonly options: ResolvedStreamConsumerModuleOptions,
@@ -27,12 +26,6 @@ export class StreamConsumerExplorer implements OnModuleInit {
 
   /** @throws StreamConsumerSetupError naming class and method; InvalidOptionError */
   onModuleInit(): void {
-    const imports = timesProvided(this.modules, StreamConsumerExplorer);
-    if (imports > 1) {
-      throw new StreamConsumerSetupError(
-        `StreamConsumerModule.forRoot() is imported ${imports} times. Import it once.`,
-      );
-    }
     for (const wrapper of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) {
       // An alias is the provider that it names.
       if (wrapper.isAlias) continue;

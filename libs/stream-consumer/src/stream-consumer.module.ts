@@ -3,6 +3,7 @@ import { DiscoveryModule } from '@nestjs/core';
 import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
 import { checkObject } from '../../script-registry/src/shared/checks';
 import { EXPLORER_PARTS } from '../../script-registry/src/shared/handlers';
+import { importedOnce } from '../../script-registry/src/shared/modules';
 import { STREAM_CONSUMER_HOST } from './stream-consumer.decorator';
 import { StreamConsumerExplorer } from './stream-consumer.explorer';
 import {
@@ -40,6 +41,7 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<StreamConsumer
       ],
       providers: [
         ...(definition.providers ?? []),
+        importedOnce('StreamConsumerModule', StreamConsumerService),
         { provide: OPTIONS, inject: [RAW_OPTIONS], useFactory: resolveOptions },
         {
           provide: StreamConsumerService,

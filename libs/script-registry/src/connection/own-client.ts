@@ -9,7 +9,7 @@ const QUIT_TIMEOUT_MS = 1_000;
 export interface OwnClient {
   readonly client: Redis | Cluster;
   /** Ends the connection; what was written before is carried out where Redis answers. Never rejects. */
-  end(): Promise<void>;
+  readonly end: () => Promise<void>;
 }
 
 /**

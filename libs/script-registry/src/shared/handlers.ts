@@ -1,8 +1,8 @@
 import type { InjectionToken } from '@nestjs/common';
-import { DiscoveryService, ExternalContextCreator, MetadataScanner, ModulesContainer } from '@nestjs/core';
+import { DiscoveryService, ExternalContextCreator, MetadataScanner, type ModulesContainer } from '@nestjs/core';
 
 /** What the explorer of a lib's decorated handlers is made of, before anything of its own. */
-export const EXPLORER_PARTS = [DiscoveryService, MetadataScanner, ModulesContainer, ExternalContextCreator] as const;
+export const EXPLORER_PARTS = [DiscoveryService, MetadataScanner, ExternalContextCreator] as const;
 
 /** A method as it is called. */
 export type Method = (...args: unknown[]) => unknown;
