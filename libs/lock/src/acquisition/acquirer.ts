@@ -58,21 +58,13 @@ export class Acquirer {
    * @param until end of the wait, by `performance.now()`; default: `waitMs` from now
    * @throws the reason of the request's signal, when it fires before the name is taken
    */
-  async take(
+  take(
     name: string,
     request: ResolvedLockOptions,
     until = performance.now() + request.waitMs,
   ): Promise<Lease | undefined> {
     const wish = { name, key: this.keyOf(name), request, until };
-    const { signal } = request;
-    if (!signal) return this.takeOrWait(wish);
-    signal.throwIfAborted();
-    const ending = new Ending(signal);
-    try {
-      return await ending.race(this.takeOrWait(wish, ending));
-    } finally {
-      ending.close();
-    }
+    return request.signal ? this.takeUnlessAborted(wish, request.signal) : this.takeOrWait(wish);
   }
 
   /** Returns true when nothing is held, and no call of an acquisition or a release is in flight. */
@@ -84,6 +76,16 @@ export class Acquirer {
   close(): void {
     this.closed = true;
     for (const ending of this.endings) ending.end(closedError());
+  }
+
+  private async takeUnlessAborted(wish: Wish, signal: AbortSignal): Promise<Lease | undefined> {
+    signal.throwIfAborted();
+    const ending = new Ending(signal);
+    try {
+      return await ending.race(this.takeOrWait(wish, ending));
+    } finally {
+      ending.close();
+    }
   }
 
   private async takeOrWait(wish: Wish, ending?: Ending): Promise<Lease | undefined> {
