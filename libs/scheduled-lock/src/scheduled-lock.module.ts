@@ -52,7 +52,13 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<ScheduledLockM
         { provide: SCHEDULED_LOCK_HOST, useExisting: ScheduledLockService },
         {
           provide: ScheduledLockExplorer,
-          inject: [...EXPLORER_PARTS, ModulesContainer, getScriptRegistryToken(registry), ScheduledLockService, OPTIONS],
+          inject: [
+            ...EXPLORER_PARTS,
+            ModulesContainer,
+            getScriptRegistryToken(registry),
+            ScheduledLockService,
+            OPTIONS,
+          ],
           useFactory: (...parts: ConstructorParameters<typeof ScheduledLockExplorer>) =>
             new ScheduledLockExplorer(...parts),
         },
