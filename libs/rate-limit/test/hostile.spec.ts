@@ -229,7 +229,9 @@ it('headers of rules hold nothing but printable ASCII, whatever a route is calle
       resetMs: 1,
       retryAfterMs: 1,
     };
-    const headers = answers.headers({ allowed: false, rules: [rule], retryAfterMs: 1, source: 'redis' } as never);
+    const headers = answers.headers({
+      ...{ allowed: false, rules: [rule], policies: [rule], retryAfterMs: 1, source: 'redis' },
+    } as never);
     for (const [header, value] of Object.entries(headers)) {
       expect([name, header, value]).toEqual([
         name,

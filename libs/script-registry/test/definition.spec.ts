@@ -254,7 +254,7 @@ describe('options', () => {
     [{ prefix: 'a{' }, /prefix.*braces/],
     [{ maxGroupsInFlight: 0 }, /maxGroupsInFlight/],
     [{ grouping: 'yes' }, /grouping/],
-    [{ dead: 1 }, /There is no option "dead"\. Known: client, /],
+    [{ dead: 1 }, /There is no option "dead"\. Known: url, /],
     [{ source: { module: 'sentinel' } }, /source\.module/],
     [{ client: {}, source: {} }, /client and source/],
   ])('refuses %p', (options, message) => {
