@@ -251,7 +251,7 @@ describe('scripts of the documents', () => {
   });
 
   it('bid, with the clock that a group shares', async () => {
-    const { bid } = snippet<{ bid: AnyScript }>('docs/own-scripts.md', 'docs/own-scripts.md.3.ts');
+    const { bid } = snippet<{ bid: AnyScript }>('docs/own-scripts.md', 'docs/own-scripts.md.4.ts');
     registry.register([bid]);
     const auction = registry.keySpace('auctions').tag('a1').key('auction');
     const at = (cents: number): Promise<unknown> =>
