@@ -31,6 +31,19 @@ function definitionOf({ lib, verb }: ScriptFile): AnyScript {
   return found;
 }
 
+/** Reads its permissions by a loop over `...`, once an app. */
+const ALONE = ['red-packet.check-permissions'];
+
+it('scripts that are to leave in groups are all proven safe to do so', () => {
+  const scripts = scriptFiles().map(definitionOf);
+  const refused = scripts.flatMap(({ name, group, source, shared, finish }) => {
+    const why = [source, shared, finish].map((lua) => sourceUse(lua).alone).find((reason) => reason !== undefined);
+    const grouped = group !== false && group.maxCalls > 1;
+    return grouped && why !== undefined && !ALONE.includes(name) ? [`${name} ${why}`] : [];
+  });
+  expect(refused).toEqual([]);
+});
+
 describe.each(scriptFiles())('$lib/$verb.lua', (file) => {
   const header = parseScriptHeader(file.source);
   const script = definitionOf(file);

@@ -13,7 +13,9 @@ Returns {used, resetMs}
 O(1). TTL: to the end of the window; a lost or a longer one is set again. Clock: Redis. Replay: charges once more.
 An error, before any write, where the counter holds no integer: `block` leaves that, and `consume` knows what to do.
 ]]
-local limit, window_ms, cost = number[ARGV[1]], number[ARGV[2]], number[ARGV[3]]
+local limit = numbers[ARGV[1]] or number(ARGV[1])
+local window_ms = numbers[ARGV[2]] or number(ARGV[2])
+local cost = numbers[ARGV[3]] or number(ARGV[3])
 local used = redis.call('INCRBY', KEYS[1], ARGV[3])
 local ends_ms = used > cost and redis.call('PEXPIRETIME', KEYS[1]) or 0
 if ends_ms == -1 or ends_ms > now_ms + window_ms then

@@ -1,8 +1,7 @@
--- A text's number. Calls of one rule have the same arguments, and to find a number again costs less than to read it.
-local number = setmetatable({}, {
-  __index = function(known, text)
-    local value = tonumber(text)
-    known[text] = value
-    return value
-  end,
-})
+-- Numbers of texts. Calls of one rule have the same arguments, and finding a number again costs less than reading it.
+local numbers = {}
+local function number(text)
+  local value = tonumber(text)
+  numbers[text] = value
+  return value
+end
