@@ -288,4 +288,19 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     streams.defineStream(name, { keys: [`${key}2`] });
     streams.forgetStream(name);
   });
+
+  it.each(['1790000000000000001', '18446744073709551000'])(
+    'keeps what a slower group has not read, with ids as large as %s',
+    async (base) => {
+      const { name, key } = fresh();
+      bench.streams.defineStream(name, { keys: [key] });
+      for (let i = 0n; i < 100n; i++) await bench.raw.xadd(key, `${BigInt(base) + i}-0`, 'n', String(i));
+      await bench.raw.xgroup('CREATE', key, 'slow', '0');
+      await bench.raw.xreadgroup('GROUP', 'slow', 'one', 'COUNT', 1, 'STREAMS', key, '>');
+      const handle = await bench.streams.consume(group(name, 'g'), () => undefined);
+      await eventually(async () => expect(await handle.stats()).toMatchObject({ lag: 0, pending: 0 }));
+      expect(await bench.raw.xlen(key)).toBe(100);
+      await handle.stop();
+    },
+  );
 });

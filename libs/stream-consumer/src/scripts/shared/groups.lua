@@ -9,9 +9,12 @@ local function others_of(groups, own)
   return others
 end
 
-local function comes_after(id, other)
+-- An entry's id with both parts at full width. They have 64 bits, and a number of Lua's is exact up to 2^53 only.
+local function padded(id)
   local ms, seq = string.match(id, '^(%d+)-(%d+)$')
-  local other_ms, other_seq = string.match(other, '^(%d+)-(%d+)$')
-  if tonumber(ms) ~= tonumber(other_ms) then return tonumber(ms) > tonumber(other_ms) end
-  return tonumber(seq) > tonumber(other_seq)
+  return string.rep('0', 20 - #ms) .. ms .. '-' .. string.rep('0', 20 - #seq) .. seq
+end
+
+local function comes_after(id, other)
+  return padded(id) > padded(other)
 end
