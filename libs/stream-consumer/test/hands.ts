@@ -80,7 +80,7 @@ export class Hands {
   }
 
   ack(session: string, entries: readonly TakenEntry[]): Promise<boolean> {
-    const args = { group: this.group, session, ids: entries.map(({ id }) => id) };
+    const args = { group: this.group, session, needs: '', ids: entries.map(({ id }) => id) };
     return this.bench.registry.run(acknowledge, { keys: this.keys, args });
   }
 
@@ -96,7 +96,7 @@ export class Hands {
       String(attempt),
       String(firstSeenMs),
     ]);
-    return this.bench.registry.run(finish, { keys: this.keys, args: { group: this.group, session, rows } });
+    return this.bench.registry.run(finish, { keys: this.keys, args: { group: this.group, session, needs: '', rows } });
   }
 
   retry(
@@ -141,12 +141,15 @@ export class Hands {
   }
 
   purge(): Promise<{ deleted: number; after: string }> {
-    return this.bench.registry.run(purgeStream, { keys: this.keys, args: { after: '-', count: 100 } });
+    return this.bench.registry.run(purgeStream, { keys: this.keys, args: { after: '-', count: 100, needs: '' } });
   }
 
-  announce(partitions: number): Promise<number> {
+  async announce(partitions: number): Promise<number> {
     const config = this.bench.registry.keySpace('stream-consumer').tag(this.stream).key('config');
-    return this.bench.registry.run(announcePartitions, { keys: { config }, args: { partitions } });
+    const args = { partitions, group: this.group };
+    const answer = await this.bench.registry.run(announcePartitions, { keys: { config }, args });
+    expect(answer.groups).toEqual([this.group]);
+    return answer.partitions;
   }
 
   stats(): Promise<{ length: number; dead: number }> {

@@ -18,6 +18,10 @@ export interface WorkerJob {
   readonly concurrency: number;
   /** How long each handler works, ms; until the parent sends something more where it is 'held'. */
   readonly workMs: number | 'held';
+  /** Default `g`. */
+  readonly group?: string;
+  /** Default: the module's. */
+  readonly watchEveryMs?: number;
 }
 
 /**
@@ -54,9 +58,9 @@ function note(what: WorkerNote['what'], payload: number, attempt: number): Promi
 
 async function main(job: WorkerJob): Promise<void> {
   const client = quiet(new Redis(job.url, { retryStrategy: () => 50 }));
-  const { prefix, stream, leaseMs, concurrency } = job;
+  const { prefix, stream, leaseMs, concurrency, group = 'g', watchEveryMs = 10_000 } = job;
   const registry = await openRegistry(client, { prefix, preload: 'best-effort' }, streamConsumerScripts);
-  const options = { partitions: job.partitions, leaseMs, attempts: 1_000 };
+  const options = { partitions: job.partitions, leaseMs, attempts: 1_000, watchEveryMs };
   const streams = new StreamConsumerService(registry, resolveOptions(options));
   subscribe(STREAM_CONSUMER_CHANNELS.lost, (event) => {
     for (let i = 0; i < (event as MessagesLostEvent).ids.length; i++) void note('lost', -1, 0);
@@ -64,7 +68,7 @@ async function main(job: WorkerJob): Promise<void> {
   ownStalls((ms) => void note('stalled', ms, 0));
   for (let running = false; !running;) {
     try {
-      await streams.consume<number>({ stream, group: 'g', concurrency }, async ({ payload, attempt }) => {
+      await streams.consume<number>({ stream, group, concurrency }, async ({ payload, attempt }) => {
         await note('begun', payload, attempt);
         await (job.workMs === 'held' ? released : sleep(job.workMs));
         await note('done', payload, attempt);

@@ -82,7 +82,7 @@ export class Consumer implements StreamConsumerHandle {
   }
 
   private async openPartitions(): Promise<void> {
-    const partitions = await this.source.all();
+    const partitions = await this.source.join(this.group);
     for (const partition of partitions.slice(this.readers.length)) {
       const reader = new Reader(this.registry, this.source, partition, this.options, () => this.schedule());
       await reader.open();

@@ -2,6 +2,7 @@ import type { ScriptRegistry } from 'luanest/script-registry';
 import type { ResolvedConsumerOptions } from '../stream-consumer.options';
 import { events } from '../stream-consumer.events';
 import type { GroupKeys, Partition } from '../streams/partitions';
+import { purge } from '../streams/groups';
 import type { Stream } from '../streams/stream-catalog';
 import {
   leaveGroup,
@@ -37,11 +38,12 @@ export class Reader {
   /** Whether a take is out. */
   busy = false;
   private mendAfter = '-';
+  private purgeAfter = '-';
 
   /** @param changed called when there may be something to take */
   constructor(
     private readonly registry: ScriptRegistry,
-    private readonly source: Pick<Stream, 'isForeign'>,
+    private readonly source: Stream,
     readonly partition: Partition,
     private readonly options: ResolvedConsumerOptions,
     readonly changed: () => void,
@@ -51,7 +53,7 @@ export class Reader {
     this.origin = { stream, group, idPrefix: `${partition.index}:` };
     this.calls = new Persistence(stream, group);
     this.wakeup = new Wakeup(registry, this.origin, this.keys.waiters, pollMs, changed);
-    this.settler = new Settler(registry, options, this);
+    this.settler = new Settler(registry, options, this, source);
   }
 
   /** Makes sure that the group is there. Answers whether the stream is. @throws errors of the registry */
@@ -112,6 +114,15 @@ export class Reader {
     });
     this.mendAfter = after;
     if (mended > 0) this.wakeup.ring();
+  }
+
+  /** Deletes what every group has settled and is still there, as far as there is such. @throws errors of the registry */
+  async purge(): Promise<void> {
+    for (let deleted = 1; deleted > 0;) {
+      const answer = await purge(this.registry, this.source, this.partition, this.purgeAfter);
+      this.purgeAfter = answer.after;
+      deleted = answer.after === '-' ? 0 : answer.deleted;
+    }
   }
 
   /** Ends the session; what it still has may be taken over at once. @throws errors of the registry */

@@ -1,6 +1,7 @@
 import { oneLine, type ScriptRegistry } from 'luanest/script-registry';
 import type { ResolvedConsumerOptions } from '../stream-consumer.options';
 import type { GroupKeys } from '../streams/partitions';
+import type { Stream } from '../streams/stream-catalog';
 import { acknowledge, finish, retryEntry } from './consumer.scripts';
 import type { Persistence } from './persistence';
 import type { Held, Session } from './session';
@@ -44,6 +45,7 @@ export class Settler {
     private readonly registry: ScriptRegistry,
     private readonly options: ResolvedConsumerOptions,
     private readonly reader: Taker,
+    private readonly source: Pick<Stream, 'needs'>,
   ) {}
 
   /** A message was handled; it goes out with the others of this tick. */
@@ -100,9 +102,13 @@ export class Settler {
   private async send(session: Session, batch: readonly Held[]): Promise<void> {
     if (this.options.ordered) return this.finish(session, batch, '');
     const { stream, sessions, tries } = this.reader.keys;
-    const args = { group: this.options.group, session: session.name, ids: batch.map(({ entry }) => entry.id) };
+    const { group } = this.options;
+    const ids = batch.map(({ entry }) => entry.id);
     await this.persist(session, batch, () =>
-      this.registry.run(acknowledge, { keys: { stream, sessions, tries }, args }),
+      this.registry.run(acknowledge, {
+        keys: { stream, sessions, tries },
+        args: { group, session: session.name, needs: this.source.needs, ids },
+      }),
     );
   }
 
@@ -116,9 +122,9 @@ export class Settler {
       String(firstSeenMs),
     ]);
     const keys = { stream, sessions, due, tries, dead, heads, parked };
-    const args = { group: this.options.group, session: session.name, rows };
     let released = 0;
     await this.persist(session, batch, async () => {
+      const args = { group: this.options.group, session: session.name, needs: this.source.needs, rows };
       const answer = await this.registry.run(finish, { keys, args });
       released = answer.released;
       return answer.alive;

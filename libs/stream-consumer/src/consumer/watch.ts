@@ -8,7 +8,7 @@ interface Watched extends StreamConsumerHandle {
   readonly partitions: readonly Reader[];
 }
 
-/** Looks after a group now and then: partitions that were added, entries that nobody would take, and how it stands. */
+/** Looks after a group periodically: partitions that were added, entries that nobody would take or delete, and how it stands. */
 export class Watch {
   private readonly logger = new Logger('StreamConsumer');
   private timer: NodeJS.Timeout | undefined;
@@ -37,7 +37,10 @@ export class Watch {
     const { stream, group } = this.consumer;
     try {
       await this.grow();
-      for (const reader of this.consumer.partitions) if (!this.stopped) await reader.mend();
+      for (const reader of this.consumer.partitions) {
+        if (!this.stopped) await reader.mend();
+        if (!this.stopped) await reader.purge();
+      }
       if (!this.stopped) await this.tell();
     } catch (error) {
       events.error.publish(() => ({ stream, group, during: 'watch', error }));

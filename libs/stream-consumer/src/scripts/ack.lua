@@ -1,12 +1,13 @@
 --[[
-ack: settle entries that were handled, and delete those that no other group needs.
+ack: settle entries that were handled, and delete those that every group of the stream has settled.
 
 KEYS[1]  stream    stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  sessions  zset    ...:sessions:<group>
 KEYS[3]  tries     hash    ...:tries:<group>
 ARGV[1]  group     str
 ARGV[2]  session   str     that took them
-ARGV[3..]  ids     list(str)
+ARGV[3]  needs     str     groups of the stream, with spaces between: nothing is deleted while one of them is not on this partition
+ARGV[4..]  ids     list(str)
 
 Returns {alive}
   alive  1 | 0  0 when the session was lost and nothing was changed
@@ -18,10 +19,11 @@ if not till or till == '0' then return { 0 } end
 redis.call('HLEN', KEYS[3])
 local groups = redis.pcall('XINFO', 'GROUPS', KEYS[1])
 if failed(groups) then return is_gone(groups) and { 1 } or groups end
-local others, ids, settled = others_of(groups, ARGV[1]), {}, {}
-for i = 3, #ARGV do ids[#ids + 1] = ARGV[i] end
+local others, ids, settled = settlers_of(groups, ARGV[1], ARGV[3]), {}, {}
+for i = 4, #ARGV do ids[#ids + 1] = ARGV[i] end
 redis.call('XACK', KEYS[1], ARGV[1], unpack(ids))
 redis.call('HDEL', KEYS[3], unpack(ids))
+if not others then return { 1 } end
 for _, id in ipairs(others[1] and ids or {}) do
   local needed = false
   for _, other in ipairs(others) do

@@ -1,14 +1,19 @@
 --[[
-announce: say how many partitions a stream has, and learn how many it ever had.
+announce: note how many partitions a stream has, and a group that reads it; answer the most partitions and all groups.
 
-KEYS[1]  config      hash  <prefix>:stream-consumer:{<stream>}:config
+KEYS[1]  config      hash  <prefix>:stream-consumer:{<stream>}:config; `partitions`, and a field `group:<name>` a group
 ARGV[1]  partitions  int >= 1
+ARGV[2]  group       str   '' for none, as of a publisher
 
-Returns {partitions}
+Returns {partitions, groups}
   partitions  int  the most that anybody has announced
+  groups      str  names
 
-O(1). TTL: none, the stream's name owns it. Clock: not read. Replay: announces the same.
+O(groups). TTL: none, the stream's name owns it. Clock: not read. Replay: announces the same.
 ]]
 local most = math.max(tonumber(ARGV[1]), tonumber(redis.call('HGET', KEYS[1], 'partitions') or '0') or 0)
 redis.call('HSET', KEYS[1], 'partitions', most)
-return { most }
+if ARGV[2] ~= '' then redis.call('HSET', KEYS[1], 'group:' .. ARGV[2], '1') end
+local reply = { most }
+for _, field in ipairs(redis.call('HKEYS', KEYS[1])) do reply[#reply + 1] = string.match(field, '^group:(.*)$') end
+return reply

@@ -10,7 +10,8 @@ KEYS[6]  heads     hash     ...:heads:<group>
 KEYS[7]  parked    zset     ...:parked:<group>
 ARGV[1]  group     str
 ARGV[2]  session   str      that took them
-ARGV[3..]  rows    list(str)  id, key, error, attempts, first delivery (ms); an error of '' for what was handled
+ARGV[3]  needs     str      as of ack
+ARGV[4..]  rows    list(str)  id, key, error, attempts, first delivery (ms); an error of '' for what was handled
 
 Returns {alive, released}
   alive     1 | 0  0 when the session was lost and nothing was changed
@@ -27,12 +28,12 @@ redis.call('HLEN', KEYS[6])
 redis.call('ZCARD', KEYS[7])
 local groups = redis.pcall('XINFO', 'GROUPS', KEYS[1])
 if failed(groups) then return is_gone(groups) and { 1, 0 } or groups end
-local others, released = others_of(groups, ARGV[1]), 0
+local others, released = settlers_of(groups, ARGV[1], ARGV[3]), 0
 local function is_needed(id)
-  for _, other in ipairs(others) do
+  for _, other in ipairs(others or {}) do
     if comes_after(id, other.read) or #redis.call('XPENDING', KEYS[1], other.name, id, id, 1) > 0 then return true end
   end
-  return false
+  return not others
 end
 local function release(key, id)
   if key == '' or redis.call('HGET', KEYS[6], key) ~= id then return end
@@ -52,7 +53,7 @@ local function bury(id, problem, attempts, first)
   local ends = redis.call('PEXPIRETIME', KEYS[1])
   if ends > 0 then redis.call('PEXPIREAT', KEYS[5], ends) end
 end
-for i = 3, #ARGV, 5 do
+for i = 4, #ARGV, 5 do
   if redis.call('XACK', KEYS[1], ARGV[1], ARGV[i]) == 1 then
     if ARGV[i + 2] ~= '' then bury(ARGV[i], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]) end
     redis.call('HDEL', KEYS[4], ARGV[i])

@@ -11,7 +11,7 @@ ARGV[1]  group     str
 Returns {length, pending, lag, oldestMs, due, parked, dead, sessions}
   length    int  entries of the stream
   pending   int  taken and not settled, what waits for a retry or is parked included
-  lag       int  not yet taken
+  lag       int  not yet taken; at least 100 where somebody deleted such entries and there are 100 or more
   oldestMs  int  age of the oldest that is not settled; -1 for none
   due       int  of pending: waiting for a retry, or for a consumer to take it again
   parked    int  of pending: waiting for another one of their key
@@ -29,9 +29,7 @@ for _, row in ipairs(failed(groups) and {} or groups) do
   local group = {}
   for i = 1, #row, 2 do group[row[i]] = row[i + 1] end
   if group['name'] == ARGV[1] then
-    read = group['last-delivered-id']
-    -- Without others every settled entry is gone; with them, Redis' own count is used where it has one.
-    lag = #groups > 1 and group['lag'] or length - group['pending']
+    read, lag = group['last-delivered-id'], group['lag']
   end
 end
 local held = redis.pcall('XPENDING', KEYS[1], ARGV[1])
@@ -41,5 +39,10 @@ if not failed(held) and held[1] > 0 then
 end
 local unread = redis.call('XRANGE', KEYS[1], '(' .. read, '+', 'COUNT', 1)[1]
 if unread and not (oldest and comes_after(unread[1], oldest)) then oldest = unread[1] end
+-- Redis counts unread entries that were trimmed, and has no count when one was deleted.
+if not lag then
+  local counted = #redis.call('XRANGE', KEYS[1], '(' .. read, '+', 'COUNT', 100)
+  lag = counted < 100 and counted or math.max(counted, length - pending)
+end
 local age = oldest and math.max(0, now - tonumber(string.match(oldest, '^%d+'))) or -1
-return { length, pending, math.max(0, lag or 0), age, due, parked, dead, sessions }
+return { length, pending, math.min(lag, length), age, due, parked, dead, sessions }

@@ -1,26 +1,47 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
+import type { Partition } from './partitions';
 import { purgeStream, removeGroup } from './streams.scripts';
 import type { Stream } from './stream-catalog';
 
 const PURGED_A_CALL = 100;
 
 /**
- * Forgets a group in all partitions, and deletes what it alone had kept.
+ * Forgets a group of a stream, and deletes what it alone had kept. The stream forgets it first, so partitions that are added
+ * meanwhile do not wait for it. Partitions do after that, again until none was added: harmless twice, also after a crash.
  *
- * @returns whether it was in one of them
+ * @returns true if the stream had the group
  * @throws errors of the registry
  */
 export async function forgetGroup(registry: ScriptRegistry, source: Stream, group: string): Promise<boolean> {
-  let found = false;
-  for (const partition of await source.all()) {
-    const { stream, sessions, takes, due, tries, heads, parked, dead } = partition.of(group);
-    const keys = { stream, sessions, takes, due, tries, heads, parked, dead };
-    if (await registry.run(removeGroup, { keys, args: { group } })) found = true;
-    for (let after = '-', more = true; more;) {
-      const answer = await registry.run(purgeStream, { keys: { stream }, args: { after, count: PURGED_A_CALL } });
-      after = answer.after;
-      more = after !== '-';
+  let found = await source.withdraw(group);
+  for (let done = 0, partitions = await source.all(); done < partitions.length; partitions = await source.all()) {
+    for (const partition of partitions.slice(done)) {
+      const { stream, sessions, takes, due, tries, heads, parked, dead } = partition.of(group);
+      const keys = { stream, sessions, takes, due, tries, heads, parked, dead };
+      if (await registry.run(removeGroup, { keys, args: { group } })) found = true;
+      for (let after = '-', more = true; more;) {
+        ({ after } = await purge(registry, source, partition, after));
+        more = after !== '-';
+      }
     }
+    done = partitions.length;
   }
   return found;
+}
+
+/**
+ * Deletes messages of a partition that every group has settled and that are still there: a group that they waited for was
+ * removed, or a crash interrupted its removal.
+ *
+ * @param after where to begin: `-`, or the `after` of the last call
+ * @throws errors of the registry
+ */
+export function purge(
+  registry: ScriptRegistry,
+  source: Stream,
+  { stream }: Pick<Partition, 'stream'>,
+  after: string,
+): Promise<{ readonly deleted: number; readonly after: string }> {
+  const args = { after, count: PURGED_A_CALL, needs: source.needs };
+  return registry.run(purgeStream, { keys: { stream }, args });
 }

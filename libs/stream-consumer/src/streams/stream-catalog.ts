@@ -5,8 +5,9 @@ import {
   type ResolvedStreamOptions,
   type StreamOptions,
 } from '../stream-consumer.options';
-import { announcePartitions } from './streams.scripts';
+import { announcePartitions, listGroups, withdrawGroup } from './streams.scripts';
 import { Partition } from './partitions';
+import { Roster } from './roster';
 
 /** How often a publisher says again how many partitions its streams have, ms: the note may have been lost. */
 const ANNOUNCE_EVERY_MS = 30_000;
@@ -14,6 +15,7 @@ const ANNOUNCE_EVERY_MS = 30_000;
 /** A stream as this process knows it. */
 export class Stream {
   private readonly partitions: Partition[] = [];
+  private readonly roster = new Roster();
   private announcing: Promise<void> | undefined;
   private announcedAt = -Infinity;
   private known: number;
@@ -45,7 +47,36 @@ export class Stream {
   /** All partitions that anybody has announced. @throws errors of the registry */
   async all(): Promise<readonly Partition[]> {
     if (!this.isForeign) await this.announce();
-    return Array.from({ length: this.known }, (_, index) => this.partition(index));
+    return this.list();
+  }
+
+  /**
+   * Notes that a group reads the stream, and answers all partitions. The stream's groups are learned together with the
+   * partitions, so whoever deletes on a partition knows every group that is older than it. Partition 0 is asked too: it has
+   * the groups when the note of them was lost.
+   *
+   * @throws errors of the registry
+   */
+  async join(group: string): Promise<readonly Partition[]> {
+    if (this.isForeign) return this.list();
+    await this.say(group);
+    const partitions = this.list();
+    const { stream } = this.partition(0);
+    this.roster.learn(await this.registry.run(listGroups, { keys: { stream }, args: {} }));
+    return partitions;
+  }
+
+  /** Groups that must settle a message before it is deleted, with spaces between. */
+  get needs(): string {
+    return this.roster.text;
+  }
+
+  /** Forgets that a group reads the stream. @throws errors of the registry */
+  async withdraw(group: string): Promise<boolean> {
+    const withdrawn =
+      !this.isForeign && (await this.registry.run(withdrawGroup, { keys: this.config, args: { group } }));
+    this.roster.forget(group);
+    return withdrawn;
   }
 
   /** Whether publishing has to wait for an announcement. */
@@ -61,14 +92,23 @@ export class Stream {
 
   /** Tells consumers elsewhere how many partitions there are, and learns it from them. @throws errors of the registry */
   announce(): Promise<void> {
-    this.announcing ??= this.say().finally(() => (this.announcing = undefined));
+    this.announcing ??= this.say('').finally(() => (this.announcing = undefined));
     return this.announcing;
   }
 
-  private async say(): Promise<void> {
-    const keys = { config: this.space.tag(this.name).key('config') };
-    const most = await this.registry.run(announcePartitions, { keys, args: { partitions: this.known } });
-    this.known = Math.max(this.known, most);
+  private list(): readonly Partition[] {
+    return Array.from({ length: this.known }, (_, index) => this.partition(index));
+  }
+
+  private get config(): { readonly config: string } {
+    return { config: this.space.tag(this.name).key('config') };
+  }
+
+  private async say(group: string): Promise<void> {
+    const args = { partitions: this.known, group };
+    const { partitions, groups } = await this.registry.run(announcePartitions, { keys: this.config, args });
+    this.roster.learn(groups);
+    this.known = Math.max(this.known, partitions);
     this.announcedAt = performance.now();
   }
 }

@@ -3,6 +3,7 @@ import {
   announceLua,
   dropDeadLua,
   listDeadLua,
+  listGroupsLua,
   publishLua,
   purgeLua,
   removeGroupLua,
@@ -14,6 +15,7 @@ import {
   sharedOwnFieldsLua,
   sharedRowsLua,
   statsLua,
+  withdrawLua,
 } from '../scripts/generated';
 import { EMPTIES, FEW } from '../scripts/parts.scripts';
 
@@ -29,9 +31,28 @@ export const announcePartitions = defineScript({
   name: 'stream-consumer.announce',
   source: announceLua,
   keys: ['config'],
-  args: { partitions: int },
+  args: { partitions: int, group: str },
   flags: EMPTIES,
-  reply: ([partitions]: [number]) => partitions,
+  reply: ([partitions, ...groups]: [number, ...string[]]) => ({ partitions, groups }),
+});
+
+export const withdrawGroup = defineScript({
+  name: 'stream-consumer.withdraw',
+  source: withdrawLua,
+  keys: ['config'],
+  args: { group: str },
+  flags: EMPTIES,
+  reply: ([withdrawn]: [number]) => withdrawn === 1,
+});
+
+export const listGroups = defineScript({
+  name: 'stream-consumer.list-groups',
+  source: listGroupsLua,
+  shared: sharedEntriesLua,
+  keys: ['stream'],
+  args: {},
+  flags: ['no-writes'],
+  reply: (names: string[]) => names,
 });
 
 export const readStats = defineScript({
@@ -96,7 +117,7 @@ export const purgeStream = defineScript({
   source: purgeLua,
   shared: sharedEntriesLua + sharedGroupsLua,
   keys: ['stream'],
-  args: { after: str, count: int },
+  args: { after: str, count: int, needs: str },
   flags: EMPTIES,
   group: { maxCalls: 1 },
   reply: ([deleted, after]: [number, string]) => ({ deleted, after }),
@@ -116,6 +137,8 @@ export const removeGroup = defineScript({
 export const streamScripts = [
   publishMessage,
   announcePartitions,
+  withdrawGroup,
+  listGroups,
   readStats,
   listDead,
   listDeadForeign,

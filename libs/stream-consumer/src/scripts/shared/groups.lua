@@ -1,10 +1,15 @@
--- The groups beside one's own, of what XINFO GROUPS answered: their names, and how far they have read.
-local function others_of(groups, own)
-  local others = {}
+-- Groups besides `own` that must settle an entry before it is deleted, from a reply of XINFO GROUPS: their names, and how far
+-- they have read. Nil while one of those in `needs`, names with spaces between, is missing: nothing may be deleted then.
+local function settlers_of(groups, own, needs)
+  local others, there = {}, {}
   for _, row in ipairs(groups) do
     local group = {}
     for i = 1, #row, 2 do group[row[i]] = row[i + 1] end
+    there[group['name']] = true
     if group['name'] ~= own then others[#others + 1] = { name = group['name'], read = group['last-delivered-id'] } end
+  end
+  for name in string.gmatch(needs, '%S+') do
+    if not there[name] then return nil end
   end
   return others
 end
