@@ -38,7 +38,7 @@ files["libs/delayed-task/src/scripts/shared"] = { ignore = { "211" } }
 files["libs/stream-consumer/src/scripts"] = {
   read_globals = {
     "now", "WAITING", "FOR_GROUP", "PACKED", "packed", "few_of", "key_of", "fields_of", "tries_of", "tries_text", "failed", "is_gone", "add_fresh", "add_again", "rows_after",
-    "missing_in", "ms_until", "place_of", "id_at", "settlers_of", "comes_after",
+    "missing_in", "ms_until", "parking_of", "parked_key", "MAX_GONE", "settlers_of", "comes_after",
   },
 }
 files["libs/stream-consumer/src/scripts/shared"] = { ignore = { "211" } }

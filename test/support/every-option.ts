@@ -104,7 +104,7 @@ export const everyOfPayouts = {
   handlerTimeoutMs: 1_000,
   pollMs: 100,
 };
-export const everyOfConsumer = { ...everyOfPayouts, maxParked: 10 };
+export const everyOfConsumer = { ...everyOfPayouts, maxKeys: 10 };
 
 /** Each with every option that its type has: one that is left out does not compile. */
 export const libs: readonly Lib[] = [

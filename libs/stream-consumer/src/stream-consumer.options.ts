@@ -23,8 +23,11 @@ export interface ConsumerDefaults {
   readonly handlerTimeoutMs?: number;
   /** Longest pause between two looks at an empty partition, ms; integer >= 1. A publish wakes at once. Default 500. */
   readonly pollMs?: number;
-  /** With `ordered`: parked messages of a partition from which on nothing new is read, integer >= 1. Default 10,000. */
-  readonly maxParked?: number;
+  /**
+   * With `ordered`: keys of a partition that may have a message in work or waiting; beyond it nothing new is read. Integer of 1
+   * to 100,000. Default 10,000.
+   */
+  readonly maxKeys?: number;
 }
 
 /** Options of one consumer. */
@@ -99,7 +102,7 @@ const BOUNDS: Record<keyof ConsumerDefaults, readonly [byDefault: number, min: n
   maxBackoffMs: [60_000, 0],
   handlerTimeoutMs: [600_000, 1],
   pollMs: [500, 1],
-  maxParked: [10_000, 1],
+  maxKeys: [10_000, 1, 100_000],
 };
 
 const KNOWN_OF_CONSUMER: KnownOptions<StreamConsumerOptions> = { stream: true, group: true, ordered: true, ...BOUNDS };

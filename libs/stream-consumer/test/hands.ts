@@ -16,9 +16,11 @@ import {
   announcePartitions,
   listDead,
   listDeadForeign,
+  listGroups,
   purgeStream,
   readStats,
   removeGroup,
+  withdrawGroup,
 } from '../src/streams/streams.scripts';
 import type { GroupKeys } from '../src/streams/partitions';
 import type { TakeAnswer, TakenEntry } from '../src/consumer/take-answer';
@@ -57,7 +59,9 @@ export class Hands {
   /** Which consumer has each pending entry. */
   async owners(): Promise<Map<string, string>> {
     const rows = (await this.bench.raw.xpending(this.keys.stream, this.group, '-', '+', 10_000)) as [string, string][];
-    return new Map(rows.filter(([, owner]) => owner !== 'waiting').map(([id, owner]) => [id, owner]));
+    return new Map(
+      rows.filter(([, owner]) => owner !== 'waiting' && !owner.startsWith('parked ')).map(([id, owner]) => [id, owner]),
+    );
   }
 
   async open(): Promise<boolean> {
@@ -72,10 +76,7 @@ export class Hands {
     const args = { group, session, token, count, leaseMs, begins, waitMs: 0 };
     const [plain, ordered] = this.foreign ? [takeForeign, takeForeignOrdered] : [takeEntries, takeOrdered];
     return this.ordered
-      ? this.bench.registry.run(ordered, {
-          keys: this.keys,
-          args: { ...args, maxParked: 1_000 },
-        })
+      ? this.bench.registry.run(ordered, { keys: this.keys, args: { ...args, maxKeys: 1_000 } })
       : this.bench.registry.run(plain, { keys: this.keys, args });
   }
 
@@ -125,11 +126,16 @@ export class Hands {
     });
   }
 
-  mend(): Promise<{ mended: number; after: string }> {
-    return this.bench.registry.run(mendGroup, {
-      keys: this.keys,
-      args: { group: this.group, after: '-', count: 500 },
-    });
+  mend(): Promise<{ mended: number }> {
+    const from = { pending: '0-0', waiting: '-', parked: '', heads: '0', tries: '0' };
+    const args = { group: this.group, leaseMs: 0, count: 500, ...from };
+    return this.bench.registry.run(mendGroup, { keys: this.keys, args });
+  }
+
+  /** Entries that wait behind another one of their key. */
+  async parked(): Promise<string[]> {
+    const rows = (await this.bench.raw.xpending(this.keys.stream, this.group, '-', '+', 10_000)) as [string, string][];
+    return rows.filter(([, owner]) => owner.startsWith('parked ')).map(([id]) => id);
   }
 
   leave(session: string): Promise<boolean> {
@@ -150,6 +156,15 @@ export class Hands {
     const answer = await this.bench.registry.run(announcePartitions, { keys: { config }, args });
     expect(answer.groups).toEqual([this.group]);
     return answer.partitions;
+  }
+
+  groups(): Promise<string[]> {
+    return this.bench.registry.run(listGroups, { keys: { stream: this.keys.stream }, args: {} });
+  }
+
+  withdraw(): Promise<boolean> {
+    const config = this.bench.registry.keySpace('stream-consumer').tag(this.stream).key('config');
+    return this.bench.registry.run(withdrawGroup, { keys: { config }, args: { group: this.group } });
   }
 
   stats(): Promise<{ length: number; dead: number }> {

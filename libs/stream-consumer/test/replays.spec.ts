@@ -82,7 +82,7 @@ describe.each(REPLAYS)('%s', (_how, start) => {
       expect(entries).toHaveLength(1);
       expect((await cutting(() => far.finish('one', entries, problem))).alive).toBe(true);
       expect(await direct.raw.xlen(near.keys.dead)).toBe(problem === '' ? 0 : 1);
-      expect(await direct.raw.zcard(near.keys.parked)).toBe(1);
+      expect(await near.parked()).toHaveLength(1);
       const next = await near.take('one', 't2', 3);
       expect(next.entries).toMatchObject([{ payload: '1', attempt: 1 }]);
     },
@@ -119,6 +119,9 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     expect(await direct.raw.zcard(near.keys.sessions)).toBe(0);
     expect(await cutting(() => far.announce(3))).toBe(3);
     expect(await cutting(() => far.announce(2))).toBe(3);
+    expect(await cutting(() => far.groups())).toEqual(['g']);
+    await cutting(() => far.withdraw());
+    expect(await near.withdraw()).toBe(false);
   });
 
   it('of remove-group and purge: the group is forgotten, and others keep what they need', async () => {

@@ -14,7 +14,7 @@ const REPLACED = new Set([
   'take-foreign-ordered waiters',
   'retry waiters',
   'replay-dead waiters',
-  ...['sessions', 'takes', 'due', 'tries', 'heads', 'parked'].flatMap((key) => [`open ${key}`, `remove-group ${key}`]),
+  ...['sessions', 'takes', 'due', 'tries', 'heads'].flatMap((key) => [`open ${key}`, `remove-group ${key}`]),
   'remove-group dead',
 ]);
 
@@ -55,17 +55,27 @@ describe('a key of another type', () => {
       leaseMs: 9,
       begins: 0,
       waitMs: 9,
-      maxParked: 9,
+      maxKeys: 9,
       retainMs: 9_000,
       maxLength: 0,
       makes: 1,
     };
     const texts = { group: 'g', session: 'one', token: 't1', problem: 'p', name: '', payload: '1', key: 'k' };
     const more = { attempt: 1, counted: 1, firstSeenMs: 1, delayMs: 0, partitions: 2, id };
+    const cursors = { needs: '', pending: '0-0', waiting: '-', parked: '', heads: '0', tries: '0' };
     const operation = hands.keys.stream.replace(/stream$/, 'operation:o');
     const config = hands.keys.stream.replace(/stream$/, 'config');
     return {
-      args: { ...numbers, ...texts, ...more, after: '-', ids: [id], rows: [id, 'k', 'p', '1', '1'], dead: first?.[0] },
+      args: {
+        ...numbers,
+        ...texts,
+        ...more,
+        after: '-',
+        ids: [id],
+        rows: [id, 'k', 'p', '1', '1'],
+        dead: first?.[0],
+        ...cursors,
+      },
       keys: { ...hands.keys, operation, config },
     };
   }

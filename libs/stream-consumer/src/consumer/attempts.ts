@@ -20,6 +20,8 @@ const GIVEN_UP = 'the handler gave it up';
 const DIED = 'each attempt ended with the death of its consumer';
 
 const WARNED_EVERY_MS = 10_000;
+/** When a message is looked at again whose key still has a handler that runs, ms. */
+const BUSY_KEY_MS = 1_000;
 
 /** Errors that a further attempt would give again. */
 const FINAL_ERRORS = [InvalidOutcomeError, MalformedPayloadError] as const;
@@ -30,6 +32,8 @@ const OWN_ERRORS = [HandlerTimeoutError, ...FINAL_ERRORS] as const;
 export class Attempts {
   private readonly logger = new Logger('StreamConsumer');
   private readonly running = new Set<Delivery>();
+  /** Ordered keys whose handlers have not ended, those that were given up included. */
+  private readonly busyKeys = new Set<string>();
   private warnedAt = -Infinity;
   private hasWarnedOfResult = false;
 
@@ -52,6 +56,9 @@ export class Attempts {
     // For another group: settled for this one without a look.
     if (attempt === 0) return this.settle(delivery, outcomeOf(undefined));
     if (attempt > this.options.attempts) return this.bury(delivery, `Error: ${DIED}`, DIED);
+    const { orderKey } = delivery;
+    // A handler that outlived its time, or whose message was lost, still runs: the next of its key waits for it.
+    if (orderKey !== undefined && this.busyKeys.has(orderKey)) return this.putBack(delivery, BUSY_KEY_MS);
     this.running.add(delivery);
     let result: unknown;
     let later: boolean;
@@ -63,9 +70,14 @@ export class Attempts {
       return this.end(delivery, outcomeOfThrown(error));
     }
     if (!later) return this.end(delivery, this.outcomeOf(result));
+    if (orderKey !== undefined) this.busyKeys.add(orderKey);
+    const ended = (outcome: Outcome): void => {
+      if (orderKey !== undefined) this.busyKeys.delete(orderKey);
+      this.end(delivery, outcome);
+    };
     Promise.resolve(result).then(
-      (value: unknown) => this.end(delivery, this.outcomeOf(value)),
-      (error: unknown) => this.end(delivery, outcomeOfThrown(error)),
+      (value: unknown) => ended(this.outcomeOf(value)),
+      (error: unknown) => ended(outcomeOfThrown(error)),
     );
   }
 
@@ -99,9 +111,10 @@ export class Attempts {
   }
 
   /** Hands back one that no handler has seen, or whose handler does not count any more. */
-  putBack(delivery: Delivery): void {
+  putBack(delivery: Delivery, delayMs = 0): void {
     this.decide(delivery);
-    void delivery.reader.settler.retry(delivery, 0, false, '');
+    void delivery.reader.settler.retry(delivery, delayMs, false, '');
+    this.ended();
   }
 
   private outcomeOf(result: unknown): Outcome {

@@ -44,6 +44,12 @@ export class Delivery implements StreamMessage, Held {
     return this.entry.key === '' ? undefined : this.entry.key;
   }
 
+  /** What must be handled one after the other; undefined where order does not matter. */
+  get orderKey(): string | undefined {
+    const { origin } = this.reader;
+    return origin.isOrdered && this.entry.key !== '' ? origin.idPrefix + this.entry.key : undefined;
+  }
+
   get operationId(): string | undefined {
     return this.entry.operation === '' ? undefined : this.entry.operation;
   }

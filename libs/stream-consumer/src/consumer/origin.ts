@@ -4,4 +4,6 @@ export interface Origin {
   readonly group: string;
   /** `<partition>:`. */
   readonly idPrefix: string;
+  /** True when messages of one key are handled one after the other. */
+  readonly isOrdered: boolean;
 }

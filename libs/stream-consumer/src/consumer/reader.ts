@@ -25,6 +25,8 @@ import { Wakeup } from './wakeup';
 
 const SWEPT_A_CALL = 100;
 const MENDED_A_CALL = 500;
+/** Most calls of one look: what is left waits for the next one. */
+const MEND_CALLS = 100;
 const DIED = 'The consumer died, or lost its lease, during the attempt';
 
 /** One group's way of reading one partition: takes, keeps its lease, takes over what others left. */
@@ -37,7 +39,7 @@ export class Reader {
   session = new Session();
   /** Whether a take is out. */
   busy = false;
-  private mendAfter = '-';
+  private mendFrom = { pending: '0-0', waiting: '-', parked: '', heads: '0', tries: '0' };
   private purgeAfter = '-';
 
   /** @param changed called when there may be something to take */
@@ -48,9 +50,9 @@ export class Reader {
     private readonly options: ResolvedConsumerOptions,
     readonly changed: () => void,
   ) {
-    const { stream, group, pollMs } = options;
+    const { stream, group, pollMs, ordered } = options;
     this.keys = partition.of(group);
-    this.origin = { stream, group, idPrefix: `${partition.index}:` };
+    this.origin = { stream, group, idPrefix: `${partition.index}:`, isOrdered: ordered };
     this.calls = new Persistence(stream, group);
     this.wakeup = new Wakeup(registry, this.origin, this.keys.waiters, pollMs, changed);
     this.settler = new Settler(registry, options, this, source);
@@ -58,8 +60,8 @@ export class Reader {
 
   /** Makes sure that the group is there. Answers whether the stream is. @throws errors of the registry */
   async open(): Promise<boolean> {
-    const { stream, sessions, takes, due, tries, heads, parked } = this.keys;
-    const keys = { stream, sessions, takes, due, tries, heads, parked };
+    const { stream, sessions, takes, due, tries, heads } = this.keys;
+    const keys = { stream, sessions, takes, due, tries, heads };
     const args = { group: this.options.group, makes: this.source.isForeign ? 0 : 1 };
     return (await this.registry.run(openGroup, { keys, args })) !== 'no-stream';
   }
@@ -105,15 +107,19 @@ export class Reader {
     else this.lose(session, 'another consumer took it over');
   }
 
-  /** Makes takeable what nobody would ever take. @throws errors of the registry */
+  /** Makes takeable what nobody would ever take, goes on while it finds such. @throws errors of the registry */
   async mend(): Promise<void> {
-    const { stream, sessions, due, heads, parked } = this.keys;
-    const { mended, after } = await this.registry.run(mendGroup, {
-      keys: { stream, sessions, due, heads, parked },
-      args: { group: this.options.group, after: this.mendAfter, count: MENDED_A_CALL },
-    });
-    this.mendAfter = after;
-    if (mended > 0) this.wakeup.ring();
+    const { stream, sessions, due, tries, heads } = this.keys;
+    const { group, leaseMs } = this.options;
+    for (let mended = 1, calls = 0; mended > 0 && calls < MEND_CALLS; calls++) {
+      const answer = await this.registry.run(mendGroup, {
+        keys: { stream, sessions, due, tries, heads },
+        args: { group, leaseMs, count: MENDED_A_CALL, ...this.mendFrom },
+      });
+      this.mendFrom = answer.next;
+      ({ mended } = answer);
+      if (mended > 0) this.wakeup.ring();
+    }
   }
 
   /** Deletes what every group has settled and is still there, as far as there is such. @throws errors of the registry */
@@ -151,8 +157,8 @@ export class Reader {
   }
 
   private async ask(session: Session, token: string, count: number): Promise<TakeAnswer> {
-    const { group, leaseMs, pollMs, ordered, maxParked } = this.options;
-    const { stream, sessions, takes, due, tries, waiters, heads, parked } = this.keys;
+    const { group, leaseMs, pollMs, ordered, maxKeys } = this.options;
+    const { stream, sessions, takes, due, tries, waiters, heads } = this.keys;
     const sentAt = performance.now();
     const begins = session.begun ? 0 : 1;
     const args = { group, session: session.name, token, count, leaseMs, begins, waitMs: 2 * pollMs };
@@ -160,8 +166,8 @@ export class Reader {
     const { isForeign } = this.source;
     const answer = ordered
       ? await this.registry.run(isForeign ? takeForeignOrdered : takeOrdered, {
-          keys: { ...keys, heads, parked },
-          args: { ...args, maxParked },
+          keys: { ...keys, heads },
+          args: { ...args, maxKeys },
         })
       : await this.registry.run(isForeign ? takeForeign : takeEntries, { keys, args });
     if (answer.state === 'taken') {

@@ -113,7 +113,7 @@ export class Settler {
   }
 
   private async finish(session: Session, batch: readonly Held[], problem: string): Promise<void> {
-    const { stream, sessions, due, tries, dead, heads, parked } = this.reader.keys;
+    const { stream, sessions, due, tries, dead, heads } = this.reader.keys;
     const rows = batch.flatMap(({ entry: { id, key, attempt, firstSeenMs } }) => [
       id,
       key,
@@ -121,7 +121,7 @@ export class Settler {
       String(Math.min(attempt, this.options.attempts)),
       String(firstSeenMs),
     ]);
-    const keys = { stream, sessions, due, tries, dead, heads, parked };
+    const keys = { stream, sessions, due, tries, dead, heads };
     let released = 0;
     await this.persist(session, batch, async () => {
       const args = { group: this.options.group, session: session.name, needs: this.source.needs, rows };

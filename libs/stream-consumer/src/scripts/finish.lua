@@ -7,7 +7,6 @@ KEYS[3]  due       zset     ...:due:<group>
 KEYS[4]  tries     hash     ...:tries:<group>
 KEYS[5]  dead      stream   ...:dead:<group>
 KEYS[6]  heads     hash     ...:heads:<group>
-KEYS[7]  parked    zset     ...:parked:<group>
 ARGV[1]  group     str
 ARGV[2]  session   str      that took them
 ARGV[3]  needs     str      as of ack
@@ -17,7 +16,7 @@ Returns {alive, released}
   alive     1 | 0  0 when the session was lost and nothing was changed
   released  int    entries that may run now
 
-O(rows * (groups + log parked)). TTL: the stream's. Clock: Redis. Replay: finds them settled.
+O(rows * (groups + log pending)). TTL: the stream's. Clock: Redis. Replay: finds them settled.
 ]]
 local till = redis.call('ZSCORE', KEYS[2], ARGV[2])
 if not till or till == '0' then return { 0, 0 } end
@@ -25,7 +24,6 @@ redis.call('ZCARD', KEYS[3])
 redis.call('HLEN', KEYS[4])
 redis.call('XLEN', KEYS[5])
 redis.call('HLEN', KEYS[6])
-redis.call('ZCARD', KEYS[7])
 local groups = redis.pcall('XINFO', 'GROUPS', KEYS[1])
 if failed(groups) then return is_gone(groups) and { 1, 0 } or groups end
 local others, released = settlers_of(groups, ARGV[1], ARGV[3]), 0
@@ -35,14 +33,27 @@ local function is_needed(id)
   end
   return not others
 end
+-- Makes the first parked entry of a key its head; nil when there is none, false when there may be more to drop.
+local function promote(key)
+  for _ = 1, MAX_GONE do
+    local rows = redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 2, parking_of(key))
+    if not rows[1] then return nil end
+    -- An entry that somebody deleted is dropped from the list, and not claimed.
+    local claimed = redis.call('XCLAIM', KEYS[1], ARGV[1], WAITING, 0, rows[1][1], 'JUSTID')
+    if not rows[2] then redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], parking_of(key)) end
+    if claimed[1] then
+      redis.call('HSET', KEYS[6], key, claimed[1])
+      redis.call('ZADD', KEYS[3], now, claimed[1])
+      return claimed[1]
+    end
+  end
+  return false
+end
 local function release(key, id)
   if key == '' or redis.call('HGET', KEYS[6], key) ~= id then return end
-  local first = redis.call('ZRANGEBYLEX', KEYS[7], '[' .. key .. '\0', '(' .. key .. '\1', 'LIMIT', 0, 1)[1]
-  if not first then return redis.call('HDEL', KEYS[6], key) end
-  redis.call('HSET', KEYS[6], key, id_at(first))
-  redis.call('ZREM', KEYS[7], first)
-  redis.call('ZADD', KEYS[3], now, id_at(first))
-  released = released + 1
+  local heir = promote(key)
+  if heir then released = released + 1 end
+  if heir == nil then redis.call('HDEL', KEYS[6], key) end
 end
 local function bury(id, problem, attempts, first)
   local entry = redis.call('XRANGE', KEYS[1], id, id)[1]
@@ -58,8 +69,9 @@ for i = 4, #ARGV, 5 do
     if ARGV[i + 2] ~= '' then bury(ARGV[i], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]) end
     redis.call('HDEL', KEYS[4], ARGV[i])
     if not is_needed(ARGV[i]) then redis.call('XDEL', KEYS[1], ARGV[i]) end
-    release(ARGV[i + 1], ARGV[i])
   end
+  -- Also when somebody deleted the entry, and it is not pending any more.
+  release(ARGV[i + 1], ARGV[i])
 end
 local ends = redis.call('PEXPIRETIME', KEYS[1])
 if ends > 0 then redis.call('PEXPIREAT', KEYS[3], ends) end

@@ -7,7 +7,6 @@ KEYS[3]  takes     hash    ...:takes:<group>
 KEYS[4]  due       zset    ...:due:<group>
 KEYS[5]  tries     hash    ...:tries:<group>
 KEYS[6]  heads     hash    ...:heads:<group>
-KEYS[7]  parked    zset    ...:parked:<group>
 ARGV[1]  group     str
 ARGV[2]  makes     int     1 where the stream may be made | 0
 
@@ -22,5 +21,5 @@ if made.err then
   if string.find(made.err, 'BUSYGROUP') then return { 0 } end
   return made
 end
-redis.call('UNLINK', KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7])
+redis.call('UNLINK', KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6])
 return { 1 }

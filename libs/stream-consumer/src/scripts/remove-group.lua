@@ -7,8 +7,7 @@ KEYS[3]  takes     hash    ...:takes:<group>
 KEYS[4]  due       zset    ...:due:<group>
 KEYS[5]  tries     hash    ...:tries:<group>
 KEYS[6]  heads     hash    ...:heads:<group>
-KEYS[7]  parked    zset    ...:parked:<group>
-KEYS[8]  dead      stream  ...:dead:<group>
+KEYS[7]  dead      stream  ...:dead:<group>
 ARGV[1]  group     str
 
 Returns {removed}
@@ -19,5 +18,5 @@ O(entries of the group). TTL: none. Clock: not read. Replay: finds it removed.
 local removed = redis.pcall('XGROUP', 'DESTROY', KEYS[1], ARGV[1])
 -- Without the stream there is no group either.
 if failed(removed) and string.find(removed.err, 'WRONGTYPE') then return removed end
-redis.call('UNLINK', KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8])
+redis.call('UNLINK', KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7])
 return { failed(removed) and 0 or removed }

@@ -4,8 +4,7 @@ stats: tell how a group stands.
 KEYS[1]  stream    stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  sessions  zset    ...:sessions:<group>
 KEYS[3]  due       zset    ...:due:<group>
-KEYS[4]  parked    zset    ...:parked:<group>
-KEYS[5]  dead      stream  ...:dead:<group>
+KEYS[4]  dead      stream  ...:dead:<group>
 ARGV[1]  group     str
 
 Returns {length, pending, lag, oldestMs, due, parked, dead, sessions}
@@ -18,10 +17,10 @@ Returns {length, pending, lag, oldestMs, due, parked, dead, sessions}
   dead      int  dead letters
   sessions  int  consumers whose lease lasts
 
-O(log entries + groups). TTL: untouched. Clock: Redis. Replay: reads again.
+O(log entries + groups + consumers). TTL: untouched. Clock: Redis. Replay: reads again.
 ]]
-local length, dead = redis.call('XLEN', KEYS[1]), redis.call('XLEN', KEYS[5])
-local due, parked = redis.call('ZCARD', KEYS[3]), redis.call('ZCARD', KEYS[4])
+local length, dead = redis.call('XLEN', KEYS[1]), redis.call('XLEN', KEYS[4])
+local due, parked = redis.call('ZCARD', KEYS[3]), 0
 local sessions = redis.call('ZCOUNT', KEYS[2], '(' .. string.format('%.0f', now), '+inf')
 local read, lag = '0-0', length
 local groups = redis.pcall('XINFO', 'GROUPS', KEYS[1])
@@ -36,6 +35,9 @@ local held = redis.pcall('XPENDING', KEYS[1], ARGV[1])
 local pending, oldest = 0, false
 if not failed(held) and held[1] > 0 then
   pending, oldest = held[1], held[2]
+  for _, row in ipairs(held[4]) do
+    if parked_key(row[1]) then parked = parked + row[2] end
+  end
 end
 local unread = redis.call('XRANGE', KEYS[1], '(' .. read, '+', 'COUNT', 1)[1]
 if unread and not (oldest and comes_after(unread[1], oldest)) then oldest = unread[1] end

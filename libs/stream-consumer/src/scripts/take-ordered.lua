@@ -1,5 +1,6 @@
 --[[
-take-ordered: as take, one entry of a key at a time: those behind it are parked until it is settled.
+take-ordered: as take, one entry of a key at a time. Those behind it are parked until it is settled: pending under a consumer of
+the key.
 
 KEYS[1]  stream     stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  sessions   zset    ...:sessions:<group>
@@ -8,7 +9,6 @@ KEYS[4]  due        zset    ...:due:<group>
 KEYS[5]  tries      hash    ...:tries:<group>
 KEYS[6]  waiters    string  ...:waiters
 KEYS[7]  heads      hash    ...:heads:<group>; the entry of a key that is in work, or waits to be
-KEYS[8]  parked     zset    ...:parked:<group>; what waits behind a head
 ARGV[1]  group      str
 ARGV[2]  session    str     without spaces, never used again once it was lost
 ARGV[3]  token      str     of this take, no two of a session alike; without spaces
@@ -16,7 +16,7 @@ ARGV[4]  count      int 1..128
 ARGV[5]  leaseMs    int >= 1
 ARGV[6]  begins     int     1 where the session is new | 0
 ARGV[7]  waitMs     int     asks publishers to wake for so long, if there is no more; 0 for never
-ARGV[8]  maxParked  int     parked entries from which on nothing new is read
+ARGV[8]  maxKeys    int     keys with an entry in work or waiting, from which on nothing new is read
 
 Returns {state, more, dueIn, endIn, now, again, entries}
   state    1 taken | 0 the session was lost | 2 there is no such group
@@ -27,30 +27,42 @@ Returns {state, more, dueIn, endIn, now, again, entries}
   again    int  entries that were delivered before; they come first
   entries  str  as of take
 
-O(count * log parked). TTL: the stream's. Clock: Redis. Replay: gives the entries of the first call.
+O(count * log pending). TTL: the stream's. Clock: Redis. Replay: gives the entries of the first call.
 ]]
 local till = redis.call('ZSCORE', KEYS[2], ARGV[2])
 if till == '0' or (not till and ARGV[6] == '0') then return { 0, 0, -1, -1, now, 0 } end
-local _, _, parked, last = redis.call('HLEN', KEYS[5]), redis.call('HLEN', KEYS[7]),
-  redis.call('ZCARD', KEYS[8]), redis.call('HGET', KEYS[3], ARGV[2]) or ''
+local _, busy, last = redis.call('HLEN', KEYS[5]), redis.call('HLEN', KEYS[7]), redis.call('HGET', KEYS[3], ARGV[2]) or ''
 local token, again, fresh, ids, more, got = string.match(last, '^%S*'), {}, {}, {}, 1, 0
--- Whether an entry is the head of its key, or becomes it: a head that is gone is followed by the first that is parked.
+-- Makes the first parked entry of a key its head; nil when there is none, false when there may be more to drop.
+local function promote(key)
+  for _ = 1, MAX_GONE do
+    local rows = redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 2, parking_of(key))
+    if not rows[1] then return nil end
+    -- An entry that somebody deleted is dropped from the list, and not claimed.
+    local claimed = redis.call('XCLAIM', KEYS[1], ARGV[1], WAITING, 0, rows[1][1], 'JUSTID')
+    if not rows[2] then redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], parking_of(key)) end
+    if claimed[1] then
+      redis.call('HSET', KEYS[7], key, claimed[1])
+      redis.call('ZADD', KEYS[4], now, claimed[1])
+      return claimed[1]
+    end
+  end
+  return false
+end
+-- True if an entry is the head of its key, or becomes it: a head that is gone is followed by the first that is parked.
 local function may_run(key, id)
   local head = redis.call('HGET', KEYS[7], key)
   if head == id or head and #redis.call('XPENDING', KEYS[1], ARGV[1], head, head, 1) > 0 then return head == id end
-  local first = redis.call('ZRANGEBYLEX', KEYS[8], '[' .. key .. '\0', '(' .. key .. '\1', 'LIMIT', 0, 1)[1]
-  local heir = first and comes_after(id, id_at(first)) and id_at(first) or id
-  redis.call('HSET', KEYS[7], key, heir)
-  redis.call('ZREM', KEYS[8], place_of(key, heir))
-  if heir ~= id then redis.call('ZADD', KEYS[4], now, heir) end
-  return heir == id
+  local first = redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, parking_of(key))[1]
+  if first and comes_after(id, first[1]) and promote(key) ~= nil then return false end
+  redis.call('HSET', KEYS[7], key, id)
+  return true
 end
 local function give(entry, noted)
   local payload, key, operation, group = fields_of(entry[2])
   local ours = group == '' or group == ARGV[1]
   if key ~= '' and ours and not may_run(key, entry[1]) then
-    parked = parked + redis.call('ZADD', KEYS[8], 0, place_of(key, entry[1]))
-    return redis.call('XCLAIM', KEYS[1], ARGV[1], WAITING, 0, entry[1], 'JUSTID')
+    return redis.call('XCLAIM', KEYS[1], ARGV[1], parking_of(key), 0, entry[1], 'JUSTID')
   end
   ids[#ids + 1], got = entry[1], got + 1
   if ours and not noted then return add_fresh(fresh, entry[1], payload, key, operation) end
@@ -71,20 +83,20 @@ else
     if #claimed < #due then redis.call('HDEL', KEYS[5], unpack(missing_in(claimed, due))) end
   end
   local rounds = #due < tonumber(ARGV[4]) and 4 or 0
-  while rounds > 0 and more == 1 and got < tonumber(ARGV[4]) and parked < tonumber(ARGV[8]) do
+  while rounds > 0 and more == 1 and got < tonumber(ARGV[4]) and busy < tonumber(ARGV[8]) do
     local left = ARGV[4] - got
     local read = redis.pcall('XREADGROUP', 'GROUP', ARGV[1], ARGV[2], 'COUNT', left, 'STREAMS', KEYS[1], '>')
     if failed(read) then return is_gone(read) and { 2, 0, -1, -1, now, 0 } or read end
     for _, entry in ipairs(read and read[1][2] or {}) do give(entry) end
-    rounds, more = rounds - 1, read and #read[1][2] == left and 1 or 0
+    rounds, more, busy = rounds - 1, read and #read[1][2] == left and 1 or 0, redis.call('HLEN', KEYS[7])
   end
-  if parked >= tonumber(ARGV[8]) and got == 0 then more = 0 end
+  if busy >= tonumber(ARGV[8]) and got == 0 then more = 0 end
   if ids[1] then redis.call('HSET', KEYS[3], ARGV[2], ARGV[3] .. ' ' .. table.concat(ids, ' ')) end
 end
 redis.call('ZADD', KEYS[2], now + ARGV[5], ARGV[2])
 local ends = redis.call('PEXPIRETIME', KEYS[1])
 if ends > 0 then redis.call('PEXPIREAT', KEYS[2], ends); redis.call('PEXPIREAT', KEYS[3], ends) end
-if ends > 0 then redis.call('PEXPIREAT', KEYS[4], ends); redis.call('PEXPIREAT', KEYS[7], ends); redis.call('PEXPIREAT', KEYS[8], ends) end
+if ends > 0 then redis.call('PEXPIREAT', KEYS[4], ends); redis.call('PEXPIREAT', KEYS[7], ends) end
 if more == 0 and ARGV[7] ~= '0' then redis.call('SET', KEYS[6], '1', 'PX', ARGV[7]) end
 local next_due, next_end = redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES'), redis.call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')
 return rows_after({ 1, more, ms_until(next_due[2]), next_end[2] - now, now, #again / 6 }, again, fresh)

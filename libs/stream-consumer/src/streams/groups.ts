@@ -16,8 +16,8 @@ export async function forgetGroup(registry: ScriptRegistry, source: Stream, grou
   let found = await source.withdraw(group);
   for (let done = 0, partitions = await source.all(); done < partitions.length; partitions = await source.all()) {
     for (const partition of partitions.slice(done)) {
-      const { stream, sessions, takes, due, tries, heads, parked, dead } = partition.of(group);
-      const keys = { stream, sessions, takes, due, tries, heads, parked, dead };
+      const { stream, sessions, takes, due, tries, heads, dead } = partition.of(group);
+      const keys = { stream, sessions, takes, due, tries, heads, dead };
       if (await registry.run(removeGroup, { keys, args: { group } })) found = true;
       for (let after = '-', more = true; more;) {
         ({ after } = await purge(registry, source, partition, after));

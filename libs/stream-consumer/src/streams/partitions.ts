@@ -39,7 +39,6 @@ export interface GroupKeys {
   readonly due: string;
   readonly tries: string;
   readonly heads: string;
-  readonly parked: string;
   readonly dead: string;
 }
 
@@ -77,7 +76,6 @@ export class Partition {
       due: key('due'),
       tries: key('tries'),
       heads: key('heads'),
-      parked: key('parked'),
       dead: key('dead'),
     };
   }

@@ -8,8 +8,8 @@ export async function statsOf(registry: ScriptRegistry, source: Stream, group: s
   const partitions = await source.all();
   const parts = await Promise.all(
     partitions.map((partition) => {
-      const { stream, sessions, due, parked, dead } = partition.of(group);
-      return registry.run(readStats, { keys: { stream, sessions, due, parked, dead }, args: { group } });
+      const { stream, sessions, due, dead } = partition.of(group);
+      return registry.run(readStats, { keys: { stream, sessions, due, dead }, args: { group } });
     }),
   );
   const sum = (figure: 'length' | 'pending' | 'lag' | 'due' | 'parked' | 'dead' | 'sessions'): number =>

@@ -13,6 +13,7 @@ import {
   sharedForeignFieldsLua,
   sharedGroupsLua,
   sharedOwnFieldsLua,
+  sharedParkedLua,
   sharedRowsLua,
   statsLua,
   withdrawLua,
@@ -58,8 +59,8 @@ export const listGroups = defineScript({
 export const readStats = defineScript({
   name: 'stream-consumer.stats',
   source: statsLua,
-  shared: sharedClockLua + sharedEntriesLua + sharedGroupsLua,
-  keys: ['stream', 'sessions', 'due', 'parked', 'dead'],
+  shared: sharedClockLua + sharedEntriesLua + sharedGroupsLua + sharedParkedLua,
+  keys: ['stream', 'sessions', 'due', 'dead'],
   args: { group: str },
   flags: ['no-writes'],
   reply: (raw: number[]) => {
@@ -127,7 +128,7 @@ export const removeGroup = defineScript({
   name: 'stream-consumer.remove-group',
   source: removeGroupLua,
   shared: sharedEntriesLua,
-  keys: ['stream', 'sessions', 'takes', 'due', 'tries', 'heads', 'parked', 'dead'],
+  keys: ['stream', 'sessions', 'takes', 'due', 'tries', 'heads', 'dead'],
   args: { group: str },
   flags: EMPTIES,
   reply: ([removed]: [number]) => removed === 1,

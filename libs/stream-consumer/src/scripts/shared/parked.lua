@@ -1,10 +1,14 @@
--- A parked entry in a set of equal scores: by its key, then by its id, with both parts at full width.
-local function place_of(key, id)
-  local ms, seq = string.match(id, '^(%d+)-(%d+)$')
-  return key .. '\0' .. string.rep('0', 20 - #ms) .. ms .. '-' .. string.rep('0', 20 - #seq) .. seq
+-- The consumer that has the entries of a key which wait behind its head. No session has a space in its name.
+local PARKED = 'parked '
+
+-- How many parked entries that somebody deleted a script drops at once; mend drops the others.
+local MAX_GONE = 100
+
+local function parking_of(key)
+  return PARKED .. key
 end
 
-local function id_at(place)
-  local ms, seq = string.match(string.sub(place, -41), '^0*(%d+)-0*(%d+)$')
-  return ms .. '-' .. seq
+-- The key whose parked entries a consumer has; nil for any other consumer.
+local function parked_key(consumer)
+  return string.sub(consumer, 1, #PARKED) == PARKED and string.sub(consumer, #PARKED + 1) or nil
 end
