@@ -127,6 +127,7 @@ describe('options of decorators', () => {
         stream: 's',
         group: 'g',
         ordered: true,
+        from: 'start',
         ...everyOfConsumer,
       } satisfies Required<StreamConsumerOptions>)
       consume(): void {

@@ -250,7 +250,7 @@ export const libs: readonly Lib[] = [
       ...everyOfConsumer,
       streams: {
         own: { partitions: 2, maxLength: 5, maxPayloadBytes: 5, operationTtlMs: 1_000 },
-        foreign: { keys: ['theirs'] },
+        foreign: { keys: ['theirs'], deleteAfter: ['all'] },
       },
       partitions: 1,
       maxPayloadBytes: 10,

@@ -38,6 +38,11 @@ export interface StreamConsumerOptions extends ConsumerDefaults {
   readonly group: string;
   /** Whether messages with one key are handled one after the other, in all processes and through retries. Default false. */
   readonly ordered?: boolean;
+  /**
+   * Where the group begins if it has to be made, on a stream with `keys`: `start`, at the first entry that is there; `end`,
+   * with what is added from now on; or an id `<ms>-<seq>`, with the entries after it. Default `start`.
+   */
+  readonly from?: string;
 }
 
 /** Options of a stream; the same wherever it is used. */
@@ -48,6 +53,11 @@ export interface StreamOptions {
    * the payload of an entry is the object of its fields. Default: none, the keys are of this lib.
    */
   readonly keys?: readonly string[];
+  /**
+   * With `keys`: groups after which entries are deleted, namely when each of them, and every other group that is on the key,
+   * has settled the entry. Give the same in each app. Default: none, and no entry is ever deleted here.
+   */
+  readonly deleteAfter?: readonly string[];
   /** Parts of the stream, each in a slot of its own, integer of 1 to 1,024. Default: the module's. May be raised at any time. */
   readonly partitions?: number;
   /** Messages of a partition from which on publishing is refused, integer >= 1. Default: no bound. */
@@ -105,9 +115,16 @@ const BOUNDS: Record<keyof ConsumerDefaults, readonly [byDefault: number, min: n
   maxKeys: [10_000, 1, 100_000],
 };
 
-const KNOWN_OF_CONSUMER: KnownOptions<StreamConsumerOptions> = { stream: true, group: true, ordered: true, ...BOUNDS };
+const KNOWN_OF_CONSUMER: KnownOptions<StreamConsumerOptions> = {
+  stream: true,
+  group: true,
+  ordered: true,
+  from: true,
+  ...BOUNDS,
+};
 const KNOWN_OF_STREAM: KnownOptions<StreamOptions> = {
   keys: true,
+  deleteAfter: true,
   partitions: true,
   maxLength: true,
   maxPayloadBytes: true,
@@ -171,6 +188,25 @@ function checkedKeys(where: string, { keys = [], partitions }: StreamOptions = {
   return Object.freeze([...(keys as readonly string[])]);
 }
 
+function checkedGroups(where: string, { keys, deleteAfter = [] }: StreamOptions = {}): readonly string[] {
+  if (!Array.isArray(deleteAfter) || new Set(deleteAfter).size !== deleteAfter.length) {
+    throw new InvalidOptionError(`${where}deleteAfter is ${shown(deleteAfter)}. Give names of groups, no two alike.`);
+  }
+  if (deleteAfter.length > 0 && keys === undefined) {
+    throw new InvalidOptionError(
+      `${where}deleteAfter is given without keys. Leave it out: messages of this stream are deleted when all its groups have settled them.`,
+    );
+  }
+  return Object.freeze(deleteAfter.map((name, i) => checkedName(`${where}deleteAfter[${i}]`, name)));
+}
+
+function checkedFrom(where: string, from: unknown): string {
+  if (from === 'start' || from === 'end') return from;
+  const parts = typeof from === 'string' ? /^(\d{1,20})-(\d{1,20})$/.exec(from)?.slice(1) : undefined;
+  if (parts?.every((part) => BigInt(part) < 2n ** 64n)) return from as string;
+  throw new InvalidOptionError(`${where}from is ${shown(from)}. Give "start", "end" or an id "<ms>-<seq>".`);
+}
+
 /** Options of a stream, defaults filled in. @throws InvalidOptionError as `resolveOptions` */
 export function resolveStream(
   name: string,
@@ -185,6 +221,7 @@ export function resolveStream(
   const keys = checkedKeys(where, given);
   return Object.freeze({
     keys,
+    deleteAfter: checkedGroups(where, given),
     partitions: keys.length || checkInteger(`${where}partitions`, given?.partitions ?? module.partitions, 1, 1_024),
     maxLength: maxLength === undefined ? 0 : checkInteger(`${where}maxLength`, maxLength, 1),
     maxPayloadBytes: checkInteger(`${where}maxPayloadBytes`, given?.maxPayloadBytes ?? module.maxPayloadBytes, 1),
@@ -205,11 +242,12 @@ export function resolveConsumer(
 ): ResolvedConsumerOptions {
   const what = where === '' ? 'The options of the consumer' : `@StreamConsumer() on ${where.replace(/: $/, '')}`;
   checkOptions(what, options, KNOWN_OF_CONSUMER);
-  const { ordered = false } = options;
+  const { ordered = false, from = 'start' } = options;
   return Object.freeze({
     ...consumerDefaults(options, where, module),
     stream: checkedName(`${where}stream`, options.stream),
     group: checkedName(`${where}group`, options.group),
     ordered: checkFlag(`${where}ordered`, ordered),
+    from: checkedFrom(where, from),
   });
 }

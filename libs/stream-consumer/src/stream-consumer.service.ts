@@ -1,5 +1,5 @@
 import { Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
-import { InvalidOptionError, type ScriptRegistry } from 'luanest/script-registry';
+import { InvalidOptionError, type ScriptRegistry, shown } from 'luanest/script-registry';
 import { checkOptions, type KnownOptions } from '../../script-registry/src/shared/checks';
 import type { Invoke } from './consumer/attempts';
 import { Consumer } from './consumer/consumer';
@@ -223,6 +223,11 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
   private make(options: ResolvedConsumerOptions, invoke: Invoke): Consumer {
     if (this.closed) throw this.refusal();
     const source = this.catalog.get(options.stream);
+    if (options.from !== 'start' && !source.isForeign) {
+      throw new InvalidOptionError(
+        `from is ${shown(options.from)}, but ${options.stream} has no keys: its groups get all that is not deleted yet. Leave it out.`,
+      );
+    }
     for (const other of this.consumers) {
       if (other.ended) this.consumers.delete(other);
       if (other.ended || other.stream !== options.stream || other.group !== options.group) continue;

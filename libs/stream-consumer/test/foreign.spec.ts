@@ -4,6 +4,8 @@ import { eventually } from '../../../test/support/wait';
 import { keysOf } from '../../read-reward/test/support';
 import { group, openBench, servers, type Bench } from './support';
 
+const DELETES = ['g'];
+
 describe.each(servers)('streams that another program writes, on %s', (_, client) => {
   let bench: Bench;
   let count = 0;
@@ -31,7 +33,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     };
     await bench.raw.xadd(key, '*', ...Object.entries(fields).flat());
     await bench.raw.xadd(key, '*', 'payload', '{"as":"json"}', 'key', 'k');
-    bench.streams.defineStream(name, { keys: [key] });
+    bench.streams.defineStream(name, { keys: [key], deleteAfter: DELETES });
     const seen: StreamMessage[] = [];
     const handle = await bench.streams.consume(group(name, 'g'), (message) => void seen.push(message));
     await empty(name);
@@ -49,8 +51,8 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     const { name, key } = fresh(':a');
     const other = key.replace(/a$/, 'b');
     const elsewhere = fresh().key;
-    bench.streams.defineStream(name, { keys: [key, elsewhere] });
-    bench.streams.defineStream(`${name}-other`, { keys: [other] });
+    bench.streams.defineStream(name, { keys: [key, elsewhere], deleteAfter: DELETES });
+    bench.streams.defineStream(`${name}-other`, { keys: [other], deleteAfter: DELETES });
     const seen: Record<string, unknown[]> = { [name]: [], [`${name}-other`]: [] };
     for (const [i, each] of [key, elsewhere, other].entries()) await bench.raw.xadd(each, '*', 'n', i);
     const handles = await Promise.all(
@@ -70,7 +72,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
 
   it('never makes the stream: consumers wait for it, and go on when it was deleted and comes again', async () => {
     const { name, key } = fresh();
-    bench.streams.defineStream(name, { keys: [key] });
+    bench.streams.defineStream(name, { keys: [key], deleteAfter: DELETES });
     const seen: unknown[] = [];
     const handle = await bench.streams.consume(group(name, 'g'), ({ payload }) => void seen.push(payload));
     expect(await handle.stats()).toMatchObject({ length: 0, lag: 0 });
@@ -91,7 +93,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     const expiresAt = Date.now() + 60_000;
     for (let n = 0; n < 20; n++) await bench.raw.xadd(key, '*', 'n', n, 'key', `k${n % 3}`);
     await bench.raw.pexpireat(key, expiresAt);
-    bench.streams.defineStream(name, { keys: [key] });
+    bench.streams.defineStream(name, { keys: [key], deleteAfter: DELETES });
     // Retries, dead letters, a consumer whose lease ends while it holds messages, parked ones: all that is ever noted.
     const options = group(name, 'g', { attempts: 2, ordered, concurrency: 8 });
     const handle = await bench.streams.consume(options, ({ payload }) => {
@@ -112,7 +114,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
   it('dead letters keep their fields, and are replayed as they were, for their group', async () => {
     const { name, key } = fresh();
     await bench.raw.xadd(key, '*', 'user', 'u', 'error', 'a field of its own');
-    bench.streams.defineStream(name, { keys: [key] });
+    bench.streams.defineStream(name, { keys: [key], deleteAfter: DELETES });
     let fails = true;
     const seen: unknown[] = [];
     const handle = await bench.streams.consume(group(name, 'g', { attempts: 1 }), ({ payload }) => {
@@ -257,7 +259,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     const { name, key } = fresh();
     await bench.raw.xadd(key, '*', 'n', 1);
     await bench.raw.pexpire(key, 60_000);
-    bench.streams.defineStream(name, { keys: [key] });
+    bench.streams.defineStream(name, { keys: [key], deleteAfter: DELETES });
     const handle = await bench.streams.consume(group(name, 'g', { attempts: 1 }), () => {
       throw new Error('never');
     });
@@ -276,6 +278,16 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     expect(() => streams.defineStream(name, { keys: ['{}:a'] })).toThrow(/Give it a tag/);
     expect(() => streams.defineStream(name, { keys: [key, key] })).toThrow(/no two alike/);
     expect(() => streams.defineStream(name, { keys: [key], partitions: 2 })).toThrow(/Leave one of them out/);
+    for (const deleteAfter of ['g', ['g', 'g'], ['a b'], [1]])
+      expect(() => streams.defineStream(name, { keys: [key], deleteAfter: deleteAfter as never })).toThrow(
+        /deleteAfter/,
+      );
+    expect(() => streams.defineStream(name, { deleteAfter: ['g'] })).toThrow(/without keys/);
+    for (const from of ['first', '1', '18446744073709551616-0', 5])
+      await expect(streams.consume(group(name, 'g', { from: from as never }), () => undefined)).rejects.toThrow(
+        /^from is/,
+      );
+    await expect(streams.consume(group('own', 'g', { from: 'end' }), () => undefined)).rejects.toThrow(/has no keys/);
     expect(() => streams.defineStream('a b', { keys: [key] })).toThrow(InvalidOptionError);
     streams.defineStream(name, { keys: [key] });
     streams.defineStream(name, { keys: [key] });
@@ -293,7 +305,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     'keeps what a slower group has not read, with ids as large as %s',
     async (base) => {
       const { name, key } = fresh();
-      bench.streams.defineStream(name, { keys: [key] });
+      bench.streams.defineStream(name, { keys: [key], deleteAfter: DELETES });
       for (let i = 0n; i < 100n; i++) await bench.raw.xadd(key, `${BigInt(base) + i}-0`, 'n', String(i));
       await bench.raw.xgroup('CREATE', key, 'slow', '0');
       await bench.raw.xreadgroup('GROUP', 'slow', 'one', 'COUNT', 1, 'STREAMS', key, '>');
@@ -303,4 +315,85 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
       await handle.stop();
     },
   );
+
+  const read = async (name: string, from?: string): Promise<unknown[]> => {
+    const seen: unknown[] = [];
+    const handle = await bench.streams.consume(group(name, 'g', from === undefined ? {} : { from }), ({ payload }) => {
+      seen.push((payload as { n: string }).n);
+    });
+    await eventually(async () => expect(await handle.stats()).toMatchObject({ lag: 0, pending: 0 }));
+    await handle.stop();
+    return seen;
+  };
+
+  it('deletes nothing by default, and gives each entry once', async () => {
+    const { name, key } = fresh();
+    bench.streams.defineStream(name, { keys: [key] });
+    for (let n = 0; n < 5; n++) await bench.raw.xadd(key, '*', 'n', n);
+    expect(await read(name)).toEqual(['0', '1', '2', '3', '4']);
+    await bench.raw.xadd(key, '*', 'n', 5);
+    expect(await read(name)).toEqual(['5']);
+    await bench.raw.xdel(key, (await bench.raw.xadd(key, '*', 'n', 6)) as string);
+    expect(await bench.streams.stats(name, 'g')).toMatchObject({ length: 6, lag: 0, oldestMs: undefined });
+    expect(await bench.raw.xlen(key)).toBe(6);
+    expect(await bench.streams.removeGroup(name, 'g')).toBe(true);
+    expect(await bench.raw.xlen(key)).toBe(6);
+  });
+
+  it('begins where it is told: at the end, or after an entry', async () => {
+    const { name, key } = fresh();
+    bench.streams.defineStream(name, { keys: [key] });
+    const ids: string[] = [];
+    for (let n = 0; n < 5; n++) ids.push((await bench.raw.xadd(key, '*', 'n', n)) as string);
+    expect(await read(name, ids[2])).toEqual(['3', '4']);
+    await bench.streams.removeGroup(name, 'g');
+    expect(await read(name, 'end')).toEqual([]);
+    await bench.raw.xadd(key, '*', 'n', 5);
+    expect(await read(name, 'end')).toEqual(['5']);
+    // One that did not exist when the consumer started has nothing but what came later.
+    const later = fresh();
+    bench.streams.defineStream(later.name, { keys: [later.key] });
+    const seen: unknown[] = [];
+    const handle = await bench.streams.consume(group(later.name, 'g', { from: 'end' }), ({ payload }) => {
+      seen.push(payload);
+    });
+    await bench.raw.xadd(later.key, '*', 'n', 1);
+    await eventually(() => expect(seen).toEqual([{ n: '1' }]));
+    // The group is made again where it first began.
+    await bench.raw.xgroup('DESTROY', later.key, 'g');
+    await bench.raw.xadd(later.key, '*', 'n', 2);
+    await eventually(() => expect(seen).toContainEqual({ n: '2' }));
+    await handle.stop();
+  });
+
+  it('deletes an entry after all groups that are named, also those that come later', async () => {
+    const { name, key } = fresh();
+    bench.streams.defineStream(name, { keys: [key], deleteAfter: ['g', 'late'] });
+    for (let n = 0; n < 5; n++) await bench.raw.xadd(key, '*', 'n', n);
+    expect(await read(name)).toHaveLength(5);
+    expect(await bench.raw.xlen(key)).toBe(5);
+    const seen: unknown[] = [];
+    const late = await bench.streams.consume(group(name, 'late'), ({ payload }) => void seen.push(payload));
+    await eventually(() => expect(seen).toHaveLength(5));
+    await empty(name);
+    await late.stop();
+  });
+
+  it('leaves entries to a consumer of another program, until that has done nothing for a lease', async () => {
+    const { name, key } = fresh();
+    bench.streams.defineStream(name, { keys: [key] });
+    const terms = group(name, 'g', { leaseMs: 2_000 });
+    await bench.raw.xadd(key, '*', 'n', 1);
+    await bench.raw.xgroup('CREATE', key, 'g', '0');
+    const readAt = performance.now();
+    await bench.raw.xreadgroup('GROUP', 'g', 'theirs', 'COUNT', 1, 'STREAMS', key, '>');
+    let takenAt = 0;
+    const handle = await bench.streams.consume(terms, ({ attempt }) => {
+      takenAt = performance.now();
+      expect(attempt).toBe(2);
+    });
+    await eventually(() => expect(takenAt).toBeGreaterThan(0));
+    expect(takenAt - readAt).toBeGreaterThanOrEqual(1_990);
+    await handle.stop();
+  });
 });

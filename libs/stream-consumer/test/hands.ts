@@ -65,8 +65,8 @@ export class Hands {
   }
 
   async open(): Promise<boolean> {
-    const args = { group: this.group, makes: 1 };
-    return (await this.bench.registry.run(openGroup, { keys: this.keys, args })) === 'made';
+    const args = { group: this.group, makes: 1, from: '0' };
+    return (await this.bench.registry.run(openGroup, { keys: this.keys, args })).state === 'made';
   }
 
   take(session: string, token: string, count: number): Promise<TakeAnswer> {

@@ -39,7 +39,7 @@ describe.each(servers)('messages of strangers, on %s', (_name, connect) => {
   it('that another program writes bring no names that all objects have', async () => {
     const bench = await openBench(connect());
     const key = `${bench.prefix}-foreign`;
-    bench.streams.defineStream('foreign', { keys: [key] });
+    bench.streams.defineStream('foreign', { keys: [key], deleteAfter: ['g'] });
     await bench.raw.xadd(key, '*', '__proto__', '{"polluted":true}', 'constructor', 'x', 'luanest', '"}\n{"a\0');
     const seen: unknown[] = [];
     const handle = await bench.streams.consume(group('foreign', 'g'), ({ payload }) => void seen.push(payload));
@@ -83,7 +83,7 @@ describe.each(servers)('messages of strangers, on %s', (_name, connect) => {
   it('name no partition and no entry that there cannot be', async () => {
     const bench = await openBench(connect());
     const key = `${bench.prefix}-few`;
-    bench.streams.defineStream('few', { keys: [key] });
+    bench.streams.defineStream('few', { keys: [key], deleteAfter: ['g'] });
     for (const id of [
       '0:99999999999999999999-0',
       '0:1-18446744073709551616',

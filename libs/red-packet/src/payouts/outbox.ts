@@ -52,7 +52,7 @@ export class Outbox {
 
   /** Makes the stream known. */
   define(): void {
-    this.streams.defineStream(this.stream, { keys: this.keys });
+    this.streams.defineStream(this.stream, { keys: this.keys, deleteAfter: [PAYOUT_GROUP] });
   }
 
   /** Forgets the stream, unless a consumer of this process reads it. */

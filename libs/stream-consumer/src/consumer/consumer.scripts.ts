@@ -32,9 +32,12 @@ export const openGroup = defineScript({
   name: 'stream-consumer.open',
   source: openLua,
   keys: ['stream', 'sessions', 'takes', 'due', 'tries', 'heads'],
-  args: { group: str, makes: int },
+  args: { group: str, makes: int, from: str },
   flags: EMPTIES,
-  reply: ([made]: [number]) => (['there', 'made', 'no-stream'] as const)[made] ?? 'there',
+  reply: ([made, from]: [number, string]) => ({
+    state: (['there', 'made', 'no-stream'] as const)[made] ?? 'there',
+    from,
+  }),
 });
 
 export const takeEntries = defineScript({

@@ -41,6 +41,8 @@ export class Reader {
   busy = false;
   private mendFrom = { pending: '0-0', waiting: '-', parked: '', heads: '0', tries: '0' };
   private purgeAfter = '-';
+  /** The entry after which the group begins, if it has to be made. */
+  private from: string;
 
   /** @param changed called when there may be something to take */
   constructor(
@@ -50,7 +52,8 @@ export class Reader {
     private readonly options: ResolvedConsumerOptions,
     readonly changed: () => void,
   ) {
-    const { stream, group, pollMs, ordered } = options;
+    const { stream, group, pollMs, ordered, from } = options;
+    this.from = { start: '0', end: '$' }[from] ?? from;
     this.keys = partition.of(group);
     this.origin = { stream, group, idPrefix: `${partition.index}:`, isOrdered: ordered };
     this.calls = new Persistence(stream, group);
@@ -62,8 +65,10 @@ export class Reader {
   async open(): Promise<boolean> {
     const { stream, sessions, takes, due, tries, heads } = this.keys;
     const keys = { stream, sessions, takes, due, tries, heads };
-    const args = { group: this.options.group, makes: this.source.isForeign ? 0 : 1 };
-    return (await this.registry.run(openGroup, { keys, args })) !== 'no-stream';
+    const args = { group: this.options.group, makes: this.source.isForeign ? 0 : 1, from: this.from };
+    const answer = await this.registry.run(openGroup, { keys, args });
+    this.from = answer.from;
+    return answer.state !== 'no-stream';
   }
 
   /** Takes up to `count` entries. @param stopping whether to give up when Redis does not answer */

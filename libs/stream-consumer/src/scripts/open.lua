@@ -1,5 +1,5 @@
 --[[
-open: have a group on a stream, from the stream's first entry on.
+open: have a group on a stream.
 
 KEYS[1]  stream    stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  sessions  zset    ...:sessions:<group>
@@ -9,17 +9,27 @@ KEYS[5]  tries     hash    ...:tries:<group>
 KEYS[6]  heads     hash    ...:heads:<group>
 ARGV[1]  group     str
 ARGV[2]  makes     int     1 where the stream may be made | 0
+ARGV[3]  from      str     the entry after which the group begins: an id, '0' for the first entry, '$' for what is added from now on
 
-Returns {made}
+Returns {made, from}
   made  1 made | 0 it was there | 2 there is no stream. Made: what was noted of an earlier one is forgotten, its sessions too
+  from  str  as given, with '$' as the id that it stood for: where to begin if the group is made again
 
 O(1). TTL: none, the group owns its keys. Clock: not read. Replay: finds the group.
 ]]
-if ARGV[2] == '0' and redis.call('EXISTS', KEYS[1]) == 0 then return { 2 } end
-local made = redis.pcall('XGROUP', 'CREATE', KEYS[1], ARGV[1], '0', 'MKSTREAM')
+local from, is_there = ARGV[3], redis.call('EXISTS', KEYS[1]) == 1
+if from == '$' then
+  from = '0'
+  local stream = is_there and redis.call('XINFO', 'STREAM', KEYS[1]) or {}
+  for i = 1, #stream, 2 do
+    if stream[i] == 'last-generated-id' then from = stream[i + 1] end
+  end
+end
+if ARGV[2] == '0' and not is_there then return { 2, from } end
+local made = redis.pcall('XGROUP', 'CREATE', KEYS[1], ARGV[1], from, 'MKSTREAM')
 if made.err then
-  if string.find(made.err, 'BUSYGROUP') then return { 0 } end
+  if string.find(made.err, 'BUSYGROUP') then return { 0, from } end
   return made
 end
 redis.call('UNLINK', KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6])
-return { 1 }
+return { 1, from }

@@ -66,9 +66,10 @@ export class Stream {
     return partitions;
   }
 
-  /** Groups that must settle a message before it is deleted, with spaces between. */
+  /** Groups that must settle a message before it is deleted, with spaces between; `*` where none is ever deleted. */
   get needs(): string {
-    return this.roster.text;
+    if (!this.isForeign) return this.roster.text;
+    return this.options.deleteAfter.length > 0 ? this.options.deleteAfter.join(' ') : '*';
   }
 
   /** Forgets that a group reads the stream. @throws errors of the registry */

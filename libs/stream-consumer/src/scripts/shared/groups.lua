@@ -1,6 +1,7 @@
 -- Groups besides `own` that must settle an entry before it is deleted, from a reply of XINFO GROUPS: their names, and how far
--- they have read. Nil while one of those in `needs`, names with spaces between, is missing: nothing may be deleted then.
+-- they have read. Nil while one of those in `needs`, names with spaces between, is missing, and for '*': nothing may be deleted then.
 local function settlers_of(groups, own, needs)
+  if needs == '*' then return nil end
   local others, there = {}, {}
   for _, row in ipairs(groups) do
     local group = {}
