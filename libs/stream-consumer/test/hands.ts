@@ -11,6 +11,7 @@ import {
   takeForeign,
   takeForeignOrdered,
   takeOrdered,
+  tidyNotes,
 } from '../src/consumer/consumer.scripts';
 import {
   announcePartitions,
@@ -127,9 +128,14 @@ export class Hands {
   }
 
   mend(): Promise<{ mended: number }> {
-    const from = { pending: '0-0', waiting: '-', parked: '', heads: '0', tries: '0' };
+    const from = { pending: '0-0', waiting: '-', parked: '' };
     const args = { group: this.group, leaseMs: 0, count: 500, ...from };
     return this.bench.registry.run(mendGroup, { keys: this.keys, args });
+  }
+
+  tidy(): Promise<unknown> {
+    const args = { group: this.group, count: 500, triesAfter: '0', headsAfter: '0' };
+    return this.bench.registry.run(tidyNotes, { keys: this.keys, args });
   }
 
   /** Entries that wait behind another one of their key. */

@@ -207,7 +207,7 @@ describe.each(servers)('leases on %s', (_, client) => {
     await handle.stop();
   });
 
-  it('a session that others made by hand, or that lost its note, is taken over too', async () => {
+  it('a session that others made by hand, or that lost its note, is taken over after a lease', async () => {
     const { stream, due, sessions } = one.keys('mended', 'g');
     const watched = await openBench(client(), { watchEveryMs: 50 }, { prefix: one.prefix });
     for (let i = 0; i < 3; i++) await one.streams.publish('mended', i);
@@ -215,7 +215,7 @@ describe.each(servers)('leases on %s', (_, client) => {
     await one.raw.xreadgroup('GROUP', 'g', 'by-hand', 'COUNT', 2, 'STREAMS', stream, '>');
     await one.raw.xreadgroup('GROUP', 'g', 'waiting', 'COUNT', 1, 'STREAMS', stream, '>');
     const seen: unknown[] = [];
-    await watched.streams.consume(group('mended', 'g'), ({ payload }) => void seen.push(payload));
+    await watched.streams.consume(group('mended', 'g', { leaseMs: 1_000 }), ({ payload }) => void seen.push(payload));
     await settled('mended');
     expect([...seen].sort()).toEqual([0, 1, 2]);
     expect(await one.raw.exists(due)).toBe(0);

@@ -98,6 +98,7 @@ class World {
         return this.leave(one.by);
       case 'mend':
         expect((await this.hands.mend()).mended).toBe(0);
+        await this.hands.tidy();
         return;
       case 'ack':
       case 'retry':

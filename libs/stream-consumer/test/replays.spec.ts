@@ -114,6 +114,7 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     expect(again.entries.map(({ id, attempt }) => [id, attempt])).toEqual(entries.map(({ id }) => [id, 2]));
     expect(await cutting(() => far.renew('one'))).toBe(false);
     await cutting(() => far.mend());
+    await cutting(() => far.tidy());
     expect(await near.ack('two', again.entries)).toBe(true);
     expect(await cutting(() => far.leave('two'))).toBe(true);
     expect(await direct.raw.zcard(near.keys.sessions)).toBe(0);

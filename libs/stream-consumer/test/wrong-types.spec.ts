@@ -62,7 +62,15 @@ describe('a key of another type', () => {
     };
     const texts = { group: 'g', session: 'one', token: 't1', problem: 'p', name: '', payload: '1', key: 'k' };
     const more = { attempt: 1, counted: 1, firstSeenMs: 1, delayMs: 0, partitions: 2, id };
-    const cursors = { from: '0', needs: '', pending: '0-0', waiting: '-', parked: '', heads: '0', tries: '0' };
+    const cursors = {
+      from: '0',
+      needs: '',
+      pending: '0-0',
+      waiting: '-',
+      parked: '',
+      triesAfter: '0',
+      headsAfter: '0',
+    };
     const operation = hands.keys.stream.replace(/stream$/, 'operation:o');
     const config = hands.keys.stream.replace(/stream$/, 'config');
     return {

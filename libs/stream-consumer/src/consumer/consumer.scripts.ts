@@ -17,6 +17,7 @@ import {
   sweepLua,
   takeLua,
   takeOrderedLua,
+  tidyLua,
 } from '../scripts/generated';
 import { EMPTIES, FEW } from '../scripts/parts.scripts';
 import { takeAnswer, takeAnswerOfBytes } from './take-answer';
@@ -153,14 +154,25 @@ export const mendGroup = defineScript({
   name: 'stream-consumer.mend',
   source: mendLua,
   shared: sharedClockLua + sharedEntriesLua + sharedParkedLua,
-  keys: ['stream', 'sessions', 'due', 'tries', 'heads'],
-  args: { group: str, leaseMs: int, count: int, pending: str, waiting: str, parked: str, heads: str, tries: str },
+  keys: ['stream', 'sessions', 'due', 'heads'],
+  args: { group: str, leaseMs: int, count: int, pending: str, waiting: str, parked: str },
   flags: EMPTIES,
   group: { maxCalls: 1 },
-  reply: ([mended, pending, waiting, parked, heads, tries]: [number, string, string, string, string, string]) => ({
+  reply: ([mended, pending, waiting, parked]: [number, string, string, string]) => ({
     mended,
-    next: { pending, waiting, parked, heads, tries },
+    next: { pending, waiting, parked },
   }),
+});
+
+export const tidyNotes = defineScript({
+  name: 'stream-consumer.tidy',
+  source: tidyLua,
+  shared: sharedEntriesLua + sharedParkedLua,
+  keys: ['stream', 'tries', 'heads'],
+  args: { group: str, count: int, triesAfter: str, headsAfter: str },
+  flags: EMPTIES,
+  group: { maxCalls: 1 },
+  reply: ([triesAfter, headsAfter]: [string, string]) => ({ triesAfter, headsAfter }),
 });
 
 export const leaveGroup = defineScript({
@@ -186,5 +198,6 @@ export const consumerScripts = [
   renewSession,
   sweepSessions,
   mendGroup,
+  tidyNotes,
   leaveGroup,
 ];

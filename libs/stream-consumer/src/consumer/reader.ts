@@ -14,6 +14,7 @@ import {
   takeForeign,
   takeForeignOrdered,
   takeOrdered,
+  tidyNotes,
 } from './consumer.scripts';
 import type { TakeAnswer } from './take-answer';
 import { Delivery } from './delivery';
@@ -39,7 +40,8 @@ export class Reader {
   session = new Session();
   /** Whether a take is out. */
   busy = false;
-  private mendFrom = { pending: '0-0', waiting: '-', parked: '', heads: '0', tries: '0' };
+  private mendFrom = { pending: '0-0', waiting: '-', parked: '' };
+  private tidyFrom = { triesAfter: '0', headsAfter: '0' };
   private purgeAfter = '-';
   /** The entry after which the group begins, if it has to be made. */
   private from: string;
@@ -112,19 +114,23 @@ export class Reader {
     else this.lose(session, 'another consumer took it over');
   }
 
-  /** Makes takeable what nobody would ever take, goes on while it finds such. @throws errors of the registry */
+  /** Makes takeable what nobody would ever take, goes on while it finds such, and drops old notes. @throws errors of the registry */
   async mend(): Promise<void> {
     const { stream, sessions, due, tries, heads } = this.keys;
     const { group, leaseMs } = this.options;
     for (let mended = 1, calls = 0; mended > 0 && calls < MEND_CALLS; calls++) {
       const answer = await this.registry.run(mendGroup, {
-        keys: { stream, sessions, due, tries, heads },
+        keys: { stream, sessions, due, heads },
         args: { group, leaseMs, count: MENDED_A_CALL, ...this.mendFrom },
       });
       this.mendFrom = answer.next;
       ({ mended } = answer);
       if (mended > 0) this.wakeup.ring();
     }
+    this.tidyFrom = await this.registry.run(tidyNotes, {
+      keys: { stream, tries, heads },
+      args: { group, count: MENDED_A_CALL, ...this.tidyFrom },
+    });
   }
 
   /** Deletes what every group has settled and is still there, as far as there is such. @throws errors of the registry */

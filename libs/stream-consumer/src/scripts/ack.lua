@@ -6,7 +6,7 @@ KEYS[2]  sessions  zset    ...:sessions:<group>
 KEYS[3]  tries     hash    ...:tries:<group>
 ARGV[1]  group     str
 ARGV[2]  session   str     that took them
-ARGV[3]  needs     str     groups of the stream, with spaces between: nothing is deleted while one of them is not on this partition; '*' where nothing ever is
+ARGV[3]  needs     str     groups of the stream, with spaces between: while one is not on this partition, nothing is deleted; '*' for never
 ARGV[4..]  ids     list(str)
 
 Returns {alive}

@@ -4,45 +4,27 @@ mend: repair what keeps entries from being taken: notes that were lost, consumer
 KEYS[1]  stream     stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  sessions   zset    ...:sessions:<group>
 KEYS[3]  due        zset    ...:due:<group>
-KEYS[4]  tries      hash    ...:tries:<group>
-KEYS[5]  heads      hash    ...:heads:<group>
+KEYS[4]  heads      hash    ...:heads:<group>
 ARGV[1]  group      str
-ARGV[2]  leaseMs    int >= 1  a consumer without a session is left alone until it has done nothing for so long
+ARGV[2]  leaseMs    int  a consumer without a session is left alone until it has done nothing for so long
 ARGV[3]  count      int 1..500  most entries and keys of each kind to look at
 ARGV[4]  pending    str  where to go on in the group's list of pending entries, as the last call said; '0-0' to begin
 ARGV[5]  waiting    str  likewise in the entries that wait; '-' to begin
 ARGV[6]  parked     str  likewise in the consumers; '' to begin
-ARGV[7]  heads      str  likewise in the heads; '0' to begin
-ARGV[8]  tries      str  likewise in the tries; '0' to begin
 
-Returns {mended, pending, waiting, parked, heads, tries}
-  mended  int  entries that may be taken now, entries that were dropped, and consumers that will be swept
-  the others  str  for the next call
+Returns {mended, pending, waiting, parked}
+  mended   int  entries that may be taken now, entries that were dropped, and consumers that will be swept
+  pending  str  for the next call, as are the others; they begin again at the end
+  waiting  str
+  parked   str
 
-O(count * log pending + consumers). TTL: the stream's. Clock: Redis. Replay: finds them mended.
+O(count * log pending + consumers). TTL: the stream's. Clock: Redis. Replay: goes on, or finds them mended.
 ]]
 local consumers = redis.pcall('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])
-if failed(consumers) then return is_gone(consumers) and { 0, '0-0', '-', '', '0', '0' } or consumers end
+if failed(consumers) then return is_gone(consumers) and { 0, '0-0', '-', '' } or consumers end
 redis.call('ZCARD', KEYS[2])
 redis.call('ZCARD', KEYS[3])
 redis.call('HLEN', KEYS[4])
-redis.call('HLEN', KEYS[5])
--- Makes the first parked entry of a key its head; nil when there is none, false when there may be more to drop.
-local function promote(key)
-  for _ = 1, MAX_GONE do
-    local rows = redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 2, parking_of(key))
-    if not rows[1] then return nil end
-    -- An entry that somebody deleted is dropped from the list, and not claimed.
-    local claimed = redis.call('XCLAIM', KEYS[1], ARGV[1], WAITING, 0, rows[1][1], 'JUSTID')
-    if not rows[2] then redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], parking_of(key)) end
-    if claimed[1] then
-      redis.call('HSET', KEYS[5], key, claimed[1])
-      redis.call('ZADD', KEYS[3], now, claimed[1])
-      return claimed[1]
-    end
-  end
-  return false
-end
 local function is_pending(id)
   return #redis.call('XPENDING', KEYS[1], ARGV[1], id, id, 1) > 0
 end
@@ -52,9 +34,17 @@ local NEVER = '9007199254740991'
 local dropped = redis.call('XAUTOCLAIM', KEYS[1], ARGV[1], WAITING, NEVER, ARGV[4], 'COUNT', ARGV[3], 'JUSTID')
 local mended = #dropped[3]
 
-local function mend_key(key)
-  local head = redis.call('HGET', KEYS[5], key)
-  if not head or not is_pending(head) then mended = mended + (promote(key) and 1 or 0) end
+-- Parked entries without a head: the first of them becomes it. One that somebody deleted is dropped, and not claimed.
+local function mend_key(key, pending)
+  local consumer, head = parking_of(key), redis.call('HGET', KEYS[4], key)
+  if pending == 0 then return redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], consumer) end
+  local first = not (head and is_pending(head)) and redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, consumer)[1]
+  if not first then return end
+  mended = mended + 1
+  if redis.call('XCLAIM', KEYS[1], ARGV[1], WAITING, 0, first[1], 'JUSTID')[1] then
+    redis.call('HSET', KEYS[4], key, first[1])
+    redis.call('ZADD', KEYS[3], now, first[1])
+  end
 end
 local function mend_consumer(name, pending, idle)
   if name == WAITING or idle < tonumber(ARGV[2]) or redis.call('ZSCORE', KEYS[2], name) then return end
@@ -67,7 +57,7 @@ for _, row in ipairs(consumers) do
   if not key then
     mend_consumer(row[2], row[4], row[6])
   elseif reached and looked < tonumber(ARGV[3]) then
-    mend_key(key)
+    mend_key(key, row[4])
     looked, parked = looked + 1, row[2]
   end
   reached = reached or row[2] == ARGV[6]
@@ -79,22 +69,10 @@ for _, row in ipairs(rows) do
   if not redis.call('ZSCORE', KEYS[3], row[1]) then mended = mended + redis.call('ZADD', KEYS[3], now, row[1]) end
 end
 
-local heads = redis.call('HSCAN', KEYS[5], ARGV[7], 'COUNT', ARGV[3])
-for i = 1, #heads[2], 2 do
-  local key, head = heads[2][i], heads[2][i + 1]
-  -- One with parked entries is replaced above.
-  if not is_pending(head) and #redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, parking_of(key)) == 0 then
-    redis.call('HDEL', KEYS[5], key)
-  end
-end
-local tries = redis.call('HSCAN', KEYS[4], ARGV[8], 'COUNT', ARGV[3])
-for i = 1, #tries[2], 2 do
-  if not is_pending(tries[2][i]) then redis.call('HDEL', KEYS[4], tries[2][i]) end
-end
 local ends = redis.call('PEXPIRETIME', KEYS[1])
 if ends > 0 then
   redis.call('PEXPIREAT', KEYS[2], ends)
   redis.call('PEXPIREAT', KEYS[3], ends)
-  redis.call('PEXPIREAT', KEYS[5], ends)
+  redis.call('PEXPIREAT', KEYS[4], ends)
 end
-return { mended, dropped[1], #rows == tonumber(ARGV[3]) and '(' .. rows[#rows][1] or '-', parked, heads[1], tries[1] }
+return { mended, dropped[1], #rows == tonumber(ARGV[3]) and '(' .. rows[#rows][1] or '-', parked }

@@ -4,7 +4,7 @@ purge: delete entries that every group has settled and that are still there, suc
 KEYS[1]  stream  stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 ARGV[1]  after   str     where to go on, as the last call said; '-' to begin
 ARGV[2]  count   int 1..200  most entries to look at
-ARGV[3]  needs   str     groups of the stream, with spaces between: as of ack
+ARGV[3]  needs   str     as of ack
 
 Returns {deleted, after}
   deleted  int

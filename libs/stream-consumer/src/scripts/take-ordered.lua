@@ -33,28 +33,12 @@ local till = redis.call('ZSCORE', KEYS[2], ARGV[2])
 if till == '0' or (not till and ARGV[6] == '0') then return { 0, 0, -1, -1, now, 0 } end
 local _, busy, last = redis.call('HLEN', KEYS[5]), redis.call('HLEN', KEYS[7]), redis.call('HGET', KEYS[3], ARGV[2]) or ''
 local token, again, fresh, ids, more, got = string.match(last, '^%S*'), {}, {}, {}, 1, 0
--- Makes the first parked entry of a key its head; nil when there is none, false when there may be more to drop.
-local function promote(key)
-  for _ = 1, MAX_GONE do
-    local rows = redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 2, parking_of(key))
-    if not rows[1] then return nil end
-    -- An entry that somebody deleted is dropped from the list, and not claimed.
-    local claimed = redis.call('XCLAIM', KEYS[1], ARGV[1], WAITING, 0, rows[1][1], 'JUSTID')
-    if not rows[2] then redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], parking_of(key)) end
-    if claimed[1] then
-      redis.call('HSET', KEYS[7], key, claimed[1])
-      redis.call('ZADD', KEYS[4], now, claimed[1])
-      return claimed[1]
-    end
-  end
-  return false
-end
--- True if an entry is the head of its key, or becomes it: a head that is gone is followed by the first that is parked.
+-- True if an entry is the head of its key, or becomes it. Without a head, what is parked goes first: mend sees to that.
 local function may_run(key, id)
   local head = redis.call('HGET', KEYS[7], key)
   if head == id or head and #redis.call('XPENDING', KEYS[1], ARGV[1], head, head, 1) > 0 then return head == id end
   local first = redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, parking_of(key))[1]
-  if first and comes_after(id, first[1]) and promote(key) ~= nil then return false end
+  if first and comes_after(id, first[1]) then return false end
   redis.call('HSET', KEYS[7], key, id)
   return true
 end

@@ -1,0 +1,33 @@
+--[[
+tidy: drop notes of entries that are not pending any more, such as those that somebody deleted.
+
+KEYS[1]  stream  stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
+KEYS[2]  tries   hash    ...:tries:<group>
+KEYS[3]  heads   hash    ...:heads:<group>
+ARGV[1]  group   str
+ARGV[2]  count   int 1..500  notes of each kind to look at, about
+ARGV[3]  triesAfter  str  where to go on, as the last call said; '0' to begin
+ARGV[4]  headsAfter  str  likewise
+
+Returns {triesAfter, headsAfter}
+  triesAfter  str  for the next call; '0' at the end
+  headsAfter  str
+
+O(count * log pending). TTL: untouched. Clock: not read. Replay: finds them dropped.
+]]
+local function is_pending(id)
+  return #redis.call('XPENDING', KEYS[1], ARGV[1], id, id, 1) > 0
+end
+-- Without the group there is nothing to compare with: the notes go when it is made.
+local group = redis.pcall('XPENDING', KEYS[1], ARGV[1])
+if failed(group) then return is_gone(group) and { '0', '0' } or group end
+local tries, heads = redis.call('HSCAN', KEYS[2], ARGV[3], 'COUNT', ARGV[2]), redis.call('HSCAN', KEYS[3], ARGV[4], 'COUNT', ARGV[2])
+for i = 1, #tries[2], 2 do
+  if not is_pending(tries[2][i]) then redis.call('HDEL', KEYS[2], tries[2][i]) end
+end
+for i = 1, #heads[2], 2 do
+  local parked = redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, parking_of(heads[2][i]))
+  -- The head of parked entries is replaced by mend.
+  if not parked[1] and not is_pending(heads[2][i + 1]) then redis.call('HDEL', KEYS[3], heads[2][i]) end
+end
+return { tries[1], heads[1] }
