@@ -23,10 +23,7 @@ export interface ConsumerDefaults {
   readonly handlerTimeoutMs?: number;
   /** Longest pause between two looks at an empty partition, ms; integer >= 1. A publish wakes at once. Default 500. */
   readonly pollMs?: number;
-  /**
-   * With `ordered`: keys of a partition that may have a message in work or waiting; beyond it nothing new is read. Integer of 1
-   * to 100,000. Default 10,000.
-   */
+  /** With `ordered`: keys of a partition with a message in work or waiting, from which on nothing new is read, 1 to 100,000. Default 10,000. */
   readonly maxKeys?: number;
 }
 
@@ -194,7 +191,7 @@ function checkedGroups(where: string, { keys, deleteAfter = [] }: StreamOptions 
   }
   if (deleteAfter.length > 0 && keys === undefined) {
     throw new InvalidOptionError(
-      `${where}deleteAfter is given without keys. Leave it out: messages of this stream are deleted when all its groups have settled them.`,
+      `${where}deleteAfter needs keys. Without keys all groups of the stream are waited for.`,
     );
   }
   return Object.freeze(deleteAfter.map((name, i) => checkedName(`${where}deleteAfter[${i}]`, name)));
