@@ -184,7 +184,8 @@ class World {
   private async say(how: 'ack' | 'retry' | 'hand-back' | 'bury', name: string, entry: TakenEntry): Promise<void> {
     if (how === 'ack') await (this.ordered ? this.hands.finish(name, [entry], '') : this.hands.ack(name, [entry]));
     else if (how === 'bury') await this.hands.finish(name, [entry], 'broken');
-    else await this.hands.retry(name, entry, 0, how === 'retry' ? 1 : 0);
+    else if (how === 'retry') await this.hands.retry(name, entry, 0);
+    else await this.hands.retry(name, entry, 0, 0, `handed back ${this.tokens++}`);
   }
 
   private async expire(session: SessionName): Promise<void> {

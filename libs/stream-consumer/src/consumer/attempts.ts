@@ -16,6 +16,7 @@ import { kept, problemOf } from './settler';
 export type Invoke = (message: StreamMessage) => unknown;
 
 const ASKED = 'the handler asked for a retry';
+const HANDED_BACK = 'handed back';
 const GIVEN_UP = 'the handler gave it up';
 const DIED = 'each attempt ended with the death of its consumer';
 
@@ -113,7 +114,7 @@ export class Attempts {
   /** Hands back one that no handler has seen, or whose handler does not count any more. */
   putBack(delivery: Delivery, delayMs = 0): void {
     this.decide(delivery);
-    void delivery.reader.settler.retry(delivery, delayMs, false, '');
+    void delivery.reader.settler.retry(delivery, delayMs, false, noteOf(HANDED_BACK, delivery));
     this.ended();
   }
 
@@ -148,7 +149,7 @@ export class Attempts {
         return this.bury(delivery, kept(outcome.reason), GIVEN_UP);
       case 'retry-later':
         if (!outcome.countsAsAttempt)
-          return this.again(delivery, outcome.delayMs, undefined, this.askedAgain(delivery), false);
+          return this.again(delivery, outcome.delayMs, undefined, noteOf(ASKED, delivery), false);
         if (delivery.attempt >= this.options.attempts) return this.bury(delivery, ASKED, ASKED);
         return this.again(delivery, outcome.delayMs, undefined, ASKED, true);
       case 'failure':
@@ -172,11 +173,6 @@ export class Attempts {
     this.decide(delivery);
     events.retried.publish(() => ({ stream, group, id, attempt, delayMs, error }));
     void delivery.reader.settler.retry(delivery, delayMs, counts, problem);
-  }
-
-  /** What is noted of a retry that does not count: a text of its own, so that it is known when it is sent again. */
-  private askedAgain({ session }: Delivery): string {
-    return `${ASKED} ${session.name} ${session.nextToken()}`;
   }
 
   /** @param reason what a log may say of the problem, whose text is the app's own and may hold a payload */
@@ -206,6 +202,11 @@ export class Attempts {
     const longest = Math.min(maxBackoffMs, backoffMs * 2 ** Math.min(attempt - 1, 40));
     return Math.round(longest * (0.5 + Math.random() / 2));
   }
+}
+
+/** What is noted of a retry that does not count: a text of its own, so that it is recognized when it is sent again. */
+function noteOf(why: string, { session }: Delivery): string {
+  return `${why} ${session.name} ${session.nextToken()}`;
 }
 
 function isThenable(value: unknown): boolean {

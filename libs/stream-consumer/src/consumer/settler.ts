@@ -80,7 +80,7 @@ export class Settler {
 
   /**
    * @param counted whether it was an attempt; false hands the message back as if it had not been taken
-   * @param problem '' for none
+   * @param problem not empty; where it does not count, a text that is never used again in this session
    */
   async retry(message: Held, delayMs: number, counted: boolean, problem: string): Promise<void> {
     const { session, entry } = message;

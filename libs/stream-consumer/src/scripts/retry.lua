@@ -13,7 +13,7 @@ ARGV[4]  attempt      int     the one that ended, from 1
 ARGV[5]  counted      int     1 | 0 when it is handed back as if it had not been taken
 ARGV[6]  firstSeenMs  int     first delivery, ms since the epoch
 ARGV[7]  delayMs      int >= 0
-ARGV[8]  problem      str     what went wrong; '' keeps what was noted before. Of one that does not count: no two of a session alike
+ARGV[8]  problem      str     what went wrong; never empty. Of one that does not count: no two of a session alike
 
 Returns {alive}
   alive  1 | 0  0 when the session was lost and nothing was changed
@@ -24,15 +24,14 @@ local till = redis.call('ZSCORE', KEYS[2], ARGV[2])
 if not till or till == '0' then return { 0 } end
 redis.call('ZCARD', KEYS[3])
 local attempts, _, noted = tries_of(redis.call('HGET', KEYS[4], ARGV[3]))
-local problem = ARGV[8] == '' and noted or ARGV[8]
 local held = redis.pcall('XPENDING', KEYS[1], ARGV[1], ARGV[3], ARGV[3], 1)
 if failed(held) then return is_gone(held) and { 1 } or held end
 -- Only a session itself settles what it has while it is alive, so what is with another one was put back before.
 if not held[1] or held[1][2] ~= ARGV[2] or attempts ~= ARGV[4] - 1 then return { 1 } end
 -- One that does not count leaves the attempts as they were, so its problem says whether it was done before.
-if ARGV[5] == '0' and ARGV[8] ~= '' and noted == ARGV[8] then return { 1 } end
+if ARGV[5] == '0' and noted == ARGV[8] then return { 1 } end
 redis.call('XCLAIM', KEYS[1], ARGV[1], WAITING, 0, ARGV[3], 'JUSTID')
-redis.call('HSET', KEYS[4], ARGV[3], tries_text(attempts + ARGV[5], ARGV[6], problem))
+redis.call('HSET', KEYS[4], ARGV[3], tries_text(attempts + ARGV[5], ARGV[6], ARGV[8]))
 redis.call('ZADD', KEYS[3], now + ARGV[7], ARGV[3])
 local ends = redis.call('PEXPIRETIME', KEYS[1])
 if ends > 0 then
