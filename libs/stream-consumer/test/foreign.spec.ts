@@ -1,5 +1,6 @@
 import { InvalidKeyError, InvalidOptionError } from 'luanest/script-registry';
 import { InvalidStreamInputError, type StreamMessage } from 'luanest/stream-consumer';
+import { Gate } from '../../../test/support/gate';
 import { eventually } from '../../../test/support/wait';
 import { keysOf } from '../../read-reward/test/support';
 import { group, openBench, servers, type Bench } from './support';
@@ -150,7 +151,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
       '',
     ];
     await bench.raw.xadd(key, '*', ...fields);
-    bench.streams.defineStream(name, { keys: [key] });
+    bench.streams.defineStream(name, { keys: [key], deleteAfter: DELETES });
     const seen: StreamMessage[] = [];
     const handle = await bench.streams.consume(group(name, 'g', { attempts: 1 }), (message) => {
       seen.push(message);
@@ -180,7 +181,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     const { name, key } = fresh();
     const fields = Array.from({ length: count }, (__, i) => [`f${i}`, `v${i}`]);
     await bench.raw.xadd(key, '*', ...fields.flat(), 'key', 'k');
-    bench.streams.defineStream(name, { keys: [key] });
+    bench.streams.defineStream(name, { keys: [key], deleteAfter: DELETES });
     const expected = { ...Object.fromEntries(fields), key: 'k' } as unknown;
     const seen: StreamMessage[] = [];
     const handle = await bench.streams.consume(group(name, 'g', { attempts: 1, ordered: true }), (message) => {
@@ -217,8 +218,10 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
       '',
     ];
     for (let n = 0; n < 4; n++) for (const each of keys) await bench.raw.xadd(key, '*', 'n', n, 'key', each);
-    bench.streams.defineStream(name, { keys: [key] });
+    bench.streams.defineStream(name, { keys: [key], deleteAfter: DELETES });
     const seen = new Map<string | undefined, unknown[]>();
+    const gate = new Gate();
+    let isHeld = true;
     let [running, most] = [new Map<string | undefined, number>(), 0];
     const handle = await bench.streams.consume(group(name, 'g', { ordered: true }), async (message) => {
       const { key: ofMessage, payload } = message;
@@ -226,10 +229,18 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
         running = running.set(ofMessage, (running.get(ofMessage) ?? 0) + 1);
         most = Math.max(most, running.get(ofMessage) ?? 0);
       }
-      await new Promise((resolve) => setImmediate(resolve));
+      await (isHeld ? gate.pass() : new Promise((resolve) => setImmediate(resolve)));
       seen.set(ofMessage, [...(seen.get(ofMessage) ?? []), (payload as { n: string }).n]);
       if (ofMessage !== undefined) running.set(ofMessage, (running.get(ofMessage) ?? 0) - 1);
     });
+    await eventually(async () => expect(await handle.stats()).toMatchObject({ lag: 0, parked: 12 }));
+    const consumers = (await bench.raw.callBuffer('XINFO', 'CONSUMERS', key, 'g')) as Buffer[][];
+    const parked = consumers
+      .map(([, consumer]) => String(consumer))
+      .filter((consumer) => consumer.startsWith('parked'));
+    expect(parked.sort()).toEqual(['parked %FE%01', 'parked %FF%00', 'parked a%00b', 'parked é']);
+    isHeld = false;
+    gate.open();
     await empty(name);
     expect([...seen.keys()].sort()).toEqual(['%FE%01', '%FF%00', 'a%00b', 'é', undefined].sort());
     for (const [ofMessage, order] of seen) {
@@ -245,7 +256,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
       await bench.raw.xadd(key, '*', 'luanest:fields', packed);
     }
     await bench.raw.xadd(key, '*', 'n', 'last');
-    bench.streams.defineStream(name, { keys: [key] });
+    bench.streams.defineStream(name, { keys: [key], deleteAfter: DELETES });
     const seen: unknown[] = [];
     const handle = await bench.streams.consume(group(name, 'g'), ({ payload }) => void seen.push(payload));
     await empty(name);
