@@ -242,3 +242,9 @@ export function defineScript<
     group: resolveGroup(name, spec.group),
   });
 }
+
+/** Returns what makes two definitions of one name the same script. */
+export function fingerprint({ source, shared, finish, keys, args, flags, timed, replyBytes }: AnyScript): string {
+  const types = Object.entries(args as Record<string, { label: string }>).map(([name, { label }]) => [name, label]);
+  return JSON.stringify([source, shared, finish, keys, types, flags, timed, replyBytes]);
+}

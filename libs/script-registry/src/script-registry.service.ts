@@ -1,7 +1,7 @@
 import { Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { ChannelListeners } from './channel-listeners';
 import type { RedisConnection } from './connection/port';
-import type { AnyScript, KeysOf, ArgsOf, ScriptDefinition } from './define-script';
+import { fingerprint, type AnyScript, type ArgsOf, type KeysOf, type ScriptDefinition } from './define-script';
 import { Call, type Wait } from './group/call';
 import { CompiledScript } from './group/compiled-script';
 import { Deadlines } from './group/deadlines';
@@ -38,6 +38,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
   private readonly context: RunnerContext;
   private refreshTimer: NodeJS.Timeout | undefined;
   private closed = false;
+  private clientEnded: Promise<void> | undefined;
 
   /**
    * @param name of the registry, for logs and events
@@ -73,14 +74,16 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     try {
       await this.preload.start();
     } catch (error) {
-      await this.close();
+      this.close();
+      await this.clientEnded;
       throw error;
     }
   }
 
-  /** Closes the registry. */
+  /** Closes the registry, and resolves when a client that it made has ended. */
   async onApplicationShutdown(): Promise<void> {
-    await this.close();
+    this.close();
+    await this.clientEnded;
   }
 
   /**
@@ -179,12 +182,10 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Settles the calls that are in flight, stops listening to the client and closes what the registry opened, at once.
-   * Harmless twice.
-   *
-   * @returns when a client that the registry made has ended, which takes at most a second
+   * Settles the calls that are in flight, stops listening to the client and closes what the registry opened. A client that
+   * the registry made ends within a second. Harmless twice.
    */
-  async close(): Promise<void> {
+  close(): void {
     if (this.closed) return;
     this.closed = true;
     for (const lane of [...this.busy]) lane.drain((call) => this.expire(call));
@@ -194,7 +195,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     this.loader.close();
     this.channels.close();
     this.connection.close();
-    await this.endClient?.();
+    this.clientEnded = this.endClient?.();
   }
 
   private start<R>(
@@ -246,10 +247,4 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
       this.pump();
     }, REFRESH_WHILE_HELD_MS);
   }
-}
-
-/** What makes two definitions of one name the same script. */
-function fingerprint({ source, shared, finish, keys, args, flags, timed, replyBytes }: AnyScript): string {
-  const types = Object.entries(args as Record<string, { label: string }>).map(([name, { label }]) => [name, label]);
-  return JSON.stringify([source, shared, finish, keys, types, flags, timed, replyBytes]);
 }
