@@ -20,6 +20,7 @@ export interface HttpOptions {
   readonly interceptors?: NestInterceptor[];
   readonly registry?: ScriptRegistryOptions;
   readonly idempotency?: Omit<NonNullable<OnceOptions['idempotency']>, 'subject'>;
+  readonly middlewares?: readonly unknown[];
   /** Whose keys those of a `x-user` are. Default: of just that text. */
   readonly subject?: (user: string) => string;
 }
@@ -57,6 +58,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpApp> {
   })(App);
   const app = await NestFactory.create(App, adapter, { logger: false, abortOnError: false });
   app.useGlobalInterceptors(...interceptors);
+  for (const middleware of options.middlewares ?? []) app.use(middleware);
   await app.listen(0, '127.0.0.1');
   const url = await app.getUrl();
   return {
@@ -66,6 +68,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpApp> {
       const response = await fetch(`${url}${path}`, {
         method: 'POST',
         headers: { 'x-user': 'ann', 'idempotency-key': key, ...headers },
+        redirect: 'manual',
         ...(signal && { signal }),
       });
       const { status, headers: got } = response;

@@ -4,6 +4,7 @@ import type { Subscriber } from 'rxjs';
 import { events, type ResultNotStoredEvent } from '../once.events';
 import type { IdempotencyRouteOptions } from '../once.options';
 import type { OnceStore } from '../once.store';
+import { hasLeft } from './http2-head';
 import type { Lease, LeaseRounds } from './lease-rounds';
 import { isInPieces, rawOf, tapResponse, type HttpResponse, type ResponseWatcher } from './response-tap';
 import { encodeResponse, type Headers, type SentResponse } from './stored-response';
@@ -79,6 +80,10 @@ export class Exchange implements ResponseWatcher, Lease {
     });
   }
 
+  get maxStoredBytes(): number {
+    return this.route.maxStoredBytes;
+  }
+
   ending(sent: SentResponse | undefined, send: () => void): void {
     // Not the handler's answer: a timeout outside, say. The claim waits for the handler.
     if (this.abandoned) return send();
@@ -94,7 +99,7 @@ export class Exchange implements ResponseWatcher, Lease {
 
   async renew(): Promise<boolean> {
     if (this.settled) return false;
-    if (!this.raw.destroyed || this.state === 'running') {
+    if (!hasLeft(this.raw) || this.state === 'running') {
       return (await this.store.renew(this.held.key, this.held.token, this.route.leaseMs)).status === 'renewed';
     }
     // The client has left, and nothing will end the response any more.

@@ -1,4 +1,5 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import { holdHead, isHttp2, restoreHead, type HeldHead } from './http2-head';
 import type { Headers, SentResponse, StoredResponse } from './stored-response';
 
 /** What Express and Fastify responses have in common; Express' is Node's own. */
@@ -14,6 +15,8 @@ export interface HttpResponse {
 
 /** Who is told of what a response is about to send. */
 export interface ResponseWatcher {
+  /** Most bytes of a response that are worth keeping together. */
+  readonly maxStoredBytes: number;
   /**
    * The response is about to end.
    *
@@ -40,6 +43,10 @@ interface Tap extends Methods {
   readonly watcher: ResponseWatcher;
   /** Headers that were given to `writeHead`, which `getHeaders` may not know. */
   head: OutgoingHttpHeaders | readonly unknown[] | undefined;
+  /** Over HTTP/2: the head, until the response is stored. */
+  held: HeldHead | undefined;
+  /** Over HTTP/2, where Fastify writes bodies of more than 16 KiB in pieces: those, of a body whose length is known. */
+  readonly pieces: Uint8Array[];
   inPieces: boolean;
   ending: boolean;
   /** Whether the watcher has let the response go. */
@@ -71,6 +78,8 @@ export function tapResponse(response: ServerResponse, watcher: ResponseWatcher):
     writeHead,
     flushHeaders,
     head: undefined,
+    held: undefined,
+    pieces: [],
     inPieces: false,
     ending: false,
     released: false,
@@ -83,23 +92,47 @@ export function tapResponse(response: ServerResponse, watcher: ResponseWatcher):
 }
 
 function tappedWriteHead(this: Tapped, ...args: [number, unknown?, unknown?]): ServerResponse {
-  const fields = typeof args[1] === 'string' ? args[2] : args[1];
-  if (fields !== undefined && fields !== null) this[TAP].head = fields as Tap['head'];
-  return this[TAP].writeHead.apply(this, args);
+  const tap = this[TAP];
+  const fields = (typeof args[1] === 'string' ? args[2] : args[1]) as Tap['head'] | null;
+  if (isHttp2(this) && !tap.released && !tap.inPieces) {
+    tap.held ??= holdHead(this, args[0], fields);
+    return this;
+  }
+  if (fields !== undefined && fields !== null) tap.head = fields;
+  return tap.writeHead.apply(this, args);
+}
+
+/** Lets a head go that was held. */
+function freeHead(response: Tapped): void {
+  const tap = response[TAP];
+  if (tap.held !== undefined) restoreHead(response, tap.held);
+  tap.held = undefined;
 }
 
 function tappedWrite(this: Tapped, ...args: unknown[]): boolean {
   const tap = this[TAP];
   // After the end has been asked for, as Node would have it: nothing more is sent.
   if (tap.ending && !tap.released) return false;
+  if (!tap.released && gather(tap, args)) return true;
   tap.inPieces = true;
+  freeHead(this);
   return tap.write.apply(this, args);
+}
+
+/** Keeps a piece until the end where all of them together can be stored; returns false where they cannot. */
+function gather({ held, pieces, watcher }: Tap, [chunk, encoding, callback]: unknown[]): boolean {
+  if (held === undefined || !(Number(held.headers['content-length']) <= watcher.maxStoredBytes)) return false;
+  pieces.push(Buffer.from(bodyOf(chunk as Chunk, encoding)));
+  const done = typeof encoding === 'function' ? encoding : callback;
+  if (typeof done === 'function') process.nextTick(done);
+  return true;
 }
 
 function tappedFlushHeaders(this: Tapped): void {
   const tap = this[TAP];
-  if (tap.ending && !tap.released) return;
+  if ((tap.ending || tap.pieces.length > 0) && !tap.released) return;
   tap.inPieces = true;
+  freeHead(this);
   tap.flushHeaders.call(this);
 }
 
@@ -115,13 +148,15 @@ function tappedEnd(
   tap.ending = true;
   let sent: SentResponse | undefined;
   if (!tap.inPieces) {
-    const body = typeof chunk === 'function' ? '' : bodyOf(chunk, encoding);
+    let body = typeof chunk === 'function' ? '' : bodyOf(chunk, encoding);
+    if (tap.pieces.length > 0) body = chunk = Buffer.concat([...tap.pieces, Buffer.from(body)]);
     sent = { status: this.statusCode, headers: headersOf(this, tap), body };
     // From here on the response counts as sent, as it would without the tap: later answers must not mix into it.
     if (!this.headersSent) writeHead(this, tap, body);
   }
   tap.watcher.ending(sent, () => {
     tap.released = true;
+    freeHead(this);
     tap.end.call(this, chunk, encoding, callback);
   });
   return this;
@@ -157,7 +192,8 @@ function writeHead(response: ServerResponse, tap: Tap, body: string | Uint8Array
   const framed = ['content-length', 'transfer-encoding', 'trailer'].some((name) => response.hasHeader(name));
   // What `end` would find out by itself if it came first.
   if (!framed && !isBodiless(response.statusCode)) response.setHeader('content-length', Buffer.byteLength(body));
-  tap.writeHead.call(response, response.statusCode);
+  if (isHttp2(response)) tap.held = holdHead(response, response.statusCode, undefined);
+  else tap.writeHead.call(response, response.statusCode);
 }
 
 /** Sends a stored response, and makes the response deaf to whatever else is sent to it. */
@@ -172,9 +208,10 @@ export function replayResponse(response: HttpResponse, stored: StoredResponse, m
     else raw.setHeader(name, value);
   }
   if (isBodiless(stored.status)) raw.removeHeader('content-length');
-  else raw.setHeader('content-length', Buffer.byteLength(stored.body));
+  else if (!raw.hasHeader('content-length')) raw.setHeader('content-length', Buffer.byteLength(stored.body));
   raw.setHeader(marker, 'true');
-  raw.statusCode = stored.status;
+  // Before the end: a middleware may have `end` wait, and the head must be what it is here when that goes on.
+  raw.writeHead(stored.status);
   raw.end(stored.body);
   silence(raw, stored.status);
   if (response.raw !== undefined) response.send = () => response;

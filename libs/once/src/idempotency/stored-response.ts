@@ -42,7 +42,8 @@ function headersSince(before: Headers, after: Headers): [string, HeaderValue | n
   const since: [string, HeaderValue | null][] = [];
   for (const name in after) {
     const value = after[name];
-    if (value === undefined || NOT_STORED.has(name) || same(before[name], value)) continue;
+    // Over HTTP/2 the status is among the headers, as `:status`.
+    if (value === undefined || name.startsWith(':') || NOT_STORED.has(name) || same(before[name], value)) continue;
     since.push([name, typeof value === 'number' ? String(value) : value]);
   }
   for (const name in before) if (after[name] === undefined && !NOT_STORED.has(name)) since.push([name, null]);
