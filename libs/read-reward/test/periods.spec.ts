@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
-import type { ReadRewardService, RecordStatus, RewardRule } from 'luanest/read-reward';
+import { parseLedgerRow, type ReadRewardService, type RecordStatus, type RewardRule } from 'luanest/read-reward';
 import { RedisServer } from '../../../test/support/redis-server';
 import { DAY_MS, openTimed, quiet } from './support';
 
@@ -84,6 +84,50 @@ describe("Redis' clock", () => {
     expect(await rewards.refund(grantId as string)).toEqual({ status: 'expired', points: 0, used: 0 });
     await at(rewards, 'late', MIDNIGHT, 'b');
     expect(await rewards.refund(grantId as string)).toEqual({ status: 'expired', points: 0, used: 0 });
+  });
+
+  it('gives a grant of total a new id when the user was forgotten in between', async () => {
+    const rule: RewardRule = { limit: 2, period: 'total', retentionMs: 60_000 };
+    const rewards = bench.service({ r: rule }, { shards: 1, ledger: {} });
+    const plain = bench.service({ r: rule }, { shards: 1 });
+    for (const [userId, service] of [
+      ['t1', rewards],
+      ['t2', plain],
+    ] as const) {
+      const { grantId: first } = await at(service, userId, NOON, 'a');
+      const tag = bench.registry.keySpace('read-reward').tag('s0');
+      // What Redis does when `retentionMs` is over.
+      await bench.raw.del(tag.key('items', 'r', userId), tag.key('state', 'r', userId));
+      const { grantId: second } = await at(service, userId, NOON + 60_000, 'a');
+      expect(second).not.toBe(first);
+      expect(await service.refund(first as string)).toEqual({ status: 'expired', points: 0, used: 0 });
+      expect(await service.refund(second as string)).toEqual({ status: 'refunded', points: 1, used: 0 });
+      expect(await at(service, userId, NOON + 60_001, 'a')).toMatchObject({ status: 'rewarded', resetsAt: null });
+    }
+    const rows = await bench.raw.xrange(rewards.ledgerKeys()[0] as string, '-', '+');
+    const grants = rows
+      .map(([, fields]) => parseLedgerRow(fields))
+      .filter(({ userId, kind }) => userId === 't1' && kind === 'grant');
+    expect(new Set(grants.map(({ grantId }) => grantId)).size).toBe(3);
+  });
+
+  it('forgets an operation id with its retention, not with the grant', async () => {
+    const rewards = bench.service({ r: { limit: 1 } }, { shards: 1, operationRetentionMs: 60_000 });
+    const record = async (ms: number) => {
+      await bench.setClock('r', 'op', ms);
+      return rewards.record({ rule: 'r', userId: 'op', itemId: 'a', operationId: 'op:a' });
+    };
+    const first = await record(NOON);
+    expect(first).toMatchObject({ status: 'rewarded', resetsAt: MIDNIGHT });
+    expect(await record(NOON + 1)).toEqual(first);
+    const forget = () =>
+      bench.raw.del(bench.registry.keySpace('read-reward').tag('s0').key('answer', 'r', 'op', 'op:a'));
+    await forget();
+    expect(await record(NOON + 60_000)).toMatchObject({ status: 'duplicate', points: 0, used: 1 });
+    await forget();
+    const next = await record(MIDNIGHT + 1);
+    expect(next).toMatchObject({ status: 'rewarded', used: 1, resetsAt: MIDNIGHT + DAY_MS });
+    expect(next.grantId).not.toBe(first.grantId);
   });
 
   it('remembers an item beyond its period with dedupe ever, also at the cap', async () => {

@@ -21,13 +21,13 @@ Returns {status, points, used, remaining, seq, start, resetsAt, itemId}
   used       int   items that count in the period
   remaining  int   items that it would still reward
   seq        int   number of the grant in the period, 0 without one
-  start      int   start of the user's period, ms after the current one's
+  start      int   start of the user's period, ms after the current one's; of `total`, Redis' clock at the first grant
   resetsAt   int   its end, likewise; Redis' clock with status 0
   itemId     str   the item of the answer: an operation's first one
 
 O(1). TTL: items to the end of the period, state one period beyond, ever, answer and ledger their own; set at every grant and
 again where it is lost. Clock: Redis. Replay: the first answer, by the operation's
-answer or, while the grant stands, by the token beside the item.
+answer while that is kept or, without an operation id, while the grant stands, by the token beside the item.
 ]]
 local rule, wrong = rule_of(ARGV[3])
 if not rule then return wrong end
@@ -38,7 +38,8 @@ local used = held
 local state, now = redis.call('HMGET', KEYS[2], '', ARGV[1]), now_ms()
 local kept = answer_ms > 0 and redis.call('GET', KEYS[4])
 if kept then keep_ttl(KEYS[4], now + answer_ms) end
-local first = kept and stored_answer(rule, kept) or first_answer(rule, state[1], state[2], ARGV[2])
+-- The token beside the item lives as long as the grant: of an operation only its own answer counts, which ends in time.
+local first = kept and stored_answer(rule, kept) or answer_ms == 0 and first_answer(rule, state[1], state[2], ARGV[2])
 if first then first[8] = first[8] or ARGV[1] return first end
 if now < rule.b0 or now >= rule.b3 then return { OUTSIDE, 0, 0, 0, 0, 0, now - rule.b1, '' } end
 local fresh, from, to, expires, sum, seq, count = period_of(rule, state[1], now)

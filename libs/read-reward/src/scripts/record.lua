@@ -16,7 +16,7 @@ Returns brief | {status, points, used, remaining, seq, start, resetsAt}
   used       int   items that count in the period
   remaining  int   items that it would still reward
   seq        int   number of the grant in the period, 0 without one
-  start      int   start of the user's period, ms after the current one's
+  start      int   start of the user's period, ms after the current one's; of `total`, Redis' clock at the first grant
   resetsAt   int   its end, likewise; Redis' clock with status 0
 
 O(1). TTL: items to the end of the period, state one period beyond, set at the first grant and again where it is lost.

@@ -40,8 +40,8 @@ end
 -- points, number of the last grant, items that count.
 local function period_of(rule, head, now)
   if now >= rule.b1 and now < rule.b2 then
-    if not head then return true, rule.from, rule.to, rule.after, 0, 0, 0 end
-    if string.sub(head, 1, #rule.current) == rule.current then
+    if not head and rule.total_ms == 0 then return true, rule.from, rule.to, rule.after, 0, 0, 0 end
+    if head and string.sub(head, 1, #rule.current) == rule.current then
       local expires, sum, seq, count = string.match(head, '^(%d+):(%d+):(%d+):(%d+)$', #rule.current + 1)
       if expires then return false, rule.from, rule.to, expires, tonumber(sum), tonumber(seq), tonumber(count) end
     end
@@ -49,6 +49,9 @@ local function period_of(rule, head, now)
   local from, to, expires, sum, seq, count = string.match(head or '', '^(%d+):(%d+):(%d+):(%d+):(%d+):(%d+)$')
   local last, after = tonumber(to) or 0, rule.b3
   if now < last then return false, from, to, expires, tonumber(sum), tonumber(seq), tonumber(count) end
+  -- `total` has one period a user, which begins with the first grant: a user who was forgotten gets a new one, so that no
+  -- grant has the id of an earlier one.
+  if rule.total_ms > 0 then return true, text_of(now), rule.to, rule.after, 0, 0, 0 end
   from, to = rule.b1, rule.b2
   if now < rule.b1 then
     from, to, after = rule.b0, rule.b1, rule.b2
