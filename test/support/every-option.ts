@@ -74,6 +74,10 @@ export const route = {
   delivery: 'at-least-once',
   storeErrors: true,
   maxStoredBytes: 1_000,
+  fingerprint: (): string => 'same',
+  onInProgress: 'wait',
+  waitMs: 1_000,
+  maxLeaseMs: 60_000,
 } satisfies Required<IdempotencyRouteOptions>;
 const rewardRule = {
   limit: 1,

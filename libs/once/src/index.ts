@@ -1,5 +1,7 @@
 export { Idempotent } from './idempotency/idempotency.decorator';
-export { IdempotencyInterceptor, REPLAYED_HEADER } from './idempotency/idempotency.interceptor';
+export { IdempotencyException, type IdempotencyRefusal } from './idempotency/idempotency.exception';
+export { IdempotencyInterceptor } from './idempotency/idempotency.interceptor';
+export { REPLAYED_HEADER } from './idempotency/repeat';
 export { Once, type OnceHandlerOptions } from './once.decorator';
 export { InvalidOnceInputError, OnceInProgressError, OnceResultTooLargeError } from './once.errors';
 export {
@@ -10,7 +12,14 @@ export {
   type SettleFailedEvent,
 } from './once.events';
 export { OnceModule, type OnceModuleExtras } from './once.module';
-export type { IdempotencyOptions, IdempotencyRouteOptions, OnceOptions, SubjectResolver } from './once.options';
+export type {
+  FingerprintResolver,
+  IdempotencyOptions,
+  IdempotencyRouteOptions,
+  OnceOptions,
+  Subject,
+  SubjectResolver,
+} from './once.options';
 export { OnceService } from './once.service';
 export type {
   Claim,

@@ -1,7 +1,9 @@
 import { ConfigurableModuleBuilder, Module, type DynamicModule } from '@nestjs/common';
+import { DiscoveryModule, DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
 import { checkObject } from '../../script-registry/src/shared/checks';
 import { importedOnce } from '../../script-registry/src/shared/modules';
+import { IdempotencyExplorer } from './idempotency/idempotency.explorer';
 import { resolveOptions, type OnceOptions, type ResolvedOnceOptions } from './once.options';
 import { onceScripts } from './once.scripts';
 import { OnceService } from './once.service';
@@ -25,7 +27,7 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<OnceOptions>({
   .setExtras<OnceModuleExtras>({ isGlobal: true, registry: undefined }, (definition, { isGlobal, registry }) => ({
     ...definition,
     global: isGlobal ?? true,
-    imports: [...(definition.imports ?? []), ScriptRegistryModule.forFeature(onceScripts, registry)],
+    imports: [...(definition.imports ?? []), DiscoveryModule, ScriptRegistryModule.forFeature(onceScripts, registry)],
     providers: [
       ...(definition.providers ?? []),
       importedOnce('OnceModule', OnceService),
@@ -39,6 +41,12 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<OnceOptions>({
         provide: OnceService,
         inject: [OnceStore, ONCE_OPTIONS],
         useFactory: (store: OnceStore, options: ResolvedOnceOptions) => new OnceService(store, options),
+      },
+      {
+        provide: IdempotencyExplorer,
+        inject: [DiscoveryService, MetadataScanner],
+        useFactory: (discovery: DiscoveryService, scanner: MetadataScanner) =>
+          new IdempotencyExplorer(discovery, scanner),
       },
     ],
     exports: [OnceService, OnceStore, ONCE_OPTIONS],

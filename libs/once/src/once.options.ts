@@ -3,8 +3,14 @@ import { checkFlag, checkInteger, checkOptions, type KnownOptions } from '../../
 import { isDelivery, isDuration, MAX_DURATION_MS } from './once.input';
 import type { Delivery } from './once.types';
 
-/** Tells on whose behalf a request comes; undefined for nobody known, who is answered 401. */
-export type SubjectResolver = (request: unknown) => string | undefined | Promise<string | undefined>;
+/** What a subject may be: the id of a user, not empty. */
+export type Subject = string | number | bigint;
+
+/** Returns the user on whose behalf a request comes; undefined for an unknown one, who gets 401. */
+export type SubjectResolver = (request: unknown) => Subject | null | undefined | Promise<Subject | null | undefined>;
+
+/** Returns a text that repeats of a request share, and requests with other content do not. */
+export type FingerprintResolver = (request: unknown) => string | Promise<string>;
 
 /** How `@Idempotent()` treats a route; what a route leaves out is the module's. */
 export interface IdempotencyRouteOptions {
@@ -23,7 +29,26 @@ export interface IdempotencyRouteOptions {
   readonly storeErrors?: boolean;
   /** Most bytes of a stored response: status, headers and body; integer of 1 to 64 MiB. Default: the module's maxResultBytes. */
   readonly maxStoredBytes?: number;
+  /**
+   * Stands for the content of a request, which a repeat must have as well; method, URL and subject are compared besides.
+   * Default: body and uploaded files, JSON by its values.
+   */
+  readonly fingerprint?: FingerprintResolver;
+  /** What a repeat gets while the first is in progress: `refuse` is 409 at once, `wait` its response. Default `refuse`. */
+  readonly onInProgress?: 'refuse' | 'wait';
+  /** How long `wait` waits before 409, ms; integer of 1 to 2^31 - 1. Default 10,000. */
+  readonly waitMs?: number;
+  /**
+   * How long a handler's claim is renewed, ms; integer of 1 to 10 years. Then its lease ends, as if the process had died:
+   * a handler that never ends does not keep its key for ever. Default 3,600,000.
+   */
+  readonly maxLeaseMs?: number;
 }
+
+/** A route's settings with nothing left out. */
+export type ResolvedRouteOptions = Readonly<
+  Required<Omit<IdempotencyRouteOptions, 'fingerprint'>> & Pick<IdempotencyRouteOptions, 'fingerprint'>
+>;
 
 /** The module's settings for HTTP. */
 export interface IdempotencyOptions extends IdempotencyRouteOptions {
@@ -52,7 +77,8 @@ export interface OnceOptions {
 }
 
 /** HTTP settings with every default filled in. */
-export type ResolvedIdempotencyOptions = Readonly<Required<IdempotencyOptions>>;
+export type ResolvedIdempotencyOptions = ResolvedRouteOptions &
+  Readonly<Required<Omit<IdempotencyOptions, keyof IdempotencyRouteOptions>>>;
 
 /** Options with every default filled in. */
 export interface ResolvedOnceOptions extends Readonly<Required<Omit<OnceOptions, 'idempotency'>>> {
@@ -74,6 +100,10 @@ const KNOWN_OF_ROUTE: KnownOptions<IdempotencyRouteOptions> = {
   delivery: true,
   storeErrors: true,
   maxStoredBytes: true,
+  fingerprint: true,
+  onInProgress: true,
+  waitMs: true,
+  maxLeaseMs: true,
 };
 const KNOWN_OF_IDEMPOTENCY: KnownOptions<IdempotencyOptions> = {
   subject: true,
@@ -100,11 +130,19 @@ function delivery(name: string, value: Delivery): Delivery {
  *
  * @throws InvalidOptionError naming the option, the value seen and what to do
  */
-export function resolveRoute(
-  options: IdempotencyRouteOptions,
-  module: Required<IdempotencyRouteOptions>,
-): Readonly<Required<IdempotencyRouteOptions>> {
+export function resolveRoute(options: IdempotencyRouteOptions, module: ResolvedRouteOptions): ResolvedRouteOptions {
+  const { fingerprint = module.fingerprint, onInProgress = module.onInProgress } = options;
+  if (fingerprint !== undefined && typeof fingerprint !== 'function') {
+    refuse('idempotency.fingerprint', fingerprint, 'Give a function from the request to a string.');
+  }
+  if (!['refuse', 'wait'].includes(onInProgress)) {
+    refuse('idempotency.onInProgress', onInProgress, "Give 'refuse' or 'wait'.");
+  }
   return Object.freeze({
+    fingerprint,
+    onInProgress,
+    waitMs: checkInteger('idempotency.waitMs', options.waitMs ?? module.waitMs, 1),
+    maxLeaseMs: duration('idempotency.maxLeaseMs', options.maxLeaseMs ?? module.maxLeaseMs),
     required: checkFlag('idempotency.required', options.required ?? module.required),
     leaseMs: duration('idempotency.leaseMs', options.leaseMs ?? module.leaseMs),
     retentionMs: duration('idempotency.retentionMs', options.retentionMs ?? module.retentionMs),
@@ -120,7 +158,10 @@ export function resolveRoute(
 }
 
 /** What stands in for a module's settings while a route's own are checked. */
-const ANY_MODULE: Required<IdempotencyRouteOptions> = {
+const ANY_MODULE: ResolvedRouteOptions = {
+  onInProgress: 'refuse',
+  waitMs: 1,
+  maxLeaseMs: 1,
   required: true,
   leaseMs: 1,
   retentionMs: 1,
@@ -137,7 +178,7 @@ export function checkRouteOptions(options: IdempotencyRouteOptions): void {
 
 function resolveIdempotency(
   options: IdempotencyOptions | undefined,
-  module: Required<IdempotencyRouteOptions>,
+  module: ResolvedRouteOptions,
 ): ResolvedIdempotencyOptions | undefined {
   if (options === undefined) return undefined;
   checkOptions('idempotency', options, KNOWN_OF_IDEMPOTENCY);
@@ -165,8 +206,11 @@ export function resolveOptions(options: OnceOptions): ResolvedOnceOptions {
   const retentionMs = duration('retentionMs', options.retentionMs ?? 86_400_000);
   const maxResultBytes = checkInteger('maxResultBytes', options.maxResultBytes ?? 65_536, 1, MAX_RESULT_BYTES);
   const chosen = delivery('delivery', options.delivery ?? 'at-least-once');
-  const route = {
+  const route: ResolvedRouteOptions = {
     required: true,
+    onInProgress: 'refuse',
+    waitMs: 10_000,
+    maxLeaseMs: 3_600_000,
     leaseMs,
     retentionMs,
     delivery: chosen,

@@ -113,10 +113,10 @@ describe('an idempotent route over HTTP/2', () => {
 function deferringEnd(_request: unknown, response: ServerResponse, next: () => void): void {
   const end = response.end.bind(response) as (...args: unknown[]) => ServerResponse;
   const writeHead = response.writeHead.bind(response) as (...args: unknown[]) => ServerResponse;
-  response.writeHead = ((...args: unknown[]) => {
+  response.writeHead = (...args: unknown[]) => {
     response.setHeader('x-session', 'saved');
     return writeHead(...args);
-  });
+  };
   response.end = ((...args: unknown[]) => {
     setTimeout(() => end(...args), 5);
     return response;

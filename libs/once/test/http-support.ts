@@ -19,7 +19,9 @@ export interface HttpOptions {
   readonly providers?: Provider[];
   readonly interceptors?: NestInterceptor[];
   readonly registry?: ScriptRegistryOptions;
-  readonly idempotency?: Omit<NonNullable<OnceOptions['idempotency']>, 'subject'>;
+  readonly idempotency?: Partial<NonNullable<OnceOptions['idempotency']>>;
+  /** Bodies that a test's parsers make. Default true. */
+  readonly bodyParser?: boolean;
   readonly middlewares?: readonly unknown[];
   /** Whose keys those of a `x-user` are. Default: of just that text. */
   readonly subject?: (user: string) => string;
@@ -56,7 +58,11 @@ export async function openHttp(options: HttpOptions): Promise<HttpApp> {
     controllers,
     providers,
   })(App);
-  const app = await NestFactory.create(App, adapter, { logger: false, abortOnError: false });
+  const app = await NestFactory.create(App, adapter, {
+    logger: false,
+    abortOnError: false,
+    bodyParser: options.bodyParser ?? true,
+  });
   app.useGlobalInterceptors(...interceptors);
   for (const middleware of options.middlewares ?? []) app.use(middleware);
   await app.listen(0, '127.0.0.1');

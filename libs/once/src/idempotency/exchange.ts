@@ -1,8 +1,9 @@
 import type { ServerResponse } from 'node:http';
+import { performance } from 'node:perf_hooks';
 import type { CallHandler } from '@nestjs/common';
 import type { Subscriber } from 'rxjs';
 import { events, type ResultNotStoredEvent } from '../once.events';
-import type { IdempotencyRouteOptions } from '../once.options';
+import type { ResolvedRouteOptions } from '../once.options';
 import type { OnceStore } from '../once.store';
 import { hasLeft } from './http2-head';
 import type { Lease, LeaseRounds } from './lease-rounds';
@@ -10,7 +11,7 @@ import { isInPieces, rawOf, tapResponse, type HttpResponse, type ResponseWatcher
 import { encodeResponse, type Headers, type SentResponse } from './stored-response';
 
 /** A route's settings with nothing left out, and who renews its leases. */
-export interface Route extends Readonly<Required<IdempotencyRouteOptions>> {
+export interface Route extends ResolvedRouteOptions {
   readonly rounds: LeaseRounds;
 }
 
@@ -98,7 +99,8 @@ export class Exchange implements ResponseWatcher, Lease {
   }
 
   async renew(): Promise<boolean> {
-    if (this.settled) return false;
+    // A handler that never ends must not keep its key for ever.
+    if (this.settled || performance.now() - this.held.claimedAt >= this.route.maxLeaseMs) return false;
     if (!hasLeft(this.raw) || this.state === 'running') {
       return (await this.store.renew(this.held.key, this.held.token, this.route.leaseMs)).status === 'renewed';
     }

@@ -1,17 +1,13 @@
 import { performance } from 'node:perf_hooks';
 import {
-  BadRequestException,
-  ConflictException,
   Inject,
   Injectable,
-  ServiceUnavailableException,
-  UnauthorizedException,
-  UnprocessableEntityException,
+  Logger,
   type CallHandler,
   type ExecutionContext,
   type NestInterceptor,
 } from '@nestjs/common';
-import { HttpAdapterHost, Reflector } from '@nestjs/core';
+import { Reflector } from '@nestjs/core';
 import { InvalidOptionError, NotSentError, ScriptRefusedError, UnknownOutcomeError } from 'luanest/script-registry';
 import { Observable, type Subscriber } from 'rxjs';
 import { events } from '../once.events';
@@ -20,18 +16,19 @@ import {
   type IdempotencyRouteOptions,
   type ResolvedIdempotencyOptions,
   type ResolvedOnceOptions,
+  type Subject,
 } from '../once.options';
 import { OnceStore, type FullClaim, type StoredAnswer } from '../once.store';
 import { ONCE_OPTIONS } from '../once.tokens';
 import { Exchange, type Held, type Route } from './exchange';
+import { hasLeft } from './http2-head';
+import { IdempotencyException } from './idempotency.exception';
+import { notHttp } from './idempotency.explorer';
 import { LeaseRounds } from './lease-rounds';
 import { IDEMPOTENT } from './idempotency.tokens';
-import { fingerprintOf, idOf, readKey, type HttpRequest } from './request-identity';
-import { replayResponse, type HttpResponse } from './response-tap';
-import { decodeResponse } from './stored-response';
-
-/** Set on a response that was answered from the store. */
-export const REPLAYED_HEADER = 'Idempotency-Replayed';
+import { fingerprintOf, idOf, readKey, subjectOf, type HttpRequest } from './request-identity';
+import { answerRepeat, Waiting } from './repeat';
+import { rawOf, setHeader, type HttpResponse } from './response-tap';
 
 /** On a request: its exchange, or that it passes unprotected. Bound twice, the interceptor must not meet its own claim. */
 const SEEN = Symbol('luanest:idempotency-seen');
@@ -63,13 +60,15 @@ export class IdempotencyInterceptor implements NestInterceptor {
   /** By controller and handler: both may carry the decorator, and a handler may be inherited. */
   private readonly routes = new Map<object, Map<object, Covered>>();
   private readonly rounds = new Map<number, LeaseRounds>();
+  private readonly logger = new Logger('OnceModule');
+  /** Handlers whose requests could not be compared; each is logged once. */
+  private readonly warned = new WeakSet<object>();
 
   /** @throws InvalidOptionError when the module has no `idempotency` settings */
   constructor(
     @Inject(ONCE_OPTIONS) options: ResolvedOnceOptions,
     @Inject(OnceStore) private readonly store: OnceStore,
     @Inject(Reflector) private readonly reflector: Reflector,
-    @Inject(HttpAdapterHost) private readonly host: HttpAdapterHost,
   ) {
     if (options.idempotency === undefined) {
       throw new InvalidOptionError(
@@ -80,7 +79,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
   }
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    if (context.getType() !== 'http') return next.handle();
+    if (context.getType() !== 'http') return this.passMessage(context, next);
     const http = context.switchToHttp();
     const request = http.getRequest<Request>();
     const seen = request[SEEN];
@@ -88,13 +87,42 @@ export class IdempotencyInterceptor implements NestInterceptor {
     if (seen !== undefined) return new Observable((subscriber) => seen.run(next, subscriber));
     const route = this.routeOf(context, request.method);
     if (route === undefined) return next.handle();
-    const key = this.keyOf(request, route);
-    if (key === undefined) {
-      request[SEEN] = 'unprotected';
-      return next.handle();
-    }
-    const asked = { request, response: http.getResponse<HttpResponse>(), next, route, key };
-    return new Observable((subscriber) => this.start(asked, subscriber));
+    const response = http.getResponse<HttpResponse>();
+    return new Observable((subscriber) => {
+      const refuse = (error: unknown): void => {
+        if (error instanceof IdempotencyException) this.prepare(error, response, context);
+        subscriber.error(error);
+      };
+      try {
+        const key = this.keyOf(request, route);
+        if (key === undefined) {
+          request[SEEN] = 'unprotected';
+          subscriber.add(next.handle().subscribe(subscriber));
+        } else this.start({ request, response, next, route, key }, subscriber, refuse);
+      } catch (error) {
+        refuse(error);
+      }
+    });
+  }
+
+  /** Messages have no key in a header: bound to all handlers, the interceptor lets them pass. */
+  private passMessage(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    const targets = [context.getHandler(), context.getClass()];
+    if (this.reflector.getAllAndOverride(IDEMPOTENT, targets) === undefined) return next.handle();
+    throw notHttp(`${context.getClass().name}.${context.getHandler().name}`);
+  }
+
+  /** A refusal is a problem of RFC 9457; one that the route's author can prevent is logged once. */
+  private prepare({ code, cause }: IdempotencyException, response: HttpResponse, context: ExecutionContext): void {
+    if (!rawOf(response).headersSent) setHeader(response, 'Content-Type', 'application/problem+json');
+    const handler = context.getHandler();
+    if (code !== 'BODY_NOT_COMPARABLE' || this.warned.has(handler)) return;
+    this.warned.add(handler);
+    this.logger.warn(
+      `A request to ${context.getClass().name}.${handler.name} carries ${(cause as Error).message}, which cannot be ` +
+        'compared with a repeat, so it was answered 415. Parse the body before the route, or give @Idempotent() a ' +
+        'fingerprint. Logged once.',
+    );
   }
 
   /** Undefined for what is not covered. */
@@ -129,57 +157,70 @@ export class IdempotencyInterceptor implements NestInterceptor {
     const { header } = this.settings;
     const key = readKey(request.headers[header.toLowerCase()]);
     if (key === null) {
-      throw new BadRequestException(`${header} must be one key of 1 to 255 visible ASCII characters.`);
+      throw new IdempotencyException('KEY_INVALID', `${header} must be one key of 1 to 255 visible ASCII characters.`);
     }
     if (key === undefined && required) {
-      throw new BadRequestException(`${header} is missing. Send a new one with each new request, such as a UUID.`);
+      throw new IdempotencyException(
+        'KEY_MISSING',
+        `${header} is missing. Send a new one with each new request, such as a UUID.`,
+      );
     }
     return key;
   }
 
-  private start(asked: Asked, subscriber: Subscriber<unknown>): void {
-    const subject = this.settings.subject(asked.request);
-    const refuse = (error: unknown): void => subscriber.error(error);
+  private start(asked: Asked, subscriber: Subscriber<unknown>, refuse: (error: unknown) => void): void {
+    const known = this.settings.subject(asked.request);
     // Most resolvers answer at once, and a promise less a request shows.
-    if (typeof subject !== 'object') this.claim(asked, subject, subscriber);
-    else subject.then((known) => this.claim(asked, known, subscriber)).catch(refuse);
+    if (typeof known !== 'object' || known === null) this.identify(asked, known, subscriber, refuse);
+    else known.then((subject) => this.identify(asked, subject, subscriber, refuse)).catch(refuse);
   }
 
-  private claim(asked: Asked, subject: string | undefined, subscriber: Subscriber<unknown>): void {
-    if (typeof subject !== 'string' || subject === '') {
-      throw new UnauthorizedException('Nobody is known by this request, so the key belongs to nobody.');
+  private identify(
+    asked: Asked,
+    known: Subject | null | undefined,
+    subscriber: Subscriber<unknown>,
+    refuse: (error: unknown) => void,
+  ): void {
+    const subject = subjectOf(known);
+    const fingerprint = fingerprintOf(asked.request, subject, asked.route.fingerprint);
+    const claim = (text: string): Promise<void> => this.claim(asked, subject, text, subscriber);
+    if (typeof fingerprint === 'string') claim(fingerprint).catch(refuse);
+    else fingerprint.then(claim).catch(refuse);
+  }
+
+  private async claim(
+    asked: Asked,
+    subject: string,
+    fingerprint: string,
+    subscriber: Subscriber<unknown>,
+  ): Promise<void> {
+    const { request, response, route, next } = asked;
+    const { leaseMs, retentionMs, delivery } = route;
+    const claim: FullClaim = { token: this.store.newToken(), leaseMs, retentionMs, delivery, fingerprint };
+    const key = this.store.keyOf(idOf(subject, asked.key), 'request');
+    const held = { key, token: claim.token, claimedAt: performance.now() };
+    const waiting = new Waiting(route.onInProgress === 'wait' ? route.waitMs : 0);
+    for (;;) {
+      let answer: StoredAnswer;
+      try {
+        held.claimedAt = performance.now();
+        answer = await this.store.claim(key, claim);
+      } catch (error) {
+        // The client may send the claim again when Redis is back, for nobody: a release behind it frees the key.
+        if (error instanceof UnknownOutcomeError) void this.giveBack(held);
+        return this.withoutClaim(error, asked, subscriber);
+      }
+      if (answer.status === 'claimed') {
+        if (subscriber.closed) return this.giveBack(held);
+        const exchange = new Exchange(this.store, held, route, response);
+        request[SEEN] = exchange;
+        return exchange.run(next, subscriber);
+      }
+      const there = !subscriber.closed && !hasLeft(rawOf(response));
+      if (answer.status !== 'in-progress' || !there || !(await waiting.pause())) {
+        return answerRepeat(answer, this.settings.header, response, subscriber);
+      }
     }
-    const { leaseMs, retentionMs, delivery } = asked.route;
-    const claim: FullClaim = {
-      token: this.store.newToken(),
-      leaseMs,
-      retentionMs,
-      delivery,
-      fingerprint: fingerprintOf(asked.request, subject),
-    };
-    const id = idOf(subject, asked.key);
-    const held = { key: this.store.keyOf(id, 'request'), token: claim.token, claimedAt: performance.now() };
-    const refuse = (error: unknown): void => subscriber.error(error);
-    this.store
-      .claim(held.key, claim)
-      .then(
-        (answer) => {
-          if (answer.status !== 'claimed') this.answerRepeat(answer, asked.response, subscriber);
-          else if (subscriber.closed) void this.giveBack(held);
-          else {
-            const { request, response, route, next } = asked;
-            const exchange = new Exchange(this.store, held, route, response);
-            request[SEEN] = exchange;
-            exchange.run(next, subscriber);
-          }
-        },
-        (error: unknown) => {
-          // The client may send the claim again when Redis is back, for nobody: a release behind it frees the key.
-          if (error instanceof UnknownOutcomeError) void this.giveBack(held);
-          this.withoutClaim(error, asked, subscriber);
-        },
-      )
-      .catch(refuse);
   }
 
   /** Whoever claimed will not run the handler. */
@@ -197,35 +238,10 @@ export class IdempotencyInterceptor implements NestInterceptor {
       error instanceof NotSentError || error instanceof ScriptRefusedError || error instanceof UnknownOutcomeError;
     if (!away) throw error;
     if (this.settings.whenRedisFails === 'refuse') {
-      throw new ServiceUnavailableException('Redis did not answer. Send the request again, with the same key.', {
-        cause: error,
-      });
+      const detail = 'Redis did not answer. Send the request again, with the same key.';
+      throw new IdempotencyException('REDIS_UNAVAILABLE', detail, { cause: error });
     }
     request[SEEN] = 'unprotected';
     subscriber.add(next.handle().subscribe(subscriber));
-  }
-
-  private answerRepeat(answer: StoredAnswer, response: HttpResponse, subscriber: Subscriber<unknown>): void {
-    const { header } = this.settings;
-    if (answer.status === 'mismatch') {
-      throw new UnprocessableEntityException(`This ${header} was used with another request. Send a new key.`);
-    }
-    if (answer.status === 'in-progress') {
-      const seconds = Math.max(1, Math.ceil(Number(answer.text) / 1_000));
-      this.host.httpAdapter.setHeader(response, 'Retry-After', String(seconds));
-      throw new ConflictException(`A request with this ${header} is in progress. Send it again later.`);
-    }
-    if (answer.status === 'abandoned') {
-      throw new ConflictException(
-        `A request with this ${header} was begun and not finished. It will not be run again.`,
-      );
-    }
-    const stored = decodeResponse(answer.text);
-    if (stored === undefined) {
-      throw new ConflictException(`The request with this ${header} was done. Its response was not kept.`);
-    }
-    replayResponse(response, stored, REPLAYED_HEADER);
-    subscriber.next(undefined);
-    subscriber.complete();
   }
 }

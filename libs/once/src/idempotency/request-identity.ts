@@ -1,5 +1,9 @@
-import { createHash, hash } from 'node:crypto';
-import { BadRequestException } from '@nestjs/common';
+import { shown } from 'luanest/script-registry';
+import { InvalidOnceInputError } from '../once.errors';
+import type { FingerprintResolver } from '../once.options';
+import { digest, NotComparableError } from './canonical';
+import { IdempotencyException } from './idempotency.exception';
+import { contentOf } from './request-body';
 
 /** What Express and Fastify requests have in common. */
 export interface HttpRequest {
@@ -8,6 +12,11 @@ export interface HttpRequest {
   readonly originalUrl?: string;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body?: unknown;
+  /** Set by multer. */
+  readonly file?: unknown;
+  readonly files?: unknown;
+  /** Fastify: Node's request. */
+  readonly raw?: unknown;
 }
 
 const MAX_KEY_CHARS = 255;
@@ -26,16 +35,26 @@ export function readKey(header: string | string[] | undefined): string | null | 
   return key.length <= MAX_KEY_CHARS && /^[\x21\x23-\x2b\x2d-\x7e]+$/.test(key) ? key : null;
 }
 
+/** A subject as text. @throws IdempotencyException for nobody, and TypeError for what is not an id */
+export function subjectOf(known: unknown): string {
+  if (known === undefined || known === null || known === '') {
+    throw new IdempotencyException(
+      'SUBJECT_UNKNOWN',
+      'The user of this request is unknown, so the key belongs to nobody.',
+    );
+  }
+  if (typeof known === 'string') return known;
+  if (typeof known === 'bigint' || (typeof known === 'number' && Number.isSafeInteger(known))) return String(known);
+  throw new InvalidOnceInputError(
+    `The subject of a request is ${shown(known)}. Return a string, an integer or a bigint.`,
+  );
+}
+
 /** Texts as one from which each can be told: every one comes after its length. */
 function joined(parts: readonly string[]): string {
   let text = '';
   for (const part of parts) text += `${part.length}:${part}`;
   return text;
-}
-
-/** A digest that tells any two texts apart, lone surrogates too: UTF-8 would make one character of them all. */
-function digest(text: string): string {
-  return hash('sha256', text.isWellFormed() ? text : Buffer.from(text, 'utf16le'), 'base64url');
 }
 
 /** The id under which a subject's key is claimed; nobody else's key leads there. */
@@ -46,22 +65,47 @@ export function idOf(subject: string, key: string): string {
 }
 
 /**
- * What a request with the same key must equal: method, route with its parameters and query, subject, body.
+ * Writes what a request with the same key must equal: method, route with its parameters and query, subject, content.
  *
- * @throws BadRequestException for a body so deep that it cannot be written out
+ * @param fingerprint the app's own text for the content; default the body and uploaded files
+ * @returns a promise where the content must be read or the app's function is asynchronous
+ * @throws IdempotencyException for content that is nested too deeply or cannot be compared
  */
-export function fingerprintOf({ method, url, originalUrl, body }: HttpRequest, subject: string): string {
-  const route = [method, originalUrl ?? url, subject, typeof body];
-  if (Buffer.isBuffer(body)) return createHash('sha256').update(joined(route)).update(body).digest('base64url');
-  return digest(joined([...route, typeof body === 'string' ? body : written(body)]));
+export function fingerprintOf(
+  request: HttpRequest,
+  subject: string,
+  fingerprint: FingerprintResolver | undefined,
+): string | Promise<string> {
+  const route = [request.method, request.originalUrl ?? request.url, subject, fingerprint ? 'own' : 'content'];
+  const finish = (content: string): string => digest(joined([...route, content]));
+  if (fingerprint === undefined) {
+    const content = comparable(request);
+    return typeof content === 'string' ? finish(content) : content.then(finish);
+  }
+  const own: unknown = fingerprint(request);
+  return typeof own === 'object' && own !== null
+    ? Promise.resolve(own).then((text) => finish(checked(text)))
+    : finish(checked(own));
 }
 
-/** JSON is read to any depth, but not written. */
-function written(body: unknown): string {
+function checked(text: unknown): string {
+  if (typeof text === 'string') return text;
+  throw new InvalidOnceInputError(`The fingerprint of a request is ${shown(text)}. Return a string.`);
+}
+
+/** The content of a request, or the refusal of one whose repeat could not be told from another request. */
+function comparable(request: HttpRequest): string | Promise<string> {
   try {
-    return JSON.stringify(body) ?? '';
+    return contentOf(request);
   } catch (cause) {
-    if (!(cause instanceof RangeError)) throw cause;
-    throw new BadRequestException('The body is nested too deeply. Send a flatter one.', { cause });
+    if (cause instanceof RangeError) {
+      throw new IdempotencyException('BODY_TOO_DEEP', 'The body is nested too deeply. Send a flatter one.', { cause });
+    }
+    if (!(cause instanceof NotComparableError)) throw cause;
+    throw new IdempotencyException(
+      'BODY_NOT_COMPARABLE',
+      'The content of this request cannot be compared with that of a repeat, so the route does not take it.',
+      { cause },
+    );
   }
 }

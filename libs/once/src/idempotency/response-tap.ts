@@ -8,6 +8,8 @@ export interface HttpResponse {
   readonly raw?: ServerResponse;
   readonly statusCode: number;
   getHeaders(): Headers;
+  /** Sets a header; Fastify keeps headers of its own until it sends. */
+  header?(name: string, value: string): unknown;
   /** Fastify: leaves the response to the caller. */
   hijack?(): unknown;
   send?: unknown;
@@ -56,6 +58,12 @@ interface Tap extends Methods {
 /** Node's response below a platform's. */
 export function rawOf(response: HttpResponse): ServerResponse {
   return response.raw ?? (response as unknown as ServerResponse);
+}
+
+/** Sets a header on a platform's response, before it is sent. */
+export function setHeader(response: HttpResponse, name: string, value: string): void {
+  if (response.header === undefined) rawOf(response).setHeader(name, value);
+  else response.header(name, value);
 }
 
 /** Whether a part of a tapped response has gone out. */

@@ -1,0 +1,35 @@
+import { HttpException, type HttpExceptionOptions } from '@nestjs/common';
+
+/** Status and title of each refusal of an idempotent route. */
+const REFUSALS = {
+  KEY_MISSING: [400, 'Bad Request'],
+  KEY_INVALID: [400, 'Bad Request'],
+  BODY_TOO_DEEP: [400, 'Bad Request'],
+  SUBJECT_UNKNOWN: [401, 'Unauthorized'],
+  IN_PROGRESS: [409, 'Conflict'],
+  NOT_FINISHED: [409, 'Conflict'],
+  RESPONSE_NOT_KEPT: [409, 'Conflict'],
+  BODY_NOT_COMPARABLE: [415, 'Unsupported Media Type'],
+  KEY_REUSED: [422, 'Unprocessable Content'],
+  REDIS_UNAVAILABLE: [503, 'Service Unavailable'],
+} as const;
+
+/** Why an idempotent route did not run its handler and replayed nothing. */
+export type IdempotencyRefusal = keyof typeof REFUSALS;
+
+/** A request that an idempotent route refuses; its body is a problem of RFC 9457, with `code`. */
+export class IdempotencyException extends HttpException {
+  /**
+   * @param code names the reason
+   * @param detail one or two sentences for the client
+   */
+  constructor(
+    readonly code: IdempotencyRefusal,
+    detail: string,
+    options?: HttpExceptionOptions,
+  ) {
+    const [status, title] = REFUSALS[code];
+    super({ type: 'about:blank', title, status, detail, code }, status, options);
+    this.message = detail;
+  }
+}

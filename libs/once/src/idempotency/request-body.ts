@@ -1,0 +1,51 @@
+import type { IncomingMessage } from 'node:http';
+import { canonical, NotComparableError } from './canonical';
+import type { HttpRequest } from './request-identity';
+
+/** A file as multer hands it over; with its memory storage it has the bytes. */
+interface UploadedFile {
+  readonly fieldname?: unknown;
+  readonly originalname?: unknown;
+  readonly mimetype?: unknown;
+  readonly buffer?: unknown;
+}
+
+/**
+ * Writes what a request carries, body and uploaded files, as a text that only equal requests share.
+ *
+ * @throws NotComparableError where that is not known here: nothing has read the body yet, or its content is elsewhere
+ * @throws RangeError for a body that is nested too deeply
+ */
+export function contentOf(request: HttpRequest): string | Promise<string> {
+  const { body } = request;
+  const files = [request.file, request.files].filter(isObject);
+  const empty =
+    body === undefined || body === null || body === '' || (isObject(body) && Object.keys(body).length === 0);
+  if (empty && files.length === 0 && isUnread(request)) throw new NotComparableError('content that no parser has read');
+  if (files.length > 0) return canonical([body, files.map(describe)]);
+  return body === undefined ? '' : canonical(body);
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}
+
+/** One file, an array of them, or arrays of them by field. */
+function describe(files: object): unknown {
+  if (Array.isArray(files)) return files.map((file) => describe(file as object));
+  const { fieldname, originalname, mimetype, buffer } = files as UploadedFile;
+  if (typeof fieldname !== 'string') {
+    return Object.fromEntries(Object.entries(files).map(([field, some]) => [field, describe(some as object)]));
+  }
+  if (!Buffer.isBuffer(buffer)) throw new NotComparableError('a file that is not in memory');
+  return { fieldname, originalname, mimetype, buffer };
+}
+
+/** Returns true for a request that announces a body which nobody has read to its end. */
+function isUnread(request: HttpRequest): boolean {
+  const raw = (request.raw ?? request) as Partial<IncomingMessage>;
+  const { 'content-length': length, 'content-type': type, 'transfer-encoding': encoding } = request.headers;
+  const announced =
+    length === undefined ? encoding !== undefined || (raw.httpVersionMajor === 2 && type) : length !== '0';
+  return Boolean(announced) && raw.readableEnded !== true;
+}
