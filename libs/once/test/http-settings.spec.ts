@@ -1,0 +1,148 @@
+import { Controller, Injectable, Post } from '@nestjs/common';
+import { MessagePattern } from '@nestjs/microservices';
+import { Idempotent, type IdempotencyRouteOptions } from 'luanest/once';
+import { eventually } from '../../../test/support/wait';
+import { standaloneClient } from '../../script-registry/test/support';
+import { openHttp, platforms, type HttpApp } from './http-support';
+
+let runs = 0;
+let gate: Promise<void> | undefined;
+let failures = 0;
+
+function routes(options: IdempotencyRouteOptions) {
+  @Controller()
+  class Routes {
+    @Post('gated')
+    @Idempotent(options)
+    async gated(): Promise<unknown> {
+      runs += 1;
+      await gate;
+      if (failures-- > 0) throw new Error('crashed');
+      return { run: runs };
+    }
+  }
+  return Routes;
+}
+
+function closedGate(): () => void {
+  let open = (): void => undefined;
+  gate = new Promise((resolve) => (open = resolve));
+  return open;
+}
+
+beforeEach(() => {
+  runs = 0;
+  failures = 0;
+  gate = undefined;
+});
+
+describe.each(platforms)('a repeat that may wait on %s', (_name, adapter) => {
+  let http: HttpApp;
+  const open = async (waitMs: number): Promise<void> => {
+    const controllers = [routes({ onInProgress: 'wait', waitMs })];
+    http = await openHttp({ adapter: adapter(), client: standaloneClient(), controllers });
+  };
+  afterEach(() => http.close());
+
+  it('gets the response of the first when that is there', async () => {
+    await open(30_000);
+    const release = closedGate();
+    const first = http.post('/gated', 'k1');
+    await eventually(() => expect(runs).toBe(1));
+    const repeats = [http.post('/gated', 'k1'), http.post('/gated', 'k1')];
+    setTimeout(release, 100);
+    const { body } = await first;
+    for (const repeat of repeats) expect(await repeat).toMatchObject({ status: 201, body, replayed: 'true' });
+    expect(runs).toBe(1);
+  });
+
+  it('runs the handler when the first has failed', async () => {
+    await open(30_000);
+    failures = 1;
+    const release = closedGate();
+    const first = http.post('/gated', 'k1');
+    await eventually(() => expect(runs).toBe(1));
+    const repeat = http.post('/gated', 'k1');
+    setTimeout(release, 100);
+    expect((await first).status).toBe(500);
+    expect(await repeat).toMatchObject({ status: 201, body: '{"run":2}', replayed: null });
+  });
+
+  it('gets 409 when it has waited long enough', async () => {
+    await open(50);
+    const release = closedGate();
+    const first = http.post('/gated', 'k1');
+    await eventually(() => expect(runs).toBe(1));
+    const refused = await http.post('/gated', 'k1');
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([409, expect.any(String)]);
+    expect(JSON.parse(refused.body)).toMatchObject({ status: 409, title: 'Conflict', code: 'IN_PROGRESS' });
+    release();
+    await first;
+  });
+});
+
+it('a handler that never ends keeps its key for maxLeaseMs and a lease, not for ever', async () => {
+  const [, adapter] = platforms[0] as (typeof platforms)[number];
+  const controllers = [routes({ leaseMs: 1_000, maxLeaseMs: 500 })];
+  const http = await openHttp({ adapter: adapter(), client: standaloneClient(), controllers });
+  const release = closedGate();
+  const first = http.post('/gated', 'k1');
+  await eventually(() => expect(runs).toBe(1));
+  expect((await http.post('/gated', 'k1')).status).toBe(409);
+  gate = undefined;
+  await eventually(async () => expect((await http.post('/gated', 'k1')).status).toBe(201), { timeoutMs: 20_000 });
+  expect(runs).toBe(2);
+  release();
+  await first;
+  await http.close();
+});
+
+describe('the subject of a request', () => {
+  const [, adapter] = platforms[0] as (typeof platforms)[number];
+  it.each([
+    ['42', 42, 201],
+    ['42n', 42n, 201],
+    ['null', null, 401],
+    ['empty', '', 401],
+  ])('%s', async (_name, known, status) => {
+    const idempotency = { subject: () => known };
+    const controllers = [routes({})];
+    const http = await openHttp({ adapter: adapter(), client: standaloneClient(), controllers, idempotency });
+    const answer = await http.post('/gated', 'k1');
+    expect(answer.status).toBe(status);
+    if (status === 401) expect(JSON.parse(answer.body)).toMatchObject({ code: 'SUBJECT_UNKNOWN' });
+    else expect((await http.post('/gated', 'k1')).replayed).toBe('true');
+    await http.close();
+  });
+});
+
+describe('@Idempotent() where no HTTP request comes', () => {
+  const [, adapter] = platforms[0] as (typeof platforms)[number];
+
+  @Controller()
+  class Messages {
+    @MessagePattern('paid')
+    @Idempotent()
+    onPaid(): void {
+      runs += 1;
+    }
+  }
+
+  @Injectable()
+  class Service {
+    @Idempotent()
+    pay(): void {
+      runs += 1;
+    }
+  }
+
+  it.each([
+    ['Messages.onPaid', { controllers: [Messages] }],
+    ['Service.pay', { controllers: [], providers: [Service] }],
+  ])('fails at boot, and names %s', async (where, classes) => {
+    const client = standaloneClient();
+    const opening = openHttp({ adapter: adapter(), client, ...classes });
+    await expect(opening).rejects.toThrow(`@Idempotent() decorates ${where}, which gets no HTTP requests`);
+    client.disconnect();
+  });
+});
