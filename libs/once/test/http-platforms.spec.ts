@@ -1,12 +1,27 @@
 import { connect, type ClientHttp2Session, type IncomingHttpHeaders } from 'node:http2';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { Body, Controller, HttpCode, Post, Redirect, Res } from '@nestjs/common';
+import {
+  Body,
+  Catch,
+  Controller,
+  Head,
+  HttpCode,
+  Post,
+  Redirect,
+  Res,
+  type CallHandler,
+  type ExceptionFilter,
+  type ExecutionContext,
+  type NestInterceptor,
+} from '@nestjs/common';
+import { APP_FILTER } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Idempotent } from 'luanest/once';
+import { map, type Observable } from 'rxjs';
 import { standaloneClient } from '../../script-registry/test/support';
-import { openHttp, type HttpApp } from './http-support';
+import { openHttp, platforms, type HttpApp } from './http-support';
 
 let runs = 0;
 
@@ -146,5 +161,96 @@ describe('an idempotent route behind a middleware that ends responses later', ()
     expect(again.headers.get('content-type')).toBe(first.headers.get('content-type'));
     expect(again.headers.get('x-session')).toBe('saved');
     expect(runs).toBe(1);
+  });
+});
+
+@Controller()
+class Oddities {
+  @Head('head')
+  @Idempotent()
+  head(): string {
+    return `run ${(runs += 1)}`;
+  }
+
+  @Post('message')
+  @Idempotent()
+  message(@Res({ passthrough: true }) response: { raw?: ServerResponse }): string {
+    const raw = response.raw ?? (response as ServerResponse);
+    raw.statusMessage = 'Mine';
+    return `run ${(runs += 1)}`;
+  }
+
+  @Post('list')
+  @Idempotent()
+  list(): unknown {
+    runs += 1;
+    return { items: [{ id: 1 }, { id: 2 }], count: 2 };
+  }
+}
+
+interface List {
+  readonly items: { readonly id: number }[];
+  readonly count: number;
+}
+
+/** Reads into what the handler returns, as envelopes do. */
+class Envelope implements NestInterceptor {
+  intercept(context: ExecutionContext, next: CallHandler<List>): Observable<unknown> {
+    if (context.getHandler().name !== 'list') return next.handle();
+    return next.handle().pipe(
+      map((list) => {
+        const ids = list.items.map(({ id }) => id);
+        return { ...list, total: list.items.length + 1, ids, last: list.items.at(-1)?.id, text: `${list.count}` };
+      }),
+    );
+  }
+}
+
+let caught: unknown[] = [];
+
+@Catch()
+class Errors implements ExceptionFilter {
+  catch(error: unknown): void {
+    caught.push(error);
+  }
+}
+
+describe.each(platforms)('a replay on %s', (_name, adapter) => {
+  let http: HttpApp;
+  beforeAll(async () => {
+    http = await openHttp({
+      adapter: adapter(),
+      client: standaloneClient(),
+      controllers: [Oddities],
+      interceptors: [new Envelope()],
+      providers: [{ provide: APP_FILTER, useClass: Errors }],
+    });
+  });
+  afterAll(() => http.close());
+
+  it('has the length of the first answer to HEAD', async () => {
+    const head = () =>
+      fetch(`${http.url}/head`, { method: 'HEAD', headers: { 'x-user': 'ann', 'idempotency-key': 'head' } });
+    const [first, again] = [await head(), await head()];
+    expect(again.headers.get('idempotency-replayed')).toBe('true');
+    expect(first.headers.get('content-length')).toBe('5');
+    expect(again.headers.get('content-length')).toBe('5');
+  });
+
+  it('has the status message of the first', async () => {
+    const send = () =>
+      fetch(`${http.url}/message`, { method: 'POST', headers: { 'x-user': 'ann', 'idempotency-key': 'message' } });
+    const [first, again] = [await send(), await send()];
+    expect(again.headers.get('idempotency-replayed')).toBe('true');
+    expect([first.statusText, again.statusText]).toEqual(['Mine', 'Mine']);
+  });
+
+  it('is no error for interceptors outside that read into the value', async () => {
+    caught = [];
+    const first = await http.post('/list', 'list');
+    const again = await http.post('/list', 'list');
+    expect(JSON.parse(first.body)).toMatchObject({ total: 3, ids: [1, 2], last: 2, text: '2' });
+    expect(again).toMatchObject({ status: 201, body: first.body, replayed: 'true' });
+    expect(caught).toEqual([]);
   });
 });

@@ -3,6 +3,7 @@ import { performance } from 'node:perf_hooks';
 import type { Subscriber } from 'rxjs';
 import type { StoredAnswer } from '../once.store';
 import { IdempotencyException } from './idempotency.exception';
+import { NO_VALUE } from './no-value';
 import { rawOf, replayResponse, setHeader, type HttpResponse } from './response-tap';
 import { decodeResponse } from './stored-response';
 
@@ -62,6 +63,6 @@ export function answerRepeat(
     throw new IdempotencyException('RESPONSE_NOT_KEPT', detail);
   }
   replayResponse(response, stored, REPLAYED_HEADER);
-  subscriber.next(undefined);
+  subscriber.next(NO_VALUE);
   subscriber.complete();
 }

@@ -1,4 +1,4 @@
-import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import { STATUS_CODES, type OutgoingHttpHeaders, type ServerResponse } from 'node:http';
 import { holdHead, isHttp2, restoreHead, type HeldHead } from './http2-head';
 import type { Headers, SentResponse, StoredResponse } from './stored-response';
 
@@ -158,7 +158,7 @@ function tappedEnd(
   if (!tap.inPieces) {
     let body = typeof chunk === 'function' ? '' : bodyOf(chunk, encoding);
     if (tap.pieces.length > 0) body = chunk = Buffer.concat([...tap.pieces, Buffer.from(body)]);
-    sent = { status: this.statusCode, headers: headersOf(this, tap), body };
+    sent = { status: this.statusCode, message: messageOf(this), headers: headersOf(this, tap), body };
     // From here on the response counts as sent, as it would without the tap: later answers must not mix into it.
     if (!this.headersSent) writeHead(this, tap, body);
   }
@@ -192,6 +192,13 @@ function headersOf(response: ServerResponse, { head }: Tap): Headers {
   return headers;
 }
 
+/** HTTP/2 has no status messages, and warns where one is read. */
+function messageOf(response: ServerResponse): string | undefined {
+  if (isHttp2(response)) return undefined;
+  const { statusCode, statusMessage } = response;
+  return statusMessage === STATUS_CODES[statusCode] ? undefined : statusMessage;
+}
+
 function isBodiless(status: number): boolean {
   return status === 204 || status === 304;
 }
@@ -216,10 +223,12 @@ export function replayResponse(response: HttpResponse, stored: StoredResponse, m
     else raw.setHeader(name, value);
   }
   if (isBodiless(stored.status)) raw.removeHeader('content-length');
-  else if (!raw.hasHeader('content-length')) raw.setHeader('content-length', Buffer.byteLength(stored.body));
+  else if (stored.body.length > 0 || !raw.hasHeader('content-length'))
+    raw.setHeader('content-length', Buffer.byteLength(stored.body));
   raw.setHeader(marker, 'true');
   // Before the end: a middleware may have `end` wait, and the head must be what it is here when that goes on.
-  raw.writeHead(stored.status);
+  if (stored.message === undefined || isHttp2(raw)) raw.writeHead(stored.status);
+  else raw.writeHead(stored.status, stored.message);
   raw.end(stored.body);
   silence(raw, stored.status);
   if (response.raw !== undefined) response.send = () => response;

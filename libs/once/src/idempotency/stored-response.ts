@@ -9,6 +9,8 @@ export type Headers = Readonly<Record<string, HeaderValue>>;
 /** A response as it goes to the client. */
 export interface SentResponse {
   readonly status: number;
+  /** The text after the status, where it is not the usual one. */
+  readonly message?: string | undefined;
   readonly headers: Headers;
   readonly body: string | Uint8Array;
 }
@@ -16,6 +18,8 @@ export interface SentResponse {
 /** A response as it comes from the store. */
 export interface StoredResponse {
   readonly status: number;
+  /** The text after the status, where it is not the usual one. */
+  readonly message: string | undefined;
   /** Null where the response had not a header that is there before the handler. */
   readonly headers: readonly (readonly [name: string, value: string | string[] | null])[];
   readonly body: string | Buffer;
@@ -59,7 +63,11 @@ function headersSince(before: Headers, after: Headers): [string, HeaderValue | n
 export function encodeResponse(sent: SentResponse, before: Headers, maxBytes: number): string | undefined {
   const { body } = sent;
   const text = typeof body === 'string' || isUtf8(body);
-  const head = `${JSON.stringify([sent.status, headersSince(before, sent.headers), text ? 'utf8' : 'base64'])}\n`;
+  const headers = headersSince(before, sent.headers);
+  // The answer to HEAD: the length is that of a body which is not sent.
+  const length = sent.headers['content-length'];
+  if (body.length === 0 && Number(length) > 0) headers.push(['content-length', String(length)]);
+  const head = `${JSON.stringify([sent.status, headers, text ? 'utf8' : 'base64', sent.message])}\n`;
   // Three bytes are the most that a UTF-16 unit can take.
   if (typeof body !== 'string' || 3 * (body.length + head.length) > maxBytes) {
     if (Buffer.byteLength(body) + Buffer.byteLength(head) > maxBytes) return undefined;
@@ -73,17 +81,24 @@ export function encodeResponse(sent: SentResponse, before: Headers, maxBytes: nu
 export function decodeResponse(stored: string): StoredResponse | undefined {
   const end = stored.indexOf('\n');
   if (end === -1) return undefined;
-  const [status, headers, encoding] = JSON.parse(stored.slice(0, end)) as [
+  const [status, headers, encoding, message] = JSON.parse(stored.slice(0, end)) as [
     number,
     StoredResponse['headers'],
     'utf8' | 'base64',
+    string | null | undefined,
   ];
   // Before anything of it is sent: Redis may have been written to by others.
   if (!Number.isInteger(status) || status < 200 || status > 599) throw new TypeError('The stored status is none.');
+  if (message !== undefined && message !== null) validateHeaderValue('status message', message);
   for (const [name, value] of headers) {
     validateHeaderName(name);
     if (value !== null) for (const one of [value].flat()) validateHeaderValue(name, one);
   }
   const body = stored.slice(end + 1);
-  return { status, headers, body: encoding === 'utf8' ? body : Buffer.from(body, 'base64') };
+  return {
+    status,
+    message: message ?? undefined,
+    headers,
+    body: encoding === 'utf8' ? body : Buffer.from(body, 'base64'),
+  };
 }
