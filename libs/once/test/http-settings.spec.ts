@@ -1,8 +1,13 @@
 import { Controller, Injectable, Post } from '@nestjs/common';
 import { MessagePattern } from '@nestjs/microservices';
-import { Idempotent, type IdempotencyRouteOptions } from 'luanest/once';
+import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host';
+import { Reflector } from '@nestjs/core';
+import { Idempotent, IdempotencyInterceptor, type IdempotencyRouteOptions } from 'luanest/once';
+import { Observable, of } from 'rxjs';
 import { eventually } from '../../../test/support/wait';
 import { standaloneClient } from '../../script-registry/test/support';
+import { resolveOptions } from '../src/once.options';
+import type { OnceStore } from '../src/once.store';
 import { openHttp, platforms, type HttpApp } from './http-support';
 
 let runs = 0;
@@ -144,5 +149,26 @@ describe('@Idempotent() where no HTTP request comes', () => {
     const opening = openHttp({ adapter: adapter(), client, ...classes });
     await expect(opening).rejects.toThrow(`@Idempotent() decorates ${where}, which gets no HTTP requests`);
     client.disconnect();
+  });
+
+  it('refuses messages of a controller that carries it, and lets all others pass', () => {
+    @Controller()
+    @Idempotent()
+    class Mixed {
+      @MessagePattern('paid')
+      onPaid(): void {}
+    }
+    class Plain {
+      onPaid(): void {}
+    }
+    const options = resolveOptions({ idempotency: { subject: () => 'ann' } });
+    const interceptor = new IdempotencyInterceptor(options, {} as OnceStore, new Reflector());
+    const message = (target: typeof Mixed | typeof Plain) => {
+      const context = new ExecutionContextHost([], target, target.prototype.onPaid.bind(undefined));
+      context.setType('rpc');
+      return interceptor.intercept(context, { handle: () => of('handled') });
+    };
+    expect(() => message(Mixed)).toThrow('which gets no HTTP requests');
+    expect(message(Plain)).toBeInstanceOf(Observable);
   });
 });

@@ -6,6 +6,8 @@ import { IDEMPOTENT } from './idempotency.tokens';
 /**
  * Makes a route, or all routes of a controller, idempotent by the request's `Idempotency-Key`.
  *
+ * On a method that is not a route the app does not boot.
+ *
  * @throws InvalidOptionError for an option that does not exist
  * @see https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/
  */
