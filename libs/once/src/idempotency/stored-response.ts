@@ -67,7 +67,8 @@ export function encodeResponse(sent: SentResponse, before: Headers, maxBytes: nu
   // The answer to HEAD: the length is that of a body which is not sent.
   const length = sent.headers['content-length'];
   if (body.length === 0 && Number(length) > 0) headers.push(['content-length', String(length)]);
-  const head = `${JSON.stringify([sent.status, headers, text ? 'utf8' : 'base64', sent.message])}\n`;
+  const line = [sent.status, headers, text ? 'utf8' : 'base64', ...(sent.message === undefined ? [] : [sent.message])];
+  const head = `${JSON.stringify(line)}\n`;
   // Three bytes are the most that a UTF-16 unit can take.
   if (typeof body !== 'string' || 3 * (body.length + head.length) > maxBytes) {
     if (Buffer.byteLength(body) + Buffer.byteLength(head) > maxBytes) return undefined;
@@ -85,11 +86,11 @@ export function decodeResponse(stored: string): StoredResponse | undefined {
     number,
     StoredResponse['headers'],
     'utf8' | 'base64',
-    string | null | undefined,
+    string | undefined,
   ];
   // Before anything of it is sent: Redis may have been written to by others.
   if (!Number.isInteger(status) || status < 200 || status > 599) throw new TypeError('The stored status is none.');
-  if (message !== undefined && message !== null) validateHeaderValue('status message', message);
+  if (message !== undefined) validateHeaderValue('status message', message);
   for (const [name, value] of headers) {
     validateHeaderName(name);
     if (value !== null) for (const one of [value].flat()) validateHeaderValue(name, one);
@@ -97,7 +98,7 @@ export function decodeResponse(stored: string): StoredResponse | undefined {
   const body = stored.slice(end + 1);
   return {
     status,
-    message: message ?? undefined,
+    message,
     headers,
     body: encoding === 'utf8' ? body : Buffer.from(body, 'base64'),
   };
