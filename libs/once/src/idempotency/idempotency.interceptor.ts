@@ -26,7 +26,8 @@ import { IdempotencyException } from './idempotency.exception';
 import { notHttp } from './idempotency.explorer';
 import { LeaseRounds } from './lease-rounds';
 import { IDEMPOTENT } from './idempotency.tokens';
-import { fingerprintOf, idOf, readKey, subjectOf, type HttpRequest } from './request-identity';
+import type { HttpRequest } from './request-body';
+import { fingerprintOf, idOf, readKey, subjectOf } from './request-identity';
 import { answerRepeat, Waiting } from './repeat';
 import { rawOf, setHeader, type HttpResponse } from './response-tap';
 

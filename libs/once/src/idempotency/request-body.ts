@@ -1,6 +1,19 @@
 import type { IncomingMessage } from 'node:http';
 import { canonical, NotComparableError } from './canonical';
-import type { HttpRequest } from './request-identity';
+
+/** What Express and Fastify requests have in common. */
+export interface HttpRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly originalUrl?: string;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body?: unknown;
+  /** Set by multer. */
+  readonly file?: unknown;
+  readonly files?: unknown;
+  /** Fastify: Node's request. */
+  readonly raw?: unknown;
+}
 
 /** A file as multer hands it over; with its memory storage it has the bytes. */
 interface UploadedFile {

@@ -3,21 +3,7 @@ import { InvalidOnceInputError } from '../once.errors';
 import type { FingerprintResolver } from '../once.options';
 import { digest, NotComparableError } from './canonical';
 import { IdempotencyException } from './idempotency.exception';
-import { contentOf } from './request-body';
-
-/** What Express and Fastify requests have in common. */
-export interface HttpRequest {
-  readonly method: string;
-  readonly url: string;
-  readonly originalUrl?: string;
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  readonly body?: unknown;
-  /** Set by multer. */
-  readonly file?: unknown;
-  readonly files?: unknown;
-  /** Fastify: Node's request. */
-  readonly raw?: unknown;
-}
+import { contentOf, type HttpRequest } from './request-body';
 
 const MAX_KEY_CHARS = 255;
 const MAX_ID_CHARS = 512;
