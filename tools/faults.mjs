@@ -9,7 +9,7 @@ const root = resolve(import.meta.dirname, '..');
 /** Suites in which something is broken, killed, lost or attacked. */
 const FAULTS =
   'faults|fuzz|lost-replies|replays|failover|workers|processes|slots|histories|confirm|leases|nodes|shutdown|large|payouts|closing|' +
-  'interleavings|model|invariant|wakeups|owners|cluster|embedded-redis|ledger-host|file-lock|app/app';
+  'interleavings|model|split|invariant|wakeups|owners|cluster|embedded-redis|ledger-host|file-lock|app/app';
 /** Suites whose tests are each about bad input. */
 const BAD_INPUT = 'hostile|input|wrong-types|options|edge';
 

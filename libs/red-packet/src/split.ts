@@ -8,7 +8,7 @@ export interface SplitPlan {
   readonly maxCents: number;
 }
 
-/** Draws integers of 0 to `below - 1`, each equally likely; `below` is 1 to 2^53 - 1. */
+/** Draws integers of 0 to `below - 1`, each equally likely. @throws RangeError unless `below` is an integer of 1 to 2^53 - 1 */
 type DrawInteger = (below: number) => number;
 
 const TWO_53 = 2 ** 53;
@@ -32,6 +32,7 @@ export function seededDraws(seed: string): DrawInteger {
   };
   for (let i = 0; i < 16; i++) next32();
   return (below) => {
+    if (!Number.isSafeInteger(below) || below < 1) throw new RangeError(`There is no integer of 0 to below ${below}.`);
     // Draws above the last whole multiple of `below` would favour small values, so they are drawn again.
     const limit = TWO_53 - (TWO_53 % below);
     for (;;) {
@@ -56,7 +57,7 @@ export function splitDoubleMean({ totalCents, packets, minCents, maxCents }: Spl
     const others = left - 1;
     // What the others can take at most, and need at least, bounds this one from both sides.
     const low = Math.max(minCents, rest - others * maxCents);
-    const high = Math.min(maxCents, rest - others * minCents, Math.max(low, Math.floor((2 * rest) / left)));
+    const high = Math.min(maxCents, rest - others * minCents, Math.max(low, twiceTheMean(rest, left)));
     const amount = others === 0 ? rest : low + draw(high - low + 1);
     amounts.push(amount);
     rest -= amount;
@@ -64,9 +65,18 @@ export function splitDoubleMean({ totalCents, packets, minCents, maxCents }: Spl
   return shuffle(amounts, draw);
 }
 
+/** `2 * total / count`, rounded down. A division of doubles could round up where the total is near 2^53. */
+function twiceTheMean(total: number, count: number): number {
+  const over = total % count;
+  return Math.min(total, ((total - over) / count) * 2 + Math.floor((2 * over) / count));
+}
+
 /**
- * Splits a total by cutting a line at points drawn at random: wilder than the double mean, and no position is luckier.
- * What a packet would have above the cap is drawn anew among those below it.
+ * Splits a total by cutting a line at points drawn at random, and shuffles the pieces: the largest is much larger than that
+ * of the double mean. What a packet would have above the cap is drawn again among those below it.
+ *
+ * Without the shuffle the first and the last packet would be smaller, since cents are whole: cuts may fall on one another,
+ * and on the ends of the line.
  *
  * Sum and bounds hold as in `splitDoubleMean`.
  *
@@ -81,10 +91,11 @@ function splitLineCut({ totalCents, packets, minCents, maxCents }: SplitPlan, dr
   const room = maxCents - minCents;
   const spare = Array.from({ length: packets }, (_, i) => (cuts[i + 1] as number) - (cuts[i] as number));
   let excess = 0;
-  let space = 0;
+  // The room of many packets may be beyond 2^53, where doubles lose cents.
+  let space = 0n;
   for (const [i, cents] of spare.entries()) {
     excess += Math.max(0, cents - room);
-    space += Math.max(0, room - cents);
+    space += BigInt(Math.max(0, room - cents));
     spare[i] = Math.min(cents, room);
   }
   for (const i of shuffle(
@@ -93,14 +104,17 @@ function splitLineCut({ totalCents, packets, minCents, maxCents }: SplitPlan, dr
   )) {
     if (excess === 0) break;
     const own = room - (spare[i] as number);
+    space -= BigInt(own);
     // What the others have no room for, this one must take.
-    const [low, high] = [Math.max(0, excess - (space - own)), Math.min(own, excess)];
-    const more = low + draw(high - low + 1);
+    const low = space < BigInt(excess) ? excess - Number(space) : 0;
+    const more = low + draw(Math.min(own, excess) - low + 1);
     spare[i] = (spare[i] as number) + more;
     excess -= more;
-    space -= own;
   }
-  return spare.map((cents) => cents + minCents);
+  return shuffle(
+    spare.map((cents) => cents + minCents),
+    draw,
+  );
 }
 
 /**
@@ -109,8 +123,8 @@ function splitLineCut({ totalCents, packets, minCents, maxCents }: SplitPlan, dr
  * @returns cents per packet
  */
 function splitEqual({ totalCents, packets }: SplitPlan, draw: DrawInteger): number[] {
-  const each = Math.floor(totalCents / packets);
-  const over = totalCents - each * packets;
+  const over = totalCents % packets;
+  const each = (totalCents - over) / packets;
   return shuffle(
     Array.from({ length: packets }, (_, i) => (i < over ? each + 1 : each)),
     draw,
