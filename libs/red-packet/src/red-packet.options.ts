@@ -9,7 +9,7 @@ export type IdentityResolver = (request: unknown) => string | undefined | Promis
 /** Tells whether a user may take part in an activity. */
 export type EligibilityCheck = (activityId: string, userId: string) => boolean | Promise<boolean>;
 
-/** Told what an activity that was closed at its end has left over. */
+/** Receives what a closed activity has left over. */
 export type ClosedListener = (closed: ClosedActivity) => void | Promise<void>;
 
 /** Options of RedPacketModule. */
@@ -19,7 +19,7 @@ export interface RedPacketOptions {
   /** Guards the admin routes: an instance, or a class that Nest can build. Default none: they answer 403. */
   readonly adminGuard?: CanActivate | Type<CanActivate>;
   /**
-   * How long Redis keeps an activity after its end, or after its creation where it has none, ms; integer of 60,000 to
+   * How long Redis keeps an activity after its end; without an end, after it opens; ms; integer of 60,000 to
    * 10 years. Default 7 days.
    */
   readonly retentionMs?: number;
@@ -37,9 +37,9 @@ export interface RedPacketOptions {
    */
   readonly soldOutMemoryMs?: number;
   /**
-   * Called when an activity with an end was closed by its task: give back here what is refunded, less what was given back
-   * before. What it throws has the task repeated, and so has a crash, and a payout that `conflict` turns into a refund
-   * afterwards: at least once, with the sum of all refunds. Needs `DelayedTaskModule`. Default none.
+   * Called when an activity was closed, by its task at its end or by `close`: give back here what is refunded, less what was
+   * given back before. It is called at least once, with the sum of all refunds: again when it throws, after a crash, and
+   * when `conflict` turns a payout into a refund later. Needs `DelayedTaskModule`. Default none.
    */
   readonly onClosed?: ClosedListener;
 }

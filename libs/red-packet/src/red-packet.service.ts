@@ -154,11 +154,13 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   /**
    * Closes the activity for good and refunds what nobody has: once, however often and by however many this is called.
    *
-   * When it rejects, a part may be closed; calling it again does the rest. Undefined when there is no such activity; a
-   * draft stays one.
+   * When it rejects, a part may be closed; calling it again does the rest. `onClosed` is called soon after it, and at the
+   * latest at the activity's end. Undefined when there is no such activity; a draft stays one.
    */
   async close(activityId: string): Promise<ClosedActivity | undefined> {
-    return this.lifecycle.close(checkActivityId(activityId));
+    const closed = await this.lifecycle.close(checkActivityId(activityId));
+    if (closed?.closed === true) await this.closing.report(activityId);
+    return closed;
   }
 
   /** The user's packet; undefined for none. */
@@ -208,7 +210,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
     const bucket = homeOf(layout, checkUserId(userId));
     const told = paid === undefined ? undefined : checkPacket(paid);
     const voided = await this.lifecycle.voidGrant(layout, bucket, userId, checkPacketId(packetId), told);
-    if (voided && told !== undefined) await this.closing.tellAgain(activityId);
+    if (voided && told !== undefined) await this.closing.report(activityId);
     // Not through the eligibility check: he had passed it.
     return { voided, now: await this.grabber.grab(activityId, userId) };
   }

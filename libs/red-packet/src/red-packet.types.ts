@@ -22,8 +22,8 @@ export interface CreateActivity {
   /** When grabs begin, ms since the epoch by Redis' clock; integer >= 0. Default: as soon as the pool is complete. */
   readonly startsAtMs?: number;
   /**
-   * When grabs end, likewise; after `startsAtMs` and not over. Default: an hour before Redis forgets the activity, or half
-   * its retention where that is less; such an activity is not closed by itself.
+   * When grabs end, likewise; after `startsAtMs` and not over. Default: the retention after the activity opens, less an
+   * hour, or less half of the retention where that is shorter.
    */
   readonly endsAtMs?: number;
   /** Grabs without a packet that a user may make; integer >= 0, 0 for any number. Default 0. */

@@ -23,7 +23,7 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
   let onClosed: (closed: ClosedActivity) => void | Promise<void> = () => undefined;
 
   /** A process as an app with DelayedTaskModule is one. */
-  async function node(work = true): Promise<Node> {
+  async function node(work = true, retentionMs = 60_000): Promise<Node> {
     const client = quiet(connect());
     const registry = await openRegistry(client, { preload: 'required', prefix: bench.prefix }, [
       ...redPacketScripts,
@@ -34,7 +34,7 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
       told.push(closed);
       return onClosed(closed);
     };
-    const options = { ...resolveOptions({ identity: () => undefined, onClosed: listener }), retentionMs: 60_000 };
+    const options = { ...resolveOptions({ identity: () => undefined, onClosed: listener }), retentionMs };
     const packets = new RedPacketService(registry, options, { tasks });
     await packets.onModuleInit();
     await tasks.onModuleInit();
@@ -198,10 +198,30 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
     await expect(new RedPacketService(bench.registry, options).onModuleInit()).rejects.toThrow(/DelayedTaskModule/);
   });
 
-  it('without an end no task is made, and an end that no task can wait for is refused before anything is written', async () => {
-    const { packets, tasks } = await node();
+  it.each([1, 2])(
+    'an activity without an end is closed at its default end, and its refund is reported (%i buckets)',
+    async (buckets) => {
+      // An end half of this retention after the creation.
+      const { packets } = await node(true, 3_000);
+      const id = `default-${buckets}`;
+      await packets.create({ ...figures(id, 2), buckets, split: 'equal' });
+      packetOf(await packets.grab(id, 'u'));
+      await eventually(() => expect(tolds(id)).toMatchObject([{ refundedPackets: 1, refundedCents: 100 }]));
+    },
+  );
+
+  it('reports the refund of an activity that was closed by hand at once', async () => {
+    const { packets } = await node();
+    await packets.create(figures('by-hand', 4));
+    await packets.close('by-hand');
+    await eventually(() => expect(tolds('by-hand')).toMatchObject([{ refundedPackets: 4 }]));
+  });
+
+  it('refuses an end that no task can wait for, before anything is written', async () => {
+    const { packets } = await node();
+    const far = Date.now() + 11 * 366 * 86_400_000;
+    await expect(packets.create({ ...figures('far', 4), startsAtMs: far })).rejects.toThrow(/^startsAtMs is /);
     await packets.create(figures('endless', 4));
-    expect(await tasks.stats()).toMatchObject({ waiting: 0, running: 0 });
     const late = packets.create({ ...figures('late', 4), endsAtMs: Date.now() + 11 * 366 * 86_400_000 });
     await expect(late).rejects.toThrow(InvalidRedPacketInputError);
     expect(await packets.status('late')).toBeUndefined();

@@ -1,6 +1,6 @@
 import type { ActivityState, GrabResult } from 'luanest/red-packet';
 import { eventually } from '../../../test/support/wait';
-import { before, dumpKeys, figures, openBench, packetOf, redisNow, servers, type Bench } from './support';
+import { before, dumpKeys, figures, openBench, packetOf, redisNow, RETENTION_MS, servers, type Bench } from './support';
 
 const outcomeOf = ({ outcome }: GrabResult): string => outcome;
 
@@ -56,6 +56,16 @@ describe.each(servers)('the life of an activity on %s', (_name, connect) => {
       // Closing at the end, as a task does.
       expect(await bench.packets.close(id)).toMatchObject({ closed: true, refundedPackets: 7 });
       expect(await bench.packets.grab(id, 'v')).toMatchObject({ reason: 'closed' });
+    });
+
+    it('without an end it ends after it opens, and is kept for the retention from then', async () => {
+      const id = named('in-a-month');
+      const startsAtMs = (await redisNow(bench)) + 30 * 86_400_000;
+      await bench.packets.create({ ...figures(id, 8), buckets, startsAtMs });
+      const status = await bench.packets.status(id);
+      expect(status).toMatchObject({ state: 'preheated', expiresAtMs: startsAtMs + RETENTION_MS });
+      expect(status?.endsAtMs).toBe(startsAtMs + RETENTION_MS / 2);
+      expect(Number(await bench.raw.zscore(bench.indexKey, id))).toBeGreaterThan(startsAtMs + RETENTION_MS);
     });
 
     it('takes no grabs while it is paused, and goes on where it was', async () => {

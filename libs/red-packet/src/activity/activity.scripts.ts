@@ -39,11 +39,12 @@ export const beginActivity = defineScript({
     expiresAtMs: int,
     seed: str,
   },
-  reply: ([status, state, seed, expires]: string[]) => ({
+  reply: ([status, state, seed, expires, ends]: string[]) => ({
     status: status as 'begun' | 'found' | 'conflict' | 'orphaned' | 'over',
     state: state as Stored,
     seed: seed ?? '',
     expiresAtMs: Number(expires),
+    endsAtMs: Number(ends),
   }),
 });
 
@@ -99,7 +100,7 @@ export const indexActivity = defineScript({
   name: 'red-packet.index-activity',
   source: indexActivityLua,
   keys: ['index'],
-  args: { activityId: str, retentionMs: int, endsAtMs: int },
+  args: { activityId: str, retentionMs: int, fromMs: int },
   reply: (entries: number) => entries,
 });
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { DelayedTaskService } from 'luanest/delayed-task';
+import type { DelayedTaskService, ScheduleOptions } from 'luanest/delayed-task';
 import { InvalidOptionError } from 'luanest/script-registry';
-import { refuse } from '../red-packet.input';
+import { refuse, type CheckedActivity } from '../red-packet.input';
 import type { RedPacketServiceOptions } from '../red-packet.options';
 import type { Lifecycle } from './lifecycle';
 
@@ -11,7 +11,7 @@ const FURTHEST_MS = 10 * 365 * 86_400_000 - 3_600_000;
 const ATTEMPTS = 1_000;
 const BACKOFF = { delayMs: 1_000, maxDelayMs: 60_000 };
 
-/** Closes activities at their ends, by a task, where the app has `DelayedTaskModule`. */
+/** Closes each activity at its end, by a task, where the app has `DelayedTaskModule`. */
 export class Closing {
   private readonly name: string;
 
@@ -35,10 +35,17 @@ export class Closing {
     this.tasks?.process(this.name, ({ activityId }: { activityId: string }) => this.close(activityId));
   }
 
-  /** Refuses an end that no task can wait for. @throws InvalidRedPacketInputError */
-  check(endsAtMs: number): void {
-    if (this.tasks !== undefined && endsAtMs > Date.now() + FURTHEST_MS) {
-      refuse('endsAtMs', endsAtMs, 'Give a time within ten years, or leave it out and close the activity yourself.');
+  /** Refuses times that no task can wait for. @throws InvalidRedPacketInputError */
+  check({ startsAtMs, endsAtMs }: Pick<CheckedActivity, 'startsAtMs' | 'endsAtMs'>, retentionMs: number): void {
+    if (this.tasks === undefined) return;
+    const furthest = Date.now() + FURTHEST_MS;
+    if (endsAtMs > furthest) refuse('endsAtMs', endsAtMs, 'Give a time within ten years.');
+    if (endsAtMs === 0 && startsAtMs > furthest - retentionMs && startsAtMs > Date.now()) {
+      refuse(
+        'startsAtMs',
+        startsAtMs,
+        'Give a time that ends, with the retention, within ten years, or give endsAtMs.',
+      );
     }
   }
 
@@ -50,17 +57,22 @@ export class Closing {
    * @throws errors of the registry
    */
   async schedule(activityId: string, endsAtMs: number, onConflict: 'replace' | 'keep' = 'replace'): Promise<void> {
-    if (this.tasks === undefined || endsAtMs === 0) return;
-    const id = `${this.name}:${createHash('sha256').update(activityId).digest('hex')}`;
-    const options = { id, runAt: endsAtMs, attempts: ATTEMPTS, backoff: BACKOFF, onConflict };
-    await this.tasks.schedule(this.name, { activityId }, options);
+    await this.add(activityId, { runAt: endsAtMs, onConflict });
   }
 
-  /** Has `onClosed` called with what a closed activity has refunded since. @throws errors of the registry */
-  async tellAgain(activityId: string): Promise<void> {
+  /** Has `onClosed` called soon with all that a closed activity has refunded. @throws errors of the registry */
+  async report(activityId: string): Promise<void> {
     if (this.options.onClosed === undefined) return;
     const status = await this.lifecycle.status(activityId);
-    if (status?.state === 'closed') await this.schedule(activityId, status.endsAtMs);
+    if (status?.state === 'closed') await this.add(activityId, { delayMs: 0, onConflict: 'replace' });
+  }
+
+  private async add(
+    activityId: string,
+    when: Pick<ScheduleOptions, 'runAt' | 'delayMs'> & { readonly onConflict: 'replace' | 'keep' },
+  ): Promise<void> {
+    const id = `${this.name}:${createHash('sha256').update(activityId).digest('hex')}`;
+    await this.tasks?.schedule(this.name, { activityId }, { id, attempts: ATTEMPTS, backoff: BACKOFF, ...when });
   }
 
   private async close(activityId: string): Promise<void> {

@@ -33,11 +33,11 @@ export class Creation {
 
   /** Makes an activity, or goes on with one of the same figures. @throws ActivityConflictError, ActivityIncompleteError */
   async create(activity: CheckedActivity): Promise<CreatedActivity> {
-    const { activityId, endsAtMs, totalCents, packets, buckets } = activity;
+    const { activityId, startsAtMs, endsAtMs, totalCents, packets, buckets } = activity;
     const { retentionMs } = this.settings;
-    this.closing.check(endsAtMs);
+    this.closing.check(activity, retentionMs);
     // Before the activity itself: a crash in between leaves a name that leads nowhere, not money that nobody finds.
-    const args = { activityId, retentionMs, endsAtMs };
+    const args = { activityId, retentionMs, fromMs: Math.max(startsAtMs, endsAtMs) };
     await this.registry.run(indexActivity, { keys: { index: this.indexKey }, args });
     const fingerprint = fingerprintOf(activity);
     const root = keysOf(this.layouts.root(activityId), 0);
@@ -53,7 +53,7 @@ export class Creation {
     });
     if (begun.state === 'draft') {
       // Before it opens, and after it is known that these are its figures: whatever is open will be closed.
-      await this.closing.schedule(activityId, endsAtMs);
+      await this.closing.schedule(activityId, begun.endsAtMs);
       const layout = this.layouts.build(activityId, buckets);
       const amounts = splitBy(activity.split, activity, begun.seed, activity.amounts);
       const shares = sharesOf(amounts, buckets);
@@ -68,7 +68,7 @@ export class Creation {
       if (!single) await Promise.all(layout.buckets.map((keys) => this.open(layout, keys)));
     } else if (begun.state !== 'closed') {
       // The queue may have lost its tasks since.
-      await this.closing.schedule(activityId, endsAtMs, 'keep');
+      await this.closing.schedule(activityId, begun.endsAtMs, 'keep');
     }
     const created = await this.open(this.layouts.root(activityId), root);
     return { activityId, totalCents, packets, created };
@@ -104,7 +104,9 @@ export class Creation {
         `${name} has lost its figures while other keys of it remain. Choose another id, and set maxmemory-policy to noeviction.`,
       );
     }
-    if (begun.status === 'over') refuse('endsAtMs', endsAtMs, "Give a time that is not over by Redis' clock.");
+    if (begun.status === 'over') {
+      refuse('endsAtMs', begun.endsAtMs, "Give a time that is after startsAtMs and not over by Redis' clock.");
+    }
     return begun;
   }
 

@@ -12,24 +12,24 @@ ARGV[4]   allPackets   int       packets of the whole activity
 ARGV[5]   buckets      int >= 1  how many the activity is spread over
 ARGV[6]   bucket       int       which one this is; -1 for the root of several, which holds no packets
 ARGV[7]   startsAtMs   int       when grabs begin, ms since the epoch; 0 for at once
-ARGV[8]   endsAtMs     int       when they end; 0 for when Redis forgets the activity
+ARGV[8]   endsAtMs     int       when they end; 0 for a while before expiresAtMs
 ARGV[9]   maxTries     int       grabs without a packet that a user may make; 0 for any number
 ARGV[10]  soldOutMs    int       how long a process may remember that it is sold out, ms
-ARGV[11]  retentionMs  int >= 1  how long Redis keeps the activity after its end, or without one after now, ms
-ARGV[12]  expiresAtMs  int       when Redis forgets it, as its root says; 0 to work that out
+ARGV[11]  retentionMs  int >= 2  how long Redis keeps the activity after its end; without an end, after it opens, ms
+ARGV[12]  expiresAtMs  int       when Redis forgets it, as its root says; 0 to compute it
 ARGV[13]  seed         str       32 hex digits; kept only by the call that begins
 
-Returns {status, state, seed, expires, started}
+Returns {status, state, seed, expires, ends}
   status   'begun' | 'found' | 'conflict' | 'orphaned' | 'over'   conflict: the id exists with other figures; orphaned: its
-           figures are gone, and other keys of it are there; over: endsAtMs has passed
+           figures are gone, and other keys of it are there; over: the end has passed, or comes before startsAtMs
   state    'draft' | 'open' | 'paused' | 'closed' | 'spread:<buckets>'
   seed     str   the seed to split by, this call's or the first one's
   expires  str   when Redis forgets the activity, ms
-  started  str   when grabs begin, ms
+  ends     str   when grabs end, ms
 
 O(1). TTL: set with the first write; a root outlives its buckets by a minute. Clock: Redis. Replay: finds the first figures.
 ]]
-local known = redis.call('HMGET', KEYS[1], 'state', 'seed', 'fingerprint', 'expiresAtMs', 'startsAtMs')
+local known = redis.call('HMGET', KEYS[1], 'state', 'seed', 'fingerprint', 'expiresAtMs', 'endsAtMs')
 if known[1] then
   if redis.call('PTTL', KEYS[1]) == -1 then redis.call('PEXPIREAT', KEYS[1], known[4]) end
   return { known[3] == ARGV[1] and 'found' or 'conflict', known[1], known[2], known[4], known[5] }
@@ -37,16 +37,15 @@ end
 if redis.call('EXISTS', KEYS[2]) + redis.call('EXISTS', KEYS[3]) + redis.call('EXISTS', KEYS[4]) > 0 then
   return { 'orphaned', 'draft', '', '0', '0' }
 end
-local ends = tonumber(ARGV[8])
-if ends > 0 and ends <= now_ms then return { 'over', 'draft', '', '0', '0' } end
-local expires = tonumber(ARGV[12])
-if expires == 0 then expires = math.max(ends, now_ms) + ARGV[11] end
--- Without an end, what is won last has time to be paid before Redis forgets it.
+local opens, ends, expires = math.max(tonumber(ARGV[7]), now_ms), tonumber(ARGV[8]), tonumber(ARGV[12])
+if expires == 0 then expires = math.max(ends, opens) + ARGV[11] end
+-- Without an end, what is left over has time to be refunded before Redis forgets it.
 if ends == 0 then ends = expires - math.min(3600000, math.floor(ARGV[11] / 2)) end
+if ends <= opens then return { 'over', 'draft', '', '0', string.format('%.0f', ends) } end
 -- In the order in which a grab asks for them: a small hash is searched from its start.
 redis.call('HSET', KEYS[1], 'state', 'draft', 'startsAtMs', ARGV[7], 'endsAtMs', string.format('%.0f', ends),
   'maxTries', ARGV[9], 'heldCents', ARGV[2], 'bestCents', 0, 'buckets', ARGV[5], 'bucket', ARGV[6],
   'totalCents', ARGV[2], 'packets', ARGV[3], 'allPackets', ARGV[4], 'filledCents', 0, 'soldOutMs', ARGV[10],
   'seed', ARGV[13], 'fingerprint', ARGV[1], 'createdAtMs', now_text, 'expiresAtMs', string.format('%.0f', expires))
 redis.call('PEXPIREAT', KEYS[1], string.format('%.0f', ARGV[6] == '-1' and expires + 60000 or expires))
-return { 'begun', 'draft', ARGV[13], string.format('%.0f', expires), ARGV[7] }
+return { 'begun', 'draft', ARGV[13], string.format('%.0f', expires), string.format('%.0f', ends) }

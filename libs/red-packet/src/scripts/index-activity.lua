@@ -3,8 +3,8 @@ index-activity: note that an activity may exist, so that payout workers find it.
 
 KEYS[1]  index        zset       <prefix>:red-packet:{activities}:index   activity id -> ms of its end
 ARGV[1]  activityId   str        1 to 128 characters
-ARGV[2]  retentionMs  int >= 1   how long Redis keeps the activity after its end, ms
-ARGV[3]  endsAtMs     int >= 0   its end, ms since the epoch; 0 for now
+ARGV[2]  retentionMs  int >= 1   how long Redis keeps the activity after that, ms
+ARGV[3]  fromMs       int >= 0   its end, or when it opens where it has none, ms since the epoch; 0 for now
 
 Returns entries
   entries  int   activities in the index
