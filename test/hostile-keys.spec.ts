@@ -28,7 +28,7 @@ function ruleOf(name: string): NamedRule {
 const once = new OnceStore(registry);
 const tasks = ['q', 'q.1', 'q-1'].map((queue) => new Partitions(space('delayed-task'), queue, 3));
 const rewards = new RewardKeys(space('read-reward'), 4, ['rule', 'rule-1', 'r']);
-const layouts = new Layouts(space('red-packet'));
+const layouts = new Layouts(space('red-packet'), space('stream-consumer'));
 const streams = ['s', 's.0', 's:0'].map((name) => [name, new Partition(space('stream-consumer'), name, 0)] as const);
 
 const makers: Readonly<Record<string, Maker>> = {

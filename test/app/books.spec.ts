@@ -20,6 +20,9 @@ const status: ActivityStatus = {
   startsAtMs: 0,
   endsAtMs: 2,
   expiresAtMs: 3,
+  deadPayouts: 0,
+  overdue: true,
+  settled: true,
 };
 const audit: AuditReport = {
   activityId: 'a',

@@ -150,6 +150,9 @@ describe('auditRain', () => {
         startsAtMs: 0,
         endsAtMs: 2,
         expiresAtMs: 2,
+        deadPayouts: 0,
+        overdue: true,
+        settled: true,
       },
     };
     breakIt(told, books);

@@ -1,6 +1,6 @@
 import { Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import type { DelayedTaskService } from 'luanest/delayed-task';
-import { NotSentError, UnknownOutcomeError, type ScriptRegistry } from 'luanest/script-registry';
+import type { ScriptRegistry } from 'luanest/script-registry';
 import type { StreamConsumerService } from 'luanest/stream-consumer';
 import { Creation } from './activity/creation';
 import { Lifecycle } from './activity/lifecycle';
@@ -13,10 +13,10 @@ import { Refills } from './buckets/refills';
 import { Transfers } from './buckets/transfers';
 import { Grabber } from './grabs/grabber';
 import { Losers } from './grabs/losers';
-import { MissingPermissionError } from './red-packet.errors';
+import { requirePermissions } from './permissions';
 import { checkActivity, checkActivityId, checkPacket, checkPacketId, checkUserId } from './red-packet.input';
 import type { EligibilityCheck, RedPacketServiceOptions } from './red-packet.options';
-import { checkPermissions, listActivities } from './activity/activity.scripts';
+import { listActivities, unlistActivity } from './activity/activity.scripts';
 import type {
   ActivityState,
   ActivityStatus,
@@ -31,7 +31,6 @@ import type {
   VoidedGrant,
 } from './red-packet.types';
 
-const BOOT_DEADLINE_MS = 1_000;
 const NOT_ELIGIBLE: GrabResult = Object.freeze({ code: '-5', outcome: 'not-eligible', reason: 'not-eligible' });
 
 /** Services of other libs that red packets use where the app has them. */
@@ -65,7 +64,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   ) {
     const space = registry.keySpace('red-packet');
     this.indexKey = space.tag('activities').key('index');
-    this.layouts = new Layouts(space);
+    this.layouts = new Layouts(space, registry.keySpace('stream-consumer'));
     const transfers = new Transfers(registry);
     this.losers = new Losers(registry, transfers);
     this.grabber = new Grabber(registry, this.layouts, new Refills(transfers), this.losers, options);
@@ -79,24 +78,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   /** Checks that the Redis user may run every command of the scripts. @throws MissingPermissionError naming those it may not */
   async onModuleInit(): Promise<void> {
     this.closing.register();
-    const sample = this.registry.keySpace('red-packet').tag('permission-check').key('meta');
-    let missing: string[];
-    try {
-      missing = await this.registry.run(
-        checkPermissions,
-        { keys: { sample }, args: {} },
-        { deadlineMs: BOOT_DEADLINE_MS },
-      );
-    } catch (error) {
-      if (!(error instanceof NotSentError || error instanceof UnknownOutcomeError)) throw error;
-      this.logger.warn('Redis is away, so the permissions of its user were not checked.');
-      return;
-    }
-    if (missing.length > 0) {
-      throw new MissingPermissionError(
-        `The Redis user may not run ${missing.join(', ')}. Grant them: +${missing.join(' +').toLowerCase()}.`,
-      );
-    }
+    await requirePermissions(this.registry, this.logger);
   }
 
   /** Forgets who has lost what. */
@@ -187,6 +169,30 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
     const asked = Results.page(page);
     const layout = await this.layoutOf(checkActivityId(activityId));
     return layout === undefined ? { records: [], nextCursor: null } : this.results.records(layout, asked);
+  }
+
+  /**
+   * Lets Redis forget the activity at `expiresAtMs` if nothing is owed any more: it is closed, or ended with nothing left,
+   * and all payouts are settled. Until then its keys have no TTL. `RedPacketPayouts.run` calls it; call it yourself where
+   * no process pays. Harmless twice.
+   *
+   * @returns whether nothing is owed, also when there is no such activity
+   */
+  async settle(activityId: string): Promise<boolean> {
+    const state = await this.lifecycle.settle(checkActivityId(activityId));
+    if (state === 'gone')
+      await this.registry.run(unlistActivity, { keys: { index: this.indexKey }, args: { activityId } });
+    return state !== 'owed';
+  }
+
+  /**
+   * Lets Redis forget a closed activity at `expiresAtMs` whatever is owed: for payouts that were made by other means.
+   * Harmless twice.
+   *
+   * @returns false where nothing changed, since the activity is not closed
+   */
+  async forget(activityId: string): Promise<boolean> {
+    return (await this.lifecycle.settle(checkActivityId(activityId), true)) !== 'owed';
   }
 
   /** Ids of the activities that Redis may still hold, drafts too. */

@@ -103,13 +103,19 @@ export interface ActivityStatus {
   readonly movingCents: number;
   /** Payouts that are not settled; those that were given up are not among them. */
   readonly outboxLength: number;
+  /** Payouts that were given up: their winners are not paid until they are replayed. */
+  readonly deadPayouts: number;
   readonly createdAtMs: number;
   /** When grabs begin, ms since the epoch; 0 for at once. */
   readonly startsAtMs: number;
   /** When grabs end, ms since the epoch. */
   readonly endsAtMs: number;
-  /** When Redis forgets the activity, ms since the epoch. */
+  /** When Redis forgets the activity, ms since the epoch; later when it is not `settled` by then. */
   readonly expiresAtMs: number;
+  /** Whether `expiresAtMs` has passed, by Redis' clock. */
+  readonly overdue: boolean;
+  /** Whether nothing is owed any more: it is closed, or ended with nothing left, and all payouts are settled. */
+  readonly settled: boolean;
 }
 
 /** One grant, as records and payouts list it. */

@@ -243,7 +243,7 @@ describe.each(servers)('buckets on %s', (name, connect) => {
     const fresh = await openBench(connect(), { prefix: benches[0].prefix });
     try {
       await benches[0].packets.create({ ...figures('learned', 8), buckets: 4 });
-      const layouts = new Layouts(fresh.registry.keySpace('red-packet'));
+      const layouts = new Layouts(fresh.registry.keySpace('red-packet'), fresh.registry.keySpace('stream-consumer'));
       expect(layouts.of('learned').buckets).toHaveLength(1);
       const grab = await fresh.packets.grab('learned', 'u');
       if (grab.outcome !== 'won') throw new Error(`The first grab was answered ${grab.outcome}.`);

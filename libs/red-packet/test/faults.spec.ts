@@ -189,8 +189,8 @@ describe('a grab that cannot be finished changes nothing', () => {
 
 const NEEDED = (
   '+time +exists +hget +hmget +hlen +hkeys +hdel +hscan +hset +hincrby +llen +lindex +lpop +lrange +ltrim +rename +rpush +pttl ' +
-  '+pexpireat +xlen +xinfo +xrange +xadd +xgroup ' +
-  '+xreadgroup +xautoclaim +xack +xdel +zadd +zcard +zrange +zremrangebyscore'
+  '+pexpireat +persist +xlen +xinfo +xrange +xadd +xgroup ' +
+  '+xreadgroup +xautoclaim +xack +xdel +zadd +zcard +zrange +zscore +zrem'
 ).split(' ');
 
 describe('a server that is killed amid a run', () => {

@@ -172,6 +172,7 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
       if (paid.length === 0) {
         await short.packets.create(figures('again', 3));
         await short.packets.grab('again', 'one');
+        await short.packets.close('again');
       }
       expect(paid).toEqual(['one']);
     });
@@ -200,6 +201,7 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
         if (paid.length < life) {
           await short.packets.create({ ...figures('twin', 3), split: 'equal' });
           await short.packets.grab('twin', 'ann');
+          await short.packets.close('twin');
         }
         expect(paid).toHaveLength(life);
       };
@@ -260,48 +262,110 @@ describe.each(servers)('the TTLs of an activity on %s', (_name, connect) => {
   });
   afterAll(() => bench.close());
 
-  it('end every key at the same moment at every stage, and are given back where they were lost', async () => {
+  /** When each key that is there expires; -1 for never. */
+  async function ends(keys: Readonly<Record<string, string>>): Promise<Record<string, number>> {
+    const found: Record<string, number> = {};
+    for (const [name, key] of Object.entries(keys)) {
+      if (await bench.raw.exists(key)) found[name] = await bench.raw.pexpiretime(key);
+    }
+    return found;
+  }
+
+  it('begin with a draft, are gone while something is owed, and come back when nothing is', async () => {
     const { packets, raw } = bench;
     const keys = bench.keysOf('ttl');
-    const ends = async (): Promise<Record<string, number>> => {
-      const found: Record<string, number> = {};
-      for (const [name, key] of Object.entries(keys)) {
-        if (await raw.exists(key)) found[name] = await raw.pexpiretime(key);
-      }
-      return found;
-    };
     const plan = figures('ttl', 3);
     const { meta, pool } = keys;
-    const seed = 'f'.repeat(32);
-    await bench.registry.run(beginActivity, { keys, args: beginArgs(plan, seed) });
+    await bench.registry.run(beginActivity, { keys, args: beginArgs(plan, 'f'.repeat(32)) });
     const end = (await packets.status('ttl'))?.expiresAtMs ?? 0;
-    expect(await ends()).toEqual({ meta: end });
+    expect(await ends(keys)).toEqual({ meta: end });
     await bench.registry.run(fillPool, { keys: { meta, pool }, args: { offset: 0, chunk: ['1:100:100'] } });
-    expect(await ends()).toEqual({ meta: end, pool: end });
+    expect(await ends(keys)).toEqual({ meta: end, pool: end });
     await raw.del(pool); // the rest is split by the seed, so the chunk above must not count
     await raw.hset(meta, 'filledCents', 0);
 
     await packets.create({ activityId: 'ttl', totalCents: 300, packets: 3 });
-    const all = { meta: end, pool: end, grants: end, outbox: end };
-    const soldOut = { meta: end, grants: end, outbox: end };
-    expect(await ends()).toEqual(all);
     await packets.grab('ttl', 'a');
-    expect(await ends()).toEqual(all);
-    for (const key of Object.values(keys)) expect(await raw.persist(key)).toBe(1);
-    await packets.status('ttl');
-    expect(await ends()).toEqual(all);
-    await Promise.all(['b', 'c', 'd'].map((user) => packets.grab('ttl', user)));
-    expect(await ends()).toEqual(soldOut);
-    await settleRows(bench, keys.outbox, await takeRows(bench, keys.outbox, 2));
-    expect(await ends()).toEqual(soldOut);
-    await raw.xgroup('DESTROY', keys.outbox, 'payouts');
+    expect(await ends(keys)).toEqual({ meta: -1, pool: -1, grants: -1, outbox: -1 });
+    await packets.close('ttl');
+    expect(await packets.settle('ttl')).toBe(false);
+    expect(await ends(keys)).toEqual({ meta: -1, grants: -1, outbox: -1 });
     expect(await payAll(bench, 'ttl')).toHaveLength(1);
-    expect(await ends()).toEqual(soldOut);
-    await packets.records('ttl');
+    expect(await packets.settle('ttl')).toBe(true);
+    const settled = await ends(keys);
+    // At least the retention from now, at one moment.
+    expect(settled).toEqual({ meta: settled['meta'], grants: settled['meta'], outbox: settled['meta'] });
+    expect(settled['meta']).toBeGreaterThanOrEqual(end);
+    expect(settled['meta']).toBeLessThan(end + RETENTION_MS);
+    expect(await packets.status('ttl')).toMatchObject({ settled: true, overdue: false, deadPayouts: 0 });
     for (const key of [keys.meta, keys.grants, keys.outbox]) expect(await raw.persist(key)).toBe(1);
-    await packets.create({ activityId: 'ttl', totalCents: 300, packets: 3 });
-    expect(await ends()).toEqual(soldOut);
-    expect(await raw.pexpiretime(bench.indexKey)).toBeGreaterThanOrEqual(end);
-    expect(await raw.pexpiretime(bench.indexKey)).toBeLessThan(end + 2 * RETENTION_MS);
+    await packets.status('ttl');
+    expect(await ends(keys)).toEqual(settled);
+    expect(await raw.pexpiretime(bench.indexKey)).toBe(-1);
+  });
+
+  it.each([1, 3])('never take a debt: it outlives the retention until it is paid (%i buckets)', async (buckets) => {
+    const short = await openBench(connect(), { retentionMs: 700, settings: { soldOutMemoryMs: 0 } });
+    const lines: string[] = [];
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation((line: string) => void lines.push(line));
+    try {
+      const id = `owed {${buckets}}`;
+      await short.packets.create({ ...figures(id, 3 * buckets), buckets });
+      const winners = await eventually(async () => {
+        const grabs = await Promise.all(users.map((user) => short.packets.grab(id, user)));
+        return grabs.filter(({ outcome }) => outcome !== 'sold-out').length;
+      });
+      let broken = true;
+      const paid = new Set<string>();
+      const run = short.payouts.run(({ userId }) => (broken ? deadLetter('no account') : void paid.add(userId)), QUICK);
+      await eventually(async () => expect(await short.payouts.stats(id)).toMatchObject({ open: 0, dead: winners }));
+      // Every process is gone at the moment at which the retention is over.
+      await run.stop();
+      await short.packets.close(id);
+      await eventually(async () => expect(await short.packets.status(id)).toMatchObject({ overdue: true }));
+      expect(await short.packets.status(id)).toMatchObject({ settled: false, deadPayouts: winners });
+      const owed = short
+        .bucketsOf(id, buckets)
+        .flatMap(({ meta, grants, outbox, dead }) => [meta, grants, outbox, dead]);
+      expect(new Set(await Promise.all(owed.map((key) => short.raw.pttl(key)))).has(-1)).toBe(true);
+      expect((await Promise.all(owed.map((key) => short.raw.pttl(key)))).filter((ms) => ms >= 0)).toEqual([]);
+      expect((await short.payouts.deadLetters(id)).items).toHaveLength(winners);
+      // They come back, say so, and pay.
+      const next = short.payouts.run(({ userId }) => void paid.add(userId), QUICK);
+      await eventually(() => expect(lines.filter((line) => line.includes(JSON.stringify(id)))).not.toEqual([]));
+      broken = false;
+      expect(await short.payouts.replay(id, 'all')).toBe(winners);
+      await eventually(() => expect(paid.size).toBe(winners));
+      await eventually(async () => {
+        await short.packets.settle(id);
+        expect(await short.packets.status(id)).toBeUndefined();
+      });
+      await next.stop();
+      // Past the minute that the index lists it for longer.
+      await short.raw.zadd(short.indexKey, 'XX', 1, id);
+      await short.packets.settle(id);
+      // Nothing is left but the root, which has a TTL.
+      const [root] = short.bucketsOf(id, 1);
+      const left = (await keysOf(short.raw, short.prefix)).filter(
+        (key) => !key.includes(':stream-consumer:{red-packet'),
+      );
+      for (const key of left) expect([key, await short.raw.pttl(key)]).toEqual([root?.meta, expect.any(Number)]);
+      for (const key of left) expect(await short.raw.pttl(key)).toBeGreaterThan(0);
+      expect(await short.packets.activities()).toEqual([]);
+    } finally {
+      warn.mockRestore();
+      short.close();
+    }
+  });
+
+  it('are given to a closed activity whose debts are given up, and to no open one', async () => {
+    await bench.packets.create(figures('given-up', 3));
+    await bench.packets.grab('given-up', 'a');
+    expect(await bench.packets.forget('given-up')).toBe(false);
+    await bench.packets.close('given-up');
+    expect(await bench.packets.settle('given-up')).toBe(false);
+    expect(await bench.packets.forget('given-up')).toBe(true);
+    const keys = bench.keysOf('given-up');
+    expect(Object.values(await ends(keys)).every((at) => at > 0)).toBe(true);
   });
 });

@@ -84,7 +84,8 @@ export async function openBench(
       const tag = space.tag(activityId);
       return { meta: tag.key('meta'), pool: tag.key('pool'), grants: tag.key('grants'), outbox: tag.key('outbox') };
     },
-    bucketsOf: (activityId, buckets) => new Layouts(space).build(activityId, buckets).buckets,
+    bucketsOf: (activityId, buckets) =>
+      new Layouts(space, registry.keySpace('stream-consumer')).build(activityId, buckets).buckets,
     close() {
       // What runs still may end as when a process dies.
       void payouts.beforeApplicationShutdown();

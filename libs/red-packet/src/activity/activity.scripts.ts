@@ -8,11 +8,13 @@ import {
   listActivitiesLua,
   openActivityLua,
   setPauseLua,
+  settleBucketLua,
   sharedCentsLua,
   sharedClockLua,
+  unlistActivityLua,
   voidGrantLua,
 } from '../scripts/generated';
-import { ALONE, RELEASES, ACTIVITY_KEYS, CLOCK_AND_CENTS } from '../scripts/parts.scripts';
+import { ALONE, BUCKET_KEYS, PAYOUT_KEYS, RELEASES, ACTIVITY_KEYS, CLOCK_AND_CENTS } from '../scripts/parts.scripts';
 
 /** Most packets that `fillPool` takes at once; `unpack` in Redis' Lua is safe for these. */
 export const CHUNK_PACKETS = 1_000;
@@ -114,6 +116,26 @@ export const listActivities = defineScript({
   reply: (ids: string[]) => ids,
 });
 
+export const unlistActivity = defineScript({
+  name: 'red-packet.unlist-activity',
+  source: unlistActivityLua,
+  shared: sharedClockLua,
+  keys: ['index'],
+  args: { activityId: str },
+  flags: RELEASES,
+  reply: (dropped: number) => dropped === 1,
+});
+
+export const settleBucket = defineScript({
+  name: 'red-packet.settle-bucket',
+  source: settleBucketLua,
+  shared: sharedClockLua,
+  keys: [...BUCKET_KEYS, ...PAYOUT_KEYS],
+  args: { giveUp: int },
+  flags: RELEASES,
+  reply: ([status]: string[]) => status as 'settled' | 'settled-before' | 'owed' | 'missing',
+});
+
 export const checkPermissions = defineScript({
   name: 'red-packet.check-permissions',
   source: checkPermissionsLua,
@@ -133,5 +155,7 @@ export const activityScripts = [
   voidGrant,
   indexActivity,
   listActivities,
+  unlistActivity,
+  settleBucket,
   checkPermissions,
 ];

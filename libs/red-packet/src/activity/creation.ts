@@ -1,7 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { keysOf, type BucketKeys, type Layout, type Layouts } from '../buckets/layout';
-import { PAYOUT_GROUP } from '../payouts/outbox';
+import { keysOf, PAYOUT_GROUP, type BucketKeys, type Layout, type Layouts } from '../buckets/layout';
 import { ActivityConflictError, ActivityIncompleteError } from '../red-packet.errors';
 import { refuse, type CheckedActivity } from '../red-packet.input';
 import type { RedPacketServiceOptions } from '../red-packet.options';

@@ -1,11 +1,11 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { keysOf, type Layout, type Layouts } from '../buckets/layout';
+import { keysOf, type BucketKeys, type Layout, type Layouts } from '../buckets/layout';
 import { isSoldOut } from '../buckets/refills';
 import type { Transfers } from '../buckets/transfers';
 import { ActivityIncompleteError, ActivityNotEndedError } from '../red-packet.errors';
 import { type BucketReading } from '../buckets/bucket.scripts';
 import type { ActivityState, ActivityStatus, ClosedActivity, Packet } from '../red-packet.types';
-import { closeBucket, setPause, voidGrant } from './activity.scripts';
+import { closeBucket, setPause, settleBucket, voidGrant } from './activity.scripts';
 
 /** Rounds of ending transfers at close; each ends all that there are, and closed buckets begin none. */
 const MOST_ROUNDS = 20;
@@ -81,8 +81,45 @@ export class Lifecycle {
     for (let round = 0; round < MOST_ROUNDS && (await this.transfers.finish(layout, readings)) > 0; round++) {
       readings = await this.transfers.readAll(layout);
     }
+    if (!isOwing(readings)) await this.forget(layout, false);
     const { refundedPackets, refundedCents } = statusOf(activityId, readings);
     return { activityId, closed: statuses.includes('closed'), refundedPackets, refundedCents };
+  }
+
+  /**
+   * Has Redis forget an activity when its retention is over, if nothing is owed any more: once it is so, it stays so.
+   *
+   * @param giveUp whether to do so whatever is owed, unless somebody may still grab
+   * @returns `gone` where there is none
+   */
+  async settle(activityId: string, giveUp = false): Promise<'settled' | 'owed' | 'gone'> {
+    const found = await this.look(activityId);
+    if (found === undefined) {
+      // Where a root has outlived its buckets, they were settled before it or are lost.
+      await this.forget(this.layouts.root(activityId), false);
+      return 'gone';
+    }
+    const { readings } = found;
+    const first = readings[0];
+    if (first?.state === 'draft') {
+      // Nobody came back to complete it, and nobody can: its end has passed. The root of several has no TTL.
+      if (!first.overdue) return 'owed';
+      if (first.buckets > 1) await this.forget(this.layouts.build(activityId, first.buckets), true);
+      return 'settled';
+    }
+    if (isOwing(readings) && !(giveUp && readings.every(({ state }) => state === 'closed' || state === '')))
+      return 'owed';
+    return (await this.forget(found.layout, giveUp)) ? 'settled' : 'owed';
+  }
+
+  /** Gives each bucket its TTL, and then the root. Returns false where something is owed after all. */
+  private async forget(layout: Layout, giveUp: boolean): Promise<boolean> {
+    const args = { giveUp: giveUp ? 1 : 0 };
+    const run = (keys: BucketKeys) => this.registry.run(settleBucket, { keys, args });
+    const statuses = await Promise.all(layout.buckets.map(run));
+    if (statuses.includes('owed')) return false;
+    if (layout.buckets.length > 1) await run(keysOf(this.layouts.root(layout.activityId), 0));
+    return true;
   }
 
   /** Takes a grant back. Answers whether the user has it no more. */
@@ -137,11 +174,28 @@ export function statusOf(activityId: string, readings: readonly BucketReading[])
     movingPackets,
     movingCents,
     outboxLength: sum(({ outboxLength }) => outboxLength),
+    deadPayouts: sum(({ dead }) => dead),
     createdAtMs: first.createdAtMs,
     startsAtMs: first.startsAtMs,
     endsAtMs: first.endsAtMs,
     expiresAtMs: first.expiresAtMs,
+    overdue: readings.some(({ overdue }) => overdue),
+    settled: readings.every(({ state, forgetAtMs }) => forgetAtMs > 0 || state === ''),
   };
+}
+
+/**
+ * Whether somebody may still win, be paid or get a refund: then no key may expire. Buckets are read one after another, so
+ * packets on their way count, too.
+ */
+function isOwing(readings: readonly BucketReading[]): boolean {
+  const isOver = ({ state, pooled }: BucketReading): boolean =>
+    state === '' || state === 'closed' || (state === 'ended' && pooled === 0);
+  const isPaid = ({ outboxLength, dead, outgoing }: BucketReading): boolean =>
+    outboxLength + dead + outgoing.length === 0;
+  const moving = readings.reduce((sum, { sentPackets, receivedPackets }) => sum + sentPackets - receivedPackets, 0);
+  const isLost = readings.some(({ state }) => state === '');
+  return !readings.every((reading) => isOver(reading) && isPaid(reading)) || (moving !== 0 && !isLost);
 }
 
 const ORDER = ['draft', 'closed', 'paused', 'ended', 'preheated', 'open'] as const;

@@ -1,6 +1,6 @@
 import { defineScript, int, list, str } from 'luanest/script-registry';
 import { confirmTransferLua, receivePacketsLua, sendPacketsLua, statusLua } from '../scripts/generated';
-import { ALONE, RELEASES, ACTIVITY_KEYS, CLOCK_AND_CENTS } from '../scripts/parts.scripts';
+import { ALONE, BUCKET_KEYS, CLOCK_AND_CENTS, RELEASES } from '../scripts/parts.scripts';
 
 const FIGURES = [
   'createdAtMs',
@@ -20,6 +20,7 @@ const FIGURES = [
   'receivedCents',
   'soldOutMs',
   'closedAtMs',
+  'forgetAtMs',
 ] as const;
 
 /** A bucket at one instant; cents and packets as its own counters and lists have them. */
@@ -37,18 +38,24 @@ export interface BucketReading extends Readonly<Record<(typeof FIGURES)[number],
   readonly outgoing: readonly number[];
   /** Id of the last payout row; another one than before tells that somebody has won meanwhile. */
   readonly lastRow: string;
+  /** Payouts that were given up. */
+  readonly dead: number;
+  /** Whether expiresAtMs has passed, by the clock of its Redis. */
+  readonly overdue: boolean;
 }
+
+type BucketReply = [string, string, number, string, number, string, number, number, string, string, number, number];
 
 export const readBucket = defineScript({
   name: 'red-packet.status',
   source: statusLua,
   shared: CLOCK_AND_CENTS,
-  keys: [...ACTIVITY_KEYS, 'tries', 'moves', 'voids', 'refunds'],
+  keys: [...BUCKET_KEYS, 'dead'],
   args: {},
   flags: RELEASES,
-  reply: (reply: [string, string, number, string, number, string, number, number, string, string]): BucketReading => {
-    const [state, figures, pooled, pooledCents, granted, grantedCents, outboxLength, refundRecords, outgoing, lastRow] =
-      reply;
+  reply: (reply: BucketReply): BucketReading => {
+    const [state, figures, pooled, pooledCents, granted, grantedCents, outboxLength, refundRecords] = reply;
+    const [outgoing, lastRow, dead, overdue] = reply.slice(8) as [string, string, number, number];
     const values = figures.split(',').map(Number);
     return {
       ...(Object.fromEntries(FIGURES.map((name, i) => [name, values[i] ?? 0])) as Record<
@@ -64,6 +71,8 @@ export const readBucket = defineScript({
       refundRecords,
       outgoing: outgoing === '' ? [] : outgoing.split(',').map(Number),
       lastRow,
+      dead,
+      overdue: overdue === 1,
     };
   },
 });

@@ -1,6 +1,8 @@
 import { performance } from 'node:perf_hooks';
 import { slotOf, spread, type KeySpace, type TaggedKeys } from 'luanest/script-registry';
 
+/** Consumer group of the payouts. */
+export const PAYOUT_GROUP = 'payouts';
 const SLOTS = 16_384;
 /** Activities that a process keeps the keys of. */
 const MOST_KEPT = 1_000;
@@ -17,6 +19,12 @@ export interface BucketKeys {
   readonly moves: string;
   readonly voids: string;
   readonly refunds: string;
+  /** Keys of stream-consumer: dead letters, sessions, takes, what is due, and attempts of the payouts. */
+  readonly dead: string;
+  readonly sessions: string;
+  readonly takes: string;
+  readonly due: string;
+  readonly attempts: string;
 }
 
 /** An activity's buckets, and whose is which. */
@@ -44,7 +52,11 @@ export class Layouts {
   private readonly spread = new Map<string, Layout>();
   private readonly read = new Map<string, { readonly layout: Layout; readonly at: number }>();
 
-  constructor(private readonly space: KeySpace) {}
+  /** @param streams key space of stream-consumer, which keeps its keys beside each outbox */
+  constructor(
+    private readonly space: KeySpace,
+    private readonly streams: KeySpace,
+  ) {}
 
   /** The layout that was learned, or that of a single bucket, which is also where an activity's root is. */
   of(activityId: string): Layout {
@@ -53,7 +65,7 @@ export class Layouts {
 
   /** The one bucket of an activity that has no more, and the root of one that has. */
   root(activityId: string): Layout {
-    return kept(this.roots, activityId, () => ({ activityId, buckets: [keysUnder(this.space.tag(activityId))] }));
+    return kept(this.roots, activityId, () => ({ activityId, buckets: [this.keysUnder(this.space.tag(activityId))] }));
   }
 
   /** Remembers over how many buckets an activity is spread, as its root says. */
@@ -69,7 +81,7 @@ export class Layouts {
     if (buckets === 1) return this.root(activityId);
     return {
       activityId,
-      buckets: Array.from({ length: buckets }, (_, i) => keysUnder(this.tagOf(activityId, buckets, i), `b${i}`)),
+      buckets: Array.from({ length: buckets }, (_, i) => this.keysUnder(this.tagOf(activityId, buckets, i), `b${i}`)),
     };
   }
 
@@ -106,6 +118,28 @@ export class Layouts {
       if (slot >= from && slot < to) return tag;
     }
   }
+
+  /** @param segment behind the names, so that no activity whose id is this tag has these keys */
+  private keysUnder(tag: TaggedKeys, ...segment: readonly string[]): BucketKeys {
+    const outbox = tag.key('outbox', ...segment);
+    const beside = this.streams.beside(outbox);
+    const ofPayouts = (name: string): string => beside.key(name, PAYOUT_GROUP, outbox);
+    return {
+      meta: tag.key('meta', ...segment),
+      pool: tag.key('pool', ...segment),
+      grants: tag.key('grants', ...segment),
+      outbox,
+      tries: tag.key('tries', ...segment),
+      moves: tag.key('moves', ...segment),
+      voids: tag.key('voids', ...segment),
+      refunds: tag.key('refunds', ...segment),
+      dead: ofPayouts('dead'),
+      sessions: ofPayouts('sessions'),
+      takes: ofPayouts('takes'),
+      due: ofPayouts('due'),
+      attempts: ofPayouts('tries'),
+    };
+  }
 }
 
 function kept(map: Map<string, Layout>, activityId: string, build: () => Layout): Layout {
@@ -115,18 +149,4 @@ function kept(map: Map<string, Layout>, activityId: string, build: () => Layout)
   if (map.size >= MOST_KEPT) map.delete(map.keys().next().value as string);
   map.set(activityId, layout);
   return layout;
-}
-
-/** @param segment behind the names, so that no activity whose id is this tag has these keys */
-function keysUnder(tag: TaggedKeys, ...segment: readonly string[]): BucketKeys {
-  return {
-    meta: tag.key('meta', ...segment),
-    pool: tag.key('pool', ...segment),
-    grants: tag.key('grants', ...segment),
-    outbox: tag.key('outbox', ...segment),
-    tries: tag.key('tries', ...segment),
-    moves: tag.key('moves', ...segment),
-    voids: tag.key('voids', ...segment),
-    refunds: tag.key('refunds', ...segment),
-  };
 }

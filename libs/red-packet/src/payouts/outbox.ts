@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto';
 import { InvalidOptionError } from 'luanest/script-registry';
 import type { DeadLetterRecord, StreamConsumerService } from 'luanest/stream-consumer';
+import { PAYOUT_GROUP } from '../buckets/layout';
 import type { GrantRecord } from '../red-packet.types';
 import type { DeadPayout } from './payouts.types';
 
-/** Consumer group of the payouts. */
-export const PAYOUT_GROUP = 'payouts';
 const PAGE = 500;
 
 /** The name under which outboxes are one stream. Of their keys, since another registry may have an activity of this id. */

@@ -10,7 +10,9 @@ import {
 } from 'luanest/stream-consumer';
 import type { RedPacketService } from '../red-packet.service';
 import type { ActivityState } from '../red-packet.types';
-import { grantOf, Outbox, PAYOUT_GROUP } from './outbox';
+import { PAYOUT_GROUP } from '../buckets/layout';
+import { Debts } from './debts';
+import { grantOf, Outbox } from './outbox';
 import type { Payout, PayoutHandler, PayoutOptions, PayoutRun } from './payouts.types';
 
 /** How often an activity whose outbox is read is looked after, in looks for new ones. */
@@ -43,6 +45,7 @@ interface Reading {
 /** Reads the outboxes of all activities: of those that come up, until they are closed and paid. */
 export class PayoutRunner implements PayoutRun {
   private readonly logger = new Logger('RedPacketPayouts');
+  private readonly debts = new Debts(this.logger);
   private readonly readings = new Map<string, Reading>();
   /** When to look again at activities that are closed and paid. */
   private readonly resting = new Map<string, number>();
@@ -55,7 +58,7 @@ export class PayoutRunner implements PayoutRun {
   private problem = '';
 
   constructor(
-    private readonly packets: Pick<RedPacketService, 'activities' | 'status' | 'outboxes'>,
+    private readonly packets: Pick<RedPacketService, 'activities' | 'status' | 'outboxes' | 'settle'>,
     private readonly streams: StreamConsumerService,
     private readonly handler: PayoutHandler,
     private readonly options: ResolvedPayoutOptions,
@@ -125,12 +128,20 @@ export class PayoutRunner implements PayoutRun {
   private async tend(activityId: string): Promise<void> {
     const status = await this.packets.status(activityId);
     this.behind.delete(activityId);
-    if (status === undefined) return this.end(activityId);
+    this.debts.see(activityId, status);
+    if (status === undefined || (status.state === 'draft' && status.overdue)) {
+      await this.end(activityId);
+      await this.packets.settle(activityId);
+      return;
+    }
     if (status.state === 'draft') return;
     const { expiresAtMs } = status;
     if (QUIET.includes(status.state) && status.outboxLength === 0) {
       await this.end(activityId);
-      this.resting.set(activityId, performance.now() + (status.state === 'closed' ? REST_MS : PAUSE_MS));
+      if (!status.settled && status.state !== 'sold-out') await this.packets.settle(activityId);
+      // Not for long where another activity of this id may follow soon.
+      const restMs = status.state === 'closed' ? Math.min(REST_MS, expiresAtMs - Date.now()) : 0;
+      this.resting.set(activityId, performance.now() + Math.max(PAUSE_MS, restMs));
       return;
     }
     const outboxes = await this.packets.outboxes(activityId);

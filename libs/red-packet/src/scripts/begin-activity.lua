@@ -27,11 +27,12 @@ Returns {status, state, seed, expires, ends}
   expires  str   when Redis forgets the activity, ms
   ends     str   when grabs end, ms
 
-O(1). TTL: set with the first write; a root outlives its buckets by a minute. Clock: Redis. Replay: finds the first figures.
+O(1). TTL: a draft's, expiresAtMs; a root has none, since its buckets open before it. Clock: Redis. Replay: finds the first
+figures.
 ]]
 local known = redis.call('HMGET', KEYS[1], 'state', 'seed', 'fingerprint', 'expiresAtMs', 'endsAtMs')
 if known[1] then
-  if redis.call('PTTL', KEYS[1]) == -1 then redis.call('PEXPIREAT', KEYS[1], known[4]) end
+  if known[1] == 'draft' and ARGV[6] ~= '-1' and redis.call('PTTL', KEYS[1]) == -1 then redis.call('PEXPIREAT', KEYS[1], known[4]) end
   return { known[3] == ARGV[1] and 'found' or 'conflict', known[1], known[2], known[4], known[5] }
 end
 if redis.call('EXISTS', KEYS[2]) + redis.call('EXISTS', KEYS[3]) + redis.call('EXISTS', KEYS[4]) > 0 then
@@ -46,6 +47,7 @@ if ends <= opens then return { 'over', 'draft', '', '0', string.format('%.0f', e
 redis.call('HSET', KEYS[1], 'state', 'draft', 'startsAtMs', ARGV[7], 'endsAtMs', string.format('%.0f', ends),
   'maxTries', ARGV[9], 'heldCents', ARGV[2], 'bestCents', 0, 'buckets', ARGV[5], 'bucket', ARGV[6],
   'totalCents', ARGV[2], 'packets', ARGV[3], 'allPackets', ARGV[4], 'filledCents', 0, 'soldOutMs', ARGV[10],
-  'seed', ARGV[13], 'fingerprint', ARGV[1], 'createdAtMs', now_text, 'expiresAtMs', string.format('%.0f', expires))
-redis.call('PEXPIREAT', KEYS[1], string.format('%.0f', ARGV[6] == '-1' and expires + 60000 or expires))
+  'seed', ARGV[13], 'fingerprint', ARGV[1], 'createdAtMs', now_text, 'expiresAtMs', string.format('%.0f', expires),
+  'keepMs', math.min(ARGV[11], 86400000))
+if ARGV[6] ~= '-1' then redis.call('PEXPIREAT', KEYS[1], string.format('%.0f', expires)) end
 return { 'begun', 'draft', ARGV[13], string.format('%.0f', expires), string.format('%.0f', ends) }

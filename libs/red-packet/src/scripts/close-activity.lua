@@ -10,18 +10,18 @@ ARGV[1]  atEnd    int       1 where its end must have come | 0
 Returns {status}
   status  'closed' | 'closed-before' | 'not-ended' | 'draft' | 'missing' | 'spread:<buckets>'   closed: by this call
 
-O(1), and O(packets that came back before) where there are such. TTL: the activity's. Clock: Redis. Replay: closed-before.
+O(1), and O(packets that came back before) where there are such. TTL: untouched. Clock: Redis. Replay: closed-before.
 ]]
-local meta = redis.call('HMGET', KEYS[1], 'state', 'expiresAtMs', 'heldCents', 'refundedCents', 'endsAtMs')
+local meta = redis.call('HMGET', KEYS[1], 'state', 'heldCents', 'refundedCents', 'endsAtMs')
 if not meta[1] then return { 'missing' } end
 if meta[1] == 'closed' then return { 'closed-before' } end
 if meta[1] ~= 'open' and meta[1] ~= 'paused' then return { meta[1] } end
-if ARGV[1] == '1' and now_ms < tonumber(meta[5]) then return { 'not-ended' } end
+if ARGV[1] == '1' and now_ms < tonumber(meta[4]) then return { 'not-ended' } end
 local pooled, before = redis.call('LLEN', KEYS[2]), redis.call('LLEN', KEYS[3])
 if pooled > 0 then
   local cents = stretch_cents(redis.call('LINDEX', KEYS[2], 0), redis.call('LINDEX', KEYS[2], -1))
   local granted = tonumber(redis.call('HGET', KEYS[4], '') or '-1')
-  if not cents or cents + granted + (meta[4] or 0) ~= tonumber(meta[3]) then
+  if not cents or cents + granted + (meta[3] or 0) ~= tonumber(meta[2]) then
     return redis.error_reply('BADPOOL the pool does not hold what the counters say, nothing was changed')
   end
   -- A rename takes no time, whatever the pool holds; what was refunded before goes along.
@@ -29,7 +29,6 @@ if pooled > 0 then
     redis.call('RPUSH', KEYS[2], unpack(redis.call('LRANGE', KEYS[3], from, from + 999)))
   end
   redis.call('RENAME', KEYS[2], KEYS[3])
-  redis.call('PEXPIREAT', KEYS[3], meta[2])
   redis.call('HINCRBY', KEYS[1], 'refundedCents', digits(cents))
   redis.call('HINCRBY', KEYS[1], 'refundedPackets', pooled)
 end

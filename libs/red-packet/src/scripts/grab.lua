@@ -14,7 +14,7 @@ Returns {code, text}
   text  str   '<packet>:<cents>', and ':<ms>' when it was won before; for -2 'unknown' | 'draft' | 'paused' | 'ended' |
         'closed' | 'preheated:<ms until it opens>' | 'spread:<buckets>'; else ''
 
-O(1). TTL: the activity's. Clock: Redis. Replay: answers the packet that the first call gave, as code 1; counts a try again.
+O(1). TTL: untouched. Clock: Redis. Replay: answers the packet that the first call gave, as code 1; counts a try again.
 ]]
 local mine = redis.call('HGET', KEYS[3], ARGV[1])
 if mine then
@@ -43,12 +43,8 @@ if not head then
   gate.at, head = 1, gate.ahead[1]
 end
 if not head then
-  local more = redis.call('HMGET', KEYS[1], 'buckets', 'expiresAtMs')
-  if counts then
-    redis.call('HINCRBY', KEYS[5], ARGV[1], 1)
-    redis.call('PEXPIREAT', KEYS[5], more[2])
-  end
-  return more[1] == '1' and -1 or -3, ''
+  if counts then redis.call('HINCRBY', KEYS[5], ARGV[1], 1) end
+  return redis.call('HGET', KEYS[1], 'buckets') == '1' and -1 or -3, ''
 end
 -- All that could fail is met here, before the first write: Redis does not roll back.
 local packet, id, cents = string.match(head, '^((%d+):([1-9]%d*)):%d+$')

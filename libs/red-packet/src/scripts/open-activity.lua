@@ -10,18 +10,14 @@ ARGV[1]  group   str       consumer group of the payout workers
 Returns {status}
   status  'opened' | 'open' | 'incomplete' | 'missing'   open: by an earlier call, whatever it has become since
 
-O(1). TTL: the activity's, on every key; healed where it was lost. Clock: none. Replay: finds the activity open.
+O(1). TTL: taken from the draft's keys, and set again when nothing is owed any more. Clock: none. Replay: finds the activity
+open.
 ]]
-local meta = redis.call('HMGET', KEYS[1], 'state', 'packets', 'totalCents', 'filledCents', 'expiresAtMs', 'bucket', 'buckets')
+local meta = redis.call('HMGET', KEYS[1], 'state', 'packets', 'totalCents', 'filledCents', 'bucket', 'buckets')
 if not meta[1] then return { 'missing' } end
-if meta[1] ~= 'draft' then
-  if redis.call('PTTL', KEYS[2]) == -1 then redis.call('PEXPIREAT', KEYS[2], meta[5]) end
-  if redis.call('PTTL', KEYS[3]) == -1 then redis.call('PEXPIREAT', KEYS[3], meta[5]) end
-  if redis.call('PTTL', KEYS[4]) == -1 then redis.call('PEXPIREAT', KEYS[4], meta[5]) end
-  return { 'open' }
-end
-if meta[6] == '-1' then
-  redis.call('HSET', KEYS[1], 'state', 'spread:' .. meta[7])
+if meta[1] ~= 'draft' then return { 'open' } end
+if meta[5] == '-1' then
+  redis.call('HSET', KEYS[1], 'state', 'spread:' .. meta[6])
   return { 'opened' }
 end
 local length = redis.call('LLEN', KEYS[2])
@@ -36,7 +32,8 @@ local created = redis.pcall('XGROUP', 'CREATE', KEYS[4], ARGV[1], '0', 'MKSTREAM
 if created.err and not string.find(created.err, '^BUSYGROUP') then return created end
 -- No user's id is empty: this field holds the cents granted, so that a grab counts and grants in one command.
 redis.call('HSET', KEYS[3], '', '0')
-redis.call('PEXPIREAT', KEYS[3], meta[5])
-redis.call('PEXPIREAT', KEYS[4], meta[5])
+-- What is owed does not expire.
+redis.call('PERSIST', KEYS[1])
+redis.call('PERSIST', KEYS[2])
 redis.call('HSET', KEYS[1], 'state', 'open')
 return { 'opened' }

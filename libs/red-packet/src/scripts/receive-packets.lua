@@ -12,11 +12,11 @@ ARGV[3..]  packets   list(str) 1 to 500 packets, '<packetId>:<cents>'
 Returns {status}
   status  'received' | 'received-before' | 'missing'   missing: no such bucket, or a draft
 
-O(packets). TTL: the activity's. Clock: Redis. Replay: the sequence is known, so nothing arrives twice.
+O(packets). TTL: untouched. Clock: Redis. Replay: the sequence is known, so nothing arrives twice.
 ]]
 local marks = redis.call('HMGET', KEYS[3], 'in:' .. ARGV[1])
-local meta = redis.call('HMGET', KEYS[1], 'state', 'expiresAtMs')
-if not meta[1] or meta[1] == 'draft' then return { 'missing' } end
+local state = redis.call('HGET', KEYS[1], 'state')
+if not state or state == 'draft' then return { 'missing' } end
 if marks[1] and tonumber(ARGV[2]) <= tonumber(marks[1]) then return { 'received-before' } end
 local last, count, cents, entries = redis.call('LINDEX', KEYS[2], -1), #ARGV - 2, 0, {}
 local sum = last and tonumber(string.match(last, ':(%d+)$')) or 0
@@ -28,17 +28,14 @@ for i = 3, #ARGV do
 end
 if sum + cents > 9007199254740991 then return redis.error_reply('BADSUM the sums of this pool are used up, nothing was changed') end
 redis.call('LLEN', KEYS[4])
-local closed = meta[1] == 'closed'
+local closed = state == 'closed'
 redis.call('HSET', KEYS[3], 'in:' .. ARGV[1], ARGV[2], 'at', now_text)
-redis.call('PEXPIREAT', KEYS[3], meta[2])
 if closed then
   redis.call('RPUSH', KEYS[4], unpack(entries))
-  redis.call('PEXPIREAT', KEYS[4], meta[2])
   redis.call('HINCRBY', KEYS[1], 'refundedCents', digits(cents))
   redis.call('HINCRBY', KEYS[1], 'refundedPackets', count)
 else
   redis.call('RPUSH', KEYS[2], unpack(entries))
-  redis.call('PEXPIREAT', KEYS[2], meta[2])
 end
 redis.call('HINCRBY', KEYS[1], 'heldCents', digits(cents))
 redis.call('HINCRBY', KEYS[1], 'receivedCents', digits(cents))

@@ -12,11 +12,11 @@ Returns {status, record}
   status  'sent' | 'resting' | 'nothing'   sent: also by an earlier call whose packets have not been confirmed
   record  str   '<sequence>|<packetId>:<cents>,...', '' where nothing was sent
 
-O(most). TTL: the activity's. Clock: Redis. Replay: answers the record that the first call made.
+O(most). TTL: untouched. Clock: Redis. Replay: answers the record that the first call made.
 ]]
 local found = redis.call('HGET', KEYS[3], 'out:' .. ARGV[1])
 if found then return { 'sent', found } end
-local meta = redis.call('HMGET', KEYS[1], 'state', 'expiresAtMs', 'heldCents')
+local meta = redis.call('HMGET', KEYS[1], 'state', 'heldCents')
 local pooled = redis.call('LLEN', KEYS[2])
 if meta[1] ~= 'open' and meta[1] ~= 'paused' or pooled == 0 or ARGV[2] + 0 < 1 then return { 'nothing', '' } end
 local marks = redis.call('HMGET', KEYS[3], 'at', 'sequence')
@@ -29,12 +29,11 @@ for i, entry in ipairs(entries) do
   if not packet then return redis.error_reply('BADPACKET the pool holds what is no packet, nothing was changed') end
   packets[i], cents = packet, cents + amount
 end
-if cents > tonumber(meta[3]) then return redis.error_reply('BADMETA heldCents is less than the pool, nothing was changed') end
+if cents > tonumber(meta[2]) then return redis.error_reply('BADMETA heldCents is less than the pool, nothing was changed') end
 -- By the clock, so that a number never comes again, even when the last ones were lost with a master.
 local sequence = math.max(now_us, (marks[2] or 0) + 1)
 local record = digits(sequence) .. '|' .. table.concat(packets, ',')
 redis.call('HSET', KEYS[3], 'out:' .. ARGV[1], record, 'sequence', digits(sequence))
-redis.call('PEXPIREAT', KEYS[3], meta[2])
 redis.call('LTRIM', KEYS[2], 0, -take - 1)
 redis.call('HINCRBY', KEYS[1], 'heldCents', digits(-cents))
 redis.call('HINCRBY', KEYS[1], 'sentCents', digits(cents))

@@ -1,5 +1,5 @@
 --[[
-status: read a bucket at one instant, and give a key that lost its TTL the activity's again.
+status: read a bucket at one instant, and give a key of a draft or a settled bucket that lost its TTL the others' again.
 
 KEYS[1]  meta     hash      <prefix>:red-packet:{<activity>}:meta
 KEYS[2]  pool     list(str) <prefix>:red-packet:{<activity>}:pool
@@ -9,8 +9,9 @@ KEYS[5]  tries    hash      <prefix>:red-packet:{<activity>}:tries
 KEYS[6]  moves    hash      <prefix>:red-packet:{<activity>}:moves
 KEYS[7]  voids    hash      <prefix>:red-packet:{<activity>}:voids
 KEYS[8]  refunds  list(str) <prefix>:red-packet:{<activity>}:refunds
+KEYS[9]  dead     stream    <prefix>:stream-consumer:{<activity>}:dead:payouts:<outbox>
 
-Returns {state, figures, pooled, pooledCents, granted, grantedCents, outboxLength, refundRecords, outgoing, lastRow}
+Returns {state, figures, pooled, pooledCents, granted, grantedCents, outboxLength, refundRecords, outgoing, lastRow, dead, overdue}
   state          'draft' | 'preheated' | 'open' | 'paused' | 'ended' | 'closed' | 'spread:<buckets>' | ''   '' where nothing is
   figures        str   of the meta hash, in the order of its names below, divided by commas
   pooled         int   packets in the pool
@@ -21,15 +22,17 @@ Returns {state, figures, pooled, pooledCents, granted, grantedCents, outboxLengt
   refundRecords  int   packets on record as refunded
   outgoing       str   buckets that packets are on their way to, divided by commas
   lastRow        str   id of the outbox's last row, also of one that is settled
+  dead           int   payouts that were given up
+  overdue        0 | 1   whether expiresAtMs has passed
 
-O(1), and O(buckets) where packets move. TTL: heals. Clock: Redis. Replay: harmless.
+O(1), and O(buckets) where packets move. TTL: repaired. Clock: Redis. Replay: harmless.
 ]]
-local meta = redis.call('HMGET', KEYS[1], 'state', 'expiresAtMs', 'startsAtMs', 'endsAtMs', 'grantShift')
+local meta = redis.call('HMGET', KEYS[1], 'state', 'expiresAtMs', 'startsAtMs', 'endsAtMs', 'grantShift', 'forgetAtMs', 'bucket')
 local figures = redis.call('HMGET', KEYS[1], 'createdAtMs', 'startsAtMs', 'endsAtMs', 'expiresAtMs', 'buckets', 'totalCents',
   'packets', 'allPackets', 'heldCents', 'refundedPackets', 'refundedCents', 'sentPackets', 'sentCents',
-  'receivedPackets', 'receivedCents', 'soldOutMs', 'closedAtMs')
-for i = 1, 17 do figures[i] = figures[i] or '0' end
-if not meta[1] then return { '', table.concat(figures, ','), 0, '0', 0, '0', 0, 0, '', '' } end
+  'receivedPackets', 'receivedCents', 'soldOutMs', 'closedAtMs', 'forgetAtMs')
+for i = 1, 18 do figures[i] = figures[i] or '0' end
+if not meta[1] then return { '', table.concat(figures, ','), 0, '0', 0, '0', 0, 0, '', '', 0, 0 } end
 local state = meta[1]
 if state == 'open' and now_ms < tonumber(meta[3]) then state = 'preheated' end
 if (state == 'open' or state == 'paused') and now_ms >= tonumber(meta[4]) then state = 'ended' end
@@ -43,13 +46,18 @@ local info = redis.call('EXISTS', KEYS[4]) == 1 and redis.call('XINFO', 'STREAM'
 for i = 1, #info, 2 do if info[i] == 'last-generated-id' then last = info[i + 1] end end
 local outgoing = {}
 for _, field in ipairs(redis.call('HKEYS', KEYS[6])) do outgoing[#outgoing + 1] = string.match(field, '^out:(%d+)$') end
-if redis.call('PTTL', KEYS[1]) == -1 then redis.call('PEXPIREAT', KEYS[1], meta[2]) end
-if redis.call('PTTL', KEYS[2]) == -1 then redis.call('PEXPIREAT', KEYS[2], meta[2]) end
-if redis.call('PTTL', KEYS[3]) == -1 then redis.call('PEXPIREAT', KEYS[3], meta[2]) end
-if redis.call('PTTL', KEYS[4]) == -1 then redis.call('PEXPIREAT', KEYS[4], meta[2]) end
-if redis.call('PTTL', KEYS[5]) == -1 then redis.call('PEXPIREAT', KEYS[5], meta[2]) end
-if redis.call('PTTL', KEYS[6]) == -1 then redis.call('PEXPIREAT', KEYS[6], meta[2]) end
-if redis.call('PTTL', KEYS[7]) == -1 then redis.call('PEXPIREAT', KEYS[7], meta[2]) end
-if redis.call('PTTL', KEYS[8]) == -1 then redis.call('PEXPIREAT', KEYS[8], meta[2]) end
+-- What is owed has no TTL, and neither has the root of a draft.
+local forget = meta[6] or meta[1] == 'draft' and meta[7] ~= '-1' and meta[2]
+local function heal(key)
+  if forget and redis.call('PTTL', key) == -1 then redis.call('PEXPIREAT', key, forget) end
+end
+heal(KEYS[1])
+heal(KEYS[2])
+heal(KEYS[3])
+heal(KEYS[4])
+heal(KEYS[5])
+heal(KEYS[6])
+heal(KEYS[7])
+heal(KEYS[8])
 return { state, table.concat(figures, ','), pooled, digits(cents), granted, granted_cents, rows, redis.call('LLEN', KEYS[8]),
-  table.concat(outgoing, ','), last }
+  table.concat(outgoing, ','), last, redis.call('XLEN', KEYS[9]), now_ms < tonumber(meta[2]) and 0 or 1 }

@@ -12,14 +12,14 @@ ARGV[3]  paid      str       '<packet>:<cents>:<ms>' that the ledger had paid th
 Returns {status}
   status  'void' | 'void-before' | 'none'   none: this user has no such grant
 
-O(1). TTL: the activity's. Clock: none. Replay: void-before.
+O(1). TTL: that of a settled activity. Clock: none. Replay: void-before.
 ]]
 local known = redis.call('HGET', KEYS[3], ARGV[2])
 if known and string.match(known, '^%d+:%d+:%a+:(.*)$') == ARGV[1] then return { 'void-before' } end
 local grant = redis.call('HGET', KEYS[2], ARGV[1])
 local id, cents, at = string.match(grant or '', '^(%d+):(%d+):(%d+)$')
 if id ~= ARGV[2] or ARGV[1] == '' then return { 'none' } end
-local meta = redis.call('HMGET', KEYS[1], 'expiresAtMs', 'bestUser')
+local meta = redis.call('HMGET', KEYS[1], 'expiresAtMs', 'bestUser', 'forgetAtMs')
 local granted = tonumber(redis.call('HGET', KEYS[2], '') or '-1')
 if not meta[1] or granted < tonumber(cents) then
   return redis.error_reply('BADMETA the counters do not fit this grant, nothing was changed')
@@ -30,7 +30,7 @@ end
 redis.call('LLEN', KEYS[4])
 local reason = ARGV[3] == '' and 'packet' or 'user'
 redis.call('HSET', KEYS[3], ARGV[2], cents .. ':' .. at .. ':' .. reason .. ':' .. ARGV[1])
-redis.call('PEXPIREAT', KEYS[3], meta[1])
+if meta[3] then redis.call('PEXPIREAT', KEYS[3], meta[3]) end
 if meta[2] == ARGV[1] then redis.call('HSET', KEYS[1], 'bestLost', 1) end
 if reason == 'packet' then
   -- The money went to somebody, so it stays granted; the user may grab again.
@@ -43,6 +43,6 @@ else
   redis.call('HINCRBY', KEYS[1], 'refundedCents', cents)
   redis.call('HINCRBY', KEYS[1], 'refundedPackets', 1)
   redis.call('RPUSH', KEYS[4], ARGV[2] .. ':' .. cents .. ':0')
-  redis.call('PEXPIREAT', KEYS[4], meta[1])
+  if meta[3] then redis.call('PEXPIREAT', KEYS[4], meta[3]) end
 end
 return { 'void' }

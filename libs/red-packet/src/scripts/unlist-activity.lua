@@ -1,0 +1,14 @@
+--[[
+unlist-activity: drop an activity that Redis has forgotten from the index, unless it was created again since.
+
+KEYS[1]  index       zset  <prefix>:red-packet:{activities}:index   activity id -> ms of its expiry
+ARGV[1]  activityId  str   1 to 128 characters
+
+Returns dropped
+  dropped  1 | 0   0: it is not listed, or its retention is not over
+
+O(log n). TTL: none; the payout run, which calls this, owns the index. Clock: Redis. Replay: finds it dropped.
+]]
+local ends = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or 'inf')
+if ends > now_ms then return 0 end
+return redis.call('ZREM', KEYS[1], ARGV[1])
