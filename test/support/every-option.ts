@@ -330,6 +330,7 @@ export const libs: readonly Lib[] = [
       transferWaitMs: 0,
       soldOutMemoryMs: 0,
       onClosed: () => undefined,
+      participantName: () => undefined,
     } satisfies Required<RedPacketOptions>,
     nested: [[{ identity: null }, /^identity is null\. Give a function /]],
   },

@@ -8,6 +8,7 @@ export type {
   PayoutRun,
   PayoutStats,
 } from './payouts/payouts.types';
+export type { OpenApiSecurity } from './openapi/openapi';
 export { RedPacketPayouts } from './payouts/red-packet.payouts';
 export { RedPacketPayoutsController } from './payouts/red-packet-payouts.controller';
 export { RedPacketController } from './red-packet.controller';
@@ -23,6 +24,7 @@ export type {
   ClosedListener,
   EligibilityCheck,
   IdentityResolver,
+  ParticipantName,
   RedPacketOptions,
   RedPacketServiceOptions,
 } from './red-packet.options';
@@ -39,6 +41,8 @@ export type {
   Packet,
   PayoutConflict,
   RecordsPage,
+  ResultRow,
+  ResultsPage,
   SplitMethod,
   VoidedGrant,
 } from './red-packet.types';

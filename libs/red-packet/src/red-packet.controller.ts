@@ -31,6 +31,7 @@ import type {
   GrantRecord,
   Packet,
   RecordsPage,
+  ResultsPage,
 } from './red-packet.types';
 
 const FIELDS = [
@@ -72,7 +73,7 @@ export class RedPacketController {
   grab(@Param('activityId') activityId: string, @Req() request: unknown): Promise<GrabResult> {
     const userId = this.options.identity(request);
     // Most resolvers answer at once, and a promise less a request shows.
-    if (typeof userId === 'string') return this.packets.grab(activityId, userId).catch(refused);
+    if (typeof userId === 'string' && userId !== '') return this.packets.grab(activityId, userId).catch(refused);
     return this.identified(userId).then((known) => this.packets.grab(activityId, known).catch(refused));
   }
 
@@ -89,6 +90,22 @@ export class RedPacketController {
     const packet = await answer(() => this.packets.packetOf(activityId, userId));
     if (!packet) throw new NotFoundException('This user has no packet of the activity.');
     return packet;
+  }
+
+  /** What the other winners got, for a winner; query `cursor?`, `limit?` (1 to 1,000); 404 for users without a packet. */
+  @Get(':activityId/results')
+  async results(
+    @Param('activityId') activityId: string,
+    @Req() request: unknown,
+    @Query('cursor') cursor?: string,
+    @Query('limit') limit?: string,
+  ): Promise<ResultsPage> {
+    const userId = await this.identified(this.options.identity(request));
+    const page = await answer(() =>
+      this.packets.results(activityId, userId, { cursor, limit: limit === undefined ? undefined : readLimit(limit) }),
+    );
+    if (!page) throw new NotFoundException('This user has no packet of the activity.');
+    return page;
   }
 
   /** The largest packet granted so far (admin). */
@@ -150,9 +167,9 @@ export class RedPacketController {
     );
   }
 
-  private async identified(userId: string | undefined | Promise<string | undefined>): Promise<string> {
+  private async identified(userId: string | null | undefined | Promise<string | null | undefined>): Promise<string> {
     const known = await userId;
-    if (known !== undefined) return known;
+    if (known !== undefined && known !== null && known !== '') return known;
     throw new UnauthorizedException('Nobody is known by this request. Send what the app identifies users by.');
   }
 }

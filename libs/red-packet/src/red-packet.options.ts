@@ -3,11 +3,14 @@ import { InvalidOptionError, shown } from 'luanest/script-registry';
 import { checkOptions, isIntegerOf, type KnownOptions } from '../../script-registry/src/shared/checks';
 import type { ClosedActivity } from './red-packet.types';
 
-/** Tells who sends a request; undefined for nobody known, who may not grab. */
-export type IdentityResolver = (request: unknown) => string | undefined | Promise<string | undefined>;
+/** Returns the id of the user who sends a request; undefined, null or '' for an unknown user, who may not grab. */
+export type IdentityResolver = (request: unknown) => string | null | undefined | Promise<string | null | undefined>;
 
 /** Tells whether a user may take part in an activity. */
 export type EligibilityCheck = (activityId: string, userId: string) => boolean | Promise<boolean>;
+
+/** Returns the name under which other winners see a user; undefined for none. */
+export type ParticipantName = (userId: string, activityId: string) => string | undefined | Promise<string | undefined>;
 
 /** Receives what a closed activity has left over. */
 export type ClosedListener = (closed: ClosedActivity) => void | Promise<void>;
@@ -42,15 +45,21 @@ export interface RedPacketOptions {
    * when `conflict` turns a payout into a refund later. Needs `DelayedTaskModule`. Default none.
    */
   readonly onClosed?: ClosedListener;
+  /**
+   * Names users in the results that winners see; called once for each row. What it throws, `results` throws. Default none:
+   * rows have no name. User ids are never shown.
+   */
+  readonly participantName?: ParticipantName;
 }
 
 /** Options with every default filled in. */
 export interface ResolvedRedPacketOptions extends Required<
-  Omit<RedPacketOptions, 'adminGuard' | 'eligibility' | 'onClosed'>
+  Omit<RedPacketOptions, 'adminGuard' | 'eligibility' | 'onClosed' | 'participantName'>
 > {
   readonly adminGuard: RedPacketOptions['adminGuard'];
   readonly eligibility: RedPacketOptions['eligibility'];
   readonly onClosed: RedPacketOptions['onClosed'];
+  readonly participantName: RedPacketOptions['participantName'];
 }
 
 /** The options that the service, and not the controller, goes by. */
@@ -66,6 +75,7 @@ const KNOWN: KnownOptions<RedPacketOptions> = {
   transferWaitMs: true,
   soldOutMemoryMs: true,
   onClosed: true,
+  participantName: true,
 };
 const DAY_MS = 86_400_000;
 const MIN_RETENTION_MS = 60_000;
@@ -79,7 +89,7 @@ const MINUTE_MS = 60_000;
  */
 export function resolveOptions(options: RedPacketOptions): ResolvedRedPacketOptions {
   checkOptions('', options, KNOWN);
-  const { identity, adminGuard, eligibility, onClosed } = options;
+  const { identity, adminGuard, eligibility, onClosed, participantName } = options;
   if (typeof identity !== 'function') {
     throw new InvalidOptionError(
       `identity is ${shown(identity)}. Give a function from the request to the user's id or undefined.`,
@@ -100,6 +110,11 @@ export function resolveOptions(options: RedPacketOptions): ResolvedRedPacketOpti
       `onClosed is ${shown(onClosed)}. Give a function of a closed activity, or leave it out.`,
     );
   }
+  if (participantName !== undefined && typeof participantName !== 'function') {
+    throw new InvalidOptionError(
+      `participantName is ${shown(participantName)}. Give a function from a user's id to a name, or leave it out.`,
+    );
+  }
   const { retentionMs = 7 * DAY_MS } = options;
   integerOf('retentionMs', retentionMs, MIN_RETENTION_MS, MAX_RETENTION_MS);
   const { confirmReplicas = 0, confirmTimeoutMs = 1_000, transferWaitMs = 1_000, soldOutMemoryMs = 1_000 } = options;
@@ -108,7 +123,7 @@ export function resolveOptions(options: RedPacketOptions): ResolvedRedPacketOpti
   integerOf('transferWaitMs', transferWaitMs, 0, MINUTE_MS);
   integerOf('soldOutMemoryMs', soldOutMemoryMs, 0, MINUTE_MS);
   const figures = { retentionMs, confirmReplicas, confirmTimeoutMs, transferWaitMs, soldOutMemoryMs };
-  return Object.freeze({ identity, adminGuard, eligibility, onClosed, ...figures });
+  return Object.freeze({ identity, adminGuard, eligibility, onClosed, participantName, ...figures });
 }
 
 function integerOf(name: string, value: unknown, min: number, max: number): void {

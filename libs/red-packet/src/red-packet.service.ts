@@ -5,10 +5,11 @@ import type { StreamConsumerService } from 'luanest/stream-consumer';
 import { Creation } from './activity/creation';
 import { Lifecycle } from './activity/lifecycle';
 import { Closing } from './activity/closing';
+import { ResultList } from './activity/result-list';
 import { Results } from './activity/results';
 import { Audit } from './audit/audit';
 import type { AuditOptions, AuditReport } from './audit/audit.types';
-import { homeOf, Layouts, type Layout } from './buckets/layout';
+import { homeOf, Layouts } from './buckets/layout';
 import { Refills } from './buckets/refills';
 import { Transfers } from './buckets/transfers';
 import { Grabber } from './grabs/grabber';
@@ -28,6 +29,7 @@ import type {
   Packet,
   PayoutConflict,
   RecordsPage,
+  ResultsPage,
   VoidedGrant,
 } from './red-packet.types';
 
@@ -52,7 +54,8 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   private readonly creation: Creation;
   private readonly lifecycle: Lifecycle;
   private readonly closing: Closing;
-  private readonly results: Results;
+  private readonly grants: Results;
+  private readonly resultList: ResultList;
   private readonly auditor: Audit;
   /** A tag of its own, which no activity's id can equal: those carry no name like this one. */
   private readonly indexKey: string;
@@ -71,7 +74,8 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
     this.lifecycle = new Lifecycle(registry, this.layouts, transfers);
     this.closing = new Closing(this.lifecycle, tasks, options, registryName);
     this.creation = new Creation(registry, this.layouts, this.indexKey, options, this.closing);
-    this.results = new Results(registry);
+    this.grants = new Results(registry);
+    this.resultList = new ResultList(this.lifecycle, this.grants, options);
     this.auditor = new Audit(registry, transfers, streams);
   }
 
@@ -99,9 +103,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Hands the user a packet, once: a repeat answers the same packet.
-   *
-   * @throws InvalidRedPacketInputError for an id that is none
+   * Hands the user a packet, once: a repeat answers the same packet. @throws InvalidRedPacketInputError for an invalid id
    */
   grab(activityId: string, userId: string): Promise<GrabResult> {
     try {
@@ -147,14 +149,23 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
 
   /** The user's packet; undefined for none. */
   async packetOf(activityId: string, userId: string): Promise<Packet | undefined> {
-    const layout = await this.layoutOf(checkActivityId(activityId));
-    return layout && this.results.packetOf(layout, checkUserId(userId));
+    const layout = await this.lifecycle.layoutOf(checkActivityId(activityId));
+    return layout && this.grants.packetOf(layout, checkUserId(userId));
+  }
+
+  /** A page of what winners got, for one of them; undefined for a user without a packet. Takes a page as `records` does. */
+  async results(
+    activityId: string,
+    userId: string,
+    page: { readonly cursor?: string; readonly limit?: number } = {},
+  ): Promise<ResultsPage | undefined> {
+    return this.resultList.page(checkActivityId(activityId), checkUserId(userId), Results.page(page));
   }
 
   /** The largest packet granted so far, the earliest of equal ones; undefined before the first grant. */
   async luckiest(activityId: string): Promise<GrantRecord | undefined> {
-    const layout = await this.layoutOf(checkActivityId(activityId));
-    return layout && this.results.luckiest(layout);
+    const layout = await this.lifecycle.layoutOf(checkActivityId(activityId));
+    return layout && this.grants.luckiest(layout);
   }
 
   /**
@@ -167,8 +178,8 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
     page: { readonly cursor?: string; readonly limit?: number } = {},
   ): Promise<RecordsPage> {
     const asked = Results.page(page);
-    const layout = await this.layoutOf(checkActivityId(activityId));
-    return layout === undefined ? { records: [], nextCursor: null } : this.results.records(layout, asked);
+    const layout = await this.lifecycle.layoutOf(checkActivityId(activityId));
+    return layout === undefined ? { records: [], nextCursor: null } : this.grants.records(layout, asked);
   }
 
   /**
@@ -202,7 +213,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
 
   /** Streams that grabs write payout rows to, one a bucket; empty when there is no such activity. */
   async outboxes(activityId: string): Promise<string[]> {
-    const layout = await this.layoutOf(checkActivityId(activityId));
+    const layout = await this.lifecycle.layoutOf(checkActivityId(activityId));
     return layout?.buckets.map(({ outbox }) => outbox) ?? [];
   }
 
@@ -212,7 +223,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
    * Harmless twice.
    */
   async conflict(activityId: string, { userId, packetId, paid }: PayoutConflict): Promise<VoidedGrant> {
-    const layout = (await this.layoutOf(checkActivityId(activityId))) ?? this.layouts.root(activityId);
+    const layout = (await this.lifecycle.layoutOf(checkActivityId(activityId))) ?? this.layouts.root(activityId);
     const bucket = homeOf(layout, checkUserId(userId));
     const told = paid === undefined ? undefined : checkPacket(paid);
     const voided = await this.lifecycle.voidGrant(layout, bucket, userId, checkPacketId(packetId), told);
@@ -234,10 +245,5 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
 
   private async grabIfEligible(activityId: string, userId: string, eligible: EligibilityCheck): Promise<GrabResult> {
     return (await eligible(activityId, userId)) ? this.grabber.grab(activityId, userId) : NOT_ELIGIBLE;
-  }
-
-  /** The layout where it is known, else as the activity's root tells it. */
-  private layoutOf(activityId: string): Promise<Layout | undefined> {
-    return this.lifecycle.layoutOf(activityId);
   }
 }

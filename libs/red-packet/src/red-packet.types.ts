@@ -130,6 +130,28 @@ export interface RecordsPage {
   readonly nextCursor: string | null;
 }
 
+/** A packet as the other winners see it: without the user's id. */
+export interface ResultRow extends Packet {
+  /** What the app's `participantName` returned for the user; left out without it. */
+  readonly name?: string;
+  /** Whether it is the viewer's. */
+  readonly own: boolean;
+  /** Whether it is the largest, the earliest of equal ones; false while somebody may still win. */
+  readonly luckiest: boolean;
+}
+
+/** A page of the results of an activity, in no particular order. */
+export interface ResultsPage {
+  /** A packet may appear on two pages, and is left out of none. */
+  readonly items: readonly ResultRow[];
+  /** The viewer's packet. */
+  readonly own: Packet;
+  /** The largest packet, once all are gone or the activity is over. */
+  readonly luckiest?: ResultRow;
+  /** Pass it to the next call; left out on the last page. */
+  readonly nextCursor?: string;
+}
+
 /** What `close` found or did. */
 export interface ClosedActivity {
   readonly activityId: string;

@@ -28,6 +28,24 @@ describe.each(platforms)('who may call the routes on %s', (_name, adapter) => {
     expect({ status, body }).toMatchObject({ status: 200, body: { records: [{ userId: 'u' }], nextCursor: null } });
   });
 
+  it.each([null, '', undefined])('answer 401 where identity returns %p, at once or later', async (unknown) => {
+    for (const identity of [() => unknown, () => Promise.resolve(unknown)]) {
+      await http.serve({ identity });
+      expect((await http.call('POST', '/a/grab')).status).toBe(401);
+      expect((await http.call('GET', '/a/mine')).status).toBe(401);
+      expect((await http.call('GET', '/a/results')).status).toBe(401);
+    }
+  });
+
+  it('show the results to winners only', async () => {
+    await http.create();
+    await http.grab('u');
+    const { status, body } = await http.call('GET', '/a/results?limit=10', { 'x-user': 'u' });
+    expect({ status, body }).toMatchObject({ status: 200, body: { items: [{ own: true, luckiest: false }], own: {} } });
+    expect(JSON.stringify(body)).not.toContain('"u"');
+    expect((await http.call('GET', '/a/results', { 'x-user': 'v' })).status).toBe(404);
+  });
+
   it.each<[string, RedPacketOptions['adminGuard']]>([
     ['a class', AdminGuard],
     ['an instance', new AdminGuard()],

@@ -10,7 +10,7 @@ import { admin, figures, HttpBench, identity, isAdmin, platforms } from './http-
 import { openBench, payAll, servers } from './support';
 
 /** What anybody may call. A route that is not named here is one for admins. */
-const PUBLIC = ['POST :activityId/grab', 'GET :activityId', 'GET :activityId/mine'];
+const PUBLIC = ['POST :activityId/grab', 'GET :activityId', 'GET :activityId/mine', 'GET :activityId/results'];
 const ROUTES = [RedPacketController, RedPacketPayoutsController].flatMap((controller) => routesOf(controller));
 
 it('every route is guarded but those that are named here', () => {
@@ -78,6 +78,12 @@ describe.each(platforms)('strangers on %s', (_name, adapter) => {
       const { status } = await http.call('GET', `/b/payouts/dead?${query}`, admin);
       expect([query, status]).toEqual([query, expect.any(Number)]);
       expect([200, 400]).toContain(status);
+    }
+    await http.service.grab('b', 'u');
+    const queries = ['cursor=-1', 'cursor=1@99', 'cursor=0&cursor=1', 'limit=0', 'limit=1e3', 'limit=1&limit=2'];
+    for (const query of queries) {
+      const { status } = await http.call('GET', `/b/results?${query}`, { 'x-user': 'u' });
+      expect([query, status]).toEqual([query, 400]);
     }
     const deep = '['.repeat(30_000) + ']'.repeat(30_000);
     for (const body of [deep, `{"activityId":"c","totalCents":1,"packets":${deep}}`, '{"a', '"text"', 'null']) {

@@ -1,4 +1,4 @@
-import { InvalidRedPacketInputError } from 'luanest/red-packet';
+import { InvalidRedPacketInputError, type ResultRow, type ResultsPage } from 'luanest/red-packet';
 import { byUser, dumpKeys, figures, openBench, packetOf, readRecords, servers, type Bench, payAll } from './support';
 
 const HOSTILE = [
@@ -43,6 +43,59 @@ describe.each(servers)('records on %s', (_name, connect) => {
     expect(byUser(distinct)).toEqual(grants);
     expect(new Set(records.map(({ packetId }) => packetId)).size).toBe(3_000);
   });
+
+  it.each([1, 3])(
+    'show winners what the others got, and the luckiest once all are gone (%i buckets)',
+    async (buckets) => {
+      const named = await openBench(connect(), {
+        prefix: bench.prefix,
+        settings: { participantName: (userId) => Promise.resolve(userId === 'c' ? undefined : `Miss ${userId}`) },
+      });
+      try {
+        const id = `results-${buckets}`;
+        await bench.packets.create({ ...figures(id, 5), buckets, split: 'given', amounts: [100, 150, 100, 60, 90] });
+        const won = new Map<string, number>();
+        const grab = async (user: string): Promise<void> =>
+          void won.set(user, packetOf(await bench.packets.grab(id, user)).amountCents);
+        for (const user of ['a', 'b', 'c', 'd']) await grab(user);
+        expect(await bench.packets.results(id, 'e')).toBeUndefined();
+        expect(await bench.packets.results('absent', 'a')).toBeUndefined();
+        const early = await bench.packets.results(id, 'a', { limit: 1_000 });
+        expect(early).not.toHaveProperty('luckiest');
+        await grab('e');
+        const rows = new Map<string, ResultRow>();
+        for (let cursor: string | undefined = '0'; cursor !== undefined;) {
+          const page: ResultsPage | undefined = await named.packets.results(id, 'a', { cursor });
+          expect(page?.own).toEqual(await bench.packets.packetOf(id, 'a'));
+          expect(page?.luckiest).toMatchObject({ amountCents: 150, luckiest: true });
+          for (const row of page?.items ?? []) rows.set(row.packetId, row);
+          cursor = page?.nextCursor;
+        }
+        expect([...rows.values()].map(({ amountCents }) => amountCents).sort()).toEqual([...won.values()].sort());
+        expect([...rows.values()].map(({ name }) => name).sort()).toEqual([
+          'Miss a',
+          'Miss b',
+          'Miss d',
+          'Miss e',
+          undefined,
+        ]);
+        expect([...rows.values()].filter(({ luckiest }) => luckiest)).toMatchObject([{ amountCents: 150 }]);
+        expect([...rows.values()].filter(({ own }) => own)).toMatchObject([{ name: 'Miss a' }]);
+        const last = await bench.packets.results(id, 'a', { cursor: `0@${buckets - 1}` });
+        const anonymous = last?.luckiest;
+        // Nobody's id is shown, and no name unless the app gives one.
+        expect(Object.keys(anonymous ?? {}).sort()).toEqual([
+          'amountCents',
+          'grantedAtMs',
+          'luckiest',
+          'own',
+          'packetId',
+        ]);
+      } finally {
+        named.close();
+      }
+    },
+  );
 
   it('are empty before the first grab, and for an activity that is not there', async () => {
     await bench.packets.create(figures('fresh', 2));

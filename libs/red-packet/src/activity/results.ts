@@ -7,7 +7,7 @@ import { readGrant, readLuckiest, readRecords } from './results.scripts';
 const PAGE = 1_000;
 
 /** A page that was asked for. */
-interface AskedPage {
+export interface AskedPage {
   readonly bucket: number;
   readonly cursor: string;
   readonly count: number;

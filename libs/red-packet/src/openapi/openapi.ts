@@ -13,6 +13,15 @@ interface Swagger {
   readonly ApiQuery: Decorate;
   readonly ApiBody: Decorate;
   readonly ApiResponse: Decorate;
+  readonly ApiSecurity: (name: string) => MethodDecorator & ClassDecorator;
+}
+
+/** Names of the app's security schemes, as `DocumentBuilder.addSecurity` has them. */
+export interface OpenApiSecurity {
+  /** How `identity` knows a user. Default none. */
+  readonly user?: string;
+  /** What `adminGuard` demands. Default none. */
+  readonly admin?: string;
 }
 
 interface Route {
@@ -47,6 +56,12 @@ const RED_PACKETS: Readonly<Record<string, Route>> = {
   grab: { summary: 'Grabs a packet for the user of the request', answer: schemas.grab, refusals: [401] },
   status: { summary: 'Where an activity stands', answer: schemas.status, refusals: [404] },
   mine: { summary: "The packet of the request's user", answer: schemas.packet, refusals: [401, 404] },
+  results: {
+    summary: 'What the winners got, for a winner',
+    answer: schemas.results,
+    query: cursorQuery,
+    refusals: [401, 404],
+  },
   luckiest: { summary: 'The largest packet granted so far', answer: schemas.grant, refusals: [403, 404] },
   pause: { summary: 'Refuses grabs until they are resumed', answer: schemas.state, refusals: [403, 404] },
   resume: { summary: 'Takes grabs again', answer: schemas.state, refusals: [403, 404] },
@@ -79,13 +94,13 @@ const PAYOUTS: Readonly<Record<string, Route>> = {
 let described = false;
 
 /** Describes the routes for `@nestjs/swagger`, once, where the app has it. */
-export function describeRoutes(): void {
+export function describeRoutes(security: OpenApiSecurity = {}): void {
   if (described) return;
   described = true;
   const swagger = load();
   if (swagger === undefined) return;
-  describe(swagger, RedPacketController, RED_PACKETS);
-  describe(swagger, RedPacketPayoutsController, PAYOUTS);
+  describe(swagger, RedPacketController, RED_PACKETS, security);
+  describe(swagger, RedPacketPayoutsController, PAYOUTS, security);
 }
 
 function load(): Swagger | undefined {
@@ -98,12 +113,23 @@ function load(): Swagger | undefined {
   }
 }
 
-function describe(swagger: Swagger, controller: Type, routes: Readonly<Record<string, Route>>): void {
+function describe(
+  swagger: Swagger,
+  controller: Type,
+  routes: Readonly<Record<string, Route>>,
+  security: OpenApiSecurity,
+): void {
   swagger.ApiTags('red-packets')(controller);
   const prototype = controller.prototype as object;
   for (const [name, route] of Object.entries(routes)) {
     const descriptor = Object.getOwnPropertyDescriptor(prototype, name) as PropertyDescriptor;
-    for (const decorate of decorators(swagger, name, route)) decorate(prototype, name, descriptor);
+    const scheme = route.refusals.includes(401)
+      ? security.user
+      : route.refusals.includes(403)
+        ? security.admin
+        : undefined;
+    const secured = scheme === undefined ? [] : [swagger.ApiSecurity(scheme)];
+    for (const decorate of [...secured, ...decorators(swagger, name, route)]) decorate(prototype, name, descriptor);
   }
 }
 

@@ -20,6 +20,7 @@ const state = oneOf('draft', 'preheated', 'open', 'paused', 'sold-out', 'ended',
 const packetFields = { packetId: text, amountCents: cents, grantedAtMs: instant };
 const packet = object(packetFields);
 const grant = object({ userId: text, ...packetFields });
+const result = object({ ...packetFields, 'name?': text, own: flag, luckiest: flag });
 const amount = object({ packets: count, cents });
 const nothing = { type: 'string', nullable: true };
 
@@ -95,6 +96,12 @@ export const schemas = {
     'deep?': { type: 'object' },
   }),
   records: object({ records: list(grant), nextCursor: nothing }),
+  results: object({
+    items: list(result),
+    own: packet,
+    'luckiest?': result,
+    'nextCursor?': text,
+  }),
   payouts: object({ open: count, pending: count, 'oldestMs?': count, dead: count, consumers: count }),
   dead: object({
     items: list(object({ id: text, 'payout?': grant, error: text, attempts: count, firstSeenAt: text, deadAt: text })),

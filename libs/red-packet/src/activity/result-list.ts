@@ -1,0 +1,44 @@
+import type { RedPacketServiceOptions } from '../red-packet.options';
+import type { ActivityState, GrantRecord, ResultRow, ResultsPage } from '../red-packet.types';
+import { statusOf, type Lifecycle } from './lifecycle';
+import type { AskedPage, Results } from './results';
+
+/** States in which nobody can win any more, so that the largest packet is known. */
+const OVER: readonly ActivityState[] = ['sold-out', 'ended', 'closed'];
+
+/** What winners see of each other. */
+export class ResultList {
+  constructor(
+    private readonly lifecycle: Pick<Lifecycle, 'read'>,
+    private readonly results: Results,
+    private readonly options: Pick<RedPacketServiceOptions, 'participantName'>,
+  ) {}
+
+  /** See RedPacketService.results. */
+  async page(activityId: string, userId: string, asked: AskedPage): Promise<ResultsPage | undefined> {
+    const read = await this.lifecycle.read(activityId);
+    const own = read && (await this.results.packetOf(read.layout, userId));
+    if (read === undefined || own === undefined) return undefined;
+    const isOver = OVER.includes(statusOf(activityId, read.readings).state);
+    const [{ records, nextCursor }, best] = await Promise.all([
+      this.results.records(read.layout, asked),
+      isOver ? this.results.luckiest(read.layout) : undefined,
+    ]);
+    const row = (record: GrantRecord): Promise<ResultRow> => this.row(activityId, record, userId, best);
+    const [items, luckiest] = await Promise.all([Promise.all(records.map(row)), best && row(best)]);
+    return { items, own, ...(luckiest && { luckiest }), ...(nextCursor !== null && { nextCursor }) };
+  }
+
+  private async row(activityId: string, record: GrantRecord, viewer: string, best?: GrantRecord): Promise<ResultRow> {
+    const { userId, packetId, amountCents, grantedAtMs } = record;
+    const name = await this.options.participantName?.(userId, activityId);
+    return {
+      packetId,
+      amountCents,
+      grantedAtMs,
+      own: userId === viewer,
+      luckiest: best !== undefined && best.userId === userId && best.packetId === packetId,
+      ...(typeof name === 'string' && { name }),
+    };
+  }
+}
