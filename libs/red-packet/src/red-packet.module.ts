@@ -4,7 +4,7 @@ import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } fro
 import { StreamConsumerService } from 'luanest/stream-consumer';
 import { checkObject } from '../../script-registry/src/shared/checks';
 import { importedOnce } from '../../script-registry/src/shared/modules';
-import { describeRoutes } from './openapi/openapi';
+import { describeRoutes, type OpenApiSecurity } from './openapi/openapi';
 import { RedPacketPayouts } from './payouts/red-packet.payouts';
 import { RedPacketPayoutsController } from './payouts/red-packet-payouts.controller';
 import { RedPacketController } from './red-packet.controller';
@@ -20,12 +20,14 @@ export interface RedPacketModuleExtras {
   readonly controller?: boolean;
   /** Whether every module of the app can inject the service without an import. Default true. */
   readonly isGlobal?: boolean;
+  /** Names of the app's security schemes for its OpenAPI document; one document, so one setting in a process. Default none. */
+  readonly openApiSecurity?: OpenApiSecurity;
   /** Name of the ScriptRegistry to run on. Default: the default one. */
   readonly registry?: string;
 }
 
-function controllers(): Type[] {
-  describeRoutes();
+function controllers(security?: OpenApiSecurity): Type[] {
+  describeRoutes(security);
   return [RedPacketController, RedPacketPayoutsController];
 }
 
@@ -36,12 +38,12 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<RedPacketOptio
 })
   .setClassMethodName('forRoot')
   .setExtras<RedPacketModuleExtras>(
-    { controller: true, isGlobal: true, registry: undefined },
-    (definition, { controller, isGlobal, registry }) => ({
+    { controller: true, isGlobal: true, openApiSecurity: undefined, registry: undefined },
+    (definition, { controller, isGlobal, openApiSecurity, registry }) => ({
       ...definition,
       global: isGlobal ?? true,
       imports: [...(definition.imports ?? []), ScriptRegistryModule.forFeature(redPacketScripts, registry)],
-      controllers: controller === false ? [] : controllers(),
+      controllers: controller === false ? [] : controllers(openApiSecurity),
       providers: [
         ...(definition.providers ?? []),
         importedOnce('RedPacketModule', RedPacketService),

@@ -10,6 +10,7 @@ import { standaloneClient } from '../../script-registry/test/support';
 interface Operation {
   readonly summary?: string;
   readonly requestBody?: unknown;
+  readonly security?: unknown;
   readonly parameters: readonly { readonly name: string; readonly in: string; readonly required?: boolean }[];
   readonly responses: Readonly<Record<string, { readonly content?: Record<string, { schema: object }> }>>;
 }
@@ -36,7 +37,7 @@ describe('the OpenAPI document of an app with @nestjs/swagger', () => {
     const building = Test.createTestingModule({
       imports: [
         ScriptRegistryModule.forRoot({ client, prefix: uniquePrefix() }),
-        RedPacketModule.forRoot({ identity: () => undefined }),
+        RedPacketModule.forRoot({ identity: () => undefined, openApiSecurity: { user: 'login', admin: 'staff' } }),
       ],
     });
     const app = (await building.compile()).createNestApplication();
@@ -50,9 +51,11 @@ describe('the OpenAPI document of an app with @nestjs/swagger', () => {
       ),
     );
     expect(operations.map(([name]) => name).sort()).toEqual(served().sort());
-    for (const [name, { summary, parameters, responses, requestBody }] of operations) {
+    for (const [name, { summary, parameters, responses, requestBody, security }] of operations) {
       expect([name, summary?.length]).not.toEqual([name, 0]);
       const inPath = parameters.filter((one) => one.in === 'path').map((one) => one.name);
+      const scheme = responses['401'] ? 'login' : responses['403'] && 'staff';
+      expect([name, security]).toEqual([name, scheme && [{ [scheme]: [] }]]);
       expect([name, inPath]).toEqual([name, name === 'POST /red-packets' ? [] : ['activityId']]);
       for (const query of parameters.filter((one) => one.in === 'query')) expect(query.required).toBe(false);
       const success = responses[name === 'POST /red-packets' ? '201' : '200'];
