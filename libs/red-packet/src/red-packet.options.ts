@@ -22,8 +22,8 @@ export interface RedPacketOptions {
   /** Guards the admin routes: an instance, or a class that Nest can build. Default none: they answer 403. */
   readonly adminGuard?: CanActivate | Type<CanActivate>;
   /**
-   * How long Redis keeps an activity after its end; without an end, after it opens; ms; integer of 60,000 to
-   * 10 years. Default 7 days.
+   * How long Redis keeps an activity after its end, or without an end after it opens; longer while it is not closed or a
+   * payout is not settled; ms, integer of 60,000 to 10 years. Default 7 days.
    */
   readonly retentionMs?: number;
   /** Asked before each grab that goes to Redis; what it throws, grab throws. Default: everybody may. */

@@ -358,6 +358,23 @@ describe.each(servers)('the TTLs of an activity on %s', (_name, connect) => {
     }
   });
 
+  it('come back for what an abandoned creation left: buckets that opened, and a root that did not', async () => {
+    const short = await openBench(connect(), { retentionMs: 700 });
+    try {
+      await short.packets.create({ ...figures('abandoned', 6), buckets: 3 });
+      const [root] = short.bucketsOf('abandoned', 1);
+      await short.raw.hset(root?.meta ?? '', 'state', 'draft');
+      const next = await openBench(connect(), { prefix: short.prefix });
+      expect(await next.packets.settle('abandoned')).toBe(false);
+      await eventually(async () => expect(await next.packets.settle('abandoned')).toBe(true));
+      const keys = short.bucketsOf('abandoned', 3).map(({ meta }) => meta);
+      for (const key of [...keys, root?.meta ?? '']) expect([key, await short.raw.pttl(key)]).not.toEqual([key, -1]);
+      next.close();
+    } finally {
+      short.close();
+    }
+  });
+
   it('are given to a closed activity whose debts are given up, and to no open one', async () => {
     await bench.packets.create(figures('given-up', 3));
     await bench.packets.grab('given-up', 'a');
