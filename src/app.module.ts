@@ -21,6 +21,7 @@ import { AdminGuard, AdminToken } from './identity/admin.guard';
 import { GuestTokens } from './identity/guest-tokens';
 import { GuestsController } from './identity/guests.controller';
 import type { Secrets } from './identity/secrets';
+import { BooksKeeper } from './ledger/books-keeper';
 import { LedgerController } from './ledger/ledger.controller';
 import { LedgerHost } from './ledger/ledger-host';
 import { tapRule } from './limits';
@@ -105,6 +106,7 @@ const nodeProviders: Provider[] = [
 /** What is seen of rains. */
 const liveProviders: Provider[] = [
   LedgerReader,
+  BooksKeeper,
   BooksService,
   CountRecords,
   CountService,

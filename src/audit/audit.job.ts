@@ -47,7 +47,7 @@ export class AuditJob {
     const atRest = now === this.seen;
     this.seen = now;
     if (!atRest || status.state === 'draft' || status.packets > MOST_PACKETS) return;
-    const last = await this.counts.last(status.activityId);
+    const last = await this.counts.last(status);
     if (last !== undefined && Date.now() - last.atMs < COUNT_AGAIN_MS) return;
     try {
       const record = await this.counts.count(status.activityId, 0);

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { RedPacketService, type ActivityStatus, type AuditReport } from 'luanest/red-packet';
-import type { LedgerTotals } from '../ledger/ledger.types';
+import { activityKeyOf, type LedgerTotals } from '../ledger/ledger.types';
 import { LedgerReader } from '../ledger/ledger-reader';
 
 /** What Redis and the ledger say of one rain. */
@@ -22,10 +22,18 @@ export class BooksService {
 
   /** Undefined for a rain that Redis does not know, or no longer. */
   async read(activityId: string): Promise<Books | undefined> {
-    // The ledger first: whatever is paid later only makes it smaller than what Redis says was granted.
-    const ledger = await this.ledger.totals(activityId).catch(() => undefined);
-    const [status, audit] = await Promise.all([this.packets.status(activityId), this.packets.audit(activityId)]);
-    return status && audit && { status, audit, ledger };
+    let status = await this.packets.status(activityId);
+    while (status !== undefined) {
+      const key = activityKeyOf(status);
+      // The ledger first: whatever is paid later only makes it smaller than what Redis says was granted.
+      const ledger = await this.ledger.totals(key).catch(() => undefined);
+      const [now, audit] = await Promise.all([this.packets.status(activityId), this.packets.audit(activityId)]);
+      if (now === undefined || audit === undefined) return undefined;
+      if (activityKeyOf(now) === key) return { status: now, audit, ledger };
+      // The id is being used again: the ledger was asked about the life before.
+      status = now;
+    }
+    return undefined;
   }
 }
 
@@ -42,6 +50,14 @@ export function faultsOf({ status, audit, ledger }: Books): string[] {
   }
   if (ledger !== undefined) {
     check(ledger.conflicts === 0, `${ledger.conflicts} payouts contradict one another`);
+    const { fundedCents, refundedCents } = ledger;
+    const funded = fundedCents ?? status.totalCents;
+    check(funded === status.totalCents, `the ledger was funded with ${funded} cents of ${status.totalCents}`);
+    check(refundedCents <= status.refundedCents, `${refundedCents} cents booked of ${status.refundedCents} refunded`);
+    check(
+      ledger.cents + refundedCents <= funded,
+      `${ledger.cents + refundedCents} cents paid and refunded of ${funded}`,
+    );
     check(ledger.rows === ledger.users, `${ledger.rows} payouts to ${ledger.users} users`);
     check(ledger.cents <= status.grantedCents, `${ledger.cents} cents paid of ${status.grantedCents} granted`);
     const settled = status.outboxLength === 0 && ledger.rows === status.grantedPackets;

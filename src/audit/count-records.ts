@@ -56,18 +56,18 @@ export class CountRecords {
   constructor(private readonly registry: ScriptRegistry) {}
 
   /** Notes a count. Answers false when one under a later lock is there. */
-  note(activityId: string, record: CountRecord): Promise<boolean> {
+  note(activityKey: string, record: CountRecord): Promise<boolean> {
     const args = { fence: record.fence, record: JSON.stringify(record), keptMs: KEPT_MS };
-    return this.registry.run(noteCount, { keys: this.keys(activityId), args });
+    return this.registry.run(noteCount, { keys: this.keys(activityKey), args });
   }
 
   /** The last count; undefined for none. */
-  async last(activityId: string): Promise<CountRecord | undefined> {
-    const text = await this.registry.run(readCount, { keys: this.keys(activityId), args: {} });
+  async last(activityKey: string): Promise<CountRecord | undefined> {
+    const text = await this.registry.run(readCount, { keys: this.keys(activityKey), args: {} });
     return text === '' ? undefined : (JSON.parse(text) as CountRecord);
   }
 
-  private keys(activityId: string): { count: string } {
-    return { count: this.registry.keySpace('app').tag(activityId).key('count') };
+  private keys(activityKey: string): { count: string } {
+    return { count: this.registry.keySpace('app').tag(activityKey).key('count') };
   }
 }

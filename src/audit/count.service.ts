@@ -1,8 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { LockService, type Lock, type LockStatus } from 'luanest/lock';
-import { RedPacketService } from 'luanest/red-packet';
+import { RedPacketService, type ActivityStatus } from 'luanest/red-packet';
 import { NodeService } from '../nodes/node.service';
 import { type CountRecord, CountRecords } from './count-records';
+import { activityKeyOf } from '../ledger/ledger.types';
 import { LedgerReader } from '../ledger/ledger-reader';
 
 const LOCK = 'rain.count';
@@ -32,8 +33,8 @@ export class CountService {
   }
 
   /** The last count of a rain. */
-  last(activityId: string): Promise<CountRecord | undefined> {
-    return this.records.last(activityId);
+  last(rain: Pick<ActivityStatus, 'activityId' | 'expiresAtMs'>): Promise<CountRecord | undefined> {
+    return this.records.last(activityKeyOf(rain));
   }
 
   /** Who counts now. */
@@ -43,7 +44,10 @@ export class CountService {
 
   private async underLock(activityId: string, lock: Lock): Promise<CountRecord | undefined> {
     const started = performance.now();
-    const ledger = await this.ledger.payouts(activityId);
+    const status = await this.packets.status(activityId);
+    if (status === undefined) return undefined;
+    const activityKey = activityKeyOf(status);
+    const ledger = await this.ledger.payouts(activityKey);
     const report = await this.packets.audit(activityId, { deep: true, ...(ledger !== undefined && { ledger }) });
     const none = { packets: 0, cents: 0 };
     if (report === undefined) return undefined;
@@ -63,7 +67,7 @@ export class CountService {
       paid: ledger && deep?.paid,
       outboxRows: deep?.outboxRows ?? 0,
     };
-    await this.records.note(activityId, record);
+    await this.records.note(activityKey, record);
     return record;
   }
 }

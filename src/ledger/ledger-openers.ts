@@ -2,7 +2,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FileLock } from '../embedded/file-lock';
 import { makePrivateFolder, writePrivateFile } from '../embedded/private-file';
-import { createLedgerSchema } from './ledger.schema';
+import { migrateLedger } from './ledger-migrations';
 import type { ReadableLedger } from './ledger.types';
 import { PgliteDatabase } from './pglite-database';
 import { PostgresDatabase } from './postgres-database';
@@ -87,7 +87,7 @@ export class PostgresLedgerOpener implements LedgerOpener {
 
 async function openWithSchema(database: SqlDatabase): Promise<ReadableLedger> {
   try {
-    await createLedgerSchema(database);
+    await migrateLedger(database);
     return new SqlLedger(database);
   } catch (error) {
     await database.close();

@@ -25,24 +25,24 @@ export class LedgerReader {
     private readonly admin: AdminToken,
   ) {}
 
-  /** What is booked for an activity; undefined where nobody who is known has the ledger. */
-  async totals(activityId: string): Promise<LedgerTotals | undefined> {
+  /** What is booked under an activity key (`activityKeyOf`); undefined where nobody who is known has the ledger. */
+  async totals(activityKey: string): Promise<LedgerTotals | undefined> {
     const own = this.host.current();
-    return own === undefined ? this.ask<LedgerTotals>(activityId) : own.totals(activityId);
+    return own === undefined ? this.ask<LedgerTotals>(activityKey) : own.totals(activityKey);
   }
 
   /**
    * Every payout of an activity, as it is when it is asked for and not before; undefined where nobody who is known has the
    * ledger. Throws a LedgerAwayError where it is lost on the way.
    */
-  async payouts(activityId: string): Promise<AsyncIterable<PaidPacket> | undefined> {
+  async payouts(activityKey: string): Promise<AsyncIterable<PaidPacket> | undefined> {
     const here = this.host.current() !== undefined || (await this.host.problem())?.ownerUrl !== undefined;
-    return here ? this.pages(activityId) : undefined;
+    return here ? this.pages(activityKey) : undefined;
   }
 
-  private async *pages(activityId: string): AsyncIterable<PaidPacket> {
+  private async *pages(activityKey: string): AsyncIterable<PaidPacket> {
     for (let after: string | null = ''; after !== null;) {
-      const page: PaidPage | undefined = await this.page(activityId, after).catch((cause: unknown) => {
+      const page: PaidPage | undefined = await this.page(activityKey, after).catch((cause: unknown) => {
         throw new LedgerAwayError(cause);
       });
       if (page === undefined) throw new LedgerAwayError();
@@ -51,17 +51,16 @@ export class LedgerReader {
     }
   }
 
-  private async page(activityId: string, after: string): Promise<PaidPage | undefined> {
+  private async page(activityKey: string, after: string): Promise<PaidPage | undefined> {
     const own = this.host.current();
-    if (own !== undefined) return own.payouts(activityId, after, PAGE);
-    return this.ask(activityId, `/payouts?after=${encodeURIComponent(after)}`);
+    if (own !== undefined) return own.payouts(activityKey, after, PAGE);
+    return this.ask(activityKey, `/payouts?after=${encodeURIComponent(after)}`);
   }
 
-  private async ask<T>(activityId: string, path = ''): Promise<T | undefined> {
+  private async ask<T>(activityKey: string, path = ''): Promise<T | undefined> {
     const owner = (await this.host.problem())?.ownerUrl;
-    // No URL can name these two: they would ask, with the token, for another route.
-    if (owner === undefined || activityId === '.' || activityId === '..') return undefined;
-    const answer = await fetch(`${owner}/ledger/${encodeURIComponent(activityId)}${path}`, {
+    if (owner === undefined) return undefined;
+    const answer = await fetch(`${owner}/ledger/${encodeURIComponent(activityKey)}${path}`, {
       headers: { authorization: `Bearer ${this.admin.value}` },
       signal: AbortSignal.timeout(PATIENCE_MS),
     });

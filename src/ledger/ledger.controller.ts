@@ -5,9 +5,9 @@ import type { LedgerTotals, PaidPage, ReadableLedger } from './ledger.types';
 
 const PAGE = 1_000;
 
-/** Totals of one activity as the admin route answers them. */
+/** Totals of one life of an activity as the admin route answers them. */
 export interface LedgerAnswer extends LedgerTotals {
-  readonly activityId: string;
+  readonly activityKey: string;
 }
 
 /** The ledger over HTTP, for admins. */
@@ -17,15 +17,15 @@ export class LedgerController {
   constructor(private readonly host: LedgerHost) {}
 
   /** What is booked for an activity. @throws {ServiceUnavailableException} when this process has no ledger */
-  @Get(':activityId')
-  async totals(@Param('activityId') activityId: string): Promise<LedgerAnswer> {
-    return { activityId, ...(await (await this.ledger()).totals(activityId)) };
+  @Get(':activityKey')
+  async totals(@Param('activityKey') activityKey: string): Promise<LedgerAnswer> {
+    return { activityKey, ...(await (await this.ledger()).totals(activityKey)) };
   }
 
   /** A page of payouts; query `after` as the page before says. @throws {ServiceUnavailableException} likewise */
-  @Get(':activityId/payouts')
-  async payouts(@Param('activityId') activityId: string, @Query('after') after?: string): Promise<PaidPage> {
-    return (await this.ledger()).payouts(activityId, after ?? '', PAGE);
+  @Get(':activityKey/payouts')
+  async payouts(@Param('activityKey') activityKey: string, @Query('after') after?: string): Promise<PaidPage> {
+    return (await this.ledger()).payouts(activityKey, after ?? '', PAGE);
   }
 
   private async ledger(): Promise<ReadableLedger> {

@@ -1,7 +1,31 @@
-import type { Packet, PaidPacket, Payout } from 'luanest/red-packet';
+import type { ActivityStatus, Packet, PaidPacket, Payout } from 'luanest/red-packet';
 
 /** What the ledger has to know of a payout. */
-export type PayoutRow = Pick<Payout, 'activityId' | 'userId' | 'packetId' | 'amountCents' | 'grantedAtMs'>;
+export type PayoutRow = Pick<
+  Payout,
+  'activityKey' | 'activityId' | 'userId' | 'packetId' | 'amountCents' | 'grantedAtMs'
+>;
+
+/**
+ * Key of one life of an activity's id, as payouts have it in `activityKey`. An id that is used again after its retention
+ * gets another key.
+ */
+export function activityKeyOf({ activityId, expiresAtMs }: Pick<ActivityStatus, 'activityId' | 'expiresAtMs'>): string {
+  return `${encodeURIComponent(activityId)}@${expiresAtMs}`;
+}
+
+/** What the ledger keeps of an activity besides its payouts; money in integer cents. */
+export interface ActivityRow {
+  readonly activityKey: string;
+  readonly activityId: string;
+  /** What was paid in. */
+  readonly fundedCents: number;
+  /** What has come back so far. */
+  readonly refundedCents: number;
+  /** When this life began and when Redis forgets it, ms since the epoch, by Redis' clock. */
+  readonly createdAtMs: number;
+  readonly expiresAtMs: number;
+}
 
 /** A payout that the ledger refused, because the packet or the user had already been paid otherwise. */
 export interface Conflict {
@@ -23,7 +47,7 @@ export interface CreditResult {
   readonly conflicts: readonly Conflict[];
 }
 
-/** What the ledger holds for one activity. */
+/** What the ledger holds for one life of an activity. */
 export interface LedgerTotals {
   /** Payouts booked. */
   readonly rows: number;
@@ -33,6 +57,10 @@ export interface LedgerTotals {
   readonly cents: number;
   /** Contradicting payouts on record. */
   readonly conflicts: number;
+  /** Cents that the activity was funded with; null until that is noted. */
+  readonly fundedCents: number | null;
+  /** Cents that came back. */
+  readonly refundedCents: number;
 }
 
 /** Some payouts of an activity, in the order of their packets' ids. */
@@ -42,7 +70,7 @@ export interface PaidPage {
   readonly next: string | null;
 }
 
-/** Books payouts, each packet once and each user once per activity, whoever asks and however often. */
+/** Books payouts, each packet once and each user once per life of an activity, whoever asks and however often. */
 export interface Ledger {
   /**
    * Books a batch in one transaction, durable when the promise resolves. Rows of any activities, in any order, with
@@ -51,8 +79,13 @@ export interface Ledger {
    * @throws {Error} when the database fails; nothing or everything was booked then, and calling again is safe
    */
   credit(rows: readonly PayoutRow[]): Promise<CreditResult>;
-  /** What is booked for an activity; zeros for one that the ledger never saw. */
-  totals(activityId: string): Promise<LedgerTotals>;
+  /**
+   * Notes what an activity was funded with and what has come back; harmless twice. Refunds only grow, so an older note
+   * changes nothing.
+   */
+  note(activity: ActivityRow): Promise<void>;
+  /** What is booked under an activity's key; zeros for one that the ledger never saw. */
+  totals(activityKey: string): Promise<LedgerTotals>;
   /** Cents on the user's account over all activities; 0 for a user that the ledger never saw. */
   balance(userId: string): Promise<number>;
   /** Frees what the ledger holds open. */
@@ -62,10 +95,10 @@ export interface Ledger {
 /** A ledger whose payouts can be read one by one. */
 export interface ReadableLedger extends Ledger {
   /**
-   * A page of what is booked for an activity.
+   * A page of what is booked under an activity's key.
    *
    * @param after `next` of the page before; '' for the first
    * @param limit most payouts of a page; integer >= 1
    */
-  payouts(activityId: string, after: string, limit: number): Promise<PaidPage>;
+  payouts(activityKey: string, after: string, limit: number): Promise<PaidPage>;
 }

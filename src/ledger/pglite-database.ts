@@ -24,10 +24,18 @@ export class PgliteDatabase implements SqlDatabase {
     return (await this.db.query<SqlRow>(text, [...params])).rows;
   }
 
+  /** See {@link SqlSession.script}. */
+  async script(text: string): Promise<void> {
+    await this.db.exec(text);
+  }
+
   /** See {@link SqlDatabase.transaction}. */
   transaction<T>(work: (session: SqlSession) => Promise<T>): Promise<T> {
     return this.db.transaction((transaction) =>
-      work({ query: async (text, params = []) => (await transaction.query<SqlRow>(text, [...params])).rows }),
+      work({
+        query: async (text, params = []) => (await transaction.query<SqlRow>(text, [...params])).rows,
+        script: async (text) => void (await transaction.exec(text)),
+      }),
     );
   }
 

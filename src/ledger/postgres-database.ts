@@ -17,6 +17,11 @@ export class PostgresDatabase implements SqlDatabase {
     return (await this.pool.query<SqlRow>(text, [...params])).rows;
   }
 
+  /** See {@link SqlSession.script}. */
+  async script(text: string): Promise<void> {
+    await this.pool.query(text);
+  }
+
   /** See {@link SqlDatabase.transaction}. */
   async transaction<T>(work: (session: SqlSession) => Promise<T>): Promise<T> {
     const client = await this.pool.connect();
@@ -44,5 +49,8 @@ export class PostgresDatabase implements SqlDatabase {
 }
 
 function sessionOf(client: PoolClient): SqlSession {
-  return { query: async (text, params = []) => (await client.query<SqlRow>(text, [...params])).rows };
+  return {
+    query: async (text, params = []) => (await client.query<SqlRow>(text, [...params])).rows,
+    script: async (text) => void (await client.query(text)),
+  };
 }

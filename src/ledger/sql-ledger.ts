@@ -1,57 +1,28 @@
 import type { Packet } from 'luanest/red-packet';
-import type { Conflict, CreditResult, LedgerTotals, PaidPage, PayoutRow, ReadableLedger } from './ledger.types';
+import type {
+  ActivityRow,
+  Conflict,
+  CreditResult,
+  LedgerTotals,
+  PaidPage,
+  PayoutRow,
+  ReadableLedger,
+} from './ledger.types';
+import {
+  ADOPT_ACTIVITY,
+  ADOPT_CONFLICTS,
+  ADOPT_PAYOUTS,
+  FIND_PAID_USERS,
+  FIND_PAYOUTS,
+  INSERT_PAYOUTS,
+  LOCK_ACTIVITIES,
+  NOTE_ACTIVITY,
+  PAYOUTS,
+  RAISE_BALANCES,
+  RECORD_CONFLICTS,
+  TOTALS,
+} from './ledger-queries';
 import { safeInteger, type SqlDatabase, type SqlRow, type SqlSession } from './sql';
-
-/**
- * Sessions that book the same activity take turns. Sorting the rows is not enough: with two UNIQUE keys a pair of
- * contradicting batches can still wait for each other. Sorted by the lock's number, since two activities may share it.
- */
-const LOCK_ACTIVITIES = `
-  SELECT pg_advisory_xact_lock(locks.key) FROM (
-    SELECT DISTINCT hashtextextended(activity_id, 1) AS key FROM unnest($1::text[]) AS activity_id ORDER BY key
-  ) AS locks`;
-
-const INSERT_PAYOUTS = `
-  INSERT INTO luanest.payouts (activity_id, packet_id, user_id, amount_cents, granted_at)
-  SELECT activity_id, packet_id, user_id, amount_cents, to_timestamp(granted_ms / 1000.0)
-  FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[])
-    WITH ORDINALITY AS input (activity_id, packet_id, user_id, amount_cents, granted_ms, place)
-  ORDER BY place
-  ON CONFLICT DO NOTHING
-  RETURNING activity_id, packet_id, user_id, amount_cents`;
-
-const RAISE_BALANCES = `
-  INSERT INTO luanest.accounts AS account (user_id, balance_cents)
-  SELECT user_id, sum(cents)::bigint FROM unnest($1::text[], $2::bigint[]) AS input (user_id, cents)
-  GROUP BY user_id ORDER BY user_id
-  ON CONFLICT (user_id) DO UPDATE SET balance_cents = account.balance_cents + EXCLUDED.balance_cents`;
-
-const FIND_PAYOUTS = `
-  SELECT DISTINCT payout.activity_id, payout.packet_id, payout.user_id, payout.amount_cents
-  FROM unnest($1::text[], $2::text[]) AS input (activity_id, packet_id)
-  JOIN luanest.payouts AS payout USING (activity_id, packet_id)`;
-
-const FIND_PAID_USERS = `
-  SELECT payout.activity_id, payout.user_id, payout.packet_id, payout.amount_cents,
-    round(extract(epoch FROM payout.granted_at) * 1000)::bigint AS granted_ms
-  FROM (SELECT DISTINCT activity_id, user_id FROM unnest($1::text[], $2::text[]) AS input (activity_id, user_id)) AS asked
-  JOIN luanest.payouts AS payout USING (activity_id, user_id)`;
-
-const RECORD_CONFLICTS = `
-  INSERT INTO luanest.payout_conflicts (activity_id, packet_id, user_id, amount_cents, granted_at, reason)
-  SELECT activity_id, packet_id, user_id, amount_cents, to_timestamp(granted_ms / 1000.0), reason
-  FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::text[])
-    AS input (activity_id, packet_id, user_id, amount_cents, granted_ms, reason)
-  ON CONFLICT DO NOTHING`;
-
-const TOTALS = `
-  SELECT count(*) AS rows, count(DISTINCT user_id) AS users, coalesce(sum(amount_cents), 0)::bigint AS cents,
-    (SELECT count(*) FROM luanest.payout_conflicts WHERE activity_id = $1) AS conflicts
-  FROM luanest.payouts WHERE activity_id = $1`;
-
-const PAYOUTS = `
-  SELECT packet_id, user_id, amount_cents FROM luanest.payouts
-  WHERE activity_id = $1 AND packet_id > $2 ORDER BY packet_id LIMIT $3`;
 
 /** The ledger in SQL: two UNIQUE keys are the last word on who was paid. */
 export class SqlLedger implements ReadableLedger {
@@ -62,6 +33,7 @@ export class SqlLedger implements ReadableLedger {
     if (rows.length === 0) return { credited: 0, repeated: 0, conflicts: [] };
     return this.database.transaction(async (session) => {
       await session.query(LOCK_ACTIVITIES, [[...new Set(rows.map((row) => row.activityId))]]);
+      await session.query(ADOPT_PAYOUTS, payoutColumns(rows));
       const inserted = await session.query(INSERT_PAYOUTS, payoutColumns(rows));
       await raiseBalances(session, inserted);
       const fresh = new Set(inserted.map(fingerprint));
@@ -72,20 +44,41 @@ export class SqlLedger implements ReadableLedger {
     });
   }
 
+  /** See {@link Ledger.note}. */
+  async note({ activityKey, activityId, ...row }: ActivityRow): Promise<void> {
+    const { fundedCents, refundedCents, createdAtMs, expiresAtMs } = row;
+    await this.database.transaction(async (session) => {
+      await session.query(LOCK_ACTIVITIES, [[activityId]]);
+      await session.query(NOTE_ACTIVITY, [
+        activityKey,
+        activityId,
+        fundedCents,
+        refundedCents,
+        createdAtMs,
+        expiresAtMs,
+      ]);
+      for (const adopt of [ADOPT_ACTIVITY, ADOPT_CONFLICTS]) {
+        await session.query(adopt, [activityKey, activityId, createdAtMs, expiresAtMs]);
+      }
+    });
+  }
+
   /** See {@link Ledger.totals}. */
-  async totals(activityId: string): Promise<LedgerTotals> {
-    const [row] = await this.database.query(TOTALS, [activityId]);
+  async totals(activityKey: string): Promise<LedgerTotals> {
+    const [row] = await this.database.query(TOTALS, [activityKey]);
     return {
       rows: safeInteger(row?.rows),
       users: safeInteger(row?.users),
       cents: safeInteger(row?.cents),
       conflicts: safeInteger(row?.conflicts),
+      fundedCents: row?.funded === null ? null : safeInteger(row?.funded),
+      refundedCents: safeInteger(row?.refunded),
     };
   }
 
   /** See {@link ReadableLedger.payouts}. */
-  async payouts(activityId: string, after: string, limit: number): Promise<PaidPage> {
-    const rows = await this.database.query(PAYOUTS, [activityId, after, limit]);
+  async payouts(activityKey: string, after: string, limit: number): Promise<PaidPage> {
+    const rows = await this.database.query(PAYOUTS, [activityKey, after, limit]);
     const payouts = rows.map((row) => ({
       userId: String(row.user_id),
       packetId: String(row.packet_id),
@@ -108,6 +101,7 @@ export class SqlLedger implements ReadableLedger {
 
 function payoutColumns(rows: readonly PayoutRow[]): (readonly string[] | readonly number[])[] {
   return [
+    rows.map((row) => row.activityKey),
     rows.map((row) => row.activityId),
     rows.map((row) => row.packetId),
     rows.map((row) => row.userId),
@@ -125,14 +119,17 @@ async function raiseBalances(session: SqlSession, inserted: readonly SqlRow[]): 
 
 async function findConflicts(session: SqlSession, rest: readonly PayoutRow[]): Promise<Conflict[]> {
   if (rest.length === 0) return [];
-  const booked = await session.query(FIND_PAYOUTS, payoutColumns(rest).slice(0, 2));
+  const booked = await session.query(FIND_PAYOUTS, [
+    rest.map((row) => row.activityKey),
+    rest.map((row) => row.packetId),
+  ]);
   const exact = new Set(booked.map(fingerprint));
-  const packets = new Set(booked.map((row) => JSON.stringify([row.activity_id, row.packet_id])));
+  const packets = new Set(booked.map((row) => JSON.stringify([row.activity_key, row.packet_id])));
   const refused = rest.filter((row) => !exact.has(fingerprintOf(row)));
   const paid = await findPaid(session, refused);
   const conflicts = refused.map((row): Conflict => {
-    if (packets.has(JSON.stringify([row.activityId, row.packetId]))) return { row, reason: 'packet' };
-    const packet = paid.get(JSON.stringify([row.activityId, row.userId]));
+    if (packets.has(JSON.stringify([row.activityKey, row.packetId]))) return { row, reason: 'packet' };
+    const packet = paid.get(JSON.stringify([row.activityKey, row.userId]));
     return { row, reason: 'user', ...(packet && { paid: packet }) };
   });
   if (conflicts.length > 0) {
@@ -142,14 +139,14 @@ async function findConflicts(session: SqlSession, rest: readonly PayoutRow[]): P
   return conflicts;
 }
 
-/** What users were paid, by activity and user. */
+/** What users were paid, by activity key and user. */
 async function findPaid(session: SqlSession, rows: readonly PayoutRow[]): Promise<Map<string, Packet>> {
   if (rows.length === 0) return new Map();
-  const asked = [rows.map((row) => row.activityId), rows.map((row) => row.userId)];
+  const asked = [rows.map((row) => row.activityKey), rows.map((row) => row.userId)];
   const found = await session.query(FIND_PAID_USERS, asked);
   return new Map(
     found.map((row) => [
-      JSON.stringify([row.activity_id, row.user_id]),
+      JSON.stringify([row.activity_key, row.user_id]),
       {
         packetId: String(row.packet_id),
         amountCents: safeInteger(row.amount_cents),
@@ -160,9 +157,9 @@ async function findPaid(session: SqlSession, rows: readonly PayoutRow[]): Promis
 }
 
 function fingerprint(row: SqlRow): string {
-  return JSON.stringify([row.activity_id, row.packet_id, row.user_id, safeInteger(row.amount_cents)]);
+  return JSON.stringify([row.activity_key, row.packet_id, row.user_id, safeInteger(row.amount_cents)]);
 }
 
 function fingerprintOf(row: PayoutRow): string {
-  return JSON.stringify([row.activityId, row.packetId, row.userId, row.amountCents]);
+  return JSON.stringify([row.activityKey, row.packetId, row.userId, row.amountCents]);
 }

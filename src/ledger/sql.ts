@@ -7,6 +7,8 @@ export type SqlRow = Readonly<Record<string, unknown>>;
 /** Runs one statement with `$1`-style parameters. */
 export interface SqlSession {
   query(text: string, params?: readonly SqlValue[]): Promise<readonly SqlRow[]>;
+  /** Runs several statements without parameters, with semicolons between them. */
+  script(text: string): Promise<void>;
 }
 
 /** The little that the ledger asks of a PostgreSQL, embedded or not. */

@@ -68,15 +68,15 @@ export class LiveService {
   }
 
   private async look(activityId: string, last: LiveView | undefined): Promise<LiveView | undefined> {
-    const [books, counted, counting, jobs, tasks] = await Promise.all([
-      this.books.read(activityId),
-      this.counts.last(activityId),
+    const books = await this.books.read(activityId);
+    if (books === undefined) return undefined;
+    const [counted, payouts, counting, jobs, tasks] = await Promise.all([
+      this.counts.last(books.status),
+      this.payouts.of(books.status, books.ledger),
       this.counts.lock(),
       this.locks.history(AUDIT_JOB),
       this.tasks.stats(),
     ]);
-    if (books === undefined) return undefined;
-    const payouts = await this.payouts.of(books.status, books.ledger);
     return {
       ...books,
       atMs: Date.now(),

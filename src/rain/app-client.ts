@@ -68,9 +68,9 @@ export class AppClient {
   }
 
   /** What the ledger has paid; asks the process that owns the ledger when this one does not. */
-  async ledger(activityId: string): Promise<LedgerAnswer> {
+  async ledger(activityKey: string): Promise<LedgerAnswer> {
     // Asked anew each time: the owner may die, and nobody knows at once who comes after it.
-    const path = async (): Promise<string> => `${await this.ledgerOwner()}/ledger/${activityId}`;
+    const path = async (): Promise<string> => `${await this.ledgerOwner()}/ledger/${encodeURIComponent(activityKey)}`;
     const answer = await this.http.call({ method: 'GET', path, token: this.adminToken });
     return expectOk(answer, 'reading the ledger');
   }

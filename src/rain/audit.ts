@@ -1,5 +1,6 @@
 import type { ActivityStatus, GrantRecord } from 'luanest/red-packet';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { activityKeyOf } from '../ledger/ledger.types';
 import type { LedgerAnswer } from '../ledger/ledger.controller';
 import type { AppClient } from './app-client';
 import type { CrowdResult, Player } from './crowd';
@@ -48,7 +49,7 @@ export async function readBooks(app: AppClient, activityId: string, patienceMs =
   const deadline = Date.now() + patienceMs;
   for (;;) {
     const status = await app.status(activityId);
-    const ledger = await app.ledger(activityId);
+    const ledger = await app.ledger(activityKeyOf(status));
     const settled = status.outboxLength === 0 && ledger.rows + ledger.conflicts >= status.grantedPackets;
     if (settled || Date.now() > deadline) return { status, ledger, records: await app.records(activityId) };
     await sleep(200);

@@ -33,7 +33,7 @@ const audit: AuditReport = {
   moving: { packets: 0, cents: 0 },
   buckets: [],
 };
-const ledger = { rows: 6, users: 6, cents: 700, conflicts: 0 };
+const ledger = { rows: 6, users: 6, cents: 700, conflicts: 0, fundedCents: 1_000, refundedCents: 300 };
 const books = (changed: { [K in keyof Books]?: Partial<Books[K]> }): Books => ({
   status: { ...status, ...changed.status },
   audit: { ...audit, ...changed.audit },
@@ -53,6 +53,7 @@ it.each<[string, Parameters<typeof books>[0]]>([
         refundedPackets: 0,
         refundedCents: 0,
       },
+      ledger: { refundedCents: 0 },
     },
   ],
   [
@@ -66,7 +67,7 @@ it.each<[string, Parameters<typeof books>[0]]>([
         refundedCents: 0,
         refundedPackets: 0,
       },
-      ledger: { rows: 0, users: 0, cents: 0 },
+      ledger: { rows: 0, users: 0, cents: 0, refundedCents: 0 },
     },
   ],
   ['payouts under way', { status: { outboxLength: 2 }, ledger: { rows: 4, users: 4, cents: 500 } }],
@@ -85,6 +86,9 @@ it.each<[string, Parameters<typeof books>[0], RegExp]>([
   ['more paid than granted', { ledger: { cents: 701 } }, /701 cents paid of 700 granted/],
   ['less paid in the end', { ledger: { cents: 699 } }, /699 cents paid in the end/],
   ['a user who was paid twice', { ledger: { users: 5 } }, /6 payouts to 5 users/],
+  ['another funding', { ledger: { fundedCents: 999 } }, /funded with 999 cents of 1000/],
+  ['a refund that was not', { ledger: { refundedCents: 301 } }, /301 cents booked of 300 refunded/],
+  ['more paid out than paid in', { ledger: { cents: 701 } }, /1001 cents paid and refunded of 1000/],
   ['payouts that contradict', { ledger: { conflicts: 1 } }, /1 payouts contradict/],
 ])('finds %s', (_what, changed, fault) => {
   expect(faultsOf(books(changed)).join('\n')).toMatch(fault);

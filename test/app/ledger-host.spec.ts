@@ -39,7 +39,7 @@ it('has one owner a folder; another one serves without and takes over when the o
       `const { EmbeddedLedgerOpener } = require(${JSON.stringify(built('ledger/ledger-openers.js'))});
        (async () => {
          const { ledger } = await new EmbeddedLedgerOpener(${JSON.stringify(dataDir)}).tryOpen();
-         const row = { activityId: 'a', packetId: 'p1', userId: 'u1', amountCents: 7, grantedAtMs: 1, entryId: '1-0' };
+         const row = { activityKey: 'a@1', activityId: 'a', packetId: 'p1', userId: 'u1', amountCents: 7, grantedAtMs: 1, entryId: '1-0' };
          await ledger.credit([row]);
          console.log('committed');
          setInterval(() => ledger, 1000);
@@ -64,7 +64,7 @@ it('has one owner a folder; another one serves without and takes over when the o
   const ledger = await waitUntil('the other one took over', () => other.current());
   expect(opened).toEqual([ledger]);
   expect(await other.problem()).toBeUndefined();
-  expect(await ledger.totals('a')).toEqual({ rows: 1, users: 1, cents: 7, conflicts: 0 });
+  expect(await ledger.totals('a@1')).toMatchObject({ rows: 1, users: 1, cents: 7, conflicts: 0 });
   expect(await opener.ownerUrl()).toBeUndefined();
   expect(said).toEqual(['Another process owns the ledger; this one serves without it.', 'This process has the ledger']);
 
@@ -86,6 +86,7 @@ it('serves without a ledger while PostgreSQL is away, says so once, and opens it
   const real: LedgerOpener = new PostgresLedgerOpener('postgres://nobody@127.0.0.1:1/none');
   const fake: ReadableLedger = {
     credit: jest.fn(),
+    note: jest.fn(),
     totals: jest.fn(),
     payouts: jest.fn(),
     balance: jest.fn(),

@@ -1,21 +1,23 @@
 import * as fc from 'fast-check';
 import fs from 'node:fs';
 import type { PayoutRow } from '../../src/ledger/ledger.types';
-import { createLedgerSchema } from '../../src/ledger/ledger.schema';
+import { migrateLedger } from '../../src/ledger/ledger-migrations';
 import { PgliteDatabase } from '../../src/ledger/pglite-database';
 import { PostgresDatabase } from '../../src/ledger/postgres-database';
 import { safeInteger, type SqlDatabase } from '../../src/ledger/sql';
 import { SqlLedger } from '../../src/ledger/sql-ledger';
+import { createOldLedger } from './support/old-ledger';
 import { LedgerModel } from './support/ledger-model';
 import { PostgresServer } from './support/postgres-server';
 import { makeTempFolder, removeFolder } from './support/temp-folder';
 
 let entries = 0;
 
-function row(activityId: string, packetId: string, userId: string, amountCents: number): PayoutRow {
+function row(activityId: string, packetId: string, userId: string, amountCents: number, life = 1): PayoutRow {
   entries += 1;
   return {
     activityId,
+    activityKey: `${activityId}@${life}`,
     packetId,
     userId,
     amountCents,
@@ -41,8 +43,53 @@ function contract(database: () => SqlDatabase): void {
       repeated: 2,
       conflicts: [],
     });
-    expect(await ledger().totals(activity)).toEqual({ rows: 3, users: 3, cents: 401, conflicts: 0 });
+    expect(await ledger().totals(`${activity}@1`)).toEqual({
+      rows: 3,
+      users: 3,
+      cents: 401,
+      conflicts: 0,
+      fundedCents: null,
+      refundedCents: 0,
+    });
     expect(await ledger().balance(`${user}a`)).toBe(150);
+  });
+
+  it('keeps the books of both lives of an id that is used again', async () => {
+    await ledger().credit([row(activity, 'p1', `${user}a`, 400)]);
+    const again = [row(activity, 'p1', `${user}a`, 500, 2), row(activity, 'p2', `${user}b`, 700, 2)];
+    expect(await ledger().credit(again)).toEqual({ credited: 2, repeated: 0, conflicts: [] });
+    expect(await ledger().credit(again)).toEqual({ credited: 0, repeated: 2, conflicts: [] });
+    expect(await ledger().totals(`${activity}@1`)).toMatchObject({ rows: 1, users: 1, cents: 400, conflicts: 0 });
+    expect(await ledger().totals(`${activity}@2`)).toMatchObject({ rows: 2, users: 2, cents: 1_200, conflicts: 0 });
+    expect(await ledger().balance(`${user}a`)).toBe(900);
+  });
+
+  it('keeps what an activity was funded with and what came back, for ever', async () => {
+    const note = (life: number, fundedCents: number, refundedCents: number) =>
+      ledger().note({
+        activityKey: `${activity}@${life}`,
+        activityId: activity,
+        fundedCents,
+        refundedCents,
+        createdAtMs: life,
+        expiresAtMs: life,
+      });
+    await note(1, 1_000, 0);
+    await note(2, 2_000, 0);
+    await ledger().credit([row(activity, 'p1', `${user}a`, 400), row(activity, 'p1', `${user}a`, 500, 2)]);
+    await note(1, 1_000, 600);
+    // One that is late changes nothing.
+    await note(1, 1_000, 0);
+    const books = await database().query(
+      `SELECT activity_key, funded_cents, paid_cents, refunded_cents, owed_cents FROM luanest.books
+       WHERE activity_id = $1 ORDER BY activity_key`,
+      [activity],
+    );
+    expect(books.map((each) => Object.values(each).map(String))).toEqual([
+      [`${activity}@1`, '1000', '400', '600', '0'],
+      [`${activity}@2`, '2000', '500', '0', '1500'],
+    ]);
+    expect(await ledger().totals(`${activity}@1`)).toMatchObject({ fundedCents: 1_000, refundedCents: 600 });
   });
 
   it('takes repetitions within one batch, and an empty batch', async () => {
@@ -67,7 +114,7 @@ function contract(database: () => SqlDatabase): void {
     );
     expect(await ledger().credit(wrong)).toEqual({ credited: 0, repeated: 0, conflicts });
     expect(await ledger().credit(wrong)).toEqual({ credited: 0, repeated: 0, conflicts });
-    expect(await ledger().totals(activity)).toEqual({ rows: 1, users: 1, cents: 150, conflicts: 3 });
+    expect(await ledger().totals(`${activity}@1`)).toMatchObject({ rows: 1, users: 1, cents: 150, conflicts: 3 });
     expect(await ledger().balance(`${user}a`)).toBe(150);
     expect(await ledger().balance(`${user}b`)).toBe(0);
   });
@@ -85,7 +132,7 @@ function contract(database: () => SqlDatabase): void {
   it('books nothing of a batch that fails', async () => {
     const rows = [row(activity, 'p1', `${user}a`, 150), row(activity, 'p2', `${user}b`, 0)];
     await expect(ledger().credit(rows)).rejects.toThrow();
-    expect(await ledger().totals(activity)).toEqual({ rows: 0, users: 0, cents: 0, conflicts: 0 });
+    expect(await ledger().totals(`${activity}@1`)).toMatchObject({ rows: 0, users: 0, cents: 0, conflicts: 0 });
     expect(await ledger().balance(`${user}a`)).toBe(0);
   });
 
@@ -98,7 +145,7 @@ function contract(database: () => SqlDatabase): void {
   });
 
   it('makes its tables again without harm', async () => {
-    await Promise.all([createLedgerSchema(database()), createLedgerSchema(database()), createLedgerSchema(database())]);
+    await Promise.all([migrateLedger(database()), migrateLedger(database()), migrateLedger(database())]);
   });
 
   it('agrees with a model under batches that overlap, repeat and contradict', async () => {
@@ -117,7 +164,7 @@ function contract(database: () => SqlDatabase): void {
           const { credited, repeated, conflicts } = await ledger().credit(rows);
           expect({ credited, repeated, conflicts: conflicts.length }).toEqual(model.credit(rows));
         }
-        const { rows, users, cents } = await ledger().totals(id);
+        const { rows, users, cents } = await ledger().totals(`${id}@1`);
         expect({ rows, users, cents }).toEqual(model.totals());
         for (const [userId, balance] of model.balances()) expect(await ledger().balance(userId)).toBe(balance);
       }),
@@ -134,7 +181,7 @@ function contract(database: () => SqlDatabase): void {
     const results = await Promise.all(
       batches.map((batch, index) => ledger().credit(index % 2 === 0 ? batch : [...batch].reverse())),
     );
-    const totals = await ledger().totals(activity);
+    const totals = await ledger().totals(`${activity}@1`);
     expect(totals.rows).toBe(totals.users);
     expect(totals.rows).toBe(results.reduce((sum, { credited }) => sum + credited, 0));
     const balances = await Promise.all(users.map((name) => ledger().balance(name)));
@@ -149,7 +196,7 @@ describe('ledger on PGlite', () => {
   beforeAll(async () => {
     folder = await makeTempFolder();
     database = await PgliteDatabase.open(`${folder}/ledger`);
-    await createLedgerSchema(database);
+    await migrateLedger(database);
   });
   afterAll(async () => {
     await database.close();
@@ -182,7 +229,7 @@ describe('ledger on PostgreSQL', () => {
     database = new PostgresDatabase(server.url);
     // Three processes that boot together.
     const others = [new PostgresDatabase(server.url), new PostgresDatabase(server.url)];
-    await Promise.all([database, ...others].map(createLedgerSchema));
+    await Promise.all([database, ...others].map(migrateLedger));
     await Promise.all(others.map((other) => other.close()));
   });
   afterAll(async () => {
@@ -191,6 +238,46 @@ describe('ledger on PostgreSQL', () => {
   });
 
   contract(() => database);
+});
+
+describe('a ledger from before there were migrations', () => {
+  let folder: string;
+  beforeEach(async () => void (folder = await makeTempFolder()));
+  afterEach(() => removeFolder(folder));
+
+  it('keeps its payouts, pays none of them twice, and gives them the key of their life', async () => {
+    const database = await PgliteDatabase.open(`${folder}/ledger`);
+    try {
+      await createOldLedger(database);
+      await database.script(`
+        INSERT INTO luanest.payouts (activity_id, packet_id, user_id, amount_cents, granted_at)
+          SELECT 'old', 'p' || n, 'user-' || n, n * 100, to_timestamp((1000000 + n) / 1000.0) FROM generate_series(1, 3) AS n;
+        INSERT INTO luanest.accounts SELECT 'user-' || n, n * 100 FROM generate_series(1, 3) AS n;
+        INSERT INTO luanest.payout_conflicts VALUES ('old', 'p9', 'user-1', 5, to_timestamp(1000.009), 'user')`);
+      await migrateLedger(database);
+      await migrateLedger(database);
+      const ledger = new SqlLedger(database);
+      // Booked before the migration, but not settled: the outbox hands it out again.
+      const open = { activityId: 'old', packetId: 'p2', userId: 'user-2', amountCents: 200, grantedAtMs: 1_000_002 };
+      expect(await ledger.credit([{ ...open, activityKey: 'old@2000000' }])).toMatchObject({
+        credited: 0,
+        repeated: 1,
+      });
+      expect(await ledger.balance('user-2')).toBe(200);
+      const life = { activityKey: 'old@2000000', activityId: 'old', createdAtMs: 1_000_000, expiresAtMs: 2_000_000 };
+      for (let twice = 0; twice < 2; twice += 1) await ledger.note({ ...life, fundedCents: 900, refundedCents: 300 });
+      expect(await ledger.totals('old@2000000')).toEqual({
+        rows: 3,
+        users: 3,
+        cents: 600,
+        conflicts: 1,
+        fundedCents: 900,
+        refundedCents: 300,
+      });
+    } finally {
+      await database.close();
+    }
+  });
 });
 
 it('safeInteger takes what drivers answer and refuses what a number cannot hold', () => {

@@ -2,9 +2,17 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { RedPacketPayouts, type Payout, type RedPacketService } from 'luanest/red-packet';
-import { createLedgerSchema } from '../../src/ledger/ledger.schema';
-import type { Ledger } from '../../src/ledger/ledger.types';
+import {
+  RedPacketPayouts,
+  type ActivityStatus,
+  type AuditReport,
+  type Payout,
+  type RedPacketService,
+} from 'luanest/red-packet';
+import { faultsOf } from '../../src/audit/books.service';
+import { migrateLedger } from '../../src/ledger/ledger-migrations';
+import { BooksKeeper } from '../../src/ledger/books-keeper';
+import { activityKeyOf, type Ledger, type LedgerTotals } from '../../src/ledger/ledger.types';
 import { PostgresDatabase } from '../../src/ledger/postgres-database';
 import { SqlLedger } from '../../src/ledger/sql-ledger';
 import { LedgerPayer } from '../../src/payout/ledger-payer';
@@ -22,7 +30,7 @@ const CENTS = 10_000;
 let server: RedisServer;
 let postgres: PostgresServer;
 let database: PostgresDatabase;
-let ledger: Ledger;
+let ledger: SqlLedger;
 let bench: Bench;
 let packets: RedPacketService;
 let activityId = '';
@@ -32,7 +40,7 @@ const children = new Set<ChildProcess>();
 beforeAll(async () => {
   [server, postgres] = await Promise.all([RedisServer.start(), PostgresServer.start()]);
   database = new PostgresDatabase(postgres.url);
-  await createLedgerSchema(database);
+  await migrateLedger(database);
   ledger = new SqlLedger(database);
   bench = await openBench(new Redis(server.port));
   packets = bench.packets;
@@ -43,6 +51,15 @@ afterAll(async () => {
   await postgres.stop();
   await server.stop();
 });
+
+/** Key of the life that the activity leads now. */
+async function activityKey(): Promise<string> {
+  const status = await packets.status(activityId);
+  if (status === undefined) throw new Error(`${activityId} is not there.`);
+  return activityKeyOf(status);
+}
+
+const totals = async (): Promise<LedgerTotals> => ledger.totals(await activityKey());
 
 async function grabbed(buckets: number): Promise<void> {
   activityId = `paid-${(turn += 1)}`;
@@ -66,7 +83,7 @@ function worker(step: PayoutJob['step']): ChildProcess {
 async function expectAllPaidOnce(): Promise<void> {
   await waitUntil('the outbox is empty', async () => (await packets.status(activityId))?.outboxLength === 0);
   note('messages, tasks, slots and grabs checked one by one', PACKETS);
-  expect(await ledger.totals(activityId)).toEqual({ rows: PACKETS, users: PACKETS, cents: CENTS, conflicts: 0 });
+  expect(await totals()).toMatchObject({ rows: PACKETS, users: PACKETS, cents: CENTS, conflicts: 0 });
   let balances = 0;
   for (let i = 0; i < PACKETS; i++) {
     const user = `${activityId}-user-${i}`;
@@ -106,14 +123,61 @@ it.each(STEPS.filter((step) => step !== 'none'))(
 it('pays once with several processes at a time, of which some are killed', async () => {
   await grabbed(4);
   const [one] = (['none', 'none', 'settled'] as const).map(worker);
-  await waitUntil('some are paid', async () => (await ledger.totals(activityId)).rows > 20);
+  await waitUntil('some are paid', async () => (await totals()).rows > 20);
   one?.kill('SIGKILL');
   await expectAllPaidOnce();
 }, 60_000);
 
+it('books both lives of an id that is used again after Redis has forgotten it', async () => {
+  activityId = `again-${(turn += 1)}`;
+  const keeper = new BooksKeeper(packets, { current: () => undefined });
+  const live = async (amounts: number[]): Promise<{ key: string; won: number }> => {
+    const totalCents = amounts.reduce((sum, cents) => sum + cents, 0);
+    await packets.create({ activityId, totalCents, packets: amounts.length, amounts, split: 'given' });
+    const key = await activityKey();
+    await keeper.keep(ledger);
+    const grab = await packets.grab(activityId, `${activityId}-ann`);
+    const payer = new LedgerPayer(packets, ledger, { warn: () => undefined });
+    const run = bench.payouts.run((payout) => payer.pay(payout), QUICK);
+    await waitUntil('it is paid', async () => (await packets.status(activityId))?.outboxLength === 0);
+    await run.stop();
+    await packets.close(activityId);
+    await keeper.keep(ledger);
+    const status = await packets.status(activityId);
+    const report = await packets.audit(activityId, {
+      deep: true,
+      ledger: (await ledger.payouts(key, '', 100)).payouts,
+    });
+    expect(report).toMatchObject({ ok: true, problems: [] });
+    expect(
+      faultsOf({ status: status as ActivityStatus, audit: report as AuditReport, ledger: await totals() }),
+    ).toEqual([]);
+    return { key, won: 'packet' in grab ? grab.packet.amountCents : 0 };
+  };
+  const first = await live([400, 600]);
+  // What the end of the retention does.
+  const client = new Redis(server.port);
+  await client.flushall();
+  client.disconnect();
+  const second = await live([500, 700, 800]);
+  expect(second.key).not.toBe(first.key);
+  const books = await database.query(
+    `SELECT activity_key, funded_cents, paid_cents, refunded_cents, owed_cents FROM luanest.books
+     WHERE activity_id = $1 ORDER BY expires_at`,
+    [activityId],
+  );
+  expect(books.map((row) => Object.values(row).map(String))).toEqual([
+    [first.key, '1000', String(first.won), String(1_000 - first.won), '0'],
+    [second.key, '2000', String(second.won), String(2_000 - second.won), '0'],
+  ]);
+  expect(await ledger.balance(`${activityId}-ann`)).toBe(first.won + second.won);
+}, 60_000);
+
 describe('what the ledger refuses', () => {
-  const paidElsewhere = (packetId: string, user: string, amountCents = 7): Promise<unknown> =>
-    ledger.credit([{ activityId, packetId, userId: user, amountCents, grantedAtMs: 1_700_000_000_123 }]);
+  const paidElsewhere = async (packetId: string, user: string, amountCents = 7): Promise<unknown> => {
+    const row = { activityKey: await activityKey(), activityId, packetId, userId: user, amountCents };
+    return ledger.credit([{ ...row, grantedAtMs: 1_700_000_000_123 }]);
+  };
 
   async function payAll(into: Pick<Ledger, 'credit'> = ledger): Promise<void> {
     const payer = new LedgerPayer(packets, into, { warn: () => undefined });
@@ -132,7 +196,7 @@ describe('what the ledger refuses', () => {
     await payAll();
     const now = await packets.packetOf(activityId, 'newcomer');
     expect(now?.packetId).not.toBe(packetId);
-    expect(await ledger.totals(activityId)).toMatchObject({ rows: 2, users: 2, conflicts: 1 });
+    expect(await totals()).toMatchObject({ rows: 2, users: 2, conflicts: 1 });
     expect(await ledger.balance('newcomer')).toBe(now?.amountCents);
     const rows = [
       { userId: 'earlier', packetId, amountCents: amount },
@@ -153,7 +217,7 @@ describe('what the ledger refuses', () => {
       amountCents: 7,
       grantedAtMs: 1_700_000_000_123,
     });
-    expect(await ledger.totals(activityId)).toMatchObject({ rows: 1, users: 1, cents: 7, conflicts: 1 });
+    expect(await totals()).toMatchObject({ rows: 1, users: 1, cents: 7, conflicts: 1 });
     expect(await packets.status(activityId)).toMatchObject({ grantedPackets: 0, refundedPackets: 1 });
   });
 
@@ -172,7 +236,7 @@ describe('what the ledger refuses', () => {
     const payer = new LedgerPayer(packets, picky, { warn: () => undefined });
     const pay = (payout: Payout): Promise<void> => payer.pay(payout);
     const run = new RedPacketPayouts(packets, bench.streams).run(pay, { ...QUICK, attempts: 3 });
-    await waitUntil('the others are paid', async () => (await ledger.totals(activityId)).rows === 29);
+    await waitUntil('the others are paid', async () => (await totals()).rows === 29);
     await waitUntil('it is given up', async () => (await bench.payouts.stats(activityId))?.dead === 1);
     expect(Math.max(...batches)).toBeGreaterThan(10);
     await run.stop();

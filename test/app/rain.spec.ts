@@ -130,7 +130,15 @@ describe('auditRain', () => {
         { ...packet('p1', 60), userId: 'u1' },
         { ...packet('p2', 40), userId: 'u2' },
       ],
-      ledger: { activityId: 'a', rows: 2, users: 2, cents: 100, conflicts: 0 },
+      ledger: {
+        activityKey: 'a@1',
+        rows: 2,
+        users: 2,
+        cents: 100,
+        conflicts: 0,
+        fundedCents: 100,
+        refundedCents: 0,
+      },
       status: {
         activityId: 'a',
         state: 'open',

@@ -1,8 +1,8 @@
-import type { SqlDatabase } from './sql';
+import type { SqlDatabase } from '../../../src/ledger/sql';
 
 const STATEMENTS = [
-  'CREATE SCHEMA IF NOT EXISTS luanest',
-  `CREATE TABLE IF NOT EXISTS luanest.payouts (
+  'CREATE SCHEMA luanest',
+  `CREATE TABLE luanest.payouts (
      activity_id  text        NOT NULL,
      packet_id    text        NOT NULL,
      user_id      text        NOT NULL,
@@ -12,11 +12,11 @@ const STATEMENTS = [
      UNIQUE (activity_id, packet_id),
      UNIQUE (activity_id, user_id)
    )`,
-  `CREATE TABLE IF NOT EXISTS luanest.accounts (
+  `CREATE TABLE luanest.accounts (
      user_id       text   PRIMARY KEY,
      balance_cents bigint NOT NULL CHECK (balance_cents > 0)
    )`,
-  `CREATE TABLE IF NOT EXISTS luanest.payout_conflicts (
+  `CREATE TABLE luanest.payout_conflicts (
      activity_id  text        NOT NULL,
      packet_id    text        NOT NULL,
      user_id      text        NOT NULL,
@@ -28,11 +28,9 @@ const STATEMENTS = [
    )`,
 ];
 
-/** Makes the ledger's tables where they are missing; safe when several processes do it at once. */
-export async function createLedgerSchema(database: SqlDatabase): Promise<void> {
+/** Makes the tables of a ledger from before there were migrations. */
+export async function createOldLedger(database: SqlDatabase): Promise<void> {
   await database.transaction(async (session) => {
-    // IF NOT EXISTS alone fails on a unique index of the catalogue when two sessions create at once.
-    await session.query(`SELECT pg_advisory_xact_lock(hashtextextended('luanest.ledger.schema', 0))`);
     for (const statement of STATEMENTS) await session.query(statement);
   });
 }

@@ -1,0 +1,89 @@
+/**
+ * Sessions that book the same activity take turns. Sorting the rows is not enough: with two UNIQUE keys a pair of
+ * contradicting batches can still wait for each other. Sorted by the lock's number, since two activities may share it.
+ */
+export const LOCK_ACTIVITIES = `
+  SELECT pg_advisory_xact_lock(locks.key) FROM (
+    SELECT DISTINCT hashtextextended(activity_id, 1) AS key FROM unnest($1::text[]) AS activity_id ORDER BY key
+  ) AS locks`;
+
+export const INSERT_PAYOUTS = `
+  INSERT INTO luanest.payouts (activity_key, activity_id, packet_id, user_id, amount_cents, granted_at)
+  SELECT activity_key, activity_id, packet_id, user_id, amount_cents, to_timestamp(granted_ms / 1000.0)
+  FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[])
+    WITH ORDINALITY AS input (activity_key, activity_id, packet_id, user_id, amount_cents, granted_ms, index)
+  ORDER BY index
+  ON CONFLICT DO NOTHING
+  RETURNING activity_key, packet_id, user_id, amount_cents`;
+
+export const RAISE_BALANCES = `
+  INSERT INTO luanest.accounts AS account (user_id, balance_cents)
+  SELECT user_id, sum(cents)::bigint FROM unnest($1::text[], $2::bigint[]) AS input (user_id, cents)
+  GROUP BY user_id ORDER BY user_id
+  ON CONFLICT (user_id) DO UPDATE SET balance_cents = account.balance_cents + EXCLUDED.balance_cents`;
+
+export const FIND_PAYOUTS = `
+  SELECT DISTINCT payout.activity_key, payout.packet_id, payout.user_id, payout.amount_cents
+  FROM unnest($1::text[], $2::text[]) AS input (activity_key, packet_id)
+  JOIN luanest.payouts AS payout USING (activity_key, packet_id)`;
+
+export const FIND_PAID_USERS = `
+  SELECT payout.activity_key, payout.user_id, payout.packet_id, payout.amount_cents,
+    round(extract(epoch FROM payout.granted_at) * 1000)::bigint AS granted_ms
+  FROM (SELECT DISTINCT activity_key, user_id FROM unnest($1::text[], $2::text[]) AS input (activity_key, user_id)) AS asked
+  JOIN luanest.payouts AS payout USING (activity_key, user_id)`;
+
+export const RECORD_CONFLICTS = `
+  INSERT INTO luanest.payout_conflicts
+    (activity_key, activity_id, packet_id, user_id, amount_cents, granted_at, reason)
+  SELECT activity_key, activity_id, packet_id, user_id, amount_cents, to_timestamp(granted_ms / 1000.0), reason
+  FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::text[])
+    AS input (activity_key, activity_id, packet_id, user_id, amount_cents, granted_ms, reason)
+  ON CONFLICT DO NOTHING`;
+
+export const TOTALS = `
+  SELECT count(*) AS rows, count(DISTINCT user_id) AS users, coalesce(sum(amount_cents), 0)::bigint AS cents,
+    (SELECT count(*) FROM luanest.payout_conflicts WHERE activity_key = $1) AS conflicts,
+    (SELECT funded_cents FROM luanest.activities WHERE activity_key = $1) AS funded,
+    coalesce((SELECT refunded_cents FROM luanest.activities WHERE activity_key = $1), 0)::bigint AS refunded
+  FROM luanest.payouts WHERE activity_key = $1`;
+
+export const NOTE_ACTIVITY = `
+  INSERT INTO luanest.activities AS known (activity_key, activity_id, funded_cents, refunded_cents, created_at, expires_at)
+  VALUES ($1, $2, $3, $4, to_timestamp($5::bigint / 1000.0), to_timestamp($6::bigint / 1000.0))
+  ON CONFLICT (activity_key) DO UPDATE SET refunded_cents = EXCLUDED.refunded_cents
+  WHERE known.refunded_cents < EXCLUDED.refunded_cents`;
+
+/**
+ * A payout that was booked before there were keys gets its key when the same grant comes again, since it must not be paid
+ * twice. The advisory lock is held.
+ */
+export const ADOPT_PAYOUTS = `
+  UPDATE luanest.payouts AS payout SET activity_key = input.activity_key
+  FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[])
+    AS input (activity_key, activity_id, packet_id, user_id, amount_cents, granted_ms)
+  WHERE payout.activity_key = 'legacy:' || input.activity_id AND payout.packet_id = input.packet_id
+    AND payout.user_id = input.user_id AND payout.amount_cents = input.amount_cents
+    AND payout.granted_at = to_timestamp(input.granted_ms / 1000.0)
+    AND NOT EXISTS (SELECT FROM luanest.payouts AS other WHERE other.activity_key = input.activity_key
+      AND (other.packet_id = input.packet_id OR other.user_id = input.user_id))`;
+
+/** The same for all grants of a life that the ledger is told about: those between its beginning and its end. */
+export const ADOPT_ACTIVITY = `
+  UPDATE luanest.payouts AS payout SET activity_key = $1
+  WHERE payout.activity_key = 'legacy:' || $2::text
+    AND payout.granted_at >= to_timestamp($3::bigint / 1000.0) AND payout.granted_at < to_timestamp($4::bigint / 1000.0)
+    AND NOT EXISTS (SELECT FROM luanest.payouts AS other WHERE other.activity_key = $1
+      AND (other.packet_id = payout.packet_id OR other.user_id = payout.user_id))`;
+
+export const ADOPT_CONFLICTS = `
+  UPDATE luanest.payout_conflicts AS conflict SET activity_key = $1
+  WHERE conflict.activity_key = 'legacy:' || $2::text
+    AND conflict.granted_at >= to_timestamp($3::bigint / 1000.0) AND conflict.granted_at < to_timestamp($4::bigint / 1000.0)
+    AND NOT EXISTS (SELECT FROM luanest.payout_conflicts AS other WHERE other.activity_key = $1
+      AND other.packet_id = conflict.packet_id AND other.user_id = conflict.user_id
+      AND other.amount_cents = conflict.amount_cents)`;
+
+export const PAYOUTS = `
+  SELECT packet_id, user_id, amount_cents FROM luanest.payouts
+  WHERE activity_key = $1 AND packet_id > $2 ORDER BY packet_id LIMIT $3`;
