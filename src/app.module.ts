@@ -24,7 +24,7 @@ import type { Secrets } from './identity/secrets';
 import { BooksKeeper } from './ledger/books-keeper';
 import { LedgerController } from './ledger/ledger.controller';
 import { LedgerHost } from './ledger/ledger-host';
-import { tapRule } from './limits';
+import { guestRule, tapRule } from './limits';
 import { AuditJob } from './audit/audit.job';
 import { BooksService } from './audit/books.service';
 import { CountRecords, countScripts } from './audit/count-records';
@@ -117,7 +117,10 @@ const liveProviders: Provider[] = [
 
 function libModules(config: AppConfig, tokens: GuestTokens, adminToken: AdminToken): DynamicModule[] {
   return [
-    RateLimitModule.forRoot({ rules: [tapRule(tokens)], deadlineMs: 250 }),
+    RateLimitModule.forRoot({
+      rules: [tapRule(tokens), guestRule(config.guestsPerMinute, tokens, adminToken)],
+      deadlineMs: 250,
+    }),
     OnceModule.forRoot({
       idempotency: {
         subject: (request) => (adminToken.isOf(request) ? 'operator' : tokens.userOf(request as object)),

@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { fastifyOptions } from './fastify-options';
 import { AppModule } from './app.module';
 import type { AppConfig } from './config/config';
 import { EmbeddedRedis } from './embedded/embedded-redis';
@@ -47,9 +48,8 @@ async function startParts(config: AppConfig, cleanups: Cleanup[]): Promise<strin
   await host.start();
 
   const module = AppModule.forRoot({ config, secrets, redis, host });
-  const app = await NestFactory.create<NestFastifyApplication>(module, new FastifyAdapter({ bodyLimit: 65_536 }), {
-    abortOnError: false,
-  });
+  const adapter = new FastifyAdapter(fastifyOptions(config));
+  const app = await NestFactory.create<NestFastifyApplication>(module, adapter, { abortOnError: false });
   cleanups.push(() => app.close());
   await app.listen(config.port, config.host);
   const address = app.getHttpServer().address();

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { ConfigError } from './config-error';
 
@@ -19,6 +20,10 @@ export interface AppConfig {
   readonly guestSecret: string | undefined;
   /** Bearer token of the admin routes; undefined: generated once into the data folder. */
   readonly adminToken: string | undefined;
+  /** New guests that one client address may make in a minute; 1 to 1,000,000. Default 60. */
+  readonly guestsPerMinute: number;
+  /** Addresses and networks of proxies whose X-Forwarded-For is believed; undefined for none. */
+  readonly trustProxy: readonly string[] | undefined;
   /** How long Redis keeps an activity; undefined: the red-packet lib's default. */
   readonly retentionMs: number | undefined;
   /** Age at which a claimed, unsettled payout may be taken over by another worker; 1,000 to 600,000. Default 10,000. */
@@ -38,6 +43,8 @@ export const VARIABLES = [
   'DATABASE_URL',
   'GUEST_SECRET',
   'ADMIN_TOKEN',
+  'GUESTS_PER_MINUTE',
+  'TRUST_PROXY',
   'RETENTION_MS',
   'PAYOUT_LEASE_MS',
 ] as const;
@@ -67,6 +74,8 @@ export function readConfig(env: Environment): AppConfig {
     ),
     guestSecret: secret(env, 'GUEST_SECRET'),
     adminToken: secret(env, 'ADMIN_TOKEN'),
+    guestsPerMinute: integer(env, 'GUESTS_PER_MINUTE', 1, 1_000_000) ?? 60,
+    trustProxy: trustProxy(env),
     retentionMs: integer(env, 'RETENTION_MS', 60_000, 366 * DAY_MS),
     payoutLeaseMs: integer(env, 'PAYOUT_LEASE_MS', 1_000, 600_000) ?? 10_000,
   });
@@ -126,6 +135,27 @@ function redisCluster(env: Environment): readonly string[] | undefined {
         'redis://h1:6379,redis://h2:6379',
       ) as string,
   );
+}
+
+/** "true" and a number of hops are not taken: clients could then choose the address that they are counted under. */
+function trustProxy(env: Environment): readonly string[] | undefined {
+  const value = given(env, 'TRUST_PROXY');
+  if (value === undefined) return undefined;
+  const ranges = value.split(',').map((range) => range.trim());
+  if (ranges.every(isRange)) return ranges;
+  throw new ConfigError(
+    'TRUST_PROXY',
+    JSON.stringify(value),
+    'Write the addresses of the proxies in front of the app, e.g. 10.0.0.0/8,127.0.0.1, or leave it empty.',
+  );
+}
+
+/** Returns true if the text is an IP address, or a network such as 10.0.0.0/8. */
+function isRange(text: string): boolean {
+  const [address = '', bits, ...rest] = text.split('/');
+  const family = isIP(address);
+  if (family === 0 || rest.length > 0) return false;
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128));
 }
 
 function secret(env: Environment, name: Variable): string | undefined {

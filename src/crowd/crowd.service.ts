@@ -1,6 +1,7 @@
 import { ConflictException, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
+import { GuestTokens } from '../identity/guest-tokens';
 import { AppAddress } from '../nodes/app-address';
 import { NodeService } from '../nodes/node.service';
 
@@ -29,6 +30,7 @@ export class CrowdService implements OnApplicationShutdown {
   constructor(
     private readonly address: AppAddress,
     private readonly nodes: NodeService,
+    private readonly tokens: GuestTokens,
   ) {}
 
   /** Whether a crowd is here. */
@@ -43,8 +45,9 @@ export class CrowdService implements OnApplicationShutdown {
     // The other processes of the app take their share, and the place of one that dies.
     const others = this.nodes.all().flatMap((node) => (node.url === undefined || node.url === url ? [] : [node.url]));
     const args = crowdArgs([url, ...others].join(','), crowd);
-    // Nothing of our own environment: it may hold secrets, which a crowd has no business with.
-    const env = { PATH: process.env.PATH, CROWD_HAMMERS: String(crowd.hammers) };
+    // Nothing of our own environment, which may hold secrets: a crowd gets a token that only makes guests.
+    const token = this.tokens.issueForCrowd();
+    const env = { PATH: process.env.PATH, CROWD_HAMMERS: String(crowd.hammers), CROWD_TOKEN: token };
     const script = join(__dirname, 'crowd.main.js');
     const child = spawn(process.execPath, [script, ...args], { stdio: ['ignore', 'ignore', 'pipe'], env });
     this.child = child;

@@ -4,8 +4,10 @@ const TAPS = 400;
 const AT_ONCE = 8;
 
 /** A guest who taps as fast as he can, far beyond what a limit should let pass. Whatever he is answered, he goes on. */
-export async function hammer(http: HttpClient, activityId: string): Promise<void> {
-  const guest = (await http.call({ method: 'POST', path: '/guests' })).body as { readonly token: string };
+export async function hammer(http: HttpClient, activityId: string, crowdToken: string): Promise<void> {
+  const guest = (await http.call({ method: 'POST', path: '/guests', token: crowdToken })).body as {
+    readonly token: string;
+  };
   let taps = 0;
   const hand = async (): Promise<void> => {
     while (taps++ < TAPS) {

@@ -1,56 +1,81 @@
-import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto';
+import { JwtService } from '@nestjs/jwt';
+import { randomUUID } from 'node:crypto';
 import { bearerToken } from './bearer';
 
 const DAY_MS = 86_400_000;
-/** On a request: whom it comes from, since a limit and a route both ask. */
+const CROWD_MS = 3_600_000;
+/** On a request: the user that it comes from, since a limit and a route both ask. */
 const USER = Symbol('luanest:app-user');
 
 /** A guest, and the token that proves it. */
 export interface Guest {
   readonly userId: string;
-  /** base64url of `userId.expiry`, a dot, and base64url of its HMAC-SHA256. */
+  /** A JSON Web Token (HS256) with the user's id as its subject. */
   readonly token: string;
 }
 
-/** Hands out and checks guest tokens. They are self-contained: every process with the same secret accepts them. */
+/** What a token is good for. */
+type Audience = 'guest' | 'crowd';
+
+/** Makes and checks guest tokens. They are self-contained: every process with the same secret accepts them. */
 export class GuestTokens {
+  private readonly jwt: JwtService;
+
   /**
    * @param secret key of the HMAC
-   * @param lifetimeMs how long a token is good for, ms; default 30 days
+   * @param lifetimeMs how long a guest's token is valid, ms, counted in whole seconds; default 30 days
    * @param now clock, ms since the epoch
    */
   constructor(
-    private readonly secret: string,
+    secret: string,
     private readonly lifetimeMs = 30 * DAY_MS,
     private readonly now: () => number = Date.now,
-  ) {}
+  ) {
+    this.jwt = new JwtService({ secret });
+  }
 
-  /** A new guest. */
+  /** Makes a new guest. */
   issue(): Guest {
     const userId = randomUUID();
-    const claim = Buffer.from(`${userId}.${this.now() + this.lifetimeMs}`).toString('base64url');
-    return { userId, token: `${claim}.${this.sign(claim).toString('base64url')}` };
+    return { userId, token: this.sign(userId, 'guest', this.lifetimeMs) };
   }
 
-  /** The user that a token stands for; undefined for a forged, damaged or expired one. */
+  /** Makes a token with which a simulated crowd may make any number of guests, for an hour. It is no guest's token. */
+  issueForCrowd(): string {
+    return this.sign('crowd', 'crowd', CROWD_MS);
+  }
+
+  /** Returns the user of a guest's token; undefined for a forged, damaged or expired one. */
   verify(token: string): string | undefined {
-    const [claim, signature, ...rest] = token.split('.');
-    if (claim === undefined || signature === undefined || rest.length > 0) return undefined;
-    const expected = this.sign(claim);
-    const given = Buffer.from(signature, 'base64url');
-    if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
-    const [userId, expiry] = Buffer.from(claim, 'base64url').toString().split('.');
-    return Number(expiry) > this.now() ? userId : undefined;
+    return this.subjectOf(token, 'guest');
   }
 
-  /** The user of a request's bearer token; undefined without a good one. */
+  /** Returns true if the request carries the token of a simulated crowd. */
+  isCrowd(request: unknown): boolean {
+    return this.subjectOf(bearerToken(request) ?? '', 'crowd') !== undefined;
+  }
+
+  /** Returns the user of a request's bearer token; undefined without a valid one. */
   userOf(request: object): string | undefined {
     const known = request as { [USER]?: string | null };
     known[USER] ??= this.verify(bearerToken(request) ?? '') ?? null;
     return known[USER] ?? undefined;
   }
 
-  private sign(claim: string): Buffer {
-    return createHmac('sha256', this.secret).update(claim).digest();
+  private sign(sub: string, aud: Audience, lifetimeMs: number): string {
+    const iat = Math.floor(this.now() / 1_000);
+    const exp = Math.floor((this.now() + lifetimeMs) / 1_000);
+    return this.jwt.sign({ sub, aud, iat, exp }, { algorithm: 'HS256' });
+  }
+
+  private subjectOf(token: string, audience: Audience): string | undefined {
+    try {
+      const clockTimestamp = Math.floor(this.now() / 1_000);
+      // The algorithm is fixed: a token must not choose how it is checked.
+      const { sub } = this.jwt.verify<{ sub?: unknown }>(token, { algorithms: ['HS256'], audience, clockTimestamp });
+      return typeof sub === 'string' ? sub : undefined;
+    } catch {
+      return undefined;
+    }
   }
 }

@@ -140,7 +140,7 @@ it('has every process pay into a PostgreSQL, through which they agree', async ()
 });
 
 it('keeps guests out of what admins do, and strangers out of the rain', async () => {
-  const { url } = await start();
+  const { url } = await start({ GUESTS_PER_MINUTE: '3' });
   const admin = await adminTokenOf(dataDir);
   const guest = await guestToken(url);
   for (const token of [undefined, guest, `${admin}x`]) {
@@ -153,6 +153,11 @@ it('keeps guests out of what admins do, and strangers out of the rain', async ()
   for (const token of [undefined, admin, `${guest}x`]) {
     expect((await api(`${url}/red-packets/x/grab`, 'POST', token)).status).toBe(401);
   }
+  // One address makes so many guests and no more; a crowd of the operator's is not counted.
+  const guests = await Promise.all(Array.from({ length: 5 }, () => api(`${url}/guests`, 'POST')));
+  expect(guests.map(({ status }) => status).sort()).toEqual([201, 201, 429, 429, 429]);
+  expect((await api(`${url}/guests`, 'POST', admin)).status).toBe(201);
+  expect((await api(`${url}/guests`, 'POST', guest)).status).toBe(429);
   expect((await ledgerOf(url, 'x')).body).toMatchObject({ rows: 0, users: 0, cents: 0, conflicts: 0 });
 });
 

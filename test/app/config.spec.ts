@@ -14,6 +14,8 @@ describe('readConfig', () => {
       databaseUrl: undefined,
       guestSecret: undefined,
       adminToken: undefined,
+      guestsPerMinute: 60,
+      trustProxy: undefined,
       retentionMs: undefined,
       payoutLeaseMs: 10_000,
     });
@@ -32,6 +34,8 @@ describe('readConfig', () => {
       DATABASE_URL: 'postgresql://me@db/rain',
       GUEST_SECRET: 'g'.repeat(16),
       ADMIN_TOKEN: 'a'.repeat(16),
+      GUESTS_PER_MINUTE: '5',
+      TRUST_PROXY: '10.0.0.0/8, ::1',
       RETENTION_MS: '60000',
       PAYOUT_LEASE_MS: '1000',
     });
@@ -44,6 +48,8 @@ describe('readConfig', () => {
       databaseUrl: 'postgresql://me@db/rain',
       guestSecret: 'g'.repeat(16),
       adminToken: 'a'.repeat(16),
+      guestsPerMinute: 5,
+      trustProxy: ['10.0.0.0/8', '::1'],
       retentionMs: 60_000,
       payoutLeaseMs: 1_000,
     });
@@ -76,6 +82,11 @@ describe('readConfig', () => {
     ['DATABASE_URL', 'postgres://'],
     ['GUEST_SECRET', 'short'],
     ['ADMIN_TOKEN', 'with a space in the middle'],
+    ['GUESTS_PER_MINUTE', '0'],
+    ['TRUST_PROXY', 'true'],
+    ['TRUST_PROXY', '1'],
+    ['TRUST_PROXY', '10.0.0.0/33'],
+    ['TRUST_PROXY', 'proxy.local'],
     ['RETENTION_MS', '0'],
     ['RETENTION_MS', '1e6'],
     ['PAYOUT_LEASE_MS', '10s'],

@@ -19,22 +19,43 @@ describe('GuestTokens', () => {
 
   it('refuses forged, damaged and foreign tokens', () => {
     const { token } = tokens.issue();
-    const [claim, signature] = token.split('.') as [string, string];
-    const other = Buffer.from(`somebody.${Date.now() + 1e6}`).toString('base64url');
-    const bad = ['', '.', claim, `${claim}.`, `${other}.${signature}`, `${token}.x`, `${claim}.${signature.slice(1)}`];
+    const [head, claim, signature] = token.split('.') as [string, string, string];
+    const claims = { sub: 'somebody', aud: 'guest', exp: Math.floor(Date.now() / 1_000) + 1_000 };
+    const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+    const other = encode(claims);
+    const unsigned = `${encode({ alg: 'none', typ: 'JWT' })}.${other}.`;
+    const bad = [
+      '',
+      '.',
+      '..',
+      claim,
+      `${head}.${claim}`,
+      `${head}.${claim}.`,
+      `${head}.${other}.${signature}`,
+      unsigned,
+    ];
+    bad.push(`${token}.x`, `${token}=`, `${token}!!`, `${head}.${claim}.${signature.slice(1)}`, tokens.issueForCrowd());
     for (const forged of bad) expect(tokens.verify(forged)).toBeUndefined();
     expect(new GuestTokens('another secret').verify(token)).toBeUndefined();
   });
 
   it('refuses a token from its expiry on', () => {
     let now = 1_000;
-    const short = new GuestTokens('secret', 500, () => now);
+    const short = new GuestTokens('secret', 5_000, () => now);
     const { userId, token } = short.issue();
-    now = 1_499;
+    now = 5_999;
     expect(short.verify(token)).toBe(userId);
-    now = 1_500;
+    now = 6_000;
     expect(short.verify(token)).toBeUndefined();
   });
+});
+
+it("a crowd is known by its own token, and by no guest's", () => {
+  const tokens = new GuestTokens('a secret of some length');
+  const request = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
+  expect(tokens.isCrowd(request(tokens.issueForCrowd()))).toBe(true);
+  expect(tokens.isCrowd(request(tokens.issue().token))).toBe(false);
+  expect(tokens.userOf(request(tokens.issueForCrowd()))).toBeUndefined();
 });
 
 describe('AdminGuard', () => {

@@ -70,9 +70,12 @@ export interface AppProcess {
   readonly url: string;
 }
 
+/** Any port. All guests of a test come from one address. */
+const LOCAL = { PORT: '0', GUESTS_PER_MINUTE: '100000' };
+
 /** Starts the built app on a data folder and waits until it serves. */
 export async function startAppProcess(dataDir: string, env: Record<string, string> = {}): Promise<AppProcess> {
-  const program = Program.node([built('main.js')], { PORT: '0', DATA_DIR: dataDir, ...env });
+  const program = Program.node([built('main.js')], { ...LOCAL, DATA_DIR: dataDir, ...env });
   try {
     const [, url] = await program.line(/Listening on (http:\S+)/);
     return { program, url: url as string };
