@@ -1,7 +1,8 @@
 import { ClusterModule, RedisModule } from '@liaoliaots/nestjs-redis';
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import type { RedisSource } from './redis-source';
-import { APP_INTERCEPTOR } from '@nestjs/core';
+import { RedisUnavailableFilter } from './redis-unavailable.filter';
+import { APP_FILTER, APP_INTERCEPTOR } from '@nestjs/core';
 import { ScheduleModule } from '@nestjs/schedule';
 import { DelayedTaskModule } from 'luanest/delayed-task';
 import { LockModule } from 'luanest/lock';
@@ -83,6 +84,7 @@ export class AppModule {
         { provide: LedgerHost, useValue: host },
         { provide: PayoutSettings, useValue: new PayoutSettings(config.payoutLeaseMs) },
         PayoutService,
+        { provide: APP_FILTER, useClass: RedisUnavailableFilter },
         ...nodeProviders,
         ...liveProviders,
         CrowdService,

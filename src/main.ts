@@ -12,14 +12,20 @@ const logger = new Logger('luanest');
  * Not Nest's shutdown hooks: they end the process before the ledger and the embedded Redis are closed. Later signals
  * are ignored, because npm and the terminal may each deliver one Ctrl-C.
  */
-function stopOnSignals(starting: Promise<RunningApp>): void {
+function stopOnSignals(starting: Promise<RunningApp>, waiting: AbortController): void {
   let stopping = false;
   const stop = (signal: NodeJS.Signals): void => {
     if (stopping) return;
     stopping = true;
-    logger.log(`${signal}: finishing what is under way`);
+    logger.log(`${signal}: finishing what is in flight`);
+    waiting.abort();
     starting
-      .then((app) => app.close())
+      .then(
+        (app) => app.close(),
+        (error: unknown) => {
+          if (!(error instanceof Error && error.name === 'AbortError')) throw error;
+        },
+      )
       .then(() => process.exit(0))
       .catch(fail);
   };
@@ -36,10 +42,15 @@ function fail(error: unknown): void {
 
 try {
   logger.log('Starting: Redis, then the ledger, then the HTTP server.');
-  const starting = startApp(loadConfig());
-  stopOnSignals(starting);
+  const waiting = new AbortController();
+  const starting = startApp(loadConfig(), waiting.signal);
+  stopOnSignals(starting, waiting);
   // Plain, without the logger's decoration, since scripts look for this line.
-  starting.then((app) => process.stdout.write(`Listening on ${app.url}\n`)).catch(fail);
+  starting
+    .then((app) => process.stdout.write(`Listening on ${app.url}\n`))
+    .catch((error: unknown) => {
+      if (!waiting.signal.aborted) fail(error);
+    });
 } catch (error) {
   fail(error);
 }

@@ -9,6 +9,7 @@ import { loadSecrets } from './identity/secrets';
 import { LedgerHost } from './ledger/ledger-host';
 import { AppAddress } from './nodes/app-address';
 import { redisCluster, type RedisSource, singleRedis } from './redis-source';
+import { waitForRedis } from './redis-wait';
 import { EmbeddedLedgerOpener, PostgresLedgerOpener } from './ledger/ledger-openers';
 
 /** An app that serves. */
@@ -21,14 +22,21 @@ export interface RunningApp {
 
 type Cleanup = () => Promise<void>;
 
-/** Starts everything that the configuration asks for; whatever fails, nothing is left running. */
-export async function startApp(config: AppConfig): Promise<RunningApp> {
+/**
+ * Starts everything that the configuration asks for; whatever fails, nothing is left running.
+ *
+ * @param signal ends the wait for a Redis that does not answer
+ */
+export async function startApp(
+  config: AppConfig,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<RunningApp> {
   const cleanups: Cleanup[] = [];
   const close = async (): Promise<void> => {
     for (let cleanup = cleanups.pop(); cleanup !== undefined; cleanup = cleanups.pop()) await cleanup();
   };
   try {
-    return { url: await startParts(config, cleanups), close };
+    return { url: await startParts(config, cleanups, signal), close };
   } catch (error) {
     await close();
     throw error;
@@ -36,9 +44,10 @@ export async function startApp(config: AppConfig): Promise<RunningApp> {
 }
 
 /** Registers the way back of each step as soon as it is taken. */
-async function startParts(config: AppConfig, cleanups: Cleanup[]): Promise<string> {
+async function startParts(config: AppConfig, cleanups: Cleanup[], signal: AbortSignal): Promise<string> {
   const secrets = await loadSecrets(config);
   const redis = await redisOf(config, cleanups);
+  await waitForRedis(redis, new Logger('Redis'), signal);
   const opener =
     config.databaseUrl === undefined
       ? new EmbeddedLedgerOpener(config.dataDir)

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { makePrivateFolder } from './private-file';
 import { EmbeddedRedisError, RedisFolder } from './redis-folder';
 import { type RedisEndpoint, sendInline } from './redis-inline';
+import { type EmbeddedRedisLog, ServerWatch } from './server-watch';
 
 const MASTERS = 3;
 const SLOTS = 16_384;
@@ -11,22 +12,29 @@ const PATIENCE_MS = 30_000;
 
 /** A Redis Cluster of three masters in a data folder, for trying things out on one machine; it has no replicas. */
 export class EmbeddedCluster {
+  private readonly watches: readonly ServerWatch[];
+
   private constructor(
     private readonly folders: readonly RedisFolder[],
     /** Where the masters listen; they share one password. */
     readonly endpoints: readonly RedisEndpoint[],
-  ) {}
+    logger: EmbeddedRedisLog,
+  ) {
+    this.watches = endpoints.map((endpoint, i) => new ServerWatch(folders[i] as RedisFolder, endpoint, logger));
+  }
 
   /**
-   * Starts the servers, on the ports that they had before, and makes them one Cluster.
+   * Starts the servers, on the ports that they had before, and makes them one Cluster. One that dies is started again on
+   * its port.
    *
    * @throws {EmbeddedRedisError} when a server cannot be had, or the Cluster does not come to be
    */
-  static async start(dataDir: string): Promise<EmbeddedCluster> {
+  static async start(dataDir: string, logger: EmbeddedRedisLog): Promise<EmbeddedCluster> {
     const root = join(dataDir, 'cluster');
     await makePrivateFolder(dataDir);
     await makePrivateFolder(root);
     const options = {
+      cluster: true,
       passwordPath: join(root, 'password'),
       config: ['cluster-enabled yes', 'cluster-config-file nodes.conf', 'cluster-announce-ip 127.0.0.1'],
     };
@@ -37,9 +45,10 @@ export class EmbeddedCluster {
     const endpoints: RedisEndpoint[] = [];
     // One after the other: two that look for a free port at once may find the same.
     for (const folder of folders) endpoints.push(await folder.ensureServer());
-    const cluster = new EmbeddedCluster(folders, endpoints);
+    const cluster = new EmbeddedCluster(folders, endpoints, logger);
     try {
       await cluster.form();
+      for (const watch of cluster.watches) watch.start();
       return cluster;
     } catch (error) {
       await cluster.stop();
@@ -49,6 +58,7 @@ export class EmbeddedCluster {
 
   /** Shuts the servers down. */
   async stop(): Promise<void> {
+    await Promise.all(this.watches.map((watch) => watch.stop()));
     await Promise.all(this.endpoints.map((endpoint) => sendInline(endpoint, 'SHUTDOWN', 10_000)));
     await Promise.all(this.folders.map((folder) => folder.waitUntilEmpty()));
   }

@@ -1,33 +1,28 @@
-import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { FileLock } from './file-lock';
 import { makePrivateFolder } from './private-file';
 import { EmbeddedRedisError, RedisFolder } from './redis-folder';
 import { type RedisEndpoint, sendInline } from './redis-inline';
-
-/** What the embedded server tells about itself. */
-interface EmbeddedRedisLog {
-  log(message: string): void;
-  warn(message: string): void;
-}
+import { type EmbeddedRedisLog, ServerWatch } from './server-watch';
 
 /**
  * One app process' share in the `redis-server` of a data folder. All apps on a folder share one server; it is started
  * again on the same port when it dies, and the last app that stops takes it down.
  */
 export class EmbeddedRedis {
-  private watched: Socket | undefined;
-  private recovery: Promise<void> = Promise.resolve();
+  private readonly watch: ServerWatch;
   private stopping = false;
 
   private constructor(
     private readonly folder: RedisFolder,
     private readonly users: FileLock,
-    private readonly logger: EmbeddedRedisLog,
+    logger: EmbeddedRedisLog,
     /** Where the server listens, for as long as this object lives. */
     readonly endpoint: RedisEndpoint,
-  ) {}
+  ) {
+    this.watch = new ServerWatch(folder, endpoint, logger);
+  }
 
   /**
    * Joins the server of `dataDir`, starting it when none lives there.
@@ -40,7 +35,7 @@ export class EmbeddedRedis {
     try {
       const folder = new RedisFolder(join(dataDir, 'redis'));
       const redis = new EmbeddedRedis(folder, users, logger, await folder.ensureServer());
-      redis.watch();
+      redis.watch.start();
       return redis;
     } catch (error) {
       await users.release();
@@ -52,8 +47,7 @@ export class EmbeddedRedis {
   async stop(): Promise<void> {
     if (this.stopping) return;
     this.stopping = true;
-    await this.recovery;
-    this.watched?.destroy();
+    await this.watch.stop();
     try {
       // An app that starts now waits for the lock, so it cannot join a server that is going away.
       if (!(await this.users.tryUpgrade())) return;
@@ -61,32 +55,6 @@ export class EmbeddedRedis {
       await this.folder.waitUntilEmpty();
     } finally {
       await this.users.release();
-    }
-  }
-
-  /** An idle connection: the kernel closes it the moment the server dies, which no polling could tell as soon. */
-  private watch(): void {
-    const socket = connect(this.endpoint.port, this.endpoint.host);
-    socket.on('error', () => undefined);
-    socket.once('close', () => {
-      if (!this.stopping) this.recovery = this.recover();
-    });
-    socket.resume();
-    socket.unref();
-    this.watched = socket;
-  }
-
-  private async recover(): Promise<void> {
-    this.logger.warn(`Lost the embedded redis-server on port ${this.endpoint.port}; starting it again`);
-    for (let delayMs = 100; !this.stopping; delayMs = Math.min(delayMs * 2, 5_000)) {
-      try {
-        await this.folder.ensureServer(this.endpoint.port);
-        this.logger.log(`The embedded redis-server is back on port ${this.endpoint.port}`);
-        return this.watch();
-      } catch (error) {
-        this.logger.warn(error instanceof Error ? error.message : String(error));
-        await sleep(delayMs);
-      }
     }
   }
 }

@@ -1,11 +1,22 @@
+import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 
-/** A TCP port of 127.0.0.1 that nobody listens on: `preferred` when it is free, else any. */
-export async function freePort(preferred?: number): Promise<number> {
-  const wished = preferred === undefined ? undefined : await tryPort(preferred);
-  const port = wished ?? (await tryPort(0));
-  if (port === undefined) throw new Error('No TCP port of 127.0.0.1 is free.');
-  return port;
+const LOWEST = 10_000;
+const TRIES = 100;
+
+/**
+ * Returns a TCP port of 127.0.0.1 that nobody listens on: `preferred` if it is free, else any up to `highest`.
+ *
+ * @param highest 10,000 to 65,535; default 65,535. Some systems hand out high ports only: then ports are tried at random
+ * @throws {Error} when none is free
+ */
+export async function freePort(preferred?: number, highest = 65_535): Promise<number> {
+  const wishes = preferred === undefined ? [0] : [preferred, 0];
+  for (let tries = 0; tries < TRIES; tries += 1) {
+    const port = await tryPort(wishes[tries] ?? randomInt(LOWEST, highest + 1));
+    if (port !== undefined && port <= highest) return port;
+  }
+  throw new Error(`No TCP port of 127.0.0.1 up to ${highest} is free.`);
 }
 
 function tryPort(port: number): Promise<number | undefined> {

@@ -8,11 +8,16 @@ import { makePrivateFolder, readIfPresent, readOrCreateSecret, writePrivateFile 
 import { answersPing, type RedisEndpoint } from './redis-inline';
 
 const HOST = '127.0.0.1';
+const HIGHEST_PORT = 65_535;
+/** From a server's port to that of its Cluster bus. */
+const BUS_OFFSET = 10_000;
 
 /** How a server of a Cluster differs from one that stands alone. */
 interface RedisFolderOptions {
   /** File of the password; default: one in the folder. */
   readonly passwordPath?: string;
+  /** The server is part of a Cluster: its bus takes the port that is 10,000 higher. Default false. */
+  readonly cluster?: boolean;
   /** Further lines of the configuration. */
   readonly config?: readonly string[];
 }
@@ -73,6 +78,11 @@ export class RedisFolder {
     }
   }
 
+  /** A port above it that an earlier start has left in address.json is replaced. */
+  private get highestPort(): number {
+    return this.options.cluster === true ? HIGHEST_PORT - BUS_OFFSET : HIGHEST_PORT;
+  }
+
   private get lockPath(): string {
     return join(this.path, 'server.lock');
   }
@@ -80,7 +90,7 @@ export class RedisFolder {
   /** Under the lock: nobody else can start a server or write the address now. */
   private async startUnder(lock: FileLock, password: string, port: number | undefined): Promise<RedisEndpoint> {
     try {
-      const chosen = port ?? (await freePort(await this.knownPort()));
+      const chosen = port ?? (await freePort(await this.knownPort(), this.highestPort));
       const endpoint = { host: HOST, port: chosen, password };
       await rm(join(this.path, 'redis.pid'), { force: true });
       await writePrivateFile(join(this.path, 'redis.conf'), serverConfig(endpoint, this.options.config));
@@ -126,7 +136,9 @@ export class RedisFolder {
     try {
       const address: unknown = JSON.parse((await readIfPresent(join(this.path, 'address.json'))) ?? 'null');
       const port = (address as { port?: unknown } | null)?.port;
-      return typeof port === 'number' && Number.isInteger(port) && port > 0 && port < 65_536 ? port : undefined;
+      return typeof port === 'number' && Number.isInteger(port) && port > 0 && port <= this.highestPort
+        ? port
+        : undefined;
     } catch {
       return undefined;
     }

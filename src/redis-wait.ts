@@ -1,0 +1,85 @@
+import { Redis, type RedisOptions } from 'ioredis';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { RedisSource } from './redis-source';
+
+const EVERY_MS = 500;
+const ANSWER_MS = 2_000;
+/** Errors that no waiting cures: the password or the user is wrong. */
+const REFUSED = /^(NOAUTH|WRONGPASS|NOPERM|ERR AUTH|ERR invalid password)/;
+
+/** Logger of the wait. */
+interface WaitLog {
+  log(message: string): void;
+  warn(message: string): void;
+}
+
+/**
+ * Waits until Redis answers: with a Cluster, until it is whole and each of its masters answers. An app that is started
+ * while Redis is unavailable serves when Redis is back, instead of ending and being started again in a loop.
+ *
+ * @param signal ends the wait; then the promise rejects
+ * @throws {Error} what Redis says when it refuses the user or the password
+ */
+export async function waitForRedis(source: RedisSource, logger: WaitLog, signal: AbortSignal): Promise<void> {
+  for (let waited = false; ; waited = true) {
+    try {
+      await ('nodes' in source ? probeCluster(source) : probe(source, (client) => client.ping()));
+      if (waited) logger.log('Redis answers');
+      return;
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      if (REFUSED.test(reason)) throw error;
+      if (!waited) logger.warn(`Redis does not answer (${reason}). The app starts as soon as it does.`);
+      await sleep(EVERY_MS, undefined, { signal });
+    }
+  }
+}
+
+async function probeCluster(source: Extract<RedisSource, { nodes: unknown }>): Promise<void> {
+  const options = source.redisOptions ?? {};
+  let failure: unknown = new Error('no address of the Cluster is known');
+  for (const node of source.nodes) {
+    try {
+      const masters = await probe({ ...options, ...node }, mastersOf);
+      await Promise.all(masters.map((master) => probe({ ...options, ...master }, (client) => client.ping())));
+      return;
+    } catch (error) {
+      failure = error;
+    }
+  }
+  throw failure;
+}
+
+/** @throws {Error} while some slots are not served */
+async function mastersOf(client: Redis): Promise<{ readonly host: string; readonly port: number }[]> {
+  const info = String(await client.call('CLUSTER', 'INFO'));
+  if (!info.includes('cluster_state:ok')) throw new Error('the Cluster is not whole');
+  const slots = (await client.call('CLUSTER', 'SLOTS')) as [number, number, [string, number]][];
+  const masters = new Map(slots.map(([, , [host, port]]) => [`${host}:${port}`, { host, port }]));
+  return [...masters.values()];
+}
+
+async function probe<T>(
+  options: RedisOptions & { readonly url?: string },
+  ask: (client: Redis) => Promise<T>,
+): Promise<T> {
+  const { url, ...rest } = options;
+  const once = {
+    ...rest,
+    lazyConnect: true,
+    connectTimeout: ANSWER_MS,
+    commandTimeout: ANSWER_MS,
+    retryStrategy: null,
+  };
+  const client = url === undefined ? new Redis(once as RedisOptions) : new Redis(url, once as RedisOptions);
+  let cause: unknown;
+  client.on('error', (error) => (cause = error));
+  try {
+    await client.connect();
+    return await ask(client);
+  } catch (error) {
+    throw cause ?? error;
+  } finally {
+    client.disconnect();
+  }
+}
