@@ -33,6 +33,7 @@ export default tseslint.config(
     languageOptions: {
       globals: {
         AbortController: 'readonly',
+        AbortSignal: 'readonly',
         crypto: 'readonly',
         document: 'readonly',
         fetch: 'readonly',
@@ -40,6 +41,7 @@ export default tseslint.config(
         HTMLButtonElement: 'readonly',
         localStorage: 'readonly',
         location: 'readonly',
+        matchMedia: 'readonly',
         navigator: 'readonly',
         performance: 'readonly',
         sessionStorage: 'readonly',

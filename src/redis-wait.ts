@@ -71,7 +71,7 @@ async function probe<T>(
     commandTimeout: ANSWER_MS,
     retryStrategy: null,
   };
-  const client = url === undefined ? new Redis(once as RedisOptions) : new Redis(url, once as RedisOptions);
+  const client = url === undefined ? new Redis(once) : new Redis(url, once);
   let cause: unknown;
   client.on('error', (error) => (cause = error));
   try {

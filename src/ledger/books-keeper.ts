@@ -21,8 +21,8 @@ export class BooksKeeper implements OnApplicationBootstrap, BeforeApplicationShu
   private lastProblem: string | undefined;
 
   constructor(
-    private readonly packets: Pick<RedPacketService, 'activities' | 'status'>,
-    private readonly host: Pick<LedgerHost, 'current'>,
+    private readonly packets: RedPacketService,
+    private readonly host: LedgerHost,
   ) {}
 
   onApplicationBootstrap(): void {

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DelayedTaskService, type QueueStats } from 'luanest/delayed-task';
 import type { LockStatus } from 'luanest/lock';
 import { type JobRecord, ScheduledLockService } from 'luanest/scheduled-lock';
-import { catchError, EMPTY, exhaustMap, filter, finalize, from, type Observable, share, tap, timer } from 'rxjs';
+import { catchError, EMPTY, exhaustMap, finalize, from, type Observable, share, takeWhile, tap, timer } from 'rxjs';
 import { type NodeReport, NodeService } from '../nodes/node.service';
 import { type PayoutFigures, PayoutFiguresService } from '../figures/payout-figures';
 import { AUDIT_JOB } from '../audit/audit.job';
@@ -58,7 +58,8 @@ export class LiveService {
     const view = timer(0, EVERY_MS).pipe(
       // Redis or the ledger may be away for a while; the next look may succeed.
       exhaustMap(() => from(this.look(activityId, last)).pipe(catchError(() => EMPTY))),
-      filter((seen) => seen !== undefined),
+      // A rain that is not there, or not any more, has no further views: the stream ends.
+      takeWhile((seen) => seen !== undefined),
       tap((seen) => (last = seen)),
       finalize(() => this.views.delete(activityId)),
       share(),

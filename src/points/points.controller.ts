@@ -1,4 +1,5 @@
 import {
+  ConflictException,
   Controller,
   Get,
   HttpCode,
@@ -11,9 +12,13 @@ import {
 } from '@nestjs/common';
 import { RateLimit, RateLimitGuard } from 'luanest/rate-limit';
 import { ReadRewardService, type RecordStatus } from 'luanest/read-reward';
+import { type ActivityState, RedPacketService } from 'luanest/red-packet';
 import { GuestTokens } from '../identity/guest-tokens';
 import { RainsService } from '../live/rains.service';
 import { JOIN_RULE } from './join.rule';
+
+/** States in which a guest can tap; who taps at the last packet finds it sold out. */
+const OPEN: ReadonlySet<ActivityState> = new Set(['open', 'sold-out']);
 
 /** A visitor's points of today. */
 export interface Points {
@@ -30,6 +35,7 @@ export class PointsController {
   constructor(
     private readonly rewards: ReadRewardService,
     private readonly rains: RainsService,
+    private readonly packets: RedPacketService,
     private readonly tokens: GuestTokens,
   ) {}
 
@@ -41,7 +47,7 @@ export class PointsController {
     return { points, remaining, resetsAt };
   }
 
-  /** The guest takes part in a rain that is open; a rain counts once a day. */
+  /** The guest takes part in a rain that is open, or has a packet of it; a rain counts once a day. */
   @Post(':activityId')
   @HttpCode(200)
   @UseGuards(RateLimitGuard)
@@ -53,6 +59,9 @@ export class PointsController {
     const userId = this.guest(request);
     const rain = await this.rains.sight(activityId);
     if (rain === undefined) throw new NotFoundException('There is no such rain. It may have expired.');
+    if (!OPEN.has(rain.state) && (await this.packets.packetOf(activityId, userId)) === undefined) {
+      throw new ConflictException('The rain is not open. Points are for rains that a guest takes part in.');
+    }
     const { status } = await this.rewards.record({ rule: JOIN_RULE, userId, itemId: activityId });
     return { status, ...(await this.mine(request)) };
   }

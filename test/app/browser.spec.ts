@@ -158,3 +158,31 @@ it('asks for nothing by an address that holds a token, and runs no inline script
   await waitUntil('the policy is told of', () => browser.problems.length > 0);
   expect(browser.problems.splice(0).join('\n')).toContain('Content Security Policy');
 });
+
+it('shows a packet that was won although the point is not noted, that a grab is in flight, and a lost connection', async () => {
+  await createActivity(app.url, admin, 'rough', 5, '5.00');
+  const page = await open('/?rain=rough', { reducedMotion: 'reduce', locale: 'en-US' });
+  await page.evaluate('localStorage.setItem("language", "constructor")');
+  await page.reload();
+  await mood(page, 'open');
+  expect(await page.title()).toBe('Red packet rain');
+  let release = (): void => undefined;
+  const held = new Promise<void>((resolve) => (release = resolve));
+  await page.route('**/points/**', (route) => route.abort());
+  await page.route('**/grab', async (route) => {
+    await held;
+    await route.continue();
+  });
+  await page.keyboard.press('Space');
+  await page.locator('#grab[aria-busy="true"]:disabled').waitFor();
+  expect(await textOf(page, 'message')).toBe('Your packet is on its way…');
+  release();
+  await page.locator('dialog[open]').waitFor();
+  await page.locator('#left', { hasText: '4 of 5' }).waitFor();
+  expect(await textOf(page, 'message')).toBe('You won');
+  await page.context().setOffline(true);
+  await page.locator('#connection', { hasText: 'No connection' }).waitFor();
+  await page.context().setOffline(false);
+  await page.locator('#connection:empty').waitFor({ state: 'attached' });
+  expect(await textOf(page, 'message')).toBe('You won');
+});

@@ -11,6 +11,7 @@ import {
 } from 'luanest/red-packet';
 import { faultsOf } from '../../src/audit/books.service';
 import { migrateLedger } from '../../src/ledger/ledger-migrations';
+import type { LedgerHost } from '../../src/ledger/ledger-host';
 import { BooksKeeper } from '../../src/ledger/books-keeper';
 import { activityKeyOf, type Ledger, type LedgerTotals } from '../../src/ledger/ledger.types';
 import { PostgresDatabase } from '../../src/ledger/postgres-database';
@@ -130,7 +131,7 @@ it('pays once with several processes at a time, of which some are killed', async
 
 it('books both lives of an id that is used again after Redis has forgotten it', async () => {
   activityId = `again-${(turn += 1)}`;
-  const keeper = new BooksKeeper(packets, { current: () => undefined });
+  const keeper = new BooksKeeper(packets, {} as LedgerHost);
   const live = async (amounts: number[]): Promise<{ key: string; won: number }> => {
     const totalCents = amounts.reduce((sum, cents) => sum + cents, 0);
     await packets.create({ activityId, totalCents, packets: amounts.length, amounts, split: 'given' });

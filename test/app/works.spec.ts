@@ -1,5 +1,6 @@
 import type { CountRecord } from '../../src/audit/count-records';
 import type { LiveView } from '../../src/live/live.service';
+import { waitUntil } from '../support/wait';
 import { adminTokenOf, api, createActivity, grab, guestToken, statusOf } from './support/api';
 import { viewOf } from './support/live';
 import { type AppProcess, endOrphan, startAppProcess } from './support/processes';
@@ -120,15 +121,19 @@ it('has a rain closed at its end by a task, on one process, and tells which', as
 it('gives a point for each rain that a visitor joins, three a day, and counts them', async () => {
   const token = await guestToken(apps[0].url);
   const join = async (rain: string) => (await api(`${apps[0].url}/points/${rain}`, 'POST', token)).body;
-  for (const id of ['p1', 'p2', 'p3']) await createActivity(apps[0].url, admin, id, 1, '1.00');
+  for (const id of ['p1', 'p2', 'p3', 'p4', 'over']) await createActivity(apps[0].url, admin, id, 1, '1.00');
   expect(await join('p1')).toMatchObject({ status: 'rewarded', points: 1, remaining: 2 });
   expect(await join('p1')).toMatchObject({ status: 'duplicate', points: 1, remaining: 2 });
   expect(await join('p2')).toMatchObject({ status: 'rewarded', points: 2 });
   expect(await join('p3')).toMatchObject({ status: 'rewarded', points: 3, remaining: 0 });
-  expect(await join('works')).toMatchObject({ status: 'capped', points: 3, remaining: 0 });
+  expect(await join('p4')).toMatchObject({ status: 'capped', points: 3, remaining: 0 });
   expect((await api(`${apps[1].url}/points`, 'GET', token)).body).toMatchObject({ points: 3, remaining: 0 });
   expect((await api(`${apps[0].url}/points/nowhere`, 'POST', token)).status).toBe(404);
   expect((await api(`${apps[0].url}/points/works`, 'POST')).status).toBe(401);
+  // A guest who has no packet takes no part in a rain that is over.
+  await api(`${apps[0].url}/red-packets/over/close`, 'POST', admin, {});
+  const late = async () => (await api(`${apps[0].url}/points/over`, 'POST', token)).status;
+  await waitUntil('the process has seen that it is closed', async () => (await late()) === 409);
   const view = await seen((each) => sum(each, ({ reads }) => reads.capped) > 0);
   expect(sum(view, ({ points }) => points)).toBe(3);
 });

@@ -1,4 +1,7 @@
-// The visitor as the app knows him: a token, made at the first need and kept by the browser.
+// The visitor as the app knows them: a token, made at the first need and kept by the browser.
+
+/** Longest wait for an answer, ms: a request that hangs must not look like one that works. */
+const ANSWER_MS = 8_000;
 
 /** Sends a request as this guest; a token that the app no longer takes is replaced once. */
 export async function asGuest(path, method = 'GET') {
@@ -14,13 +17,14 @@ export function isKnown() {
 }
 
 async function send(path, method) {
-  return fetch(path, { method, headers: { authorization: `Bearer ${await token()}` } });
+  const headers = { authorization: `Bearer ${await token()}` };
+  return fetch(path, { method, headers, signal: AbortSignal.timeout(ANSWER_MS) });
 }
 
 async function token() {
   const known = localStorage.getItem('token');
   if (known !== null) return known;
-  const response = await fetch('/guests', { method: 'POST' });
+  const response = await fetch('/guests', { method: 'POST', signal: AbortSignal.timeout(ANSWER_MS) });
   if (!response.ok) throw new Error(`/guests answered ${response.status}`);
   const guest = await response.json();
   localStorage.setItem('token', guest.token);

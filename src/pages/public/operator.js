@@ -89,7 +89,10 @@ async function signIn() {
 }
 
 onSubmit('sign-in', complain, async () => {
-  useToken(at('token').value);
+  const token = at('token').value.trim();
+  // A header cannot carry other characters, and no admin token has them.
+  if (!/^[\x21-\x7e]+$/.test(token)) throw new Error('The token is not the admin token.');
+  useToken(token);
   await signIn();
 });
 wireCreate(complain, watch);

@@ -4,6 +4,9 @@ import { rainInto } from './sky.js';
 import { choose, language, wordsOf } from './words.js';
 
 const POLL_MS = 1_000;
+/** Visitors must not all ask at the same instant. */
+const JITTER_MS = 300;
+const ANSWER_MS = 8_000;
 const TICK_MS = 200;
 const MOST_REPEATS = 10;
 const MOST_TOLD_MS = 86_400_000;
@@ -16,6 +19,10 @@ let words = wordsOf(lang);
 let rain;
 let mood = 'loading';
 let grabbing = false;
+/** Whether the app answered the last look. */
+let reachable = true;
+/** Only where there is a keyboard is the space bar worth a word. */
+const hasKeyboard = matchMedia('(hover: hover) and (pointer: fine)').matches;
 /** Of the page's own clock: when the rain opens and when it ends, by what is left by Redis'. */
 let opensAt;
 let endsAt;
@@ -31,6 +38,7 @@ function speak() {
   show(mood);
   showRain();
   showPoints();
+  showConnection();
 }
 
 /** Texts are touched only when they change, or a screen reader would say them again and again. */
@@ -41,9 +49,19 @@ function write(element, text) {
 function show(next) {
   mood = next;
   // A state that a later version of the app adds is still told, by its own name.
-  write(message, words[next] ?? next);
+  if (!grabbing) write(message, next === 'open' && !hasKeyboard ? words.openByTouch : (words[next] ?? next));
   document.body.dataset.mood = next;
-  at('grab').disabled = next !== 'open';
+  showBusy();
+}
+
+/** While a grab is in flight, the button says so and takes no tap. */
+function showBusy() {
+  at('grab').disabled = mood !== 'open' || grabbing;
+  at('grab').ariaBusy = String(grabbing);
+}
+
+function showConnection() {
+  write(at('connection'), reachable ? '' : words.offline);
 }
 
 function showRain() {
@@ -65,7 +83,7 @@ function tick() {
 }
 
 async function ask(path) {
-  const response = await fetch(path);
+  const response = await fetch(path, { signal: AbortSignal.timeout(ANSWER_MS) });
   if (response.status === 404) return undefined;
   if (!response.ok) throw new Error(`${path} answered ${response.status}`);
   return response.json();
@@ -118,20 +136,30 @@ async function askForPacket() {
 async function grab() {
   if (grabbing || mood !== 'open') return;
   grabbing = true;
+  showBusy();
+  write(message, words['try-again']);
+  let answer;
   try {
-    const answer = await askForPacket();
+    answer = await askForPacket();
+    // From here on, what is shown is the answer.
+    grabbing = false;
+    if (answer.outcome === 'won' && rain.remainingPackets > 0) {
+      rain = { ...rain, remainingPackets: rain.remainingPackets - 1 };
+    }
     if (answer.packet !== undefined) open(answer);
     else if (answer.outcome === 'not-open') show(answer.reason);
     else if (answer.outcome === 'sold-out') show('sold-out');
     else write(message, words[answer.outcome] ?? words.failed);
     showRain();
-    if (answer.outcome !== undefined) await join();
   } catch {
     // Asking again is safe: the same visitor gets the same packet.
     write(message, words.failed);
   } finally {
     grabbing = false;
+    showBusy();
   }
+  // A point that could not be noted takes nothing from what was won.
+  if (answer?.outcome !== undefined) await join().catch(() => undefined);
 }
 
 async function join() {
@@ -173,7 +201,14 @@ rainInto(
 );
 setInterval(tick, TICK_MS);
 for (;;) {
-  if (!document.hidden) await lookForRain().catch(() => mood === 'loading' && show('failed'));
+  if (!document.hidden) {
+    reachable = await lookForRain().then(
+      () => true,
+      () => false,
+    );
+    if (!reachable && mood === 'loading') show('failed');
+    showConnection();
+  }
   const next = Math.min(POLL_MS, opensAt === undefined ? POLL_MS : Math.max(50, opensAt - performance.now()));
-  await new Promise((resolve) => setTimeout(resolve, next));
+  await new Promise((resolve) => setTimeout(resolve, next + Math.random() * JITTER_MS));
 }

@@ -10,6 +10,8 @@ const WORDS = {
     draft: 'The rain is being prepared.',
     preheated: 'The rain has not begun yet.',
     open: 'Packets are falling. Tap one, or press the space bar.',
+    openByTouch: 'Packets are falling. Tap one.',
+    offline: 'No connection. Trying again…',
     won: 'You won',
     'already-won': 'You have this packet',
     'sold-out': 'All packets are gone. Good luck next time!',
@@ -42,6 +44,8 @@ const WORDS = {
     draft: '红包雨正在准备中。',
     preheated: '红包雨还没有开始。',
     open: '红包来啦！点一个，或按空格键。',
+    openByTouch: '红包来啦！点一个吧。',
+    offline: '网络已断开，正在重试……',
     won: '恭喜你抢到',
     'already-won': '你抢到的红包',
     'sold-out': '红包抢完了，下次好运！',
@@ -69,7 +73,7 @@ const WORDS = {
 /** The visitor's language: the one chosen before, else the browser's. */
 export function language() {
   const chosen = localStorage.getItem('language');
-  if (chosen in WORDS) return chosen;
+  if (chosen !== null && Object.hasOwn(WORDS, chosen)) return chosen;
   return navigator.language.toLowerCase().startsWith('zh') ? 'zh' : 'en';
 }
 
