@@ -23,8 +23,8 @@ describe.each(servers)('notes of the app on %s', (_name, connect) => {
     const scripts = [...nodeScripts, ...countScripts];
     registry = await openRegistry(client, { preload: 'required', prefix: uniquePrefix() }, scripts);
   });
-  afterAll(async () => {
-    await registry.close();
+  afterAll(() => {
+    registry.close();
     client.disconnect();
   });
 
