@@ -39,6 +39,8 @@ const PUBLIC = [
   'LiveController GET latest',
   'RedPacketController GET :activityId',
   'RedPacketController GET :activityId/mine',
+  // For those who won something in it; ids of users are not in it.
+  'RedPacketController GET :activityId/results',
   'RedPacketController POST :activityId/grab',
 ];
 
