@@ -119,7 +119,7 @@ export function encodeNote(text: string): string {
   return `${NOTE}${text}`;
 }
 
-/** A kept result, or why there is none. */
+/** A kept result, or why it is missing. */
 export function readResult(text: string): { readonly result: unknown; readonly error: string } {
   if (text.startsWith(NOTE)) return { result: undefined, error: text.slice(NOTE.length) };
   return { result: text === '' ? undefined : (JSON.parse(text) as unknown), error: '' };
