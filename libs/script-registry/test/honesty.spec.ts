@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { Cluster, Redis } from 'ioredis';
+import { Cluster, Redis, ReplyError } from 'ioredis';
 import calculateSlot from 'cluster-key-slot';
 import {
   NotSentError,
@@ -12,6 +12,7 @@ import {
   str,
   type ScriptRegistry,
 } from 'luanest/script-registry';
+import { commandFor, failureOf } from '../src/connection/sent-command';
 import { FaultProxy } from '../../../test/support/fault-proxy';
 import { RedisCluster } from '../../../test/support/redis-cluster';
 import { RedisServer } from '../../../test/support/redis-server';
@@ -282,4 +283,12 @@ describe('what a call is told, on a Cluster', () => {
     }
     await eventually(async () => expect(await runsOf('moved')).toBe('1'));
   });
+});
+
+it('an error reply is known by its class, whatever a bundler calls that', () => {
+  class A extends (ReplyError as new (message: string) => Error) {}
+  const client = quiet(new Redis({ lazyConnect: true }));
+  const failure = failureOf(commandFor(client, 'EVALSHA', []), new A('NOSCRIPT No matching script.'));
+  expect([failure.kind, failure.noScript]).toEqual(['reply', true]);
+  client.disconnect();
 });

@@ -1,4 +1,4 @@
-import { Command, type Redis } from 'ioredis';
+import { Command, ReplyError, type Redis } from 'ioredis';
 import { CommandFailure, raisedByScript, type CommandArg } from './port';
 
 /** Messages of ioredis for commands that it did not write and will not write. */
@@ -62,8 +62,12 @@ function isBytes(arg: CommandArg): boolean {
   return typeof arg !== 'string';
 }
 
+/** By name, since the client may be of another copy of ioredis; by class, since a bundler may shorten the names of classes. */
 function isReply(error: unknown): error is Error {
-  return error instanceof Error && (error.name === 'ReplyError' || error.name === 'ErrorReply');
+  if (!(error instanceof Error)) return false;
+  return (
+    error.name === 'ReplyError' || error.name === 'ErrorReply' || error instanceof (ReplyError as ErrorConstructor)
+  );
 }
 
 /** Times that the command was written and Redis did not answer. */
