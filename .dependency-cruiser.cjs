@@ -1,14 +1,14 @@
 // Floors and rooms, as ARCHITECTURE.md draws them: a floor imports only the floors below it, through their doors.
-const floor0 = '^libs/script-registry/';
-const floor1 = '^libs/(rate-limit|once|read-reward|lock|stream-consumer|delayed-task)/';
-const floor2 = '^libs/(scheduled-lock|red-packet)/';
-// Beside the floors: it knows what the libs tell, by types alone, and no lib knows it.
+// What the libs share and users do not see: the package does not export it.
+const floor0 = '^libs/internal/';
+const floor1 = '^libs/script-registry/';
+const floor2 = '^libs/(rate-limit|once|read-reward|lock|stream-consumer|delayed-task)/';
+const floor3 = '^libs/(scheduled-lock|red-packet)/';
+// Next to the floors: it imports only types of the libs, and no lib imports it.
 const metrics = '^libs/metrics/';
 const app = '^(src|test|bench)/';
 // A lib's door, and the doors of rooms that are a subpath of their own, since they need a peer of their own.
 const doors = '^libs/([^/]+/src|rate-limit/src/throttler-storage)/index\\.ts$';
-// What libs share and users do not see: the package does not export it.
-const shared = '^libs/script-registry/src/shared/[^/]+\\.ts$';
 
 const above = (name, from, to) => ({
   name,
@@ -28,21 +28,22 @@ module.exports = {
       from: { path: '^libs/[^/]+/src/' },
       to: { dependencyTypes: ['npm-dev'], dependencyTypesNot: ['npm-peer', 'type-only'] },
     },
-    above('floor-0-knows-nobody', floor0, `${floor1}|${floor2}|${metrics}|${app}`),
-    above('floor-1-knows-floor-0', floor1, `${floor2}|${metrics}|${app}`),
-    above('floor-2-knows-the-floors-below', floor2, `${metrics}|${app}`),
-    above('metrics-know-no-app', metrics, app),
+    above('floor-0-imports-no-floor', floor0, `${floor1}|${floor2}|${floor3}|${metrics}|${app}`),
+    above('floor-1-imports-floor-0', floor1, `${floor2}|${floor3}|${metrics}|${app}`),
+    above('floor-2-imports-the-floors-below', floor2, `${floor3}|${metrics}|${app}`),
+    above('floor-3-imports-the-floors-below', floor3, `${metrics}|${app}`),
+    above('metrics-import-no-app', metrics, app),
     {
-      name: 'floor-1-rooms-stand-alone',
+      name: 'floor-2-libs-do-not-import-each-other',
       severity: 'error',
-      from: { path: `${floor1}src/` },
-      to: { path: floor1, pathNot: '^libs/$1/' },
+      from: { path: `${floor2}src/` },
+      to: { path: floor2, pathNot: '^libs/$1/' },
     },
     {
       name: 'libs-only-through-their-door',
       severity: 'error',
       from: { path: '^libs/([^/]+)/', pathNot: '/test/' },
-      to: { path: '^libs/[^/]+/src/', pathNot: ['^libs/$1/', doors, shared] },
+      to: { path: '^libs/[^/]+/src/', pathNot: ['^libs/$1/', doors] },
     },
     {
       name: 'app-only-through-doors',
@@ -50,11 +51,12 @@ module.exports = {
       from: { path: '^src/' },
       to: { path: '^libs/[^/]+/src/', pathNot: doors },
     },
+    { name: 'app-imports-no-internals', severity: 'error', from: { path: '^src/' }, to: { path: floor0 } },
     {
       name: 'metrics-load-no-lib',
       severity: 'error',
       from: { path: '^libs/metrics/src/' },
-      to: { path: `${floor1}|${floor2}`, dependencyTypesNot: ['type-only'] },
+      to: { path: `${floor2}|${floor3}`, dependencyTypesNot: ['type-only'] },
     },
     {
       name: 'only-metrics-need-opentelemetry',

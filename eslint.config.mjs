@@ -20,6 +20,8 @@ export default tseslint.config(
       ],
       'no-console': 'error',
       eqeqeq: ['error', 'always', { null: 'ignore' }],
+      // The path compiles, but the package does not export it.
+      'no-restricted-imports': ['error', { name: 'luanest/internal', message: 'Import ../../internal/src.' }],
     },
   },
   {

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { doorsOf, exportsOf } from './package/support/doors';
+import { exportedLibs } from './support/libs';
 import { anchorsOf, linksOf, words } from './support/markdown';
 
 const ROOT = join(__dirname, '..');
@@ -17,7 +18,7 @@ interface Manifest {
 }
 
 const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Manifest;
-const libs = readdirSync(join(ROOT, 'libs')).sort();
+const libs = exportedLibs();
 
 describe('the doors of the package', () => {
   const doors = [...libs, ...SUB_DOORS].sort();

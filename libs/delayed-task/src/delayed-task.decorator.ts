@@ -1,5 +1,4 @@
-import { shown } from 'luanest/script-registry';
-import { checkObject } from '../../script-registry/src/shared/checks';
+import { checkObject, shown } from '../../internal/src';
 import type { HandlerOptions } from './delayed-task.types';
 
 /** What `@DelayedTask()` takes beside the name. */

@@ -1,4 +1,4 @@
-import { LuanestError } from 'luanest/script-registry';
+import { LuanestError } from '../../internal/src';
 
 /** An id, a name, a payload, a time or another argument cannot be used; nothing was sent. */
 export class InvalidTaskError extends LuanestError {

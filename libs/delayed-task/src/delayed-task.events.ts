@@ -1,4 +1,4 @@
-import { eventChannels } from '../../script-registry/src/shared/event-channels';
+import { eventChannels } from '../../internal/src';
 
 /** An attempt ended. */
 export interface TaskSettledEvent {

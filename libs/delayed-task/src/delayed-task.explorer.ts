@@ -1,6 +1,6 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService, ExternalContextCreator, MetadataScanner } from '@nestjs/core';
-import { methodOf, prototypeOf, type Method, type Wrapper } from '../../script-registry/src/shared/handlers';
+import { type Method, methodOf, prototypeOf, type Wrapper } from '../../internal/src';
 import { delayedTasksOf, type DelayedTaskMetadata } from './delayed-task.decorator';
 import { DelayedTaskSetupError } from './delayed-task.errors';
 import { DelayedTaskService } from './delayed-task.service';

@@ -1,12 +1,12 @@
-import { shown } from 'luanest/script-registry';
 import {
   checkFlag,
   checkInteger,
   checkOptions,
-  refusedOption,
   type KnownOptions,
   type Refusal,
-} from '../../script-registry/src/shared/checks';
+  refusedOption,
+  shown,
+} from '../../internal/src';
 import type { Backoff } from './delayed-task.types';
 
 /** Options of DelayedTaskModule. */

@@ -1,4 +1,4 @@
-import { LuanestError } from 'luanest/script-registry';
+import { LuanestError } from '../../internal/src';
 
 /** The lock was held by others for as long as the call was willing to wait; nothing was taken. */
 export class LockBusyError extends LuanestError {

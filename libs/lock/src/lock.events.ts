@@ -1,4 +1,4 @@
-import { eventChannels } from '../../script-registry/src/shared/event-channels';
+import { eventChannels } from '../../internal/src';
 
 /** Somebody asked for a lock, of one name or several, and has his answer. */
 export interface LockAskedEvent {

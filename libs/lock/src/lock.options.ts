@@ -1,6 +1,12 @@
 import { hostname } from 'node:os';
-import { InvalidOptionError, shown } from 'luanest/script-registry';
-import { checkFlag, checkInteger, checkOptions, type KnownOptions } from '../../script-registry/src/shared/checks';
+import {
+  checkFlag,
+  checkInteger,
+  checkOptions,
+  InvalidOptionError,
+  type KnownOptions,
+  shown,
+} from '../../internal/src';
 
 /** Options of one acquisition. */
 export interface LockOptions {

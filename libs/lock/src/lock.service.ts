@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { BeforeApplicationShutdown } from '@nestjs/common';
-import { type ScriptRegistry, InvalidCallError, shown } from 'luanest/script-registry';
+import { type ScriptRegistry, InvalidCallError } from 'luanest/script-registry';
+import { shown } from '../../internal/src';
 import { Acquirer } from './acquisition/acquirer';
 import { holderOf } from './acquisition/owners';
 import { HeldLock, lostBeforeItsEnd, releaseQuietly } from './lease/held-lock';

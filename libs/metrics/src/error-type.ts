@@ -1,4 +1,4 @@
-import { LuanestError } from 'luanest/script-registry';
+import { LuanestError } from '../../internal/src';
 
 /** A word for an error that is one of few: the code of one of the libs' own, else `_OTHER`, as OpenTelemetry has it. */
 export function errorType(error: unknown): string | undefined {

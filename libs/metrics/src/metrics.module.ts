@@ -8,7 +8,7 @@ import {
   type OnModuleInit,
 } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
-import { checkObject, checkOptions } from '../../script-registry/src/shared/checks';
+import { checkObject, checkOptions } from '../../internal/src';
 import { startMetrics, type RunningMetrics } from './metrics';
 import { KNOWN, type MetricsOptions, type QueueStatsSource } from './metrics.options';
 

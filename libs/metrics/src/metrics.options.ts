@@ -1,6 +1,5 @@
 import type { MeterProvider, TracerProvider } from '@opentelemetry/api';
-import { InvalidOptionError } from 'luanest/script-registry';
-import { checkFlag, checkOptions, type KnownOptions } from '../../script-registry/src/shared/checks';
+import { checkFlag, checkOptions, InvalidOptionError, type KnownOptions } from '../../internal/src';
 
 /** Who knows how a queue of tasks stands, as `DelayedTaskService` does. */
 export interface QueueStatsSource {

@@ -1,6 +1,6 @@
 import { Inject } from '@nestjs/common';
 import { isObservable, lastValueFrom } from 'rxjs';
-import { checkOptions, type KnownOptions } from '../../script-registry/src/shared/checks';
+import { checkOptions, type KnownOptions } from '../../internal/src';
 import { InvalidOnceInputError, OnceInProgressError } from './once.errors';
 import { OnceService } from './once.service';
 import type { ClaimOptions, RunAnswer } from './once.types';

@@ -1,4 +1,4 @@
-import { LuanestError } from 'luanest/script-registry';
+import { LuanestError } from '../../internal/src';
 
 /** An id, a token, a duration or a result is missing, of the wrong type or out of range; nothing was written. */
 export class InvalidOnceInputError extends LuanestError {

@@ -1,4 +1,4 @@
-import { eventChannels } from '../../script-registry/src/shared/event-channels';
+import { eventChannels } from '../../internal/src';
 
 /** A claim was answered. */
 export interface ClaimAnsweredEvent {

@@ -1,5 +1,4 @@
-import { shown } from 'luanest/script-registry';
-import { isIntegerOf } from '../../script-registry/src/shared/checks';
+import { isIntegerOf, shown } from '../../internal/src';
 import { InvalidOnceInputError, OnceResultTooLargeError } from './once.errors';
 import type { Delivery } from './once.types';
 

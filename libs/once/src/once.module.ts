@@ -1,8 +1,7 @@
 import { ConfigurableModuleBuilder, Module, type DynamicModule } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
-import { checkObject } from '../../script-registry/src/shared/checks';
-import { importedOnce } from '../../script-registry/src/shared/modules';
+import { checkObject, importedOnce } from '../../internal/src';
 import { IdempotencyExplorer } from './idempotency/idempotency.explorer';
 import { resolveOptions, type OnceOptions, type ResolvedOnceOptions } from './once.options';
 import { onceScripts } from './once.scripts';

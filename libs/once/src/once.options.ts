@@ -1,5 +1,11 @@
-import { InvalidOptionError, shown } from 'luanest/script-registry';
-import { checkFlag, checkInteger, checkOptions, type KnownOptions } from '../../script-registry/src/shared/checks';
+import {
+  checkFlag,
+  checkInteger,
+  checkOptions,
+  InvalidOptionError,
+  type KnownOptions,
+  shown,
+} from '../../internal/src';
 import { isDelivery, isDuration, MAX_DURATION_MS } from './once.input';
 import type { Delivery } from './once.types';
 

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { MAX_TIMER_MS } from '../../script-registry/src/shared/checks';
+import { MAX_TIMER_MS } from '../../internal/src';
 import type { RenewAnswer } from './once.types';
 
 /** Renews a lease, three times as often as needed, until it is told to stop or the lease is lost. */

@@ -1,4 +1,4 @@
-import { isUnfinished } from 'luanest/script-registry';
+import { isUnfinished } from '../../internal/src';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as after } from 'node:timers/promises';
 import type { BeforeApplicationShutdown } from '@nestjs/common';

@@ -1,5 +1,5 @@
 import { createParamDecorator, UseInterceptors, type ExecutionContext } from '@nestjs/common';
-import { InvalidOptionError, shown } from 'luanest/script-registry';
+import { InvalidOptionError, shown } from '../../internal/src';
 import { RateLimitInterceptor } from './rate-limit.interceptor';
 import type { RateLimitDecision } from './rate-limit.types';
 import { resolveRule } from './rules/resolve-rule';

@@ -1,4 +1,4 @@
-import { LuanestError } from 'luanest/script-registry';
+import { LuanestError } from '../../internal/src';
 
 /** A subject, a cost, a limit or a duration of a call is missing or out of range; nothing was counted. */
 export class InvalidRateLimitInputError extends LuanestError {

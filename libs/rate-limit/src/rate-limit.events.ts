@@ -1,4 +1,4 @@
-import { eventChannels } from '../../script-registry/src/shared/event-channels';
+import { eventChannels } from '../../internal/src';
 import type { RateLimitDecision } from './rate-limit.types';
 
 /** A request was decided. Subjects are left out: they may be addresses or keys. */

@@ -8,8 +8,7 @@ import {
   ModulesContainer,
 } from '@nestjs/core';
 import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
-import { checkObject } from '../../script-registry/src/shared/checks';
-import { importedOnce } from '../../script-registry/src/shared/modules';
+import { checkObject, importedOnce } from '../../internal/src';
 import { RedisLimiter } from './limiter/redis-limiter';
 import { RateLimitEdge } from './rate-limit.edge';
 import { RateLimitExplorer } from './rate-limit.explorer';

@@ -1,5 +1,4 @@
-import { InvalidOptionError, shown } from 'luanest/script-registry';
-import { checkFlag, checkObject, checkOptions, type KnownOptions } from '../../script-registry/src/shared/checks';
+import { checkFlag, checkObject, checkOptions, InvalidOptionError, type KnownOptions, shown } from '../../internal/src';
 import { resolveAnswers, type RateLimitAnswers, type ResolvedAnswers } from './answers/answers.options';
 import type { RateLimitContextAdapter } from './contexts/context-adapter';
 import { checkChoice, checkInteger, MAX_DURATION_MS, named, resolveRule } from './rules/resolve-rule';

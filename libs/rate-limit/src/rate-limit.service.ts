@@ -1,5 +1,4 @@
-import { shown } from 'luanest/script-registry';
-import { checkInteger, type Refusal } from '../../script-registry/src/shared/checks';
+import { checkInteger, type Refusal, shown } from '../../internal/src';
 import { Decider, type Clocks } from './limiter/decider';
 import type { Decision } from './limiter/decision';
 import type { Check, Limiter } from './limiter/limiter';

@@ -1,6 +1,6 @@
 import { Module, type DynamicModule } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
-import { checkObject } from '../../script-registry/src/shared/checks';
+import { checkObject } from '../../internal/src';
 import { MemoryLimiter } from './limiter/memory-limiter';
 import { edgeProviders, EXPORTS, type RateLimitModuleExtras } from './rate-limit.module';
 import { resolveOptions, type RateLimitOptions } from './rate-limit.options';

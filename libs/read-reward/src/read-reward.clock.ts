@@ -1,4 +1,4 @@
-import { shown } from 'luanest/script-registry';
+import { shown } from '../../internal/src';
 import { CivilCalendar, type Bounds } from './civil-calendar';
 import { InvalidReadRewardInputError } from './read-reward.errors';
 import type { ResolvedRewardRule } from './read-reward.options';

@@ -1,4 +1,4 @@
-import { LuanestError } from 'luanest/script-registry';
+import { LuanestError } from '../../internal/src';
 
 /** A rule's name, a user, an item, an operation, a grant or a time zone cannot be what it is given as; nothing was written. */
 export class InvalidReadRewardInputError extends LuanestError {

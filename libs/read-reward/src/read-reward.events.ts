@@ -1,4 +1,4 @@
-import { eventChannels } from '../../script-registry/src/shared/event-channels';
+import { eventChannels } from '../../internal/src';
 import type { RecordStatus, RefundStatus } from './read-reward.types';
 
 /** A read was recorded, or found to count already or to be too much. */

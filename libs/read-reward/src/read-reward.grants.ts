@@ -1,4 +1,4 @@
-import { shown } from 'luanest/script-registry';
+import { shown } from '../../internal/src';
 import { InvalidReadRewardInputError } from './read-reward.errors';
 import type { LedgerRow } from './read-reward.types';
 

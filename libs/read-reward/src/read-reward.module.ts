@@ -1,7 +1,6 @@
 import { ConfigurableModuleBuilder, Module, type DynamicModule } from '@nestjs/common';
 import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
-import { checkObject } from '../../script-registry/src/shared/checks';
-import { importedOnce } from '../../script-registry/src/shared/modules';
+import { checkObject, importedOnce } from '../../internal/src';
 import { resolveOptions, type ReadRewardOptions, type ResolvedReadRewardOptions } from './read-reward.options';
 import { readRewardScripts } from './read-reward.scripts';
 import { ReadRewardService } from './read-reward.service';

@@ -1,5 +1,4 @@
-import { InvalidOptionError, shown } from 'luanest/script-registry';
-import { checkInteger, checkOptions, type KnownOptions } from '../../script-registry/src/shared/checks';
+import { checkInteger, checkOptions, InvalidOptionError, type KnownOptions, shown } from '../../internal/src';
 import { CivilCalendar, type Period } from './civil-calendar';
 
 /** What a rule rewards, and how often. */

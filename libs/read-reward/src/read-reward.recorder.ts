@@ -1,4 +1,5 @@
-import { spread, type ScriptRegistry } from 'luanest/script-registry';
+import { type ScriptRegistry } from 'luanest/script-registry';
+import { spread } from '../../internal/src';
 import { END_OF_TIME_MS, type Bounds } from './civil-calendar';
 import type { Periods, RewardClock } from './read-reward.clock';
 import { PeriodUnsettledError } from './read-reward.errors';

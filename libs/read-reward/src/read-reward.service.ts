@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { spread, type ScriptRegistry, shown } from 'luanest/script-registry';
+import { type ScriptRegistry } from 'luanest/script-registry';
+import { shown, spread } from '../../internal/src';
 import { RewardClock } from './read-reward.clock';
 import { InvalidReadRewardInputError } from './read-reward.errors';
 import { events } from './read-reward.events';

@@ -1,4 +1,4 @@
-import { LuanestError } from 'luanest/script-registry';
+import { LuanestError } from '../../internal/src';
 
 /** A field of an activity, a user or a page is missing, of the wrong type or out of range; nothing was written. */
 export class InvalidRedPacketInputError extends LuanestError {

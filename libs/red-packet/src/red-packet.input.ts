@@ -1,5 +1,4 @@
-import { shown } from 'luanest/script-registry';
-import { isIntegerOf } from '../../script-registry/src/shared/checks';
+import { isIntegerOf, shown } from '../../internal/src';
 import { InvalidRedPacketInputError } from './red-packet.errors';
 import type { CreateActivity, Packet, SplitMethod } from './red-packet.types';
 

@@ -1,7 +1,7 @@
 import { Injectable, type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
 import { ModuleRef, ModulesContainer } from '@nestjs/core';
 import { IdempotencyInterceptor, OnceService } from 'luanest/once';
-import { InvalidOptionError } from 'luanest/script-registry';
+import { InvalidOptionError } from '../../internal/src';
 import { from, mergeMap, type Observable } from 'rxjs';
 import { optionalProvider } from './optional-provider';
 

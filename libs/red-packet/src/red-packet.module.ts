@@ -2,8 +2,7 @@ import { ConfigurableModuleBuilder, Module, type DynamicModule, type Type } from
 import { DelayedTaskService } from 'luanest/delayed-task';
 import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
 import { StreamConsumerService } from 'luanest/stream-consumer';
-import { checkObject } from '../../script-registry/src/shared/checks';
-import { importedOnce } from '../../script-registry/src/shared/modules';
+import { checkObject, importedOnce } from '../../internal/src';
 import { describeRoutes, type OpenApiSecurity } from './openapi/openapi';
 import { RedPacketPayouts } from './payouts/red-packet.payouts';
 import { RedPacketPayoutsController } from './payouts/red-packet-payouts.controller';

@@ -1,6 +1,5 @@
 import type { CanActivate, Type } from '@nestjs/common';
-import { InvalidOptionError, shown } from 'luanest/script-registry';
-import { checkOptions, isIntegerOf, type KnownOptions } from '../../script-registry/src/shared/checks';
+import { checkOptions, InvalidOptionError, isIntegerOf, type KnownOptions, shown } from '../../internal/src';
 import type { ClosedActivity } from './red-packet.types';
 
 /** Returns the id of the user who sends a request; undefined, null or '' for an unknown user, who may not grab. */

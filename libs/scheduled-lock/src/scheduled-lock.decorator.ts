@@ -1,5 +1,5 @@
 import { Inject } from '@nestjs/common';
-import { checkObject } from '../../script-registry/src/shared/checks';
+import { checkObject } from '../../internal/src';
 import { ScheduledLockSetupError } from './scheduled-lock.errors';
 import type { ScheduledLockService } from './scheduled-lock.service';
 import type { ScheduledLockOptions } from './scheduled-lock.types';

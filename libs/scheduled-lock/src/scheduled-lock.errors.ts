@@ -1,4 +1,4 @@
-import { LuanestError } from 'luanest/script-registry';
+import { LuanestError } from '../../internal/src';
 
 /** A job's decorators or providers cannot work as they are; thrown at boot, naming class and method. */
 export class ScheduledLockSetupError extends LuanestError {

@@ -1,4 +1,4 @@
-import { eventChannels } from '../../script-registry/src/shared/event-channels';
+import { eventChannels } from '../../internal/src';
 import type { JobRecord } from './scheduled-lock.types';
 
 /** A tick of a job ended, in this process. */

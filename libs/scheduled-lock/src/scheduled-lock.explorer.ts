@@ -1,7 +1,7 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService, ExternalContextCreator, MetadataScanner, ModulesContainer } from '@nestjs/core';
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { disguise, prototypeOf, type Method, type Wrapper } from '../../script-registry/src/shared/handlers';
+import { disguise, type Method, prototypeOf, type Wrapper } from '../../internal/src';
 import { candidateOf, type Candidate } from './boot/candidate';
 import { refuseDeadOptions } from './boot/dead-options';
 import { kindOf } from './boot/job-kind';

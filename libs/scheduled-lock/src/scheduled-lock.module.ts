@@ -1,9 +1,7 @@
 import { ConfigurableModuleBuilder, Module, type DynamicModule } from '@nestjs/common';
 import { DiscoveryModule, ModulesContainer } from '@nestjs/core';
 import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
-import { checkObject } from '../../script-registry/src/shared/checks';
-import { EXPLORER_PARTS } from '../../script-registry/src/shared/handlers';
-import { importedOnce } from '../../script-registry/src/shared/modules';
+import { checkObject, EXPLORER_PARTS, importedOnce } from '../../internal/src';
 import { SCHEDULED_LOCK_HOST } from './scheduled-lock.decorator';
 import { ScheduledLockExplorer } from './scheduled-lock.explorer';
 import {

@@ -1,6 +1,5 @@
 import { hostname } from 'node:os';
-import { InvalidOptionError, shown } from 'luanest/script-registry';
-import { checkInteger, checkOptions, type KnownOptions } from '../../script-registry/src/shared/checks';
+import { checkInteger, checkOptions, InvalidOptionError, type KnownOptions, shown } from '../../internal/src';
 import type { ScheduledLockOptions } from './scheduled-lock.types';
 
 /** Options of ScheduledLockModule. */

@@ -1,7 +1,7 @@
 import { Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { LockLostError } from 'luanest/lock';
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { disguise } from '../../script-registry/src/shared/handlers';
+import { disguise } from '../../internal/src';
 import type { Job, JobMethod, Work } from './jobs/job';
 import { JobBook } from './jobs/job-book';
 import { CatchUps } from './runs/catch-ups';

@@ -1,6 +1,6 @@
 import { isUint8Array } from 'node:util/types';
 import { InvalidCallError } from './script-registry.errors';
-import { shown } from './shown';
+import { shown } from '../../internal/src';
 
 /** How one argument of a script is checked and written. */
 export interface ArgType<T> {

@@ -1,5 +1,5 @@
 import type { ArgType, ListType } from './arg-types';
-import { shown } from './shown';
+import { shown } from '../../internal/src';
 import { sourceUse } from './lua/source-use';
 import { InvalidScriptError } from './script-registry.errors';
 

@@ -51,6 +51,4 @@ export { ScriptRegistryModule } from './script-registry.module';
 export type { RedisSource, ScriptRegistryOptions } from './script-registry.options';
 export { ScriptRegistry } from './script-registry.service';
 export type { RunAndWaitOptions, RunOptions, ScriptHealth, WaitedResult } from './script-registry.types';
-export { oneLine, shown } from './shown';
-export { evenTags, spread } from './spread';
-export { isUnfinished, UNFINISHED } from './unfinished';
+export { evenTags, isUnfinished, oneLine, shown, spread, UNFINISHED } from '../../internal/src';

@@ -1,4 +1,4 @@
-import { shown } from './shown';
+import { shown } from '../../internal/src';
 import { InvalidKeyError } from './script-registry.errors';
 
 const MAX_SUBJECT_CHARS = 1_024;

@@ -1,24 +1,6 @@
-import { oneLine } from './shown';
+import { LuanestError } from '../../internal/src';
 
-/**
- * The base of every error that luanest throws. Its message is one line.
- *
- * `code` is a literal that callers may switch on; `cause` holds what was underneath, where there was something.
- */
-export abstract class LuanestError extends Error {
-  /** Stable name of the kind of error. */
-  abstract readonly code: string;
-
-  constructor(message: string, options?: { cause?: unknown }) {
-    super(oneLine(message), options);
-    this.name = new.target.name;
-  }
-}
-
-/** An option of a module has a value that cannot work; thrown at boot. */
-export class InvalidOptionError extends LuanestError {
-  readonly code = 'INVALID_OPTION';
-}
+export { InvalidOptionError, LuanestError } from '../../internal/src';
 
 /** A script's definition contradicts itself or its Lua source; thrown when the script is defined or registered. */
 export class InvalidScriptError extends LuanestError {

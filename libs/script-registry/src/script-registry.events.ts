@@ -1,4 +1,4 @@
-import { eventChannels } from './shared/event-channels';
+import { eventChannels } from '../../internal/src';
 
 /** Scripts were put on a node, when the registry started, after a reconnect, or by a heal. */
 export interface ScriptsLoadedEvent {

@@ -13,10 +13,9 @@ import { ownClient } from './connection/own-client';
 import type { AnyScript } from './define-script';
 import { getScriptRegistryHealthToken, getScriptRegistryToken } from './script-registry.decorator';
 import { ScriptRegistryHealthIndicator } from './script-registry.health';
-import { InvalidOptionError } from './script-registry.errors';
+import { checkObject, InvalidOptionError } from '../../internal/src';
 import { resolveOptions, type ScriptRegistryOptions } from './script-registry.options';
 import { ScriptRegistry } from './script-registry.service';
-import { checkObject } from './shared/checks';
 
 const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } = new ConfigurableModuleBuilder<ScriptRegistryOptions>({
   moduleName: 'ScriptRegistry',

@@ -1,7 +1,13 @@
 import type { Cluster, ClusterNode, ClusterOptions, Redis, RedisOptions } from 'ioredis';
-import { shown } from './shown';
-import { InvalidOptionError } from './script-registry.errors';
-import { checkObject, checkOptions, isIntegerOf, MAX_TIMER_MS, type KnownOptions } from './shared/checks';
+import {
+  checkObject,
+  checkOptions,
+  InvalidOptionError,
+  isIntegerOf,
+  type KnownOptions,
+  MAX_TIMER_MS,
+  shown,
+} from '../../internal/src';
 
 /** Where a registry takes its client from when none is handed in. */
 export interface RedisSource {

@@ -14,12 +14,12 @@ import { events, told } from './script-registry.events';
 import { Preload } from './preload';
 import { ScriptLoader } from './script-loader';
 import {
-  InvalidOptionError,
   NotSentError,
   ScriptConflictError,
   ScriptNotRegisteredError,
   UnknownOutcomeError,
 } from './script-registry.errors';
+import { InvalidOptionError } from '../../internal/src';
 import { checkDuration, checkReplicas, type ResolvedScriptRegistryOptions } from './script-registry.options';
 import type { RunAndWaitOptions, RunOptions, ScriptHealth, WaitedResult } from './script-registry.types';
 

@@ -1,5 +1,5 @@
 import { Inject, type PipeTransform, type Type } from '@nestjs/common';
-import { checkObject } from '../../script-registry/src/shared/checks';
+import { checkObject } from '../../internal/src';
 import { StreamConsumerSetupError } from './stream-consumer.errors';
 import type { StreamConsumerOptions } from './stream-consumer.options';
 import type { HandlerResult } from './stream-consumer.types';

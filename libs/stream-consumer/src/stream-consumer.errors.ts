@@ -1,4 +1,4 @@
-import { LuanestError } from 'luanest/script-registry';
+import { LuanestError } from '../../internal/src';
 
 /** What was given to a call cannot be a payload, a key or an id; nothing was sent. */
 export class InvalidStreamInputError extends LuanestError {

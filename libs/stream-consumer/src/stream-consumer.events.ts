@@ -1,4 +1,4 @@
-import { eventChannels } from '../../script-registry/src/shared/event-channels';
+import { eventChannels } from '../../internal/src';
 import type { StreamStats } from './stream-consumer.types';
 
 interface OfGroup {

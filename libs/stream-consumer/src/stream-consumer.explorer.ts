@@ -1,6 +1,6 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService, ExternalContextCreator, MetadataScanner } from '@nestjs/core';
-import { methodOf, prototypeOf, type Wrapper } from '../../script-registry/src/shared/handlers';
+import { methodOf, prototypeOf, type Wrapper } from '../../internal/src';
 import { enhance } from './handlers/enhanced';
 import { streamConsumerNames, streamConsumerOf } from './stream-consumer.decorator';
 import { StreamConsumerSetupError } from './stream-consumer.errors';

@@ -1,9 +1,7 @@
 import { ConfigurableModuleBuilder, Module, type DynamicModule } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
-import { checkObject } from '../../script-registry/src/shared/checks';
-import { EXPLORER_PARTS } from '../../script-registry/src/shared/handlers';
-import { importedOnce } from '../../script-registry/src/shared/modules';
+import { checkObject, EXPLORER_PARTS, importedOnce } from '../../internal/src';
 import { STREAM_CONSUMER_HOST } from './stream-consumer.decorator';
 import { StreamConsumerExplorer } from './stream-consumer.explorer';
 import {

@@ -1,11 +1,12 @@
-import { InvalidOptionError, shown } from 'luanest/script-registry';
 import {
   checkFlag,
   checkInteger,
   checkObject,
   checkOptions,
+  InvalidOptionError,
   type KnownOptions,
-} from '../../script-registry/src/shared/checks';
+  shown,
+} from '../../internal/src';
 
 /** Options that a consumer may have of its own; the module has their defaults. */
 export interface ConsumerDefaults {

@@ -1,6 +1,6 @@
 import { Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
-import { InvalidOptionError, type ScriptRegistry, shown } from 'luanest/script-registry';
-import { checkOptions, type KnownOptions } from '../../script-registry/src/shared/checks';
+import { type ScriptRegistry } from 'luanest/script-registry';
+import { checkOptions, InvalidOptionError, type KnownOptions, shown } from '../../internal/src';
 import type { Invoke } from './consumer/attempts';
 import { Consumer } from './consumer/consumer';
 import { StreamConsumerClosedError } from './stream-consumer.errors';

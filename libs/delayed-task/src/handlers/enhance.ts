@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ExternalContextCreator } from '@nestjs/core';
-import { disguise, type Method } from '../../../script-registry/src/shared/handlers';
+import { disguise, type Method } from '../../../internal/src';
 import { DeadLetterTaskError, RetryTaskError } from '../delayed-task.errors';
 import type { TaskContext, TaskHandler } from '../delayed-task.types';
 

@@ -1,11 +1,5 @@
-import { shown } from 'luanest/script-registry';
+import { checkInteger, checkOptions, type KnownOptions, type Refusal, shown } from '../../../internal/src';
 import { InvalidTaskError } from '../delayed-task.errors';
-import {
-  checkInteger,
-  checkOptions,
-  type KnownOptions,
-  type Refusal,
-} from '../../../script-registry/src/shared/checks';
 import { MAX_CHUNK } from '../scripts/parts.scripts';
 import type { DeadFilter, DeadPage, DeadTask } from '../delayed-task.types';
 import { clearDead, listDead } from './queue.scripts';

@@ -1,4 +1,5 @@
-import { evenTags, spread, type KeySpace, type TaggedKeys } from 'luanest/script-registry';
+import { type KeySpace, type TaggedKeys } from 'luanest/script-registry';
+import { evenTags, spread } from '../../../internal/src';
 
 /** The keys of one partition, which share a slot. */
 export interface Partition {

@@ -1,10 +1,4 @@
-import { shown } from 'luanest/script-registry';
-import {
-  checkInteger,
-  checkOptions,
-  type KnownOptions,
-  type Refusal,
-} from '../../../script-registry/src/shared/checks';
+import { checkInteger, checkOptions, type KnownOptions, type Refusal, shown } from '../../../internal/src';
 import { InvalidTaskError, TaskTooLargeError } from '../delayed-task.errors';
 import {
   checkAttempts,

@@ -1,4 +1,5 @@
-import { type ScriptRegistry, shown } from 'luanest/script-registry';
+import { type ScriptRegistry } from 'luanest/script-registry';
+import { shown } from '../../../internal/src';
 import { InvalidTaskError } from '../delayed-task.errors';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import { MAX_CHUNK } from '../scripts/parts.scripts';

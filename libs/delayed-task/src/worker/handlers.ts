@@ -1,6 +1,5 @@
-import { shown } from 'luanest/script-registry';
+import { checkInteger, checkOptions, type KnownOptions, shown } from '../../../internal/src';
 import { DelayedTaskSetupError } from '../delayed-task.errors';
-import { checkInteger, checkOptions, type KnownOptions } from '../../../script-registry/src/shared/checks';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { HandlerOptions, TaskHandler } from '../delayed-task.types';
 import { checkName } from '../queue/record';

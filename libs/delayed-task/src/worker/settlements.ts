@@ -1,5 +1,5 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { isIntegerOf } from '../../../script-registry/src/shared/checks';
+import { isIntegerOf } from '../../../internal/src';
 import { DeadLetterTaskError, RetryTaskError, UnknownTaskError } from '../delayed-task.errors';
 import { events, type TaskSettledEvent } from '../delayed-task.events';
 import { MAX_DURATION_MS, type ResolvedDelayedTaskOptions } from '../delayed-task.options';

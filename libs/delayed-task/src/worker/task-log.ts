@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { shown } from 'luanest/script-registry';
+import { shown } from '../../../internal/src';
 import { TaskTimeoutError, TaskTooLargeError } from '../delayed-task.errors';
 
 /** How often a standing problem of a name is logged again, ms. */

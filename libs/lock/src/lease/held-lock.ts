@@ -1,7 +1,7 @@
 import { NotSentError, ScriptRefusedError, UnknownOutcomeError } from 'luanest/script-registry';
 import { LockLostError } from '../lock.errors';
 import { events } from '../lock.events';
-import { checkInteger } from '../../../script-registry/src/shared/checks';
+import { checkInteger } from '../../../internal/src';
 import type { Lock } from '../lock.types';
 import type { Lease } from './lease';
 

@@ -1,4 +1,4 @@
-import { MAX_TIMER_MS } from '../../../script-registry/src/shared/checks';
+import { MAX_TIMER_MS } from '../../../internal/src';
 import { events, type LockReleasedEvent } from '../lock.events';
 import { LockLostError } from '../lock.errors';
 

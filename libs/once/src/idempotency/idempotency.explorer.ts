@@ -1,6 +1,6 @@
 import type { OnModuleInit } from '@nestjs/common';
 import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
-import { InvalidOptionError } from 'luanest/script-registry';
+import { InvalidOptionError } from '../../../internal/src';
 import { IDEMPOTENT } from './idempotency.tokens';
 
 /** Metadata that Nest's route decorators leave on a method. */

@@ -8,7 +8,8 @@ import {
   type NestInterceptor,
 } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
-import { InvalidOptionError, NotSentError, ScriptRefusedError, UnknownOutcomeError } from 'luanest/script-registry';
+import { NotSentError, ScriptRefusedError, UnknownOutcomeError } from 'luanest/script-registry';
+import { InvalidOptionError } from '../../../internal/src';
 import { Observable, type Subscriber } from 'rxjs';
 import { events } from '../once.events';
 import {

@@ -1,4 +1,4 @@
-import { shown } from 'luanest/script-registry';
+import { shown } from '../../../internal/src';
 import { InvalidOnceInputError } from '../once.errors';
 import type { FingerprintResolver } from '../once.options';
 import { digest, NotComparableError } from './canonical';

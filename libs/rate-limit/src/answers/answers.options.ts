@@ -1,6 +1,5 @@
-import { InvalidOptionError, shown } from 'luanest/script-registry';
+import { checkOptions, InvalidOptionError, type KnownOptions, shown } from '../../../internal/src';
 import type { ExecutionContext } from '@nestjs/common';
-import { checkOptions, type KnownOptions } from '../../../script-registry/src/shared/checks';
 import type { RateLimitDecision } from '../rate-limit.types';
 
 /** What answers say of the limits. */

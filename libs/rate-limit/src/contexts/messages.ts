@@ -1,5 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common';
-import { rpcException } from '../../../script-registry/src/shared/rpc-exception';
+import { rpcException } from '../../../internal/src';
 import type { RateLimitContextAdapter } from './context-adapter';
 
 type ExceptionClass = new (error: object) => Error;

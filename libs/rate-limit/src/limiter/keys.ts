@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { evenTags, spread, type KeySpace } from 'luanest/script-registry';
+import { type KeySpace } from 'luanest/script-registry';
+import { evenTags, spread } from '../../../internal/src';
 import type { NamedRule } from '../rules/rule';
 
 const MAX_PLAIN_SUBJECT = 128;

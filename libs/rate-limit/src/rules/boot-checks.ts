@@ -1,5 +1,5 @@
 import type { Type } from '@nestjs/common';
-import { InvalidOptionError, shown } from 'luanest/script-registry';
+import { InvalidOptionError, shown } from '../../../internal/src';
 import { RateLimitInterceptor } from '../rate-limit.interceptor';
 import type { GuardedRoutes } from './guarded';
 import { metadata, type Handler } from './route-names';

@@ -1,6 +1,5 @@
-import { shown } from 'luanest/script-registry';
+import { isIntegerOf, shown } from '../../../internal/src';
 import type { ExecutionContext } from '@nestjs/common';
-import { isIntegerOf } from '../../../script-registry/src/shared/checks';
 import type { Check } from '../limiter/limiter';
 import { InvalidRateLimitInputError } from '../rate-limit.errors';
 import { MAX_HITS, mostHits } from './resolve-rule';

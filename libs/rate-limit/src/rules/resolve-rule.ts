@@ -1,5 +1,4 @@
-import { InvalidOptionError, shown } from 'luanest/script-registry';
-import { checkOptions, isIntegerOf, type KnownOptions } from '../../../script-registry/src/shared/checks';
+import { checkOptions, InvalidOptionError, isIntegerOf, type KnownOptions, shown } from '../../../internal/src';
 import type { BlockEscalation, NamedRule, RateLimitRule, ResolvedRule } from './rule';
 
 const DAY_MS = 86_400_000;

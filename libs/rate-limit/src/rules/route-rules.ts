@@ -1,5 +1,5 @@
 import type { Type } from '@nestjs/common';
-import { InvalidOptionError, shown } from 'luanest/script-registry';
+import { InvalidOptionError, shown } from '../../../internal/src';
 import { named } from './resolve-rule';
 import { metadata, placeOf, routeOf, short, type Handler } from './route-names';
 import type { NamedRule, ResolvedRule } from './rule';

@@ -1,6 +1,6 @@
 import { ConfigurableModuleBuilder, Module, type DynamicModule } from '@nestjs/common';
 import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
-import { checkObject } from '../../../script-registry/src/shared/checks';
+import { checkObject } from '../../../internal/src';
 import { RedisLimiter } from '../limiter/redis-limiter';
 import { rateLimitScripts } from '../rate-limit.scripts';
 import { RateLimitService } from '../rate-limit.service';

@@ -1,4 +1,4 @@
-import { checkOptions, type KnownOptions } from '../../../script-registry/src/shared/checks';
+import { checkOptions, type KnownOptions } from '../../../internal/src';
 import { ALGORITHMS } from '../limiter/algorithms';
 import { resolveOptions, type RateLimitOptions, type ResolvedRateLimitOptions } from '../rate-limit.options';
 import { checkChoice } from '../rules/resolve-rule';

@@ -1,7 +1,6 @@
-import { shown } from 'luanest/script-registry';
+import { isIntegerOf, shown } from '../../../internal/src';
 import { ServiceUnavailableException } from '@nestjs/common';
 import type { ThrottlerStorage } from '@nestjs/throttler';
-import { isIntegerOf } from '../../../script-registry/src/shared/checks';
 import { InvalidRateLimitInputError } from '../rate-limit.errors';
 import type { RateLimitService } from '../rate-limit.service';
 import type { RateLimitDecision } from '../rate-limit.types';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { DelayedTaskService, ScheduleOptions } from 'luanest/delayed-task';
-import { InvalidOptionError } from 'luanest/script-registry';
+import { InvalidOptionError } from '../../../internal/src';
 import { refuse, type CheckedActivity } from '../red-packet.input';
 import type { RedPacketServiceOptions } from '../red-packet.options';
 import type { Lifecycle } from './lifecycle';

@@ -1,4 +1,4 @@
-import { spread } from 'luanest/script-registry';
+import { spread } from '../../../internal/src';
 import type { Amount, PaidPacket } from './audit.types';
 import type { Problems } from './problems';
 

@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks';
-import { slotOf, spread, type KeySpace, type TaggedKeys } from 'luanest/script-registry';
+import { slotOf, type KeySpace, type TaggedKeys } from 'luanest/script-registry';
+import { spread } from '../../../internal/src';
 
 /** Consumer group of the payouts. */
 export const PAYOUT_GROUP = 'payouts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { InvalidOptionError } from 'luanest/script-registry';
+import { InvalidOptionError } from '../../../internal/src';
 import type { DeadLetterRecord, StreamConsumerService } from 'luanest/stream-consumer';
 import { PAYOUT_GROUP } from '../buckets/layout';
 import type { GrantRecord } from '../red-packet.types';

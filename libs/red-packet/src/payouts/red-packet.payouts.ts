@@ -1,7 +1,7 @@
 import type { BeforeApplicationShutdown } from '@nestjs/common';
-import { InvalidOptionError, shown, type ScriptRegistry } from 'luanest/script-registry';
+import { type ScriptRegistry } from 'luanest/script-registry';
+import { checkInteger, checkOptions, InvalidOptionError, type KnownOptions, shown } from '../../../internal/src';
 import type { StreamConsumerService } from 'luanest/stream-consumer';
-import { checkInteger, checkOptions, type KnownOptions } from '../../../script-registry/src/shared/checks';
 import type { RedPacketService } from '../red-packet.service';
 import { deadPayoutOf, Outbox } from './outbox';
 import { PayoutRunner } from './payout-runner';

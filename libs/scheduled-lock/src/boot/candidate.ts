@@ -1,4 +1,4 @@
-import { methodOf, type Method, type Wrapper } from '../../../script-registry/src/shared/handlers';
+import { type Method, methodOf, type Wrapper } from '../../../internal/src';
 import { lockedMethod, lockedMethodNames, type LockedMethod } from '../scheduled-lock.decorator';
 import { ScheduledLockInterceptor } from '../scheduled-lock.interceptor';
 import { isScheduled } from './scheduler-metadata';

@@ -1,4 +1,4 @@
-import { InvalidOptionError, shown } from 'luanest/script-registry';
+import { InvalidOptionError, shown } from '../../../internal/src';
 import type { JobKind } from '../jobs/job';
 import type { ResolvedJobOptions, ResolvedScheduledLockModuleOptions } from '../scheduled-lock.options';
 import type { ScheduledLockOptions } from '../scheduled-lock.types';

@@ -1,5 +1,5 @@
 import { HttpException, HttpStatus } from '@nestjs/common';
-import { rpcException } from '../../../script-registry/src/shared/rpc-exception';
+import { rpcException } from '../../../internal/src';
 
 /**
  * What the caller of a handler that did not run is told, in the way of its transport.

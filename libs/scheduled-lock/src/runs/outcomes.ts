@@ -1,5 +1,5 @@
 import type { Logger } from '@nestjs/common';
-import { LuanestError } from 'luanest/script-registry';
+import { LuanestError } from '../../../internal/src';
 import type { Job } from '../jobs/job';
 import { events } from '../scheduled-lock.events';
 import type { ResolvedScheduledLockModuleOptions } from '../scheduled-lock.options';

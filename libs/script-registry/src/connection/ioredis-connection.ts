@@ -1,6 +1,5 @@
 import type { Cluster, Redis } from 'ioredis';
-import { shown } from '../shown';
-import { InvalidOptionError } from '../script-registry.errors';
+import { InvalidOptionError, shown } from '../../../internal/src';
 import { IoredisCluster } from './ioredis-cluster';
 import { IoredisStandalone } from './ioredis-standalone';
 import type { RedisConnection } from './port';

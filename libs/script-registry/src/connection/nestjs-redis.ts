@@ -1,6 +1,6 @@
 import type { InjectionToken } from '@nestjs/common';
 import type { Cluster, Redis } from 'ioredis';
-import { InvalidOptionError } from '../script-registry.errors';
+import { InvalidOptionError } from '../../../internal/src';
 import type { RedisSource } from '../script-registry.options';
 
 /** What luanest uses of RedisService and ClusterService of `@liaoliaots/nestjs-redis`. */

@@ -1,7 +1,7 @@
 import type { AnyScript, ScriptReply } from '../define-script';
 import type { CommandArg } from '../connection/port';
 import { ReplyDecodeError } from '../script-registry.errors';
-import { thrownText } from '../shown';
+import { thrownText } from '../../../internal/src';
 
 /** Replicas to wait for after a script ran, and for how long. */
 export interface Wait {

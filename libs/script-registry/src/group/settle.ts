@@ -1,5 +1,5 @@
 import type { CommandFailure } from '../connection/port';
-import { thrownText } from '../shown';
+import { thrownText } from '../../../internal/src';
 import { NotSentError, ScriptFailedError, ScriptRefusedError, UnknownOutcomeError } from '../script-registry.errors';
 
 /** Returns what was thrown as an Error. Never throws. */

@@ -1,5 +1,5 @@
 import calculateSlot from 'cluster-key-slot';
-import { shown } from '../shown';
+import { shown } from '../../../internal/src';
 import { CrossSlotError } from '../script-registry.errors';
 
 /** The part of a key that is hashed, by the rule of the Cluster specification. */

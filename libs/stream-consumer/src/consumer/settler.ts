@@ -1,4 +1,5 @@
-import { oneLine, type ScriptRegistry } from 'luanest/script-registry';
+import { type ScriptRegistry } from 'luanest/script-registry';
+import { oneLine } from '../../../internal/src';
 import type { ResolvedConsumerOptions } from '../stream-consumer.options';
 import type { GroupKeys } from '../streams/partitions';
 import type { Stream } from '../streams/stream-catalog';

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ExternalContextCreator } from '@nestjs/core';
-import { disguise, type Method } from '../../../script-registry/src/shared/handlers';
+import { disguise, type Method } from '../../../internal/src';
 import { PARAMETER_TYPES, PARAMETERS } from '../stream-consumer.decorator';
 import { InvalidOutcomeError } from '../stream-consumer.errors';
 import type { StreamMessage } from '../stream-consumer.types';

@@ -1,5 +1,4 @@
-import { UNFINISHED } from 'luanest/script-registry';
-import { isIntegerOf } from '../../../script-registry/src/shared/checks';
+import { isIntegerOf, UNFINISHED } from '../../../internal/src';
 import { InvalidOutcomeError } from '../stream-consumer.errors';
 
 const MAX_DELAY_MS = 366 * 86_400_000;

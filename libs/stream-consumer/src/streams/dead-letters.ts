@@ -1,5 +1,5 @@
-import { type ScriptRegistry, shown } from 'luanest/script-registry';
-import { checkInteger } from '../../../script-registry/src/shared/checks';
+import { type ScriptRegistry } from 'luanest/script-registry';
+import { checkInteger, shown } from '../../../internal/src';
 import { InvalidStreamInputError } from '../stream-consumer.errors';
 import type { DeadLetterPage, DeadLetterRecord } from '../stream-consumer.types';
 import { dropDead, listDead, listDeadForeign, replayDead } from './streams.scripts';

@@ -1,4 +1,4 @@
-import { LuanestError, shown } from 'luanest/script-registry';
+import { LuanestError, shown } from '../../../internal/src';
 import { InvalidStreamInputError } from '../stream-consumer.errors';
 import type { PublishMessage, PublishResult, PublishSource } from '../stream-consumer.types';
 

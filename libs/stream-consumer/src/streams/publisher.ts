@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { spread, type ScriptRegistry, shown } from 'luanest/script-registry';
+import { type ScriptRegistry } from 'luanest/script-registry';
+import { shown, spread } from '../../../internal/src';
 import { InvalidStreamInputError } from '../stream-consumer.errors';
 import type { PublishMessage, PublishResult } from '../stream-consumer.types';
 import { publishMessage } from './streams.scripts';

@@ -1,4 +1,5 @@
-import { InvalidOptionError, type KeySpace, type ScriptRegistry } from 'luanest/script-registry';
+import { type KeySpace, type ScriptRegistry } from 'luanest/script-registry';
+import { InvalidOptionError } from '../../../internal/src';
 import {
   resolveStream,
   type ResolvedStreamConsumerModuleOptions,

@@ -1,5 +1,5 @@
-import { InvalidOptionError } from '../script-registry.errors';
-import { shown } from '../shown';
+import { InvalidOptionError } from './errors';
+import { shown } from './printable';
 
 /** Makes the error of a value that cannot be used. */
 export type Refusal = (message: string) => Error;

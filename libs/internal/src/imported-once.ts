@@ -1,6 +1,6 @@
 import type { InjectionToken, Provider } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
-import { InvalidOptionError } from '../script-registry.errors';
+import { InvalidOptionError } from './errors';
 import { timesProvided } from './handlers';
 
 /**

@@ -1,4 +1,4 @@
-import { slotOf } from './group/slots';
+import calculateSlot from 'cluster-key-slot';
 
 const SLOTS = 16_384;
 
@@ -22,7 +22,7 @@ export function evenTags(count: number, name = ''): string[] {
   const tags = new Array<string | undefined>(count).fill(undefined);
   for (let missing = count, n = 0; missing > 0; n++) {
     const tag = `${name}${n}`;
-    const place = Math.floor((slotOf(tag) * count) / SLOTS);
+    const place = Math.floor((calculateSlot(tag) * count) / SLOTS);
     if (tags[place] !== undefined) continue;
     tags[place] = tag;
     missing -= 1;
