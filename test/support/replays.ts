@@ -97,7 +97,7 @@ export async function failovers<B extends ReplayBench>(open: OpenBench<B>): Prom
     const master = await cluster.masterOf(
       [Object.values<string | readonly string[]>(input.keys)[0]].flat()[0] as string,
     );
-    expect(await cluster.failover(master)).not.toBe(master);
+    expect(await cluster.takeOver(master)).not.toBe(master);
     return run(script, input, options);
   };
   return {
