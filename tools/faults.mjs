@@ -1,6 +1,6 @@
 // npm run test:faults: the long versions of all fault suites, and a report of what they did: test/FAULTS.md.
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync, existsSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { basename, join, relative, resolve } from 'node:path';
 import { format } from 'prettier';
@@ -16,14 +16,20 @@ const BAD_INPUT = 'hostile|input|wrong-types|options|edge';
 const folder = mkdtempSync(join(tmpdir(), 'luanest-faults-'));
 const notesFile = join(folder, 'notes');
 const output = join(folder, 'jest.json');
-const pattern = `(libs|test)/.*(${FAULTS}|${BAD_INPUT})[^/]*\\.spec\\.ts$`;
+const byName = new RegExp(`(${FAULTS}|${BAD_INPUT})[^/]*\\.spec\\.ts$`);
+/** Suites that ask test/support/size.ts how much to do run here at full size, whatever their name. */
+const bySize = /support\/size'/;
+const files = ['libs', 'test']
+  .flatMap((top) => readdirSync(join(root, top), { recursive: true }).map((name) => join(top, String(name))))
+  .filter((file) => file.endsWith('.spec.ts') && !file.includes('node_modules'))
+  .filter((file) => byName.test(file) || bySize.test(readFileSync(join(root, file), 'utf8')));
 const started = Date.now();
 const jest = spawn(
   process.execPath,
   [
     join(root, 'node_modules/jest/bin/jest.js'),
-    '--testPathPatterns',
-    pattern,
+    '--runTestsByPath',
+    ...files,
     '--json',
     '--outputFile',
     output,

@@ -13,12 +13,12 @@ import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually, sleep } from '../../../test/support/wait';
 import { inventory, openBench, quiet, type Bench } from './support';
 import type { WorkerJob } from './worker';
+import {  } from '../../../test/support/size';
 
 // LUANEST_LONG=1 runs the full figures, for a minute and more.
-const long = process.env.LUANEST_LONG === '1';
-const TASKS = long ? 100_000 : 20_000;
-const SECONDS = long ? 60 : 8;
-const REDIS_KILLS = long ? 2 : 1;
+const TASKS = LONG ? 100_000 : 20_000;
+const SECONDS = LONG ? 60 : 8;
+const REDIS_KILLS = LONG ? 2 : 1;
 const LEASE_MS = 2_000;
 
 describe('workers that are killed, and a Redis that is', () => {
@@ -144,13 +144,13 @@ describe('workers that are killed, and a Redis that is', () => {
       });
       const figures = { tasks: TASKS, kills: killedAt.size, restarts: outages.length, longestStallMs: pulse.longestMs };
       // The figures of the long run are its result.
-      if (long) process.stdout.write(`${JSON.stringify({ ...figures, ...report })}\n`);
+      if (LONG) process.stdout.write(`${JSON.stringify({ ...figures, ...report })}\n`);
       note('handled more than once, as at-least-once allows', report.handledTwice);
       expect(report.unexplained).toBe(0);
       expect(killedAt.size).toBe(SECONDS);
       expect(report.abandoned).toBeGreaterThan(0);
       expect(report.slowestTakeoverMs).toBeLessThan(LEASE_MS + 1_000);
     },
-    long ? 240_000 : 120_000,
+    LONG ? 240_000 : 120_000,
   );
 });

@@ -3,6 +3,7 @@ import type { Limiter } from '../src/limiter/limiter';
 import { MemoryLimiter } from '../src/limiter/memory-limiter';
 import type { RedisLimiter } from '../src/limiter/redis-limiter';
 import { ruleOf, standalone, TestClock } from './support';
+import { size } from '../../../test/support/size';
 
 const LIMIT = 20;
 const budget = () => ({ since: performance.now(), deadlineMs: 10_000 });
@@ -74,7 +75,7 @@ const step = fc.record({
   cost: fc.constantFrom(1, 1, 2, 5),
   waitUs: fc.oneof(fc.constantFrom(0, 1, 1_000), fc.integer({ min: 0, max: 200_000 })),
 });
-const runs = { numRuns: Number(process.env.LUANEST_LONG ? 2_000 : 150), seed: 20_261_122 };
+const runs = { numRuns: size(150, 2_000), seed: 20_261_122 };
 
 describe.each<[string, () => [Limiter, (us: number) => Promise<void> | void]]>([
   ['the script', () => [limiter, (us) => clock.set(us)]],

@@ -2,8 +2,9 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { RATE_LIMIT_CHANNELS, type RateLimitFailedEvent } from 'luanest/rate-limit';
 import { RedisServer } from '../../../test/support/redis-server';
 import { openBench, standalone, type Bench } from './support';
+import { size } from '../../../test/support/size';
 
-const ROUNDS = process.env.LUANEST_LONG ? 200 : 12;
+const ROUNDS = size(12, 200);
 const LIMIT = 5;
 
 /** Holds this process up, as rendering or a long garbage collection does. */

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import type { SplitMethod } from 'luanest/red-packet';
 import { seededDraws, splitBy, splitDoubleMean, type SplitPlan } from '../src/split';
 import { sum } from './support';
+import { LONG, size } from '../../../test/support/size';
 
 const seedOf = (n: number): string => createHash('sha256').update(`split ${n}`).digest('hex').slice(0, 32);
 const seeds = fc.stringMatching(/^[0-9a-f]{32}$/);
@@ -163,10 +164,10 @@ describe.each<SplitMethod>(['double-mean', 'line-cut', 'equal'])('%s', (method) 
       slowestMs = Math.max(slowestMs, user / 1_000);
     };
     const any = fc.oneof({ weight: 3, arbitrary: plans }, hugePlans, hugeCappedPlans);
-    fc.assert(fc.property(any, seeds, timed), { numRuns: process.env.LUANEST_LONG ? 100_000 : 10_000 });
+    fc.assert(fc.property(any, seeds, timed), { numRuns: size(4_000, 100_000) });
     // Mostly below 50 ms; the bound is on CPU, which other processes do not use up, and lenient for the garbage collector.
     expect(slowestMs).toBeLessThan(1_000);
-    if (process.env.LUANEST_LONG)
+    if (LONG)
       process.stderr.write(`${method}: the slowest plan took ${slowestMs.toFixed(1)} ms of CPU\n`);
   });
 

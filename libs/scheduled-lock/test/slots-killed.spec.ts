@@ -12,8 +12,8 @@ import { proveSlots, type Proof } from './slot-proof';
 import { readClaims, readNode, type ClaimRecord, type NodeRecord } from './slot-records';
 import { quickPulse } from './stalls';
 import { Child } from './support';
+import { LONG } from '../../../test/support/size';
 
-const LONG = process.env.LUANEST_LONG === '1';
 const RUN_MS = LONG ? 600_000 : 20_000;
 const EACH_MS = LONG ? ([3_000, 12_000] as const) : ([1_500, 5_000] as const);
 const STOPPED_MS = [50, 4_000] as const;

@@ -4,9 +4,10 @@ import type { Span } from '../../../test/support/takeovers';
 import { eventually } from '../../../test/support/wait';
 import { quickPulse } from './stalls';
 import { Child } from './support';
+import { size } from '../../../test/support/size';
 
 // All jobs share one window: this file takes about as many seconds as there are cron slots.
-const CRON_SLOTS = process.env.LUANEST_LONG === '1' ? 1_000 : 60;
+const CRON_SLOTS = size(15, 1_000);
 const SKEWS_MS = [-400, 0, 400];
 const JOBS: Record<string, { readonly periodMs: number; readonly slots: number }> = {
   cron1: { periodMs: 1_000, slots: CRON_SLOTS },

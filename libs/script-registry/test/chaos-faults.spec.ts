@@ -7,10 +7,9 @@ import { RedisCluster } from '../../../test/support/redis-cluster';
 import { RedisServer } from '../../../test/support/redis-server';
 import { eventually, sleep } from '../../../test/support/wait';
 import { openRegistry, quiet } from './support';
+import { LONG, size } from '../../../test/support/size';
 
-/** The full number of rounds takes some minutes: LUANEST_LONG=1. */
-const LONG = process.env.LUANEST_LONG === '1';
-const ROUNDS = LONG ? 1_000 : 12;
+const ROUNDS = size(12, 1_000);
 const TIMEOUT_MS = LONG ? 900_000 : 60_000;
 const WORKERS = 12;
 

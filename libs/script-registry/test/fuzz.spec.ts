@@ -5,9 +5,10 @@ import { RedisServer } from '../../../test/support/redis-server';
 import { describeProgram, differences, smallest, type Difference, type Stages } from './fuzz/differential';
 import { generate } from './fuzz/generator';
 import { quiet } from './support';
+import { size } from '../../../test/support/size';
 
 /** LUANEST_LONG=1 runs 50,000 scripts, LUANEST_FUZZ_SEED=n begins with seed n. */
-const SCRIPTS = Number(process.env.LUANEST_FUZZ_SCRIPTS ?? (process.env.LUANEST_LONG === '1' ? 50_000 : 2_000));
+const SCRIPTS = Number(process.env.LUANEST_FUZZ_SCRIPTS ?? (size(2_000, 50_000)));
 const SEED = Number(process.env.LUANEST_FUZZ_SEED ?? Date.now() % 1_000_000_000);
 const BATCH = 250;
 

@@ -6,9 +6,9 @@ import { PublishManyError, type PublishMessage, type PublishResult } from 'luane
 import { RedisServer } from '../../../test/support/redis-server';
 import { eventually } from '../../../test/support/wait';
 import { openBench, quiet, type Bench } from './support';
+import { size } from '../../../test/support/size';
 
-/** LUANEST_LONG=1 publishes 1,000,000. */
-const MANY = process.env.LUANEST_LONG === '1' ? 1_000_000 : 20_000;
+const MANY = size(20_000, 1_000_000);
 const MOST_IN_FLIGHT = 1_024;
 const MAX_HEAP_MB = 32;
 

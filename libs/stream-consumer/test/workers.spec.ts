@@ -10,9 +10,8 @@ import { takeoversOf, type Span, type Told } from '../../../test/support/takeove
 import { eventually, sleep } from '../../../test/support/wait';
 import { openBench, quiet, type Bench } from './support';
 import type { WorkerJob, WorkerNote } from './worker';
+import { LONG } from '../../../test/support/size';
 
-/** The full figures take some two minutes: LUANEST_LONG=1. */
-const LONG = process.env.LUANEST_LONG === '1';
 const MESSAGES = LONG ? 100_000 : 16_000;
 const SECONDS = LONG ? 60 : 8;
 const RESTARTS = LONG ? 2 : 1;
