@@ -10,6 +10,7 @@ import { RewardKeys } from '../libs/read-reward/src/read-reward.keys';
 import { Layouts } from '../libs/red-packet/src/buckets/layout';
 import { Partition } from '../libs/stream-consumer/src/streams/partitions';
 import { HOSTILE_IDS } from './support/hostile';
+import { size } from './support/size';
 
 // The ways in which each lib makes keys of what strangers give, and whose keys those are.
 type Tuple = readonly string[];
@@ -131,7 +132,7 @@ describe.each(Object.entries(makers))('keys of %s', (lib, make) => {
   it('are of one tenant each: any names', () => {
     fc.assert(
       fc.property(id, id, (a, b) => check(a, b)),
-      { numRuns: 2_000 },
+      { numRuns: size(500, 2_000) },
     );
   });
 });
@@ -154,7 +155,7 @@ describe('what processes remember of subjects', () => {
     check('GET /a', 'z'.repeat(10_240));
     check('GET /a', '\ud800');
     check('GET /a', '\ud801');
-    fc.assert(fc.property(id, id, check), { numRuns: 2_000 });
+    fc.assert(fc.property(id, id, check), { numRuns: size(500, 2_000) });
   });
 });
 
@@ -177,6 +178,6 @@ it('requests of two subjects never have one id, also where a text has no UTF-8',
   check(`${'a'.repeat(599)}\ud800`, 'k');
   check(`${'a'.repeat(599)}\ufffd`, 'k');
   fc.assert(fc.property(odd, fc.string({ unit: fc.constantFrom('k', ':', '1', '2'), minLength: 1 }), check), {
-    numRuns: 2_000,
+    numRuns: size(500, 2_000),
   });
 });

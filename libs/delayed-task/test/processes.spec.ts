@@ -13,9 +13,8 @@ import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually, sleep } from '../../../test/support/wait';
 import { inventory, openBench, quiet, type Bench } from './support';
 import type { WorkerJob } from './worker';
-import {  } from '../../../test/support/size';
+import { LONG } from '../../../test/support/size';
 
-// LUANEST_LONG=1 runs the full figures, for a minute and more.
 const TASKS = LONG ? 100_000 : 20_000;
 const SECONDS = LONG ? 60 : 8;
 const REDIS_KILLS = LONG ? 2 : 1;

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import type { Delivery } from 'luanest/once';
 import { claimed, openBench, servers, type Bench } from './support';
+import { size } from '../../../test/support/size';
 
 const terms = { leaseMs: 600_000, retentionMs: 600_000 };
 
@@ -124,6 +125,6 @@ describe.each(servers)('random orders of calls on %s', (_name, client) => {
         expect(await bench.raw.pttl(bench.keyOf(id))).not.toBe(-1);
       }
     });
-    await fc.assert(property, { numRuns: 400 });
+    await fc.assert(property, { numRuns: size(150, 400) });
   }, 180_000);
 });

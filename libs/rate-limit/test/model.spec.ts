@@ -4,6 +4,7 @@ import { MemoryLimiter } from '../src/limiter/memory-limiter';
 import type { Budget, ChargedHits, Check } from '../src/limiter/limiter';
 import type { NamedRule } from '../src/rules/rule';
 import { ruleOf, seeded, standalone, TestClock } from './support';
+import { size } from '../../../test/support/size';
 
 const DEADLINE_MS = 10_000;
 const budget = (): Budget => ({ since: performance.now(), deadlineMs: DEADLINE_MS });
@@ -112,7 +113,7 @@ it('the scripts and the model decide alike, whatever is done in whatever order',
         }
       },
     ),
-    { numRuns: 400 },
+    { numRuns: size(150, 400) },
   );
 }, 120_000);
 

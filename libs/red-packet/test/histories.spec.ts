@@ -156,7 +156,7 @@ describe.each(servers)('random histories on %s', (name, connect) => {
   afterAll(() => benches.forEach((bench) => bench.close()));
 
   const runs = name === 'standalone' ? size(100, 700) : size(40, 300);
-  it(`conserve every packet and every cent at each step', async () => {
+  it('conserve every packet and every cent at each step', async () => {
     let run = 0;
     await fc.assert(
       fc.asyncProperty(

@@ -167,8 +167,7 @@ describe.each<SplitMethod>(['double-mean', 'line-cut', 'equal'])('%s', (method) 
     fc.assert(fc.property(any, seeds, timed), { numRuns: size(4_000, 100_000) });
     // Mostly below 50 ms; the bound is on CPU, which other processes do not use up, and lenient for the garbage collector.
     expect(slowestMs).toBeLessThan(1_000);
-    if (LONG)
-      process.stderr.write(`${method}: the slowest plan took ${slowestMs.toFixed(1)} ms of CPU\n`);
+    if (LONG) process.stderr.write(`${method}: the slowest plan took ${slowestMs.toFixed(1)} ms of CPU\n`);
   });
 
   it.each([2, 5, 10, 1_000])('favours no position at a mean of %d cents', (mean) => {

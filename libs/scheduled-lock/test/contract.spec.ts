@@ -5,6 +5,7 @@ import type { ScriptRegistry } from 'luanest/script-registry';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { clusterClient, openRegistry, standaloneClient } from '../../script-registry/test/support';
 import { claimRun, completeRun, readHistory, renewRun, scheduledLockScripts } from '../src/scheduled-lock.scripts';
+import { size } from '../../../test/support/size';
 
 const servers: [string, () => Redis | Cluster][] = [
   ['standalone', standaloneClient],
@@ -290,7 +291,7 @@ describe.each(servers)('the scripts on %s', (_, connect) => {
           }
         }
       }),
-      { numRuns: 200 },
+      { numRuns: size(60, 200) },
     );
   });
 });

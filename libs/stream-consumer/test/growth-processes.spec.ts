@@ -10,7 +10,6 @@ import { openBench, quiet, type Bench } from './support';
 import type { WorkerJob, WorkerNote } from './worker';
 import { size } from '../../../test/support/size';
 
-/** LUANEST_LONG=1: 20 runs instead of one for each number of groups. */
 const RUNS = size(1, 10);
 const MESSAGES = 600;
 const GROUPS = ['mail', 'audit', 'search'];

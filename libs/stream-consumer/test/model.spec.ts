@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis';
 import type { TakenEntry } from '../src/consumer/take-answer';
 import { Hands } from './hands';
 import { openBench, servers, type Bench } from './support';
+import { size } from '../../../test/support/size';
 
 const standaloneClient = (servers[0] as (typeof servers)[0])[1] as () => Redis;
 const SESSIONS = ['a', 'b', 'c'] as const;
@@ -274,7 +275,7 @@ describe('a group, step by step beside a model of it', () => {
           const stream = `w${(worlds += 1)}`;
           await new World(bench, new Hands(bench, stream, 'g', ordered), stream, ordered).run(steps);
         }),
-        { numRuns: 80 },
+        { numRuns: size(30, 80) },
       );
     },
     180_000,
