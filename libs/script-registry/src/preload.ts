@@ -72,6 +72,7 @@ export class Preload {
     }
   }
 
+  // See DECISIONS.md: health-runs-an-empty-script
   /** Runs a script that does nothing. A node that does not have it gets it, so that only the first look is an error there. */
   private async mayRunScripts(node: RedisNode): Promise<void> {
     try {

@@ -5,6 +5,7 @@ import { events } from './script-registry.events';
 
 const VERIFY_DEBOUNCE_MS = 500;
 
+// See DECISIONS.md: heal-per-node
 /** Puts scripts on nodes, keeps them there, and knows which nodes have them. */
 export class ScriptLoader {
   private readonly scripts = new Map<string, LoadableScript>();

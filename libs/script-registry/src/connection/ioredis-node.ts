@@ -23,6 +23,7 @@ export function answerOf(reply: unknown): unknown {
  *
  * Commands are written past the client's autopipelining, which loses keys of scripts on a Cluster, and past its
  * offline queue, where they would wait beyond their deadline.
+ * See DECISIONS.md: commands-bypass-client-queues
  */
 export class IoredisNode implements RedisNode {
   private readonly unanswered = new Set<(failure: CommandFailure) => void>();

@@ -15,6 +15,7 @@ const NOT_WRITTEN = [
 /**
  * A command that counts how often ioredis wrote it to a socket. ioredis sends commands again by itself, on several paths
  * and without an event; each of them writes the command by `toWritable`.
+ * See DECISIONS.md: outcome-belongs-to-the-call
  */
 export interface SentCommand extends Command {
   /** Times that the command was written. */

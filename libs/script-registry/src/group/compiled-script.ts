@@ -59,6 +59,7 @@ export class CompiledScript {
     this.slices = sliced(source, shape);
     this.maxCalls = grouped ? group.maxCalls : 1;
     this.maxChars = group === false ? 1 : group.maxChars;
+    // See DECISIONS.md: two-forms-per-script
     // A lone call needs none of a group's machinery.
     this.singleForm = singleForm(definition, stringNumbers);
     this.groupForm = this.maxCalls > 1 ? groupedForm(definition, shape, stringNumbers) : undefined;

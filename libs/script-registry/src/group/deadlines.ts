@@ -12,6 +12,7 @@ const LATE_MS = 5;
  *
  * Deadlines limit how long Redis may take. While this process is busy (rendering, collecting garbage, being suspended) it
  * writes no call and reads no reply, so that time says nothing of Redis and is not counted.
+ * See DECISIONS.md: deadlines-ignore-own-stalls
  */
 export class Deadlines {
   private timer: NodeJS.Timeout | undefined;

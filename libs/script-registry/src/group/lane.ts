@@ -3,6 +3,7 @@ import type { Call } from './call';
 /**
  * Groups in flight from which on a group that is not full waits for the next answer. Fewer would make small groups
  * wait for one another's round trip; more would send many groups of one call.
+ * See DECISIONS.md: group-leaves-at-once-when-idle
  */
 const PARTIAL_GROUPS_IN_FLIGHT = 4;
 
@@ -28,9 +29,11 @@ export class Lane {
   private queue: Call[] = [];
   private queuedChars = 0;
   private scheduled = false;
+  // See DECISIONS.md: lone-call-waits-after-a-crowd
   /** Whether the last group was of one call: the next call then has nobody to wait for. */
   private alone = true;
   // An array: a Set's outgrown tables link to their successors, which makes dead calls survive young collections.
+  // See DECISIONS.md: no-set-on-the-hot-path
   private readonly out: (readonly Call[])[] = [];
 
   constructor(private readonly transport: LaneTransport) {}

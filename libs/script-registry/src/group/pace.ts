@@ -15,6 +15,7 @@ const MEASURE_EVERY_MS = 100;
  * The time from sending to answer is an upper bound of what the script took. A group that was answered within `GROUP_MS`
  * proves that it was small enough, and costs no measurement. One that was answered later proves nothing: the link and the
  * queue in front of Redis may have taken the time. Then a group is measured in Redis, between two TIMEs on its connection.
+ * See DECISIONS.md: group-bounded-by-time
  */
 export class GroupPace {
   private limit: number;

@@ -3,6 +3,7 @@ import type { ScriptReply } from '../define-script';
 /**
  * Turns the bytes of a reply into text, in place: ioredis would copy every array, and asks more of each integer in it than
  * the script cost.
+ * See DECISIONS.md: replies-read-as-bytes
  */
 export function asText(reply: unknown): unknown {
   if (Buffer.isBuffer(reply)) return reply.toString();

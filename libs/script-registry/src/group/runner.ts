@@ -134,6 +134,7 @@ export class ScriptRunner {
     return this.route;
   }
 
+  // See DECISIONS.md: load-settled-before-calls
   /** Up to three tries: NOSCRIPT alone says that this time nothing ran, so nothing else is tried again. */
   private attempt(calls: readonly Call[], route: Route, tries: number): Promise<void> {
     const { script } = this;
@@ -174,6 +175,7 @@ export class ScriptRunner {
     } else this.failAll(calls, failure);
   }
 
+  // See DECISIONS.md: cluster-group-goes-to-the-master
   /** The client's own routing follows what the group could not: another node, a slot on its way, a key of its own. */
   private async sendSingly(calls: readonly Call[], failure: CommandFailure): Promise<void> {
     const { connection, loader } = this.context;

@@ -128,6 +128,7 @@ export function singleForm(script: ScriptText, tagged: boolean): LoadableScript 
   });
 }
 
+// See DECISIONS.md: finish-runs-after-the-group
 /** `finish` runs whatever the call does, as it would in a group. */
 const FINISHED_LUA = `local function luanest_finished(ok, ...)
   luanest_finish()

@@ -4,6 +4,7 @@ import { SPECIAL } from './wrapper';
  * The end of a lone call's form: lays out what `luanest_call` returned. An array that begins with a number, which is what
  * most scripts return, goes out as it is; all else as `{ mark, value }`, marked as in a group, so that an error that the
  * script returns cannot be taken for one that Redis gives before a script runs. The time of a timed call is the last value.
+ * See DECISIONS.md: lone-array-returned-unwrapped
  */
 export function loneReply(call: string, timed: boolean, metatables: boolean): string {
   const time = timed ? ', luanest_stamp()' : '';

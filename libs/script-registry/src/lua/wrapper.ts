@@ -84,6 +84,7 @@ local function luanest_time()
   return { luanest_now[1], luanest_now[2] }
 end`;
 
+// See DECISIONS.md: time-is-shared-on-request
 /** Redis' time for the calls of a group that each read their own: no two readings are the same, as in scripts that run one by one. */
 export const OWN_TIME_LUA = `local luanest_last = 0
 local function luanest_time()
