@@ -18,6 +18,7 @@ const KEYS = ['lock'] as const;
 const WITH_QUEUE = ['lock', 'queue'] as const;
 /** A full Redis must still let locks go. */
 const RELEASES = ['allow-oom'] as const;
+// See DECISIONS.md: groups-of-32-locks
 /** Small groups: while Redis runs one, this process writes or reads another. */
 const GROUP = { maxCalls: 32 };
 

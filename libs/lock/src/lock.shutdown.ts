@@ -34,6 +34,7 @@ export class Shutdown {
     });
   }
 
+  // See DECISIONS.md: revoke-before-release-at-shutdown
   /** Waits for what is held, then ends it. Never throws. */
   async run(): Promise<void> {
     const { acquirer, works } = this;

@@ -25,6 +25,7 @@ export interface LineContext {
 /**
  * Those that wait for one lock in this process, first come first served. Together they have one ticket in the queue that
  * Redis keeps of the processes; the first of them asks for all.
+ * See DECISIONS.md: queue-of-processes
  */
 export class Line {
   private readonly sleepers: Sleeper[] = [];

@@ -6,6 +6,7 @@ const MAX_NAMES = 1_024;
 /**
  * Tokens of acquisitions, no two of one name alike. Acquisitions of different names share one: what all calls of a group
  * have in common is sent once, and Redis builds one value for all of them.
+ * See DECISIONS.md: owner-token-for-many-names
  */
 export class Owners {
   private readonly process = randomBytes(9).toString('base64url');

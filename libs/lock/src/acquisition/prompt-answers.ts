@@ -9,6 +9,7 @@ const GAIN = 0.9;
  * Keeps the event loop awake while a lone call is out, where that gets answers sooner: to put a process to sleep and to
  * wake it may cost more than a Redis close by takes to answer. The loop turns as ever, other work goes on. Both ways
  * are timed, so the loop sleeps where Redis is far away or needs the same core.
+ * See DECISIONS.md: lone-call-may-spin
  */
 export class PromptAnswers {
   private out = 0;

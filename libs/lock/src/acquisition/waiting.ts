@@ -28,6 +28,7 @@ export class Sleeper {
   }
 }
 
+// See DECISIONS.md: releases-wake-by-sharded-channel
 /** Listens to the releases of one lock. */
 export class Releases {
   private stop: (() => void) | undefined;

@@ -27,6 +27,7 @@ class Place {
 /**
  * The leases of a process. Most locks are held for a moment, and a timer each would cost more than all else that is kept
  * of them: one timer for all gives those a timer of their own that are still held when it rings.
+ * See DECISIONS.md: late-timers-for-leases
  */
 export class LiveLeases implements LeaseKeeper {
   // A timer may ring late.
