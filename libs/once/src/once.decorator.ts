@@ -66,6 +66,7 @@ export function Once(options: OnceHandlerOptions) {
       return outcome(answer, options);
     };
     copyIdentity(original, wrapper);
+    // See DECISIONS.md: once-wraps-at-class-load
     descriptor.value = wrapper as unknown as M;
   };
 }

@@ -16,6 +16,7 @@ export interface FullClaim {
   readonly fingerprint: string;
 }
 
+// See DECISIONS.md: claims-of-each-kind-have-own-keys
 /** What an id is claimed for. Each has keys of its own, so that no id of one leads to a claim of another. */
 export type ClaimKind = 'claim' | 'handler' | 'request';
 

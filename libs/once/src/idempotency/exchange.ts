@@ -30,6 +30,7 @@ type NotStored = ResultNotStoredEvent['reason'];
 /**
  * One request under its claim: runs the handler, and settles the claim when the response is about to end, so that what a
  * client has seen is stored.
+ * See DECISIONS.md: response-stored-as-sent
  */
 export class Exchange implements ResponseWatcher, Lease {
   renewAt = 0;

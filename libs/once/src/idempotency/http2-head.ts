@@ -20,6 +20,7 @@ export function hasLeft(response: ServerResponse): boolean {
   return response.destroyed || stream?.destroyed === true;
 }
 
+// See DECISIONS.md: http2-head-is-held
 /** Takes the head as `writeHead` would. From here on the response counts as sent, so that nothing else is put in it. */
 export function holdHead(response: ServerResponse, status: number, fields: Fields): HeldHead {
   response.statusCode = status;

@@ -75,6 +75,7 @@ export function isInPieces(response: ServerResponse): boolean {
  * Tells a watcher of the end of a response before it happens, whoever sends it: Nest, a filter or the handler.
  *
  * The methods are shared by all responses and find their tap on them: closures for each request would cost more.
+ * See DECISIONS.md: shared-response-methods
  */
 export function tapResponse(response: ServerResponse, watcher: ResponseWatcher): void {
   const own = response as unknown as Methods;
