@@ -21,6 +21,7 @@ import type { NamedRule } from './rules/rule';
 const PROBLEM_TYPE = { 'Content-Type': 'application/problem+json' };
 
 // A mark on the context itself: a WeakSet of all requests costs the collector more than all the rest of a check.
+// See DECISIONS.md: guard-marks-the-context
 const DECIDED = Symbol('luanest:rate-limit-decided');
 
 /** All guards of a route see one context: a guard that stands there twice decides once. */

@@ -94,6 +94,7 @@ export const httpAdapter: RateLimitContextAdapter = {
     }),
     (context) => context.getArgByIndex<object | undefined>(0),
   ),
+  // See DECISIONS.md: outcome-is-the-status-at-finish
   onSent(context, sent) {
     const response = context.getArgByIndex<(ResponseLike & NodeResponse) | undefined>(1);
     const node = response?.raw ?? response;

@@ -152,6 +152,7 @@ export class RedisLimiter implements Limiter {
   }
 }
 
+// See DECISIONS.md: short-scripts-for-fixed-windows
 /** Whether the short script says all there is to say of a check. */
 function isPlain({ rule, limit, cost }: Check): boolean {
   return rule.algorithm === 'fixed-window' && rule.blockMs === 0 && !rule.shadow && cost > 0 && cost <= limit;

@@ -78,6 +78,7 @@ export class RateLimitThrottlerStorage implements ThrottlerStorage {
     const blockMs = checked(throttler, 'blockDuration', blockDuration, 0, MAX_DURATION_MS, '0 is no block.');
     const figures = resolveRule({ limit: 0, windowMs, blockMs, algorithm: this.algorithm });
     // Its own part of the names: rules of RateLimitModule on the same registry count apart.
+    // See DECISIONS.md: throttler-storage-is-a-subpath
     const rule = Object.freeze({ ...named(figures, `throttler.${throttler}`), freshAfterBlock: true });
     // A ttl may be computed for each request.
     if (this.rules.size >= MAX_RULES) this.rules = new Map();
