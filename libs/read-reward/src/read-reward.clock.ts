@@ -5,6 +5,7 @@ import type { ResolvedRewardRule } from './read-reward.options';
 
 const MAX_CALENDARS = 1_024;
 
+// See DECISIONS.md: period-is-kept-with-the-user
 /** The periods around an instant, and how scripts are told of them. */
 export interface Periods {
   readonly bounds: Bounds;

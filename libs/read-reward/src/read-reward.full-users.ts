@@ -5,6 +5,7 @@ const LAST_LOG2 = 16;
  * Users who were lately answered that their period is full: a hint of which script to send first, never an answer.
  *
  * Takes 1 KiB, and 256 KiB where many users are full: users whose hashes meet displace each other.
+ * See DECISIONS.md: look-first-for-full-users
  */
 export class FullUsers {
   private log2 = FIRST_LOG2;

@@ -6,6 +6,7 @@ export interface RuleKeys {
   readonly state: (userId: string) => string;
 }
 
+// See DECISIONS.md: users-in-fixed-shards
 /** Spreads users over hash tags, so that calls of many users share a slot and a ledger has a known place. */
 export class RewardKeys {
   private readonly tags: readonly TaggedKeys[];
