@@ -36,6 +36,7 @@ export function enhance(contexts: ExternalContextCreator, instance: object, meth
     return contexts.create(instance, handler, key, PARAMETERS, factory, none, none, options, type) as Method;
   };
   const run = create((payload) => method.call(instance, payload, calls.getStore()?.task), true, false);
+  // See DECISIONS.md: filters-run-apart
   const filter = create(
     () => {
       throw calls.getStore()?.error;

@@ -12,6 +12,7 @@ const refuse: Refusal = (message) => new InvalidTaskError(message);
 const KNOWN_OF_FILTER: KnownOptions<DeadFilter> = { name: true, diedFromAtMs: true, diedBeforeAtMs: true };
 /** Later than any death. */
 const NEVER_MS = 10 ** 15 - 1;
+// See DECISIONS.md: dead-letter-cursor
 const CURSOR = /^(\d{1,3})\.(\d{1,15})\.(\d{1,15})\.([\w-]{0,1100})$/;
 
 /** Where a page or a step begins: after the task `afterId` that died at `afterMs`, up to the deaths at `untilMs`. */

@@ -18,6 +18,7 @@ import { type Partition, Partitions } from './partitions';
 import { checkId, readResult, readRun, RecordReader, RecordWriter, whenOf } from './record';
 import { Tokens } from './tokens';
 
+// See DECISIONS.md: schedule-remembers-its-call
 /** How long Redis remembers what a call did, for ioredis to send it again; ms. */
 export const OPERATION_MS = 60_000;
 /** How long the number of partitions is remembered after the last boot, ms: 90 days. */

@@ -9,6 +9,7 @@ import type { Runner } from './runner';
 import type { TaskLog } from './task-log';
 import type { WorkerState } from './worker-state';
 
+// See DECISIONS.md: one-timer-for-all-attempts
 /** Watches the time of attempts: renews their leases, ends those that take too long. One timer for all. */
 export class Leases {
   private timer: NodeJS.Timeout | undefined;
@@ -70,6 +71,7 @@ export class Leases {
     const tookMs = Math.round(now - attempt.startedAt);
     attempt.timeout = new TaskTimeoutError(`The handler of ${attempt.name} did not end within ${tookMs} ms.`);
     // Until it has ended the task stays leased: a retry that begins beside it would do the work twice at a time.
+    // See DECISIONS.md: slot-until-the-handler-ends
     attempt.timesOutAt = now + this.options.abortGraceMs;
     attempt.abort(attempt.timeout);
   }

@@ -47,6 +47,7 @@ export class PartitionLoop {
   ) {
     const { concurrency, partitions } = context.options;
     // Two takes at a time when there is much to do: Redis works on one while this process works on the other.
+    // See DECISIONS.md: two-takes-at-a-time
     const share = Math.ceil(concurrency / Math.max(2, partitions));
     this.most = Math.min(MAX_TAKE, Math.max(Math.min(MIN_TAKE, concurrency), share));
   }

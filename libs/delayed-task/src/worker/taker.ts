@@ -20,6 +20,7 @@ export interface Taken {
 /** What a log says of a task whose worker died; its dead letter says the same. */
 const LEASE_ENDED = 'the lease ended, the worker died or stood still';
 
+// See DECISIONS.md: take-is-repeatable
 /** Takes due tasks for this worker. */
 export class Taker {
   private readonly tokens = new Tokens();
