@@ -204,6 +204,7 @@ export class Attempts {
   }
 }
 
+// See DECISIONS.md: uncounted-retry-has-a-note
 /** What is noted of a retry that does not count: a text of its own, so that it is recognized when it is sent again. */
 function noteOf(why: string, { session }: Delivery): string {
   return `${why} ${session.name} ${session.nextToken()}`;

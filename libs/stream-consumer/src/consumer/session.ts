@@ -17,6 +17,7 @@ export interface Held {
 /**
  * What this process has in one partition for one group, under one lease. Once it was taken over it is over for good,
  * and a new one begins: whatever still speaks in its name is refused.
+ * See DECISIONS.md: lease-per-partition
  */
 export class Session {
   readonly name = `${HOST}:${process.pid}:${randomBytes(9).toString('base64url')}`;

@@ -31,6 +31,7 @@ interface Witness {
  * Only the method itself commits by resolving with nothing. Interceptors may replace its result by another outcome; what
  * else they make of it is not looked at. An error that reaches the filters is a failure unless a filter answers with an
  * outcome: most filters answer nothing, which says nothing of the message.
+ * See DECISIONS.md: method-decides-the-outcome
  */
 export function enhance(
   contexts: ExternalContextCreator,

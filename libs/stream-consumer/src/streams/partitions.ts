@@ -4,6 +4,7 @@ const SLOTS = 16_384;
 /** How far a partition's slot may be from its place. */
 const REACH = 128;
 
+// See DECISIONS.md: partition-slots-do-not-depend-on-count
 /** The place of a partition among all slots, 0 to 1: thirds first, then their thirds, so that any number lies evenly. */
 function placeOf(partition: number): number {
   let [place, width] = [0, 1];

@@ -2,6 +2,7 @@ import { LuanestError, shown } from '../../../internal/src';
 import { InvalidStreamInputError } from '../stream-consumer.errors';
 import type { PublishMessage, PublishResult, PublishSource } from '../stream-consumer.types';
 
+// See DECISIONS.md: publish-many-pulls
 /** Messages that are in flight at a time: four full groups of calls, so that the last of very many is not late. */
 const MOST_IN_FLIGHT = 1_024;
 /** Codes of errors after which a message is certainly not published. */

@@ -4,6 +4,7 @@
  */
 const KEPT_MS = 10_000;
 
+// See DECISIONS.md: last-group-deletes
 /** The groups of a stream as this process knows them: nothing is deleted before all of them have settled it. */
 export class Roster {
   private readonly seenAt = new Map<string, number>();
