@@ -45,6 +45,7 @@ function refusalOf(isStatic: boolean, original: unknown): string | undefined {
   return lockedMethod(original) && 'it is used twice. Leave one of them out.';
 }
 
+// See DECISIONS.md: decorator-replaces-the-method
 /** The method that takes the place of `original`. */
 function lockedForm(
   target: object,

@@ -33,6 +33,7 @@ const overlaps = (spans: readonly Span[], from: number, to: number): boolean =>
 const stoodStill = (node: NodeRecord, from: number, to: number): boolean =>
   overlaps([...node.stops, ...node.stalls], from, to);
 
+// See DECISIONS.md: each-slot-proven-from-records
 /** Accounts for each slot of a job from `from` to `to`, ms since the epoch. */
 export function proveSlots(
   job: string,

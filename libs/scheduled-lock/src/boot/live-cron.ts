@@ -16,6 +16,7 @@ export interface CronJobs {
   getCronJobs(): Map<string, CronJob>;
 }
 
+// See DECISIONS.md: slots-from-the-live-cron-job
 /** The scheduler's job behind a method of `@Cron`, as it is now: its times may be changed while the app runs. */
 export class LiveCron {
   private job: CronJob | undefined;

@@ -44,6 +44,7 @@ export class Claims {
 
   /**
    * One claim; of an interval that meets the run of the period before, several, while its own period lasts.
+   * See DECISIONS.md: interval-tick-retries-in-its-period
    *
    * @param closing ends the waiting
    */
@@ -86,6 +87,7 @@ export class Claims {
     );
   }
 
+  // See DECISIONS.md: unused-claim-is-given-back
   private giveBack({ state, history }: Job, owner: string, slot: number): Promise<boolean> {
     const { node, retentionMs, historySize: keep } = this.options;
     const nothing = { outcome: 'redis-error', durationMs: 0, atLeastMs: 0, slot, fence: 0 };
