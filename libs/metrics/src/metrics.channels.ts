@@ -47,6 +47,7 @@ import type {
 } from 'luanest/stream-consumer';
 
 // Types only: a lib is not loaded because its metrics could be kept.
+// See DECISIONS.md: metrics-from-events
 type Registry = typeof SCRIPT_REGISTRY_CHANNELS;
 type RateLimit = typeof RATE_LIMIT_CHANNELS;
 type Once = typeof ONCE_CHANNELS;
