@@ -20,6 +20,7 @@ interface Share {
   readonly entries: readonly string[];
 }
 
+// See DECISIONS.md: creation-is-three-scripts
 /** Makes activities: figures first, then the pools in chunks, then open. Each step may be repeated. */
 export class Creation {
   constructor(
@@ -52,6 +53,7 @@ export class Creation {
     });
     if (begun.state === 'draft') {
       // Before it opens, and after it is known that these are its figures: whatever is open will be closed.
+      // See DECISIONS.md: closing-task-before-opening
       await this.closing.schedule(activityId, begun.endsAtMs);
       const layout = this.layouts.build(activityId, buckets);
       const amounts = splitBy(activity.split, activity, begun.seed, activity.amounts);

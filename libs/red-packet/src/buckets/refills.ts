@@ -39,6 +39,7 @@ export class Refills {
   }
 }
 
+// See DECISIONS.md: sold-out-proven-by-growing-counters
 /** Whether the counters of all buckets prove that no packet is left in a pool or between two. */
 export function isSoldOut(readings: readonly BucketReading[]): boolean {
   const all = readings[0]?.allPackets ?? 0;

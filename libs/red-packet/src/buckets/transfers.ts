@@ -17,6 +17,7 @@ export interface Way {
 /**
  * Moves packets between buckets in steps that each may be repeated, by anybody: the source keeps the packets on record,
  * the destination takes them once, the source forgets. Whoever sends again on the same way finds what is on record.
+ * See DECISIONS.md: packets-move-to-users
  */
 export class Transfers {
   constructor(private readonly registry: ScriptRegistry) {}

@@ -22,6 +22,7 @@ interface Memory {
 /**
  * What a process knows of sold-out activities: until when that holds, as Redis said, and who may be among the winners.
  * Everybody else is a loser, and is told so without a call.
+ * See DECISIONS.md: losers-known-by-filter
  */
 export class Losers {
   private readonly memories = new Map<string, Memory>();

@@ -27,6 +27,7 @@ export function deadPayoutOf({ id, payload, error, attempts, firstSeenAt, deadAt
   return { id, payout: grantOf(payload), error, attempts, firstSeenAt, deadAt };
 }
 
+// See DECISIONS.md: outboxes-are-streams
 /** An activity's outboxes, one a bucket, as one stream of `stream-consumer`. */
 export class Outbox {
   readonly stream: string;
