@@ -23,6 +23,7 @@ class FileLockUnavailableError extends Error {
 /**
  * An advisory lock of flock(2) on a whole file. It belongs to the open file, not to the helper that takes it, so the
  * kernel frees it when the last process that holds the file open ends, however it ends.
+ * See DECISIONS.md: file-locks-without-native-addon
  */
 export class FileLock {
   private open = true;

@@ -57,6 +57,7 @@ class Tally {
   }
 }
 
+// See DECISIONS.md: figures-from-lib-events
 /** Listens to what the libs publish on `node:diagnostics_channel`, and counts it. */
 @Injectable()
 export class LibCounts implements OnApplicationBootstrap, OnApplicationShutdown {

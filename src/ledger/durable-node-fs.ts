@@ -11,6 +11,7 @@ type Hook = (module: unknown) => void;
  * PGlite's folder on disk with a working fsync. Out of the box PGlite runs PostgreSQL with fsync off, and its file
  * layer answers fsync without doing it, so a commit survives a killed process but not a power cut. With this layer
  * PostgreSQL's own order of syncs reaches the disk.
+ * See DECISIONS.md: pglite-with-real-fsync
  */
 export class DurableNodeFS extends NodeFS {
   /** See {@link NodeFS.init}. */

@@ -8,6 +8,7 @@ const FOLDER = join(__dirname, 'migrations');
 /**
  * Brings the ledger's tables up to date, in one transaction: everything or nothing. Each file of `migrations/` runs once
  * per database, in the order of the names. Several processes may call this at once; they take turns.
+ * See DECISIONS.md: migrations-in-one-transaction
  *
  * @throws what the database throws; then nothing was changed
  */

@@ -24,6 +24,7 @@ import {
 } from './ledger-queries';
 import { safeInteger, type SqlDatabase, type SqlRow, type SqlSession } from './sql';
 
+// See DECISIONS.md: ledger-decides-what-is-paid
 /** The ledger in SQL: two UNIQUE keys are the last word on who was paid. */
 export class SqlLedger implements ReadableLedger {
   constructor(private readonly database: SqlDatabase) {}
