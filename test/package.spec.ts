@@ -73,7 +73,8 @@ describe('what is packed', () => {
   const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
 
   it('is code, declarations and documents of the libs', () => {
-    const document = /^(README|ARCHITECTURE|CHANGELOG)\.md$|^LICENSE$|^docs\/.+\.(md|webp)$|^libs\/[^/]+\/README\.md$/;
+    const document =
+      /^(README|README\.zh-CN|ARCHITECTURE|CHANGELOG)\.md$|^LICENSE$|^docs\/.+\.(md|webp)$|^libs\/[^/]+\/README\.md$/;
     const code = /^dist\/libs\/[^/]+\/src\/.+(?<!\.spec)\.(js|d\.ts)$/;
     const others = files.filter((file) => file !== 'package.json' && !document.test(file) && !code.test(file));
     expect(others).toEqual([]);

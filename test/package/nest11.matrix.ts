@@ -46,7 +46,7 @@ describe('Nest 11, CommonJS, ioredis 5, Express', () => {
     app.copy('src', 'bundle', 'user.test.ts');
     app.remove('src/main-fastify.ts');
     app.remove('src/lone/main-fastify.ts');
-    expect(writeQuickStarts(app)).toEqual(expect.arrayContaining(['front-page/main.ts', 'lock/app.module.ts']));
+    expect(writeQuickStarts(app)).toEqual(expect.arrayContaining(['getting-started/main.ts', 'lock/app.module.ts']));
     await compile(app, { module: 'commonjs', moduleResolution: 'node10' });
     writeEveryExport(app);
   });

@@ -55,7 +55,7 @@ describe('Nest 12, ESM, ioredis 6, Fastify', () => {
     app.copy('src', 'bundle');
     app.remove('src/main-express.ts');
     app.remove('src/lone/main-express.ts');
-    expect(writeQuickStarts(app)).toEqual(expect.arrayContaining(['front-page/main.ts', 'lock/app.module.ts']));
+    expect(writeQuickStarts(app)).toEqual(expect.arrayContaining(['getting-started/main.ts', 'lock/app.module.ts']));
     await compile(app, { module: 'nodenext', moduleResolution: 'nodenext' });
     writeEveryExport(app);
   });

@@ -56,7 +56,7 @@ export function anchorsOf(file: string): string[] {
   const headings = [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => {
     const anchor = heading
       .toLowerCase()
-      .replaceAll(/[^\w\- ]/g, '')
+      .replaceAll(/[^\p{L}\p{N}_\- ]/gu, '')
       .replaceAll(' ', '-');
     const before = used.get(anchor) ?? 0;
     used.set(anchor, before + 1);

@@ -5,11 +5,11 @@ import { blocksOf } from './markdown';
 
 export const ROOT = join(__dirname, '..', '..');
 
-/** Every document whose code a reader may copy. */
+/** Every document whose code a reader may copy. Translations have the same code: translations.spec.ts compares them. */
 export function documents(): string[] {
   const libs = readdirSync(join(ROOT, 'libs')).map((lib) => `libs/${lib}/README.md`);
   const docs = readdirSync(join(ROOT, 'docs'))
-    .filter((file) => file.endsWith('.md'))
+    .filter((file) => file.endsWith('.md') && !file.endsWith('.zh-CN.md'))
     .map((file) => `docs/${file}`);
   return ['README.md', 'ARCHITECTURE.md', ...libs, ...docs].filter((file) => existsSync(join(ROOT, file)));
 }
