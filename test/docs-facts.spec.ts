@@ -4,7 +4,7 @@ import { exportedLibs } from './support/libs';
 import { tableOf, words } from './support/markdown';
 import { commandsOf, hidesKeys, libsWithScripts, scriptsOf, unpacks } from './support/script-facts';
 
-describe('what the documents say of the scripts', () => {
+describe('facts about scripts in the documents', () => {
   it('names the commands that a Redis user must be allowed', () => {
     const documented = tableOf('docs/production.md', 'lib', 'commands of its scripts').map(([lib, cell]) => [
       lib,

@@ -40,7 +40,7 @@ describe('the doors of the package', () => {
     expect(manifest.typesVersions).toEqual({ '*': Object.fromEntries(wanted) as unknown });
   });
 
-  it('tell in the declarations what each export is, and each public method of a class', () => {
+  it('have a docstring in the declarations for each export, and for each public method of a class', () => {
     for (const [door, exported] of exportsOf(ROOT, doorsOf(ROOT))) {
       expect({ door, exports: exported.length }).not.toEqual({ door, exports: 0 });
       const silent = exported.flatMap(({ name, docs, silentMethods }) => [
@@ -84,7 +84,7 @@ describe('what is packed', () => {
 
   const documents = files.filter((file) => file.endsWith('.md'));
 
-  it('has documents that link to nothing but what is packed beside them, and to headings that are there', () => {
+  it('has documents whose links lead to packed files and existing headings only', () => {
     const broken = documents.flatMap((file) =>
       linksOf(file)
         .filter(({ path, anchor }) => !files.includes(path) || (anchor && !anchorsOf(path).includes(anchor)))
@@ -93,8 +93,8 @@ describe('what is packed', () => {
     expect(broken).toEqual([]);
   });
 
-  it('has documents that name a file which only the repository has where they say so', () => {
-    // What these two tell of is the repository.
+  it('has documents that mention the repository where they name a file that is not packed', () => {
+    // These two are about the repository.
     const guides = documents.filter((file) => !/^(ARCHITECTURE|CHANGELOG)/.test(file));
     const absent = guides.flatMap((file) =>
       read(file)

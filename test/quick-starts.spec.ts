@@ -17,7 +17,7 @@ const GETTING_STARTED = 'docs/getting-started.md';
 
 let redis: RedisServer;
 let admin: Redis;
-/** What the snippets have printed. */
+/** Lines that the snippets have printed. */
 const printed: string[] = [];
 const apps: INestApplication[] = [];
 
@@ -39,7 +39,7 @@ afterAll(async () => {
   await redis.stop();
 });
 
-/** A reader's own servers in the place of those of the document, and jobs that are due while a test waits. */
+/** Replaces the servers of the document by those of the test, and makes cron jobs due while a test waits. */
 const adapt = (code: string): string =>
   code
     .replaceAll(/@Cron\('[^']+'/g, "@Cron('* * * * * *'")
@@ -48,7 +48,7 @@ const adapt = (code: string): string =>
 
 const load = (name: string): unknown => jest.requireActual(name);
 
-/** What a snippet exports; the first of a document unless it is named. */
+/** Exports of a snippet: the first one of a document unless it is named. */
 function snippet<T extends object>(file: string, path = `${file}.1.ts`): T {
   return runSnippet<T>(snippetsOf(file), join(ROOT, path), adapt, load);
 }
@@ -207,7 +207,7 @@ it('metrics', async () => {
   const wanted = [...said.matchAll(/name: '([^']+)'/g)].map(([, name = '']) => name);
   expect(wanted).toHaveLength(2);
   const provider = metrics.getMeterProvider() as MeterProvider;
-  // An attempt is measured when Redis has been told of its end, which is after it has printed.
+  // An attempt is measured after its end is stored in Redis, which is after it has printed.
   await eventually(async () => {
     await provider.forceFlush();
     const names = shown.map((metric) => (metric as { descriptor?: { name: string } }).descriptor?.name);

@@ -21,14 +21,14 @@ const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
 describe('snippets of the documents', () => {
   const virtual = new Map(documents().flatMap((file) => [...snippetsOf(file)]));
 
-  it('are there, in each but those that are about servers', () => {
+  it('exist in every page except those about servers', () => {
     const without = ['ARCHITECTURE.md', 'docs/README.md', 'docs/comparison.md', 'docs/demo.md', 'docs/production.md'];
     for (const file of documents().filter((name) => !without.includes(name))) {
       expect([file, snippetsOf(file).size]).not.toEqual([file, 0]);
     }
   });
 
-  it('have names that differ', () => {
+  it('have different names', () => {
     const all = documents().flatMap((file) => [...snippetsOf(file).keys()]);
     expect(new Set(all).size).toBe(all.length);
   });
@@ -70,7 +70,7 @@ describe('documents', () => {
     expect(headings).toEqual(HEADINGS);
   });
 
-  it('link to files and headings that are there', () => {
+  it('link to existing files and headings', () => {
     const translations = ['README.zh-CN.md', 'docs/getting-started.zh-CN.md', 'docs/red-packets.zh-CN.md'];
     const broken = [
       ...documents(),
@@ -87,7 +87,7 @@ describe('documents', () => {
     expect(broken).toEqual([]);
   });
 
-  it('of docs/ are all on the list of guides, and the list is on the front page', () => {
+  it('of docs/ are all in the index of guides, and the front page links to it', () => {
     const pages = readdirSync(join(ROOT, 'docs')).filter((file) => file.endsWith('.md') && file !== 'README.md');
     expect(pages.filter((page) => !read('docs/README.md').includes(`](${page})`))).toEqual([]);
     expect(read('README.md')).toContain('](docs/README.md)');

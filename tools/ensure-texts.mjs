@@ -1,7 +1,7 @@
 // @ts-check
 
 /**
- * What each tool is called where. `debian` is the package; the others are whole commands.
+ * The name of each tool on each system. `debian` is the package; the others are whole commands.
  */
 export const tools = {
   'redis-server': {

@@ -49,7 +49,7 @@ function onPath(name, env) {
 }
 
 /**
- * A server needs `initdb` beside it: Debian puts both into a folder per version, outside the PATH.
+ * A server needs `initdb` next to it: Debian puts both into a folder per version, outside the PATH.
  * @param {Env} env
  */
 function findPostgres(env) {

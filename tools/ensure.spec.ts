@@ -53,7 +53,7 @@ describe('tools/ensure.mjs', () => {
     expect(output).toContain('REDIS_SERVER_BIN');
   });
 
-  it('refuses a program that is no Redis', () => {
+  it('refuses a program that is not Redis', () => {
     fake('redis-server', 'echo hello');
     expect(run(['redis-server'])).toEqual({ status: 1, output: expect.stringContaining('does not answer like') });
   });
@@ -69,7 +69,7 @@ describe('tools/ensure.mjs', () => {
     expect(output).not.toContain('REDIS_URL');
   });
 
-  it('takes REDIS_URL instead of a server only when it is told to', () => {
+  it('takes REDIS_URL instead of a server only with --or-redis-url', () => {
     const env = { REDIS_URL: 'redis://127.0.0.1:6379' };
     expect(run(['--or-redis-url', 'redis-server'], env)).toEqual({ status: 0, output: '' });
     expect(run(['redis-server'], env).status).toBe(1);
@@ -94,7 +94,7 @@ describe('tools/ensure.mjs', () => {
 });
 
 describe('findBinary', () => {
-  it('takes a PostgreSQL only with initdb beside it', () => {
+  it('takes a PostgreSQL only with initdb next to it', () => {
     const bin = join(folder, 'bin');
     mkdirSync(bin);
     writeFileSync(join(bin, 'postgres'), '', { mode: 0o755 });

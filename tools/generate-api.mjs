@@ -49,7 +49,7 @@ const options = (named, out) => ({
   sort: ['kind', 'alphabetical'],
 });
 
-/** What is exported without a docstring, and methods of what is. */
+/** Exports without a docstring, and methods of exports without one. */
 function undocumented(project) {
   const has = (one) => one.hasComment() || one.signatures?.some((signature) => signature.hasComment());
   const exported = project.getReflectionsByKind(ReflectionKind.Module).flatMap(({ children = [] }) => children);
@@ -87,7 +87,7 @@ function contents(folder) {
   );
 }
 
-/** What differs between the two folders; empty when nothing does. */
+/** Names of the files that differ between the two folders. */
 function differences(fresh, kept) {
   return [...new Set([...fresh.keys(), ...kept.keys()])].filter((name) => fresh.get(name) !== kept.get(name));
 }

@@ -18,7 +18,7 @@ export function tableOf(file: string, ...header: readonly string[]): string[][] 
   return (end === -1 ? rows : rows.slice(0, end)).map(cells);
 }
 
-/** What stands between backquotes. */
+/** Texts between backquotes. */
 export function words(cell = ''): string[] {
   return [...cell.matchAll(/`([^`]+)`/g)].map(([, word = '']) => word);
 }
@@ -29,13 +29,13 @@ export function blocksOf(file: string, language: string): string[] {
   return [...text.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))].map(([, code = '']) => code);
 }
 
-/** Where a document points beside it: a path from the root, and a heading's anchor. */
+/** Target of a relative link: a path from the root, and a heading's anchor. */
 export interface Link {
   readonly path: string;
   readonly anchor?: string;
 }
 
-/** Links and pictures of a document that are no addresses of the web. */
+/** Relative links and pictures of a document. */
 export function linksOf(file: string): Link[] {
   const text = readFileSync(join(ROOT, file), 'utf8').replaceAll(/^```[\s\S]*?^```/gm, '');
   const targets = [...text.matchAll(/\]\(([^)\s]+)\)|<(?:img|a)\b[^>]*\b(?:src|href)="([^"]+)"/g)];

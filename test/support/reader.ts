@@ -4,7 +4,7 @@ import type { INestApplication } from '@nestjs/common';
 import { blocksOf } from './markdown';
 import { eventually } from './wait';
 
-/** What the app of a document answered. */
+/** Response of a document's app. */
 export interface Answer {
   readonly status: number;
   readonly body: unknown;
@@ -44,7 +44,7 @@ export function written(text: string): RegExp {
 }
 
 /**
- * Makes the requests of a document's block of `curl` lines, one after the other, and holds each answer against the comment
+ * Makes the requests of a document's block of `curl` lines, one after the other, and compares each response with the comment
  * behind it. Loops are left to the test.
  */
 export async function follow(app: INestApplication, file: string, block = 0): Promise<Answer[]> {

@@ -14,7 +14,7 @@ export function documents(): string[] {
   return ['README.md', 'ARCHITECTURE.md', ...libs, ...docs].filter((file) => existsSync(join(ROOT, file)));
 }
 
-/** TypeScript blocks of a document by the path beside it that each has as a file: the one that its first line names, or its number. */
+/** TypeScript blocks of a document by the path that each would have as a file next to it: from its first line, or its number. */
 export function snippetsOf(file: string): Map<string, string> {
   return new Map(
     blocksOf(file, 'ts').map((code, i) => {
@@ -34,9 +34,9 @@ const OPTIONS: ts.CompilerOptions = {
 };
 
 /**
- * Runs a snippet and those that it imports, and answers what it exports.
+ * Runs a snippet and those that it imports, and returns its exports.
  *
- * @param adapt what a reader would change: the addresses of his servers
+ * @param adapt changes that a reader would make: the addresses of the servers
  */
 export function runSnippet<T>(
   files: ReadonlyMap<string, string>,

@@ -1,0 +1,123 @@
+// @ts-check
+// The words that this repository does not use, and what to write instead. tools/check-words.mjs reads this file.
+
+/**
+ * One rule. A space in `pattern` stands for any white space, also a line break of a comment. Rules ignore case and match
+ * whole words only. A rule with `opens` looks at the first word of doc comments only.
+ * @typedef {{ pattern: string, write: string, opens?: boolean }} Rule
+ */
+
+/** @type {readonly Rule[]} */
+export const WORDS = [
+  { pattern: 'tells?|telling|told', write: 'returns, reports, emits, logs' },
+  { pattern: '(?:says?|said|saying) of', write: 'reports' },
+  { pattern: 'anew', write: 'again' },
+  { pattern: 'beside', write: 'next to, compared with, in addition to' },
+  { pattern: '(?:held|holds?|holding) (?:\\S+ ){0,6}against', write: 'is checked against, is compared with' },
+  { pattern: 'mends?|mended|mending', write: 'repair, fix, recover' },
+  { pattern: 'in (?:the|its|their) place of', write: 'replaces, instead of' },
+  // "There is no lock" is plain English. "A getter is no method" is not.
+  {
+    pattern: '(?<!there )(?:is|are|was|were|be) no (?!longer|more|less|later|fewer)\\w+',
+    write: 'is not a',
+  },
+  { pattern: '(?<!there )(?:is|are|was|were) none', write: 'is not a; is invalid, unknown, missing' },
+  { pattern: 'heard|learned|learnt', write: 'reported, known' },
+  { pattern: '(?:Redis|is|are|was|were|be|being|been|stays) away', write: 'unavailable' },
+  { pattern: 'he|his|him|himself|whoever|whomever', write: 'caller, client, user; they, their' },
+  { pattern: 'nonsense|odd(?! (?:number|length|count))', write: 'invalid, unknown, missing' },
+  { pattern: 'as long as (?:\\S+ ){1,6}lasts?', write: 'while X is held, until X ends' },
+  { pattern: 'now and then', write: 'periodically' },
+  { pattern: 'figures?', write: 'parameters, settings; of a measurement: numbers' },
+  { pattern: 'under way', write: 'in flight' },
+  { pattern: 'later lock', write: 'higher fencing token' },
+  { pattern: 'spread over', write: 'sharded over' },
+  { pattern: 'dead (?:payouts?|messages?|tasks?)', write: 'dead-lettered' },
+  { pattern: '(?:stands?|stood|standing) on', write: 'is applied to, decorates' },
+  { pattern: 'Whether', opens: true, write: 'Returns true if ..., True if ...' },
+  { pattern: 'What', opens: true, write: 'the noun or the verb' },
+  { pattern: 'Answers?', opens: true, write: 'Returns' },
+];
+
+/**
+ * Uses that are right. Each names a file, the exact text around the word, and the reason. Keep this list short: most texts
+ * can be written in another way.
+ * @type {readonly { file: string, text: string, why: string }[]}
+ */
+export const EXCEPTIONS = [];
+
+/**
+ * Files and folders that are not clean yet. Their words are not reported, except when the command names them:
+ * `node tools/check-words.mjs libs/once`. Whoever cleans one removes its line; the check fails for a line that is not needed.
+ * @type {readonly string[]}
+ */
+export const NOT_CLEAN_YET = [
+  '.dependency-cruiser.cjs',
+  'ARCHITECTURE.md',
+  'CHANGELOG.md',
+  'CONTRIBUTING.md',
+  'bench',
+  'docs/errors.md',
+  'docs/from-redlock.md',
+  'docs/from-throttler.md',
+  'docs/managed-redis.md',
+  'docs/own-scripts.md',
+  'docs/production.md',
+  'docs/redis-down.md',
+  'docs/registry.md',
+  'libs/delayed-task/README.md',
+  'libs/delayed-task/src',
+  'libs/delayed-task/test',
+  'libs/lock/README.md',
+  'libs/lock/src',
+  'libs/lock/test',
+  'libs/metrics/README.md',
+  'libs/metrics/src',
+  'libs/metrics/test',
+  'libs/once/README.md',
+  'libs/once/src',
+  'libs/once/test',
+  'libs/rate-limit/README.md',
+  'libs/rate-limit/src',
+  'libs/rate-limit/test',
+  'libs/read-reward/README.md',
+  'libs/read-reward/src',
+  'libs/read-reward/test',
+  'libs/red-packet/README.md',
+  'libs/red-packet/src',
+  'libs/red-packet/test',
+  'libs/scheduled-lock/src',
+  'libs/scheduled-lock/test',
+  'libs/script-registry/README.md',
+  'libs/script-registry/src',
+  'libs/script-registry/test',
+  'libs/stream-consumer/README.md',
+  'libs/stream-consumer/src',
+  'libs/stream-consumer/test',
+  'src/app.module.ts',
+  'src/audit',
+  'src/config',
+  'src/crowd',
+  'src/embedded',
+  'src/fastify-options.ts',
+  'src/figures',
+  'src/health.controller.ts',
+  'src/identity',
+  'src/ledger',
+  'src/live',
+  'src/nodes',
+  'src/pages',
+  'src/payout',
+  'src/rain',
+  'src/redis-unavailable.filter.ts',
+  'src/start-app.ts',
+  'test/app',
+  'test/boot-options.spec.ts',
+  'test/call-options.spec.ts',
+  'test/hostile-keys.spec.ts',
+  'test/once-on-streams.spec.ts',
+  'test/package',
+  'test/support',
+  'tools/generate-lua.mjs',
+  'tools/generate-lua.spec.ts',
+];
