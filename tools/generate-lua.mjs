@@ -1,75 +1,67 @@
 // @ts-check
 // node tools/generate-lua.mjs [--check] [--root DIR]
-// Writes libs/*/src/scripts/generated.ts from the .lua files beside it and in its folder shared/, so that nothing reads
-// them at run time.
-import { existsSync, readFileSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+// Writes libs/*/src/scripts/generated.ts from the .lua files next to it and the parts that these include, so that nothing
+// reads them at run time.
+import { existsSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { camelCase, nameOf, readScripts } from './lua-scripts.mjs';
 
-const HEADER = '// Made by `npm run generate` from the .lua files in this folder. Edit those.\n';
-const KEBAB_CASE = /^[a-z][a-z0-9]*(-[a-z0-9]+)*\.lua$/;
+/** @typedef {import('./lua-scripts.mjs').LuaScript} LuaScript */
+/** @typedef {import('./lua-scripts.mjs').LuaFile} LuaFile */
 
-/** @param {string} file */
-function constantName(file) {
-  const words = file.slice(0, -'.lua'.length);
-  return `${words.replace(/-([a-z0-9])/g, (_, letter) => letter.toUpperCase())}Lua`;
+const HEADER = `// Made by \`npm run generate\` from the .lua files in this folder and those that they include. Edit those.
+interface Lua {
+  readonly source: string;
+  readonly shared: string;
+  readonly finish: string;
 }
-
-/** @param {string} path */
-function readSource(path) {
-  const bytes = readFileSync(path);
-  const source = bytes.toString('utf8');
-  if (!Buffer.from(source, 'utf8').equals(bytes)) throw new Error(`${path} is not UTF-8.`);
-  // A checkout with other line ends would give the script another SHA.
-  if (source.includes('\r')) throw new Error(`${path} has CRLF line ends; it must have LF.`);
-  return source;
-}
+`;
 
 /**
- * The text of a folder's generated.ts, or `undefined` where there is nothing to generate from.
- * @param {string} folder
+ * The text of a folder's generated.ts, or `undefined` if there is nothing to generate from.
+ * @param {LuaScript[]} scripts
  */
-function textFor(folder) {
-  const lines = [...constantsOf(folder), ...constantsOf(join(folder, 'shared'), 'shared-')];
-  return lines.length === 0 ? undefined : HEADER + lines.join('');
+function textFor(scripts) {
+  if (scripts.length === 0) return undefined;
+  const files = new Map(scripts.flatMap((script) => filesOf(script).map((file) => [file.path, file])));
+  const names = new Map([...files.values()].map((file) => [file, partName(file)]));
+  const parts = [...names].map(([file, name]) => `const ${name}: string = ${JSON.stringify(file.text)};\n`);
+  /** @param {LuaFile[]} joined */
+  const sum = (joined) => joined.map((file) => names.get(file)).join(' + ') || "''";
+  const constants = scripts.map(
+    ({ constant, source, shared, finish }) =>
+      `export const ${constant}: Lua = { source: ${sum(source)}, shared: ${sum(shared)}, finish: ${sum(finish)} };\n`,
+  );
+  return [HEADER, ...parts, ...constants].join('');
+}
+
+/** @param {LuaScript} script */
+function filesOf({ source, shared, finish }) {
+  return [...shared, ...source, ...finish];
 }
 
 /**
- * One exported constant for each .lua file of a folder, in the order of their names. Their type spares declarations the text.
- * @param {string} folder
- * @param {string} [prefix] goes before a file's name
+ * Name of the constant that has the text of a file; no script is exported by such a name.
+ * @param {LuaFile} file
  */
-function constantsOf(folder, prefix = '') {
-  const files = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.lua')) : [];
-  const wrong = files.find((name) => !KEBAB_CASE.test(name));
-  if (wrong) throw new Error(`${join(folder, wrong)} must be named in kebab-case: letters, digits and single dashes.`);
-  return files
-    .sort()
-    .map(
-      (name) =>
-        `export const ${constantName(prefix + name)}: string = ${JSON.stringify(readSource(join(folder, name)))};\n`,
-    );
-}
-
-/** @param {string} root */
-function scriptFolders(root) {
-  const libs = join(root, 'libs');
-  const names = existsSync(libs) ? readdirSync(libs).sort() : [];
-  return names.map((name) => join(libs, name, 'src', 'scripts')).filter((folder) => existsSync(folder));
+function partName(file) {
+  const folder = dirname(file.path).endsWith('shared') ? 'shared' : 'source';
+  return camelCase(`${folder}-${nameOf(file)}`);
 }
 
 /**
- * Brings every generated.ts up to date, or with `check` only says which are not.
+ * Brings every generated.ts up to date, or with `check` only reports which are not.
  * @param {string} root
  * @param {{ check?: boolean }} [options]
  * @returns {string[]} one line for each file that was wrong
  */
 export function generateLua(root, { check = false } = {}) {
   const wrong = [];
-  for (const folder of scriptFolders(root)) {
+  for (const [folder, scripts] of readScripts(root)) {
     const path = join(folder, 'generated.ts');
-    const wanted = textFor(folder);
+    const wanted = textFor(scripts);
     const present = existsSync(path) ? readFileSync(path, 'utf8') : undefined;
     if (wanted === present) continue;
     const how = wanted === undefined ? 'orphaned' : present === undefined ? 'missing' : 'stale';
@@ -86,7 +78,7 @@ function main() {
   const root = resolve(values.root ?? join(dirname(fileURLToPath(import.meta.url)), '..'));
   const wrong = generateLua(root, { check: values.check ?? false });
   if (!values.check || wrong.length === 0) return 0;
-  console.error(`${wrong.join('\n')}\nMend with: npm run generate`);
+  console.error(`${wrong.join('\n')}\nRepair with: npm run generate`);
   return 1;
 }
 

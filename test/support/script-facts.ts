@@ -6,7 +6,7 @@ const LIBS = join(__dirname, '..', '..', 'libs');
 
 /** The libs that have scripts of their own. */
 export function libsWithScripts(): string[] {
-  return readdirSync(LIBS).filter((lib) => existsSync(join(LIBS, lib, 'src', 'scripts')));
+  return readdirSync(LIBS).filter((lib) => existsSync(join(LIBS, lib, 'src', 'scripts', 'generated.ts')));
 }
 
 /** Every script that a lib defines, whatever room it is in. */

@@ -17,3 +17,4 @@ export { importedOnce } from './imported-once';
 export { isUnfinished, UNFINISHED } from './outcome-marker';
 export { oneLine, shown, thrownText } from './printable';
 export { rpcException } from './rpc-exception';
+export { ALONE, FREES_MEMORY, SMALL_GROUP } from './script-defaults';

@@ -1,31 +1,16 @@
 import { defineScript, int, str } from 'luanest/script-registry';
-import {
-  acquireLua,
-  forceUnlockLua,
-  leaveLua,
-  releaseLua,
-  renewLua,
-  sharedClockLua,
-  sharedFreshLua,
-  sharedJudgedLua,
-  sharedQueueLua,
-  sharedRecordLua,
-  statusLua,
-  waitLua,
-} from './scripts/generated';
+import { FREES_MEMORY } from '../../internal/src';
+import { acquireLua, forceUnlockLua, leaveLua, releaseLua, renewLua, statusLua, waitLua } from './scripts/generated';
 
 const KEYS = ['lock'] as const;
 const WITH_QUEUE = ['lock', 'queue'] as const;
-/** A full Redis must still let locks go. */
-const RELEASES = ['allow-oom'] as const;
 // See DECISIONS.md: groups-of-32-locks
 /** Small groups: while Redis runs one, this process writes or reads another. */
 const GROUP = { maxCalls: 32 };
 
 export const acquireLock = defineScript({
   name: 'lock.acquire',
-  source: acquireLua,
-  shared: sharedClockLua + sharedFreshLua,
+  ...acquireLua,
   keys: KEYS,
   args: { owner: str, leaseMs: int, ttlMs: int },
   group: GROUP,
@@ -34,8 +19,7 @@ export const acquireLock = defineScript({
 
 export const waitForLock = defineScript({
   name: 'lock.wait',
-  source: waitLua,
-  shared: sharedClockLua + sharedRecordLua + sharedQueueLua,
+  ...waitLua,
   keys: WITH_QUEUE,
   args: { owner: str, leaseMs: int, ttlMs: int, ticket: str, countsMs: int, turnMs: int },
   reply: ([fence, leftMs, ahead]: [number, number, number]) => ({ fence, leftMs, ahead }),
@@ -43,49 +27,44 @@ export const waitForLock = defineScript({
 
 export const leaveQueue = defineScript({
   name: 'lock.leave',
-  source: leaveLua,
-  shared: sharedRecordLua,
+  ...leaveLua,
   keys: WITH_QUEUE,
   args: { ticket: str },
-  flags: RELEASES,
+  flags: FREES_MEMORY,
   reply: ([left]: [number]) => left === 1,
 });
 
 export const renewLock = defineScript({
   name: 'lock.renew',
-  source: renewLua,
-  shared: sharedClockLua + sharedRecordLua,
+  ...renewLua,
   keys: KEYS,
   args: { owner: str, leaseMs: int, ttlMs: int },
-  flags: RELEASES,
+  flags: FREES_MEMORY,
   reply: ([held, fence]: [number, number]) => ({ held: held === 1, fence }),
 });
 
 export const releaseLock = defineScript({
   name: 'lock.release',
-  source: releaseLua,
-  shared: sharedClockLua + sharedJudgedLua,
+  ...releaseLua,
   keys: KEYS,
   args: { owner: str },
-  flags: RELEASES,
+  flags: FREES_MEMORY,
   group: GROUP,
   reply: ([released]: [number]) => released === 1,
 });
 
 export const forceUnlock = defineScript({
   name: 'lock.force-unlock',
-  source: forceUnlockLua,
-  shared: sharedClockLua + sharedRecordLua,
+  ...forceUnlockLua,
   keys: KEYS,
   args: { retentionMs: int },
-  flags: RELEASES,
+  flags: FREES_MEMORY,
   reply: ([forced, fence]: [number, number]) => ({ forced: forced === 1, fence }),
 });
 
 export const readStatus = defineScript({
   name: 'lock.status',
-  source: statusLua,
-  shared: sharedClockLua + sharedRecordLua,
+  ...statusLua,
   keys: KEYS,
   args: {},
   flags: ['no-writes'],

@@ -1,10 +1,11 @@
 import { defineScript, int, str } from 'luanest/script-registry';
+import { FREES_MEMORY } from '../../internal/src';
 import type { ConfirmAnswer } from './once.types';
-import { claimLua, confirmLua, firstLua, releaseLua, renewLua, sharedClockLua } from './scripts/generated';
+import { claimLua, confirmLua, firstLua, releaseLua, renewLua } from './scripts/generated';
 
 export const firstOnce = defineScript({
   name: 'once.first',
-  source: firstLua,
+  ...firstLua,
   keys: ['first'],
   args: { token: str, retentionMs: int },
   reply: (first: number) => first === 1,
@@ -27,8 +28,7 @@ const STATUS: Readonly<Record<string, StoredAnswer['status']>> = {
 
 export const claimOnce = defineScript({
   name: 'once.claim',
-  shared: sharedClockLua,
-  source: claimLua,
+  ...claimLua,
   keys: ['claim'],
   args: { token: str, leaseMs: int, retentionMs: int, delivery: str, fingerprint: str },
   reply: (answer: string): StoredAnswer => {
@@ -50,8 +50,7 @@ export function leaseUntilOf({ text }: StoredAnswer): number {
 
 export const renewOnce = defineScript({
   name: 'once.renew',
-  shared: sharedClockLua,
-  source: renewLua,
+  ...renewLua,
   keys: ['claim'],
   args: { token: str, leaseMs: int, operation: str },
   reply: ([status, leaseUntilMs]: string[]) => ({
@@ -65,8 +64,7 @@ const LOST = Object.freeze({ status: 'lost' });
 
 export const confirmOnce = defineScript({
   name: 'once.confirm',
-  shared: sharedClockLua,
-  source: confirmLua,
+  ...confirmLua,
   keys: ['claim'],
   args: { token: str, result: str },
   reply: (status: ConfirmAnswer['status']): ConfirmAnswer => (status === 'lost' ? LOST : CONFIRMED),
@@ -74,11 +72,10 @@ export const confirmOnce = defineScript({
 
 export const releaseOnce = defineScript({
   name: 'once.release',
-  shared: sharedClockLua,
-  source: releaseLua,
+  ...releaseLua,
   keys: ['claim'],
   args: { token: str },
-  flags: ['allow-oom'],
+  flags: FREES_MEMORY,
   reply: (status: string) => status as 'released' | 'lost',
 });
 

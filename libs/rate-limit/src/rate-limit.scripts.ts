@@ -7,26 +7,7 @@ import {
   consumeLua,
   refundLua,
   resetLua,
-  sharedClockLua,
-  sharedFiguresLua,
-  sharedFixedWindowLua,
-  sharedNumberLua,
-  sharedPenaltyLua,
-  sharedSlidingLogLua,
-  sharedSlidingWindowLua,
-  sharedStateLua,
-  sharedTokenBucketLua,
 } from './scripts/generated';
-
-const ALGORITHMS = [
-  sharedClockLua,
-  sharedStateLua,
-  sharedFixedWindowLua,
-  sharedSlidingWindowLua,
-  sharedSlidingLogLua,
-  sharedTokenBucketLua,
-  sharedPenaltyLua,
-].join('\n');
 
 function verdictsOf([allowed = 0, ...flat]: number[], atUs: number): Verdicts {
   const rules: Verdict[] = [];
@@ -39,8 +20,7 @@ function verdictsOf([allowed = 0, ...flat]: number[], atUs: number): Verdicts {
 
 export const consume = defineScript({
   name: 'rate-limit.consume',
-  source: consumeLua,
-  shared: ALGORITHMS,
+  ...consumeLua,
   keys: ['keys[]'],
   args: { charge: int, rules: list(str) },
   reply: verdictsOf,
@@ -49,8 +29,7 @@ export const consume = defineScript({
 
 export const consumeFixedWindow = defineScript({
   name: 'rate-limit.consume-fixed-window',
-  source: consumeFixedWindowLua,
-  shared: `${sharedClockLua}${sharedNumberLua}`,
+  ...consumeFixedWindowLua,
   keys: ['counter'],
   args: { limit: int, windowMs: int, cost: int },
   reply: (raw: readonly [number, number], atUs): Verdicts => {
@@ -71,8 +50,7 @@ export interface FixedWindows {
 /** Answers figures rather than verdicts: whoever calls it knows the limits and costs. */
 export const consumeFixedWindows = defineScript({
   name: 'rate-limit.consume-fixed-windows',
-  source: consumeFixedWindowsLua,
-  shared: `${sharedClockLua}${sharedFiguresLua}`,
+  ...consumeFixedWindowsLua,
   keys: ['counters[]'],
   args: { figures: str },
   reply: (windows: readonly number[], atUs): FixedWindows => ({ windows, atUs }),
@@ -81,8 +59,7 @@ export const consumeFixedWindows = defineScript({
 
 export const refund = defineScript({
   name: 'rate-limit.refund',
-  source: refundLua,
-  shared: ALGORITHMS,
+  ...refundLua,
   keys: ['states[]'],
   args: { chargedUs: int, rules: list(str) },
   reply: (given: number[]) => given,
@@ -90,7 +67,7 @@ export const refund = defineScript({
 
 export const reset = defineScript({
   name: 'rate-limit.reset',
-  source: resetLua,
+  ...resetLua,
   keys: ['state', 'penalty'],
   args: {},
   reply: ([deleted = 0]: number[]) => deleted,
@@ -98,8 +75,7 @@ export const reset = defineScript({
 
 export const block = defineScript({
   name: 'rate-limit.block',
-  source: blockLua,
-  shared: sharedClockLua,
+  ...blockLua,
   keys: ['state', 'penalty'],
   args: { blockMs: int, memoryMs: int },
   reply: ([strikes = 0]: number[]) => strikes,

@@ -1,13 +1,6 @@
 import { common, defineScript, int, str } from 'luanest/script-registry';
-import {
-  lookLua,
-  recordFullyLua,
-  recordLua,
-  refundLua,
-  sharedFiguresLua,
-  sharedPeriodLua,
-  statusLua,
-} from './scripts/generated';
+import { FREES_MEMORY } from '../../internal/src';
+import { lookLua, recordFullyLua, recordLua, refundLua, statusLua } from './scripts/generated';
 import type { Bounds } from './civil-calendar';
 import type { RecordStatus, RefundStatus } from './read-reward.types';
 
@@ -78,8 +71,7 @@ type RawAnswer = number | Raw;
 
 export const recordRead = defineScript({
   name: 'read-reward.record',
-  source: recordLua,
-  shared: sharedPeriodLua,
+  ...recordLua,
   keys: ['items', 'state'],
   args: { itemId: str, token: str, rule: common(str) },
   reply: (answer: RawAnswer) => answer,
@@ -87,8 +79,7 @@ export const recordRead = defineScript({
 
 export const recordFully = defineScript({
   name: 'read-reward.record-fully',
-  source: recordFullyLua,
-  shared: sharedPeriodLua,
+  ...recordFullyLua,
   keys: ['items', 'state', 'ever', 'answer', 'ledger'],
   args: {
     itemId: str,
@@ -105,8 +96,7 @@ export const recordFully = defineScript({
 
 export const lookUp = defineScript({
   name: 'read-reward.look',
-  source: lookLua,
-  shared: sharedFiguresLua,
+  ...lookLua,
   keys: ['items'],
   args: { itemId: str, end: common(str) },
   flags: ['no-writes'],
@@ -115,8 +105,7 @@ export const lookUp = defineScript({
 
 export const refundGrant = defineScript({
   name: 'read-reward.refund',
-  source: refundLua,
-  shared: sharedPeriodLua,
+  ...refundLua,
   keys: ['items', 'state', 'ever', 'receipt', 'ledger'],
   args: {
     itemId: str,
@@ -134,12 +123,11 @@ export const refundGrant = defineScript({
 
 export const readStatus = defineScript({
   name: 'read-reward.status',
-  source: statusLua,
-  shared: sharedPeriodLua,
+  ...statusLua,
   keys: ['items', 'state'],
   args: { rule: common(str) },
   // It writes nothing but an expiry, for which there is always room.
-  flags: ['allow-oom'],
+  flags: FREES_MEMORY,
   reply: ([open, points, used, remaining, resetsAt]: [number, number, number, number, number]) => ({
     open: open === 1,
     points,

@@ -1,4 +1,5 @@
 import { defineScript, int, str } from 'luanest/script-registry';
+import { FREES_MEMORY } from '../../internal/src';
 import type { JobOutcome, JobRecord } from './scheduled-lock.types';
 import { claimLua, completeLua, historyLua, renewLua } from './scripts/generated';
 
@@ -13,7 +14,7 @@ export interface ClaimAnswer {
 
 export const claimRun = defineScript({
   name: 'scheduled-lock.claim',
-  source: claimLua,
+  ...claimLua,
   keys: ['state', 'history'],
   args: {
     owner: str,
@@ -36,16 +37,16 @@ export const claimRun = defineScript({
 
 export const renewRun = defineScript({
   name: 'scheduled-lock.renew',
-  source: renewLua,
+  ...renewLua,
   keys: ['state'],
   args: { owner: str, leaseMs: int, retentionMs: int },
-  flags: ['allow-oom'],
+  flags: FREES_MEMORY,
   reply: (held: number) => held === 1,
 });
 
 export const completeRun = defineScript({
   name: 'scheduled-lock.complete',
-  source: completeLua,
+  ...completeLua,
   keys: ['state', 'history'],
   args: {
     owner: str,
@@ -58,13 +59,13 @@ export const completeRun = defineScript({
     slot: int,
     fence: int,
   },
-  flags: ['allow-oom'],
+  flags: FREES_MEMORY,
   reply: (released: number) => released === 1,
 });
 
 export const readHistory = defineScript({
   name: 'scheduled-lock.history',
-  source: historyLua,
+  ...historyLua,
   keys: ['history'],
   args: {},
   flags: ['no-writes'],

@@ -1,6 +1,6 @@
 import { checkInteger, checkOptions, type KnownOptions, type Refusal, shown } from '../../../internal/src';
 import { InvalidTaskError } from '../delayed-task.errors';
-import { MAX_CHUNK } from '../scripts/parts.scripts';
+import { MAX_CHUNK } from './queue.scripts';
 import type { DeadFilter, DeadPage, DeadTask } from '../delayed-task.types';
 import { clearDead, listDead } from './queue.scripts';
 import { checkName, readRun, RecordReader } from './record';

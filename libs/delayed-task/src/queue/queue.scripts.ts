@@ -1,4 +1,5 @@
 import { defineScript, int, list, str } from 'luanest/script-registry';
+import { ALONE, FREES_MEMORY } from '../../../internal/src';
 import {
   cancelLua,
   clearDeadLua,
@@ -7,22 +8,19 @@ import {
   layoutLua,
   rescheduleLua,
   scheduleLua,
-  sharedClockLua,
-  sharedDeadLua,
-  sharedDueLua,
-  sharedRunLua,
   statsLua,
 } from '../scripts/generated';
-import { ALONE, CLOCK, RELEASES } from '../scripts/parts.scripts';
 import type { DeadRow } from './rows';
+
+/** Most tasks in one call of a script that takes a list of them; each task takes Redis some microseconds. */
+export const MAX_CHUNK = 100;
 
 /** What became of a task that was to be scheduled; the number is what the script answers. */
 const SCHEDULED = ['', 'scheduled', 'replaced', 'kept', 'refused'] as const;
 
 export const scheduleTasks = defineScript({
   name: 'delayed-task.schedule',
-  source: scheduleLua,
-  shared: CLOCK + sharedDueLua,
+  ...scheduleLua,
   keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'waits', 'operation'],
   args: { conflict: str, operationMs: int, tasks: list(str) },
   group: { maxCalls: 64, maxChars: 16_384 },
@@ -38,18 +36,16 @@ export const scheduleTasks = defineScript({
 
 export const cancelTask = defineScript({
   name: 'delayed-task.cancel',
-  source: cancelLua,
-  shared: CLOCK,
+  ...cancelLua,
   keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'operation'],
   args: { id: str, from: str, operationMs: int },
-  flags: RELEASES,
+  flags: FREES_MEMORY,
   reply: (status: string) => status as 'cancelled' | 'running' | 'dead' | 'unknown',
 });
 
 export const rescheduleTask = defineScript({
   name: 'delayed-task.reschedule',
-  source: rescheduleLua,
-  shared: CLOCK + sharedDueLua + sharedRunLua,
+  ...rescheduleLua,
   keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'waits', 'operation'],
   args: { id: str, when: str, from: str, operationMs: int },
   reply: ([runAt, status]: [number, string]) => ({
@@ -60,7 +56,7 @@ export const rescheduleTask = defineScript({
 
 export const getTask = defineScript({
   name: 'delayed-task.get',
-  source: getLua,
+  ...getLua,
   keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'result'],
   args: { id: str },
   flags: ['no-writes'],
@@ -75,8 +71,7 @@ export const getTask = defineScript({
 
 export const listDead = defineScript({
   name: 'delayed-task.dead-letters',
-  source: deadLettersLua,
-  shared: sharedClockLua + sharedDeadLua,
+  ...deadLettersLua,
   keys: ['dead', 'tasks', 'runs'],
   args: { untilMs: int, afterMs: int, afterId: str, limit: int },
   flags: ['no-writes'],
@@ -93,19 +88,17 @@ export const listDead = defineScript({
 
 export const clearDead = defineScript({
   name: 'delayed-task.clear-dead',
-  source: clearDeadLua,
-  shared: CLOCK + sharedDeadLua,
+  ...clearDeadLua,
   keys: ['due', 'tasks', 'runs', 'dead', 'waits', 'operation'],
   args: { verb: str, name: str, untilMs: int, afterMs: int, afterId: str, limit: int, operationMs: int },
-  flags: RELEASES,
+  flags: FREES_MEMORY,
   group: ALONE,
   reply: ([done, untilMs, lastMs, lastId]: [number, number, number, string]) => ({ done, untilMs, lastMs, lastId }),
 });
 
 export const countTasks = defineScript({
   name: 'delayed-task.stats',
-  source: statsLua,
-  shared: sharedClockLua,
+  ...statsLua,
   keys: ['due', 'leased', 'dead'],
   args: {},
   flags: ['no-writes'],
@@ -120,7 +113,7 @@ export const countTasks = defineScript({
 
 export const noteLayout = defineScript({
   name: 'delayed-task.layout',
-  source: layoutLua,
+  ...layoutLua,
   keys: ['layout'],
   args: { partitions: int, keepMs: int },
   reply: (partitions: number) => partitions,

@@ -2,7 +2,7 @@ import { type ScriptRegistry } from 'luanest/script-registry';
 import { shown } from '../../../internal/src';
 import { InvalidTaskError } from '../delayed-task.errors';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
-import { MAX_CHUNK } from '../scripts/parts.scripts';
+import { MAX_CHUNK } from './queue.scripts';
 import type {
   CancelAnswer,
   ConflictOptions,

@@ -12,6 +12,7 @@ Returns {done, id, ...}
 
 O(n log m). TTL: none left behind. Clock: none. Replay: changes nothing; what the first call ended is named as not ended.
 ]]
+-- @include writes
 local ids, done, reply = {}, {}, { 0 }
 for i = 1, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
 local runs = redis.call('HMGET', KEYS[3], unpack(ids))

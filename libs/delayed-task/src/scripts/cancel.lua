@@ -16,6 +16,8 @@ Returns status
 
 O(log n). TTL: the operation's. Clock: Redis. Replay: the first answer while the operation is kept.
 ]]
+-- @include clock
+-- @include writes
 if redis.call('GET', KEYS[6]) then return 'cancelled' end
 local lease, dead = redis.call('ZSCORE', KEYS[2], ARGV[1]), redis.call('ZSCORE', KEYS[5], ARGV[1])
 local record = redis.call('HEXISTS', KEYS[3], ARGV[1])
@@ -24,7 +26,7 @@ redis.call('HLEN', KEYS[4])
 if record == 0 then return 'unknown' end
 if ARGV[2] == 'dead' and not dead then return 'unknown' end
 if ARGV[2] ~= 'dead' and dead then return 'dead' end
-if lease and tonumber(lease) > now and ARGV[2] ~= 'running' then return 'running' end
+if lease and tonumber(lease) > now_ms and ARGV[2] ~= 'running' then return 'running' end
 if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
 redis.call('SET', KEYS[6], '1', 'PX', ARGV[3])
 redis.call('ZREM', KEYS[1], ARGV[1])

@@ -23,39 +23,60 @@ Returns {done, untilMs, lastMs, lastId}
 
 O(log² n + limit log n). TTL: the operation's. Clock: Redis. Replay: the first answer while the operation is kept.
 ]]
+-- @include clock
+-- @include writes
+-- @include dead-ranks
+-- @include task-record
+-- Ranks of the next dead tasks: the first, and the one after the last; then how many are dead up to `till`.
+local function find_ranks(till)
+  local before = redis.call('ZCOUNT', KEYS[4], '-inf', '(' .. ARGV[4])
+  local same = redis.call('ZCOUNT', KEYS[4], ARGV[4], ARGV[4])
+  local from = rank_after(before, before + same, ARGV[5], function(rank)
+    return redis.call('ZRANGE', KEYS[4], rank, rank)[1]
+  end)
+  local count = redis.call('ZCOUNT', KEYS[4], '-inf', till)
+  return from, math.min(from + ARGV[6], count), count
+end
+
+-- Ids of the tasks in `rows` that the filter names.
+local function choose(rows)
+  local ids, chosen = {}, {}
+  for i = 1, #rows, 2 do ids[#ids + 1] = rows[i] end
+  local records = redis.call('HMGET', KEYS[2], unpack(ids))
+  for i, id in ipairs(ids) do
+    local record = records[i]
+    local is_named = ARGV[2] == '' or record and name_of(record) == ARGV[2]
+    -- A task that has lost its record can only be dropped.
+    if is_named and (record or ARGV[1] == 'drop') then chosen[#chosen + 1] = id end
+  end
+  return chosen
+end
+
+local function make_due(ids, mark)
+  local dues = {}
+  for _, id in ipairs(ids) do dues[#dues + 1], dues[#dues + 2] = now_ms, id end
+  redis.call('ZADD', KEYS[1], unpack(dues))
+  if not mark or now_ms >= (tonumber(mark) or 0) then return end
+  redis.call('SET', KEYS[5], string.format('%.0f', now_ms), 'KEEPTTL')
+  redis.pcall('SPUBLISH', KEYS[5], 'due')
+end
+
 local first = redis.call('GET', KEYS[6])
 if first then
   local done, till, ms, id = string.match(first, '^(%d+) (%d+) (%d+) (.*)$')
   return { tonumber(done), tonumber(till), tonumber(ms), id }
 end
-local till = math.min(now, tonumber(ARGV[3]))
-local before = redis.call('ZCOUNT', KEYS[4], '-inf', '(' .. ARGV[4])
-local same = redis.call('ZCOUNT', KEYS[4], ARGV[4], ARGV[4])
-local from = rank_after(before, before + same, ARGV[5], function(rank)
-  return redis.call('ZRANGE', KEYS[4], rank, rank)[1]
-end)
-local to = redis.call('ZCOUNT', KEYS[4], '-inf', till)
+local till = math.min(now_ms, tonumber(ARGV[3]))
+local from, stop, count = find_ranks(till)
 local mark = redis.call('GET', KEYS[5])
 redis.call('ZCARD', KEYS[1])
 redis.call('HLEN', KEYS[2])
 redis.call('HLEN', KEYS[3])
-local stop = math.min(from + ARGV[6], to)
 if from >= stop then return { 0, till, 0, '' } end
-local rows, ids = redis.call('ZRANGE', KEYS[4], from, stop - 1, 'WITHSCORES'), {}
-for i = 1, #rows, 2 do ids[#ids + 1] = rows[i] end
-local records = redis.call('HMGET', KEYS[2], unpack(ids))
+local rows = redis.call('ZRANGE', KEYS[4], from, stop - 1, 'WITHSCORES')
+local chosen = choose(rows)
 if not may_write(KEYS[4]) then return redis.error_reply(DENIED) end
-local chosen, dues = {}, {}
-for i, id in ipairs(ids) do
-  local record = records[i]
-  local named = ARGV[2] == '' or record and name_of(record) == ARGV[2]
-  -- What has lost its record can be dropped and no more.
-  if named and (record or ARGV[1] == 'drop') then
-    chosen[#chosen + 1] = id
-    dues[#dues + 1], dues[#dues + 2] = now, id
-  end
-end
-local last_ms, last_id = tonumber(rows[#rows]), stop < to and ids[#ids] or ''
+local last_ms, last_id = tonumber(rows[#rows]), stop < count and rows[#rows - 1] or ''
 local reply = { #chosen, till, last_ms, last_id }
 redis.call('SET', KEYS[6], string.format('%d %.0f %.0f ', #chosen, till, last_ms) .. last_id, 'PX', ARGV[7])
 if #chosen == 0 then return reply end
@@ -63,11 +84,7 @@ redis.call('ZREM', KEYS[4], unpack(chosen))
 redis.call('HDEL', KEYS[3], unpack(chosen))
 if ARGV[1] == 'drop' then
   redis.call('HDEL', KEYS[2], unpack(chosen))
-  return reply
-end
-redis.call('ZADD', KEYS[1], unpack(dues))
-if mark and now < (tonumber(mark) or 0) then
-  redis.call('SET', KEYS[5], string.format('%.0f', now), 'KEEPTTL')
-  redis.pcall('SPUBLISH', KEYS[5], 'due')
+else
+  make_due(chosen, mark)
 end
 return reply

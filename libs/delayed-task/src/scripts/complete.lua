@@ -15,6 +15,8 @@ Returns done
 
 O(log n). TTL: keepMs for the result. Clock: Redis. Replay: answers 1 again, and changes nothing.
 ]]
+-- @include clock
+-- @include writes
 local run = redis.call('HGET', KEYS[3], ARGV[1])
 local kept = redis.call('GET', KEYS[4])
 if not (run and string.find(run, ' l ' .. ARGV[2] .. ' ', 1, true)) then
@@ -25,5 +27,5 @@ if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
 redis.call('ZREM', KEYS[1], ARGV[1])
 redis.call('HDEL', KEYS[2], ARGV[1])
 redis.call('HDEL', KEYS[3], ARGV[1])
-redis.call('SET', KEYS[4], ARGV[2] .. string.format(' %.0f ', now) .. ARGV[4], 'PX', ARGV[3])
+redis.call('SET', KEYS[4], ARGV[2] .. string.format(' %.0f ', now_ms) .. ARGV[4], 'PX', ARGV[3])
 return 1

@@ -18,7 +18,9 @@ Returns {untilMs, id, deadAt, record, run, ...}
 
 O(log² n + limit). TTL: untouched. Clock: Redis. Replay: reads again.
 ]]
-local till = math.min(now, tonumber(ARGV[1]))
+-- @include clock
+-- @include dead-ranks
+local till = math.min(now_ms, tonumber(ARGV[1]))
 local before = redis.call('ZCOUNT', KEYS[1], '-inf', '(' .. ARGV[2])
 local same = redis.call('ZCOUNT', KEYS[1], ARGV[2], ARGV[2])
 local from = rank_after(before, before + same, ARGV[3], function(rank)

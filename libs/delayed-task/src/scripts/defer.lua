@@ -18,7 +18,10 @@ Returns {code, ...}
 O(n log m). TTL: none; dead tasks are swept after their retention. Clock: Redis. Replay: the first answer, until the task is
 taken again.
 ]]
-local ids, reply, gone, texts, dues, buried, earliest = {}, {}, {}, {}, {}, {}, NEVER
+-- @include clock
+-- @include writes
+-- @include run
+local ids, reply, gone, texts, dues, buried, earliest = {}, {}, {}, {}, {}, {}, math.huge
 for i = 4, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
 local runs = redis.call('HMGET', KEYS[3], unpack(ids))
 local mark = redis.call('GET', KEYS[5])
@@ -30,15 +33,15 @@ for i, id in ipairs(ids) do
   local ours = run.token == ARGV[2 * i + 3]
   reply[i] = ours and (run.state == 'b' and 1 or run.state == 'd' and 2) or 0
   if ours and run.state == 'l' then
-    local since = run.unknown > 0 and run.unknown or now
-    local dies = now - since >= tonumber(ARGV[1])
+    local since = run.unknown > 0 and run.unknown or now_ms
+    local dies = now_ms - since >= tonumber(ARGV[1])
     reply[i], gone[#gone + 1], texts[#texts + 1] = dies and 2 or 1, id, id
     if dies then
-      buried[#buried + 1], buried[#buried + 2] = now, id
+      buried[#buried + 1], buried[#buried + 2] = now_ms, id
       texts[#texts + 1] = run_text(run.attempt - 1, 'd', run.token, run.due, run.failed > 0 and run.failed or since, 0, ARGV[3])
     else
-      local pause = math.max(100, math.min(10000, (now - since) / 8)) * ARGV[2] / 1000
-      local back = now + math.ceil(pause)
+      local pause = math.max(100, math.min(10000, (now_ms - since) / 8)) * ARGV[2] / 1000
+      local back = now_ms + math.ceil(pause)
       earliest, dues[#dues + 1], dues[#dues + 2] = math.min(earliest, back), back, id
       texts[#texts + 1] = run_text(run.attempt - 1, 'b', run.token, run.due, run.failed, since, run.problem)
     end

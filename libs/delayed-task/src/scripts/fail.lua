@@ -19,6 +19,10 @@ Returns status
 O(log n). TTL: none; dead tasks are swept after their retention. Clock: Redis. Replay: the first answer, until the task is
 taken again.
 ]]
+-- @include clock
+-- @include writes
+-- @include run
+-- @include task-record
 local run, record = run_of(redis.call('HGET', KEYS[4], ARGV[1])), redis.call('HGET', KEYS[3], ARGV[1])
 local mark = redis.call('GET', KEYS[6])
 redis.call('ZCARD', KEYS[1])
@@ -26,13 +30,13 @@ redis.call('ZCARD', KEYS[5])
 if not record or run.token ~= ARGV[2] then return 'lost' end
 if run.state ~= 'l' then return (run.state == 'r' or run.state == 'w') and 'retried' or run.state == 'd' and 'dead' or 'lost' end
 if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
-local failed = run.failed > 0 and run.failed or now
-local due = now + ARGV[3]
-local dead = ARGV[4] == '1' or run.attempt >= tonumber(string.match(record, '^%d+') or 0)
+local failed = run.failed > 0 and run.failed or now_ms
+local due = now_ms + ARGV[3]
+local dead = ARGV[4] == '1' or run.attempt >= attempts_of(record)
 redis.call('ZREM', KEYS[2], ARGV[1])
 redis.call('HSET', KEYS[4], ARGV[1], run_text(run.attempt, dead and 'd' or 'r', ARGV[2], dead and run.due or due, failed, 0, ARGV[5]))
 if dead then
-  redis.call('ZADD', KEYS[5], now, ARGV[1])
+  redis.call('ZADD', KEYS[5], now_ms, ARGV[1])
   return 'dead'
 end
 redis.call('ZADD', KEYS[1], due, ARGV[1])

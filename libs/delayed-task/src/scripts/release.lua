@@ -13,7 +13,9 @@ Returns {released, id, ...}
 
 O(n log m). TTL: none. Clock: Redis. Replay: changes nothing, and counts those that it released as released.
 ]]
-local ids, dues, texts, gone, reply, earliest = {}, {}, {}, {}, { 0 }, NEVER
+-- @include writes
+-- @include run
+local ids, dues, texts, gone, reply, earliest = {}, {}, {}, {}, { 0 }, math.huge
 for i = 1, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
 local runs = redis.call('HMGET', KEYS[3], unpack(ids))
 local mark = redis.call('GET', KEYS[4])

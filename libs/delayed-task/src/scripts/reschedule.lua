@@ -19,9 +19,13 @@ Returns {runAt, status}
 
 O(log n). TTL: the operation's. Clock: Redis. Replay: the first answer while the operation is kept.
 ]]
+-- @include clock
+-- @include writes
+-- @include due
+-- @include run
 local first = redis.call('GET', KEYS[7])
 if first then return { tonumber(first), 'moved' } end
-local due = due_of(ARGV[2], now)
+local due = due_of(ARGV[2], now_ms)
 if not due then return redis.error_reply('BADTIME nothing was changed') end
 local record, dead = redis.call('HEXISTS', KEYS[3], ARGV[1]), redis.call('ZSCORE', KEYS[5], ARGV[1])
 local waiting, lease = redis.call('ZSCORE', KEYS[1], ARGV[1]), redis.call('ZSCORE', KEYS[2], ARGV[1])

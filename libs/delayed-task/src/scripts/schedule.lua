@@ -19,50 +19,83 @@ Returns {code, runAt, ...}
 O(n log m). TTL: none for tasks, which end by being done, cancelled or dead; the operation's. Clock: Redis. Replay:
 the first answer while the operation is kept, and nothing is scheduled again.
 ]]
-local ids, seen, adds, records, codes, reply = {}, {}, {}, {}, {}, {}
-for i = 3, #ARGV, 3 do
-  ids[#ids + 1] = ARGV[i]
-  if not ARGV[i + 2] or not due_of(ARGV[i + 1], 0) then return redis.error_reply('BADTASK nothing was scheduled') end
+-- @include clock
+-- @include writes
+-- @include due
+local ids, known, seen, codes, adds, records, reply = {}, nil, {}, {}, {}, {}, {}
+
+-- Reads the ids of the tasks. Returns false if a task is invalid.
+local function read_ids()
+  for i = 3, #ARGV, 3 do
+    ids[#ids + 1] = ARGV[i]
+    if not ARGV[i + 2] or not due_of(ARGV[i + 1], 0) then return false end
+  end
+  return true
 end
+
+local function add_answer(code, runs_at)
+  reply[#reply + 1], reply[#reply + 2] = code, runs_at
+end
+
+local function due_before(id)
+  return seen[id] or tonumber(redis.call('ZSCORE', KEYS[1], id)) or 0
+end
+
+-- Gives the first answers of the operation again.
+local function repeat_answers(first_codes, first_ms)
+  for i, id in ipairs(ids) do
+    local code = tonumber(string.sub(first_codes, i, i))
+    add_answer(code, code <= 2 and due_of(ARGV[3 * i + 1], first_ms) or due_before(id))
+  end
+  return reply
+end
+
+-- Decides on the task `id`, the i-th one.
+local function decide(i, id)
+  local is_there = known[i] or seen[id]
+  local code = not is_there and 1 or ARGV[1] == 'replace' and 2 or ARGV[1] == 'keep' and 3 or 4
+  codes[i] = code
+  if code > 2 then return add_answer(code, due_before(id)) end
+  local due, n = due_of(ARGV[3 * i + 1], now_ms), #adds
+  seen[id] = due
+  adds[n + 1], adds[n + 2] = due, id
+  -- With its time, by which a sweep restores a task that `due` has lost.
+  records[n + 1], records[n + 2] = id, ARGV[3 * i + 2] .. string.format('\n%.0f', due)
+  add_answer(code, due)
+end
+
+local function forget(id)
+  redis.call('ZREM', KEYS[2], id)
+  redis.call('ZREM', KEYS[5], id)
+  redis.call('HDEL', KEYS[4], id)
+end
+
+local function wake_workers(mark)
+  local earliest = adds[1]
+  for i = 3, #adds, 2 do earliest = math.min(earliest, adds[i]) end
+  if not mark or earliest >= (tonumber(mark) or 0) then return end
+  redis.call('SET', KEYS[6], earliest, 'KEEPTTL')
+  redis.pcall('SPUBLISH', KEYS[6], 'due')
+end
+
+if not read_ids() then return redis.error_reply('BADTASK nothing was scheduled') end
 if #ids < 1 or #ids > 300 then return redis.error_reply('BADTASK a call takes 1 to 300 tasks, nothing was scheduled') end
-local known = redis.call('HMGET', KEYS[3], unpack(ids))
+known = redis.call('HMGET', KEYS[3], unpack(ids))
 local mark, first = redis.call('GET', KEYS[6]), redis.call('GET', KEYS[7])
 redis.call('ZCARD', KEYS[1])
 redis.call('ZCARD', KEYS[2])
 redis.call('HLEN', KEYS[4])
 redis.call('ZCARD', KEYS[5])
-local began, before = string.match(first or '', '^(%d+):(%d+)$')
-for i, id in ipairs(ids) do
-  local there = known[i] or seen[id]
-  local code = not there and 1 or ARGV[1] == 'replace' and 2 or ARGV[1] == 'keep' and 3 or 4
-  if before then code = tonumber(string.sub(before, i, i)) end
-  local due = due_of(ARGV[3 * i + 1], before and tonumber(began) or now)
-  if code <= 2 and not before then
-    seen[id] = due
-    adds[#adds + 1], adds[#adds + 2] = due, id
-    -- With its time, by which a sweep finds the way back when `due` is lost.
-    records[#records + 1], records[#records + 2] = id, ARGV[3 * i + 2] .. string.format('\n%.0f', due)
-  end
-  codes[i] = code
-  reply[2 * i - 1], reply[2 * i] = code, code <= 2 and due or seen[id] or tonumber(redis.call('ZSCORE', KEYS[1], id)) or 0
-end
-if before then return reply end
+local first_ms, first_codes = string.match(first or '', '^(%d+):(%d+)$')
+if first_codes then return repeat_answers(first_codes, tonumber(first_ms)) end
+for i, id in ipairs(ids) do decide(i, id) end
 if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
 for i, code in ipairs(codes) do
-  if code == 2 then
-    redis.call('ZREM', KEYS[2], ids[i])
-    redis.call('ZREM', KEYS[5], ids[i])
-    redis.call('HDEL', KEYS[4], ids[i])
-  end
+  if code == 2 then forget(ids[i]) end
 end
-redis.call('SET', KEYS[7], string.format('%.0f:', now) .. table.concat(codes), 'PX', ARGV[2])
+redis.call('SET', KEYS[7], string.format('%.0f:', now_ms) .. table.concat(codes), 'PX', ARGV[2])
 if #adds == 0 then return reply end
 redis.call('ZADD', KEYS[1], unpack(adds))
 redis.call('HSET', KEYS[3], unpack(records))
-local earliest = adds[1]
-for i = 3, #adds, 2 do earliest = math.min(earliest, adds[i]) end
-if mark and earliest < (tonumber(mark) or 0) then
-  redis.call('SET', KEYS[6], earliest, 'KEEPTTL')
-  redis.pcall('SPUBLISH', KEYS[6], 'due')
-end
+wake_workers(mark)
 return reply

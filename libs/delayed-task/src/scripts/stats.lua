@@ -14,8 +14,9 @@ Returns {waiting, overdue, running, dead, lateMs}
 
 O(log n). TTL: untouched. Clock: Redis. Replay: reads again.
 ]]
+-- @include clock
 local head = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
 return {
-  redis.call('ZCARD', KEYS[1]), redis.call('ZCOUNT', KEYS[1], '-inf', now), redis.call('ZCARD', KEYS[2]),
-  redis.call('ZCARD', KEYS[3]), math.max(0, now - (tonumber(head[2]) or now)),
+  redis.call('ZCARD', KEYS[1]), redis.call('ZCOUNT', KEYS[1], '-inf', now_ms), redis.call('ZCARD', KEYS[2]),
+  redis.call('ZCARD', KEYS[3]), math.max(0, now_ms - (tonumber(head[2]) or now_ms)),
 }

@@ -21,11 +21,14 @@ Returns {expired, restored, dropped, taskCursor, runCursor}
 
 O(count log n). TTL: none. Clock: Redis. Replay: sweeps further.
 ]]
+-- @include clock
+-- @include writes
+-- @include run
 redis.call('ZCARD', KEYS[1])
 redis.call('ZCARD', KEYS[2])
 local tasks = redis.call('HSCAN', KEYS[3], ARGV[3], 'COUNT', ARGV[5])
 local runs = redis.call('HSCAN', KEYS[4], ARGV[4], 'COUNT', ARGV[5])
-local old = redis.call('ZRANGEBYSCORE', KEYS[5], '-inf', now - ARGV[1], 'LIMIT', 0, ARGV[5])
+local old = redis.call('ZRANGEBYSCORE', KEYS[5], '-inf', now_ms - ARGV[1], 'LIMIT', 0, ARGV[5])
 if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
 local restored, dropped = 0, 0
 for i = 1, #tasks[2], 2 do
@@ -35,11 +38,11 @@ for i = 1, #tasks[2], 2 do
     restored = restored + 1
     local run = run_of(redis.call('HGET', KEYS[4], id))
     if run.state == 'l' then
-      redis.call('ZADD', KEYS[2], now + ARGV[2], id)
+      redis.call('ZADD', KEYS[2], now_ms + ARGV[2], id)
     elseif run.state == 'd' then
-      redis.call('ZADD', KEYS[5], now, id)
+      redis.call('ZADD', KEYS[5], now_ms, id)
     else
-      local first = tonumber(string.match(tasks[2][i + 1], '\n(%d+)$')) or now
+      local first = tonumber(string.match(tasks[2][i + 1], '\n(%d+)$')) or now_ms
       redis.call('ZADD', KEYS[1], run.state == 'n' and first or run.due, id)
     end
   end

@@ -29,62 +29,131 @@ Returns {now, nextAt, buried, id, record, attempt, runAt, ..., deadId, name, las
 O(limit log n). TTL: the lease's for what is taken, markMs for the mark. Clock: Redis. Replay: the same tasks, as far as
 they are still leased under the token, and the same buried ones.
 ]]
-local limit, ends, buried, ids, out = tonumber(ARGV[2]), now + ARGV[3], {}, {}, { now, 0, 0 }
-if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
-local last = redis.call('GET', KEYS[7])
-redis.call('ZCARD', KEYS[5])
-local replayed = last and string.sub(last, 1, #ARGV[1] + 1) == ARGV[1] .. '\n'
-local stale = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now, 'LIMIT', 0, limit)
-local ready = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'WITHSCORES', 'LIMIT', 0, limit - #stale)
-local from, all = #stale, stale
-for i = 1, #ready, 2 do all[#all + 1] = ready[i] end
-if replayed then
-  all, from = {}, 0
-  for id in string.gmatch(string.sub(last, #ARGV[1] + 2), '[^\n]+') do all[#all + 1] = id end
+-- @include clock
+-- @include writes
+-- @include run
+-- @include task-record
+local LEASE_ENDED = 'the lease ended: the worker died or stood still in the last attempt'
+local NEVER = 9007199254740991
+-- Most bytes of the records of one take, unless the first record alone has more.
+local MOST_BYTES = 16777216
+local limit, reply, taken, leases, texts = tonumber(ARGV[2]), { now_ms, 0, 0 }, {}, {}, {}
+local lost, buried, buried_rows = {}, {}, {}
+
+-- Ids of tasks whose lease ended, then of tasks that are due. By index: when a task became due, as text, or false if its lease
+-- ended; and the number of those.
+local function find_tasks()
+  local ids, dues = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now_ms, 'LIMIT', 0, limit), {}
+  local ended = #ids
+  for i = 1, ended do dues[i] = false end
+  local ready = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now_ms, 'WITHSCORES', 'LIMIT', 0, limit - ended)
+  for i = 1, #ready, 2 do ids[#ids + 1], dues[#dues + 1] = ready[i], ready[i + 1] end
+  return ids, dues, ended
 end
-local records = #all > 0 and redis.call('HMGET', KEYS[3], unpack(all)) or {}
--- The rest is for the next take.
-for i = #all, fitting(records, #all) + 1, -1 do all[i] = nil end
-local runs = #all > 0 and redis.call('HMGET', KEYS[4], unpack(all)) or {}
-local leases, texts, gone, named = {}, {}, {}, {}
-for i, id in ipairs(all) do
-  local run, record = runs[i] and run_of(runs[i]) or NEW_RUN, records[i]
-  local attempt = replayed and run.attempt or run.attempt + 1
-  -- What was handed back has been due since it first was.
-  local runs_at = i > from and not replayed and run.state ~= 'b' and tonumber(ready[2 * (i - from)]) or run.due
-  local ours = record and (not replayed or (run.state == 'l' and run.token == ARGV[1]))
-  if record and (replayed and run.state == 'd' and run.problem == LEASE_ENDED) then
-    note_buried(buried, id, record, run)
-  elseif not ours then
-    if not replayed then gone[#gone + 1] = id end
-  elseif i <= from and attempt > tonumber(string.match(record, '^%d+') or 0) then
-    named[#named + 1] = id
-    note_buried(buried, id, record, run)
-    redis.call('ZREM', KEYS[2], id)
-    redis.call('ZADD', KEYS[5], now, id)
-    local failed = run.failed > 0 and run.failed or now
-    redis.call('HSET', KEYS[4], id, run_text(run.attempt, 'd', run.token, run.due, failed, 0, LEASE_ENDED))
+
+local function find_taken_before(note)
+  local ids = {}
+  for id in string.gmatch(string.sub(note, #ARGV[1] + 2), '[^\n]+') do ids[#ids + 1] = id end
+  return ids
+end
+
+-- Records and runs of the tasks. Removes ids at the end whose records are too much for one take.
+local function read_tasks(ids)
+  local records, size = redis.call('HMGET', KEYS[3], unpack(ids)), 0
+  for i = 1, #ids do
+    size = size + #(records[i] or '')
+    if size > MOST_BYTES and i > 1 then ids[i] = nil end
+  end
+  return records, redis.call('HMGET', KEYS[4], unpack(ids))
+end
+
+local function add_task(id, record, attempt, runs_at)
+  local n = #reply
+  taken[#taken + 1] = id
+  reply[n + 1], reply[n + 2], reply[n + 3], reply[n + 4] = id, record, attempt, runs_at
+end
+
+local function add_buried(id, record, attempt)
+  local n = #buried_rows
+  buried[#buried + 1] = id
+  buried_rows[n + 1], buried_rows[n + 2], buried_rows[n + 3] = id, name_of(record), attempt
+end
+
+local function bury(id, record, run)
+  add_buried(id, record, run.attempt)
+  redis.call('ZREM', KEYS[2], id)
+  redis.call('ZADD', KEYS[5], now_ms, id)
+  local failed = run.failed > 0 and run.failed or now_ms
+  redis.call('HSET', KEYS[4], id, run_text(run.attempt, 'd', run.token, run.due, failed, 0, LEASE_ENDED))
+end
+
+local function lease(id, record, run, due)
+  local n = #leases
+  -- A task that was handed back has been due since it first was.
+  local runs_at = run.state ~= 'b' and tonumber(due) or run.due
+  leases[n + 1], leases[n + 2], texts[n + 1] = now_ms + ARGV[3], id, id
+  if run == NEW_RUN then
+    -- As `run_text` would have it, and faster.
+    texts[n + 2] = '1 l ' .. ARGV[1] .. ' ' .. (due or string.format('%.0f', runs_at)) .. ' 0 0 '
   else
-    local n = #ids + 1
-    ids[n], leases[2 * n - 1], leases[2 * n], texts[2 * n - 1] = id, ends, id, id
-    texts[2 * n] = runs[i] and run_text(attempt, 'l', ARGV[1], runs_at, run.failed, run.unknown, run.problem)
-      or '1 l ' .. ARGV[1] .. ' ' .. (ready[2 * (i - from)] or string.format('%.0f', runs_at)) .. ' 0 0 '
-    out[4 * n], out[4 * n + 1], out[4 * n + 2], out[4 * n + 3] = id, record, attempt, runs_at
+    texts[n + 2] = run_text(run.attempt + 1, 'l', ARGV[1], runs_at, run.failed, run.unknown, run.problem)
+  end
+  add_task(id, record, run.attempt + 1, runs_at)
+end
+
+local function take_task(id, record, run, due)
+  if not record then
+    lost[#lost + 1] = id
+  elseif not due and run.attempt >= attempts_of(record) then
+    bury(id, record, run)
+  else
+    lease(id, record, run, due)
   end
 end
-if #all > from and not replayed then redis.call('ZREMRANGEBYRANK', KEYS[1], 0, #all - from - 1) end
-if #gone > 0 then redis.call('ZREM', KEYS[2], unpack(gone)) redis.call('HDEL', KEYS[4], unpack(gone)) end
-if #ids > 0 and not replayed then
-  redis.call('ZADD', KEYS[2], unpack(leases))
-  redis.call('HSET', KEYS[4], unpack(texts))
+
+local function repeat_task(id, record, run)
+  if not record then return end
+  if run.state == 'd' and run.problem == LEASE_ENDED then
+    add_buried(id, record, run.attempt)
+  elseif run.state == 'l' and run.token == ARGV[1] then
+    add_task(id, record, run.attempt, run.due)
+  end
 end
-if #ids + #named > 0 and not replayed then
-  local noted = table.concat(ids, '\n') .. '\n' .. table.concat(named, '\n')
-  redis.call('SET', KEYS[7], ARGV[1] .. '\n' .. noted, 'PX', ARGV[3])
+
+local function write_take(due_count)
+  if due_count > 0 then redis.call('ZREMRANGEBYRANK', KEYS[1], 0, due_count - 1) end
+  if #lost > 0 then
+    redis.call('ZREM', KEYS[2], unpack(lost))
+    redis.call('HDEL', KEYS[4], unpack(lost))
+  end
+  if #taken > 0 then
+    redis.call('ZADD', KEYS[2], unpack(leases))
+    redis.call('HSET', KEYS[4], unpack(texts))
+  end
+  if #taken + #buried > 0 then
+    local note = table.concat(taken, '\n') .. '\n' .. table.concat(buried, '\n')
+    redis.call('SET', KEYS[7], ARGV[1] .. '\n' .. note, 'PX', ARGV[3])
+  end
 end
-local head, lease = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES'), redis.call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')
-local next_at = math.min(tonumber(head[2]) or NEVER, tonumber(lease[2]) or NEVER)
-if #ids < limit then redis.call('SET', KEYS[6], next_at, 'PX', ARGV[4]) end
-out[2], out[3] = next_at == NEVER and 0 or next_at, #buried / 3
-for _, field in ipairs(buried) do out[#out + 1] = field end
-return out
+
+if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
+local note = redis.call('GET', KEYS[7])
+redis.call('ZCARD', KEYS[5])
+local is_replay = note and string.sub(note, 1, #ARGV[1] + 1) == ARGV[1] .. '\n'
+local ids, dues, ended = find_tasks()
+if is_replay then ids = find_taken_before(note) end
+if #ids > 0 then
+  local records, runs = read_tasks(ids)
+  for i, id in ipairs(ids) do
+    local run = runs[i] and run_of(runs[i]) or NEW_RUN
+    if is_replay then repeat_task(id, records[i], run) else take_task(id, records[i], run, dues[i]) end
+  end
+end
+if not is_replay then write_take(#ids - ended) end
+local next_due = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2]
+local next_end = redis.call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')[2]
+local next_at = math.min(tonumber(next_due) or NEVER, tonumber(next_end) or NEVER)
+if #taken < limit then redis.call('SET', KEYS[6], next_at, 'PX', ARGV[4]) end
+reply[2], reply[3] = next_at == NEVER and 0 or next_at, #buried
+for _, field in ipairs(buried_rows) do reply[#reply + 1] = field end
+return reply

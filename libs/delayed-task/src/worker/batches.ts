@@ -1,5 +1,5 @@
 import type { Partition } from '../queue/partitions';
-import { MAX_CHUNK } from '../scripts/parts.scripts';
+import { MAX_CHUNK } from '../queue/queue.scripts';
 import type { Attempt } from './attempt';
 
 /** Collects attempts by partition until the end of a turn of the event loop, or until there are 100. */

@@ -1,6 +1,6 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { TaskLostError, TaskTimeoutError } from '../delayed-task.errors';
-import { MAX_CHUNK } from '../scripts/parts.scripts';
+import { MAX_CHUNK } from '../queue/queue.scripts';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { Partition } from '../queue/partitions';
 import { releaseTasks, renewTasks } from './worker.scripts';

@@ -1,4 +1,5 @@
 import { defineScript, int, list, str } from 'luanest/script-registry';
+import { ALONE, FREES_MEMORY } from '../../../internal/src';
 import {
   acknowledgeLua,
   completeLua,
@@ -6,27 +7,19 @@ import {
   failLua,
   releaseLua,
   renewLua,
-  sharedClockLua,
-  sharedDeadLua,
-  sharedRunLua,
-  sharedWordsLua,
-  sharedWritesLua,
   sweepLua,
   takeLua,
 } from '../scripts/generated';
-import { ALONE, CLOCK, RELEASES } from '../scripts/parts.scripts';
 import type { BatchAnswer, BuriedTask, TakenTask } from '../queue/rows';
 
-const WITH_RUNS = CLOCK + sharedWordsLua + sharedRunLua;
 const batch = ([done, ...others]: [number, ...string[]]): BatchAnswer => ({ done, others });
 
 export const takeTasks = defineScript({
   name: 'delayed-task.take',
-  source: takeLua,
-  shared: WITH_RUNS + sharedDeadLua,
+  ...takeLua,
   keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'waits', 'taken'],
   args: { token: str, limit: int, leaseMs: int, markMs: int },
-  flags: RELEASES,
+  flags: FREES_MEMORY,
   group: ALONE,
   reply: (raw: (number | string)[]) => {
     const buried: BuriedTask[] = [];
@@ -49,19 +42,17 @@ export const takeTasks = defineScript({
 
 export const acknowledgeTasks = defineScript({
   name: 'delayed-task.acknowledge',
-  source: acknowledgeLua,
-  shared: sharedWritesLua,
+  ...acknowledgeLua,
   keys: ['leased', 'tasks', 'runs'],
   args: { pairs: list(str) },
-  flags: RELEASES,
+  flags: FREES_MEMORY,
   group: ALONE,
   reply: batch,
 });
 
 export const completeTask = defineScript({
   name: 'delayed-task.complete',
-  source: completeLua,
-  shared: CLOCK,
+  ...completeLua,
   keys: ['leased', 'tasks', 'runs', 'result'],
   args: { id: str, token: str, keepMs: int, result: str },
   reply: (done: number) => done === 1,
@@ -69,54 +60,49 @@ export const completeTask = defineScript({
 
 export const failTask = defineScript({
   name: 'delayed-task.fail',
-  source: failLua,
-  shared: WITH_RUNS,
+  ...failLua,
   keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'waits'],
   args: { id: str, token: str, delayMs: int, bury: int, error: str },
-  flags: RELEASES,
+  flags: FREES_MEMORY,
   reply: (status: string) => status as 'retried' | 'dead' | 'lost',
 });
 
 export const renewTasks = defineScript({
   name: 'delayed-task.renew',
-  source: renewLua,
-  shared: sharedClockLua,
+  ...renewLua,
   keys: ['leased', 'runs'],
   args: { leaseMs: int, pairs: list(str) },
-  flags: RELEASES,
+  flags: FREES_MEMORY,
   group: ALONE,
   reply: batch,
 });
 
 export const releaseTasks = defineScript({
   name: 'delayed-task.release',
-  source: releaseLua,
-  shared: WITH_RUNS,
+  ...releaseLua,
   keys: ['due', 'leased', 'runs', 'waits'],
   args: { pairs: list(str) },
-  flags: RELEASES,
+  flags: FREES_MEMORY,
   group: ALONE,
   reply: batch,
 });
 
 export const deferTasks = defineScript({
   name: 'delayed-task.defer',
-  source: deferLua,
-  shared: WITH_RUNS,
+  ...deferLua,
   keys: ['due', 'leased', 'runs', 'dead', 'waits'],
   args: { longestMs: int, share: int, error: str, pairs: list(str) },
-  flags: RELEASES,
+  flags: FREES_MEMORY,
   group: ALONE,
   reply: (codes: number[]) => codes,
 });
 
 export const sweepTasks = defineScript({
   name: 'delayed-task.sweep',
-  source: sweepLua,
-  shared: CLOCK + sharedRunLua,
+  ...sweepLua,
   keys: ['due', 'leased', 'tasks', 'runs', 'dead'],
   args: { retentionMs: int, leaseMs: int, taskCursor: str, runCursor: str, count: int },
-  flags: RELEASES,
+  flags: FREES_MEMORY,
   group: ALONE,
   reply: ([expired, restored, dropped, taskCursor, runCursor]: [number, number, number, string, string]) => ({
     expired,

@@ -12,12 +12,8 @@ Returns {fence, leftMs}
 
 O(1). TTL: ttlMs. Clock: Redis. Replay: returns the fence of the first call while its lease lasts.
 ]]
-if ARGV[1] ~= fresh_owner or ARGV[2] ~= fresh_lease then
-  fresh_owner, fresh_lease = ARGV[1], ARGV[2]
-  -- As `value_of` would have it.
-  fresh = now_ms + fresh_lease .. '0' .. time[1] .. string.sub('00000' .. time[2], -6) .. fresh_owner
-end
-local raw = redis.call('SET', KEYS[1], fresh, 'PX', ARGV[3], 'NX', 'GET')
+-- @include new-value
+local raw = redis.call('SET', KEYS[1], new_value(ARGV[1], ARGV[2]), 'PX', ARGV[3], 'NX', 'GET')
 if not raw then return { now_us, 0 } end
 -- As `record_of` reads it: a function would cost a lone call more than this does.
 local till, fence = tonumber(string.sub(raw, 1, 13)), tonumber(string.sub(raw, 15, 30))

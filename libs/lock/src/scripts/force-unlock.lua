@@ -10,6 +10,8 @@ Returns {forced, fence}
 
 O(1). TTL: the retention. Clock: Redis. Replay: raises the fence again, and would take the lock from a new holder.
 ]]
+-- @include clock
+-- @include record
 local raw = redis.call('GET', KEYS[1])
 local lock = { till = 0, waits = '0', fence = 0 }
 if raw then lock = record_of(raw) end

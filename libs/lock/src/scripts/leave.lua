@@ -10,6 +10,7 @@ Returns {left}
 
 O(1). TTL: untouched. Clock: none. Replay: changes nothing; returns 0.
 ]]
+-- @include record
 local raw = redis.call('GET', KEYS[1])
 if raw and not record_of(raw) then return no_lock() end
 if redis.call('HDEL', KEYS[2], ARGV[1]) == 0 then return { 0 } end

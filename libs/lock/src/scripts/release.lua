@@ -9,23 +9,11 @@ Returns {released}
 
 O(1). TTL: untouched, so the fence is kept. Clock: Redis. Replay: returns 1 again until another owner takes the lock.
 ]]
+-- @include verdict
 local raw = redis.call('GET', KEYS[1])
 if not raw then return { 0 } end
-if raw ~= judged_raw or ARGV[1] ~= judged_owner then
-  local till = tonumber(string.sub(raw, 1, 13))
-  if not till or #raw < 30 then
-    return redis.error_reply('BADLOCK the key holds no lock, nothing was changed')
-  end
-  judged_raw, judged_owner, waits = raw, ARGV[1], string.sub(raw, 14, 14)
-  if string.sub(raw, 31) ~= judged_owner then
-    verdict = 'lost'
-  elseif till == 0 then
-    -- The owner stays written, so that a replay gets the same answer.
-    verdict = 'released'
-  else
-    verdict = till > now_ms and 'held' or 'lost'
-  end
-end
+local verdict, waits = verdict_on(raw, ARGV[1])
+if not verdict then return redis.error_reply('BADLOCK the key holds no lock, nothing was changed') end
 if verdict ~= 'held' then return { verdict == 'released' and 1 or 0 } end
 -- The mark of those that wait stays: the lock is kept for the first of them.
 redis.call('SETRANGE', KEYS[1], '0', '0000000000000')

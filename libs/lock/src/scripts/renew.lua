@@ -12,6 +12,8 @@ Returns {held, fence}
 
 O(1). TTL: ttlMs. Clock: Redis. Replay: renews again.
 ]]
+-- @include clock
+-- @include record
 local raw = redis.call('GET', KEYS[1])
 if not raw then return { 0, 0 } end
 local lock = record_of(raw)

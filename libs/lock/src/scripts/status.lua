@@ -11,6 +11,8 @@ Returns {held, fence, till, owner}
 
 O(1). TTL: untouched. Clock: Redis. Replay: reads again.
 ]]
+-- @include clock
+-- @include record
 local raw = redis.call('GET', KEYS[1])
 if not raw then return { 0, 0, 0, '' } end
 local lock = record_of(raw)

@@ -18,6 +18,9 @@ Returns {fence, leftMs, ahead}
 O(n), n tickets, at most 512. TTL: lock: ttlMs; queue: until its last ticket ends. Clock: Redis. Replay: returns the fence of
 the first call while its lease lasts; else waits again, with the same ticket.
 ]]
+-- @include clock
+-- @include record
+-- @include queue
 local raw = redis.call('GET', KEYS[1])
 local lock = { till = 0, waits = '0', fence = 0, owner = '' }
 if raw then lock = record_of(raw) end

@@ -21,16 +21,14 @@ Returns answer
 O(1). TTL: the longer of lease and retention. Clock: Redis. Replay: the same token gets the same answer while the lease
 lasts.
 ]]
+-- @include clock
 local lease, retention = tonumber(ARGV[2]), tonumber(ARGV[3])
 if not lease or not retention or lease < 1 or retention < 1 or lease >= 1e12 or retention >= 1e12
   or lease % 1 ~= 0 or retention % 1 ~= 0 then
   return redis.error_reply('BADTTL leaseMs and retentionMs must be integers of 1 to 12 digits, nothing was changed')
 end
 local text = redis.call('GET', KEYS[1])
-local time = redis_time()
-local fence = time[1] * 1000000 + time[2]
-local now = math.floor(fence / 1000)
-local released = ''
+local fence, released = now_us, ''
 if text then
   local _, colon, lengths = string.find(text, '^[cdr][lm]%d+(%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d):')
   if colon ~= 60 then return redis.error_reply('BADCLAIM the key holds no claim, nothing was changed') end
@@ -41,7 +39,7 @@ if text then
     if redis.call('PTTL', KEYS[1]) == -1 then redis.call('PEXPIRE', KEYS[1], ARGV[3]) end
     if string.sub(text, from, from + d - 1) ~= ARGV[5] then return 'm' end
     if state == 'd' then return 'd' .. string.sub(text, from + d) end
-    local left = tonumber(string.sub(text, 19, 31)) - now
+    local left = tonumber(string.sub(text, 19, 31)) - now_ms
     if left > 0 and token == ARGV[1] then return 'c' .. string.sub(text, 3, 31) end
     if left > 0 then return 'p' .. left end
     if string.sub(text, 2, 2) == 'm' then return 'a' end
@@ -50,7 +48,7 @@ if text then
   fence = math.max(fence, string.sub(text, 3, 18) + 1)
 end
 -- Microseconds of Redis' clock, so that a fence rises also after the key has gone.
-local owned = string.format('%016d%013d', fence, now + lease)
+local owned = string.format('%016d%013d', fence, now_ms + lease)
 redis.call('SET', KEYS[1], (ARGV[4] == 'at-most-once' and 'cm' or 'cl') .. owned
   .. string.format('%012d%04d%04d0000%04d:', retention, #ARGV[1], #released, #ARGV[5]) .. ARGV[1] .. released .. ARGV[5],
   'PX', math.max(lease, retention))

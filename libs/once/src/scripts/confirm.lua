@@ -10,6 +10,7 @@ Returns status
 
 O(1). TTL: the claim's retention, from now. Clock: Redis. Replay: answers confirmed, and the first result stays.
 ]]
+-- @include clock
 local text = redis.call('GET', KEYS[1])
 if not text then return 'lost' end
 local _, colon = string.find(text, '^[cdr][lm]%d+:')
@@ -17,8 +18,7 @@ if colon ~= 60 then return redis.error_reply('BADCLAIM the key holds no claim, n
 if string.sub(text, 61, 60 + string.sub(text, 44, 47)) ~= ARGV[1] then return 'lost' end
 local state = string.sub(text, 1, 1)
 if state == 'd' then return 'confirmed' end
-local time = redis_time()
-local left = string.sub(text, 19, 31) - (time[1] * 1000 + math.floor(time[2] / 1000))
+local left = string.sub(text, 19, 31) - now_ms
 if state ~= 'c' or left <= 0 then return 'lost' end
 redis.call('SET', KEYS[1], 'd' .. string.sub(text, 2) .. ARGV[2], 'PX', tonumber(string.sub(text, 32, 43)))
 return 'confirmed'

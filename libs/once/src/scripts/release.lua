@@ -10,6 +10,7 @@ Returns status
 O(1). TTL: the claim's; set again where it was lost. Clock: Redis. Replay: answers released, also when another has claimed
 since.
 ]]
+-- @include clock
 local text = redis.call('GET', KEYS[1])
 if not text then return 'lost' end
 local _, colon = string.find(text, '^[cdr][lm]%d+:')
@@ -19,8 +20,7 @@ if string.sub(text, 61, 60 + a) ~= ARGV[1] then
   return string.sub(text, 61 + a, 60 + a + b) == ARGV[1] and 'released' or 'lost'
 end
 if state == 'r' then return 'released' end
-local time = redis_time()
-local left = string.sub(text, 19, 31) - (time[1] * 1000 + math.floor(time[2] / 1000))
+local left = string.sub(text, 19, 31) - now_ms
 if state ~= 'c' or left <= 0 then return 'lost' end
 redis.call('SET', KEYS[1], 'r' .. string.sub(text, 2), 'KEEPTTL')
 if redis.call('PTTL', KEYS[1]) == -1 then redis.call('PEXPIRE', KEYS[1], tonumber(string.sub(text, 32, 43))) end

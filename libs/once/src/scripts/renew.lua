@@ -12,6 +12,7 @@ Returns {status, leaseUntilMs}
 
 O(1). TTL: at least the lease. Clock: Redis. Replay: the same operation gets the first answer while that lease lasts.
 ]]
+-- @include clock
 local lease = tonumber(ARGV[2])
 if not lease or lease < 1 or lease >= 1e12 or lease % 1 ~= 0 then
   return redis.error_reply('BADTTL leaseMs must be an integer of 1 to 12 digits, nothing was changed')
@@ -21,15 +22,13 @@ if not text then return { 'lost', '0' } end
 local _, colon = string.find(text, '^[cdr][lm]%d+:')
 if colon ~= 60 then return redis.error_reply('BADCLAIM the key holds no claim, nothing was changed') end
 local a, b, c = string.sub(text, 44, 47) + 0, string.sub(text, 48, 51) + 0, string.sub(text, 52, 55) + 0
-local time = redis_time()
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local ends = string.sub(text, 19, 31)
-if string.sub(text, 1, 1) ~= 'c' or tonumber(ends) <= now or string.sub(text, 61, 60 + a) ~= ARGV[1] then
+if string.sub(text, 1, 1) ~= 'c' or tonumber(ends) <= now_ms or string.sub(text, 61, 60 + a) ~= ARGV[1] then
   return { 'lost', '0' }
 end
 local renewal = 61 + a + b
 if string.sub(text, renewal, renewal + c - 1) == ARGV[3] then return { 'renewed', ends } end
-ends = string.format('%013d', now + lease)
+ends = string.format('%013d', now_ms + lease)
 redis.call('SET', KEYS[1], string.sub(text, 1, 18) .. ends .. string.sub(text, 32, 51) .. string.format('%04d', #ARGV[3])
   .. string.sub(text, 56, renewal - 1) .. ARGV[3] .. string.sub(text, renewal + c), 'KEEPTTL')
 if redis.call('PTTL', KEYS[1]) < lease then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end

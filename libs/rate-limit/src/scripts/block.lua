@@ -12,6 +12,7 @@ Returns {strikes}
 O(1), sliding-log O(hits). TTL: blockMs, and memoryMs more for the penalty. Clock: Redis.
 Replay: the block then counts from the replay.
 ]]
+-- @include clock
 local penalty = redis.call('MGET', KEYS[2])[1]
 local strikes = penalty and string.match(penalty, '^%d+:(%d+)$') or '0'
 local until_ms = now_ms + ARGV[1]

@@ -13,6 +13,8 @@ Returns {used, resetMs}
 O(1). TTL: to the end of the window; a lost or a longer one is set again. Clock: Redis. Replay: charges once more.
 An error, before any write, where the counter holds no integer: `block` leaves that, and `consume` knows what to do.
 ]]
+-- @include clock
+-- @include number
 local limit = numbers[ARGV[1]] or number(ARGV[1])
 local window_ms = numbers[ARGV[2]] or number(ARGV[2])
 local cost = numbers[ARGV[3]] or number(ARGV[3])

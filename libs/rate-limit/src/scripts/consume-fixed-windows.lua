@@ -13,6 +13,8 @@ O(N). TTL: to the end of the window; a lost or a longer one is set again. Clock:
 Loops over KEYS, so it cannot run where literal keys are demanded. An error, after which all counters are as they were,
 where one holds no integer.
 ]]
+-- @include clock
+-- @include figures
 local figures, reply, refused = figures_of(ARGV[1]), {}, false
 
 local function take_back(last)

@@ -18,6 +18,11 @@ Returns {allowed, decisions}
 O(N), sliding-log O(N hits that left the window). TTL: to the end of what a key counts; a lost one is set again.
 Clock: Redis. Replay: charges once more. Loops over KEYS, so it cannot run where literal keys are demanded.
 ]]
+-- @include fixed-window
+-- @include sliding-window
+-- @include sliding-log
+-- @include token-bucket
+-- @include penalty
 local charge, values, reply, charges = ARGV[1] == '1', redis.call('MGET', unpack(KEYS)), { 1 }, {}
 
 for n = 1, #KEYS / 2 do

@@ -11,6 +11,10 @@ Returns {given}
 O(N log M). TTL: kept. Clock: Redis. Replay: gives back twice where as many hits still count, except in sliding-log.
 Loops over KEYS, so it cannot run where literal keys are demanded.
 ]]
+-- @include fixed-window
+-- @include sliding-window
+-- @include sliding-log
+-- @include token-bucket
 local given = {}
 for n = 1, #KEYS do
   local rule, cost = rule_of(ARGV[2 * n]), tonumber(ARGV[2 * n + 1])

@@ -29,32 +29,34 @@ O(1). TTL: items to the end of the period, state one period beyond, ever, answer
 again where it is lost. Clock: Redis. Replay: the first answer, by the operation's
 answer while that is kept or, without an operation id, while the grant stands, by the token beside the item.
 ]]
+-- @include clock
+-- @include period
 local rule, wrong = rule_of(ARGV[3])
 if not rule then return wrong end
 local ever_ms, answer_ms, ledger_ms = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 if math.min(ever_ms, answer_ms, ledger_ms) < 0 then return redis.error_reply('BADRULE a duration is negative, nothing was changed') end
 local known, held = redis.call('SISMEMBER', KEYS[1], ARGV[1]), redis.call('SCARD', KEYS[1])
 local used = held
-local state, now = redis.call('HMGET', KEYS[2], '', ARGV[1]), now_ms()
+local state = redis.call('HMGET', KEYS[2], '', ARGV[1])
 local kept = answer_ms > 0 and redis.call('GET', KEYS[4])
-if kept then keep_ttl(KEYS[4], now + answer_ms) end
+if kept then keep_ttl(KEYS[4], now_ms + answer_ms) end
 -- The token beside the item lives as long as the grant: of an operation only its own answer counts, which ends in time.
 local first = kept and stored_answer(rule, kept) or answer_ms == 0 and first_answer(rule, state[1], state[2], ARGV[2])
 if first then first[8] = first[8] or ARGV[1] return first end
-if now < rule.b0 or now >= rule.b3 then return { OUTSIDE, 0, 0, 0, 0, 0, now - rule.b1, '' } end
-local fresh, from, to, expires, sum, seq, count = period_of(rule, state[1], now)
+if now_ms < rule.b0 or now_ms >= rule.b3 then return { OUTSIDE, 0, 0, 0, 0, 0, now_ms - rule.b1, '' } end
+local fresh, from, to, expires, sum, seq, count = period_of(rule, state[1], now_ms)
 if fresh then known, used = 0, 0 else known, used = state[2] and 1 or known, math.max(used, count) end
 if ever_ms > 0 then
   known = math.max(known, redis.call('SISMEMBER', KEYS[3], ARGV[1]))
-  keep_ttl(KEYS[3], now + ever_ms)
+  keep_ttl(KEYS[3], now_ms + ever_ms)
 end
-if ledger_ms > 0 and redis.call('XLEN', KEYS[5]) > 0 then keep_ttl(KEYS[5], now + ledger_ms) end
+if ledger_ms > 0 and redis.call('XLEN', KEYS[5]) > 0 then keep_ttl(KEYS[5], now_ms + ledger_ms) end
 local room, status, granted, number = room_in(rule, used, sum), known == 1 and DUPLICATE or CAPPED, 0, 0
 if known == 0 and room > 0 then
   status, number = REWARDED, seq + 1
   granted = rule.cap > 0 and math.min(rule.each, rule.cap - sum) or rule.each
   used, sum, room = used + 1, sum + granted, room - 1
-  if rule.total_ms > 0 then expires = string.format('%.0f', now + rule.total_ms) end
+  if rule.total_ms > 0 then expires = string.format('%.0f', now_ms + rule.total_ms) end
 end
 permitted = permitted or redis.acl_check_cmd('HSET', KEYS[2], 'f', 'v') and redis.acl_check_cmd('PEXPIREAT', KEYS[1], 1)
   and redis.acl_check_cmd('SADD', KEYS[1], 'm') and redis.acl_check_cmd('UNLINK', KEYS[1])
@@ -65,15 +67,15 @@ end
 if granted > 0 then
   if ledger_ms > 0 then
     redis.call('XADD', KEYS[5], '*', 'kind', 'grant', 'rule', ARGV[7], 'user', ARGV[8], 'item', ARGV[1], 'points', granted,
-      'start', from, 'seq', number, 'at', string.format('%.0f', now))
-    redis.call('PEXPIREAT', KEYS[5], string.format('%.0f', now + ledger_ms))
+      'start', from, 'seq', number, 'at', string.format('%.0f', now_ms))
+    redis.call('PEXPIREAT', KEYS[5], string.format('%.0f', now_ms + ledger_ms))
   end
   if fresh and (state[1] or held > 0) then redis.call('UNLINK', KEYS[1], KEYS[2]) end
   redis.call('HSET', KEYS[2], '', head_of(from, to, expires, sum, number, used), ARGV[1], grant_of(number, granted, used, room, ARGV[2]))
   redis.call('SADD', KEYS[1], ARGV[1])
   if ever_ms > 0 then
     redis.call('SADD', KEYS[3], ARGV[1])
-    redis.call('PEXPIREAT', KEYS[3], string.format('%.0f', now + ever_ms))
+    redis.call('PEXPIREAT', KEYS[3], string.format('%.0f', now_ms + ever_ms))
   end
   redis.call('PEXPIREAT', KEYS[2], expires)
   redis.call('PEXPIREAT', KEYS[1], rule.total_ms > 0 and expires or to)

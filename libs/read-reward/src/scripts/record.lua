@@ -22,11 +22,13 @@ Returns brief | {status, points, used, remaining, seq, start, resetsAt}
 O(1). TTL: items to the end of the period, state one period beyond, set at the first grant and again where it is lost.
 Clock: Redis. Replay: the first answer while the grant stands, by the token beside the item.
 ]]
+-- @include clock
+-- @include period
 local rule, wrong = rule_of(ARGV[3])
 if not rule then return wrong end
-local held, head, now = redis.call('SCARD', KEYS[1]), redis.call('HGET', KEYS[2], ''), now_ms()
-local fresh, from, to, expires, sum, seq, used = period_of(rule, head, now)
-local inside, lost, left = now >= rule.b0 and now < rule.b3, held < used, (fresh and head or fresh and held > 0) and true
+local held, head = redis.call('SCARD', KEYS[1]), redis.call('HGET', KEYS[2], '')
+local fresh, from, to, expires, sum, seq, used = period_of(rule, head, now_ms)
+local inside, lost, left = now_ms >= rule.b0 and now_ms < rule.b3, held < used, (fresh and head or fresh and held > 0) and true
 used = (fresh or lost) and used or held
 local room, known = room_in(rule, used, sum), 0
 -- Mostly SADD will say whether the item is a member; not where the set is full, was evicted, or is of a period that ended.
@@ -36,7 +38,7 @@ if room == 0 or lost or left or not inside then
   local grant = (known == 1 or lost or left) and redis.call('HGET', KEYS[2], ARGV[1])
   local first = grant and first_answer(rule, head, grant, ARGV[2])
   if first then return first end
-  if not inside then return { OUTSIDE, 0, 0, 0, 0, 0, now - rule.b1 } end
+  if not inside then return { OUTSIDE, 0, 0, 0, 0, 0, now_ms - rule.b1 } end
   if fresh then known = 0 elseif grant then known = 1 end
 end
 if room > 0 and known == 0 then
@@ -47,7 +49,7 @@ if room > 0 and known == 0 then
   if redis.call('SADD', KEYS[1], ARGV[1]) == 1 then
     local granted = rule.cap > 0 and math.min(rule.each, rule.cap - sum) or rule.each
     used, sum, seq, room = used + 1, sum + granted, seq + 1, room - 1
-    if rule.total_ms > 0 then expires = string.format('%.0f', now + rule.total_ms) end
+    if rule.total_ms > 0 then expires = string.format('%.0f', now_ms + rule.total_ms) end
     redis.call('HSET', KEYS[2], '', head_of(from, to, expires, sum, seq, used), ARGV[1], grant_of(seq, granted, used, room, ARGV[2]))
     if fresh or rule.total_ms > 0 then
       redis.call('PEXPIREAT', KEYS[2], expires)

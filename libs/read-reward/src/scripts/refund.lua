@@ -24,29 +24,31 @@ Returns {status, points, used}
 O(1). TTL: receipt and ledger their own; any other that is lost is set again. Clock: Redis. Replay: the first answer, by the
 receipt.
 ]]
+-- @include clock
+-- @include period
 local answer_ms, ever_ms, ledger_ms = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 if answer_ms < 1 or ever_ms < 0 or ledger_ms < 0 then
   return redis.error_reply('BADRULE a duration is negative or zero, nothing was changed')
 end
 local points, used, token = string.match(redis.call('GET', KEYS[4]) or '', '^(%d+):(%d+):(.*)$')
 local count = redis.call('SCARD', KEYS[1])
-local state, now = redis.call('HMGET', KEYS[2], '', ARGV[1]), now_ms()
+local state = redis.call('HMGET', KEYS[2], '', ARGV[1])
 local from, to, expires, sum, seq, held = string.match(state[1] or '', '^(%d+):(%d+):(%d+):(%d+):(%d+):(%d+)$')
 count = math.max(count, tonumber(held) or 0)
 redis.call('SISMEMBER', KEYS[3], ARGV[1])
 if ledger_ms > 0 then redis.call('XLEN', KEYS[5]) end
-keep_ttl(KEYS[1], expires or now + answer_ms)
-keep_ttl(KEYS[2], expires or now + answer_ms)
-keep_ttl(KEYS[3], now + math.max(ever_ms, answer_ms))
-keep_ttl(KEYS[4], now + answer_ms)
-if ledger_ms > 0 then keep_ttl(KEYS[5], now + ledger_ms) end
+keep_ttl(KEYS[1], expires or now_ms + answer_ms)
+keep_ttl(KEYS[2], expires or now_ms + answer_ms)
+keep_ttl(KEYS[3], now_ms + math.max(ever_ms, answer_ms))
+keep_ttl(KEYS[4], now_ms + answer_ms)
+if ledger_ms > 0 then keep_ttl(KEYS[5], now_ms + ledger_ms) end
 if token == ARGV[4] then return { 'refunded', tonumber(points), tonumber(used) } end
 if not from or tonumber(from) > tonumber(ARGV[2]) then return { 'expired', 0, 0 } end
 if tonumber(from) < tonumber(ARGV[2]) or tonumber(ARGV[3]) > tonumber(seq) then return { 'unknown', 0, 0 } end
 local number, granted = string.match(state[2] or '', '^(%d+):(%d+):')
 -- Numbers are given out once: a grant of this period that is not there was given back.
 if number ~= ARGV[3] then return { token and 'already-refunded' or 'unknown', 0, token and count or 0 } end
-if now >= tonumber(to) then return { 'expired', 0, 0 } end
+if now_ms >= tonumber(to) then return { 'expired', 0, 0 } end
 permitted = permitted or redis.acl_check_cmd('SREM', KEYS[1], 'm') and redis.acl_check_cmd('HDEL', KEYS[2], 'f')
   and redis.acl_check_cmd('HSET', KEYS[2], 'f', 'v') and redis.acl_check_cmd('SET', KEYS[4], 'v')
 if not permitted or ledger_ms > 0 and not (redis.acl_check_cmd('XADD', KEYS[5], '*', 'f', 'v')
@@ -56,8 +58,8 @@ end
 used = count - 1
 if ledger_ms > 0 then
   redis.call('XADD', KEYS[5], '*', 'kind', 'refund', 'rule', ARGV[8], 'user', ARGV[9], 'item', ARGV[1], 'points', granted,
-    'start', ARGV[2], 'seq', ARGV[3], 'at', string.format('%.0f', now))
-  redis.call('PEXPIREAT', KEYS[5], string.format('%.0f', now + ledger_ms))
+    'start', ARGV[2], 'seq', ARGV[3], 'at', string.format('%.0f', now_ms))
+  redis.call('PEXPIREAT', KEYS[5], string.format('%.0f', now_ms + ledger_ms))
 end
 redis.call('SET', KEYS[4], granted .. ':' .. used .. ':' .. ARGV[4], 'PX', answer_ms)
 redis.call('HDEL', KEYS[2], ARGV[1])

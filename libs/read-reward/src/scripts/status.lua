@@ -14,12 +14,13 @@ Returns {status, points, used, remaining, resetsAt}
 
 O(1). TTL: set again where it is lost. Clock: Redis. Replay: reads again.
 ]]
+-- @include clock
+-- @include period
 local rule, wrong = rule_of(ARGV[1])
 if not rule then return wrong end
 local used, head = redis.call('SCARD', KEYS[1]), redis.call('HGET', KEYS[2], '')
-local now = now_ms()
-if now < rule.b0 or now >= rule.b3 then return { OUTSIDE, 0, 0, 0, now - rule.b1 } end
-local fresh, _, to, expires, sum, _, count = period_of(rule, head, now)
+if now_ms < rule.b0 or now_ms >= rule.b3 then return { OUTSIDE, 0, 0, 0, now_ms - rule.b1 } end
+local fresh, _, to, expires, sum, _, count = period_of(rule, head, now_ms)
 keep_ttl(KEYS[1], rule.total_ms > 0 and expires or to)
 keep_ttl(KEYS[2], expires)
 used = fresh and 0 or math.max(used, count)

@@ -1,4 +1,6 @@
 import { defineScript, int, list, str } from 'luanest/script-registry';
+import { ALONE, FREES_MEMORY } from '../../../internal/src';
+import { ACTIVITY_KEYS, BUCKET_KEYS, PAYOUT_KEYS } from '../buckets/bucket-keys';
 import {
   beginActivityLua,
   checkPermissionsLua,
@@ -9,12 +11,9 @@ import {
   openActivityLua,
   setPauseLua,
   settleBucketLua,
-  sharedCentsLua,
-  sharedClockLua,
   unlistActivityLua,
   voidGrantLua,
 } from '../scripts/generated';
-import { ALONE, BUCKET_KEYS, PAYOUT_KEYS, RELEASES, ACTIVITY_KEYS, CLOCK_AND_CENTS } from '../scripts/parts.scripts';
 
 /** Most packets that `fillPool` takes at once; `unpack` in Redis' Lua is safe for these. */
 export const CHUNK_PACKETS = 1_000;
@@ -23,8 +22,7 @@ type Stored = 'draft' | 'open' | 'paused' | 'closed' | `spread:${number}`;
 
 export const beginActivity = defineScript({
   name: 'red-packet.begin-activity',
-  source: beginActivityLua,
-  shared: sharedClockLua,
+  ...beginActivityLua,
   keys: ACTIVITY_KEYS,
   args: {
     fingerprint: str,
@@ -52,7 +50,7 @@ export const beginActivity = defineScript({
 
 export const fillPool = defineScript({
   name: 'red-packet.fill-pool',
-  source: fillPoolLua,
+  ...fillPoolLua,
   keys: ['meta', 'pool'],
   args: { offset: int, chunk: list(str) },
   group: ALONE,
@@ -61,8 +59,7 @@ export const fillPool = defineScript({
 
 export const openActivity = defineScript({
   name: 'red-packet.open-activity',
-  source: openActivityLua,
-  shared: sharedCentsLua,
+  ...openActivityLua,
   keys: ACTIVITY_KEYS,
   args: { group: str },
   reply: ([status]: string[]) => status as 'opened' | 'open' | 'incomplete' | 'missing',
@@ -70,20 +67,19 @@ export const openActivity = defineScript({
 
 export const setPause = defineScript({
   name: 'red-packet.set-pause',
-  source: setPauseLua,
+  ...setPauseLua,
   keys: ['meta'],
   args: { state: str },
-  flags: RELEASES,
+  flags: FREES_MEMORY,
   reply: ([was, is]: string[]) => ({ was: was as Stored | '', is: is as Stored | '' }),
 });
 
 export const closeBucket = defineScript({
   name: 'red-packet.close-activity',
-  source: closeActivityLua,
-  shared: CLOCK_AND_CENTS,
+  ...closeActivityLua,
   keys: ['meta', 'pool', 'refunds', 'grants'],
   args: { atEnd: int },
-  flags: RELEASES,
+  flags: FREES_MEMORY,
   group: ALONE,
   reply: ([status]: string[]) =>
     status as 'closed' | 'closed-before' | 'not-ended' | 'draft' | 'missing' | `spread:${number}`,
@@ -91,16 +87,16 @@ export const closeBucket = defineScript({
 
 export const voidGrant = defineScript({
   name: 'red-packet.void-grant',
-  source: voidGrantLua,
+  ...voidGrantLua,
   keys: ['meta', 'grants', 'voids', 'refunds'],
   args: { userId: str, packetId: str, paid: str },
-  flags: RELEASES,
+  flags: FREES_MEMORY,
   reply: ([status]: string[]) => status as 'void' | 'void-before' | 'none',
 });
 
 export const indexActivity = defineScript({
   name: 'red-packet.index-activity',
-  source: indexActivityLua,
+  ...indexActivityLua,
   keys: ['index'],
   args: { activityId: str, retentionMs: int, fromMs: int },
   reply: (entries: number) => entries,
@@ -108,37 +104,35 @@ export const indexActivity = defineScript({
 
 export const listActivities = defineScript({
   name: 'red-packet.list-activities',
-  source: listActivitiesLua,
+  ...listActivitiesLua,
   keys: ['index'],
   args: {},
-  flags: RELEASES,
+  flags: FREES_MEMORY,
   group: ALONE,
   reply: (ids: string[]) => ids,
 });
 
 export const unlistActivity = defineScript({
   name: 'red-packet.unlist-activity',
-  source: unlistActivityLua,
-  shared: sharedClockLua,
+  ...unlistActivityLua,
   keys: ['index'],
   args: { activityId: str },
-  flags: RELEASES,
+  flags: FREES_MEMORY,
   reply: (dropped: number) => dropped === 1,
 });
 
 export const settleBucket = defineScript({
   name: 'red-packet.settle-bucket',
-  source: settleBucketLua,
-  shared: sharedClockLua,
+  ...settleBucketLua,
   keys: [...BUCKET_KEYS, ...PAYOUT_KEYS],
   args: { giveUp: int },
-  flags: RELEASES,
+  flags: FREES_MEMORY,
   reply: ([status]: string[]) => status as 'settled' | 'settled-before' | 'owed' | 'missing',
 });
 
 export const checkPermissions = defineScript({
   name: 'red-packet.check-permissions',
-  source: checkPermissionsLua,
+  ...checkPermissionsLua,
   keys: ['sample'],
   args: {},
   flags: ['no-writes'],

@@ -1,11 +1,11 @@
 import { defineScript, int, str } from 'luanest/script-registry';
+import { ALONE } from '../../../internal/src';
 import type { GrantRecord, Packet } from '../red-packet.types';
 import { luckiestLua, readGrantLua, recordsLua } from '../scripts/generated';
-import { ALONE } from '../scripts/parts.scripts';
 
 export const readGrant = defineScript({
   name: 'red-packet.read-grant',
-  source: readGrantLua,
+  ...readGrantLua,
   keys: ['grants'],
   args: { userId: str },
   flags: ['no-writes'],
@@ -18,7 +18,7 @@ export const readGrant = defineScript({
 
 export const readLuckiest = defineScript({
   name: 'red-packet.luckiest',
-  source: luckiestLua,
+  ...luckiestLua,
   keys: ['meta'],
   args: {},
   flags: ['no-writes'],
@@ -30,7 +30,7 @@ export const readLuckiest = defineScript({
 
 export const readRecords = defineScript({
   name: 'red-packet.records',
-  source: recordsLua,
+  ...recordsLua,
   keys: ['grants'],
   args: { cursor: str, count: int },
   flags: ['no-writes'],

@@ -1,10 +1,10 @@
 import { defineScript, int, str } from 'luanest/script-registry';
+import { ALONE } from '../../../internal/src';
 import { hashPageLua, listPageLua, outboxPageLua } from '../scripts/generated';
-import { ALONE } from '../scripts/parts.scripts';
 
 export const readListPage = defineScript({
   name: 'red-packet.list-page',
-  source: listPageLua,
+  ...listPageLua,
   keys: ['packets'],
   args: { from: int, count: int },
   flags: ['no-writes'],
@@ -14,7 +14,7 @@ export const readListPage = defineScript({
 
 export const readHashPage = defineScript({
   name: 'red-packet.hash-page',
-  source: hashPageLua,
+  ...hashPageLua,
   keys: ['hash'],
   args: { cursor: str, count: int },
   flags: ['no-writes'],
@@ -28,7 +28,7 @@ export const readHashPage = defineScript({
 
 export const readOutboxPage = defineScript({
   name: 'red-packet.outbox-page',
-  source: outboxPageLua,
+  ...outboxPageLua,
   keys: ['outbox'],
   args: { after: str, count: int },
   flags: ['no-writes'],

@@ -1,6 +1,7 @@
 import { defineScript, int, list, str } from 'luanest/script-registry';
+import { ALONE, FREES_MEMORY } from '../../../internal/src';
+import { BUCKET_KEYS } from './bucket-keys';
 import { confirmTransferLua, receivePacketsLua, sendPacketsLua, statusLua } from '../scripts/generated';
-import { ALONE, BUCKET_KEYS, CLOCK_AND_CENTS, RELEASES } from '../scripts/parts.scripts';
 
 const FIGURES = [
   'createdAtMs',
@@ -48,11 +49,10 @@ type BucketReply = [string, string, number, string, number, string, number, numb
 
 export const readBucket = defineScript({
   name: 'red-packet.status',
-  source: statusLua,
-  shared: CLOCK_AND_CENTS,
+  ...statusLua,
   keys: [...BUCKET_KEYS, 'dead'],
   args: {},
-  flags: RELEASES,
+  flags: FREES_MEMORY,
   reply: (reply: BucketReply): BucketReading => {
     const [state, figures, pooled, pooledCents, granted, grantedCents, outboxLength, refundRecords] = reply;
     const [outgoing, lastRow, dead, overdue] = reply.slice(8) as [string, string, number, number];
@@ -93,8 +93,7 @@ export function readSent(record: string): SentPackets {
 
 export const sendPackets = defineScript({
   name: 'red-packet.send-packets',
-  source: sendPacketsLua,
-  shared: CLOCK_AND_CENTS,
+  ...sendPacketsLua,
   keys: ['meta', 'pool', 'moves'],
   args: { to: int, most: int, restMs: int },
   group: ALONE,
@@ -106,21 +105,20 @@ export const sendPackets = defineScript({
 
 export const receivePackets = defineScript({
   name: 'red-packet.receive-packets',
-  source: receivePacketsLua,
-  shared: CLOCK_AND_CENTS,
+  ...receivePacketsLua,
   keys: ['meta', 'pool', 'moves', 'refunds'],
   args: { from: int, sequence: str, packets: list(str) },
-  flags: RELEASES,
+  flags: FREES_MEMORY,
   group: ALONE,
   reply: ([status]: string[]) => status as 'received' | 'received-before' | 'missing',
 });
 
 export const confirmTransfer = defineScript({
   name: 'red-packet.confirm-transfer',
-  source: confirmTransferLua,
+  ...confirmTransferLua,
   keys: ['moves'],
   args: { to: int, sequence: str },
-  flags: RELEASES,
+  flags: FREES_MEMORY,
   reply: (forgotten: number) => forgotten === 1,
 });
 

@@ -1,7 +1,7 @@
 import { common, defineScript, int, str } from 'luanest/script-registry';
 import type { GrabResult, NotOpenReason, Packet } from '../red-packet.types';
-import { grabLua, sharedClockLua, sharedFinishGrabLua, sharedGrantingLua } from '../scripts/generated';
-import { ACTIVITY_KEYS } from '../scripts/parts.scripts';
+import { ACTIVITY_KEYS } from '../buckets/bucket-keys';
+import { grabLua } from '../scripts/generated';
 
 /** What a bucket says to a grab: a packet is the answer to the user already. */
 export type BucketAnswer =
@@ -21,9 +21,7 @@ const WITHOUT_PACKET: Readonly<Record<number, BucketAnswer>> = {
 
 export const grabPacket = defineScript({
   name: 'red-packet.grab',
-  source: grabLua,
-  shared: sharedClockLua + sharedGrantingLua,
-  finish: sharedFinishGrabLua,
+  ...grabLua,
   keys: [...ACTIVITY_KEYS, 'tries'],
   args: { userId: str, mode: common(int) },
   timed: true,

@@ -30,6 +30,7 @@ Returns {status, state, seed, expires, ends}
 O(1). TTL: a draft's, expiresAtMs; a root has none, since its buckets open before it. Clock: Redis. Replay: finds the first
 figures.
 ]]
+-- @include now-text
 local known = redis.call('HMGET', KEYS[1], 'state', 'seed', 'fingerprint', 'expiresAtMs', 'endsAtMs')
 if known[1] then
   if known[1] == 'draft' and ARGV[6] ~= '-1' and redis.call('PTTL', KEYS[1]) == -1 then redis.call('PEXPIREAT', KEYS[1], known[4]) end

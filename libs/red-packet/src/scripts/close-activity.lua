@@ -12,6 +12,8 @@ Returns {status}
 
 O(1), and O(packets that came back before) where there are such. TTL: untouched. Clock: Redis. Replay: closed-before.
 ]]
+-- @include now-text
+-- @include cents
 local meta = redis.call('HMGET', KEYS[1], 'state', 'heldCents', 'refundedCents', 'endsAtMs')
 if not meta[1] then return { 'missing' } end
 if meta[1] == 'closed' then return { 'closed-before' } end

@@ -16,6 +16,9 @@ Returns {code, text}
 
 O(1). TTL: untouched. Clock: Redis. Replay: answers the packet that the first call gave, as code 1; counts a try again.
 ]]
+-- @include now-text
+-- @include granting
+-- @finish finish-grab
 local mine = redis.call('HGET', KEYS[3], ARGV[1])
 if mine then
   local id, cents, at = string.match(mine, '^(%d+):(%d+):(%d+)')

@@ -13,6 +13,7 @@ Returns {status}
 O(1). TTL: taken from the draft's keys, and set again when nothing is owed any more. Clock: none. Replay: finds the activity
 open.
 ]]
+-- @include cents
 local meta = redis.call('HMGET', KEYS[1], 'state', 'packets', 'totalCents', 'filledCents', 'bucket', 'buckets')
 if not meta[1] then return { 'missing' } end
 if meta[1] ~= 'draft' then return { 'open' } end

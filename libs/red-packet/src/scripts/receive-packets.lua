@@ -14,6 +14,8 @@ Returns {status}
 
 O(packets). TTL: untouched. Clock: Redis. Replay: the sequence is known, so nothing arrives twice.
 ]]
+-- @include now-text
+-- @include cents
 local marks = redis.call('HMGET', KEYS[3], 'in:' .. ARGV[1])
 local state = redis.call('HGET', KEYS[1], 'state')
 if not state or state == 'draft' then return { 'missing' } end

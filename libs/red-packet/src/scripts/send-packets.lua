@@ -14,6 +14,8 @@ Returns {status, record}
 
 O(most). TTL: untouched. Clock: Redis. Replay: answers the record that the first call made.
 ]]
+-- @include clock
+-- @include cents
 local found = redis.call('HGET', KEYS[3], 'out:' .. ARGV[1])
 if found then return { 'sent', found } end
 local meta = redis.call('HMGET', KEYS[1], 'state', 'heldCents')

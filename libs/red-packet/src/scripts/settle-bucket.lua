@@ -22,6 +22,7 @@ Returns {status}
 O(moves). TTL: set here, to expiresAtMs, and at least the retention or a day from now, whichever is shorter; a root outlives
 its buckets by a minute. Clock: Redis. Replay: settled-before.
 ]]
+-- @include clock
 local meta = redis.call('HMGET', KEYS[1], 'state', 'endsAtMs', 'expiresAtMs', 'forgetAtMs', 'bucket', 'keepMs')
 if not meta[1] or meta[1] == 'draft' and ARGV[1] ~= '1' then return { 'missing' } end
 if meta[4] then return { 'settled-before' } end

@@ -27,6 +27,8 @@ Returns {state, figures, pooled, pooledCents, granted, grantedCents, outboxLengt
 
 O(1), and O(buckets) where packets move. TTL: repaired. Clock: Redis. Replay: harmless.
 ]]
+-- @include clock
+-- @include cents
 local meta = redis.call('HMGET', KEYS[1], 'state', 'expiresAtMs', 'startsAtMs', 'endsAtMs', 'grantShift', 'forgetAtMs', 'bucket')
 local figures = redis.call('HMGET', KEYS[1], 'createdAtMs', 'startsAtMs', 'endsAtMs', 'expiresAtMs', 'buckets', 'totalCents',
   'packets', 'allPackets', 'heldCents', 'refundedPackets', 'refundedCents', 'sentPackets', 'sentCents',

@@ -9,6 +9,7 @@ Returns dropped
 
 O(log n). TTL: none; the payout run, which calls this, owns the index. Clock: Redis. Replay: finds it dropped.
 ]]
+-- @include clock
 local ends = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or 'inf')
 if ends > now_ms then return 0 end
 return redis.call('ZREM', KEYS[1], ARGV[1])

@@ -29,34 +29,34 @@ local seen = redis.call('HMGET', KEYS[1], 'slot', 'open', 'owner', 'fence', 'til
 redis.call('LLEN', KEYS[2])
 local time = redis.call('TIME')
 local now_us = time[1] * 1000000 + time[2]
-local now = math.floor(now_us / 1000)
+local now_ms = math.floor(now_us / 1000)
 local last, till = tonumber(seen[1] or '-1'), tonumber(seen[5] or '0')
 local mode, slot, period, stale = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 if seen[3] == ARGV[1] then return { 'ran', mode == 'free' and '0' or seen[1], seen[4], 0 } end
 local refusal, over = false, false
 if mode == 'tick' then
-  if period > 0 and slot == 0 then slot = now - now % period end
-  over = period > 0 and slot ~= now - now % period
-  if stale > 0 and math.abs(now - slot) > stale then refusal = 'stale'
+  if period > 0 and slot == 0 then slot = now_ms - now_ms % period end
+  over = period > 0 and slot ~= now_ms - now_ms % period
+  if stale > 0 and math.abs(now_ms - slot) > stale then refusal = 'stale'
   elseif slot <= last then refusal = 'skipped-slot' end
 elseif mode == 'catch-up' then
   slot = last
-  if last < 0 or seen[2] ~= '1' or till > now or now - last > stale then return { 'nothing', '0', '0', 0 } end
+  if last < 0 or seen[2] ~= '1' or till > now_ms or now_ms - last > stale then return { 'nothing', '0', '0', 0 } end
 else
   slot = 0
 end
-if not refusal and (over or till > now) then refusal = 'skipped-held' end
+if not refusal and (over or till > now_ms) then refusal = 'skipped-held' end
 if refusal then
-  local left = (refusal == 'skipped-held' and mode == 'tick' and not over and period > 0) and slot + period - now or 0
+  local left = (refusal == 'skipped-held' and mode == 'tick' and not over and period > 0) and slot + period - now_ms or 0
   if left == 0 then
-    redis.call('LPUSH', KEYS[2], string.format('%s %.0f %.0f 0 0 %s', refusal, slot, now, ARGV[2]))
+    redis.call('LPUSH', KEYS[2], string.format('%s %.0f %.0f 0 0 %s', refusal, slot, now_ms, ARGV[2]))
     redis.call('LTRIM', KEYS[2], 0, ARGV[9] - 1)
     redis.call('PEXPIRE', KEYS[2], ARGV[8])
   end
   return { refusal, string.format('%.0f', slot), '0', left }
 end
 local fence = string.format('%.0f', math.max((seen[4] or 0) + 1, now_us))
-local since, ends = string.format('%.0f', now), string.format('%.0f', now + ARGV[7])
+local since, ends = string.format('%.0f', now_ms), string.format('%.0f', now_ms + ARGV[7])
 if mode == 'free' then
   redis.call('HSET', KEYS[1], 'done', 0, 'owner', ARGV[1], 'mode', mode, 'fence', fence, 'since', since, 'till', ends)
 else

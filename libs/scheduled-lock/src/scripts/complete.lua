@@ -23,10 +23,10 @@ O(keep). TTL: the retention. Clock: Redis. Replay: returns the same; a run whose
 local seen = redis.call('HMGET', KEYS[1], 'owner', 'till', 'done', 'since', 'mode')
 redis.call('LLEN', KEYS[2])
 local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
 local mine = seen[1] == ARGV[1]
 if mine and seen[3] ~= '0' then return 1 end
-local held = mine and tonumber(seen[2]) > now
+local held = mine and tonumber(seen[2]) > now_ms
 local unused = ARGV[3] == 'redis-error'
 local outcome = held and ARGV[3] or 'lost'
 if held then
@@ -41,7 +41,7 @@ if held then
   redis.call('PEXPIRE', KEYS[1], ARGV[5] + ARGV[6])
 end
 if unused then return held and 1 or 0 end
-redis.call('LPUSH', KEYS[2], string.format('%s %s %.0f %s %s %s', outcome, ARGV[8], now, ARGV[4], ARGV[9], ARGV[2]))
+redis.call('LPUSH', KEYS[2], string.format('%s %s %.0f %s %s %s', outcome, ARGV[8], now_ms, ARGV[4], ARGV[9], ARGV[2]))
 redis.call('LTRIM', KEYS[2], 0, ARGV[7] - 1)
 redis.call('PEXPIRE', KEYS[2], ARGV[6])
 return held and 1 or 0

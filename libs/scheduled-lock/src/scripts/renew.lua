@@ -13,8 +13,8 @@ O(1). TTL: the lease and the retention. Clock: Redis. Replay: renews again.
 ]]
 local seen = redis.call('HMGET', KEYS[1], 'owner', 'till', 'done')
 local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-if seen[1] ~= ARGV[1] or seen[3] == '1' or tonumber(seen[2]) <= now then return 0 end
-redis.call('HSET', KEYS[1], 'till', string.format('%.0f', now + ARGV[2]))
+local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
+if seen[1] ~= ARGV[1] or seen[3] == '1' or tonumber(seen[2]) <= now_ms then return 0 end
+redis.call('HSET', KEYS[1], 'till', string.format('%.0f', now_ms + ARGV[2]))
 redis.call('PEXPIRE', KEYS[1], ARGV[2] + ARGV[3])
 return 1

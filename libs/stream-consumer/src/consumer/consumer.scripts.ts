@@ -1,4 +1,5 @@
 import { defineScript, int, list, str } from 'luanest/script-registry';
+import { ALONE, FREES_MEMORY, SMALL_GROUP } from '../../../internal/src';
 import {
   ackLua,
   finishLua,
@@ -7,23 +8,14 @@ import {
   openLua,
   renewLua,
   retryLua,
-  sharedClockLua,
-  sharedEntriesLua,
-  sharedForeignFieldsLua,
-  sharedGroupsLua,
-  sharedOwnFieldsLua,
-  sharedParkedLua,
-  sharedRowsLua,
   sweepLua,
+  takeForeignFieldsLua,
   takeLua,
+  takeOrderedForeignFieldsLua,
   takeOrderedLua,
   tidyLua,
 } from '../scripts/generated';
-import { EMPTIES, FEW } from '../scripts/parts.scripts';
 import { takeAnswer, takeAnswerOfBytes } from './take-answer';
-
-/** What both kinds of takes share. */
-const TAKES = sharedClockLua + sharedEntriesLua + sharedRowsLua;
 
 const takeArgs = { group: str, session: str, token: str, count: int, leaseMs: int, begins: int, waitMs: int };
 const takeKeys = ['stream', 'sessions', 'takes', 'due', 'tries', 'waiters'] as const;
@@ -31,10 +23,10 @@ const isAlive = ([alive]: [number]): boolean => alive === 1;
 
 export const openGroup = defineScript({
   name: 'stream-consumer.open',
-  source: openLua,
+  ...openLua,
   keys: ['stream', 'sessions', 'takes', 'due', 'tries', 'heads'],
   args: { group: str, makes: int, from: str },
-  flags: EMPTIES,
+  flags: FREES_MEMORY,
   reply: ([made, from]: [number, string]) => ({
     state: (['there', 'made', 'no-stream'] as const)[made] ?? 'there',
     from,
@@ -43,77 +35,70 @@ export const openGroup = defineScript({
 
 export const takeEntries = defineScript({
   name: 'stream-consumer.take',
-  source: takeLua,
-  shared: TAKES + sharedOwnFieldsLua,
+  ...takeLua,
   keys: takeKeys,
   args: takeArgs,
-  flags: EMPTIES,
-  group: FEW,
+  flags: FREES_MEMORY,
+  group: SMALL_GROUP,
   reply: takeAnswer,
 });
 
 /** Takes entries of another program, whose payloads are all fields as they are. */
 export const takeForeign = defineScript({
   name: 'stream-consumer.take-foreign',
-  source: takeLua,
-  shared: TAKES + sharedForeignFieldsLua,
+  ...takeForeignFieldsLua,
   keys: takeKeys,
   args: takeArgs,
-  flags: EMPTIES,
-  group: FEW,
+  flags: FREES_MEMORY,
+  group: SMALL_GROUP,
   replyBytes: true,
   reply: takeAnswerOfBytes,
 });
 
 export const takeOrdered = defineScript({
   name: 'stream-consumer.take-ordered',
-  source: takeOrderedLua,
-  shared: TAKES + sharedOwnFieldsLua + sharedParkedLua + sharedGroupsLua,
+  ...takeOrderedLua,
   keys: [...takeKeys, 'heads'] as const,
   args: { ...takeArgs, maxKeys: int },
-  flags: EMPTIES,
-  group: FEW,
+  flags: FREES_MEMORY,
+  group: SMALL_GROUP,
   reply: takeAnswer,
 });
 
 export const takeForeignOrdered = defineScript({
   name: 'stream-consumer.take-foreign-ordered',
-  source: takeOrderedLua,
-  shared: TAKES + sharedForeignFieldsLua + sharedParkedLua + sharedGroupsLua,
+  ...takeOrderedForeignFieldsLua,
   keys: [...takeKeys, 'heads'] as const,
   args: { ...takeArgs, maxKeys: int },
-  flags: EMPTIES,
-  group: FEW,
+  flags: FREES_MEMORY,
+  group: SMALL_GROUP,
   replyBytes: true,
   reply: takeAnswerOfBytes,
 });
 
 export const acknowledge = defineScript({
   name: 'stream-consumer.ack',
-  source: ackLua,
-  shared: sharedEntriesLua + sharedGroupsLua,
+  ...ackLua,
   keys: ['stream', 'sessions', 'tries'],
   args: { group: str, session: str, needs: str, ids: list(str) },
-  flags: EMPTIES,
-  group: FEW,
+  flags: FREES_MEMORY,
+  group: SMALL_GROUP,
   reply: isAlive,
 });
 
 export const finish = defineScript({
   name: 'stream-consumer.finish',
-  source: finishLua,
-  shared: sharedClockLua + sharedEntriesLua + sharedGroupsLua + sharedParkedLua,
+  ...finishLua,
   keys: ['stream', 'sessions', 'due', 'tries', 'dead', 'heads'],
   args: { group: str, session: str, needs: str, rows: list(str) },
-  flags: EMPTIES,
-  group: FEW,
+  flags: FREES_MEMORY,
+  group: SMALL_GROUP,
   reply: ([alive, released]: [number, number]) => ({ alive: alive === 1, released }),
 });
 
 export const retryEntry = defineScript({
   name: 'stream-consumer.retry',
-  source: retryLua,
-  shared: sharedClockLua + sharedEntriesLua,
+  ...retryLua,
   keys: ['stream', 'sessions', 'due', 'tries', 'waiters'],
   args: {
     group: str,
@@ -125,39 +110,36 @@ export const retryEntry = defineScript({
     delayMs: int,
     problem: str,
   },
-  flags: EMPTIES,
+  flags: FREES_MEMORY,
   reply: isAlive,
 });
 
 export const renewSession = defineScript({
   name: 'stream-consumer.renew',
-  source: renewLua,
-  shared: sharedClockLua,
+  ...renewLua,
   keys: ['sessions'],
   args: { session: str, leaseMs: int },
-  flags: EMPTIES,
+  flags: FREES_MEMORY,
   reply: isAlive,
 });
 
 export const sweepSessions = defineScript({
   name: 'stream-consumer.sweep',
-  source: sweepLua,
-  shared: sharedClockLua + sharedEntriesLua,
+  ...sweepLua,
   keys: ['stream', 'sessions', 'takes', 'due', 'tries'],
   args: { group: str, count: int, problem: str },
-  flags: EMPTIES,
-  group: FEW,
+  flags: FREES_MEMORY,
+  group: SMALL_GROUP,
   reply: ([taken, more, session]: [number, number, string]) => ({ taken, more: more === 1, session }),
 });
 
 export const mendGroup = defineScript({
   name: 'stream-consumer.mend',
-  source: mendLua,
-  shared: sharedClockLua + sharedEntriesLua + sharedParkedLua,
+  ...mendLua,
   keys: ['stream', 'sessions', 'due', 'heads'],
   args: { group: str, leaseMs: int, count: int, pending: str, waiting: str, parked: str },
-  flags: EMPTIES,
-  group: { maxCalls: 1 },
+  flags: FREES_MEMORY,
+  group: ALONE,
   reply: ([mended, pending, waiting, parked]: [number, string, string, string]) => ({
     mended,
     next: { pending, waiting, parked },
@@ -166,22 +148,20 @@ export const mendGroup = defineScript({
 
 export const tidyNotes = defineScript({
   name: 'stream-consumer.tidy',
-  source: tidyLua,
-  shared: sharedEntriesLua + sharedParkedLua,
+  ...tidyLua,
   keys: ['stream', 'tries', 'heads'],
   args: { group: str, count: int, triesAfter: str, headsAfter: str },
-  flags: EMPTIES,
-  group: { maxCalls: 1 },
+  flags: FREES_MEMORY,
+  group: ALONE,
   reply: ([triesAfter, headsAfter]: [string, string]) => ({ triesAfter, headsAfter }),
 });
 
 export const leaveGroup = defineScript({
   name: 'stream-consumer.leave',
-  source: leaveLua,
-  shared: sharedEntriesLua,
+  ...leaveLua,
   keys: ['stream', 'sessions', 'takes'],
   args: { group: str, session: str },
-  flags: EMPTIES,
+  flags: FREES_MEMORY,
   reply: ([left]: [number]) => left === 1,
 });
 

@@ -14,6 +14,8 @@ Returns {alive}
 
 O(ids * groups). TTL: none, the group owns its keys. Clock: not read. Replay: finds them settled.
 ]]
+-- @include errors
+-- @include groups
 local till = redis.call('ZSCORE', KEYS[2], ARGV[2])
 if not till or till == '0' then return { 0 } end
 redis.call('HLEN', KEYS[3])

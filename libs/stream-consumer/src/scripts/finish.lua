@@ -18,6 +18,11 @@ Returns {alive, released}
 
 O(rows * (groups + log pending)). TTL: the stream's. Clock: Redis. Replay: finds them settled.
 ]]
+-- @include clock
+-- @include errors
+-- @include groups
+-- @include consumers
+-- @include few-fields
 local till = redis.call('ZSCORE', KEYS[2], ARGV[2])
 if not till or till == '0' then return { 0, 0 } end
 redis.call('ZCARD', KEYS[3])
@@ -43,7 +48,7 @@ local function promote(key)
     if not rows[2] then redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], parking_of(key)) end
     if claimed[1] then
       redis.call('HSET', KEYS[6], key, claimed[1])
-      redis.call('ZADD', KEYS[3], now, claimed[1])
+      redis.call('ZADD', KEYS[3], now_ms, claimed[1])
       return claimed[1]
     end
   end
@@ -59,7 +64,7 @@ local function bury(id, problem, attempts, first)
   local entry = redis.call('XRANGE', KEYS[1], id, id)[1]
   if not entry then return end
   local row = { 'original-id', id, 'error', problem, 'attempts', attempts, 'first-seen-ms', first }
-  for _, text in ipairs(few_of(entry[2])) do row[#row + 1] = text end
+  for _, text in ipairs(few_fields(entry[2])) do row[#row + 1] = text end
   redis.call('XADD', KEYS[5], '*', unpack(row))
   local ends = redis.call('PEXPIRETIME', KEYS[1])
   if ends > 0 then redis.call('PEXPIREAT', KEYS[5], ends) end

@@ -12,6 +12,7 @@ Returns {left}
 
 O(1). TTL: none, the group owns its keys. Clock: not read. Replay: finds it ended.
 ]]
+-- @include errors
 redis.call('HLEN', KEYS[3])
 if not redis.call('ZSCORE', KEYS[2], ARGV[2]) then return { 1 } end
 local held = redis.pcall('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, ARGV[2])

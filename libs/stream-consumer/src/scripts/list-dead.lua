@@ -10,12 +10,12 @@ Returns {rows}
 
 O(count). TTL: untouched. Clock: not read. Replay: reads again.
 ]]
+-- @include own-fields or foreign-fields
 local rows = {}
 for _, entry in ipairs(redis.call('XRANGE', KEYS[1], '(' .. ARGV[1], '+', 'COUNT', ARGV[2])) do
   local fields = entry[2]
   -- The fields of the entry as it was come behind four of ours.
   local payload, key, operation = fields_of(fields, 9)
-  add_fresh(rows, entry[1], payload, key, operation)
-  add_fresh(rows, fields[2], fields[4], fields[6], fields[8])
+  for _, text in ipairs({ entry[1], payload, key, operation, fields[2], fields[4], fields[6], fields[8] }) do rows[#rows + 1] = text end
 end
 return rows

@@ -8,6 +8,7 @@ Returns {groups}
 
 O(groups). TTL: untouched. Clock: not read. Replay: reads again.
 ]]
+-- @include errors
 local groups, names = redis.pcall('XINFO', 'GROUPS', KEYS[1]), {}
 if failed(groups) then return is_gone(groups) and names or groups end
 for _, row in ipairs(groups) do names[#names + 1] = row[2] end

@@ -20,6 +20,9 @@ Returns {mended, pending, waiting, parked}
 
 O(count * log pending + consumers). TTL: the stream's. Clock: Redis. Replay: goes on, or finds them mended.
 ]]
+-- @include clock
+-- @include errors
+-- @include consumers
 local consumers = redis.pcall('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])
 if failed(consumers) then return is_gone(consumers) and { 0, '0-0', '-', '' } or consumers end
 redis.call('ZCARD', KEYS[2])
@@ -43,7 +46,7 @@ local function mend_key(key, pending)
   mended = mended + 1
   if redis.call('XCLAIM', KEYS[1], ARGV[1], WAITING, 0, first[1], 'JUSTID')[1] then
     redis.call('HSET', KEYS[4], key, first[1])
-    redis.call('ZADD', KEYS[3], now, first[1])
+    redis.call('ZADD', KEYS[3], now_ms, first[1])
   end
 end
 local function mend_consumer(name, pending, idle)
@@ -66,7 +69,7 @@ if looked < tonumber(ARGV[3]) then parked = '' end
 
 local rows = redis.call('XPENDING', KEYS[1], ARGV[1], ARGV[5], '+', ARGV[3], WAITING)
 for _, row in ipairs(rows) do
-  if not redis.call('ZSCORE', KEYS[3], row[1]) then mended = mended + redis.call('ZADD', KEYS[3], now, row[1]) end
+  if not redis.call('ZSCORE', KEYS[3], row[1]) then mended = mended + redis.call('ZADD', KEYS[3], now_ms, row[1]) end
 end
 
 local ends = redis.call('PEXPIRETIME', KEYS[1])

@@ -12,6 +12,8 @@ Returns {deleted, after}
 
 O(count * groups). TTL: none, the groups empty the stream. Clock: not read. Replay: finds them deleted.
 ]]
+-- @include errors
+-- @include groups
 local groups = redis.pcall('XINFO', 'GROUPS', KEYS[1])
 if failed(groups) then return is_gone(groups) and { 0, '-' } or groups end
 -- Without any group nobody has settled anything.

@@ -15,6 +15,7 @@ Returns {removed}
 
 O(entries of the group). TTL: none. Clock: not read. Replay: finds it removed.
 ]]
+-- @include errors
 local removed = redis.pcall('XGROUP', 'DESTROY', KEYS[1], ARGV[1])
 -- Without the stream there is no group either.
 if failed(removed) and string.find(removed.err, 'WRONGTYPE') then return removed end

@@ -10,7 +10,8 @@ Returns {alive}
 
 O(log sessions). TTL: none, the group owns it. Clock: Redis. Replay: renews again.
 ]]
+-- @include clock
 local till = redis.call('ZSCORE', KEYS[1], ARGV[1])
 if not till or till == '0' then return { 0 } end
-redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[1])
+redis.call('ZADD', KEYS[1], now_ms + ARGV[2], ARGV[1])
 return { 1 }

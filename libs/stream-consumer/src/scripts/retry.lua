@@ -20,6 +20,10 @@ Returns {alive}
 
 O(log due). TTL: the stream's. Clock: Redis. Replay: finds it put back, also when it was taken again.
 ]]
+-- @include clock
+-- @include errors
+-- @include tries
+-- @include consumers
 local till = redis.call('ZSCORE', KEYS[2], ARGV[2])
 if not till or till == '0' then return { 0 } end
 redis.call('ZCARD', KEYS[3])
@@ -32,7 +36,7 @@ if not held[1] or held[1][2] ~= ARGV[2] or attempts ~= ARGV[4] - 1 then return {
 if ARGV[5] == '0' and noted == ARGV[8] then return { 1 } end
 redis.call('XCLAIM', KEYS[1], ARGV[1], WAITING, 0, ARGV[3], 'JUSTID')
 redis.call('HSET', KEYS[4], ARGV[3], tries_text(attempts + ARGV[5], ARGV[6], ARGV[8]))
-redis.call('ZADD', KEYS[3], now + ARGV[7], ARGV[3])
+redis.call('ZADD', KEYS[3], now_ms + ARGV[7], ARGV[3])
 local ends = redis.call('PEXPIRETIME', KEYS[1])
 if ends > 0 then
   redis.call('PEXPIREAT', KEYS[3], ends)

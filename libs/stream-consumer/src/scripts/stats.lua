@@ -19,9 +19,13 @@ Returns {length, pending, lag, oldestMs, due, parked, dead, sessions}
 
 O(log entries + groups + consumers). TTL: untouched. Clock: Redis. Replay: reads again.
 ]]
+-- @include clock
+-- @include errors
+-- @include groups
+-- @include consumers
 local length, dead = redis.call('XLEN', KEYS[1]), redis.call('XLEN', KEYS[4])
 local due, parked = redis.call('ZCARD', KEYS[3]), 0
-local sessions = redis.call('ZCOUNT', KEYS[2], '(' .. string.format('%.0f', now), '+inf')
+local sessions = redis.call('ZCOUNT', KEYS[2], '(' .. string.format('%.0f', now_ms), '+inf')
 local read, lag = '0-0', length
 local groups = redis.pcall('XINFO', 'GROUPS', KEYS[1])
 for _, row in ipairs(failed(groups) and {} or groups) do
@@ -46,5 +50,5 @@ if not lag then
   local counted = #redis.call('XRANGE', KEYS[1], '(' .. read, '+', 'COUNT', 100)
   lag = counted < 100 and counted or math.max(counted, length - pending)
 end
-local age = oldest and math.max(0, now - tonumber(string.match(oldest, '^%d+'))) or -1
+local age = oldest and math.max(0, now_ms - tonumber(string.match(oldest, '^%d+'))) or -1
 return { length, pending, math.min(lag, length), age, due, parked, dead, sessions }

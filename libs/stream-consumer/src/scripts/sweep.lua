@@ -17,7 +17,11 @@ Returns {taken, more, session}
 
 O(count). TTL: the stream's. Clock: Redis. Replay: goes on with the next entries.
 ]]
-local name = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now, 'LIMIT', 0, 1)[1]
+-- @include clock
+-- @include errors
+-- @include tries
+-- @include consumers
+local name = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now_ms, 'LIMIT', 0, 1)[1]
 if not name then return { 0, 0, '' } end
 redis.call('HLEN', KEYS[3])
 redis.call('ZCARD', KEYS[4])
@@ -32,8 +36,8 @@ for _, row in ipairs(held) do
   local attempts, first, problem = tries_of(redis.call('HGET', KEYS[5], row[1]))
   if problem == '' then problem = ARGV[3] end
   redis.call('XCLAIM', KEYS[1], ARGV[1], WAITING, 0, row[1], 'JUSTID')
-  redis.call('HSET', KEYS[5], row[1], tries_text(attempts + 1, first or now - row[3], problem))
-  redis.call('ZADD', KEYS[4], now, row[1])
+  redis.call('HSET', KEYS[5], row[1], tries_text(attempts + 1, first or now_ms - row[3], problem))
+  redis.call('ZADD', KEYS[4], now_ms, row[1])
 end
 local ends = redis.call('PEXPIRETIME', KEYS[1])
 if ends > 0 then

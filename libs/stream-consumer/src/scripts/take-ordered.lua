@@ -29,11 +29,11 @@ Returns {state, more, dueIn, endIn, now, again, entries}
 
 O(count * log pending). TTL: the stream's. Clock: Redis. Replay: gives the entries of the first call.
 ]]
-local till = redis.call('ZSCORE', KEYS[2], ARGV[2])
-if till == '0' or (not till and ARGV[6] == '0') then return { 0, 0, -1, -1, now, 0 } end
-local _, busy, last = redis.call('HLEN', KEYS[5]), redis.call('HLEN', KEYS[7]), redis.call('HGET', KEYS[3], ARGV[2]) or ''
-local token, again, fresh, ids, more, got = string.match(last, '^%S*'), {}, {}, {}, 1, 0
--- True if an entry is the head of its key, or becomes it. Without a head, what is parked goes first: mend sees to that.
+-- @include taking
+-- @include consumers
+-- @include groups
+-- @include own-fields or foreign-fields
+-- Returns true if an entry is the head of its key, or becomes it. Without a head, parked entries go first: repair sees to that.
 local function may_run(key, id)
   local head = redis.call('HGET', KEYS[7], key)
   if head == id or head and #redis.call('XPENDING', KEYS[1], ARGV[1], head, head, 1) > 0 then return head == id end
@@ -42,45 +42,37 @@ local function may_run(key, id)
   redis.call('HSET', KEYS[7], key, id)
   return true
 end
-local function give(entry, noted)
+
+local function give(entry, tried)
   local payload, key, operation, group = fields_of(entry[2])
-  local ours = group == '' or group == ARGV[1]
-  if key ~= '' and ours and not may_run(key, entry[1]) then
+  local is_ours = group == '' or group == ARGV[1]
+  if key ~= '' and is_ours and not may_run(key, entry[1]) then
     return redis.call('XCLAIM', KEYS[1], ARGV[1], parking_of(key), 0, entry[1], 'JUSTID')
   end
-  ids[#ids + 1], got = entry[1], got + 1
-  if ours and not noted then return add_fresh(fresh, entry[1], payload, key, operation) end
-  local attempts, first = tries_of(noted)
-  add_again(again, entry[1], payload, key, operation, ours and attempts + 1 or 0, first or now)
+  add_entry(entry[1], tried, is_ours, payload, key, operation)
 end
-if token == ARGV[3] then
-  for id in string.gmatch(string.sub(last, #token + 1), '%S+') do
-    for _, entry in ipairs(redis.call('XRANGE', KEYS[1], id, id)) do give(entry, redis.call('HGET', KEYS[5], id)) end
+
+if is_session_lost() then return reply_without_entries(0) end
+redis.call('HLEN', KEYS[5])
+local more, busy = true, redis.call('HLEN', KEYS[7])
+if not repeat_last_take(give) then
+  local due, problem = give_due(give)
+  -- Parked entries leave room in the reply, so new ones are read up to four times.
+  local rounds = due and due < tonumber(ARGV[4]) and 4 or 0
+  while rounds > 0 and more and #ids < tonumber(ARGV[4]) and busy < tonumber(ARGV[8]) do
+    more, problem = give_new(ARGV[4] - #ids, give)
+    rounds, busy = rounds - 1, redis.call('HLEN', KEYS[7])
   end
-else
-  local due = redis.call('ZRANGEBYSCORE', KEYS[4], '-inf', now, 'LIMIT', 0, ARGV[4])
-  if #due > 0 then
-    local claimed = redis.pcall('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, unpack(due))
-    if failed(claimed) then return is_gone(claimed) and { 2, 0, -1, -1, now, 0 } or claimed end
-    redis.call('ZREM', KEYS[4], unpack(due))
-    for _, entry in ipairs(claimed) do give(entry, redis.call('HGET', KEYS[5], entry[1]) or '') end
-    if #claimed < #due then redis.call('HDEL', KEYS[5], unpack(missing_in(claimed, due))) end
-  end
-  local rounds = #due < tonumber(ARGV[4]) and 4 or 0
-  while rounds > 0 and more == 1 and got < tonumber(ARGV[4]) and busy < tonumber(ARGV[8]) do
-    local left = ARGV[4] - got
-    local read = redis.pcall('XREADGROUP', 'GROUP', ARGV[1], ARGV[2], 'COUNT', left, 'STREAMS', KEYS[1], '>')
-    if failed(read) then return is_gone(read) and { 2, 0, -1, -1, now, 0 } or read end
-    for _, entry in ipairs(read and read[1][2] or {}) do give(entry) end
-    rounds, more, busy = rounds - 1, read and #read[1][2] == left and 1 or 0, redis.call('HLEN', KEYS[7])
-  end
-  if busy >= tonumber(ARGV[8]) and got == 0 then more = 0 end
-  if ids[1] then redis.call('HSET', KEYS[3], ARGV[2], ARGV[3] .. ' ' .. table.concat(ids, ' ')) end
+  if problem then return is_gone(problem) and reply_without_entries(2) or problem end
+  if busy >= tonumber(ARGV[8]) and #ids == 0 then more = false end
+  note_take()
 end
-redis.call('ZADD', KEYS[2], now + ARGV[5], ARGV[2])
+redis.call('ZADD', KEYS[2], now_ms + ARGV[5], ARGV[2])
 local ends = redis.call('PEXPIRETIME', KEYS[1])
-if ends > 0 then redis.call('PEXPIREAT', KEYS[2], ends); redis.call('PEXPIREAT', KEYS[3], ends) end
-if ends > 0 then redis.call('PEXPIREAT', KEYS[4], ends); redis.call('PEXPIREAT', KEYS[7], ends) end
-if more == 0 and ARGV[7] ~= '0' then redis.call('SET', KEYS[6], '1', 'PX', ARGV[7]) end
-local next_due, next_end = redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES'), redis.call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')
-return rows_after({ 1, more, ms_until(next_due[2]), next_end[2] - now, now, #again / 6 }, again, fresh)
+if ends > 0 then
+  redis.call('PEXPIREAT', KEYS[2], ends)
+  redis.call('PEXPIREAT', KEYS[3], ends)
+  redis.call('PEXPIREAT', KEYS[4], ends)
+  redis.call('PEXPIREAT', KEYS[7], ends)
+end
+return build_reply(more)

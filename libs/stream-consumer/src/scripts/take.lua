@@ -26,51 +26,26 @@ Returns {state, more, dueIn, endIn, now, again, entries}
 
 O(count). TTL: the stream's. Clock: Redis. Replay: gives the entries of the first call.
 ]]
-local till = redis.call('ZSCORE', KEYS[2], ARGV[2])
-if till == '0' or (not till and ARGV[6] == '0') then return { 0, 0, -1, -1, now, 0 } end
-redis.call('HLEN', KEYS[5])
-local last = redis.call('HGET', KEYS[3], ARGV[2]) or ''
-local token = string.match(last, '^%S*')
-local again, fresh, ids, more = {}, {}, {}, 1
-local function give(entry, noted)
+-- @include taking
+-- @include own-fields or foreign-fields
+local function give(entry, tried)
   local payload, key, operation, group = fields_of(entry[2])
-  ids[#ids + 1] = entry[1]
-  if noted or (group ~= '' and group ~= ARGV[1]) then
-    local attempts, first = tries_of(noted)
-    if group ~= '' and group ~= ARGV[1] then attempts = -1 end
-    add_again(again, entry[1], payload, key, operation, attempts + 1, first or now)
-  else
-    add_fresh(fresh, entry[1], payload, key, operation)
-  end
+  add_entry(entry[1], tried, group == '' or group == ARGV[1], payload, key, operation)
 end
-if token == ARGV[3] then
-  for id in string.gmatch(string.sub(last, #token + 1), '%S+') do
-    for _, entry in ipairs(redis.call('XRANGE', KEYS[1], id, id)) do give(entry, redis.call('HGET', KEYS[5], id)) end
-  end
-else
-  local due = redis.call('ZRANGEBYSCORE', KEYS[4], '-inf', now, 'LIMIT', 0, ARGV[4])
-  if #due > 0 then
-    local claimed = redis.pcall('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, unpack(due))
-    if failed(claimed) then return is_gone(claimed) and { 2, 0, -1, -1, now, 0 } or claimed end
-    redis.call('ZREM', KEYS[4], unpack(due))
-    for _, entry in ipairs(claimed) do give(entry, redis.call('HGET', KEYS[5], entry[1]) or '') end
-    if #claimed < #due then redis.call('HDEL', KEYS[5], unpack(missing_in(claimed, due))) end
-  end
-  if #due < tonumber(ARGV[4]) then
-    local left = ARGV[4] - #due
-    local read = redis.pcall('XREADGROUP', 'GROUP', ARGV[1], ARGV[2], 'COUNT', left, 'STREAMS', KEYS[1], '>')
-    if failed(read) then return is_gone(read) and { 2, 0, -1, -1, now, 0 } or read end
-    for _, entry in ipairs(read and read[1][2] or {}) do give(entry) end
-    more = read and #read[1][2] == left and 1 or 0
-  end
-  if #ids > 0 then redis.call('HSET', KEYS[3], ARGV[2], ARGV[3] .. ' ' .. table.concat(ids, ' ')) end
+
+if is_session_lost() then return reply_without_entries(0) end
+redis.call('HLEN', KEYS[5])
+local more = true
+if not repeat_last_take(give) then
+  local due, problem = give_due(give)
+  if due and due < tonumber(ARGV[4]) then more, problem = give_new(ARGV[4] - due, give) end
+  if problem then return is_gone(problem) and reply_without_entries(2) or problem end
+  note_take()
 end
-redis.call('ZADD', KEYS[2], now + ARGV[5], ARGV[2])
+redis.call('ZADD', KEYS[2], now_ms + ARGV[5], ARGV[2])
 local ends = redis.call('PEXPIRETIME', KEYS[1])
 if ends > 0 then
   redis.call('PEXPIREAT', KEYS[2], ends)
   redis.call('PEXPIREAT', KEYS[3], ends)
 end
-if more == 0 and ARGV[7] ~= '0' then redis.call('SET', KEYS[6], '1', 'PX', ARGV[7]) end
-local next_due, next_end = redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES'), redis.call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')
-return rows_after({ 1, more, ms_until(next_due[2]), next_end[2] - now, now, #again / 6 }, again, fresh)
+return build_reply(more)

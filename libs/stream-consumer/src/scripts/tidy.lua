@@ -15,6 +15,8 @@ Returns {triesAfter, headsAfter}
 
 O(count * log pending). TTL: untouched. Clock: not read. Replay: finds them dropped.
 ]]
+-- @include errors
+-- @include consumers
 local function is_pending(id)
   return #redis.call('XPENDING', KEYS[1], ARGV[1], id, id, 1) > 0
 end

@@ -1,28 +1,22 @@
 import { type BytesReply, defineScript, int, list, str } from 'luanest/script-registry';
+import { ALONE, FREES_MEMORY, SMALL_GROUP } from '../../../internal/src';
 import {
   announceLua,
   dropDeadLua,
+  listDeadForeignFieldsLua,
   listDeadLua,
   listGroupsLua,
   publishLua,
   purgeLua,
   removeGroupLua,
   replayDeadLua,
-  sharedClockLua,
-  sharedEntriesLua,
-  sharedForeignFieldsLua,
-  sharedGroupsLua,
-  sharedOwnFieldsLua,
-  sharedParkedLua,
-  sharedRowsLua,
   statsLua,
   withdrawLua,
 } from '../scripts/generated';
-import { EMPTIES, FEW } from '../scripts/parts.scripts';
 
 export const publishMessage = defineScript({
   name: 'stream-consumer.publish',
-  source: publishLua,
+  ...publishLua,
   keys: ['stream', 'waiters', 'operation'],
   args: { payload: str, key: str, name: str, retainMs: int, maxLength: int },
   reply: ([status, id]: [number, string]) => ({ status, id }),
@@ -30,26 +24,25 @@ export const publishMessage = defineScript({
 
 export const announcePartitions = defineScript({
   name: 'stream-consumer.announce',
-  source: announceLua,
+  ...announceLua,
   keys: ['config'],
   args: { partitions: int, group: str },
-  flags: EMPTIES,
+  flags: FREES_MEMORY,
   reply: ([partitions, ...groups]: [number, ...string[]]) => ({ partitions, groups }),
 });
 
 export const withdrawGroup = defineScript({
   name: 'stream-consumer.withdraw',
-  source: withdrawLua,
+  ...withdrawLua,
   keys: ['config'],
   args: { group: str },
-  flags: EMPTIES,
+  flags: FREES_MEMORY,
   reply: ([withdrawn]: [number]) => withdrawn === 1,
 });
 
 export const listGroups = defineScript({
   name: 'stream-consumer.list-groups',
-  source: listGroupsLua,
-  shared: sharedEntriesLua,
+  ...listGroupsLua,
   keys: ['stream'],
   args: {},
   flags: ['no-writes'],
@@ -58,8 +51,7 @@ export const listGroups = defineScript({
 
 export const readStats = defineScript({
   name: 'stream-consumer.stats',
-  source: statsLua,
-  shared: sharedClockLua + sharedEntriesLua + sharedGroupsLua + sharedParkedLua,
+  ...statsLua,
   keys: ['stream', 'sessions', 'due', 'dead'],
   args: { group: str },
   flags: ['no-writes'],
@@ -71,8 +63,7 @@ export const readStats = defineScript({
 
 export const listDead = defineScript({
   name: 'stream-consumer.list-dead',
-  source: listDeadLua,
-  shared: sharedEntriesLua + sharedOwnFieldsLua + sharedRowsLua,
+  ...listDeadLua,
   keys: ['dead'],
   args: { after: str, count: int },
   flags: ['no-writes'],
@@ -83,8 +74,7 @@ export const listDead = defineScript({
 /** Dead letters of another program's entries, whose payloads are all fields as they are. */
 export const listDeadForeign = defineScript({
   name: 'stream-consumer.list-dead-foreign',
-  source: listDeadLua,
-  shared: sharedEntriesLua + sharedForeignFieldsLua + sharedRowsLua,
+  ...listDeadForeignFieldsLua,
   keys: ['dead'],
   args: { after: str, count: int },
   flags: ['no-writes'],
@@ -95,42 +85,39 @@ export const listDeadForeign = defineScript({
 
 export const replayDead = defineScript({
   name: 'stream-consumer.replay-dead',
-  source: replayDeadLua,
-  shared: sharedEntriesLua,
+  ...replayDeadLua,
   keys: ['dead', 'stream', 'waiters'],
   args: { group: str, ids: list(str) },
-  group: FEW,
+  group: SMALL_GROUP,
   reply: ([replayed]: [number]) => replayed,
 });
 
 export const dropDead = defineScript({
   name: 'stream-consumer.drop-dead',
-  source: dropDeadLua,
+  ...dropDeadLua,
   keys: ['dead'],
   args: { ids: list(str) },
-  flags: EMPTIES,
-  group: FEW,
+  flags: FREES_MEMORY,
+  group: SMALL_GROUP,
   reply: ([dropped]: [number]) => dropped,
 });
 
 export const purgeStream = defineScript({
   name: 'stream-consumer.purge',
-  source: purgeLua,
-  shared: sharedEntriesLua + sharedGroupsLua,
+  ...purgeLua,
   keys: ['stream'],
   args: { after: str, count: int, needs: str },
-  flags: EMPTIES,
-  group: { maxCalls: 1 },
+  flags: FREES_MEMORY,
+  group: ALONE,
   reply: ([deleted, after]: [number, string]) => ({ deleted, after }),
 });
 
 export const removeGroup = defineScript({
   name: 'stream-consumer.remove-group',
-  source: removeGroupLua,
-  shared: sharedEntriesLua,
+  ...removeGroupLua,
   keys: ['stream', 'sessions', 'takes', 'due', 'tries', 'heads', 'dead'],
   args: { group: str },
-  flags: EMPTIES,
+  flags: FREES_MEMORY,
   reply: ([removed]: [number]) => removed === 1,
 });
 

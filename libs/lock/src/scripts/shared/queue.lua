@@ -1,3 +1,4 @@
+-- @include clock
 -- The most processes that wait in turn; those beyond ask periodically until there is room.
 local most_tickets = 512
 

@@ -1,3 +1,5 @@
+-- @include clock
+-- @include state
 -- The state is the count; the key's expiry is the end of the window, so that it stays where the first hit put it.
 local function read_count(rule, key, value)
   local count = string.find(value, '^%d+$') and math.min(tonumber(value), 9e15) or 0

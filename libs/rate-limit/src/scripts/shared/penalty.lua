@@ -1,3 +1,5 @@
+-- @include clock
+-- @include state
 -- A penalty is <until ms>:<strikes>; it answers until when the subject is blocked, and starts a block where it is due.
 local function until_of(rule, key, penalty_key, penalty, due)
   local until_ms, strikes = string.match(penalty or '', '^(%d+):(%d+)$')

@@ -1,3 +1,5 @@
+-- @include clock
+-- @include state
 -- The state is a sorted set of <us>:<n>:<cost> by us; its member `total`, below all of them, has the sum of the costs.
 local LOWEST_US = '1e12'
 local function total_of(key)

@@ -1,3 +1,5 @@
+-- @include clock
+-- @include state
 -- The state is <number of the window>:<hits in it>:<hits in the one before>; windows are cut from Redis' clock.
 local function read_windows(value)
   local last, current, previous = string.match(value, '^(%d+):(%d+):(%d+)$')

@@ -1,3 +1,5 @@
+-- @include clock
+-- @include state
 -- GCRA, kept as <hits not drained yet>:<us of that>:<us it was last empty><lows>: an arrival time in us has too few digits
 -- for high rates. The third part is missing where it is the second. A low is ;<us>,<level just before a charge>, the newest
 -- first and each below all that are newer, so that a refund knows how empty the bucket was since its charge.

@@ -15,16 +15,6 @@ local function rule_of(text)
   return rule
 end
 
--- Redis' clock as TIME tells it, ms; read once a group.
-local function ms_of(time)
-  return time[1] * 1000 + (time[2] - time[2] % 1000) / 1000
-end
-local clock
-local function now_ms()
-  clock = clock or ms_of(redis.call('TIME'))
-  return clock
-end
-
 -- An integer as text. Calls of a group write the same small ones again and again, and each is formatted anew by Lua.
 local texts = {}
 local function text_of(n)

@@ -1,3 +1,5 @@
+-- @include now-text
+-- @include granting
 -- What the grants of a group took leaves the pool at once, and their sum and best packet are written once. Nothing of it can
 -- fail: the keys were read, and the permissions asked for, before the first write.
 local gate = gates[KEYS[1]]

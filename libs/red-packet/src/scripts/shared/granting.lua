@@ -1,3 +1,4 @@
+-- @include clock
 -- What the calls of a group have in common is read once: nothing but they themselves can change it meanwhile.
 local gates = {}
 

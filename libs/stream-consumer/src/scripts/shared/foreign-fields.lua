@@ -1,9 +1,42 @@
--- As of an entry that was published here, but of one that another program wrote: its payload is all of its fields, packed.
+-- @include fields
+-- The value of `key` among packed fields.
+local function find_key(fields)
+  local at, name, key = 1, nil, nil
+  while at <= #fields do
+    local length, start = string.match(fields, '^(%d+):()', at)
+    if not length then break end
+    at = start + length
+    local text = string.sub(fields, start, at - 1)
+    if name == 'key' then key = text end
+    name = not name and text or nil
+  end
+  return key
+end
+
+-- A key as text that Node returns unchanged. A key with control characters, or that is not UTF-8, is percent-encoded.
+local function encode_key(key)
+  if not string.find(key, '[^\32-\126]') then return key end
+  local utf8 = {
+    '[\194-\223][\128-\191]', '\224[\160-\191][\128-\191]', '\237[\128-\159][\128-\191]',
+    '[\225-\239][\128-\191][\128-\191]', '\240[\144-\191][\128-\191][\128-\191]',
+    '[\241-\243][\128-\191][\128-\191][\128-\191]', '\244[\128-\143][\128-\191][\128-\191]',
+  }
+  local rest = key
+  for _, sequence in ipairs(utf8) do rest = string.gsub(rest, sequence, ' ') end
+  if not string.find(rest, '[^\32-\126]') then return key end
+  return (string.gsub(key, '[^\32-\126]', function(char) return string.format('%%%02X', string.byte(char)) end))
+end
+
+-- As of an entry that this lib published, but of one that another program wrote: its payload is all of its fields, packed.
 local function fields_of(raw, from)
-  local group, fields
+  local group, fields, key
   for i = from or 1, #raw, 2 do
     if raw[i] == FOR_GROUP then group = raw[i + 1] end
-    if raw[i] == PACKED then fields = raw[i + 1] end
+    if raw[i] == 'key' then key = raw[i + 1] end
+    if raw[i] == PACKED then
+      fields = raw[i + 1]
+      key = find_key(fields) or key
+    end
   end
-  return fields or packed(raw, from or 1), key_of(raw, from), '', group or ''
+  return fields or pack_fields(raw, from or 1), encode_key(key or ''), '', group or ''
 end

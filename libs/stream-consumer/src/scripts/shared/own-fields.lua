@@ -1,4 +1,6 @@
--- Payload, key, operation and group of an entry that was published here; '' for what it has not. Its fields begin at `from`.
+-- @include fields
+-- Payload, key, operation and group of an entry that this lib published; '' for each that it does not have. Its fields begin
+-- at `from`.
 local function fields_of(raw, from)
   if #raw == 2 and raw[1] == 'payload' then return raw[2], '', '', '' end
   local found = {}

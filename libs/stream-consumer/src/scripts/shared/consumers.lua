@@ -1,3 +1,6 @@
+-- The consumer that has those entries which nobody works on: they wait for a retry, or for another one of their key.
+local WAITING = 'waiting'
+
 -- The consumer that has the entries of a key which wait behind its head. No session has a space in its name.
 local PARKED = 'parked '
 

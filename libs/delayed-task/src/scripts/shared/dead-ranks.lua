@@ -14,10 +14,3 @@ local function rank_after(low, high, id, member_at)
   end
   return low
 end
--- Of a task's record: '<attempts>\n<keepResultMs>\n<backoff>\n<name>\n<payload>\n<due>'.
-local function name_of(record)
-  return string.match(record, '^[^\n]*\n[^\n]*\n[^\n]*\n([^\n]*)')
-end
-local function note_buried(list, id, record, run)
-  list[#list + 1], list[#list + 2], list[#list + 3] = id, name_of(record), run.attempt
-end

@@ -1,0 +1,88 @@
+-- @include clock
+-- @include errors
+-- @include tries
+-- The steps that take and take-ordered have in common. Both have the same first six keys and seven arguments.
+local again, fresh, ids = {}, {}, {}
+
+local function is_session_lost()
+  local ends = redis.call('ZSCORE', KEYS[2], ARGV[2])
+  return ends == '0' or (not ends and ARGV[6] == '0')
+end
+
+local function add_row(rows, id, payload, key, operation)
+  local at = #rows
+  rows[at + 1], rows[at + 2], rows[at + 3], rows[at + 4] = id, payload, key, operation
+end
+
+-- Adds an entry to the reply. `tried` is what is noted of its attempts, nil for a new entry.
+local function add_entry(id, tried, is_ours, payload, key, operation)
+  ids[#ids + 1] = id
+  if is_ours and not tried then return add_row(fresh, id, payload, key, operation) end
+  local attempts, first_seen = tries_of(tried)
+  add_row(again, id, payload, key, operation)
+  again[#again + 1] = string.format('%.0f', is_ours and attempts + 1 or 0)
+  again[#again + 1] = string.format('%.0f', first_seen or now_ms)
+end
+
+-- Gives the entries of the last take once more, if it had this token. Returns false for a new token.
+local function repeat_last_take(give)
+  local last = redis.call('HGET', KEYS[3], ARGV[2]) or ''
+  local token = string.match(last, '^%S*')
+  if token ~= ARGV[3] then return false end
+  for id in string.gmatch(string.sub(last, #token + 1), '%S+') do
+    for _, entry in ipairs(redis.call('XRANGE', KEYS[1], id, id)) do give(entry, redis.call('HGET', KEYS[5], id)) end
+  end
+  return true
+end
+
+-- Drops the notes of entries that were to be tried again and that somebody deleted.
+local function forget_missing(due, entries)
+  local found, missing = {}, {}
+  for _, entry in ipairs(entries) do found[entry[1]] = true end
+  for _, id in ipairs(due) do
+    if not found[id] then missing[#missing + 1] = id end
+  end
+  redis.call('HDEL', KEYS[5], unpack(missing))
+end
+
+-- Gives the entries whose retry is due. Returns how many were due, or nil and an error.
+local function give_due(give)
+  local due = redis.call('ZRANGEBYSCORE', KEYS[4], '-inf', now_ms, 'LIMIT', 0, ARGV[4])
+  if #due == 0 then return 0 end
+  local claimed = redis.pcall('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, unpack(due))
+  if failed(claimed) then return nil, claimed end
+  redis.call('ZREM', KEYS[4], unpack(due))
+  for _, entry in ipairs(claimed) do give(entry, redis.call('HGET', KEYS[5], entry[1]) or '') end
+  if #claimed < #due then forget_missing(due, claimed) end
+  return #due
+end
+
+-- Gives at most `count` new entries. Returns true if there may be more, or nil and an error.
+local function give_new(count, give)
+  local read = redis.pcall('XREADGROUP', 'GROUP', ARGV[1], ARGV[2], 'COUNT', count, 'STREAMS', KEYS[1], '>')
+  if failed(read) then return nil, read end
+  local entries = read and read[1][2] or {}
+  for _, entry in ipairs(entries) do give(entry) end
+  return #entries == count
+end
+
+local function reply_without_entries(state)
+  return { state, 0, -1, -1, now_ms, 0 }
+end
+
+-- Notes the entries for a replay with the same token.
+local function note_take()
+  if #ids > 0 then redis.call('HSET', KEYS[3], ARGV[2], ARGV[3] .. ' ' .. table.concat(ids, ' ')) end
+end
+
+-- Asks publishers to wake the session if there is no more, and builds the reply.
+local function build_reply(more)
+  if not more and ARGV[7] ~= '0' then redis.call('SET', KEYS[6], '1', 'PX', ARGV[7]) end
+  local next_due = redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES')
+  local next_end = redis.call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')
+  local due_in = next_due[2] and math.max(0, next_due[2] - now_ms) or -1
+  local reply = { 1, more and 1 or 0, due_in, next_end[2] - now_ms, now_ms, #again / 6 }
+  for i = 1, #again do reply[i + 6] = again[i] end
+  for i = 1, #fresh do reply[#reply + 1] = fresh[i] end
+  return reply
+end
