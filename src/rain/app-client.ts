@@ -58,16 +58,16 @@ export class AppClient {
   /** All grants of the activity; one that appears on two pages is listed once. */
   async records(activityId: string): Promise<GrantRecord[]> {
     const seen = new Map<string, GrantRecord>();
-    let cursor: string | null = '';
+    let cursor: string | undefined;
     do {
-      const from: string = cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`;
+      const from: string = cursor === undefined ? '' : `&cursor=${encodeURIComponent(cursor)}`;
       const path = `/red-packets/${activityId}/records?limit=500${from}`;
       const answer = await this.http.call({ method: 'GET', path, token: this.adminToken });
       const page: RecordsPage = expectOk(answer, 'reading the records');
-      for (const record of page.records)
+      for (const record of page.items)
         seen.set(JSON.stringify([record.packetId, record.userId, record.amountCents]), record);
       cursor = page.nextCursor;
-    } while (cursor !== null);
+    } while (cursor !== undefined);
     return [...seen.values()];
   }
 

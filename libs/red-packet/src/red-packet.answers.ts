@@ -11,8 +11,8 @@ export function found<T>(activityId: string, value: T | undefined): T {
 }
 
 /** A page's limit, as a query has it. @throws InvalidRedPacketInputError unless it is digits */
-export function readLimit(text: string): number {
-  return /^\d{1,4}$/.test(text) ? Number(text) : refuse('limit', text, 'Give an integer of 1 to 1000.');
+export function readLimit(text: string, max = 1_000): number {
+  return /^\d{1,4}$/.test(text) ? Number(text) : refuse('limit', text, `Give an integer of 1 to ${max}.`);
 }
 
 /** Runs the service and says in HTTP what it says in errors of its own. */

@@ -16,6 +16,7 @@ const METHODS: readonly SplitMethod[] = ['double-mean', 'line-cut', 'equal', 'gi
 const MAX_ACTIVITY_ID = 128;
 const MAX_USER_ID = 256;
 const MAX_CURSOR = 2n ** 64n - 1n;
+const OWN_CURSOR = 'Give the nextCursor of the page before, or none.';
 /** The last instant that JavaScript's Date can tell. */
 const MAX_TIME_MS = 8_640_000_000_000_000;
 
@@ -49,19 +50,40 @@ export function checkUserId(value: unknown): string {
   return checkText('userId', value, MAX_USER_ID);
 }
 
-/** A place in one of an activity's buckets. */
-interface Placed {
+/** A position in one of an activity's buckets. */
+export interface Placed {
   readonly bucket: number;
   readonly at: string;
+}
+
+/** Refuses a cursor for a bucket that the activity does not have. @throws InvalidRedPacketInputError */
+export function checkBucket(cursor: string, bucket: number, buckets: number): void {
+  if (bucket >= buckets) {
+    refuse('cursor', cursor, 'The activity has no such bucket. Give the nextCursor of the page before.');
+  }
 }
 
 /** A page's cursor, `<cursor>` or `<cursor>@<bucket>`. @throws InvalidRedPacketInputError unless Redis could have given it */
 export function checkCursor(value: unknown): Placed {
   const match = typeof value === 'string' ? /^(\d{1,20})(?:@(\d{1,2}))?$/.exec(value) : null;
   if (match?.[1] === undefined || BigInt(match[1]) > MAX_CURSOR) {
-    return refuse('cursor', value, 'Give the nextCursor of the page before, or none.');
+    return refuse('cursor', value, OWN_CURSOR);
   }
   return { at: match[1], bucket: Number(match[2] ?? 0) };
+}
+
+/** The most items of a page. @throws InvalidRedPacketInputError */
+export function checkLimit(limit: unknown, max: number): number {
+  return checkInteger('limit', limit ?? 100, 1, max);
+}
+
+/** A cursor of dead payouts, `<bucket>:<entry>`. @throws InvalidRedPacketInputError unless Redis could have given it */
+export function checkDeadCursor(value: unknown): Placed {
+  const [, bucket, ...parts] =
+    (typeof value === 'string' ? /^(\d{1,2}):(\d{1,20})-(\d{1,20})$/.exec(value) : null) ?? [];
+  if (bucket === undefined || parts.some((part) => BigInt(part) > MAX_CURSOR))
+    return refuse('cursor', value, OWN_CURSOR);
+  return { bucket: Number(bucket), at: value as string };
 }
 
 /**

@@ -169,9 +169,10 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * A page of grants. A small activity may come as one page, whatever the limit.
-   *
-   * @param page cursor of the page before; limit of 1 to 1,000, default 100
+   * Returns a page of grants, in no particular order; a small activity may come as one page, whatever the limit. A grant
+   * that is there from the first page to the last is listed once or twice. After a failover begin with the first page again.
+   * @param page limit 1 to 1,000, default 100; the `nextCursor` of the page before
+   * @throws InvalidRedPacketInputError
    */
   async records(
     activityId: string,
@@ -179,7 +180,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   ): Promise<RecordsPage> {
     const asked = Results.page(page);
     const layout = await this.lifecycle.layoutOf(checkActivityId(activityId));
-    return layout === undefined ? { records: [], nextCursor: null } : this.grants.records(layout, asked);
+    return layout === undefined ? { items: [] } : this.grants.records(layout, asked);
   }
 
   /**

@@ -125,9 +125,10 @@ export interface GrantRecord extends Packet {
 
 /** A page of grants, in no particular order. */
 export interface RecordsPage {
-  readonly records: readonly GrantRecord[];
-  /** Pass to the next call; null after the last page. A grant may appear on two pages, never on none. */
-  readonly nextCursor: string | null;
+  /** A grant that is there from the first page to the last is on at least one page, and may be on two. */
+  readonly items: readonly GrantRecord[];
+  /** Pass it to read the next page; undefined after the last. */
+  readonly nextCursor?: string;
 }
 
 /** A packet as the other winners see it: without the user's id. */

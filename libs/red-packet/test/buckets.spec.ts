@@ -97,9 +97,9 @@ describe.each(servers)('buckets on %s', (name, connect) => {
     for (const row of rows)
       expect(await packets.packetOf('paid', row.userId)).toMatchObject({ packetId: row.packetId });
     const seen = new Set<string>();
-    for (let cursor: string | null | undefined; cursor !== null;) {
+    for (let cursor: string | undefined = '0'; cursor !== undefined;) {
       const page: Awaited<ReturnType<typeof packets.records>> = await packets.records('paid', { cursor, limit: 10 });
-      for (const { userId } of page.records) seen.add(userId);
+      for (const { userId } of page.items) seen.add(userId);
       cursor = page.nextCursor;
     }
     expect(seen.size).toBe(60);

@@ -97,15 +97,15 @@ describe.each(platforms)('the routes on %s', (_name, adapter) => {
     expect(await http.grab('u', 'x'.repeat(129))).toMatchObject({ status: 400, body: { message } });
   });
 
-  it('page through records, and name the parameter that is none', async () => {
+  it('page through records, and name the parameter that is invalid', async () => {
     await http.create({ ...figures, packets: 600 });
     await Promise.all(Array.from({ length: 600 }, (_, i) => http.service.grab('a', `u${i}`)));
     const seen = new Set<string>();
     let pages = 0;
-    for (let cursor: string | null = '0'; cursor !== null; pages += 1) {
+    for (let cursor: string | undefined = '0'; cursor !== undefined; pages += 1) {
       const { body } = await http.records(`?limit=100&cursor=${cursor}`);
-      for (const { userId } of body['records'] as { userId: string }[]) seen.add(userId);
-      cursor = body['nextCursor'] as string | null;
+      for (const { userId } of body['items'] as { userId: string }[]) seen.add(userId);
+      cursor = body['nextCursor'] as string | undefined;
     }
     expect(seen.size).toBe(600);
     expect(pages).toBeGreaterThan(1);

@@ -165,7 +165,7 @@ describe('a grab that cannot be finished changes nothing', () => {
     await spare.packets.onModuleInit();
     await spare.packets.create(figures('whole', 1_500));
     await spare.packets.grab('whole', 'u');
-    expect(await spare.packets.records('whole')).toMatchObject({ records: [{ userId: 'u' }] });
+    expect(await spare.packets.records('whole')).toMatchObject({ items: [{ userId: 'u' }] });
     expect(await spare.packets.status('whole')).toMatchObject({ grantedPackets: 1 });
     expect(await spare.packets.activities()).toContain('whole');
   });

@@ -66,6 +66,15 @@ describe('the OpenAPI document of an app with @nestjs/swagger', () => {
       expect(Object.keys(responses)).toEqual(expect.arrayContaining(['400', '503']));
       expect([name, requestBody !== undefined]).toEqual([name, /^POST \/red-packets$|replay$/.test(name)]);
     }
+    const pages = operations.filter(([, { parameters }]) => parameters.some(({ name }) => name === 'limit'));
+    expect(pages.map(([name]) => name.replace(/.*}/, '')).sort()).toEqual(['/payouts/dead', '/records', '/results']);
+    for (const [, { parameters, responses }] of pages) {
+      expect(parameters.filter((one) => one.in === 'query').map(({ name }) => name)).toEqual(['cursor', 'limit']);
+      expect(responses['200']?.content?.['application/json']?.schema).toMatchObject({
+        properties: { items: { type: 'array' }, nextCursor: { type: 'string' } },
+        required: expect.not.arrayContaining(['nextCursor']) as unknown,
+      });
+    }
     const [, grab] = operations.find(([name]) => name.endsWith('/grab')) ?? [];
     expect(grab?.responses).toHaveProperty('401');
     expect(JSON.stringify(grab?.responses['200'])).toContain('already-won');

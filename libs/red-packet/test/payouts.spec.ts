@@ -123,8 +123,37 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
     await eventually(async () => expect(await stats('tries')).toMatchObject({ open: 0, dead: 1 }));
     expect(attempts).toEqual({ a: [1, 2], b: [1, 2], c: [1, 2, 3], d: [1], e: [1] });
     await run.stop();
-    expect((await bench.payouts.deadLetters('tries', { count: 1 })).items).toMatchObject([{ error: 'Error: never' }]);
+    expect((await bench.payouts.deadLetters('tries', { limit: 1 })).items).toMatchObject([{ error: 'Error: never' }]);
     expect(await bench.payouts.drop('tries', 'all')).toBe(1);
+  });
+
+  it('pages through dead letters, each once, also when some go and others come between two pages', async () => {
+    await grabbed('paged');
+    const { outbox } = bench.keysOf('paged');
+    const run = bench.payouts.run(
+      ({ activityId }) => (activityId === 'paged' ? deadLetter('no account') : undefined),
+      QUICK,
+    );
+    await eventually(async () => expect(await stats('paged')).toMatchObject({ open: 0, dead: 5 }));
+    const first = await bench.payouts.deadLetters('paged', { limit: 2 });
+    expect(first.items).toHaveLength(2);
+    expect(await bench.payouts.drop('paged', [first.items[1]?.id as string])).toBe(1);
+    await bench.raw.xadd(outbox, '*', 'note', 'x');
+    await eventually(async () => expect(await stats('paged')).toMatchObject({ open: 0, dead: 5 }));
+    await run.stop();
+
+    const seen = first.items.map(({ id }) => id);
+    let cursor = first.nextCursor;
+    for (let pages = 0; cursor !== undefined && pages < 9; pages += 1) {
+      const page = await bench.payouts.deadLetters('paged', { limit: 2, cursor });
+      seen.push(...page.items.map(({ id }) => id));
+      cursor = page.nextCursor;
+    }
+    expect(seen).toHaveLength(6);
+    expect(new Set(seen).size).toBe(6);
+    expect(await bench.payouts.drop('paged', 'all')).toBe(5);
+    for (const page of [{ limit: 0 }, { limit: 501 }, { cursor: '0' }, { cursor: '1:1-1' }, { cursor: '0:1-x' }])
+      await expect(bench.payouts.deadLetters('paged', page)).rejects.toThrow(InvalidRedPacketInputError);
   });
 
   it('an entry that no grab wrote is a dead letter, and its neighbours are paid', async () => {
@@ -231,7 +260,7 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
 
   it('finds nothing where there is no activity, and makes no key', async () => {
     expect(await bench.payouts.stats('none')).toBeUndefined();
-    expect(await bench.payouts.deadLetters('none')).toEqual({ items: [], next: undefined });
+    expect(await bench.payouts.deadLetters('none')).toEqual({ items: [] });
     expect(await bench.payouts.replay('none', 'all')).toBe(0);
     expect(await bench.payouts.drop('none', ['0:1-1'])).toBe(0);
     expect(await bench.raw.exists(...Object.values(bench.keysOf('none')))).toBe(0);

@@ -234,10 +234,12 @@ export async function readRecords(
 ): Promise<{ records: GrantRecord[]; pages: number }> {
   const records: GrantRecord[] = [];
   let pages = 0;
-  for (let cursor: string | null | undefined; cursor !== null; pages += 1) {
+  let cursor: string | undefined;
+  do {
     const page = await packets.records(activityId, { cursor, limit });
-    records.push(...page.records);
+    records.push(...page.items);
     cursor = page.nextCursor;
-  }
+    pages += 1;
+  } while (cursor !== undefined);
   return { records, pages };
 }

@@ -20,13 +20,14 @@ export class ResultList {
     const own = read && (await this.results.packetOf(read.layout, userId));
     if (read === undefined || own === undefined) return undefined;
     const isOver = OVER.includes(statusOf(activityId, read.readings).state);
-    const [{ records, nextCursor }, best] = await Promise.all([
+    const [page, best] = await Promise.all([
       this.results.records(read.layout, asked),
       isOver ? this.results.luckiest(read.layout) : undefined,
     ]);
     const row = (record: GrantRecord): Promise<ResultRow> => this.row(activityId, record, userId, best);
-    const [items, luckiest] = await Promise.all([Promise.all(records.map(row)), best && row(best)]);
-    return { items, own, ...(luckiest && { luckiest }), ...(nextCursor !== null && { nextCursor }) };
+    const [items, luckiest] = await Promise.all([Promise.all(page.items.map(row)), best && row(best)]);
+    const { nextCursor } = page;
+    return { items, own, ...(luckiest && { luckiest }), ...(nextCursor !== undefined && { nextCursor }) };
   }
 
   private async row(activityId: string, record: GrantRecord, viewer: string, best?: GrantRecord): Promise<ResultRow> {

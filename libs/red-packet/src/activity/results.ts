@@ -1,6 +1,6 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { homeOf, keysOf, type Layout } from '../buckets/layout';
-import { checkCursor, checkInteger, refuse } from '../red-packet.input';
+import { checkBucket, checkCursor, checkLimit } from '../red-packet.input';
 import type { GrantRecord, Packet, RecordsPage } from '../red-packet.types';
 import { readGrant, readLuckiest, readRecords } from './results.scripts';
 
@@ -18,8 +18,8 @@ export class Results {
   constructor(private readonly registry: ScriptRegistry) {}
 
   /** Checks what a page is asked by. @throws InvalidRedPacketInputError */
-  static page({ cursor = '0', limit = 100 }: { readonly cursor?: string; readonly limit?: number }): AskedPage {
-    const count = checkInteger('limit', limit, 1, PAGE);
+  static page({ cursor = '0', limit }: { readonly cursor?: string; readonly limit?: number }): AskedPage {
+    const count = checkLimit(limit, PAGE);
     const { bucket, at } = checkCursor(cursor);
     return { bucket, cursor: at, count };
   }
@@ -32,21 +32,15 @@ export class Results {
 
   /** A page of one bucket; behind its last page comes the next bucket. */
   async records(layout: Layout, { bucket, cursor: asked, count }: AskedPage): Promise<RecordsPage> {
-    if (bucket >= layout.buckets.length) {
-      refuse(
-        'cursor',
-        `${asked}@${bucket}`,
-        'The activity has no such bucket. Give the nextCursor of the page before.',
-      );
-    }
+    checkBucket(`${asked}@${bucket}`, bucket, layout.buckets.length);
     const { grants } = keysOf(layout, bucket);
     const { cursor, records } = await this.registry.run(readRecords, {
       keys: { grants },
       args: { cursor: asked, count },
     });
     const last = cursor === '0' && bucket === layout.buckets.length - 1;
-    const place = cursor === '0' ? bucket + 1 : bucket;
-    return { records, nextCursor: last ? null : place === 0 ? cursor : `${cursor}@${place}` };
+    const next = cursor === '0' ? bucket + 1 : bucket;
+    return { items: records, ...(!last && { nextCursor: next === 0 ? cursor : `${cursor}@${next}` }) };
   }
 
   /** The largest packet, the earliest of equal ones. */
@@ -65,8 +59,8 @@ export class Results {
     let best: GrantRecord | undefined;
     for (let at: AskedPage | undefined = Results.page({ limit: PAGE }); at !== undefined;) {
       const page: RecordsPage = await this.records(layout, at);
-      for (const record of page.records) if (best === undefined || isLuckier(record, best)) best = record;
-      at = page.nextCursor === null ? undefined : Results.page({ cursor: page.nextCursor, limit: PAGE });
+      for (const record of page.items) if (best === undefined || isLuckier(record, best)) best = record;
+      at = page.nextCursor === undefined ? undefined : Results.page({ cursor: page.nextCursor, limit: PAGE });
     }
     return best === undefined ? [] : [best];
   }

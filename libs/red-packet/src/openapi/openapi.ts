@@ -43,7 +43,10 @@ const REASONS = {
   503: 'Redis did not answer; the request may be sent again',
 } as const;
 
-const cursorQuery = { cursor: { type: 'string' }, limit: { type: 'integer', minimum: 1, maximum: 1_000 } };
+const pageQuery = (maximum: number): Record<string, Schema> => ({
+  cursor: { type: 'string' },
+  limit: { type: 'integer', minimum: 1, maximum },
+});
 
 const RED_PACKETS: Readonly<Record<string, Route>> = {
   create: {
@@ -59,7 +62,7 @@ const RED_PACKETS: Readonly<Record<string, Route>> = {
   results: {
     summary: 'What the winners got, for a winner',
     answer: schemas.results,
-    query: cursorQuery,
+    query: pageQuery(1_000),
     refusals: [401, 404],
   },
   luckiest: { summary: 'The largest packet granted so far', answer: schemas.grant, refusals: [403, 404] },
@@ -72,7 +75,7 @@ const RED_PACKETS: Readonly<Record<string, Route>> = {
     query: { deep: { type: 'boolean' } },
     refusals: [403, 404],
   },
-  records: { summary: 'A page of grants', answer: schemas.records, query: cursorQuery, refusals: [403] },
+  records: { summary: 'A page of grants', answer: schemas.records, query: pageQuery(1_000), refusals: [403] },
 };
 
 const PAYOUTS: Readonly<Record<string, Route>> = {
@@ -80,7 +83,7 @@ const PAYOUTS: Readonly<Record<string, Route>> = {
   dead: {
     summary: 'Payouts that were given up',
     answer: schemas.dead,
-    query: { after: { type: 'string' }, limit: { type: 'integer', minimum: 1, maximum: 500 } },
+    query: pageQuery(500),
     refusals: [403],
   },
   replay: {

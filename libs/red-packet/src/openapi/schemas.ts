@@ -22,7 +22,6 @@ const packet = object(packetFields);
 const grant = object({ userId: text, ...packetFields });
 const result = object({ ...packetFields, 'name?': text, own: flag, luckiest: flag });
 const amount = object({ packets: count, cents });
-const nothing = { type: 'string', nullable: true };
 
 /** What the routes take and answer. */
 export const schemas = {
@@ -95,7 +94,7 @@ export const schemas = {
     buckets: list(object({ bucket: count, allotted: amount, pool: amount, granted: amount, refunded: amount })),
     'deep?': { type: 'object' },
   }),
-  records: object({ records: list(grant), nextCursor: nothing }),
+  records: object({ items: list(grant), 'nextCursor?': text }),
   results: object({
     items: list(result),
     own: packet,
@@ -105,7 +104,7 @@ export const schemas = {
   payouts: object({ open: count, pending: count, 'oldestMs?': count, dead: count, consumers: count }),
   dead: object({
     items: list(object({ id: text, 'payout?': grant, error: text, attempts: count, firstSeenAt: text, deadAt: text })),
-    'next?': text,
+    'nextCursor?': text,
   }),
   ids: object({ ids: { oneOf: [list(text), oneOf('all')] } }),
   replayed: object({ replayed: count }),

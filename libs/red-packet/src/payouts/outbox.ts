@@ -3,9 +3,11 @@ import { InvalidOptionError } from '../../../internal/src';
 import type { DeadLetterRecord, StreamConsumerService } from 'luanest/stream-consumer';
 import { PAYOUT_GROUP } from '../buckets/layout';
 import type { GrantRecord } from '../red-packet.types';
-import type { DeadPayout } from './payouts.types';
+import { checkBucket, checkDeadCursor, type Placed } from '../red-packet.input';
+import type { DeadPayout, DeadPayoutPage } from './payouts.types';
 
-const PAGE = 500;
+/** The most dead payouts of a page. */
+export const DEAD_PAGE = 500;
 
 /** The name under which outboxes are one stream. Of their keys, since another registry may have an activity of this id. */
 function streamOf(keys: readonly string[]): string {
@@ -64,15 +66,21 @@ export class Outbox {
     }
   }
 
+  /** A page of dead letters. @param cursor the first page without */
+  async page(limit: number, cursor?: Placed): Promise<DeadPayoutPage> {
+    if (cursor !== undefined) checkBucket(cursor.at, cursor.bucket, this.keys.length);
+    const { items, next } = await this.with((streams, stream, group) =>
+      streams.deadLetters(stream, group, { count: limit, after: cursor?.at }),
+    );
+    return { items: items.map(deadPayoutOf), ...(next !== undefined && { nextCursor: next }) };
+  }
+
   /** All dead letters. */
   async *dead(): AsyncGenerator<DeadPayout> {
-    for (let after: string | undefined = '0:0'; after !== undefined;) {
-      const start: string = after;
-      const page = await this.with((streams, stream, group) =>
-        streams.deadLetters(stream, group, { count: PAGE, after: start }),
-      );
-      for (const item of page.items) yield deadPayoutOf(item);
-      after = page.next;
+    for (let page: DeadPayoutPage | undefined = await this.page(DEAD_PAGE); page !== undefined;) {
+      yield* page.items;
+      const { nextCursor }: DeadPayoutPage = page;
+      page = nextCursor === undefined ? undefined : await this.page(DEAD_PAGE, checkDeadCursor(nextCursor));
     }
   }
 }

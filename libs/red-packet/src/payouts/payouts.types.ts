@@ -84,6 +84,6 @@ export interface DeadPayout {
 /** Dead payouts, the oldest of each bucket first. */
 export interface DeadPayoutPage {
   readonly items: readonly DeadPayout[];
-  /** For the next call; undefined at the end. */
-  readonly next: string | undefined;
+  /** Pass it to read the next page; undefined after the last. */
+  readonly nextCursor?: string;
 }

@@ -18,17 +18,16 @@ export class RedPacketPayoutsController {
     return found(activityId, await answer(() => this.payouts.stats(activityId)));
   }
 
-  /** Payouts that were given up; query `after?`, `limit?` (1 to 500). */
+  /** Payouts that were given up; query `cursor?`, `limit?` (1 to 500). */
   @Get(':activityId/payouts/dead')
   dead(
     @Param('activityId') activityId: string,
-    @Query('after') after?: string,
+    @Query('cursor') cursor?: string,
     @Query('limit') limit?: string,
   ): Promise<DeadPayoutPage> {
-    return answer(() => {
-      const count = limit === undefined ? undefined : readLimit(limit);
-      return this.payouts.deadLetters(activityId, { ...(after !== undefined && { after }), ...(count && { count }) });
-    });
+    return answer(() =>
+      this.payouts.deadLetters(activityId, { cursor, limit: limit === undefined ? undefined : readLimit(limit, 500) }),
+    );
   }
 
   /** Hands payouts out again that were given up; body `{ "ids": ["..."] }` or `{ "ids": "all" }`. */

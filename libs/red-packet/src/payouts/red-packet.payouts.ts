@@ -2,8 +2,9 @@ import type { BeforeApplicationShutdown } from '@nestjs/common';
 import { type ScriptRegistry } from 'luanest/script-registry';
 import { checkInteger, checkOptions, InvalidOptionError, type KnownOptions, shown } from '../../../internal/src';
 import type { StreamConsumerService } from 'luanest/stream-consumer';
+import { checkDeadCursor, checkLimit } from '../red-packet.input';
 import type { RedPacketService } from '../red-packet.service';
-import { deadPayoutOf, Outbox } from './outbox';
+import { DEAD_PAGE, Outbox } from './outbox';
 import { PayoutRunner } from './payout-runner';
 import type { DeadPayoutPage, PayoutHandler, PayoutOptions, PayoutRun, PayoutStats } from './payouts.types';
 
@@ -67,18 +68,20 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
   }
 
   /**
-   * Payouts that were given up, the oldest of each bucket first.
+   * Returns a page of the payouts that were given up, bucket by bucket, the oldest first. Each that is there from the first
+   * page to the last is listed once, also when others are replayed, dropped or given up between two pages.
    *
-   * @param page `count`, 1 to 500, default 100; `after`, the `next` of the page before
+   * @param page limit 1 to 500, default 100; the `nextCursor` of the page before
+   * @throws InvalidRedPacketInputError
    */
   async deadLetters(
     activityId: string,
-    page: { readonly count?: number; readonly after?: string } = {},
+    page: { readonly limit?: number; readonly cursor?: string } = {},
   ): Promise<DeadPayoutPage> {
+    const limit = checkLimit(page.limit, DEAD_PAGE);
+    const cursor = page.cursor === undefined ? undefined : checkDeadCursor(page.cursor);
     const outbox = await this.outboxOf(activityId);
-    if (outbox === undefined) return { items: [], next: undefined };
-    const { items, next } = await outbox.with((streams, stream, group) => streams.deadLetters(stream, group, page));
-    return { items: items.map(deadPayoutOf), next };
+    return outbox === undefined ? { items: [] } : outbox.page(limit, cursor);
   }
 
   /** Hands dead payouts out again, with all attempts before them. @returns how many were there */
