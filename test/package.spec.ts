@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { doorsOf, exportsOf } from './package/support/doors';
@@ -32,7 +32,8 @@ describe('the doors of the package', () => {
       `./${door}`,
       { types: `${built(door)}.d.ts`, default: `${built(door)}.js` },
     ]) as [string, unknown][];
-    expect(manifest.exports).toEqual(Object.fromEntries([...wanted, ['./package.json', './package.json']]));
+    const others = { '.': './dist/index.js', './package.json': './package.json' };
+    expect(manifest.exports).toEqual({ ...Object.fromEntries(wanted), ...others });
   });
 
   it('are found by moduleResolution node10, which reads typesVersions only', () => {
@@ -61,6 +62,28 @@ describe('the doors of the package', () => {
   });
 });
 
+describe('the root of the package', () => {
+  const doors = [...libs, ...SUB_DOORS].map((door) => `luanest/${door}`);
+  const failureOf = (...args: readonly string[]): string =>
+    spawnSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' }).stderr;
+
+  it.each([
+    ['is required', ['--eval', "const { LockModule } = require('luanest')"]],
+    ['is imported', ['--input-type=module', '--eval', "import 'luanest'"]],
+    ['gives a name', ['--input-type=module', '--eval', "import { LockModule, RateLimitGuard } from 'luanest'"]],
+  ])('names the doors where it %s', (_how, args) => {
+    const [said = ''] = /Error: luanest has no root export.*/.exec(failureOf(...args)) ?? [];
+    expect(doors.filter((door) => !new RegExp(`${door}[,.]`).test(said))).toEqual([]);
+  });
+
+  it('knows the name of each value that a door exports, and no type: an import of it reaches the sentence', () => {
+    const code = readFileSync(join(ROOT, 'dist/index.js'), 'utf8');
+    const known = [...code.matchAll(/^exports\.(\w+) =/gm)].map(([, name]) => name);
+    const values = [...exportsOf(ROOT, doorsOf(ROOT)).values()].flat().filter(({ value }) => value);
+    expect(known.sort()).toEqual([...new Set(values.map(({ name }) => name))].sort());
+  });
+});
+
 describe('what is packed', () => {
   const packed = JSON.parse(
     execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
@@ -75,7 +98,7 @@ describe('what is packed', () => {
   it('is code, declarations and documents of the libs', () => {
     const document =
       /^(README|README\.zh-CN|ARCHITECTURE|CHANGELOG)\.md$|^LICENSE$|^docs\/.+\.(md|webp)$|^libs\/[^/]+\/README\.md$/;
-    const code = /^dist\/libs\/[^/]+\/src\/.+(?<!\.spec)\.(js|d\.ts)$/;
+    const code = /^dist\/(index|libs\/[^/]+\/src\/.+)(?<!\.spec)\.(js|d\.ts)$/;
     const others = files.filter((file) => file !== 'package.json' && !document.test(file) && !code.test(file));
     expect(others).toEqual([]);
     for (const door of doorsOf(ROOT)) expect(files).toContain(door.types.slice(2));

@@ -5,7 +5,7 @@ const require = createRequire(import.meta.url);
 const { exports } = require('luanest/package.json');
 
 for (const door of Object.keys(exports).filter(
-  (name) => name !== './package.json' && !process.argv.includes(name.slice(2)),
+  (name) => name !== '.' && name !== './package.json' && !process.argv.includes(name.slice(2)),
 )) {
   const name = door.replace('.', 'luanest');
   const required = require(name);
