@@ -14,14 +14,14 @@ interface GrantParts {
 }
 
 /**
- * Refuses an id that is no string of 1 to 256 well-formed characters.
+ * Refuses an id that is not a string of 1 to 256 well-formed characters.
  *
  * @throws InvalidReadRewardInputError naming the field and the value
  */
 export function checkId(name: string, value: unknown): string {
   if (typeof value === 'string' && value !== '' && value.length <= MAX_ID_CHARS && value.isWellFormed()) return value;
   throw new InvalidReadRewardInputError(
-    `${name} is ${shown(value)}. Give a string of 1 to ${MAX_ID_CHARS} characters.`,
+    `${name} is ${shown(value)}. Give 1 to ${MAX_ID_CHARS} characters of well-formed Unicode.`,
   );
 }
 
@@ -39,14 +39,14 @@ export function grantIdOf(rule: string, startMs: number, seq: number, userId: st
 /**
  * Reads a grant's id.
  *
- * @throws InvalidReadRewardInputError for text that is none
+ * @throws InvalidReadRewardInputError for text that is not a grant id
  */
 export function readGrantId(grantId: unknown): GrantParts {
   const text = typeof grantId === 'string' ? grantId : '';
   const shape = /^([a-z0-9-]+):(\d{1,15}):([1-9]\d{0,14}):([^:]+):([^:]+)$/.exec(text);
   const [, rule, start, seq, user = '', item = ''] = shape ?? [];
   try {
-    if (rule === undefined) throw new Error('it has not the shape of a grant id');
+    if (rule === undefined) throw new Error('It does not have the shape of a grant id.');
     const ids = { userId: decodeURIComponent(user), itemId: decodeURIComponent(item) };
     return { rule, startMs: Number(start), seq: Number(seq), ...ids };
   } catch (cause) {
@@ -57,28 +57,31 @@ export function readGrantId(grantId: unknown): GrantParts {
   }
 }
 
+const TEXTS = ['rule', 'user', 'item'] as const;
+const INTEGERS = ['points', 'start', 'seq', 'at'] as const;
+
 /**
- * Reads the fields of an entry of a ledger stream, as XRANGE and XREADGROUP give them.
+ * Reads the fields of an entry of a ledger stream, as XRANGE and XREADGROUP return them.
  *
  * @param fields names and values in turn
- * @throws InvalidReadRewardInputError for an entry that this lib did not write
+ * @throws InvalidReadRewardInputError for an entry that this lib did not write; its message names the fields that are
+ *   missing or wrong, and no value
  */
 export function parseLedgerRow(fields: readonly string[]): LedgerRow {
   const row = new Map<string, string>();
   for (let i = 0; i + 1 < fields.length; i += 2) row.set(fields[i] as string, fields[i + 1] as string);
-  const [kind, rule, userId, itemId] = ['kind', 'rule', 'user', 'item'].map((name) => row.get(name) ?? '');
-  const [points, start, seq, atMs] = ['points', 'start', 'seq', 'at'].map((name) => Number(row.get(name) ?? NaN));
-  if ((kind !== 'grant' && kind !== 'refund') || ![points, start, seq, atMs].every(Number.isSafeInteger)) {
-    throw new InvalidReadRewardInputError(`${JSON.stringify(fields).slice(0, 200)} is no row of a reward ledger.`);
+  const kind = row.get('kind');
+  const [rule = '', userId = '', itemId = ''] = TEXTS.map((name) => row.get(name));
+  const [points = 0, start = 0, seq = 0, atMs = 0] = INTEGERS.map((name) => Number(row.get(name) || NaN));
+  const wrong = [
+    ...(kind === 'grant' || kind === 'refund' ? [] : ['kind']),
+    ...TEXTS.filter((name) => !row.get(name)),
+    ...INTEGERS.filter((name) => !Number.isSafeInteger(Number(row.get(name) || NaN))),
+  ];
+  if ((kind !== 'grant' && kind !== 'refund') || wrong.length > 0) {
+    throw new InvalidReadRewardInputError(
+      `This entry is not a row of a reward ledger. Missing or wrong: ${wrong.join(', ')}. Read the streams of ledgerKeys().`,
+    );
   }
-  const grantId = grantIdOf(rule as string, start as number, seq as number, userId as string, itemId as string);
-  return {
-    kind,
-    grantId,
-    rule: rule as string,
-    userId: userId as string,
-    itemId: itemId as string,
-    points: points as number,
-    atMs: atMs as number,
-  };
+  return { kind, grantId: grantIdOf(rule, start, seq, userId, itemId), rule, userId, itemId, points, atMs };
 }
