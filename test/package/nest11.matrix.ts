@@ -43,7 +43,7 @@ describe('Nest 11, CommonJS, ioredis 5, Express', () => {
     });
     expect(app.version('@nestjs/core')).toMatch(/^11\./);
     expect(app.version('ioredis')).toMatch(/^5\./);
-    app.copy('src', 'bundle', 'user.test.ts');
+    app.copy('src', 'bundle', 'user.test.ts', 'front-page.test.ts');
     app.remove('src/main-fastify.ts');
     app.remove('src/lone/main-fastify.ts');
     expect(writeQuickStarts(app)).toEqual(expect.arrayContaining(['getting-started/main.ts', 'lock/app.module.ts']));
@@ -77,6 +77,14 @@ describe('Nest 11, CommonJS, ioredis 5, Express', () => {
   it('uses every lib, bundled by webpack', async () => {
     await app.run(process.execPath, ['bundle/webpack.cjs', 'dist/main-express.js', 'out/webpack.cjs']);
     expectAllUsed(await runAlone(app, 'out/webpack.cjs'));
+  });
+
+  it('ends by itself after an e2e test of the front page, by Jest and ts-jest, with no handle left open', async () => {
+    useTsJest(app);
+    const args = ['node_modules/jest/bin/jest.js', '--testPathPatterns', 'front-page.test.ts', '--detectOpenHandles'];
+    const { stderr } = await app.withRedis(args);
+    expect(stderr).toMatch(/Tests: +2 passed, 2 total/);
+    expect(stderr).not.toMatch(/did not exit|open handle/);
   });
 
   it("passes its user's tests, by Jest and ts-jest", async () => {

@@ -60,6 +60,10 @@ export function readGrantId(grantId: unknown): GrantParts {
 const TEXTS = ['rule', 'user', 'item'] as const;
 const INTEGERS = ['points', 'start', 'seq', 'at'] as const;
 
+function integerOf(text: string | undefined): number {
+  return text === undefined || text === '' ? NaN : Number(text);
+}
+
 /**
  * Reads the fields of an entry of a ledger stream, as XRANGE and XREADGROUP return them.
  *
@@ -72,11 +76,11 @@ export function parseLedgerRow(fields: readonly string[]): LedgerRow {
   for (let i = 0; i + 1 < fields.length; i += 2) row.set(fields[i] as string, fields[i + 1] as string);
   const kind = row.get('kind');
   const [rule = '', userId = '', itemId = ''] = TEXTS.map((name) => row.get(name));
-  const [points = 0, start = 0, seq = 0, atMs = 0] = INTEGERS.map((name) => Number(row.get(name) || NaN));
+  const [points = 0, start = 0, seq = 0, atMs = 0] = INTEGERS.map((name) => integerOf(row.get(name)));
   const wrong = [
     ...(kind === 'grant' || kind === 'refund' ? [] : ['kind']),
     ...TEXTS.filter((name) => !row.get(name)),
-    ...INTEGERS.filter((name) => !Number.isSafeInteger(Number(row.get(name) || NaN))),
+    ...INTEGERS.filter((name) => !Number.isSafeInteger(integerOf(row.get(name)))),
   ];
   if ((kind !== 'grant' && kind !== 'refund') || wrong.length > 0) {
     throw new InvalidReadRewardInputError(

@@ -3,6 +3,9 @@ import { exportedLibs } from '../../support/libs';
 import { snippetsOf } from '../../support/snippets';
 import type { FreshApp } from './fresh-app';
 
+/** The Redis of the documents; tests have one of their own. */
+const URL = "'redis://127.0.0.1:6379'";
+
 /**
  * Writes the named files of the front page and of the getting-started guide, and the quick start of each lib, each into a
  * folder below `src/quick-starts`. Returns the paths of the files in there.
@@ -16,7 +19,9 @@ export function writeQuickStarts(app: FreshApp): string[] {
   const pages = { 'front-page': 'README.md', 'getting-started': 'docs/getting-started.md' };
   for (const [folder, page] of Object.entries(pages)) {
     const named = [...snippetsOf(page)].filter(([path]) => !basename(path).startsWith(`${basename(page)}.`));
-    for (const [path, code] of named) write(folder, basename(path), code);
+    for (const [path, code] of named) {
+      write(folder, basename(path), code.replace(URL, `process.env.REDIS_URL ?? ${URL}`));
+    }
   }
   for (const lib of exportedLibs()) {
     const [[, code] = []] = [...snippetsOf(`libs/${lib}/README.md`)];

@@ -1,0 +1,70 @@
+import { once } from 'node:events';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { RedisServer } from '../support/redis-server';
+import { blocksOf } from '../support/markdown';
+import { freePort } from '../support/free-port';
+import { snippetsOf } from '../support/snippets';
+import { waitUntil } from '../support/wait';
+import { folder, tarball } from './support/folder';
+import { run } from './support/run';
+
+const [QUICK_INSTALL = '', COMMANDS = '', EMPTY_FOLDER = ''] = blocksOf('README.md', 'sh');
+const START = blocksOf('README.md', 'sh').find((block) => block.startsWith('npx tsc')) ?? '';
+const [TSCONFIG = ''] = blocksOf('README.md', 'json');
+
+/** The commands of the document, with the tarball for the published package, and no install script. */
+function installing(commands: string): string {
+  return commands
+    .replaceAll('npm install', 'npm install --ignore-scripts --no-audit --no-fund --prefer-offline')
+    .replaceAll(/(?<= )luanest(?= )/g, tarball());
+}
+
+describe('README.md, followed from an empty folder', () => {
+  let cwd: string;
+  let redis: RedisServer;
+  beforeAll(async () => {
+    cwd = mkdtempSync(join(folder(), 'readme-'));
+    redis = await RedisServer.start();
+  });
+  afterAll(() => redis.stop());
+
+  it('installs what both of its commands name', async () => {
+    expect(EMPTY_FOLDER).toContain(QUICK_INSTALL.trim());
+    await run('bash', ['-euc', installing(EMPTY_FOLDER)], { cwd });
+  });
+
+  it('compiles and starts, answers its commands, and ends at Ctrl-C', async () => {
+    writeFileSync(join(cwd, 'tsconfig.json'), TSCONFIG);
+    for (const [path, code] of [...snippetsOf('README.md')].filter(
+      ([path]) => !basename(path).startsWith('README.md.'),
+    ))
+      writeFileSync(join(cwd, basename(path)), code.replace('redis://127.0.0.1:6379', redis.url));
+    const [compile = '', start = ''] = START.trim().split(' && ');
+    await run('bash', ['-euc', compile], { cwd });
+
+    const port = await freePort();
+    const [node = '', ...args] = start.split(' ');
+    const app = spawn(node, args, { cwd, env: { ...process.env, NODE_OPTIONS: '', PORT: String(port) } });
+    let printed = '';
+    for (const stream of [app.stdout, app.stderr]) stream.on('data', (chunk) => (printed += String(chunk)));
+    try {
+      const isUp = (): boolean => printed.includes('successfully started') || app.exitCode !== null;
+      await waitUntil('the app is up', isUp, 60_000);
+      const commands = COMMANDS.replaceAll('localhost:3000', `127.0.0.1:${port}`).replaceAll('curl ', 'curl -s ');
+      const { stdout } = await run('bash', ['-uc', commands], { cwd });
+      expect([stdout, printed]).toEqual([
+        expect.stringMatching(/"outcome":"won".*"status":"rewarded".*Tom.*429/s),
+        printed,
+      ]);
+      await waitUntil('the job has run', () => printed.includes(`Built by process ${app.pid}`), 30_000);
+    } finally {
+      const ended = once(app, 'exit');
+      app.kill('SIGINT');
+      const [code, signal] = (await ended) as [number | null, string | null];
+      expect({ code, signal }).toEqual({ code: null, signal: 'SIGINT' });
+    }
+    expect(printed).not.toMatch(/ERROR|WARN/);
+  });
+});
