@@ -1,7 +1,7 @@
 import { FreshApp } from './support/fresh-app';
 import { writeQuickStarts } from './support/quick-starts';
 import { compile, problemsOf, useTsJest, writeEveryExport, type Resolution } from './support/types';
-import { expectAllUsed, expectLoneUsed, runAlone } from './support/uses';
+import { expectAllUsed, expectLoneUsed, expectOwnUsed, runAlone } from './support/uses';
 
 const resolutions: Resolution[] = [
   { moduleResolution: 'node10', module: 'commonjs' },
@@ -19,6 +19,7 @@ describe('Nest 11, CommonJS, ioredis 5, Express', () => {
       dependencies: {
         '@liaoliaots/nestjs-redis': '^10.0.0',
         '@nestjs/common': '^11.0.0',
+        '@nestjs/config': '^4.0.0',
         '@nestjs/core': '^11.0.0',
         '@nestjs/platform-express': '^11.0.0',
         '@nestjs/schedule': '^6.0.0',
@@ -68,6 +69,10 @@ describe('Nest 11, CommonJS, ioredis 5, Express', () => {
       expect(await problemsOf(app, 'typescript', resolution)).toEqual([]);
     },
   );
+
+  it('uses clients that the registry makes, from an address and from ConfigService, and ends by itself', async () => {
+    expectOwnUsed(await app.withRedis(['dist/main-own.js']));
+  });
 
   it('uses every lib, bundled and minified by esbuild', async () => {
     await app.run(process.execPath, ['bundle/esbuild.cjs', 'dist/main-express.js', 'out/esbuild.cjs', 'cjs']);

@@ -1,7 +1,7 @@
 import { FreshApp } from './support/fresh-app';
 import { writeQuickStarts } from './support/quick-starts';
 import { compile, problemsOf, writeEveryExport, type Resolution } from './support/types';
-import { expectAllUsed, expectLoneUsed, runAlone } from './support/uses';
+import { expectAllUsed, expectLoneUsed, expectOwnUsed, runAlone } from './support/uses';
 
 const resolutions: [compiler: string, resolution: Resolution][] = [
   ['typescript', { moduleResolution: 'node10', module: 'esnext', ignoreDeprecations: '6.0' }],
@@ -27,6 +27,7 @@ describe('Nest 12, ESM, ioredis 6, Fastify', () => {
       dependencies: {
         '@liaoliaots/nestjs-redis': '^10.0.0',
         '@nestjs/common': '^12.0.0',
+        '@nestjs/config': '^12.0.0',
         '@nestjs/core': '^12.0.0',
         '@nestjs/platform-fastify': '^12.0.0',
         '@nestjs/schedule': '^12.0.0',
@@ -73,6 +74,10 @@ describe('Nest 12, ESM, ioredis 6, Fastify', () => {
 
   it.each(checks)('type-checks every export and quick start with $label', async ({ compiler, resolution }) => {
     expect(await problemsOf(app, compiler, resolution)).toEqual([]);
+  });
+
+  it('uses clients that the registry makes, from an address and from ConfigService, and ends by itself', async () => {
+    expectOwnUsed(await app.withRedis(['dist/main-own.js']));
   });
 
   it('uses every lib, bundled and minified by esbuild', async () => {

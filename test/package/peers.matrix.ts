@@ -52,6 +52,7 @@ describe('The oldest peers that are allowed', () => {
     app.copy('src', 'load');
     app.remove('src/main-fastify.ts');
     app.remove('src/lone/main-fastify.ts');
+    app.remove('src/main-own.ts');
     await compile(app, COMMONJS);
   });
 

@@ -55,6 +55,20 @@ export function expectLoneUsed({ code, stdout, stderr }: Ended): void {
   expect({ lines: stdout.trim().split('\n'), stderr, code }).toEqual({ lines: LONE_LINES, stderr: '', code: 0 });
 }
 
+/** What `main-own.ts` prints. */
+const OWN_LINES = [
+  'forRootAsync: mail-1 Error: the mail server is down, 1 replayed, ann at attempt 1, more none',
+  'isGlobal false, near: held',
+  /^isGlobal false, far: Nest can't resolve dependencies of the UsesLock/,
+  'forRoot twice: LockModule.forRoot() is imported 2 times',
+];
+
+/** As `expectAllUsed`, for the app whose clients are the registry's own. */
+export function expectOwnUsed({ code, stdout, stderr }: Ended): void {
+  const lines = OWN_LINES.map((line) => (typeof line === 'string' ? line : (expect.stringMatching(line) as string)));
+  expect({ lines: stdout.trim().split('\n'), stderr, code }).toEqual({ lines, stderr: '', code: 0 });
+}
+
 /** Runs a bundle where nothing else is: no node_modules, and no `.lua`. */
 export async function runAlone(app: FreshApp, bundle: string): Promise<Ended> {
   const cwd = mkdtempSync(join(folder(), 'bundle-'));
