@@ -4,6 +4,8 @@ import { Test } from '@nestjs/testing';
 /** Written from README.md into the app that runs this. */
 const FRONT_PAGE: string = './src/quick-starts/front-page/app.module';
 
+jest.setTimeout(60_000);
+
 /** As the Nest CLI writes it for a new app: nothing here knows that there is a Redis client to end. */
 describe('AppController (e2e)', () => {
   let app: INestApplication;

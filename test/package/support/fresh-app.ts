@@ -17,7 +17,7 @@ import { run, type Ended, type RunOptions } from './run';
 
 const SOURCES = join(__dirname, '..', 'app');
 const INSTALL_ATTEMPTS = 3;
-const RUN_TIMEOUT_MS = 60_000;
+const RUN_TIMEOUT_MS = 180_000;
 
 /** What an app of a user has in its package.json. */
 export interface AppSpec {
