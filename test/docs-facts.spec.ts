@@ -63,9 +63,9 @@ it('the documents list every error with its code', () => {
     ),
   );
   const tables = [
-    ['code', 'class', 'what it says'],
+    ['code', 'class', 'meaning'],
     ['code', 'class', 'what is wrong'],
-    ['code', 'class', 'lib', 'what it says'],
+    ['code', 'class', 'lib', 'meaning'],
     ['code', 'class', 'lib'],
   ].map((header) => tableOf('docs/errors.md', ...header));
   const documented = new Set(tables.flat().map(([code, name]) => [...words(code), ...words(name)].join(' ')));

@@ -132,6 +132,12 @@ it('getting started: a script of your own', async () => {
   expect(await points.add('ann', 80)).toEqual({ has: 100, added: 20 });
 });
 
+it('production: a health route', async () => {
+  const app = await open(snippet<Names>('docs/production.md').AppModule);
+  const healthy = { status: 'ok', info: { redis: { status: 'up' } } };
+  expect(await request(app, 'GET', '/health')).toMatchObject({ status: 200, body: healthy });
+});
+
 it('script-registry', async () => {
   await follow(await quickStart('script-registry'), 'libs/script-registry/README.md');
 });
