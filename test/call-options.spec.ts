@@ -3,7 +3,7 @@ import { Cron, ScheduleModule, Timeout } from '@nestjs/schedule';
 import { DelayedTask, DelayedTaskModule, DelayedTaskService } from 'luanest/delayed-task';
 import { LockModule, LockService, type LockOptions } from 'luanest/lock';
 import { startMetrics } from 'luanest/metrics';
-import { Idempotent, Once, OnceModule } from 'luanest/once';
+import { Idempotent, Once, OnceModule, type OnceHandlerOptions } from 'luanest/once';
 import { RateLimit, RateLimitTestingModule } from 'luanest/rate-limit';
 import { RedPacketModule, RedPacketPayouts, type PayoutOptions } from 'luanest/red-packet';
 import { ScheduledLock, ScheduledLockModule, type ScheduledLockOptions } from 'luanest/scheduled-lock';
@@ -140,7 +140,17 @@ describe('options of decorators', () => {
     }
     @Controller()
     class Routes {
-      @Once({ id: () => 'a', scope: 's', whenInProgress: 'skip', leaseMs: 1, retentionMs: 1, delivery: 'at-most-once' })
+      @Once({
+        id: () => 'a',
+        scope: 's',
+        whenInProgress: 'skip',
+        leaseMs: 1,
+        maxLeaseMs: 1,
+        retentionMs: 1,
+        delivery: 'at-most-once',
+        replicas: 0,
+        replicasTimeoutMs: 1,
+      } satisfies Required<OnceHandlerOptions>)
       @Idempotent(route)
       @Post()
       run(): void {

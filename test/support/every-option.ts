@@ -78,6 +78,8 @@ export const route = {
   onInProgress: 'wait',
   waitMs: 1_000,
   maxLeaseMs: 60_000,
+  replicas: 0,
+  replicasTimeoutMs: 10,
 } satisfies Required<IdempotencyRouteOptions>;
 const rewardRule = {
   limit: 1,
@@ -184,7 +186,11 @@ export const libs: readonly Lib[] = [
       retentionMs: 1_000,
       delivery: 'at-most-once',
       maxResultBytes: 10,
-      drainTimeoutMs: 0,
+      maxLeaseMs: 2_000,
+      replicas: 1,
+      replicasTimeoutMs: 10,
+      drainMs: 0,
+      abortGraceMs: 0,
       idempotency: {
         subject: resolver,
         header: 'X-Key',

@@ -1,9 +1,22 @@
 export { Idempotent } from './idempotency/idempotency.decorator';
 export { IdempotencyException, type IdempotencyRefusal } from './idempotency/idempotency.exception';
+export type {
+  FingerprintResolver,
+  IdempotencyOptions,
+  IdempotencyRouteOptions,
+  Subject,
+  SubjectResolver,
+} from './idempotency/idempotency.options';
 export { IdempotencyInterceptor } from './idempotency/idempotency.interceptor';
 export { REPLAYED_HEADER } from './idempotency/repeat';
 export { Once, type OnceHandlerOptions } from './once.decorator';
-export { InvalidOnceInputError, OnceInProgressError, OnceResultTooLargeError } from './once.errors';
+export {
+  InvalidOnceInputError,
+  OnceInProgressError,
+  OnceLostError,
+  OnceNotReplicatedError,
+  OnceResultTooLargeError,
+} from './once.errors';
 export {
   ONCE_CHANNELS,
   type ClaimAnsweredEvent,
@@ -12,26 +25,24 @@ export {
   type SettleFailedEvent,
 } from './once.events';
 export { OnceModule, type OnceModuleExtras } from './once.module';
-export type {
-  FingerprintResolver,
-  IdempotencyOptions,
-  IdempotencyRouteOptions,
-  OnceOptions,
-  Subject,
-  SubjectResolver,
-} from './once.options';
+export type { OnceOptions } from './once.options';
 export { OnceService } from './once.service';
 export type {
   Claim,
   ClaimAnswer,
   ClaimOptions,
+  ClaimTerms,
   ConfirmAnswer,
   Delivery,
   Done,
   InProgress,
   Lost,
+  OnceRun,
+  PeekAnswer,
+  PeekTarget,
   ReleaseAnswer,
   RenewAnswer,
   RunAnswer,
-  RunningClaim,
+  RunOptions,
+  StoredResponse,
 } from './once.types';

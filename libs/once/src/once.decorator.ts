@@ -3,10 +3,11 @@ import { isObservable, lastValueFrom } from 'rxjs';
 import { checkOptions, type KnownOptions } from '../../internal/src';
 import { InvalidOnceInputError, OnceInProgressError } from './once.errors';
 import { OnceService } from './once.service';
-import type { ClaimOptions, RunAnswer } from './once.types';
+import { DEFAULT_TERMS, KNOWN_TERMS, resolveTerms } from './once.terms';
+import type { ClaimTerms, RunAnswer } from './once.types';
 
 /** What `@Once()` takes. */
-export interface OnceHandlerOptions extends Omit<ClaimOptions, 'token'> {
+export interface OnceHandlerOptions extends ClaimTerms {
   /** The id of a message, from the handler's arguments; text of 1 to 512 characters that redeliveries share. */
   // A handler's arguments are whatever its transport gives: any lets the function name their type itself.
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
@@ -24,9 +25,7 @@ const KNOWN: KnownOptions<OnceHandlerOptions> = {
   id: true,
   scope: true,
   whenInProgress: true,
-  leaseMs: true,
-  retentionMs: true,
-  delivery: true,
+  ...KNOWN_TERMS,
 };
 
 type Method = (...args: never[]) => unknown;
@@ -41,7 +40,7 @@ type Holder = Record<typeof SERVICE, OnceService | undefined>;
  *
  * It may stand above or below the other decorators of the method. Of an Observable the last value counts.
  *
- * @throws InvalidOptionError when the class is loaded, for an option that does not exist
+ * @throws InvalidOptionError when the class is loaded, for an option that does not exist or a value that cannot be used
  * @throws InvalidOnceInputError when the message has no usable id, OnceInProgressError while another is at it
  */
 export function Once(options: OnceHandlerOptions) {
@@ -50,6 +49,7 @@ export function Once(options: OnceHandlerOptions) {
     if (typeof original !== 'function') throw new TypeError(`@Once() stands on ${String(key)}, which is no method.`);
     const where = `${target.constructor.name}.${String(key)}`;
     const scope = checkOptions(`@Once() on ${where}`, options, KNOWN).scope ?? where;
+    resolveTerms(`@Once() on ${where}: `, options, DEFAULT_TERMS);
     if (!Object.prototype.hasOwnProperty.call(target, SERVICE)) {
       Inject(OnceService)(target, SERVICE);
       Object.defineProperty(target, SERVICE, { value: undefined, writable: true });
@@ -59,7 +59,7 @@ export function Once(options: OnceHandlerOptions) {
       if (service === undefined) {
         throw new TypeError(`${scope} was called on an object that Nest has not made. @Once() needs OnceModule.`);
       }
-      const answer = await service.runAs('handler', idOf(scope, options, args), claimOf(options), () => {
+      const answer = await service.runMessage(scope, idOf(scope, options, args), termsOf(options), () => {
         const returned: unknown = original.apply(this, args);
         return isObservable(returned) ? lastValueFrom(returned, { defaultValue: undefined }) : returned;
       });
@@ -71,16 +71,16 @@ export function Once(options: OnceHandlerOptions) {
   };
 }
 
-function claimOf({ leaseMs, retentionMs, delivery }: OnceHandlerOptions): ClaimOptions {
-  return { leaseMs, retentionMs, delivery };
+function termsOf({ id: _id, scope: _scope, whenInProgress: _when, ...terms }: OnceHandlerOptions): ClaimTerms {
+  return terms;
 }
 
 function idOf(scope: string, options: OnceHandlerOptions, args: readonly unknown[]): string {
   const id: unknown = options.id(...args);
   if (typeof id !== 'string' || id === '' || id.length > 512) {
-    throw new InvalidOnceInputError(`The id of a message for ${scope} is no text of 1 to 512 characters.`);
+    throw new InvalidOnceInputError(`The id of a message for ${scope} is not a text of 1 to 512 characters.`);
   }
-  return JSON.stringify([scope, id]);
+  return id;
 }
 
 function outcome<T>(answer: RunAnswer<T>, options: OnceHandlerOptions): T | undefined {

@@ -33,3 +33,45 @@ export class OnceInProgressError extends LuanestError {
     super(`Another is at this message. Deliver it again in ${retryAfterMs} ms or later.`);
   }
 }
+
+/** A run may not go on: its lease ended, another has the id, `maxLeaseMs` is over, or the app shuts down. */
+export class OnceLostError extends LuanestError {
+  readonly code = 'ONCE_LOST';
+
+  /**
+   * @param id of the run
+   * @param because completes the sentence "The run was lost: ..."
+   */
+  constructor(
+    readonly id: string,
+    because: string,
+  ) {
+    super(`The run was lost: ${because}.`);
+  }
+}
+
+/**
+ * Too few replicas had a claim or a confirmation in time. After a claim nothing ran, and the id was given back. After a
+ * confirmation the work has happened, and the id is done unless a failover loses that.
+ */
+export class OnceNotReplicatedError extends LuanestError {
+  readonly code = 'ONCE_NOT_REPLICATED';
+
+  /**
+   * @param during what was not replicated
+   * @param copies how many replicas had it
+   * @param replicas how many had to
+   */
+  constructor(
+    readonly during: 'claim' | 'confirm',
+    readonly copies: number,
+    readonly replicas: number,
+  ) {
+    super(
+      `The ${during === 'claim' ? 'claim' : 'confirmation'} reached ${copies} of ${replicas} replicas in time. ` +
+        (during === 'claim'
+          ? 'It was given back, and nothing ran.'
+          : 'The work has happened; a failover may lose the confirmation, and then it can happen again.'),
+    );
+  }
+}

@@ -44,12 +44,6 @@ export function isDelivery(value: unknown): value is Delivery {
   return value === 'at-least-once' || value === 'at-most-once';
 }
 
-/** A delivery. @throws InvalidOnceInputError unless it is one of the two */
-export function checkDelivery(value: unknown): Delivery {
-  if (isDelivery(value)) return value;
-  throw new InvalidOnceInputError(`delivery is ${shown(value)}. Give 'at-least-once' or 'at-most-once'.`);
-}
-
 /**
  * A result as the JSON that is stored; '' for undefined.
  *

@@ -8,6 +8,7 @@ import { onceScripts } from './once.scripts';
 import { OnceService } from './once.service';
 import { OnceStore } from './once.store';
 import { ONCE_OPTIONS } from './once.tokens';
+import { Runs } from './runs/runs';
 
 /** Settings that must be known before the options are: they shape the module itself. */
 export interface OnceModuleExtras {
@@ -37,9 +38,15 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<OnceOptions>({
         useFactory: (scripts: ScriptRegistry) => new OnceStore(scripts),
       },
       {
-        provide: OnceService,
+        provide: Runs,
         inject: [OnceStore, ONCE_OPTIONS],
-        useFactory: (store: OnceStore, options: ResolvedOnceOptions) => new OnceService(store, options),
+        useFactory: (store: OnceStore, options: ResolvedOnceOptions) => new Runs(store, options),
+      },
+      {
+        provide: OnceService,
+        inject: [OnceStore, ONCE_OPTIONS, Runs],
+        useFactory: (store: OnceStore, options: ResolvedOnceOptions, runs: Runs) =>
+          new OnceService(store, options, runs),
       },
       {
         provide: IdempotencyExplorer,
@@ -48,7 +55,7 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<OnceOptions>({
           new IdempotencyExplorer(discovery, scanner),
       },
     ],
-    exports: [OnceService, OnceStore, ONCE_OPTIONS],
+    exports: [OnceService, OnceStore, Runs, ONCE_OPTIONS],
   }))
   .build();
 

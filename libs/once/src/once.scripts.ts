@@ -1,7 +1,7 @@
 import { defineScript, int, str } from 'luanest/script-registry';
 import { FREES_MEMORY } from '../../internal/src';
 import type { ConfirmAnswer } from './once.types';
-import { claimLua, confirmLua, firstLua, releaseLua, renewLua } from './scripts/generated';
+import { claimLua, confirmLua, firstLua, peekLua, releaseLua, renewLua, sharedClockLua } from './scripts/generated';
 
 export const firstOnce = defineScript({
   name: 'once.first',
@@ -44,7 +44,7 @@ export function fenceOf({ text }: StoredAnswer): number {
 }
 
 /** When the lease of a claim ends, ms since the epoch. */
-export function leaseUntilOf({ text }: StoredAnswer): number {
+export function leaseEndsAtOf({ text }: StoredAnswer): number {
   return Number(text.slice(16));
 }
 
@@ -53,9 +53,9 @@ export const renewOnce = defineScript({
   ...renewLua,
   keys: ['claim'],
   args: { token: str, leaseMs: int, operation: str },
-  reply: ([status, leaseUntilMs]: string[]) => ({
+  reply: ([status, leaseEndsAtMs]: string[]) => ({
     status: status as 'renewed' | 'lost',
-    leaseUntilMs: Number(leaseUntilMs),
+    leaseEndsAtMs: Number(leaseEndsAtMs),
   }),
 });
 
@@ -79,5 +79,37 @@ export const releaseOnce = defineScript({
   reply: (status: string) => status as 'released' | 'lost',
 });
 
+/** What the peek script reads. */
+export interface StoredPeek {
+  readonly status: 'unknown' | 'in-progress' | 'done' | 'abandoned';
+  readonly fence: number;
+  readonly leaseEndsAtMs: number;
+  /** -1 where the key has no TTL. */
+  readonly expiresAtMs: number;
+  readonly result: string;
+}
+
+export const peekOnce = defineScript({
+  name: 'once.peek',
+  shared: sharedClockLua,
+  source: peekLua,
+  keys: ['claim'],
+  args: {},
+  flags: ['no-writes'],
+  reply: ([status, fence, leaseEndsAtMs, expiresAtMs, result]: [
+    string,
+    string,
+    string,
+    number,
+    string,
+  ]): StoredPeek => ({
+    status: status as StoredPeek['status'],
+    fence: Number(fence),
+    leaseEndsAtMs: Number(leaseEndsAtMs),
+    expiresAtMs,
+    result,
+  }),
+});
+
 /** Every script of this lib, for the registry. */
-export const onceScripts = [firstOnce, claimOnce, renewOnce, confirmOnce, releaseOnce];
+export const onceScripts = [firstOnce, claimOnce, renewOnce, confirmOnce, releaseOnce, peekOnce];

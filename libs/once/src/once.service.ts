@@ -2,25 +2,24 @@ import { isUnfinished } from '../../internal/src';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as after } from 'node:timers/promises';
 import type { BeforeApplicationShutdown } from '@nestjs/common';
-import { OnceResultTooLargeError } from './once.errors';
-import { events } from './once.events';
-import { checkDelivery, decodeResult, encodeResult } from './once.input';
-import { LeaseRenewal } from './once.renewal';
-import type { ResolvedOnceOptions } from './once.options';
-import { fenceOf, leaseUntilOf } from './once.scripts';
-import type { ClaimKind, FullClaim, OnceStore, StoredAnswer } from './once.store';
+import { Claims, type ClaimsOptions } from './once.claims';
+import { messageIdOf, peekAt } from './once.peek';
+import type { OnceStore } from './once.store';
 import type {
-  Claim,
   ClaimAnswer,
   ClaimOptions,
+  ClaimTerms,
   ConfirmAnswer,
+  OnceRun,
+  PeekAnswer,
+  PeekTarget,
   ReleaseAnswer,
   RenewAnswer,
   RunAnswer,
-  RunningClaim,
+  RunOptions,
 } from './once.types';
-
-type Settings = Pick<ResolvedOnceOptions, 'leaseMs' | 'retentionMs' | 'delivery' | 'maxResultBytes' | 'drainTimeoutMs'>;
+import { Runner } from './runs/runner';
+import { Runs } from './runs/runs';
 
 /**
  * Lets one of many callers do a thing, and remembers that it was done.
@@ -28,24 +27,38 @@ type Settings = Pick<ResolvedOnceOptions, 'leaseMs' | 'retentionMs' | 'delivery'
  * Nothing is exactly once without the receiver's help: hand it the id, so that it knows a repeat, or the fence.
  */
 export class OnceService implements BeforeApplicationShutdown {
-  private readonly running = new Set<Promise<unknown>>();
+  private readonly claims: Claims;
+  private readonly runner: Runner;
 
   constructor(
     private readonly store: OnceStore,
-    private readonly options: Settings,
-  ) {}
+    private readonly options: ClaimsOptions,
+    private readonly runs = new Runs(store, options),
+  ) {
+    this.claims = new Claims(store, options);
+    this.runner = new Runner(this.claims, runs);
+  }
+
+  /**
+   * Returns the run that this code belongs to: work under `run`, an `@Once()` handler, or the handler of an idempotent request
+   * and the interceptors inside. Undefined outside of one. Of nested runs the innermost.
+   */
+  current(): OnceRun | undefined {
+    return this.runs.current();
+  }
 
   /**
    * Takes an id for a lease, unless another has it or it is done.
    *
-   * @throws InvalidOnceInputError before anything is sent
+   * @throws InvalidOnceInputError before anything is sent; OnceNotReplicatedError with `replicas`
    */
   async claim(id: string, options: ClaimOptions = {}): Promise<ClaimAnswer> {
-    return this.claimAs('claim', id, options);
+    const full = this.claims.fill(options);
+    return this.claims.take(id, this.store.keyOf(id), full);
   }
 
   /**
-   * Lets an owner's lease run anew from now.
+   * Renews an owner's lease: it lasts `leaseMs` from now.
    *
    * @param options leaseMs; default the module's
    * @throws InvalidOnceInputError before anything is sent
@@ -55,13 +68,13 @@ export class OnceService implements BeforeApplicationShutdown {
   }
 
   /**
-   * Marks an id as done, for the retention that it was claimed with.
+   * Marks an id as done, for the retention that it was claimed with. Waits for the module's `replicas`.
    *
    * @param result JSON data for those who ask again; at most `maxResultBytes`. Default none
-   * @throws OnceResultTooLargeError, InvalidOnceInputError before anything is sent
+   * @throws OnceResultTooLargeError, InvalidOnceInputError before anything is sent; OnceNotReplicatedError
    */
   async confirm(id: string, token: string, result?: unknown): Promise<ConfirmAnswer> {
-    return this.store.confirm(this.store.keyOf(id), token, encodeResult(result, this.options.maxResultBytes));
+    return this.store.confirm(this.store.keyOf(id), token, this.claims.encode(result), this.options);
   }
 
   /** Gives an id back, undone, for anybody to claim. @throws InvalidOnceInputError before anything is sent */
@@ -70,9 +83,10 @@ export class OnceService implements BeforeApplicationShutdown {
   }
 
   /**
-   * Remembers an id and answers true to the first call: at most once, in one command, with no lease and no result.
+   * Remembers an id and returns true to the first call: at most once, in one command, with no lease and no result. Does not wait
+   * for replicas.
    *
-   * @param options retentionMs, default the module's; a token, with which a repeat of the first call answers true again
+   * @param options retentionMs, default the module's; a token, with which a repeat of the first call gets true again
    * @throws InvalidOnceInputError before anything is sent
    */
   first(id: string, options: Pick<ClaimOptions, 'retentionMs' | 'token'> = {}): Promise<boolean> {
@@ -86,125 +100,45 @@ export class OnceService implements BeforeApplicationShutdown {
   }
 
   /**
+   * Reads what is known of an id, and changes nothing: no lease and no retention gets longer. Ids of `first` are not known to it.
+   *
+   * @param target an id; `{ scope, id }` of a message under `@Once()`; `{ subject, key }` of an idempotent request
+   * @throws InvalidOnceInputError before anything is sent
+   */
+  peek(target: string | PeekTarget): Promise<PeekAnswer> {
+    return peekAt(this.store, target);
+  }
+
+  /**
    * Runs work under a claim that is renewed until it ends, and confirms what it returns.
    *
    * Work that throws, or resolves with what says that it is not done (`UNFINISHED`), leaves the id free with
    * `at-least-once`, and done with `at-most-once`; the error is thrown on.
    *
-   * @throws InvalidOnceInputError before anything is sent, and what the work throws
+   * @throws InvalidOnceInputError before anything is sent; what the work throws; OnceNotReplicatedError with `replicas`,
+   * before the work or after it, as its `during` says
    */
-  run<T>(
+  async run<T>(
     id: string,
-    options: ClaimOptions,
-    work: (claim: RunningClaim) => T | PromiseLike<T>,
+    options: RunOptions,
+    work: (run: OnceRun) => T | PromiseLike<T>,
   ): Promise<RunAnswer<Awaited<T>>> {
-    return this.runAs('claim', id, options, work);
+    return this.runs.track(this.runner.run({ id, key: this.store.keyOf(id), options, body: work }));
   }
 
-  /** As `run`, for ids that no other claims meet but those of the same kind. */
-  runAs<T>(
-    kind: ClaimKind,
+  /** As `run`, for a message of an `@Once()` handler. Handlers of other scopes, and ids of `run`, do not meet it. */
+  async runMessage<T>(
+    scope: string,
     id: string,
-    options: ClaimOptions,
-    work: (claim: RunningClaim) => T | PromiseLike<T>,
+    options: ClaimTerms,
+    work: (run: OnceRun) => T | PromiseLike<T>,
   ): Promise<RunAnswer<Awaited<T>>> {
-    const run = this.runClaimed(kind, id, options, work);
-    this.running.add(run);
-    const forget = (): void => void this.running.delete(run);
-    run.then(forget, forget);
-    return run;
+    const key = this.store.keyOf(messageIdOf(scope, id), 'handler');
+    return this.runs.track(this.runner.run({ id, key, options, body: work }));
   }
 
-  /** Waits for work under `run`, so that it can still be confirmed. */
-  async beforeApplicationShutdown(): Promise<void> {
-    if (this.running.size === 0) return;
-    const stop = new AbortController();
-    const limit = after(this.options.drainTimeoutMs, undefined, { signal: stop.signal }).catch(() => undefined);
-    await Promise.race([Promise.allSettled(this.running), limit]);
-    stop.abort();
-  }
-
-  private async claimAs(kind: ClaimKind, id: string, options: ClaimOptions): Promise<ClaimAnswer> {
-    const full = this.fill(options);
-    const key = this.store.keyOf(id, kind);
-    const answer = await this.store.claim(key, full);
-    if (answer.status === 'in-progress') return { status: 'in-progress', retryAfterMs: Number(answer.text) };
-    if (answer.status === 'claimed') return this.handle(id, key, full, answer);
-    return { status: 'done', result: decodeResult(answer.text), confirmed: answer.status === 'done' };
-  }
-
-  private async runClaimed<T>(
-    kind: ClaimKind,
-    id: string,
-    options: ClaimOptions,
-    work: (claim: RunningClaim) => T | PromiseLike<T>,
-  ): Promise<RunAnswer<Awaited<T>>> {
-    const { leaseMs, delivery } = this.fill(options);
-    const claimedAt = performance.now();
-    const claim = await this.claimAs(kind, id, options);
-    if (claim.status === 'in-progress') return claim;
-    if (claim.status === 'done') {
-      return { status: 'duplicate', result: claim.result as Awaited<T>, confirmed: claim.confirmed };
-    }
-    const renewal = new LeaseRenewal(() => claim.renew(), leaseMs, claimedAt);
-    let result: Awaited<T>;
-    try {
-      result = await work({ ...claim, signal: renewal.signal });
-    } catch (error) {
-      renewal.stop();
-      await this.settleFailure(claim, delivery);
-      throw error;
-    }
-    renewal.stop();
-    if (isUnfinished(result)) {
-      await this.settleFailure(claim, delivery);
-      return { status: 'ran', result, confirmed: false };
-    }
-    const { status } = await this.store.confirm(this.store.keyOf(id, kind), claim.token, this.encodeWhatFits(result));
-    return { status: 'ran', result, confirmed: status === 'confirmed' };
-  }
-
-  /** The work's own error is what the caller must see, so Redis' is only published. */
-  private async settleFailure(claim: Claim, delivery: string): Promise<void> {
-    try {
-      await (delivery === 'at-most-once' ? claim.confirm() : claim.release());
-    } catch (error) {
-      events.settleFailed.publish(() => ({ error }));
-    }
-  }
-
-  /** The work has happened: a result that cannot be stored must not keep it from being confirmed. */
-  private encodeWhatFits(result: unknown): string {
-    try {
-      return encodeResult(result, this.options.maxResultBytes);
-    } catch (error) {
-      const reason = error instanceof OnceResultTooLargeError ? 'too-large' : 'not-json';
-      events.resultNotStored.publish(() => ({ reason }));
-      return '';
-    }
-  }
-
-  private fill(options: ClaimOptions): FullClaim {
-    return {
-      token: options.token ?? this.store.newToken(),
-      leaseMs: options.leaseMs ?? this.options.leaseMs,
-      retentionMs: options.retentionMs ?? this.options.retentionMs,
-      delivery: checkDelivery(options.delivery ?? this.options.delivery),
-      fingerprint: '',
-    };
-  }
-
-  private handle(id: string, key: string, { token, leaseMs }: FullClaim, answer: StoredAnswer): Claim {
-    const { store } = this;
-    return {
-      status: 'claimed',
-      id,
-      token,
-      fence: fenceOf(answer),
-      leaseUntilMs: leaseUntilOf(answer),
-      renew: async (options = {}) => store.renew(key, token, options.leaseMs ?? leaseMs),
-      confirm: async (result) => store.confirm(key, token, encodeResult(result, this.options.maxResultBytes)),
-      release: async () => store.release(key, token),
-    };
+  /** Waits for runs up to `drainMs`, then fires their signals and waits up to `abortGraceMs`. */
+  beforeApplicationShutdown(): Promise<void> {
+    return this.runs.close();
   }
 }

@@ -1,13 +1,28 @@
 import { randomBytes } from 'node:crypto';
-import type { KeySpace, ScriptRegistry } from 'luanest/script-registry';
+import type { KeySpace, RunAndWaitOptions, ScriptRegistry, WaitedResult } from 'luanest/script-registry';
+import { MAX_TIMER_MS } from '../../script-registry/src/shared/checks';
+import { OnceNotReplicatedError } from './once.errors';
 import { events } from './once.events';
 import { checkDuration, checkId, checkToken } from './once.input';
-import { claimOnce, confirmOnce, firstOnce, releaseOnce, renewOnce, type StoredAnswer } from './once.scripts';
-export type { StoredAnswer } from './once.scripts';
+import {
+  claimOnce,
+  confirmOnce,
+  firstOnce,
+  peekOnce,
+  releaseOnce,
+  renewOnce,
+  type StoredAnswer,
+  type StoredPeek,
+} from './once.scripts';
+import type { ResolvedTerms } from './once.terms';
+export { fenceOf, type StoredAnswer } from './once.scripts';
 import type { ConfirmAnswer, Delivery, ReleaseAnswer, RenewAnswer } from './once.types';
 
+/** How a write waits for replicas; not at all with 0. */
+export type Waits = Pick<ResolvedTerms, 'replicas' | 'replicasTimeoutMs'>;
+
 /** A claim with nothing left out. */
-export interface FullClaim {
+export interface FullClaim extends Waits {
   readonly token: string;
   readonly leaseMs: number;
   readonly retentionMs: number;
@@ -39,9 +54,13 @@ export class OnceStore {
     return `${this.tokenPrefix}.${this.tokens.toString(36)}`;
   }
 
-  /** Claims an id, by its key. Throws what is wrong with its arguments at once. @throws InvalidOnceInputError */
+  /**
+   * Claims an id, by its key. Throws what is wrong with its arguments at once.
+   *
+   * @throws InvalidOnceInputError; OnceNotReplicatedError, after the claim was given back
+   */
   claim(key: string, claim: FullClaim): Promise<StoredAnswer> {
-    const { token, leaseMs, retentionMs, delivery, fingerprint } = claim;
+    const { token, leaseMs, retentionMs, delivery, fingerprint, replicas } = claim;
     const args = {
       token: checkToken(token),
       leaseMs: checkDuration('leaseMs', leaseMs),
@@ -49,29 +68,43 @@ export class OnceStore {
       delivery,
       fingerprint,
     };
-    const answer = this.registry.run(claimOnce, { keys: { claim: key }, args });
+    const input = { keys: { claim: key }, args };
+    const answer =
+      replicas === 0
+        ? this.registry.run(claimOnce, input)
+        : this.registry
+            .runAndWait(claimOnce, input, this.waitOf(claim))
+            .then((waited) => this.kept(waited, key, claim));
     if (events.claimAnswered.heard)
       void answer.then(({ status }) => events.claimAnswered.publish(() => ({ status })), ignore);
     return answer;
   }
 
-  /** Lets the owner's lease run anew. @throws InvalidOnceInputError before anything is sent */
+  /** Renews the owner's lease. @throws InvalidOnceInputError before anything is sent */
   async renew(key: string, token: string, leaseMs: number): Promise<RenewAnswer> {
     const args = {
       token: checkToken(token),
       leaseMs: checkDuration('leaseMs', leaseMs),
       operation: this.newToken(),
     };
-    const { status, leaseUntilMs } = await this.registry.run(renewOnce, { keys: { claim: key }, args });
-    if (status === 'renewed') return { status, leaseUntilMs };
+    const { status, leaseEndsAtMs } = await this.registry.run(renewOnce, { keys: { claim: key }, args });
+    if (status === 'renewed') return { status, leaseEndsAtMs };
     events.leaseLost.publish(() => ({ during: 'renew' }));
     return { status };
   }
 
-  /** Marks an id as done. Throws what is wrong with its arguments at once. @param result JSON, or '' for none */
-  confirm(key: string, token: string, result: string): Promise<ConfirmAnswer> {
-    const args = { token: checkToken(token), result };
-    const answer = this.registry.run(confirmOnce, { keys: { claim: key }, args });
+  /**
+   * Marks an id as done. Throws what is wrong with its arguments at once.
+   *
+   * @param result JSON, or '' for none
+   * @throws OnceNotReplicatedError; the id is done then, on the master
+   */
+  confirm(key: string, token: string, result: string, waits: Waits): Promise<ConfirmAnswer> {
+    const input = { keys: { claim: key }, args: { token: checkToken(token), result } };
+    const answer =
+      waits.replicas === 0
+        ? this.registry.run(confirmOnce, input)
+        : this.registry.runAndWait(confirmOnce, input, this.waitOf(waits)).then((waited) => confirmed(waited, waits));
     if (events.leaseLost.heard) {
       void answer.then(({ status }) => {
         if (status === 'lost') events.leaseLost.publish(() => ({ during: 'confirm' }));
@@ -88,6 +121,20 @@ export class OnceStore {
     return { status };
   }
 
+  /** Releases a claim under which nobody will work. Never throws: if it fails, the lease ends by itself. */
+  async giveBack(key: string, token: string): Promise<void> {
+    try {
+      await this.release(key, token);
+    } catch (error) {
+      events.settleFailed.publish(() => ({ error }));
+    }
+  }
+
+  /** Reads what is known of an id, by its key. */
+  peek(key: string): Promise<StoredPeek> {
+    return this.registry.run(peekOnce, { keys: { claim: key }, args: {} });
+  }
+
   /** Remembers an id; true for the call that was first. Throws what is wrong with its arguments at once. */
   first(id: string, token: string, retentionMs: number): Promise<boolean> {
     const args = { token: checkToken(token), retentionMs: checkDuration('retentionMs', retentionMs) };
@@ -98,4 +145,22 @@ export class OnceStore {
   keyOf(id: string, kind: ClaimKind = 'claim'): string {
     return this.keys.tag(checkId(id)).key(kind);
   }
+
+  /** Gives a claim back that too few replicas have. */
+  private async kept({ result, replicas }: WaitedResult<StoredAnswer>, key: string, claim: FullClaim) {
+    if (result.status !== 'claimed' || replicas >= claim.replicas) return result;
+    await this.giveBack(key, claim.token);
+    throw new OnceNotReplicatedError('claim', replicas, claim.replicas);
+  }
+
+  /** The replicas' time comes on top of Redis' own. */
+  private waitOf({ replicas, replicasTimeoutMs: timeoutMs }: Waits): RunAndWaitOptions {
+    const deadlineMs = Math.min(this.registry.deadlineMs + timeoutMs, MAX_TIMER_MS);
+    return { replicas, timeoutMs, deadlineMs };
+  }
+}
+
+function confirmed({ result, replicas }: WaitedResult<ConfirmAnswer>, waits: Waits): ConfirmAnswer {
+  if (result.status === 'lost' || replicas >= waits.replicas) return result;
+  throw new OnceNotReplicatedError('confirm', replicas, waits.replicas);
 }

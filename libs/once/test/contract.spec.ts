@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { ONCE_CHANNELS, type RunningClaim } from 'luanest/once';
+import { ONCE_CHANNELS, type OnceRun } from 'luanest/once';
 import { eventually } from '../../../test/support/wait';
 import { claimed, openBench, servers, type Bench } from './support';
 
@@ -44,7 +44,7 @@ describe.each(servers)('once on %s', (_name, client) => {
     const token = 'a token of the caller';
     const first = claimed(await bench.once.claim(id, { ...terms, token }));
     const again = claimed(await bench.once.claim(id, { ...terms, token }));
-    expect([again.token, again.fence, again.leaseUntilMs]).toEqual([token, first.fence, first.leaseUntilMs]);
+    expect([again.token, again.fence, again.leaseEndsAtMs]).toEqual([token, first.fence, first.leaseEndsAtMs]);
   });
 
   it.each(['released', 'expired', 'forgotten'])(
@@ -68,8 +68,8 @@ describe.each(servers)('once on %s', (_name, client) => {
   it('renews a lease, and keeps the key for as long', async () => {
     const claim = claimed(await bench.once.claim(id, { leaseMs: 60_000, retentionMs: 60_000 }));
     const renewed = await claim.renew({ leaseMs: 600_000 });
-    expect(renewed).toEqual({ status: 'renewed', leaseUntilMs: expect.any(Number) });
-    if (renewed.status === 'renewed') expect(renewed.leaseUntilMs).toBeGreaterThan(claim.leaseUntilMs + 500_000);
+    expect(renewed).toEqual({ status: 'renewed', leaseEndsAtMs: expect.any(Number) });
+    if (renewed.status === 'renewed') expect(renewed.leaseEndsAtMs).toBeGreaterThan(claim.leaseEndsAtMs + 500_000);
     expect(await bench.raw.pttl(bench.keyOf(id))).toBeGreaterThan(500_000);
   });
 
@@ -184,14 +184,10 @@ describe.each(servers)('once on %s', (_name, client) => {
     });
 
     it('aborts the signal when the lease is lost, and says that nothing was confirmed', async () => {
-      const answer = await bench.once.run(
-        id,
-        { leaseMs: 300, retentionMs: 60_000 },
-        async ({ signal }: RunningClaim) => {
-          await bench.expire(id);
-          await eventually(() => expect(signal.aborted).toBe(true));
-        },
-      );
+      const answer = await bench.once.run(id, { leaseMs: 300, retentionMs: 60_000 }, async ({ signal }: OnceRun) => {
+        await bench.expire(id);
+        await eventually(() => expect(signal.aborted).toBe(true));
+      });
       expect(answer).toMatchObject({ status: 'ran', confirmed: false });
       expect((await bench.stored(id))?.state).toBe('c');
     });

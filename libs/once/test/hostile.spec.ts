@@ -57,9 +57,11 @@ describe('ids that strangers choose', () => {
       retentionMs: 1_000,
       delivery: 'at-least-once',
       fingerprint: '',
+      replicas: 0,
+      replicasTimeoutMs: 1,
     } as const;
     expect(await store.claim(store.keyOf(request, 'request'), full)).toMatchObject({ status: 'claimed' });
-    expect(await once.runAs('handler', handler, {}, () => 1)).toMatchObject({ status: 'ran' });
+    expect(await once.runMessage('Orders.create', 'm1', {}, () => 1)).toMatchObject({ status: 'ran' });
     // And what those have stored is not to be had by the id.
     expect(await once.claim(handler)).toMatchObject({ status: 'in-progress' });
   });

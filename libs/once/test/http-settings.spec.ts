@@ -8,6 +8,7 @@ import { eventually } from '../../../test/support/wait';
 import { standaloneClient } from '../../script-registry/test/support';
 import { resolveOptions } from '../src/once.options';
 import type { OnceStore } from '../src/once.store';
+import type { Runs } from '../src/runs/runs';
 import { openHttp, platforms, type HttpApp } from './http-support';
 
 let runs = 0;
@@ -162,7 +163,7 @@ describe('@Idempotent() where no HTTP request comes', () => {
       onPaid(): void {}
     }
     const options = resolveOptions({ idempotency: { subject: () => 'ann' } });
-    const interceptor = new IdempotencyInterceptor(options, {} as OnceStore, new Reflector());
+    const interceptor = new IdempotencyInterceptor(options, {} as OnceStore, {} as Runs, new Reflector());
     const message = (target: typeof Mixed | typeof Plain) => {
       const context = new ExecutionContextHost([], target, target.prototype.onPaid.bind(undefined));
       context.setType('rpc');

@@ -48,8 +48,8 @@ describe('a reply that is lost while ioredis sends again, as it does by default'
 
   it('of claim: the claim is the first one', async () => {
     const claim = claimed(await cutting(() => lossy.once.claim('m', terms)));
-    const { token, fence, leaseUntilMs } = claim;
-    expect(await direct.stored('m')).toMatchObject({ token, fence: String(fence), until: String(leaseUntilMs) });
+    const { token, fence, leaseEndsAtMs } = claim;
+    expect(await direct.stored('m')).toMatchObject({ token, fence: String(fence), until: String(leaseEndsAtMs) });
     expect((await direct.once.claim('m', terms)).status).toBe('in-progress');
     expect(await claim.confirm('x')).toEqual({ status: 'confirmed' });
   });
@@ -58,7 +58,7 @@ describe('a reply that is lost while ioredis sends again, as it does by default'
     const claim = claimed(await lossy.once.claim('m', terms));
     const renewed = await cutting(() => claim.renew({ leaseMs: 90_000 }));
     const until = Number((await direct.stored('m'))?.until);
-    expect(renewed).toEqual({ status: 'renewed', leaseUntilMs: until });
+    expect(renewed).toEqual({ status: 'renewed', leaseEndsAtMs: until });
   });
 
   it('of confirm: it is confirmed, with its result', async () => {

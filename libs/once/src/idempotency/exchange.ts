@@ -1,26 +1,22 @@
 import type { ServerResponse } from 'node:http';
-import { performance } from 'node:perf_hooks';
 import type { CallHandler } from '@nestjs/common';
-import type { Subscriber } from 'rxjs';
+import type { Subscriber, Subscription } from 'rxjs';
 import { events, type ResultNotStoredEvent } from '../once.events';
-import type { ResolvedRouteOptions } from '../once.options';
 import type { OnceStore } from '../once.store';
+import type { Held, Run } from '../runs/run';
+import type { Runs } from '../runs/runs';
 import { hasLeft } from './http2-head';
-import type { Lease, LeaseRounds } from './lease-rounds';
+import type { ResolvedRouteOptions } from './idempotency.options';
 import { isInPieces, rawOf, tapResponse, type HttpResponse, type ResponseWatcher } from './response-tap';
 import { encodeResponse, type Headers, type SentResponse } from './stored-response';
 
-/** A route's settings with nothing left out, and who renews its leases. */
-export interface Route extends ResolvedRouteOptions {
-  readonly rounds: LeaseRounds;
-}
-
-/** What a claim was made with. */
-export interface Held {
-  readonly key: string;
-  readonly token: string;
-  /** `performance.now()` from before the claim was sent. */
-  readonly claimedAt: number;
+/** What an exchange is made of. */
+export interface ExchangeStart {
+  /** The request's key, as its client knows it. */
+  readonly id: string;
+  readonly held: Held;
+  readonly route: ResolvedRouteOptions;
+  readonly response: HttpResponse;
 }
 
 const noop = (): void => undefined;
@@ -32,9 +28,9 @@ type NotStored = ResultNotStoredEvent['reason'];
  * client has seen is stored.
  * See DECISIONS.md: response-stored-as-sent
  */
-export class Exchange implements ResponseWatcher, Lease {
-  renewAt = 0;
-  place = -1;
+export class Exchange implements ResponseWatcher {
+  private readonly claim: Run;
+  private readonly route: ResolvedRouteOptions;
   private readonly raw: ServerResponse;
   private readonly before: Headers;
   /** Which run of the handler counts: an interceptor outside may ask for another. */
@@ -46,13 +42,13 @@ export class Exchange implements ResponseWatcher, Lease {
 
   constructor(
     private readonly store: OnceStore,
-    private readonly held: Held,
-    private readonly route: Route,
-    response: HttpResponse,
+    private readonly runs: Runs,
+    { id, held, route, response }: ExchangeStart,
   ) {
+    this.route = route;
     this.raw = rawOf(response);
     this.before = response.getHeaders();
-    route.rounds.add(this, held.claimedAt);
+    this.claim = runs.begin(id, held, () => this.look());
     tapResponse(this.raw, this);
   }
 
@@ -61,7 +57,16 @@ export class Exchange implements ResponseWatcher, Lease {
     const turn = ++this.turn;
     this.state = 'running';
     this.abandoned = false;
-    const source = next.handle().subscribe({
+    const source = this.runs.within(this.claim, () => this.subscribe(turn, next, subscriber));
+    if (source.closed) return;
+    subscriber.add(() => {
+      if (turn !== this.turn || this.state !== 'running' || isInPieces(this.raw)) source.unsubscribe();
+      else this.abandoned = true;
+    });
+  }
+
+  private subscribe(turn: number, next: CallHandler, subscriber: Subscriber<unknown>): Subscription {
+    return next.handle().subscribe({
       next: (value) => {
         if (turn === this.turn) this.state = 'answered';
         subscriber.next(value);
@@ -74,11 +79,6 @@ export class Exchange implements ResponseWatcher, Lease {
         this.finish(turn, 'answered');
         subscriber.complete();
       },
-    });
-    if (source.closed) return;
-    subscriber.add(() => {
-      if (turn !== this.turn || this.state !== 'running' || isInPieces(this.raw)) source.unsubscribe();
-      else this.abandoned = true;
     });
   }
 
@@ -99,34 +99,32 @@ export class Exchange implements ResponseWatcher, Lease {
     if (this.abandoned) this.settle(state === 'threw', undefined, 'abandoned', noop);
   }
 
-  async renew(): Promise<boolean> {
-    // A handler that never ends must not keep its key for ever.
-    if (this.settled || performance.now() - this.held.claimedAt >= this.route.maxLeaseMs) return false;
-    if (!hasLeft(this.raw) || this.state === 'running') {
-      return (await this.store.renew(this.held.key, this.held.token, this.route.leaseMs)).status === 'renewed';
-    }
-    // The client has left, and nothing will end the response any more.
-    this.settle(this.state === 'threw', undefined, 'streamed', noop);
-    return false;
+  /** Settles a claim whose client has left, when nothing will end the response any more. */
+  private look(): void {
+    if (hasLeft(this.raw) && this.state !== 'running') this.settle(this.state === 'threw', undefined, 'streamed', noop);
   }
 
   /** The handler has spoken, so the client gets its answer, whatever becomes of the claim. */
   private settle(failed: boolean, sent: SentResponse | undefined, otherwise: NotStored, then: () => void): void {
     if (this.settled) return then();
     this.settled = true;
-    this.route.rounds.remove(this);
-    const fail = (error: unknown): void => {
-      events.settleFailed.publish(() => ({ error }));
+    this.claim.settle();
+    const ended = (): void => {
+      this.runs.end(this.claim);
       then();
     };
+    const fail = (error: unknown): void => {
+      events.settleFailed.publish(() => ({ error }));
+      ended();
+    };
     try {
-      const { key, token } = this.held;
+      const { key, token } = this.claim.held;
       const kept = !failed || this.route.storeErrors;
       const free = !kept && this.route.delivery === 'at-least-once';
       const settled: Promise<unknown> = free
         ? this.store.release(key, token)
-        : this.store.confirm(key, token, kept ? this.encode(sent, otherwise) : '');
-      settled.then(then, fail);
+        : this.store.confirm(key, token, kept ? this.encode(sent, otherwise) : '', this.route);
+      settled.then(ended, fail);
     } catch (error) {
       fail(error);
     }

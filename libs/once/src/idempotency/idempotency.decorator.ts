@@ -1,5 +1,5 @@
 import { applyDecorators, SetMetadata, UseInterceptors } from '@nestjs/common';
-import { checkRouteOptions, type IdempotencyRouteOptions } from '../once.options';
+import { checkRouteOptions, type IdempotencyRouteOptions } from './idempotency.options';
 import { IdempotencyInterceptor } from './idempotency.interceptor';
 import { IDEMPOTENT } from './idempotency.tokens';
 

@@ -11,21 +11,22 @@ import { Reflector } from '@nestjs/core';
 import { NotSentError, ScriptRefusedError, UnknownOutcomeError } from 'luanest/script-registry';
 import { InvalidOptionError } from '../../../internal/src';
 import { Observable, type Subscriber } from 'rxjs';
-import { events } from '../once.events';
+import type { ResolvedOnceOptions } from '../once.options';
 import {
   resolveRoute,
   type IdempotencyRouteOptions,
   type ResolvedIdempotencyOptions,
-  type ResolvedOnceOptions,
+  type ResolvedRouteOptions,
   type Subject,
-} from '../once.options';
-import { OnceStore, type FullClaim, type StoredAnswer } from '../once.store';
+} from './idempotency.options';
+import { OnceNotReplicatedError } from '../once.errors';
+import { fenceOf, OnceStore, type FullClaim, type StoredAnswer } from '../once.store';
 import { ONCE_OPTIONS } from '../once.tokens';
-import { Exchange, type Held, type Route } from './exchange';
+import { Runs } from '../runs/runs';
+import { Exchange } from './exchange';
 import { hasLeft } from './http2-head';
 import { IdempotencyException } from './idempotency.exception';
 import { notHttp } from './idempotency.explorer';
-import { LeaseRounds } from './lease-rounds';
 import { IDEMPOTENT } from './idempotency.tokens';
 import type { HttpRequest } from './request-body';
 import { fingerprintOf, idOf, readKey, subjectOf } from './request-identity';
@@ -36,9 +37,12 @@ import { rawOf, setHeader, type HttpResponse } from './response-tap';
 const SEEN = Symbol('luanest:idempotency-seen');
 type Request = HttpRequest & { [SEEN]?: Exchange | 'unprotected' };
 
+/** How a claim fails where Redis, or too few of its replicas, answered. Nothing runs under it then. */
+const REDIS_ERRORS = [NotSentError, ScriptRefusedError, UnknownOutcomeError, OnceNotReplicatedError];
+
 /** A handler's settings, and whether it or its controller carries the decorator. */
 interface Covered {
-  readonly settings: Route;
+  readonly settings: ResolvedRouteOptions;
   readonly decorated: boolean;
 }
 
@@ -47,7 +51,7 @@ interface Asked {
   readonly request: Request;
   readonly response: HttpResponse;
   readonly next: CallHandler;
-  readonly route: Route;
+  readonly route: ResolvedRouteOptions;
   readonly key: string;
 }
 
@@ -61,7 +65,6 @@ export class IdempotencyInterceptor implements NestInterceptor {
   private readonly settings: ResolvedIdempotencyOptions;
   /** By controller and handler: both may carry the decorator, and a handler may be inherited. */
   private readonly routes = new Map<object, Map<object, Covered>>();
-  private readonly rounds = new Map<number, LeaseRounds>();
   private readonly logger = new Logger('OnceModule');
   /** Handlers whose requests could not be compared; each is logged once. */
   private readonly warned = new WeakSet<object>();
@@ -70,6 +73,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
   constructor(
     @Inject(ONCE_OPTIONS) options: ResolvedOnceOptions,
     @Inject(OnceStore) private readonly store: OnceStore,
+    @Inject(Runs) private readonly runs: Runs,
     @Inject(Reflector) private readonly reflector: Reflector,
   ) {
     if (options.idempotency === undefined) {
@@ -128,7 +132,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
   }
 
   /** Undefined for what is not covered. */
-  private routeOf(context: ExecutionContext, method: string): Route | undefined {
+  private routeOf(context: ExecutionContext, method: string): ResolvedRouteOptions | undefined {
     const [handler, controller] = [context.getHandler(), context.getClass()];
     let routes = this.routes.get(controller);
     if (routes === undefined) {
@@ -139,23 +143,13 @@ export class IdempotencyInterceptor implements NestInterceptor {
     if (route === undefined) {
       const targets = [handler, controller];
       const asked = this.reflector.getAllAndOverride<IdempotencyRouteOptions | undefined>(IDEMPOTENT, targets);
-      const settings = resolveRoute(asked ?? {}, this.settings);
-      route = { settings: { ...settings, rounds: this.roundsOf(settings.leaseMs) }, decorated: asked !== undefined };
+      route = { settings: resolveRoute(asked ?? {}, this.settings), decorated: asked !== undefined };
       routes.set(handler, route);
     }
     return route.decorated || method === 'POST' || method === 'PATCH' ? route.settings : undefined;
   }
 
-  private roundsOf(leaseMs: number): LeaseRounds {
-    let rounds = this.rounds.get(leaseMs);
-    if (rounds === undefined) {
-      rounds = new LeaseRounds(leaseMs);
-      this.rounds.set(leaseMs, rounds);
-    }
-    return rounds;
-  }
-
-  private keyOf(request: Request, { required }: Route): string | undefined {
+  private keyOf(request: Request, { required }: ResolvedRouteOptions): string | undefined {
     const { header } = this.settings;
     const key = readKey(request.headers[header.toLowerCase()]);
     if (key === null) {
@@ -197,24 +191,25 @@ export class IdempotencyInterceptor implements NestInterceptor {
     subscriber: Subscriber<unknown>,
   ): Promise<void> {
     const { request, response, route, next } = asked;
-    const { leaseMs, retentionMs, delivery } = route;
-    const claim: FullClaim = { token: this.store.newToken(), leaseMs, retentionMs, delivery, fingerprint };
+    const { leaseMs, maxLeaseMs, retentionMs, delivery, replicas, replicasTimeoutMs } = route;
+    const token = this.store.newToken();
+    const claim: FullClaim = { token, leaseMs, retentionMs, delivery, fingerprint, replicas, replicasTimeoutMs };
     const key = this.store.keyOf(idOf(subject, asked.key), 'request');
-    const held = { key, token: claim.token, claimedAt: performance.now() };
     const waiting = new Waiting(route.onInProgress === 'wait' ? route.waitMs : 0);
     for (;;) {
+      const claimedAt = performance.now();
       let answer: StoredAnswer;
       try {
-        held.claimedAt = performance.now();
         answer = await this.store.claim(key, claim);
       } catch (error) {
         // The client may send the claim again when Redis is back, for nobody: a release behind it frees the key.
-        if (error instanceof UnknownOutcomeError) void this.giveBack(held);
+        if (error instanceof UnknownOutcomeError) void this.store.giveBack(key, token);
         return this.withoutClaim(error, asked, subscriber);
       }
       if (answer.status === 'claimed') {
-        if (subscriber.closed) return this.giveBack(held);
-        const exchange = new Exchange(this.store, held, route, response);
+        if (subscriber.closed) return this.store.giveBack(key, token);
+        const held = { key, token, fence: fenceOf(answer), claimedAt, leaseMs, maxLeaseMs };
+        const exchange = new Exchange(this.store, this.runs, { id: asked.key, held, route, response });
         request[SEEN] = exchange;
         return exchange.run(next, subscriber);
       }
@@ -225,25 +220,14 @@ export class IdempotencyInterceptor implements NestInterceptor {
     }
   }
 
-  /** Whoever claimed will not run the handler. */
-  private async giveBack({ key, token }: Held): Promise<void> {
-    try {
-      await this.store.release(key, token);
-    } catch (error) {
-      events.settleFailed.publish(() => ({ error }));
-    }
-  }
-
   /** Redis does not answer: the handler runs all the same where that was chosen. */
-  private withoutClaim(error: unknown, { request, next }: Asked, subscriber: Subscriber<unknown>): void {
-    const away =
-      error instanceof NotSentError || error instanceof ScriptRefusedError || error instanceof UnknownOutcomeError;
-    if (!away) throw error;
+  private withoutClaim(error: unknown, { request, next, key }: Asked, subscriber: Subscriber<unknown>): void {
+    if (!REDIS_ERRORS.some((type) => error instanceof type)) throw error;
     if (this.settings.whenRedisFails === 'refuse') {
-      const detail = 'Redis did not answer. Send the request again, with the same key.';
+      const detail = 'The request could not be registered. Send it again, with the same key.';
       throw new IdempotencyException('REDIS_UNAVAILABLE', detail, { cause: error });
     }
     request[SEEN] = 'unprotected';
-    subscriber.add(next.handle().subscribe(subscriber));
+    this.runs.within(this.runs.unprotected(key), () => subscriber.add(next.handle().subscribe(subscriber)));
   }
 }

@@ -1,6 +1,6 @@
 import { shown } from '../../../internal/src';
 import { InvalidOnceInputError } from '../once.errors';
-import type { FingerprintResolver } from '../once.options';
+import type { FingerprintResolver } from './idempotency.options';
 import { digest, NotComparableError } from './canonical';
 import { IdempotencyException } from './idempotency.exception';
 import { contentOf, type HttpRequest } from './request-body';

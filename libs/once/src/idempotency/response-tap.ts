@@ -1,6 +1,7 @@
 import { STATUS_CODES, type OutgoingHttpHeaders, type ServerResponse } from 'node:http';
 import { holdHead, isHttp2, restoreHead, type HeldHead } from './http2-head';
-import type { Headers, SentResponse, StoredResponse } from './stored-response';
+import type { StoredResponse } from '../once.types';
+import type { Headers, SentResponse } from './stored-response';
 
 /** What Express and Fastify responses have in common; Express' is Node's own. */
 export interface HttpResponse {

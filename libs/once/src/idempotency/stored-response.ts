@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { validateHeaderName, validateHeaderValue } from 'node:http';
+import type { StoredResponse } from '../once.types';
 
 /** A header's value as Node holds it. */
 type HeaderValue = number | string | readonly string[] | undefined;
@@ -13,16 +14,6 @@ export interface SentResponse {
   readonly message?: string | undefined;
   readonly headers: Headers;
   readonly body: string | Uint8Array;
-}
-
-/** A response as it comes from the store. */
-export interface StoredResponse {
-  readonly status: number;
-  /** The text after the status, where it is not the usual one. */
-  readonly message: string | undefined;
-  /** Null where the response had not a header that is there before the handler. */
-  readonly headers: readonly (readonly [name: string, value: string | string[] | null])[];
-  readonly body: string | Buffer;
 }
 
 /** Of one exchange, or secrets of one client: these are made anew, or not repeated. */

@@ -6,9 +6,9 @@ ARGV[1]  token      str       the owner's
 ARGV[2]  leaseMs    int >= 1  how long the owner has from now on, ms
 ARGV[3]  operation  str       names this renewal
 
-Returns {status, leaseUntilMs}
+Returns {status, leaseEndsAtMs}
   status        'renewed' | 'lost'
-  leaseUntilMs  str  digits, by Redis' clock; '0' when lost
+  leaseEndsAtMs  str  digits, by Redis' clock; '0' when lost
 
 O(1). TTL: at least the lease. Clock: Redis. Replay: the same operation gets the first answer while that lease lasts.
 ]]

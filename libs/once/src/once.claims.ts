@@ -1,0 +1,61 @@
+import { checkOptions, type KnownOptions, type Refusal } from '../../script-registry/src/shared/checks';
+import { InvalidOnceInputError } from './once.errors';
+import { decodeResult, encodeResult } from './once.input';
+import type { ResolvedOnceOptions } from './once.options';
+import { fenceOf, leaseEndsAtOf } from './once.scripts';
+import type { FullClaim, OnceStore, StoredAnswer } from './once.store';
+import { KNOWN_TERMS, resolveTerms, type ResolvedTerms } from './once.terms';
+import type { Claim, ClaimAnswer, RunOptions } from './once.types';
+
+/** The module's settings but those of HTTP. */
+export type ClaimsOptions = Omit<ResolvedOnceOptions, 'idempotency'>;
+
+/** A claim of a run, whose renewals have an end. */
+export type FullRun = FullClaim & Pick<ResolvedTerms, 'maxLeaseMs'>;
+
+const KNOWN: KnownOptions<RunOptions> = { ...KNOWN_TERMS, token: true };
+
+const invalidInput: Refusal = (message) => new InvalidOnceInputError(message);
+
+/** Claims with the module's settings, as their owners hold them. */
+export class Claims {
+  constructor(
+    readonly store: OnceStore,
+    readonly options: ClaimsOptions,
+  ) {}
+
+  /** Checks the options of a call and fills in the module's. @throws InvalidOnceInputError, InvalidOptionError */
+  fill(options: RunOptions): FullRun {
+    checkOptions('The options of the claim', options, KNOWN);
+    const terms = resolveTerms('', options, this.options, invalidInput);
+    return { ...terms, token: options.token ?? this.store.newToken(), fingerprint: '' };
+  }
+
+  /** Claims a key. @param id as its owner knows it */
+  async take(id: string, key: string, full: FullClaim): Promise<ClaimAnswer> {
+    const answer = await this.store.claim(key, full);
+    if (answer.status === 'in-progress') return { status: 'in-progress', retryAfterMs: Number(answer.text) };
+    if (answer.status === 'claimed') return this.handle(id, key, full, answer);
+    return { status: 'done', result: decodeResult(answer.text), confirmed: answer.status === 'done' };
+  }
+
+  /** A result as it is stored. @throws OnceResultTooLargeError, InvalidOnceInputError */
+  encode(result: unknown): string {
+    return encodeResult(result, this.options.maxResultBytes);
+  }
+
+  private handle(id: string, key: string, full: FullClaim, answer: StoredAnswer): Claim {
+    const { store } = this;
+    const { token, leaseMs } = full;
+    return {
+      status: 'claimed',
+      id,
+      token,
+      fence: fenceOf(answer),
+      leaseEndsAtMs: leaseEndsAtOf(answer),
+      renew: async (options = {}) => store.renew(key, token, options.leaseMs ?? leaseMs),
+      confirm: async (result) => store.confirm(key, token, this.encode(result), full),
+      release: async () => store.release(key, token),
+    };
+  }
+}

@@ -1,0 +1,47 @@
+import { shown } from 'luanest/script-registry';
+import { idOf, readKey } from './idempotency/request-identity';
+import { decodeResponse } from './idempotency/stored-response';
+import { InvalidOnceInputError } from './once.errors';
+import { decodeResult } from './once.input';
+import type { OnceStore } from './once.store';
+import type { PeekAnswer, PeekTarget } from './once.types';
+
+/** The id under which a message of an `@Once()` handler is claimed. */
+export function messageIdOf(scope: string, id: string): string {
+  return JSON.stringify([scope, id]);
+}
+
+/** Reads what is known of a target. @throws InvalidOnceInputError before anything is sent */
+export async function peekAt(store: OnceStore, target: string | PeekTarget): Promise<PeekAnswer> {
+  const [key, decode] = locate(store, target);
+  const { status, fence, leaseEndsAtMs, expiresAtMs, result } = await store.peek(key);
+  if (status === 'unknown') return { status };
+  if (status === 'in-progress') return { status, fence, startedAtMs: Math.floor(fence / 1_000), leaseEndsAtMs };
+  return {
+    status: 'done',
+    result: status === 'done' ? decode(result) : undefined,
+    confirmed: status === 'done',
+    expiresAtMs: expiresAtMs === -1 ? undefined : expiresAtMs,
+  };
+}
+
+/** The key of a target, and how its result is read. */
+function locate(store: OnceStore, target: string | PeekTarget): [key: string, decode: (stored: string) => unknown] {
+  if (typeof target === 'string') return [store.keyOf(target), decodeResult];
+  const { scope, id, subject, key } = (target ?? {}) as Record<string, unknown>;
+  if (isText(scope) && isText(id)) return [store.keyOf(messageIdOf(scope, id), 'handler'), decodeResult];
+  const user = typeof subject === 'string' ? subject : isNumber(subject) ? String(subject) : '';
+  const named = typeof key === 'string' ? readKey(key) : undefined;
+  if (user !== '' && named) return [store.keyOf(idOf(user, named), 'request'), decodeResponse];
+  throw new InvalidOnceInputError(
+    `Nothing can be looked at by ${shown(target)}. Give an id, { scope, id } of a message, or { subject, key } of a request.`,
+  );
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
+}
+
+function isNumber(value: unknown): boolean {
+  return typeof value === 'bigint' || Number.isSafeInteger(value);
+}

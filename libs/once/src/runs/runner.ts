@@ -1,0 +1,85 @@
+import { performance } from 'node:perf_hooks';
+import { isUnfinished, UnknownOutcomeError } from 'luanest/script-registry';
+import type { Claims } from '../once.claims';
+import { OnceResultTooLargeError } from '../once.errors';
+import { events } from '../once.events';
+import type { Claim, ClaimAnswer, Delivery, OnceRun, RunAnswer, RunOptions } from '../once.types';
+import type { Runs } from './runs';
+
+/** What is run once. */
+export interface Work<T> {
+  /** The id as the work knows it. */
+  readonly id: string;
+  /** The key that is claimed. */
+  readonly key: string;
+  readonly options: RunOptions;
+  readonly body: (run: OnceRun) => T | PromiseLike<T>;
+}
+
+/** From a claim to its end: runs the work, and confirms or frees the id. */
+export class Runner {
+  constructor(
+    private readonly claims: Claims,
+    private readonly runs: Runs,
+  ) {}
+
+  /** Runs work unless it is done or in progress. @throws as `OnceService.run` */
+  async run<T>({ id, key, options, body }: Work<T>): Promise<RunAnswer<Awaited<T>>> {
+    const full = this.claims.fill(options);
+    const { token, leaseMs, maxLeaseMs } = full;
+    const claimedAt = performance.now();
+    let claim: ClaimAnswer;
+    try {
+      claim = await this.claims.take(id, key, full);
+    } catch (error) {
+      // The claim may be in force, and nobody else knows its token.
+      if (error instanceof UnknownOutcomeError && options.token === undefined)
+        void this.claims.store.giveBack(key, token);
+      throw error;
+    }
+    if (claim.status === 'in-progress') return claim;
+    if (claim.status === 'done') {
+      return { status: 'duplicate', result: claim.result as Awaited<T>, confirmed: claim.confirmed };
+    }
+    const run = this.runs.begin(id, { key, token, fence: claim.fence, claimedAt, leaseMs, maxLeaseMs });
+    try {
+      let result: Awaited<T>;
+      try {
+        result = await this.runs.within(run, async () => body(run));
+      } catch (error) {
+        run.settle();
+        await this.fail(claim, full.delivery);
+        throw error;
+      }
+      run.settle();
+      if (isUnfinished(result)) {
+        await this.fail(claim, full.delivery);
+        return { status: 'ran', result, confirmed: false };
+      }
+      const { status } = await this.claims.store.confirm(key, token, this.encodeWhatFits(result), full);
+      return { status: 'ran', result, confirmed: status === 'confirmed' };
+    } finally {
+      this.runs.end(run);
+    }
+  }
+
+  /** The work's own error is what the caller must see, so Redis' is only published. */
+  private async fail(claim: Claim, delivery: Delivery): Promise<void> {
+    try {
+      await (delivery === 'at-most-once' ? claim.confirm() : claim.release());
+    } catch (error) {
+      events.settleFailed.publish(() => ({ error }));
+    }
+  }
+
+  /** The work has happened: a result that cannot be stored must not keep it from being confirmed. */
+  private encodeWhatFits(result: unknown): string {
+    try {
+      return this.claims.encode(result);
+    } catch (error) {
+      const reason = error instanceof OnceResultTooLargeError ? 'too-large' : 'not-json';
+      events.resultNotStored.publish(() => ({ reason }));
+      return '';
+    }
+  }
+}

@@ -1,0 +1,32 @@
+--[[
+peek: read what is known of an id.
+
+KEYS[1]  claim  string  <prefix>:once:{<id>}:claim   laid out as `claim` says
+
+Returns {status, fence, leaseEndsAtMs, expiresAtMs, result}
+  status         'unknown' | 'in-progress' | 'done' | 'abandoned'   what the next claim would find: 'unknown' gets the id
+  fence          str  16 digits; of the claim in progress, else '0'
+  leaseEndsAtMs  str  digits, by Redis' clock; of the claim in progress, else '0'
+  expiresAtMs    int  when the key goes, by Redis' clock; -1 where its TTL was lost; 0 for 'unknown'
+  result         str  '' for none
+
+O(1). TTL: untouched. Clock: Redis. Replay: reads again.
+]]
+local text = redis.call('GET', KEYS[1])
+if not text then return { 'unknown', '0', '0', 0, '' } end
+local _, colon, lengths = string.find(text, '^[cdr][lm]%d+(%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d):')
+if colon ~= 60 then return redis.error_reply('BADCLAIM the key holds no claim, nothing was changed') end
+local state = string.sub(text, 1, 1)
+if state == 'r' then return { 'unknown', '0', '0', 0, '' } end
+local expires = redis.call('PEXPIRETIME', KEYS[1])
+if state == 'd' then
+  local before = 0
+  for from = 1, 13, 4 do before = before + string.sub(lengths, from, from + 3) end
+  return { 'done', '0', '0', expires, string.sub(text, 61 + before) }
+end
+local time = redis_time()
+if tonumber(string.sub(text, 19, 31)) > time[1] * 1000 + math.floor(time[2] / 1000) then
+  return { 'in-progress', string.sub(text, 3, 18), string.sub(text, 19, 31), expires, '' }
+end
+if string.sub(text, 2, 2) == 'm' then return { 'abandoned', '0', '0', expires, '' } end
+return { 'unknown', '0', '0', 0, '' }

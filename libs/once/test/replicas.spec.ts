@@ -1,0 +1,131 @@
+import { Controller, Post } from '@nestjs/common';
+import { ExpressAdapter } from '@nestjs/platform-express';
+import { Redis } from 'ioredis';
+import { Idempotent, OnceNotReplicatedError, OnceService, type OnceRun } from 'luanest/once';
+import { RedisServer } from '../../../test/support/redis-server';
+import { eventually } from '../../../test/support/wait';
+import { quiet } from '../../script-registry/test/support';
+import { openHttp } from './http-support';
+import { claimed, openBench, type Bench } from './support';
+
+const waits = { replicas: 1, replicasTimeoutMs: 2_000 };
+
+let master: RedisServer;
+let replica: RedisServer;
+let bench: Bench;
+let other: Redis;
+let counter = 0;
+let id: string;
+
+const inStep = (): Promise<void> =>
+  eventually(async () => expect(await bench.raw.info('replication')).toContain('state=online'));
+
+beforeAll(async () => {
+  master = await RedisServer.start({ args: ['--repl-diskless-sync-delay', '0'] });
+  replica = await RedisServer.start({ args: ['--replicaof', master.host, String(master.port)] });
+  bench = await openBench(quiet(new Redis(master.port)));
+  other = quiet(new Redis(replica.port));
+  await inStep();
+}, 60_000);
+beforeEach(() => {
+  counter += 1;
+  id = `replicated ${counter}`;
+});
+afterAll(async () => {
+  bench.close();
+  other.disconnect();
+  await replica.stop();
+  await master.stop();
+});
+
+const asReplicated = (): Promise<string | null> => other.get(bench.keyOf(id));
+
+it('the replica has the claim before the work begins, and the confirmation before run resolves', async () => {
+  let during: string | null = null;
+  const answer = await bench.once.run(id, waits, async () => {
+    during = await asReplicated();
+    return 'done';
+  });
+  expect(answer).toEqual({ status: 'ran', result: 'done', confirmed: true });
+  expect(during).toMatch(/^c/);
+  expect(await asReplicated()).toMatch(/^d.*"done"$/);
+  expect(await bench.once.run(id, waits, () => 'again')).toMatchObject({ status: 'duplicate', result: 'done' });
+});
+
+describe('without the replica', () => {
+  const few = { replicas: 1, replicasTimeoutMs: 50 };
+  beforeEach(() => replica.pause());
+  afterEach(async () => {
+    replica.resume();
+    await inStep();
+  });
+
+  it('a claim is given back, nothing runs, and the error has the counts', async () => {
+    const work = jest.fn();
+    const refused = { code: 'ONCE_NOT_REPLICATED', during: 'claim', copies: 0, replicas: 1 };
+    await expect(bench.once.run(id, few, work)).rejects.toMatchObject(refused);
+    await expect(bench.once.claim(id, few)).rejects.toMatchObject(refused);
+    expect(work).not.toHaveBeenCalled();
+    expect(await bench.once.peek(id)).toEqual({ status: 'unknown' });
+    expect(await bench.once.run(id, {}, () => 'now')).toMatchObject({ status: 'ran', confirmed: true });
+    // A repeat has written nothing that would have to be replicated.
+    expect(await bench.once.run(id, few, work)).toMatchObject({ status: 'duplicate', result: 'now' });
+  });
+
+  it('a confirmation stays, and the caller gets to know that a failover may lose it', async () => {
+    replica.resume();
+    await inStep();
+    const lost = bench.once.run(id, { ...waits, replicasTimeoutMs: 300 }, () => {
+      replica.pause();
+      return 'done';
+    });
+    await expect(lost).rejects.toMatchObject({ code: 'ONCE_NOT_REPLICATED', during: 'confirm', copies: 0 });
+    expect(await bench.once.peek(id)).toMatchObject({ status: 'done', result: 'done' });
+  });
+
+  it('a claim by hand waits at its confirmation as well', async () => {
+    replica.resume();
+    await inStep();
+    const claim = claimed(await bench.once.claim(id, { ...waits, replicasTimeoutMs: 300 }));
+    replica.pause();
+    await expect(claim.confirm('mine')).rejects.toBeInstanceOf(OnceNotReplicatedError);
+    expect(await bench.once.peek(id)).toMatchObject({ status: 'done', result: 'mine' });
+  });
+});
+
+describe.each(['refuse', 'run'] as const)('an idempotent route with whenRedisFails %s', (whenRedisFails) => {
+  it('whose claim no replica has', async () => {
+    const seen: (OnceRun | undefined)[] = [];
+    @Controller()
+    class Routes {
+      constructor(private readonly once: OnceService) {}
+
+      @Post('orders')
+      @Idempotent({ replicas: 2, replicasTimeoutMs: 20 })
+      create(): string {
+        seen.push(this.once.current());
+        return 'made';
+      }
+    }
+    Reflect.defineMetadata('design:paramtypes', [OnceService], Routes);
+    const client = quiet(new Redis(master.port));
+    const http = await openHttp({
+      adapter: new ExpressAdapter(),
+      client,
+      controllers: [Routes],
+      idempotency: { whenRedisFails },
+    });
+    const answer = await http.post('/orders', 'k1');
+    if (whenRedisFails === 'refuse') {
+      expect([answer.status, JSON.parse(answer.body)]).toMatchObject([503, { code: 'REDIS_UNAVAILABLE' }]);
+      expect(seen).toEqual([]);
+    } else {
+      expect([answer.status, answer.body]).toEqual([201, 'made']);
+      expect(seen[0]).toMatchObject({ id: 'k1', fence: 0 });
+      expect(seen[0]?.signal.aborted).toBe(false);
+      expect(() => seen[0]?.assertHeld()).toThrow('it runs without a claim');
+    }
+    expect(await http.app.get(OnceService).peek({ subject: 'ann', key: 'k1' })).toEqual({ status: 'unknown' });
+    await http.close();
+  });
+});

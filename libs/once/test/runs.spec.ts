@@ -1,0 +1,162 @@
+import { OnceLostError, OnceService, type OnceRun } from 'luanest/once';
+import { eventually } from '../../../test/support/wait';
+import { standaloneClient } from '../../script-registry/test/support';
+import { resolveOptions, type OnceOptions } from '../src/once.options';
+import { openBench, type Bench } from './support';
+
+const terms = { leaseMs: 60_000, retentionMs: 120_000 };
+
+let bench: Bench;
+let counter = 0;
+let id: string;
+beforeAll(async () => {
+  bench = await openBench(standaloneClient());
+});
+beforeEach(() => {
+  counter += 1;
+  id = `run ${counter}`;
+});
+afterAll(() => bench.close());
+
+const gate = (): { readonly opened: Promise<void>; open(): void } => {
+  let open = (): void => undefined;
+  return { opened: new Promise<void>((resolve) => (open = resolve)), open: () => open() };
+};
+const serviceWith = (options: OnceOptions): OnceService => new OnceService(bench.store, resolveOptions(options));
+
+async function reasonOf(signal: AbortSignal): Promise<string> {
+  await eventually(() => expect(signal.aborted).toBe(true));
+  expect(signal.reason).toBeInstanceOf(OnceLostError);
+  return (signal.reason as Error).message;
+}
+
+describe('the run in progress', () => {
+  it('is what run gives its work and what current() returns in it, also after it has awaited', async () => {
+    const { once } = bench;
+    expect(once.current()).toBeUndefined();
+    const seen: (OnceRun | undefined)[] = [];
+    const answer = await once.run(id, terms, async (run) => {
+      seen.push(run, once.current());
+      await bench.raw.ping();
+      const inner = await once.run(`${id}, inside`, terms, () => once.current()?.id);
+      expect(inner).toMatchObject({ result: `${id}, inside` });
+      seen.push(once.current());
+      run.assertHeld();
+      return { fence: run.fence, aborted: run.signal.aborted };
+    });
+    expect(once.current()).toBeUndefined();
+    expect(new Set(seen).size).toBe(1);
+    expect(seen[0]?.id).toBe(id);
+    const { fence } = (await bench.stored(id)) ?? {};
+    expect(answer).toEqual({ status: 'ran', result: { fence: Number(fence), aborted: false }, confirmed: true });
+    expect(() => seen[0]?.assertHeld()).toThrow('The run was lost: its work has ended.');
+  });
+
+  it('keeps runs at the same time apart', async () => {
+    const { opened, open } = gate();
+    const names = ['a', 'b', 'c'].map((name) => `${id} ${name}`);
+    const all = names.map((name) =>
+      bench.once.run(name, terms, async () => {
+        await opened;
+        return bench.once.current()?.id;
+      }),
+    );
+    open();
+    expect((await Promise.all(all)).map((answer) => 'result' in answer && answer.result)).toEqual(names);
+  });
+
+  it('has a fence that rises with each run of an id, also when the key has gone', async () => {
+    const fences: number[] = [];
+    for (const forget of [false, false, true, true]) {
+      if (forget) await bench.raw.del(bench.keyOf(id));
+      await bench.once
+        .run(id, terms, ({ fence }) => {
+          fences.push(fence);
+          throw new Error('again');
+        })
+        .catch(() => undefined);
+    }
+    expect(new Set(fences).size).toBe(4);
+    expect([...fences].sort((a, b) => a - b)).toEqual(fences);
+  });
+});
+
+describe('the signal of a run', () => {
+  it('fires when another has the id', async () => {
+    const answer = await bench.once.run(id, { leaseMs: 600, retentionMs: 60_000 }, async (run) => {
+      await bench.expire(id);
+      expect(await reasonOf(run.signal)).toMatch(/its lease is over, or another has it/);
+      expect(() => run.assertHeld()).toThrow(OnceLostError);
+    });
+    expect(answer).toMatchObject({ status: 'ran', confirmed: false });
+  });
+
+  it('fires after maxLeaseMs; then the lease ends, and another gets the id', async () => {
+    const { opened, open } = gate();
+    const options = { leaseMs: 400, maxLeaseMs: 700, retentionMs: 60_000 };
+    let first: OnceRun | undefined;
+    const running = bench.once.run(id, options, async (run) => {
+      first = run;
+      await opened;
+    });
+    await eventually(() => expect(first).toBeDefined());
+    expect(await reasonOf((first as OnceRun).signal)).toMatch(/it has run for 700 ms, its maxLeaseMs/);
+    const next = await eventually(async () => {
+      const answer = await bench.once.run(id, terms, ({ fence }) => fence);
+      expect(answer.status).toBe('ran');
+      return answer;
+    });
+    expect(next).toMatchObject({ confirmed: true });
+    expect('result' in next && next.result).toBeGreaterThan((first as OnceRun).fence);
+    open();
+    expect(await running).toMatchObject({ status: 'ran', confirmed: false });
+  });
+
+  it('does not fire before a lease that is longer than maxLeaseMs has ended', async () => {
+    const answer = await bench.once.run(id, { leaseMs: 60_000, maxLeaseMs: 1 }, async ({ signal }) => {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      return signal.aborted;
+    });
+    expect(answer).toMatchObject({ result: false, confirmed: true });
+  });
+
+  it('fires at shutdown after drainMs, and work that ends then is confirmed still', async () => {
+    const once = serviceWith({ drainMs: 50, abortGraceMs: 10_000 });
+    let firedAfterMs = 0;
+    const running = once.run(id, terms, async ({ signal }) => {
+      const startedAt = performance.now();
+      await new Promise((resolve) => signal.addEventListener('abort', resolve));
+      firedAfterMs = performance.now() - startedAt;
+      return (signal.reason as Error).message;
+    });
+    await eventually(async () => expect(await bench.stored(id)).toBeDefined());
+    await once.beforeApplicationShutdown();
+    expect(await running).toEqual({
+      status: 'ran',
+      result: 'The run was lost: the app is shutting down.',
+      confirmed: true,
+    });
+    expect(firedAfterMs).toBeGreaterThan(30);
+  });
+
+  it('does not hold a shutdown up for longer than drainMs and abortGraceMs', async () => {
+    const once = serviceWith({ drainMs: 20, abortGraceMs: 20 });
+    const { opened, open } = gate();
+    const running = once.run(id, terms, () => opened);
+    await eventually(async () => expect(await bench.stored(id)).toBeDefined());
+    await once.beforeApplicationShutdown();
+    expect((await bench.stored(id))?.state).toBe('c');
+    open();
+    expect(await running).toMatchObject({ confirmed: true });
+  });
+});
+
+it.each([
+  [{ maxLeaseMs: 0 }, 'maxLeaseMs is 0.'],
+  [{ replicas: -1 }, 'replicas is -1.'],
+  [{ replicasTimeoutMs: 1.5 }, 'replicasTimeoutMs is 1.5.'],
+  [{ maxLeasMs: 1 }, 'There is no option "maxLeasMs" of the claim.'],
+])('run refuses %j before anything is sent', async (options, message) => {
+  await expect(bench.once.run(id, options as never, () => 1)).rejects.toThrow(message);
+  expect(await bench.stored(id)).toBeUndefined();
+});
