@@ -1,0 +1,199 @@
+import { connect } from 'node:http2';
+import { once as event } from 'node:events';
+import { text } from 'node:stream/consumers';
+import {
+  Controller,
+  Get,
+  Injectable,
+  Post,
+  UseInterceptors,
+  type CallHandler,
+  type ExecutionContext,
+  type NestInterceptor,
+} from '@nestjs/common';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { Idempotent, Once, OnceLostError, OnceService, type OnceRun } from 'luanest/once';
+import { from, mergeMap, of, type Observable } from 'rxjs';
+import { eventually } from '../../../test/support/wait';
+import { standaloneClient } from '../../script-registry/test/support';
+import { openHttp, platforms, type HttpApp } from './http-support';
+
+/** What `current()` returned, by where it was asked. */
+let seen: Record<string, OnceRun | undefined> = {};
+let service: OnceService;
+let gate: Promise<void> = Promise.resolve();
+
+const note = (where: string): void => void (seen[where] = service.current());
+
+class Noting implements NestInterceptor {
+  constructor(private readonly where: string) {}
+
+  intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    note(`${this.where}, before`);
+    return from(Promise.resolve()).pipe(mergeMap(() => next.handle()));
+  }
+}
+
+@Injectable()
+class Mailer {
+  @Once({ id: (id: string) => id })
+  async send(id: string): Promise<string> {
+    await Promise.resolve();
+    note('message');
+    return `sent ${id}`;
+  }
+}
+
+@Controller()
+class Routes {
+  @Post('order')
+  @UseInterceptors(new Noting('inside'))
+  @Idempotent()
+  async order(): Promise<unknown> {
+    note('handler, before');
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    note('handler, after');
+    return service.current()?.fence;
+  }
+
+  @Post('observable')
+  @Idempotent()
+  observable(): Observable<string> {
+    return of('a').pipe(mergeMap(async () => `${service.current()?.id}`));
+  }
+
+  @Post('nested')
+  @Idempotent()
+  async nested(): Promise<string> {
+    const sent = await mailer.send(`mail of ${service.current()?.id}`);
+    note('after the message');
+    return sent;
+  }
+
+  @Post('endless')
+  @Idempotent({ leaseMs: 400, maxLeaseMs: 500 })
+  async endless(): Promise<string> {
+    note('endless');
+    await gate;
+    return 'late';
+  }
+
+  @Get('open')
+  open(): string {
+    return String(service.current());
+  }
+}
+let mailer: Mailer;
+
+type Send = (
+  method: 'GET' | 'POST',
+  path: string,
+  key: string,
+) => Promise<{ status: number; body: string; replayed: boolean }>;
+
+async function sendHttp2(url: string, ...[method, path, key]: Parameters<Send>): ReturnType<Send> {
+  const session = connect(url);
+  const stream = session.request({ ':method': method, ':path': path, 'idempotency-key': key, 'x-user': 'ann' });
+  stream.end();
+  const [headers] = (await event(stream, 'response')) as [Record<string, string | number>];
+  const body = await text(stream);
+  session.close();
+  return { status: Number(headers[':status']), body, replayed: headers['idempotency-replayed'] === 'true' };
+}
+
+async function sendHttp1(url: string, ...[method, path, key]: Parameters<Send>): ReturnType<Send> {
+  const answer = await fetch(`${url}${path}`, { method, headers: { 'x-user': 'ann', 'idempotency-key': key } });
+  return { status: answer.status, body: await answer.text(), replayed: answer.headers.has('idempotency-replayed') };
+}
+
+describe.each([
+  ...platforms.map(([name, adapter]) => [name, adapter, sendHttp1] as const),
+  ['Fastify over HTTP/2', () => new FastifyAdapter({ http2: true }), sendHttp2] as const,
+])('a run on %s', (_name, adapter, send) => {
+  let http: HttpApp;
+  let post: (path: string, key: string) => ReturnType<Send>;
+
+  const start = async (): Promise<void> => {
+    const interceptors = [new Noting('outside')];
+    http = await openHttp({
+      adapter: adapter() as FastifyAdapter,
+      client: standaloneClient(),
+      controllers: [Routes],
+      providers: [Mailer],
+      interceptors,
+    });
+    service = http.app.get(OnceService);
+    mailer = http.app.get(Mailer);
+    post = (path, key) => send(http.url, 'POST', path, key);
+  };
+  beforeAll(start);
+  beforeEach(() => {
+    seen = {};
+    gate = Promise.resolve();
+  });
+  afterAll(() => http.close());
+
+  it('is current() in the handler and in interceptors inside, and nowhere else', async () => {
+    const first = await post('/order', 'k1');
+    const run = seen['handler, before'];
+    expect(run).toMatchObject({ id: 'k1', fence: Number(first.body) });
+    expect(run?.fence).toBeGreaterThan(1e15);
+    expect(seen['handler, after']).toBe(run);
+    expect(seen['inside, before']).toBe(run);
+    expect(seen['outside, before']).toBeUndefined();
+    expect((await send(http.url, 'GET', '/open', 'k')).body).toBe('undefined');
+    expect((await post('/observable', 'k2')).body).toBe('k2');
+    expect(await post('/order', 'k1')).toEqual({ ...first, replayed: true });
+  });
+
+  it('has the innermost run where a handler calls an @Once() method', async () => {
+    expect((await post('/nested', 'k3')).body).toBe('sent mail of k3');
+    expect(seen['message']?.id).toBe('mail of k3');
+    expect(seen['after the message']?.id).toBe('k3');
+    expect(await service.peek({ scope: 'Mailer.send', id: 'mail of k3' })).toMatchObject({ result: 'sent mail of k3' });
+  });
+
+  it('can be looked at by subject and key: unknown, in progress, then the stored response', async () => {
+    const target = { subject: 'ann', key: '"k4"' };
+    expect(await service.peek(target)).toEqual({ status: 'unknown' });
+    let open = (): void => undefined;
+    gate = new Promise((resolve) => (open = resolve));
+    const answer = post('/endless', 'k4');
+    await eventually(() => expect(seen['endless']).toBeDefined());
+    expect(await service.peek(target)).toMatchObject({ status: 'in-progress', fence: seen['endless']?.fence });
+    open();
+    await answer;
+    const done = await service.peek(target);
+    expect(done).toMatchObject({ status: 'done', confirmed: true, result: { status: 201, body: 'late' } });
+    expect(await service.peek({ subject: 'bob', key: 'k4' })).toEqual({ status: 'unknown' });
+  });
+
+  it('fires its signal after maxLeaseMs; then the key is free', async () => {
+    let open = (): void => undefined;
+    gate = new Promise((resolve) => (open = resolve));
+    const answer = post('/endless', 'k5');
+    await eventually(() => expect(seen['endless']).toBeDefined());
+    const { signal } = seen['endless'] as OnceRun;
+    await eventually(() => expect(signal.aborted).toBe(true));
+    expect(signal.reason).toBeInstanceOf(OnceLostError);
+    await eventually(async () =>
+      expect(await service.peek({ subject: 'ann', key: 'k5' })).toEqual({ status: 'unknown' }),
+    );
+    open();
+    expect((await answer).body).toBe('late');
+  });
+
+  it('is waited for by a shutdown', async () => {
+    let open = (): void => undefined;
+    gate = new Promise((resolve) => (open = resolve));
+    const answer = post('/endless', 'k6').catch(() => undefined);
+    await eventually(() => expect(seen['endless']).toBeDefined());
+    let down = false;
+    const closing = service.beforeApplicationShutdown().then(() => (down = true));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(down).toBe(false);
+    open();
+    await Promise.all([answer, closing]);
+    expect((await service.peek({ subject: 'ann', key: 'k6' })).status).toBe('done');
+  });
+});
