@@ -31,7 +31,8 @@ import { IDEMPOTENT } from './idempotency.tokens';
 import type { HttpRequest } from './request-body';
 import { fingerprintOf, idOf, readKey, subjectOf } from './request-identity';
 import { answerRepeat, Waiting } from './repeat';
-import { rawOf, setHeader, type HttpResponse } from './response-tap';
+import { sendAsProblem } from './problem';
+import { rawOf, type HttpResponse } from './response-tap';
 
 /** On a request: its exchange, or that it passes unprotected. Bound twice, the interceptor must not meet its own claim. */
 const SEEN = Symbol('luanest:idempotency-seen');
@@ -120,7 +121,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
 
   /** A refusal is a problem of RFC 9457; one that the route's author can prevent is logged once. */
   private prepare({ code, cause }: IdempotencyException, response: HttpResponse, context: ExecutionContext): void {
-    if (!rawOf(response).headersSent) setHeader(response, 'Content-Type', 'application/problem+json');
+    sendAsProblem(response);
     const handler = context.getHandler();
     if (code !== 'BODY_NOT_COMPARABLE' || this.warned.has(handler)) return;
     this.warned.add(handler);
