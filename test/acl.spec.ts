@@ -59,6 +59,7 @@ const libs: Readonly<Record<string, Use>> = {
       await once.run('b', {}, () => 1);
       const claim = await once.claim('c');
       if (claim.status === 'claimed') await claim.renew().then(() => claim.release());
+      expect(await once.peek('b')).toMatchObject({ status: 'done' });
     },
   },
   'read-reward': {

@@ -1,7 +1,7 @@
 import { defineScript, int, str } from 'luanest/script-registry';
 import { FREES_MEMORY } from '../../internal/src';
 import type { ConfirmAnswer } from './once.types';
-import { claimLua, confirmLua, firstLua, peekLua, releaseLua, renewLua, sharedClockLua } from './scripts/generated';
+import { claimLua, confirmLua, firstLua, peekLua, releaseLua, renewLua } from './scripts/generated';
 
 export const firstOnce = defineScript({
   name: 'once.first',
@@ -91,8 +91,7 @@ export interface StoredPeek {
 
 export const peekOnce = defineScript({
   name: 'once.peek',
-  shared: sharedClockLua,
-  source: peekLua,
+  ...peekLua,
   keys: ['claim'],
   args: {},
   flags: ['no-writes'],

@@ -11,7 +11,8 @@ const LINES = [
   'rate-limit/throttler-storage: route answered 200, 429',
   'lock: let in, another kept out, released, the next fence is higher',
   'scheduled-lock: job tick ran under a fence',
-  'once: claimed, then done; route answered 201 {"orderId":1}, then 201 {"orderId":1}',
+  'once: claimed, then done; route answered 201 {"orderId":1}, then 201 {"orderId":1}; ran 7c1f, then done; ' +
+    'ran work work; digests 201 made, then 422 application/problem+json; charset=utf-8',
   'read-reward: rewarded 5, duplicate 0, rewarded 5, capped 0',
   'delayed-task: scheduled, o1 expired at attempt 1, the other cancelled',
   'stream-consumer: published, handled ann@example.com at attempt 1',

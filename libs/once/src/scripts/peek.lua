@@ -12,6 +12,7 @@ Returns {status, fence, leaseEndsAtMs, expiresAtMs, result}
 
 O(1). TTL: untouched. Clock: Redis. Replay: reads again.
 ]]
+-- @include clock
 local text = redis.call('GET', KEYS[1])
 if not text then return { 'unknown', '0', '0', 0, '' } end
 local _, colon, lengths = string.find(text, '^[cdr][lm]%d+(%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d):')
@@ -24,8 +25,7 @@ if state == 'd' then
   for from = 1, 13, 4 do before = before + string.sub(lengths, from, from + 3) end
   return { 'done', '0', '0', expires, string.sub(text, 61 + before) }
 end
-local time = redis_time()
-if tonumber(string.sub(text, 19, 31)) > time[1] * 1000 + math.floor(time[2] / 1000) then
+if tonumber(string.sub(text, 19, 31)) > now_ms then
   return { 'in-progress', string.sub(text, 3, 18), string.sub(text, 19, 31), expires, '' }
 end
 if string.sub(text, 2, 2) == 'm' then return { 'abandoned', '0', '0', expires, '' } end

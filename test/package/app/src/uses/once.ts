@@ -1,19 +1,29 @@
 import { Controller, Module, Post, type INestApplication } from '@nestjs/common';
-import { Idempotent, OnceModule, OnceService } from 'luanest/once';
+import { Idempotent, OnceModule, OnceService, type OnceRun } from 'luanest/once';
+
+interface AppRequest {
+  readonly headers: Record<string, string>;
+}
+
+let service: OnceService | undefined;
+const runs: (OnceRun | undefined)[] = [];
 
 @Controller('orders')
 class OrdersController {
   private made = 0;
 
   @Post()
-  @Idempotent()
+  @Idempotent({ onInProgress: 'wait', waitMs: 5_000, maxLeaseMs: 60_000 })
   create(): { orderId: number } {
+    runs.push(service?.current());
     return { orderId: (this.made += 1) };
   }
-}
 
-interface AppRequest {
-  readonly headers: Record<string, string>;
+  @Post('by-digest')
+  @Idempotent({ fingerprint: (request) => (request as AppRequest).headers['x-digest'] ?? '' })
+  createByDigest(): string {
+    return 'made';
+  }
 }
 
 @Module({
@@ -22,17 +32,29 @@ interface AppRequest {
 })
 export class OnceUse {}
 
-async function order(url: string): Promise<string> {
-  const headers = { 'Idempotency-Key': '"7c1f"', 'X-User': 'ann' };
-  const response = await fetch(`${url}/orders`, { method: 'POST', headers });
-  return `${response.status} ${await response.text()}`;
+async function post(url: string, key: string, digest = ''): Promise<string> {
+  const headers = { 'Idempotency-Key': key, 'X-User': 'ann', 'X-Digest': digest };
+  const response = await fetch(url, { method: 'POST', headers });
+  const type = response.headers.get('content-type') ?? '';
+  return response.status < 400 ? `${response.status} ${await response.text()}` : `${response.status} ${type}`;
 }
 
 export async function useOnce(app: INestApplication, url: string): Promise<string> {
-  const once = app.get(OnceService);
+  const once = (service = app.get(OnceService));
   const claim = await once.claim('message-1');
   if (claim.status !== 'claimed') return claim.status;
   await claim.confirm({ sent: true });
-  const again = await once.claim('message-1');
-  return `claimed, then ${again.status}; route answered ${await order(url)}, then ${await order(url)}`;
+  const again = await once.peek('message-1');
+  const orders = `${url}/orders`;
+  const answers = [await post(orders, '"7c1f"'), await post(orders, '"7c1f"')];
+  const peeked = await once.peek({ subject: 'ann', key: '7c1f' });
+  const work = await once.run('work', { maxLeaseMs: 60_000 }, ({ id }) => `${id} ${once.current()?.id}`);
+  const digests = [await post(`${orders}/by-digest`, 'd', 'a'), await post(`${orders}/by-digest`, 'd', 'b')];
+  return [
+    `claimed, then ${again.status}`,
+    `route answered ${answers.join(', then ')}`,
+    `ran ${runs.map((run) => run?.id).join()}, then ${peeked.status}`,
+    `${work.status} ${work.status === 'in-progress' ? '' : work.result}`,
+    `digests ${digests.join(', then ')}`,
+  ].join('; ');
 }
