@@ -57,8 +57,8 @@ export type ResolvedIdempotencyOptions = ResolvedRouteOptions &
   Readonly<Required<Omit<IdempotencyOptions, keyof IdempotencyRouteOptions>>>;
 
 const KNOWN_OF_ROUTE: KnownOptions<IdempotencyRouteOptions> = {
-  ...KNOWN_TERMS,
   required: true,
+  ...KNOWN_TERMS,
   storeErrors: true,
   maxStoredBytes: true,
   fingerprint: true,
