@@ -33,12 +33,12 @@ type Chunk = string | Uint8Array;
 
 /** Calls `before` when the head is about to go out, with its headers in the response: as `on-headers` does. */
 function onHead(response: ServerResponse, before: () => void): void {
-  const writeHead = response.writeHead.bind(response) as (status: number) => ServerResponse;
-  response.writeHead = ((status: number, ...rest: unknown[]) => {
+  const writeHead: (status: number) => ServerResponse = response.writeHead.bind(response);
+  response.writeHead = (status: number, ...rest: unknown[]) => {
     for (const [name, value] of Object.entries(rest.at(-1) ?? {})) response.setHeader(name, value as string);
     before();
     return writeHead(status);
-  }) as ServerResponse['writeHead'];
+  };
 }
 
 /** Compresses as `compression` does: `write` and `end` go through a stream, which writes and ends the response later. */

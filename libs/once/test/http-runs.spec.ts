@@ -59,7 +59,7 @@ class Routes {
   @Post('observable')
   @Idempotent()
   observable(): Observable<string> {
-    return of('a').pipe(mergeMap(async () => `${service.current()?.id}`));
+    return of('a').pipe(mergeMap(() => Promise.resolve(`${service.current()?.id}`)));
   }
 
   @Post('nested')
@@ -80,7 +80,7 @@ class Routes {
 
   @Get('open')
   open(): string {
-    return String(service.current());
+    return String(service.current()?.id);
   }
 }
 let mailer: Mailer;
@@ -116,7 +116,7 @@ describe.each([
   const start = async (): Promise<void> => {
     const interceptors = [new Noting('outside')];
     http = await openHttp({
-      adapter: adapter() as FastifyAdapter,
+      adapter: adapter(),
       client: standaloneClient(),
       controllers: [Routes],
       providers: [Mailer],

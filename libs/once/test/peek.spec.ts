@@ -1,4 +1,4 @@
-import { OnceService } from 'luanest/once';
+import type { OnceService } from 'luanest/once';
 import { claimed, openBench, servers, type Bench } from './support';
 
 const terms = { leaseMs: 60_000, retentionMs: 120_000 };

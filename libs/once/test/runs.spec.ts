@@ -18,7 +18,7 @@ beforeEach(() => {
 });
 afterAll(() => bench.close());
 
-const gate = (): { readonly opened: Promise<void>; open(): void } => {
+const gate = (): { readonly opened: Promise<void>; readonly open: () => void } => {
   let open = (): void => undefined;
   return { opened: new Promise<void>((resolve) => (open = resolve)), open: () => open() };
 };

@@ -11,8 +11,8 @@ export function sendAsProblem(response: HttpResponse): void {
     return setHeader(response, 'Content-Type', PROBLEM);
   // Nest 11 on Express takes any other type than application/json off an error, and logs a warning: so this comes after it.
   const writeHead = raw.writeHead.bind(raw) as (...args: unknown[]) => ServerResponse;
-  raw.writeHead = ((...args: unknown[]) => {
+  raw.writeHead = (...args: unknown[]) => {
     if (String(raw.getHeader('content-type')).startsWith('application/json')) raw.setHeader('Content-Type', PROBLEM);
     return writeHead(...args);
-  }) as ServerResponse['writeHead'];
+  };
 }
