@@ -1,4 +1,4 @@
-import { checkOptions, type KnownOptions, type Refusal } from '../../script-registry/src/shared/checks';
+import { checkOptions, type KnownOptions, type Refusal } from '../../internal/src';
 import { InvalidOnceInputError } from './once.errors';
 import { decodeResult, encodeResult } from './once.input';
 import type { ResolvedOnceOptions } from './once.options';

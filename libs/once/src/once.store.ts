@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { KeySpace, RunAndWaitOptions, ScriptRegistry, WaitedResult } from 'luanest/script-registry';
-import { MAX_TIMER_MS } from '../../script-registry/src/shared/checks';
+import { MAX_TIMER_MS } from '../../internal/src';
 import { OnceNotReplicatedError } from './once.errors';
 import { events } from './once.events';
 import { checkDuration, checkId, checkToken } from './once.input';

@@ -1,5 +1,5 @@
 import { shown } from 'luanest/script-registry';
-import { checkInteger, refusedOption, type KnownOptions, type Refusal } from '../../script-registry/src/shared/checks';
+import { checkInteger, refusedOption, type KnownOptions, type Refusal } from '../../internal/src';
 import { isDelivery, isDuration, MAX_DURATION_MS } from './once.input';
 import type { ClaimTerms, Delivery } from './once.types';
 

@@ -1,5 +1,5 @@
 import { InvalidOptionError, shown } from 'luanest/script-registry';
-import { checkFlag, checkInteger, checkOptions, type KnownOptions } from '../../../script-registry/src/shared/checks';
+import { checkFlag, checkInteger, checkOptions, type KnownOptions } from '../../../internal/src';
 import { DEFAULT_TERMS, KNOWN_TERMS, resolveTerms, type ResolvedTerms } from '../once.terms';
 import type { ClaimTerms } from '../once.types';
 

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { MAX_TIMER_MS } from '../../../script-registry/src/shared/checks';
+import { MAX_TIMER_MS } from '../../../internal/src';
 
 /** What a round looks after. */
 export interface Member {

@@ -40,7 +40,8 @@ async function post(url: string, key: string, digest = ''): Promise<string> {
 }
 
 export async function useOnce(app: INestApplication, url: string): Promise<string> {
-  const once = (service = app.get(OnceService));
+  const once = app.get(OnceService);
+  service = once;
   const claim = await once.claim('message-1');
   if (claim.status !== 'claimed') return claim.status;
   await claim.confirm({ sent: true });
