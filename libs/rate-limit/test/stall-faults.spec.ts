@@ -70,6 +70,23 @@ describe('a process that stalls', () => {
     expect(failures).toEqual([]);
   });
 
+  it('while it asks about a blocked subject, which takes two scripts: Redis decides', async () => {
+    const rule = { name: 'blocked', limit: LIMIT, windowMs: 600_000 };
+    const asking = await openBench(standalone({}, server.port), { deadlineMs: 50, blockCache: { maxSubjects: 0 } });
+    try {
+      await asking.service.block(rule, 'one', 600_000);
+      for (let round = 0; round < ROUNDS; round++) {
+        const decision = asking.service.consume(rule, 'one');
+        // Written, and its reply not read yet.
+        setImmediate(() => setImmediate(() => stall(80)));
+        expect(await decision).toMatchObject({ source: 'redis', reason: 'blocked' });
+      }
+      expect(failures).toEqual([]);
+    } finally {
+      asking.close();
+    }
+  });
+
   it('still finds a Redis that is silent, by the deadline and after the stall', async () => {
     server.pause();
     try {

@@ -7,6 +7,16 @@ const STEP_MS = 10;
 /** A timer that rings later than this was held up by this process, ms; what is less is how timers are. */
 const LATE_MS = 5;
 
+/** Stalls that are kept, for calls that share the budget of an earlier call; a budget has seldom seen more than one. */
+const KEPT_STALLS = 16;
+
+/** One stall of this process. */
+interface Stall {
+  /** When it ended, by `performance.now()`, ms. */
+  readonly endedAt: number;
+  readonly lastedMs: number;
+}
+
 /**
  * One timer for all calls, and a clock that stands still while this process does.
  *
@@ -22,6 +32,8 @@ export class Deadlines {
   private nextDue = Infinity;
   /** How long this process stood still while calls waited, ms. */
   private stalledMs = 0;
+  /** The last stalls, oldest first. */
+  private readonly stalls: Stall[] = [];
   private holding = false;
 
   /** @param busy lanes that have calls waiting or out */
@@ -32,7 +44,7 @@ export class Deadlines {
 
   /** Returns when a call is due that began at an instant of `performance.now()`, by this clock, ms. */
   dueAt(since: number, limitMs: number): number {
-    return since + limitMs - this.stalledMs;
+    return since + limitMs - this.stalledMs + this.stalledSince(since);
   }
 
   /** Makes sure that calls are looked at then. @param expiresAt by this clock, ms */
@@ -61,6 +73,23 @@ export class Deadlines {
     this.nextDue = Infinity;
   }
 
+  /** Returns how long this process stood still after an instant of `performance.now()`, ms. */
+  private stalledSince(since: number): number {
+    let ms = 0;
+    for (let i = this.stalls.length - 1; i >= 0; i--) {
+      const { endedAt, lastedMs } = this.stalls[i] as Stall;
+      if (endedAt <= since) break;
+      ms += Math.min(lastedMs, endedAt - since);
+    }
+    return ms;
+  }
+
+  private noteStall(endedAt: number, lastedMs: number): void {
+    this.stalledMs += lastedMs;
+    this.stalls.push({ endedAt, lastedMs });
+    if (this.stalls.length > KEPT_STALLS) this.stalls.shift();
+  }
+
   /** Sets the timer to the first call that is due, or to the next step. */
   private ringBy(now: number): void {
     const dueAt = this.nextDue + this.stalledMs;
@@ -74,7 +103,7 @@ export class Deadlines {
   private ring(): void {
     const rangAt = performance.now();
     const lateMs = rangAt - this.ringsAt;
-    if (lateMs > LATE_MS) this.stalledMs += lateMs;
+    if (lateMs > LATE_MS) this.noteStall(rangAt, lateMs);
     const now = rangAt - this.stalledMs;
     // Before what follows in this turn, so that it counts as a stall if it takes long.
     this.ringBy(rangAt);
