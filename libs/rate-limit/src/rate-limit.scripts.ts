@@ -12,8 +12,8 @@ import {
 function verdictsOf([allowed = 0, ...flat]: number[], atUs: number): Verdicts {
   const rules: Verdict[] = [];
   for (let i = 0; i < flat.length; i += 4) {
-    const [verdict, used, resetMs, retryMs] = flat.slice(i, i + 4) as [number, number, number, number];
-    rules.push({ verdict, used, resetMs, retryMs, atUs });
+    const [verdict, used, resetMs, nextMs] = flat.slice(i, i + 4) as [number, number, number, number];
+    rules.push({ verdict, used, resetMs, retryMs: verdict === 0 ? 0 : nextMs, nextMs, atUs });
   }
   return { allowed: allowed === 1, rules };
 }
@@ -35,8 +35,8 @@ export const consumeFixedWindow = defineScript({
   reply: (raw: readonly [number, number], atUs): Verdicts => {
     const [used, resetMs] = [raw[0], raw[1]];
     return used >= 0
-      ? { allowed: true, rules: [{ verdict: 0, used, resetMs, retryMs: 0, atUs }] }
-      : { allowed: false, rules: [{ verdict: 1, used: -1 - used, resetMs, retryMs: resetMs, atUs }] };
+      ? { allowed: true, rules: [{ verdict: 0, used, resetMs, retryMs: 0, nextMs: resetMs, atUs }] }
+      : { allowed: false, rules: [{ verdict: 1, used: -1 - used, resetMs, retryMs: resetMs, nextMs: resetMs, atUs }] };
   },
   timed: true,
 });

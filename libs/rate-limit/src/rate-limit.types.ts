@@ -28,6 +28,8 @@ export interface RateLimitRuleDecision extends RateLimitPolicy {
   readonly remaining: number;
   /** Until no hit counts any more, ms. */
   readonly resetMs: number;
+  /** Until `remaining` is higher than now, ms; 0 if no hit counts. If this rule refuses: `retryAfterMs`. */
+  readonly nextMs: number;
   /** Until this request's cost may pass under this rule, ms; 0 where it passes. */
   readonly retryAfterMs: number;
 }

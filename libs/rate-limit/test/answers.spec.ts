@@ -3,6 +3,7 @@ import { Answers } from '../src/answers/answers';
 import { resolveAnswers } from '../src/answers/answers.options';
 import { MemoryLimiter } from '../src/limiter/memory-limiter';
 import { resolveOptions } from '../src/rate-limit.options';
+import { seeded } from './support';
 
 let nowUs = 0;
 let service: RateLimitService;
@@ -31,6 +32,46 @@ it.each<[string, Partial<RateLimitRule>, number, string]>([
   nowUs += Number(t) * 1_000_000;
   expect((await service.peek(rule, 's')).rules[0]?.remaining).toBeGreaterThan(decision.rules[0]?.remaining ?? 0);
 });
+
+it.each<[RateLimitRule['algorithm'], string]>([
+  ['sliding-log', '"a";r=1;t=10'],
+  // 8 s into the next minute: 22 s later half of it reaches back, so that two hits of the last minute count as one.
+  ['sliding-window', '"a";r=1;t=22'],
+  ['fixed-window', '"a";r=1;t=10'],
+])('t after hits at several times: %s', async (algorithm, expected) => {
+  const rule = { name: 'a', limit: 4, windowMs: 60_000, algorithm } as const;
+  await service.consume(rule, 's');
+  nowUs += 25_000_000;
+  await service.consume(rule, 's');
+  nowUs += 25_000_000;
+  expect(headers(await service.consume(rule, 's'))['RateLimit']).toBe(expected);
+});
+
+it.each(['fixed-window', 'sliding-window', 'sliding-log', 'token-bucket'] as const)(
+  'whatever the traffic, no hit more passes before nextMs, and one does then: %s',
+  async (algorithm) => {
+    const random = seeded(7);
+    const clocks = { monotonicMs: () => nowUs / 1_000, wallUs: () => nowUs };
+    const uncached = resolveOptions({ blockCache: { maxSubjects: 0 } });
+    service = new RateLimitService(new MemoryLimiter(() => nowUs, 100), uncached, clocks);
+    const rule = { name: 'a', limit: 9, windowMs: 10_000, algorithm };
+    const remaining = async (): Promise<number> => (await service.peek(rule, 's')).rules[0]?.remaining ?? -1;
+    for (let i = 0; i < 400; i++) {
+      const [seen] = (await service.consume(rule, 's', { cost: Math.floor(random() * 4) })).rules;
+      if (seen === undefined) throw new Error('no rule');
+      if (seen.allowed && seen.used > 0) {
+        const at = nowUs;
+        nowUs = at + seen.nextMs * 1_000;
+        expect(await remaining()).toBeGreaterThan(seen.remaining);
+        // Rounded up to ms.
+        nowUs -= 1_000;
+        expect(await remaining()).toBe(seen.remaining);
+        nowUs = at;
+      } else if (seen.allowed) expect(seen.nextMs).toBe(0);
+      nowUs += Math.floor(random() * random() * 6_000_000);
+    }
+  },
+);
 
 it('a burst is what passes at once, and the window what it comes back in', async () => {
   const rule = { name: 'a', limit: 1, windowMs: 10_000, algorithm: 'token-bucket', burst: 50 } as const;

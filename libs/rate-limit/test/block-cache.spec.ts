@@ -9,7 +9,7 @@ describe('refusals that are remembered', () => {
   let now = 1_000;
   const rule = ruleOf({ name: 'r', limit: 5, ...minute });
   const check = { rule, subject: 's', limit: 5, cost: 2 };
-  const verdict = { verdict: 1, used: 5, resetMs: 900, retryMs: 900, atUs: 1 };
+  const verdict = { verdict: 1, used: 5, resetMs: 900, retryMs: 900, nextMs: 900, atUs: 1 };
   beforeEach(() => {
     now = 1_000;
   });
@@ -18,9 +18,9 @@ describe('refusals that are remembered', () => {
     const cache = new BlockCache(10, 60_000, () => now);
     cache.remember(check, verdict, now);
     now += 300;
-    expect(cache.find(check)).toEqual({ ...verdict, resetMs: 600, retryMs: 600 });
-    expect(cache.find({ ...check, cost: 3 })).toEqual({ ...verdict, resetMs: 600, retryMs: 600 });
-    expect(cache.find({ ...check, limit: 4 })).toEqual({ ...verdict, resetMs: 600, retryMs: 600 });
+    expect(cache.find(check)).toEqual({ ...verdict, resetMs: 600, retryMs: 600, nextMs: 600 });
+    expect(cache.find({ ...check, cost: 3 })).toEqual({ ...verdict, resetMs: 600, retryMs: 600, nextMs: 600 });
+    expect(cache.find({ ...check, limit: 4 })).toEqual({ ...verdict, resetMs: 600, retryMs: 600, nextMs: 600 });
     expect(cache.find({ ...check, cost: 1 })).toBeUndefined();
     expect(cache.find({ ...check, limit: 6 })).toBeUndefined();
     expect(cache.find({ ...check, subject: 't' })).toBeUndefined();

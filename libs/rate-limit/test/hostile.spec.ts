@@ -172,7 +172,7 @@ describe('subjects that strangers choose', () => {
 
   it('that were refused are remembered by what bounds the memory, and cannot be taken for those of another rule', () => {
     const cache = new BlockCache(10, 1_000, () => 0);
-    const verdict = { verdict: 1, used: 1, resetMs: 500, retryMs: 500, atUs: 0 };
+    const verdict = { verdict: 1, used: 1, resetMs: 500, retryMs: 500, nextMs: 500, atUs: 0 };
     const check = (name: string, subject: string) => ({
       rule: named(resolveRule({ limit: 1, windowMs: 1 }), name),
       subject,
@@ -228,6 +228,7 @@ it('headers of rules hold nothing but printable ASCII, whatever a route is calle
       used: 1,
       remaining: 0,
       resetMs: 1,
+      nextMs: 1,
       retryAfterMs: 1,
     };
     const headers = answers.headers({

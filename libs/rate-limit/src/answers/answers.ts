@@ -11,22 +11,6 @@ function quoted(name: string): string {
   return `"${printable.replace(/["\\]/g, '\\$&')}"`;
 }
 
-/**
- * Whole seconds until a rule has more to give: to the retry where it refuses, else to the next hit. Where a decision does
- * not tell that, which is so for hits of a log and for those of a sliding window's older half, not before they are all gone.
- */
-function nextSeconds({ allowed, algorithm, used, resetMs, retryAfterMs, ...rule }: RateLimitRuleDecision): number {
-  if (!allowed) return seconds(retryAfterMs);
-  const { limit, windowMs } = rule;
-  if (used === 0 || limit === 0) return seconds(resetMs);
-  if (algorithm === 'token-bucket') return seconds(Math.max(1, resetMs - Math.floor(((used - 1) * windowMs) / limit)));
-  // Of what was counted in this window the oldest hit counts less and less in the next one.
-  if (algorithm === 'sliding-window' && resetMs > windowMs) {
-    return seconds(resetMs - Math.floor(((used - 1) * windowMs) / used));
-  }
-  return seconds(resetMs);
-}
-
 /** Whether `a` stands nearer to a refusal than `b`, or refuses for longer. */
 function isTighter(a: RateLimitRuleDecision, b: RateLimitRuleDecision): boolean {
   if (a.allowed !== b.allowed) return !a.allowed;
@@ -67,13 +51,13 @@ export class Answers {
       if (tightest === undefined || isTighter(rule, tightest)) tightest = rule;
       if (!draft) continue;
       const { name } = this.textOf(rule);
-      limits += `${limits === '' ? '' : ', '}${name};r=${rule.remaining};t=${nextSeconds(rule)}`;
+      limits += `${limits === '' ? '' : ', '}${name};r=${rule.remaining};t=${seconds(rule.nextMs)}`;
     }
     if (draft) policies = decision.policies.map((rule) => this.textOf(rule).policy).join(', ');
     if (legacy && tightest) {
       answer['X-RateLimit-Limit'] = String(tightest.capacity);
       answer['X-RateLimit-Remaining'] = String(tightest.remaining);
-      answer['X-RateLimit-Reset'] = String(nextSeconds(tightest));
+      answer['X-RateLimit-Reset'] = String(seconds(tightest.nextMs));
     }
     if (policies !== '') {
       answer['RateLimit-Policy'] = policies;

@@ -34,15 +34,20 @@ interface Bucket {
 
 const MOST_LOWS = 8;
 
-/** What looking tells, and what would be kept if the cost were charged. */
-export interface Look {
-  readonly used: number;
+/** When a subject may do more, ms; see Verdict. */
+interface Times {
   readonly resetMs: number;
-  readonly retryMs: number;
-  charge(): { readonly state: State; readonly resetMs: number };
+  readonly nextMs: number;
 }
 
-/** The same sums as the Lua scripts do, in TypeScript. */
+/** What a look finds, and what would be kept if the cost were charged. */
+export interface Look extends Times {
+  readonly used: number;
+  readonly retryMs: number;
+  charge(): { readonly state: State } & Times;
+}
+
+/** The same arithmetic as in the Lua scripts. */
 interface Algorithm {
   look(state: State | undefined, question: Question): Look;
   /** What is left after giving back, and how much was given; undefined for nothing left. */
@@ -55,11 +60,13 @@ const fixedWindow: Algorithm = {
     const live = state?.kind === 'fixed-window' && state.count > 0 && state.endsMs > nowMs ? state : undefined;
     const count = live?.count ?? 0;
     const endsMs = Math.min(live?.endsMs ?? Infinity, nowMs + windowMs);
+    const leftMs = endsMs - nowMs;
+    const timesOf = (used: number): Times => ({ resetMs: used > 0 ? leftMs : 0, nextMs: used > 0 ? leftMs : 0 });
     return {
       used: count,
-      resetMs: count > 0 ? endsMs - nowMs : 0,
-      retryMs: endsMs - nowMs,
-      charge: () => ({ state: { kind: 'fixed-window', count: count + cost, endsMs }, resetMs: endsMs - nowMs }),
+      ...timesOf(count),
+      retryMs: leftMs,
+      charge: () => ({ state: { kind: 'fixed-window', count: count + cost, endsMs }, ...timesOf(count + cost) }),
     };
   },
   refund(state, { windowMs, cost, nowUs }, chargedUs) {
@@ -81,19 +88,23 @@ const slidingWindow: Algorithm = {
       kept === undefined || kept.last >= window
         ? (kept ?? { last: window, current: 0, previous: 0 })
         : { last: window, current: 0, previous: kept.current };
-    const free = limit - cost;
-    let retryMs = leftMs;
-    if (current <= free && previous > 0) retryMs = leftMs - Math.floor(((free - current) * windowMs) / previous);
-    else if (current > free && free >= 0) {
-      retryMs = leftMs + Math.max(0, windowMs - Math.floor((free * windowMs) / current));
-    }
+    const msTo = (free: number, hits: number): number => {
+      if (hits <= free) return previous > 0 ? leftMs - Math.floor(((free - hits) * windowMs) / previous) : 0;
+      return free < 0 ? leftMs : leftMs + Math.max(0, windowMs - Math.floor((free * windowMs) / hits));
+    };
+    const msToNext = (hits: number): number => {
+      const used = Math.ceil(hits + (previous * leftMs) / windowMs - 1e-9);
+      return used > 0 ? Math.max(1, msTo(Math.min(used, limit) - 1, hits)) : 0;
+    };
     return {
       used: current + (previous * leftMs) / windowMs,
       resetMs: current > 0 ? leftMs + windowMs : previous > 0 ? leftMs : 0,
-      retryMs,
+      nextMs: msToNext(current),
+      retryMs: msTo(limit - cost, current),
       charge: () => ({
         state: { kind: 'sliding-window', last, current: current + cost, previous },
         resetMs: leftMs + windowMs,
+        nextMs: msToNext(current + cost),
       }),
     };
   },
@@ -119,11 +130,18 @@ const slidingLog: Algorithm = {
       fits += hit.cost;
       retryMs = Math.ceil((hit.us - fromUs) / 1_000);
     }
+    const msTo = (hit?: { us: number }): number => (hit ? Math.ceil((hit.us - fromUs) / 1_000) : 0);
+    const nextMs = msTo(hits[0]);
     return {
       used: total,
-      resetMs: hits.length > 0 ? Math.ceil(((hits.at(-1)?.us ?? 0) - fromUs) / 1_000) : 0,
+      resetMs: msTo(hits.at(-1)),
+      nextMs,
       retryMs,
-      charge: () => ({ state: { kind: 'sliding-log', hits: [...hits, { us: nowUs, cost }] }, resetMs: windowMs }),
+      charge: () => ({
+        state: { kind: 'sliding-log', hits: [...hits, { us: nowUs, cost }] },
+        resetMs: windowMs,
+        nextMs: nextMs || windowMs,
+      }),
     };
   },
   refund(state, { windowMs, cost, nowUs }, chargedUs) {
@@ -152,6 +170,12 @@ function msToDrain(hits: number, { limit, windowMs }: Question): number {
   return limit > 0 ? Math.min(1e13, Math.max(0, Math.ceil((hits * windowMs) / limit))) : windowMs;
 }
 
+/** Ms until one more hit fits. */
+function msToNext(level: number, question: Question): number {
+  const used = Math.min(question.capacity, Math.ceil(level - 1e-9));
+  return used > 0 ? Math.max(1, msToDrain(level - used + 1, question)) : 0;
+}
+
 /** As the script keeps it. */
 const lowOf = (us: number, level: number): Low => ({ us, level: Math.floor(level * 1e4) / 1e4 });
 
@@ -175,10 +199,12 @@ const tokenBucket: Algorithm = {
     return {
       used: level,
       resetMs: level > 0 ? msToDrain(level, question) : 0,
+      nextMs: msToNext(level, question),
       retryMs: Math.max(1, msToDrain(level + cost - capacity, question)),
       charge: () => ({
         state: { ...bucket, level: level + cost, lows },
         resetMs: msToDrain(level + cost, question),
+        nextMs: msToNext(level + cost, question),
       }),
     };
   },

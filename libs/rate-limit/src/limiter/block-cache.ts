@@ -44,11 +44,8 @@ export class BlockCache {
     if (check.cost < refusal.cost || check.limit > refusal.limit) return undefined;
     const passed = Math.floor(now - refusal.since);
     const { verdict } = refusal;
-    return {
-      ...verdict,
-      resetMs: Math.max(0, verdict.resetMs - passed),
-      retryMs: Math.max(1, verdict.retryMs - passed),
-    };
+    const retryMs = Math.max(1, verdict.retryMs - passed);
+    return { ...verdict, resetMs: Math.max(0, verdict.resetMs - passed), retryMs, nextMs: retryMs };
   }
 
   /** Remembers a refusal. @param since when Redis was asked, by `now` */

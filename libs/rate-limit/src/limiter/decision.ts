@@ -82,7 +82,7 @@ function reasonOf(checks: readonly Check[], verdicts: readonly Verdict[]): 'bloc
   return blocked ? 'blocked' : 'over-limit';
 }
 
-function ruleDecision(check: Check, { verdict, used, resetMs, retryMs }: Verdict): RateLimitRuleDecision {
+function ruleDecision(check: Check, { verdict, used, resetMs, retryMs, nextMs }: Verdict): RateLimitRuleDecision {
   const { rule, limit, cost } = check;
   return {
     name: rule.name,
@@ -97,6 +97,7 @@ function ruleDecision(check: Check, { verdict, used, resetMs, retryMs }: Verdict
     used,
     remaining: verdict === 2 ? 0 : Math.max(0, capacityOf(check) - used),
     resetMs,
+    nextMs,
     retryAfterMs: retryMs,
   };
 }

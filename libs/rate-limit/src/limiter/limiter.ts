@@ -19,8 +19,10 @@ export interface Verdict {
   readonly used: number;
   /** Until no hit counts any more, ms. */
   readonly resetMs: number;
-  /** Until this request's cost may pass, ms; 0 where it passes now. */
+  /** Until this request's cost may pass, ms; 0 if it passes now. */
   readonly retryMs: number;
+  /** Until one more hit passes than now, ms; 0 if no hit counts; of a refusal `retryMs`. */
+  readonly nextMs: number;
   /** The deciding clock's time, us. */
   readonly atUs: number;
 }

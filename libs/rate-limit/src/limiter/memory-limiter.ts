@@ -59,9 +59,9 @@ export class MemoryLimiter implements Limiter {
     const allowed = judged.every(({ check, verdict }) => verdict.verdict === 0 || !enforced(check));
     const rules = judged.map(({ check, entry, look, verdict }) => {
       if (!charge || !allowed || verdict.verdict !== 0 || check.cost === 0) return verdict;
-      const { state, resetMs } = look.charge();
+      const { state, ...times } = look.charge();
       entry.state = state;
-      return { ...verdict, used: rounded(look.used + check.cost), resetMs };
+      return { ...verdict, used: rounded(look.used + check.cost), ...times };
     });
     return { allowed, rules };
   }
@@ -111,11 +111,13 @@ export class MemoryLimiter implements Limiter {
       }
     }
     const blockedMs = Math.max(0, entry.blockedUntilMs - nowMs);
+    retryMs = Math.max(retryMs, blockedMs);
     const verdict = {
       verdict: blockedMs > 0 ? 2 : over ? 1 : 0,
       used: rounded(look.used),
       resetMs: Math.max(look.resetMs, blockedMs),
-      retryMs: Math.max(retryMs, blockedMs),
+      retryMs,
+      nextMs: retryMs > 0 ? retryMs : look.nextMs,
       atUs,
     };
     return { check, entry, look, verdict };

@@ -142,7 +142,7 @@ export class RedisLimiter implements Limiter {
         if (verdict === undefined) continue;
         const reserved = charge && answer?.allowed === true && verdict.verdict === 0 && check.cost > 0;
         if (reserved && !allowed) charged.push({ check, chargedUs: verdict.atUs });
-        rules[at] = reserved && !allowed ? { ...verdict, used: verdict.used - check.cost } : verdict;
+        rules[at] = reserved && !allowed ? withoutCharge(verdict, check.cost) : verdict;
       }
     }
     // Nobody waits for it, and what is not given back expires with its window.
@@ -152,8 +152,14 @@ export class RedisLimiter implements Limiter {
   }
 }
 
+/** A verdict whose hits are given back; its times are still those with the charge, unless nothing else counts. */
+function withoutCharge(verdict: Verdict, cost: number): Verdict {
+  const used = verdict.used - cost;
+  return used > 0 ? { ...verdict, used } : { ...verdict, used, resetMs: 0, nextMs: 0 };
+}
+
 // See DECISIONS.md: short-scripts-for-fixed-windows
-/** Whether the short script says all there is to say of a check. */
+/** Returns true if the short script can decide a check. */
 function isPlain({ rule, limit, cost }: Check): boolean {
   return rule.algorithm === 'fixed-window' && rule.blockMs === 0 && !rule.shadow && cost > 0 && cost <= limit;
 }
@@ -165,7 +171,8 @@ function verdictsOfWindows(checks: readonly Check[], { windows, atUs }: FixedWin
     const [withOwn, leftMs] = [windows[2 * i] as number, windows[2 * i + 1] as number];
     const over = withOwn > limit;
     const used = allowed ? withOwn : withOwn - cost;
-    return { verdict: over ? 1 : 0, used, resetMs: used > 0 ? leftMs : 0, retryMs: over ? leftMs : 0, atUs };
+    const resetMs = used > 0 ? leftMs : 0;
+    return { verdict: over ? 1 : 0, used, resetMs, retryMs: over ? leftMs : 0, nextMs: over ? leftMs : resetMs, atUs };
   });
   return { allowed, rules };
 }

@@ -13,11 +13,12 @@ algorithms['fixed-window'] = {
   look = function(rule, key, value)
     local count, ends_ms = read_count(rule, key, value)
     local left_ms = ends_ms - now_ms
-    return count, count > 0 and left_ms or 0, left_ms, count, ends_ms
+    local reset_ms = count > 0 and left_ms or 0
+    return count, reset_ms, left_ms, reset_ms, count, ends_ms
   end,
   charge = function(_, key, cost, count, ends_ms)
     redis.call('SET', key, count + cost, 'PXAT', ends_ms)
-    return ends_ms - now_ms
+    return ends_ms - now_ms, ends_ms - now_ms
   end,
   refund = function(rule, key, value, cost, charged_us)
     local count, ends_ms = read_count(rule, key, value)

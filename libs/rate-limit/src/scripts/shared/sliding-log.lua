@@ -6,6 +6,10 @@ local function total_of(key)
   local total = redis.pcall('ZSCORE', key, 'total')
   return type(total) == 'string' and math.max(0, math.min(tonumber(total), 1e10)) or nil
 end
+-- When the oldest hit was counted, us; nil without hits.
+local function oldest_of(key)
+  return redis.call('ZRANGE', key, 1, 1, 'WITHSCORES')[2]
+end
 local function us_ago(window_ms)
   return string.format('%.0f', now_us - window_ms * 1000)
 end
@@ -13,17 +17,19 @@ end
 algorithms['sliding-log'] = {
   look = function(rule, key, _, cost)
     local total, window_ms = total_of(key), rule.window_ms
-    -- A state that is no log, or has lost its total, cannot be counted.
+    -- A state that is not a log, or has lost its total, cannot be counted.
     if not total then
       redis.call('DEL', key)
-      return 0, 0, window_ms, 0
+      return 0, 0, window_ms, 0, 0
     end
     local from_us = us_ago(window_ms)
-    local gone = redis.call('ZRANGEBYSCORE', key, LOWEST_US, from_us)
-    for i = 1, #gone do total = total - string.match(gone[i], '%d+$') end
-    if #gone > 0 then
+    local oldest_us = oldest_of(key)
+    if oldest_us and tonumber(oldest_us) <= tonumber(from_us) then
+      local gone = redis.call('ZRANGEBYSCORE', key, LOWEST_US, from_us)
+      for i = 1, #gone do total = total - string.match(gone[i], '%d+$') end
       redis.call('ZREMRANGEBYSCORE', key, LOWEST_US, from_us)
       redis.call('ZADD', key, total, 'total')
+      oldest_us = oldest_of(key)
     end
     local fits, retry_ms = rule.capacity - total, window_ms
     if fits < cost then
@@ -36,16 +42,17 @@ algorithms['sliding-log'] = {
       end
     end
     local newest_us = total > 0 and redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')[2] or from_us
-    return total, math.ceil((newest_us - from_us) / 1000), retry_ms, total
+    local next_ms = math.ceil(((oldest_us or from_us) - from_us) / 1000)
+    return total, math.ceil((newest_us - from_us) / 1000), retry_ms, next_ms, total, next_ms
   end,
-  charge = function(rule, key, cost, total)
+  charge = function(rule, key, cost, total, next_ms)
     local start, cost_text, n = string.format('%.0f:', now_us), string.format(':%.0f', cost), total
     total = string.format('%.0f', total + cost)
     -- The sum makes a member unlike those of the same us, unless hits were given back in it.
     while redis.call('ZADD', key, 'NX', now_us, start .. n .. cost_text) == 0 do n = n + 1 end
     redis.call('ZADD', key, total, 'total')
     redis.call('PEXPIREAT', key, now_ms + rule.window_ms + 1)
-    return rule.window_ms
+    return rule.window_ms, next_ms > 0 and next_ms or rule.window_ms
   end,
   refund = function(rule, key, _, cost, charged_us)
     local total = total_of(key)

@@ -13,10 +13,24 @@ end
 local function is_live(last, window)
   return last and last >= window - 1 and last <= window + 1
 end
+-- Ms until the estimate is no more than `free`: in this window the older hits fade, in the next one this window's.
+local function ms_to(free, current, previous, window_ms)
+  local left_ms = window_ms - now_ms % window_ms
+  if current <= free then
+    return previous > 0 and left_ms - math.floor((free - current) * window_ms / previous) or 0
+  end
+  if free < 0 then return left_ms end
+  return left_ms + math.max(0, window_ms - math.floor(free * window_ms / current))
+end
+local function ms_to_next(rule, current, previous)
+  local left_ms = rule.window_ms - now_ms % rule.window_ms
+  local used = math.ceil(current + previous * left_ms / rule.window_ms - 1e-9)
+  return used > 0 and math.max(1, ms_to(math.min(used, rule.limit) - 1, current, previous, rule.window_ms)) or 0
+end
 
 algorithms['sliding-window'] = {
   look = function(rule, _, value, cost)
-    local window_ms, free = rule.window_ms, rule.limit - cost
+    local window_ms = rule.window_ms
     local window, left_ms = math.floor(now_ms / window_ms), window_ms - now_ms % window_ms
     local last, current, previous = read_windows(value)
     if not is_live(last, window) then
@@ -27,17 +41,12 @@ algorithms['sliding-window'] = {
       window = last
     end
     local reset_ms = current > 0 and left_ms + window_ms or previous > 0 and left_ms or 0
-    local retry_ms = left_ms
-    if current <= free and previous > 0 then
-      retry_ms = left_ms - math.floor((free - current) * window_ms / previous)
-    elseif current > free and free >= 0 then
-      retry_ms = left_ms + math.max(0, window_ms - math.floor(free * window_ms / current))
-    end
-    return current + previous * left_ms / window_ms, reset_ms, retry_ms, current, previous, window
+    local retry_ms, next_ms = ms_to(rule.limit - cost, current, previous, window_ms), ms_to_next(rule, current, previous)
+    return current + previous * left_ms / window_ms, reset_ms, retry_ms, next_ms, current, previous, window
   end,
   charge = function(rule, key, cost, current, previous, window)
     write_windows(rule, key, window, current + cost, previous)
-    return 2 * rule.window_ms - now_ms % rule.window_ms
+    return 2 * rule.window_ms - now_ms % rule.window_ms, ms_to_next(rule, current + cost, previous)
   end,
   refund = function(rule, key, value, cost, charged_us)
     local last, current, previous = read_windows(value)

@@ -1,6 +1,7 @@
--- What every algorithm gives: look(rule, key, value, cost) answers hits used, ms to the reset, ms to a retry, and up to
--- three figures for charge(rule, key, cost, ...), which writes what was looked at and answers ms to the reset;
--- refund(rule, key, value, cost, charged_us) answers the hits that it gave back.
+-- What every algorithm gives: look(rule, key, value, cost) returns hits used, ms to the reset, ms to a retry, ms until one
+-- more hit passes than now (0 if none counts), and up to three values for charge(rule, key, cost, ...), which writes what
+-- was looked at and returns ms to the reset and ms until one more hit passes; refund(rule, key, value, cost, charged_us)
+-- returns the hits that it gave back.
 local algorithms = {}
 
 -- 400 days: no rule blocks or remembers for longer.

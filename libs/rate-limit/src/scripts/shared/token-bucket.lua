@@ -27,6 +27,11 @@ local function write_bucket(rule, key, level, empty_us, lows)
   redis.call('SET', key, string.format('%.17g:%.0f%s', level, now_us, since), 'PXAT', now_ms + reset_ms + 1)
   return reset_ms
 end
+-- Ms until one more hit fits.
+local function ms_to_token(rule, level)
+  local used = math.min(rule.capacity, math.ceil(level - 1e-9))
+  return used > 0 and math.max(1, ms_to_drain(rule, level - used + 1)) or 0
+end
 local function low_text(us, low)
   return string.format(';%016.0f,%015.4f', us, math.floor(low * 1e4) / 1e4)
 end
@@ -54,11 +59,11 @@ algorithms['token-bucket'] = {
     level = math.min(rule.capacity, level)
     local over = level + cost - rule.capacity
     local reset_ms = level > 0 and ms_to_drain(rule, level) or 0
-    return level, reset_ms, math.max(1, ms_to_drain(rule, over)), level, empty_us, lows
+    return level, reset_ms, math.max(1, ms_to_drain(rule, over)), ms_to_token(rule, level), level, empty_us, lows
   end,
   charge = function(rule, key, cost, level, empty_us, lows)
     if level > 0 then lows = with_low(lows, level) end
-    return write_bucket(rule, key, level + cost, empty_us, lows)
+    return write_bucket(rule, key, level + cost, empty_us, lows), ms_to_token(rule, level + cost)
   end,
   -- Without the charge the bucket would hold `cost` less, but never less than nothing: so it gives back no more than the
   -- least that the bucket held since. At an instant it held at least what had not drained of the charge by then.
