@@ -9,7 +9,7 @@ export interface RateLimitDecidedEvent {
   readonly violated: readonly string[];
   /** Who decided. */
   readonly source: RateLimitDecision['source'];
-  /** Until the request may pass, ms; 0 where it passes. */
+  /** Until the request may pass, ms; 0 if it passes, Infinity if it costs more than a rule ever takes. */
   readonly retryAfterMs: number;
 }
 

@@ -30,7 +30,7 @@ export interface RateLimitRuleDecision extends RateLimitPolicy {
   readonly resetMs: number;
   /** Until `remaining` is higher than now, ms; 0 if no hit counts. If this rule refuses: `retryAfterMs`. */
   readonly nextMs: number;
-  /** Until this request's cost may pass under this rule, ms; 0 where it passes. */
+  /** Until this request's cost may pass under this rule, ms; 0 if it passes, Infinity if it costs more than `capacity`. */
   readonly retryAfterMs: number;
 }
 
@@ -51,9 +51,9 @@ export interface RateLimitDecision {
    * does not answer; `none` where no rule was asked.
    */
   readonly source: 'redis' | 'cache' | 'local' | 'policy' | 'none';
-  /** Why it was refused; undefined where it passes. */
-  readonly reason: 'over-limit' | 'blocked' | 'redis-error' | undefined;
-  /** Until the request may pass, the longest of its rules, ms; 0 where it passes or nobody knows. */
+  /** Why it was refused; undefined if it passes. `cost-over-limit`: it costs more than a rule ever takes, so it never passes. */
+  readonly reason: 'over-limit' | 'cost-over-limit' | 'blocked' | 'redis-error' | undefined;
+  /** Until the request may pass, the longest of its rules, ms; 0 if it passes or nobody knows, Infinity if it never does. */
   readonly retryAfterMs: number;
   /** One per rule that said something, in their order. */
   readonly rules: readonly RateLimitRuleDecision[];

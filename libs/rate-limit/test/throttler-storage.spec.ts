@@ -252,6 +252,22 @@ describe.each(servers)('the storage on %s', (_name, connect) => {
     expect(await keysUnder(bench)).toEqual([]);
     expect(await hitter(60_000, 0, 60_000)('a')).toMatchObject({ isBlocked: true, totalHits: 1 });
   });
+
+  it('a limit of 0 tells clients to wait for the block, or for the ttl where there is none', async () => {
+    for (const [ttl, blockDuration, seconds] of [
+      [60_000, 5_000, 5],
+      [5_000, 60_000, 60],
+      [60_000, 0, 60],
+    ] as const) {
+      const hit = hitter(ttl, 0, blockDuration);
+      await inTime(900, async (n) => {
+        for (let i = 0; i < 4; i++) {
+          const told = { totalHits: 1, isBlocked: true, timeToExpire: seconds, timeToBlockExpire: seconds };
+          expect(await hit(`${blockDuration}-${n}`)).toEqual(told);
+        }
+      });
+    }
+  });
 });
 
 describe('without Redis', () => {

@@ -51,19 +51,22 @@ export class Answers {
       if (tightest === undefined || isTighter(rule, tightest)) tightest = rule;
       if (!draft) continue;
       const { name } = this.textOf(rule);
-      limits += `${limits === '' ? '' : ', '}${name};r=${rule.remaining};t=${seconds(rule.nextMs)}`;
+      const next = rule.nextMs === Infinity ? '' : `;t=${seconds(rule.nextMs)}`;
+      limits += `${limits === '' ? '' : ', '}${name};r=${rule.remaining}${next}`;
     }
     if (draft) policies = decision.policies.map((rule) => this.textOf(rule).policy).join(', ');
     if (legacy && tightest) {
       answer['X-RateLimit-Limit'] = String(tightest.capacity);
       answer['X-RateLimit-Remaining'] = String(tightest.remaining);
-      answer['X-RateLimit-Reset'] = String(seconds(tightest.nextMs));
+      if (tightest.nextMs !== Infinity) answer['X-RateLimit-Reset'] = String(seconds(tightest.nextMs));
     }
     if (policies !== '') {
       answer['RateLimit-Policy'] = policies;
       if (limits !== '') answer['RateLimit'] = limits;
     }
-    if (retryAfter && !decision.allowed) answer['Retry-After'] = String(Math.max(1, seconds(decision.retryAfterMs)));
+    if (retryAfter && !decision.allowed && decision.retryAfterMs !== Infinity) {
+      answer['Retry-After'] = String(Math.max(1, seconds(decision.retryAfterMs)));
+    }
     return answer;
   }
 
@@ -107,11 +110,14 @@ const UNAVAILABLE = Object.freeze({
 
 /** @see https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/ */
 function exceeded({ retryAfterMs, rules }: RateLimitDecision): object {
+  const never = rules.find((rule) => !rule.shadow && rule.retryAfterMs === Infinity);
   return {
     type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
     title: 'Request cannot be satisfied as assigned quota has been exceeded',
     status: 429,
-    detail: `Try again in ${Math.max(1, seconds(retryAfterMs))} s.`,
+    detail: never
+      ? `This request can never pass: it costs ${never.cost}, and the limit is ${never.capacity}.`
+      : `Try again in ${Math.max(1, seconds(retryAfterMs))} s.`,
     'violated-policies': rules.filter(({ allowed, shadow }) => !allowed && !shadow).map(({ name }) => name),
   };
 }

@@ -1,5 +1,13 @@
 import type { RateLimitDecision, RateLimitPolicy, RateLimitRuleDecision } from '../rate-limit.types';
-import { capacityOf, enforced, type ChargedHits, type Check, type Verdict, type Verdicts } from './limiter';
+import {
+  capacityOf,
+  enforced,
+  neverPasses,
+  type ChargedHits,
+  type Check,
+  type Verdict,
+  type Verdicts,
+} from './limiter';
 
 /** A decision that knows what it charged, so that it can be given back once. */
 export class Decision implements RateLimitDecision {
@@ -74,16 +82,23 @@ function refuses(check: Check | undefined, { verdict }: Verdict): boolean {
 }
 
 function longestRetry(checks: readonly Check[], verdicts: readonly Verdict[]): number {
-  return verdicts.reduce((most, each, i) => (refuses(checks[i], each) ? Math.max(most, each.retryMs) : most), 0);
+  let most = 0;
+  for (const [i, verdict] of verdicts.entries()) {
+    const check = checks[i];
+    if (check && refuses(check, verdict)) most = Math.max(most, neverPasses(check) ? Infinity : verdict.retryMs);
+  }
+  return most;
 }
 
-function reasonOf(checks: readonly Check[], verdicts: readonly Verdict[]): 'blocked' | 'over-limit' {
+function reasonOf(checks: readonly Check[], verdicts: readonly Verdict[]): RateLimitDecision['reason'] {
+  if (longestRetry(checks, verdicts) === Infinity) return 'cost-over-limit';
   const blocked = verdicts.some((each, i) => each.verdict === 2 && refuses(checks[i], each));
   return blocked ? 'blocked' : 'over-limit';
 }
 
 function ruleDecision(check: Check, { verdict, used, resetMs, retryMs, nextMs }: Verdict): RateLimitRuleDecision {
   const { rule, limit, cost } = check;
+  const never = verdict > 0 && neverPasses(check);
   return {
     name: rule.name,
     algorithm: rule.algorithm,
@@ -97,7 +112,7 @@ function ruleDecision(check: Check, { verdict, used, resetMs, retryMs, nextMs }:
     used,
     remaining: verdict === 2 ? 0 : Math.max(0, capacityOf(check) - used),
     resetMs,
-    nextMs,
-    retryAfterMs: retryMs,
+    nextMs: never ? Infinity : nextMs,
+    retryAfterMs: never ? Infinity : retryMs,
   };
 }

@@ -19,7 +19,7 @@ export interface Verdict {
   readonly used: number;
   /** Until no hit counts any more, ms. */
   readonly resetMs: number;
-  /** Until this request's cost may pass, ms; 0 if it passes now. */
+  /** Until this request's cost may pass, ms; 0 if it passes now. Finite also where it never passes: see `neverPasses`. */
   readonly retryMs: number;
   /** Until one more hit passes than now, ms; 0 if no hit counts; of a refusal `retryMs`. */
   readonly nextMs: number;
@@ -68,7 +68,12 @@ export function capacityOf({ rule, limit }: Check): number {
   return limit === 0 ? 0 : (rule.burst ?? limit);
 }
 
-/** Whether a verdict's rule may refuse. */
+/** Returns true if a request costs more than its rule ever takes at once, so that waiting does not help. */
+export function neverPasses(check: Check): boolean {
+  return check.cost > capacityOf(check);
+}
+
+/** Returns true if a rule may refuse. */
 export function enforced(check: Check): boolean {
   return !check.rule.shadow;
 }

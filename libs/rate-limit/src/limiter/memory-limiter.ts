@@ -105,17 +105,16 @@ export class MemoryLimiter implements Limiter {
     let retryMs = !over ? 0 : cost > question.capacity ? rule.windowMs : look.retryMs;
     if (over && charge && !rule.shadow && rule.blockMs > 0 && entry.blockedUntilMs <= nowMs) {
       punish(entry, rule, nowMs);
-      if (rule.freshAfterBlock) {
-        entry.state = undefined;
-        retryMs = 0;
-      }
+      if (rule.freshAfterBlock) entry.state = undefined;
     }
     const blockedMs = Math.max(0, entry.blockedUntilMs - nowMs);
-    retryMs = Math.max(retryMs, blockedMs);
+    // What follows the block is a fresh window.
+    const fresh = blockedMs > 0 && rule.freshAfterBlock === true;
+    retryMs = Math.max(fresh ? 0 : retryMs, blockedMs);
     const verdict = {
       verdict: blockedMs > 0 ? 2 : over ? 1 : 0,
       used: rounded(look.used),
-      resetMs: Math.max(look.resetMs, blockedMs),
+      resetMs: Math.max(fresh ? 0 : look.resetMs, blockedMs),
       retryMs,
       nextMs: retryMs > 0 ? retryMs : look.nextMs,
       atUs,

@@ -91,6 +91,14 @@ export function resolveRule(rule: RateLimitRule, what = 'The rate-limit rule'): 
     throw new InvalidOptionError(`${what}.burst is for token-bucket only, but the algorithm is ${algorithm}.`);
   }
   if (burst !== undefined) checkInteger(`${what}.burst`, burst, 1, MAX_HITS);
+  const most = burst ?? limit;
+  // A limit of 0 is meant to let nothing pass.
+  if (typeof most === 'number' && typeof cost === 'number' && limit !== 0 && cost > most) {
+    throw new InvalidOptionError(
+      `${what}.cost is ${cost}, but the rule lets at most ${most} pass at once, so no request could pass. Give an integer of ` +
+        `0 to ${most}.`,
+    );
+  }
   checkFunction(`${what}.subject`, subject);
   checkFunction(`${what}.skip`, skip);
   checkChoice(`${what}.count`, count, ['all', 'failures', 'successes']);

@@ -34,10 +34,11 @@ for n = 1, #KEYS / 2 do
   if not over then retry_ms = next_ms elseif cost > rule.capacity then retry_ms = rule.window_ms end
   local verdict = over and 1 or 0
   if rule.block_ms or values[2 * n] then
-    local until_ms, fresh = until_of(rule, key, KEYS[2 * n], values[2 * n], over and charge and rule.enforced)
-    if fresh then retry_ms = 0 end
+    local until_ms = until_of(rule, key, KEYS[2 * n], values[2 * n], over and charge and rule.enforced)
     if until_ms > now_ms then
       if not over then retry_ms = 0 end
+      -- What follows the block is a fresh window.
+      if rule.fresh then retry_ms, reset_ms = 0, 0 end
       verdict, retry_ms, reset_ms = 2, math.max(retry_ms, until_ms - now_ms), math.max(reset_ms, until_ms - now_ms)
     end
   end

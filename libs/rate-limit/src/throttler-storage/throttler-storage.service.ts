@@ -3,7 +3,7 @@ import { ServiceUnavailableException } from '@nestjs/common';
 import type { ThrottlerStorage } from '@nestjs/throttler';
 import { InvalidRateLimitInputError } from '../rate-limit.errors';
 import type { RateLimitService } from '../rate-limit.service';
-import type { RateLimitDecision } from '../rate-limit.types';
+import type { RateLimitDecision, RateLimitRuleDecision } from '../rate-limit.types';
 import { MAX_DURATION_MS, mostHits, named, resolveRule } from '../rules/resolve-rule';
 import type { NamedRule, RateLimitAlgorithm } from '../rules/rule';
 
@@ -95,17 +95,19 @@ function checked(throttler: string, what: string, value: number, least: number, 
   );
 }
 
-function recordOf({ allowed, reason, retryAfterMs, rules: [rule] }: RateLimitDecision, limit: number): ThrottlerRecord {
+function recordOf({ allowed, reason, rules: [rule] }: RateLimitDecision, limit: number): ThrottlerRecord {
   if (reason === 'redis-error') {
     throw new ServiceUnavailableException('The rate limit cannot be checked at the moment.');
   }
   if (allowed) return { ...UNLIMITED, totalHits: rule?.used ?? 0, timeToExpire: seconds(rule?.resetMs ?? 0) };
+  const { blocked, resetMs, windowMs, retryAfterMs } = rule as RateLimitRuleDecision;
+  // A limit of 0 lets nothing pass: throttler wants a number, so clients try again after a block, or after a ttl.
+  const retryMs = blocked ? resetMs : limit === 0 ? windowMs : retryAfterMs;
   return {
     totalHits: limit + 1,
-    // A block ends with nothing counted, whatever was left of the window.
-    timeToExpire: seconds(reason === 'blocked' ? retryAfterMs : (rule?.resetMs ?? retryAfterMs)),
+    timeToExpire: seconds(limit === 0 ? retryMs : resetMs),
     isBlocked: true,
-    timeToBlockExpire: Math.max(1, seconds(retryAfterMs)),
+    timeToBlockExpire: Math.max(1, seconds(retryMs)),
   };
 }
 

@@ -1,16 +1,16 @@
 -- @include clock
 -- @include state
--- A penalty is <until ms>:<strikes>; it answers until when the subject is blocked, and starts a block where it is due.
+-- A penalty is <until ms>:<strikes>; returns until when the subject is blocked, and starts a block if one is due.
 local function until_of(rule, key, penalty_key, penalty, due)
   local until_ms, strikes = string.match(penalty or '', '^(%d+):(%d+)$')
   until_ms, strikes = tonumber(until_ms) or 0, math.min(tonumber(strikes) or 0, 1000)
   if until_ms + rule.memory_ms <= now_ms or until_ms > now_ms + LONGEST_MS then until_ms, strikes = 0, 0 end
   if not due or until_ms > now_ms or not rule.block_ms then
     keep_ttl(penalty_key, math.max(until_ms, now_ms) + rule.memory_ms)
-    return until_ms, false
+    return until_ms
   end
   until_ms = now_ms + math.min(rule.most_ms, rule.block_ms * rule.factor ^ strikes)
   redis.call('SET', penalty_key, string.format('%.0f:%d', until_ms, strikes + 1), 'PXAT', until_ms + rule.memory_ms)
   if rule.fresh then redis.call('DEL', key) end
-  return until_ms, rule.fresh
+  return until_ms
 end
