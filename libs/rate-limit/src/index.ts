@@ -9,7 +9,7 @@ export {
   type RateLimitFailedEvent,
   type RateLimitUnknownSubjectEvent,
 } from './rate-limit.events';
-export { RateLimitException } from './rate-limit.exception';
+export { RateLimitException, type RateLimitErrorExtensions } from './rate-limit.exception';
 export { RateLimitGuard } from './rate-limit.guard';
 export { RateLimitInterceptor } from './rate-limit.interceptor';
 export { RateLimitModule, type RateLimitModuleExtras } from './rate-limit.module';

@@ -1,5 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common';
-import { RateLimitService, type RateLimitDecision, type RateLimitRule } from 'luanest/rate-limit';
+import { RateLimitException, RateLimitService, type RateLimitDecision, type RateLimitRule } from 'luanest/rate-limit';
 import { Answers } from '../src/answers/answers';
 import { resolveAnswers } from '../src/answers/answers.options';
 import { MemoryLimiter } from '../src/limiter/memory-limiter';
@@ -116,6 +116,31 @@ describe('a request that costs more than the limit', () => {
     expect(await service.consume(rule, 's', { cost: most })).toMatchObject({ allowed: true });
   });
 });
+
+it.each([
+  ['over a limit', 'Too Many Requests', { code: 'RATE_LIMITED', status: 429 }, { limit: 1 }],
+  ['for ever', 'Too Many Requests', { code: 'RATE_LIMITED', status: 429 }, { limit: 0 }],
+  ['without Redis', 'Service Unavailable', { code: 'RATE_LIMIT_UNAVAILABLE', status: 503 }, undefined],
+])(
+  'an exception names its status and has extensions for GraphQL: %s',
+  async (_why, description, extensions, figures) => {
+    const rule = { name: 'a', windowMs: 60_000, ...(figures ?? { limit: 1, onRedisError: 'deny' as const }) };
+    if (figures) await service.consume(rule, 's');
+    else {
+      const limiter = { consume: () => Promise.reject(new Error('gone')), recover: () => undefined };
+      service = new RateLimitService(limiter as never, resolveOptions({}));
+    }
+    const decision = await service.consume(rule, 's');
+    const { status, body } = new Answers(resolveAnswers({})).refusal(decision, {} as ExecutionContext);
+    const exception = new RateLimitException(decision, status, body);
+    expect(exception).toMatchObject({ options: { description } });
+    expect(exception.extensions).toEqual({
+      ...extensions,
+      ...(figures ? { violatedPolicies: ['a'] } : {}),
+      ...(figures?.limit === 1 ? { retryAfterMs: 60_000 } : {}),
+    });
+  },
+);
 
 it('a refusal that is remembered names all policies', async () => {
   const checks = [

@@ -104,7 +104,7 @@ it('a GraphQL resolver: limits with headers, an error with the reason, each fiel
   await app.listen(0, '127.0.0.1');
   const ask = async (
     query: string,
-  ): Promise<[Response, { data?: { cat?: string }; errors?: { message: string }[] }]> => {
+  ): Promise<[Response, { data?: { cat?: string }; errors?: { message: string; extensions?: object }[] }]> => {
     const response = await fetch(`${await app.getUrl()}/graphql`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -118,6 +118,10 @@ it('a GraphQL resolver: limits with headers, an error with the reason, each fiel
   await ask('{ cat }');
   const [, refused] = await ask('{ cat }');
   expect(refused.errors?.[0]?.message).toMatch(/Too Many Requests/);
+  expect(refused.errors?.[0]?.extensions).toEqual({
+    ...{ code: 'RATE_LIMITED', status: 429, violatedPolicies: ['graphql Query.cat'] },
+    retryAfterMs: expect.any(Number) as unknown,
+  });
   for (let i = 0; i < 3; i++) {
     await eventually(async () => {
       const { rules } = await app.get(RateLimitService).peek({ name: 'failing', ...two }, '127.0.0.1');
