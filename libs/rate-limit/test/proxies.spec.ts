@@ -52,9 +52,11 @@ describe.each(['Express', 'Fastify'])('proxies before %s', (platform) => {
   it.each<[string, unknown, string | undefined, RegExp[]]>([
     ['none', false, undefined, []],
     ['one that is not trusted', false, '192.0.2.1', [/trusts no proxy/]],
-    // Fastify does not show what it trusts.
-    ['any that is', true, '192.0.2.1', platform === 'Express' ? [/trusts every proxy/] : []],
+    ['any that is', true, '192.0.2.1', [/trusts every proxy/]],
+    ['any that is, by a function', () => true, '192.0.2.1', [/trusts every proxy/]],
     ['one that is', 'loopback', '192.0.2.1', []],
+    ['as many as there are', 1, '192.0.2.1', []],
+    ['one of a list', '127.0.0.1,10.0.0.0/8', '192.0.2.1', []],
     ['one that writes ports', 'loopback', '192.0.2.1:4001', [/addresses with ports/]],
   ])('%s: a warning where it is wrong, once', async (_what, trustProxy, from, warnings) => {
     await open(platform, trustProxy);

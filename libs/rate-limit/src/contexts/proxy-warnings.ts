@@ -27,15 +27,18 @@ const FIX = {
 export class ProxyWarnings {
   private readonly logger = new Logger('RateLimit');
   private readonly told = new Set<keyof typeof FIX>();
+  private looked = false;
 
   /** Looks at a request that is limited by its address. */
   look(request: ProxiedRequest): void {
     if (this.told.size === Object.keys(FIX).length) return;
     if (typeof request.ip === 'string' && request.ip.includes(':') && hasPort(request.ip)) this.warn('port');
     if (request.headers?.['x-forwarded-for'] === undefined) return;
-    const trusted = trustOf(request);
-    if (trusted === true) this.warn('permissive');
-    else if (trusted === false) this.warn('untrusted');
+    // The setting is one for the app, so the first such request shows it.
+    if (this.looked) return;
+    this.looked = true;
+    if (trustsNobody(request)) this.warn('untrusted');
+    else if (trustsEverybody(request)) this.warn('permissive');
   }
 
   private warn(kind: keyof typeof FIX): void {
@@ -45,12 +48,32 @@ export class ProxyWarnings {
   }
 }
 
-/** What the platform is told of proxies: true for all, false for none, undefined for something in between. */
-function trustOf({ ips, app, server }: ProxiedRequest): boolean | undefined {
-  if (app?.get) {
-    const setting = app.get('trust proxy');
-    return setting === true ? true : setting === undefined || setting === false ? false : undefined;
+/** Returns true if the platform is set to trust no proxy. */
+function trustsNobody({ ips, app, server }: ProxiedRequest): boolean {
+  if (!app?.get) return server !== undefined && ips === undefined;
+  const setting = app.get('trust proxy');
+  return setting === undefined || setting === false;
+}
+
+/** Addresses for documentation, more than there are proxies in a row. */
+const NOBODYS = Array.from({ length: 100 }, (_, i) => `192.0.2.${i + 1}`);
+
+/**
+ * Returns true if the platform takes the first address of X-Forwarded-For, whoever sent it. Fastify does not show its
+ * setting and Express' may be a function, so both are asked about a request that has passed a hundred strangers.
+ */
+function trustsEverybody(request: object): boolean {
+  const asked = {
+    headers: { 'x-forwarded-for': NOBODYS.join(', ') },
+    socket: { remoteAddress: '198.51.100.1' },
+    connection: { remoteAddress: '198.51.100.1' },
+  };
+  const values = { ...asked, raw: asked };
+  const own = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, { value }]));
+  try {
+    return (Object.create(request, own) as ProxiedRequest).ip === NOBODYS[0];
+  } catch {
+    // A platform or a trust function that knows only its own requests.
+    return false;
   }
-  // Fastify does not show what its trustProxy is.
-  return server !== undefined && ips === undefined ? false : undefined;
 }
