@@ -25,11 +25,11 @@ function onClassOrMethod(
 }
 
 /**
- * Limits the routes that RateLimitGuard is on: on a method that route, on a class all of its routes together.
+ * Limits routes that RateLimitGuard is on: on a method that route, on a class all of its routes together.
  *
- * Rules of one name, here and in the module, are one rule, and the nearest to the method holds.
+ * Rules of one name, here and in the module, are one rule, and the nearest to the method applies.
  *
- * @throws InvalidOptionError when the class is loaded, for a rule that cannot work
+ * @throws InvalidOptionError when the class is loaded, for a rule that cannot work; at boot, for one that no guard enforces
  */
 export function RateLimit(...rules: readonly [RateLimitRule, ...RateLimitRule[]]): AnyDecorator {
   return onClassOrMethod((on, where, decorate) => {
@@ -42,16 +42,22 @@ export function RateLimit(...rules: readonly [RateLimitRule, ...RateLimitRule[]]
   });
 }
 
-/** Leaves a route, or all routes of a class, out of all rules, or of the rules that are named. */
+/**
+ * Leaves a route, or all routes of a class, out of all rules, or of the named rules. Several on one method add up.
+ *
+ * @throws InvalidOptionError when the class is loaded, for a name that is not text; at boot, for a name that no rule there has
+ */
 export function SkipRateLimit(...names: readonly string[]): AnyDecorator {
   return onClassOrMethod((on, where) => {
     const wrong = names.find((name) => typeof name !== 'string' || name === '');
     if (wrong !== undefined) {
       throw new InvalidOptionError(
-        `@SkipRateLimit() of ${where} has ${shown(wrong)}. Give names of rules, or nothing.`,
+        `@SkipRateLimit() of ${where} has the name ${shown(wrong)}. Give names of rules, or nothing.`,
       );
     }
-    Reflect.defineMetadata(SKIP_METADATA, names, on);
+    const below = Reflect.getOwnMetadata(SKIP_METADATA, on) as string[] | undefined;
+    const all = names.length === 0 || below?.length === 0;
+    Reflect.defineMetadata(SKIP_METADATA, all ? [] : [...new Set([...names, ...(below ?? [])])], on);
   });
 }
 

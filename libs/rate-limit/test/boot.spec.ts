@@ -59,6 +59,37 @@ const refusal = async (...parts: Parameters<typeof boot>): Promise<string> =>
     (error: Error) => error.message,
   );
 
+it('@SkipRateLimit() may be applied several times, and without names it skips all', async () => {
+  @Controller()
+  class SkippingController {
+    @SkipRateLimit('a')
+    @SkipRateLimit('b')
+    @Get('two')
+    two(): string {
+      return 'ok';
+    }
+
+    @SkipRateLimit('a')
+    @SkipRateLimit()
+    @Get('all')
+    all(): string {
+      return 'ok';
+    }
+
+    @SkipRateLimit()
+    @SkipRateLimit('a')
+    @Get('also')
+    also(): string {
+      return 'ok';
+    }
+  }
+  const three = ['a', 'b', 'c'].map((name) => ({ name, limit: 9, ...minute }));
+  await boot({ controllers: [SkippingController] }, { rules: three });
+  await app?.listen(0, '127.0.0.1');
+  expect(await policy('two')).toBe('200 "c";q=9;w=60');
+  expect([await policy('all'), await policy('also')]).toEqual(['200 null', '200 null']);
+});
+
 /** A controller with one limited route; `seen` names the policy of each answer. */
 function limited(options: ControllerOptions, limit: number): Type {
   @Controller(options)
@@ -134,7 +165,7 @@ describe('a rule without a name belongs to its route', () => {
       { path: 'shop', module: ShopModule },
     ]);
     expect(await refusal({ imports: [AdminModule, ShopModule, router] })).toMatch(
-      /LimitedController\.find.*Give it a name/,
+      /LimitedController\.find.*Give the rule a name/,
     );
   });
 

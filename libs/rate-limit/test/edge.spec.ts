@@ -147,7 +147,7 @@ describe('nonsense is refused when the class is loaded, or at boot', () => {
     }
     const testing = Test.createTestingModule({ imports: [RateLimitTestingModule.forRoot()], providers: [Worker] });
     const app = (await testing.compile()).createNestApplication({ logger: false });
-    await expect(app.init()).rejects.toThrow(/@RateLimit\(\) of Worker\.work.*Give it a name/);
+    await expect(app.init()).rejects.toThrow(/@RateLimit\(\) of Worker\.work.*Give the rule a name/);
   });
 });
 

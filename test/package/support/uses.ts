@@ -7,7 +7,8 @@ import type { Ended } from './run';
 /** What `use-all.ts` prints when each lib did what it is for. */
 const LINES = [
   'script-registry: added 70 and 30 of 140, has 100, healthy',
-  'rate-limit: route answered 200, 200, 429, service allowed',
+  'rate-limit: route answered 200, 200, 429, service allowed; refused as application/problem+json; ' +
+    '4 left of GET /cats/:id/friends; logged in 200, 200, 401, 429; no limit on the free route',
   'rate-limit/throttler-storage: route answered 200, 429',
   'lock: let in, another kept out, released, the next fence is higher',
   'scheduled-lock: job tick ran under a fence',

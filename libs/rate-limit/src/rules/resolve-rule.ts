@@ -42,7 +42,7 @@ export function checkChoice<T extends string>(what: string, value: T, choices: r
   throw new InvalidOptionError(`${what} is ${shown(value)}. Give one of: ${choices.join(', ')}.`);
 }
 
-/** Most hits that a limit may allow. */
+/** Highest limit of an algorithm, hits. */
 export function mostHits(algorithm: string): number {
   return algorithm === 'sliding-log' ? MAX_LOGGED_HITS : MAX_HITS;
 }
@@ -103,7 +103,8 @@ export function resolveRule(rule: RateLimitRule, what = 'The rate-limit rule'): 
   checkFunction(`${what}.skip`, skip);
   checkChoice(`${what}.count`, count, ['all', 'failures', 'successes']);
   checkInteger(`${what}.blockMs`, blockMs, 0, MAX_DURATION_MS);
-  if (typeof shadow !== 'boolean') throw new InvalidOptionError(`${what}.shadow is ${shown(shadow)}. Give a boolean.`);
+  if (typeof shadow !== 'boolean')
+    throw new InvalidOptionError(`${what}.shadow is ${shown(shadow)}. Give true or false.`);
   if (onRedisError !== undefined) checkChoice(`${what}.onRedisError`, onRedisError, ['allow', 'deny', 'local']);
   if (deadlineMs !== undefined) checkInteger(`${what}.deadlineMs`, deadlineMs, 1, 60_000);
   const blockEscalation = resolveEscalation(what, blockMs, rule.blockEscalation);
@@ -113,7 +114,7 @@ export function resolveRule(rule: RateLimitRule, what = 'The rate-limit rule'): 
   });
 }
 
-/** Gives a rule its name. */
+/** Returns the rule with a name. */
 export function named(rule: ResolvedRule, name: string): NamedRule {
   return Object.freeze({ ...rule, name });
 }

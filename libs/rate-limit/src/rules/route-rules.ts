@@ -41,7 +41,8 @@ function nameAll(rules: readonly ResolvedRule[] = [], place: string | undefined,
     if (rule.name !== undefined) return { rule: named(rule, rule.name), derived: false };
     if (place === undefined) {
       throw new InvalidOptionError(
-        `@RateLimit() of ${where} has a rule without a name, and nothing else that is stable names its counters. Give it a name.`,
+        `@RateLimit() of ${where} has an unnamed rule, and nothing stable to derive a name from: it is not a route of one ` +
+          'controller, gateway or resolver. Give the rule a name.',
       );
     }
     unnamed += 1;

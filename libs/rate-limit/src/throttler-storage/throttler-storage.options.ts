@@ -4,7 +4,7 @@ import { resolveOptions, type RateLimitOptions, type ResolvedRateLimitOptions } 
 import { checkChoice } from '../rules/resolve-rule';
 import type { RateLimitAlgorithm } from '../rules/rule';
 
-/** Options of RateLimitThrottlerStorageModule; those that RateLimitModule has too mean the same here. */
+/** Options of RateLimitThrottlerStorageModule; options that RateLimitModule also has mean the same here. */
 export interface RateLimitThrottlerStorageOptions extends Pick<
   RateLimitOptions,
   'onRedisError' | 'deadlineMs' | 'breaker' | 'blockCache' | 'localSubjects' | 'tags'
