@@ -24,6 +24,7 @@ import {
   SkipRateLimit,
   type RateLimitTestingOptions,
 } from 'luanest/rate-limit';
+import { SKIP_METADATA } from '../src/rules/route-rules';
 
 const minute = { windowMs: 60_000 };
 const everywhere = { provide: APP_GUARD, useExisting: RateLimitGuard };
@@ -247,6 +248,7 @@ describe('refused at boot', () => {
     SkipRateLimit('one', 'gone')(Cats);
     RateLimit({ name: 'one', limit: 1, ...minute })(Cats);
     const method = Object.getOwnPropertyDescriptor(Cats.prototype, 'find') as PropertyDescriptor;
+    Reflect.deleteMetadata(SKIP_METADATA, method.value as object);
     SkipRateLimit('default')(Cats.prototype, 'find', method);
     expect(await refusal({ controllers: [Cats] }, { rules })).toMatch(/@SkipRateLimit\(\) of Cats names "gone"/);
   });
