@@ -30,6 +30,21 @@ export default tseslint.config(
     rules: { '@typescript-eslint/consistent-type-imports': 'off' },
   },
   {
+    // The app's settings are checked once, at its start.
+    files: ['src/**/*.ts'],
+    ignores: ['src/config/**'],
+    rules: {
+      'no-restricted-properties': [
+        'error',
+        { object: 'process', property: 'env', message: 'Take settings from AppConfig (src/config/config.ts).' },
+      ],
+      'no-restricted-imports': [
+        'error',
+        { name: 'node:process', importNames: ['env'], message: 'Take settings from AppConfig (src/config/config.ts).' },
+      ],
+    },
+  },
+  {
     // What browsers load, as it is.
     files: ['src/pages/public/*.js'],
     languageOptions: {

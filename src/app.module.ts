@@ -14,6 +14,7 @@ import { ScheduledLockModule } from 'luanest/scheduled-lock';
 import { ScriptRegistryModule } from 'luanest/script-registry';
 import { StreamConsumerModule } from 'luanest/stream-consumer';
 import type { AppConfig } from './config/config';
+import { configModule } from './config/load-config';
 import { CrowdController } from './crowd/crowd.controller';
 import { CrowdService } from './crowd/crowd.service';
 import { CrowdTasks } from './crowd/crowd.tasks';
@@ -39,7 +40,7 @@ import { GrabMeter } from './nodes/grab-meter';
 import { NodeService } from './nodes/node.service';
 import { NodeReports, nodeScripts } from './nodes/node-reports';
 import { PagesController } from './pages/pages.controller';
-import { PayoutService, PayoutSettings } from './payout/payout.service';
+import { PayoutService } from './payout/payout.service';
 import { JOIN_RULE, joinRule } from './points/join.rule';
 import { PointsController } from './points/points.controller';
 import { LibCounts } from './figures/lib-counts';
@@ -63,6 +64,7 @@ export class AppModule {
     return {
       module: AppModule,
       imports: [
+        configModule(config),
         'nodes' in redis ? ClusterModule.forRoot({ config: redis }) : RedisModule.forRoot({ config: redis }),
         ScriptRegistryModule.forRoot({ preload: 'required' }),
         ScriptRegistryModule.forFeature([...nodeScripts, ...countScripts]),
@@ -82,7 +84,6 @@ export class AppModule {
         { provide: GuestTokens, useValue: tokens },
         { provide: AdminToken, useValue: adminToken },
         { provide: LedgerHost, useValue: host },
-        { provide: PayoutSettings, useValue: new PayoutSettings(config.payoutLeaseMs) },
         PayoutService,
         { provide: APP_FILTER, useClass: RedisUnavailableFilter },
         ...nodeProviders,

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { childEnvironment } from './config/child-environment';
 import { loadConfig } from './config/load-config';
 import { Logger } from '@nestjs/common';
 import { AppLogger } from './app-logger';
@@ -15,10 +16,10 @@ const RESTART_MS = 1_000;
 
 /** Three processes of the app on one Redis Cluster and one ledger, all on this machine; one that dies is started again. */
 async function main(): Promise<void> {
-  const { port, dataDir } = loadConfig();
+  const { port, dataDir } = await loadConfig();
   const cluster = await EmbeddedCluster.start(dataDir, new Logger(EmbeddedCluster.name));
   const urls = cluster.endpoints.map((at) => `redis://:${encodeURIComponent(at.password)}@${at.host}:${at.port}`);
-  const env = { ...process.env, DATA_DIR: dataDir, REDIS_URL: '', REDIS_CLUSTER: urls.join(',') };
+  const env = childEnvironment({ DATA_DIR: dataDir, REDIS_URL: '', REDIS_CLUSTER: urls.join(',') });
   const living = new Set<ChildProcess>();
   let stopping = false;
   const signalled = new Promise<void>((resolve) => {

@@ -3,11 +3,12 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
+import { childEnvironment } from './config/child-environment';
 
 const RAIN = ['--users', '2000', '--packets', '500', '--total', '1000.00'];
 
 /** A free port on loopback and the embedded ledger, whatever .env says. The Redis is the one that REDIS_URL names. */
-const env = { ...process.env, PORT: '0', HOST: '', DATABASE_URL: '' };
+const env = childEnvironment({ PORT: '0', HOST: '', DATABASE_URL: '' });
 
 /** Starts the app and answers its address once it serves; its own output goes to stderr. */
 async function startApp(): Promise<{ readonly app: ChildProcess; readonly url: string }> {

@@ -40,17 +40,13 @@ function fail(error: unknown): void {
   process.exit(1);
 }
 
-try {
-  logger.log('Starting: Redis, then the ledger, then the HTTP server.');
-  const waiting = new AbortController();
-  const starting = startApp(loadConfig(), waiting.signal);
-  stopOnSignals(starting, waiting);
-  // Plain, without the logger's decoration, since scripts look for this line.
-  starting
-    .then((app) => process.stdout.write(`Listening on ${app.url}\n`))
-    .catch((error: unknown) => {
-      if (!waiting.signal.aborted) fail(error);
-    });
-} catch (error) {
-  fail(error);
-}
+logger.log('Starting: Redis, then the ledger, then the HTTP server.');
+const waiting = new AbortController();
+const starting = loadConfig().then((config) => startApp(config, waiting.signal));
+stopOnSignals(starting, waiting);
+// Plain, without the logger's decoration, since scripts look for this line.
+starting
+  .then((app) => process.stdout.write(`Listening on ${app.url}\n`))
+  .catch((error: unknown) => {
+    if (!waiting.signal.aborted) fail(error);
+  });

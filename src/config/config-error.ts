@@ -1,18 +1,19 @@
-/** A configuration variable that the app refuses; the message names the variable, the value seen and what to do. */
+/** Error for a configuration variable that is not allowed. The message names the variable, its value and what is allowed. */
 export class ConfigError extends Error {
   readonly code = 'CONFIG_INVALID';
 
   /**
-   * @param variable name of the environment variable
-   * @param seen the value, already stripped of secrets
-   * @param remedy what to write instead
+   * @param variable name of the environment variable, or `.env`
+   * @param seen the value; a description of it where it may hold a secret
+   * @param allowed what is allowed, as the end of "Expected ..."
    */
   constructor(
     readonly variable: string,
     seen: string,
-    remedy: string,
+    allowed: string,
+    options?: ErrorOptions,
   ) {
-    super(`${variable}: ${seen} is refused. ${remedy}`);
+    super(`${variable} is ${seen}. Expected ${allowed}.`, options);
     this.name = 'ConfigError';
   }
 }

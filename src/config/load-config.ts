@@ -1,24 +1,47 @@
-import { existsSync } from 'node:fs';
-import { type AppConfig, readConfig } from './config';
+import type { DynamicModule } from '@nestjs/common';
+import { ConfigModule, type ConfigService } from '@nestjs/config';
+import { type AppConfig, checkConfig } from './config';
 import { ConfigError } from './config-error';
 
+/** What `ConfigService` holds: the checked configuration, under one name. */
+interface Configuration {
+  readonly app: AppConfig;
+}
+
+/** The app's `ConfigService`: `config.get('app', { infer: true })` returns an `AppConfig`. */
+export type AppConfigService = ConfigService<Configuration, true>;
+
+/** `ConfigService` holds what was checked, and never falls back to variables that were not. */
+const OPTIONS = { isGlobal: true, cache: true, skipProcessEnv: true };
+
+/** Provides a configuration as `ConfigService` to all modules. */
+export function configModule(app: AppConfig): Promise<DynamicModule> {
+  const validate = (): Configuration => ({ app });
+  return ConfigModule.forRoot({ ...OPTIONS, ignoreEnvFile: true, validatePredefined: false, validate });
+}
+
 /**
- * Reads `.env` of the working folder, if there is one, and then the configuration; what the environment already
- * holds wins over the file.
+ * Reads and checks the configuration, before there is an app: Redis and the ledger are started from it. A variable of
+ * the environment wins over the same one of the file.
  *
- * @throws {ConfigError} when a variable makes no sense or the file cannot be read
+ * @param envFile file with further variables; it may be missing
+ * @throws {ConfigError} when a variable is not allowed or the file cannot be read
  */
-export function loadConfig(): AppConfig {
-  if (existsSync('.env')) {
-    try {
-      process.loadEnvFile('.env');
-    } catch (cause) {
-      throw new ConfigError(
-        '.env',
-        `a file that cannot be read (${String(cause)})`,
-        'Make it a readable text file, or remove it.',
-      );
-    }
+export async function loadConfig(envFile = '.env'): Promise<AppConfig> {
+  const checked: AppConfig[] = [];
+  const validate = (env: Record<string, string>): Configuration => {
+    const app = checkConfig(env);
+    checked.push(app);
+    // Not by their names: ConfigModule would copy the variables of the file, secrets among them, to `process.env`.
+    return { app };
+  };
+  try {
+    await ConfigModule.forRoot({ ...OPTIONS, envFilePath: envFile, validate });
+  } catch (cause) {
+    if (cause instanceof ConfigError) throw cause;
+    throw new ConfigError(envFile, `a file that cannot be read (${String(cause)})`, 'a readable text file, or none', {
+      cause,
+    });
   }
-  return readConfig(process.env);
+  return checked[0] as AppConfig;
 }

@@ -1,18 +1,26 @@
+import { text } from 'node:stream/consumers';
 import { AppClient } from '../rain/app-client';
 import { playCrowd } from '../rain/crowd';
 import { HttpClient } from '../rain/http-client';
 import { parseRainOptions } from '../rain/rain-options';
+import type { CrowdOrders } from './crowd-orders';
 import { hammer } from './hammer';
 
-// A process of its own: a crowd in the app's would slow down what it measures. Arguments are those of the rain.
-const options = parseRainOptions(process.argv.slice(2));
-const token = process.env.CROWD_TOKEN ?? '';
-const http = new HttpClient(options.url ?? '', options.concurrency);
-const hammers = Array.from({ length: Number(process.env.CROWD_HAMMERS ?? 0) }, () =>
-  hammer(http, options.activityId, token),
-);
-Promise.all([playCrowd(new AppClient(http, token), options, () => undefined), ...hammers])
-  .then(([{ oddities }]) => {
+/** Plays the crowd; the arguments are those of the rain. Returns what was odd about it. */
+async function play(): Promise<readonly string[]> {
+  const options = parseRainOptions(process.argv.slice(2));
+  const { token, hammers } = JSON.parse(await text(process.stdin)) as CrowdOrders;
+  const http = new HttpClient(options.url ?? '', options.concurrency);
+  const [{ oddities }] = await Promise.all([
+    playCrowd(new AppClient(http, token), options, () => undefined),
+    ...Array.from({ length: hammers }, () => hammer(http, options.activityId, token)),
+  ]);
+  return oddities;
+}
+
+// A process of its own: a crowd in the app's would slow down what it measures.
+play()
+  .then((oddities) => {
     for (const oddity of oddities) process.stderr.write(`${oddity}\n`);
     process.exit(oddities.length === 0 ? 0 : 1);
   })

@@ -1,6 +1,7 @@
 import { ConflictException, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
+import type { CrowdOrders } from './crowd-orders';
 import { GuestTokens } from '../identity/guest-tokens';
 import { AppAddress } from '../nodes/app-address';
 import { NodeService } from '../nodes/node.service';
@@ -45,12 +46,13 @@ export class CrowdService implements OnApplicationShutdown {
     // The other processes of the app take their share, and the place of one that dies.
     const others = this.nodes.all().flatMap((node) => (node.url === undefined || node.url === url ? [] : [node.url]));
     const args = crowdArgs([url, ...others].join(','), crowd);
-    // Nothing of our own environment, which may hold secrets: a crowd gets a token that only makes guests.
-    const token = this.tokens.issueForCrowd();
-    const env = { PATH: process.env.PATH, CROWD_HAMMERS: String(crowd.hammers), CROWD_TOKEN: token };
     const script = join(__dirname, 'crowd.main.js');
-    const child = spawn(process.execPath, [script, ...args], { stdio: ['ignore', 'ignore', 'pipe'], env });
+    // Nothing of our own environment, which may hold secrets: a crowd gets a token that only makes guests.
+    const child = spawn(process.execPath, [script, ...args], { stdio: ['pipe', 'ignore', 'pipe'], env: {} });
     this.child = child;
+    const orders: CrowdOrders = { token: this.tokens.issueForCrowd(), hammers: crowd.hammers };
+    // A child that could not start or has ended closes the pipe; what became of it is logged below.
+    child.stdin.on('error', () => undefined).end(JSON.stringify(orders));
     child.stderr.on('data', (chunk: Buffer) => this.logger.warn(chunk.toString().trim()));
     child.once('error', (error) => this.logger.error(`The crowd could not start: ${error.message}`));
     child.once('close', () => (this.child = undefined));

@@ -1,13 +1,15 @@
-import { type BeforeApplicationShutdown, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
+import {
+  type BeforeApplicationShutdown,
+  Inject,
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+} from '@nestjs/common';
+import { ConfigService } from '@nestjs/config';
 import { RedPacketPayouts, RedPacketService, type PayoutRun } from 'luanest/red-packet';
+import type { AppConfigService } from '../config/load-config';
 import { LedgerHost } from '../ledger/ledger-host';
 import { LedgerPayer } from './ledger-payer';
-
-/** Age at which a payout may be taken over, as the app was configured. */
-export class PayoutSettings {
-  /** @param leaseMs ms */
-  constructor(readonly leaseMs: number) {}
-}
 
 /** Payouts in work at a time, of each activity: a batch is booked while the next one gathers. */
 const CONCURRENCY = 256;
@@ -24,7 +26,7 @@ export class PayoutService implements OnApplicationBootstrap, BeforeApplicationS
     private readonly payouts: RedPacketPayouts,
     private readonly packets: RedPacketService,
     private readonly host: LedgerHost,
-    private readonly settings: PayoutSettings,
+    @Inject(ConfigService) private readonly config: AppConfigService,
   ) {}
 
   /** Begins to pay, now or as soon as the ledger is here. */
@@ -32,7 +34,7 @@ export class PayoutService implements OnApplicationBootstrap, BeforeApplicationS
     this.host.onOpen((ledger) => {
       if (this.stopped) return;
       const payer = new LedgerPayer(this.packets, ledger, new Logger(LedgerPayer.name));
-      const { leaseMs } = this.settings;
+      const { payoutLeaseMs: leaseMs } = this.config.get('app', { infer: true });
       const options = { leaseMs, concurrency: CONCURRENCY, attempts: ATTEMPTS, pollMs: 100 };
       this.run = this.payouts.run((payout) => payer.pay(payout), options);
     });

@@ -10,7 +10,7 @@ import { formatAudit, progressTo } from './report';
 
 async function rain(argv: readonly string[]): Promise<Audit> {
   const options = parseRainOptions(argv);
-  const config = loadConfig();
+  const config = await loadConfig();
   const url = options.url ?? `http://127.0.0.1:${config.port}`;
   const http = new HttpClient(url, options.concurrency, undefined, (bases, patienceMs) => {
     process.stderr.write(`Waiting up to ${patienceMs / 1_000} s for the app at ${bases}. Start it with "npm start".\n`);

@@ -204,7 +204,7 @@ it('plays the demo to its end', async () => {
 it('says in one line what is wrong with its configuration or its arguments', async () => {
   const app = Program.node([built('main.js')], { DATA_DIR: dataDir, PORT: '99999' });
   expect(await app.status()).toBe(1);
-  expect(app.stderr).toBe('PORT: "99999" is refused. Write an integer from 0 to 65535, or leave it empty.\n');
+  expect(app.stderr).toBe('PORT is "99999". Expected an integer from 0 to 65535.\n');
   await expect(readFile(join(dataDir, 'guest-secret'))).rejects.toThrow('ENOENT');
   const rain = Program.node([built('rain/main.js'), '--users', 'all'], { DATA_DIR: dataDir });
   expect(await rain.status()).toBe(2);

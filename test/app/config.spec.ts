@@ -1,11 +1,16 @@
-import { readFileSync } from 'node:fs';
+import { Test } from '@nestjs/testing';
+import { ConfigService } from '@nestjs/config';
+import { readdirSync, readFileSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readConfig, VARIABLES } from '../../src/config/config';
+import { checkConfig, VARIABLES } from '../../src/config/config';
 import { ConfigError } from '../../src/config/config-error';
+import { type AppConfigService, configModule, loadConfig } from '../../src/config/load-config';
+import { makeTempFolder, removeFolder } from './support/temp-folder';
 
-describe('readConfig', () => {
+describe('checkConfig', () => {
   it('needs no variable at all', () => {
-    expect(readConfig({})).toEqual({
+    expect(checkConfig({})).toEqual({
       port: 3_000,
       host: '127.0.0.1',
       dataDir: join(process.cwd(), 'data'),
@@ -22,11 +27,11 @@ describe('readConfig', () => {
   });
 
   it('takes an empty variable as not set', () => {
-    expect(readConfig(Object.fromEntries(VARIABLES.map((name) => [name, ''])))).toEqual(readConfig({}));
+    expect(checkConfig(Object.fromEntries(VARIABLES.map((name) => [name, ''])))).toEqual(checkConfig({}));
   });
 
   it('reads every variable', () => {
-    const config = readConfig({
+    const config = checkConfig({
       PORT: '0',
       HOST: '0.0.0.0',
       DATA_DIR: '/srv/rain',
@@ -57,10 +62,13 @@ describe('readConfig', () => {
 
   it('reads the masters of a Cluster, instead of a Redis', () => {
     const REDIS_CLUSTER = 'redis://:pw@10.0.0.1:7001, rediss://10.0.0.2:7002';
-    expect(readConfig({ REDIS_CLUSTER }).redisCluster).toEqual(['redis://:pw@10.0.0.1:7001', 'rediss://10.0.0.2:7002']);
-    expect(() => readConfig({ REDIS_CLUSTER, REDIS_URL: 'redis://10.0.0.1:6379' })).toThrow(ConfigError);
+    expect(checkConfig({ REDIS_CLUSTER }).redisCluster).toEqual([
+      'redis://:pw@10.0.0.1:7001',
+      'rediss://10.0.0.2:7002',
+    ]);
+    expect(() => checkConfig({ REDIS_CLUSTER, REDIS_URL: 'redis://10.0.0.1:6379' })).toThrow(ConfigError);
     for (const wrong of ['10.0.0.1:7001', 'redis://h:1,', 'http://h:1']) {
-      expect(() => readConfig({ REDIS_CLUSTER: wrong })).toThrow(ConfigError);
+      expect(() => checkConfig({ REDIS_CLUSTER: wrong })).toThrow(ConfigError);
     }
   });
 
@@ -92,13 +100,19 @@ describe('readConfig', () => {
     ['PAYOUT_LEASE_MS', '10s'],
     ['PAYOUT_LEASE_MS', '999'],
   ])('refuses %s=%s by name', (name, value) => {
-    expect(() => readConfig({ [name]: value })).toThrow(ConfigError);
-    expect(() => readConfig({ [name]: value })).toThrow(new RegExp(`^${name}: .* is refused\\. Write `));
+    expect(() => checkConfig({ [name]: value })).toThrow(ConfigError);
+    expect(() => checkConfig({ [name]: value })).toThrow(new RegExp(`^${name} is .+\\. Expected .+\\.$`));
   });
 
   it('shows no secret in a refusal', () => {
-    for (const env of [{ REDIS_URL: 'http://:hunter2@x' }, { ADMIN_TOKEN: 'hunter2' }, { DATABASE_URL: 'hunter2' }]) {
-      expect(() => readConfig(env)).toThrow(/^(?!.*hunter2)/s);
+    for (const env of [
+      { REDIS_URL: 'http://:hunter2@x' },
+      { REDIS_CLUSTER: 'redis://h:1,hunter2' },
+      { ADMIN_TOKEN: 'hunter2' },
+      { GUEST_SECRET: 'hunter2' },
+      { DATABASE_URL: 'hunter2' },
+    ]) {
+      expect(() => checkConfig(env)).toThrow(/^(?!.*hunter2)/s);
     }
   });
 });
@@ -111,4 +125,51 @@ it('.env.example names exactly the variables that the app reads, each with a com
     return name ?? [];
   });
   expect(named).toEqual([...VARIABLES]);
+});
+
+describe('loadConfig', () => {
+  let folder: string;
+  beforeEach(async () => (folder = await makeTempFolder()));
+  afterEach(async () => {
+    delete process.env.GUESTS_PER_MINUTE;
+    await removeFolder(folder);
+  });
+
+  it('reads a file, prefers the environment, and leaves the environment as it is', async () => {
+    const file = join(folder, '.env');
+    await writeFile(file, `# a comment\nGUESTS_PER_MINUTE=7\nADMIN_TOKEN="${'t'.repeat(16)}"\nPORT=\n`);
+    expect(await loadConfig(file)).toMatchObject({ guestsPerMinute: 7, adminToken: 't'.repeat(16), port: 3_000 });
+    process.env.GUESTS_PER_MINUTE = '8';
+    const before = { ...process.env };
+    expect(await loadConfig(file)).toMatchObject({ guestsPerMinute: 8 });
+    expect(process.env).toEqual(before);
+    expect(await loadConfig(join(folder, 'missing'))).toMatchObject({ guestsPerMinute: 8, adminToken: undefined });
+  });
+
+  it('names the variable of a file that is not allowed, and a file that cannot be read', async () => {
+    const file = join(folder, '.env');
+    await writeFile(file, 'PORT=http\n');
+    await expect(loadConfig(file)).rejects.toThrow('PORT is "http". Expected an integer from 0 to 65535.');
+    await mkdir(join(folder, 'sub'));
+    await expect(loadConfig(join(folder, 'sub'))).rejects.toThrow(/sub is a file that cannot be read .*EISDIR/);
+  });
+
+  it('providers get the checked configuration from ConfigService, and nothing that was not checked', async () => {
+    const app = checkConfig({ PAYOUT_LEASE_MS: '1234' });
+    const module = await Test.createTestingModule({ imports: [configModule(app)] }).compile();
+    const config = module.get<AppConfigService>(ConfigService);
+    expect(config.get('app', { infer: true })).toBe(app);
+    expect((config as unknown as ConfigService).get('PATH')).toBeUndefined();
+    await module.close();
+  });
+});
+
+it('only src/config reads the environment', () => {
+  const src = join(__dirname, '..', '..', 'src');
+  const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+  const reading = files.filter((file) =>
+    /\bprocess\s*(\?\.|\.)\s*env\b|loadEnvFile/.test(readFileSync(join(src, file), 'utf8')),
+  );
+  expect(reading.filter((file) => !file.startsWith('config'))).toEqual([]);
+  expect(reading).not.toEqual([]);
 });

@@ -9,7 +9,7 @@ import { RateLimitTestingModule } from 'luanest/rate-limit';
 import { RedPacketController } from 'luanest/red-packet';
 import { RedPacketAdminGuard } from '../../libs/red-packet/src/red-packet.guard';
 import { AppModule } from '../../src/app.module';
-import { readConfig } from '../../src/config/config';
+import { checkConfig } from '../../src/config/config';
 import { crowdArgs } from '../../src/crowd/crowd.service';
 import { AdminGuard, AdminToken } from '../../src/identity/admin.guard';
 import type { LedgerHost } from '../../src/ledger/ledger-host';
@@ -59,7 +59,7 @@ function controllersOf(part: Part): Type<unknown>[] {
 it('every route of the app is for admins but those that are named here', () => {
   const redis = { host: '127.0.0.1' };
   const secrets = { guestSecret: 'g'.repeat(16), adminToken: 'a'.repeat(16) };
-  const app = AppModule.forRoot({ config: readConfig({}), secrets, redis, host: {} as LedgerHost });
+  const app = AppModule.forRoot({ config: checkConfig({}), secrets, redis, host: {} as LedgerHost });
   const controllers = [...new Set(controllersOf(app))];
   expect(controllers).toContain(RedPacketController);
   const open: string[] = [];
