@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { RedPacketService, type ActivityStatus, type AuditReport } from 'luanest/red-packet';
-import { activityKeyOf, type LedgerTotals } from '../ledger/ledger.types';
+import type { LedgerTotals } from '../ledger/ledger.types';
 import { LedgerReader } from '../ledger/ledger-reader';
 
 /** What Redis and the ledger say of one rain. */
@@ -24,12 +24,12 @@ export class BooksService {
   async read(activityId: string): Promise<Books | undefined> {
     let status = await this.packets.status(activityId);
     while (status !== undefined) {
-      const key = activityKeyOf(status);
+      const key = status.activityKey;
       // The ledger first: whatever is paid later only makes it smaller than what Redis says was granted.
       const ledger = await this.ledger.totals(key).catch(() => undefined);
       const [now, audit] = await Promise.all([this.packets.status(activityId), this.packets.audit(activityId)]);
       if (now === undefined || audit === undefined) return undefined;
-      if (activityKeyOf(now) === key) return { status: now, audit, ledger };
+      if (now.activityKey === key) return { status: now, audit, ledger };
       // The id is being used again: the ledger was asked about the life before.
       status = now;
     }

@@ -3,7 +3,6 @@ import { LockService, type Lock, type LockStatus } from 'luanest/lock';
 import { RedPacketService, type ActivityStatus } from 'luanest/red-packet';
 import { NodeService } from '../nodes/node.service';
 import { type CountRecord, CountRecords } from './count-records';
-import { activityKeyOf } from '../ledger/ledger.types';
 import { LedgerReader } from '../ledger/ledger-reader';
 
 const LOCK = 'rain.count';
@@ -33,8 +32,8 @@ export class CountService {
   }
 
   /** The last count of a rain. */
-  last(rain: Pick<ActivityStatus, 'activityId' | 'expiresAtMs'>): Promise<CountRecord | undefined> {
-    return this.records.last(activityKeyOf(rain));
+  last({ activityKey }: Pick<ActivityStatus, 'activityKey'>): Promise<CountRecord | undefined> {
+    return this.records.last(activityKey);
   }
 
   /** Who counts now. */
@@ -46,7 +45,7 @@ export class CountService {
     const started = performance.now();
     const status = await this.packets.status(activityId);
     if (status === undefined) return undefined;
-    const activityKey = activityKeyOf(status);
+    const { activityKey } = status;
     const ledger = await this.ledger.payouts(activityKey);
     const report = await this.packets.audit(activityId, { deep: true, ...(ledger !== undefined && { ledger }) });
     const none = { packets: 0, cents: 0 };

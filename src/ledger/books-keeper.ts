@@ -1,6 +1,6 @@
 import { type BeforeApplicationShutdown, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { RedPacketService } from 'luanest/red-packet';
-import { activityKeyOf, type Ledger } from './ledger.types';
+import type { Ledger } from './ledger.types';
 import { LedgerHost } from './ledger-host';
 
 const EVERY_MS = 2_000;
@@ -42,7 +42,7 @@ export class BooksKeeper implements OnApplicationBootstrap, BeforeApplicationShu
       const status = await this.packets.status(activityId);
       // The end of a draft's life is not known yet.
       if (status === undefined || status.state === 'draft') continue;
-      const activityKey = activityKeyOf(status);
+      const { activityKey } = status;
       const { totalCents: fundedCents, refundedCents, createdAtMs, expiresAtMs } = status;
       if (this.noted.get(activityKey) === refundedCents) continue;
       await ledger.note({ activityKey, activityId, fundedCents, refundedCents, createdAtMs, expiresAtMs });

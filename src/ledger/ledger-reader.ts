@@ -25,7 +25,7 @@ export class LedgerReader {
     private readonly admin: AdminToken,
   ) {}
 
-  /** What is booked under an activity key (`activityKeyOf`); undefined where nobody who is known has the ledger. */
+  /** What is booked under an activity key; undefined where nobody who is known has the ledger. */
   async totals(activityKey: string): Promise<LedgerTotals | undefined> {
     const own = this.host.current();
     return own === undefined ? this.ask<LedgerTotals>(activityKey) : own.totals(activityKey);

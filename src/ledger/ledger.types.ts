@@ -1,18 +1,10 @@
-import type { ActivityStatus, Packet, PaidPacket, Payout } from 'luanest/red-packet';
+import type { Packet, PaidPacket, Payout } from 'luanest/red-packet';
 
 /** What the ledger has to know of a payout. */
 export type PayoutRow = Pick<
   Payout,
   'activityKey' | 'activityId' | 'userId' | 'packetId' | 'amountCents' | 'grantedAtMs'
 >;
-
-/**
- * Key of one life of an activity's id, as payouts have it in `activityKey`. An id that is used again after its retention
- * gets another key.
- */
-export function activityKeyOf({ activityId, expiresAtMs }: Pick<ActivityStatus, 'activityId' | 'expiresAtMs'>): string {
-  return `${encodeURIComponent(activityId)}@${expiresAtMs}`;
-}
 
 /** What the ledger keeps of an activity besides its payouts; money in integer cents. */
 export interface ActivityRow {

@@ -1,6 +1,5 @@
 import type { ActivityStatus, GrantRecord } from 'luanest/red-packet';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { activityKeyOf } from '../ledger/ledger.types';
 import type { LedgerAnswer } from '../ledger/ledger.controller';
 import type { AppClient } from './app-client';
 import type { CrowdResult, Player } from './crowd';
@@ -49,7 +48,7 @@ export async function readBooks(app: AppClient, activityId: string, patienceMs =
   const deadline = Date.now() + patienceMs;
   for (;;) {
     const status = await app.status(activityId);
-    const ledger = await app.ledger(activityKeyOf(status));
+    const ledger = await app.ledger(status.activityKey);
     const settled = status.outboxLength === 0 && ledger.rows + ledger.conflicts >= status.grantedPackets;
     if (settled || Date.now() > deadline) return { status, ledger, records: await app.records(activityId) };
     await sleep(200);

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { activityKeyOf, type LedgerTotals } from '../../src/ledger/ledger.types';
+import type { LedgerTotals } from '../../src/ledger/ledger.types';
 import { freePort } from '../support/free-port';
 import { waitUntil } from '../support/wait';
 import { adminTokenOf, api, createActivity, grab, guestToken, statusOf } from './support/api';
@@ -29,8 +29,8 @@ async function start(env: Record<string, string> = {}): Promise<AppProcess> {
 }
 
 const ledgerOf = async (url: string, id: string) => {
-  const { expiresAtMs = 1 } = await statusOf(url, id);
-  const key = encodeURIComponent(activityKeyOf({ activityId: id, expiresAtMs }));
+  const { activityKey = 'none@1' } = await statusOf(url, id);
+  const key = encodeURIComponent(activityKey);
   return api<LedgerTotals>(`${url}/ledger/${key}`, 'GET', await adminTokenOf(dataDir));
 };
 const healthOf = (url: string) => api<{ ledger: boolean; ledgerUrl?: string }>(`${url}/health`, 'GET');

@@ -3,6 +3,7 @@ import { type Books, faultsOf } from '../../src/audit/books.service';
 
 const status: ActivityStatus = {
   activityId: 'a',
+  activityKey: 'a@3',
   state: 'closed',
   totalCents: 1_000,
   packets: 10,

@@ -13,7 +13,7 @@ import { faultsOf } from '../../src/audit/books.service';
 import { migrateLedger } from '../../src/ledger/ledger-migrations';
 import type { LedgerHost } from '../../src/ledger/ledger-host';
 import { BooksKeeper } from '../../src/ledger/books-keeper';
-import { activityKeyOf, type Ledger, type LedgerTotals } from '../../src/ledger/ledger.types';
+import type { Ledger, LedgerTotals } from '../../src/ledger/ledger.types';
 import { PostgresDatabase } from '../../src/ledger/postgres-database';
 import { SqlLedger } from '../../src/ledger/sql-ledger';
 import { LedgerPayer } from '../../src/payout/ledger-payer';
@@ -57,7 +57,7 @@ afterAll(async () => {
 async function activityKey(): Promise<string> {
   const status = await packets.status(activityId);
   if (status === undefined) throw new Error(`${activityId} is not there.`);
-  return activityKeyOf(status);
+  return status.activityKey;
 }
 
 const totals = async (): Promise<LedgerTotals> => ledger.totals(await activityKey());

@@ -141,6 +141,7 @@ describe('auditRain', () => {
       },
       status: {
         activityId: 'a',
+        activityKey: 'a@2',
         state: 'open',
         totalCents: 100,
         packets: 2,

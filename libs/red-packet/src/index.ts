@@ -15,7 +15,6 @@ export { RedPacketController } from './red-packet.controller';
 export {
   ActivityConflictError,
   ActivityIncompleteError,
-  ActivityNotEndedError,
   InvalidRedPacketInputError,
   MissingPermissionError,
 } from './red-packet.errors';

@@ -15,11 +15,6 @@ export class ActivityIncompleteError extends LuanestError {
   readonly code = 'ACTIVITY_INCOMPLETE';
 }
 
-/** The activity's end has not come by the clock of its Redis; its task is repeated. */
-export class ActivityNotEndedError extends LuanestError {
-  readonly code = 'ACTIVITY_NOT_ENDED';
-}
-
 /** The Redis user lacks commands that the scripts need; thrown when the module initialises. */
 export class MissingPermissionError extends LuanestError {
   readonly code = 'MISSING_PERMISSION';

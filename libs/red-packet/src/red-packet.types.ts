@@ -85,6 +85,11 @@ export type ActivityState = 'draft' | 'preheated' | 'open' | 'paused' | 'sold-ou
 /** Where an activity stands: read at one instant with one bucket, else bucket after bucket. */
 export interface ActivityStatus {
   readonly activityId: string;
+  /**
+   * Names this use of the id: another one when the id is used again after its retention. Payouts have the same in
+   * `activityKey`, and ledgers book by it. Visible ASCII, up to 1,200 characters.
+   */
+  readonly activityKey: string;
   readonly state: ActivityState;
   readonly totalCents: number;
   readonly packets: number;

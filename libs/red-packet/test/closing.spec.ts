@@ -1,3 +1,4 @@
+import { Logger } from '@nestjs/common';
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DelayedTaskService } from 'luanest/delayed-task';
@@ -137,6 +138,7 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
 
   it('a task that comes early, as by the clock of another node, waits for the end', async () => {
     const { packets, tasks } = await node();
+    const logged = [jest.spyOn(Logger.prototype, 'warn'), jest.spyOn(Logger.prototype, 'error')];
     const id = await before(bench, 1_500, async (endsAtMs, turn) => {
       const name = `early-${turn}`;
       await packets.create({ ...figures(name, 3), endsAtMs });
@@ -148,6 +150,11 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
     await eventually(() => expect(tolds(id)).toMatchObject([{ refundedPackets: 3, closed: true }]), {
       timeoutMs: 15_000,
     });
+    // Nothing is wrong, so nothing is logged.
+    for (const spy of logged) {
+      expect(spy.mock.calls).toEqual([]);
+      spy.mockRestore();
+    }
   });
 
   it('an activity that somebody closed before is told of at its end, with what was refunded then', async () => {

@@ -32,6 +32,7 @@ describe.each(servers)('an activity on %s', (_name, connect) => {
       const status = await bench.packets.status('made');
       expect(status).toEqual({
         activityId: 'made',
+        activityKey: `made@${status?.expiresAtMs}`,
         state: 'open',
         totalCents: 1_234_567,
         packets: 2_500,

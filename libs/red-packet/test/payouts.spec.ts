@@ -48,7 +48,8 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
     expect(paid.map(({ userId }) => userId).sort()).toEqual(users);
     for (const { userId, packetId, amountCents, grantedAtMs, activityKey, idempotencyKey, attempt, signal } of paid) {
       expect(await bench.packets.packetOf(id, userId)).toEqual({ packetId, amountCents, grantedAtMs });
-      const { expiresAtMs = 0 } = (await bench.packets.status(id)) ?? {};
+      const { expiresAtMs = 0, activityKey: ofStatus } = (await bench.packets.status(id)) ?? {};
+      expect(ofStatus).toBe(activityKey);
       expect(activityKey).toBe(`rows%3A%20%25%7B%C3%A9%7D%0A${buckets}@${expiresAtMs}`);
       expect(idempotencyKey).toBe(`${activityKey}:${packetId}`);
       expect([attempt, signal.aborted]).toEqual([1, false]);

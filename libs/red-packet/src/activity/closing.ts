@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { DelayedTaskService, ScheduleOptions } from 'luanest/delayed-task';
 import { InvalidOptionError } from '../../../internal/src';
+import { type DelayedTaskService, RetryTaskError, type ScheduleOptions } from 'luanest/delayed-task';
 import { refuse, type CheckedActivity } from '../red-packet.input';
 import type { RedPacketServiceOptions } from '../red-packet.options';
 import type { Lifecycle } from './lifecycle';
@@ -32,7 +32,9 @@ export class Closing {
         'onClosed needs tasks. Import DelayedTaskModule.forRoot() in the root module, or leave it out.',
       );
     }
-    this.tasks?.process(this.name, ({ activityId }: { activityId: string }) => this.close(activityId));
+    this.tasks?.process(this.name, ({ activityId }: { activityId: string }, { attempt }) =>
+      this.close(activityId, attempt),
+    );
   }
 
   /** Refuses times that no task can wait for. @throws InvalidRedPacketInputError */
@@ -75,8 +77,13 @@ export class Closing {
     await this.tasks?.schedule(this.name, { activityId }, { id, attempts: ATTEMPTS, backoff: BACKOFF, ...when });
   }
 
-  private async close(activityId: string): Promise<void> {
-    const closed = await this.lifecycle.close(activityId, true);
+  private async close(activityId: string, attempt: number): Promise<void> {
+    const closed = await this.lifecycle.closeAtEnd(activityId);
+    if (closed === 'not-ended') {
+      // Clocks of two nodes may differ. That is not a failure, and is not logged as one.
+      const delayMs = Math.min(BACKOFF.delayMs * 2 ** (attempt - 1), BACKOFF.maxDelayMs);
+      throw new RetryTaskError(delayMs, 'The activity has not ended by the clock of its Redis.');
+    }
     if (closed !== undefined) await this.options.onClosed?.(closed);
   }
 }

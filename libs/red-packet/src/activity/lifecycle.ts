@@ -1,8 +1,9 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
+import { activityKeyOf } from '../activity-key';
 import { keysOf, type BucketKeys, type Layout, type Layouts } from '../buckets/layout';
 import { isSoldOut } from '../buckets/refills';
 import type { Transfers } from '../buckets/transfers';
-import { ActivityIncompleteError, ActivityNotEndedError } from '../red-packet.errors';
+import { ActivityIncompleteError } from '../red-packet.errors';
 import { type BucketReading } from '../buckets/bucket.scripts';
 import type { ActivityState, ActivityStatus, ClosedActivity, Packet } from '../red-packet.types';
 import { closeBucket, setPause, settleBucket, voidGrant } from './activity.scripts';
@@ -52,13 +53,23 @@ export class Lifecycle {
     return (await this.status(activityId))?.state;
   }
 
+  /** See RedPacketService.close. */
+  async close(activityId: string): Promise<ClosedActivity | undefined> {
+    const closed = await this.closeBuckets(activityId, false);
+    return closed === 'not-ended' ? undefined : closed;
+  }
+
   /**
-   * See RedPacketService.close.
+   * Closes an activity that has ended by the clock of each bucket.
    *
-   * @param atEnd whether its end must have come, by the clock of each bucket
-   * @throws ActivityNotEndedError when it has not, ActivityIncompleteError for a draft
+   * @returns `not-ended` when it has not; undefined where there is no such activity
+   * @throws ActivityIncompleteError for a draft
    */
-  async close(activityId: string, atEnd = false): Promise<ClosedActivity | undefined> {
+  closeAtEnd(activityId: string): Promise<ClosedActivity | 'not-ended' | undefined> {
+    return this.closeBuckets(activityId, true);
+  }
+
+  private async closeBuckets(activityId: string, atEnd: boolean): Promise<ClosedActivity | 'not-ended' | undefined> {
     const layout = (await this.read(activityId))?.layout;
     if (layout === undefined) return undefined;
     const statuses = await Promise.all(
@@ -66,11 +77,7 @@ export class Lifecycle {
         this.registry.run(closeBucket, { keys: { meta, pool, refunds, grants }, args: { atEnd: atEnd ? 1 : 0 } }),
       ),
     );
-    if (statuses.includes('not-ended')) {
-      throw new ActivityNotEndedError(
-        `Activity ${JSON.stringify(activityId)} has not ended by the clock of its Redis.`,
-      );
-    }
+    if (statuses.includes('not-ended')) return 'not-ended';
     // Its pool is being filled, or will be: what it holds can be refunded when it is open.
     if (atEnd && statuses.includes('draft')) {
       throw new ActivityIncompleteError(
@@ -161,6 +168,7 @@ export function statusOf(activityId: string, readings: readonly BucketReading[])
   const left = sum(({ heldCents, grantedCents, refundedCents }) => heldCents - grantedCents - refundedCents);
   return {
     activityId,
+    activityKey: activityKeyOf(activityId, first.expiresAtMs),
     state: stateOf(readings),
     totalCents: sum(({ totalCents }) => totalCents),
     packets: first.allPackets,

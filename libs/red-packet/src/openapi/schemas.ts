@@ -61,6 +61,7 @@ export const schemas = {
   }),
   status: object({
     activityId: text,
+    activityKey: text,
     state,
     totalCents: cents,
     packets: count,

@@ -8,6 +8,7 @@ import {
   type StreamConsumerService,
   type StreamMessage,
 } from 'luanest/stream-consumer';
+import { activityKeyOf } from '../activity-key';
 import type { RedPacketService } from '../red-packet.service';
 import type { ActivityState } from '../red-packet.types';
 import { PAYOUT_GROUP } from '../buckets/layout';
@@ -175,7 +176,7 @@ export class PayoutRunner implements PayoutRun {
       this.behind.add(activityId);
       return retryLater({ delayMs: this.options.discoverMs });
     }
-    const activityKey = `${encodeURIComponent(activityId)}@${expiresAtMs}`;
+    const activityKey = activityKeyOf(activityId, expiresAtMs);
     const payout: Payout = {
       activityId,
       activityKey,

@@ -5,8 +5,8 @@ import type { GrantRecord } from '../red-packet.types';
 export interface Payout extends GrantRecord {
   readonly activityId: string;
   /**
-   * `<activityId, percent-encoded>@<when Redis forgets it, ms>`: of this activity, and of no later one with the same id. Book
-   * by it, unless ids are never used again.
+   * `<activityId, percent-encoded>@<expiresAtMs>`: of this activity, and of no later one with the same id. `status` returns
+   * the same. Book by it, unless ids are never used again.
    */
   readonly activityKey: string;
   /**
