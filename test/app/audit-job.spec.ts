@@ -1,0 +1,40 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { Logger } from '@nestjs/common';
+import type { RedPacketService } from 'luanest/red-packet';
+import { AuditJob } from '../../src/audit/audit.job';
+import type { Books, BooksService } from '../../src/audit/books.service';
+import type { CountService } from '../../src/audit/count.service';
+
+const ids = Array.from({ length: 30 }, (_, i) => `rain-${i}`);
+const packets = { activities: () => Promise.resolve([...ids]) } as unknown as RedPacketService;
+const counts = {} as CountService;
+
+/** Books that add up, except for a total that is wrong. */
+function booksOf(activityId: string, totalCents = 0): Books {
+  const status = { activityId, activityKey: activityId, state: 'draft', totalCents, packets: 0, createdAtMs: 1 };
+  const problems = totalCents === 0 ? [] : ['a cent is missing'];
+  return { status, audit: { problems }, ledger: undefined } as unknown as Books;
+}
+
+it('reads several rains at once, and not all of them', async () => {
+  let reading = 0;
+  let most = 0;
+  const read = async (activityId: string): Promise<Books> => {
+    most = Math.max(most, (reading += 1));
+    for (let i = 0; i < 5; i += 1) await turn();
+    reading -= 1;
+    return booksOf(activityId);
+  };
+  await new AuditJob(packets, { read } as BooksService, counts).readAll();
+  expect(most).toBe(8);
+});
+
+it('a rain that cannot be read does not hide the faults of the others', async () => {
+  const logged = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
+  const read = (activityId: string): Promise<Books> =>
+    activityId === 'rain-3' ? Promise.reject(new Error('no answer')) : Promise.resolve(booksOf(activityId, 1));
+  const job = new AuditJob(packets, { read } as BooksService, counts);
+  await expect(job.readAll()).rejects.toThrow('no answer');
+  expect(logged.mock.calls.map(([line]) => String(line))).toHaveLength(29);
+  logged.mockRestore();
+});
