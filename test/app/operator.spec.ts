@@ -2,6 +2,8 @@ import { Redis } from 'ioredis';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
+import { EN } from '../../src/pages/public/operator-en.js';
+import { ZH } from '../../src/pages/public/operator-zh.js';
 import { api, createActivity, grab, guestToken, statusOf } from './support/api';
 import { mood, PHONE, textOf, type TestBrowser } from './support/browser';
 import { BrowserBench } from './support/browser-bench';
@@ -23,6 +25,17 @@ beforeAll(async () => {
 });
 afterAll(() => bench.stop());
 afterEach(() => expect(browser.problems.splice(0)).toEqual([]));
+
+/** Names of all words, those of lists among them, with the number of their parameters. */
+function wordsIn(words: Record<string, unknown>): string[] {
+  const names = Object.entries(words).flatMap(([name, word]) => {
+    // In English, outcomes are shown as the libs call them.
+    if (name === 'outcomes') return [];
+    if (typeof word === 'object') return Object.keys(word as object).map((inner) => `${name}.${inner}`);
+    return typeof word === 'function' ? `${name}(${word.length})` : name;
+  });
+  return names.sort();
+}
 
 /** The operator's page, signed in. */
 async function desk(options: Parameters<TestBrowser['open']>[1] = {}): Promise<Page> {
@@ -138,6 +151,59 @@ it('shows a grant that was changed by hand in red, and green again when it is se
   }
 });
 
+/** Every text of a page that people see or hear: text, options, placeholders, labels, the title. */
+const TEXTS = `(() => {
+  const seen = [document.title];
+  for (const element of document.querySelectorAll('body, body *')) {
+    for (const name of ['placeholder', 'ariaLabel', 'title']) if (element[name]) seen.push(element[name]);
+    for (const node of element.childNodes) {
+      if (node.nodeType === 3 && node.data.trim() !== '') seen.push(node.data.trim());
+    }
+  }
+  return seen;
+})()`;
+
+it('is in English and in Chinese, and no text is left out', async () => {
+  expect(wordsIn(ZH)).toEqual(wordsIn(EN));
+  await createActivity(app.url, admin, '12', 20, '20.00');
+  for (const token of [await guestToken(app.url), await guestToken(app.url)]) await grab(app.url, '12', token);
+  const page = await desk({ locale: 'zh-CN' });
+  await page.selectOption('#rains', '12');
+  await says(page, 'f-winners', /^2$/);
+  await says(page, 'audit', /所有记录也已逐条核对/);
+  await says(page, 'jobs', /已执行/);
+  await page.fill('#crowd-in', '3600');
+  await page.click('#crowd button');
+  await says(page, 'crowd-said', /3600 秒后到来/);
+  await page.fill('#cap', '0.01');
+  await page.fill('#activity', '13');
+  await page.click('#create button');
+  await says(page, 'problem', /^服务器返回：/);
+
+  const nodes = await page.locator('#nodes td:first-child').allTextContents();
+  const names = [...nodes, 'luanest/', 'p50', 'p99', ' ms', 'English', 'red-packet', 'rain.crowd', 'rain-count'];
+  // The server's own words, and ids of rains that other tests have made.
+  const others = [...(await page.locator('#rains option').allTextContents()), String(await textOf(page, 'problem'))];
+  const shown = async () =>
+    (await page.evaluate<string[]>(TEXTS)).filter((text) => !others.includes(text));
+  const left = (text: string): string => names.reduce((rest, name) => rest.replaceAll(name, ''), text);
+  const libs = /^(red-packet|once|read-reward|lock|scheduled-lock|delayed-task|stream-consumer|rate-limit)$/;
+  const english = (await shown()).map(left).filter((text) => /[A-Za-z]{2,}/.test(text) && !libs.test(text));
+  expect(english).toEqual([]);
+  expect(await page.locator('html').getAttribute('lang')).toBe('zh-CN');
+
+  await page.click('#language');
+  expect(await page.title()).toBe('Rain operator');
+  const chinese = (await shown()).filter((text) => /\p{Script=Han}/u.test(text));
+  // The button that switches back names its language in it.
+  expect(chinese).toEqual(['中文 (Switch to Chinese)', '中文']);
+  expect(await textOf(page, 'problem')).not.toMatch(/\p{Script=Han}/u);
+  expect(await textOf(page, 'crowd-said')).toBe('The crowd comes in 3600 s.');
+  await page.reload();
+  await page.locator('#desk').waitFor();
+  expect(await page.title()).toBe('Rain operator');
+});
+
 it('fits on a phone, with long figures, and tells what is refused', async () => {
   const page = await desk(PHONE);
   await page.fill('#activity', 'long');
@@ -157,7 +223,7 @@ it('fits on a phone, with long figures, and tells what is refused', async () => 
   await page.click('#sign-out');
   await page.fill('#token', 'not-the-admin-token');
   await page.click('#sign-in button');
-  await says(page, 'problem', /needs the admin token/);
+  await says(page, 'problem', /^管理员令牌不正确。$/);
   expect(await page.locator('#desk').isVisible()).toBe(false);
 });
 

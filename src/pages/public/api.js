@@ -1,4 +1,6 @@
 // The operator's requests. The token is in a header and in this tab's storage, never in an address.
+import { SaidError } from './operator-words.js';
+
 const TRIES = 3;
 const AGAIN_MS = 400;
 
@@ -29,7 +31,10 @@ export function send(method, path, { body, headers, signal } = {}) {
 
 /** Reads. */
 export async function read(path) {
-  return answerOf(path, await send('GET', path));
+  const response = await send('GET', path).catch(() => {
+    throw new SaidError((words) => words.unreachable);
+  });
+  return answerOf(path, response);
 }
 
 /**
@@ -42,7 +47,7 @@ export async function change(path, body = {}) {
     const response = await send('POST', path, { body, headers }).catch((error) => error);
     const lost = response instanceof Error || response.status === 503;
     if (!lost || tries === TRIES) {
-      if (response instanceof Error) throw response;
+      if (response instanceof Error) throw new SaidError((words) => words.unreachable);
       return answerOf(path, response);
     }
     await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
@@ -51,7 +56,13 @@ export async function change(path, body = {}) {
 
 async function answerOf(path, response) {
   const answer = await response.json().catch(() => ({}));
-  if (!response.ok) throw new Error(answer.message ?? answer.detail ?? `${path} answered ${response.status}`);
+  if (response.status === 401) throw new SaidError((words) => words.notAdmin);
+  if (!response.ok) {
+    const said = answer.message ?? answer.detail;
+    throw new SaidError((words) =>
+      said === undefined ? words.answered(path, response.status) : words.serverSays(said),
+    );
+  }
   return answer;
 }
 

@@ -1,16 +1,8 @@
 import { at, write } from './dom.js';
 import { change } from './api.js';
 import { clock, money } from './figures.js';
+import { sayingOf, w } from './operator-words.js';
 
-const STATES = {
-  draft: 'being prepared',
-  preheated: 'not open yet',
-  open: 'open',
-  paused: 'paused',
-  'sold-out': 'sold out',
-  ended: 'ended',
-  closed: 'closed',
-};
 const DAY_MS = 86_400_000;
 
 /** What may be done in which state. */
@@ -24,32 +16,32 @@ const ALLOWED = {
 /** Where the rain stands in its life, in words. */
 function hintOf(status, now) {
   const { state, startsAtMs, endsAtMs, expiresAtMs, grantedPackets } = status;
-  if (state === 'preheated') return `opens in ${clock(startsAtMs - now)}`;
-  if (state === 'paused') return grantedPackets === 0 ? 'waits for you to start it' : 'nobody can grab';
-  if (state === 'ended') return 'close it to refund what is left';
-  if (state === 'closed') return `${money(status.refundedCents)} refunded`;
+  if (state === 'preheated') return w.opensInTime(clock(startsAtMs - now));
+  if (state === 'paused') return grantedPackets === 0 ? w.waits : w.nobodyCan;
+  if (state === 'ended') return w.closeToRefund;
+  if (state === 'closed') return w.refundedSum(money(status.refundedCents));
   const last = endsAtMs < expiresAtMs ? endsAtMs - now : DAY_MS;
-  return last < DAY_MS ? `ends in ${clock(last)}` : '';
+  return last < DAY_MS ? w.endsInTime(clock(last)) : '';
 }
 
 /** Shows the state, and which buttons make sense in it. */
 export function showControls({ status, redisNowMs }) {
   write(at('f-rain'), status.activityId);
-  write(at('f-state'), STATES[status.state] ?? status.state);
+  write(at('f-state'), w.states[status.state] ?? status.state);
   at('f-state').dataset.state = status.state;
   write(at('hint'), hintOf(status, redisNowMs));
   for (const [button, states] of Object.entries(ALLOWED)) at(button).disabled = !states.includes(status.state);
-  write(at('resume'), status.state === 'paused' && status.grantedPackets > 0 ? 'Resume' : 'Start');
+  write(at('resume'), status.state === 'paused' && status.grantedPackets > 0 ? w.resume : w.start);
 }
 
 /** Lets the buttons act on the rain that is watched. */
 export function wireControls(rainOf, complain) {
   const act = async (verb) => {
-    complain('');
+    complain();
     try {
       await change(`/${verb === 'count' ? 'rains' : 'red-packets'}/${encodeURIComponent(rainOf())}/${verb}`);
     } catch (error) {
-      complain(error.message);
+      complain(sayingOf(error));
     }
   };
   for (const verb of ['pause', 'resume', 'count']) at(verb).addEventListener('click', () => void act(verb));

@@ -1,4 +1,5 @@
 // Counts of several processes together.
+import { w } from './operator-words.js';
 
 /** Adds `{ name: count }` of all processes. */
 export function together(nodes, pick) {
@@ -17,5 +18,5 @@ export function sum(nodes, pick) {
 /** Seconds since an instant, in words. */
 export function ago(atMs, nowMs) {
   const seconds = Math.max(0, Math.round((nowMs - atMs) / 1_000));
-  return seconds < 90 ? `${seconds} s ago` : `${Math.round(seconds / 60)} min ago`;
+  return seconds < 90 ? w.secondsAgo(seconds) : w.minutesAgo(Math.round(seconds / 60));
 }

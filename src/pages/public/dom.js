@@ -1,4 +1,5 @@
 // The little that the operator's page asks of the document.
+import { w } from './operator-words.js';
 
 /** The element of an id. */
 export const at = (id) => document.getElementById(id);
@@ -16,13 +17,20 @@ export function write(node, text) {
   if (node.textContent !== wanted) node.textContent = wanted;
 }
 
-/** A table with a row for each list of cells; `fill` puts other rows into it. */
+/** Makes an element with a text that follows the language: the name of a word. */
+export function worded(tag, word, properties = {}) {
+  const made = element(tag, properties, w[word]);
+  made.dataset.word = word;
+  return made;
+}
+
+/** A table with a row for each list of cells; `heads` and `empty` name words, and `fill` puts other rows into it. */
 export function table(id, heads, empty) {
   const body = element('tbody', { id });
-  const head = element('thead', {}, element('tr', {}, ...heads.map((text) => element('th', { scope: 'col' }, text))));
+  const head = element('thead', {}, element('tr', {}, ...heads.map((word) => worded('th', word, { scope: 'col' }))));
   const fill = (rows) => {
     const none = rows.length === 0;
-    const list = none ? [element('tr', {}, element('td', { colSpan: heads.length, className: 'none' }, empty))] : [];
+    const list = none ? [element('tr', {}, worded('td', empty, { colSpan: heads.length, className: 'none' }))] : [];
     for (const cells of rows) list.push(element('tr', {}, ...cells.map((cell) => element('td', {}, String(cell)))));
     body.replaceChildren(...list);
   };
@@ -30,11 +38,11 @@ export function table(id, heads, empty) {
   return { node: element('div', { className: 'scroll' }, element('table', {}, head, body)), fill };
 }
 
-/** Figures with their names: `{ id: name }`; `fill` takes `{ id: value }`. */
+/** Figures with their names: `{ id: word }`; `fill` takes `{ id: value }`. */
 export function figures(names) {
   const node = element('dl', { className: 'figures' });
-  for (const [id, name] of Object.entries(names)) {
-    node.append(element('div', {}, element('dt', {}, name), element('dd', { id: `f-${id}` }, '–')));
+  for (const [id, word] of Object.entries(names)) {
+    node.append(element('div', {}, worded('dt', word), element('dd', { id: `f-${id}` }, '–')));
   }
   const fill = (values) => {
     for (const [id, value] of Object.entries(values)) write(at(`f-${id}`), value);
@@ -44,7 +52,7 @@ export function figures(names) {
 
 /** A panel of the view: whose work it shows, what it is made of, and whether it takes a half or the whole of the width. */
 export function panel({ title, lib = '', width = '' }, ...content) {
-  const name = element('h2', {}, title);
+  const name = element('h2', {}, worded('span', title));
   if (lib !== '') name.append(' ', element('small', {}, lib));
   return element('section', { className: `panel ${width}` }, name, ...content);
 }

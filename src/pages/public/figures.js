@@ -25,10 +25,3 @@ export function clock(ms) {
   const two = (value) => String(value).padStart(2, '0');
   return `${hours > 0 ? `${hours}:${two(minutes)}` : minutes}:${two(seconds % 60)}`;
 }
-
-/** Money as it is typed, as integer cents. @throws for what is none */
-export function cents(text) {
-  const match = /^(\d{1,12})(?:\.(\d{1,2}))?$/.exec(text);
-  if (match === null) throw new Error(`${text} is no money. Write something like 12.50.`);
-  return Number(match[1]) * 100 + Number((match[2] ?? '').padEnd(2, '0'));
-}

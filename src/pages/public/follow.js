@@ -6,7 +6,7 @@ const AGAIN_MS = 500;
 async function follow(activityId, signal, show) {
   const response = await send('GET', `/rains/${encodeURIComponent(activityId)}/live`, { signal });
   if (response.status === 401) return 'refused';
-  if (!response.ok) throw new Error(`it answered ${response.status}`);
+  if (!response.ok) throw new Error(String(response.status));
   let text = '';
   for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
     text += chunk;
@@ -27,7 +27,7 @@ export async function watchRain(activityId, signal, { show, complain, refused })
     try {
       if ((await follow(activityId, signal, show)) === 'refused') return refused();
     } catch (error) {
-      if (!signal.aborted) complain(`The live view broke off (${error.message}) and is opened again.`);
+      if (!signal.aborted) complain((words) => words.brokeOff(error.message), 'live');
     }
     await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
   }

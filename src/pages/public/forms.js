@@ -1,6 +1,6 @@
 import { at, write } from './dom.js';
 import { change, read } from './api.js';
-import { cents } from './figures.js';
+import { SaidError, sayingOf, w } from './operator-words.js';
 
 /** A rain that is to be started by hand is paused before this is over: what filling its pool may take, and a bit. */
 const heldMs = (packets) => 3_000 + packets / 50;
@@ -8,15 +8,22 @@ const heldMs = (packets) => 3_000 + packets / 50;
 const newName = () => `rain-${Date.now().toString(36)}`;
 const numberOf = (id) => Number(at(id).value);
 
+/** Money as it is typed, as integer cents. @throws {SaidError} for another text */
+function cents(text) {
+  const match = /^(\d{1,12})(?:\.(\d{1,2}))?$/.exec(text);
+  if (match === null) throw new SaidError((words) => words.notMoney(text));
+  return Number(match[1]) * 100 + Number((match[2] ?? '').padEnd(2, '0'));
+}
+
 /** Runs what a form asks for, once at a time, and says what went wrong. */
 export function onSubmit(form, complain, work) {
   at(form).addEventListener('submit', (event) => {
     event.preventDefault();
-    complain('');
+    complain();
     const buttons = at(form).querySelectorAll('button');
     for (const button of buttons) button.disabled = true;
     work()
-      .catch((error) => complain(error.message))
+      .catch((error) => complain(sayingOf(error)))
       .finally(() => {
         for (const button of buttons) button.disabled = false;
       });
@@ -62,6 +69,9 @@ export function wireCreate(complain, watch) {
   });
 }
 
+/** Says again, in the language that is chosen now, when the crowd comes. */
+export let sayCrowd = () => undefined;
+
 /** The form that lets crowds loose. */
 export function wireCrowd(complain, rainOfView) {
   onSubmit('crowd', complain, async () => {
@@ -71,6 +81,8 @@ export function wireCrowd(complain, rainOfView) {
       hammers: numberOf('hammers'),
       delayMs: numberOf('crowd-in') * 1_000,
     });
-    write(at('crowd-said'), started ? 'The crowd is here.' : `The crowd comes in ${at('crowd-in').value} s.`);
+    const seconds = at('crowd-in').value;
+    sayCrowd = () => write(at('crowd-said'), started ? w.crowdHere : w.crowdComes(seconds));
+    sayCrowd();
   });
 }

@@ -1,8 +1,10 @@
-import { at, element } from './dom.js';
+import { at, element, write } from './dom.js';
 import { isSignedIn, keepToken, read, useToken } from './api.js';
 import { showControls, wireControls } from './controls.js';
 import { watchRain } from './follow.js';
-import { onSubmit, wireCreate, wireCrowd } from './forms.js';
+import { onSubmit, sayCrowd, wireCreate, wireCrowd } from './forms.js';
+import { choose, language, otherThan, speakPage } from './language.js';
+import { SaidError, sayingOf, useWords, w } from './operator-words.js';
 import { booksPanel, showAudit } from './panel-books.js';
 import { jobsPanel } from './panel-jobs.js';
 import { limitsPanel } from './panel-limits.js';
@@ -31,13 +33,30 @@ at('panels').append(...panels.map(({ node }) => node));
 let watching;
 let watched;
 
-function complain(text) {
-  at('problem').textContent = text;
+let lang = language();
+let problem = () => '';
+let problemOf;
+let lastView;
+
+/** Shows a problem in the language that is chosen; without one, there is none any more. `source` is where it came from. */
+function complain(say = () => '', source = undefined) {
+  problem = say;
+  problemOf = source;
+  write(at('problem'), say(w));
+}
+
+/** Says everything that is shown in the language that is chosen. */
+function speak() {
+  speakPage(lang, w);
+  write(at('problem'), problem(w));
+  sayCrowd();
+  if (lastView !== undefined) show(lastView);
 }
 
 function show(view) {
   if (view.status.activityId !== watched) return;
-  if (at('problem').textContent.startsWith('The live view')) complain('');
+  lastView = view;
+  if (problemOf === 'live') complain();
   at('watched').hidden = false;
   showControls(view);
   showAudit(view);
@@ -52,7 +71,7 @@ function watch(activityId) {
   void watchRain(activityId, watching.signal, {
     show,
     complain,
-    refused: () => signOut('The token is not the admin token.'),
+    refused: () => signOut((words) => words.notAdmin),
   });
   void listRains().catch(() => undefined);
 }
@@ -74,6 +93,7 @@ function signOut(why) {
   useToken(null);
   watching?.abort();
   watched = undefined;
+  lastView = undefined;
   at('desk').hidden = true;
   at('sign-in').hidden = false;
   complain(why);
@@ -91,7 +111,7 @@ async function signIn() {
 onSubmit('sign-in', complain, async () => {
   const token = at('token').value.trim();
   // A header cannot carry other characters, and no admin token has them.
-  if (!/^[\x21-\x7e]+$/.test(token)) throw new Error('The token is not the admin token.');
+  if (!/^[\x21-\x7e]+$/.test(token)) throw new SaidError((words) => words.notAdmin);
   useToken(token);
   await signIn();
 });
@@ -99,9 +119,16 @@ wireCreate(complain, watch);
 wireCrowd(complain, () => watched);
 wireControls(() => watched, complain);
 at('rains').addEventListener('change', () => watch(at('rains').value));
-at('sign-out').addEventListener('click', () => signOut(''));
+at('language').addEventListener('click', () => {
+  lang = otherThan(lang);
+  choose(lang);
+  useWords(lang);
+  speak();
+});
+speak();
+at('sign-out').addEventListener('click', () => signOut());
 setInterval(() => {
   if (!at('desk').hidden && !document.hidden) void listRains().catch(() => undefined);
 }, LIST_EVERY_MS);
 
-if (isSignedIn()) signIn().catch((error) => signOut(error.message));
+if (isSignedIn()) signIn().catch((error) => signOut(sayingOf(error)));

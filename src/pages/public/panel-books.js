@@ -1,52 +1,51 @@
 import { at, figures, panel, write } from './dom.js';
 import { count, money } from './figures.js';
+import { w } from './operator-words.js';
 
 const MOST_SHOWN = 4;
 
 /** How the packets lie in the buckets. */
 function spread(pools) {
   if (pools.length <= MOST_SHOWN) return pools.map(count).join(' · ');
-  return `${count(Math.min(...pools))} to ${count(Math.max(...pools))} in ${pools.length}`;
+  return w.spread(count(Math.min(...pools)), count(Math.max(...pools)), pools.length);
 }
 
 /** Where every packet and every cent of the rain is, and how fast it goes. */
 export function booksPanel() {
   const list = figures({
-    rate: 'Grants a second',
-    winners: 'Winners',
-    pool: 'Packets left',
-    latency: 'Latency p50 / p99',
-    money: 'In the pool',
-    moving: 'Between buckets',
-    granted: 'Granted',
-    refunded: 'Refunded',
-    allotted: 'Allotted',
-    paid: 'Paid',
-    behind: 'Payouts behind',
-    buckets: 'Packets by bucket',
+    rate: 'rate',
+    winners: 'winners',
+    pool: 'pool',
+    latency: 'latency',
+    money: 'money',
+    moving: 'moving',
+    granted: 'granted',
+    refunded: 'refunded',
+    allotted: 'allotted',
+    paid: 'paid',
+    behind: 'behind',
+    buckets: 'byBucket',
   });
-  const node = panel({ title: 'Books', lib: 'luanest/red-packet', width: 'wide' }, list.node);
+  const node = panel({ title: 'books', lib: 'luanest/red-packet', width: 'wide' }, list.node);
   const show = ({ status, audit, ledger, grantsPerSecond, payoutsBehind, nodes }) => {
     const slowest = (pick) => Math.max(0, ...nodes.map(pick)).toFixed(1);
     list.fill({
       rate: count(grantsPerSecond),
       winners: count(status.grantedPackets),
-      pool: `${count(status.remainingPackets)} of ${count(status.packets)}`,
+      pool: w.of(count(status.remainingPackets), count(status.packets)),
       latency: `${slowest((each) => each.p50Ms)} / ${slowest((each) => each.p99Ms)} ms`,
       money: money(status.remainingCents - status.movingCents),
       moving: money(status.movingCents),
       granted: money(status.grantedCents),
       refunded: money(status.refundedCents),
       allotted: money(status.totalCents),
-      paid: ledger === undefined ? 'no ledger' : `${money(ledger.cents)} to ${count(ledger.users)}`,
-      behind: payoutsBehind === undefined ? 'no ledger' : count(payoutsBehind),
+      paid: ledger === undefined ? w.noLedger : w.paidTo(money(ledger.cents), count(ledger.users)),
+      behind: payoutsBehind === undefined ? w.noLedger : count(payoutsBehind),
       buckets: spread(audit.buckets.map(({ pool }) => pool.packets)),
     });
   };
   return { node, show };
 }
-
-const COUNTED_AT_REST = 'The records are counted when the rain is at rest.';
 
 /** Whether the last count is of the rain as it is now. */
 function isNow(counted, { grantedPackets, refundedPackets }) {
@@ -58,7 +57,6 @@ export function showAudit({ status, faults, counted }) {
   const banner = at('audit');
   const state = faults.length > 0 ? 'red' : 'green';
   banner.dataset.state = state;
-  const records = isNow(counted, status) ? 'Every record was counted, too.' : COUNTED_AT_REST;
-  const fine = `Every cent adds up: pool + moving + granted + refunded = ${money(status.totalCents)}. ${records}`;
-  write(banner, state === 'green' ? fine : `This does not add up: ${faults.join('; ')}.`);
+  const records = isNow(counted, status) ? w.countedToo : w.countedAtRest;
+  write(banner, state === 'green' ? w.fine(money(status.totalCents), records) : w.faults(faults));
 }

@@ -1,25 +1,26 @@
 import { element, panel, table, write } from './dom.js';
 import { together } from './counts.js';
 import { count, short } from './figures.js';
+import { w } from './operator-words.js';
 
 const SHOWN = 6;
 
 /** The scheduled job that audits: which process ran it for which slot. */
 export function jobsPanel() {
   const note = element('p', { className: 'note' });
-  const list = table('jobs', ['Slot', 'Node', 'Outcome', 'Took', 'Fence'], 'It has not run yet.');
-  const node = panel({ title: 'Audit job: who ran it', lib: 'luanest/scheduled-lock', width: 'half' }, note, list.node);
+  const list = table('jobs', ['slot', 'node', 'outcome', 'took', 'fence'], 'noJob');
+  const node = panel({ title: 'jobs', lib: 'luanest/scheduled-lock', width: 'half' }, note, list.node);
   const show = ({ jobs, nodes }) => {
     const { ran = 0, failed = 0, ...others } = together(nodes, ({ works }) => works.jobs);
     const skipped = Object.values(others).reduce((all, one) => all + one, 0);
-    write(note, `${count(ran)} ticks ran, ${count(skipped)} were left to another process, ${count(failed)} failed.`);
+    write(note, w.ticks(count(ran), count(skipped), count(failed)));
     // Of each slot the others only say that they left it.
     const told = jobs.filter(({ outcome }) => !outcome.startsWith('skipped')).slice(0, SHOWN);
     list.fill(
       told.map((job) => [
         new Date(job.slot).toISOString().slice(11, 21),
         job.node,
-        job.outcome,
+        w.outcomes[job.outcome] ?? job.outcome,
         `${count(job.durationMs)} ms`,
         short(job.fence),
       ]),

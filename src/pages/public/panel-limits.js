@@ -1,17 +1,16 @@
 import { panel, table } from './dom.js';
 import { together } from './counts.js';
 import { count } from './figures.js';
-
-const NAMES = { taps: 'Taps of one guest', joins: 'Rains joined from one address', 'sign-in': 'Sign-ins of operators' };
+import { w } from './operator-words.js';
 
 /** What the limits refused. */
 export function limitsPanel() {
-  const list = table('limits', ['Limit', 'Refused'], 'Nothing was refused.');
-  const node = panel({ title: 'Requests refused', lib: 'luanest/rate-limit' }, list.node);
+  const list = table('limits', ['limit', 'refused'], 'nothingRefused');
+  const node = panel({ title: 'requestsRefused', lib: 'luanest/rate-limit' }, list.node);
   const show = ({ nodes }) =>
     list.fill(
       Object.entries(together(nodes, ({ works }) => works.limits)).map(([rule, refused]) => [
-        NAMES[rule] ?? rule,
+        w.limits[rule] ?? rule,
         count(refused),
       ]),
     );

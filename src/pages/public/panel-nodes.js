@@ -1,10 +1,11 @@
 import { panel, table } from './dom.js';
 import { count } from './figures.js';
+import { w } from './operator-words.js';
 
 /** The processes of the app. */
 export function nodesPanel() {
-  const list = table('nodes', ['Node', 'Grabs', 'Won', 'p99', 'Refused', 'Ledger'], 'None is heard of.');
-  const node = panel({ title: 'Processes', width: 'half' }, list.node);
+  const list = table('nodes', ['node', 'grabs', 'won', 'p99', 'refused', 'ledger'], 'noNode');
+  const node = panel({ title: 'processes', width: 'half' }, list.node);
   const show = ({ nodes }) =>
     list.fill(
       nodes.map((each) => [
@@ -13,7 +14,7 @@ export function nodesPanel() {
         count(each.won),
         `${each.p99Ms.toFixed(1)} ms`,
         count(each.refused),
-        each.ledger ? 'has it' : '–',
+        each.ledger ? w.hasIt : '–',
       ]),
     );
   return { node, show };

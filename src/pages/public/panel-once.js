@@ -4,8 +4,8 @@ import { count } from './figures.js';
 
 /** Requests under an idempotency key. */
 export function oncePanel() {
-  const list = figures({ ran: 'Ran', replayed: 'Answered again', held: 'Told to wait' });
-  const node = panel({ title: 'Repeated requests', lib: 'luanest/once' }, list.node);
+  const list = figures({ ran: 'ranOnce', replayed: 'replayed', held: 'held' });
+  const node = panel({ title: 'repeated', lib: 'luanest/once' }, list.node);
   const show = ({ nodes }) => {
     const counts = together(nodes, ({ works }) => works.once);
     list.fill({

@@ -1,22 +1,23 @@
 import { figures, panel } from './dom.js';
 import { together } from './counts.js';
 import { count } from './figures.js';
+import { w } from './operator-words.js';
 
 /** How the payouts stand: the outbox, the ledger, and those who pay from the one into the other. */
 export function payoutsPanel() {
   const list = figures({
-    owed: 'Behind',
-    open: 'In the outbox',
-    pending: 'In work',
-    again: 'Tried again',
-    over: 'Taken over',
-    gaveUp: 'Dead letters',
+    owed: 'owed',
+    open: 'inOutbox',
+    pending: 'pending',
+    again: 'again',
+    over: 'over',
+    gaveUp: 'dead',
   });
-  const node = panel({ title: 'Payouts', lib: 'luanest/stream-consumer' }, list.node);
+  const node = panel({ title: 'payouts', lib: 'luanest/stream-consumer' }, list.node);
   const show = ({ payouts, nodes }) => {
     const counts = together(nodes, ({ works }) => works.streams);
     list.fill({
-      owed: payouts.behind === undefined ? 'no ledger' : count(payouts.behind),
+      owed: payouts.behind === undefined ? w.noLedger : count(payouts.behind),
       open: count(payouts.open),
       pending: count(payouts.pending),
       again: count(counts.retried ?? 0),

@@ -4,8 +4,8 @@ import { count } from './figures.js';
 
 /** Points that visitors earned by joining rains. */
 export function pointsPanel() {
-  const list = figures({ points: 'Points earned', twice: 'The same rain again', full: 'Over the daily limit' });
-  const node = panel({ title: 'Points', lib: 'luanest/read-reward' }, list.node);
+  const list = figures({ points: 'earned', twice: 'twice', full: 'full' });
+  const node = panel({ title: 'points', lib: 'luanest/read-reward' }, list.node);
   const show = ({ nodes }) => {
     const reads = together(nodes, ({ works }) => works.reads);
     list.fill({

@@ -1,20 +1,21 @@
 import { figures, panel, table } from './dom.js';
 import { ago, together } from './counts.js';
 import { count } from './figures.js';
+import { w } from './operator-words.js';
 
 const SHOWN = 5;
 
 /** The queue of delayed tasks: what is due, and which process did what came last. */
 export function tasksPanel() {
   const list = figures({
-    waiting: 'Waiting',
-    overdue: 'Overdue',
-    running: 'Running',
-    done: 'Done',
-    dead: 'Dead letters',
+    waiting: 'waiting',
+    overdue: 'overdue',
+    running: 'running',
+    done: 'done',
+    dead: 'dead',
   });
-  const last = table('tasks', ['Task', 'Node', 'Outcome', 'Late', 'When'], 'No task was due yet.');
-  const node = panel({ title: 'Tasks', lib: 'luanest/delayed-task', width: 'half' }, list.node, last.node);
+  const last = table('tasks', ['task', 'node', 'outcome', 'late', 'when'], 'noTask');
+  const node = panel({ title: 'tasks', lib: 'luanest/delayed-task', width: 'half' }, list.node, last.node);
   const show = ({ tasks, nodes, atMs }) => {
     const { done = 0 } = together(nodes, ({ works }) => works.tasks);
     list.fill({
@@ -26,7 +27,15 @@ export function tasksPanel() {
     });
     const all = nodes.flatMap(({ node: by, works }) => works.lastTasks.map((task) => ({ ...task, by })));
     const newest = all.sort((one, other) => other.atMs - one.atMs).slice(0, SHOWN);
-    last.fill(newest.map((task) => [task.name, task.by, task.outcome, `${task.lateMs} ms`, ago(task.atMs, atMs)]));
+    last.fill(
+      newest.map((task) => [
+        task.name,
+        task.by,
+        w.outcomes[task.outcome] ?? task.outcome,
+        `${task.lateMs} ms`,
+        ago(task.atMs, atMs),
+      ]),
+    );
   };
   return { node, show };
 }

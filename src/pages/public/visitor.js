@@ -1,7 +1,8 @@
 import { clock, count, money } from './figures.js';
 import { asGuest, isKnown } from './guest.js';
 import { rainInto } from './sky.js';
-import { choose, language, wordsOf } from './words.js';
+import { choose, language, otherThan, speakPage } from './language.js';
+import { wordsOf } from './words.js';
 
 const POLL_MS = 1_000;
 /** Visitors must not all ask at the same instant. */
@@ -29,12 +30,7 @@ let endsAt;
 let points;
 
 function speak() {
-  document.documentElement.lang = lang === 'zh' ? 'zh-CN' : 'en';
-  document.title = words.title;
-  for (const element of document.querySelectorAll('[data-word]')) element.textContent = words[element.dataset.word];
-  at('language').textContent = words.switch;
-  at('language').lang = lang === 'zh' ? 'en' : 'zh-CN';
-  at('language').ariaLabel = words.switchLabel;
+  speakPage(lang, words);
   show(mood);
   showRain();
   showPoints();
@@ -187,7 +183,7 @@ document.addEventListener('keydown', (event) => {
   void grab();
 });
 at('language').addEventListener('click', () => {
-  lang = lang === 'zh' ? 'en' : 'zh';
+  lang = otherThan(lang);
   choose(lang);
   words = wordsOf(lang);
   speak();

@@ -70,18 +70,6 @@ const WORDS = {
   },
 };
 
-/** The visitor's language: the one chosen before, else the browser's. */
-export function language() {
-  const chosen = localStorage.getItem('language');
-  if (chosen !== null && Object.hasOwn(WORDS, chosen)) return chosen;
-  return navigator.language.toLowerCase().startsWith('zh') ? 'zh' : 'en';
-}
-
-/** Remembers a language. */
-export function choose(next) {
-  localStorage.setItem('language', next);
-}
-
 /** The words of a language. */
 export function wordsOf(name) {
   return WORDS[name];

@@ -1,0 +1,33 @@
+// The language of both pages.
+const LANGUAGES = ['en', 'zh'];
+
+/** The language chosen before, else the browser's. */
+export function language() {
+  const chosen = localStorage.getItem('language');
+  if (LANGUAGES.includes(chosen)) return chosen;
+  return navigator.language.toLowerCase().startsWith('zh') ? 'zh' : 'en';
+}
+
+/** Remembers a language. */
+export function choose(next) {
+  localStorage.setItem('language', next);
+}
+
+/** The other one. */
+export const otherThan = (lang) => (lang === 'zh' ? 'en' : 'zh');
+
+/** Its name in HTML. */
+export const tagOf = (lang) => (lang === 'zh' ? 'zh-CN' : 'en');
+
+/** Writes the fixed texts of the page, and the button that switches to the other language. */
+export function speakPage(lang, words) {
+  document.documentElement.lang = tagOf(lang);
+  document.title = words.title;
+  for (const element of document.querySelectorAll('[data-word]')) element.textContent = words[element.dataset.word];
+  for (const element of document.querySelectorAll('[data-hint]')) element.placeholder = words[element.dataset.hint];
+  for (const element of document.querySelectorAll('[data-label]')) element.ariaLabel = words[element.dataset.label];
+  const button = document.getElementById('language');
+  button.textContent = words.switch;
+  button.lang = tagOf(otherThan(lang));
+  button.ariaLabel = words.switchLabel;
+}
