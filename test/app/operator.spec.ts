@@ -184,8 +184,7 @@ it('is in English and in Chinese, and no text is left out', async () => {
   const names = [...nodes, 'luanest/', 'p50', 'p99', ' ms', 'English', 'red-packet', 'rain.crowd', 'rain-count'];
   // The server's own words, and ids of rains that other tests have made.
   const others = [...(await page.locator('#rains option').allTextContents()), String(await textOf(page, 'problem'))];
-  const shown = async () =>
-    (await page.evaluate<string[]>(TEXTS)).filter((text) => !others.includes(text));
+  const shown = async () => (await page.evaluate<string[]>(TEXTS)).filter((text) => !others.includes(text));
   const left = (text: string): string => names.reduce((rest, name) => rest.replaceAll(name, ''), text);
   const libs = /^(red-packet|once|read-reward|lock|scheduled-lock|delayed-task|stream-consumer|rate-limit)$/;
   const english = (await shown()).map(left).filter((text) => /[A-Za-z]{2,}/.test(text) && !libs.test(text));
