@@ -6,7 +6,7 @@ import { waitUntil } from '../support/wait';
 import { adminTokenOf, api, createActivity, grab, guestToken, statusOf } from './support/api';
 import { alive, type AppProcess, built, endOrphan, Program, redisPid, startAppProcess } from './support/processes';
 import { PostgresServer } from './support/postgres-server';
-import { makeTempFolder, removeFolder } from './support/temp-folder';
+import { makeDataFolder, removeFolder } from './support/temp-folder';
 
 // Real processes, some of which make a database first.
 jest.setTimeout(180_000);
@@ -14,7 +14,7 @@ jest.setTimeout(180_000);
 let dataDir: string;
 let apps: AppProcess[] = [];
 
-beforeEach(async () => (dataDir = await makeTempFolder()));
+beforeEach(async () => (dataDir = await makeDataFolder()));
 afterEach(async () => {
   await Promise.all(apps.map(({ program }) => program.end('SIGTERM')));
   apps = [];

@@ -2,14 +2,14 @@ import { waitUntil } from '../support/wait';
 import { adminTokenOf, api, statusOf } from './support/api';
 import { viewOf } from './support/live';
 import { alive, built, Program } from './support/processes';
-import { makeTempFolder, removeFolder } from './support/temp-folder';
+import { makeDataFolder, removeFolder } from './support/temp-folder';
 
 jest.setTimeout(180_000);
 
 let dataDir: string;
 let program: Program | undefined;
 
-beforeEach(async () => (dataDir = await makeTempFolder()));
+beforeEach(async () => (dataDir = await makeDataFolder()));
 afterEach(async () => {
   await program?.end('SIGTERM');
   await removeFolder(dataDir);

@@ -21,7 +21,7 @@ import { HOSTILE_IDS } from '../support/hostile';
 import { guardsOf, routesOf } from '../support/routes';
 import { adminTokenOf, createActivity, guestToken } from './support/api';
 import { endOrphan, startAppProcess } from './support/processes';
-import { makeTempFolder, removeFolder } from './support/temp-folder';
+import { makeDataFolder, removeFolder } from './support/temp-folder';
 
 /** What anybody may call; every other route of the app is for admins. */
 const PUBLIC = [
@@ -195,7 +195,7 @@ describe('a process of the app', () => {
   jest.setTimeout(180_000);
 
   it('answers strangers with 4xx, takes no large body, and keeps its secrets out of its log', async () => {
-    const dataDir = await makeTempFolder();
+    const dataDir = await makeDataFolder();
     const { program, url } = await startAppProcess(dataDir);
     try {
       const admin = await adminTokenOf(dataDir);

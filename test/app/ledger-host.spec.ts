@@ -1,11 +1,11 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LedgerHost } from '../../src/ledger/ledger-host';
 import { EmbeddedLedgerOpener, type LedgerOpener, PostgresLedgerOpener } from '../../src/ledger/ledger-openers';
 import type { ReadableLedger } from '../../src/ledger/ledger.types';
 import { waitUntil } from '../support/wait';
 import { built, Program } from './support/processes';
-import { makeTempFolder, removeFolder } from './support/temp-folder';
+import { makeDataFolder, removeFolder } from './support/temp-folder';
 
 let dataDir: string;
 let said: string[];
@@ -16,7 +16,7 @@ const logger = {
 };
 
 beforeEach(async () => {
-  dataDir = await makeTempFolder();
+  dataDir = await makeDataFolder();
   said = [];
 });
 afterEach(async () => {
@@ -74,7 +74,8 @@ it('has one owner a folder; another one serves without and takes over when the o
   expect(opened).toEqual([ledger, ledger]);
 });
 
-it('makes the database anew when a process was killed while it made it', async () => {
+it('makes the database again when a process was killed while it made it', async () => {
+  await rm(join(dataDir, 'ledger'), { recursive: true });
   await mkdir(join(dataDir, 'ledger.draft'));
   await writeFile(join(dataDir, 'ledger.draft', 'PG_VERSION'), '18\n');
   const host = await start(new EmbeddedLedgerOpener(dataDir));

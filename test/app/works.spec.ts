@@ -4,7 +4,7 @@ import { waitUntil } from '../support/wait';
 import { adminTokenOf, api, createActivity, grab, guestToken, statusOf } from './support/api';
 import { viewOf } from './support/live';
 import { type AppProcess, endOrphan, startAppProcess } from './support/processes';
-import { makeTempFolder, removeFolder } from './support/temp-folder';
+import { makeDataFolder, removeFolder } from './support/temp-folder';
 
 // Two processes on one Redis: what one of them did is seen at the other.
 jest.setTimeout(120_000);
@@ -14,7 +14,7 @@ let apps: readonly [AppProcess, AppProcess];
 let admin: string;
 
 beforeAll(async () => {
-  dataDir = await makeTempFolder();
+  dataDir = await makeDataFolder();
   apps = [await startAppProcess(dataDir), await startAppProcess(dataDir)];
   admin = await adminTokenOf(dataDir);
   await createActivity(apps[0].url, admin, 'works', 100, '100.00');

@@ -1,7 +1,7 @@
 import { adminTokenOf } from './api';
 import { TestBrowser } from './browser';
 import { endOrphan, startAppProcess, type AppProcess } from './processes';
-import { makeTempFolder, removeFolder } from './temp-folder';
+import { makeDataFolder, removeFolder } from './temp-folder';
 
 /** The built app in a process and a folder of its own, and a browser to look at it. */
 export class BrowserBench {
@@ -13,7 +13,7 @@ export class BrowserBench {
   ) {}
 
   static async start(): Promise<BrowserBench> {
-    const dataDir = await makeTempFolder();
+    const dataDir = await makeDataFolder();
     const app = await startAppProcess(dataDir);
     return new BrowserBench(dataDir, app, await adminTokenOf(dataDir), await TestBrowser.start());
   }
