@@ -54,15 +54,16 @@ export async function openBench(
   };
 }
 
-/**
- * The scripts byte for byte, but with a clock that a test sets: a hash beside each user's state. What that clock would
- * have expired is deleted when it is set.
- */
+/** Reads a clock that a test sets, a hash next to each user's state, in place of Redis' own. */
+const TEST_CLOCK = `time = redis.call('HMGET', KEYS[2] .. ':clock', 's', 'us')
+now_us = time[1] * 1000000 + time[2]
+now_ms = (now_us - now_us % 1000) / 1000
+`;
+
+/** The scripts byte for byte, but with the clock of the test. What that clock would have expired is deleted when it is set. */
 const timed = readRewardScripts.map((script) => {
-  const source = (script as AnyScript).source.replace(
-    'now_ms()',
-    `ms_of(redis.call('HMGET', KEYS[2] .. ':clock', 's', 'us'))`,
-  );
+  const { source: own, shared } = script as AnyScript;
+  const source = /^local now_ms\b/m.test(shared) ? TEST_CLOCK + own : own;
   return defineScript({ ...(script as never as Parameters<typeof defineScript>[0]), source });
 }) as readonly AnyScript[];
 

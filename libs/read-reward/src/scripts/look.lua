@@ -11,7 +11,7 @@ Returns found
 
 O(1). TTL: untouched. Clock: Redis. Replay: looks again.
 ]]
--- @include figures
+-- @include number
 local known, used = redis.call('SISMEMBER', KEYS[1], ARGV[1]), redis.call('SCARD', KEYS[1])
-if redis.call('PEXPIRETIME', KEYS[1]) ~= figure_of(ARGV[2]) then return -1 end
+if redis.call('PEXPIRETIME', KEYS[1]) ~= number_of(ARGV[2]) then return -1 end
 return 2 * used + known

@@ -30,53 +30,75 @@ again where it is lost. Clock: Redis. Replay: the first answer, by the operation
 answer while that is kept or, without an operation id, while the grant stands, by the token beside the item.
 ]]
 -- @include clock
--- @include period
-local rule, wrong = rule_of(ARGV[3])
-if not rule then return wrong end
+-- @include grants
 local ever_ms, answer_ms, ledger_ms = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
-if math.min(ever_ms, answer_ms, ledger_ms) < 0 then return redis.error_reply('BADRULE a duration is negative, nothing was changed') end
-local known, held = redis.call('SISMEMBER', KEYS[1], ARGV[1]), redis.call('SCARD', KEYS[1])
-local used = held
-local state = redis.call('HMGET', KEYS[2], '', ARGV[1])
-local kept = answer_ms > 0 and redis.call('GET', KEYS[4])
-if kept then keep_ttl(KEYS[4], now_ms + answer_ms) end
--- The token beside the item lives as long as the grant: of an operation only its own answer counts, which ends in time.
-local first = kept and stored_answer(rule, kept) or answer_ms == 0 and first_answer(rule, state[1], state[2], ARGV[2])
-if first then first[8] = first[8] or ARGV[1] return first end
-if now_ms < rule.b0 or now_ms >= rule.b3 then return { OUTSIDE, 0, 0, 0, 0, 0, now_ms - rule.b1, '' } end
-local fresh, from, to, expires, sum, seq, count = period_of(rule, state[1], now_ms)
-if fresh then known, used = 0, 0 else known, used = state[2] and 1 or known, math.max(used, count) end
-if ever_ms > 0 then
+
+-- The answer that the operation id got before, or this very call.
+local function find_first_answer(rule, state)
+  local kept = answer_ms > 0 and redis.call('GET', KEYS[4])
+  if kept then
+    keep_ttl(KEYS[4], now_ms + answer_ms)
+    local status, points, used, room, number, from, to, item =
+      string.match(kept, '^(%d):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(.*)$')
+    return { tonumber(status), tonumber(points), tonumber(used), tonumber(room), tonumber(number), from - rule.b1, to - rule.b1, item }
+  end
+  -- The token next to the item lives as long as the grant: of an operation only its own answer counts, which ends in time.
+  local first = answer_ms == 0 and first_answer(rule, state[1], state[2], ARGV[2])
+  if first then first[8] = ARGV[1] end
+  return first
+end
+
+-- 1 if an item counts, for ever or in this period, else 0.
+local function find_item(member, grant, is_new)
+  local known = is_new and 0 or grant and 1 or member
+  if ever_ms == 0 then return known end
   known = math.max(known, redis.call('SISMEMBER', KEYS[3], ARGV[1]))
   keep_ttl(KEYS[3], now_ms + ever_ms)
+  return known
 end
+
+local function may_write(grants)
+  permitted = permitted or redis.acl_check_cmd('HSET', KEYS[2], 'f', 'v') and redis.acl_check_cmd('PEXPIREAT', KEYS[1], 1)
+    and redis.acl_check_cmd('SADD', KEYS[1], 'm') and redis.acl_check_cmd('UNLINK', KEYS[1])
+  return (permitted or not grants) and (ledger_ms == 0 or redis.acl_check_cmd('XADD', KEYS[5], '*', 'f', 'v'))
+    and (answer_ms == 0 or redis.acl_check_cmd('SET', KEYS[4], 'v'))
+end
+
+local function write_ledger(points, from, number)
+  if ledger_ms == 0 then return end
+  redis.call('XADD', KEYS[5], '*', 'kind', 'grant', 'rule', ARGV[7], 'user', ARGV[8], 'item', ARGV[1], 'points', points,
+    'start', from, 'seq', number, 'at', string.format('%.0f', now_ms))
+  redis.call('PEXPIREAT', KEYS[5], string.format('%.0f', now_ms + ledger_ms))
+end
+
+local function write_ever()
+  if ever_ms == 0 then return end
+  redis.call('SADD', KEYS[3], ARGV[1])
+  redis.call('PEXPIREAT', KEYS[3], string.format('%.0f', now_ms + ever_ms))
+end
+
+local rule, wrong = rule_of(ARGV[3])
+if not rule then return wrong end
+if math.min(ever_ms, answer_ms, ledger_ms) < 0 then return redis.error_reply('BADRULE a duration is negative, nothing was changed') end
+local member, held = redis.call('SISMEMBER', KEYS[1], ARGV[1]), redis.call('SCARD', KEYS[1])
+local state = redis.call('HMGET', KEYS[2], '', ARGV[1])
+local first = find_first_answer(rule, state)
+if first then return first end
+if now_ms < rule.b0 or now_ms >= rule.b3 then return { OUTSIDE, 0, 0, 0, 0, 0, now_ms - rule.b1, '' } end
+local is_new, from, to, expires, sum, seq, count = period_of(rule, state[1], now_ms)
+local known, used = find_item(member, state[2], is_new), is_new and 0 or math.max(held, count)
 if ledger_ms > 0 and redis.call('XLEN', KEYS[5]) > 0 then keep_ttl(KEYS[5], now_ms + ledger_ms) end
-local room, status, granted, number = room_in(rule, used, sum), known == 1 and DUPLICATE or CAPPED, 0, 0
-if known == 0 and room > 0 then
-  status, number = REWARDED, seq + 1
-  granted = rule.cap > 0 and math.min(rule.each, rule.cap - sum) or rule.each
-  used, sum, room = used + 1, sum + granted, room - 1
-  if rule.total_ms > 0 then expires = string.format('%.0f', now_ms + rule.total_ms) end
-end
-permitted = permitted or redis.acl_check_cmd('HSET', KEYS[2], 'f', 'v') and redis.acl_check_cmd('PEXPIREAT', KEYS[1], 1)
-  and redis.acl_check_cmd('SADD', KEYS[1], 'm') and redis.acl_check_cmd('UNLINK', KEYS[1])
-if granted > 0 and not permitted or ledger_ms > 0 and not redis.acl_check_cmd('XADD', KEYS[5], '*', 'f', 'v')
-  or answer_ms > 0 and not redis.acl_check_cmd('SET', KEYS[4], 'v') then
-  return redis.error_reply(DENIED)
-end
-if granted > 0 then
-  if ledger_ms > 0 then
-    redis.call('XADD', KEYS[5], '*', 'kind', 'grant', 'rule', ARGV[7], 'user', ARGV[8], 'item', ARGV[1], 'points', granted,
-      'start', from, 'seq', number, 'at', string.format('%.0f', now_ms))
-    redis.call('PEXPIREAT', KEYS[5], string.format('%.0f', now_ms + ledger_ms))
-  end
-  if fresh and (state[1] or held > 0) then redis.call('UNLINK', KEYS[1], KEYS[2]) end
-  redis.call('HSET', KEYS[2], '', head_of(from, to, expires, sum, number, used), ARGV[1], grant_of(number, granted, used, room, ARGV[2]))
+local room, status, points, number = room_in(rule, used, sum), known == 1 and DUPLICATE or CAPPED, 0, 0
+local grants = known == 0 and room > 0
+if not may_write(grants) then return redis.error_reply(DENIED) end
+if grants then
+  status, number, points, expires = REWARDED, seq + 1, next_points(rule, sum), expiry_after(rule, expires)
+  used, sum, room = used + 1, sum + points, room - 1
+  write_ledger(points, from, number)
+  if is_new and (state[1] or held > 0) then redis.call('UNLINK', KEYS[1], KEYS[2]) end
+  redis.call('HSET', KEYS[2], '', head_of(from, to, expires, sum, number, used), ARGV[1], grant_of(number, points, used, room, ARGV[2]))
   redis.call('SADD', KEYS[1], ARGV[1])
-  if ever_ms > 0 then
-    redis.call('SADD', KEYS[3], ARGV[1])
-    redis.call('PEXPIREAT', KEYS[3], string.format('%.0f', now_ms + ever_ms))
-  end
+  write_ever()
   redis.call('PEXPIREAT', KEYS[2], expires)
   redis.call('PEXPIREAT', KEYS[1], rule.total_ms > 0 and expires or to)
 else
@@ -84,7 +106,7 @@ else
   keep_ttl(KEYS[2], expires)
 end
 if answer_ms > 0 then
-  local answer = table.concat({ status, granted, used, room, number, from, to, ARGV[1] }, ':')
+  local answer = table.concat({ status, points, used, room, number, from, to, ARGV[1] }, ':')
   redis.call('SET', KEYS[4], answer, 'PX', answer_ms)
 end
-return { status, granted, used, room, number, from - rule.b1, to - rule.b1, ARGV[1] }
+return { status, points, used, room, number, from - rule.b1, to - rule.b1, ARGV[1] }

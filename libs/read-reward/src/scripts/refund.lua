@@ -25,7 +25,7 @@ O(1). TTL: receipt and ledger their own; any other that is lost is set again. Cl
 receipt.
 ]]
 -- @include clock
--- @include period
+-- @include grants
 local answer_ms, ever_ms, ledger_ms = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 if answer_ms < 1 or ever_ms < 0 or ledger_ms < 0 then
   return redis.error_reply('BADRULE a duration is negative or zero, nothing was changed')

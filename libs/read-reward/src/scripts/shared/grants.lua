@@ -1,0 +1,26 @@
+-- @include period
+-- The first answer of this very call: the state keeps it and the call's token for each item.
+local function first_answer(rule, head, grant, token)
+  local number, points, used, room, by = string.match(grant or '', '^(%d+):(%d+):(%d+):(%d+):(.*)$')
+  if by ~= token then return nil end
+  local from, to = string.match(head or '', '^(%d+):(%d+):')
+  return { REWARDED, tonumber(points), tonumber(used), tonumber(room), tonumber(number), from - rule.b1, to - rule.b1 }
+end
+
+-- Points of the next grant.
+local function next_points(rule, sum)
+  return rule.cap > 0 and math.min(rule.each, rule.cap - sum) or rule.each
+end
+
+-- When the state expires, as text; a grant of `total` makes it last longer.
+local function expiry_after(rule, expires)
+  return rule.total_ms > 0 and string.format('%.0f', now_ms + rule.total_ms) or expires
+end
+
+-- What the state keeps of a period, and of a grant.
+local function head_of(from, to, expires, sum, seq, count)
+  return from .. ':' .. to .. ':' .. expires .. ':' .. text_of(sum) .. ':' .. text_of(seq) .. ':' .. text_of(count)
+end
+local function grant_of(seq, points, used, room, token)
+  return text_of(seq) .. ':' .. text_of(points) .. ':' .. text_of(used) .. ':' .. text_of(room) .. ':' .. token
+end

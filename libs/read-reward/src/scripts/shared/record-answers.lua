@@ -1,0 +1,28 @@
+-- @include grants
+-- 1 if an item counts, else 0; and the first answer of this call, if it had one. The state is read if `must_read`: a set that
+-- was evicted, or that another clock expired, does not make room, since the state has what was granted.
+local function find_item(items, state, item, token, rule, head, must_read)
+  local known = redis.call('SISMEMBER', items, item)
+  local grant = (known == 1 or must_read) and redis.call('HGET', state, item)
+  if not grant then return known, nil end
+  return 1, first_answer(rule, head, grant, token)
+end
+
+-- Sets the expiry of both keys, as text; only of a key that has lost it, unless they get a new one.
+local function set_ttls(items, state, is_new, items_until, state_until)
+  if is_new then
+    redis.call('PEXPIREAT', state, state_until)
+    redis.call('PEXPIREAT', items, items_until)
+  else
+    keep_ttl(state, state_until)
+    keep_ttl(items, items_until)
+  end
+end
+
+-- The answer: one integer in the current period of a rule without a cap, where the rule has the rest.
+local function answer_of(rule, from, to, status, points, used, room, seq)
+  if from == rule.from and to == rule.to and rule.cap == 0 then
+    return ((seq > 0 and seq - used or 0) * 1048576 + used) * 4 + status
+  end
+  return { status, points, used, room, seq, from - rule.b1, to - rule.b1 }
+end
