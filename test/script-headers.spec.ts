@@ -118,7 +118,7 @@ describe.each(scriptFiles())('$lib/$verb.lua', (file) => {
     expect(code).not.toMatch(/cjson|os\.time|math\.random|redis\.sha1hex|redis\.setresp/);
     expect(code).not.toMatch(/local \w+ *= *KEYS\[/);
     expect(code.trim().split('\n').length).toBeLessThanOrEqual(140);
-    expect(mainBody(code).length).toBeLessThanOrEqual(60);
+    expect(mainBody(code).length).toBeLessThanOrEqual(40);
   });
 });
 

@@ -23,23 +23,21 @@ local mine = redis.call('HGET', KEYS[3], ARGV[1])
 if mine then
   local id, cents, at = string.match(mine, '^(%d+):(%d+):(%d+)')
   if not id then return redis.error_reply('BADGRANT the grant is not <packet>:<cents>:<ms>, nothing was changed') end
-  -- WAIT covers what its own connection wrote: the same again, so that it covers the grant of an earlier call.
+  -- WAIT covers what its own connection wrote: the same write again, so that it covers the grant of an earlier call.
   if ARGV[2] % 2 == 1 then redis.call('HSET', KEYS[3], ARGV[1], mine) end
   return 1, id .. ':' .. cents .. ':' .. at
 end
 local gate, problem = gates[KEYS[1]]
 if not gate then
-  gate, problem = gate_of(redis.call('HMGET', KEYS[1], 'state', 'startsAtMs', 'endsAtMs', 'maxTries', 'heldCents', 'bestCents'),
+  gate, problem = read_gate(redis.call('HMGET', KEYS[1], 'state', 'startsAtMs', 'endsAtMs', 'maxTries', 'heldCents', 'bestCents'),
     redis.call('HGET', KEYS[3], ''))
   if problem then return problem end
   gates[KEYS[1]] = gate
 end
-if gate.state ~= 'open' then
-  return -2, gate.state == 'preheated' and 'preheated:' .. string.format('%.0f', gate.starts - now_ms) or gate.state or 'unknown'
-end
+if gate.state ~= 'open' then return -2, describe_state(gate) end
 local counts = gate.tries > 0 and ARGV[2] + 0 < 2
 if counts and tonumber(redis.call('HGET', KEYS[5], ARGV[1]) or '0') >= gate.tries then return -4, '' end
--- The first call of a group asks for one packet, the next ones for some together; those that are granted leave at the end.
+-- The first call of a group reads one packet, later ones read several; those that are granted leave the pool at the end.
 local head = gate.ahead[gate.at]
 if not head then
   gate.ahead = redis.call('LRANGE', KEYS[2], gate.taken, gate.taken + (gate.at > 0 and 31 or 0))
@@ -49,23 +47,13 @@ if not head then
   if counts then redis.call('HINCRBY', KEYS[5], ARGV[1], 1) end
   return redis.call('HGET', KEYS[1], 'buckets') == '1' and -1 or -3, ''
 end
--- All that could fail is met here, before the first write: Redis does not roll back.
 local packet, id, cents = string.match(head, '^((%d+):([1-9]%d*)):%d+$')
-if not id or #head > 60 or #cents > 16 then
-  return redis.error_reply('BADPACKET the pool starts with no <packet>:<cents>:<sum>, nothing was changed')
-end
--- Not so, either, where heldCents is 'nan'.
-local fits = gate.granted + cents <= gate.held
-problem = not fits and misfit() or not gate.permitted and forbidden(KEYS[1], KEYS[2], KEYS[3], KEYS[4])
+problem = check_grant(gate, id, cents, head, KEYS[1], KEYS[2], KEYS[3], KEYS[4])
 if problem then return problem end
-gate.permitted = true
 -- XADD first: it alone can still fail, when the stream is gone or its ids are used up.
 if not redis.call('XADD', KEYS[4], 'NOMKSTREAM', '*', 'user', ARGV[1], 'packet', id, 'cents', cents, 'at', now_text) then
   return redis.error_reply('LOSTOUTBOX the outbox is gone, was the key evicted? nothing was changed')
 end
 redis.call('HSET', KEYS[3], ARGV[1], packet .. ':' .. now_text)
-gate.at, gate.taken, gate.granted = gate.at + 1, gate.taken + 1, gate.granted + cents
-if tonumber(cents) > gate.best then
-  gate.best, gate.luckiest = tonumber(cents), { cents, id, ARGV[1] }
-end
+count_grant(gate, id, cents, ARGV[1])
 return 0, packet

@@ -1,7 +1,7 @@
 -- @include now-text
 -- @include granting
--- What the grants of a group took leaves the pool at once, and their sum and best packet are written once. Nothing of it can
--- fail: the keys were read, and the permissions asked for, before the first write.
+-- The packets that a group granted leave the pool at once, and their sum and the best packet are written once. No command of
+-- this part can fail: the keys were read, and the permissions checked, before the first write.
 local gate = gates[KEYS[1]]
 if gate and gate.taken > 0 then
   redis.call('LPOP', KEYS[2], gate.taken)

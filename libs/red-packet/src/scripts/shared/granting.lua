@@ -1,31 +1,26 @@
 -- @include clock
--- What the calls of a group have in common is read once: nothing but they themselves can change it meanwhile.
+-- What the calls of a group have in common is read once: only these calls can change it meanwhile.
 local gates = {}
 
-local function forbidden(meta, pool, grants, outbox)
-  if redis.acl_check_cmd('XADD', outbox, '*', 'f', 'v') and redis.acl_check_cmd('LPOP', pool, '1')
-    and redis.acl_check_cmd('HSET', grants, 'f', 'v') and redis.acl_check_cmd('HSET', meta, 'f', 'v') then return nil end
-  return redis.error_reply('NOTALLOWED grab needs XADD, LPOP and HSET, nothing was changed')
-end
-
-local function misfit()
+local function sum_error()
   return redis.error_reply('BADMETA cents granted and this packet do not fit heldCents, nothing was changed')
 end
 
 --[[
-What a bucket's meta and its cents granted so far say, and what the calls of a group have done with it:
+A bucket's meta and its cents granted so far, and what the calls of a group have done with them:
 state, starts, ends, tries  whether it is open, from when to when, and how often a user may try
 held, granted, best         cents that may be granted, cents that were, cents of the best packet
 luckiest                    a better packet than meta's, as {cents, packet, user}
 ahead, at                   packets that were read from the pool's head, and which of them is next
 taken                       packets that were granted and are still in the pool
+Or nil and an error.
 ]]
-local function gate_of(fields, granted)
+local function read_gate(fields, granted)
   local gate = { state = fields[1], starts = tonumber(fields[2]), ends = tonumber(fields[3]), tries = tonumber(fields[4]),
     held = tonumber(fields[5]) or 0, best = tonumber(fields[6] or '0'), ahead = {}, at = 0, taken = 0 }
   if gate.state == 'open' then
     if not gate.starts or not gate.ends or not gate.tries or not gate.best then
-      return nil, redis.error_reply('BADMETA the figures of the activity are gone, nothing was changed')
+      return nil, redis.error_reply('BADMETA a number of the activity is missing, nothing was changed')
     end
     if now_ms < gate.starts then gate.state = 'preheated' elseif now_ms >= gate.ends then gate.state = 'ended' end
   end
@@ -34,6 +29,32 @@ local function gate_of(fields, granted)
   if not granted then return nil, redis.error_reply('LOSTGRANTS the grants are gone, was the key evicted? nothing was changed') end
   -- Text that HSET shall replace: no leading zeros, no more digits than cents have.
   gate.granted = #granted <= 16 and (granted == '0' or string.find(granted, '^[1-9]%d*$')) and tonumber(granted)
-  if not gate.granted then return nil, misfit() end
+  if not gate.granted then return nil, sum_error() end
   return gate
+end
+
+-- Why a bucket is not open, for the user.
+local function describe_state(gate)
+  if gate.state ~= 'preheated' then return gate.state or 'unknown' end
+  return 'preheated:' .. string.format('%.0f', gate.starts - now_ms)
+end
+
+-- Checks everything that could fail before the first write, since Redis does not roll back. Returns nil or an error.
+local function check_grant(gate, id, cents, head, meta, pool, grants, outbox)
+  if not id or #head > 60 or #cents > 16 then
+    return redis.error_reply('BADPACKET the pool does not start with <packet>:<cents>:<sum>, nothing was changed')
+  end
+  -- Written so that it is false where heldCents is 'nan'.
+  local fits = gate.granted + cents <= gate.held
+  if not fits then return sum_error() end
+  gate.permitted = gate.permitted or redis.acl_check_cmd('XADD', outbox, '*', 'f', 'v') and redis.acl_check_cmd('LPOP', pool, '1')
+    and redis.acl_check_cmd('HSET', grants, 'f', 'v') and redis.acl_check_cmd('HSET', meta, 'f', 'v')
+  if gate.permitted then return nil end
+  return redis.error_reply('NOTALLOWED grab needs XADD, LPOP and HSET, nothing was changed')
+end
+
+local function count_grant(gate, id, cents, user)
+  gate.at, gate.taken, gate.granted = gate.at + 1, gate.taken + 1, gate.granted + cents
+  if tonumber(cents) <= gate.best then return end
+  gate.best, gate.luckiest = tonumber(cents), { cents, id, user }
 end
