@@ -10,14 +10,14 @@ Returns {done, id, ...}
   done  int  tasks that ended now
   id    str  of those that did not: taken over, cancelled, replaced, or ended before
 
-O(n log m). TTL: none left behind. Clock: none. Replay: changes nothing; what the first call ended is named as not ended.
+O(n log m). TTL: none left behind. Clock: none. Replay: changes nothing; tasks that the first call ended are returned as not ended.
 ]]
 -- @include writes
 local ids, done, reply = {}, {}, { 0 }
 for i = 1, #ARGV, 2 do ids[#ids + 1] = ARGV[i] end
 local runs = redis.call('HMGET', KEYS[3], unpack(ids))
 for i, id in ipairs(ids) do
-  -- The token decides, not the clock: what is done need not be done again because nobody was quick enough to tell.
+  -- The token decides, not the clock: a task that is done must not run again because its acknowledgement came late.
   if runs[i] and string.find(runs[i], ' l ' .. ARGV[2 * i] .. ' ', 1, true) then
     done[#done + 1] = id
   else

@@ -9,12 +9,12 @@ KEYS[5]  dead       zset    <prefix>:delayed-task:{<partition>}:dead
 KEYS[6]  operation  string  <prefix>:delayed-task:{<partition>}:operation:<token>
 ARGV[1]  id           str
 ARGV[2]  from         str   'all': waiting, or running and abandoned | 'running' as well | 'dead' only
-ARGV[3]  operationMs  int   how long the answer is kept for a replay, ms
+ARGV[3]  operationMs  int   how long the reply is kept for a replay, ms
 
 Returns status
   status  'cancelled' | 'running' | 'dead' | 'unknown'
 
-O(log n). TTL: the operation's. Clock: Redis. Replay: the first answer while the operation is kept.
+O(log n). TTL: the operation's. Clock: Redis. Replay: the first reply while the operation is kept.
 ]]
 -- @include clock
 -- @include writes

@@ -9,11 +9,11 @@ KEYS[5]  waits      string  <prefix>:delayed-task:{<partition>}:waits
 KEYS[6]  operation  string  <prefix>:delayed-task:{<partition>}:operation:<token>
 ARGV[1]  verb         str         'replay': due now, with all attempts again | 'drop'
 ARGV[2]  name         str         of the tasks; '' for all
-ARGV[3]  untilMs      int         ms of the last death that is looked at; the clock bounds it
+ARGV[3]  untilMs      int         ms of the last death to look at; at most Redis' time
 ARGV[4]  afterMs      int         ms of the death of the last task that was looked at before, or of the first death to look at
 ARGV[5]  afterId      str         its id; '' to begin
 ARGV[6]  limit        int 1..100  most tasks that are looked at
-ARGV[7]  operationMs  int         how long the answer is kept for a replay, ms
+ARGV[7]  operationMs  int         how long the reply is kept for a replay, ms
 
 Returns {done, untilMs, lastMs, lastId}
   done     int  tasks that were replayed or dropped
@@ -21,7 +21,7 @@ Returns {done, untilMs, lastMs, lastId}
   lastMs   int  ms of the death of the last task that was looked at
   lastId   str  its id; '' when there are no more
 
-O(log² n + limit log n). TTL: the operation's. Clock: Redis. Replay: the first answer while the operation is kept.
+O(log² n + limit log n). TTL: the operation's. Clock: Redis. Replay: the first reply while the operation is kept.
 ]]
 -- @include clock
 -- @include writes

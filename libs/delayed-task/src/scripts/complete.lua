@@ -8,12 +8,12 @@ KEYS[4]  result  string  <prefix>:delayed-task:{<partition>}:result:<id>   '<tok
 ARGV[1]  id      str
 ARGV[2]  token   str
 ARGV[3]  keepMs  int >= 1  how long the result is kept
-ARGV[4]  result  str       JSON, '' for none
+ARGV[4]  result  str       JSON, '' for no result
 
 Returns done
   done  1 | 0   0 when the lease is another's, and nothing was changed
 
-O(log n). TTL: keepMs for the result. Clock: Redis. Replay: answers 1 again, and changes nothing.
+O(log n). TTL: keepMs for the result. Clock: Redis. Replay: returns 1 again, and changes nothing.
 ]]
 -- @include clock
 -- @include writes

@@ -9,13 +9,13 @@ KEYS[4]    dead    zset    <prefix>:delayed-task:{<partition>}:dead
 KEYS[5]    waits   string  <prefix>:delayed-task:{<partition>}:waits
 ARGV[1]    longestMs  int           how long a task may be unknown before it is buried
 ARGV[2]    share      int 1..1000   of the pause, in thousandths, so that workers do not meet at each task again and again
-ARGV[3]    error      str           what the dead letters of those that are buried say
+ARGV[3]    error      str           error of the tasks that are buried
 ARGV[4..]  pairs      list(str)     id, token; 1 to 300 of them
 
 Returns {code, ...}
   code  0 | 1 | 2   0: the lease is another's, and nothing was changed | 1: handed back | 2: buried
 
-O(n log m). TTL: none; dead tasks are swept after their retention. Clock: Redis. Replay: the first answer, until the task is
+O(n log m). TTL: none; dead tasks are swept after their retention. Clock: Redis. Replay: the first reply, until the task is
 taken again.
 ]]
 -- @include clock
@@ -29,7 +29,7 @@ redis.call('ZCARD', KEYS[1])
 redis.call('ZCARD', KEYS[2])
 redis.call('ZCARD', KEYS[4])
 for i, id in ipairs(ids) do
-  local run = run_of(runs[i])
+  local run = parse_run(runs[i])
   local ours = run.token == ARGV[2 * i + 3]
   reply[i] = ours and (run.state == 'b' and 1 or run.state == 'd' and 2) or 0
   if ours and run.state == 'l' then
@@ -38,12 +38,12 @@ for i, id in ipairs(ids) do
     reply[i], gone[#gone + 1], texts[#texts + 1] = dies and 2 or 1, id, id
     if dies then
       buried[#buried + 1], buried[#buried + 2] = now_ms, id
-      texts[#texts + 1] = run_text(run.attempt - 1, 'd', run.token, run.due, run.failed > 0 and run.failed or since, 0, ARGV[3])
+      texts[#texts + 1] = format_run(run.attempt - 1, 'd', run.token, run.due, run.failed > 0 and run.failed or since, 0, ARGV[3])
     else
       local pause = math.max(100, math.min(10000, (now_ms - since) / 8)) * ARGV[2] / 1000
       local back = now_ms + math.ceil(pause)
       earliest, dues[#dues + 1], dues[#dues + 2] = math.min(earliest, back), back, id
-      texts[#texts + 1] = run_text(run.attempt - 1, 'b', run.token, run.due, run.failed, since, run.problem)
+      texts[#texts + 1] = format_run(run.attempt - 1, 'b', run.token, run.due, run.failed, since, run.problem)
     end
   end
 end

@@ -16,14 +16,14 @@ ARGV[5]  error    str       what went wrong
 Returns status
   status  'retried' | 'dead' | 'lost'   lost: the lease is another's, and nothing was changed
 
-O(log n). TTL: none; dead tasks are swept after their retention. Clock: Redis. Replay: the first answer, until the task is
+O(log n). TTL: none; dead tasks are swept after their retention. Clock: Redis. Replay: the first reply, until the task is
 taken again.
 ]]
 -- @include clock
 -- @include writes
 -- @include run
 -- @include task-record
-local run, record = run_of(redis.call('HGET', KEYS[4], ARGV[1])), redis.call('HGET', KEYS[3], ARGV[1])
+local run, record = parse_run(redis.call('HGET', KEYS[4], ARGV[1])), redis.call('HGET', KEYS[3], ARGV[1])
 local mark = redis.call('GET', KEYS[6])
 redis.call('ZCARD', KEYS[1])
 redis.call('ZCARD', KEYS[5])
@@ -34,7 +34,7 @@ local failed = run.failed > 0 and run.failed or now_ms
 local due = now_ms + ARGV[3]
 local dead = ARGV[4] == '1' or run.attempt >= attempts_of(record)
 redis.call('ZREM', KEYS[2], ARGV[1])
-redis.call('HSET', KEYS[4], ARGV[1], run_text(run.attempt, dead and 'd' or 'r', ARGV[2], dead and run.due or due, failed, 0, ARGV[5]))
+redis.call('HSET', KEYS[4], ARGV[1], format_run(run.attempt, dead and 'd' or 'r', ARGV[2], dead and run.due or due, failed, 0, ARGV[5]))
 if dead then
   redis.call('ZADD', KEYS[5], now_ms, ARGV[1])
   return 'dead'

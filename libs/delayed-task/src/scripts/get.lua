@@ -1,5 +1,5 @@
 --[[
-get: tell what is known of a task.
+get: read a task.
 
 KEYS[1]  due     zset    <prefix>:delayed-task:{<partition>}:due
 KEYS[2]  leased  zset    <prefix>:delayed-task:{<partition>}:leased
@@ -10,7 +10,7 @@ KEYS[6]  result  string  <prefix>:delayed-task:{<partition>}:result:<id>
 ARGV[1]  id      str
 
 Returns {at, state, record, run, result}
-  at      int  ms when it is due, when its lease ends, or when it died; 0 for others
+  at      int  ms when it is due, when its lease ends, or when it was dead-lettered; 0 in other states
   state   'waiting' | 'running' | 'dead' | 'done' | ''
   record  str
   run     str

@@ -1,5 +1,5 @@
 --[[
-layout: note over how many partitions a queue is spread, or find what was noted.
+layout: note the number of partitions of a queue, or return the number that was noted first.
 
 KEYS[1]  layout      string(int)  <prefix>:delayed-task:{<queue>}:layout
 ARGV[1]  partitions  int >= 1
@@ -8,7 +8,7 @@ ARGV[2]  keepMs      int >= 1     how long the note lasts
 Returns partitions
   partitions  int  as noted first
 
-O(1). TTL: keepMs, from each look. Clock: none. Replay: harmless.
+O(1). TTL: keepMs, from each call. Clock: none. Replay: harmless.
 ]]
 local noted = redis.call('SET', KEYS[1], ARGV[1], 'NX', 'GET', 'PX', ARGV[2])
 if noted then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end

@@ -9,7 +9,7 @@ ARGV[1..]  pairs   list(str)  id, token; 1 to 300 of them
 
 Returns {released, id, ...}
   released  int
-  id        str  of those whose lease is another's, or which are gone
+  id        str  of tasks that are gone, or that another worker has leased
 
 O(n log m). TTL: none. Clock: Redis. Replay: changes nothing, and counts those that it released as released.
 ]]
@@ -22,7 +22,7 @@ local mark = redis.call('GET', KEYS[4])
 redis.call('ZCARD', KEYS[1])
 redis.call('ZCARD', KEYS[2])
 for i, id in ipairs(ids) do
-  local run = run_of(runs[i])
+  local run = parse_run(runs[i])
   if run.token == ARGV[2 * i] and run.state == 'b' then
     reply[1] = reply[1] + 1
   elseif run.token ~= ARGV[2 * i] or run.state ~= 'l' then
@@ -32,7 +32,7 @@ for i, id in ipairs(ids) do
     gone[#gone + 1] = id
     dues[#dues + 1], dues[#dues + 2] = run.due, id
     texts[#texts + 1] = id
-    texts[#texts + 1] = run_text(run.attempt - 1, 'b', run.token, run.due, run.failed, run.unknown, run.problem)
+    texts[#texts + 1] = format_run(run.attempt - 1, 'b', run.token, run.due, run.failed, run.unknown, run.problem)
   end
 end
 if #gone == 0 then return reply end

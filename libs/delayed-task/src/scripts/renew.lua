@@ -1,5 +1,5 @@
 --[[
-renew: let leases last longer, for the worker whose they are.
+renew: extend the leases of a worker.
 
 KEYS[1]    leased   zset  <prefix>:delayed-task:{<partition>}:leased
 KEYS[2]    runs     hash  <prefix>:delayed-task:{<partition>}:runs
@@ -8,7 +8,7 @@ ARGV[2..]  pairs    list(str)  id, token; 1 to 300 of them
 
 Returns {renewed, id, ...}
   renewed  int
-  id       str  of those whose lease is another's, or which are gone
+  id       str  of tasks that are gone, or that another worker has leased
 
 O(n log m). TTL: none. Clock: Redis. Replay: renews again.
 ]]

@@ -11,13 +11,13 @@ KEYS[7]  operation  string  <prefix>:delayed-task:{<partition>}:operation:<token
 ARGV[1]  id           str
 ARGV[2]  when         str   'd<ms>' for a delay, 'a<ms>' for an instant
 ARGV[3]  from         str   'due': a task that waits | 'dead': a dead one, with all its attempts again
-ARGV[4]  operationMs  int   how long the answer is kept for a replay, ms
+ARGV[4]  operationMs  int   how long the reply is kept for a replay, ms
 
 Returns {runAt, status}
   runAt   int  ms; 0 unless it was moved
   status  'moved' | 'running' | 'dead' | 'unknown'
 
-O(log n). TTL: the operation's. Clock: Redis. Replay: the first answer while the operation is kept.
+O(log n). TTL: the operation's. Clock: Redis. Replay: the first reply while the operation is kept.
 ]]
 -- @include clock
 -- @include writes
@@ -25,7 +25,7 @@ O(log n). TTL: the operation's. Clock: Redis. Replay: the first answer while the
 -- @include run
 local first = redis.call('GET', KEYS[7])
 if first then return { tonumber(first), 'moved' } end
-local due = due_of(ARGV[2], now_ms)
+local due = parse_due(ARGV[2], now_ms)
 if not due then return redis.error_reply('BADTIME nothing was changed') end
 local record, dead = redis.call('HEXISTS', KEYS[3], ARGV[1]), redis.call('ZSCORE', KEYS[5], ARGV[1])
 local waiting, lease = redis.call('ZSCORE', KEYS[1], ARGV[1]), redis.call('ZSCORE', KEYS[2], ARGV[1])
@@ -38,8 +38,8 @@ if ARGV[3] == 'dead' and not dead then return { 0, 'unknown' } end
 if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
 redis.call('SET', KEYS[7], string.format('%.0f', due), 'PX', ARGV[4])
 redis.call('ZREM', KEYS[5], ARGV[1])
-local run = dead and NEW_RUN or run_of(text)
-redis.call('HSET', KEYS[4], ARGV[1], run_text(run.attempt, 'w', run.token, due, run.failed, run.unknown, run.problem))
+local run = dead and NEW_RUN or parse_run(text)
+redis.call('HSET', KEYS[4], ARGV[1], format_run(run.attempt, 'w', run.token, due, run.failed, run.unknown, run.problem))
 redis.call('ZADD', KEYS[1], due, ARGV[1])
 if mark and due < (tonumber(mark) or 0) then
   redis.call('SET', KEYS[6], due, 'KEEPTTL')

@@ -9,7 +9,7 @@ KEYS[5]    dead       zset    <prefix>:delayed-task:{<partition>}:dead     id ->
 KEYS[6]    waits      string  <prefix>:delayed-task:{<partition>}:waits    what sleepers wait for; also their channel
 KEYS[7]    operation  string  <prefix>:delayed-task:{<partition>}:operation:<token>
 ARGV[1]    conflict     str        'keep' | 'replace' | 'refuse', for ids that are there
-ARGV[2]    operationMs  int        how long the answer is kept for a replay, ms
+ARGV[2]    operationMs  int        how long the reply is kept for a replay, ms
 ARGV[3..]  tasks        list(str)  id, 'd<ms>' for a delay or 'a<ms>' for an instant, record; 1 to 300 tasks
 
 Returns {code, runAt, ...}
@@ -17,57 +17,38 @@ Returns {code, runAt, ...}
   runAt  int   ms; of a task that was there before, 0 unless it is waiting
 
 O(n log m). TTL: none for tasks, which end by being done, cancelled or dead; the operation's. Clock: Redis. Replay:
-the first answer while the operation is kept, and nothing is scheduled again.
+the first reply while the operation is kept, and nothing is scheduled again.
 ]]
 -- @include clock
 -- @include writes
 -- @include due
 local ids, known, seen, codes, adds, records, reply = {}, nil, {}, {}, {}, {}, {}
 
--- Reads the ids of the tasks. Returns false if a task is invalid.
-local function read_ids()
-  for i = 3, #ARGV, 3 do
-    ids[#ids + 1] = ARGV[i]
-    if not ARGV[i + 2] or not due_of(ARGV[i + 1], 0) then return false end
-  end
-  return true
-end
-
-local function add_answer(code, runs_at)
-  reply[#reply + 1], reply[#reply + 2] = code, runs_at
-end
-
 local function due_before(id)
   return seen[id] or tonumber(redis.call('ZSCORE', KEYS[1], id)) or 0
 end
 
--- Gives the first answers of the operation again.
+-- Builds the first reply of the operation again.
 local function repeat_answers(first_codes, first_ms)
   for i, id in ipairs(ids) do
-    local code = tonumber(string.sub(first_codes, i, i))
-    add_answer(code, code <= 2 and due_of(ARGV[3 * i + 1], first_ms) or due_before(id))
+    local code, n = tonumber(string.sub(first_codes, i, i)), #reply
+    reply[n + 1], reply[n + 2] = code, code <= 2 and parse_due(ARGV[3 * i + 1], first_ms) or due_before(id)
   end
   return reply
 end
 
--- Decides on the task `id`, the i-th one.
+-- Decides on the task `id`, the i-th one. Returns the code and when the task is due.
 local function decide(i, id)
   local is_there = known[i] or seen[id]
   local code = not is_there and 1 or ARGV[1] == 'replace' and 2 or ARGV[1] == 'keep' and 3 or 4
   codes[i] = code
-  if code > 2 then return add_answer(code, due_before(id)) end
-  local due, n = due_of(ARGV[3 * i + 1], now_ms), #adds
+  if code > 2 then return code, due_before(id) end
+  local due, n = parse_due(ARGV[3 * i + 1], now_ms), #adds
   seen[id] = due
   adds[n + 1], adds[n + 2] = due, id
   -- With its time, by which a sweep restores a task that `due` has lost.
   records[n + 1], records[n + 2] = id, ARGV[3 * i + 2] .. string.format('\n%.0f', due)
-  add_answer(code, due)
-end
-
-local function forget(id)
-  redis.call('ZREM', KEYS[2], id)
-  redis.call('ZREM', KEYS[5], id)
-  redis.call('HDEL', KEYS[4], id)
+  return code, due
 end
 
 local function wake_workers(mark)
@@ -78,7 +59,10 @@ local function wake_workers(mark)
   redis.pcall('SPUBLISH', KEYS[6], 'due')
 end
 
-if not read_ids() then return redis.error_reply('BADTASK nothing was scheduled') end
+for i = 3, #ARGV, 3 do
+  ids[#ids + 1] = ARGV[i]
+  if not ARGV[i + 2] or not parse_due(ARGV[i + 1], 0) then return redis.error_reply('BADTASK nothing was scheduled') end
+end
 if #ids < 1 or #ids > 300 then return redis.error_reply('BADTASK a call takes 1 to 300 tasks, nothing was scheduled') end
 known = redis.call('HMGET', KEYS[3], unpack(ids))
 local mark, first = redis.call('GET', KEYS[6]), redis.call('GET', KEYS[7])
@@ -88,10 +72,14 @@ redis.call('HLEN', KEYS[4])
 redis.call('ZCARD', KEYS[5])
 local first_ms, first_codes = string.match(first or '', '^(%d+):(%d+)$')
 if first_codes then return repeat_answers(first_codes, tonumber(first_ms)) end
-for i, id in ipairs(ids) do decide(i, id) end
+for i, id in ipairs(ids) do reply[#reply + 1], reply[#reply + 2] = decide(i, id) end
 if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
 for i, code in ipairs(codes) do
-  if code == 2 then forget(ids[i]) end
+  if code == 2 then
+    redis.call('ZREM', KEYS[2], ids[i])
+    redis.call('ZREM', KEYS[5], ids[i])
+    redis.call('HDEL', KEYS[4], ids[i])
+  end
 end
 redis.call('SET', KEYS[7], string.format('%.0f:', now_ms) .. table.concat(codes), 'PX', ARGV[2])
 if #adds == 0 then return reply end

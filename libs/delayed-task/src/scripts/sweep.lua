@@ -1,5 +1,5 @@
 --[[
-sweep: forget dead tasks beyond their retention, and repair what lost its other half to an eviction or a stray command.
+sweep: delete dead tasks after their retention, and repair tasks that an eviction or a stray command left incomplete.
 
 KEYS[1]  due     zset  <prefix>:delayed-task:{<partition>}:due
 KEYS[2]  leased  zset  <prefix>:delayed-task:{<partition>}:leased
@@ -7,15 +7,15 @@ KEYS[3]  tasks   hash  <prefix>:delayed-task:{<partition>}:tasks
 KEYS[4]  runs    hash  <prefix>:delayed-task:{<partition>}:runs
 KEYS[5]  dead    zset  <prefix>:delayed-task:{<partition>}:dead
 ARGV[1]  retentionMs  int         how long a dead task is kept
-ARGV[2]  leaseMs      int         lease of a task that lost its own; who runs it renews it
-ARGV[3]  taskCursor   str         where the last call left off in `tasks`; '0' to begin
-ARGV[4]  runCursor    str         likewise in `runs`
+ARGV[2]  leaseMs      int         lease of a task that lost its lease; its worker renews it
+ARGV[3]  taskCursor   str         where the last call stopped in `tasks`; '0' to begin
+ARGV[4]  runCursor    str         where the last call stopped in `runs`; '0' to begin
 ARGV[5]  count        int 1..256  how much to look at
 
 Returns {expired, restored, dropped, taskCursor, runCursor}
   expired     int  dead tasks that were forgotten
   restored    int  tasks that were in none of the zsets, and are back: due at their time, leased, or dead
-  dropped     int  traces without a task
+  dropped     int  runs and leases without a task
   taskCursor  str  '0' after the last
   runCursor   str  '0' after the last
 
@@ -36,7 +36,7 @@ for i = 1, #tasks[2], 2 do
   local placed = redis.call('ZSCORE', KEYS[1], id) or redis.call('ZSCORE', KEYS[2], id) or redis.call('ZSCORE', KEYS[5], id)
   if not placed then
     restored = restored + 1
-    local run = run_of(redis.call('HGET', KEYS[4], id))
+    local run = parse_run(redis.call('HGET', KEYS[4], id))
     if run.state == 'l' then
       redis.call('ZADD', KEYS[2], now_ms + ARGV[2], id)
     elseif run.state == 'd' then

@@ -51,12 +51,6 @@ local function find_tasks()
   return ids, dues, ended
 end
 
-local function find_taken_before(note)
-  local ids = {}
-  for id in string.gmatch(string.sub(note, #ARGV[1] + 2), '[^\n]+') do ids[#ids + 1] = id end
-  return ids
-end
-
 -- Records and runs of the tasks. Removes ids at the end whose records are too much for one take.
 local function read_tasks(ids)
   local records, size = redis.call('HMGET', KEYS[3], unpack(ids)), 0
@@ -84,31 +78,27 @@ local function bury(id, record, run)
   redis.call('ZREM', KEYS[2], id)
   redis.call('ZADD', KEYS[5], now_ms, id)
   local failed = run.failed > 0 and run.failed or now_ms
-  redis.call('HSET', KEYS[4], id, run_text(run.attempt, 'd', run.token, run.due, failed, 0, LEASE_ENDED))
+  redis.call('HSET', KEYS[4], id, format_run(run.attempt, 'd', run.token, run.due, failed, 0, LEASE_ENDED))
 end
 
-local function lease(id, record, run, due)
+-- Leases a task to the worker; buries it if its worker died in the last attempt.
+local function take_task(id, record, run, due)
+  if not record then
+    lost[#lost + 1] = id
+    return
+  end
+  if not due and run.attempt >= attempts_of(record) then return bury(id, record, run) end
   local n = #leases
   -- A task that was handed back has been due since it first was.
   local runs_at = run.state ~= 'b' and tonumber(due) or run.due
   leases[n + 1], leases[n + 2], texts[n + 1] = now_ms + ARGV[3], id, id
   if run == NEW_RUN then
-    -- As `run_text` would have it, and faster.
+    -- As `format_run` would have it, and faster.
     texts[n + 2] = '1 l ' .. ARGV[1] .. ' ' .. (due or string.format('%.0f', runs_at)) .. ' 0 0 '
   else
-    texts[n + 2] = run_text(run.attempt + 1, 'l', ARGV[1], runs_at, run.failed, run.unknown, run.problem)
+    texts[n + 2] = format_run(run.attempt + 1, 'l', ARGV[1], runs_at, run.failed, run.unknown, run.problem)
   end
   add_task(id, record, run.attempt + 1, runs_at)
-end
-
-local function take_task(id, record, run, due)
-  if not record then
-    lost[#lost + 1] = id
-  elseif not due and run.attempt >= attempts_of(record) then
-    bury(id, record, run)
-  else
-    lease(id, record, run, due)
-  end
 end
 
 local function repeat_task(id, record, run)
@@ -141,11 +131,14 @@ local note = redis.call('GET', KEYS[7])
 redis.call('ZCARD', KEYS[5])
 local is_replay = note and string.sub(note, 1, #ARGV[1] + 1) == ARGV[1] .. '\n'
 local ids, dues, ended = find_tasks()
-if is_replay then ids = find_taken_before(note) end
+if is_replay then
+  ids = {}
+  for id in string.gmatch(string.sub(note, #ARGV[1] + 2), '[^\n]+') do ids[#ids + 1] = id end
+end
 if #ids > 0 then
   local records, runs = read_tasks(ids)
   for i, id in ipairs(ids) do
-    local run = runs[i] and run_of(runs[i]) or NEW_RUN
+    local run = runs[i] and parse_run(runs[i]) or NEW_RUN
     if is_replay then repeat_task(id, records[i], run) else take_task(id, records[i], run, dues[i]) end
   end
 end

@@ -6,7 +6,7 @@ local function is_after(member, id)
   end
   return false
 end
--- The first of the ranks from `low` to below `high`, all of one score, whose member comes after `id`; else `high`.
+-- Returns the first rank from `low` to below `high`, all of one score, whose member comes after `id`; if there is none, `high`.
 local function rank_after(low, high, id, member_at)
   while low < high do
     local middle = math.floor((low + high) / 2)

@@ -1,14 +1,14 @@
 -- @include clock
--- What the hash `runs` keeps of a task: '<attempt> <state> <token> <due> <failed> <unknown> <error>'.
+-- Value of a task in the hash `runs`: '<attempt> <state> <token> <due> <failed> <unknown> <error>'.
 -- States: l leased, r to be retried, b handed back, w rescheduled, d dead. Instants in ms: `due` is when the attempt is or
 -- was due; `failed` when one first failed, `unknown` when a worker first handed it back because it did not know its name; 0: never.
-local function run_text(attempt, state, token, due, failed, unknown, problem)
+local function format_run(attempt, state, token, due, failed, unknown, problem)
   return string.format('%d %s %s %.0f %.0f %.0f ', attempt, state, token, due, failed, unknown) .. problem
 end
--- Of a task that was never taken; not to be changed.
+-- The run of a task that was never taken; must not be changed.
 local NEW_RUN = { attempt = 0, state = 'n', token = '-', due = now_ms, failed = 0, unknown = 0, problem = '' }
 local RUN = '^(%d+) (%a) (%S+) (%d+) (%d+) (%d+) (.*)$'
-local function run_of(text)
+local function parse_run(text)
   local attempt, state, token, due, failed, unknown, problem = string.match(text or '', RUN)
   if not attempt then return NEW_RUN end
   return {
