@@ -12,7 +12,7 @@ O(1). TTL: untouched. Clock: none. Replay: changes nothing; returns 0.
 ]]
 -- @include record
 local raw = redis.call('GET', KEYS[1])
-if raw and not record_of(raw) then return no_lock() end
+if raw and not parse_lock(raw) then return bad_lock() end
 if redis.call('HDEL', KEYS[2], ARGV[1]) == 0 then return { 0 } end
 if redis.call('HLEN', KEYS[2]) > 0 then
   redis.call('SPUBLISH', KEYS[1], 'left')

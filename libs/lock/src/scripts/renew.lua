@@ -1,5 +1,5 @@
 --[[
-renew: let a lease start anew, for the owner whose lease still lasts.
+renew: extend a lease that has not ended, for its owner.
 
 KEYS[1]  lock     string  <prefix>:lock:{<name>}:lock
 ARGV[1]  owner    str     token of the acquisition
@@ -7,7 +7,7 @@ ARGV[2]  leaseMs  int     1 or more, from now
 ARGV[3]  ttlMs    int     the lease, and how long the fence is kept beyond it
 
 Returns {held, fence}
-  held   1 | 0  0 when the lease is over, or another's
+  held   1 | 0  0 when the lease is over, or another owner has the lock
   fence  int    as stored; 0 when the key is gone
 
 O(1). TTL: ttlMs. Clock: Redis. Replay: renews again.
@@ -16,8 +16,8 @@ O(1). TTL: ttlMs. Clock: Redis. Replay: renews again.
 -- @include record
 local raw = redis.call('GET', KEYS[1])
 if not raw then return { 0, 0 } end
-local lock = record_of(raw)
-if not lock then return no_lock() end
+local lock = parse_lock(raw)
+if not lock then return bad_lock() end
 if lock.owner ~= ARGV[1] or lock.till <= now_ms then return { 0, lock.fence } end
-redis.call('SET', KEYS[1], value_of(now_ms + ARGV[2], lock.waits, lock.fence, ARGV[1]), 'PX', ARGV[3])
+redis.call('SET', KEYS[1], format_lock(now_ms + ARGV[2], lock.waits, lock.fence, ARGV[1]), 'PX', ARGV[3])
 return { 1, lock.fence }

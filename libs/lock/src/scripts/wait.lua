@@ -23,18 +23,18 @@ the first call while its lease lasts; else waits again, with the same ticket.
 -- @include queue
 local raw = redis.call('GET', KEYS[1])
 local lock = { till = 0, waits = '0', fence = 0, owner = '' }
-if raw then lock = record_of(raw) end
-if not lock then return no_lock() end
+if raw then lock = parse_lock(raw) end
+if not lock then return bad_lock() end
 if lock.till > now_ms and lock.owner == ARGV[1] then return { lock.fence, 0, 0 } end
 
-local queue = queue_of(redis.call('HGETALL', KEYS[2]), ARGV[4])
+local queue = read_queue(redis.call('HGETALL', KEYS[2]), ARGV[4])
 for i = 1, #queue.ended do redis.call('HDEL', KEYS[2], queue.ended[i]) end
 
 if lock.till <= now_ms and queue.ahead == 0 then
   local fence = math.max(lock.fence + 1, now_us)
   if queue.mine then redis.call('HDEL', KEYS[2], ARGV[4]) end
-  redis.call('SET', KEYS[1], value_of(now_ms + ARGV[2], queue.others > 0 and '1' or '0', fence, ARGV[1]), 'PX', ARGV[3])
-  -- Those behind a ticket that ended count one too many before them.
+  redis.call('SET', KEYS[1], format_lock(now_ms + ARGV[2], queue.others > 0 and '1' or '0', fence, ARGV[1]), 'PX', ARGV[3])
+  -- Tickets behind one that ended count one too many ahead of them.
   if queue.others > 0 and #queue.ended > 0 then redis.call('SPUBLISH', KEYS[1], 'ended') end
   return { fence, 0, 0 }
 end
@@ -43,10 +43,10 @@ local left_ms, counts_ms = lock.till - now_ms, tonumber(ARGV[5])
 if left_ms <= 0 then
   local first = queue.first
   left_ms = math.min(first.till - now_ms, tonumber(ARGV[6]))
-  redis.call('HSET', KEYS[2], first.ticket, ticket_of(first.since, now_ms + left_ms))
+  redis.call('HSET', KEYS[2], first.ticket, format_ticket(first.since, now_ms + left_ms))
 end
 if counts_ms > 0 and (queue.mine or queue.others < most_tickets) then
-  redis.call('HSET', KEYS[2], ARGV[4], ticket_of(queue.mine or math.max(now_us, queue.last + 1), now_ms + counts_ms))
+  redis.call('HSET', KEYS[2], ARGV[4], format_ticket(queue.mine or math.max(now_us, queue.last + 1), now_ms + counts_ms))
   redis.call('PEXPIREAT', KEYS[2], math.max(queue.till, now_ms + counts_ms))
   if raw and lock.waits == '0' then redis.call('SETRANGE', KEYS[1], '13', '1') end
 end

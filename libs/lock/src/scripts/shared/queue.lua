@@ -1,14 +1,14 @@
 -- @include clock
--- The most processes that wait in turn; those beyond ask periodically until there is room.
+-- Most processes that wait in turn. Further processes ask periodically until there is room.
 local most_tickets = 512
 
 -- A ticket: since when it waits (us, 16 digits), until when it counts (ms, 13 digits).
-local function ticket_of(since, till)
+local function format_ticket(since, till)
   return string.format('%016.0f%013.0f', since, till)
 end
 
--- What a queue has besides the ticket `mine`, and since when that waits. Times are Redis' own.
-local function queue_of(fields, mine)
+-- The tickets of a queue apart from `mine`, and since when `mine` waits. Times are Redis' own.
+local function read_queue(fields, mine)
   local queue = { ended = {}, others = 0, ahead = 0, last = 0, till = 0, mine = nil, first = nil }
   local before = {}
   for i = 1, #fields, 2 do

@@ -2,7 +2,7 @@
 -- What a lock's value is to an owner: 'held', 'released' by this owner before, or 'lost'; nil if it is not a lock. Then the
 -- mark of those that wait. Locks that were taken together have one value, so the last verdict is kept.
 local last_raw, last_owner, last_verdict, last_waits
-local function verdict_on(raw, owner)
+local function judge(raw, owner)
   if raw == last_raw and owner == last_owner then return last_verdict, last_waits end
   local till = tonumber(string.sub(raw, 1, 13))
   if not till or #raw < 30 then return nil end
