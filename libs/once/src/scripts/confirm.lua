@@ -1,14 +1,14 @@
 --[[
-confirm: mark an id as done, with a result for those who ask again.
+confirm: mark an id as done, with a result for repeated calls.
 
-KEYS[1]  claim   string  <prefix>:once:{<id>}:claim   laid out as `claim` says
+KEYS[1]  claim   string  <prefix>:once:{<id>}:claim   laid out as in `claim`
 ARGV[1]  token   str     the owner's
 ARGV[2]  result  str     '' for none
 
 Returns status
   status  'confirmed' | 'lost'
 
-O(1). TTL: the claim's retention, from now. Clock: Redis. Replay: answers confirmed, and the first result stays.
+O(1). TTL: the claim's retention, from now. Clock: Redis. Replay: returns confirmed, and the first result stays.
 ]]
 -- @include clock
 local text = redis.call('GET', KEYS[1])

@@ -1,13 +1,13 @@
 --[[
-release: give an id back, undone, for anybody to claim.
+release: give up a claim whose work was not done, so that the id can be claimed again.
 
-KEYS[1]  claim  string  <prefix>:once:{<id>}:claim   laid out as `claim` says
+KEYS[1]  claim  string  <prefix>:once:{<id>}:claim   laid out as in `claim`
 ARGV[1]  token  str     the owner's
 
 Returns status
   status  'released' | 'lost'
 
-O(1). TTL: the claim's; set again where it was lost. Clock: Redis. Replay: answers released, also when another has claimed
+O(1). TTL: the claim's; set again where it was lost. Clock: Redis. Replay: returns released, also when another owner has claimed
 since.
 ]]
 -- @include clock

@@ -1,7 +1,7 @@
 --[[
-renew: let an owner's lease run anew from now.
+renew: let an owner's lease start again from now.
 
-KEYS[1]  claim      string    <prefix>:once:{<id>}:claim   laid out as `claim` says
+KEYS[1]  claim      string    <prefix>:once:{<id>}:claim   laid out as in `claim`
 ARGV[1]  token      str       the owner's
 ARGV[2]  leaseMs    int >= 1  how long the owner has from now on, ms
 ARGV[3]  operation  str       names this renewal
@@ -10,7 +10,7 @@ Returns {status, leaseEndsAtMs}
   status        'renewed' | 'lost'
   leaseEndsAtMs  str  digits, by Redis' clock; '0' when lost
 
-O(1). TTL: at least the lease. Clock: Redis. Replay: the same operation gets the first answer while that lease lasts.
+O(1). TTL: at least the lease. Clock: Redis. Replay: the same operation gets the first reply while that lease lasts.
 ]]
 -- @include clock
 local lease = tonumber(ARGV[2])
