@@ -1,5 +1,5 @@
 --[[
-consume-fixed-window: charge one fixed window, by INCR and an expiry; `consume` says the same of it, and more slowly.
+consume-fixed-window: charge one fixed window, by INCR and an expiry; `consume` does the same, and more slowly.
 
 KEYS[1]  counter   string(int)  <prefix>:rate-limit:{<tag>}:fixed-window:<rule>:<window ms>:<subject>
 ARGV[1]  limit     int >= 1, hits a window
@@ -11,7 +11,7 @@ Returns {used, resetMs}
   resetMs  int  to the end of the window; 1 to windowMs
 
 O(1). TTL: to the end of the window; a lost or a longer one is set again. Clock: Redis. Replay: charges once more.
-An error, before any write, where the counter holds no integer: `block` leaves that, and `consume` knows what to do.
+An error, before any write, where the counter holds no integer: `block` leaves such a value, and `consume` handles it.
 ]]
 -- @include clock
 -- @include number

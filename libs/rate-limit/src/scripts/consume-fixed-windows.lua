@@ -14,8 +14,8 @@ Loops over KEYS, so it cannot run where literal keys are demanded. An error, aft
 where one holds no integer.
 ]]
 -- @include clock
--- @include figures
-local figures, reply, refused = figures_of(ARGV[1]), {}, false
+-- @include integers
+local figures, reply, refused = parse_integers(ARGV[1]), {}, false
 
 local function take_back(last)
   for n = 1, last do

@@ -12,7 +12,7 @@ ARGV[2..]  rules  list(str)  per rule its text, then the hits to charge, int >= 
   penalty    '' or <ms>:<factor>:<most ms>:<memory ms>
 
 Returns {allowed, decisions}
-  allowed    0 when a rule that is no shadow refuses
+  allowed    0 when a rule that is not a shadow refuses
   decisions  flat, per rule: verdict (0 passes, 1 over the limit, 2 blocked), hits used, ms to the reset, and ms to a
              retry, or, where it passes, ms until one more hit passes than now (0 if none counts)
 
@@ -27,14 +27,14 @@ Clock: Redis. Replay: charges once more. Loops over KEYS, so it cannot run where
 local charge, values, reply, charges = ARGV[1] == '1', redis.call('MGET', unpack(KEYS)), { 1 }, {}
 
 for n = 1, #KEYS / 2 do
-  local rule, cost, key = rule_of(ARGV[2 * n]), tonumber(ARGV[2 * n + 1]), KEYS[2 * n - 1]
+  local rule, cost, key = parse_rule(ARGV[2 * n]), tonumber(ARGV[2 * n + 1]), KEYS[2 * n - 1]
   local used, reset_ms, retry_ms, next_ms, a, b, c = rule.algorithm.look(rule, key, values[2 * n - 1] or '', cost)
   -- The level of a bucket is a fraction: what is less than a billionth of a hit too much is rounding.
   local over = used + cost > rule.capacity + 1e-9
   if not over then retry_ms = next_ms elseif cost > rule.capacity then retry_ms = rule.window_ms end
   local verdict = over and 1 or 0
   if rule.block_ms or values[2 * n] then
-    local until_ms = until_of(rule, key, KEYS[2 * n], values[2 * n], over and charge and rule.enforced)
+    local until_ms = apply_penalty(rule, key, KEYS[2 * n], values[2 * n], over and charge and rule.enforced)
     if until_ms > now_ms then
       if not over then retry_ms = 0 end
       -- What follows the block is a fresh window.
@@ -49,7 +49,7 @@ for n = 1, #KEYS / 2 do
 end
 
 for n = 1, #KEYS / 2 do
-  local rule, cost, key, at = rule_of(ARGV[2 * n]), tonumber(ARGV[2 * n + 1]), KEYS[2 * n - 1], 4 * n - 2
+  local rule, cost, key, at = parse_rule(ARGV[2 * n]), tonumber(ARGV[2 * n + 1]), KEYS[2 * n - 1], 4 * n - 2
   if charge and reply[1] == 1 and reply[at] == 0 and cost > 0 then
     reply[at + 1] = math.ceil(charges[at] + cost - 1e-9)
     reply[at + 2], reply[at + 3] =

@@ -17,7 +17,7 @@ Loops over KEYS, so it cannot run where literal keys are demanded.
 -- @include token-bucket
 local given = {}
 for n = 1, #KEYS do
-  local rule, cost = rule_of(ARGV[2 * n]), tonumber(ARGV[2 * n + 1])
+  local rule, cost = parse_rule(ARGV[2 * n]), tonumber(ARGV[2 * n + 1])
   -- MGET, because GET would raise an error at a sorted set.
   local value = redis.call('MGET', KEYS[n])[1] or ''
   given[n] = rule.algorithm.refund(rule, KEYS[n], value, cost, tonumber(ARGV[1]))

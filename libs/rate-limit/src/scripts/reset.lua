@@ -7,6 +7,6 @@ KEYS[2]  penalty  string         <prefix>:rate-limit:{<tag>}:penalty:<rule>:<sub
 Returns {deleted}
   deleted  0..2  keys that were there
 
-O(1), sliding-log O(hits). TTL: none left. Clock: none. Replay: harmless, deletes what came in between.
+O(1), sliding-log O(hits). TTL: none left. Clock: none. Replay: harmless, deletes what was counted in between.
 ]]
 return { redis.call('DEL', KEYS[1], KEYS[2]) }

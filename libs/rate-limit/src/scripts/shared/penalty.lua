@@ -1,7 +1,7 @@
 -- @include clock
 -- @include state
 -- A penalty is <until ms>:<strikes>; returns until when the subject is blocked, and starts a block if one is due.
-local function until_of(rule, key, penalty_key, penalty, due)
+local function apply_penalty(rule, key, penalty_key, penalty, due)
   local until_ms, strikes = string.match(penalty or '', '^(%d+):(%d+)$')
   until_ms, strikes = tonumber(until_ms) or 0, math.min(tonumber(strikes) or 0, 1000)
   if until_ms + rule.memory_ms <= now_ms or until_ms > now_ms + LONGEST_MS then until_ms, strikes = 0, 0 end

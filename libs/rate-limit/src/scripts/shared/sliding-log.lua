@@ -2,34 +2,34 @@
 -- @include state
 -- The state is a sorted set of <us>:<n>:<cost> by us; its member `total`, below all of them, has the sum of the costs.
 local LOWEST_US = '1e12'
-local function total_of(key)
+local function read_total(key)
   local total = redis.pcall('ZSCORE', key, 'total')
   return type(total) == 'string' and math.max(0, math.min(tonumber(total), 1e10)) or nil
 end
 -- When the oldest hit was counted, us; nil without hits.
-local function oldest_of(key)
+local function read_oldest(key)
   return redis.call('ZRANGE', key, 1, 1, 'WITHSCORES')[2]
 end
-local function us_ago(window_ms)
+local function start_of_log(window_ms)
   return string.format('%.0f', now_us - window_ms * 1000)
 end
 
 algorithms['sliding-log'] = {
   look = function(rule, key, _, cost)
-    local total, window_ms = total_of(key), rule.window_ms
+    local total, window_ms = read_total(key), rule.window_ms
     -- A state that is not a log, or has lost its total, cannot be counted.
     if not total then
       redis.call('DEL', key)
       return 0, 0, window_ms, 0, 0
     end
-    local from_us = us_ago(window_ms)
-    local oldest_us = oldest_of(key)
+    local from_us = start_of_log(window_ms)
+    local oldest_us = read_oldest(key)
     if oldest_us and tonumber(oldest_us) <= tonumber(from_us) then
       local gone = redis.call('ZRANGEBYSCORE', key, LOWEST_US, from_us)
       for i = 1, #gone do total = total - string.match(gone[i], '%d+$') end
       redis.call('ZREMRANGEBYSCORE', key, LOWEST_US, from_us)
       redis.call('ZADD', key, total, 'total')
-      oldest_us = oldest_of(key)
+      oldest_us = read_oldest(key)
     end
     local fits, retry_ms = rule.capacity - total, window_ms
     if fits < cost then
@@ -55,7 +55,7 @@ algorithms['sliding-log'] = {
     return rule.window_ms, next_ms > 0 and next_ms or rule.window_ms
   end,
   refund = function(rule, key, _, cost, charged_us)
-    local total = total_of(key)
+    local total = read_total(key)
     if not total or charged_us <= now_us - rule.window_ms * 1000 then return 0 end
     local at = string.format('%.0f', charged_us)
     local hits = redis.call('ZRANGEBYSCORE', key, at, at)

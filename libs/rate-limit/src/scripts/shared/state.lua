@@ -15,7 +15,7 @@ end
 
 -- Calls of a group mostly have the same rules, so each text is read once a group.
 local rules = {}
-local function rule_of(text)
+local function parse_rule(text)
   if rules[text] then return rules[text] end
   local name, limit, window_ms, capacity, mode, penalty =
     string.match(text, '^([%l-]+):(%d+):(%d+):(%d+):(%l*):([%d:]*)$')

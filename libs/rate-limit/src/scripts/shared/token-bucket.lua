@@ -11,7 +11,7 @@ end
 local function read_bucket(rule, value)
   local level, at_us, empty_us, lows = string.match(value, '^([%d.e+-]+):(%d+):?(%d*)([;,.%d]*)$')
   if not level then return 0, now_us, '' end
-  -- A level that somebody else has written may be anything.
+  -- A level that another program has written may be any number.
   level = math.min(tonumber(level) or 0, 1e10) - drained_in(rule, now_us - at_us)
   if level <= 0 then return 0, now_us, '' end
   if #lows % LOW_CHARS ~= 0 then lows = '' end
@@ -36,7 +36,7 @@ local function low_text(us, low)
   return string.format(';%016.0f,%015.4f', us, math.floor(low * 1e4) / 1e4)
 end
 
--- Adds the level before a charge. Lows that are not below it say nothing any more; too many are joined at the old end, by
+-- Adds the level before a charge. Lows that are not below it are no longer needed; too many are joined at the old end, by
 -- the lower one at the later time.
 local function with_low(lows, low)
   local at_us, least = string.match(lows, '^;(%d+),([%d.]+)')
