@@ -1,5 +1,5 @@
 --[[
-look: whether an item counts already, and how many do, for a user who was lately found to have no room; changes nothing.
+look: read whether an item counts, and how many do, for a user who had no room lately; changes nothing.
 
 KEYS[1]  items   set  <prefix>:read-reward:{<shard>}:items:<rule>:<user>
 ARGV[1]  itemId  str  1 to 256 characters
@@ -13,5 +13,5 @@ O(1). TTL: untouched. Clock: Redis. Replay: looks again.
 ]]
 -- @include number
 local known, used = redis.call('SISMEMBER', KEYS[1], ARGV[1]), redis.call('SCARD', KEYS[1])
-if redis.call('PEXPIRETIME', KEYS[1]) ~= number_of(ARGV[2]) then return -1 end
+if redis.call('PEXPIRETIME', KEYS[1]) ~= parse_number(ARGV[2]) then return -1 end
 return 2 * used + known

@@ -1,5 +1,5 @@
 --[[
-record-fully: what `record` does, and further the first answer for an operation id, items that count for ever, and a ledger.
+record-fully: as `record`, with the first answer for an operation id, items that count for ever, and a ledger.
 
 KEYS[1]  items     set     <prefix>:read-reward:{<shard>}:items:<rule>:<user>
 KEYS[2]  state     hash    <prefix>:read-reward:{<shard>}:state:<rule>:<user>
@@ -27,7 +27,7 @@ Returns {status, points, used, remaining, seq, start, resetsAt, itemId}
 
 O(1). TTL: items to the end of the period, state one period beyond, ever, answer and ledger their own; set at every grant and
 again where it is lost. Clock: Redis. Replay: the first answer, by the operation's
-answer while that is kept or, without an operation id, while the grant stands, by the token beside the item.
+answer while that is kept or, without an operation id, while the grant stands, by the token next to the item.
 ]]
 -- @include clock
 -- @include grants
@@ -77,7 +77,7 @@ local function write_ever()
   redis.call('PEXPIREAT', KEYS[3], string.format('%.0f', now_ms + ever_ms))
 end
 
-local rule, wrong = rule_of(ARGV[3])
+local rule, wrong = parse_rule(ARGV[3])
 if not rule then return wrong end
 if math.min(ever_ms, answer_ms, ledger_ms) < 0 then return redis.error_reply('BADRULE a duration is negative, nothing was changed') end
 local member, held = redis.call('SISMEMBER', KEYS[1], ARGV[1]), redis.call('SCARD', KEYS[1])
@@ -85,10 +85,10 @@ local state = redis.call('HMGET', KEYS[2], '', ARGV[1])
 local first = find_first_answer(rule, state)
 if first then return first end
 if now_ms < rule.b0 or now_ms >= rule.b3 then return { OUTSIDE, 0, 0, 0, 0, 0, now_ms - rule.b1, '' } end
-local is_new, from, to, expires, sum, seq, count = period_of(rule, state[1], now_ms)
+local is_new, from, to, expires, sum, seq, count = find_period(rule, state[1], now_ms)
 local known, used = find_item(member, state[2], is_new), is_new and 0 or math.max(held, count)
 if ledger_ms > 0 and redis.call('XLEN', KEYS[5]) > 0 then keep_ttl(KEYS[5], now_ms + ledger_ms) end
-local room, status, points, number = room_in(rule, used, sum), known == 1 and DUPLICATE or CAPPED, 0, 0
+local room, status, points, number = count_room(rule, used, sum), known == 1 and DUPLICATE or CAPPED, 0, 0
 local grants = known == 0 and room > 0
 if not may_write(grants) then return redis.error_reply(DENIED) end
 if grants then
@@ -96,7 +96,8 @@ if grants then
   used, sum, room = used + 1, sum + points, room - 1
   write_ledger(points, from, number)
   if is_new and (state[1] or held > 0) then redis.call('UNLINK', KEYS[1], KEYS[2]) end
-  redis.call('HSET', KEYS[2], '', head_of(from, to, expires, sum, number, used), ARGV[1], grant_of(number, points, used, room, ARGV[2]))
+  local head, grant = format_head(from, to, expires, sum, number, used), format_grant(number, points, used, room, ARGV[2])
+  redis.call('HSET', KEYS[2], '', head, ARGV[1], grant)
   redis.call('SADD', KEYS[1], ARGV[1])
   write_ever()
   redis.call('PEXPIREAT', KEYS[2], expires)

@@ -20,19 +20,19 @@ Returns brief | {status, points, used, remaining, seq, start, resetsAt}
   resetsAt   int   its end, likewise; Redis' clock with status 0
 
 O(1). TTL: items to the end of the period, state one period beyond, set at the first grant and again where it is lost.
-Clock: Redis. Replay: the first answer while the grant stands, by the token beside the item.
+Clock: Redis. Replay: the first answer while the grant stands, by the token next to the item.
 ]]
 -- @include clock
 -- @include grants
 -- @include record-answers
-local rule, wrong = rule_of(ARGV[3])
+local rule, wrong = parse_rule(ARGV[3])
 if not rule then return wrong end
 local held, head = redis.call('SCARD', KEYS[1]), redis.call('HGET', KEYS[2], '')
-local is_new, from, to, expires, sum, seq, used = period_of(rule, head, now_ms)
+local is_new, from, to, expires, sum, seq, used = find_period(rule, head, now_ms)
 local is_inside, is_evicted = now_ms >= rule.b0 and now_ms < rule.b3, held < used
 local has_old_keys = is_new and (head or held > 0)
 if not is_new and not is_evicted then used = held end
-local room, known = room_in(rule, used, sum), 0
+local room, known = count_room(rule, used, sum), 0
 -- Mostly SADD reports whether the item is a member; not where the set is full, was evicted, or is of a period that ended.
 if room == 0 or is_evicted or has_old_keys or not is_inside then
   local first
@@ -49,13 +49,13 @@ if room > 0 and known == 0 then
   if redis.call('SADD', KEYS[1], ARGV[1]) == 1 then
     local points = next_points(rule, sum)
     used, sum, seq, room, expires = used + 1, sum + points, seq + 1, room - 1, expiry_after(rule, expires)
-    redis.call('HSET', KEYS[2], '', head_of(from, to, expires, sum, seq, used), ARGV[1], grant_of(seq, points, used, room, ARGV[2]))
+    redis.call('HSET', KEYS[2], '', format_head(from, to, expires, sum, seq, used), ARGV[1], format_grant(seq, points, used, room, ARGV[2]))
     set_ttls(KEYS[1], KEYS[2], is_new or rule.total_ms > 0, rule.total_ms > 0 and expires or to, expires)
-    return answer_of(rule, from, to, REWARDED, points, used, room, seq)
+    return build_answer(rule, from, to, REWARDED, points, used, room, seq)
   end
   known = 1
   local first = first_answer(rule, head, redis.call('HGET', KEYS[2], ARGV[1]), ARGV[2])
   if first then return first end
 end
 set_ttls(KEYS[1], KEYS[2], false, rule.total_ms > 0 and expires or to, expires)
-return answer_of(rule, from, to, known == 1 and DUPLICATE or CAPPED, 0, used, room, 0)
+return build_answer(rule, from, to, known == 1 and DUPLICATE or CAPPED, 0, used, room, 0)

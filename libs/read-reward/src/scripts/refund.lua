@@ -21,7 +21,7 @@ Returns {status, points, used}
   points  int   given back, 0 unless refunded
   used    int   items that count in the period, 0 when expired or unknown
 
-O(1). TTL: receipt and ledger their own; any other that is lost is set again. Clock: Redis. Replay: the first answer, by the
+O(1). TTL: receipt and ledger their own; a TTL that another key lost is set again. Clock: Redis. Replay: the first answer, by the
 receipt.
 ]]
 -- @include clock
@@ -63,7 +63,7 @@ if ledger_ms > 0 then
 end
 redis.call('SET', KEYS[4], granted .. ':' .. used .. ':' .. ARGV[4], 'PX', answer_ms)
 redis.call('HDEL', KEYS[2], ARGV[1])
-redis.call('HSET', KEYS[2], '', head_of(from, to, expires, sum - granted, tonumber(seq), used))
+redis.call('HSET', KEYS[2], '', format_head(from, to, expires, sum - granted, tonumber(seq), used))
 redis.call('SREM', KEYS[1], ARGV[1])
 redis.call('SREM', KEYS[3], ARGV[1])
 return { 'refunded', tonumber(granted), used }

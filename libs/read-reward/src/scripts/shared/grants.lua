@@ -17,10 +17,10 @@ local function expiry_after(rule, expires)
   return rule.total_ms > 0 and string.format('%.0f', now_ms + rule.total_ms) or expires
 end
 
--- What the state keeps of a period, and of a grant.
-local function head_of(from, to, expires, sum, seq, count)
-  return from .. ':' .. to .. ':' .. expires .. ':' .. text_of(sum) .. ':' .. text_of(seq) .. ':' .. text_of(count)
+-- Texts in which the state keeps a period, and a grant.
+local function format_head(from, to, expires, sum, seq, count)
+  return from .. ':' .. to .. ':' .. expires .. ':' .. format_integer(sum) .. ':' .. format_integer(seq) .. ':' .. format_integer(count)
 end
-local function grant_of(seq, points, used, room, token)
-  return text_of(seq) .. ':' .. text_of(points) .. ':' .. text_of(used) .. ':' .. text_of(room) .. ':' .. token
+local function format_grant(seq, points, used, room, token)
+  return format_integer(seq) .. ':' .. format_integer(points) .. ':' .. format_integer(used) .. ':' .. format_integer(room) .. ':' .. token
 end

@@ -1,6 +1,6 @@
 -- A number of a text. Calls of a group mostly have the same texts, so each is parsed once a group.
 local numbers = {}
-local function number_of(text)
+local function parse_number(text)
   local number = numbers[text]
   if not number then
     number = tonumber(text)

@@ -1,7 +1,7 @@
 -- Calls of a group mostly have the same rule and periods, so each text is parsed once a group.
 local REWARDED, DUPLICATE, CAPPED, OUTSIDE = 1, 2, 3, 0
 local rules = {}
-local function rule_of(text)
+local function parse_rule(text)
   if rules[text] then return rules[text] end
   local limit, each, cap, total_ms, b0, b1, b2, b3, b4 =
     string.match(text, '^(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+)$')
@@ -17,7 +17,7 @@ end
 
 -- An integer as text. Calls of a group write the same small integers, and Lua would format each of them again.
 local texts = {}
-local function text_of(n)
+local function format_integer(n)
   local text = texts[n]
   if not text then
     text = string.format('%.0f', n)
@@ -28,7 +28,7 @@ end
 
 -- The user's period, from the head of the state: true if it begins now; start, end, and expiry of the state, all three as
 -- text; points, number of the last grant, items that count.
-local function period_of(rule, head, now)
+local function find_period(rule, head, now)
   if now >= rule.b1 and now < rule.b2 then
     if not head and rule.total_ms == 0 then return true, rule.from, rule.to, rule.after, 0, 0, 0 end
     if head and string.sub(head, 1, #rule.current) == rule.current then
@@ -41,7 +41,7 @@ local function period_of(rule, head, now)
   if now < last then return false, from, to, expires, tonumber(sum), tonumber(seq), tonumber(count) end
   -- `total` has one period a user, which begins with the first grant. A user whose state expired gets a new period, so that
   -- no grant has the id of an earlier grant.
-  if rule.total_ms > 0 then return true, text_of(now), rule.to, rule.after, 0, 0, 0 end
+  if rule.total_ms > 0 then return true, format_integer(now), rule.to, rule.after, 0, 0, 0 end
   from, to = rule.b1, rule.b2
   if now < rule.b1 then
     from, to, after = rule.b0, rule.b1, rule.b2
@@ -50,11 +50,11 @@ local function period_of(rule, head, now)
   end
   -- The user's calendar changed and would cut this period short: it begins at once and ends with the first whole period.
   if last > from then from, to, after = last, after, 2 * after - to end
-  return true, text_of(from), text_of(to), text_of(after), 0, 0, 0
+  return true, format_integer(from), format_integer(to), format_integer(after), 0, 0, 0
 end
 
 -- Items that the period would still reward.
-local function room_in(rule, used, sum)
+local function count_room(rule, used, sum)
   local room = rule.limit - used
   if rule.cap > 0 then room = math.min(room, math.ceil((rule.cap - sum) / rule.each)) end
   return room > 0 and room or 0

@@ -20,7 +20,7 @@ local function set_ttls(items, state, is_new, items_until, state_until)
 end
 
 -- The answer: one integer in the current period of a rule without a cap, where the rule has the rest.
-local function answer_of(rule, from, to, status, points, used, room, seq)
+local function build_answer(rule, from, to, status, points, used, room, seq)
   if from == rule.from and to == rule.to and rule.cap == 0 then
     return ((seq > 0 and seq - used or 0) * 1048576 + used) * 4 + status
   end
