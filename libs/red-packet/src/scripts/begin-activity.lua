@@ -1,5 +1,5 @@
 --[[
-begin-activity: record the figures of an activity, or of one bucket of it, or find those that are there.
+begin-activity: store the settings of an activity, or of one of its buckets, or return those that are there.
 
 KEYS[1]   meta         hash      <prefix>:red-packet:{<activity>}:meta
 KEYS[2]   pool         list(str) <prefix>:red-packet:{<activity>}:pool
@@ -20,15 +20,15 @@ ARGV[12]  expiresAtMs  int       when Redis forgets it, as its root says; 0 to c
 ARGV[13]  seed         str       32 hex digits; kept only by the call that begins
 
 Returns {status, state, seed, expires, ends}
-  status   'begun' | 'found' | 'conflict' | 'orphaned' | 'over'   conflict: the id exists with other figures; orphaned: its
-           figures are gone, and other keys of it are there; over: the end has passed, or comes before startsAtMs
+  status   'begun' | 'found' | 'conflict' | 'orphaned' | 'over'   conflict: the id exists with other settings; orphaned: its
+           settings are gone, and other keys of it are there; over: the end has passed, or comes before startsAtMs
   state    'draft' | 'open' | 'paused' | 'closed' | 'spread:<buckets>'
   seed     str   the seed to split by, this call's or the first one's
   expires  str   when Redis forgets the activity, ms
   ends     str   when grabs end, ms
 
-O(1). TTL: a draft's, expiresAtMs; a root has none, since its buckets open before it. Clock: Redis. Replay: finds the first
-figures.
+O(1). TTL: a draft's, expiresAtMs; a root has none, since its buckets open before it. Clock: Redis. Replay: returns the first
+settings.
 ]]
 -- @include now-text
 local known = redis.call('HMGET', KEYS[1], 'state', 'seed', 'fingerprint', 'expiresAtMs', 'endsAtMs')

@@ -1,5 +1,5 @@
 --[[
-close-activity: close a bucket for good, and make what is in its pool the refund: counted, and kept as its record.
+close-activity: close a bucket for good. The packets in its pool are counted as refunded, and kept as its refund.
 
 KEYS[1]  meta     hash      <prefix>:red-packet:{<activity>}:meta
 KEYS[2]  pool     list(str) <prefix>:red-packet:{<activity>}:pool
@@ -21,7 +21,7 @@ if meta[1] ~= 'open' and meta[1] ~= 'paused' then return { meta[1] } end
 if ARGV[1] == '1' and now_ms < tonumber(meta[4]) then return { 'not-ended' } end
 local pooled, before = redis.call('LLEN', KEYS[2]), redis.call('LLEN', KEYS[3])
 if pooled > 0 then
-  local cents = stretch_cents(redis.call('LINDEX', KEYS[2], 0), redis.call('LINDEX', KEYS[2], -1))
+  local cents = sum_cents(redis.call('LINDEX', KEYS[2], 0), redis.call('LINDEX', KEYS[2], -1))
   local granted = tonumber(redis.call('HGET', KEYS[4], '') or '-1')
   if not cents or cents + granted + (meta[3] or 0) ~= tonumber(meta[2]) then
     return redis.error_reply('BADPOOL the pool does not hold what the counters say, nothing was changed')
@@ -31,7 +31,7 @@ if pooled > 0 then
     redis.call('RPUSH', KEYS[2], unpack(redis.call('LRANGE', KEYS[3], from, from + 999)))
   end
   redis.call('RENAME', KEYS[2], KEYS[3])
-  redis.call('HINCRBY', KEYS[1], 'refundedCents', digits(cents))
+  redis.call('HINCRBY', KEYS[1], 'refundedCents', format_number(cents))
   redis.call('HINCRBY', KEYS[1], 'refundedPackets', pooled)
 end
 redis.call('HSET', KEYS[1], 'state', 'closed', 'closedAtMs', now_text)

@@ -1,12 +1,12 @@
 --[[
-confirm-transfer: forget packets on record as sent, since they have arrived.
+confirm-transfer: delete the record of packets that were sent, since they have arrived.
 
 KEYS[1]  moves     hash  <prefix>:red-packet:{<source>}:moves
 ARGV[1]  to        int   the bucket that has received them
 ARGV[2]  sequence  str   number of the transfer
 
 Returns forgotten
-  forgotten  1 | 0   0: another transfer is on record, or none
+  forgotten  1 | 0   0: no transfer is on record, or another one
 
 O(1). TTL: untouched. Clock: none. Replay: finds it forgotten.
 ]]

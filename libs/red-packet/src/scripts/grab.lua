@@ -1,5 +1,5 @@
 --[[
-grab: hand the first packet of the pool to a user who has none, with its payout row, while the activity is open.
+grab: grant the first packet of the pool to a user who has none, with its payout row, while the activity is open.
 
 KEYS[1]  meta    hash      <prefix>:red-packet:{<activity>}:meta
 KEYS[2]  pool    list(str) <prefix>:red-packet:{<activity>}:pool
@@ -7,14 +7,14 @@ KEYS[3]  grants  hash      <prefix>:red-packet:{<activity>}:grants
 KEYS[4]  outbox  stream    <prefix>:red-packet:{<activity>}:outbox
 KEYS[5]  tries   hash      <prefix>:red-packet:{<activity>}:tries
 ARGV[1]  userId  str       1 to 256 characters
-ARGV[2]  mode    int       0; plus 1 when the call is followed by WAIT; plus 2 when it goes on with one that found no packet
+ARGV[2]  mode    int       0; plus 1 when the call is followed by WAIT; plus 2 when it continues a grab that found no packet
 
 Returns {code, text}
   code  0 won now | 1 won before | -1 none left | -2 not open | -3 none left in this bucket | -4 tries used up
   text  str   '<packet>:<cents>', and ':<ms>' when it was won before; for -2 'unknown' | 'draft' | 'paused' | 'ended' |
         'closed' | 'preheated:<ms until it opens>' | 'spread:<buckets>'; else ''
 
-O(1). TTL: untouched. Clock: Redis. Replay: answers the packet that the first call gave, as code 1; counts a try again.
+O(1). TTL: untouched. Clock: Redis. Replay: returns the packet of the first call, as code 1; counts a try again.
 ]]
 -- @include now-text
 -- @include granting

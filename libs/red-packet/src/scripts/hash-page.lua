@@ -1,5 +1,5 @@
 --[[
-hash-page: a page of what moves between buckets, or of grants that are void.
+hash-page: read a page of transfers between buckets, or of void grants.
 
 KEYS[1]  hash    hash          <prefix>:red-packet:{<activity>}:moves or :voids
 ARGV[1]  cursor  str           '0' for the first page, then what the last page returned

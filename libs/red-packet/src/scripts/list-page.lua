@@ -1,5 +1,5 @@
 --[[
-list-page: a page of a list of packets.
+list-page: read a page of a list of packets.
 
 KEYS[1]  packets  list(str)     <prefix>:red-packet:{<activity>}:pool or :refunds
 ARGV[1]  from     int >= 0      index of the first

@@ -1,14 +1,14 @@
 --[[
-luckiest: the largest packet that a bucket has granted, the first of equal ones.
+luckiest: read the largest packet that a bucket has granted; of equal packets, the first.
 
 KEYS[1]  meta  hash  <prefix>:red-packet:{<activity>}:meta
 
 Returns {userId, packetId, amountCents, grantedAtMs, lost}
   userId       str   '' before the first grant
-  packetId     str   digits, likewise
+  packetId     str   digits; '' before the first grant
   amountCents  str   digits
   grantedAtMs  str   digits
-  lost         str   '1' when the largest was taken back, so that only all records together tell the next one
+  lost         str   '1' when the largest was taken back; then only all records show the largest
 
 O(1). TTL: untouched. Clock: none. Replay: harmless.
 ]]

@@ -10,7 +10,7 @@ ARGV[1]  group   str       consumer group of the payout workers
 Returns {status}
   status  'opened' | 'open' | 'incomplete' | 'missing'   open: by an earlier call, whatever it has become since
 
-O(1). TTL: taken from the draft's keys, and set again when nothing is owed any more. Clock: none. Replay: finds the activity
+O(1). TTL: taken from the draft's keys, and set again when nothing is owed any longer. Clock: none. Replay: finds the activity
 open.
 ]]
 -- @include cents
@@ -23,8 +23,8 @@ if meta[5] == '-1' then
 end
 local length = redis.call('LLEN', KEYS[2])
 if length ~= tonumber(meta[2]) or meta[3] ~= meta[4] then return { 'incomplete' } end
--- The figures of the pool itself, not of what was counted while it was filled.
-local cents = stretch_cents(redis.call('LINDEX', KEYS[2], 0), redis.call('LINDEX', KEYS[2], -1))
+-- The sums of the pool itself, not those that were counted while it was filled.
+local cents = sum_cents(redis.call('LINDEX', KEYS[2], 0), redis.call('LINDEX', KEYS[2], -1))
 if cents ~= tonumber(meta[3]) then return { 'incomplete' } end
 -- These raise WRONGTYPE before anything is written.
 redis.call('HLEN', KEYS[3])

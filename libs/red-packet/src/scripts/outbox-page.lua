@@ -1,5 +1,5 @@
 --[[
-outbox-page: a page of the payout rows that are not settled.
+outbox-page: read a page of the payout rows that are not settled.
 
 KEYS[1]  outbox  stream        <prefix>:red-packet:{<activity>}:outbox
 ARGV[1]  after   str           id of the last row of the page before, '0-0' for the first page

@@ -1,11 +1,11 @@
 --[[
-read-grant: the packet that a user has.
+read-grant: read the packet of a user.
 
 KEYS[1]  grants  hash  <prefix>:red-packet:{<activity>}:grants
 ARGV[1]  userId  str   1 to 256 characters
 
 Returns {grant}
-  grant  str   '<packetId>:<cents>:<ms>', and ':l' behind it when the ledger says so; '' for none
+  grant  str   '<packetId>:<cents>:<ms>', and ':l' after it when it comes from the ledger; '' for no packet
 
 O(1). TTL: untouched. Clock: none. Replay: harmless.
 ]]

@@ -1,5 +1,5 @@
 --[[
-receive-packets: put packets that another bucket has sent into this one's pool, once; into its refund when it is closed.
+receive-packets: append packets of another bucket to this bucket's pool, once; to its refund if it is closed.
 
 KEYS[1]    meta      hash      <prefix>:red-packet:{<destination>}:meta
 KEYS[2]    pool      list(str) <prefix>:red-packet:{<destination>}:pool
@@ -24,9 +24,9 @@ local last, count, cents, entries = redis.call('LINDEX', KEYS[2], -1), #ARGV - 2
 local sum = last and tonumber(string.match(last, ':(%d+)$')) or 0
 for i = 3, #ARGV do
   local amount = string.match(ARGV[i], '^%d+:([1-9]%d*)$')
-  if not amount then return redis.error_reply('BADPACKET a packet must be <digits>:<cents>, nothing was changed') end
+  if not amount then return redis.error_reply('BADPACKET a packet must be <format_number>:<cents>, nothing was changed') end
   cents = cents + amount
-  entries[i - 2] = ARGV[i] .. ':' .. digits(sum + cents)
+  entries[i - 2] = ARGV[i] .. ':' .. format_number(sum + cents)
 end
 if sum + cents > 9007199254740991 then return redis.error_reply('BADSUM the sums of this pool are used up, nothing was changed') end
 redis.call('LLEN', KEYS[4])
@@ -34,12 +34,12 @@ local closed = state == 'closed'
 redis.call('HSET', KEYS[3], 'in:' .. ARGV[1], ARGV[2], 'at', now_text)
 if closed then
   redis.call('RPUSH', KEYS[4], unpack(entries))
-  redis.call('HINCRBY', KEYS[1], 'refundedCents', digits(cents))
+  redis.call('HINCRBY', KEYS[1], 'refundedCents', format_number(cents))
   redis.call('HINCRBY', KEYS[1], 'refundedPackets', count)
 else
   redis.call('RPUSH', KEYS[2], unpack(entries))
 end
-redis.call('HINCRBY', KEYS[1], 'heldCents', digits(cents))
-redis.call('HINCRBY', KEYS[1], 'receivedCents', digits(cents))
+redis.call('HINCRBY', KEYS[1], 'heldCents', format_number(cents))
+redis.call('HINCRBY', KEYS[1], 'receivedCents', format_number(cents))
 redis.call('HINCRBY', KEYS[1], 'receivedPackets', count)
 return { 'received' }

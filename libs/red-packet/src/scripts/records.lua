@@ -1,5 +1,5 @@
 --[[
-records: a page of an activity's grants.
+records: read a page of an activity's grants.
 
 KEYS[1]  grants  hash          <prefix>:red-packet:{<activity>}:grants
 ARGV[1]  cursor  str           '0' for the first page, then what the last page returned

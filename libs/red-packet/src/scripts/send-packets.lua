@@ -1,5 +1,5 @@
 --[[
-send-packets: take packets from a bucket's pool for another bucket and keep them on record until they have arrived there.
+send-packets: take packets from a bucket's pool for another bucket, and keep a record of them until they have arrived there.
 
 KEYS[1]  meta   hash      <prefix>:red-packet:{<source>}:meta
 KEYS[2]  pool   list(str) <prefix>:red-packet:{<source>}:pool
@@ -12,7 +12,7 @@ Returns {status, record}
   status  'sent' | 'resting' | 'nothing'   sent: also by an earlier call whose packets have not been confirmed
   record  str   '<sequence>|<packetId>:<cents>,...', '' where nothing was sent
 
-O(most). TTL: untouched. Clock: Redis. Replay: answers the record that the first call made.
+O(most). TTL: untouched. Clock: Redis. Replay: returns the record that the first call made.
 ]]
 -- @include clock
 -- @include cents
@@ -28,16 +28,16 @@ local take = math.min(tonumber(ARGV[2]), math.ceil(pooled / 2), 500)
 local entries, cents, packets = redis.call('LRANGE', KEYS[2], -take, -1), 0, {}
 for i, entry in ipairs(entries) do
   local packet, amount = string.match(entry, '^(%d+:(%d+)):%d+$')
-  if not packet then return redis.error_reply('BADPACKET the pool holds what is no packet, nothing was changed') end
+  if not packet then return redis.error_reply('BADPACKET the pool has an entry that is not a packet, nothing was changed') end
   packets[i], cents = packet, cents + amount
 end
 if cents > tonumber(meta[2]) then return redis.error_reply('BADMETA heldCents is less than the pool, nothing was changed') end
 -- By the clock, so that a number never comes again, even when the last ones were lost with a master.
 local sequence = math.max(now_us, (marks[2] or 0) + 1)
-local record = digits(sequence) .. '|' .. table.concat(packets, ',')
-redis.call('HSET', KEYS[3], 'out:' .. ARGV[1], record, 'sequence', digits(sequence))
+local record = format_number(sequence) .. '|' .. table.concat(packets, ',')
+redis.call('HSET', KEYS[3], 'out:' .. ARGV[1], record, 'sequence', format_number(sequence))
 redis.call('LTRIM', KEYS[2], 0, -take - 1)
-redis.call('HINCRBY', KEYS[1], 'heldCents', digits(-cents))
-redis.call('HINCRBY', KEYS[1], 'sentCents', digits(cents))
+redis.call('HINCRBY', KEYS[1], 'heldCents', format_number(-cents))
+redis.call('HINCRBY', KEYS[1], 'sentCents', format_number(cents))
 redis.call('HINCRBY', KEYS[1], 'sentPackets', take)
 return { 'sent', record }

@@ -1,12 +1,12 @@
 --[[
-set-pause: pause a bucket, or go on with it.
+set-pause: pause a bucket, or resume it.
 
 KEYS[1]  meta   hash  <prefix>:red-packet:{<activity>}:meta
 ARGV[1]  state  str   'paused' | 'open'
 
 Returns {was, is}
   was  'draft' | 'open' | 'paused' | 'closed' | 'spread:<buckets>' | ''   '' where nothing is
-  is   likewise, after this call; only 'open' and 'paused' change into one another
+  is   the same after this call; only 'open' and 'paused' change into one another
 
 O(1). TTL: untouched. Clock: none. Replay: finds it done.
 ]]

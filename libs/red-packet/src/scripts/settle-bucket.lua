@@ -1,5 +1,5 @@
 --[[
-settle-bucket: give a bucket in which nothing is owed any more its TTL; until then none of its keys has one.
+settle-bucket: set the TTL of a bucket that owes nothing any longer; until then its keys have none.
 
 KEYS[1]   meta      hash      <prefix>:red-packet:{<activity>}:meta
 KEYS[2]   pool      list(str) <prefix>:red-packet:{<activity>}:pool

@@ -1,5 +1,5 @@
 --[[
-status: read a bucket at one instant, and give a key of a draft or a settled bucket that lost its TTL the others' again.
+status: read a bucket at one instant, and set the TTL again of a key of a draft or a settled bucket that lost it.
 
 KEYS[1]  meta     hash      <prefix>:red-packet:{<activity>}:meta
 KEYS[2]  pool     list(str) <prefix>:red-packet:{<activity>}:pool
@@ -13,14 +13,14 @@ KEYS[9]  dead     stream    <prefix>:stream-consumer:{<activity>}:dead:payouts:<
 
 Returns {state, figures, pooled, pooledCents, granted, grantedCents, outboxLength, refundRecords, outgoing, lastRow, dead, overdue}
   state          'draft' | 'preheated' | 'open' | 'paused' | 'ended' | 'closed' | 'spread:<buckets>' | ''   '' where nothing is
-  figures        str   of the meta hash, in the order of its names below, divided by commas
+  figures        str   of the meta hash, in the order of the names below, with commas between
   pooled         int   packets in the pool
-  pooledCents    str   their cents, from the pool itself; '-1' where its entries make no sense
+  pooledCents    str   their cents, from the pool itself; '-1' where its entries are invalid
   granted        int   packets granted
   grantedCents   str   their cents, '-1' where the grants are gone
   outboxLength   int   payout rows not settled yet
   refundRecords  int   packets on record as refunded
-  outgoing       str   buckets that packets are on their way to, divided by commas
+  outgoing       str   buckets that packets are on their way to, with commas between
   lastRow        str   id of the outbox's last row, also of one that is settled
   dead           int   payouts that were given up
   overdue        0 | 1   whether expiresAtMs has passed
@@ -39,8 +39,8 @@ local state = meta[1]
 if state == 'open' and now_ms < tonumber(meta[3]) then state = 'preheated' end
 if (state == 'open' or state == 'paused') and now_ms >= tonumber(meta[4]) then state = 'ended' end
 local pooled, cents = redis.call('LLEN', KEYS[2]), 0
-if pooled > 0 then cents = stretch_cents(redis.call('LINDEX', KEYS[2], 0), redis.call('LINDEX', KEYS[2], -1)) or -1 end
--- One field of the hash is no user's.
+if pooled > 0 then cents = sum_cents(redis.call('LINDEX', KEYS[2], 0), redis.call('LINDEX', KEYS[2], -1)) or -1 end
+-- One field of the hash is not of a user.
 local granted = math.max(redis.call('HLEN', KEYS[3]) - 1, 0) + (meta[5] or 0)
 local granted_cents = redis.call('HGET', KEYS[3], '') or (state == 'draft' or state:find('^spread')) and '0' or '-1'
 local rows, last = redis.call('XLEN', KEYS[4]), ''
@@ -48,7 +48,7 @@ local info = redis.call('EXISTS', KEYS[4]) == 1 and redis.call('XINFO', 'STREAM'
 for i = 1, #info, 2 do if info[i] == 'last-generated-id' then last = info[i + 1] end end
 local outgoing = {}
 for _, field in ipairs(redis.call('HKEYS', KEYS[6])) do outgoing[#outgoing + 1] = string.match(field, '^out:(%d+)$') end
--- What is owed has no TTL, and neither has the root of a draft.
+-- A bucket that owes packets has no TTL; nor does the root of a draft.
 local forget = meta[6] or meta[1] == 'draft' and meta[7] ~= '-1' and meta[2]
 local function heal(key)
   if forget and redis.call('PTTL', key) == -1 then redis.call('PEXPIREAT', key, forget) end
@@ -61,5 +61,5 @@ heal(KEYS[5])
 heal(KEYS[6])
 heal(KEYS[7])
 heal(KEYS[8])
-return { state, table.concat(figures, ','), pooled, digits(cents), granted, granted_cents, rows, redis.call('LLEN', KEYS[8]),
+return { state, table.concat(figures, ','), pooled, format_number(cents), granted, granted_cents, rows, redis.call('LLEN', KEYS[8]),
   table.concat(outgoing, ','), last, redis.call('XLEN', KEYS[9]), now_ms < tonumber(meta[2]) and 0 or 1 }

@@ -33,11 +33,11 @@ redis.call('HSET', KEYS[3], ARGV[2], cents .. ':' .. at .. ':' .. reason .. ':' 
 if meta[3] then redis.call('PEXPIREAT', KEYS[3], meta[3]) end
 if meta[2] == ARGV[1] then redis.call('HSET', KEYS[1], 'bestLost', 1) end
 if reason == 'packet' then
-  -- The money went to somebody, so it stays granted; the user may grab again.
+  -- The money went to another user, so it stays granted; this user may grab again.
   redis.call('HDEL', KEYS[2], ARGV[1])
   redis.call('HINCRBY', KEYS[1], 'grantShift', 1)
 else
-  -- Nobody was paid this packet: it is refunded, since one that went back to the pool would unsay "sold out".
+  -- No user was paid this packet. It is refunded: a packet that went back to the pool would contradict "sold out".
   redis.call('HSET', KEYS[2], ARGV[1], ARGV[3] .. ':l', '', string.format('%.0f', granted - cents))
   redis.call('HINCRBY', KEYS[1], 'grantShift', -1)
   redis.call('HINCRBY', KEYS[1], 'refundedCents', cents)

@@ -47,7 +47,8 @@ local function check_grant(gate, id, cents, head, meta, pool, grants, outbox)
   -- Written so that it is false where heldCents is 'nan'.
   local fits = gate.granted + cents <= gate.held
   if not fits then return sum_error() end
-  gate.permitted = gate.permitted or redis.acl_check_cmd('XADD', outbox, '*', 'f', 'v') and redis.acl_check_cmd('LPOP', pool, '1')
+  if gate.permitted then return nil end
+  gate.permitted = redis.acl_check_cmd('XADD', outbox, '*', 'f', 'v') and redis.acl_check_cmd('LPOP', pool, '1')
     and redis.acl_check_cmd('HSET', grants, 'f', 'v') and redis.acl_check_cmd('HSET', meta, 'f', 'v')
   if gate.permitted then return nil end
   return redis.error_reply('NOTALLOWED grab needs XADD, LPOP and HSET, nothing was changed')
