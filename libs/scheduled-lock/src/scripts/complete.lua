@@ -16,7 +16,7 @@ ARGV[8]  slot         int        of the run
 ARGV[9]  fence        int        of the run
 
 Returns released
-  released  1 | 0  0 when the lease was over before, or another's
+  released  1 | 0  0 when the lease was over before, or another owner has the lock
 
 O(keep). TTL: the retention. Clock: Redis. Replay: returns the same; a run whose lease was over is noted twice as lost.
 ]]
