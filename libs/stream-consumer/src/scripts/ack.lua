@@ -21,7 +21,7 @@ if not till or till == '0' then return { 0 } end
 redis.call('HLEN', KEYS[3])
 local groups = redis.pcall('XINFO', 'GROUPS', KEYS[1])
 if failed(groups) then return is_gone(groups) and { 1 } or groups end
-local others, ids, settled = settlers_of(groups, ARGV[1], ARGV[3]), {}, {}
+local others, ids, settled = find_settlers(groups, ARGV[1], ARGV[3]), {}, {}
 for i = 4, #ARGV do ids[#ids + 1] = ARGV[i] end
 redis.call('XACK', KEYS[1], ARGV[1], unpack(ids))
 redis.call('HDEL', KEYS[3], unpack(ids))

@@ -1,12 +1,12 @@
 --[[
-announce: note how many partitions a stream has, and a group that reads it; answer the most partitions and all groups.
+announce: note the number of partitions of a stream, and a group that reads it; return the highest number and all groups.
 
 KEYS[1]  config      hash  <prefix>:stream-consumer:{<stream>}:config; `partitions`, and a field `group:<name>` a group
 ARGV[1]  partitions  int >= 1
-ARGV[2]  group       str   '' for none, as of a publisher
+ARGV[2]  group       str   '' for a publisher
 
 Returns {partitions, groups}
-  partitions  int  the most that anybody has announced
+  partitions  int  the highest number that was announced
   groups      str  names
 
 O(groups). TTL: none, the stream's name owns it. Clock: not read. Replay: announces the same.

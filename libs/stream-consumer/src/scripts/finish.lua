@@ -1,5 +1,5 @@
 --[[
-finish: settle entries as ack does, move those that are given up to the dead letters, and let the next of their keys go.
+finish: settle entries as ack does, dead-letter those that are given up, and release the next entries of their keys.
 
 KEYS[1]  stream    stream   <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  sessions  zset     ...:sessions:<group>
@@ -9,7 +9,7 @@ KEYS[5]  dead      stream   ...:dead:<group>
 KEYS[6]  heads     hash     ...:heads:<group>
 ARGV[1]  group     str
 ARGV[2]  session   str      that took them
-ARGV[3]  needs     str      as of ack
+ARGV[3]  needs     str      as in ack
 ARGV[4..]  rows    list(str)  id, key, error, attempts, first delivery (ms); an error of '' for what was handled
 
 Returns {alive, released}
@@ -31,7 +31,7 @@ redis.call('XLEN', KEYS[5])
 redis.call('HLEN', KEYS[6])
 local groups = redis.pcall('XINFO', 'GROUPS', KEYS[1])
 if failed(groups) then return is_gone(groups) and { 1, 0 } or groups end
-local others, released = settlers_of(groups, ARGV[1], ARGV[3]), 0
+local others, released = find_settlers(groups, ARGV[1], ARGV[3]), 0
 local function is_needed(id)
   for _, other in ipairs(others or {}) do
     if comes_after(id, other.read) or #redis.call('XPENDING', KEYS[1], other.name, id, id, 1) > 0 then return true end
@@ -41,11 +41,11 @@ end
 -- Makes the first parked entry of a key its head; nil when there is none, false when there may be more to drop.
 local function promote(key)
   for _ = 1, MAX_GONE do
-    local rows = redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 2, parking_of(key))
+    local rows = redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 2, parking_name(key))
     if not rows[1] then return nil end
-    -- An entry that somebody deleted is dropped from the list, and not claimed.
+    -- A deleted entry is dropped from the list, and not claimed.
     local claimed = redis.call('XCLAIM', KEYS[1], ARGV[1], WAITING, 0, rows[1][1], 'JUSTID')
-    if not rows[2] then redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], parking_of(key)) end
+    if not rows[2] then redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], parking_name(key)) end
     if claimed[1] then
       redis.call('HSET', KEYS[6], key, claimed[1])
       redis.call('ZADD', KEYS[3], now_ms, claimed[1])
@@ -75,7 +75,7 @@ for i = 4, #ARGV, 5 do
     redis.call('HDEL', KEYS[4], ARGV[i])
     if not is_needed(ARGV[i]) then redis.call('XDEL', KEYS[1], ARGV[i]) end
   end
-  -- Also when somebody deleted the entry, and it is not pending any more.
+  -- Also if the entry was deleted and is no longer pending.
   release(ARGV[i + 1], ARGV[i])
 end
 local ends = redis.call('PEXPIRETIME', KEYS[1])

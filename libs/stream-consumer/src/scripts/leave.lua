@@ -1,5 +1,5 @@
 --[[
-leave: end a session; what it still has may be taken over at once.
+leave: end a session; its entries may be taken over at once.
 
 KEYS[1]  stream    stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  sessions  zset    ...:sessions:<group>

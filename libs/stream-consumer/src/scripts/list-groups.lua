@@ -1,5 +1,5 @@
 --[[
-list-groups: names of the groups that are on a partition.
+list-groups: read the names of the groups of a partition.
 
 KEYS[1]  stream  stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 

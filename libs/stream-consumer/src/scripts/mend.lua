@@ -1,16 +1,16 @@
 --[[
-mend: repair what keeps entries from being taken: notes that were lost, consumers without a session, entries that somebody deleted.
+mend: repair lost notes, consumers without a session, and deleted entries, which keep entries from being taken.
 
 KEYS[1]  stream     stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  sessions   zset    ...:sessions:<group>
 KEYS[3]  due        zset    ...:due:<group>
 KEYS[4]  heads      hash    ...:heads:<group>
 ARGV[1]  group      str
-ARGV[2]  leaseMs    int  a consumer without a session is left alone until it has done nothing for so long
+ARGV[2]  leaseMs    int  a consumer without a session is not touched until it has been idle for this long
 ARGV[3]  count      int 1..500  most entries and keys of each kind to look at
-ARGV[4]  pending    str  where to go on in the group's list of pending entries, as the last call said; '0-0' to begin
-ARGV[5]  waiting    str  likewise in the entries that wait; '-' to begin
-ARGV[6]  parked     str  likewise in the consumers; '' to begin
+ARGV[4]  pending    str  where to continue in the group's list of pending entries, as the last call returned it; '0-0' to begin
+ARGV[5]  waiting    str  where to continue in the entries that wait; '-' to begin
+ARGV[6]  parked     str  where to continue in the consumers; '' to begin
 
 Returns {mended, pending, waiting, parked}
   mended   int  entries that may be taken now, entries that were dropped, and consumers that will be swept
@@ -18,7 +18,7 @@ Returns {mended, pending, waiting, parked}
   waiting  str
   parked   str
 
-O(count * log pending + consumers). TTL: the stream's. Clock: Redis. Replay: goes on, or finds them mended.
+O(count * log pending + consumers). TTL: the stream's. Clock: Redis. Replay: continues, or finds them repaired.
 ]]
 -- @include clock
 -- @include errors
@@ -32,14 +32,14 @@ local function is_pending(id)
   return #redis.call('XPENDING', KEYS[1], ARGV[1], id, id, 1) > 0
 end
 
--- Nothing is idle for so long that it is claimed; what is not in the stream any more is dropped from the list.
+-- No entry is idle for that long, so none is claimed; entries that are no longer in the stream are dropped from the list.
 local NEVER = '9007199254740991'
 local dropped = redis.call('XAUTOCLAIM', KEYS[1], ARGV[1], WAITING, NEVER, ARGV[4], 'COUNT', ARGV[3], 'JUSTID')
 local mended = #dropped[3]
 
--- Parked entries without a head: the first of them becomes it. One that somebody deleted is dropped, and not claimed.
+-- Makes the first parked entry of a key its head, if there is no head. A deleted entry is dropped, and not claimed.
 local function mend_key(key, pending)
-  local consumer, head = parking_of(key), redis.call('HGET', KEYS[4], key)
+  local consumer, head = parking_name(key), redis.call('HGET', KEYS[4], key)
   if pending == 0 then return redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], consumer) end
   local first = not (head and is_pending(head)) and redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, consumer)[1]
   if not first then return end

@@ -1,5 +1,5 @@
 --[[
-open: have a group on a stream.
+open: make a group on a stream, unless it exists.
 
 KEYS[1]  stream    stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  sessions  zset    ...:sessions:<group>
@@ -12,7 +12,7 @@ ARGV[2]  makes     int     1 where the stream may be made | 0
 ARGV[3]  from      str     the entry after which the group begins: an id, '0' for the first entry, '$' for what is added from now on
 
 Returns {made, from}
-  made  1 made | 0 it was there | 2 there is no stream. Made: what was noted of an earlier one is forgotten, its sessions too
+  made  1 made | 0 it was there | 2 there is no stream. Made: the notes and sessions of an earlier group are deleted
   from  str  as given, with '$' as the id that it stood for: where to begin if the group is made again
 
 O(1). TTL: none, the group owns its keys. Clock: not read. Replay: finds the group.

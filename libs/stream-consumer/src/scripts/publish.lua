@@ -14,7 +14,7 @@ Returns {status, id}
   status  1 published | 2 published before | 0 full, nothing was changed
   id      str  of the entry; digits of the length where it is full
 
-O(1). TTL: the operation's; the stream has none, its groups empty it. Clock: Redis. Replay: answers the id of the first call.
+O(1). TTL: the operation's; the stream has none, its groups empty it. Clock: Redis. Replay: returns the id of the first call.
 ]]
 local first = redis.call('GET', KEYS[3])
 if first then return { 2, first } end

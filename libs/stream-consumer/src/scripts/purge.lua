@@ -1,10 +1,10 @@
 --[[
-purge: delete entries that every group has settled and that are still there, such as those that a removed group had kept.
+purge: delete entries that every group has settled and that still exist, such as those that a removed group had kept.
 
 KEYS[1]  stream  stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
-ARGV[1]  after   str     where to go on, as the last call said; '-' to begin
+ARGV[1]  after   str     where to continue, as the last call returned it; '-' to begin
 ARGV[2]  count   int 1..200  most entries to look at
-ARGV[3]  needs   str     as of ack
+ARGV[3]  needs   str     as in ack
 
 Returns {deleted, after}
   deleted  int
@@ -16,8 +16,8 @@ O(count * groups). TTL: none, the groups empty the stream. Clock: not read. Repl
 -- @include groups
 local groups = redis.pcall('XINFO', 'GROUPS', KEYS[1])
 if failed(groups) then return is_gone(groups) and { 0, '-' } or groups end
--- Without any group nobody has settled anything.
-local all, deleted = settlers_of(groups, false, ARGV[3]), 0
+-- Without a group no entry is settled.
+local all, deleted = find_settlers(groups, false, ARGV[3]), 0
 if not all or not all[1] then return { 0, '-' } end
 local entries = redis.call('XRANGE', KEYS[1], ARGV[1], '+', 'COUNT', ARGV[2])
 for _, entry in ipairs(entries) do

@@ -1,5 +1,5 @@
 --[[
-remove-group: forget a group, its dead letters too.
+remove-group: delete a group and its dead letters.
 
 KEYS[1]  stream    stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  sessions  zset    ...:sessions:<group>

@@ -1,5 +1,5 @@
 --[[
-renew: let the lease of a session start anew, unless it was taken over.
+renew: let the lease of a session start again, unless it was taken over.
 
 KEYS[1]  sessions  zset  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:sessions:<group>
 ARGV[1]  session   str

@@ -13,7 +13,7 @@ Returns {replayed}
 O(ids). TTL: untouched. Clock: not read. Replay: finds them gone.
 ]]
 -- @include fields
--- Dead letters that expire go with the stream of another program, which is not made anew without its lifetime.
+-- Dead letters that expire belong to the stream of another program, which is not made again without its lifetime.
 if redis.call('XLEN', KEYS[2]) == 0 and redis.call('PTTL', KEYS[1]) > 0 and redis.call('EXISTS', KEYS[2]) == 0 then return { 0 } end
 local replayed = 0
 for i = 2, #ARGV do

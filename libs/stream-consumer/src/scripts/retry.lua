@@ -27,15 +27,15 @@ O(log due). TTL: the stream's. Clock: Redis. Replay: finds it put back, also whe
 local till = redis.call('ZSCORE', KEYS[2], ARGV[2])
 if not till or till == '0' then return { 0 } end
 redis.call('ZCARD', KEYS[3])
-local attempts, _, noted = tries_of(redis.call('HGET', KEYS[4], ARGV[3]))
+local attempts, _, noted = parse_tries(redis.call('HGET', KEYS[4], ARGV[3]))
 local held = redis.pcall('XPENDING', KEYS[1], ARGV[1], ARGV[3], ARGV[3], 1)
 if failed(held) then return is_gone(held) and { 1 } or held end
 -- Only a session itself settles what it has while it is alive, so what is with another one was put back before.
 if not held[1] or held[1][2] ~= ARGV[2] or attempts ~= ARGV[4] - 1 then return { 1 } end
--- One that does not count leaves the attempts as they were, so its problem says whether it was done before.
+-- An attempt that does not count leaves their number unchanged, so the problem shows whether this call ran before.
 if ARGV[5] == '0' and noted == ARGV[8] then return { 1 } end
 redis.call('XCLAIM', KEYS[1], ARGV[1], WAITING, 0, ARGV[3], 'JUSTID')
-redis.call('HSET', KEYS[4], ARGV[3], tries_text(attempts + ARGV[5], ARGV[6], ARGV[8]))
+redis.call('HSET', KEYS[4], ARGV[3], format_tries(attempts + ARGV[5], ARGV[6], ARGV[8]))
 redis.call('ZADD', KEYS[3], now_ms + ARGV[7], ARGV[3])
 local ends = redis.call('PEXPIRETIME', KEYS[1])
 if ends > 0 then

@@ -1,5 +1,5 @@
 --[[
-stats: tell how a group stands.
+stats: count the entries of a group.
 
 KEYS[1]  stream    stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  sessions  zset    ...:sessions:<group>
@@ -10,8 +10,8 @@ ARGV[1]  group     str
 Returns {length, pending, lag, oldestMs, due, parked, dead, sessions}
   length    int  entries of the stream
   pending   int  taken and not settled, what waits for a retry or is parked included
-  lag       int  not yet taken; at least 100 where somebody deleted such entries and there are 100 or more
-  oldestMs  int  age of the oldest that is not settled; -1 for none
+  lag       int  not yet taken; at least 100 where such entries were deleted and there are 100 or more
+  oldestMs  int  age of the oldest entry that is not settled; -1 if there is none
   due       int  of pending: waiting for a retry, or for a consumer to take it again
   parked    int  of pending: waiting for another one of their key
   dead      int  dead letters

@@ -1,5 +1,5 @@
 --[[
-sweep: take over what a session has whose lease is over: its entries may be taken at once.
+sweep: take over the entries of a session whose lease is over; they may be taken at once.
 
 KEYS[1]  stream    stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  sessions  zset    ...:sessions:<group>
@@ -15,7 +15,7 @@ Returns {taken, more, session}
   more     1 | 0  1 when the session has more of them
   session  str    '' when no lease is over
 
-O(count). TTL: the stream's. Clock: Redis. Replay: goes on with the next entries.
+O(count). TTL: the stream's. Clock: Redis. Replay: continues with the next entries.
 ]]
 -- @include clock
 -- @include errors
@@ -33,10 +33,10 @@ if failed(held) then
 end
 redis.call('ZADD', KEYS[2], 0, name)
 for _, row in ipairs(held) do
-  local attempts, first, problem = tries_of(redis.call('HGET', KEYS[5], row[1]))
+  local attempts, first, problem = parse_tries(redis.call('HGET', KEYS[5], row[1]))
   if problem == '' then problem = ARGV[3] end
   redis.call('XCLAIM', KEYS[1], ARGV[1], WAITING, 0, row[1], 'JUSTID')
-  redis.call('HSET', KEYS[5], row[1], tries_text(attempts + 1, first or now_ms - row[3], problem))
+  redis.call('HSET', KEYS[5], row[1], format_tries(attempts + 1, first or now_ms - row[3], problem))
   redis.call('ZADD', KEYS[4], now_ms, row[1])
 end
 local ends = redis.call('PEXPIRETIME', KEYS[1])

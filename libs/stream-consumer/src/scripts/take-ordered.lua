@@ -15,7 +15,7 @@ ARGV[3]  token      str     of this take, no two of a session alike; without spa
 ARGV[4]  count      int 1..128
 ARGV[5]  leaseMs    int >= 1
 ARGV[6]  begins     int     1 where the session is new | 0
-ARGV[7]  waitMs     int     asks publishers to wake for so long, if there is no more; 0 for never
+ARGV[7]  waitMs     int     how long publishers are asked to wake it, if there is no more; 0: not at all
 ARGV[8]  maxKeys    int     keys with an entry in work or waiting, from which on nothing new is read
 
 Returns {state, more, dueIn, endIn, now, again, entries}
@@ -25,7 +25,7 @@ Returns {state, more, dueIn, endIn, now, again, entries}
   endIn    int  ms until the lease of some session ends, 0 or less: it is to be taken over
   now      int  ms since the epoch
   again    int  entries that were delivered before; they come first
-  entries  str  as of take
+  entries  str  as in take
 
 O(count * log pending). TTL: the stream's. Clock: Redis. Replay: gives the entries of the first call.
 ]]
@@ -37,17 +37,17 @@ O(count * log pending). TTL: the stream's. Clock: Redis. Replay: gives the entri
 local function may_run(key, id)
   local head = redis.call('HGET', KEYS[7], key)
   if head == id or head and #redis.call('XPENDING', KEYS[1], ARGV[1], head, head, 1) > 0 then return head == id end
-  local first = redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, parking_of(key))[1]
+  local first = redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, parking_name(key))[1]
   if first and comes_after(id, first[1]) then return false end
   redis.call('HSET', KEYS[7], key, id)
   return true
 end
 
 local function give(entry, tried)
-  local payload, key, operation, group = fields_of(entry[2])
+  local payload, key, operation, group = read_fields(entry[2])
   local is_ours = group == '' or group == ARGV[1]
   if key ~= '' and is_ours and not may_run(key, entry[1]) then
-    return redis.call('XCLAIM', KEYS[1], ARGV[1], parking_of(key), 0, entry[1], 'JUSTID')
+    return redis.call('XCLAIM', KEYS[1], ARGV[1], parking_name(key), 0, entry[1], 'JUSTID')
   end
   add_entry(entry[1], tried, is_ours, payload, key, operation)
 end

@@ -13,7 +13,7 @@ ARGV[3]  token     str     of this take, no two of a session alike; without spac
 ARGV[4]  count     int 1..128
 ARGV[5]  leaseMs   int >= 1
 ARGV[6]  begins    int     1 where the session is new | 0
-ARGV[7]  waitMs    int     asks publishers to wake for so long, if there is no more; 0 for never
+ARGV[7]  waitMs    int     how long publishers are asked to wake it, if there is no more; 0: not at all
 
 Returns {state, more, dueIn, endIn, now, again, entries}
   state    1 taken | 0 the session was lost | 2 there is no such group
@@ -29,7 +29,7 @@ O(count). TTL: the stream's. Clock: Redis. Replay: gives the entries of the firs
 -- @include taking
 -- @include own-fields or foreign-fields
 local function give(entry, tried)
-  local payload, key, operation, group = fields_of(entry[2])
+  local payload, key, operation, group = read_fields(entry[2])
   add_entry(entry[1], tried, group == '' or group == ARGV[1], payload, key, operation)
 end
 

@@ -1,13 +1,13 @@
 --[[
-tidy: drop notes of entries that are not pending any more, such as those that somebody deleted.
+tidy: delete notes of entries that are no longer pending, such as deleted entries.
 
 KEYS[1]  stream  stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  tries   hash    ...:tries:<group>
 KEYS[3]  heads   hash    ...:heads:<group>
 ARGV[1]  group   str
 ARGV[2]  count   int 1..500  notes of each kind to look at, about
-ARGV[3]  triesAfter  str  where to go on, as the last call said; '0' to begin
-ARGV[4]  headsAfter  str  likewise
+ARGV[3]  triesAfter  str  where to continue, as the last call returned it; '0' to begin
+ARGV[4]  headsAfter  str  the same for `heads`
 
 Returns {triesAfter, headsAfter}
   triesAfter  str  for the next call; '0' at the end
@@ -28,7 +28,7 @@ for i = 1, #tries[2], 2 do
   if not is_pending(tries[2][i]) then redis.call('HDEL', KEYS[2], tries[2][i]) end
 end
 for i = 1, #heads[2], 2 do
-  local parked = redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, parking_of(heads[2][i]))
+  local parked = redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, parking_name(heads[2][i]))
   -- The head of parked entries is replaced by mend.
   if not parked[1] and not is_pending(heads[2][i + 1]) then redis.call('HDEL', KEYS[3], heads[2][i]) end
 end

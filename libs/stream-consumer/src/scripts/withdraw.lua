@@ -1,5 +1,5 @@
 --[[
-withdraw: forget that a group reads a stream.
+withdraw: delete the note that a group reads a stream.
 
 KEYS[1]  config  hash  <prefix>:stream-consumer:{<stream>}:config
 ARGV[1]  group   str

@@ -1,17 +1,17 @@
--- The consumer that has those entries which nobody works on: they wait for a retry, or for another one of their key.
+-- Consumer that has the entries that no session works on: they wait for a retry, or for an entry of the same key.
 local WAITING = 'waiting'
 
--- The consumer that has the entries of a key which wait behind its head. No session has a space in its name.
+-- Name, before the key, of the consumer that has the entries of a key behind its head. Sessions have no space in their names.
 local PARKED = 'parked '
 
--- How many parked entries that somebody deleted a script drops at once; mend drops the others.
+-- Most deleted entries of a parking consumer that a script drops at once; mend drops the others.
 local MAX_GONE = 100
 
-local function parking_of(key)
+local function parking_name(key)
   return PARKED .. key
 end
 
--- The key whose parked entries a consumer has; nil for any other consumer.
+-- The key of a parking consumer; nil for any other consumer.
 local function parked_key(consumer)
   return string.sub(consumer, 1, #PARKED) == PARKED and string.sub(consumer, #PARKED + 1) or nil
 end

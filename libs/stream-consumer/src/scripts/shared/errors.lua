@@ -2,7 +2,7 @@ local function failed(reply)
   return type(reply) == 'table' and reply.err ~= nil
 end
 
--- Whether an error says that the group, or its stream, is gone.
+-- Returns true for the error of a group, or a stream, that does not exist.
 local function is_gone(reply)
   return string.find(reply.err, 'NOGROUP') ~= nil or string.find(reply.err, 'no such key') ~= nil
 end

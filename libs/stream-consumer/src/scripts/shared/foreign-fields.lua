@@ -27,8 +27,8 @@ local function encode_key(key)
   return (string.gsub(key, '[^\32-\126]', function(char) return string.format('%%%02X', string.byte(char)) end))
 end
 
--- As of an entry that this lib published, but of one that another program wrote: its payload is all of its fields, packed.
-local function fields_of(raw, from)
+-- Payload, key, operation and group of an entry that another program wrote. Its payload is all of its fields, packed.
+local function read_fields(raw, from)
   local group, fields, key
   for i = from or 1, #raw, 2 do
     if raw[i] == FOR_GROUP then group = raw[i + 1] end

@@ -1,6 +1,6 @@
--- Groups besides `own` that must settle an entry before it is deleted, from a reply of XINFO GROUPS: their names, and how far
--- they have read. Nil while one of those in `needs`, names with spaces between, is missing, and for '*': nothing may be deleted then.
-local function settlers_of(groups, own, needs)
+-- Names and last read ids of the groups, apart from `own`, that must settle an entry before it is deleted, from a reply of
+-- XINFO GROUPS. Nil if nothing may be deleted: one of the names in `needs`, with spaces between, is missing, or it is '*'.
+local function find_settlers(groups, own, needs)
   if needs == '*' then return nil end
   local others, there = {}, {}
   for _, row in ipairs(groups) do
@@ -15,12 +15,12 @@ local function settlers_of(groups, own, needs)
   return others
 end
 
--- An entry's id with both parts at full width. They have 64 bits, and a number of Lua's is exact up to 2^53 only.
-local function padded(id)
+-- An entry's id with both parts at full width. They have 64 bits, and a number in Lua is only exact up to 2^53.
+local function pad_id(id)
   local ms, seq = string.match(id, '^(%d+)-(%d+)$')
   return string.rep('0', 20 - #ms) .. ms .. '-' .. string.rep('0', 20 - #seq) .. seq
 end
 
 local function comes_after(id, other)
-  return padded(id) > padded(other)
+  return pad_id(id) > pad_id(other)
 end

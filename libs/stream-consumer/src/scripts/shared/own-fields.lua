@@ -1,7 +1,7 @@
 -- @include fields
 -- Payload, key, operation and group of an entry that this lib published; '' for each that it does not have. Its fields begin
 -- at `from`.
-local function fields_of(raw, from)
+local function read_fields(raw, from)
   if #raw == 2 and raw[1] == 'payload' then return raw[2], '', '', '' end
   local found = {}
   for i = from or 1, #raw, 2 do found[raw[i]] = raw[i + 1] end

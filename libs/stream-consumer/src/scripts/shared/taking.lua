@@ -18,7 +18,7 @@ end
 local function add_entry(id, tried, is_ours, payload, key, operation)
   ids[#ids + 1] = id
   if is_ours and not tried then return add_row(fresh, id, payload, key, operation) end
-  local attempts, first_seen = tries_of(tried)
+  local attempts, first_seen = parse_tries(tried)
   add_row(again, id, payload, key, operation)
   again[#again + 1] = string.format('%.0f', is_ours and attempts + 1 or 0)
   again[#again + 1] = string.format('%.0f', first_seen or now_ms)
@@ -35,7 +35,7 @@ local function repeat_last_take(give)
   return true
 end
 
--- Drops the notes of entries that were to be tried again and that somebody deleted.
+-- Deletes the notes of entries whose retry is due and that no longer exist.
 local function forget_missing(due, entries)
   local found, missing = {}, {}
   for _, entry in ipairs(entries) do found[entry[1]] = true end
