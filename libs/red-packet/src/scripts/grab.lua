@@ -48,12 +48,15 @@ if not head then
   return redis.call('HGET', KEYS[1], 'buckets') == '1' and -1 or -3, ''
 end
 local packet, id, cents = string.match(head, '^((%d+):([1-9]%d*)):%d+$')
-problem = check_grant(gate, id, cents, head, KEYS[1], KEYS[2], KEYS[3], KEYS[4])
+-- All that could fail is checked before the first write: Redis does not roll back.
+problem = check_packet(gate, id, cents, head)
+  or not gate.permitted and check_permissions(gate, KEYS[1], KEYS[2], KEYS[3], KEYS[4])
 if problem then return problem end
 -- XADD first: it alone can still fail, when the stream is gone or its ids are used up.
 if not redis.call('XADD', KEYS[4], 'NOMKSTREAM', '*', 'user', ARGV[1], 'packet', id, 'cents', cents, 'at', now_text) then
   return redis.error_reply('LOSTOUTBOX the outbox is gone, was the key evicted? nothing was changed')
 end
 redis.call('HSET', KEYS[3], ARGV[1], packet .. ':' .. now_text)
-count_grant(gate, id, cents, ARGV[1])
+gate.at, gate.taken, gate.granted = gate.at + 1, gate.taken + 1, gate.granted + cents
+if tonumber(cents) > gate.best then gate.best, gate.luckiest = tonumber(cents), { cents, id, ARGV[1] } end
 return 0, packet

@@ -39,23 +39,20 @@ local function describe_state(gate)
   return 'preheated:' .. string.format('%.0f', gate.starts - now_ms)
 end
 
--- Checks everything that could fail before the first write, since Redis does not roll back. Returns nil or an error.
-local function check_grant(gate, id, cents, head, meta, pool, grants, outbox)
+-- Checks the packet at the head of the pool. Returns nil or an error.
+local function check_packet(gate, id, cents, head)
   if not id or #head > 60 or #cents > 16 then
     return redis.error_reply('BADPACKET the pool does not start with <packet>:<cents>:<sum>, nothing was changed')
   end
   -- Written so that it is false where heldCents is 'nan'.
   local fits = gate.granted + cents <= gate.held
-  if not fits then return sum_error() end
-  if gate.permitted then return nil end
+  return not fits and sum_error() or nil
+end
+
+-- Checks, once a group, that the user may run what a grant writes. Returns nil or an error.
+local function check_permissions(gate, meta, pool, grants, outbox)
   gate.permitted = redis.acl_check_cmd('XADD', outbox, '*', 'f', 'v') and redis.acl_check_cmd('LPOP', pool, '1')
     and redis.acl_check_cmd('HSET', grants, 'f', 'v') and redis.acl_check_cmd('HSET', meta, 'f', 'v')
   if gate.permitted then return nil end
   return redis.error_reply('NOTALLOWED grab needs XADD, LPOP and HSET, nothing was changed')
-end
-
-local function count_grant(gate, id, cents, user)
-  gate.at, gate.taken, gate.granted = gate.at + 1, gate.taken + 1, gate.granted + cents
-  if tonumber(cents) <= gate.best then return end
-  gate.best, gate.luckiest = tonumber(cents), { cents, id, user }
 end
