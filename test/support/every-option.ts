@@ -20,6 +20,7 @@ import { uniquePrefix } from './shared-servers';
 
 /** A module as its users see it. */
 export interface Configurable {
+  readonly name: string;
   forRoot(options?: unknown): DynamicModule;
   forRootAsync(options: object): DynamicModule;
 }
@@ -133,8 +134,8 @@ export const libs: readonly Lib[] = [
       } satisfies Required<Omit<ScriptRegistryOptions, 'source' | 'url' | 'connection'>>;
     },
     nested: [
-      [{ source: { modul: 'redis' } }, 'There is no option "modul" of source. Known: module, namespace.'],
-      [{ source: 'redis' }, 'source is "redis". Give an object with module, namespace.'],
+      [{ source: { modul: 'redis' } }, 'There is no option "modul" in source. Known: module, namespace.'],
+      [{ source: 'redis' }, 'source is "redis". Expected an object with module, namespace.'],
     ],
   },
   {
@@ -154,7 +155,7 @@ export const libs: readonly Lib[] = [
       drainMs: 0,
       abortGraceMs: 0,
     } satisfies Required<LockModuleOptions>,
-    nested: [[{ leaseMs: 5 }, /^leaseMs is 5\. Give an integer of 10 /]],
+    nested: [[{ leaseMs: 5 }, /^leaseMs is 5\. Expected an integer from 10 /]],
   },
   {
     name: 'scheduled-lock',
@@ -175,7 +176,7 @@ export const libs: readonly Lib[] = [
       abortGraceMs: 0,
       retentionMs: 60_000,
     } satisfies Required<ScheduledLockModuleOptions>,
-    nested: [[{ namespace: 'two words' }, /^namespace is "two words"\. Give 1 to 100 letters/]],
+    nested: [[{ namespace: 'two words' }, /^namespace is "two words"\. Expected 1 to 100 letters/]],
   },
   {
     name: 'once',
@@ -199,8 +200,8 @@ export const libs: readonly Lib[] = [
       } satisfies Required<IdempotencyOptions>,
     } satisfies Required<OnceOptions>,
     nested: [
-      [{ idempotency: null }, /^idempotency is null\. Give an object with subject, /],
-      [{ idempotency: { subject: resolver, headers: 'a' } }, /^There is no option "headers" of idempotency\. Known: /],
+      [{ idempotency: null }, /^idempotency is null\. Expected an object with subject, /],
+      [{ idempotency: { subject: resolver, headers: 'a' } }, /^There is no option "headers" in idempotency\. Known: /],
     ],
   },
   {
@@ -215,10 +216,10 @@ export const libs: readonly Lib[] = [
       shards: 1,
     } satisfies Required<ReadRewardOptions>,
     nested: [
-      [{ rules: { read: { limit: 1, cap: 2 } } }, /^There is no option "cap" of rules\.read\. Known: limit, /],
-      [{ rules: { read: 5 } }, /^rules\.read is 5\. Give an object with limit, /],
-      [{ ledger: { retention: 1 } }, 'There is no option "retention" of ledger. Known: retentionMs.'],
-      [{ ledger: null }, 'ledger is null. Give an object with retentionMs.'],
+      [{ rules: { read: { limit: 1, cap: 2 } } }, /^There is no option "cap" in rules\.read\. Known: limit, /],
+      [{ rules: { read: 5 } }, /^rules\.read is 5\. Expected an object with limit, /],
+      [{ ledger: { retention: 1 } }, 'There is no option "retention" in ledger. Known: retentionMs.'],
+      [{ ledger: null }, 'ledger is null. Expected an object with retentionMs.'],
     ],
   },
   {
@@ -247,9 +248,9 @@ export const libs: readonly Lib[] = [
     nested: [
       [
         { backoff: { delayMs: 1, factr: 2 } },
-        'There is no option "factr" of backoff. Known: delayMs, factor, maxDelayMs, jitter.',
+        'There is no option "factr" in backoff. Known: delayMs, factor, maxDelayMs, jitter.',
       ],
-      [{ backoff: 'slow' }, /^backoff is "slow"\. Give \{ delayMs, /],
+      [{ backoff: 'slow' }, /^backoff is "slow"\. Expected \{ delayMs, /],
     ],
   },
   {
@@ -271,9 +272,9 @@ export const libs: readonly Lib[] = [
       stalledAfterMs: 10,
     } satisfies Required<StreamConsumerModuleOptions>,
     nested: [
-      [{ streams: { a: { partitons: 2 } } }, /^There is no option "partitons" of streams\["a"\]\. Known: keys, /],
-      [{ streams: { a: null } }, /^streams\["a"\] is null\. Give an object with keys, /],
-      [{ streams: ['a'] }, 'streams is an array of 1. Give an object.'],
+      [{ streams: { a: { partitons: 2 } } }, /^There is no option "partitons" in streams\["a"\]\. Known: keys, /],
+      [{ streams: { a: null } }, /^streams\["a"\] is null\. Expected an object with keys, /],
+      [{ streams: ['a'] }, 'streams is an array of 1. Expected an object.'],
     ],
   },
   {
@@ -290,23 +291,23 @@ export const libs: readonly Lib[] = [
       contexts: { own: adapter },
     } satisfies Required<RateLimitOptions>,
     nested: [
-      [{ breaker: { failure: 1 } }, 'There is no option "failure" of breaker. Known: failures, openMs.'],
-      [{ breaker: null }, 'breaker is null. Give an object with failures, openMs.'],
-      [{ blockCache: { max: 1 } }, 'There is no option "max" of blockCache. Known: maxSubjects, maxMs.'],
-      [{ blockCache: false }, 'blockCache is false. Give an object with maxSubjects, maxMs.'],
-      [{ answers: { drafts: false } }, /^There is no option "drafts" of answers\. Known: legacy, /],
-      [{ answers: { draft: 1 } }, 'answers.draft is 1. Give true or false.'],
-      [{ answers: { problem: 1 } }, 'answers.problem is 1. Give true, false or a function.'],
-      [{ answers: { headers: true } }, 'answers.headers is true. Give a function, or leave it out.'],
-      [{ answers: false }, /^answers is false\. Give an object with legacy, /],
-      [{ contexts: null }, 'contexts is null. Give an object.'],
-      [{ contexts: { own: resolver } }, /^contexts\["own"\] is a function\. Give an adapter, /],
-      [{ contexts: { own: { ...adapter, call: 1 } } }, 'contexts["own"].call is 1. Give a function.'],
-      [{ rules: [{ name: 'r', limit: 1, windowsMs: 1 }] }, /^There is no option "windowsMs" of rules\[0\]\. Known: /],
-      [{ rules: [null] }, /^rules\[0\] is null\. Give an object with name, limit, windowMs, /],
+      [{ breaker: { failure: 1 } }, 'There is no option "failure" in breaker. Known: failures, openMs.'],
+      [{ breaker: null }, 'breaker is null. Expected an object with failures, openMs.'],
+      [{ blockCache: { max: 1 } }, 'There is no option "max" in blockCache. Known: maxSubjects, maxMs.'],
+      [{ blockCache: false }, 'blockCache is false. Expected an object with maxSubjects, maxMs.'],
+      [{ answers: { drafts: false } }, /^There is no option "drafts" in answers\. Known: legacy, /],
+      [{ answers: { draft: 1 } }, 'answers.draft is 1. Expected true or false.'],
+      [{ answers: { problem: 1 } }, 'answers.problem is 1. Expected true, false or a function.'],
+      [{ answers: { headers: true } }, 'answers.headers is true. Expected a function from a decision to headers.'],
+      [{ answers: false }, /^answers is false\. Expected an object with legacy, /],
+      [{ contexts: null }, 'contexts is null. Expected an object.'],
+      [{ contexts: { own: resolver } }, /^contexts\["own"\] is a function\. Expected an adapter: /],
+      [{ contexts: { own: { ...adapter, call: 1 } } }, 'contexts["own"].call is 1. Expected a function.'],
+      [{ rules: [{ name: 'r', limit: 1, windowsMs: 1 }] }, /^There is no option "windowsMs" in rules\[0\]\. Known: /],
+      [{ rules: [null] }, /^rules\[0\] is null\. Expected an object with name, limit, windowMs, /],
       [
         { rules: [{ name: 'r', limit: 1, windowMs: 1, blockMs: 1, blockEscalation: { max: 2 } }] },
-        'There is no option "max" of rules[0].blockEscalation. Known: factor, maxMs, memoryMs.',
+        'There is no option "max" in rules[0].blockEscalation. Known: factor, maxMs, memoryMs.',
       ],
     ],
   },
@@ -317,7 +318,7 @@ export const libs: readonly Lib[] = [
     every: { algorithm: 'sliding-window', ...limiter } satisfies Required<RateLimitThrottlerStorageOptions>,
     nested: [
       [{ rules: [] }, /^There is no option "rules"\. Known: algorithm, /],
-      [{ breaker: { failure: 1 } }, 'There is no option "failure" of breaker. Known: failures, openMs.'],
+      [{ breaker: { failure: 1 } }, 'There is no option "failure" in breaker. Known: failures, openMs.'],
     ],
   },
   {
@@ -338,7 +339,7 @@ export const libs: readonly Lib[] = [
       onClosed: () => undefined,
       participantName: () => undefined,
     } satisfies Required<RedPacketOptions>,
-    nested: [[{ identity: null }, /^identity is null\. Give a function /]],
+    nested: [[{ identity: null }, /^identity is null\. Expected a function /]],
   },
   {
     name: 'metrics',
@@ -353,8 +354,8 @@ export const libs: readonly Lib[] = [
       tasks: DelayedTaskService,
     } satisfies Required<MetricsModuleOptions>,
     nested: [
-      [{ calls: 'yes' }, 'calls is "yes". Give true or false.'],
-      [{ meterProvider: null }, 'meterProvider has no method getMeter(). Give an object that has it.'],
+      [{ calls: 'yes' }, 'calls is "yes". Expected true or false.'],
+      [{ meterProvider: null }, 'meterProvider is null. Expected an object with a method getMeter().'],
     ],
   },
 ];

@@ -1,4 +1,4 @@
-import { checkObject, shown } from '../../internal/src';
+import { type KnownOptions, methodDecorator } from '../../internal/src';
 import type { HandlerOptions } from './delayed-task.types';
 
 /** What `@DelayedTask()` takes beside the name. */
@@ -17,23 +17,22 @@ export interface DelayedTaskMetadata {
 }
 
 const TASKS = 'luanest:delayed-task';
+const KNOWN: KnownOptions<DelayedTaskOptions> = { timeoutMs: true, enhancers: true };
 
 /**
  * Lets a method of a provider or controller do the tasks of a name: it is called with the payload and the task.
  *
  * @param name 1 to 128 characters; one handler each in an app
- * @throws InvalidOptionError for options that are no object
+ * @throws InvalidOptionError when the class is loaded, for invalid options, and on anything but an instance method
  */
 export function DelayedTask(name: string, options: DelayedTaskOptions = {}): MethodDecorator {
-  return (target, key, descriptor: PropertyDescriptor) => {
-    const method: unknown = descriptor.value;
-    if (typeof method !== 'function') {
-      throw new TypeError(`@DelayedTask(${JSON.stringify(name)}) stands on ${String(key)}, which is no method.`);
-    }
-    checkObject(`@DelayedTask(${shown(name)}) on ${target.constructor.name}.${String(key)}`, options);
+  return methodDecorator('@DelayedTask', ({ checks, method }) => {
+    checks.options('', options, KNOWN);
+    if (options.timeoutMs !== undefined) checks.integer('timeoutMs', options.timeoutMs, 1);
+    if (options.enhancers !== undefined) checks.flag('enhancers', options.enhancers);
     const known = delayedTasksOf(method);
     Reflect.defineMetadata(TASKS, [...known, { name, options }], method);
-  };
+  });
 }
 
 /** What `@DelayedTask` left on a method; empty where it was not used. */

@@ -1,12 +1,4 @@
-import {
-  checkFlag,
-  checkInteger,
-  checkOptions,
-  type KnownOptions,
-  type Refusal,
-  refusedOption,
-  shown,
-} from '../../internal/src';
+import { Checks, type KnownOptions } from '../../internal/src';
 import type { Backoff } from './delayed-task.types';
 
 /** Options of DelayedTaskModule. */
@@ -84,40 +76,37 @@ const KNOWN: KnownOptions<DelayedTaskModuleOptions> = {
 };
 const KNOWN_OF_BACKOFF: KnownOptions<Backoff> = { delayMs: true, factor: true, maxDelayMs: true, jitter: true };
 
+const checks = new Checks('DelayedTaskModule');
+
 /** A number of attempts. */
-export function checkAttempts(value: unknown, refuse?: Refusal): number {
-  return checkInteger('attempts', value, 1, 1_000, refuse);
+export function checkAttempts(value: unknown, where: Checks): number {
+  return where.integer('attempts', value, 1, 1_000);
 }
 
 /** How long a result is kept. */
-export function checkKeep(value: unknown, refuse?: Refusal): number {
-  return checkInteger('keepResultMs', value, 0, MAX_DURATION_MS, refuse);
+export function checkKeep(value: unknown, where: Checks): number {
+  return where.integer('keepResultMs', value, 0, MAX_DURATION_MS);
 }
 
-/** A backoff with its defaults. @throws what `refuse` makes, naming what is wrong */
-export function resolveBackoff(value: unknown, refuse: Refusal = refusedOption): ResolvedBackoff {
+/** A backoff with its defaults. */
+export function resolveBackoff(value: unknown, where: Checks): ResolvedBackoff {
   const given = typeof value === 'number' ? { delayMs: value } : value;
   if (typeof given !== 'object' || given === null || !('delayMs' in given)) {
-    throw refuse(`backoff is ${shown(value)}. Give { delayMs, factor?, maxDelayMs?, jitter? }, or a number of ms.`);
+    where.refuse('backoff', value, '{ delayMs, factor?, maxDelayMs?, jitter? }, or a number of milliseconds');
   }
-  checkOptions('backoff', given as Backoff, KNOWN_OF_BACKOFF, refuse);
-  const { delayMs, factor = 2, maxDelayMs, jitter = 0.5 } = given as Partial<Backoff>;
-  const first = checkInteger('backoff.delayMs', delayMs, 0, MAX_DURATION_MS, refuse);
-  const share = (name: string, number: number, min: number, max: number): number => {
-    if (typeof number === 'number' && number >= min && number <= max) return number;
-    throw refuse(`backoff.${name} is ${shown(number)}. Give a number of ${min} to ${max}.`);
-  };
+  const {
+    delayMs,
+    factor = 2,
+    maxDelayMs,
+    jitter = 0.5,
+  } = where.options('backoff', given as Backoff, KNOWN_OF_BACKOFF);
+  const backoff = where.in('backoff');
+  const first = backoff.integer('delayMs', delayMs, 0, MAX_DURATION_MS);
   return Object.freeze({
     delayMs: first,
-    factor: share('factor', factor, 1, 1_000),
-    maxDelayMs: checkInteger(
-      'backoff.maxDelayMs',
-      maxDelayMs ?? Math.max(3_600_000, first),
-      first,
-      MAX_DURATION_MS,
-      refuse,
-    ),
-    jitter: share('jitter', jitter, 0, 1),
+    factor: backoff.number('factor', factor, 1, 1_000),
+    maxDelayMs: backoff.integer('maxDelayMs', maxDelayMs ?? Math.max(3_600_000, first), first, MAX_DURATION_MS),
+    jitter: backoff.number('jitter', jitter, 0, 1),
   });
 }
 
@@ -127,28 +116,25 @@ export function resolveBackoff(value: unknown, refuse: Refusal = refusedOption):
  * @throws InvalidOptionError naming the option, the value seen and what to do
  */
 export function resolveOptions(options: DelayedTaskModuleOptions): ResolvedDelayedTaskOptions {
-  checkOptions('', options, KNOWN);
+  checks.options('', options, KNOWN);
   const { queue = 'default' } = options;
-  if (typeof queue !== 'string' || !/^[\w.-]{1,100}$/.test(queue)) {
-    throw refusedOption(`queue is ${shown(queue)}. Give 1 to 100 letters, digits, ".", "_" or "-".`);
-  }
   return Object.freeze({
-    queue,
-    partitions: checkInteger('partitions', options.partitions ?? 1, 1, 256),
-    concurrency: checkInteger('concurrency', options.concurrency ?? 50, 1, 10_000),
-    work: options.work === undefined ? undefined : checkFlag('work', options.work),
-    leaseMs: checkInteger('leaseMs', options.leaseMs ?? 30_000, 100, DAY_MS),
-    pollMs: checkInteger('pollMs', options.pollMs ?? 1_000, 10, 60_000),
-    wakeUp: checkFlag('wakeUp', options.wakeUp ?? true),
-    attempts: checkAttempts(options.attempts ?? 5),
-    backoff: resolveBackoff(options.backoff ?? 1_000),
-    timeoutMs: checkInteger('timeoutMs', options.timeoutMs ?? 300_000, 1),
-    keepResultMs: checkKeep(options.keepResultMs ?? 0),
-    maxPayloadBytes: checkInteger('maxPayloadBytes', options.maxPayloadBytes ?? 65_536, 1, 16 * 1_024 * 1_024),
-    deadRetentionMs: checkInteger('deadRetentionMs', options.deadRetentionMs ?? 30 * DAY_MS, 1_000, MAX_DURATION_MS),
-    unknownTaskMs: checkInteger('unknownTaskMs', options.unknownTaskMs ?? DAY_MS, 1_000, MAX_DURATION_MS),
-    sweepMs: checkInteger('sweepMs', options.sweepMs ?? 60_000, 100, DAY_MS),
-    drainMs: checkInteger('drainMs', options.drainMs ?? 10_000, 0),
-    abortGraceMs: checkInteger('abortGraceMs', options.abortGraceMs ?? 500, 0),
+    queue: checks.text('queue', queue, /^[\w.-]{1,100}$/, '1 to 100 letters, digits, ".", "_" or "-"'),
+    partitions: checks.integer('partitions', options.partitions ?? 1, 1, 256),
+    concurrency: checks.integer('concurrency', options.concurrency ?? 50, 1, 10_000),
+    work: options.work === undefined ? undefined : checks.flag('work', options.work),
+    leaseMs: checks.integer('leaseMs', options.leaseMs ?? 30_000, 100, DAY_MS),
+    pollMs: checks.integer('pollMs', options.pollMs ?? 1_000, 10, 60_000),
+    wakeUp: checks.flag('wakeUp', options.wakeUp ?? true),
+    attempts: checkAttempts(options.attempts ?? 5, checks),
+    backoff: resolveBackoff(options.backoff ?? 1_000, checks),
+    timeoutMs: checks.integer('timeoutMs', options.timeoutMs ?? 300_000, 1),
+    keepResultMs: checkKeep(options.keepResultMs ?? 0, checks),
+    maxPayloadBytes: checks.integer('maxPayloadBytes', options.maxPayloadBytes ?? 65_536, 1, 16 * 1_024 * 1_024),
+    deadRetentionMs: checks.integer('deadRetentionMs', options.deadRetentionMs ?? 30 * DAY_MS, 1_000, MAX_DURATION_MS),
+    unknownTaskMs: checks.integer('unknownTaskMs', options.unknownTaskMs ?? DAY_MS, 1_000, MAX_DURATION_MS),
+    sweepMs: checks.integer('sweepMs', options.sweepMs ?? 60_000, 100, DAY_MS),
+    drainMs: checks.integer('drainMs', options.drainMs ?? 10_000, 0),
+    abortGraceMs: checks.integer('abortGraceMs', options.abortGraceMs ?? 500, 0),
   });
 }

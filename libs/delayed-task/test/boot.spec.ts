@@ -108,7 +108,7 @@ describe('boot refuses', () => {
         /* nothing */
       }
     }
-    await expect(boot({ providers: [Scoped] })).rejects.toMatchObject(refusal(/^Scoped\.run .*singleton/));
+    await expect(boot({ providers: [Scoped] })).rejects.toMatchObject(refusal(/^Scoped\.run: .*singleton/));
   });
 
   it('two modules', async () => {
@@ -126,7 +126,7 @@ describe('boot refuses', () => {
 
   it.each<[keyof DelayedTaskModuleOptions | 'no-such', unknown, RegExp]>([
     ['queue', 'a{b}', /queue is "a\{b\}"/],
-    ['partitions', 0, /partitions is 0\. Give an integer of 1 to 256/],
+    ['partitions', 0, /^DelayedTaskModule: partitions is 0\. Expected an integer from 1 to 256/],
     ['concurrency', 1.5, /concurrency is 1\.5/],
     ['leaseMs', 99, /leaseMs is 99/],
     ['pollMs', NaN, /pollMs is NaN/],

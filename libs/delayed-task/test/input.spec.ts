@@ -18,7 +18,7 @@ describe('a call refuses before anything is sent', () => {
     ['an invalid Date', () => ({ runAt: new Date('x') }), /runAt is Date NaN/],
     ['two times', () => ({ runAt: 1, delayMs: 1 }), /delayMs is 1 and runAt is 1/],
     ['an empty id', () => ({ id: '' }), /id is ""/],
-    ['an id that is a number', () => ({ id: 5 }), /id is 5\. .* Write numbers as text/],
+    ['an id that is a number', () => ({ id: 5 }), /id is 5\. .* write numbers as text/],
     ['an id with a line break', () => ({ id: 'a\nb' }), /id is "a\\nb"/],
     ['no attempts', () => ({ attempts: 0 }), /attempts is 0/],
     ['a backoff of nonsense', () => ({ backoff: { delayMs: -1 } }), /backoff\.delayMs is -1/],
@@ -40,7 +40,7 @@ describe('a call refuses before anything is sent', () => {
     await expect(tasks.schedule('t', () => 1)).rejects.toMatchObject({ code: 'INVALID_TASK' });
     await expect(tasks.schedule('')).rejects.toMatchObject({ code: 'INVALID_TASK' });
     await expect(tasks.schedule(' ')).rejects.toMatchObject({
-      message: expect.stringMatching(/^name is " "/) as string,
+      message: expect.stringMatching(/^DelayedTaskService: name is " "/) as string,
     });
     expect((await tasks.stats()).waiting).toBe(1);
   });

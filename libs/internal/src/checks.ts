@@ -4,43 +4,13 @@ import { shown } from './printable';
 /** Makes the error of a value that cannot be used. */
 export type Refusal = (message: string) => Error;
 
-/** Refuses an option. */
-export const refusedOption: Refusal = (message) => new InvalidOptionError(message);
+/** The names of a type's options: one that is forgotten, or that the type does not have, fails to compile. */
+export type KnownOptions<T> = Readonly<Record<keyof T, unknown>>;
 
 /** The longest time that Node's timers can wait, ms. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Whether a value is an integer of a range. */
-export function isIntegerOf(value: unknown, min: number, max: number): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max;
-}
-
-/**
- * An integer of a range, which ends by default at what timers can wait.
- *
- * @throws what `refuse` makes, naming the value and the range; by default InvalidOptionError
- */
-export function checkInteger(
-  name: string,
-  value: unknown,
-  min: number,
-  max: number = MAX_TIMER_MS,
-  refuse: Refusal = refusedOption,
-): number {
-  if (isIntegerOf(value, min, max)) return value;
-  throw refuse(`${name} is ${shown(value)}. Give an integer of ${min} to ${max}.`);
-}
-
-/** True or false. @throws InvalidOptionError naming the value */
-export function checkFlag(name: string, value: unknown): boolean {
-  if (typeof value === 'boolean') return value;
-  throw refusedOption(`${name} is ${shown(value)}. Give true or false.`);
-}
-
-/** The names of a type's options: one that is forgotten, or that the type does not have, fails to compile. */
-export type KnownOptions<T> = Readonly<Record<keyof T, unknown>>;
-
-/** What holds values by name; `[object Module]` is what `import * as` gives. */
+/** Objects that hold values by name; `[object Module]` is what `import * as` gives. */
 const OBJECTS: readonly string[] = ['[object Object]', '[object Module]'];
 
 const kindOf = (value: unknown): string => Object.prototype.toString.call(value);
@@ -50,46 +20,124 @@ function isObject(value: unknown): value is object {
   return Object.getPrototypeOf(value) === Object.prototype || OBJECTS.includes(kindOf(value));
 }
 
-function noObject(what: string, value: unknown, remedy: string): string {
-  const text = shown(value);
-  const seen = text === 'an object' ? `a ${kindOf(value).slice('[object '.length, -1)}` : text;
-  if (what === '') return `The options are ${seen}. Give an object; forRootAsync's factory must return one.`;
-  return `${what} ${what.startsWith('The options') ? 'are' : 'is'} ${seen}. ${remedy}`;
+/** Returns true if the object has a class of its own. Object.prototype is not compared, since each realm has one. */
+function hasClass(object: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(object);
+  return prototype !== null && Object.getPrototypeOf(prototype) !== null;
+}
+
+/** Returns true for an integer of a range that JavaScript can count with exactly. */
+export function isIntegerOf(value: unknown, min: number, max: number): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max;
 }
 
 /**
- * An object of named values, and no array, Map, Promise or the like.
- *
- * @param what names it in messages; '' for the options of a module
- * @throws InvalidOptionError naming the value
+ * Checks of the options that were given in one place, such as a module or a decorator. Each check returns its value, or
+ * throws an error that names the place, the option, the value and what is allowed:
+ * `LockModule: leaseMs is "30s". Expected an integer from 10 to 2147483647.`
  */
-export function checkObject<T>(what: string, value: T, remedy = 'Give an object.'): T {
-  if (isObject(value)) return value;
-  throw refusedOption(noObject(what, value, remedy));
-}
+export class Checks {
+  /**
+   * @param where the place: `LockModule`, `@Once on Jobs.send`; '' for input whose field says enough
+   * @param refusal makes the errors. Default: InvalidOptionError
+   * @param path the option whose own options are checked, such as `breaker`. Default: none
+   */
+  constructor(
+    readonly where: string,
+    private readonly refusal: Refusal = (message) => new InvalidOptionError(message),
+    private readonly path = '',
+  ) {}
 
-/**
- * Options that are an object and have no name that is not known. What a class of the user's has beside options is its own,
- * so instances are asked for no names.
- *
- * @param what names them in messages, such as `breaker` or `The options of the lock`; '' for the options of a module
- * @throws what `refuse` makes, naming the value, or the name and those that are known; by default InvalidOptionError
- */
-export function checkOptions<T>(
-  what: string,
-  options: T,
-  known: KnownOptions<NoInfer<T>>,
-  refuse: Refusal = refusedOption,
-): T {
-  const names = (): string => Object.keys(known).join(', ');
-  if (!isObject(options)) throw refuse(noObject(what, options, `Give an object with ${names()}.`));
-  const prototype: unknown = Object.getPrototypeOf(options);
-  // By what Object.prototype alone has, and not by identity: there is one for each realm.
-  if (prototype !== null && Object.getPrototypeOf(prototype) !== null) return options;
-  for (const name of Object.keys(options)) {
-    if (Object.hasOwn(known, name)) continue;
-    const where = what === '' ? '' : ` of ${what.replace(/^The (options of )?/, (_, of) => (of ? '' : 'the '))}`;
-    throw refuse(`There is no option ${shown(name)}${where}. Known: ${names()}.`);
+  /** Checks of the options inside an option, `breaker` or `rules[0]`. */
+  in(name: string): Checks {
+    return new Checks(this.where, this.refusal, this.nameOf(name));
   }
-  return options;
+
+  /** The error of these options; `sentence` says what is wrong and what to do. */
+  error(sentence: string): Error {
+    return this.refusal(this.where === '' ? sentence : `${this.where}: ${sentence}`);
+  }
+
+  /** Refuses the value of an option. @param expected what is allowed, such as `true or false` */
+  refuse(name: string, value: unknown, expected: string): never {
+    const seen = this.nameOf(name);
+    throw this.error(`${seen === '' ? 'The options are' : `${seen} is`} ${shown(value)}. Expected ${expected}.`);
+  }
+
+  /** An integer from `min` to `max`, which is by default the longest time of Node's timers, ms. */
+  integer(name: string, value: unknown, min: number, max: number = MAX_TIMER_MS): number {
+    if (isIntegerOf(value, min, max)) return value;
+    const isFraction = typeof value === 'number' && value > 0 && value < 1 && name.endsWith('Ms');
+    const hint = isFraction ? ': milliseconds, not seconds' : '';
+    return this.refuse(name, value, `an integer from ${min} to ${max}${hint}`);
+  }
+
+  /** A number from `min` to `max`, also one with a fraction. */
+  number(name: string, value: unknown, min: number, max: number): number {
+    if (typeof value === 'number' && value >= min && value <= max) return value;
+    return this.refuse(name, value, `a number from ${min} to ${max}`);
+  }
+
+  /** True or false. */
+  flag(name: string, value: unknown): boolean {
+    return typeof value === 'boolean' ? value : this.refuse(name, value, 'true or false');
+  }
+
+  /** Text of a pattern. @param expected names the pattern, such as `1 to 100 letters or digits` */
+  text(name: string, value: unknown, pattern: RegExp, expected: string): string {
+    return typeof value === 'string' && pattern.test(value) ? value : this.refuse(name, value, expected);
+  }
+
+  /** One of several texts. */
+  choice<T extends string>(name: string, value: unknown, choices: readonly T[]): T {
+    const found = choices.find((choice) => choice === value);
+    if (found !== undefined) return found;
+    const quoted = choices.map((choice) => `'${choice}'`);
+    return this.refuse(name, value, quoted.length < 3 ? quoted.join(' or ') : `one of ${quoted.join(', ')}`);
+  }
+
+  /** A function. @param purpose completes `a function ...`, such as `from the request to the user's id` */
+  fn<T>(name: string, value: T, purpose = ''): T {
+    return typeof value === 'function' ? value : this.refuse(name, value, `a function ${purpose}`.trimEnd());
+  }
+
+  /** A function, or undefined. */
+  optionalFn<T>(name: string, value: T, purpose = ''): T | undefined {
+    return value === undefined ? undefined : this.fn(name, value, purpose);
+  }
+
+  /** A list. @param expected names what it holds, such as `an array of rules` */
+  list(name: string, value: unknown, expected = 'an array'): readonly unknown[] {
+    return Array.isArray(value) ? (value as readonly unknown[]) : this.refuse(name, value, expected);
+  }
+
+  /** An object of named values, not an array, Map, Promise or the like. @param name '' for the options themselves */
+  object<T>(name: string, value: T, expected = 'an object'): T {
+    if (isObject(value)) return value;
+    const kind = typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
+    if (!kind) return this.refuse(name, value, expected);
+    const seen = this.nameOf(name);
+    const article = seen === '' ? 'The options are' : `${seen} is`;
+    throw this.error(`${article} a ${kindOf(value).slice('[object '.length, -1)}. Expected ${expected}.`);
+  }
+
+  /**
+   * Options: an object without unknown names. An instance of a class of the app may have further properties.
+   *
+   * @param name '' for the options themselves
+   */
+  options<T>(name: string, value: T, known: KnownOptions<NoInfer<T>>): T {
+    const names = (): string => Object.keys(known).join(', ');
+    if (!isObject(value)) return this.object(name, value, `an object with ${names()}`);
+    if (hasClass(value)) return value;
+    const unknown = Object.keys(value).find((key) => !Object.hasOwn(known, key));
+    if (unknown === undefined) return value;
+    const inside = this.nameOf(name);
+    throw this.error(`There is no option ${shown(unknown)}${inside && ` in ${inside}`}. Known: ${names()}.`);
+  }
+
+  private nameOf(name: string): string {
+    if (name === '' || this.path === '') return this.path + name;
+    return name.startsWith('[') ? this.path + name : `${this.path}.${name}`;
+  }
 }

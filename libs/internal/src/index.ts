@@ -1,19 +1,11 @@
-export {
-  checkFlag,
-  checkInteger,
-  checkObject,
-  checkOptions,
-  isIntegerOf,
-  MAX_TIMER_MS,
-  refusedOption,
-  type KnownOptions,
-  type Refusal,
-} from './checks';
+export { Checks, isIntegerOf, MAX_TIMER_MS, type KnownOptions, type Refusal } from './checks';
+export { constructed, defineLuanestModule, type LuanestModuleClass, type ModuleExtras } from './define-module';
+export { classOrMethodDecorator, methodDecorator, type Decorated, type DecoratedMethod } from './decorators';
+export { exploreMethods, NOT_A_SINGLETON, singletonOf, type ExploredMethod } from './explorer';
 export { InvalidOptionError, LuanestError } from './errors';
 export { EventChannel, eventChannels } from './event-channels';
 export { disguise, EXPLORER_PARTS, methodOf, prototypeOf, timesProvided, type Method, type Wrapper } from './handlers';
 export { evenTags, spread } from './hash';
-export { importedOnce } from './imported-once';
 export { isUnfinished, UNFINISHED } from './outcome-marker';
 export { oneLine, shown, thrownText } from './printable';
 export { rpcException } from './rpc-exception';

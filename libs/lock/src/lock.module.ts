@@ -1,7 +1,7 @@
-import { ConfigurableModuleBuilder, Module, type DynamicModule } from '@nestjs/common';
-import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
-import { checkObject, importedOnce } from '../../internal/src';
-import { resolveOptions, type LockModuleOptions } from './lock.options';
+import { Module } from '@nestjs/common';
+import { getScriptRegistryToken, ScriptRegistryModule } from 'luanest/script-registry';
+import { constructed, defineLuanestModule } from '../../internal/src';
+import { resolveOptions, type LockModuleOptions, type ResolvedLockModuleOptions } from './lock.options';
 import { lockScripts } from './lock.scripts';
 import { LockService } from './lock.service';
 
@@ -13,38 +13,16 @@ export interface LockModuleExtras {
   readonly registry?: string;
 }
 
-const RAW_OPTIONS = Symbol('luanest:lock-raw-options');
-
-const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<LockModuleOptions>({
-  optionsInjectionToken: RAW_OPTIONS,
-})
-  .setClassMethodName('forRoot')
-  .setExtras<LockModuleExtras>({ isGlobal: true, registry: undefined }, (definition, { isGlobal, registry }) => ({
-    ...definition,
-    global: isGlobal ?? true,
-    imports: [...(definition.imports ?? []), ScriptRegistryModule.forFeature(lockScripts, registry)],
-    providers: [
-      ...(definition.providers ?? []),
-      importedOnce('LockModule', LockService),
-      {
-        provide: LockService,
-        inject: [getScriptRegistryToken(registry), RAW_OPTIONS],
-        useFactory: (scripts: ScriptRegistry, raw: LockModuleOptions) => new LockService(scripts, resolveOptions(raw)),
-      },
-    ],
+const LockModuleBase = defineLuanestModule<LockModuleOptions, LockModuleExtras, ResolvedLockModuleOptions>({
+  name: 'LockModule',
+  resolve: resolveOptions,
+  parts: ({ registry }, options) => ({
+    imports: [ScriptRegistryModule.forFeature(lockScripts, registry)],
+    providers: [constructed(LockService, getScriptRegistryToken(registry), options)],
     exports: [LockService],
-  }))
-  .build();
+  }),
+});
 
-/** Locks over a ScriptRegistry. */
+/** Locks over a ScriptRegistry. Every option has a default. */
 @Module({})
-export class LockModule extends ConfigurableModuleClass {
-  /**
-   * Makes the module; every option has a default.
-   *
-   * @throws InvalidOptionError for what is no object; options that cannot work are refused when the app boots
-   */
-  static override forRoot(options: LockModuleOptions & LockModuleExtras = {}): DynamicModule {
-    return super.forRoot(checkObject('', options));
-  }
-}
+export class LockModule extends LockModuleBase {}

@@ -1,12 +1,5 @@
 import { hostname } from 'node:os';
-import {
-  checkFlag,
-  checkInteger,
-  checkOptions,
-  InvalidOptionError,
-  type KnownOptions,
-  shown,
-} from '../../internal/src';
+import { Checks, type KnownOptions } from '../../internal/src';
 
 /** Options of one acquisition. */
 export interface LockOptions {
@@ -84,29 +77,29 @@ const KNOWN_OF_ACQUIRE: KnownOptions<LockOptions> = {
   signal: true,
 };
 
+const moduleChecks = new Checks('LockModule');
+const callChecks = new Checks('LockService');
+
 /**
  * Checks the options and fills in the defaults.
  *
  * @throws InvalidOptionError naming the option, the value seen and what to do
  */
 export function resolveOptions(options: LockModuleOptions): ResolvedLockModuleOptions {
-  checkOptions('', options, KNOWN);
+  moduleChecks.options('', options, KNOWN);
   const holder = options.holder ?? `${hostname().replaceAll('#', '-')}:${process.pid}`;
-  if (typeof holder !== 'string' || holder === '' || holder.length > 200 || holder.includes('#')) {
-    throw new InvalidOptionError(`holder is ${shown(holder)}. Give a text of 1 to 200 characters without "#".`);
-  }
   return Object.freeze({
-    leaseMs: checkInteger('leaseMs', options.leaseMs ?? 30_000, 10),
-    waitMs: checkInteger('waitMs', options.waitMs ?? 10_000, 0),
-    pollMs: checkInteger('pollMs', options.pollMs ?? 1_000, 1),
-    redisTimeoutMs: checkInteger('redisTimeoutMs', options.redisTimeoutMs ?? 500, 1),
-    fenceRetentionMs: checkInteger('fenceRetentionMs', options.fenceRetentionMs ?? 3_600_000, 1_000),
-    replicas: checkInteger('replicas', options.replicas ?? 0, 0, 100),
-    replicasTimeoutMs: checkInteger('replicasTimeoutMs', options.replicasTimeoutMs ?? 1_000, 1),
-    holder,
-    promptAnswers: checkFlag('promptAnswers', options.promptAnswers ?? true),
-    drainMs: checkInteger('drainMs', options.drainMs ?? 10_000, 0),
-    abortGraceMs: checkInteger('abortGraceMs', options.abortGraceMs ?? 500, 0),
+    leaseMs: moduleChecks.integer('leaseMs', options.leaseMs ?? 30_000, 10),
+    waitMs: moduleChecks.integer('waitMs', options.waitMs ?? 10_000, 0),
+    pollMs: moduleChecks.integer('pollMs', options.pollMs ?? 1_000, 1),
+    redisTimeoutMs: moduleChecks.integer('redisTimeoutMs', options.redisTimeoutMs ?? 500, 1),
+    fenceRetentionMs: moduleChecks.integer('fenceRetentionMs', options.fenceRetentionMs ?? 3_600_000, 1_000),
+    replicas: moduleChecks.integer('replicas', options.replicas ?? 0, 0, 100),
+    replicasTimeoutMs: moduleChecks.integer('replicasTimeoutMs', options.replicasTimeoutMs ?? 1_000, 1),
+    holder: moduleChecks.text('holder', holder, /^[^#]{1,200}$/, 'text of 1 to 200 characters without "#"'),
+    promptAnswers: moduleChecks.flag('promptAnswers', options.promptAnswers ?? true),
+    drainMs: moduleChecks.integer('drainMs', options.drainMs ?? 10_000, 0),
+    abortGraceMs: moduleChecks.integer('abortGraceMs', options.abortGraceMs ?? 500, 0),
   });
 }
 
@@ -115,25 +108,24 @@ export type ResolvedLockOptions = Required<Omit<LockOptions, 'signal'>> & Pick<L
 
 /** Checks the options of an acquisition and fills in the defaults. @throws InvalidOptionError as `resolveOptions` */
 export function resolveAcquire(options: LockOptions, defaults: ResolvedLockModuleOptions): ResolvedLockOptions {
-  checkOptions('The options of the lock', options, KNOWN_OF_ACQUIRE);
-  const { onBusy = 'wait', signal } = options;
-  if (onBusy !== 'wait' && onBusy !== 'skip') {
-    throw new InvalidOptionError(`onBusy is ${shown(onBusy)}. Give 'wait' or 'skip'.`);
-  }
-  if (signal !== undefined && !isSignal(signal)) {
-    throw new InvalidOptionError(`signal is ${shown(signal)}. Give an AbortSignal, or leave it out.`);
-  }
-  const waitMs = checkInteger('waitMs', options.waitMs ?? (onBusy === 'skip' ? 0 : defaults.waitMs), 0);
+  const { signal } = callChecks.options('', options, KNOWN_OF_ACQUIRE);
+  const onBusy = callChecks.choice('onBusy', options.onBusy ?? 'wait', ['wait', 'skip']);
+  if (signal !== undefined && !isSignal(signal)) callChecks.refuse('signal', signal, 'an AbortSignal or undefined');
+  const waitMs = callChecks.integer('waitMs', options.waitMs ?? (onBusy === 'skip' ? 0 : defaults.waitMs), 0);
   if (onBusy === 'skip' && waitMs > 0) {
-    throw new InvalidOptionError(`waitMs is ${waitMs}, and nothing waits with onBusy 'skip'. Leave one of them out.`);
+    throw callChecks.error(`waitMs is ${waitMs}, and nothing waits with onBusy 'skip'. Leave one of them out.`);
   }
   return {
-    leaseMs: checkInteger('leaseMs', options.leaseMs ?? defaults.leaseMs, 10),
+    leaseMs: callChecks.integer('leaseMs', options.leaseMs ?? defaults.leaseMs, 10),
     waitMs,
     onBusy,
-    renew: checkFlag('renew', options.renew ?? true),
-    replicas: checkInteger('replicas', options.replicas ?? defaults.replicas, 0, 100),
-    replicasTimeoutMs: checkInteger('replicasTimeoutMs', options.replicasTimeoutMs ?? defaults.replicasTimeoutMs, 1),
+    renew: callChecks.flag('renew', options.renew ?? true),
+    replicas: callChecks.integer('replicas', options.replicas ?? defaults.replicas, 0, 100),
+    replicasTimeoutMs: callChecks.integer(
+      'replicasTimeoutMs',
+      options.replicasTimeoutMs ?? defaults.replicasTimeoutMs,
+      1,
+    ),
     signal,
   };
 }

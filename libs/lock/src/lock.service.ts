@@ -159,10 +159,10 @@ export class LockService implements BeforeApplicationShutdown {
       return lease ? new HeldLock([lease]) : new Busy(names);
     }
     if (!Array.isArray(names)) {
-      throw new InvalidCallError(`The name of the lock is ${shown(names)}. Give a string, or an array of strings.`);
+      throw new InvalidCallError(`The name of the lock is ${shown(names)}. Expected a string, or an array of strings.`);
     }
     const sorted = [...new Set(names as readonly string[])].sort();
-    if (sorted.length === 0) throw new InvalidCallError('The list of names is empty. Give at least one.');
+    if (sorted.length === 0) throw new InvalidCallError('The list of names is empty. Expected at least one.');
     for (const name of sorted) this.refuseReentry(name);
     return this.takeAll(sorted, request);
   }

@@ -1,16 +1,8 @@
-import {
-  ConfigurableModuleBuilder,
-  Inject,
-  Module,
-  type DynamicModule,
-  type InjectionToken,
-  type OnApplicationShutdown,
-  type OnModuleInit,
-} from '@nestjs/common';
+import { Inject, Module, type InjectionToken, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
-import { checkObject, checkOptions } from '../../internal/src';
+import { Checks, defineLuanestModule } from '../../internal/src';
 import { startMetrics, type RunningMetrics } from './metrics';
-import { KNOWN, type MetricsOptions, type QueueStatsSource } from './metrics.options';
+import { KNOWN, resolveOptions, type MetricsOptions, type QueueStatsSource } from './metrics.options';
 
 /** Options of MetricsModule. */
 export interface MetricsModuleOptions extends Omit<MetricsOptions, 'tasks'> {
@@ -19,26 +11,24 @@ export interface MetricsModuleOptions extends Omit<MetricsOptions, 'tasks'> {
 }
 
 const OPTIONS = Symbol('luanest:metrics-options');
+const checks = new Checks('MetricsModule');
 
-const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<MetricsModuleOptions>({
-  optionsInjectionToken: OPTIONS,
-})
-  .setClassMethodName('forRoot')
-  .build();
+const MetricsModuleBase = defineLuanestModule<MetricsModuleOptions, object>({
+  name: 'MetricsModule',
+  optionsToken: OPTIONS,
+  isGlobal: false,
+  resolve: (options) => {
+    const { meterProvider, tracerProvider, calls, spans, streams } = checks.options('', options, KNOWN);
+    resolveOptions({ meterProvider, tracerProvider, calls, spans, streams }, checks);
+    return options;
+  },
+  parts: () => ({ providers: [], exports: [] }),
+});
 
-/** Keeps metrics from when the app is made until it has shut down. Import it once a process. */
+/** Keeps metrics from when the app is made until it has shut down. Every option has a default. Import it once a process. */
 @Module({})
-export class MetricsModule extends ConfigurableModuleClass implements OnModuleInit, OnApplicationShutdown {
+export class MetricsModule extends MetricsModuleBase implements OnModuleInit, OnApplicationShutdown {
   private readonly running: RunningMetrics;
-
-  /**
-   * Makes the module; every option has a default.
-   *
-   * @throws InvalidOptionError for what is no object; options that cannot work are refused when the app boots
-   */
-  static override forRoot(options: MetricsModuleOptions = {}): DynamicModule {
-    return super.forRoot(checkObject('', options));
-  }
 
   /** Begins to listen: what other modules do when they initialise is heard, whatever their order. */
   constructor(
@@ -46,7 +36,7 @@ export class MetricsModule extends ConfigurableModuleClass implements OnModuleIn
     @Inject(ModuleRef) private readonly moduleRef: ModuleRef,
   ) {
     super();
-    const { meterProvider, tracerProvider, calls, spans, streams, tasks } = checkOptions('', options, KNOWN);
+    const { meterProvider, tracerProvider, calls, spans, streams, tasks } = options;
     const others = { meterProvider, tracerProvider, calls, spans, streams };
     this.running = startMetrics({ ...others, ...(tasks && { tasks: { stats: () => this.queue(tasks).stats() } }) });
   }

@@ -1,5 +1,5 @@
 import type { MeterProvider, TracerProvider } from '@opentelemetry/api';
-import { checkFlag, checkOptions, InvalidOptionError, type KnownOptions } from '../../internal/src';
+import { Checks, type KnownOptions } from '../../internal/src';
 
 /** Who knows how a queue of tasks stands, as `DelayedTaskService` does. */
 export interface QueueStatsSource {
@@ -40,9 +40,9 @@ export const KNOWN: KnownOptions<MetricsOptions> = {
 };
 
 /** @throws InvalidOptionError naming the option and the value */
-export function resolveOptions(options: MetricsOptions): MetricsOptions {
-  checkOptions('', options, KNOWN);
-  for (const name of ['calls', 'spans', 'streams'] as const) checkFlag(name, options[name] ?? false);
+export function resolveOptions(options: MetricsOptions, checks = new Checks('startMetrics')): MetricsOptions {
+  checks.options('', options, KNOWN);
+  for (const name of ['calls', 'spans', 'streams'] as const) checks.flag(name, options[name] ?? false);
   const wanted = [
     ['meterProvider', 'getMeter'],
     ['tracerProvider', 'getTracer'],
@@ -51,7 +51,7 @@ export function resolveOptions(options: MetricsOptions): MetricsOptions {
   for (const [name, method] of wanted) {
     const value = options[name] as Record<string, unknown> | null | undefined;
     if (value === undefined || typeof value?.[method] === 'function') continue;
-    throw new InvalidOptionError(`${name} has no method ${method}(). Give an object that has it.`);
+    checks.refuse(name, value, `an object with a method ${method}()`);
   }
   return options;
 }

@@ -195,5 +195,7 @@ it('an event that cannot be counted is told to diag, and ends nothing', async ()
 
 it('refuses nonsense, naming the option', () => {
   expect(() => startMetrics({ spans: 'yes' as never })).toThrow('spans is "yes".');
-  expect(() => startMetrics({ tasks: {} as never })).toThrow('tasks has no method stats().');
+  expect(() => startMetrics({ tasks: {} as never })).toThrow(
+    'startMetrics: tasks is an object. Expected an object with a method stats().',
+  );
 });

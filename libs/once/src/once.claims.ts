@@ -1,4 +1,4 @@
-import { checkOptions, type KnownOptions, type Refusal } from '../../internal/src';
+import { Checks, type KnownOptions } from '../../internal/src';
 import { InvalidOnceInputError } from './once.errors';
 import { decodeResult, encodeResult } from './once.input';
 import type { ResolvedOnceOptions } from './once.options';
@@ -15,7 +15,8 @@ export type FullRun = FullClaim & Pick<ResolvedTerms, 'maxLeaseMs'>;
 
 const KNOWN: KnownOptions<RunOptions> = { ...KNOWN_TERMS, token: true };
 
-const invalidInput: Refusal = (message) => new InvalidOnceInputError(message);
+const unknownOptions = new Checks('OnceService');
+const input = new Checks('OnceService', (message) => new InvalidOnceInputError(message));
 
 /** Claims with the module's settings, as their owners hold them. */
 export class Claims {
@@ -26,8 +27,8 @@ export class Claims {
 
   /** Checks the options of a call and fills in the module's. @throws InvalidOnceInputError, InvalidOptionError */
   fill(options: RunOptions): FullRun {
-    checkOptions('The options of the claim', options, KNOWN);
-    const terms = resolveTerms('', options, this.options, invalidInput);
+    unknownOptions.options('', options, KNOWN);
+    const terms = resolveTerms(options, this.options, input);
     return { ...terms, token: options.token ?? this.store.newToken(), fingerprint: '' };
   }
 

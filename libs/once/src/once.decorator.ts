@@ -1,6 +1,6 @@
 import { Inject } from '@nestjs/common';
 import { isObservable, lastValueFrom } from 'rxjs';
-import { checkOptions, type KnownOptions } from '../../internal/src';
+import { type KnownOptions, methodDecorator } from '../../internal/src';
 import { InvalidOnceInputError, OnceInProgressError } from './once.errors';
 import { OnceService } from './once.service';
 import { DEFAULT_TERMS, KNOWN_TERMS, resolveTerms } from './once.terms';
@@ -30,6 +30,12 @@ const KNOWN: KnownOptions<OnceHandlerOptions> = {
 
 type Method = (...args: never[]) => unknown;
 
+type OnceDecorator = <M extends Method>(
+  target: object,
+  key: string | symbol,
+  descriptor: TypedPropertyDescriptor<M>,
+) => void;
+
 /** Where an instance holds the service that Nest injected. */
 const SERVICE = Symbol('luanest:once-service');
 type Holder = Record<typeof SERVICE, OnceService | undefined>;
@@ -40,16 +46,14 @@ type Holder = Record<typeof SERVICE, OnceService | undefined>;
  *
  * It may stand above or below the other decorators of the method. Of an Observable the last value counts.
  *
- * @throws InvalidOptionError when the class is loaded, for an option that does not exist or a value that cannot be used
+ * @throws InvalidOptionError when the class is loaded, for an unknown option, an invalid value, and on anything but an instance method
  * @throws InvalidOnceInputError when the message has no usable id, OnceInProgressError while another is at it
  */
 export function Once(options: OnceHandlerOptions) {
-  return <M extends Method>(target: object, key: string | symbol, descriptor: TypedPropertyDescriptor<M>): void => {
-    const original = descriptor.value;
-    if (typeof original !== 'function') throw new TypeError(`@Once() stands on ${String(key)}, which is no method.`);
-    const where = `${target.constructor.name}.${String(key)}`;
-    const scope = checkOptions(`@Once() on ${where}`, options, KNOWN).scope ?? where;
-    resolveTerms(`@Once() on ${where}: `, options, DEFAULT_TERMS);
+  return methodDecorator('@Once', ({ where, checks, target, method, descriptor }) => {
+    const original = method as Method;
+    const scope = checks.options('', options, KNOWN).scope ?? where;
+    resolveTerms(options, DEFAULT_TERMS, checks);
     if (!Object.prototype.hasOwnProperty.call(target, SERVICE)) {
       Inject(OnceService)(target, SERVICE);
       Object.defineProperty(target, SERVICE, { value: undefined, writable: true });
@@ -67,8 +71,8 @@ export function Once(options: OnceHandlerOptions) {
     };
     copyIdentity(original, wrapper);
     // See DECISIONS.md: once-wraps-at-class-load
-    descriptor.value = wrapper as unknown as M;
-  };
+    descriptor.value = wrapper;
+  }) as OnceDecorator;
 }
 
 function termsOf({ id: _id, scope: _scope, whenInProgress: _when, ...terms }: OnceHandlerOptions): ClaimTerms {

@@ -1,17 +1,18 @@
-import { isIntegerOf, shown } from '../../internal/src';
+import { Checks, shown } from '../../internal/src';
 import { InvalidOnceInputError, OnceResultTooLargeError } from './once.errors';
-import type { Delivery } from './once.types';
 
 const MAX_ID = 1_024;
 const MAX_TOKEN = 256;
 /** The longest lease and retention: ten years, in ms. */
 export const MAX_DURATION_MS = 3_650 * 86_400_000;
 
+const input = new Checks('OnceService', (message) => new InvalidOnceInputError(message));
+
 function checkText(field: string, value: unknown, maxChars: number): string {
   if (typeof value !== 'string' || value === '' || value.length > maxChars || !value.isWellFormed()) {
     // The value of a token is a secret.
     const seen = field === 'token' ? `of ${typeof value} type and not usable` : shown(value);
-    throw new InvalidOnceInputError(`${field} is ${seen}. Give 1 to ${maxChars} characters of well-formed Unicode.`);
+    throw input.error(`${field} is ${seen}. Expected 1 to ${maxChars} characters of well-formed Unicode.`);
   }
   return value;
 }
@@ -26,22 +27,9 @@ export function checkToken(value: unknown): string {
   return checkText('token', value, MAX_TOKEN);
 }
 
-/** Whether a value is a duration that this lib takes: an integer of 1 ms to ten years. */
-export function isDuration(value: unknown): value is number {
-  return isIntegerOf(value, 1, MAX_DURATION_MS);
-}
-
 /** A duration. @throws InvalidOnceInputError unless it is an integer of 1 ms to ten years */
 export function checkDuration(field: string, value: unknown): number {
-  if (!isDuration(value)) {
-    throw new InvalidOnceInputError(`${field} is ${shown(value)}. Give an integer of 1 to ${MAX_DURATION_MS} ms.`);
-  }
-  return value;
-}
-
-/** Whether a value names a delivery. */
-export function isDelivery(value: unknown): value is Delivery {
-  return value === 'at-least-once' || value === 'at-most-once';
+  return input.integer(field, value, 1, MAX_DURATION_MS);
 }
 
 /**

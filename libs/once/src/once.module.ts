@@ -1,7 +1,7 @@
-import { ConfigurableModuleBuilder, Module, type DynamicModule } from '@nestjs/common';
+import { Module } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService, MetadataScanner } from '@nestjs/core';
-import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
-import { checkObject, importedOnce } from '../../internal/src';
+import { getScriptRegistryToken, ScriptRegistryModule } from 'luanest/script-registry';
+import { constructed, defineLuanestModule } from '../../internal/src';
 import { IdempotencyExplorer } from './idempotency/idempotency.explorer';
 import { resolveOptions, type OnceOptions, type ResolvedOnceOptions } from './once.options';
 import { onceScripts } from './once.scripts';
@@ -18,56 +18,25 @@ export interface OnceModuleExtras {
   readonly registry?: string;
 }
 
-const RAW_OPTIONS = Symbol('luanest:once-raw-options');
-
-const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<OnceOptions>({
-  optionsInjectionToken: RAW_OPTIONS,
-})
-  .setClassMethodName('forRoot')
-  .setExtras<OnceModuleExtras>({ isGlobal: true, registry: undefined }, (definition, { isGlobal, registry }) => ({
-    ...definition,
-    global: isGlobal ?? true,
-    imports: [...(definition.imports ?? []), DiscoveryModule, ScriptRegistryModule.forFeature(onceScripts, registry)],
+const OnceModuleBase = defineLuanestModule<OnceOptions, OnceModuleExtras, ResolvedOnceOptions>({
+  name: 'OnceModule',
+  optionsToken: ONCE_OPTIONS,
+  resolve: resolveOptions,
+  parts: ({ registry }, options) => ({
+    imports: [DiscoveryModule, ScriptRegistryModule.forFeature(onceScripts, registry)],
     providers: [
-      ...(definition.providers ?? []),
-      importedOnce('OnceModule', OnceService),
-      { provide: ONCE_OPTIONS, inject: [RAW_OPTIONS], useFactory: resolveOptions },
-      {
-        provide: OnceStore,
-        inject: [getScriptRegistryToken(registry)],
-        useFactory: (scripts: ScriptRegistry) => new OnceStore(scripts),
-      },
-      {
-        provide: Runs,
-        inject: [OnceStore, ONCE_OPTIONS],
-        useFactory: (store: OnceStore, options: ResolvedOnceOptions) => new Runs(store, options),
-      },
-      {
-        provide: OnceService,
-        inject: [OnceStore, ONCE_OPTIONS, Runs],
-        useFactory: (store: OnceStore, options: ResolvedOnceOptions, runs: Runs) =>
-          new OnceService(store, options, runs),
-      },
-      {
-        provide: IdempotencyExplorer,
-        inject: [DiscoveryService, MetadataScanner],
-        useFactory: (discovery: DiscoveryService, scanner: MetadataScanner) =>
-          new IdempotencyExplorer(discovery, scanner),
-      },
+      constructed(OnceStore, getScriptRegistryToken(registry)),
+      constructed(Runs, OnceStore, options),
+      constructed(OnceService, OnceStore, options, Runs),
+      constructed(IdempotencyExplorer, DiscoveryService, MetadataScanner),
     ],
-    exports: [OnceService, OnceStore, Runs, ONCE_OPTIONS],
-  }))
-  .build();
+    exports: [OnceService, OnceStore, Runs, options],
+  }),
+});
 
-/** Once over a ScriptRegistry: the service, and what `@Once()` and `@Idempotent()` need. */
+/**
+ * Once over a ScriptRegistry: the service, and what `@Once()` and `@Idempotent()` need. Every option has a default but those
+ * of HTTP.
+ */
 @Module({})
-export class OnceModule extends ConfigurableModuleClass {
-  /**
-   * Makes the module; every option has a default but those of HTTP.
-   *
-   * @throws InvalidOptionError for what is no object; options that cannot work are refused when the app boots
-   */
-  static override forRoot(options: OnceOptions & OnceModuleExtras = {}): DynamicModule {
-    return super.forRoot(checkObject('', options));
-  }
-}
+export class OnceModule extends OnceModuleBase {}

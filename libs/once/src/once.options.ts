@@ -1,13 +1,4 @@
-import {
-  checkFlag,
-  checkInteger,
-  checkOptions,
-  InvalidOptionError,
-  type KnownOptions,
-  shown,
-} from '../../internal/src';
-import { isDelivery, isDuration, MAX_DURATION_MS } from './once.input';
-import { type ClaimTerms, type Delivery } from './once.types';
+import { Checks, type KnownOptions } from '../../internal/src';
 import {
   MAX_RESULT_BYTES,
   resolveIdempotency,
@@ -15,6 +6,9 @@ import {
   type ResolvedIdempotencyOptions,
 } from './idempotency/idempotency.options';
 import { DEFAULT_TERMS, KNOWN_TERMS, resolveTerms, type ResolvedTerms } from './once.terms';
+import type { ClaimTerms } from './once.types';
+
+const checks = new Checks('OnceModule');
 
 /** Options of OnceModule. Those of `ClaimTerms` are the defaults of all claims. */
 export interface OnceOptions extends ClaimTerms {
@@ -50,14 +44,14 @@ const KNOWN: KnownOptions<OnceOptions> = {
  * @throws InvalidOptionError naming the option, the value seen and what to do
  */
 export function resolveOptions(options: OnceOptions): ResolvedOnceOptions {
-  checkOptions('', options, KNOWN);
-  const terms = resolveTerms('', options, DEFAULT_TERMS);
-  const maxResultBytes = checkInteger('maxResultBytes', options.maxResultBytes ?? 65_536, 1, MAX_RESULT_BYTES);
+  checks.options('', options, KNOWN);
+  const terms = resolveTerms(options, DEFAULT_TERMS, checks);
+  const maxResultBytes = checks.integer('maxResultBytes', options.maxResultBytes ?? 65_536, 1, MAX_RESULT_BYTES);
   return Object.freeze({
     ...terms,
     maxResultBytes,
-    drainMs: checkInteger('drainMs', options.drainMs ?? 10_000, 0),
-    abortGraceMs: checkInteger('abortGraceMs', options.abortGraceMs ?? 500, 0),
-    idempotency: resolveIdempotency(options.idempotency, terms, maxResultBytes),
+    drainMs: checks.integer('drainMs', options.drainMs ?? 10_000, 0),
+    abortGraceMs: checks.integer('abortGraceMs', options.abortGraceMs ?? 500, 0),
+    idempotency: resolveIdempotency(options.idempotency, terms, maxResultBytes, checks),
   });
 }

@@ -1,6 +1,5 @@
-import { shown } from 'luanest/script-registry';
-import { checkInteger, refusedOption, type KnownOptions, type Refusal } from '../../internal/src';
-import { isDelivery, isDuration, MAX_DURATION_MS } from './once.input';
+import type { Checks, KnownOptions } from '../../internal/src';
+import { MAX_DURATION_MS } from './once.input';
 import type { ClaimTerms, Delivery } from './once.types';
 
 /** Terms of a claim with nothing left out. */
@@ -29,35 +28,24 @@ export const DEFAULT_TERMS: ResolvedTerms = Object.freeze({
 /** Longest wait for replicas, ms. */
 const MAX_REPLICAS_TIMEOUT_MS = 3_600_000;
 
+const DELIVERIES: readonly Delivery[] = ['at-least-once', 'at-most-once'];
+
 /**
  * Checks terms and fills in the defaults.
  *
- * @param prefix begins each name in messages, such as `idempotency.`
- * @param refuse makes the error of a value; default InvalidOptionError
- * @throws what `refuse` makes, naming the option, the value and what is allowed
+ * @throws the error of `checks`, naming the option, the value and what is allowed
  */
-export function resolveTerms(
-  prefix: string,
-  terms: ClaimTerms,
-  defaults: ResolvedTerms,
-  refuse: Refusal = refusedOption,
-): ResolvedTerms {
-  const duration = (name: 'leaseMs' | 'maxLeaseMs' | 'retentionMs'): number => {
-    const value = terms[name] ?? defaults[name];
-    if (isDuration(value)) return value;
-    throw refuse(`${prefix}${name} is ${shown(value)}. Give an integer of 1 to ${MAX_DURATION_MS} ms.`);
-  };
-  const integer = (name: 'replicas' | 'replicasTimeoutMs', min: number, max: number): number =>
-    checkInteger(`${prefix}${name}`, terms[name] ?? defaults[name], min, max, refuse);
-  const delivery: Delivery = terms.delivery ?? defaults.delivery;
-  if (!isDelivery(delivery)) {
-    throw refuse(`${prefix}delivery is ${shown(delivery)}. Give 'at-least-once' or 'at-most-once'.`);
-  }
+export function resolveTerms(terms: ClaimTerms, defaults: ResolvedTerms, checks: Checks): ResolvedTerms {
+  const integer = (
+    name: 'leaseMs' | 'maxLeaseMs' | 'retentionMs' | 'replicas' | 'replicasTimeoutMs',
+    min: number,
+    max: number,
+  ) => checks.integer(name, terms[name] ?? defaults[name], min, max);
   return {
-    leaseMs: duration('leaseMs'),
-    maxLeaseMs: duration('maxLeaseMs'),
-    retentionMs: duration('retentionMs'),
-    delivery,
+    leaseMs: integer('leaseMs', 1, MAX_DURATION_MS),
+    maxLeaseMs: integer('maxLeaseMs', 1, MAX_DURATION_MS),
+    retentionMs: integer('retentionMs', 1, MAX_DURATION_MS),
+    delivery: checks.choice('delivery', terms.delivery ?? defaults.delivery, DELIVERIES),
     replicas: integer('replicas', 0, 100),
     replicasTimeoutMs: integer('replicasTimeoutMs', 1, MAX_REPLICAS_TIMEOUT_MS),
   };

@@ -1,5 +1,5 @@
 import { createParamDecorator, UseInterceptors, type ExecutionContext } from '@nestjs/common';
-import { InvalidOptionError, shown } from '../../internal/src';
+import { classOrMethodDecorator, shown } from '../../internal/src';
 import { RateLimitInterceptor } from './rate-limit.interceptor';
 import type { RateLimitDecision } from './rate-limit.types';
 import { resolveRule } from './rules/resolve-rule';
@@ -9,21 +9,6 @@ import type { RateLimitRule, ResolvedRule } from './rules/rule';
 
 type AnyDecorator = ClassDecorator & MethodDecorator;
 
-/** Builds a decorator that puts metadata on a class or on a method. */
-function onClassOrMethod(
-  put: (on: object, where: string, decorate: (with_: AnyDecorator) => void) => void,
-): AnyDecorator {
-  return ((target: object, property?: string | symbol, descriptor?: TypedPropertyDescriptor<unknown>) => {
-    const owner = typeof target === 'function' ? target : target.constructor;
-    const where = property === undefined ? owner.name : `${owner.name}.${String(property)}`;
-    const on = descriptor === undefined ? target : (descriptor.value as object);
-    put(on, where, (other) => {
-      if (property === undefined) other(target as never);
-      else other(target, property, descriptor as never);
-    });
-  }) as AnyDecorator;
-}
-
 /**
  * Limits routes that RateLimitGuard is on: on a method that route, on a class all of its routes together.
  *
@@ -32,13 +17,13 @@ function onClassOrMethod(
  * @throws InvalidOptionError when the class is loaded, for a rule that cannot work; at boot, for one that no guard enforces
  */
 export function RateLimit(...rules: readonly [RateLimitRule, ...RateLimitRule[]]): AnyDecorator {
-  return onClassOrMethod((on, where, decorate) => {
-    if (rules.length === 0) throw new InvalidOptionError(`@RateLimit() of ${where} has no rule. Give at least one.`);
-    const resolved = rules.map((rule) => resolveRule(rule, `The rule in @RateLimit() of ${where}`));
+  return classOrMethodDecorator('@RateLimit', ({ on, checks, apply }) => {
+    if (rules.length === 0) throw checks.error('It has no rule. Expected at least one.');
+    const resolved = rules.map((rule, i) => resolveRule(rule, rules.length === 1 ? checks : checks.in(`rules[${i}]`)));
     const below = (Reflect.getOwnMetadata(RULES_METADATA, on) as ResolvedRule[] | undefined) ?? [];
     Reflect.defineMetadata(RULES_METADATA, [...resolved, ...below], on);
     const refunds = (list: readonly ResolvedRule[]): boolean => list.some(({ count }) => count !== 'all');
-    if (refunds(resolved) && !refunds(below)) decorate(UseInterceptors(RateLimitInterceptor));
+    if (refunds(resolved) && !refunds(below)) apply(UseInterceptors(RateLimitInterceptor));
   });
 }
 
@@ -48,13 +33,9 @@ export function RateLimit(...rules: readonly [RateLimitRule, ...RateLimitRule[]]
  * @throws InvalidOptionError when the class is loaded, for a name that is not text; at boot, for a name that no rule there has
  */
 export function SkipRateLimit(...names: readonly string[]): AnyDecorator {
-  return onClassOrMethod((on, where) => {
+  return classOrMethodDecorator('@SkipRateLimit', ({ on, checks }) => {
     const wrong = names.find((name) => typeof name !== 'string' || name === '');
-    if (wrong !== undefined) {
-      throw new InvalidOptionError(
-        `@SkipRateLimit() of ${where} has the name ${shown(wrong)}. Give names of rules, or nothing.`,
-      );
-    }
+    if (wrong !== undefined) throw checks.error(`It has ${shown(wrong)}. Expected names of rules, or nothing.`);
     const below = Reflect.getOwnMetadata(SKIP_METADATA, on) as string[] | undefined;
     const all = names.length === 0 || below?.length === 0;
     Reflect.defineMetadata(SKIP_METADATA, all ? [] : [...new Set([...names, ...(below ?? [])])], on);

@@ -1,5 +1,6 @@
 import type { OnModuleInit, Type } from '@nestjs/common';
 import type { DiscoveryService, MetadataScanner, ModulesContainer } from '@nestjs/core';
+import { methodOf } from '../../internal/src';
 import type { RateLimitEdge } from './rate-limit.edge';
 import { BootChecks } from './rules/boot-checks';
 import type { GuardedRoutes } from './rules/guarded';
@@ -46,8 +47,9 @@ export class RateLimitExplorer implements OnModuleInit {
   }
 
   private handlersOf(target: Type<unknown>): Handler[] {
-    const prototype = target.prototype as Record<string, unknown> | undefined;
-    return prototype ? this.scanner.getAllMethodNames(prototype).map((name) => prototype[name] as Handler) : [];
+    const prototype = target.prototype as object | undefined;
+    const names = prototype ? this.scanner.getAllMethodNames(prototype) : [];
+    return names.flatMap((name) => methodOf(prototype as object, name) ?? []);
   }
 
   /** The path that RouterModule gives a module. */

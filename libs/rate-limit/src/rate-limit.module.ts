@@ -1,4 +1,4 @@
-import { ConfigurableModuleBuilder, Module, type DynamicModule, type Provider } from '@nestjs/common';
+import { Module, type Provider } from '@nestjs/common';
 import {
   APP_INTERCEPTOR,
   ApplicationConfig,
@@ -8,7 +8,7 @@ import {
   ModulesContainer,
 } from '@nestjs/core';
 import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
-import { checkObject, importedOnce } from '../../internal/src';
+import { defineLuanestModule } from '../../internal/src';
 import { RedisLimiter } from './limiter/redis-limiter';
 import { RateLimitEdge } from './rate-limit.edge';
 import { RateLimitExplorer } from './rate-limit.explorer';
@@ -32,43 +32,6 @@ export interface RateLimitModuleExtras {
    */
   readonly interceptor?: boolean;
 }
-
-const RAW_OPTIONS = Symbol('luanest:rate-limit-raw-options');
-
-const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<RateLimitOptions>({
-  optionsInjectionToken: RAW_OPTIONS,
-})
-  .setClassMethodName('forRoot')
-  .setExtras<RateLimitModuleExtras>(
-    { isGlobal: true, registry: undefined, interceptor: false },
-    (definition, { isGlobal, registry, interceptor }) => ({
-      ...definition,
-      global: isGlobal ?? true,
-      imports: [
-        ...(definition.imports ?? []),
-        DiscoveryModule,
-        ScriptRegistryModule.forFeature(rateLimitScripts, registry),
-      ],
-      providers: [
-        ...(definition.providers ?? []),
-        importedOnce('RateLimitModule', RateLimitService),
-        {
-          provide: RATE_LIMIT_OPTIONS,
-          inject: [RAW_OPTIONS],
-          useFactory: (raw: RateLimitOptions) => resolveOptions(raw),
-        },
-        {
-          provide: RateLimitService,
-          inject: [getScriptRegistryToken(registry), RATE_LIMIT_OPTIONS],
-          useFactory: (scripts: ScriptRegistry, options: ResolvedRateLimitOptions) =>
-            new RateLimitService(new RedisLimiter(scripts, options.tags), options),
-        },
-        ...edgeProviders(interceptor === true),
-      ],
-      exports: EXPORTS,
-    }),
-  )
-  .build();
 
 /** What every module of the lib gives its app. */
 export const EXPORTS = [RateLimitService, RateLimitGuard, RateLimitInterceptor, RATE_LIMIT_OPTIONS, RATE_LIMIT_EDGE];
@@ -100,15 +63,27 @@ export function edgeProviders(interceptor: boolean): Provider[] {
   ];
 }
 
-/** Gives the app RateLimitService, RateLimitGuard and the rules of every route; global, so that any module may use them. */
+const RateLimitModuleBase = defineLuanestModule<RateLimitOptions, RateLimitModuleExtras, ResolvedRateLimitOptions>({
+  name: 'RateLimitModule',
+  optionsToken: RATE_LIMIT_OPTIONS,
+  extras: { interceptor: false },
+  resolve: (options) => resolveOptions(options),
+  once: () => RateLimitService,
+  parts: ({ registry, interceptor }, token) => ({
+    imports: [DiscoveryModule, ScriptRegistryModule.forFeature(rateLimitScripts, registry)],
+    providers: [
+      {
+        provide: RateLimitService,
+        inject: [getScriptRegistryToken(registry), token],
+        useFactory: (scripts: ScriptRegistry, options: ResolvedRateLimitOptions) =>
+          new RateLimitService(new RedisLimiter(scripts, options.tags), options),
+      },
+      ...edgeProviders(interceptor === true),
+    ],
+    exports: EXPORTS,
+  }),
+});
+
+/** RateLimitService, RateLimitGuard and the rules of all routes. Every option has a default. */
 @Module({})
-export class RateLimitModule extends ConfigurableModuleClass {
-  /**
-   * Makes the module; every option has a default.
-   *
-   * @throws InvalidOptionError for what is no object; options that cannot work are refused when the app boots
-   */
-  static override forRoot(options: RateLimitOptions & RateLimitModuleExtras = {}): DynamicModule {
-    return super.forRoot(checkObject('', options));
-  }
-}
+export class RateLimitModule extends RateLimitModuleBase {}

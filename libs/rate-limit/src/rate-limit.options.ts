@@ -1,7 +1,7 @@
-import { checkFlag, checkObject, checkOptions, InvalidOptionError, type KnownOptions, shown } from '../../internal/src';
+import { Checks, type KnownOptions, shown } from '../../internal/src';
 import { resolveAnswers, type RateLimitAnswers, type ResolvedAnswers } from './answers/answers.options';
 import type { RateLimitContextAdapter } from './contexts/context-adapter';
-import { checkChoice, checkInteger, MAX_DURATION_MS, named, resolveRule } from './rules/resolve-rule';
+import { MAX_DURATION_MS, named, ON_REDIS_ERROR, resolveRule } from './rules/resolve-rule';
 import type { NamedRule, RateLimitRule, RedisErrorPolicy } from './rules/rule';
 
 /** Options of RateLimitModule. */
@@ -83,26 +83,23 @@ const KNOWN: KnownOptions<RateLimitOptions> = {
 const KNOWN_OF_BREAKER: KnownOptions<ResolvedRateLimitOptions['breaker']> = { failures: true, openMs: true };
 const KNOWN_OF_CACHE: KnownOptions<ResolvedRateLimitOptions['blockCache']> = { maxSubjects: true, maxMs: true };
 
-function resolveRules(rules: readonly RateLimitRule[]): NamedRule[] {
-  if (!Array.isArray(rules)) throw new InvalidOptionError(`rules is ${shown(rules)}. Give an array of rules.`);
-  const resolved = (rules as RateLimitRule[]).map((rule, i) => {
-    const checked = resolveRule(rule, `rules[${i}]`);
+function resolveRules(checks: Checks, rules: readonly RateLimitRule[]): NamedRule[] {
+  const resolved = (checks.list('rules', rules, 'an array of rules') as RateLimitRule[]).map((rule, i) => {
+    const checked = resolveRule(rule, checks.in(`rules[${i}]`));
     if (checked.name !== undefined) return named(checked, checked.name);
-    throw new InvalidOptionError(`rules[${i}] has no name. Every route shares it, so give it one.`);
+    throw checks.error(`rules[${i}] has no name. All routes share the rule, so set its name.`);
   });
   const twice = resolved.find(({ name }, i) => resolved.findIndex((other) => other.name === name) !== i);
-  if (twice) throw new InvalidOptionError(`rules has two rules named ${shown(twice.name)}. Rename one of them.`);
+  if (twice) throw checks.error(`rules has two rules named ${shown(twice.name)}. Rename one of them.`);
   return resolved;
 }
 
-function checkedAdapters(contexts: Readonly<Record<string, RateLimitContextAdapter>>): typeof contexts {
-  for (const [kind, adapter] of Object.entries(checkObject('contexts', contexts))) {
+function checkedAdapters(checks: Checks, contexts: Readonly<Record<string, RateLimitContextAdapter>>): typeof contexts {
+  for (const [kind, adapter] of Object.entries(checks.object('contexts', contexts))) {
     const where = `contexts[${shown(kind)}]`;
-    checkObject(where, adapter, 'Give an adapter, an object with address(), refusal() and call().');
+    checks.object(where, adapter, 'an adapter: an object with address(), refusal() and call()');
     for (const method of ['address', 'refusal', 'call'] as const) {
-      const given: unknown = Reflect.get(adapter, method);
-      if (typeof given === 'function') continue;
-      throw new InvalidOptionError(`${where}.${method} is ${shown(given)}. Give a function.`);
+      checks.in(where).fn(method, Reflect.get(adapter, method));
     }
   }
   return Object.freeze({ ...contexts });
@@ -113,31 +110,34 @@ function checkedAdapters(contexts: Readonly<Record<string, RateLimitContextAdapt
  *
  * @throws InvalidOptionError naming the option, the value seen and what to do
  */
-export function resolveOptions(options: RateLimitOptions): ResolvedRateLimitOptions {
-  checkOptions('', options, KNOWN);
+export function resolveOptions(
+  options: RateLimitOptions,
+  checks = new Checks('RateLimitModule'),
+): ResolvedRateLimitOptions {
+  checks.options('', options, KNOWN);
   const { rules = [], onRedisError = 'local', deadlineMs = 50, breaker = {}, blockCache = {} } = options;
   const { localSubjects = 10_000, tags, onUnknownSubject = 'count', ipv6Prefix = 56 } = options;
   const { answers = {}, contexts = {}, proxyWarnings = true } = options;
-  const { failures = 5, openMs = 1_000 } = checkOptions('breaker', breaker, KNOWN_OF_BREAKER);
-  const { maxSubjects = 10_000, maxMs = 5_000 } = checkOptions('blockCache', blockCache, KNOWN_OF_CACHE);
+  const { failures = 5, openMs = 1_000 } = checks.options('breaker', breaker, KNOWN_OF_BREAKER);
+  const { maxSubjects = 10_000, maxMs = 5_000 } = checks.options('blockCache', blockCache, KNOWN_OF_CACHE);
   return Object.freeze({
-    rules: Object.freeze(resolveRules(rules)),
-    onRedisError: checkChoice('onRedisError', onRedisError, ['allow', 'deny', 'local']),
-    deadlineMs: checkInteger('deadlineMs', deadlineMs, 1, 60_000),
+    rules: Object.freeze(resolveRules(checks, rules)),
+    onRedisError: checks.choice('onRedisError', onRedisError, ON_REDIS_ERROR),
+    deadlineMs: checks.integer('deadlineMs', deadlineMs, 1, 60_000),
     breaker: Object.freeze({
-      failures: checkInteger('breaker.failures', failures, 1, 1_000_000),
-      openMs: checkInteger('breaker.openMs', openMs, 1, 3_600_000),
+      failures: checks.integer('breaker.failures', failures, 1, 1_000_000),
+      openMs: checks.integer('breaker.openMs', openMs, 1, 3_600_000),
     }),
     blockCache: Object.freeze({
-      maxSubjects: checkInteger('blockCache.maxSubjects', maxSubjects, 0, MAX_SUBJECTS),
-      maxMs: checkInteger('blockCache.maxMs', maxMs, 1, MAX_DURATION_MS),
+      maxSubjects: checks.integer('blockCache.maxSubjects', maxSubjects, 0, MAX_SUBJECTS),
+      maxMs: checks.integer('blockCache.maxMs', maxMs, 1, MAX_DURATION_MS),
     }),
-    localSubjects: checkInteger('localSubjects', localSubjects, 1, MAX_SUBJECTS),
-    tags: tags === undefined ? undefined : checkInteger('tags', tags, 1, 1_024),
-    onUnknownSubject: checkChoice('onUnknownSubject', onUnknownSubject, ['count', 'deny']),
-    ipv6Prefix: checkInteger('ipv6Prefix', ipv6Prefix, 32, 128),
-    proxyWarnings: checkFlag('proxyWarnings', proxyWarnings),
-    answers: resolveAnswers(answers),
-    contexts: checkedAdapters(contexts),
+    localSubjects: checks.integer('localSubjects', localSubjects, 1, MAX_SUBJECTS),
+    tags: tags === undefined ? undefined : checks.integer('tags', tags, 1, 1_024),
+    onUnknownSubject: checks.choice('onUnknownSubject', onUnknownSubject, ['count', 'deny']),
+    ipv6Prefix: checks.integer('ipv6Prefix', ipv6Prefix, 32, 128),
+    proxyWarnings: checks.flag('proxyWarnings', proxyWarnings),
+    answers: resolveAnswers(answers, checks),
+    contexts: checkedAdapters(checks, contexts),
   });
 }

@@ -1,4 +1,4 @@
-import { checkInteger, type Refusal, shown } from '../../internal/src';
+import { Checks, shown } from '../../internal/src';
 import { Decider, type Clocks } from './limiter/decider';
 import type { Decision } from './limiter/decision';
 import type { Check, Limiter } from './limiter/limiter';
@@ -104,7 +104,7 @@ export class RateLimitService {
    * @throws LuanestError when Redis does not answer
    */
   async block(rule: RateLimitRule | string, subject: string, blockMs: number): Promise<void> {
-    const limitMs = checkInteger('blockMs', blockMs, 1, MAX_DURATION_MS, asInput);
+    const limitMs = input.integer('blockMs', blockMs, 1, MAX_DURATION_MS);
     await this.decider.block(this.ruleOf(rule), checkSubject(subject), limitMs);
   }
 
@@ -179,13 +179,13 @@ function asError(error: unknown): Error {
 
 function checkSubject(subject: string): string {
   if (typeof subject === 'string' && subject !== '') return subject;
-  throw new InvalidRateLimitInputError(`subject is ${shown(subject)}. Give text of at least 1 character.`);
+  return input.refuse('subject', subject, 'text of at least 1 character');
 }
 
-const asInput: Refusal = (message) => new InvalidRateLimitInputError(message);
+const input = new Checks('RateLimitService', (message) => new InvalidRateLimitInputError(message));
 
 function figureOf(rule: NamedRule, what: 'limit' | 'cost', given: number | undefined, most: number): number {
-  if (given !== undefined) return checkInteger(what, given, 0, most, asInput);
+  if (given !== undefined) return input.integer(what, given, 0, most);
   const own = rule[what];
   if (typeof own === 'number') return own;
   throw new InvalidRateLimitInputError(

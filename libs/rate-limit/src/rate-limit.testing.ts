@@ -1,6 +1,6 @@
 import { Module, type DynamicModule } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
-import { checkObject } from '../../internal/src';
+import { Checks } from '../../internal/src';
 import { MemoryLimiter } from './limiter/memory-limiter';
 import { edgeProviders, EXPORTS, type RateLimitModuleExtras } from './rate-limit.module';
 import { resolveOptions, type RateLimitOptions } from './rate-limit.options';
@@ -31,6 +31,7 @@ export interface RateLimitTestingOptions extends RateLimitOptions, Pick<RateLimi
 }
 
 const MAX_SUBJECTS = 1_000_000;
+const checks = new Checks('RateLimitTestingModule');
 
 /**
  * RateLimitModule for tests: guard, decorators and service as in production, and no Redis.
@@ -45,10 +46,10 @@ export class RateLimitTestingModule {
    * @throws InvalidOptionError as RateLimitModule does
    */
   static forRoot(options: RateLimitTestingOptions = {}): DynamicModule {
-    const { clock = new RateLimitTestClock(), interceptor = false, ...others } = checkObject('', options);
+    const { clock = new RateLimitTestClock(), interceptor = false, ...others } = checks.object('', options);
     // It may come with what an app gives RateLimitModule.
     const rest = Object.fromEntries(Object.entries(others).filter(([name]) => name !== 'registry'));
-    const resolved = resolveOptions(rest);
+    const resolved = resolveOptions(rest, checks);
     const nowUs = (): number => Math.floor(clock.now * 1_000);
     const limiter = new MemoryLimiter(nowUs, MAX_SUBJECTS);
     const service = new RateLimitService(limiter, resolved, { monotonicMs: () => clock.now, wallUs: nowUs });

@@ -166,7 +166,7 @@ describe('a rule without a name belongs to its route', () => {
       { path: 'shop', module: ShopModule },
     ]);
     expect(await refusal({ imports: [AdminModule, ShopModule, router] })).toMatch(
-      /LimitedController\.find.*Give the rule a name/,
+      /LimitedController\.find.*Set its name/,
     );
   });
 

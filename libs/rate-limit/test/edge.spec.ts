@@ -47,7 +47,7 @@ describe('the client of an address', () => {
 describe('nonsense is refused when the class is loaded, or at boot', () => {
   const good = { limit: 1, windowMs: 1_000 };
   it.each<[string, object, RegExp]>([
-    ['a window under 1 ms', { windowMs: 0.5 }, /windowMs is 0\.5.*integer of 1.*in ms, not seconds/],
+    ['a window under 1 ms', { windowMs: 0.5 }, /windowMs is 0\.5.*integer from 1 .*milliseconds, not seconds/],
     ['a window of 0', { windowMs: 0 }, /windowMs is 0/],
     ['a window without end', { windowMs: Infinity }, /windowMs is Infinity/],
     ['a limit of text', { limit: '5' }, /limit is "5"/],
@@ -65,7 +65,7 @@ describe('nonsense is refused when the class is loaded, or at boot', () => {
     ],
     ['a cost of a half', { cost: 0.5 }, /cost is 0\.5/],
     ['a subject of text', { subject: 'ip' }, /subject is "ip".*function/],
-    ['an option of others', { ttl: 5 }, /no option "ttl" of the rate-limit rule\. Known: .*windowMs/],
+    ['an option of others', { ttl: 5 }, /no option "ttl"\. Known: .*windowMs/],
     ['a name with spaces', { name: 'a b' }, /name is "a b"/],
     ['a count of some', { count: 'some' }, /count is "some"/],
     ['a negative block', { blockMs: -1 }, /blockMs is -1/],
@@ -83,7 +83,7 @@ describe('nonsense is refused when the class is loaded, or at boot', () => {
       }
       const descriptor = Object.getOwnPropertyDescriptor(Cats.prototype, 'find') as never;
       RateLimit({ ...good, ...wrong })(Cats.prototype, 'find', descriptor);
-    }).toThrow(/@RateLimit\(\) of Cats\.find/);
+    }).toThrow(/^@RateLimit on Cats\.find: /);
   });
 
   it.each<[string, object, RegExp]>([
@@ -99,7 +99,7 @@ describe('nonsense is refused when the class is loaded, or at boot', () => {
       /two rules named "a"/,
     ],
     ['rules that are none', { rules: {} }, /array of rules/],
-    ['a deadline in seconds', { deadlineMs: 0.05 }, /deadlineMs is 0\.05.*in ms/],
+    ['a deadline in seconds', { deadlineMs: 0.05 }, /deadlineMs is 0\.05.*milliseconds/],
     ['tags without end', { tags: 5_000 }, /tags is 5000/],
     ['an answer that is none', { answers: { legacy: 1 } }, /answers\.legacy is 1/],
   ])('options: %s', (_what, wrong, message) => {
@@ -147,7 +147,7 @@ describe('nonsense is refused when the class is loaded, or at boot', () => {
     }
     const testing = Test.createTestingModule({ imports: [RateLimitTestingModule.forRoot()], providers: [Worker] });
     const app = (await testing.compile()).createNestApplication({ logger: false });
-    await expect(app.init()).rejects.toThrow(/@RateLimit\(\) of Worker\.work.*Give the rule a name/);
+    await expect(app.init()).rejects.toThrow(/^@RateLimit on Worker\.work: .*Set its name/);
   });
 });
 

@@ -224,7 +224,7 @@ describe.each(servers)('the storage on %s', (_name, connect) => {
 
   it.each<[RegExp, [unknown, unknown, unknown, unknown, unknown]]>([
     [
-      /^The ttl of throttler "default" is 0\. Give ms, an integer of 1 to 34560000000\..*skip/,
+      /^The ttl of throttler "default" is 0\. Expected ms, an integer from 1 to 34560000000\..*skip/,
       ['k', 0, 1, 1, 'default'],
     ],
     [/^The ttl of throttler "default" is 0\.5\./, ['k', 0.5, 1, 1, 'default']],
@@ -233,7 +233,10 @@ describe.each(servers)('the storage on %s', (_name, connect) => {
     [/^The ttl of throttler "default" is NaN\./, ['k', NaN, 1, 1, 'default']],
     [/^The ttl of throttler "default" is "1000"\./, ['k', '1000', 1, 1, 'default']],
     [/^The ttl of throttler "default" is 34560000001\./, ['k', 34_560_000_001, 1, 1, 'default']],
-    [/^The limit of throttler "default" is 2\.5\. Give an integer of 0 to 1000000000\./, ['k', 9, 2.5, 9, 'default']],
+    [
+      /^The limit of throttler "default" is 2\.5\. Expected an integer from 0 to 1000000000\./,
+      ['k', 9, 2.5, 9, 'default'],
+    ],
     [/^The limit of throttler "default" is -1\./, ['k', 9, -1, 9, 'default']],
     [/^The blockDuration of throttler "default" is -1\. .*0 is no block/, ['k', 9, 1, -1, 'default']],
     [/^The blockDuration of throttler "default" is 0\.5\./, ['k', 9, 1, 0.5, 'default']],
@@ -289,8 +292,10 @@ describe('without Redis', () => {
 describe('options', () => {
   it('are checked at boot', () => {
     expect(() => resolveStorageOptions({ algorithm: 'leaky' as 'fixed-window' })).toThrow(InvalidOptionError);
-    expect(() => resolveStorageOptions({ algorithm: 'leaky' as 'fixed-window' })).toThrow(/^algorithm is "leaky"\./);
-    expect(() => resolveStorageOptions({ tags: 0 })).toThrow(/^tags is 0\./);
+    expect(() => resolveStorageOptions({ algorithm: 'leaky' as 'fixed-window' })).toThrow(
+      /^RateLimitThrottlerStorageModule: algorithm is "leaky"\./,
+    );
+    expect(() => resolveStorageOptions({ tags: 0 })).toThrow(/^RateLimitThrottlerStorageModule: tags is 0\./);
     expect(resolveStorageOptions({}).algorithm).toBe('fixed-window');
   });
 

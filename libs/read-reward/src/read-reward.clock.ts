@@ -93,7 +93,7 @@ export class RewardClock {
 
 function unknownZone(timeZone: unknown, cause?: unknown): InvalidReadRewardInputError {
   return new InvalidReadRewardInputError(
-    `timeZone is ${shown(timeZone)}. Give a zone of the IANA database, such as "Asia/Shanghai".`,
+    `timeZone is ${shown(timeZone)}. Expected a zone of the IANA database, such as "Asia/Shanghai".`,
     { cause },
   );
 }

@@ -21,7 +21,7 @@ interface GrantParts {
 export function checkId(name: string, value: unknown): string {
   if (typeof value === 'string' && value !== '' && value.length <= MAX_ID_CHARS && value.isWellFormed()) return value;
   throw new InvalidReadRewardInputError(
-    `${name} is ${shown(value)}. Give 1 to ${MAX_ID_CHARS} characters of well-formed Unicode.`,
+    `${name} is ${shown(value)}. Expected a well-formed string of 1 to ${MAX_ID_CHARS} characters.`,
   );
 }
 
@@ -51,7 +51,7 @@ export function readGrantId(grantId: unknown): GrantParts {
     return { rule, startMs: Number(start), seq: Number(seq), ...ids };
   } catch (cause) {
     throw new InvalidReadRewardInputError(
-      `grantId is ${shown(grantId)}. Give the grantId of a rewarded answer, unchanged.`,
+      `grantId is ${shown(grantId)}. Expected the grantId of a rewarded answer, unchanged.`,
       { cause },
     );
   }

@@ -1,4 +1,4 @@
-import { checkInteger, checkOptions, InvalidOptionError, type KnownOptions, shown } from '../../internal/src';
+import { Checks, type KnownOptions, shown } from '../../internal/src';
 import { CivilCalendar, type Period } from './civil-calendar';
 
 /** What a rule rewards, and how often. */
@@ -79,42 +79,37 @@ const KNOWN_OF_RULE: KnownOptions<RewardRule> = {
 const KNOWN: KnownOptions<ReadRewardOptions> = { rules: true, operationRetentionMs: true, ledger: true, shards: true };
 const KNOWN_OF_LEDGER: KnownOptions<NonNullable<ReadRewardOptions['ledger']>> = { retentionMs: true };
 
-function oneOf<T extends string>(name: string, value: T, allowed: readonly T[]): T {
-  if (allowed.includes(value)) return value;
-  throw new InvalidOptionError(`${name} is ${shown(value)}. Give ${allowed.join(' or ')}.`);
-}
+const checks = new Checks('ReadRewardModule');
 
-function minutes(name: string, value: string): number {
+function minutes(rule: Checks, name: string, value: string): number {
   const match = typeof value === 'string' ? /^([01]\d|2[0-3]):([0-5]\d)$/.exec(value) : null;
   if (match !== null) return Number(match[1]) * 60 + Number(match[2]);
-  throw new InvalidOptionError(`${name} is ${shown(value)}. Give a wall time of "00:00" to "23:59".`);
+  return rule.refuse(name, value, 'a time of day from "00:00" to "23:59"');
 }
 
 function resolveRule(name: string, rule: RewardRule): ResolvedRewardRule {
-  const at = `rules.${name}`;
   if (!/^[a-z0-9][a-z0-9-]{0,63}$/.test(name)) {
-    throw new InvalidOptionError(`Rule name ${shown(name)} must be kebab-case, of 1 to 64 characters.`);
+    throw checks.error(`rules has a rule named ${shown(name)}. Expected a kebab-case name of 1 to 64 characters.`);
   }
-  checkOptions(at, rule, KNOWN_OF_RULE);
+  checks.options(`rules.${name}`, rule, KNOWN_OF_RULE);
+  const at = checks.in(`rules.${name}`);
   const resolved = {
     name,
-    limit: checkInteger(`${at}.limit`, rule.limit, 0, 1_000_000),
-    pointsPerItem: checkInteger(`${at}.pointsPerItem`, rule.pointsPerItem ?? 1, 1, 1_000_000),
-    capPoints: rule.capPoints === undefined ? 0 : checkInteger(`${at}.capPoints`, rule.capPoints, 1, 1e12),
-    period: oneOf(`${at}.period`, rule.period ?? 'day', ['day', 'week', 'month', 'total']),
+    limit: at.integer('limit', rule.limit, 0, 1_000_000),
+    pointsPerItem: at.integer('pointsPerItem', rule.pointsPerItem ?? 1, 1, 1_000_000),
+    capPoints: rule.capPoints === undefined ? 0 : at.integer('capPoints', rule.capPoints, 1, 1e12),
+    period: at.choice('period', rule.period ?? 'day', ['day', 'week', 'month', 'total']),
     timeZone: rule.timeZone ?? 'UTC',
-    dayStartsAtMinutes: minutes(`${at}.dayStartsAt`, rule.dayStartsAt ?? '00:00'),
-    weekStartsOn: checkInteger(`${at}.weekStartsOn`, rule.weekStartsOn ?? 1, 1, 7),
-    dedupe: oneOf(`${at}.dedupe`, rule.dedupe ?? 'period', ['period', 'ever']),
-    retentionMs: checkInteger(`${at}.retentionMs`, rule.retentionMs ?? 365 * DAY_MS, 60_000, MAX_MS),
+    dayStartsAtMinutes: minutes(at, 'dayStartsAt', rule.dayStartsAt ?? '00:00'),
+    weekStartsOn: at.integer('weekStartsOn', rule.weekStartsOn ?? 1, 1, 7),
+    dedupe: at.choice('dedupe', rule.dedupe ?? 'period', ['period', 'ever']),
+    retentionMs: at.integer('retentionMs', rule.retentionMs ?? 365 * DAY_MS, 60_000, MAX_MS),
   };
   const lookable = resolved.period !== 'total' && resolved.dedupe === 'period' && resolved.capPoints === 0;
   try {
     new CivilCalendar(resolved, resolved.timeZone);
   } catch {
-    throw new InvalidOptionError(
-      `${at}.timeZone is ${shown(rule.timeZone)}. Give a zone of the IANA database, such as "Asia/Shanghai".`,
-    );
+    return at.refuse('timeZone', rule.timeZone, 'a zone of the IANA database, such as "Asia/Shanghai"');
   }
   return Object.freeze({ ...resolved, lookable });
 }
@@ -125,17 +120,19 @@ function resolveRule(name: string, rule: RewardRule): ResolvedRewardRule {
  * @throws InvalidOptionError naming the option, the value seen and what to do
  */
 export function resolveOptions(options: ReadRewardOptions): ResolvedReadRewardOptions {
-  checkOptions('', options, KNOWN);
+  checks.options('', options, KNOWN);
   const { rules, ledger } = options;
   if (typeof rules !== 'object' || rules === null || Object.keys(rules).length === 0) {
-    throw new InvalidOptionError(`rules is ${shown(rules)}. Give an object with at least one rule by name.`);
+    checks.refuse('rules', rules, 'an object with at least one rule by name');
   }
-  if (ledger !== undefined) checkOptions('ledger', ledger, KNOWN_OF_LEDGER);
+  if (ledger !== undefined) checks.options('ledger', ledger, KNOWN_OF_LEDGER);
   return Object.freeze({
     rules: new Map(Object.entries(rules).map(([name, rule]) => [name, resolveRule(name, rule)])),
-    operationRetentionMs: checkInteger('operationRetentionMs', options.operationRetentionMs ?? DAY_MS, 1_000, MAX_MS),
+    operationRetentionMs: checks.integer('operationRetentionMs', options.operationRetentionMs ?? DAY_MS, 1_000, MAX_MS),
     ledgerMs:
-      ledger === undefined ? 0 : checkInteger('ledger.retentionMs', ledger.retentionMs ?? 30 * DAY_MS, 60_000, MAX_MS),
-    shards: checkInteger('shards', options.shards ?? 16, 1, 1_024),
+      ledger === undefined
+        ? 0
+        : checks.integer('ledger.retentionMs', ledger.retentionMs ?? 30 * DAY_MS, 60_000, MAX_MS),
+    shards: checks.integer('shards', options.shards ?? 16, 1, 1_024),
   });
 }

@@ -1,4 +1,4 @@
-import { isIntegerOf, shown } from '../../internal/src';
+import { Checks, shown } from '../../internal/src';
 import { InvalidRedPacketInputError } from './red-packet.errors';
 import type { CreateActivity, Packet, SplitMethod } from './red-packet.types';
 
@@ -20,22 +20,17 @@ const OWN_CURSOR = 'Give the nextCursor of the page before, or none.';
 /** The last instant that JavaScript's Date can tell. */
 const MAX_TIME_MS = 8_640_000_000_000_000;
 
+/** Checks of input. @throws InvalidRedPacketInputError naming the field */
+export const check = new Checks('', (message) => new InvalidRedPacketInputError(message));
+
 /** Refuses input. @throws InvalidRedPacketInputError always */
 export function refuse(field: string, value: unknown, remedy: string): never {
   throw new InvalidRedPacketInputError(`${field} is ${shown(value)}. ${remedy}`);
 }
 
-/** An integer within bounds. @throws InvalidRedPacketInputError naming the field */
-export function checkInteger(field: string, value: unknown, min: number, max: number): number {
-  if (!isIntegerOf(value, min, max)) {
-    refuse(field, value, `Give an integer of ${min} to ${max}.`);
-  }
-  return value;
-}
-
 function checkText(field: string, value: unknown, maxChars: number): string {
   if (typeof value !== 'string' || value === '' || value.length > maxChars || !value.isWellFormed()) {
-    refuse(field, value, `Give 1 to ${maxChars} characters of well-formed Unicode.`);
+    refuse(field, value, `Expected 1 to ${maxChars} characters of well-formed Unicode.`);
   }
   return value;
 }
@@ -74,7 +69,7 @@ export function checkCursor(value: unknown): Placed {
 
 /** The most items of a page. @throws InvalidRedPacketInputError */
 export function checkLimit(limit: unknown, max: number): number {
-  return checkInteger('limit', limit ?? 100, 1, max);
+  return check.integer('limit', limit ?? 100, 1, max);
 }
 
 /** A cursor of dead payouts, `<bucket>:<entry>`. @throws InvalidRedPacketInputError unless Redis could have given it */
@@ -94,17 +89,17 @@ export function checkDeadCursor(value: unknown): Placed {
  */
 export function checkActivity(input: CreateActivity): CheckedActivity {
   const activityId = checkActivityId(input.activityId);
-  const totalCents = checkInteger('totalCents', input.totalCents, 1, Number.MAX_SAFE_INTEGER);
-  const packets = checkInteger('packets', input.packets, 1, MAX_PACKETS);
+  const totalCents = check.integer('totalCents', input.totalCents, 1, Number.MAX_SAFE_INTEGER);
+  const packets = check.integer('packets', input.packets, 1, MAX_PACKETS);
   const bounds = checkBounds(input, totalCents, packets);
-  const buckets = checkInteger('buckets', input.buckets ?? 1, 1, Math.min(MAX_BUCKETS, packets));
-  if (buckets > 1) checkInteger('totalCents', totalCents, 1, MAX_SPREAD_CENTS);
-  const startsAtMs = checkInteger('startsAtMs', input.startsAtMs ?? 0, 0, MAX_TIME_MS);
-  const endsAtMs = checkInteger('endsAtMs', input.endsAtMs ?? 0, 0, MAX_TIME_MS);
+  const buckets = check.integer('buckets', input.buckets ?? 1, 1, Math.min(MAX_BUCKETS, packets));
+  if (buckets > 1) check.integer('totalCents', totalCents, 1, MAX_SPREAD_CENTS);
+  const startsAtMs = check.integer('startsAtMs', input.startsAtMs ?? 0, 0, MAX_TIME_MS);
+  const endsAtMs = check.integer('endsAtMs', input.endsAtMs ?? 0, 0, MAX_TIME_MS);
   if (endsAtMs > 0 && endsAtMs <= startsAtMs) {
     refuse('endsAtMs', endsAtMs, `Give a time after startsAtMs, ${startsAtMs}, or leave it out.`);
   }
-  const maxTries = checkInteger('maxTries', input.maxTries ?? 0, 0, 1_000_000);
+  const maxTries = check.integer('maxTries', input.maxTries ?? 0, 0, 1_000_000);
   const seed = input.seed === undefined ? undefined : checkSeed(input.seed);
   const amounts = input.amounts === undefined ? undefined : checkAmounts(input.amounts, totalCents, packets, bounds);
   const split = checkSplit(input.split ?? (amounts === undefined ? 'double-mean' : 'given'), amounts);
@@ -117,9 +112,9 @@ interface Bounds {
 }
 
 function checkBounds(input: CreateActivity, totalCents: number, packets: number): Bounds {
-  const minCents = checkInteger('minCents', input.minCents ?? 1, 1, Number.MAX_SAFE_INTEGER);
+  const minCents = check.integer('minCents', input.minCents ?? 1, 1, Number.MAX_SAFE_INTEGER);
   const cap = input.maxCents ?? Math.max(totalCents, minCents);
-  const maxCents = checkInteger('maxCents', cap, minCents, Number.MAX_SAFE_INTEGER);
+  const maxCents = check.integer('maxCents', cap, minCents, Number.MAX_SAFE_INTEGER);
   const [least, most] = [BigInt(packets) * BigInt(minCents), BigInt(packets) * BigInt(maxCents)];
   if (least > BigInt(totalCents)) {
     refuse(
@@ -155,7 +150,7 @@ function checkAmounts(value: unknown, totalCents: number, packets: number, bound
   if (value.length !== packets) refuse('amounts', value, `It has ${value.length} entries for ${packets} packets.`);
   let sum = 0n;
   for (const cents of value as unknown[]) {
-    sum += BigInt(checkInteger('amounts', cents, bounds.minCents, bounds.maxCents));
+    sum += BigInt(check.integer('amounts', cents, bounds.minCents, bounds.maxCents));
   }
   if (sum !== BigInt(totalCents))
     refuse('amounts', value, `They add up to ${sum} and not to totalCents, ${totalCents}.`);
@@ -172,8 +167,8 @@ export function checkPacketId(value: unknown): string {
 export function checkPacket({ packetId, amountCents, grantedAtMs }: Packet): Packet {
   return {
     packetId: checkPacketId(packetId),
-    amountCents: checkInteger('amountCents', amountCents, 1, Number.MAX_SAFE_INTEGER),
-    grantedAtMs: checkInteger('grantedAtMs', grantedAtMs, 0, MAX_TIME_MS),
+    amountCents: check.integer('amountCents', amountCents, 1, Number.MAX_SAFE_INTEGER),
+    grantedAtMs: check.integer('grantedAtMs', grantedAtMs, 0, MAX_TIME_MS),
   };
 }
 

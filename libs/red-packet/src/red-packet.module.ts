@@ -1,8 +1,8 @@
-import { ConfigurableModuleBuilder, Module, type DynamicModule, type Type } from '@nestjs/common';
+import { Module, type Type } from '@nestjs/common';
 import { DelayedTaskService } from 'luanest/delayed-task';
 import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
 import { StreamConsumerService } from 'luanest/stream-consumer';
-import { checkObject, importedOnce } from '../../internal/src';
+import { defineLuanestModule } from '../../internal/src';
 import { describeRoutes, type OpenApiSecurity } from './openapi/openapi';
 import { RedPacketPayouts } from './payouts/red-packet.payouts';
 import { RedPacketPayoutsController } from './payouts/red-packet-payouts.controller';
@@ -30,68 +30,45 @@ function controllers(security?: OpenApiSecurity): Type[] {
   return [RedPacketController, RedPacketPayoutsController];
 }
 
-const RAW_OPTIONS = Symbol('luanest:red-packet-raw-options');
-
-const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<RedPacketOptions>({
-  optionsInjectionToken: RAW_OPTIONS,
-})
-  .setClassMethodName('forRoot')
-  .setExtras<RedPacketModuleExtras>(
-    { controller: true, isGlobal: true, openApiSecurity: undefined, registry: undefined },
-    (definition, { controller, isGlobal, openApiSecurity, registry }) => ({
-      ...definition,
-      global: isGlobal ?? true,
-      imports: [...(definition.imports ?? []), ScriptRegistryModule.forFeature(redPacketScripts, registry)],
+const RedPacketModuleBase = defineLuanestModule<RedPacketOptions, RedPacketModuleExtras, ResolvedRedPacketOptions>({
+  name: 'RedPacketModule',
+  optionsToken: RED_PACKET_OPTIONS,
+  extras: { controller: true, openApiSecurity: undefined },
+  resolve: resolveOptions,
+  parts: ({ controller, openApiSecurity, registry }, token) => {
+    const scriptsToken = getScriptRegistryToken(registry);
+    const streamsToken = { token: StreamConsumerService, optional: true };
+    return {
+      imports: [ScriptRegistryModule.forFeature(redPacketScripts, registry)],
       controllers: controller === false ? [] : controllers(openApiSecurity),
       providers: [
-        ...(definition.providers ?? []),
-        importedOnce('RedPacketModule', RedPacketService),
-        { provide: RED_PACKET_OPTIONS, inject: [RAW_OPTIONS], useFactory: resolveOptions },
         {
           provide: RedPacketService,
-          inject: [
-            getScriptRegistryToken(registry),
-            RED_PACKET_OPTIONS,
-            { token: StreamConsumerService, optional: true },
-            { token: DelayedTaskService, optional: true },
-          ],
+          inject: [scriptsToken, token, streamsToken, { token: DelayedTaskService, optional: true }],
           useFactory: (
             scripts: ScriptRegistry,
             options: ResolvedRedPacketOptions,
             streams?: StreamConsumerService,
             tasks?: DelayedTaskService,
           ) => {
-            // Streams of another registry know nothing of these outboxes.
+            // Streams of another registry do not have these outboxes.
             const own = streams?.runsOn(scripts) === true ? streams : undefined;
             return new RedPacketService(scripts, options, { streams: own, tasks, registryName: registry ?? '' });
           },
         },
         {
           provide: RedPacketPayouts,
-          inject: [
-            RedPacketService,
-            getScriptRegistryToken(registry),
-            { token: StreamConsumerService, optional: true },
-          ],
+          inject: [RedPacketService, scriptsToken, streamsToken],
           useFactory: (packets: RedPacketService, scripts: ScriptRegistry, streams?: StreamConsumerService) =>
             new RedPacketPayouts(packets, streams, scripts),
         },
         RedPacketAdminGuard,
       ],
       exports: [RedPacketService, RedPacketPayouts],
-    }),
-  )
-  .build();
+    };
+  },
+});
 
-/** Red packets over a ScriptRegistry: the service, and a controller unless it is switched off. */
+/** Red packets over a ScriptRegistry: the service, and a controller unless it is switched off. `identity` is required. */
 @Module({})
-export class RedPacketModule extends ConfigurableModuleClass {
-  /**
-   * Makes the module.
-   *
-   * @throws InvalidOptionError for what is no object; options that cannot work are refused when the app boots
-   */
-  static override forRoot(options: RedPacketOptions & RedPacketModuleExtras): DynamicModule {
-    return super.forRoot(checkObject('', options));
-  }
-}
+export class RedPacketModule extends RedPacketModuleBase {}

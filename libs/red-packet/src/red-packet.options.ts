@@ -1,5 +1,5 @@
 import type { CanActivate, Type } from '@nestjs/common';
-import { checkOptions, InvalidOptionError, isIntegerOf, type KnownOptions, shown } from '../../internal/src';
+import { Checks, type KnownOptions } from '../../internal/src';
 import type { ClosedActivity } from './red-packet.types';
 
 /** Returns the id of the user who sends a request; undefined, null or '' for an unknown user, who may not grab. */
@@ -80,6 +80,7 @@ const DAY_MS = 86_400_000;
 const MIN_RETENTION_MS = 60_000;
 const MAX_RETENTION_MS = 3_650 * DAY_MS;
 const MINUTE_MS = 60_000;
+const checks = new Checks('RedPacketModule');
 
 /**
  * Checks the options and fills in the defaults.
@@ -87,47 +88,25 @@ const MINUTE_MS = 60_000;
  * @throws InvalidOptionError naming the option, the value seen and what to do
  */
 export function resolveOptions(options: RedPacketOptions): ResolvedRedPacketOptions {
-  checkOptions('', options, KNOWN);
-  const { identity, adminGuard, eligibility, onClosed, participantName } = options;
-  if (typeof identity !== 'function') {
-    throw new InvalidOptionError(
-      `identity is ${shown(identity)}. Give a function from the request to the user's id or undefined.`,
-    );
-  }
+  checks.options('', options, KNOWN);
+  const { adminGuard } = options;
   if (adminGuard !== undefined && typeof adminGuard !== 'function' && typeof adminGuard?.canActivate !== 'function') {
-    throw new InvalidOptionError(
-      'adminGuard is no guard. Give a class or an object with canActivate(), or leave it out to close the admin routes.',
+    checks.refuse(
+      'adminGuard',
+      adminGuard,
+      'a class or an object with canActivate(), or undefined to close the admin routes',
     );
   }
-  if (eligibility !== undefined && typeof eligibility !== 'function') {
-    throw new InvalidOptionError(
-      `eligibility is ${shown(eligibility)}. Give a function from an activity and a user to a boolean, or leave it out.`,
-    );
-  }
-  if (onClosed !== undefined && typeof onClosed !== 'function') {
-    throw new InvalidOptionError(
-      `onClosed is ${shown(onClosed)}. Give a function of a closed activity, or leave it out.`,
-    );
-  }
-  if (participantName !== undefined && typeof participantName !== 'function') {
-    throw new InvalidOptionError(
-      `participantName is ${shown(participantName)}. Give a function from a user's id to a name, or leave it out.`,
-    );
-  }
-  const { retentionMs = 7 * DAY_MS } = options;
-  integerOf('retentionMs', retentionMs, MIN_RETENTION_MS, MAX_RETENTION_MS);
-  const { confirmReplicas = 0, confirmTimeoutMs = 1_000, transferWaitMs = 1_000, soldOutMemoryMs = 1_000 } = options;
-  integerOf('confirmReplicas', confirmReplicas, 0, 10);
-  integerOf('confirmTimeoutMs', confirmTimeoutMs, 1, MINUTE_MS);
-  integerOf('transferWaitMs', transferWaitMs, 0, MINUTE_MS);
-  integerOf('soldOutMemoryMs', soldOutMemoryMs, 0, MINUTE_MS);
-  const figures = { retentionMs, confirmReplicas, confirmTimeoutMs, transferWaitMs, soldOutMemoryMs };
-  return Object.freeze({ identity, adminGuard, eligibility, onClosed, participantName, ...figures });
-}
-
-function integerOf(name: string, value: unknown, min: number, max: number): void {
-  if (!isIntegerOf(value, min, max)) {
-    const unit = name.endsWith('Ms') ? ' ms' : '';
-    throw new InvalidOptionError(`${name} is ${shown(value)}. Give an integer of ${min} to ${max}${unit}.`);
-  }
+  return Object.freeze({
+    identity: checks.fn('identity', options.identity, "from the request to the user's id or undefined"),
+    adminGuard,
+    eligibility: checks.optionalFn('eligibility', options.eligibility, 'from an activity and a user to a boolean'),
+    onClosed: checks.optionalFn('onClosed', options.onClosed, 'of a closed activity'),
+    participantName: checks.optionalFn('participantName', options.participantName, "from a user's id to a name"),
+    retentionMs: checks.integer('retentionMs', options.retentionMs ?? 7 * DAY_MS, MIN_RETENTION_MS, MAX_RETENTION_MS),
+    confirmReplicas: checks.integer('confirmReplicas', options.confirmReplicas ?? 0, 0, 10),
+    confirmTimeoutMs: checks.integer('confirmTimeoutMs', options.confirmTimeoutMs ?? 1_000, 1, MINUTE_MS),
+    transferWaitMs: checks.integer('transferWaitMs', options.transferWaitMs ?? 1_000, 0, MINUTE_MS),
+    soldOutMemoryMs: checks.integer('soldOutMemoryMs', options.soldOutMemoryMs ?? 1_000, 0, MINUTE_MS),
+  });
 }

@@ -81,12 +81,12 @@ describe('checkActivity', () => {
     ['undefined', undefined],
   ])('shows the value %s as it is', (text, totalCents) => {
     const check = (): unknown => checkActivity({ ...fair, totalCents: totalCents as number });
-    expect(check).toThrow(`totalCents is ${text}. Give an integer of 1 to ${MAX}.`);
+    expect(check).toThrow(`totalCents is ${text}. Expected an integer from 1 to ${MAX}.`);
   });
 
   it('cuts a long value short, so that it cannot fill a log', () => {
     const check = (): unknown => checkActivity({ ...fair, activityId: 'x'.repeat(1_000_000) });
-    expect(check).toThrow(/^activityId is .{80,140}characters\)\. Give 1 to 128/);
+    expect(check).toThrow(/^activityId is .{80,140}characters\)\. Expected 1 to 128/);
   });
 
   it('lets through no figures that cannot be split, and refuses none that can', () => {
@@ -211,6 +211,6 @@ describe('the options', () => {
   ])('refuse %s in %j', (name, change) => {
     const resolve = (): unknown => resolveOptions({ identity, ...change });
     expect(resolve).toThrow(InvalidOptionError);
-    expect(resolve).toThrow(new RegExp(`^${name} is `));
+    expect(resolve).toThrow(new RegExp(`^RedPacketModule: ${name} is `));
   });
 });

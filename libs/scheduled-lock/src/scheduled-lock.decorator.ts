@@ -1,5 +1,5 @@
 import { Inject } from '@nestjs/common';
-import { checkObject } from '../../internal/src';
+import { methodDecorator } from '../../internal/src';
 import { ScheduledLockSetupError } from './scheduled-lock.errors';
 import type { ScheduledLockService } from './scheduled-lock.service';
 import type { ScheduledLockOptions } from './scheduled-lock.types';
@@ -24,25 +24,16 @@ export interface LockedMethod {
  * On an HTTP or RPC handler it sets the options that `ScheduledLockInterceptor` uses.
  *
  * @param options default: the module's, under the name `Class.method`
- * @throws InvalidOptionError for options that are not an object; ScheduledLockSetupError on what is not an instance method,
- *   and where it is used twice on one method
+ * @throws InvalidOptionError for options that are not an object, and on anything but an instance method;
+ *   ScheduledLockSetupError where it is used twice on one method
  */
 export function ScheduledLock(options: ScheduledLockOptions = {}): MethodDecorator {
-  return (target, key, descriptor: PropertyDescriptor) => {
-    const isStatic = typeof target === 'function';
-    const where = `@ScheduledLock() on ${(isStatic ? target : target.constructor).name}.${String(key)}`;
-    checkObject(where, options);
-    const original: unknown = (descriptor as PropertyDescriptor | undefined)?.value;
-    const refusal = refusalOf(isStatic, original);
-    if (refusal !== undefined) throw new ScheduledLockSetupError(`${where}: ${refusal}`);
-    descriptor.value = lockedForm(target, key, original as Method, options, where);
-  };
-}
-
-function refusalOf(isStatic: boolean, original: unknown): string | undefined {
-  if (isStatic) return 'it is static, and Nest schedules no static methods. Make it a method of the instance.';
-  if (typeof original !== 'function') return 'it is not a method. Put the decorator on a method.';
-  return lockedMethod(original) && 'it is used twice. Leave one of them out.';
+  return methodDecorator('@ScheduledLock', ({ checks, target, key, method, descriptor }) => {
+    checks.object('', options);
+    if (lockedMethod(method))
+      throw new ScheduledLockSetupError(`${checks.where}: it is used twice. Leave one of them out.`);
+    descriptor.value = lockedForm(target, key, method, options, checks.where);
+  });
 }
 
 // See DECISIONS.md: decorator-replaces-the-method

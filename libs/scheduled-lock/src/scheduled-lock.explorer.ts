@@ -1,7 +1,7 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService, ExternalContextCreator, MetadataScanner, ModulesContainer } from '@nestjs/core';
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { disguise, type Method, prototypeOf, type Wrapper } from '../../internal/src';
+import { disguise, exploreMethods, type Method, type Wrapper } from '../../internal/src';
 import { candidateOf, type Candidate } from './boot/candidate';
 import { refuseDeadOptions } from './boot/dead-options';
 import { kindOf } from './boot/job-kind';
@@ -32,15 +32,12 @@ export class ScheduledLockExplorer implements OnModuleInit {
   /** @throws ScheduledLockSetupError naming class and method */
   onModuleInit(): void {
     const schedulers = this.providersThat(isScheduleExplorer).length;
-    for (const wrapper of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) {
-      const prototype = prototypeOf(wrapper);
-      for (const name of prototype ? this.scanner.getAllMethodNames(prototype) : []) {
-        const candidate = candidateOf(wrapper, prototype as object, name);
-        if (!candidate) continue;
-        const why = problemOf(candidate, schedulers) ?? this.seenBefore(candidate);
-        if (why !== undefined) throw new ScheduledLockSetupError(`${candidate.where}: ${why}`);
-        if (candidate.lock) this.add(candidate, candidate.lock);
-      }
+    // The scheduler runs the jobs of an alias as well.
+    for (const found of exploreMethods(this.discovery, this.scanner, { aliases: true })) {
+      const candidate = candidateOf(found);
+      const why = problemOf(candidate, schedulers) ?? this.seenBefore(candidate);
+      if (why !== undefined) throw new ScheduledLockSetupError(`${candidate.where}: ${why}`);
+      if (candidate.lock) this.add(candidate, candidate.lock);
     }
   }
 
@@ -58,7 +55,7 @@ export class ScheduledLockExplorer implements OnModuleInit {
     const instance = wrapper.instance as object;
     const kind = kindOf(method, () => this.providersThat(isSchedulerRegistry).map((one) => one.instance as CronJobs));
     const options = resolveJobOptions(given, where, this.options);
-    refuseDeadOptions(`@ScheduledLock() on ${where}`, given, options, kind, this.options);
+    refuseDeadOptions(`@ScheduledLock on ${where}`, given, options, kind, this.options);
     const tag = this.registry.keySpace('scheduled-lock').tag(`${this.options.namespace}:${options.name}`);
     const job: Job = {
       options,

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { checkInteger, checkOptions, InvalidOptionError, type KnownOptions, shown } from '../../internal/src';
+import { Checks, type KnownOptions } from '../../internal/src';
 import type { ScheduledLockOptions } from './scheduled-lock.types';
 
 /** Options of ScheduledLockModule. */
@@ -69,10 +69,7 @@ const KNOWN_OF_JOB: KnownOptions<ScheduledLockOptions> = {
 
 type MsOption = 'lockAtMostForMs' | 'lockAtLeastForMs' | 'staleAfterMs' | 'catchUpWithinMs' | 'replicasTimeoutMs';
 
-function checkedChoice(value: 'skip' | 'run', where = ''): 'skip' | 'run' {
-  if (value === 'skip' || value === 'run') return value;
-  throw new InvalidOptionError(`${where}onRedisError is ${shown(value)}. Give 'skip' or 'run'.`);
-}
+const checks = new Checks('ScheduledLockModule');
 
 /**
  * Checks the options and fills in the defaults.
@@ -80,29 +77,26 @@ function checkedChoice(value: 'skip' | 'run', where = ''): 'skip' | 'run' {
  * @throws InvalidOptionError naming the option, the value seen and what to do
  */
 export function resolveOptions(options: ScheduledLockModuleOptions): ResolvedScheduledLockModuleOptions {
-  checkOptions('', options, KNOWN);
+  checks.options('', options, KNOWN);
   const { namespace, node = `${hostname()}:${process.pid}` } = options;
-  if (typeof (namespace as unknown) !== 'string' || !/^[\w.-]{1,100}$/.test(namespace)) {
-    throw new InvalidOptionError(
-      `namespace is ${shown(namespace)}. Give 1 to 100 letters, digits, ".", "_" or "-": a name of this app, which no other app on its Redis has.`,
-    );
-  }
-  if (typeof node !== 'string' || !/^\S{1,200}$/.test(node)) {
-    throw new InvalidOptionError(`node is ${shown(node)}. Give a text of 1 to 200 characters without spaces.`);
-  }
   return Object.freeze({
-    namespace,
-    node,
-    lockAtMostForMs: checkInteger('lockAtMostForMs', options.lockAtMostForMs ?? 30_000, 10),
-    onRedisError: checkedChoice(options.onRedisError ?? 'skip'),
-    staleAfterMs: checkInteger('staleAfterMs', options.staleAfterMs ?? 5_000, 1),
-    redisTimeoutMs: checkInteger('redisTimeoutMs', options.redisTimeoutMs ?? 2_000, 1),
-    replicas: checkInteger('replicas', options.replicas ?? 0, 0, 100),
-    replicasTimeoutMs: checkInteger('replicasTimeoutMs', options.replicasTimeoutMs ?? 1_000, 1),
-    historySize: checkInteger('historySize', options.historySize ?? 50, 1, 1_000),
-    drainMs: checkInteger('drainMs', options.drainMs ?? 10_000, 0),
-    abortGraceMs: checkInteger('abortGraceMs', options.abortGraceMs ?? 500, 0),
-    retentionMs: checkInteger('retentionMs', options.retentionMs ?? 604_800_000, 60_000),
+    namespace: checks.text(
+      'namespace',
+      namespace,
+      /^[\w.-]{1,100}$/,
+      '1 to 100 letters, digits, ".", "_" or "-": a name of this app that no other app on its Redis has',
+    ),
+    node: checks.text('node', node, /^\S{1,200}$/, 'text of 1 to 200 characters without spaces'),
+    lockAtMostForMs: checks.integer('lockAtMostForMs', options.lockAtMostForMs ?? 30_000, 10),
+    onRedisError: checks.choice('onRedisError', options.onRedisError ?? 'skip', ['skip', 'run']),
+    staleAfterMs: checks.integer('staleAfterMs', options.staleAfterMs ?? 5_000, 1),
+    redisTimeoutMs: checks.integer('redisTimeoutMs', options.redisTimeoutMs ?? 2_000, 1),
+    replicas: checks.integer('replicas', options.replicas ?? 0, 0, 100),
+    replicasTimeoutMs: checks.integer('replicasTimeoutMs', options.replicasTimeoutMs ?? 1_000, 1),
+    historySize: checks.integer('historySize', options.historySize ?? 50, 1, 1_000),
+    drainMs: checks.integer('drainMs', options.drainMs ?? 10_000, 0),
+    abortGraceMs: checks.integer('abortGraceMs', options.abortGraceMs ?? 500, 0),
+    retentionMs: checks.integer('retentionMs', options.retentionMs ?? 604_800_000, 60_000),
   });
 }
 
@@ -117,26 +111,25 @@ export function resolveJobOptions(
   where: string,
   module: ResolvedScheduledLockModuleOptions,
 ): ResolvedJobOptions {
-  const what = `@ScheduledLock() on ${where}`;
-  checkOptions(what, options, KNOWN_OF_JOB);
+  const job = new Checks(`@ScheduledLock on ${where}`);
+  job.options('', options, KNOWN_OF_JOB);
   const given = { ...module, lockAtLeastForMs: 0, catchUpWithinMs: 0, ...withoutUndefined(options) };
-  const ms = (option: MsOption, min: number): number => checkInteger(`${what}: ${option}`, given[option], min);
+  const ms = (option: MsOption, min: number): number => job.integer(option, given[option], min);
   const { name = where, key, renew = true, enhancers = false } = options;
   for (const [option, text] of Object.entries({ name, key: key ?? 'none' })) {
-    if (typeof text === 'string' && text !== '') continue;
-    throw new InvalidOptionError(`${what}: ${option} is ${shown(text)}. Give a text that is not empty.`);
+    job.text(option, text, /^[^]+$/, 'text that is not empty');
   }
   return Object.freeze({
     name,
     key,
-    renew,
-    enhancers,
+    renew: job.flag('renew', renew),
+    enhancers: job.flag('enhancers', enhancers),
     lockAtMostForMs: ms('lockAtMostForMs', 10),
     lockAtLeastForMs: ms('lockAtLeastForMs', 0),
-    onRedisError: checkedChoice(given.onRedisError, `${what}: `),
+    onRedisError: job.choice('onRedisError', given.onRedisError, ['skip', 'run']),
     staleAfterMs: ms('staleAfterMs', 1),
     catchUpWithinMs: ms('catchUpWithinMs', 0),
-    replicas: checkInteger(`${what}: replicas`, given.replicas, 0, 100),
+    replicas: job.integer('replicas', given.replicas, 0, 100),
     replicasTimeoutMs: ms('replicasTimeoutMs', 1),
   });
 }

@@ -71,7 +71,7 @@ describe.each(versions)('on the %s @nestjs/schedule boot refuses', (_, { Cron, I
     for (const providers of [[Fine], [{ provide: 'alias', useClass: Fine }]]) {
       const app = Test.createTestingModule({ imports: [ScheduleModule.forRoot()], providers });
       await expect(app.setLogger(new ConsoleLogger({ logLevels: [] })).compile()).rejects.toThrow(
-        /@ScheduledLock\(\) on Fine\.job needs ScheduledLockModule\.forRoot\(\)/,
+        /@ScheduledLock on Fine\.job needs ScheduledLockModule\.forRoot\(\)/,
       );
     }
   });
@@ -243,11 +243,7 @@ describe.each(versions)('on the %s @nestjs/schedule boot refuses', (_, { Cron, I
       @Cron(NEVER)
       job(): void {}
     }
-    await refused(
-      { providers: [Hasty] },
-      /^@ScheduledLock\(\) on Hasty\.job: lockAtMostForMs is 0/,
-      InvalidOptionError,
-    );
+    await refused({ providers: [Hasty] }, /^@ScheduledLock on Hasty\.job: lockAtMostForMs is 0/, InvalidOptionError);
   });
 
   it('nothing of what is fine', async () => {

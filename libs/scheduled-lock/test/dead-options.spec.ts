@@ -114,7 +114,7 @@ it.each(DEAD)(
   async (_, scheduler, options, module, message) => {
     const error = await refusal(jobOf(scheduler, options), module);
     expect(error).toBeInstanceOf(InvalidOptionError);
-    expect((error as Error).message).toMatch(/^@ScheduledLock\(\) on Jobs\.job: /);
+    expect((error as Error).message).toMatch(/^@ScheduledLock on Jobs\.job: /);
     expect((error as Error).message).toMatch(message);
   },
 );
@@ -135,7 +135,7 @@ it.each([
   const error = await refusal(Routes, {}, true);
   expect(error).toBeInstanceOf(InvalidOptionError);
   expect((error as Error).message).toMatch(
-    new RegExp(`^@ScheduledLock\\(\\) on Routes\\.go: ${option} is .*Leave it out`),
+    new RegExp(`^@ScheduledLock on Routes\\.go: ${option} is .*Leave it out`),
   );
 });
 

@@ -104,7 +104,7 @@ it('a static method is refused at once', () => {
       static job(): void {}
     }
     return Jobs;
-  }).toThrow(/^@ScheduledLock\(\) on Jobs\.job: it is static, and Nest schedules no static methods\. /);
+  }).toThrow(/^@ScheduledLock on Jobs\.job: It is static\. Expected a method of the instance\./);
 });
 
 it('what is not a method, and a second @ScheduledLock on one method, are refused at once', () => {
@@ -116,7 +116,7 @@ it('what is not a method, and a second @ScheduledLock on one method, are refused
       }
     }
     return Jobs;
-  }).toThrow(/^@ScheduledLock\(\) on Jobs\.job: it is not a method\. /);
+  }).toThrow(/^@ScheduledLock on Jobs\.job: It is a getter or setter\. /);
   expect(() => {
     class Jobs {
       @ScheduledLock({ name: 'upper' })
@@ -125,7 +125,7 @@ it('what is not a method, and a second @ScheduledLock on one method, are refused
       job(): void {}
     }
     return Jobs;
-  }).toThrow(/^@ScheduledLock\(\) on Jobs\.job: it is used twice\. /);
+  }).toThrow(/^@ScheduledLock on Jobs\.job: it is used twice\. /);
 });
 
 it('boot refuses the interceptor on a route without @ScheduledLock, also by its class', async () => {
@@ -163,6 +163,6 @@ it('an instance that Nest did not make says what to do', async () => {
   }
   const calling = async (): Promise<unknown> => tick(new Jobs(), 'job');
   await expect(calling()).rejects.toThrow(
-    /^@ScheduledLock\(\) on Jobs\.job: this instance has no lock\. .*ScheduledLockModule\.forRoot\(\).*unit test/,
+    /^@ScheduledLock on Jobs\.job: this instance has no lock\. .*ScheduledLockModule\.forRoot\(\).*unit test/,
   );
 });

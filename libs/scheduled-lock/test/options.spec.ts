@@ -40,7 +40,7 @@ const nonsenseOfModule: [string, Partial<ScheduledLockModuleOptions>][] = [
 it.each(nonsenseOfModule)('refuses nonsense as the %s of the module', (name, options) => {
   const resolving = (): unknown => resolveOptions({ namespace: 'n', ...options });
   expect(resolving).toThrow(InvalidOptionError);
-  expect(resolving).toThrow(new RegExp(`^${name} is .* Give `));
+  expect(resolving).toThrow(new RegExp(`^ScheduledLockModule: ${name} is .* Expected `));
 });
 
 const nonsenseOfJob: [string, ScheduledLockOptions][] = [
@@ -54,5 +54,5 @@ const nonsenseOfJob: [string, ScheduledLockOptions][] = [
 
 it.each(nonsenseOfJob)('refuses nonsense as the %s of a job, naming the job', (name, options) => {
   const resolving = (): unknown => resolveJobOptions(options, 'Class.method', resolveOptions({ namespace: 'n' }));
-  expect(resolving).toThrow(new RegExp(`^@ScheduledLock\\(\\) on Class\\.method: ${name} is .* Give `));
+  expect(resolving).toThrow(new RegExp(`^@ScheduledLock on Class\\.method: ${name} is .* Expected `));
 });

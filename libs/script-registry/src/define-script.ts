@@ -193,7 +193,7 @@ function resolveGroup(name: string, group: GroupBounds | false | undefined): Req
   const bounds = { maxCalls: group?.maxCalls ?? DEFAULT_MAX_CALLS, maxChars: group?.maxChars ?? DEFAULT_MAX_CHARS };
   for (const [bound, value] of Object.entries(bounds)) {
     if (!Number.isSafeInteger(value) || value < 1) {
-      refuse(name, `has group.${bound} = ${shown(value)}. Give an integer of at least 1, or group: false.`);
+      refuse(name, `has group.${bound} = ${shown(value)}. Expected an integer of at least 1, or group: false.`);
     }
   }
   return bounds;

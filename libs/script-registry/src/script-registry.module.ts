@@ -1,11 +1,4 @@
-import {
-  ConfigurableModuleBuilder,
-  Module,
-  type DynamicModule,
-  type InjectionToken,
-  type Provider,
-} from '@nestjs/common';
-import { ModulesContainer } from '@nestjs/core';
+import { Module, type DynamicModule } from '@nestjs/common';
 import type { Cluster, Redis } from 'ioredis';
 import { connectIoredis } from './connection/ioredis-connection';
 import { clientFrom, clientServiceTokens, type ClientService } from './connection/nestjs-redis';
@@ -13,75 +6,63 @@ import { ownClient } from './connection/own-client';
 import type { AnyScript } from './define-script';
 import { getScriptRegistryHealthToken, getScriptRegistryToken } from './script-registry.decorator';
 import { ScriptRegistryHealthIndicator } from './script-registry.health';
-import { checkObject, InvalidOptionError } from '../../internal/src';
-import { resolveOptions, type ScriptRegistryOptions } from './script-registry.options';
+import { defineLuanestModule } from '../../internal/src';
+import {
+  resolveOptions,
+  type ResolvedScriptRegistryOptions,
+  type ScriptRegistryOptions,
+} from './script-registry.options';
 import { ScriptRegistry } from './script-registry.service';
 
-const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } = new ConfigurableModuleBuilder<ScriptRegistryOptions>({
-  moduleName: 'ScriptRegistry',
-})
-  .setClassMethodName('forRoot')
-  .setExtras<{ name?: string }>({ name: undefined }, (definition, { name }) => ({
-    ...definition,
-    global: true,
-    providers: [...(definition.providers ?? []), ...registryProviders(name)],
-    exports: [getScriptRegistryToken(name), getScriptRegistryHealthToken(name)],
-  }))
-  .build();
+/** Settings that must be known before the options are. */
+interface ScriptRegistryModuleExtras {
+  /** Name of the registry, if the app has several. Default: the default one. */
+  readonly name?: string;
+}
 
-function registryProviders(name: string | undefined): Provider[] {
-  const registry = getScriptRegistryToken(name);
-  return [
-    {
-      provide: registry,
-      inject: [
-        MODULE_OPTIONS_TOKEN,
-        ModulesContainer,
-        ...clientServiceTokens().map((token) => ({ token, optional: true })),
+const ScriptRegistryModuleBase = defineLuanestModule<
+  ScriptRegistryOptions,
+  ScriptRegistryModuleExtras,
+  ResolvedScriptRegistryOptions
+>({
+  name: 'ScriptRegistryModule',
+  extras: { name: undefined },
+  resolve: resolveOptions,
+  once: ({ name }) => getScriptRegistryToken(name),
+  onceRemedy: ({ name }) => `Import it once for the registry "${name ?? 'default'}", or give each a name`,
+  parts: ({ name }, options) => {
+    const registry = getScriptRegistryToken(name);
+    const clients = clientServiceTokens().map((token) => ({ token, optional: true }));
+    const health = getScriptRegistryHealthToken(name);
+    return {
+      providers: [
+        {
+          provide: registry,
+          inject: [options, ...clients],
+          useFactory: (
+            resolved: ResolvedScriptRegistryOptions,
+            redis?: ClientService<Redis>,
+            cluster?: ClientService<Cluster>,
+          ) => {
+            const own = ownClient(name ?? 'default', resolved);
+            const client = own?.client ?? resolved.client ?? clientFrom(resolved.source, redis, cluster);
+            return new ScriptRegistry(name ?? 'default', connectIoredis(client), resolved, own?.end);
+          },
+        },
+        {
+          provide: health,
+          inject: [registry],
+          useFactory: (instance: ScriptRegistry) => new ScriptRegistryHealthIndicator(instance),
+        },
       ],
-      useFactory: (
-        raw: ScriptRegistryOptions,
-        modules: ModulesContainer,
-        redis?: ClientService<Redis>,
-        cluster?: ClientService<Cluster>,
-      ) => {
-        refuseTwins(modules, registry, name);
-        const options = resolveOptions(raw);
-        const own = ownClient(name ?? 'default', options);
-        const client = own?.client ?? options.client ?? clientFrom(options.source, redis, cluster);
-        return new ScriptRegistry(name ?? 'default', connectIoredis(client), options, own?.end);
-      },
-    },
-    {
-      provide: getScriptRegistryHealthToken(name),
-      inject: [registry],
-      useFactory: (instance: ScriptRegistry) => new ScriptRegistryHealthIndicator(instance),
-    },
-  ];
-}
-
-/** Nest would give everybody the registry of the module that comes last, and leave the other one unused. */
-function refuseTwins(modules: ModulesContainer, token: InjectionToken, name: string | undefined): void {
-  const owners = [...modules.values()].filter(({ providers }) => providers.has(token));
-  if (owners.length < 2) return;
-  throw new InvalidOptionError(
-    `ScriptRegistryModule.forRoot is imported ${owners.length} times for the registry "${name ?? 'default'}". ` +
-      `Import it once, or give each a name.`,
-  );
-}
+      exports: [registry, health],
+    };
+  },
+});
 
 /** Gives the app one ScriptRegistry, or several by name, and lets other modules register their scripts. */
 @Module({})
-export class ScriptRegistryModule extends ConfigurableModuleClass {
-  /**
-   * Makes the module; every option has a default.
-   *
-   * @throws InvalidOptionError for what is no object; options that cannot work are refused when the app boots
-   */
-  static override forRoot(options: ScriptRegistryOptions & { name?: string } = {}): DynamicModule {
-    return super.forRoot(checkObject('', options));
-  }
-
+export class ScriptRegistryModule extends ScriptRegistryModuleBase {
   /**
    * Registers a module's scripts, so that they are loaded when the app initialises.
    *

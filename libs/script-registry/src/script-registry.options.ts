@@ -1,13 +1,5 @@
 import type { Cluster, ClusterNode, ClusterOptions, Redis, RedisOptions } from 'ioredis';
-import {
-  checkObject,
-  checkOptions,
-  InvalidOptionError,
-  isIntegerOf,
-  type KnownOptions,
-  MAX_TIMER_MS,
-  shown,
-} from '../../internal/src';
+import { Checks, type KnownOptions, shown } from '../../internal/src';
 
 /** Where a registry takes its client from when none is handed in. */
 export interface RedisSource {
@@ -78,11 +70,7 @@ const KNOWN: KnownOptions<ScriptRegistryOptions> = {
 };
 const KNOWN_OF_SOURCE: KnownOptions<RedisSource> = { module: true, namespace: true };
 
-function oneOf(name: string, value: unknown, allowed: readonly unknown[]): void {
-  if (!allowed.includes(value)) {
-    throw new InvalidOptionError(`${name} must be ${allowed.map(String).join(' or ')}, but is ${shown(value)}.`);
-  }
-}
+const checks = new Checks('ScriptRegistryModule');
 
 /** The value is not quoted: an address holds a password. */
 function checkUrl(url: unknown): void {
@@ -90,43 +78,17 @@ function checkUrl(url: unknown): void {
   const protocol = typeof url === 'string' && URL.canParse(url) ? new URL(url).protocol : undefined;
   if (protocol === 'redis:' || protocol === 'rediss:') return;
   const seen = typeof url === 'string' ? 'another text' : shown(url);
-  throw new InvalidOptionError(
-    `url must be an address such as redis://:password@127.0.0.1:6379/0 or rediss://host:6380, but is ${seen}.`,
+  throw checks.error(
+    `url is ${seen}. Expected an address such as redis://:password@127.0.0.1:6379/0 or rediss://host:6380.`,
   );
 }
 
 function checkConnection(connection: unknown): void {
   if (connection === undefined) return;
-  const { nodes } = checkObject('connection', connection as { nodes?: unknown }, "Give ioredis' options.");
+  const { nodes } = checks.object('connection', connection as { nodes?: unknown }, "ioredis' options");
   if (nodes !== undefined && (!Array.isArray(nodes) || nodes.length === 0)) {
-    throw new InvalidOptionError(`connection.nodes must be an array of at least one node, but is ${shown(nodes)}.`);
+    checks.refuse('connection.nodes', nodes, 'an array of at least one node');
   }
-}
-
-/**
- * Refuses a duration that is no integer of 1 to 2^31 - 1 ms.
- *
- * @throws InvalidOptionError naming the option and the value
- */
-export function checkDuration(name: string, value: number): number {
-  if (!isIntegerOf(value, 1, MAX_TIMER_MS)) {
-    throw new InvalidOptionError(`${name} must be an integer of 1 to ${MAX_TIMER_MS} ms, but is ${shown(value)}.`);
-  }
-  return value;
-}
-
-/**
- * Refuses a number of replicas that is no integer >= 1.
- *
- * @throws InvalidOptionError naming the value
- */
-export function checkReplicas(value: number): number {
-  if (!Number.isSafeInteger(value) || value < 1) {
-    throw new InvalidOptionError(
-      `replicas must be an integer >= 1, but is ${shown(value)}. Use run() to wait for none.`,
-    );
-  }
-  return value;
 }
 
 /**
@@ -135,37 +97,26 @@ export function checkReplicas(value: number): number {
  * @throws InvalidOptionError naming the option, the value seen and what to do
  */
 export function resolveOptions(options: ScriptRegistryOptions): ResolvedScriptRegistryOptions {
-  checkOptions('', options, KNOWN);
+  checks.options('', options, KNOWN);
   const { url, connection, client, source } = options;
   const set = REDIS_OPTIONS.filter((name) => options[name] !== undefined);
   if (set.length > 1) {
-    throw new InvalidOptionError(`${set.join(' and ')} are set. Keep the one that names the Redis to use.`);
+    throw checks.error(`${set.join(' and ')} are set. Keep the one that names the Redis to use.`);
   }
   checkUrl(url);
   checkConnection(connection);
-  if (source !== undefined) checkOptions('source', source, KNOWN_OF_SOURCE);
-  if (source?.module !== undefined) oneOf('source.module', source.module, ['redis', 'cluster']);
-  const resolved = {
+  if (source !== undefined) checks.options('source', source, KNOWN_OF_SOURCE);
+  if (source?.module !== undefined) checks.choice('source.module', source.module, ['redis', 'cluster']);
+  return Object.freeze({
     url,
     connection,
     client,
     source,
-    prefix: options.prefix ?? 'luanest',
-    preload: options.preload ?? 'best-effort',
-    preloadTimeoutMs: checkDuration('preloadTimeoutMs', options.preloadTimeoutMs ?? 10_000),
-    deadlineMs: checkDuration('deadlineMs', options.deadlineMs ?? 5_000),
-    grouping: options.grouping ?? true,
-    maxGroupsInFlight: options.maxGroupsInFlight ?? 32,
-  };
-  if (typeof resolved.prefix !== 'string' || resolved.prefix === '' || /[{}]/.test(resolved.prefix)) {
-    throw new InvalidOptionError(`prefix must be text without braces, but is ${shown(resolved.prefix)}.`);
-  }
-  oneOf('preload', resolved.preload, ['required', 'best-effort']);
-  oneOf('grouping', resolved.grouping, [true, false]);
-  if (!Number.isSafeInteger(resolved.maxGroupsInFlight) || resolved.maxGroupsInFlight < 1) {
-    throw new InvalidOptionError(
-      `maxGroupsInFlight must be an integer >= 1, but is ${shown(resolved.maxGroupsInFlight)}.`,
-    );
-  }
-  return Object.freeze(resolved);
+    prefix: checks.text('prefix', options.prefix ?? 'luanest', /^[^{}]+$/, 'text without braces'),
+    preload: checks.choice('preload', options.preload ?? 'best-effort', ['required', 'best-effort']),
+    preloadTimeoutMs: checks.integer('preloadTimeoutMs', options.preloadTimeoutMs ?? 10_000, 1),
+    deadlineMs: checks.integer('deadlineMs', options.deadlineMs ?? 5_000, 1),
+    grouping: checks.flag('grouping', options.grouping ?? true),
+    maxGroupsInFlight: checks.integer('maxGroupsInFlight', options.maxGroupsInFlight ?? 32, 1, Number.MAX_SAFE_INTEGER),
+  });
 }

@@ -19,11 +19,12 @@ import {
   ScriptNotRegisteredError,
   UnknownOutcomeError,
 } from './script-registry.errors';
-import { InvalidOptionError } from '../../internal/src';
-import { checkDuration, checkReplicas, type ResolvedScriptRegistryOptions } from './script-registry.options';
+import { Checks } from '../../internal/src';
+import type { ResolvedScriptRegistryOptions } from './script-registry.options';
 import type { RunAndWaitOptions, RunOptions, ScriptHealth, WaitedResult } from './script-registry.types';
 
 const REFRESH_WHILE_HELD_MS = 100;
+const checks = new Checks('ScriptRegistry');
 const NO_OPTIONS: RunOptions = Object.freeze({});
 
 /** Runs typed scripts on one Redis or one Cluster: preloaded, healed, grouped, each call by its deadline. */
@@ -140,9 +141,12 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     options: RunAndWaitOptions,
   ): Promise<WaitedResult<R>> {
     const { replicas, timeoutMs, deadlineMs = this.options.deadlineMs } = options;
-    const wait = { replicas: checkReplicas(replicas), timeoutMs: checkDuration('timeoutMs', timeoutMs) };
+    const wait = {
+      replicas: checks.integer('replicas', replicas, 1, Number.MAX_SAFE_INTEGER),
+      timeoutMs: checks.integer('timeoutMs', timeoutMs, 1),
+    };
     if (timeoutMs >= deadlineMs) {
-      throw new InvalidOptionError(`timeoutMs is ${timeoutMs} and must be below the call's deadlineMs, ${deadlineMs}.`);
+      throw checks.error(`timeoutMs is ${timeoutMs}. Expected less than the call's deadlineMs, ${deadlineMs}.`);
     }
     if (!events.callEnded.heard) return this.start(script, input, options, wait);
     return told(this.name, script.name, () => this.start(script, input, options, wait));
@@ -178,7 +182,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
 
   /** Asks every node whether it answers, has every script and lets this user run scripts. @param timeoutMs per node, ms; default 1,000 */
   async health(timeoutMs = 1_000): Promise<ScriptHealth> {
-    return this.preload.health(checkDuration('timeoutMs', timeoutMs));
+    return this.preload.health(checks.integer('timeoutMs', timeoutMs, 1));
   }
 
   /**
@@ -210,7 +214,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
         throw new NotSentError(`${script.name} was not sent: registry "${this.name}" is closed. It had no effect.`);
       if (!runner) throw this.notRegistered(script);
       const { deadlineMs, since } = options ?? NO_OPTIONS;
-      const limitMs = deadlineMs === undefined ? this.options.deadlineMs : checkDuration('deadlineMs', deadlineMs);
+      const limitMs = deadlineMs === undefined ? this.options.deadlineMs : checks.integer('deadlineMs', deadlineMs, 1);
       const expiresAt = this.deadlines.dueAt(since ?? performance.now(), limitMs);
       const call = new Call(script, expiresAt, wait, resolve, reject);
       runner.script.encode(call, input.keys as Record<string, unknown>, input.args as Record<string, unknown>);

@@ -143,9 +143,11 @@ describe('ScriptRegistryModule', () => {
     const redis = RedisModule.forRoot({ config: { url: redisUrl(), onClientCreated } });
     await expect(
       boot(redis, ScriptRegistryModule.forRoot({}), ScriptRegistryModule.forRoot({ prefix: 'b' })),
-    ).rejects.toThrow(/imported 2 times for the registry "default"/);
+    ).rejects.toThrow(
+      /^ScriptRegistryModule: forRoot\(\) is imported 2 times\. Import it once for the registry "default"/,
+    );
     const nothing = ScriptRegistryModule.forRootAsync({ useFactory: () => undefined as never });
-    await expect(boot(redis, nothing)).rejects.toThrow(/factory must return one/);
+    await expect(boot(redis, nothing)).rejects.toThrow(/factory of forRootAsync must return one/);
   });
 
   it('refuses two scripts of one name', async () => {

@@ -119,16 +119,19 @@ describe('a client that the registry makes', () => {
   it.each<[ScriptRegistryOptions, string]>([
     [
       { url: 'localhost:6379' },
-      'url must be an address such as redis://:password@127.0.0.1:6379/0 or rediss://host:6380, but is another text.',
+      'url is another text. Expected an address such as redis://:password@127.0.0.1:6379/0 or rediss://host:6380.',
     ],
     [
       { url: 6379 as never },
-      'url must be an address such as redis://:password@127.0.0.1:6379/0 or rediss://host:6380, but is 6379.',
+      'url is 6379. Expected an address such as redis://:password@127.0.0.1:6379/0 or rediss://host:6380.',
     ],
     [{ url: 'redis://h', connection: {} }, 'url and connection are set. Keep the one that names the Redis to use.'],
-    [{ connection: 'redis://h' as never }, 'connection is "redis://h". Give ioredis\' options.'],
-    [{ connection: { nodes: [] } }, 'connection.nodes must be an array of at least one node, but is an array of 0.'],
+    [{ connection: 'redis://h' as never }, 'connection is "redis://h". Expected ioredis\' options.'],
+    [{ connection: { nodes: [] } }, 'connection.nodes is an array of 0. Expected an array of at least one node.'],
   ])('%j is refused', async (options, message) => {
-    await expect(boot(options)).rejects.toMatchObject({ code: 'INVALID_OPTION', message });
+    await expect(boot(options)).rejects.toMatchObject({
+      code: 'INVALID_OPTION',
+      message: `ScriptRegistryModule: ${message}`,
+    });
   });
 });

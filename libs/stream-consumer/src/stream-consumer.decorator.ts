@@ -1,5 +1,5 @@
 import { Inject, type PipeTransform, type Type } from '@nestjs/common';
-import { checkObject } from '../../internal/src';
+import { methodDecorator } from '../../internal/src';
 import { StreamConsumerSetupError } from './stream-consumer.errors';
 import type { StreamConsumerOptions } from './stream-consumer.options';
 import type { HandlerResult } from './stream-consumer.types';
@@ -45,18 +45,14 @@ export type StreamConsumerDecorator = <M extends StreamHandlerMethod>(
  * `applyDecorators()`, which takes any `MethodDecorator`, write `StreamConsumer(...) as MethodDecorator`.
  *
  * @param options `stream` and `group`; the rest has the defaults of the module
- * @throws StreamConsumerSetupError on what is not a method, or twice on one; InvalidOptionError for options that are not an object
+ * @throws StreamConsumerSetupError twice on one method; InvalidOptionError on anything but an instance method, and for options
+ *   that are not an object
  */
 export function StreamConsumer(options: StreamConsumerOptions): StreamConsumerDecorator {
-  return (target, key, descriptor) => {
-    const where = `${target.constructor.name}.${String(key)}`;
-    checkObject(`@StreamConsumer() on ${where}`, options);
-    const method: unknown = descriptor.value;
-    if (typeof method !== 'function') {
-      throw new StreamConsumerSetupError(`${where}: @StreamConsumer() is on what is not a method.`);
-    }
+  return methodDecorator('@StreamConsumer', ({ where, checks, target, key, method }) => {
+    checks.object('', options);
     if (Reflect.hasOwnMetadata(CONSUMER, method)) {
-      throw new StreamConsumerSetupError(`${where}: it has @StreamConsumer() twice. Give each group a method.`);
+      throw new StreamConsumerSetupError(`${where}: it has @StreamConsumer twice. Give each group a method.`);
     }
     // Nest refuses to build the class where the module is missing, and prints the symbol.
     Inject(STREAM_CONSUMER_HOST)(target, Symbol(`@StreamConsumer on ${where} needs StreamConsumerModule.forRoot()`));
@@ -66,7 +62,7 @@ export function StreamConsumer(options: StreamConsumerOptions): StreamConsumerDe
     }
     Reflect.defineMetadata(CONSUMER, options, method);
     Reflect.defineMetadata(CONSUMER_METHODS, [...streamConsumerNames(target), String(key)], target);
-  };
+  });
 }
 
 /** A parameter that gets the payload, or one property of it, through the pipes of the handler and its own. */

@@ -1,6 +1,6 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService, ExternalContextCreator, MetadataScanner } from '@nestjs/core';
-import { methodOf, prototypeOf, type Wrapper } from '../../internal/src';
+import { methodOf, NOT_A_SINGLETON, prototypeOf, singletonOf, type Wrapper } from '../../internal/src';
 import { enhance } from './handlers/enhanced';
 import { streamConsumerNames, streamConsumerOf } from './stream-consumer.decorator';
 import { StreamConsumerSetupError } from './stream-consumer.errors';
@@ -51,12 +51,11 @@ export class StreamConsumerExplorer implements OnModuleInit {
   }
 
   private add(wrapper: Wrapper, where: string, name: string, given: StreamConsumerOptions): void {
-    if (!wrapper.isDependencyTreeStatic() || wrapper.isTransient || !wrapper.instance) {
-      throw new StreamConsumerSetupError(
-        `${where}: its class is request-scoped or transient, or depends on what is, so there is no instance to call. Make it a singleton.`,
-      );
+    const instance = singletonOf(wrapper);
+    if (!instance) {
+      throw new StreamConsumerSetupError(`${where}: ${NOT_A_SINGLETON}.`);
     }
-    const options = resolveConsumer(given, this.options, `${where}: `);
+    const options = resolveConsumer(given, this.options, `@StreamConsumer on ${where}`);
     const group = `${options.stream}/${options.group}`;
     const other = this.groups.get(group);
     if (other !== undefined) {
@@ -68,6 +67,6 @@ export class StreamConsumerExplorer implements OnModuleInit {
       );
     }
     this.groups.set(group, where);
-    this.service.declare(options, enhance(this.contexts, wrapper.instance as object, name));
+    this.service.declare(options, enhance(this.contexts, instance, name));
   }
 }

@@ -1,7 +1,7 @@
-import { ConfigurableModuleBuilder, Module, type DynamicModule } from '@nestjs/common';
+import { Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
-import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
-import { checkObject, EXPLORER_PARTS, importedOnce } from '../../internal/src';
+import { getScriptRegistryToken, ScriptRegistryModule } from 'luanest/script-registry';
+import { constructed, defineLuanestModule, EXPLORER_PARTS } from '../../internal/src';
 import { STREAM_CONSUMER_HOST } from './stream-consumer.decorator';
 import { StreamConsumerExplorer } from './stream-consumer.explorer';
 import {
@@ -20,55 +20,24 @@ export interface StreamConsumerModuleExtras {
   readonly registry?: string;
 }
 
-const RAW_OPTIONS = Symbol('luanest:stream-consumer-raw-options');
-const OPTIONS = Symbol('luanest:stream-consumer-options');
+const StreamConsumerModuleBase = defineLuanestModule<
+  StreamConsumerModuleOptions,
+  StreamConsumerModuleExtras,
+  ResolvedStreamConsumerModuleOptions
+>({
+  name: 'StreamConsumerModule',
+  resolve: resolveOptions,
+  parts: ({ registry }, options) => ({
+    imports: [DiscoveryModule, ScriptRegistryModule.forFeature(streamConsumerScripts, registry)],
+    providers: [
+      constructed(StreamConsumerService, getScriptRegistryToken(registry), options),
+      { provide: STREAM_CONSUMER_HOST, useExisting: StreamConsumerService },
+      constructed(StreamConsumerExplorer, ...EXPLORER_PARTS, StreamConsumerService, options),
+    ],
+    exports: [StreamConsumerService, STREAM_CONSUMER_HOST],
+  }),
+});
 
-const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<StreamConsumerModuleOptions>({
-  optionsInjectionToken: RAW_OPTIONS,
-})
-  .setClassMethodName('forRoot')
-  .setExtras<StreamConsumerModuleExtras>(
-    { isGlobal: true, registry: undefined },
-    (definition, { isGlobal, registry }) => ({
-      ...definition,
-      global: isGlobal ?? true,
-      imports: [
-        ...(definition.imports ?? []),
-        DiscoveryModule,
-        ScriptRegistryModule.forFeature(streamConsumerScripts, registry),
-      ],
-      providers: [
-        ...(definition.providers ?? []),
-        importedOnce('StreamConsumerModule', StreamConsumerService),
-        { provide: OPTIONS, inject: [RAW_OPTIONS], useFactory: resolveOptions },
-        {
-          provide: StreamConsumerService,
-          inject: [getScriptRegistryToken(registry), OPTIONS],
-          useFactory: (scripts: ScriptRegistry, options: ResolvedStreamConsumerModuleOptions) =>
-            new StreamConsumerService(scripts, options),
-        },
-        { provide: STREAM_CONSUMER_HOST, useExisting: StreamConsumerService },
-        {
-          provide: StreamConsumerExplorer,
-          inject: [...EXPLORER_PARTS, StreamConsumerService, OPTIONS],
-          useFactory: (...parts: ConstructorParameters<typeof StreamConsumerExplorer>) =>
-            new StreamConsumerExplorer(...parts),
-        },
-      ],
-      exports: [StreamConsumerService, STREAM_CONSUMER_HOST],
-    }),
-  )
-  .build();
-
-/** Consumers of streams, and a service to publish. Import it once, in the root module. */
+/** Consumers of streams, and a service to publish. Every option has a default. */
 @Module({})
-export class StreamConsumerModule extends ConfigurableModuleClass {
-  /**
-   * Makes the module; every option has a default.
-   *
-   * @throws InvalidOptionError for what is no object; options that cannot work are refused when the app boots
-   */
-  static override forRoot(options: StreamConsumerModuleOptions & StreamConsumerModuleExtras = {}): DynamicModule {
-    return super.forRoot(checkObject('', options));
-  }
-}
+export class StreamConsumerModule extends StreamConsumerModuleBase {}

@@ -1,12 +1,4 @@
-import {
-  checkFlag,
-  checkInteger,
-  checkObject,
-  checkOptions,
-  InvalidOptionError,
-  type KnownOptions,
-  shown,
-} from '../../internal/src';
+import { Checks, type KnownOptions } from '../../internal/src';
 
 /** Options that a consumer may have of its own; the module has their defaults. */
 export interface ConsumerDefaults {
@@ -97,10 +89,8 @@ export type ResolvedStreamConsumerModuleOptions = Required<StreamConsumerModuleO
 
 const NAME = /^[\w.:-]{1,100}$/;
 
-function checkedName(what: string, value: unknown): string {
-  if (typeof value === 'string' && NAME.test(value)) return value;
-  throw new InvalidOptionError(`${what} is ${shown(value)}. Give 1 to 100 letters, digits, ".", "_", ":" or "-".`);
-}
+const NAME_TEXT = '1 to 100 letters, digits, ".", "_", ":" or "-"';
+const checks = new Checks('StreamConsumerModule');
 
 const BOUNDS: Record<keyof ConsumerDefaults, readonly [byDefault: number, min: number, max?: number]> = {
   concurrency: [16, 1, 10_000],
@@ -142,13 +132,13 @@ const KNOWN: KnownOptions<StreamConsumerModuleOptions> = {
 
 function consumerDefaults(
   given: ConsumerDefaults,
-  where: string,
+  where: Checks,
   defaults?: ConsumerDefaults,
 ): Required<ConsumerDefaults> {
   const names = Object.keys(BOUNDS) as (keyof ConsumerDefaults)[];
   const entries = names.map((name) => {
     const [byDefault, min, max] = BOUNDS[name];
-    return [name, checkInteger(where + name, given[name] ?? defaults?.[name] ?? byDefault, min, max)];
+    return [name, where.integer(name, given[name] ?? defaults?.[name] ?? byDefault, min, max)];
   });
   return Object.fromEntries(entries) as Required<ConsumerDefaults>;
 }
@@ -159,50 +149,48 @@ function consumerDefaults(
  * @throws InvalidOptionError naming the option, the value seen and what to do
  */
 export function resolveOptions(options: StreamConsumerModuleOptions): ResolvedStreamConsumerModuleOptions {
-  checkOptions('', options, KNOWN);
+  checks.options('', options, KNOWN);
   const resolved = {
-    ...consumerDefaults(options, ''),
-    streams: checkObject('streams', options.streams ?? {}),
-    partitions: checkInteger('partitions', options.partitions ?? 1, 1, 1_024),
-    maxPayloadBytes: checkInteger('maxPayloadBytes', options.maxPayloadBytes ?? 65_536, 1),
-    operationTtlMs: checkInteger('operationTtlMs', options.operationTtlMs ?? 600_000, 1_000),
-    drainMs: checkInteger('drainMs', options.drainMs ?? 10_000, 0),
-    abortGraceMs: checkInteger('abortGraceMs', options.abortGraceMs ?? 500, 0),
-    watchEveryMs: checkInteger('watchEveryMs', options.watchEveryMs ?? 10_000, 10),
-    stalledAfterMs: checkInteger('stalledAfterMs', options.stalledAfterMs ?? 60_000, 1),
+    ...consumerDefaults(options, checks),
+    streams: checks.object('streams', options.streams ?? {}),
+    partitions: checks.integer('partitions', options.partitions ?? 1, 1, 1_024),
+    maxPayloadBytes: checks.integer('maxPayloadBytes', options.maxPayloadBytes ?? 65_536, 1),
+    operationTtlMs: checks.integer('operationTtlMs', options.operationTtlMs ?? 600_000, 1_000),
+    drainMs: checks.integer('drainMs', options.drainMs ?? 10_000, 0),
+    abortGraceMs: checks.integer('abortGraceMs', options.abortGraceMs ?? 500, 0),
+    watchEveryMs: checks.integer('watchEveryMs', options.watchEveryMs ?? 10_000, 10),
+    stalledAfterMs: checks.integer('stalledAfterMs', options.stalledAfterMs ?? 60_000, 1),
   };
   for (const name of Object.keys(resolved.streams)) resolveStream(name, resolved);
   return Object.freeze(resolved);
 }
 
-function checkedKeys(where: string, { keys = [], partitions }: StreamOptions = {}): readonly string[] {
+function checkedKeys(where: Checks, { keys = [], partitions }: StreamOptions = {}): readonly string[] {
   const isList = Array.isArray(keys) && keys.length <= 1_024 && new Set(keys).size === keys.length;
   if (!isList || keys.some((key) => typeof key !== 'string' || key === '')) {
-    throw new InvalidOptionError(`${where}keys is ${shown(keys)}. Give 1 to 1,024 keys, no two alike.`);
+    where.refuse('keys', keys, '1 to 1,024 different keys');
   }
   if (keys.length > 0 && partitions !== undefined) {
-    throw new InvalidOptionError(`${where}partitions is ${partitions}, but keys are given. Leave one of them out.`);
+    throw where.error('partitions and keys are set. Leave one of them out.');
   }
   return Object.freeze([...(keys as readonly string[])]);
 }
 
-function checkedGroups(where: string, { keys, deleteAfter = [] }: StreamOptions = {}): readonly string[] {
+function checkedGroups(where: Checks, { keys, deleteAfter = [] }: StreamOptions = {}): readonly string[] {
   if (!Array.isArray(deleteAfter) || new Set(deleteAfter).size !== deleteAfter.length) {
-    throw new InvalidOptionError(`${where}deleteAfter is ${shown(deleteAfter)}. Give names of groups, no two alike.`);
+    where.refuse('deleteAfter', deleteAfter, 'different names of groups');
   }
   if (deleteAfter.length > 0 && keys === undefined) {
-    throw new InvalidOptionError(
-      `${where}deleteAfter needs keys. Without keys all groups of the stream are waited for.`,
-    );
+    throw where.error('deleteAfter needs keys. Without keys an entry is deleted after all groups of the stream.');
   }
-  return Object.freeze(deleteAfter.map((name, i) => checkedName(`${where}deleteAfter[${i}]`, name)));
+  return Object.freeze(deleteAfter.map((name, i) => where.text(`deleteAfter[${i}]`, name, NAME, NAME_TEXT)));
 }
 
-function checkedFrom(where: string, from: unknown): string {
+function checkedFrom(where: Checks, from: unknown): string {
   if (from === 'start' || from === 'end') return from;
   const parts = typeof from === 'string' ? /^(\d{1,20})-(\d{1,20})$/.exec(from)?.slice(1) : undefined;
   if (parts?.every((part) => BigInt(part) < 2n ** 64n)) return from as string;
-  throw new InvalidOptionError(`${where}from is ${shown(from)}. Give "start", "end" or an id "<ms>-<seq>".`);
+  return where.refuse('from', from, '"start", "end" or an id "<ms>-<seq>"');
 }
 
 /** Options of a stream, defaults filled in. @throws InvalidOptionError as `resolveOptions` */
@@ -211,41 +199,42 @@ export function resolveStream(
   module: ResolvedStreamConsumerModuleOptions,
   options?: StreamOptions,
 ): ResolvedStreamOptions {
-  checkedName('stream', name);
+  checks.text('stream', name, NAME, NAME_TEXT);
   const given = options ?? (Object.hasOwn(module.streams, name) ? module.streams[name] : undefined);
-  const where = `streams["${name}"].`;
-  if (given !== undefined) checkOptions(`streams["${name}"]`, given, KNOWN_OF_STREAM);
+  const at = `streams["${name}"]`;
+  if (given !== undefined) checks.options(at, given, KNOWN_OF_STREAM);
+  const where = checks.in(at);
   const { maxLength } = given ?? {};
   const keys = checkedKeys(where, given);
   return Object.freeze({
     keys,
     deleteAfter: checkedGroups(where, given),
-    partitions: keys.length || checkInteger(`${where}partitions`, given?.partitions ?? module.partitions, 1, 1_024),
-    maxLength: maxLength === undefined ? 0 : checkInteger(`${where}maxLength`, maxLength, 1),
-    maxPayloadBytes: checkInteger(`${where}maxPayloadBytes`, given?.maxPayloadBytes ?? module.maxPayloadBytes, 1),
-    operationTtlMs: checkInteger(`${where}operationTtlMs`, given?.operationTtlMs ?? module.operationTtlMs, 1_000),
+    partitions: keys.length || where.integer('partitions', given?.partitions ?? module.partitions, 1, 1_024),
+    maxLength: maxLength === undefined ? 0 : where.integer('maxLength', maxLength, 1),
+    maxPayloadBytes: where.integer('maxPayloadBytes', given?.maxPayloadBytes ?? module.maxPayloadBytes, 1),
+    operationTtlMs: where.integer('operationTtlMs', given?.operationTtlMs ?? module.operationTtlMs, 1_000),
   });
 }
 
 /**
  * Checks a consumer's options and fills in the module's.
  *
- * @param where `Class.method: `, for messages
+ * @param place where the options were given, for messages
  * @throws InvalidOptionError as `resolveOptions`
  */
 export function resolveConsumer(
   options: StreamConsumerOptions,
   module: ResolvedStreamConsumerModuleOptions,
-  where = '',
+  place = 'StreamConsumerService.consume',
 ): ResolvedConsumerOptions {
-  const what = where === '' ? 'The options of the consumer' : `@StreamConsumer() on ${where.replace(/: $/, '')}`;
-  checkOptions(what, options, KNOWN_OF_CONSUMER);
+  const where = new Checks(place);
+  where.options('', options, KNOWN_OF_CONSUMER);
   const { ordered = false, from = 'start' } = options;
   return Object.freeze({
     ...consumerDefaults(options, where, module),
-    stream: checkedName(`${where}stream`, options.stream),
-    group: checkedName(`${where}group`, options.group),
-    ordered: checkFlag(`${where}ordered`, ordered),
+    stream: where.text('stream', options.stream, NAME, NAME_TEXT),
+    group: where.text('group', options.group, NAME, NAME_TEXT),
+    ordered: where.flag('ordered', ordered),
     from: checkedFrom(where, from),
   });
 }

@@ -1,6 +1,6 @@
 import { Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { type ScriptRegistry } from 'luanest/script-registry';
-import { checkOptions, InvalidOptionError, type KnownOptions, shown } from '../../internal/src';
+import { Checks, type KnownOptions, shown } from '../../internal/src';
 import type { Invoke } from './consumer/attempts';
 import { Consumer } from './consumer/consumer';
 import { StreamConsumerClosedError } from './stream-consumer.errors';
@@ -32,6 +32,8 @@ import { StreamCatalog } from './streams/stream-catalog';
 const RESTART_MS = 500;
 
 const KNOWN_OF_MESSAGE: KnownOptions<Omit<PublishMessage, 'payload'>> = { key: true, operationId: true };
+const publishing = new Checks('StreamConsumerService.publish');
+const consuming = new Checks('StreamConsumerService.consume');
 
 /** Publishes messages, runs consumers, and tells how they stand. */
 export class StreamConsumerService implements OnApplicationBootstrap, BeforeApplicationShutdown {
@@ -61,7 +63,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
    * @throws InvalidStreamInputError, InvalidOptionError before anything is sent; errors of the registry
    */
   async publish(stream: string, payload: unknown, options?: Omit<PublishMessage, 'payload'>): Promise<PublishResult> {
-    if (options !== undefined) checkOptions('The options of the message', options, KNOWN_OF_MESSAGE);
+    if (options !== undefined) publishing.options('', options, KNOWN_OF_MESSAGE);
     return this.publisher.publish(this.catalog.get(stream), { ...options, payload });
   }
 
@@ -114,7 +116,9 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
     for (const consumer of this.consumers) {
       if (consumer.ended) this.consumers.delete(consumer);
       else if (consumer.stream === stream) {
-        throw new InvalidOptionError(`Stream ${stream} is read by ${consumer.group}. Stop its consumers first.`);
+        throw new Checks('StreamConsumerService').error(
+          `Stream ${stream} is read by ${consumer.group}. Stop its consumers first.`,
+        );
       }
     }
     this.catalog.forget(stream);
@@ -224,7 +228,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
     if (this.closed) throw this.refusal();
     const source = this.catalog.get(options.stream);
     if (options.from !== 'start' && !source.isForeign) {
-      throw new InvalidOptionError(
+      throw consuming.error(
         `from is ${shown(options.from)}, but ${options.stream} has no keys: its groups get all that is not deleted yet. Leave it out.`,
       );
     }
@@ -234,7 +238,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
       const names = Object.keys(options) as (keyof ResolvedConsumerOptions)[];
       const differs = names.find((name) => name !== 'concurrency' && other.options[name] !== options[name]);
       if (differs === undefined) continue;
-      throw new InvalidOptionError(
+      throw consuming.error(
         `${differs} is ${String(options[differs])}, but another consumer of ${options.stream}/${options.group} ` +
           `has ${String(other.options[differs])}. Give consumers of one group the same options.`,
       );

@@ -1,13 +1,11 @@
-import { checkInteger, checkOptions, type KnownOptions, type Refusal, shown } from '../../../internal/src';
-import { InvalidTaskError } from '../delayed-task.errors';
-import { MAX_CHUNK } from './queue.scripts';
+import type { KnownOptions } from '../../../internal/src';
+import { clearDead, listDead, MAX_CHUNK } from './queue.scripts';
 import type { DeadFilter, DeadPage, DeadTask } from '../delayed-task.types';
-import { clearDead, listDead } from './queue.scripts';
-import { checkName, readRun, RecordReader } from './record';
+import { checkName, readRun, RecordReader, taskInput } from './record';
 import type { DeadRow } from './rows';
 import { OPERATION_MS, type TaskQueue } from './task-queue';
 
-const refuse: Refusal = (message) => new InvalidTaskError(message);
+const inFilter = taskInput.in('filter');
 
 const KNOWN_OF_FILTER: KnownOptions<DeadFilter> = { name: true, diedFromAtMs: true, diedBeforeAtMs: true };
 /** Later than any death. */
@@ -30,7 +28,7 @@ export class DeadLetters {
   constructor(private readonly queue: TaskQueue) {}
 
   async page(limit: number, cursor: string | undefined): Promise<DeadPage> {
-    checkInteger('limit', limit, 1, 256, refuse);
+    taskInput.integer('limit', limit, 1, 256);
     const { all } = this.queue.partitions;
     let at = positionOf(cursor, all.length);
     const items: DeadTask[] = [];
@@ -48,7 +46,7 @@ export class DeadLetters {
 
   /** Replays or drops what the filter names, in each partition up to what died before its first step. @returns how many */
   async clear(verb: 'replay' | 'drop', filter: DeadFilter): Promise<number> {
-    const { name, diedFromAtMs, diedBeforeAtMs } = checkOptions('The filter', filter, KNOWN_OF_FILTER, refuse);
+    const { name, diedFromAtMs, diedBeforeAtMs } = inFilter.options('', filter, KNOWN_OF_FILTER);
     const chosen = name === undefined ? '' : checkName(name);
     const fromMs = diedFromAtMs === undefined ? 0 : checkInstant('diedFromAtMs', diedFromAtMs);
     const beforeMs = diedBeforeAtMs === undefined ? NEVER_MS : checkInstant('diedBeforeAtMs', diedBeforeAtMs);
@@ -87,7 +85,7 @@ export class DeadLetters {
 function checkInstant(name: string, value: unknown): number {
   const ms = value instanceof Date ? value.getTime() : value;
   if (Number.isSafeInteger(ms) && (ms as number) >= 0 && (ms as number) <= NEVER_MS) return ms as number;
-  throw refuse(`${name} is ${shown(value)}. Give a valid Date, or an integer of ms since 1970.`);
+  return inFilter.refuse(name, value, 'a valid Date, or an integer of ms since 1970');
 }
 
 function beginningOf(partition: number): Position {
@@ -102,7 +100,7 @@ function positionOf(cursor: string | undefined, partitions: number): Position {
   if (cursor === undefined) return beginningOf(0);
   const [, partition, untilMs, afterMs, id] = CURSOR.exec(typeof cursor === 'string' ? cursor : '') ?? [];
   if (partition === undefined || id === undefined || Number(partition) >= partitions) {
-    throw refuse(`cursor is ${shown(cursor)}. Give the nextCursor of a page.`);
+    return taskInput.refuse('cursor', cursor, 'the nextCursor of a page');
   }
   const afterId = Buffer.from(id, 'base64url').toString();
   return { partition: Number(partition), untilMs: Number(untilMs), afterMs: Number(afterMs), afterId };

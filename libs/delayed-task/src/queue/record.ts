@@ -1,4 +1,4 @@
-import { checkInteger, checkOptions, type KnownOptions, type Refusal, shown } from '../../../internal/src';
+import { Checks, type KnownOptions, shown } from '../../../internal/src';
 import { InvalidTaskError, TaskTooLargeError } from '../delayed-task.errors';
 import {
   checkAttempts,
@@ -10,7 +10,8 @@ import {
 } from '../delayed-task.options';
 import type { DueTime, NewTask, ScheduleOptions } from '../delayed-task.types';
 
-const refuse: Refusal = (message) => new InvalidTaskError(message);
+/** Checks of what a call is given. */
+export const taskInput = new Checks('DelayedTaskService', (message) => new InvalidTaskError(message));
 
 const KNOWN: KnownOptions<ScheduleOptions> = {
   delayMs: true,
@@ -48,8 +49,8 @@ function checkText(what: string, value: unknown, maxChars: number): string {
   if (typeof value === 'string' && value !== '' && value.length <= maxChars && !CONTROL.test(value)) {
     if (value.isWellFormed()) return value;
   }
-  const numeric = typeof value === 'number' || typeof value === 'bigint' ? ' Write numbers as text.' : '';
-  throw refuse(`${what} is ${shown(value)}. Give 1 to ${maxChars} characters without line breaks.${numeric}`);
+  const numeric = typeof value === 'number' || typeof value === 'bigint' ? ': write numbers as text' : '';
+  return taskInput.refuse(what, value, `1 to ${maxChars} characters without line breaks${numeric}`);
 }
 
 /** An id. @throws InvalidTaskError */
@@ -60,27 +61,27 @@ export function checkId(id: unknown): string {
 /** A name of tasks. @throws InvalidTaskError */
 export function checkName(name: unknown): string {
   const text = checkText('name', name, 128);
-  if (text.trim() === '') throw refuse(`name is ${shown(name)}. Give one that is not blank.`);
+  if (text.trim() === '') taskInput.refuse('name', name, 'text that is not blank');
   return text;
 }
 
 /** What `schedule` is given beside name and payload. @throws InvalidTaskError */
 export function checkScheduling(options: ScheduleOptions): ScheduleOptions {
-  return checkOptions('The options of the task', options, KNOWN, refuse);
+  return taskInput.options('', options, KNOWN);
 }
 
 /** When a task is due, as the scripts read it. @throws InvalidTaskError naming the value */
 export function whenOf({ delayMs, runAt }: DueTime): string {
   if (delayMs !== undefined && runAt !== undefined) {
-    throw refuse(`delayMs is ${shown(delayMs)} and runAt is ${shown(runAt)}. Give one of the two.`);
+    throw taskInput.error(`delayMs is ${shown(delayMs)} and runAt is ${shown(runAt)}. Give one of the two.`);
   }
   if (runAt === undefined) {
     // `due - Date.now()` of what is past is below 0, and due now like a past `runAt`.
-    return `d${Math.max(0, checkInteger('delayMs', delayMs ?? 0, -MAX_DURATION_MS, MAX_DURATION_MS, refuse))}`;
+    return `d${Math.max(0, taskInput.integer('delayMs', delayMs ?? 0, -MAX_DURATION_MS, MAX_DURATION_MS))}`;
   }
   const ms = runAt instanceof Date ? runAt.getTime() : runAt;
   if (!Number.isFinite(ms) || ms < 0 || ms > Date.now() + MAX_DURATION_MS) {
-    throw refuse(`runAt is ${shown(runAt)}. Give a valid Date, or ms since 1970, at most 100 years ahead.`);
+    taskInput.refuse('runAt', runAt, 'a valid Date, or ms since 1970, at most 100 years ahead');
   }
   // Never early: a fraction of a millisecond is rounded up.
   return `a${Math.ceil(ms)}`;
@@ -94,7 +95,8 @@ export function encodeJson(what: string, value: unknown, maxBytes: number): stri
   } catch (cause) {
     throw new InvalidTaskError(`The ${what} cannot be written as JSON: ${String(cause)}`, { cause });
   }
-  if (json === undefined) throw refuse(`The ${what} is a ${typeof value}, which JSON cannot hold. Give plain data.`);
+  if (json === undefined)
+    throw taskInput.error(`The ${what} is a ${typeof value}, which JSON cannot hold. Give plain data.`);
   // A character is 1 to 3 bytes.
   if (json.length * 3 > maxBytes) {
     const bytes = Buffer.byteLength(json);
@@ -135,9 +137,9 @@ export class RecordWriter {
     const start = plain
       ? this.plainHead
       : head(
-          checkAttempts(attempts ?? defaults.attempts, refuse),
-          checkKeep(keepResultMs ?? defaults.keepResultMs, refuse),
-          backoff === undefined ? defaults.backoff : resolveBackoff(backoff, refuse),
+          checkAttempts(attempts ?? defaults.attempts, taskInput),
+          checkKeep(keepResultMs ?? defaults.keepResultMs, taskInput),
+          backoff === undefined ? defaults.backoff : resolveBackoff(backoff, taskInput),
         );
     // JSON has no raw line breaks, so the fields cannot be mistaken for one another.
     const json = encodeJson('payload', payload === undefined ? null : payload, defaults.maxPayloadBytes);

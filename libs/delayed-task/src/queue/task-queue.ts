@@ -1,6 +1,4 @@
 import { type ScriptRegistry } from 'luanest/script-registry';
-import { shown } from '../../../internal/src';
-import { InvalidTaskError } from '../delayed-task.errors';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import { MAX_CHUNK } from './queue.scripts';
 import type {
@@ -15,7 +13,7 @@ import type {
 } from '../delayed-task.types';
 import { cancelTask, countTasks, getTask, noteLayout, rescheduleTask, scheduleTasks } from './queue.scripts';
 import { type Partition, Partitions } from './partitions';
-import { checkId, readResult, readRun, RecordReader, RecordWriter, whenOf } from './record';
+import { checkId, readResult, readRun, RecordReader, RecordWriter, taskInput, whenOf } from './record';
 import { Tokens } from './tokens';
 
 // See DECISIONS.md: schedule-remembers-its-call
@@ -56,9 +54,7 @@ export class TaskQueue {
 
   /** Schedules tasks, in calls of at most 100 of one partition and about 4 MiB; none is begun after the first failure, which is thrown. */
   async schedule(tasks: readonly NewTask[], { onConflict = 'keep' }: ConflictOptions): Promise<ScheduleAnswer[]> {
-    if (!CONFLICTS.includes(onConflict)) {
-      throw new InvalidTaskError(`onConflict is ${shown(onConflict)}. Give 'keep', 'replace' or 'refuse'.`);
-    }
+    taskInput.choice('onConflict', onConflict, CONFLICTS);
     const ids: string[] = [];
     const chunks = this.chunksOf(tasks, ids);
     const answers = new Array<ScheduleAnswer>(tasks.length);

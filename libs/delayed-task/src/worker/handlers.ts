@@ -1,4 +1,4 @@
-import { checkInteger, checkOptions, type KnownOptions, shown } from '../../../internal/src';
+import { Checks, type KnownOptions, shown } from '../../../internal/src';
 import { DelayedTaskSetupError } from '../delayed-task.errors';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { HandlerOptions, TaskHandler } from '../delayed-task.types';
@@ -11,6 +11,7 @@ export interface Handler {
 }
 
 const KNOWN: KnownOptions<HandlerOptions> = { timeoutMs: true };
+const checks = new Checks('DelayedTaskService.process');
 
 /** The handlers of this process, by the name of their tasks. */
 export class Handlers {
@@ -26,15 +27,15 @@ export class Handlers {
   add(name: string, run: TaskHandler, options: HandlerOptions): void {
     checkName(name);
     if (typeof run !== 'function') {
-      throw new DelayedTaskSetupError(`The handler of ${name} is ${shown(run)}. Give a function.`);
+      throw new DelayedTaskSetupError(`The handler of ${name} is ${shown(run)}. Expected a function.`);
     }
     if (this.byName.has(name)) {
       throw new DelayedTaskSetupError(
         `Task ${shown(name)} has two handlers in queue ${this.options.queue}; each name has one. Rename one of them.`,
       );
     }
-    checkOptions(`The options of ${shown(name)}`, options, KNOWN);
-    const timeoutMs = checkInteger(`timeoutMs of ${name}`, options.timeoutMs ?? this.options.timeoutMs, 1);
+    checks.options('', options, KNOWN);
+    const timeoutMs = checks.integer('timeoutMs', options.timeoutMs ?? this.options.timeoutMs, 1);
     this.byName.set(name, { run, timeoutMs });
   }
 

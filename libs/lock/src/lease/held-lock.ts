@@ -1,9 +1,11 @@
 import { NotSentError, ScriptRefusedError, UnknownOutcomeError } from 'luanest/script-registry';
 import { LockLostError } from '../lock.errors';
 import { events } from '../lock.events';
-import { checkInteger } from '../../../internal/src';
+import { Checks } from '../../../internal/src';
 import type { Lock } from '../lock.types';
 import type { Lease } from './lease';
+
+const checks = new Checks('Lock.extend');
 
 /** One or several leases as one lock. */
 export class HeldLock implements Lock {
@@ -41,7 +43,7 @@ export class HeldLock implements Lock {
   }
 
   async extend(leaseMs?: number): Promise<void> {
-    if (leaseMs !== undefined) checkInteger('leaseMs', leaseMs, 10);
+    if (leaseMs !== undefined) checks.integer('leaseMs', leaseMs, 10);
     await Promise.all(this.leases.map((lease) => lease.extend(leaseMs)));
   }
 

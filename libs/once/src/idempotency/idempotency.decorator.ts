@@ -1,5 +1,6 @@
 import { applyDecorators, SetMetadata, UseInterceptors } from '@nestjs/common';
 import { checkRouteOptions, type IdempotencyRouteOptions } from './idempotency.options';
+import { classOrMethodDecorator } from '../../../internal/src';
 import { IdempotencyInterceptor } from './idempotency.interceptor';
 import { IDEMPOTENT } from './idempotency.tokens';
 
@@ -8,10 +9,13 @@ import { IDEMPOTENT } from './idempotency.tokens';
  *
  * On a method that is not a route the app does not boot.
  *
- * @throws InvalidOptionError for an option that does not exist
+ * @throws InvalidOptionError for an option that does not exist or has an invalid value
  * @see https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/
  */
 export function Idempotent(options: IdempotencyRouteOptions = {}): MethodDecorator & ClassDecorator {
-  checkRouteOptions(options);
-  return applyDecorators(SetMetadata(IDEMPOTENT, options), UseInterceptors(IdempotencyInterceptor));
+  return classOrMethodDecorator('@Idempotent', ({ checks, apply }) => {
+    checkRouteOptions(options, checks);
+    apply(SetMetadata(IDEMPOTENT, options));
+    apply(UseInterceptors(IdempotencyInterceptor));
+  });
 }

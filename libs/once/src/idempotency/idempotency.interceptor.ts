@@ -9,7 +9,7 @@ import {
 } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { NotSentError, ScriptRefusedError, UnknownOutcomeError } from 'luanest/script-registry';
-import { InvalidOptionError } from '../../../internal/src';
+import { Checks, InvalidOptionError } from '../../../internal/src';
 import { Observable, type Subscriber } from 'rxjs';
 import type { ResolvedOnceOptions } from '../once.options';
 import {
@@ -79,7 +79,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
   ) {
     if (options.idempotency === undefined) {
       throw new InvalidOptionError(
-        'idempotency is undefined, so whose keys they are is unknown. Give OnceModule.forRoot({ idempotency: { subject } }).',
+        '@Idempotent needs a function that resolves the subject of a request. Set OnceModule.forRoot({ idempotency: { subject } }).',
       );
     }
     this.settings = options.idempotency;
@@ -144,7 +144,8 @@ export class IdempotencyInterceptor implements NestInterceptor {
     if (route === undefined) {
       const targets = [handler, controller];
       const asked = this.reflector.getAllAndOverride<IdempotencyRouteOptions | undefined>(IDEMPOTENT, targets);
-      route = { settings: resolveRoute(asked ?? {}, this.settings), decorated: asked !== undefined };
+      const settings = resolveRoute(asked ?? {}, this.settings, new Checks('@Idempotent'));
+      route = { settings, decorated: asked !== undefined };
       routes.set(handler, route);
     }
     return route.decorated || method === 'POST' || method === 'PATCH' ? route.settings : undefined;

@@ -1,5 +1,4 @@
-import { InvalidOptionError, shown } from 'luanest/script-registry';
-import { checkFlag, checkInteger, checkOptions, type KnownOptions } from '../../../internal/src';
+import type { Checks, KnownOptions } from '../../../internal/src';
 import { DEFAULT_TERMS, KNOWN_TERMS, resolveTerms, type ResolvedTerms } from '../once.terms';
 import type { ClaimTerms } from '../once.types';
 
@@ -74,32 +73,26 @@ const KNOWN_OF_IDEMPOTENCY: KnownOptions<IdempotencyOptions> = {
 /** Most bytes of a result or a response that may be stored. */
 export const MAX_RESULT_BYTES = 64 * 1_024 * 1_024;
 
-function refuse(name: string, value: unknown, remedy: string): never {
-  throw new InvalidOptionError(`${name} is ${shown(value)}. ${remedy}`);
-}
-
 /**
  * Checks a route's settings and fills in the module's.
  *
- * @throws InvalidOptionError naming the option, the value seen and what to do
+ * @throws InvalidOptionError naming the option, the value and what is allowed
  */
-export function resolveRoute(options: IdempotencyRouteOptions, module: ResolvedRouteOptions): ResolvedRouteOptions {
-  const { fingerprint = module.fingerprint, onInProgress = module.onInProgress } = options;
-  if (fingerprint !== undefined && typeof fingerprint !== 'function') {
-    refuse('idempotency.fingerprint', fingerprint, 'Give a function from the request to a string.');
-  }
-  if (!['refuse', 'wait'].includes(onInProgress)) {
-    refuse('idempotency.onInProgress', onInProgress, "Give 'refuse' or 'wait'.");
-  }
+export function resolveRoute(
+  options: IdempotencyRouteOptions,
+  module: ResolvedRouteOptions,
+  checks: Checks,
+): ResolvedRouteOptions {
+  const fingerprint = options.fingerprint ?? module.fingerprint;
   return Object.freeze({
-    ...resolveTerms('idempotency.', options, module),
-    fingerprint,
-    onInProgress,
-    waitMs: checkInteger('idempotency.waitMs', options.waitMs ?? module.waitMs, 1),
-    required: checkFlag('idempotency.required', options.required ?? module.required),
-    storeErrors: checkFlag('idempotency.storeErrors', options.storeErrors ?? module.storeErrors),
-    maxStoredBytes: checkInteger(
-      'idempotency.maxStoredBytes',
+    ...resolveTerms(options, module, checks),
+    fingerprint: checks.optionalFn('fingerprint', fingerprint, 'from the request to a string'),
+    onInProgress: checks.choice('onInProgress', options.onInProgress ?? module.onInProgress, ['refuse', 'wait']),
+    waitMs: checks.integer('waitMs', options.waitMs ?? module.waitMs, 1),
+    required: checks.flag('required', options.required ?? module.required),
+    storeErrors: checks.flag('storeErrors', options.storeErrors ?? module.storeErrors),
+    maxStoredBytes: checks.integer(
+      'maxStoredBytes',
       options.maxStoredBytes ?? module.maxStoredBytes,
       1,
       MAX_RESULT_BYTES,
@@ -118,9 +111,8 @@ const ANY_MODULE: ResolvedRouteOptions = {
 };
 
 /** Refuses settings that no route knows, or values that none takes. @throws InvalidOptionError naming the option */
-export function checkRouteOptions(options: IdempotencyRouteOptions): void {
-  checkOptions('@Idempotent()', options, KNOWN_OF_ROUTE);
-  resolveRoute(options, ANY_MODULE);
+export function checkRouteOptions(options: IdempotencyRouteOptions, checks: Checks): void {
+  resolveRoute(checks.options('', options, KNOWN_OF_ROUTE), ANY_MODULE, checks);
 }
 
 /**
@@ -128,25 +120,19 @@ export function checkRouteOptions(options: IdempotencyRouteOptions): void {
  *
  * @param terms the module's
  * @param maxStoredBytes default of that option
+ * @param module the module's checks
  * @throws InvalidOptionError naming the option, the value seen and what to do
  */
 export function resolveIdempotency(
   options: IdempotencyOptions | undefined,
   terms: ResolvedTerms,
   maxStoredBytes: number,
+  module: Checks,
 ): ResolvedIdempotencyOptions | undefined {
   if (options === undefined) return undefined;
-  checkOptions('idempotency', options, KNOWN_OF_IDEMPOTENCY);
+  module.options('idempotency', options, KNOWN_OF_IDEMPOTENCY);
+  const checks = module.in('idempotency');
   const { subject, header = 'Idempotency-Key', whenRedisFails = 'refuse', ...route } = options;
-  if (typeof subject !== 'function') {
-    refuse('idempotency.subject', subject, "Give a function from the request to the user's id or undefined.");
-  }
-  if (typeof header !== 'string' || !/^[\w-]{1,100}$/.test(header)) {
-    refuse('idempotency.header', header, 'Give the name of a header.');
-  }
-  if (!['refuse', 'run'].includes(whenRedisFails)) {
-    refuse('idempotency.whenRedisFails', whenRedisFails, "Give 'refuse' or 'run'.");
-  }
   const defaults: ResolvedRouteOptions = {
     ...terms,
     required: true,
@@ -155,5 +141,10 @@ export function resolveIdempotency(
     storeErrors: false,
     maxStoredBytes,
   };
-  return Object.freeze({ subject, header, whenRedisFails, ...resolveRoute(route, defaults) });
+  return Object.freeze({
+    subject: checks.fn('subject', subject, "from the request to the user's id or undefined"),
+    header: checks.text('header', header, /^[\w-]{1,100}$/, 'the name of a header'),
+    whenRedisFails: checks.choice('whenRedisFails', whenRedisFails, ['refuse', 'run']),
+    ...resolveRoute(route, defaults, checks),
+  });
 }

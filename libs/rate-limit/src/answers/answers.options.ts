@@ -1,4 +1,4 @@
-import { checkOptions, InvalidOptionError, type KnownOptions, shown } from '../../../internal/src';
+import { Checks, type KnownOptions } from '../../../internal/src';
 import type { ExecutionContext } from '@nestjs/common';
 import type { RateLimitDecision } from '../rate-limit.types';
 
@@ -34,19 +34,18 @@ const KNOWN: KnownOptions<RateLimitAnswers> = {
 };
 
 /** @throws InvalidOptionError naming the option and the value seen */
-export function resolveAnswers(answers: RateLimitAnswers): ResolvedAnswers {
-  checkOptions('answers', answers, KNOWN);
+export function resolveAnswers(answers: RateLimitAnswers, module = new Checks('RateLimitModule')): ResolvedAnswers {
+  module.options('answers', answers, KNOWN);
+  const checks = module.in('answers');
   const { legacy = true, draft = true, retryAfter = true, problem = true, headers } = answers;
-  for (const [name, value] of Object.entries({ legacy, draft, retryAfter })) {
-    if (typeof value !== 'boolean') {
-      throw new InvalidOptionError(`answers.${name} is ${shown(value)}. Give true or false.`);
-    }
-  }
   if (typeof problem !== 'boolean' && typeof problem !== 'function') {
-    throw new InvalidOptionError(`answers.problem is ${shown(problem)}. Give true, false or a function.`);
+    checks.refuse('problem', problem, 'true, false or a function');
   }
-  if (headers !== undefined && typeof headers !== 'function') {
-    throw new InvalidOptionError(`answers.headers is ${shown(headers)}. Give a function, or leave it out.`);
-  }
-  return Object.freeze({ legacy, draft, retryAfter, problem, headers });
+  return Object.freeze({
+    legacy: checks.flag('legacy', legacy),
+    draft: checks.flag('draft', draft),
+    retryAfter: checks.flag('retryAfter', retryAfter),
+    problem,
+    headers: checks.optionalFn('headers', headers, 'from a decision to headers'),
+  });
 }

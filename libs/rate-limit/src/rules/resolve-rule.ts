@@ -1,5 +1,12 @@
-import { checkOptions, InvalidOptionError, isIntegerOf, type KnownOptions, shown } from '../../../internal/src';
-import type { BlockEscalation, NamedRule, RateLimitRule, ResolvedRule } from './rule';
+import { Checks, type KnownOptions } from '../../../internal/src';
+import type {
+  BlockEscalation,
+  NamedRule,
+  RateLimitAlgorithm,
+  RateLimitRule,
+  RedisErrorPolicy,
+  ResolvedRule,
+} from './rule';
 
 const DAY_MS = 86_400_000;
 /** Longest window, block or memory. */
@@ -9,7 +16,9 @@ export const MAX_HITS = 1_000_000_000;
 /** A sliding log keeps every hit, so its limit is its memory. */
 const MAX_LOGGED_HITS = 10_000;
 
-const ALGORITHMS = ['fixed-window', 'sliding-window', 'sliding-log', 'token-bucket'];
+const ALGORITHMS: readonly RateLimitAlgorithm[] = ['fixed-window', 'sliding-window', 'sliding-log', 'token-bucket'];
+/** Values of `onRedisError`. */
+export const ON_REDIS_ERROR: readonly RedisErrorPolicy[] = ['allow', 'deny', 'local'];
 const NAME = /^[A-Za-z0-9._-]{1,64}$/;
 const KNOWN: KnownOptions<RateLimitRule> = {
   name: true,
@@ -29,85 +38,62 @@ const KNOWN: KnownOptions<RateLimitRule> = {
 };
 const KNOWN_OF_ESCALATION: KnownOptions<BlockEscalation> = { factor: true, maxMs: true, memoryMs: true };
 
-/** @throws InvalidOptionError unless the value is an integer between the two */
-export function checkInteger(what: string, value: unknown, least: number, most: number): number {
-  if (isIntegerOf(value, least, most)) return value;
-  const hint = typeof value === 'number' && value > 0 && value < 1 ? ' Durations are in ms, not seconds.' : '';
-  throw new InvalidOptionError(`${what} is ${shown(value)}. Give an integer of ${least} to ${most}.${hint}`);
-}
-
-/** @throws InvalidOptionError unless the value is one of the choices */
-export function checkChoice<T extends string>(what: string, value: T, choices: readonly string[]): T {
-  if (choices.includes(value)) return value;
-  throw new InvalidOptionError(`${what} is ${shown(value)}. Give one of: ${choices.join(', ')}.`);
-}
-
 /** Highest limit of an algorithm, hits. */
 export function mostHits(algorithm: string): number {
   return algorithm === 'sliding-log' ? MAX_LOGGED_HITS : MAX_HITS;
 }
 
-function checkFunction(what: string, value: unknown): void {
-  if (value === undefined || typeof value === 'function') return;
-  throw new InvalidOptionError(`${what} is ${shown(value)}. Give a function of the ExecutionContext, or leave it out.`);
-}
-
 function resolveEscalation(
-  what: string,
+  checks: Checks,
   blockMs: number,
   escalation: BlockEscalation | undefined,
 ): Required<BlockEscalation> | undefined {
   if (escalation === undefined) return undefined;
-  checkOptions(`${what}.blockEscalation`, escalation, KNOWN_OF_ESCALATION);
+  checks.options('blockEscalation', escalation, KNOWN_OF_ESCALATION);
+  const inside = checks.in('blockEscalation');
   if (blockMs === 0) {
-    throw new InvalidOptionError(`${what}.blockEscalation needs a blockMs of at least 1 to start from, but it is 0.`);
+    throw checks.error('blockEscalation needs a blockMs of at least 1 to start from, but blockMs is 0.');
   }
   const { factor = 2, maxMs, memoryMs = maxMs } = escalation;
   return Object.freeze({
-    factor: checkInteger(`${what}.blockEscalation.factor`, factor, 2, 100),
-    maxMs: checkInteger(`${what}.blockEscalation.maxMs`, maxMs, blockMs, MAX_DURATION_MS),
-    memoryMs: checkInteger(`${what}.blockEscalation.memoryMs`, memoryMs, 1, MAX_DURATION_MS),
+    factor: inside.integer('factor', factor, 2, 100),
+    maxMs: inside.integer('maxMs', maxMs, blockMs, MAX_DURATION_MS),
+    memoryMs: inside.integer('memoryMs', memoryMs, 1, MAX_DURATION_MS),
   });
 }
 
 /**
  * Checks a rule and fills in its defaults.
  *
- * @param what names the rule in messages, such as `@RateLimit() of CatsController.find`
+ * @param checks of the place where the rule was given, such as `@RateLimit on CatsController.find`
  * @throws InvalidOptionError naming the option, the value seen and what to do
  */
-export function resolveRule(rule: RateLimitRule, what = 'The rate-limit rule'): ResolvedRule {
-  checkOptions(what, rule, KNOWN);
+export function resolveRule(rule: RateLimitRule, checks = new Checks('RateLimitService')): ResolvedRule {
+  checks.options('', rule, KNOWN);
   const { name, limit, windowMs, algorithm = 'fixed-window', burst, subject, cost = 1, skip } = rule;
   const { count = 'all', blockMs = 0, shadow = false, onRedisError, deadlineMs } = rule;
-  if (name !== undefined && !(typeof name === 'string' && NAME.test(name))) {
-    throw new InvalidOptionError(`${what}.name is ${shown(name)}. Use 1 to 64 letters, digits, dots, _ and -.`);
-  }
-  checkChoice(`${what}.algorithm`, algorithm, ALGORITHMS);
-  if (typeof limit !== 'function') checkInteger(`${what}.limit`, limit, 0, mostHits(algorithm));
-  if (typeof cost !== 'function') checkInteger(`${what}.cost`, cost, 0, MAX_HITS);
-  checkInteger(`${what}.windowMs`, windowMs, 1, MAX_DURATION_MS);
+  if (name !== undefined) checks.text('name', name, NAME, '1 to 64 letters, digits, ".", "_" or "-"');
+  checks.choice('algorithm', algorithm, ALGORITHMS);
+  if (typeof limit !== 'function') checks.integer('limit', limit, 0, mostHits(algorithm));
+  if (typeof cost !== 'function') checks.integer('cost', cost, 0, MAX_HITS);
+  checks.integer('windowMs', windowMs, 1, MAX_DURATION_MS);
   if (burst !== undefined && algorithm !== 'token-bucket') {
-    throw new InvalidOptionError(`${what}.burst is for token-bucket only, but the algorithm is ${algorithm}.`);
+    throw checks.error(`burst is for token-bucket only, but the algorithm is ${algorithm}.`);
   }
-  if (burst !== undefined) checkInteger(`${what}.burst`, burst, 1, MAX_HITS);
+  if (burst !== undefined) checks.integer('burst', burst, 1, MAX_HITS);
   const most = burst ?? limit;
-  // A limit of 0 is meant to let nothing pass.
+  // A limit of 0 is meant to refuse every request.
   if (typeof most === 'number' && typeof cost === 'number' && limit !== 0 && cost > most) {
-    throw new InvalidOptionError(
-      `${what}.cost is ${cost}, but the rule lets at most ${most} pass at once, so no request could pass. Give an integer of ` +
-        `0 to ${most}.`,
-    );
+    checks.refuse('cost', cost, `an integer from 0 to ${most}, the most that the rule allows at once`);
   }
-  checkFunction(`${what}.subject`, subject);
-  checkFunction(`${what}.skip`, skip);
-  checkChoice(`${what}.count`, count, ['all', 'failures', 'successes']);
-  checkInteger(`${what}.blockMs`, blockMs, 0, MAX_DURATION_MS);
-  if (typeof shadow !== 'boolean')
-    throw new InvalidOptionError(`${what}.shadow is ${shown(shadow)}. Give true or false.`);
-  if (onRedisError !== undefined) checkChoice(`${what}.onRedisError`, onRedisError, ['allow', 'deny', 'local']);
-  if (deadlineMs !== undefined) checkInteger(`${what}.deadlineMs`, deadlineMs, 1, 60_000);
-  const blockEscalation = resolveEscalation(what, blockMs, rule.blockEscalation);
+  checks.optionalFn('subject', subject, 'of the ExecutionContext');
+  checks.optionalFn('skip', skip, 'of the ExecutionContext');
+  checks.choice('count', count, ['all', 'failures', 'successes']);
+  checks.integer('blockMs', blockMs, 0, MAX_DURATION_MS);
+  checks.flag('shadow', shadow);
+  if (onRedisError !== undefined) checks.choice('onRedisError', onRedisError, ON_REDIS_ERROR);
+  if (deadlineMs !== undefined) checks.integer('deadlineMs', deadlineMs, 1, 60_000);
+  const blockEscalation = resolveEscalation(checks, blockMs, rule.blockEscalation);
   return Object.freeze({
     ...{ name, limit, windowMs, algorithm, burst, subject, cost, skip, count },
     ...{ blockMs, blockEscalation, shadow, onRedisError, deadlineMs },

@@ -41,8 +41,7 @@ function nameAll(rules: readonly ResolvedRule[] = [], place: string | undefined,
     if (rule.name !== undefined) return { rule: named(rule, rule.name), derived: false };
     if (place === undefined) {
       throw new InvalidOptionError(
-        `@RateLimit() of ${where} has an unnamed rule, and nothing stable to derive a name from: it is not a route of one ` +
-          'controller, gateway or resolver. Give the rule a name.',
+        `@RateLimit on ${where}: A rule has no name, and its class is not a controller, gateway or resolver to derive one from. Set its name.`,
       );
     }
     unnamed += 1;

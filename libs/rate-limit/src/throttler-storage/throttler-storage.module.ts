@@ -1,10 +1,14 @@
-import { ConfigurableModuleBuilder, Module, type DynamicModule } from '@nestjs/common';
+import { Module } from '@nestjs/common';
 import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
-import { checkObject } from '../../../internal/src';
+import { defineLuanestModule } from '../../../internal/src';
 import { RedisLimiter } from '../limiter/redis-limiter';
 import { rateLimitScripts } from '../rate-limit.scripts';
 import { RateLimitService } from '../rate-limit.service';
-import { resolveStorageOptions, type RateLimitThrottlerStorageOptions } from './throttler-storage.options';
+import {
+  resolveStorageOptions,
+  type RateLimitThrottlerStorageOptions,
+  type ResolvedThrottlerStorageOptions,
+} from './throttler-storage.options';
 import { RateLimitThrottlerStorage } from './throttler-storage.service';
 
 /** Settings that must be known before the options are: they shape the module itself. */
@@ -13,42 +17,31 @@ export interface RateLimitThrottlerStorageModuleExtras {
   readonly registry?: string;
 }
 
-const RAW_OPTIONS = Symbol('luanest:rate-limit-throttler-storage-options');
-
-const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<RateLimitThrottlerStorageOptions>({
-  optionsInjectionToken: RAW_OPTIONS,
-})
-  .setClassMethodName('forRoot')
-  .setExtras<RateLimitThrottlerStorageModuleExtras>({ registry: undefined }, (definition, { registry }) => ({
-    ...definition,
-    imports: [...(definition.imports ?? []), ScriptRegistryModule.forFeature(rateLimitScripts, registry)],
+const StorageModuleBase = defineLuanestModule<
+  RateLimitThrottlerStorageOptions,
+  RateLimitThrottlerStorageModuleExtras,
+  ResolvedThrottlerStorageOptions
+>({
+  name: 'RateLimitThrottlerStorageModule',
+  resolve: resolveStorageOptions,
+  isGlobal: false,
+  once: null,
+  parts: ({ registry }, token) => ({
+    imports: [ScriptRegistryModule.forFeature(rateLimitScripts, registry)],
     providers: [
-      ...(definition.providers ?? []),
       {
         provide: RateLimitThrottlerStorage,
-        inject: [getScriptRegistryToken(registry), RAW_OPTIONS],
-        useFactory: (scripts: ScriptRegistry, raw: RateLimitThrottlerStorageOptions) => {
-          const { algorithm, limiter } = resolveStorageOptions(raw);
+        inject: [getScriptRegistryToken(registry), token],
+        useFactory: (scripts: ScriptRegistry, { algorithm, limiter }: ResolvedThrottlerStorageOptions) => {
           const service = new RateLimitService(new RedisLimiter(scripts, limiter.tags), limiter);
           return new RateLimitThrottlerStorage(service, algorithm);
         },
       },
     ],
     exports: [RateLimitThrottlerStorage],
-  }))
-  .build();
+  }),
+});
 
-/** Gives RateLimitThrottlerStorage to the `ThrottlerModule.forRootAsync` that imports it. */
+/** Gives RateLimitThrottlerStorage to the `ThrottlerModule.forRootAsync` that imports it. Every option has a default. */
 @Module({})
-export class RateLimitThrottlerStorageModule extends ConfigurableModuleClass {
-  /**
-   * As the other modules' `forRoot`, and also without options, since each has a default.
-   *
-   * @throws InvalidOptionError for what is no object; options that cannot work are refused when the app boots
-   */
-  static override forRoot(
-    options: RateLimitThrottlerStorageOptions & RateLimitThrottlerStorageModuleExtras = {},
-  ): DynamicModule {
-    return super.forRoot(checkObject('', options));
-  }
-}
+export class RateLimitThrottlerStorageModule extends StorageModuleBase {}

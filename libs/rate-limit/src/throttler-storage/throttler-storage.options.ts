@@ -1,7 +1,6 @@
-import { checkOptions, type KnownOptions } from '../../../internal/src';
+import { Checks, type KnownOptions } from '../../../internal/src';
 import { ALGORITHMS } from '../limiter/algorithms';
 import { resolveOptions, type RateLimitOptions, type ResolvedRateLimitOptions } from '../rate-limit.options';
-import { checkChoice } from '../rules/resolve-rule';
 import type { RateLimitAlgorithm } from '../rules/rule';
 
 /** Options of RateLimitThrottlerStorageModule; options that RateLimitModule also has mean the same here. */
@@ -17,7 +16,7 @@ export interface RateLimitThrottlerStorageOptions extends Pick<
 }
 
 /** Options with every default filled in. */
-interface ResolvedThrottlerStorageOptions {
+export interface ResolvedThrottlerStorageOptions {
   readonly algorithm: RateLimitAlgorithm;
   readonly limiter: ResolvedRateLimitOptions;
 }
@@ -38,10 +37,11 @@ const KNOWN: KnownOptions<RateLimitThrottlerStorageOptions> = {
  * @throws InvalidOptionError naming the option, the value seen and what to do
  */
 export function resolveStorageOptions(options: RateLimitThrottlerStorageOptions): ResolvedThrottlerStorageOptions {
-  checkOptions('', options, KNOWN);
+  const checks = new Checks('RateLimitThrottlerStorageModule');
+  checks.options('', options, KNOWN);
   const { algorithm = 'fixed-window', onRedisError, deadlineMs, breaker, blockCache, localSubjects, tags } = options;
   return Object.freeze({
-    algorithm: checkChoice('algorithm', algorithm, Object.keys(ALGORITHMS)),
-    limiter: resolveOptions({ onRedisError, deadlineMs, breaker, blockCache, localSubjects, tags }),
+    algorithm: checks.choice('algorithm', algorithm, Object.keys(ALGORITHMS) as RateLimitAlgorithm[]),
+    limiter: resolveOptions({ onRedisError, deadlineMs, breaker, blockCache, localSubjects, tags }, checks),
   });
 }

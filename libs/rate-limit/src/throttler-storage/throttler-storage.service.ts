@@ -71,7 +71,7 @@ export class RateLimitThrottlerStorage implements ThrottlerStorage {
     if (kept !== undefined) return kept;
     if (typeof throttler !== 'string' || throttler === '') {
       throw new InvalidRateLimitInputError(
-        `The name of a throttler is ${shown(throttler)}. Give text of at least 1 character.`,
+        `The name of a throttler is ${shown(throttler)}. Expected text of at least 1 character.`,
       );
     }
     const windowMs = checked(throttler, 'ttl', ttl, 1, MAX_DURATION_MS, 'To limit nothing, skip the throttler.');
@@ -91,7 +91,7 @@ function checked(throttler: string, what: string, value: number, least: number, 
   if (isIntegerOf(value, least, most)) return value;
   const unit = what === 'limit' ? 'an integer' : 'ms, an integer';
   throw new InvalidRateLimitInputError(
-    `The ${what} of throttler ${shown(throttler)} is ${shown(value)}. Give ${unit} of ${least} to ${most}. ${hint}`,
+    `The ${what} of throttler ${shown(throttler)} is ${shown(value)}. Expected ${unit} from ${least} to ${most}. ${hint}`,
   );
 }
 

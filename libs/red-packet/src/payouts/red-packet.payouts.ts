@@ -1,6 +1,6 @@
 import type { BeforeApplicationShutdown } from '@nestjs/common';
 import { type ScriptRegistry } from 'luanest/script-registry';
-import { checkInteger, checkOptions, InvalidOptionError, type KnownOptions, shown } from '../../../internal/src';
+import { Checks, type KnownOptions } from '../../../internal/src';
 import type { StreamConsumerService } from 'luanest/stream-consumer';
 import { checkDeadCursor, checkLimit } from '../red-packet.input';
 import type { RedPacketService } from '../red-packet.service';
@@ -18,6 +18,7 @@ const KNOWN: KnownOptions<PayoutOptions> = {
   pollMs: true,
   discoverMs: true,
 };
+const checks = new Checks('RedPacketPayouts');
 /** What differs from the defaults of StreamConsumerModule. */
 const DEFAULTS = { attempts: 20, pollMs: 250 };
 
@@ -41,16 +42,14 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
    */
   run(handler: PayoutHandler, options: PayoutOptions = {}): PayoutRun {
     const streams = this.needed();
-    if (typeof handler !== 'function') {
-      throw new InvalidOptionError(`The payout handler is ${shown(handler)}. Give a function of a payout.`);
-    }
-    const { discoverMs = 1_000, ...given } = checkOptions('The options of the run', options, KNOWN);
+    checks.fn('handler', handler, 'of a payout');
+    const { discoverMs = 1_000, ...given } = checks.options('', options, KNOWN);
     const consumer = { ...DEFAULTS, ...given };
-    checkInteger('discoverMs', discoverMs, 10, 60_000);
+    checks.integer('discoverMs', discoverMs, 10, 60_000);
     streams.checkOptions({ ...consumer, stream: 'red-packet', group: 'payouts' });
     for (const run of this.runs) {
       if (run.stopped) this.runs.delete(run);
-      else throw new InvalidOptionError('Payouts are run already in this process. Stop that run first.');
+      else throw checks.error('Payouts are already running in this process. Stop that run first.');
     }
     const run = new PayoutRunner(this.packets, streams, handler, { consumer, discoverMs });
     this.runs.add(run);
@@ -113,12 +112,12 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
   private needed(): StreamConsumerService {
     const { streams, registry } = this;
     if (streams !== undefined && registry !== undefined && !streams.runsOn(registry)) {
-      throw new InvalidOptionError(
+      throw checks.error(
         'StreamConsumerModule runs on another ScriptRegistry than RedPacketModule, so it would find no payouts. ' +
           'Give both the same registry.',
       );
     }
     if (streams !== undefined) return streams;
-    throw new InvalidOptionError('Payouts need streams. Import StreamConsumerModule.forRoot() in the root module.');
+    throw checks.error('Payouts need streams. Import StreamConsumerModule.forRoot() in the root module.');
   }
 }

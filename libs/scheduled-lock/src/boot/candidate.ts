@@ -1,16 +1,10 @@
-import { type Method, methodOf, type Wrapper } from '../../../internal/src';
+import type { ExploredMethod } from '../../../internal/src';
 import { lockedMethod, lockedMethodNames, type LockedMethod } from '../scheduled-lock.decorator';
 import { ScheduledLockInterceptor } from '../scheduled-lock.interceptor';
 import { isScheduled } from './scheduler-metadata';
 
 /** What boot knows of one method of one provider. */
-export interface Candidate {
-  readonly wrapper: Wrapper;
-  readonly prototype: object;
-  readonly name: string;
-  readonly method: Method;
-  /** `Class.method`. */
-  readonly where: string;
+export interface Candidate extends ExploredMethod {
   readonly lock: LockedMethod | undefined;
   /** Whether `@ScheduledLock` was put on a method of this name, although it may not be this one. */
   readonly named: boolean;
@@ -24,16 +18,11 @@ export interface Candidate {
 const INTERCEPTORS = '__interceptors__';
 const HANDLERS = ['path', 'microservices:pattern', 'microservices:handler_type'];
 
-/** @returns undefined when `name` is no method */
-export function candidateOf(wrapper: Wrapper, prototype: object, name: string): Candidate | undefined {
-  const method = methodOf(prototype, name);
-  if (!method) return undefined;
+/** Reads what decorators left on a method and on its class. */
+export function candidateOf(found: ExploredMethod): Candidate {
+  const { prototype, name, method } = found;
   return {
-    wrapper,
-    prototype,
-    name,
-    method,
-    where: `${prototype.constructor.name}.${name}`,
+    ...found,
     lock: lockedMethod(method),
     named: lockedMethodNames(prototype).includes(name),
     scheduled: isScheduled(method),

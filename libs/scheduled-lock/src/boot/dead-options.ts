@@ -34,32 +34,32 @@ export function refuseDeadOptions(
   }
   const { lockAtMostForMs, lockAtLeastForMs, catchUpWithinMs, staleAfterMs, replicas } = options;
   if (lockAtLeastForMs > lockAtMostForMs) {
-    refuse(`lockAtLeastForMs is ${lockAtLeastForMs}. Give at most lockAtMostForMs (${lockAtMostForMs}).`);
+    refuse(`lockAtLeastForMs is ${lockAtLeastForMs}. Expected at most lockAtMostForMs (${lockAtMostForMs}).`);
   }
   if (catchUpWithinMs > 0 && catchUpWithinMs <= lockAtMostForMs) {
     refuse(
       `catchUpWithinMs is ${catchUpWithinMs}, and the lock of a run that died outlasts it. ` +
-        `Give more than lockAtMostForMs (${lockAtMostForMs}), better twice as much, or 0.`,
+        `Expected more than lockAtMostForMs (${lockAtMostForMs}), better twice as much, or 0.`,
     );
   }
   if (catchUpWithinMs > retentionMs) {
     refuse(
-      `catchUpWithinMs is ${catchUpWithinMs}. Give at most retentionMs (${retentionMs}): slots are forgotten then.`,
+      `catchUpWithinMs is ${catchUpWithinMs}. Expected at most retentionMs (${retentionMs}): slots are forgotten then.`,
     );
   }
   if (given.replicasTimeoutMs !== undefined && replicas === 0) {
-    refuse(`replicasTimeoutMs is ${given.replicasTimeoutMs}, and replicas is 0. Give replicas, or leave it out.`);
+    refuse(`replicasTimeoutMs is ${given.replicasTimeoutMs}, and replicas is 0. Set replicas, or leave it out.`);
   }
   if (kind.type === 'cron' && 2 * staleAfterMs > retentionMs) {
     refuse(
-      `staleAfterMs is ${staleAfterMs}. Give at most half of retentionMs (${retentionMs}): ` +
+      `staleAfterMs is ${staleAfterMs}. Expected at most half of retentionMs (${retentionMs}): ` +
         'a slot that is forgotten while its ticks may still come would run twice.',
     );
   }
   if (kind.periodMs !== undefined && kind.periodMs > retentionMs) {
     refuse(
       `@Interval(${kind.periodMs}) is longer than retentionMs (${retentionMs}), so its slot would be forgotten and run twice. ` +
-        'Give ScheduledLockModule a retentionMs of at least as much.',
+        'Set a retentionMs of ScheduledLockModule that is at least as long.',
     );
   }
 }

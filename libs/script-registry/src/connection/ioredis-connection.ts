@@ -1,5 +1,5 @@
 import type { Cluster, Redis } from 'ioredis';
-import { InvalidOptionError, shown } from '../../../internal/src';
+import { Checks, shown } from '../../../internal/src';
 import { IoredisCluster } from './ioredis-cluster';
 import { IoredisStandalone } from './ioredis-standalone';
 import type { RedisConnection } from './port';
@@ -7,6 +7,8 @@ import type { RedisConnection } from './port';
 function isCluster(client: Redis | Cluster): client is Cluster {
   return 'isCluster' in client && client.isCluster;
 }
+
+const checks = new Checks('ScriptRegistryModule');
 
 /**
  * Puts an ioredis client behind the port.
@@ -16,13 +18,13 @@ function isCluster(client: Redis | Cluster): client is Cluster {
  */
 export function connectIoredis(client: Redis | Cluster): RedisConnection {
   if (typeof client !== 'object' || client === null || typeof client.sendCommand !== 'function') {
-    throw new InvalidOptionError(`client must be a Redis or a Cluster of ioredis, but is ${shown(client)}.`);
+    checks.refuse('client', client, 'a Redis or a Cluster of ioredis');
   }
   const keyPrefix = isCluster(client)
     ? (client.options.keyPrefix ?? client.options.redisOptions?.keyPrefix)
     : client.options.keyPrefix;
   if (keyPrefix) {
-    throw new InvalidOptionError(
+    throw checks.error(
       `client has keyPrefix ${shown(keyPrefix)}. luanest builds whole keys itself: remove keyPrefix and set the registry's \`prefix\`.`,
     );
   }

@@ -1,6 +1,6 @@
 import type { InjectionToken } from '@nestjs/common';
 import type { Cluster, Redis } from 'ioredis';
-import { InvalidOptionError } from '../../../internal/src';
+import { Checks } from '../../../internal/src';
 import type { RedisSource } from '../script-registry.options';
 
 /** What luanest uses of RedisService and ClusterService of `@liaoliaots/nestjs-redis`. */
@@ -27,6 +27,8 @@ export function clientServiceTokens(): readonly InjectionToken[] {
   return [RedisService ?? 'luanest:no-redis-service', ClusterService ?? 'luanest:no-cluster-service'];
 }
 
+const checks = new Checks('ScriptRegistryModule');
+
 /**
  * Picks the client that `source` names.
  *
@@ -39,21 +41,21 @@ export function clientFrom(
 ): Redis | Cluster {
   const module = source?.module ?? (redis && cluster ? undefined : cluster ? 'cluster' : 'redis');
   if (module === undefined) {
-    throw new InvalidOptionError(
+    throw checks.error(
       "RedisModule and ClusterModule are both imported. Set source: { module: 'redis' } or 'cluster'.",
     );
   }
   const service = module === 'redis' ? redis : cluster;
   const moduleName = module === 'redis' ? 'RedisModule' : 'ClusterModule';
   if (!service) {
-    throw new InvalidOptionError(
-      `ScriptRegistryModule has no client. Hand one in as \`client\`, ` +
+    throw checks.error(
+      'There is no client. Set `client`, `url` or `connection`, ' +
         `or import ${moduleName}.forRoot(...) of @liaoliaots/nestjs-redis as a global module.`,
     );
   }
   const client = source?.namespace === undefined ? service.getOrNil() : service.getOrNil(source.namespace);
   if (!client) {
-    throw new InvalidOptionError(
+    throw checks.error(
       `${moduleName} has no client in namespace ${String(source?.namespace ?? 'default')}. Check source.namespace.`,
     );
   }

@@ -1,5 +1,5 @@
 import { type ScriptRegistry } from 'luanest/script-registry';
-import { checkInteger, shown } from '../../../internal/src';
+import { Checks, shown } from '../../../internal/src';
 import { InvalidStreamInputError } from '../stream-consumer.errors';
 import type { DeadLetterPage, DeadLetterRecord } from '../stream-consumer.types';
 import { dropDead, listDead, listDeadForeign, replayDead } from './streams.scripts';
@@ -54,6 +54,8 @@ function splitId(id: string): [partition: number, entry: string] {
   return [Number(partition), entry];
 }
 
+const checks = new Checks('StreamConsumerService', (message) => new InvalidStreamInputError(message));
+
 /** Dead letters of groups: they stay until somebody replays or drops them. */
 export class DeadLetters {
   constructor(private readonly registry: ScriptRegistry) {}
@@ -63,7 +65,7 @@ export class DeadLetters {
    * @throws InvalidStreamInputError, errors of the registry
    */
   async page(stream: Stream, group: string, count: number, after = '0:0'): Promise<DeadLetterPage> {
-    checkInteger('count', count, 1, MAX_PAGE, (message) => new InvalidStreamInputError(message));
+    checks.integer('count', count, 1, MAX_PAGE);
     const partitions = await stream.all();
     const items: DeadLetterRecord[] = [];
     let [index, entry] = splitId(after);

@@ -66,7 +66,7 @@ function checkSource(messages: unknown): PublishSource {
   const source = messages as Partial<Iterable<PublishMessage> & AsyncIterable<PublishMessage>> | null | undefined;
   const isIterable = typeof messages === 'object' && (source?.[Symbol.iterator] ?? source?.[Symbol.asyncIterator]);
   if (isIterable) return messages as PublishSource;
-  throw new InvalidStreamInputError(`The messages are ${shown(messages)}. Give an array, or another iterable.`);
+  throw new InvalidStreamInputError(`The messages are ${shown(messages)}. Expected an array, or another iterable.`);
 }
 
 function isCertain(error: unknown): boolean {
@@ -162,7 +162,7 @@ export async function publishAll(
 ): Promise<PublishResult[] | number> {
   const source = checkSource(messages);
   if (onResult !== undefined && typeof onResult !== 'function') {
-    throw new InvalidStreamInputError(`onResult is ${shown(onResult)}. Give a function.`);
+    throw new InvalidStreamInputError(`onResult is ${shown(onResult)}. Expected a function.`);
   }
   const results: PublishResult[] = [];
   const keep: OnResult = (result, index) => void (results[index] = result);

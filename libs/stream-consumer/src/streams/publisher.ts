@@ -27,7 +27,7 @@ function checkText(what: string, text: string): string {
     return text;
   }
   throw new InvalidStreamInputError(
-    `${what} is ${shown(text)}. Give 1 to ${MAX_TEXT} characters without control characters.`,
+    `${what} is ${shown(text)}. Expected 1 to ${MAX_TEXT} characters without control characters.`,
   );
 }
 
@@ -64,7 +64,7 @@ export class Publisher {
   /** @throws InvalidStreamInputError, errors of the registry */
   async publish(stream: Stream, message: PublishMessage): Promise<PublishResult> {
     if (typeof message !== 'object' || (message as unknown) === null) {
-      throw new InvalidStreamInputError(`The message is ${shown(message)}. Give { payload, key?, operationId? }.`);
+      throw new InvalidStreamInputError(`The message is ${shown(message)}. Expected { payload, key?, operationId? }.`);
     }
     const { payload, key, operationId } = message;
     const { maxPayloadBytes, operationTtlMs, maxLength, partitions } = stream.options;

@@ -1,0 +1,90 @@
+import { Checks } from './checks';
+import type { Method } from './handlers';
+
+/** A class or a method that is being decorated. */
+export interface Decorated {
+  /** `Class` or `Class.method`. */
+  readonly where: string;
+  /** Checks of the decorator's options; their errors begin with `@Name on Class.method`. */
+  readonly checks: Checks;
+  /** What metadata is put on: the class or the function. */
+  readonly on: object;
+  /** Applies another decorator to the same class or method. */
+  readonly apply: (decorator: ClassDecorator & MethodDecorator) => void;
+}
+
+/** A method that is being decorated. */
+export interface DecoratedMethod {
+  /** `Class.method`. */
+  readonly where: string;
+  /** Checks of the decorator's options; their errors begin with `@Name on Class.method`. */
+  readonly checks: Checks;
+  /** The prototype that has the method. */
+  readonly target: object;
+  readonly key: string | symbol;
+  readonly method: Method;
+  readonly descriptor: PropertyDescriptor;
+}
+
+type Descriptor = PropertyDescriptor | undefined;
+
+/**
+ * Makes a decorator of instance methods. A getter, a class field, a static method or a class is refused.
+ *
+ * @param name of the decorator, such as `@Once`
+ * @throws InvalidOptionError when the class is loaded, naming decorator, class and member
+ */
+export function methodDecorator(name: string, decorate: (method: DecoratedMethod) => void): MethodDecorator {
+  return (target, key, descriptor: Descriptor) => {
+    const where = placeOf(target, key);
+    const checks = new Checks(`${name} on ${where}`);
+    const method = checkedMethod(checks, target, key, descriptor);
+    decorate({ where, checks, target, key, method, descriptor: descriptor as PropertyDescriptor });
+  };
+}
+
+/**
+ * Makes a decorator of classes and instance methods; anything else is refused.
+ *
+ * @param name of the decorator, such as `@RateLimit`
+ * @throws InvalidOptionError when the class is loaded, naming decorator, class and member
+ */
+export function classOrMethodDecorator(
+  name: string,
+  decorate: (decorated: Decorated) => void,
+): ClassDecorator & MethodDecorator {
+  return (target: object, key?: string | symbol, descriptor?: Descriptor) => {
+    const where = placeOf(target, key);
+    const checks = new Checks(`${name} on ${where}`);
+    const on = key === undefined ? target : checkedMethod(checks, target, key, descriptor);
+    decorate({
+      where,
+      checks,
+      on,
+      apply: (decorator) => {
+        if (key === undefined) decorator(target as never);
+        else decorator(target, key, descriptor as never);
+      },
+    });
+  };
+}
+
+function placeOf(target: object, key: string | symbol | undefined): string {
+  const { name } = typeof target === 'function' ? target : target.constructor;
+  return key === undefined ? name : `${name}.${String(key)}`;
+}
+
+function checkedMethod(checks: Checks, target: object, key: string | symbol, descriptor: Descriptor): Method {
+  const kind = kindOf(target, key, descriptor);
+  if (kind === undefined) return descriptor?.value as Method;
+  throw checks.error(`It is ${kind}. Expected a method of the instance.`);
+}
+
+/** Returns what the member is, unless it is an instance method. Compilers give fields no descriptor, or one without a value. */
+function kindOf(target: object, key: string | symbol | undefined, descriptor: Descriptor): string | undefined {
+  if (key === undefined) return 'a class';
+  if (descriptor?.get ?? descriptor?.set) return 'a getter or setter';
+  if (typeof target === 'function') return 'static';
+  if (descriptor === undefined || !('value' in descriptor)) return 'a field';
+  return typeof descriptor.value === 'function' ? undefined : 'not a function';
+}

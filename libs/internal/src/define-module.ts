@@ -1,0 +1,138 @@
+import {
+  ConfigurableModuleBuilder,
+  type ConfigurableModuleAsyncOptions,
+  type DynamicModule,
+  type FactoryProvider,
+  type InjectionToken,
+  type ModuleMetadata,
+  type Provider,
+  type Type,
+} from '@nestjs/common';
+import { ModulesContainer } from '@nestjs/core';
+import { Checks } from './checks';
+import { timesProvided } from './handlers';
+
+/** Settings that shape a module, so they are given beside its options and also to `forRootAsync`. */
+export interface ModuleExtras {
+  /** Whether every module of the app can inject what the module exports. Default true. */
+  readonly isGlobal?: boolean;
+  /** Name of the ScriptRegistry to run on. Default: the default one. */
+  readonly registry?: string;
+}
+
+/** Base class of a module: `forRoot` may be called without options where each has a default. */
+export interface LuanestModuleClass<Options extends object, Extras extends object> {
+  new (): object;
+  /**
+   * Makes the module. Import it once, in the root module.
+   *
+   * @throws InvalidOptionError if the options are not an object; a value that cannot work is refused when the app boots
+   */
+  forRoot(
+    ...options: object extends Options ? [options?: Options & Extras] : [options: Options & Extras]
+  ): DynamicModule;
+  /**
+   * Makes the module from options that a factory or a class of the app returns. What shapes the module, such as `registry`,
+   * is given next to the factory.
+   *
+   * Values that cannot work are refused when the app boots, with InvalidOptionError.
+   */
+  forRootAsync(options: ConfigurableModuleAsyncOptions<Options, 'create'> & Partial<Extras>): DynamicModule;
+}
+
+/** Parts of a module that depend on its extras. */
+interface Parts {
+  readonly imports?: NonNullable<ModuleMetadata['imports']>;
+  readonly controllers?: readonly Type[];
+  readonly providers: readonly Provider[];
+  readonly exports: readonly InjectionToken[];
+}
+
+/** Definition of a module, for `defineLuanestModule`. */
+export interface ModuleDefinition<Options extends object, Extras extends object, Resolved> {
+  /** Name of the class, with which its errors begin. */
+  readonly name: string;
+  /** Token of the resolved options. Default: a symbol. */
+  readonly optionsToken?: InjectionToken<Resolved>;
+  /** Default of the extra `isGlobal`. Default true. */
+  readonly isGlobal?: boolean;
+  /** Extras of its own, with their defaults. */
+  readonly extras?: { readonly [Name in Exclude<keyof Extras, keyof ModuleExtras>]: Extras[Name] };
+  /** Checks the options and fills in the defaults; runs once, when the app boots. */
+  readonly resolve: (options: Options) => Resolved;
+  /**
+   * Token that an app may have once: a second module would share its Redis keys, and neither would know of the other.
+   * Default: the token of the resolved options. Null: any number of times.
+   */
+  readonly once?: ((extras: Extras) => InjectionToken) | null;
+  /** Completes the error of a second import. Default: import it once, in the root module. */
+  readonly onceRemedy?: (extras: Extras) => string;
+  /** Makes the rest of the module. @param options token of the resolved options */
+  readonly parts: (extras: Extras, options: InjectionToken<Resolved>) => Parts;
+}
+
+const IMPORT_ONCE = 'Import it once, in the root module: every other module can then inject what it provides';
+
+/**
+ * Makes the base class of a module with `forRoot` and `forRootAsync`. Options are checked and resolved once, when the app
+ * boots, and a second import is refused.
+ *
+ * @returns the class to extend
+ */
+export function defineLuanestModule<Options extends object, Extras extends object = ModuleExtras, Resolved = Options>(
+  definition: ModuleDefinition<Options, Extras, Resolved>,
+): LuanestModuleClass<Options, Extras> {
+  const { name, resolve } = definition;
+  const checks = new Checks(name);
+  const raw = Symbol(`luanest:${name}-raw-options`);
+  const token = definition.optionsToken ?? Symbol(`luanest:${name}-options`);
+  const isGlobal = definition.isGlobal ?? true;
+  const defaults = { isGlobal, registry: undefined, ...definition.extras };
+  const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<Options>({ optionsInjectionToken: raw })
+    .setClassMethodName('forRoot')
+    .setExtras(defaults as ModuleExtras & Extras, (dynamic, extras) => {
+      if (extras.registry !== undefined) checks.text('registry', extras.registry, /^[^]+$/, 'the name of a registry');
+      const { imports = [], providers, ...parts } = definition.parts(extras, token);
+      const once = definition.once === undefined ? token : definition.once?.(extras);
+      const options: FactoryProvider<Resolved> = {
+        provide: token,
+        inject: [raw, ModulesContainer],
+        // Anything made from the options is made after this check.
+        useFactory: (given: Options, modules: ModulesContainer) => {
+          const times = once === undefined ? 1 : timesProvided(modules, once);
+          if (times > 1) {
+            throw checks.error(
+              `forRoot() is imported ${times} times. ${definition.onceRemedy?.(extras) ?? IMPORT_ONCE}.`,
+            );
+          }
+          return resolve(objectOf(checks, given));
+        },
+      };
+      return {
+        ...dynamic,
+        ...(parts as Pick<DynamicModule, 'controllers' | 'exports'>),
+        global: checks.flag('isGlobal', extras.isGlobal ?? isGlobal),
+        imports: [...(dynamic.imports ?? []), ...imports],
+        providers: [...(dynamic.providers ?? []), options, ...providers],
+      };
+    })
+    .build();
+  class LuanestModule extends ConfigurableModuleClass {
+    static override forRoot(options: Options & Partial<ModuleExtras & Extras> = {} as never): DynamicModule {
+      return super.forRoot(objectOf(checks, options));
+    }
+  }
+  return LuanestModule;
+}
+
+function objectOf<T>(checks: Checks, options: T): T {
+  return checks.object('', options, 'an object; a factory of forRootAsync must return one');
+}
+
+/** A provider that Nest makes by calling the constructor with what `inject` names. */
+export function constructed<T, Arguments extends unknown[]>(
+  type: new (...args: Arguments) => T,
+  ...inject: NonNullable<FactoryProvider['inject']>
+): FactoryProvider<T> {
+  return { provide: type, inject, useFactory: (...args: unknown[]) => new type(...(args as Arguments)) };
+}

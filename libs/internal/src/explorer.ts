@@ -1,0 +1,49 @@
+import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
+import { methodOf, prototypeOf, type Method, type Wrapper } from './handlers';
+
+/** A method of a provider or controller of the app, its own or inherited. */
+export interface ExploredMethod {
+  readonly wrapper: Wrapper;
+  readonly prototype: object;
+  readonly name: string;
+  /** The function, found without calling getters. */
+  readonly method: Method;
+  /** `Class.method`. */
+  readonly where: string;
+}
+
+/** What `exploreMethods` may be told. */
+export interface ExploreOptions {
+  /** Whether an alias of a provider counts as one more provider. Default false: each instance is explored once. */
+  readonly aliases?: boolean;
+}
+
+/** Finds the methods of all controllers and providers of an app. A class that two modules provide is found twice. */
+export function* exploreMethods(
+  discovery: DiscoveryService,
+  scanner: MetadataScanner,
+  { aliases = false }: ExploreOptions = {},
+): Generator<ExploredMethod> {
+  const instances = new Set<unknown>();
+  for (const wrapper of [...discovery.getControllers(), ...discovery.getProviders()]) {
+    const instance: unknown = wrapper.instance;
+    if (!aliases && (wrapper.isAlias || instances.has(instance))) continue;
+    if (instance) instances.add(instance);
+    const prototype = prototypeOf(wrapper);
+    for (const name of prototype ? scanner.getAllMethodNames(prototype) : []) {
+      const method = methodOf(prototype as object, name);
+      const where = `${(prototype as object).constructor.name}.${name}`;
+      if (method) yield { wrapper, prototype: prototype as object, name, method, where };
+    }
+  }
+}
+
+/** Completes the error of a handler whose class has no instance of its own: `Class.method: ...`. */
+export const NOT_A_SINGLETON =
+  'its class is request-scoped or transient, or depends on a class that is, so there is no instance to call. Make it a singleton';
+
+/** Returns the one instance of a provider or controller; undefined if it is request-scoped or transient, or depends on such. */
+export function singletonOf(wrapper: Wrapper): object | undefined {
+  if (!wrapper.isDependencyTreeStatic() || wrapper.isTransient) return undefined;
+  return (wrapper.instance as object | null | undefined) ?? undefined;
+}

@@ -1,0 +1,61 @@
+import { classOrMethodDecorator, InvalidOptionError, methodDecorator } from '../src';
+
+type AnyDecorator = (target: object, key?: string, descriptor?: PropertyDescriptor) => void;
+
+describe.each<[string, AnyDecorator]>([
+  ['a decorator of methods', methodDecorator('@Mark', () => undefined) as AnyDecorator],
+  ['a decorator of classes and methods', classOrMethodDecorator('@Mark', () => undefined)],
+])('%s', (_, decorate) => {
+  class Jobs {
+    static now(): void {
+      // Never called.
+    }
+    send(): void {
+      // Never called.
+    }
+    get url(): string {
+      return '';
+    }
+  }
+  const own = (name: string) => Object.getOwnPropertyDescriptor(Jobs.prototype, name) as PropertyDescriptor;
+
+  it.each<[string, string, () => void]>([
+    ['url', 'a getter or setter', () => decorate(Jobs.prototype, 'url', own('url'))],
+    // TypeScript and esbuild give a field no descriptor, swc and Babel one with an initializer.
+    ['field', 'a field', () => decorate(Jobs.prototype, 'field')],
+    ['field', 'a field', () => decorate(Jobs.prototype, 'field', { initializer: () => 1 } as PropertyDescriptor)],
+    ['now', 'static', () => decorate(Jobs, 'now', Object.getOwnPropertyDescriptor(Jobs, 'now'))],
+    ['value', 'not a function', () => decorate(Jobs.prototype, 'value', { value: 5 })],
+  ])('refuses Jobs.%s: it is %s', (name, kind, decorating) => {
+    expect(decorating).toThrow(InvalidOptionError);
+    expect(decorating).toThrow(`@Mark on Jobs.${name}: It is ${kind}. Expected a method of the instance.`);
+  });
+
+  it('takes a method', () => {
+    expect(() => decorate(Jobs.prototype, 'send', own('send'))).not.toThrow();
+  });
+});
+
+it('a decorator of methods refuses a class', () => {
+  class Jobs {}
+  const decorate = methodDecorator('@Mark', () => undefined) as AnyDecorator;
+  expect(() => decorate(Jobs)).toThrow('@Mark on Jobs: It is a class. Expected a method of the instance.');
+});
+
+it('metadata goes to the class or to the function', () => {
+  const seen: [string, object][] = [];
+  const mark = classOrMethodDecorator('@Mark', ({ where, on }) => void seen.push([where, on]));
+  @mark
+  class Jobs {
+    @mark
+    send(): void {
+      // Never called.
+    }
+  }
+  // eslint-disable-next-line @typescript-eslint/unbound-method
+  const { send } = Jobs.prototype;
+  expect(seen).toEqual([
+    ['Jobs.send', send],
+    ['Jobs', Jobs],
+  ]);
+});
