@@ -10,3 +10,4 @@ export { isUnfinished, UNFINISHED } from './outcome-marker';
 export { oneLine, shown, thrownText } from './printable';
 export { rpcException } from './rpc-exception';
 export { ALONE, FREES_MEMORY, SMALL_GROUP } from './script-defaults';
+export { UniqueIds } from './unique-ids';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import type { KeySpace, RunAndWaitOptions, ScriptRegistry, WaitedResult } from 'luanest/script-registry';
-import { MAX_TIMER_MS } from '../../internal/src';
+import { type KeySpace, type RunAndWaitOptions, type ScriptRegistry, type WaitedResult } from 'luanest/script-registry';
+import { MAX_TIMER_MS, UniqueIds } from '../../internal/src';
 import { OnceNotReplicatedError } from './once.errors';
 import { events } from './once.events';
 import { checkDuration, checkId, checkToken } from './once.input';
@@ -41,17 +41,15 @@ const ignore = (): void => undefined;
 /** The claims in Redis: what the service and the interceptor are made of. */
 export class OnceStore {
   private readonly keys: KeySpace;
-  private readonly tokenPrefix = randomBytes(12).toString('base64url');
-  private tokens = 0;
+  private readonly tokens = new UniqueIds();
 
   constructor(private readonly registry: ScriptRegistry) {
     this.keys = registry.keySpace('once');
   }
 
-  /** A token that no other call has: random for the process, counted within it. */
+  /** A token that no other call has. */
   newToken(): string {
-    this.tokens += 1;
-    return `${this.tokenPrefix}.${this.tokens.toString(36)}`;
+    return this.tokens.next();
   }
 
   /**

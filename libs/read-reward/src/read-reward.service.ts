@@ -1,6 +1,5 @@
-import { randomBytes } from 'node:crypto';
 import { type ScriptRegistry } from 'luanest/script-registry';
-import { shown, spread } from '../../internal/src';
+import { shown, spread, UniqueIds } from '../../internal/src';
 import { RewardClock } from './read-reward.clock';
 import { InvalidReadRewardInputError } from './read-reward.errors';
 import { events } from './read-reward.events';
@@ -17,8 +16,7 @@ export class ReadRewardService {
   private readonly clock = new RewardClock();
   private readonly recorder: ReadRecorder;
   // Operation ids and our own tokens must never meet: each kind has a first letter of its own.
-  private readonly origin = `c${randomBytes(9).toString('base64url')}.`;
-  private calls = 0;
+  private readonly callIds = new UniqueIds('c');
 
   constructor(
     private readonly registry: ScriptRegistry,
@@ -114,7 +112,7 @@ export class ReadRewardService {
   }
 
   private token(): string {
-    return this.origin + this.calls++;
+    return this.callIds.next();
   }
 
   private ruleOf(name: string): ResolvedRewardRule {

@@ -14,7 +14,7 @@ import type {
 import { cancelTask, countTasks, getTask, noteLayout, rescheduleTask, scheduleTasks } from './queue.scripts';
 import { type Partition, Partitions } from './partitions';
 import { checkId, readResult, readRun, RecordReader, RecordWriter, taskInput, whenOf } from './record';
-import { Tokens } from './tokens';
+import { UniqueIds } from '../../../internal/src';
 
 // See DECISIONS.md: schedule-remembers-its-call
 /** How long Redis remembers what a call did, for ioredis to send it again; ms. */
@@ -42,7 +42,7 @@ export class TaskQueue {
   readonly partitions: Partitions;
   private readonly writer: RecordWriter;
   private readonly reader = new RecordReader();
-  readonly tokens = new Tokens();
+  readonly tokens = new UniqueIds();
 
   constructor(
     readonly registry: ScriptRegistry,

@@ -4,7 +4,7 @@ import { events } from '../delayed-task.events';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { Partition } from '../queue/partitions';
 import { RecordReader } from '../queue/record';
-import { Tokens } from '../queue/tokens';
+import { UniqueIds } from '../../../internal/src';
 import { takeTasks } from './worker.scripts';
 import { Attempt } from './attempt';
 import type { TaskLog } from './task-log';
@@ -23,7 +23,7 @@ const LEASE_ENDED = 'the lease ended, the worker died or stood still';
 // See DECISIONS.md: take-is-repeatable
 /** Takes due tasks for this worker. */
 export class Taker {
-  private readonly tokens = new Tokens();
+  private readonly tokens = new UniqueIds();
   private readonly reader = new RecordReader();
   private readonly worker = this.tokens.next();
 

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { UniqueIds } from '../../../internal/src';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LockNotReplicatedError } from 'luanest/lock';
 import { type ScriptRegistry, UnknownOutcomeError } from 'luanest/script-registry';
@@ -34,8 +34,7 @@ function slotNow(kind: JobKind): number | Promise<number> {
 
 /** Claims slots in Redis. */
 export class Claims {
-  private readonly tokens = randomBytes(9).toString('base64url');
-  private count = 0;
+  private readonly ids = new UniqueIds();
 
   constructor(
     private readonly registry: ScriptRegistry,
@@ -49,7 +48,7 @@ export class Claims {
    * @param closing ends the waiting
    */
   async take(job: Job, mode: Mode, closing: AbortSignal): Promise<ClaimResult> {
-    const owner = `${this.options.node}#${this.tokens}${this.count++}`;
+    const owner = `${this.options.node}#${this.ids.next()}`;
     const { kind } = job;
     let slot = mode === 'tick' ? await slotNow(kind) : 0;
     const longestMs = kind.type === 'interval' ? Math.max(FIRST_PAUSE_MS, kind.periodMs / 10) : 0;

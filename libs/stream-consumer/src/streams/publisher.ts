@@ -1,6 +1,5 @@
-import { randomBytes } from 'node:crypto';
 import { type ScriptRegistry } from 'luanest/script-registry';
-import { shown, spread } from '../../../internal/src';
+import { shown, spread, UniqueIds } from '../../../internal/src';
 import { InvalidStreamInputError } from '../stream-consumer.errors';
 import type { PublishMessage, PublishResult } from '../stream-consumer.types';
 import { publishMessage } from './streams.scripts';
@@ -56,8 +55,7 @@ function jsonOf(payload: unknown, maxBytes: number): string {
 /** Writes messages to streams. */
 export class Publisher {
   // Ids of the caller and our own must never meet: each kind has a first letter of its own.
-  private readonly origin = `p${randomBytes(9).toString('base64url')}.`;
-  private count = 0;
+  private readonly operationIds = new UniqueIds('p');
 
   constructor(private readonly registry: ScriptRegistry) {}
 
@@ -76,7 +74,7 @@ export class Publisher {
     const json = jsonOf(payload, maxPayloadBytes);
     if (key !== undefined) checkText('key', key);
     const name = operationId === undefined ? '' : checkText('operationId', operationId);
-    const operation = name === '' ? this.origin + (this.count++).toString(36) : `c${name}`;
+    const operation = name === '' ? this.operationIds.next() : `c${name}`;
     const retainMs = name === '' ? Math.min(operationTtlMs, OWN_TTL_MS) : operationTtlMs;
     if (!stream.announced) await stream.announce();
     const partition = stream.partition(partitions === 1 ? 0 : spread(key ?? operation) % partitions);
