@@ -8,6 +8,7 @@ export { disguise, EXPLORER_PARTS, methodOf, prototypeOf, timesProvided, type Me
 export { evenTags, spread } from './hash';
 export { isUnfinished, UNFINISHED } from './outcome-marker';
 export { oneLine, shown, thrownText } from './printable';
+export { Retries } from './retries';
 export { rpcException } from './rpc-exception';
 export { ALONE, FREES_MEMORY, SMALL_GROUP } from './script-defaults';
 export { UniqueIds } from './unique-ids';

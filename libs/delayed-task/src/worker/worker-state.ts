@@ -1,15 +1,27 @@
 import { setTimeout as after } from 'node:timers/promises';
+import { Retries } from '../../../internal/src';
 import { events, type WorkerErrorEvent } from '../delayed-task.events';
 
 /** What the parts of a worker have in common: whether it closes, and what is still on its way. */
 export class WorkerState {
   /** Nothing more is taken. */
   closing = false;
-  /** Nothing more is sent. */
-  stopped = false;
+  private isStopped = false;
+  private readonly calls = new Retries<WorkerErrorEvent['during']>((during, error) => this.tell(during, error));
   private readonly under = new Set<Promise<unknown>>();
 
   constructor(private readonly queue: string) {}
+
+  /** Nothing more is sent. */
+  get stopped(): boolean {
+    return this.isStopped;
+  }
+
+  /** Sends nothing more. */
+  stop(): void {
+    this.isStopped = true;
+    this.calls.close();
+  }
 
   /** Lets `settled` await what was begun. */
   track(work: Promise<unknown>): void {
@@ -32,16 +44,8 @@ export class WorkerState {
    *
    * @returns undefined when the worker stopped before
    */
-  async insist<T>(during: WorkerErrorEvent['during'], ask: () => Promise<T>): Promise<T | undefined> {
-    for (let pauseMs = 20; !this.stopped; pauseMs = Math.min(1_000, pauseMs * 2)) {
-      try {
-        return await ask();
-      } catch (error) {
-        this.tell(during, error);
-      }
-      await after(pauseMs * (0.5 + Math.random() / 2), undefined, { ref: false });
-    }
-    return undefined;
+  insist<T>(during: WorkerErrorEvent['during'], ask: () => Promise<T>): Promise<T | undefined> {
+    return this.calls.run(during, () => this.stopped, ask);
   }
 }
 

@@ -70,7 +70,7 @@ export class Worker {
     if (!(await within(this.options.drainMs, drained))) await this.handBack();
     await within(LAST_ANSWERS_MS, state.settled());
     leases.stop();
-    state.stopped = true;
+    state.stop();
   }
 
   private async handBack(): Promise<void> {

@@ -19,7 +19,7 @@ import {
 import type { TakeAnswer } from './take-answer';
 import { Delivery } from './delivery';
 import type { Origin } from './origin';
-import { Persistence } from './persistence';
+import { groupCalls, type GroupCalls } from './group-calls';
 import { Session, type Held } from './session';
 import { Settler } from './settler';
 import { Wakeup } from './wakeup';
@@ -34,7 +34,7 @@ const DIED = 'The consumer died, or lost its lease, during the attempt';
 export class Reader {
   readonly keys: GroupKeys;
   readonly origin: Origin;
-  readonly calls: Persistence;
+  readonly calls: GroupCalls;
   readonly settler: Settler;
   readonly wakeup: Wakeup;
   session = new Session();
@@ -58,7 +58,7 @@ export class Reader {
     this.from = { start: '0', end: '$' }[from] ?? from;
     this.keys = partition.of(group);
     this.origin = { stream, group, idPrefix: `${partition.index}:`, isOrdered: ordered };
-    this.calls = new Persistence(stream, group);
+    this.calls = groupCalls(stream, group);
     this.wakeup = new Wakeup(registry, this.origin, this.keys.waiters, pollMs, changed);
     this.settler = new Settler(registry, options, this, source);
   }

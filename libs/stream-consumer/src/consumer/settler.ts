@@ -4,7 +4,7 @@ import type { ResolvedConsumerOptions } from '../stream-consumer.options';
 import type { GroupKeys } from '../streams/partitions';
 import type { Stream } from '../streams/stream-catalog';
 import { acknowledge, finish, retryEntry } from './consumer.scripts';
-import type { Persistence } from './persistence';
+import type { GroupCalls } from './group-calls';
 import type { Held, Session } from './session';
 import type { Wakeup } from './wakeup';
 
@@ -32,7 +32,7 @@ export function kept(text: string): string {
 interface Taker {
   readonly keys: GroupKeys;
   readonly session: Session;
-  readonly calls: Persistence;
+  readonly calls: GroupCalls;
   readonly wakeup: Wakeup;
   changed(): void;
   lose(session: Session, reason: string, more: readonly Held[]): void;

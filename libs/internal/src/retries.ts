@@ -1,0 +1,85 @@
+const FIRST_PAUSE_MS = 20;
+const LONGEST_PAUSE_MS = 1_000;
+
+/**
+ * Calls to Redis that are made again until Redis answers. Only for scripts that give a replay the first answer, or are
+ * harmless twice. Pauses grow from 20 ms to 1 s, shortened by up to half at random.
+ */
+export class Retries<During extends string> {
+  private readonly outstanding = new Set<Promise<unknown>>();
+  private readonly waits = new Set<() => void>();
+  private closed = false;
+
+  /** @param failed is called after each failure, with what was being done */
+  constructor(private readonly failed: (during: During, error: unknown) => void) {}
+
+  /** Calls in flight, and those that wait to be made again. */
+  get size(): number {
+    return this.outstanding.size;
+  }
+
+  /**
+   * Makes a call until it is answered.
+   *
+   * @param until returns true if there is no use in calling again
+   * @returns undefined when the call was given up, or after `close`
+   */
+  async run<T>(during: During, until: () => boolean, call: () => Promise<T>): Promise<T | undefined> {
+    const running = this.repeat(during, until, call);
+    this.outstanding.add(running);
+    try {
+      return await running;
+    } finally {
+      this.outstanding.delete(running);
+    }
+  }
+
+  /** Makes a call once, which something else will make again when it fails. @returns undefined when it failed */
+  async once<T>(during: During, call: () => Promise<T>): Promise<T | undefined> {
+    let asked = false;
+    return this.run(
+      during,
+      () => asked,
+      () => {
+        asked = true;
+        return call();
+      },
+    );
+  }
+
+  /** Resolves when no call is left. */
+  async settled(): Promise<void> {
+    while (this.outstanding.size > 0) await Promise.allSettled(this.outstanding);
+  }
+
+  /** Makes no call again; ends the pauses. */
+  close(): void {
+    this.closed = true;
+    for (const wake of [...this.waits]) wake();
+  }
+
+  private async repeat<T>(during: During, until: () => boolean, call: () => Promise<T>): Promise<T | undefined> {
+    for (let pauseMs = FIRST_PAUSE_MS; !this.closed && !until(); pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+      try {
+        return await call();
+      } catch (error) {
+        this.failed(during, error);
+        if (this.closed || until()) return undefined;
+      }
+      await this.pause(pauseMs * (0.5 + Math.random() / 2));
+    }
+    return undefined;
+  }
+
+  private pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        clearTimeout(timer);
+        this.waits.delete(wake);
+        resolve();
+      };
+      const timer = setTimeout(wake, ms);
+      this.waits.add(wake);
+    });
+  }
+}
