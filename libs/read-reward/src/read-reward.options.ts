@@ -84,7 +84,7 @@ const checks = new Checks('ReadRewardModule');
 function minutes(rule: Checks, name: string, value: string): number {
   const match = typeof value === 'string' ? /^([01]\d|2[0-3]):([0-5]\d)$/.exec(value) : null;
   if (match !== null) return Number(match[1]) * 60 + Number(match[2]);
-  return rule.refuse(name, value, 'a time of day from "00:00" to "23:59"');
+  return rule.refuse(name, value, 'a time of day, "00:00" to "23:59"');
 }
 
 function resolveRule(name: string, rule: RewardRule): ResolvedRewardRule {
