@@ -279,7 +279,7 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
     expect(() => strayed.run(() => undefined)).toThrow(/another ScriptRegistry/);
     elsewhere.close();
     const first = payouts.run(() => undefined, QUICK);
-    expect(() => payouts.run(() => undefined, QUICK)).toThrow(/run already/);
+    expect(() => payouts.run(() => undefined, QUICK)).toThrow(/already running in this process/);
     await first.stop();
     await payouts.run(() => undefined, QUICK).stop();
   });

@@ -134,9 +134,7 @@ it.each([
   }
   const error = await refusal(Routes, {}, true);
   expect(error).toBeInstanceOf(InvalidOptionError);
-  expect((error as Error).message).toMatch(
-    new RegExp(`^@ScheduledLock on Routes\\.go: ${option} is .*Leave it out`),
-  );
+  expect((error as Error).message).toMatch(new RegExp(`^@ScheduledLock on Routes\\.go: ${option} is .*Leave it out`));
 });
 
 it('boot takes options that are at their bounds', async () => {
