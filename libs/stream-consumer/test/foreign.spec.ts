@@ -287,9 +287,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     const { name, key } = fresh();
     expect(() => streams.defineStream(name, { keys: ['a{b'] })).toThrow(InvalidKeyError);
     expect(() => streams.defineStream(name, { keys: ['{}:a'] })).toThrow(/Give it a tag/);
-    expect(() => streams.defineStream(name, { keys: [key, key] })).toThrow(
-      /1 to 1,024 different keys|different names of groups/,
-    );
+    expect(() => streams.defineStream(name, { keys: [key, key] })).toThrow(/1 to 1,024 different keys/);
     expect(() => streams.defineStream(name, { keys: [key], partitions: 2 })).toThrow(/Leave one of them out/);
     for (const deleteAfter of ['g', ['g', 'g'], ['a b'], [1]])
       expect(() => streams.defineStream(name, { keys: [key], deleteAfter: deleteAfter as never })).toThrow(
@@ -298,7 +296,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     expect(() => streams.defineStream(name, { deleteAfter: ['g'] })).toThrow(/needs keys/);
     for (const from of ['first', '1', '18446744073709551616-0', 5])
       await expect(streams.consume(group(name, 'g', { from: from as never }), () => undefined)).rejects.toThrow(
-        /^from is/,
+        /^StreamConsumerService\.consume: from is/,
       );
     await expect(streams.consume(group('own', 'g', { from: 'end' }), () => undefined)).rejects.toThrow(/has no keys/);
     expect(() => streams.defineStream('a b', { keys: [key] })).toThrow(InvalidOptionError);
