@@ -75,8 +75,7 @@ const emptied = () =>
   });
 
 /** What another run of a message's handler would come to. */
-const runAgain = (id: string) =>
-  app.get(OnceService).runMessage('pushes', id, {}, () => undefined);
+const runAgain = (id: string) => app.get(OnceService).runMessage('pushes', id, {}, () => undefined);
 
 it('handles a message of two groups once, in either order of the decorators', async () => {
   const texts = Array.from({ length: 200 }, (_, i) => `news ${i}`);

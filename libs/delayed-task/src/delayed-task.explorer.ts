@@ -5,7 +5,7 @@ import { delayedTasksOf, type DelayedTaskMetadata } from './delayed-task.decorat
 import { DelayedTaskSetupError } from './delayed-task.errors';
 import { DelayedTaskService } from './delayed-task.service';
 import type { TaskHandler } from './delayed-task.types';
-import { enhance } from './handlers/enhance';
+import { enhance } from './handlers/nest-handler';
 
 /** Finds decorated handlers at boot. */
 @Injectable()

@@ -18,9 +18,9 @@ import type {
   TaskView,
 } from './delayed-task.types';
 import { DeadLetters } from './queue/dead-letters';
-import { checkScheduling } from './queue/record';
+import { checkScheduling } from './queue/task-codec';
 import { TaskQueue } from './queue/task-queue';
-import { Handlers } from './worker/handlers';
+import { Handlers } from './worker/handler-registry';
 import { Worker } from './worker/worker';
 
 /** Schedules tasks, and runs those for which this process has handlers. */

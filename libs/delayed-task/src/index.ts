@@ -20,7 +20,7 @@ export {
 export { DelayedTaskModule, type DelayedTaskModuleExtras } from './delayed-task.module';
 export type { DelayedTaskModuleOptions } from './delayed-task.options';
 export { DelayedTaskService } from './delayed-task.service';
-export { DELAYED_TASK_CONTEXT } from './handlers/enhance';
+export { DELAYED_TASK_CONTEXT } from './handlers/nest-handler';
 export type {
   Backoff,
   CancelAnswer,

@@ -3,7 +3,7 @@ import type { BeforeApplicationShutdown } from '@nestjs/common';
 import { type ScriptRegistry, InvalidCallError } from 'luanest/script-registry';
 import { shown } from '../../internal/src';
 import { Acquirer } from './acquisition/acquirer';
-import { holderOf } from './acquisition/owners';
+import { holderOf } from './acquisition/owner-tokens';
 import { HeldLock, lostBeforeItsEnd, releaseQuietly } from './lease/held-lock';
 import { within } from './lease/within';
 import type { Lease } from './lease/lease';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { holderOf, Owners } from '../src/acquisition/owners';
+import { holderOf, Owners } from '../src/acquisition/owner-tokens';
 
 describe('owner tokens', () => {
   it('are never the same for two acquisitions of one name, and name their holder', () => {

@@ -1,10 +1,10 @@
 import { metrics, trace } from '@opentelemetry/api';
 import { resolveOptions, type MetricsOptions } from './metrics.options';
 import { Recorder } from './recorder';
-import { watchStreams, watchTasks } from './sources/gauges';
-import { countOnce, countRateLimits, countReadRewards } from './sources/guards';
-import { countScripts, timeCalls } from './sources/scripts';
-import { countJobs, countLocks, countStreams, countTasks } from './sources/work';
+import { watchStreams, watchTasks } from './collectors/gauges';
+import { countOnce, countRateLimits, countReadRewards } from './collectors/guards';
+import { countScripts, timeCalls } from './collectors/scripts';
+import { countJobs, countLocks, countStreams, countTasks } from './collectors/work';
 import { drawSpans } from './spans';
 import { Subscriptions } from './subscriptions';
 

@@ -1,7 +1,7 @@
 import type { Histogram, Meter, ObservableResult } from '@opentelemetry/api';
-import { TABLE, type AttributesOf, type MetricName, type MetricOf } from './metrics.table';
+import { TABLE, type AttributesOf, type MetricName, type MetricOf } from './metrics.definitions';
 import type { Metric } from './metrics.types';
-import { Sums } from './sums';
+import { Sums } from './counter-sums';
 
 /** Answers what a gauge shows now. */
 type Observe<N extends MetricOf<'gauge'>> = (

@@ -1,6 +1,3 @@
-import { isUnfinished } from '../../internal/src';
-import { performance } from 'node:perf_hooks';
-import { setTimeout as after } from 'node:timers/promises';
 import type { BeforeApplicationShutdown } from '@nestjs/common';
 import { Claims, type ClaimsOptions } from './once.claims';
 import { messageIdOf, peekAt } from './once.peek';

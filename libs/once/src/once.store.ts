@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { type KeySpace, type RunAndWaitOptions, type ScriptRegistry, type WaitedResult } from 'luanest/script-registry';
 import { MAX_TIMER_MS, UniqueIds } from '../../internal/src';
 import { OnceNotReplicatedError } from './once.errors';

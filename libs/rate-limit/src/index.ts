@@ -1,4 +1,4 @@
-export type { RateLimitAnswers } from './answers/answers.options';
+export type { RateLimitAnswers } from './responses/responses.options';
 export type { RateLimitContextAdapter, RateLimitRefusal } from './contexts/context-adapter';
 export { RateLimit, RateLimitResult, SkipRateLimit } from './rate-limit.decorator';
 export { InvalidRateLimitInputError } from './rate-limit.errors';

@@ -1,9 +1,9 @@
 import type { OnModuleInit, Type } from '@nestjs/common';
 import type { DiscoveryService, MetadataScanner, ModulesContainer } from '@nestjs/core';
 import { methodOf } from '../../internal/src';
-import type { RateLimitEdge } from './rate-limit.edge';
+import type { RateLimitEdge } from './rate-limit.enforcer';
 import { BootChecks } from './rules/boot-checks';
-import type { GuardedRoutes } from './rules/guarded';
+import type { GuardedRoutes } from './rules/guarded-routes';
 import { metadata, type Handler } from './rules/route-names';
 import { RULES_METADATA, SKIP_METADATA } from './rules/route-rules';
 

@@ -1,5 +1,5 @@
 import { Inject, Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
-import type { RateLimitEdge } from './rate-limit.edge';
+import type { RateLimitEdge } from './rate-limit.enforcer';
 import { RATE_LIMIT_EDGE } from './rate-limit.tokens';
 
 /**

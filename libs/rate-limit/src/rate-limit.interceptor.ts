@@ -1,6 +1,6 @@
 import { Inject, Injectable, type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
 import { tap, type Observable } from 'rxjs';
-import type { RateLimitEdge } from './rate-limit.edge';
+import type { RateLimitEdge } from './rate-limit.enforcer';
 import { RATE_LIMIT_EDGE } from './rate-limit.tokens';
 
 /**

@@ -10,7 +10,7 @@ import {
 import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
 import { defineLuanestModule } from '../../internal/src';
 import { RedisLimiter } from './limiter/redis-limiter';
-import { RateLimitEdge } from './rate-limit.edge';
+import { RateLimitEdge } from './rate-limit.enforcer';
 import { RateLimitExplorer } from './rate-limit.explorer';
 import { RateLimitGuard } from './rate-limit.guard';
 import { RateLimitInterceptor } from './rate-limit.interceptor';
@@ -18,7 +18,7 @@ import { resolveOptions, type RateLimitOptions, type ResolvedRateLimitOptions } 
 import { rateLimitScripts } from './rate-limit.scripts';
 import { RateLimitService } from './rate-limit.service';
 import { RATE_LIMIT_EDGE, RATE_LIMIT_OPTIONS } from './rate-limit.tokens';
-import { GuardedRoutes } from './rules/guarded';
+import { GuardedRoutes } from './rules/guarded-routes';
 
 /** Settings that must be known before the options are: they shape the module itself. */
 export interface RateLimitModuleExtras {

@@ -1,5 +1,5 @@
 import { Checks, type KnownOptions, shown } from '../../internal/src';
-import { resolveAnswers, type RateLimitAnswers, type ResolvedAnswers } from './answers/answers.options';
+import { resolveAnswers, type RateLimitAnswers, type ResolvedAnswers } from './responses/responses.options';
 import type { RateLimitContextAdapter } from './contexts/context-adapter';
 import { MAX_DURATION_MS, named, ON_REDIS_ERROR, resolveRule } from './rules/resolve-rule';
 import type { NamedRule, RateLimitRule, RedisErrorPolicy } from './rules/rule';

@@ -1,5 +1,5 @@
 import { defineScript, int, list, str } from 'luanest/script-registry';
-import type { Verdict, Verdicts } from './limiter/limiter';
+import type { Verdict, Verdicts } from './limiter/limiter.port';
 import {
   blockLua,
   consumeFixedWindowLua,

@@ -1,7 +1,7 @@
 import { Checks, shown } from '../../internal/src';
-import { Decider, type Clocks } from './limiter/decider';
+import { Decider, type Clocks } from './limiter/resilient-limiter';
 import type { Decision } from './limiter/decision';
-import type { Check, Limiter } from './limiter/limiter';
+import type { Check, Limiter } from './limiter/limiter.port';
 import { InvalidRateLimitInputError } from './rate-limit.errors';
 import type { ResolvedRateLimitOptions } from './rate-limit.options';
 import type { RateLimitCheck, RateLimitDecision } from './rate-limit.types';

@@ -1,7 +1,7 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { RateLimitException, RateLimitService, type RateLimitDecision, type RateLimitRule } from 'luanest/rate-limit';
-import { Answers } from '../src/answers/answers';
-import { resolveAnswers } from '../src/answers/answers.options';
+import { Answers } from '../src/responses/http-headers';
+import { resolveAnswers } from '../src/responses/responses.options';
 import { MemoryLimiter } from '../src/limiter/memory-limiter';
 import { resolveOptions } from '../src/rate-limit.options';
 import { seeded } from './support';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { Limiter } from '../src/limiter/limiter';
+import type { Limiter } from '../src/limiter/limiter.port';
 import { MemoryLimiter } from '../src/limiter/memory-limiter';
 import type { RedisLimiter } from '../src/limiter/redis-limiter';
 import { ruleOf, standalone, TestClock } from './support';

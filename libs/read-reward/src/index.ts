@@ -6,7 +6,7 @@ export {
   type PeriodMissedEvent,
   type ReadRecordedEvent,
 } from './read-reward.events';
-export { parseLedgerRow } from './read-reward.grants';
+export { parseLedgerRow } from './grant-id';
 export { ReadRewardModule, type ReadRewardModuleExtras } from './read-reward.module';
 export type { ReadRewardOptions, RewardRule } from './read-reward.options';
 export { ReadRewardService } from './read-reward.service';

@@ -1,11 +1,11 @@
 import { type ScriptRegistry } from 'luanest/script-registry';
 import { spread } from '../../internal/src';
 import { END_OF_TIME_MS, type Bounds } from './civil-calendar';
-import type { Periods, RewardClock } from './read-reward.clock';
+import type { Periods, RewardClock } from './periods';
 import { PeriodUnsettledError } from './read-reward.errors';
 import { events } from './read-reward.events';
-import { FullUsers } from './read-reward.full-users';
-import { grantIdOf } from './read-reward.grants';
+import { FullUsers } from './capped-users-hint';
+import { grantIdOf } from './grant-id';
 import type { RewardKeys, RuleKeys } from './read-reward.keys';
 import type { ResolvedReadRewardOptions, ResolvedRewardRule } from './read-reward.options';
 import { lookUp, readRecorded, recordFully, recordRead, type Recorded } from './read-reward.scripts';

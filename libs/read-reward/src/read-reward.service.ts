@@ -1,9 +1,9 @@
 import { type ScriptRegistry } from 'luanest/script-registry';
 import { shown, spread, UniqueIds } from '../../internal/src';
-import { RewardClock } from './read-reward.clock';
+import { RewardClock } from './periods';
 import { InvalidReadRewardInputError } from './read-reward.errors';
 import { events } from './read-reward.events';
-import { checkId, readGrantId } from './read-reward.grants';
+import { checkId, readGrantId } from './grant-id';
 import { RewardKeys } from './read-reward.keys';
 import type { ResolvedReadRewardOptions, ResolvedRewardRule } from './read-reward.options';
 import { missed, ReadRecorder, shownEnd, TRIES, unsettled } from './read-reward.recorder';

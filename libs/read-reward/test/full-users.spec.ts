@@ -1,4 +1,4 @@
-import { FullUsers } from '../src/read-reward.full-users';
+import { FullUsers } from '../src/capped-users-hint';
 
 /** Hashes that differ in all their bits, as those of users do. */
 const hashOf = (i: number): number => Math.imul(i + 1, 0x85ebca6b) ^ Math.imul(i + 7, 0xc2b2ae35);

@@ -1,7 +1,7 @@
 import { InvalidReadRewardInputError } from 'luanest/read-reward';
 import { InvalidOptionError, LuanestError } from 'luanest/script-registry';
 import { HOSTILE_IDS, hostileValues, IMPOSSIBLE_IDS, isPolluted } from '../../../test/support/hostile';
-import { grantIdOf, readGrantId } from '../src/read-reward.grants';
+import { grantIdOf, readGrantId } from '../src/grant-id';
 import { resolveOptions } from '../src/read-reward.options';
 import { keysOf, openBench, servers } from './support';
 

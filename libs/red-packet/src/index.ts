@@ -9,8 +9,8 @@ export type {
   PayoutStats,
 } from './payouts/payouts.types';
 export type { OpenApiSecurity } from './openapi/openapi';
-export { RedPacketPayouts } from './payouts/red-packet.payouts';
-export { RedPacketPayoutsController } from './payouts/red-packet-payouts.controller';
+export { RedPacketPayouts } from './payouts/payouts.service';
+export { RedPacketPayoutsController } from './payouts/payouts.controller';
 export { RedPacketController } from './red-packet.controller';
 export {
   ActivityConflictError,

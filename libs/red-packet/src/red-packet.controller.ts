@@ -13,7 +13,7 @@ import {
   UseGuards,
   UseInterceptors,
 } from '@nestjs/common';
-import { answer, found, readLimit, refused } from './red-packet.answers';
+import { answer, found, readLimit, refused } from './http-errors';
 import { RedPacketAdminGuard, RedPacketGrabGuard } from './red-packet.guard';
 import { RedPacketIdempotency } from './red-packet.interceptor';
 import { parseMoney, refuse } from './red-packet.input';

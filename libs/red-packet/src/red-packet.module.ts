@@ -4,8 +4,8 @@ import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } fro
 import { StreamConsumerService } from 'luanest/stream-consumer';
 import { defineLuanestModule } from '../../internal/src';
 import { describeRoutes, type OpenApiSecurity } from './openapi/openapi';
-import { RedPacketPayouts } from './payouts/red-packet.payouts';
-import { RedPacketPayoutsController } from './payouts/red-packet-payouts.controller';
+import { RedPacketPayouts } from './payouts/payouts.service';
+import { RedPacketPayoutsController } from './payouts/payouts.controller';
 import { RedPacketController } from './red-packet.controller';
 import { RedPacketAdminGuard } from './red-packet.guard';
 import { resolveOptions, type RedPacketOptions, type ResolvedRedPacketOptions } from './red-packet.options';

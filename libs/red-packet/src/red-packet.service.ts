@@ -13,7 +13,7 @@ import { homeOf, Layouts } from './buckets/layout';
 import { Refills } from './buckets/refills';
 import { Transfers } from './buckets/transfers';
 import { Grabber } from './grabs/grabber';
-import { Losers } from './grabs/losers';
+import { Losers } from './grabs/sold-out-users';
 import { requirePermissions } from './permissions';
 import { checkActivity, checkActivityId, checkPacket, checkPacketId, checkUserId } from './red-packet.input';
 import type { EligibilityCheck, RedPacketServiceOptions } from './red-packet.options';

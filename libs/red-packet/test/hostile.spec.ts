@@ -4,7 +4,7 @@ import { OnceModule } from 'luanest/once';
 import { StreamConsumerModule } from 'luanest/stream-consumer';
 import { guardsOf, routesOf } from '../../../test/support/routes';
 import { HOSTILE_IDS, hostileValues, isPolluted } from '../../../test/support/hostile';
-import { RedPacketPayoutsController } from '../src/payouts/red-packet-payouts.controller';
+import { RedPacketPayoutsController } from '../src/payouts/payouts.controller';
 import { RedPacketAdminGuard } from '../src/red-packet.guard';
 import { admin, figures, HttpBench, identity, isAdmin, platforms } from './http-bench';
 import { openBench, payAll, servers } from './support';

@@ -1,7 +1,7 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService, ExternalContextCreator, MetadataScanner } from '@nestjs/core';
 import { methodOf, NOT_A_SINGLETON, prototypeOf, singletonOf, type Wrapper } from '../../internal/src';
-import { enhance } from './handlers/enhanced';
+import { enhance } from './handlers/nest-handler';
 import { streamConsumerNames, streamConsumerOf } from './stream-consumer.decorator';
 import { StreamConsumerSetupError } from './stream-consumer.errors';
 import {

@@ -1,7 +1,7 @@
 import { Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { type ScriptRegistry } from 'luanest/script-registry';
 import { Checks, type KnownOptions, shown } from '../../internal/src';
-import type { Invoke } from './consumer/attempts';
+import type { Invoke } from './consumer/handler-runner';
 import { Consumer } from './consumer/consumer';
 import { StreamConsumerClosedError } from './stream-consumer.errors';
 import {

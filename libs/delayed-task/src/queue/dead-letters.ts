@@ -1,7 +1,7 @@
 import type { KnownOptions } from '../../../internal/src';
 import { clearDead, listDead, MAX_CHUNK } from './queue.scripts';
 import type { DeadFilter, DeadPage, DeadTask } from '../delayed-task.types';
-import { checkName, readRun, RecordReader, taskInput } from './record';
+import { checkName, readRun, RecordReader, taskInput } from './task-codec';
 import type { DeadRow } from './rows';
 import { OPERATION_MS, type TaskQueue } from './task-queue';
 

@@ -13,7 +13,7 @@ import type {
 } from '../delayed-task.types';
 import { cancelTask, countTasks, getTask, noteLayout, rescheduleTask, scheduleTasks } from './queue.scripts';
 import { type Partition, Partitions } from './partitions';
-import { checkId, readResult, readRun, RecordReader, RecordWriter, taskInput, whenOf } from './record';
+import { checkId, readResult, readRun, RecordReader, RecordWriter, taskInput, whenOf } from './task-codec';
 import { UniqueIds } from '../../../internal/src';
 
 // See DECISIONS.md: schedule-remembers-its-call

@@ -1,6 +1,6 @@
 import type { Partition } from '../queue/partitions';
 import { MAX_CHUNK } from '../queue/queue.scripts';
-import type { Attempt } from './attempt';
+import type { Attempt } from './running-attempts';
 
 /** Collects attempts by partition until the end of a turn of the event loop, or until there are 100. */
 export class Batches {

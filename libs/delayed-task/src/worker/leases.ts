@@ -4,7 +4,7 @@ import { MAX_CHUNK } from '../queue/queue.scripts';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { Partition } from '../queue/partitions';
 import { releaseTasks, renewTasks } from './worker.scripts';
-import type { Attempt, Attempts } from './attempt';
+import type { Attempt, Attempts } from './running-attempts';
 import type { Runner } from './runner';
 import type { TaskLog } from './task-log';
 import type { WorkerState } from './worker-state';

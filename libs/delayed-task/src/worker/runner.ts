@@ -1,9 +1,9 @@
 import { isObservable, lastValueFrom } from 'rxjs';
 import { DeadLetterTaskError, RetryTaskError } from '../delayed-task.errors';
-import { encodeJson, encodeNote } from '../queue/record';
-import type { Attempt, Attempts } from './attempt';
+import { encodeJson, encodeNote } from '../queue/task-codec';
+import type { Attempt, Attempts } from './running-attempts';
 import type { Capacity } from './capacity';
-import type { Handlers } from './handlers';
+import type { Handlers } from './handler-registry';
 import { messageOf, type Settlements } from './settlements';
 import type { TaskLog } from './task-log';
 

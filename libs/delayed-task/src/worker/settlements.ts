@@ -5,7 +5,7 @@ import { events, type TaskSettledEvent } from '../delayed-task.events';
 import { MAX_DURATION_MS, type ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { Partition } from '../queue/partitions';
 import { acknowledgeTasks, completeTask, deferTasks, failTask } from './worker.scripts';
-import type { Attempt, Attempts } from './attempt';
+import type { Attempt, Attempts } from './running-attempts';
 import { delayAfter } from './backoff';
 import { Batches } from './batches';
 import type { TaskLog } from './task-log';

@@ -3,10 +3,10 @@ import { UnknownOutcomeError, type ScriptRegistry } from 'luanest/script-registr
 import { events } from '../delayed-task.events';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { Partition } from '../queue/partitions';
-import { RecordReader } from '../queue/record';
+import { RecordReader } from '../queue/task-codec';
 import { UniqueIds } from '../../../internal/src';
 import { takeTasks } from './worker.scripts';
-import { Attempt } from './attempt';
+import { Attempt } from './running-attempts';
 import type { TaskLog } from './task-log';
 import type { WorkerState } from './worker-state';
 

@@ -1,9 +1,9 @@
 import { WorkerClosingError } from '../delayed-task.errors';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { TaskQueue } from '../queue/task-queue';
-import { Attempts } from './attempt';
+import { Attempts } from './running-attempts';
 import { Capacity } from './capacity';
-import type { Handlers } from './handlers';
+import type { Handlers } from './handler-registry';
 import { Leases } from './leases';
 import { PartitionLoop } from './partition-loop';
 import { Runner } from './runner';

@@ -3,11 +3,11 @@ import { Lease } from '../lease/lease';
 import { LiveLeases } from '../lease/live-leases';
 import { LockClosedError, LockNotReplicatedError } from '../lock.errors';
 import type { ResolvedLockModuleOptions, ResolvedLockOptions } from '../lock.options';
-import { Claim, leave, type ClaimAnswer, type ClaimContext, type LockKeys, type Ticket } from './claim';
+import { Claim, leave, type ClaimAnswer, type ClaimContext, type LockKeys, type Ticket } from './lock-calls';
 import { Ending } from './ending';
-import { Line, TURN_MS, type Look } from './line';
-import { Owners } from './owners';
-import { PromptAnswers } from './prompt-answers';
+import { Line, TURN_MS, type Look } from './wait-queue';
+import { Owners } from './owner-tokens';
+import { PromptAnswers } from './spin-wait';
 import { Releases } from './waiting';
 
 /** Of those that do not wait. */

@@ -1,4 +1,4 @@
-import { applyDecorators, SetMetadata, UseInterceptors } from '@nestjs/common';
+import { SetMetadata, UseInterceptors } from '@nestjs/common';
 import { checkRouteOptions, type IdempotencyRouteOptions } from './idempotency.options';
 import { classOrMethodDecorator } from '../../../internal/src';
 import { IdempotencyInterceptor } from './idempotency.interceptor';

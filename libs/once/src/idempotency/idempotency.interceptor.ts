@@ -23,7 +23,7 @@ import { OnceNotReplicatedError } from '../once.errors';
 import { fenceOf, OnceStore, type FullClaim, type StoredAnswer } from '../once.store';
 import { ONCE_OPTIONS } from '../once.tokens';
 import { Runs } from '../runs/runs';
-import { Exchange } from './exchange';
+import { Exchange } from './protected-request';
 import { hasLeft } from './http2-head';
 import { IdempotencyException } from './idempotency.exception';
 import { notHttp } from './idempotency.explorer';
@@ -32,7 +32,7 @@ import type { HttpRequest } from './request-body';
 import { fingerprintOf, idOf, readKey, subjectOf } from './request-identity';
 import { answerRepeat, Waiting } from './repeat';
 import { sendAsProblem } from './problem';
-import { rawOf, type HttpResponse } from './response-tap';
+import { rawOf, type HttpResponse } from './response-recorder';
 
 /** On a request: its exchange, or that it passes unprotected. Bound twice, the interceptor must not meet its own claim. */
 const SEEN = Symbol('luanest:idempotency-seen');

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { rawOf, setHeader, type HttpResponse } from './response-tap';
+import { rawOf, setHeader, type HttpResponse } from './response-recorder';
 
 const PROBLEM = 'application/problem+json; charset=utf-8';
 

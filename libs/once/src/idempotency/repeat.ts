@@ -3,8 +3,8 @@ import { performance } from 'node:perf_hooks';
 import type { Subscriber } from 'rxjs';
 import type { StoredAnswer } from '../once.store';
 import { IdempotencyException } from './idempotency.exception';
-import { NO_VALUE } from './no-value';
-import { rawOf, replayResponse, setHeader, type HttpResponse } from './response-tap';
+import { NO_VALUE } from './replay-placeholder';
+import { rawOf, replayResponse, setHeader, type HttpResponse } from './response-recorder';
 import { decodeResponse } from './stored-response';
 
 /** Set on a response that was answered from the store. */

@@ -1,5 +1,5 @@
 import { memoryId } from './keys';
-import type { Check, Verdict } from './limiter';
+import type { Check, Verdict } from './limiter.port';
 
 /** A refusal that still holds. */
 interface Refusal {

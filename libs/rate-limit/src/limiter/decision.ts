@@ -7,7 +7,7 @@ import {
   type Check,
   type Verdict,
   type Verdicts,
-} from './limiter';
+} from './limiter.port';
 
 /** A decision that knows what it charged, so that it can be given back once. */
 export class Decision implements RateLimitDecision {

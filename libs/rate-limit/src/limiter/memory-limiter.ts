@@ -9,7 +9,7 @@ import {
   type Limiter,
   type Verdict,
   type Verdicts,
-} from './limiter';
+} from './limiter.port';
 
 /** What is kept of one rule and subject. */
 interface Entry {

@@ -18,7 +18,7 @@ import {
   type Limiter,
   type Verdict,
   type Verdicts,
-} from './limiter';
+} from './limiter.port';
 
 const CLUSTER_TAGS = 32;
 

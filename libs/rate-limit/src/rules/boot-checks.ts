@@ -1,7 +1,7 @@
 import type { Type } from '@nestjs/common';
 import { InvalidOptionError, shown } from '../../../internal/src';
 import { RateLimitInterceptor } from '../rate-limit.interceptor';
-import type { GuardedRoutes } from './guarded';
+import type { GuardedRoutes } from './guarded-routes';
 import { metadata, type Handler } from './route-names';
 import type { Declarations, DeclaredRule, RoutePlans } from './route-rules';
 import type { NamedRule } from './rule';

@@ -5,7 +5,7 @@ import type { Transfers } from '../buckets/transfers';
 import type { BucketReading } from '../buckets/bucket.scripts';
 import type { AuditOptions, AuditReport, BucketBooks } from './audit.types';
 import { DeepAudit } from './deep-audit';
-import { Problems } from './problems';
+import { Problems } from './problem-list';
 
 /** Checks that no packet and no cent is lost, made up or in two hands. */
 export class Audit {

@@ -8,7 +8,7 @@ import { readGrant } from '../activity/results.scripts';
 import { type BucketReading } from '../buckets/bucket.scripts';
 import type { Amount, AuditOptions, DeepBooks, PaidPacket } from './audit.types';
 import { PacketBook } from './packet-book';
-import { Problems } from './problems';
+import { Problems } from './problem-list';
 import { countRecords } from './record-count';
 
 /** Times that the records are counted anew because something changed meanwhile. */

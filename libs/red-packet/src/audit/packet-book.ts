@@ -1,6 +1,6 @@
 import { spread } from '../../../internal/src';
 import type { Amount, PaidPacket } from './audit.types';
-import type { Problems } from './problems';
+import type { Problems } from './problem-list';
 
 /** Where a packet was found. */
 export type Place = 'pool' | 'granted' | 'refunded' | 'moving' | 'voided';

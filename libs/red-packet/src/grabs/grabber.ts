@@ -6,7 +6,7 @@ import type { Refills } from '../buckets/refills';
 import type { RedPacketServiceOptions } from '../red-packet.options';
 import type { GrabResult, NotOpenReason } from '../red-packet.types';
 import { GRAB_MODE, grabPacket, type BucketAnswer } from './grab.scripts';
-import type { Losers } from './losers';
+import type { Losers } from './sold-out-users';
 
 /** Between two looks for packets that are under way to another bucket, or rest in it. */
 const PAUSE_MS = 15;

@@ -1,5 +1,5 @@
 import type { Type } from '@nestjs/common';
-import { RedPacketPayoutsController } from '../payouts/red-packet-payouts.controller';
+import { RedPacketPayoutsController } from '../payouts/payouts.controller';
 import { RedPacketController } from '../red-packet.controller';
 import { schemas, type Schema } from './schemas';
 

@@ -5,7 +5,7 @@ import type { Job, Work } from '../jobs/job';
 import type { ResolvedScheduledLockModuleOptions } from '../scheduled-lock.options';
 import type { JobOutcome } from '../scheduled-lock.types';
 import { Claims, type Claim, type ClaimResult, type Mode } from './claims';
-import type { Outcomes } from './outcomes';
+import type { Outcomes } from './outcome-log';
 import { Run } from './run';
 import { runLease, type Ending } from './run-lease';
 

@@ -4,9 +4,9 @@ import type { ResolvedConsumerOptions, ResolvedStreamConsumerModuleOptions } fro
 import type { StreamConsumerHandle, StreamStats } from '../stream-consumer.types';
 import type { Stream } from '../streams/stream-catalog';
 import { statsOf } from '../streams/stats';
-import { Attempts, type Invoke } from './attempts';
+import { Attempts, type Invoke } from './handler-runner';
 import { Reader } from './reader';
-import { Watch } from './watch';
+import { Watch } from './maintenance';
 
 /** Most entries of one take: the script holds Redis for some 0.5 ms with them. */
 const MAX_TAKE = 128;

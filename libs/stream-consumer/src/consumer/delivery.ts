@@ -2,7 +2,7 @@ import { MalformedPayloadError, MessageLostError } from '../stream-consumer.erro
 import type { StreamMessage } from '../stream-consumer.types';
 import { objectOf, unpackFields } from '../streams/fields';
 import type { TakenEntry } from './take-answer';
-import type { Origin } from './origin';
+import type { Origin } from './entry-source';
 import type { Held, Session } from './session';
 import type { Settler } from './settler';
 

@@ -18,7 +18,7 @@ import {
 } from './consumer.scripts';
 import type { TakeAnswer } from './take-answer';
 import { Delivery } from './delivery';
-import type { Origin } from './origin';
+import type { Origin } from './entry-source';
 import { groupCalls, type GroupCalls } from './group-calls';
 import { Session, type Held } from './session';
 import { Settler } from './settler';

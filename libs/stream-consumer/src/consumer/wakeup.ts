@@ -1,6 +1,6 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { events } from '../stream-consumer.events';
-import type { Origin } from './origin';
+import type { Origin } from './entry-source';
 
 /** When a partition is looked at again: at once after a message of its channel, else when something is due, or by polling. */
 export class Wakeup {

@@ -8,7 +8,7 @@ import {
 } from '../stream-consumer.options';
 import { announcePartitions, listGroups, withdrawGroup } from './streams.scripts';
 import { Partition } from './partitions';
-import { Roster } from './roster';
+import { Roster } from './registered-groups';
 
 /** How often a publisher says again how many partitions its streams have, ms: the note may have been lost. */
 const ANNOUNCE_EVERY_MS = 30_000;

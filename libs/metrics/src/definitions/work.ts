@@ -1,4 +1,4 @@
-import { SECONDS } from '../buckets';
+import { SECONDS } from '../histogram-bounds';
 import type { Metric } from '../metrics.types';
 
 /** Metrics of work that is done once: locks, jobs, tasks and messages. */

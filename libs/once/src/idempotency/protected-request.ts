@@ -7,7 +7,7 @@ import type { Held, Run } from '../runs/run';
 import type { Runs } from '../runs/runs';
 import { hasLeft } from './http2-head';
 import type { ResolvedRouteOptions } from './idempotency.options';
-import { isInPieces, rawOf, tapResponse, type HttpResponse, type ResponseWatcher } from './response-tap';
+import { isInPieces, rawOf, tapResponse, type HttpResponse, type ResponseWatcher } from './response-recorder';
 import { encodeResponse, type Headers, type SentResponse } from './stored-response';
 
 /** What an exchange is made of. */

@@ -1,5 +1,5 @@
 import type { Lease } from '../lease/lease';
-import type { Ticket } from './claim';
+import type { Ticket } from './lock-calls';
 import type { Ending } from './ending';
 import { Sleeper, type Releases } from './waiting';
 

@@ -5,7 +5,7 @@ import type { NamedRule, RedisErrorPolicy } from '../rules/rule';
 import { BlockCache } from './block-cache';
 import { Breaker } from './breaker';
 import { Decision } from './decision';
-import { enforced, type Check, type Limiter, type Verdicts } from './limiter';
+import { enforced, type Check, type Limiter, type Verdicts } from './limiter.port';
 import { MemoryLimiter } from './memory-limiter';
 
 /** The clocks of this process. */

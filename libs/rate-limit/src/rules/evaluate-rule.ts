@@ -1,6 +1,6 @@
 import { isIntegerOf, shown } from '../../../internal/src';
 import type { ExecutionContext } from '@nestjs/common';
-import type { Check } from '../limiter/limiter';
+import type { Check } from '../limiter/limiter.port';
 import { InvalidRateLimitInputError } from '../rate-limit.errors';
 import { MAX_HITS, mostHits } from './resolve-rule';
 import type { NamedRule, PerRequest } from './rule';

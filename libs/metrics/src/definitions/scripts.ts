@@ -1,4 +1,4 @@
-import { CALL } from '../buckets';
+import { CALL } from '../histogram-bounds';
 import type { Metric } from '../metrics.types';
 
 /** Metrics of scripts and their calls. */

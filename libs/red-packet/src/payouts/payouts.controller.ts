@@ -1,10 +1,10 @@
 import { Body, Controller, Get, HttpCode, Param, Post, Query, UseGuards, UseInterceptors } from '@nestjs/common';
-import { answer, found, readLimit } from '../red-packet.answers';
+import { answer, found, readLimit } from '../http-errors';
 import { RedPacketAdminGuard } from '../red-packet.guard';
 import { RedPacketIdempotency } from '../red-packet.interceptor';
 import { refuse } from '../red-packet.input';
 import type { DeadPayoutPage, PayoutStats } from './payouts.types';
-import { RedPacketPayouts } from './red-packet.payouts';
+import { RedPacketPayouts } from './payouts.service';
 
 /** HTTP for payouts, all of it for admins. */
 @Controller('red-packets')

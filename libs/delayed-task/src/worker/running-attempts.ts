@@ -1,6 +1,6 @@
 import type { TaskContext } from '../delayed-task.types';
 import type { Partition } from '../queue/partitions';
-import type { TaskRecord } from '../queue/record';
+import type { TaskRecord } from '../queue/task-codec';
 
 /** What a task was taken with. */
 interface AttemptStart {

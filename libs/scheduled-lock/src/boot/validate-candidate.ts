@@ -1,5 +1,5 @@
-import type { Candidate } from './candidate';
-import { cronOptions, hasTwoSchedulers, isTimeout } from './scheduler-metadata';
+import type { Candidate } from '../nest-schedule/candidate';
+import { cronOptions, hasTwoSchedulers, isTimeout } from '../nest-schedule/scheduler-metadata';
 
 /**
  * Why a method would run unlocked, never, or twice; undefined when it is fine.

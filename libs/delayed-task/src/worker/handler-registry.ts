@@ -2,7 +2,7 @@ import { Checks, type KnownOptions, shown } from '../../../internal/src';
 import { DelayedTaskSetupError } from '../delayed-task.errors';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { HandlerOptions, TaskHandler } from '../delayed-task.types';
-import { checkName } from '../queue/record';
+import { checkName } from '../queue/task-codec';
 
 /** How tasks of one name run. */
 export interface Handler {

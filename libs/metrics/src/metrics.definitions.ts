@@ -1,7 +1,7 @@
 import type { Metric, MetricKind } from './metrics.types';
-import { GUARDS } from './table/guards';
-import { SCRIPTS } from './table/scripts';
-import { WORK } from './table/work';
+import { GUARDS } from './definitions/guards';
+import { SCRIPTS } from './definitions/scripts';
+import { WORK } from './definitions/work';
 
 /**
  * What `METRICS` says, with types as narrow as it is. Values of attributes are words of the libs and names that an

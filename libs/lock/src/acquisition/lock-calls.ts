@@ -1,7 +1,7 @@
 import type { ArgsOf, KeysOf, ScriptDefinition, ScriptRegistry } from 'luanest/script-registry';
 import type { LeasePort } from '../lease/lease';
 import { acquireLock, leaveQueue, releaseLock, renewLock, waitForLock } from '../lock.scripts';
-import type { PromptAnswers } from './prompt-answers';
+import type { PromptAnswers } from './spin-wait';
 
 /** What Redis returns to an acquisition. */
 export interface ClaimAnswer {

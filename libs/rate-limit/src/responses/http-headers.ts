@@ -1,4 +1,4 @@
-import type { ResolvedAnswers } from './answers.options';
+import type { ResolvedAnswers } from './responses.options';
 import type { RateLimitDecision, RateLimitPolicy, RateLimitRuleDecision } from '../rate-limit.types';
 import type { ExecutionContext } from '@nestjs/common';
 
