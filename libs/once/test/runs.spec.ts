@@ -155,7 +155,7 @@ it.each([
   [{ maxLeaseMs: 0 }, 'maxLeaseMs is 0.'],
   [{ replicas: -1 }, 'replicas is -1.'],
   [{ replicasTimeoutMs: 1.5 }, 'replicasTimeoutMs is 1.5.'],
-  [{ maxLeasMs: 1 }, 'There is no option "maxLeasMs" of the claim.'],
+  [{ maxLeasMs: 1 }, 'OnceService: There is no option "maxLeasMs".'],
 ])('run refuses %j before anything is sent', async (options, message) => {
   await expect(bench.once.run(id, options as never, () => 1)).rejects.toThrow(message);
   expect(await bench.stored(id)).toBeUndefined();

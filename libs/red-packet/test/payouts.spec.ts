@@ -391,11 +391,14 @@ describe.each(servers)('the TTLs of an activity on %s', (_name, connect) => {
   it('come back for what an abandoned creation left: buckets that opened, and a root that did not', async () => {
     const short = await openBench(connect(), { retentionMs: 700 });
     try {
+      const next = await openBench(connect(), { prefix: short.prefix });
+      const createdAtMs = performance.now();
       await short.packets.create({ ...figures('abandoned', 6), buckets: 3 });
       const [root] = short.bucketsOf('abandoned', 1);
       await short.raw.hset(root?.meta ?? '', 'state', 'draft');
-      const next = await openBench(connect(), { prefix: short.prefix });
-      expect(await next.packets.settle('abandoned')).toBe(false);
+      const settled = await next.packets.settle('abandoned');
+      // A machine that stands still may let the retention end before that.
+      if (performance.now() - createdAtMs < 700) expect(settled).toBe(false);
       await eventually(async () => expect(await next.packets.settle('abandoned')).toBe(true));
       const keys = short.bucketsOf('abandoned', 3).map(({ meta }) => meta);
       for (const key of [...keys, root?.meta ?? '']) expect([key, await short.raw.pttl(key)]).not.toEqual([key, -1]);

@@ -96,7 +96,9 @@ function expectAllTold(node: Child, job: string): void {
   const reports = reportsOf(node);
   const fires = reports.findLast((report) => report.fires)?.fires?.[job] ?? 0;
   const before = reports.find(({ firesBeforeClose }) => firesBeforeClose)?.firesBeforeClose?.[job] ?? Infinity;
-  expect([job, ticks.length >= before, ticks.length <= fires]).toEqual([job, true, true]);
+  // A cron timer may fire before the node counts its fires, as soon as the app has started.
+  const uncounted = job.startsWith('cron') ? 1 : 0;
+  expect([job, ticks.length >= before, ticks.length <= fires + uncounted]).toEqual([job, true, true]);
   const outcomes = new Set(ticks.map(({ outcome }) => outcome));
   for (const usual of ['ran', 'skipped-slot', 'skipped-held']) outcomes.delete(usual);
   expect([job, [...outcomes]]).toEqual([job, []]);
