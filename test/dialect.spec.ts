@@ -1,0 +1,137 @@
+import { readdirSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import ts from 'typescript';
+import { exportedLibs } from './support/libs';
+
+const ROOT = join(__dirname, '..');
+
+/** A property of an exported type. */
+interface Member {
+  /** `lib Type.property`. */
+  readonly where: string;
+  readonly owner: string;
+  readonly name: string;
+  readonly type: string;
+}
+
+/** Other spellings of what the libs call by one name. */
+const ONE_SPELLING: Readonly<Record<string, string>> = {
+  after: 'cursor',
+  next: 'nextCursor',
+  whenRedisFails: 'onRedisError',
+  whenInProgress: 'onInProgress',
+  drainTimeoutMs: 'drainMs',
+  confirmReplicas: 'replicas',
+  confirmTimeoutMs: 'replicasTimeoutMs',
+  backoffMs: 'backoff.delayMs',
+  maxBackoffMs: 'backoff.maxDelayMs',
+  handlerTimeoutMs: 'timeoutMs',
+  lockAtMostForMs: 'leaseMs',
+  maxAttempts: 'attempts',
+  retries: 'attempts',
+};
+
+/** Names of durations and instants that lack their unit. */
+const DURATION = /(timeout|delay|lease|window|retention|grace|ttl|interval|duration|pause|age|backoff)$/i;
+const INSTANT = /(At|Until|Since|Deadline)$|^(since|until|at|now|expires|deadline)$/;
+const IS_NUMBER = /^number( \| (undefined|null))*$/;
+
+const program = ts.createProgram(
+  exportedLibs().map((lib) => join(ROOT, 'libs', lib, 'src', 'index.ts')),
+  { ...compilerOptions(), noEmit: true },
+);
+const checker = program.getTypeChecker();
+
+function compilerOptions(): ts.CompilerOptions {
+  const file = ts.readConfigFile(join(ROOT, 'tsconfig.json'), (path) => ts.sys.readFile(path));
+  return ts.parseJsonConfigFileContent(file.config, ts.sys, ROOT).options;
+}
+
+function exportsOf(lib: string): ts.Symbol[] {
+  const source = program.getSourceFile(join(ROOT, 'libs', lib, 'src', 'index.ts'));
+  const symbol = source && checker.getSymbolAtLocation(source);
+  if (!symbol) throw new Error(`libs/${lib}/src/index.ts exports nothing.`);
+  return checker
+    .getExportsOfModule(symbol)
+    .map((each) => (each.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(each) : each));
+}
+
+/** Properties of exported interfaces, types and classes that are declared in the libs. */
+function membersOf(lib: string): Member[] {
+  return exportsOf(lib).flatMap((symbol) => {
+    const declaration = symbol.declarations?.[0];
+    const isType = symbol.flags & (ts.SymbolFlags.Interface | ts.SymbolFlags.TypeAlias | ts.SymbolFlags.Class);
+    if (!declaration || !isType) return [];
+    const type = checker.getDeclaredTypeOfSymbol(symbol);
+    const types = type.isUnion() ? type.types : [type];
+    return types.flatMap((each) =>
+      checker.getPropertiesOfType(each).flatMap((property) => {
+        const from = property.declarations?.[0];
+        if (!from || !relative(ROOT, from.getSourceFile().fileName).startsWith('libs/')) return [];
+        if (ts.getCombinedModifierFlags(from) & (ts.ModifierFlags.Private | ts.ModifierFlags.Protected)) return [];
+        const { name } = property;
+        return [
+          {
+            where: `${lib} ${symbol.name}.${name}`,
+            owner: symbol.name,
+            name,
+            type: checker.typeToString(checker.getTypeOfSymbolAtLocation(property, from)),
+          },
+        ];
+      }),
+    );
+  });
+}
+
+describe.each(exportedLibs())('the public names of %s', (lib) => {
+  const members = membersOf(lib);
+
+  it('are there', () => expect(exportsOf(lib).length).toBeGreaterThan(0));
+
+  it('use the one spelling of each idea', () => {
+    const wrong = members.filter(({ name }) => Object.hasOwn(ONE_SPELLING, name));
+    expect(wrong.map(({ where, name }) => `${where} -> ${ONE_SPELLING[name]}`)).toEqual([]);
+  });
+
+  it('end in Ms if they are durations, and in AtMs if they are instants', () => {
+    const numbers = members.filter(({ type }) => IS_NUMBER.test(type));
+    const bare = numbers.filter(({ name }) => DURATION.test(name) || INSTANT.test(name));
+    const dates = members.filter(({ type }) => /\bDate\b/.test(type));
+    expect([...bare, ...dates].map(({ where, type }) => `${where}: ${type}`)).toEqual([]);
+  });
+
+  it('page by { items, nextCursor }', () => {
+    const pages = members.filter(
+      ({ owner, name }) => owner.endsWith('Page') && !['items', 'nextCursor'].includes(name),
+    );
+    expect(pages.map(({ where }) => where)).toEqual([]);
+    const cursors = members.filter(({ name, type }) => name === 'nextCursor' && !/^string( \| undefined)?$/.test(type));
+    expect(cursors.map(({ where, type }) => `${where}: ${type}`)).toEqual([]);
+  });
+
+  it('call the options of the module ...ModuleOptions', () => {
+    const names = exportsOf(lib).map(({ name }) => name);
+    const modules = names.filter((name) => name.endsWith('Module'));
+    expect(modules.filter((name) => !names.includes(`${name}Options`))).toEqual([]);
+  });
+
+  it('have events named <noun>.<past participle> of the lib', () => {
+    const channels = exportsOf(lib)
+      .filter(({ name }) => name.endsWith('_CHANNELS'))
+      .flatMap((symbol) => {
+        const type = checker.getTypeOfSymbol(symbol);
+        return checker
+          .getPropertiesOfType(type)
+          .map((property) => checker.typeToString(checker.getTypeOfSymbol(property)));
+      });
+    const form = new RegExp(`^"luanest:${lib}:[a-z]+(-[a-z]+)*\\.[a-z]+(-[a-z]+)*"$`);
+    expect(channels.filter((channel) => !form.test(channel))).toEqual([]);
+  });
+});
+
+it('every lib has a module', () => {
+  const without = exportedLibs().filter(
+    (lib) => !readdirSync(join(ROOT, 'libs', lib, 'src')).includes(`${lib}.module.ts`),
+  );
+  expect(without).toEqual([]);
+});
