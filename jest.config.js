@@ -52,7 +52,7 @@ module.exports = {
   // Generated files are Lua as text, and what only re-exports runs in every test.
   collectCoverageFrom: ['libs/*/src/**/*.ts', 'src/**/*.ts', '!**/scripts/generated.ts', '!**/index.ts'],
   coverageDirectory: '<rootDir>/coverage',
-  testTimeout: 60_000,
+  testTimeout: 90_000,
   maxWorkers: 2,
   // What suites leave behind in a worker's heap would make its later ones slow.
   workerIdleMemoryLimit: '600MB',

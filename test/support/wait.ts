@@ -13,7 +13,7 @@ export async function sleep(ms: number): Promise<void> {
 
 /** Runs `fn` until it does not throw and resolves with what it returned; after `timeoutMs` rejects with the last error. */
 export async function eventually<T>(fn: () => T | Promise<T>, options: EventuallyOptions = {}): Promise<T> {
-  const { timeoutMs = 10_000, everyMs = 20 } = options;
+  const { timeoutMs = 30_000, everyMs = 20 } = options;
   const deadline = performance.now() + timeoutMs;
   for (;;) {
     try {
