@@ -35,8 +35,22 @@ class SmsController {
 }
 
 const request = (path: string, forwardedFor?: string): string =>
-  `POST ${path} HTTP/1.1\r\nhost: sms\r\ncontent-length: 0\r\n` +
+  `POST ${path} HTTP/1.1\r\nhost: sms\r\nx-leaves: yes\r\ncontent-length: 0\r\n` +
   `${forwardedFor === undefined ? '' : `x-forwarded-for: ${forwardedFor}\r\n`}\r\n`;
+
+interface RawRequest {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly socket: Socket;
+}
+
+/** An async middleware that ends after its client has gone, or for a client that stays after `waitMs`. */
+const outlasting =
+  (waitMs: number) =>
+  ({ headers, socket }: RawRequest, _response: unknown, next: () => void): void => {
+    if (headers['x-leaves'] === undefined) setTimeout(next, waitMs);
+    else if (socket.destroyed) next();
+    else socket.once('close', () => next());
+  };
 
 let app: INestApplication;
 let client: Redis;
@@ -68,7 +82,7 @@ async function open(platform: string, trustProxy: unknown, waitMs: number, optio
     logger: false,
   });
   if (platform === 'Express') (adapter as ExpressAdapter).set('trust proxy', trustProxy);
-  if (waitMs > 0) app.use((_request: unknown, _response: unknown, next: () => void) => void setTimeout(next, waitMs));
+  if (waitMs > 0) app.use(outlasting(waitMs));
   await app.listen(0, '127.0.0.1');
 }
 
