@@ -8,7 +8,7 @@ export interface PayoutFigures extends PayoutStats {
   readonly behind: number | undefined;
 }
 
-const NONE: PayoutStats = { open: 0, pending: 0, oldestMs: undefined, dead: 0, consumers: 0 };
+const NONE: PayoutStats = { open: 0, pending: 0, oldestMs: undefined, deadLetters: 0, consumers: 0 };
 
 /** The one place that says how the payouts stand: by the outbox' consumers and by the ledger. */
 @Injectable()

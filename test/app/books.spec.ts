@@ -21,7 +21,7 @@ const status: ActivityStatus = {
   startsAtMs: 0,
   endsAtMs: 2,
   expiresAtMs: 3,
-  deadPayouts: 0,
+  deadLetters: 0,
   overdue: true,
   settled: true,
 };

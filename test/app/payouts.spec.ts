@@ -238,7 +238,7 @@ describe('what the ledger refuses', () => {
     const pay = (payout: Payout): Promise<void> => payer.pay(payout);
     const run = new RedPacketPayouts(packets, bench.streams).run(pay, { ...QUICK, attempts: 3 });
     await waitUntil('the others are paid', async () => (await totals()).rows === 29);
-    await waitUntil('it is given up', async () => (await bench.payouts.stats(activityId))?.dead === 1);
+    await waitUntil('it is given up', async () => (await bench.payouts.stats(activityId))?.deadLetters === 1);
     expect(Math.max(...batches)).toBeGreaterThan(10);
     await run.stop();
     const { items } = await bench.payouts.deadLetters(activityId);

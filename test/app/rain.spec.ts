@@ -159,7 +159,7 @@ describe('auditRain', () => {
         startsAtMs: 0,
         endsAtMs: 2,
         expiresAtMs: 2,
-        deadPayouts: 0,
+        deadLetters: 0,
         overdue: true,
         settled: true,
       },

@@ -154,7 +154,7 @@ it('counts every record under one lock, on whatever process, and notes it for al
   const view = await seen((each) => each.counted !== undefined && each.counted.fence >= later.fence);
   expect(view.counted).toMatchObject({ paid: { packets: 32 }, outboxRows: 0 });
   expect(view.counting.fence).toBeGreaterThanOrEqual(later.fence);
-  expect(view.payouts).toMatchObject({ behind: 0, open: 0, pending: 0, dead: 0 });
+  expect(view.payouts).toMatchObject({ behind: 0, open: 0, pending: 0, deadLetters: 0 });
   expect((await api(`${apps[0].url}/rains/nowhere/count`, 'POST', admin, {})).status).toBe(404);
 });
 

@@ -11,7 +11,7 @@ import {
   type RateLimitThrottlerStorageOptions,
 } from 'luanest/rate-limit/throttler-storage';
 import { ReadRewardModule, type ReadRewardOptions, type RewardRule } from 'luanest/read-reward';
-import { RedPacketModule, type RedPacketOptions } from 'luanest/red-packet';
+import { RedPacketModule, type RedPacketModuleOptions } from 'luanest/red-packet';
 import { ScheduledLockModule, type ScheduledLockModuleOptions } from 'luanest/scheduled-lock';
 import { ScriptRegistryModule, type ScriptRegistryOptions } from 'luanest/script-registry';
 import { StreamConsumerModule, type StreamConsumerModuleOptions } from 'luanest/stream-consumer';
@@ -106,12 +106,20 @@ export const everyOfPayouts = {
   concurrency: 2,
   leaseMs: 1_000,
   attempts: 2,
+  backoff: { delayMs: 10, maxDelayMs: 20 },
+  timeoutMs: 1_000,
+  pollMs: 100,
+};
+export const everyOfConsumer = {
+  concurrency: 2,
+  leaseMs: 1_000,
+  attempts: 2,
   backoffMs: 10,
   maxBackoffMs: 20,
   handlerTimeoutMs: 1_000,
   pollMs: 100,
+  maxKeys: 10,
 };
-export const everyOfConsumer = { ...everyOfPayouts, maxKeys: 10 };
 
 /** Each with every option that its type has: one that is left out does not compile. */
 export const libs: readonly Lib[] = [
@@ -332,13 +340,12 @@ export const libs: readonly Lib[] = [
       adminGuard: { canActivate: () => true },
       retentionMs: 60_000,
       eligibility: () => true,
-      confirmReplicas: 0,
-      confirmTimeoutMs: 1,
+      replicas: 0,
+      replicasTimeoutMs: 1,
       transferWaitMs: 0,
-      soldOutMemoryMs: 0,
       onClosed: () => undefined,
       participantName: () => undefined,
-    } satisfies Required<RedPacketOptions>,
+    } satisfies Required<RedPacketModuleOptions>,
     nested: [[{ identity: null }, /^identity is null\. Expected a function /]],
   },
   {

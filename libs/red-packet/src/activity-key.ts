@@ -1,4 +1,4 @@
-/** Key of one use of an activity's id: an id that is used again after its retention expires at another time. */
+/** Key of an activity. A later activity with the same id expires at another time, so it has another key. */
 export function activityKeyOf(activityId: string, expiresAtMs: number): string {
   return `${encodeURIComponent(activityId)}@${expiresAtMs}`;
 }

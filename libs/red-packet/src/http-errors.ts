@@ -4,18 +4,18 @@ import { InvalidStreamInputError } from 'luanest/stream-consumer';
 import { ActivityConflictError, InvalidRedPacketInputError } from './red-packet.errors';
 import { refuse } from './red-packet.input';
 
-/** @throws NotFoundException for an activity that is not there */
+/** Returns the value. @throws NotFoundException if it is undefined: there is no such activity */
 export function found<T>(activityId: string, value: T | undefined): T {
   if (value !== undefined) return value;
   throw new NotFoundException(`There is no activity ${JSON.stringify(activityId)}. It may have expired.`);
 }
 
-/** A page's limit, as a query has it. @throws InvalidRedPacketInputError unless it is digits */
+/** Parses the limit of a query. @throws InvalidRedPacketInputError unless it has 1 to 4 digits */
 export function readLimit(text: string, max = 1_000): number {
-  return /^\d{1,4}$/.test(text) ? Number(text) : refuse('limit', text, `Give an integer of 1 to ${max}.`);
+  return /^\d{1,4}$/.test(text) ? Number(text) : refuse('limit', text, `an integer from 1 to ${max}`);
 }
 
-/** Runs the service and says in HTTP what it says in errors of its own. */
+/** Calls the service, and converts its errors to HTTP exceptions. */
 export async function answer<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -24,14 +24,14 @@ export async function answer<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** @throws HttpException for an error of the service's own, and what it is given otherwise */
+/** @throws HttpException for an error of this lib or the registry; other errors are thrown as they are */
 export function refused(error: unknown): never {
   if (error instanceof InvalidRedPacketInputError || error instanceof InvalidStreamInputError)
     throw new BadRequestException(error.message, { cause: error });
   if (error instanceof ActivityConflictError) throw new ConflictException(error.message, { cause: error });
   if (error instanceof NotSentError || error instanceof ScriptRefusedError || error instanceof UnknownOutcomeError) {
-    // Redis' own words stay in the cause; a repeat is safe, since every call here answers a replay as it did at first.
-    throw new ServiceUnavailableException('Redis did not answer. Send the request again.', { cause: error });
+    // The message of Redis is only in the cause. A repeat is safe: every call returns the first result, or is harmless twice.
+    throw new ServiceUnavailableException('Redis is unavailable. Send the request again.', { cause: error });
   }
   throw error;
 }

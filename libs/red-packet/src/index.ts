@@ -1,8 +1,9 @@
 export type { Amount, AuditOptions, AuditReport, BucketBooks, DeepBooks, PaidPacket } from './audit/audit.types';
 export type {
-  DeadPayout,
-  DeadPayoutPage,
   Payout,
+  PayoutBackoff,
+  PayoutDeadLetter,
+  PayoutDeadLetterPage,
   PayoutHandler,
   PayoutOptions,
   PayoutRun,
@@ -24,7 +25,7 @@ export type {
   EligibilityCheck,
   IdentityResolver,
   ParticipantName,
-  RedPacketOptions,
+  RedPacketModuleOptions,
   RedPacketServiceOptions,
 } from './red-packet.options';
 export { RedPacketService, type RedPacketHelpers } from './red-packet.service';

@@ -5,7 +5,7 @@ import { MissingPermissionError } from './red-packet.errors';
 
 const DEADLINE_MS = 1_000;
 
-/** Checks that the Redis user may run every command of the scripts. @throws MissingPermissionError naming those it may not */
+/** Checks that the Redis user may run every command of the scripts. @throws MissingPermissionError that names the others */
 export async function requirePermissions(registry: ScriptRegistry, logger: Pick<Logger, 'warn'>): Promise<void> {
   const sample = registry.keySpace('red-packet').tag('permission-check').key('meta');
   let missing: string[];

@@ -13,11 +13,12 @@ import {
   UseGuards,
   UseInterceptors,
 } from '@nestjs/common';
+import { shown } from '../../internal/src';
 import { answer, found, readLimit, refused } from './http-errors';
 import { RedPacketAdminGuard, RedPacketGrabGuard } from './red-packet.guard';
 import { RedPacketIdempotency } from './red-packet.interceptor';
-import { parseMoney, refuse } from './red-packet.input';
-import type { ResolvedRedPacketOptions } from './red-packet.options';
+import { check, parseMoney, refuse } from './red-packet.input';
+import type { ResolvedRedPacketModuleOptions } from './red-packet.options';
 import { RedPacketService } from './red-packet.service';
 import { RED_PACKET_OPTIONS } from './red-packet.tokens';
 import type { AuditReport } from './audit/audit.types';
@@ -50,15 +51,15 @@ const FIELDS = [
   'buckets',
 ];
 
-/** HTTP for red packets. Who grabs is told by the app's `identity`, never by the request's body. */
+/** HTTP routes of red packets. The app's `identity` determines the user of a request; a user in the body is ignored. */
 @Controller('red-packets')
 export class RedPacketController {
   constructor(
     private readonly packets: RedPacketService,
-    @Inject(RED_PACKET_OPTIONS) private readonly options: ResolvedRedPacketOptions,
+    @Inject(RED_PACKET_OPTIONS) private readonly options: ResolvedRedPacketModuleOptions,
   ) {}
 
-  /** Creates an activity (admin). Body: as `CreateActivity`, with total "10000.00" or totalCents. */
+  /** Creates an activity (admin). Body: `CreateActivity`, with `total`, such as "10000.00", or `totalCents`. */
   @Post()
   @UseGuards(RedPacketAdminGuard)
   @UseInterceptors(RedPacketIdempotency)
@@ -72,18 +73,18 @@ export class RedPacketController {
   @UseGuards(RedPacketGrabGuard)
   grab(@Param('activityId') activityId: string, @Req() request: unknown): Promise<GrabResult> {
     const userId = this.options.identity(request);
-    // Most resolvers answer at once, and a promise less a request shows.
+    // Most resolvers are synchronous: this saves a promise for each grab.
     if (typeof userId === 'string' && userId !== '') return this.packets.grab(activityId, userId).catch(refused);
     return this.identified(userId).then((known) => this.packets.grab(activityId, known).catch(refused));
   }
 
-  /** Where an activity stands. */
+  /** Reads the state and the counters of an activity. */
   @Get(':activityId')
   async status(@Param('activityId') activityId: string): Promise<ActivityStatus> {
     return found(activityId, await answer(() => this.packets.status(activityId)));
   }
 
-  /** The packet of the request's user; 404 where he has none. */
+  /** Reads the packet of the request's user; 404 without one. */
   @Get(':activityId/mine')
   async mine(@Param('activityId') activityId: string, @Req() request: unknown): Promise<Packet> {
     const userId = await this.identified(this.options.identity(request));
@@ -92,7 +93,7 @@ export class RedPacketController {
     return packet;
   }
 
-  /** What the other winners got, for a winner; query `cursor?`, `limit?` (1 to 1,000); 404 for users without a packet. */
+  /** Lists the packets of all winners, for a winner; query `cursor?`, `limit?` (1 to 1,000); 404 for users without a packet. */
   @Get(':activityId/results')
   async results(
     @Param('activityId') activityId: string,
@@ -108,16 +109,16 @@ export class RedPacketController {
     return page;
   }
 
-  /** The largest packet granted so far (admin). */
+  /** Reads the largest packet granted so far (admin). */
   @Get(':activityId/luckiest')
   @UseGuards(RedPacketAdminGuard)
   async luckiest(@Param('activityId') activityId: string): Promise<GrantRecord> {
     const grant = await answer(() => this.packets.luckiest(activityId));
-    if (!grant) throw new NotFoundException('Nobody has a packet of this activity yet.');
+    if (!grant) throw new NotFoundException('No packet of this activity was granted yet.');
     return grant;
   }
 
-  /** Refuses grabs until they are resumed (admin). */
+  /** Pauses grabs (admin). */
   @Post(':activityId/pause')
   @HttpCode(200)
   @UseGuards(RedPacketAdminGuard)
@@ -126,7 +127,7 @@ export class RedPacketController {
     return { state: found(activityId, await answer(() => this.packets.pause(activityId))) };
   }
 
-  /** Takes grabs again (admin). */
+  /** Resumes grabs (admin). */
   @Post(':activityId/resume')
   @HttpCode(200)
   @UseGuards(RedPacketAdminGuard)
@@ -135,7 +136,7 @@ export class RedPacketController {
     return { state: found(activityId, await answer(() => this.packets.resume(activityId))) };
   }
 
-  /** Closes the activity and refunds what is left (admin). */
+  /** Closes an activity and refunds the packets that are left (admin). */
   @Post(':activityId/close')
   @HttpCode(200)
   @UseGuards(RedPacketAdminGuard)
@@ -144,7 +145,7 @@ export class RedPacketController {
     return found(activityId, await answer(() => this.packets.close(activityId)));
   }
 
-  /** Checks the books (admin); query `deep=true` counts all records. */
+  /** Audits an activity (admin); query `deep=true` counts all records. */
   @Get(':activityId/audit')
   @UseGuards(RedPacketAdminGuard)
   async audit(@Param('activityId') activityId: string, @Query('deep') deep?: string): Promise<AuditReport> {
@@ -154,7 +155,7 @@ export class RedPacketController {
     );
   }
 
-  /** A page of grants (admin). */
+  /** Lists grants (admin); query `cursor?`, `limit?` (1 to 1,000). */
   @Get(':activityId/records')
   @UseGuards(RedPacketAdminGuard)
   records(
@@ -170,22 +171,22 @@ export class RedPacketController {
   private async identified(userId: string | null | undefined | Promise<string | null | undefined>): Promise<string> {
     const known = await userId;
     if (known !== undefined && known !== null && known !== '') return known;
-    throw new UnauthorizedException('Nobody is known by this request. Send what the app identifies users by.');
+    throw new UnauthorizedException('Unauthorized: the request has no authenticated user.');
   }
 }
 
 function readFlag(name: string, text: unknown): boolean {
-  return text === 'true' || (text !== 'false' && refuse(name, text, 'Give true or false.'));
+  return text === 'true' || (text !== 'false' && refuse(name, text, 'true or false'));
 }
 
 function readActivity(body: unknown): CreateActivity {
   if (typeof body !== 'object' || body === null || Array.isArray(body))
-    refuse('body', body, `Give an object with ${FIELDS.join(', ')}.`);
+    refuse('body', body, `an object with ${FIELDS.join(', ')}`);
   const fields = body as Record<string, unknown>;
   const unknown = Object.keys(fields).find((field) => !FIELDS.includes(field));
-  if (unknown !== undefined) refuse(unknown, fields[unknown], `There is no such field. Known: ${FIELDS.join(', ')}.`);
+  if (unknown !== undefined) throw check.error(`There is no field ${shown(unknown)}. Known: ${FIELDS.join(', ')}.`);
   const { total, ...activity } = fields;
   if (total === undefined) return activity as unknown as CreateActivity;
-  if (activity['totalCents'] !== undefined) refuse('total', total, 'Give total or totalCents, not both.');
+  if (activity['totalCents'] !== undefined) throw check.error('total and totalCents are set. Leave one of them out.');
   return { ...activity, totalCents: parseMoney('total', total) } as unknown as CreateActivity;
 }

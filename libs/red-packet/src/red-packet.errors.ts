@@ -1,21 +1,21 @@
 import { LuanestError } from '../../internal/src';
 
-/** A field of an activity, a user or a page is missing, of the wrong type or out of range; nothing was written. */
+/** A parameter of an activity, a user id or a page is missing or invalid. Nothing was written. */
 export class InvalidRedPacketInputError extends LuanestError {
   readonly code = 'INVALID_RED_PACKET_INPUT';
 }
 
-/** The activity's id is taken by one with other figures; nothing was written. */
+/** An activity with this id and other parameters exists. It was not changed. */
 export class ActivityConflictError extends LuanestError {
   readonly code = 'ACTIVITY_CONFLICT';
 }
 
-/** A draft's pool could not be completed, so the activity stays closed; creating it again resumes. */
+/** The pool of a draft is incomplete, so the activity was not opened, or cannot be closed. Creating it again resumes. */
 export class ActivityIncompleteError extends LuanestError {
   readonly code = 'ACTIVITY_INCOMPLETE';
 }
 
-/** The Redis user lacks commands that the scripts need; thrown when the module initialises. */
+/** The Redis user may not run commands that the scripts need. Thrown when the app boots. */
 export class MissingPermissionError extends LuanestError {
   readonly code = 'MISSING_PERMISSION';
 }

@@ -4,15 +4,15 @@ import { RateLimitGuard } from 'luanest/rate-limit';
 import { isObservable, lastValueFrom } from 'rxjs';
 import { optionalProvider } from './optional-provider';
 import { RED_PACKET_OPTIONS } from './red-packet.tokens';
-import type { ResolvedRedPacketOptions } from './red-packet.options';
+import type { ResolvedRedPacketModuleOptions } from './red-packet.options';
 
-/** Lets a request to an admin route pass when the guard that the app configured does; closed without one. */
+/** Applies the app's `adminGuard` to admin routes. Without one it refuses every request. */
 @Injectable()
 export class RedPacketAdminGuard implements CanActivate {
   private guard: Promise<CanActivate> | undefined;
 
   constructor(
-    @Inject(RED_PACKET_OPTIONS) private readonly options: ResolvedRedPacketOptions,
+    @Inject(RED_PACKET_OPTIONS) private readonly options: ResolvedRedPacketModuleOptions,
     private readonly moduleRef: ModuleRef,
   ) {}
 
@@ -25,12 +25,12 @@ export class RedPacketAdminGuard implements CanActivate {
     }
     const guard =
       typeof adminGuard === 'function' ? await (this.guard ??= this.moduleRef.create(adminGuard)) : adminGuard;
-    const answer = guard.canActivate(context);
-    return (await (isObservable(answer) ? lastValueFrom(answer) : answer)) === true;
+    const allowed = guard.canActivate(context);
+    return (await (isObservable(allowed) ? lastValueFrom(allowed) : allowed)) === true;
   }
 }
 
-/** Puts the limits of the app's RateLimitModule before grabs; lets all pass where the app has none. */
+/** Applies the rules of the app's RateLimitModule to grabs. Without that module it lets every request pass. */
 @Injectable()
 export class RedPacketGrabGuard implements CanActivate {
   private limits: RateLimitGuard | 'none' | undefined;
@@ -41,7 +41,7 @@ export class RedPacketGrabGuard implements CanActivate {
   ) {}
 
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
-    // At the first request, since the module may be imported before or after this one.
+    // Searched at the first request: RateLimitModule may be imported after this module.
     this.limits ??= optionalProvider(this.modules, this.moduleRef, RateLimitGuard) ?? 'none';
     return this.limits === 'none' || this.limits.canActivate(context);
   }

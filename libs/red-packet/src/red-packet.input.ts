@@ -1,91 +1,87 @@
-import { Checks, shown } from '../../internal/src';
+import { Checks } from '../../internal/src';
 import { InvalidRedPacketInputError } from './red-packet.errors';
 import type { CreateActivity, Packet, SplitMethod } from './red-packet.types';
 
-/** Figures of an activity, checked, with defaults filled in. */
+/** Parameters of an activity, checked, with defaults filled in. */
 export type CheckedActivity = Required<Omit<CreateActivity, 'amounts' | 'seed'>> &
   Pick<CreateActivity, 'amounts' | 'seed'>;
 
-/** Most packets of one activity. */
+/** Largest number of packets of an activity. */
 const MAX_PACKETS = 1_000_000;
-/** Most buckets of one activity. */
+/** Largest number of buckets of an activity. */
 const MAX_BUCKETS = 64;
-/** Most cents of an activity with several buckets: packets that move add to the sums that a pool keeps. */
-const MAX_SPREAD_CENTS = 2 ** 46;
+/** Largest total of an activity with several buckets, cents: each packet that moves adds to the sums in the pool's entries. */
+const MAX_SHARDED_CENTS = 2 ** 46;
 const METHODS: readonly SplitMethod[] = ['double-mean', 'line-cut', 'equal', 'given'];
 const MAX_ACTIVITY_ID = 128;
 const MAX_USER_ID = 256;
 const MAX_CURSOR = 2n ** 64n - 1n;
-const OWN_CURSOR = 'Give the nextCursor of the page before, or none.';
-/** The last instant that JavaScript's Date can tell. */
+const NEXT_CURSOR = 'the nextCursor of the previous page, or nothing';
+/** Last instant of JavaScript's Date, ms since 1970. */
 const MAX_TIME_MS = 8_640_000_000_000_000;
 
-/** Checks of input. @throws InvalidRedPacketInputError naming the field */
+/** Checks of input. @throws InvalidRedPacketInputError that names the field, its value and what is expected */
 export const check = new Checks('', (message) => new InvalidRedPacketInputError(message));
 
-/** Refuses input. @throws InvalidRedPacketInputError always */
-export function refuse(field: string, value: unknown, remedy: string): never {
-  throw new InvalidRedPacketInputError(`${field} is ${shown(value)}. ${remedy}`);
+/** Refuses input. @param expected completes `Expected ...` @throws InvalidRedPacketInputError always */
+export function refuse(field: string, value: unknown, expected: string): never {
+  return check.refuse(field, value, expected);
 }
 
 function checkText(field: string, value: unknown, maxChars: number): string {
   if (typeof value !== 'string' || value === '' || value.length > maxChars || !value.isWellFormed()) {
-    refuse(field, value, `Expected 1 to ${maxChars} characters of well-formed Unicode.`);
+    refuse(field, value, `1 to ${maxChars} characters of well-formed Unicode`);
   }
   return value;
 }
 
-/** An activity's id. @throws InvalidRedPacketInputError unless it is 1 to 128 well-formed characters */
+/** Checks an activity's id. @throws InvalidRedPacketInputError unless it has 1 to 128 well-formed characters */
 export function checkActivityId(value: unknown): string {
   return checkText('activityId', value, MAX_ACTIVITY_ID);
 }
 
-/** A user's id. @throws InvalidRedPacketInputError unless it is 1 to 256 well-formed characters */
+/** Checks a user's id. @throws InvalidRedPacketInputError unless it has 1 to 256 well-formed characters */
 export function checkUserId(value: unknown): string {
   return checkText('userId', value, MAX_USER_ID);
 }
 
 /** A position in one of an activity's buckets. */
-export interface Placed {
+export interface BucketPosition {
   readonly bucket: number;
   readonly at: string;
 }
 
 /** Refuses a cursor for a bucket that the activity does not have. @throws InvalidRedPacketInputError */
 export function checkBucket(cursor: string, bucket: number, buckets: number): void {
-  if (bucket >= buckets) {
-    refuse('cursor', cursor, 'The activity has no such bucket. Give the nextCursor of the page before.');
-  }
+  if (bucket >= buckets) refuse('cursor', cursor, NEXT_CURSOR);
 }
 
-/** A page's cursor, `<cursor>` or `<cursor>@<bucket>`. @throws InvalidRedPacketInputError unless Redis could have given it */
-export function checkCursor(value: unknown): Placed {
+/** Parses a page's cursor, `<cursor>` or `<cursor>@<bucket>`. @throws InvalidRedPacketInputError unless Redis could have returned it */
+export function checkCursor(value: unknown): BucketPosition {
   const match = typeof value === 'string' ? /^(\d{1,20})(?:@(\d{1,2}))?$/.exec(value) : null;
-  if (match?.[1] === undefined || BigInt(match[1]) > MAX_CURSOR) {
-    return refuse('cursor', value, OWN_CURSOR);
-  }
+  if (match?.[1] === undefined || BigInt(match[1]) > MAX_CURSOR) return refuse('cursor', value, NEXT_CURSOR);
   return { at: match[1], bucket: Number(match[2] ?? 0) };
 }
 
-/** The most items of a page. @throws InvalidRedPacketInputError */
+/** Checks the limit of a page; 100 by default. @throws InvalidRedPacketInputError unless it is an integer from 1 to `max` */
 export function checkLimit(limit: unknown, max: number): number {
   return check.integer('limit', limit ?? 100, 1, max);
 }
 
-/** A cursor of dead payouts, `<bucket>:<entry>`. @throws InvalidRedPacketInputError unless Redis could have given it */
-export function checkDeadCursor(value: unknown): Placed {
+/** Parses a cursor of dead letters, `<bucket>:<entry>`. @throws InvalidRedPacketInputError unless Redis could have returned it */
+export function checkDeadCursor(value: unknown): BucketPosition {
   const [, bucket, ...parts] =
     (typeof value === 'string' ? /^(\d{1,2}):(\d{1,20})-(\d{1,20})$/.exec(value) : null) ?? [];
   if (bucket === undefined || parts.some((part) => BigInt(part) > MAX_CURSOR))
-    return refuse('cursor', value, OWN_CURSOR);
+    return refuse('cursor', value, NEXT_CURSOR);
   return { bucket: Number(bucket), at: value as string };
 }
 
 /**
- * Figures of an activity, with defaults filled in.
+ * Checks the parameters of an activity, and fills in the defaults.
  *
- * @throws InvalidRedPacketInputError for impossible figures, too: no split gives each packet its minimum, or the cap keeps
- *   the total from being handed out
+ * @throws InvalidRedPacketInputError for an invalid parameter, and if the total is less than `packets * minCents` or more than
+ *   `packets * maxCents`
  */
 export function checkActivity(input: CreateActivity): CheckedActivity {
   const activityId = checkActivityId(input.activityId);
@@ -93,11 +89,11 @@ export function checkActivity(input: CreateActivity): CheckedActivity {
   const packets = check.integer('packets', input.packets, 1, MAX_PACKETS);
   const bounds = checkBounds(input, totalCents, packets);
   const buckets = check.integer('buckets', input.buckets ?? 1, 1, Math.min(MAX_BUCKETS, packets));
-  if (buckets > 1) check.integer('totalCents', totalCents, 1, MAX_SPREAD_CENTS);
+  if (buckets > 1) check.integer('totalCents', totalCents, 1, MAX_SHARDED_CENTS);
   const startsAtMs = check.integer('startsAtMs', input.startsAtMs ?? 0, 0, MAX_TIME_MS);
   const endsAtMs = check.integer('endsAtMs', input.endsAtMs ?? 0, 0, MAX_TIME_MS);
   if (endsAtMs > 0 && endsAtMs <= startsAtMs) {
-    refuse('endsAtMs', endsAtMs, `Give a time after startsAtMs, ${startsAtMs}, or leave it out.`);
+    refuse('endsAtMs', endsAtMs, `a time after startsAtMs, which is ${startsAtMs}, or nothing`);
   }
   const maxTries = check.integer('maxTries', input.maxTries ?? 0, 0, 1_000_000);
   const seed = input.seed === undefined ? undefined : checkSeed(input.seed);
@@ -117,53 +113,44 @@ function checkBounds(input: CreateActivity, totalCents: number, packets: number)
   const maxCents = check.integer('maxCents', cap, minCents, Number.MAX_SAFE_INTEGER);
   const [least, most] = [BigInt(packets) * BigInt(minCents), BigInt(packets) * BigInt(maxCents)];
   if (least > BigInt(totalCents)) {
-    refuse(
-      'totalCents',
-      totalCents,
-      `${packets} packets of at least ${minCents} need ${least}: raise the total, or lower packets or minCents.`,
-    );
+    refuse('totalCents', totalCents, `at least ${least} cents for ${packets} packets of at least ${minCents}`);
   }
   if (most < BigInt(totalCents)) {
-    refuse(
-      'totalCents',
-      totalCents,
-      `${packets} packets of at most ${maxCents} hold ${most}: lower the total, or raise packets or maxCents.`,
-    );
+    refuse('totalCents', totalCents, `at most ${most} cents for ${packets} packets of at most ${maxCents}`);
   }
   return { minCents, maxCents };
 }
 
 function checkSeed(value: unknown): string {
-  if (typeof value !== 'string' || !/^[0-9a-f]{32}$/.test(value)) refuse('seed', value, 'Give 32 hex digits, or none.');
-  return value;
+  return check.text('seed', value, /^[0-9a-f]{32}$/, '32 lowercase hex digits, or nothing');
 }
 
 function checkSplit(value: unknown, amounts: readonly number[] | undefined): SplitMethod {
-  const known = METHODS.find((method) => method === value);
-  if (known === undefined) return refuse('split', value, `Give one of ${METHODS.join(', ')}.`);
-  if ((known === 'given') !== (amounts !== undefined)) refuse('split', value, 'given is the one that takes amounts.');
-  return known;
+  const method = check.choice('split', value, METHODS);
+  if (method === 'given' && amounts === undefined) throw check.error("split is 'given', which needs amounts.");
+  if (method !== 'given' && amounts !== undefined) refuse('split', value, "'given', or no amounts");
+  return method;
 }
 
 function checkAmounts(value: unknown, totalCents: number, packets: number, bounds: Bounds): readonly number[] {
-  if (!Array.isArray(value)) return refuse('amounts', value, 'Give an array of cents.');
-  if (value.length !== packets) refuse('amounts', value, `It has ${value.length} entries for ${packets} packets.`);
+  if (!Array.isArray(value)) return refuse('amounts', value, 'an array of cents');
+  if (value.length !== packets) refuse('amounts.length', value.length, `${packets}, the number of packets`);
   let sum = 0n;
   for (const cents of value as unknown[]) {
     sum += BigInt(check.integer('amounts', cents, bounds.minCents, bounds.maxCents));
   }
-  if (sum !== BigInt(totalCents))
-    refuse('amounts', value, `They add up to ${sum} and not to totalCents, ${totalCents}.`);
+  if (sum !== BigInt(totalCents)) {
+    throw check.error(`The sum of amounts is ${sum}. Expected totalCents, which is ${totalCents}.`);
+  }
   return value as readonly number[];
 }
 
-/** A packet's id. @throws InvalidRedPacketInputError unless it is 1 to 7 digits */
+/** Checks a packet's id. @throws InvalidRedPacketInputError unless it is 1 to 7 digits */
 export function checkPacketId(value: unknown): string {
-  if (typeof value !== 'string' || !/^[1-9]\d{0,6}$/.test(value)) refuse('packetId', value, 'Give the id of a packet.');
-  return value;
+  return check.text('packetId', value, /^[1-9]\d{0,6}$/, 'the id of a packet, 1 to 7 digits');
 }
 
-/** A packet. @throws InvalidRedPacketInputError naming the field that is wrong */
+/** Checks a packet. @throws InvalidRedPacketInputError that names the field */
 export function checkPacket({ packetId, amountCents, grantedAtMs }: Packet): Packet {
   return {
     packetId: checkPacketId(packetId),
@@ -173,7 +160,7 @@ export function checkPacket({ packetId, amountCents, grantedAtMs }: Packet): Pac
 }
 
 /**
- * Reads an amount such as "10000.00" into cents, digit by digit: floats lose cents.
+ * Converts an amount such as "10000.00" to cents without floats, which lose cents.
  *
  * @throws InvalidRedPacketInputError unless it is digits with at most two decimals, within 2^53 - 1 cents
  */
@@ -181,5 +168,5 @@ export function parseMoney(field: string, value: unknown): number {
   const match = typeof value === 'string' ? /^(\d{1,14})(?:\.(\d{1,2}))?$/.exec(value) : null;
   const cents = match ? Number(match[1]) * 100 + Number((match[2] ?? '').padEnd(2, '0')) : Number.NaN;
   if (Number.isSafeInteger(cents)) return cents;
-  return refuse(field, value, 'Give a string of digits with at most two decimals, such as "10000.00".');
+  return refuse(field, value, 'a string of digits with at most two decimals, such as "10000.00"');
 }

@@ -6,8 +6,8 @@ import { from, mergeMap, type Observable } from 'rxjs';
 import { optionalProvider } from './optional-provider';
 
 /**
- * Answers a repeated admin request, by its `Idempotency-Key`, as the first was answered, where the app has OnceModule with
- * `idempotency`. Grabs need none of it: they are repeatable without a key.
+ * Makes admin requests idempotent by their `Idempotency-Key` if the app has OnceModule with `idempotency`: a repeat gets the
+ * first response. Grabs are idempotent without a key.
  */
 @Injectable()
 export class RedPacketIdempotency implements NestInterceptor {
@@ -22,7 +22,7 @@ export class RedPacketIdempotency implements NestInterceptor {
     this.delegate ??= this.find();
     return from(this.delegate).pipe(
       mergeMap(async (delegate) => (delegate === undefined ? next.handle() : delegate.intercept(context, next))),
-      mergeMap((answer) => answer),
+      mergeMap((response) => response),
     );
   }
 
@@ -31,7 +31,7 @@ export class RedPacketIdempotency implements NestInterceptor {
     try {
       return await this.moduleRef.create(IdempotencyInterceptor);
     } catch (error) {
-      // The module is there for other things, and nobody has said whose keys they are.
+      // The app uses OnceModule without `idempotency`.
       if (error instanceof InvalidOptionError) return undefined;
       throw error;
     }

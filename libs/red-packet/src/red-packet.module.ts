@@ -8,20 +8,20 @@ import { RedPacketPayouts } from './payouts/payouts.service';
 import { RedPacketPayoutsController } from './payouts/payouts.controller';
 import { RedPacketController } from './red-packet.controller';
 import { RedPacketAdminGuard } from './red-packet.guard';
-import { resolveOptions, type RedPacketOptions, type ResolvedRedPacketOptions } from './red-packet.options';
+import { resolveOptions, type RedPacketModuleOptions, type ResolvedRedPacketModuleOptions } from './red-packet.options';
 import { redPacketScripts } from './red-packet.scripts';
 import { RedPacketService } from './red-packet.service';
 import { RED_PACKET_OPTIONS } from './red-packet.tokens';
 
-/** Settings that must be known before the options are: they shape the module itself. */
+/** Settings of the module definition. With forRootAsync they are given next to the factory, not by it. */
 export interface RedPacketModuleExtras {
-  /** Whether RedPacketController is served. Default true. */
+  /** false serves no HTTP routes. Default true. */
   readonly controller?: boolean;
-  /** Whether every module of the app can inject the service without an import. Default true. */
+  /** true lets every module of the app inject the services without an import. Default true. */
   readonly isGlobal?: boolean;
-  /** Names of the app's security schemes for its OpenAPI document; one document, so one setting in a process. Default none. */
+  /** Names of the app's security schemes in its OpenAPI document. The first value of a process counts. Default: none. */
   readonly openApiSecurity?: OpenApiSecurity;
-  /** Name of the ScriptRegistry to run on. Default: the default one. */
+  /** Name of the ScriptRegistry to use. Default: the registry without a name. */
   readonly registry?: string;
 }
 
@@ -30,7 +30,11 @@ function controllers(security?: OpenApiSecurity): Type[] {
   return [RedPacketController, RedPacketPayoutsController];
 }
 
-const RedPacketModuleBase = defineLuanestModule<RedPacketOptions, RedPacketModuleExtras, ResolvedRedPacketOptions>({
+const RedPacketModuleBase = defineLuanestModule<
+  RedPacketModuleOptions,
+  RedPacketModuleExtras,
+  ResolvedRedPacketModuleOptions
+>({
   name: 'RedPacketModule',
   optionsToken: RED_PACKET_OPTIONS,
   extras: { controller: true, openApiSecurity: undefined },
@@ -47,11 +51,11 @@ const RedPacketModuleBase = defineLuanestModule<RedPacketOptions, RedPacketModul
           inject: [scriptsToken, token, streamsToken, { token: DelayedTaskService, optional: true }],
           useFactory: (
             scripts: ScriptRegistry,
-            options: ResolvedRedPacketOptions,
+            options: ResolvedRedPacketModuleOptions,
             streams?: StreamConsumerService,
             tasks?: DelayedTaskService,
           ) => {
-            // Streams of another registry do not have these outboxes.
+            // Streams on another registry cannot read these outboxes.
             const own = streams?.runsOn(scripts) === true ? streams : undefined;
             return new RedPacketService(scripts, options, { streams: own, tasks, registryName: registry ?? '' });
           },
@@ -69,6 +73,6 @@ const RedPacketModuleBase = defineLuanestModule<RedPacketOptions, RedPacketModul
   },
 });
 
-/** Red packets over a ScriptRegistry: the service, and a controller unless it is switched off. `identity` is required. */
+/** Provides RedPacketService and RedPacketPayouts, and serves the HTTP routes unless `controller` is false. */
 @Module({})
 export class RedPacketModule extends RedPacketModuleBase {}

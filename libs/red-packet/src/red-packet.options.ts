@@ -5,77 +5,75 @@ import type { ClosedActivity } from './red-packet.types';
 /** Returns the id of the user who sends a request; undefined, null or '' for an unknown user, who may not grab. */
 export type IdentityResolver = (request: unknown) => string | null | undefined | Promise<string | null | undefined>;
 
-/** Tells whether a user may take part in an activity. */
+/** Returns true if a user may take part in an activity. */
 export type EligibilityCheck = (activityId: string, userId: string) => boolean | Promise<boolean>;
 
-/** Returns the name under which other winners see a user; undefined for none. */
+/** Returns the name under which other winners see a user; undefined for no name. */
 export type ParticipantName = (userId: string, activityId: string) => string | undefined | Promise<string | undefined>;
 
-/** Receives what a closed activity has left over. */
+/** Receives the refund of a closed activity. */
 export type ClosedListener = (closed: ClosedActivity) => void | Promise<void>;
 
 /** Options of RedPacketModule. */
-export interface RedPacketOptions {
-  /** Resolves the user of a request, from a session or a signed token. The body is never asked. No default. */
+export interface RedPacketModuleOptions {
+  /** Returns the user of a request, from a session or a signed token. The lib never reads a user from the body. Required. */
   readonly identity: IdentityResolver;
-  /** Guards the admin routes: an instance, or a class that Nest can build. Default none: they answer 403. */
+  /** Guard of the admin routes: an instance, or a class that Nest can build. Default: none, and admin routes return 403. */
   readonly adminGuard?: CanActivate | Type<CanActivate>;
   /**
-   * How long Redis keeps an activity after its end, or without an end after it opens; longer while it is not closed or a
-   * payout is not settled; ms, integer of 60,000 to 10 years. Default 7 days.
+   * How long Redis keeps an activity after its end, or without an end after it opens, ms; integer from 60,000 to 10 years.
+   * Redis keeps it longer until it is closed and its payouts are settled. Default 7 days.
    */
   readonly retentionMs?: number;
-  /** Asked before each grab that goes to Redis; what it throws, grab throws. Default: everybody may. */
+  /** Called before each grab that goes to Redis. If it throws, the grab rejects with its error. Default: every user may grab. */
   readonly eligibility?: EligibilityCheck;
-  /** Replicas of the shard that must have a win before it is told; integer of 0 to 10. Default 0: it is told at once. */
-  readonly confirmReplicas?: number;
-  /** How long to wait for them, ms; integer of 1 to 60,000, below the registry's deadline. Default 1,000. */
-  readonly confirmTimeoutMs?: number;
-  /** How long a grab may wait for packets of other buckets, ms; integer of 0 to 60,000. Default 1,000. */
+  /** Replicas of the shard that must have a win before the user sees it (WAIT); integer from 0 to 10. Default 0. */
+  readonly replicas?: number;
+  /** How long to wait for the replicas, ms; integer from 1 to 60,000, less than the registry's deadline. Default 1,000. */
+  readonly replicasTimeoutMs?: number;
+  /** How long a grab may wait for packets of other buckets, ms; integer from 0 to 60,000. Default 1,000. */
   readonly transferWaitMs?: number;
   /**
-   * How long a process may answer losers of a sold-out activity itself before it asks Redis again, ms; integer of 0 to
-   * 60,000, 0 for never. An activity keeps that of the process that created it. Default 1,000.
-   */
-  readonly soldOutMemoryMs?: number;
-  /**
-   * Called when an activity was closed, by its task at its end or by `close`: give back here what is refunded, less what was
-   * given back before. It is called at least once, with the sum of all refunds: again when it throws, after a crash, and
-   * when `conflict` turns a payout into a refund later. Needs `DelayedTaskModule`. Default none.
+   * Called after an activity was closed, by its task at its end or by `close`. Give back what is refunded, less what you gave
+   * back before: it is called at least once, each time with the sum of all refunds. It is called again if it throws, after a
+   * crash, and if `conflict` turns a payout into a refund later. Needs `DelayedTaskModule`. Default: none.
    */
   readonly onClosed?: ClosedListener;
   /**
-   * Names users in the results that winners see; called once for each row. What it throws, `results` throws. Default none:
-   * rows have no name. User ids are never shown.
+   * Returns the name of a user in the results that winners see; called for each row. If it throws, `results` rejects with its
+   * error. User ids are never shown. Default: none, and rows have no name.
    */
   readonly participantName?: ParticipantName;
 }
 
 /** Options with every default filled in. */
-export interface ResolvedRedPacketOptions extends Required<
-  Omit<RedPacketOptions, 'adminGuard' | 'eligibility' | 'onClosed' | 'participantName'>
+export interface ResolvedRedPacketModuleOptions extends Required<
+  Omit<RedPacketModuleOptions, 'adminGuard' | 'eligibility' | 'onClosed' | 'participantName'>
 > {
-  readonly adminGuard: RedPacketOptions['adminGuard'];
-  readonly eligibility: RedPacketOptions['eligibility'];
-  readonly onClosed: RedPacketOptions['onClosed'];
-  readonly participantName: RedPacketOptions['participantName'];
+  readonly adminGuard: RedPacketModuleOptions['adminGuard'];
+  readonly eligibility: RedPacketModuleOptions['eligibility'];
+  readonly onClosed: RedPacketModuleOptions['onClosed'];
+  readonly participantName: RedPacketModuleOptions['participantName'];
+  /** How long a process may remember that an activity is sold out, ms. Not an option; each activity keeps it. */
+  readonly soldOutMs: number;
 }
 
-/** The options that the service, and not the controller, goes by. */
-export type RedPacketServiceOptions = Omit<ResolvedRedPacketOptions, 'identity' | 'adminGuard'>;
+/** Options that the service uses; the others belong to the controllers. */
+export type RedPacketServiceOptions = Omit<ResolvedRedPacketModuleOptions, 'identity' | 'adminGuard'>;
 
-const KNOWN: KnownOptions<RedPacketOptions> = {
+const KNOWN: KnownOptions<RedPacketModuleOptions> = {
   identity: true,
   adminGuard: true,
   retentionMs: true,
   eligibility: true,
-  confirmReplicas: true,
-  confirmTimeoutMs: true,
+  replicas: true,
+  replicasTimeoutMs: true,
   transferWaitMs: true,
-  soldOutMemoryMs: true,
   onClosed: true,
   participantName: true,
 };
+// See DECISIONS.md: losers-known-by-filter
+const SOLD_OUT_MS = 1_000;
 const DAY_MS = 86_400_000;
 const MIN_RETENTION_MS = 60_000;
 const MAX_RETENTION_MS = 3_650 * DAY_MS;
@@ -85,9 +83,9 @@ const checks = new Checks('RedPacketModule');
 /**
  * Checks the options and fills in the defaults.
  *
- * @throws InvalidOptionError naming the option, the value seen and what to do
+ * @throws InvalidOptionError that names the option, its value and what is allowed
  */
-export function resolveOptions(options: RedPacketOptions): ResolvedRedPacketOptions {
+export function resolveOptions(options: RedPacketModuleOptions): ResolvedRedPacketModuleOptions {
   checks.options('', options, KNOWN);
   const { adminGuard } = options;
   if (adminGuard !== undefined && typeof adminGuard !== 'function' && typeof adminGuard?.canActivate !== 'function') {
@@ -104,9 +102,9 @@ export function resolveOptions(options: RedPacketOptions): ResolvedRedPacketOpti
     onClosed: checks.optionalFn('onClosed', options.onClosed, 'of a closed activity'),
     participantName: checks.optionalFn('participantName', options.participantName, "from a user's id to a name"),
     retentionMs: checks.integer('retentionMs', options.retentionMs ?? 7 * DAY_MS, MIN_RETENTION_MS, MAX_RETENTION_MS),
-    confirmReplicas: checks.integer('confirmReplicas', options.confirmReplicas ?? 0, 0, 10),
-    confirmTimeoutMs: checks.integer('confirmTimeoutMs', options.confirmTimeoutMs ?? 1_000, 1, MINUTE_MS),
+    replicas: checks.integer('replicas', options.replicas ?? 0, 0, 10),
+    replicasTimeoutMs: checks.integer('replicasTimeoutMs', options.replicasTimeoutMs ?? 1_000, 1, MINUTE_MS),
     transferWaitMs: checks.integer('transferWaitMs', options.transferWaitMs ?? 1_000, 0, MINUTE_MS),
-    soldOutMemoryMs: checks.integer('soldOutMemoryMs', options.soldOutMemoryMs ?? 1_000, 0, MINUTE_MS),
+    soldOutMs: SOLD_OUT_MS,
   });
 }

@@ -4,7 +4,7 @@ import { grabScripts } from './grabs/grab.scripts';
 import { bucketScripts } from './buckets/bucket.scripts';
 import { auditScripts } from './audit/audit.scripts';
 
-/** Every script of this lib, for registration. */
+/** All scripts of this lib. */
 export const redPacketScripts = [
   ...activityScripts,
   ...resultScripts,

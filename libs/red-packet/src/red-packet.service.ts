@@ -13,7 +13,7 @@ import { homeOf, Layouts } from './buckets/layout';
 import { Refills } from './buckets/refills';
 import { Transfers } from './buckets/transfers';
 import { Grabber } from './grabs/grabber';
-import { Losers } from './grabs/sold-out-users';
+import { SoldOutUsers } from './grabs/sold-out-users';
 import { requirePermissions } from './permissions';
 import { checkActivity, checkActivityId, checkPacket, checkPacketId, checkUserId } from './red-packet.input';
 import type { EligibilityCheck, RedPacketServiceOptions } from './red-packet.options';
@@ -33,23 +33,23 @@ import type {
   VoidedGrant,
 } from './red-packet.types';
 
-const NOT_ELIGIBLE: GrabResult = Object.freeze({ code: '-5', outcome: 'not-eligible', reason: 'not-eligible' });
+const NOT_ELIGIBLE: GrabResult = Object.freeze({ code: '-5', outcome: 'not-eligible' });
 
-/** Services of other libs that red packets use where the app has them. */
+/** Services of other libs that red packets use if the app has them. */
 export interface RedPacketHelpers {
-  /** Its dead letters are counted by a deep audit. */
+  /** Reads dead letters for deep audits. */
   readonly streams?: StreamConsumerService | undefined;
   /** Closes activities at their ends. */
   readonly tasks?: DelayedTaskService | undefined;
-  /** Name of the ScriptRegistry; '' for the default one. */
+  /** Name of the ScriptRegistry; '' for the registry without a name. */
   readonly registryName?: string;
 }
 
-/** Red packets: a total split into packets, each handed to one user, with a payout row for every one. */
+/** Red packets: splits a total into packets, grants each packet to one user, and writes a payout row for each grant. */
 export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   private readonly logger = new Logger(RedPacketService.name);
   private readonly layouts: Layouts;
-  private readonly losers: Losers;
+  private readonly soldOutUsers: SoldOutUsers;
   private readonly grabber: Grabber;
   private readonly creation: Creation;
   private readonly lifecycle: Lifecycle;
@@ -57,7 +57,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   private readonly grants: Results;
   private readonly resultList: ResultList;
   private readonly auditor: Audit;
-  /** A tag of its own, which no activity's id can equal: those carry no name like this one. */
+  /** Key of the index of activities. Activities have no key with this name, so none can have this key. */
   private readonly indexKey: string;
 
   constructor(
@@ -69,8 +69,8 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
     this.indexKey = space.tag('activities').key('index');
     this.layouts = new Layouts(space, registry.keySpace('stream-consumer'));
     const transfers = new Transfers(registry);
-    this.losers = new Losers(registry, transfers);
-    this.grabber = new Grabber(registry, this.layouts, new Refills(transfers), this.losers, options);
+    this.soldOutUsers = new SoldOutUsers(registry, transfers);
+    this.grabber = new Grabber(registry, this.layouts, new Refills(transfers), this.soldOutUsers, options);
     this.lifecycle = new Lifecycle(registry, this.layouts, transfers);
     this.closing = new Closing(this.lifecycle, tasks, options, registryName);
     this.creation = new Creation(registry, this.layouts, this.indexKey, options, this.closing);
@@ -79,39 +79,39 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
     this.auditor = new Audit(registry, transfers, streams);
   }
 
-  /** Checks that the Redis user may run every command of the scripts. @throws MissingPermissionError naming those it may not */
+  /** Registers the closing task and checks the permissions of the Redis user. @throws MissingPermissionError, InvalidOptionError */
   async onModuleInit(): Promise<void> {
     this.closing.register();
     await requirePermissions(this.registry, this.logger);
   }
 
-  /** Forgets who has lost what. */
+  /** Forgets which activities are sold out. */
   onApplicationShutdown(): void {
-    this.losers.close();
+    this.soldOutUsers.close();
   }
 
   /**
-   * Splits a total into packets and opens the activity when its pools are complete.
-   *
-   * Safe to repeat: the same figures resume a creation that was cut off, or find the activity open.
-   *
-   * @throws InvalidRedPacketInputError for figures that no split can meet, and an end that is over by Redis' clock
-   * @throws ActivityConflictError when the id is taken by other figures
+   * Creates an activity: splits the total into packets, and opens the activity when its pools are complete. Safe to repeat:
+   * with the same parameters it resumes an interrupted creation, or finds the activity open.
+   * @throws InvalidRedPacketInputError for invalid parameters, for totals that no split can meet, and for a past end
+   * @throws ActivityConflictError if the id is used by an activity with other parameters
+   * @throws ActivityIncompleteError if the pool was lost during the creation; errors of the registry
    */
   async create(input: CreateActivity): Promise<CreatedActivity> {
     return this.creation.create(checkActivity(input));
   }
 
   /**
-   * Hands the user a packet, once: a repeat answers the same packet. @throws InvalidRedPacketInputError for an invalid id
+   * Grabs a packet for a user, at most one: a repeated grab returns the same packet.
+   * @throws InvalidRedPacketInputError for an invalid id; errors of the registry, and of `eligibility`
    */
   grab(activityId: string, userId: string): Promise<GrabResult> {
     try {
       checkActivityId(activityId);
       checkUserId(userId);
-      const known = this.grabber.known(activityId, userId);
+      const known = this.grabber.knownResult(activityId, userId);
       if (known !== undefined) return Promise.resolve(known);
-      // Grabs are what there are most of, and a promise less a grab shows.
+      // Grabs are the most frequent calls: without eligibility this saves a promise for each.
       return this.options.eligibility === undefined
         ? this.grabber.grab(activityId, userId)
         : this.grabIfEligible(activityId, userId, this.options.eligibility);
@@ -120,26 +120,27 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
     }
   }
 
-  /** Where the activity stands; undefined when Redis holds none of this id. */
+  /** Reads the state and the counters of an activity. Returns undefined if there is no such activity. */
   async status(activityId: string): Promise<ActivityStatus | undefined> {
     return this.lifecycle.status(checkActivityId(activityId));
   }
 
-  /** Refuses grabs until `resume`. Answers the state after it; undefined when there is no such activity. Harmless twice. */
+  /** Pauses grabs. Returns the new state; undefined if there is no such activity. Harmless twice. */
   async pause(activityId: string): Promise<ActivityState | undefined> {
     return this.lifecycle.setPaused(checkActivityId(activityId), true);
   }
 
-  /** Takes grabs again. Answers the state after it; undefined when there is no such activity. Harmless twice. */
+  /** Resumes grabs. Returns the new state; undefined if there is no such activity. Harmless twice. */
   async resume(activityId: string): Promise<ActivityState | undefined> {
     return this.lifecycle.setPaused(checkActivityId(activityId), false);
   }
 
   /**
-   * Closes the activity for good and refunds what nobody has: once, however often and by however many this is called.
+   * Closes an activity for good and refunds the packets that nobody has won. Any number of processes may call it, any number
+   * of times: packets are refunded once.
    *
-   * When it rejects, a part may be closed; calling it again does the rest. `onClosed` is called soon after it, and at the
-   * latest at the activity's end. Undefined when there is no such activity; a draft stays one.
+   * If it rejects, some buckets may be closed: call it again. `onClosed` is called soon after it, and at the latest at the
+   * activity's end. Returns undefined if there is no such activity. A draft stays a draft.
    */
   async close(activityId: string): Promise<ClosedActivity | undefined> {
     const closed = await this.lifecycle.close(checkActivityId(activityId));
@@ -147,13 +148,16 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
     return closed;
   }
 
-  /** The user's packet; undefined for none. */
+  /** Reads the packet of a user. Returns undefined if the user has none. */
   async packetOf(activityId: string, userId: string): Promise<Packet | undefined> {
     const layout = await this.lifecycle.layoutOf(checkActivityId(activityId));
     return layout && this.grants.packetOf(layout, checkUserId(userId));
   }
 
-  /** A page of what winners got, for one of them; undefined for a user without a packet. Takes a page as `records` does. */
+  /**
+   * Reads a page of the packets of all winners, for one of the winners; `page` as for `records`. Returns undefined for a user
+   * without a packet. @throws InvalidRedPacketInputError; errors of the registry, and of `participantName`
+   */
   async results(
     activityId: string,
     userId: string,
@@ -162,33 +166,32 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
     return this.resultList.page(checkActivityId(activityId), checkUserId(userId), Results.page(page));
   }
 
-  /** The largest packet granted so far, the earliest of equal ones; undefined before the first grant. */
+  /** Reads the largest packet granted so far, the earliest of equal ones. Returns undefined before the first grant. */
   async luckiest(activityId: string): Promise<GrantRecord | undefined> {
     const layout = await this.lifecycle.layoutOf(checkActivityId(activityId));
     return layout && this.grants.luckiest(layout);
   }
 
   /**
-   * Returns a page of grants, in no particular order; a small activity may come as one page, whatever the limit. A grant
-   * that is there from the first page to the last is listed once or twice. After a failover begin with the first page again.
-   * @param page limit 1 to 1,000, default 100; the `nextCursor` of the page before
-   * @throws InvalidRedPacketInputError
+   * Reads a page of grants, in no particular order. A page may have more grants than the limit: Redis returns a small activity
+   * as one page. A grant that exists from the first page to the last is listed once or twice. After a failover begin with the
+   * first page again.
+   * @param page limit from 1 to 1,000, default 100; cursor: the `nextCursor` of the previous page
+   * @throws InvalidRedPacketInputError; errors of the registry
    */
   async records(
     activityId: string,
     page: { readonly cursor?: string; readonly limit?: number } = {},
   ): Promise<RecordsPage> {
-    const asked = Results.page(page);
+    const request = Results.page(page);
     const layout = await this.lifecycle.layoutOf(checkActivityId(activityId));
-    return layout === undefined ? { items: [] } : this.grants.records(layout, asked);
+    return layout === undefined ? { items: [] } : this.grants.records(layout, request);
   }
 
   /**
-   * Lets Redis forget the activity at `expiresAtMs` if nothing is owed any more: it is closed, or ended with nothing left,
-   * and all payouts are settled. Until then its keys have no TTL. `RedPacketPayouts.run` calls it; call it yourself where
-   * no process pays. Harmless twice.
-   *
-   * @returns whether nothing is owed, also when there is no such activity
+   * Sets the TTL of an activity if nothing is owed: it is closed, or ended with no packets left, and all payouts are settled.
+   * Until then its keys have no TTL. `RedPacketPayouts.run` calls it; call it yourself if no process runs payouts. Harmless twice.
+   * @returns true if nothing is owed, also if there is no such activity
    */
   async settle(activityId: string): Promise<boolean> {
     const state = await this.lifecycle.settle(checkActivityId(activityId));
@@ -198,46 +201,43 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Lets Redis forget a closed activity at `expiresAtMs` whatever is owed: for payouts that were made by other means.
-   * Harmless twice.
-   *
-   * @returns false where nothing changed, since the activity is not closed
+   * Sets the TTL of a closed activity also if payouts are not settled: use it if they were paid by other means. Harmless twice.
+   * @returns false if the activity is not closed: then nothing changed
    */
   async forget(activityId: string): Promise<boolean> {
     return (await this.lifecycle.settle(checkActivityId(activityId), true)) !== 'owed';
   }
 
-  /** Ids of the activities that Redis may still hold, drafts too. */
+  /** Lists the ids of all activities that Redis may still have, including drafts. */
   activities(): Promise<string[]> {
     return this.registry.run(listActivities, { keys: { index: this.indexKey }, args: {} });
   }
 
-  /** Streams that grabs write payout rows to, one a bucket; empty when there is no such activity. */
+  /** Keys of the streams of payout rows, one for each bucket; empty if there is no such activity. */
   async outboxes(activityId: string): Promise<string[]> {
     const layout = await this.lifecycle.layoutOf(checkActivityId(activityId));
     return layout?.buckets.map(({ outbox }) => outbox) ?? [];
   }
 
   /**
-   * Voids a grant that the ledger would not pay: it had paid the packet to another user, or this user another packet, which
-   * Redis has forgotten since, as in a failover. In the first case the user gets another packet while there are any.
-   * Harmless twice.
+   * Voids a grant that the ledger refused to pay, because it had paid the packet to another user, or another packet to this
+   * user. That happens after a failover in which Redis lost grants. In the first case the user gets another packet if any is
+   * left. Harmless twice. @throws InvalidRedPacketInputError; errors of the registry
    */
   async conflict(activityId: string, { userId, packetId, paid }: PayoutConflict): Promise<VoidedGrant> {
     const layout = (await this.lifecycle.layoutOf(checkActivityId(activityId))) ?? this.layouts.root(activityId);
     const bucket = homeOf(layout, checkUserId(userId));
-    const told = paid === undefined ? undefined : checkPacket(paid);
-    const voided = await this.lifecycle.voidGrant(layout, bucket, userId, checkPacketId(packetId), told);
-    if (voided && told !== undefined) await this.closing.report(activityId);
-    // Not through the eligibility check: he had passed it.
+    const paidBefore = paid === undefined ? undefined : checkPacket(paid);
+    const voided = await this.lifecycle.voidGrant(layout, bucket, userId, checkPacketId(packetId), paidBefore);
+    if (voided && paidBefore !== undefined) await this.closing.report(activityId);
+    // Without the eligibility check: the user passed it before the grant.
     return { voided, now: await this.grabber.grab(activityId, userId) };
   }
 
   /**
-   * Checks that every packet and every cent is in one place; undefined when there is no such activity.
-   *
-   * Each bucket's counters and pool are read by one script, so this holds at any moment. With `deep` or a ledger all
-   * records are counted; pause the activity for that, or see `deep.quiet`.
+   * Checks that every packet and every cent is in exactly one place. Returns undefined if there is no such activity.
+   * One script reads the counters and the pool of a bucket, so the check works at any moment. With `deep` or a ledger it
+   * counts all records: pause the activity for that, or see `deep.quiet`.
    */
   async audit(activityId: string, options: AuditOptions = {}): Promise<AuditReport | undefined> {
     const read = await this.lifecycle.read(checkActivityId(activityId));

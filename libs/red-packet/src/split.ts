@@ -1,6 +1,6 @@
 import type { SplitMethod } from './red-packet.types';
 
-/** What a total is split into. */
+/** Parameters of a split. */
 export interface SplitPlan {
   readonly totalCents: number;
   readonly packets: number;
@@ -32,7 +32,8 @@ export function seededDraws(seed: string): DrawInteger {
   };
   for (let i = 0; i < 16; i++) next32();
   return (below) => {
-    if (!Number.isSafeInteger(below) || below < 1) throw new RangeError(`There is no integer of 0 to below ${below}.`);
+    if (!Number.isSafeInteger(below) || below < 1)
+      throw new RangeError(`below is ${below}. Expected an integer from 1 to 2^53 - 1.`);
     // Draws above the last whole multiple of `below` would favour small values, so they are drawn again.
     const limit = TWO_53 - (TWO_53 % below);
     for (;;) {
@@ -55,7 +56,7 @@ export function splitDoubleMean({ totalCents, packets, minCents, maxCents }: Spl
   let rest = totalCents;
   for (let left = packets; left > 0; left--) {
     const others = left - 1;
-    // What the others can take at most, and need at least, bounds this one from both sides.
+    // The other packets take at most maxCents and need at least minCents each, which bounds this one from both sides.
     const low = Math.max(minCents, rest - others * maxCents);
     const high = Math.min(maxCents, rest - others * minCents, Math.max(low, twiceTheMean(rest, left)));
     const amount = others === 0 ? rest : low + draw(high - low + 1);
@@ -72,21 +73,21 @@ function twiceTheMean(total: number, count: number): number {
 }
 
 /**
- * Splits a total by cutting a line at points drawn at random, and shuffles the pieces: the largest is much larger than that
- * of the double mean. What a packet would have above the cap is drawn again among those below it.
+ * Splits a total by cutting a line at random points, and shuffles the pieces. The largest piece is much larger than that of the
+ * double mean. Cents of a packet above the cap are distributed at random among the packets below it.
  *
- * Without the shuffle the first and the last packet would be smaller, since cents are whole: cuts may fall on one another,
- * and on the ends of the line.
+ * Without the shuffle the first and the last packet would be smaller: cents are whole, so two cuts may be at the same point, or
+ * at an end of the line.
  *
  * Sum and bounds hold as in `splitDoubleMean`.
  *
  * @returns cents per packet
  */
 function splitLineCut({ totalCents, packets, minCents, maxCents }: SplitPlan, draw: DrawInteger): number[] {
-  const line = totalCents - packets * minCents;
+  const length = totalCents - packets * minCents;
   const cuts = new Float64Array(packets + 1);
-  for (let i = 1; i < packets; i++) cuts[i] = draw(line + 1);
-  cuts[packets] = line;
+  for (let i = 1; i < packets; i++) cuts[i] = draw(length + 1);
+  cuts[packets] = length;
   cuts.sort();
   const room = maxCents - minCents;
   const spare = Array.from({ length: packets }, (_, i) => (cuts[i + 1] as number) - (cuts[i] as number));
@@ -105,7 +106,7 @@ function splitLineCut({ totalCents, packets, minCents, maxCents }: SplitPlan, dr
     if (excess === 0) break;
     const own = room - (spare[i] as number);
     space -= BigInt(own);
-    // What the others have no room for, this one must take.
+    // This packet must take the cents that the others have no room for.
     const low = space < BigInt(excess) ? excess - Number(space) : 0;
     const more = low + draw(Math.min(own, excess) - low + 1);
     spare[i] = (spare[i] as number) + more;
@@ -118,7 +119,7 @@ function splitLineCut({ totalCents, packets, minCents, maxCents }: SplitPlan, dr
 }
 
 /**
- * Splits a total into equal packets; the cents that are left over go to as many of them, one each.
+ * Splits a total into equal packets. The remainder is given to that many random packets, one cent each.
  *
  * @returns cents per packet
  */
@@ -134,7 +135,7 @@ function splitEqual({ totalCents, packets }: SplitPlan, draw: DrawInteger): numb
 /**
  * Splits a total by a method, the same for the same seed.
  *
- * @param given the amounts for `given`
+ * @param given amounts of the method `given`
  * @returns cents per packet, in the order of the grabs
  */
 export function splitBy(method: SplitMethod, plan: SplitPlan, seed: string, given: readonly number[] = []): number[] {

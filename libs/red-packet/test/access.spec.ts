@@ -1,5 +1,5 @@
 import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
-import type { RedPacketOptions } from 'luanest/red-packet';
+import type { RedPacketModuleOptions } from 'luanest/red-packet';
 import { of } from 'rxjs';
 import { figures, HttpBench, identity, isAdmin, platforms } from './http-bench';
 
@@ -47,7 +47,7 @@ describe.each(platforms)('who may call the routes on %s', (_name, adapter) => {
     expect((await http.call('GET', '/a/results', { 'x-user': 'v' })).status).toBe(404);
   });
 
-  it.each<[string, RedPacketOptions['adminGuard']]>([
+  it.each<[string, RedPacketModuleOptions['adminGuard']]>([
     ['a class', AdminGuard],
     ['an instance', new AdminGuard()],
     ['one that promises', { canActivate: (context) => Promise.resolve(isAdmin(context)) }],

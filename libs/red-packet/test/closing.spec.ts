@@ -83,7 +83,9 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
     expect((status?.grantedCents ?? 0) + (status?.refundedCents ?? 0)).toBe(4_000);
     expect(await bench.packets.audit(id, { deep: true })).toMatchObject({ ok: true });
     // The task ends a moment after it has told.
-    await eventually(async () => expect(await one?.tasks.stats()).toMatchObject({ waiting: 0, running: 0, dead: 0 }));
+    await eventually(async () =>
+      expect(await one?.tasks.stats()).toMatchObject({ waiting: 0, running: 0, deadLetters: 0 }),
+    );
   });
 
   it('comes though the queue has lost its task, once the activity was created again', async () => {

@@ -21,8 +21,8 @@ describe('a win that replicas must have before it is told', () => {
     await Promise.all([master.stop(), replica.stop()]);
   });
 
-  async function connect(port: number, confirmReplicas: number): Promise<Bench> {
-    const settings = { confirmReplicas, confirmTimeoutMs: 150 };
+  async function connect(port: number, replicas: number): Promise<Bench> {
+    const settings = { replicas, replicasTimeoutMs: 150 };
     const bench = await openBench(quiet(new Redis(port)), { prefix: 'confirm', settings });
     open.push(bench);
     return bench;
@@ -35,7 +35,7 @@ describe('a win that replicas must have before it is told', () => {
       await packets.create({ ...figures('a', 20), buckets });
       await eventually(async () => expect((await packets.grab('a', 'u')).outcome).toMatch(/^(already-)?won$/));
       replica.pause();
-      const unconfirmed = { code: '2', outcome: 'unconfirmed', reason: 'replicas', retryAfterMs: expect.any(Number) };
+      const unconfirmed = { code: '2', outcome: 'unconfirmed', retryAfterMs: expect.any(Number) };
       expect(await packets.grab('a', 'v')).toEqual(unconfirmed);
       // A repeat has written nothing of its own to wait for, unless it writes the same again.
       expect(await packets.grab('a', 'v')).toEqual(unconfirmed);

@@ -67,7 +67,7 @@ describe.each(platforms)('the routes on %s', (_name, adapter) => {
     expect(await http.grab('u')).toEqual({ status: 200, body: { ...won.body, code: '1', outcome: 'already-won' } });
     expect(await http.grab('v')).toEqual({
       status: 200,
-      body: { code: '-1', outcome: 'sold-out', reason: 'sold-out' },
+      body: { code: '-1', outcome: 'sold-out' },
     });
     expect(await http.grab('v', 'none')).toEqual({
       status: 200,

@@ -150,8 +150,8 @@ class History {
 describe.each(servers)('random histories on %s', (name, connect) => {
   let benches: Bench[];
   beforeAll(async () => {
-    const one = await openBench(connect(), { settings: { soldOutMemoryMs: 0 } });
-    benches = [one, await openBench(connect(), { prefix: one.prefix, settings: { soldOutMemoryMs: 0 } })];
+    const one = await openBench(connect(), { soldOutMs: 0 });
+    benches = [one, await openBench(connect(), { prefix: one.prefix, soldOutMs: 0 })];
   });
   afterAll(() => benches.forEach((bench) => bench.close()));
 

@@ -77,7 +77,7 @@ describe.each(platforms)('strangers on %s', (_name, adapter) => {
       'limit=1e3',
       'limit=1&limit=2',
     ]) {
-      const { status, body } = await http.call('GET', `/b/payouts/dead?${query}`, admin);
+      const { status, body } = await http.call('GET', `/b/payouts/dead-letters?${query}`, admin);
       expect([query, status, body['message']]).toEqual([
         query,
         400,

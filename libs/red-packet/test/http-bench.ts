@@ -7,7 +7,7 @@ import {
   RedPacketModule,
   RedPacketService,
   type RedPacketModuleExtras,
-  type RedPacketOptions,
+  type RedPacketModuleOptions,
 } from 'luanest/red-packet';
 import { ScriptRegistryModule } from 'luanest/script-registry';
 import { uniquePrefix } from '../../../test/support/shared-servers';
@@ -51,7 +51,7 @@ export class HttpBench {
   }
 
   async serve(
-    options: RedPacketOptions & RedPacketModuleExtras,
+    options: RedPacketModuleOptions & RedPacketModuleExtras,
     deadlineMs?: number,
     others: readonly DynamicModule[] = [],
   ): Promise<void> {

@@ -183,10 +183,10 @@ describe('the options', () => {
       adminGuard: undefined,
       eligibility: undefined,
       retentionMs: 604_800_000,
-      confirmReplicas: 0,
-      confirmTimeoutMs: 1_000,
+      replicas: 0,
+      replicasTimeoutMs: 1_000,
       transferWaitMs: 1_000,
-      soldOutMemoryMs: 1_000,
+      soldOutMs: 1_000,
     });
     expect(Object.isFrozen(resolved)).toBe(true);
     expect(resolveOptions({ identity, retentionMs: 60_000 }).retentionMs).toBe(60_000);
@@ -198,10 +198,9 @@ describe('the options', () => {
     ['adminGuard', { adminGuard: {} }],
     ['adminGuard', { adminGuard: 'AdminGuard' }],
     ['adminGuard', { adminGuard: null }],
-    ['confirmReplicas', { confirmReplicas: -1 }],
-    ['confirmTimeoutMs', { confirmTimeoutMs: 0 }],
+    ['replicas', { replicas: -1 }],
+    ['replicasTimeoutMs', { replicasTimeoutMs: 0 }],
     ['transferWaitMs', { transferWaitMs: 60_001 }],
-    ['soldOutMemoryMs', { soldOutMemoryMs: Number.NaN }],
     ['eligibility', { eligibility: true }],
     ['retentionMs', { retentionMs: 0 }],
     ['retentionMs', { retentionMs: 59_999 }],

@@ -26,9 +26,8 @@ describe('losers of a sold-out activity', () => {
   afterEach(() => open.splice(0).forEach((bench) => bench.close()));
   afterAll(() => server.stop());
 
-  async function connect(soldOutMemoryMs?: number): Promise<Bench> {
-    const settings = soldOutMemoryMs === undefined ? {} : { soldOutMemoryMs };
-    const bench = await openBench(quiet(new Redis(server.port)), { prefix: 'losers', settings });
+  async function connect(soldOutMs: number): Promise<Bench> {
+    const bench = await openBench(quiet(new Redis(server.port)), { prefix: 'losers', soldOutMs });
     open.push(bench);
     return bench;
   }

@@ -67,7 +67,11 @@ describe('the OpenAPI document of an app with @nestjs/swagger', () => {
       expect([name, requestBody !== undefined]).toEqual([name, /^POST \/red-packets$|replay$/.test(name)]);
     }
     const pages = operations.filter(([, { parameters }]) => parameters.some(({ name }) => name === 'limit'));
-    expect(pages.map(([name]) => name.replace(/.*}/, '')).sort()).toEqual(['/payouts/dead', '/records', '/results']);
+    expect(pages.map(([name]) => name.replace(/.*}/, '')).sort()).toEqual([
+      '/payouts/dead-letters',
+      '/records',
+      '/results',
+    ]);
     for (const [, { parameters, responses }] of pages) {
       expect(parameters.filter((one) => one.in === 'query').map(({ name }) => name)).toEqual(['cursor', 'limit']);
       expect(responses['200']?.content?.['application/json']?.schema).toMatchObject({

@@ -54,7 +54,7 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
       expect(idempotencyKey).toBe(`${activityKey}:${packetId}`);
       expect([attempt, signal.aborted]).toEqual([1, false]);
     }
-    expect(await stats(id)).toMatchObject({ open: 0, pending: 0, oldestMs: undefined, dead: 0 });
+    expect(await stats(id)).toMatchObject({ open: 0, pending: 0, oldestMs: undefined, deadLetters: 0 });
   });
 
   it('finds activities that come up later, and hands out rows that come when all were settled', async () => {
@@ -103,7 +103,7 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
     ).toBe(1);
     await eventually(() => expect(paid.map(({ userId }) => userId).sort()).toEqual(users));
     await settled('closed');
-    expect(await stats('closed')).toMatchObject({ dead: 0 });
+    expect(await stats('closed')).toMatchObject({ deadLetters: 0 });
     await run.stop();
   });
 
@@ -121,11 +121,11 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
       },
       { ...QUICK, attempts: 3 },
     );
-    await eventually(async () => expect(await stats('tries')).toMatchObject({ open: 0, dead: 1 }));
+    await eventually(async () => expect(await stats('tries')).toMatchObject({ open: 0, deadLetters: 1 }));
     expect(attempts).toEqual({ a: [1, 2], b: [1, 2], c: [1, 2, 3], d: [1], e: [1] });
     await run.stop();
     expect((await bench.payouts.deadLetters('tries', { limit: 1 })).items).toMatchObject([{ error: 'Error: never' }]);
-    expect(await bench.payouts.drop('tries', 'all')).toBe(1);
+    expect(await bench.payouts.dropAll('tries')).toBe(1);
   });
 
   it('pages through dead letters, each once, also when some go and others come between two pages', async () => {
@@ -135,12 +135,12 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
       ({ activityId }) => (activityId === 'paged' ? deadLetter('no account') : undefined),
       QUICK,
     );
-    await eventually(async () => expect(await stats('paged')).toMatchObject({ open: 0, dead: 5 }));
+    await eventually(async () => expect(await stats('paged')).toMatchObject({ open: 0, deadLetters: 5 }));
     const first = await bench.payouts.deadLetters('paged', { limit: 2 });
     expect(first.items).toHaveLength(2);
     expect(await bench.payouts.drop('paged', [first.items[1]?.id as string])).toBe(1);
     await bench.raw.xadd(outbox, '*', 'note', 'x');
-    await eventually(async () => expect(await stats('paged')).toMatchObject({ open: 0, dead: 5 }));
+    await eventually(async () => expect(await stats('paged')).toMatchObject({ open: 0, deadLetters: 5 }));
     await run.stop();
 
     const seen = first.items.map(({ id }) => id);
@@ -152,7 +152,7 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
     }
     expect(seen).toHaveLength(6);
     expect(new Set(seen).size).toBe(6);
-    expect(await bench.payouts.drop('paged', 'all')).toBe(5);
+    expect(await bench.payouts.dropAll('paged')).toBe(5);
     for (const page of [{ limit: 0 }, { limit: 501 }, { cursor: '0' }, { cursor: '1:1-1' }, { cursor: '0:1-x' }])
       await expect(bench.payouts.deadLetters('paged', page)).rejects.toThrow(InvalidRedPacketInputError);
   });
@@ -262,7 +262,7 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
   it('finds nothing where there is no activity, and makes no key', async () => {
     expect(await bench.payouts.stats('none')).toBeUndefined();
     expect(await bench.payouts.deadLetters('none')).toEqual({ items: [] });
-    expect(await bench.payouts.replay('none', 'all')).toBe(0);
+    expect(await bench.payouts.replayAll('none')).toBe(0);
     expect(await bench.payouts.drop('none', ['0:1-1'])).toBe(0);
     expect(await bench.raw.exists(...Object.values(bench.keysOf('none')))).toBe(0);
   });
@@ -327,7 +327,7 @@ describe.each(servers)('the TTLs of an activity on %s', (_name, connect) => {
     expect(settled).toEqual({ meta: settled['meta'], grants: settled['meta'], outbox: settled['meta'] });
     expect(settled['meta']).toBeGreaterThanOrEqual(end);
     expect(settled['meta']).toBeLessThan(end + RETENTION_MS);
-    expect(await packets.status('ttl')).toMatchObject({ settled: true, overdue: false, deadPayouts: 0 });
+    expect(await packets.status('ttl')).toMatchObject({ settled: true, overdue: false, deadLetters: 0 });
     for (const key of [keys.meta, keys.grants, keys.outbox]) expect(await raw.persist(key)).toBe(1);
     await packets.status('ttl');
     expect(await ends(keys)).toEqual(settled);
@@ -335,7 +335,7 @@ describe.each(servers)('the TTLs of an activity on %s', (_name, connect) => {
   });
 
   it.each([1, 3])('never take a debt: it outlives the retention until it is paid (%i buckets)', async (buckets) => {
-    const short = await openBench(connect(), { retentionMs: 700, settings: { soldOutMemoryMs: 0 } });
+    const short = await openBench(connect(), { retentionMs: 700, soldOutMs: 0 });
     const lines: string[] = [];
     const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation((line: string) => void lines.push(line));
     try {
@@ -348,12 +348,14 @@ describe.each(servers)('the TTLs of an activity on %s', (_name, connect) => {
       let broken = true;
       const paid = new Set<string>();
       const run = short.payouts.run(({ userId }) => (broken ? deadLetter('no account') : void paid.add(userId)), QUICK);
-      await eventually(async () => expect(await short.payouts.stats(id)).toMatchObject({ open: 0, dead: winners }));
+      await eventually(async () =>
+        expect(await short.payouts.stats(id)).toMatchObject({ open: 0, deadLetters: winners }),
+      );
       // Every process is gone at the moment at which the retention is over.
       await run.stop();
       await short.packets.close(id);
       await eventually(async () => expect(await short.packets.status(id)).toMatchObject({ overdue: true }));
-      expect(await short.packets.status(id)).toMatchObject({ settled: false, deadPayouts: winners });
+      expect(await short.packets.status(id)).toMatchObject({ settled: false, deadLetters: winners });
       const owed = short
         .bucketsOf(id, buckets)
         .flatMap(({ meta, grants, outbox, dead }) => [meta, grants, outbox, dead]);
@@ -364,7 +366,7 @@ describe.each(servers)('the TTLs of an activity on %s', (_name, connect) => {
       const next = short.payouts.run(({ userId }) => void paid.add(userId), QUICK);
       await eventually(() => expect(lines.filter((line) => line.includes(JSON.stringify(id)))).not.toEqual([]));
       broken = false;
-      expect(await short.payouts.replay(id, 'all')).toBe(winners);
+      expect(await short.payouts.replayAll(id)).toBe(winners);
       await eventually(() => expect(paid.size).toBe(winners));
       await eventually(async () => {
         await short.packets.settle(id);

@@ -9,7 +9,7 @@ import {
   type GrantRecord,
   type Packet,
   type Payout,
-  type RedPacketOptions,
+  type RedPacketModuleOptions,
 } from 'luanest/red-packet';
 import { StreamConsumerService } from 'luanest/stream-consumer';
 import { uniquePrefix } from '../../../test/support/shared-servers';
@@ -52,13 +52,15 @@ export const RETENTION_MS = 600_000;
 
 export interface BenchOptions extends ScriptRegistryOptions {
   retentionMs?: number;
-  settings?: Omit<RedPacketOptions, 'identity'>;
+  settings?: Omit<RedPacketModuleOptions, 'identity'>;
+  /** How long a process remembers that an activity is sold out, ms. */
+  soldOutMs?: number;
 }
 
 /** The service on a client of the test's own, outside Nest. */
 export async function openBench(
   client: Redis | Cluster,
-  { retentionMs = RETENTION_MS, settings = {}, ...options }: BenchOptions = {},
+  { retentionMs = RETENTION_MS, soldOutMs = 1_000, settings = {}, ...options }: BenchOptions = {},
 ): Promise<Bench> {
   const prefix = options.prefix ?? uniquePrefix();
   if (client.status !== 'ready') await once(client, 'ready');
@@ -69,7 +71,7 @@ export async function openBench(
   // A machine that stands still for a second must not turn a win into "try again".
   const patient = { transferWaitMs: 20_000, ...settings };
   // A retention of less than a minute, too, so that tests see the end of it.
-  const resolved = { ...resolveOptions({ identity: () => undefined, ...patient }), retentionMs };
+  const resolved = { ...resolveOptions({ identity: () => undefined, ...patient }), retentionMs, soldOutMs };
   const packets = new RedPacketService(registry, resolved, { streams });
   const payouts = new RedPacketPayouts(packets, streams);
   return {
@@ -96,7 +98,7 @@ export async function openBench(
 }
 
 /** How payouts are handed out where tests need not wait. */
-export const QUICK = { pollMs: 20, discoverMs: 20, backoffMs: 10 };
+export const QUICK = { pollMs: 20, discoverMs: 20, backoff: { delayMs: 10 } };
 
 /** Redis' time, ms. */
 export async function redisNow({ raw }: Pick<Bench, 'raw'>): Promise<number> {

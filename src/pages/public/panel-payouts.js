@@ -22,7 +22,7 @@ export function payoutsPanel() {
       pending: count(payouts.pending),
       again: count(counts.retried ?? 0),
       over: count(counts['taken-over'] ?? 0),
-      gaveUp: count(payouts.dead),
+      gaveUp: count(payouts.deadLetters),
     });
   };
   return { node, show };

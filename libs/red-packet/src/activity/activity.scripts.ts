@@ -15,10 +15,10 @@ import {
   voidGrantLua,
 } from '../scripts/generated';
 
-/** Most packets that `fillPool` takes at once; `unpack` in Redis' Lua is safe for these. */
+/** Packets of one call of fill-pool: as many values as Lua's `unpack` may have. */
 export const CHUNK_PACKETS = 1_000;
 
-type Stored = 'draft' | 'open' | 'paused' | 'closed' | `spread:${number}`;
+type StoredState = 'draft' | 'open' | 'paused' | 'closed' | `spread:${number}`;
 
 export const beginActivity = defineScript({
   name: 'red-packet.begin-activity',
@@ -41,7 +41,7 @@ export const beginActivity = defineScript({
   },
   reply: ([status, state, seed, expires, ends]: string[]) => ({
     status: status as 'begun' | 'found' | 'conflict' | 'orphaned' | 'over',
-    state: state as Stored,
+    state: state as StoredState,
     seed: seed ?? '',
     expiresAtMs: Number(expires),
     endsAtMs: Number(ends),
@@ -71,7 +71,7 @@ export const setPause = defineScript({
   keys: ['meta'],
   args: { state: str },
   flags: FREES_MEMORY,
-  reply: ([was, is]: string[]) => ({ was: was as Stored | '', is: is as Stored | '' }),
+  reply: ([was, is]: string[]) => ({ was: was as StoredState | '', is: is as StoredState | '' }),
 });
 
 export const closeBucket = defineScript({
@@ -139,7 +139,7 @@ export const checkPermissions = defineScript({
   reply: (missing: string[]) => missing,
 });
 
-/** What an activity is made and ended by. */
+/** Scripts that create, change and settle activities. */
 export const activityScripts = [
   beginActivity,
   fillPool,

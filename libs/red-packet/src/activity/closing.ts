@@ -5,17 +5,17 @@ import { refuse, type CheckedActivity } from '../red-packet.input';
 import type { RedPacketServiceOptions } from '../red-packet.options';
 import type { Lifecycle } from './lifecycle';
 
-/** The furthest that a task can be ahead, ms: ten years, less the clocks' disagreement. */
-const FURTHEST_MS = 10 * 365 * 86_400_000 - 3_600_000;
-/** A task that nobody could do for so many attempts, a minute apart in the end, needs a person. */
+/** Longest time from now to the end of an activity, ms: ten years, less an hour for clocks that differ. */
+const MAX_AHEAD_MS = 10 * 365 * 86_400_000 - 3_600_000;
+/** Attempts of the task, the later ones a minute apart, before it is dead-lettered. */
 const ATTEMPTS = 1_000;
 const BACKOFF = { delayMs: 1_000, maxDelayMs: 60_000 };
 
-/** Closes each activity at its end, by a task, where the app has `DelayedTaskModule`. */
+/** Closes each activity at its end by a task, if the app has `DelayedTaskModule`. */
 export class Closing {
   private readonly name: string;
 
-  /** @param registry name of the ScriptRegistry, since another one's activities are others */
+  /** @param registry name of the ScriptRegistry: each registry has activities of its own */
   constructor(
     private readonly lifecycle: Lifecycle,
     private readonly tasks: DelayedTaskService | undefined,
@@ -25,11 +25,11 @@ export class Closing {
     this.name = registry === '' ? 'red-packet.close' : `red-packet.close:${registry}`;
   }
 
-  /** Lets this process close activities. @throws InvalidOptionError for an `onClosed` that nobody would call */
+  /** Registers the task's handler. @throws InvalidOptionError for `onClosed` without DelayedTaskModule */
   register(): void {
     if (this.options.onClosed !== undefined && this.tasks === undefined) {
       throw new InvalidOptionError(
-        'onClosed needs tasks. Import DelayedTaskModule.forRoot() in the root module, or leave it out.',
+        'RedPacketModule: onClosed needs tasks. Import DelayedTaskModule.forRoot() in the root module, or leave onClosed out.',
       );
     }
     this.tasks?.process(this.name, ({ activityId }: { activityId: string }, { attempt }) =>
@@ -37,32 +37,28 @@ export class Closing {
     );
   }
 
-  /** Refuses times that no task can wait for. @throws InvalidRedPacketInputError */
+  /** Refuses an end that is more than ten years ahead. @throws InvalidRedPacketInputError */
   check({ startsAtMs, endsAtMs }: Pick<CheckedActivity, 'startsAtMs' | 'endsAtMs'>, retentionMs: number): void {
     if (this.tasks === undefined) return;
-    const furthest = Date.now() + FURTHEST_MS;
-    if (endsAtMs > furthest) refuse('endsAtMs', endsAtMs, 'Give a time within ten years.');
-    if (endsAtMs === 0 && startsAtMs > furthest - retentionMs && startsAtMs > Date.now()) {
-      refuse(
-        'startsAtMs',
-        startsAtMs,
-        'Give a time that ends, with the retention, within ten years, or give endsAtMs.',
-      );
+    const latest = Date.now() + MAX_AHEAD_MS;
+    if (endsAtMs > latest) refuse('endsAtMs', endsAtMs, 'a time within ten years');
+    if (endsAtMs === 0 && startsAtMs > latest - retentionMs && startsAtMs > Date.now()) {
+      refuse('startsAtMs', startsAtMs, 'a time that, with the retention, is within ten years, or an endsAtMs');
     }
   }
 
   /**
-   * Has the activity closed at its end; harmless twice.
+   * Schedules the task that closes the activity. Harmless twice.
    *
-   * @param onConflict what becomes of a task that is there: an earlier activity of this id may have left one that failed
-   * for good, while one that runs is this activity's
+   * @param onConflict `replace` for a new activity: an earlier one with this id may have left a dead-lettered task; `keep` for
+   *   one that is open, whose task may be running
    * @throws errors of the registry
    */
   async schedule(activityId: string, endsAtMs: number, onConflict: 'replace' | 'keep' = 'replace'): Promise<void> {
     await this.add(activityId, { runAt: endsAtMs, onConflict });
   }
 
-  /** Has `onClosed` called soon with all that a closed activity has refunded. @throws errors of the registry */
+  /** Schedules a call of `onClosed` for a closed activity, due now. @throws errors of the registry */
   async report(activityId: string): Promise<void> {
     if (this.options.onClosed === undefined) return;
     const status = await this.lifecycle.status(activityId);
@@ -80,7 +76,7 @@ export class Closing {
   private async close(activityId: string, attempt: number): Promise<void> {
     const closed = await this.lifecycle.closeAtEnd(activityId);
     if (closed === 'not-ended') {
-      // Clocks of two nodes may differ. That is not a failure, and is not logged as one.
+      // The clocks of two nodes may differ, which is not logged as a failure.
       const delayMs = Math.min(BACKOFF.delayMs * 2 ** (attempt - 1), BACKOFF.maxDelayMs);
       throw new RetryTaskError(delayMs, 'The activity has not ended by the clock of its Redis.');
     }

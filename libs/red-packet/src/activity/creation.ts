@@ -9,10 +9,10 @@ import { splitBy } from '../split';
 import { beginActivity, CHUNK_PACKETS, fillPool, indexActivity, openActivity } from './activity.scripts';
 import type { Closing } from './closing';
 
-/** The place of an activity's root, beside buckets 0 and up. */
+/** Index of the root; buckets have indexes from 0. */
 const ROOT = -1;
 
-/** One bucket's part of an activity. */
+/** Part of an activity that one bucket gets. */
 interface Share {
   readonly bucket: number;
   readonly totalCents: number;
@@ -21,22 +21,22 @@ interface Share {
 }
 
 // See DECISIONS.md: creation-is-three-scripts
-/** Makes activities: figures first, then the pools in chunks, then open. Each step may be repeated. */
+/** Creates activities in steps that may be repeated: store the parameters, fill the pools in chunks, open the buckets. */
 export class Creation {
   constructor(
     private readonly registry: ScriptRegistry,
     private readonly layouts: Layouts,
     private readonly indexKey: string,
-    private readonly settings: Pick<RedPacketServiceOptions, 'retentionMs' | 'soldOutMemoryMs'>,
+    private readonly settings: Pick<RedPacketServiceOptions, 'retentionMs' | 'soldOutMs'>,
     private readonly closing: Closing,
   ) {}
 
-  /** Makes an activity, or goes on with one of the same figures. @throws ActivityConflictError, ActivityIncompleteError */
+  /** Creates an activity, or resumes one with the same parameters. @throws ActivityConflictError, ActivityIncompleteError */
   async create(activity: CheckedActivity): Promise<CreatedActivity> {
     const { activityId, startsAtMs, endsAtMs, totalCents, packets, buckets } = activity;
     const { retentionMs } = this.settings;
     this.closing.check(activity, retentionMs);
-    // Before the activity itself: a crash in between leaves a name that leads nowhere, not money that nobody finds.
+    // Listed before it exists: a crash in between leaves an unused name, not an activity that payout runs cannot find.
     const args = { activityId, retentionMs, fromMs: Math.max(startsAtMs, endsAtMs) };
     await this.registry.run(indexActivity, { keys: { index: this.indexKey }, args });
     const fingerprint = fingerprintOf(activity);
@@ -52,7 +52,7 @@ export class Creation {
       expiresAtMs: 0,
     });
     if (begun.state === 'draft') {
-      // Before it opens, and after it is known that these are its figures: whatever is open will be closed.
+      // Scheduled when the parameters are known to be the activity's, and before it opens: every open activity is closed.
       // See DECISIONS.md: closing-task-before-opening
       await this.closing.schedule(activityId, begun.endsAtMs);
       const layout = this.layouts.build(activityId, buckets);
@@ -68,7 +68,7 @@ export class Creation {
       // All pools are full before the first bucket opens.
       if (!single) await Promise.all(layout.buckets.map((keys) => this.open(layout, keys)));
     } else if (begun.state !== 'closed') {
-      // The queue may have lost its tasks since.
+      // The queue may have lost the task.
       await this.closing.schedule(activityId, begun.endsAtMs, 'keep');
     }
     const created = await this.open(this.layouts.root(activityId), root);
@@ -88,30 +88,30 @@ export class Creation {
     },
   ) {
     const { activityId, packets: allPackets, buckets, startsAtMs, endsAtMs, maxTries } = activity;
-    const { retentionMs, soldOutMemoryMs: soldOutMs } = this.settings;
-    const life = { startsAtMs, endsAtMs, maxTries, soldOutMs, retentionMs };
+    const { retentionMs, soldOutMs } = this.settings;
+    const rules = { startsAtMs, endsAtMs, maxTries, soldOutMs, retentionMs };
     const begun = await this.registry.run(beginActivity, {
       keys: { meta, pool, grants, outbox },
-      args: { ...part, ...life, allPackets, buckets },
+      args: { ...part, ...rules, allPackets, buckets },
     });
     const name = `Activity ${JSON.stringify(activityId)}`;
     if (begun.status === 'conflict') {
       throw new ActivityConflictError(
-        `${name} exists with other figures. Choose another id, or repeat the first figures.`,
+        `${name} exists with other parameters. Choose another id, or repeat the first parameters.`,
       );
     }
     if (begun.status === 'orphaned') {
       throw new ActivityConflictError(
-        `${name} has lost its figures while other keys of it remain. Choose another id, and set maxmemory-policy to noeviction.`,
+        `${name} has lost its parameters, but other keys of it remain. Choose another id, and set maxmemory-policy to noeviction.`,
       );
     }
     if (begun.status === 'over') {
-      refuse('endsAtMs', begun.endsAtMs, "Give a time that is after startsAtMs and not over by Redis' clock.");
+      refuse('endsAtMs', begun.endsAtMs, "a time after startsAtMs that is not past by Redis' clock");
     }
     return begun;
   }
 
-  /** Appends what the pool lacks; where another creator is ahead, goes on from where that one stands. */
+  /** Appends the packets that the pool lacks. If another process fills it too, it continues at the length that is reached. */
   private async fill({ meta, pool }: BucketKeys, entries: readonly string[]): Promise<void> {
     let offset = 0;
     while (offset < entries.length) {
@@ -122,29 +122,29 @@ export class Creation {
     }
   }
 
-  /** Answers whether this call opened it. */
+  /** Opens a bucket or the root. Returns true if this call opened it. @throws ActivityIncompleteError */
   private async open({ activityId }: Layout, { meta, pool, grants, outbox }: BucketKeys): Promise<boolean> {
     const keys = { meta, pool, grants, outbox };
     const opened = await this.registry.run(openActivity, { keys, args: { group: PAYOUT_GROUP } });
     if (opened === 'incomplete' || opened === 'missing') {
       throw new ActivityIncompleteError(
-        `Activity ${JSON.stringify(activityId)} is ${opened} and was not opened. Create it again to resume.`,
+        `Activity ${JSON.stringify(activityId)} is ${opened}, so it was not opened. Create it again to resume.`,
       );
     }
     return opened === 'opened';
   }
 }
 
-/** The figures that a repeat must have in common with the first call. */
-export function fingerprintOf({ seed = '', amounts = [], ...figures }: CheckedActivity): string {
-  const named = Object.entries(figures).sort(([one], [other]) => (one < other ? -1 : 1));
+/** Hash of the parameters: a repeated creation must have the same. */
+export function fingerprintOf({ seed = '', amounts = [], ...parameters }: CheckedActivity): string {
+  const named = Object.entries(parameters).sort(([one], [other]) => (one < other ? -1 : 1));
   return createHash('sha256')
     .update(JSON.stringify([named, seed, amounts]))
     .digest('hex')
     .slice(0, 32);
 }
 
-/** Deals the packets out in turn; they are shuffled already, so buckets are equally lucky. */
+/** Deals the packets out to the buckets in turn. They are shuffled already, so no bucket is luckier than another. */
 function sharesOf(amounts: readonly number[], buckets: number): Share[] {
   const sums = Array.from({ length: buckets }, () => 0);
   const entries = sums.map((): string[] => []);

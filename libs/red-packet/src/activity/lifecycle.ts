@@ -8,16 +8,16 @@ import { type BucketReading } from '../buckets/bucket.scripts';
 import type { ActivityState, ActivityStatus, ClosedActivity, Packet } from '../red-packet.types';
 import { closeBucket, setPause, settleBucket, voidGrant } from './activity.scripts';
 
-/** Rounds of ending transfers at close; each ends all that there are, and closed buckets begin none. */
-const MOST_ROUNDS = 20;
+/** Rounds in which close finishes transfers. A round finishes all that it sees, and closed buckets begin none. */
+const MAX_ROUNDS = 20;
 
-/** An activity's buckets and what each of them said. */
+/** An activity's buckets, and a reading of each. */
 export interface Read {
   readonly layout: Layout;
   readonly readings: readonly BucketReading[];
 }
 
-/** Reads an activity as a whole and takes it from state to state. */
+/** Reads activities and changes their states. */
 export class Lifecycle {
   constructor(
     private readonly registry: ScriptRegistry,
@@ -25,15 +25,15 @@ export class Lifecycle {
     private readonly transfers: Transfers,
   ) {}
 
-  /** Every bucket's reading, or the root's alone while the activity is a draft. Undefined where there is none. */
+  /** Reads every bucket, or only the root of a draft. Returns undefined if there is no such activity. */
   async read(activityId: string): Promise<Read | undefined> {
-    const found = await this.look(activityId);
-    // A draft may turn out to be spread.
+    const found = await this.find(activityId);
+    // The root of a draft does not show yet whether the activity is sharded.
     if (found !== undefined && found.readings[0]?.state !== 'draft') this.layouts.confirm(found.layout);
     return found;
   }
 
-  /** The layout, from the root where nobody has lately read it. */
+  /** Returns the layout, and reads the root if it was not read within the last two seconds. */
   async layoutOf(activityId: string): Promise<Layout | undefined> {
     return this.layouts.fresh(activityId) ?? (await this.read(activityId))?.layout;
   }
@@ -44,7 +44,7 @@ export class Lifecycle {
     return found && statusOf(activityId, found.readings);
   }
 
-  /** Pauses or goes on in every bucket. Answers the state after it; undefined where there is no such activity. */
+  /** Pauses or resumes every bucket. Returns the new state; undefined if there is no such activity. */
   async setPaused(activityId: string, paused: boolean): Promise<ActivityState | undefined> {
     const layout = (await this.read(activityId))?.layout;
     if (layout === undefined) return undefined;
@@ -62,7 +62,7 @@ export class Lifecycle {
   /**
    * Closes an activity that has ended by the clock of each bucket.
    *
-   * @returns `not-ended` when it has not; undefined where there is no such activity
+   * @returns `not-ended` if a bucket has not ended; undefined if there is no such activity
    * @throws ActivityIncompleteError for a draft
    */
   closeAtEnd(activityId: string): Promise<ClosedActivity | 'not-ended' | undefined> {
@@ -78,14 +78,14 @@ export class Lifecycle {
       ),
     );
     if (statuses.includes('not-ended')) return 'not-ended';
-    // Its pool is being filled, or will be: what it holds can be refunded when it is open.
+    // The creation is unfinished: its packets can be refunded after it has opened.
     if (atEnd && statuses.includes('draft')) {
       throw new ActivityIncompleteError(
-        `Activity ${JSON.stringify(activityId)} is a draft still, which cannot be closed.`,
+        `Activity ${JSON.stringify(activityId)} is a draft, which cannot be closed. Create it again to open it.`,
       );
     }
     let readings = await this.transfers.readAll(layout);
-    for (let round = 0; round < MOST_ROUNDS && (await this.transfers.finish(layout, readings)) > 0; round++) {
+    for (let round = 0; round < MAX_ROUNDS && (await this.transfers.finish(layout, readings)) > 0; round++) {
       readings = await this.transfers.readAll(layout);
     }
     if (!isOwing(readings)) await this.forget(layout, false);
@@ -94,22 +94,22 @@ export class Lifecycle {
   }
 
   /**
-   * Has Redis forget an activity when its retention is over, if nothing is owed any more: once it is so, it stays so.
+   * Sets the TTL of an activity if nothing is owed any more. That state is final.
    *
-   * @param giveUp whether to do so whatever is owed, unless somebody may still grab
-   * @returns `gone` where there is none
+   * @param giveUp true sets the TTL of a closed activity also if something is owed
+   * @returns `gone` if there is no such activity
    */
   async settle(activityId: string, giveUp = false): Promise<'settled' | 'owed' | 'gone'> {
-    const found = await this.look(activityId);
+    const found = await this.find(activityId);
     if (found === undefined) {
-      // Where a root has outlived its buckets, they were settled before it or are lost.
+      // A root that has outlived its buckets: they were settled before it, or are lost.
       await this.forget(this.layouts.root(activityId), false);
       return 'gone';
     }
     const { readings } = found;
     const first = readings[0];
     if (first?.state === 'draft') {
-      // Nobody came back to complete it, and nobody can: its end has passed. The root of several has no TTL.
+      // Its end has passed, so nobody can complete it. The root of a sharded activity has no TTL yet.
       if (!first.overdue) return 'owed';
       if (first.buckets > 1) await this.forget(this.layouts.build(activityId, first.buckets), true);
       return 'settled';
@@ -119,7 +119,7 @@ export class Lifecycle {
     return (await this.forget(found.layout, giveUp)) ? 'settled' : 'owed';
   }
 
-  /** Gives each bucket its TTL, and then the root. Returns false where something is owed after all. */
+  /** Sets the TTL of each bucket, then of the root. Returns false if something is owed after all. */
   private async forget(layout: Layout, giveUp: boolean): Promise<boolean> {
     const args = { giveUp: giveUp ? 1 : 0 };
     const run = (keys: BucketKeys) => this.registry.run(settleBucket, { keys, args });
@@ -129,39 +129,39 @@ export class Lifecycle {
     return true;
   }
 
-  /** Takes a grant back. Answers whether the user has it no more. */
+  /** Voids a grant. Returns true if it is void, by this call or an earlier one; false if the user has no such grant. */
   async voidGrant(layout: Layout, bucket: number, userId: string, packetId: string, paid?: Packet): Promise<boolean> {
     const { meta, grants, voids, refunds } = keysOf(layout, bucket);
-    const told = paid === undefined ? '' : `${paid.packetId}:${paid.amountCents}:${paid.grantedAtMs}`;
-    const args = { userId, packetId, paid: told };
+    const paidText = paid === undefined ? '' : `${paid.packetId}:${paid.amountCents}:${paid.grantedAtMs}`;
+    const args = { userId, packetId, paid: paidText };
     return (await this.registry.run(voidGrant, { keys: { meta, grants, voids, refunds }, args })) !== 'none';
   }
 
-  private async look(activityId: string): Promise<Read | undefined> {
-    const learned = this.layouts.of(activityId);
-    const readings = await this.transfers.readAll(learned);
+  private async find(activityId: string): Promise<Read | undefined> {
+    const remembered = this.layouts.of(activityId);
+    const readings = await this.transfers.readAll(remembered);
     if (readings.every(({ state }) => state !== '' && !state.startsWith('spread:'))) {
-      return { layout: learned, readings };
+      return { layout: remembered, readings };
     }
-    // What was learned of this id may be of an activity that is gone.
+    // The remembered layout may belong to an earlier activity with this id.
     this.layouts.forget(activityId);
     const layout = this.layouts.root(activityId);
-    const [root] = learned === layout ? readings : await this.transfers.readAll(layout);
+    const [root] = remembered === layout ? readings : await this.transfers.readAll(layout);
     if (root === undefined || root.state === '') return undefined;
     if (!root.state.startsWith('spread:')) return { layout, readings: [root] };
-    const spread = this.layouts.learn(activityId, root.buckets);
+    const spread = this.layouts.remember(activityId, root.buckets);
     const all = await this.transfers.readAll(spread);
     return all.some(({ state }) => state !== '') ? { layout: spread, readings: all } : undefined;
   }
 }
 
-/** What buckets say together. */
+/** Sums the readings of all buckets. */
 export function statusOf(activityId: string, readings: readonly BucketReading[]): ActivityStatus {
   const sum = (pick: (reading: BucketReading) => number): number =>
     readings.reduce((total, reading) => total + pick(reading), 0);
-  // One that is gone says nothing.
+  // A bucket that is lost has no parameters.
   const first = readings.find(({ state }) => state !== '') ?? readings[0];
-  if (first === undefined) throw new RangeError('An activity has one bucket or more.');
+  if (first === undefined) throw new RangeError('Internal error: there are no readings of buckets.');
   const draft = first.state === 'draft';
   const movingPackets = sum(({ sentPackets, receivedPackets }) => sentPackets - receivedPackets);
   const movingCents = sum(({ sentCents, receivedCents }) => sentCents - receivedCents);
@@ -182,7 +182,7 @@ export function statusOf(activityId: string, readings: readonly BucketReading[])
     movingPackets,
     movingCents,
     outboxLength: sum(({ outboxLength }) => outboxLength),
-    deadPayouts: sum(({ dead }) => dead),
+    deadLetters: sum(({ deadLetters }) => deadLetters),
     createdAtMs: first.createdAtMs,
     startsAtMs: first.startsAtMs,
     endsAtMs: first.endsAtMs,
@@ -193,14 +193,14 @@ export function statusOf(activityId: string, readings: readonly BucketReading[])
 }
 
 /**
- * Whether somebody may still win, be paid or get a refund: then no key may expire. Buckets are read one after another, so
- * packets on their way count, too.
+ * Returns true if a user may still win or be paid, or a packet may still be refunded: then no key may expire. Buckets are read
+ * one after another, so packets that move between them count, too.
  */
 function isOwing(readings: readonly BucketReading[]): boolean {
   const isOver = ({ state, pooled }: BucketReading): boolean =>
     state === '' || state === 'closed' || (state === 'ended' && pooled === 0);
-  const isPaid = ({ outboxLength, dead, outgoing }: BucketReading): boolean =>
-    outboxLength + dead + outgoing.length === 0;
+  const isPaid = ({ outboxLength, deadLetters, outgoing }: BucketReading): boolean =>
+    outboxLength + deadLetters + outgoing.length === 0;
   const moving = readings.reduce((sum, { sentPackets, receivedPackets }) => sum + sentPackets - receivedPackets, 0);
   const isLost = readings.some(({ state }) => state === '');
   return !readings.every((reading) => isOver(reading) && isPaid(reading)) || (moving !== 0 && !isLost);
@@ -208,7 +208,7 @@ function isOwing(readings: readonly BucketReading[]): boolean {
 
 const ORDER = ['draft', 'closed', 'paused', 'ended', 'preheated', 'open'] as const;
 
-/** Buckets change their states one after another; a change counts from the first one on. */
+/** Buckets change their states one after another: the first bucket that has changed determines the state of the activity. */
 function stateOf(readings: readonly BucketReading[]): ActivityState {
   const state = ORDER.find((each) => readings.some((reading) => reading.state === each)) ?? 'draft';
   return state === 'open' && isSoldOut(readings) ? 'sold-out' : state;

@@ -1,12 +1,12 @@
 import type { RedPacketServiceOptions } from '../red-packet.options';
 import type { ActivityState, GrantRecord, ResultRow, ResultsPage } from '../red-packet.types';
 import { statusOf, type Lifecycle } from './lifecycle';
-import type { AskedPage, Results } from './results';
+import type { PageRequest, Results } from './results';
 
-/** States in which nobody can win any more, so that the largest packet is known. */
+/** States in which nobody can win any more, so the largest packet is known. */
 const OVER: readonly ActivityState[] = ['sold-out', 'ended', 'closed'];
 
-/** What winners see of each other. */
+/** Results of an activity, as its winners see them. */
 export class ResultList {
   constructor(
     private readonly lifecycle: Pick<Lifecycle, 'read'>,
@@ -14,14 +14,14 @@ export class ResultList {
     private readonly options: Pick<RedPacketServiceOptions, 'participantName'>,
   ) {}
 
-  /** See RedPacketService.results. */
-  async page(activityId: string, userId: string, asked: AskedPage): Promise<ResultsPage | undefined> {
+  /** Reads a page, see RedPacketService.results. */
+  async page(activityId: string, userId: string, request: PageRequest): Promise<ResultsPage | undefined> {
     const read = await this.lifecycle.read(activityId);
     const own = read && (await this.results.packetOf(read.layout, userId));
     if (read === undefined || own === undefined) return undefined;
     const isOver = OVER.includes(statusOf(activityId, read.readings).state);
     const [page, best] = await Promise.all([
-      this.results.records(read.layout, asked),
+      this.results.records(read.layout, request),
       isOver ? this.results.luckiest(read.layout) : undefined,
     ]);
     const row = (record: GrantRecord): Promise<ResultRow> => this.row(activityId, record, userId, best);

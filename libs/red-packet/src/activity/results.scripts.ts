@@ -46,5 +46,5 @@ export const readRecords = defineScript({
   },
 });
 
-/** What reads who got what. */
+/** Scripts that read grants. */
 export const resultScripts = [readGrant, readLuckiest, readRecords];

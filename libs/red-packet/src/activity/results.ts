@@ -6,44 +6,44 @@ import { readGrant, readLuckiest, readRecords } from './results.scripts';
 
 const PAGE = 1_000;
 
-/** A page that was asked for. */
-export interface AskedPage {
+/** A checked request for a page. */
+export interface PageRequest {
   readonly bucket: number;
   readonly cursor: string;
   readonly count: number;
 }
 
-/** Who has won what. */
+/** Reads the grants of an activity. */
 export class Results {
   constructor(private readonly registry: ScriptRegistry) {}
 
-  /** Checks what a page is asked by. @throws InvalidRedPacketInputError */
-  static page({ cursor = '0', limit }: { readonly cursor?: string; readonly limit?: number }): AskedPage {
+  /** Checks the limit and cursor of a page. @throws InvalidRedPacketInputError */
+  static page({ cursor = '0', limit }: { readonly cursor?: string; readonly limit?: number }): PageRequest {
     const count = checkLimit(limit, PAGE);
     const { bucket, at } = checkCursor(cursor);
     return { bucket, cursor: at, count };
   }
 
-  /** The user's packet. */
+  /** Reads a user's packet. */
   async packetOf(layout: Layout, userId: string): Promise<Packet | undefined> {
     const { grants } = keysOf(layout, homeOf(layout, userId));
     return (await this.registry.run(readGrant, { keys: { grants }, args: { userId } })).packet;
   }
 
-  /** A page of one bucket; behind its last page comes the next bucket. */
-  async records(layout: Layout, { bucket, cursor: asked, count }: AskedPage): Promise<RecordsPage> {
-    checkBucket(`${asked}@${bucket}`, bucket, layout.buckets.length);
+  /** Reads a page. A page has grants of one bucket; after the last page of a bucket comes the next bucket. */
+  async records(layout: Layout, { bucket, cursor: from, count }: PageRequest): Promise<RecordsPage> {
+    checkBucket(`${from}@${bucket}`, bucket, layout.buckets.length);
     const { grants } = keysOf(layout, bucket);
     const { cursor, records } = await this.registry.run(readRecords, {
       keys: { grants },
-      args: { cursor: asked, count },
+      args: { cursor: from, count },
     });
     const last = cursor === '0' && bucket === layout.buckets.length - 1;
     const next = cursor === '0' ? bucket + 1 : bucket;
     return { items: records, ...(!last && { nextCursor: next === 0 ? cursor : `${cursor}@${next}` }) };
   }
 
-  /** The largest packet, the earliest of equal ones. */
+  /** Finds the largest packet, the earliest of equal ones. */
   async luckiest(layout: Layout): Promise<GrantRecord | undefined> {
     const bests = await Promise.all(
       layout.buckets.map(({ meta }) => this.registry.run(readLuckiest, { keys: { meta }, args: {} })),
@@ -54,10 +54,10 @@ export class Results {
       .reduce<GrantRecord | undefined>((best, grant) => (best && !isLuckier(grant, best) ? best : grant), undefined);
   }
 
-  /** The largest packet by all records, since the one on record was taken back. */
+  /** Searches all grants for the largest packet: the one that a bucket had noted was voided. */
   private async search(layout: Layout): Promise<GrantRecord[]> {
     let best: GrantRecord | undefined;
-    for (let at: AskedPage | undefined = Results.page({ limit: PAGE }); at !== undefined;) {
+    for (let at: PageRequest | undefined = Results.page({ limit: PAGE }); at !== undefined;) {
       const page: RecordsPage = await this.records(layout, at);
       for (const record of page.items) if (best === undefined || isLuckier(record, best)) best = record;
       at = page.nextCursor === undefined ? undefined : Results.page({ cursor: page.nextCursor, limit: PAGE });

@@ -43,5 +43,5 @@ export const readOutboxPage = defineScript({
   },
 });
 
-/** What reads all records, a page at a time. */
+/** Scripts that read all records, page by page. */
 export const auditScripts = [readListPage, readHashPage, readOutboxPage];

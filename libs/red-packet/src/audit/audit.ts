@@ -7,16 +7,16 @@ import type { AuditOptions, AuditReport, BucketBooks } from './audit.types';
 import { DeepAudit } from './deep-audit';
 import { Problems } from './problem-list';
 
-/** Checks that no packet and no cent is lost, made up or in two hands. */
+/** Checks that every packet and every cent is in exactly one place. */
 export class Audit {
   private readonly deep: DeepAudit;
 
-  /** @param streams has the dead letters of the outboxes */
+  /** @param streams reads the dead letters of the outboxes; undefined skips them */
   constructor(registry: ScriptRegistry, transfers: Transfers, streams: StreamConsumerService | undefined) {
     this.deep = new DeepAudit(registry, transfers, streams);
   }
 
-  /** Checks each bucket by one reading of it, and on demand all records. */
+  /** Checks the counters of each bucket; with `deep` or a ledger also all records. */
   async run(activityId: string, read: Read, options: AuditOptions): Promise<AuditReport> {
     const { readings } = read;
     const problems = new Problems();
@@ -28,7 +28,7 @@ export class Audit {
       moving: { packets: status.movingPackets, cents: status.movingCents },
       buckets: readings.map(booksOf),
     };
-    // A pool that is being filled holds less than it will.
+    // The pools of a draft are incomplete.
     if (status.state !== 'draft') {
       for (const [bucket, reading] of readings.entries()) checkBucket(bucket, reading, problems);
       const allotted = readings.reduce((sum, { packets }) => sum + packets, 0);
@@ -53,11 +53,11 @@ function booksOf(reading: BucketReading, bucket: number): BucketBooks {
   };
 }
 
-/** The pool's cents come from the pool, not from a counter, so that this can fail. */
+/** Compares the counters of a bucket. The pool's cents are read from its entries, which is why this check can fail. */
 function checkBucket(bucket: number, reading: BucketReading, problems: Problems): void {
   const name = `bucket ${bucket}:`;
   if (reading.state === '') {
-    problems.add(`${name} it is gone`);
+    problems.add(`${name} its keys are lost`);
     return;
   }
   const packets = reading.pooled + reading.granted + reading.refundedPackets + reading.sentPackets;

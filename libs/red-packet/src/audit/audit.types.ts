@@ -1,27 +1,27 @@
 import type { ActivityState } from '../red-packet.types';
 
-/** What an audit compares. */
+/** Options of an audit. */
 export interface AuditOptions {
-  /** Whether every record is counted, page by page, instead of believing the counters. Default false. */
+  /** true counts every record and compares the sums with the counters. Default false. */
   readonly deep?: boolean;
-  /** What the ledger has paid of this activity, in any order; makes the audit a deep one. */
+  /** Packets of this activity that the ledger has paid, in any order; implies `deep`. Default: none. */
   readonly ledger?: AsyncIterable<PaidPacket> | Iterable<PaidPacket>;
 }
 
-/** A packet that was paid to a user, or was to be. */
+/** A packet, its amount and its user, as a payout row or the ledger has it. */
 export interface PaidPacket {
   readonly userId: string;
   readonly packetId: string;
   readonly amountCents: number;
 }
 
-/** Packets and their money. */
+/** A number of packets and their sum. */
 export interface Amount {
   readonly packets: number;
   readonly cents: number;
 }
 
-/** The books of one bucket at one instant: pool + granted + refunded + sent - received = allotted. */
+/** Counters of one bucket at one instant: pool + granted + refunded + sent - received = allotted. */
 export interface BucketBooks {
   readonly bucket: number;
   readonly allotted: Amount;
@@ -32,40 +32,44 @@ export interface BucketBooks {
   readonly received: Amount;
 }
 
-/** What a deep audit counted. */
+/** Counts of a deep audit. */
 export interface DeepBooks {
-  /** Whether nothing changed meanwhile; only then are counts and counters compared. Pause the activity to have it so. */
+  /**
+   * True if nothing changed during the count. Counts and counters are compared only then: pause the activity for a deep audit.
+   */
   readonly quiet: boolean;
   readonly granted: Amount;
   readonly pool: Amount;
   readonly refunded: Amount;
-  /** On their way between buckets. */
+  /** Packets that are moving between buckets. */
   readonly moving: Amount;
-  /** Granted packets that the ledger had paid to another user before. */
+  /** Grants that are void because the ledger had paid the packet to another user. */
   readonly voided: Amount;
   /** Payout rows that are not settled. */
   readonly outboxRows: number;
-  /** Packets that the ledger has paid; 0 without a ledger. */
+  /** Packets that the ledger has paid; 0 without `ledger`. */
   readonly paid: Amount;
-  /** Payouts that were given up and wait for a person; 0 without `StreamConsumerModule`. */
+  /** Dead-lettered payouts; 0 without `StreamConsumerModule`. */
   readonly deadLetters: number;
   /**
-   * What the ledger has paid and Redis knows nothing of: grants that a failover has lost; the first 100. Grants that were
-   * lost before the ledger saw them cannot be detected.
+   * Packets that the ledger has paid, but whose grants Redis has lost, as after a failover; the first 100. Grants that were
+   * lost before the ledger paid them cannot be detected.
    */
   readonly rewound: readonly PaidPacket[];
 }
 
-/** What an audit found. */
+/** Result of an audit. */
 export interface AuditReport {
   readonly activityId: string;
+  /** True if there are no problems. */
   readonly ok: boolean;
-  /** What does not add up, in words; the first 100. */
+  /** Descriptions of the differences; the first 100. */
   readonly problems: readonly string[];
   readonly state: ActivityState;
   readonly total: Amount;
-  /** Sent less received, over all buckets; bucket after bucket was read, so it may be off while packets move. */
+  /** Sent less received, over all buckets. Buckets are read one after another, so it may be inexact while packets move. */
   readonly moving: Amount;
   readonly buckets: readonly BucketBooks[];
+  /** Counts of all records; left out without `deep` and `ledger`, and for a draft. */
   readonly deep?: DeepBooks;
 }

@@ -11,20 +11,20 @@ import { PacketBook } from './packet-book';
 import { Problems } from './problem-list';
 import { countRecords } from './record-count';
 
-/** Times that the records are counted anew because something changed meanwhile. */
-const MOST_TURNS = 3;
-const MOST_REWOUND = 100;
+/** Largest number of counts of the records: another count follows if something changed during the last one. */
+const MAX_COUNTS = 3;
+const MAX_REWOUND = 100;
 
 /** One count of all records. */
 interface Count {
   readonly book: PacketBook;
-  readonly found: Problems;
+  readonly problems: Problems;
   readonly outboxRows: number;
   readonly deadLetters: number;
   readonly quiet: boolean;
 }
 
-/** Counts the records of an activity and holds them against its counters and the ledger. */
+/** Counts the records of an activity and compares the sums with its counters and the ledger. */
 export class DeepAudit {
   constructor(
     private readonly registry: ScriptRegistry,
@@ -32,10 +32,10 @@ export class DeepAudit {
     private readonly streams: StreamConsumerService | undefined,
   ) {}
 
-  /** Counts; what is wrong goes to `problems`. A packet that moves on between two pages is no problem. */
+  /** Counts, and adds differences to `problems` if nothing changed during the count. */
   async run({ layout, readings }: Read, options: AuditOptions, problems: Problems): Promise<DeepBooks> {
     let [before, count] = [readings, await this.count(layout, readings)];
-    for (let turn = 1; turn < MOST_TURNS && !count.quiet; turn++) {
+    for (let turn = 1; turn < MAX_COUNTS && !count.quiet; turn++) {
       before = await this.transfers.readAll(layout);
       count = await this.count(layout, before);
     }
@@ -43,12 +43,12 @@ export class DeepAudit {
     const paid = await this.ledger(layout, options, book);
     if (quiet) {
       book.checkPresence();
-      compareAll(book, before, outboxRows, count.found);
+      compareAll(book, before, outboxRows, count.problems);
       if (options.ledger !== undefined) book.checkPayouts();
-      problems.include(count.found);
+      problems.include(count.problems);
     }
     for (const { packetId, userId } of paid.rewound) {
-      problems.add(`packet ${packetId} is paid to ${JSON.stringify(userId)}, and Redis has lost that grant`);
+      problems.add(`packet ${packetId} is paid to ${JSON.stringify(userId)}, but Redis has lost that grant`);
     }
     return {
       quiet,
@@ -64,12 +64,12 @@ export class DeepAudit {
   }
 
   private async count(layout: Layout, before: readonly BucketReading[]): Promise<Count> {
-    const found = new Problems();
-    const book = new PacketBook(before[0]?.allPackets ?? 0, found);
+    const problems = new Problems();
+    const book = new PacketBook(before[0]?.allPackets ?? 0, problems);
     const outboxRows = await countRecords(this.registry, layout, book);
-    const deadLetters = await this.dead(layout, book);
+    const deadLetters = await this.countDeadLetters(layout, book);
     const quiet = isSame(before, await this.transfers.readAll(layout));
-    return { book, found, outboxRows, deadLetters, quiet };
+    return { book, problems, outboxRows, deadLetters, quiet };
   }
 
   private async ledger(layout: Layout, { ledger = [] }: AuditOptions, book: PacketBook) {
@@ -78,21 +78,22 @@ export class DeepAudit {
     for await (const row of ledger) {
       packets += 1;
       cents += row.amountCents;
-      // Granted since the count, perhaps.
-      if (book.paid(row) || (await this.holds(layout, row))) continue;
-      if (rewound.length < MOST_REWOUND) rewound.push(row);
+      // The packet may have been granted after the count.
+      if (book.notePaid(row) || (await this.holds(layout, row))) continue;
+      if (rewound.length < MAX_REWOUND) rewound.push(row);
     }
     return { paid: { packets, cents }, rewound };
   }
 
-  /** Payouts that were given up: one that is replayed meanwhile changes an outbox, so the count is not quiet. */
-  private async dead(layout: Layout, book: PacketBook): Promise<number> {
-    let dead = 0;
-    for await (const { payout } of this.streams === undefined ? [] : outboxOf(layout, this.streams).dead()) {
-      if (payout !== undefined) book.dead(payout);
-      dead += 1;
+  /** Counts dead-lettered payouts. A replay during the count changes an outbox, so the count is not quiet. */
+  private async countDeadLetters(layout: Layout, book: PacketBook): Promise<number> {
+    let count = 0;
+    if (this.streams === undefined) return 0;
+    for await (const { payout } of outboxOf(layout, this.streams).deadLetters()) {
+      if (payout !== undefined) book.noteDeadLetter(payout);
+      count += 1;
     }
-    return dead;
+    return count;
   }
 
   private async holds(layout: Layout, { userId, packetId }: PaidPacket): Promise<boolean> {
@@ -109,17 +110,22 @@ function outboxOf({ buckets }: Layout, streams: StreamConsumerService): Outbox {
   );
 }
 
-/** Whether no packet and no row moved between two readings. */
+/** Returns true if no packet and no row changed between two readings. */
 function isSame(before: readonly BucketReading[], after: readonly BucketReading[]): boolean {
   return JSON.stringify(before) === JSON.stringify(after);
 }
 
-function compareAll(book: PacketBook, readings: readonly BucketReading[], outboxRows: number, found: Problems): void {
+function compareAll(
+  book: PacketBook,
+  readings: readonly BucketReading[],
+  outboxRows: number,
+  problems: Problems,
+): void {
   const sum = (pick: (reading: BucketReading) => number): number =>
     readings.reduce((total, reading) => total + pick(reading), 0);
   const same = (what: string, counted: Amount, packets: number, cents: number): void => {
-    found.compare(`packets ${what} by the records`, counted.packets, 'by the counters', packets);
-    found.compare(`cents ${what} by the records`, counted.cents, 'by the counters', cents);
+    problems.compare(`packets ${what} by the records`, counted.packets, 'by the counters', packets);
+    problems.compare(`cents ${what} by the records`, counted.cents, 'by the counters', cents);
   };
   const [granted, voided] = [book.count('granted'), book.count('voided')];
   const spent = { packets: granted.packets + voided.packets, cents: granted.cents + voided.cents };
@@ -147,10 +153,10 @@ function compareAll(book: PacketBook, readings: readonly BucketReading[], outbox
     sum(({ sentPackets, receivedPackets }) => sentPackets - receivedPackets),
     sum(({ sentCents, receivedCents }) => sentCents - receivedCents),
   );
-  found.compare(
+  problems.compare(
     'payout rows counted',
     outboxRows,
-    'by the streams',
+    'by the length of the outboxes',
     sum(({ outboxLength }) => outboxLength),
   );
 }

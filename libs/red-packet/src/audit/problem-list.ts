@@ -1,30 +1,30 @@
-const MOST_SHOWN = 100;
+const MAX_KEPT = 100;
 
-/** What an audit finds wrong, cut short so that a broken activity cannot fill a log. */
+/** Problems that an audit found. Keeps the first 100, so that a damaged activity cannot fill a log. */
 export class Problems {
-  private readonly shown: string[] = [];
+  private readonly kept: string[] = [];
   private count = 0;
 
-  /** Notes one. */
+  /** Adds a problem. */
   add(problem: string): void {
     this.count += 1;
-    if (this.shown.length < MOST_SHOWN) this.shown.push(problem);
+    if (this.kept.length < MAX_KEPT) this.kept.push(problem);
   }
 
-  /** Notes that two figures differ which should not. */
+  /** Adds a problem if two numbers differ. */
   compare(what: string, seen: number, other: string, expected: number): void {
     if (seen !== expected) this.add(`${what}: ${seen}, but ${other}: ${expected}`);
   }
 
-  /** Takes over all that another list has. */
-  include({ shown, count }: Problems): void {
-    for (const problem of shown) this.add(problem);
-    this.count += count - shown.length;
+  /** Adds all problems of another list. */
+  include({ kept, count }: Problems): void {
+    for (const problem of kept) this.add(problem);
+    this.count += count - kept.length;
   }
 
-  /** All that is shown, and how many are not. */
+  /** Returns the problems, and a last line with the number of those that were not kept. */
   list(): string[] {
-    const more = this.count - this.shown.length;
-    return more > 0 ? [...this.shown, `and ${more} more`] : [...this.shown];
+    const more = this.count - this.kept.length;
+    return more > 0 ? [...this.kept, `and ${more} more`] : [...this.kept];
   }
 }

@@ -2,11 +2,11 @@ import type { ScriptRegistry } from 'luanest/script-registry';
 import type { BucketKeys, Layout } from '../buckets/layout';
 import { readSent } from '../buckets/bucket.scripts';
 import { readHashPage, readListPage, readOutboxPage } from './audit.scripts';
-import type { PacketBook, Place } from './packet-book';
+import type { PacketBook, PacketState } from './packet-book';
 
 const PAGE = 1_000;
 
-/** Reads every record of an activity into a book, page by page. Answers how many payout rows there are. */
+/** Reads every record of an activity into a book, page by page. Returns the number of payout rows. */
 export async function countRecords(registry: ScriptRegistry, layout: Layout, book: PacketBook): Promise<number> {
   const pages = new Pages(registry);
   let rows = 0;
@@ -31,7 +31,7 @@ class Pages {
   async grants({ grants }: BucketKeys, book: PacketBook): Promise<void> {
     for await (const [userId, grant] of this.hash(grants)) {
       const [packetId = '', cents, , byLedger] = grant.split(':');
-      // What the ledger says of a user is no packet of this bucket.
+      // A grant that was copied from the ledger is not a packet of this bucket.
       if (userId !== '' && byLedger === undefined) book.put('granted', packetId, Number(cents), userId);
     }
   }
@@ -43,19 +43,19 @@ class Pages {
     }
   }
 
-  async list(key: string, place: Place, book: PacketBook): Promise<void> {
+  async list(key: string, state: PacketState, book: PacketBook): Promise<void> {
     for (let from = 0; ; from += PAGE) {
       const args = { from, count: PAGE };
       const entries = await this.registry.run(readListPage, { keys: { packets: key }, args });
       for (const entry of entries) {
         const [packetId = '', cents] = entry.split(':');
-        book.put(place, packetId, Number(cents));
+        book.put(state, packetId, Number(cents));
       }
       if (entries.length < PAGE) return;
     }
   }
 
-  /** What is on record as sent and has not arrived. */
+  /** Reads the packets that were sent and have not arrived. */
   async moving({ moves }: BucketKeys, from: number, arrived: readonly Arrived[], book: PacketBook): Promise<void> {
     for await (const [field, record] of this.hash(moves)) {
       const to = /^out:(\d+)$/.exec(field)?.[1];
@@ -82,7 +82,7 @@ class Pages {
     let rows = 0;
     for (let after = '0-0'; ;) {
       const page = await this.registry.run(readOutboxPage, { keys: { outbox }, args: { after, count: PAGE } });
-      for (const row of page) book.row(row);
+      for (const row of page) book.noteRow(row);
       rows += page.length;
       const last = page.at(-1);
       if (last === undefined || page.length < PAGE) return rows;

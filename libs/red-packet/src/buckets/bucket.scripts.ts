@@ -3,7 +3,8 @@ import { ALONE, FREES_MEMORY } from '../../../internal/src';
 import { BUCKET_KEYS } from './bucket-keys';
 import { confirmTransferLua, receivePacketsLua, sendPacketsLua, statusLua } from '../scripts/generated';
 
-const FIGURES = [
+/** Fields of the meta hash, in the order in which status.lua returns them. */
+const META_FIELDS = [
   'createdAtMs',
   'startsAtMs',
   'endsAtMs',
@@ -24,24 +25,28 @@ const FIGURES = [
   'forgetAtMs',
 ] as const;
 
-/** A bucket at one instant; cents and packets as its own counters and lists have them. */
-export interface BucketReading extends Readonly<Record<(typeof FIGURES)[number], number>> {
+/** A bucket at one instant: its counters, and the state of its lists and streams. */
+export interface BucketReading extends Readonly<Record<(typeof META_FIELDS)[number], number>> {
   readonly state: 'draft' | 'preheated' | 'open' | 'paused' | 'ended' | 'closed' | `spread:${number}` | '';
+  /** Packets in the pool. */
   readonly pooled: number;
-  /** -1 where the pool's entries make no sense. */
+  /** Cents in the pool, read from its entries; -1 if these are invalid. */
   readonly pooledCents: number;
+  /** Packets granted. */
   readonly granted: number;
-  /** -1 where the grants are gone. */
+  /** Cents granted; -1 if the grants hash is lost. */
   readonly grantedCents: number;
+  /** Payout rows that are not settled. */
   readonly outboxLength: number;
+  /** Packets in the list of refunds. */
   readonly refundRecords: number;
-  /** Buckets that packets are on their way to. */
+  /** Indexes of the buckets that packets are moving to. */
   readonly outgoing: readonly number[];
-  /** Id of the last payout row; another one than before tells that somebody has won meanwhile. */
+  /** Id of the last payout row, settled or not: it changes with every grant. '' if the outbox is lost. */
   readonly lastRow: string;
-  /** Payouts that were given up. */
-  readonly dead: number;
-  /** Whether expiresAtMs has passed, by the clock of its Redis. */
+  /** Dead-lettered payouts. */
+  readonly deadLetters: number;
+  /** True if expiresAtMs has passed by the clock of this bucket's Redis. */
   readonly overdue: boolean;
 }
 
@@ -54,12 +59,12 @@ export const readBucket = defineScript({
   args: {},
   flags: FREES_MEMORY,
   reply: (reply: BucketReply): BucketReading => {
-    const [state, figures, pooled, pooledCents, granted, grantedCents, outboxLength, refundRecords] = reply;
-    const [outgoing, lastRow, dead, overdue] = reply.slice(8) as [string, string, number, number];
-    const values = figures.split(',').map(Number);
+    const [state, meta, pooled, pooledCents, granted, grantedCents, outboxLength, refundRecords] = reply;
+    const [outgoing, lastRow, deadLetters, overdue] = reply.slice(8) as [string, string, number, number];
+    const values = meta.split(',').map(Number);
     return {
-      ...(Object.fromEntries(FIGURES.map((name, i) => [name, values[i] ?? 0])) as Record<
-        (typeof FIGURES)[number],
+      ...(Object.fromEntries(META_FIELDS.map((name, i) => [name, values[i] ?? 0])) as Record<
+        (typeof META_FIELDS)[number],
         number
       >),
       state: state as BucketReading['state'],
@@ -71,21 +76,21 @@ export const readBucket = defineScript({
       refundRecords,
       outgoing: outgoing === '' ? [] : outgoing.split(',').map(Number),
       lastRow,
-      dead,
+      deadLetters,
       overdue: overdue === 1,
     };
   },
 });
 
-/** Packets that have left a bucket and may not have arrived. */
+/** A transfer: packets that have left a bucket, and have perhaps not arrived. */
 export interface SentPackets {
-  /** Numbers the transfer; a string, since it is only compared. */
+  /** Number of the transfer. */
   readonly sequence: string;
   /** `<packetId>:<cents>` */
   readonly packets: readonly string[];
 }
 
-/** Reads what a bucket keeps of a transfer. */
+/** Parses the record of a transfer, `<sequence>|<packetId>:<cents>,...`. */
 export function readSent(record: string): SentPackets {
   const at = record.indexOf('|');
   return { sequence: record.slice(0, at), packets: record.slice(at + 1).split(',') };
@@ -122,5 +127,5 @@ export const confirmTransfer = defineScript({
   reply: (forgotten: number) => forgotten === 1,
 });
 
-/** What reads buckets and moves packets between them. */
+/** Scripts that read buckets and move packets between them. */
 export const bucketScripts = [readBucket, sendPackets, receivePackets, confirmTransfer];

@@ -2,12 +2,12 @@ import { performance } from 'node:perf_hooks';
 import { slotOf, type KeySpace, type TaggedKeys } from 'luanest/script-registry';
 import { spread } from '../../../internal/src';
 
-/** Consumer group of the payouts. */
+/** Consumer group of the payouts in each outbox. */
 export const PAYOUT_GROUP = 'payouts';
 const SLOTS = 16_384;
-/** Activities that a process keeps the keys of. */
+/** Activities whose keys a process remembers. */
 const MOST_KEPT = 1_000;
-/** How long what a root said is taken for granted where nothing else would tell that it has changed, ms. */
+/** How long calls use a layout without reading the root again, ms. */
 const FRESH_MS = 2_000;
 
 /** Keys of one bucket; all under one hash tag. */
@@ -20,7 +20,7 @@ export interface BucketKeys {
   readonly moves: string;
   readonly voids: string;
   readonly refunds: string;
-  /** Keys of stream-consumer: dead letters, sessions, takes, what is due, and attempts of the payouts. */
+  /** Keys of stream-consumer for the payouts: dead letters, sessions, takes, due retries and attempts. */
   readonly dead: string;
   readonly sessions: string;
   readonly takes: string;
@@ -28,56 +28,56 @@ export interface BucketKeys {
   readonly attempts: string;
 }
 
-/** An activity's buckets, and whose is which. */
+/** The buckets of an activity. */
 export interface Layout {
   readonly activityId: string;
   /** Keys by bucket; never empty. */
   readonly buckets: readonly BucketKeys[];
 }
 
-/** The bucket that holds a user's entry and packet. */
+/** Index of the bucket that holds a user's grant. */
 export function homeOf({ buckets }: Layout, userId: string): number {
   return buckets.length === 1 ? 0 : spread(userId) % buckets.length;
 }
 
-/** Keys of a bucket. @throws RangeError for one that the activity does not have */
+/** Keys of a bucket. @throws RangeError for an index that the activity does not have */
 export function keysOf({ buckets }: Layout, bucket: number): BucketKeys {
   const keys = buckets[bucket];
-  if (keys === undefined) throw new RangeError(`There is no bucket ${bucket} among ${buckets.length}.`);
+  if (keys === undefined) throw new RangeError(`There is no bucket ${bucket}: the activity has ${buckets.length}.`);
   return keys;
 }
 
 /** Builds and remembers the keys of activities. */
 export class Layouts {
   private readonly roots = new Map<string, Layout>();
-  private readonly spread = new Map<string, Layout>();
-  private readonly read = new Map<string, { readonly layout: Layout; readonly at: number }>();
+  private readonly sharded = new Map<string, Layout>();
+  private readonly confirmed = new Map<string, { readonly layout: Layout; readonly at: number }>();
 
-  /** @param streams key space of stream-consumer, which keeps its keys beside each outbox */
+  /** @param streams key space of stream-consumer, whose keys share the hash tag of each outbox */
   constructor(
     private readonly space: KeySpace,
     private readonly streams: KeySpace,
   ) {}
 
-  /** The layout that was learned, or that of a single bucket, which is also where an activity's root is. */
+  /** The remembered layout of a sharded activity; otherwise that of a single bucket, whose key is also the root. */
   of(activityId: string): Layout {
-    return this.spread.get(activityId) ?? this.root(activityId);
+    return this.sharded.get(activityId) ?? this.root(activityId);
   }
 
-  /** The one bucket of an activity that has no more, and the root of one that has. */
+  /** The only bucket of an activity, or the root of a sharded one. */
   root(activityId: string): Layout {
     return kept(this.roots, activityId, () => ({ activityId, buckets: [this.keysUnder(this.space.tag(activityId))] }));
   }
 
-  /** Remembers over how many buckets an activity is spread, as its root says. */
-  learn(activityId: string, buckets: number): Layout {
-    const known = this.spread.get(activityId);
+  /** Remembers the number of buckets that the root of an activity returned. */
+  remember(activityId: string, buckets: number): Layout {
+    const known = this.sharded.get(activityId);
     if (known?.buckets.length === buckets) return known;
-    this.spread.delete(activityId);
-    return kept(this.spread, activityId, () => this.build(activityId, buckets));
+    this.sharded.delete(activityId);
+    return kept(this.sharded, activityId, () => this.build(activityId, buckets));
   }
 
-  /** Keys for so many buckets, which nobody else is to know yet. */
+  /** Builds the layout for a number of buckets, and does not remember it. */
   build(activityId: string, buckets: number): Layout {
     if (buckets === 1) return this.root(activityId);
     return {
@@ -86,29 +86,30 @@ export class Layouts {
     };
   }
 
-  /** Forgets what was learned of an activity. */
+  /** Forgets the remembered number of buckets. */
   forget(activityId: string): void {
-    this.spread.delete(activityId);
-    this.read.delete(activityId);
+    this.sharded.delete(activityId);
+    this.confirmed.delete(activityId);
   }
 
-  /** Notes that Redis has just shown this layout to be the activity's. */
+  /** Notes that the layout was just read from Redis. */
   confirm(layout: Layout): void {
     const { activityId } = layout;
-    this.read.delete(activityId);
-    if (this.read.size >= MOST_KEPT) this.read.delete(this.read.keys().next().value as string);
-    this.read.set(activityId, { layout, at: performance.now() });
+    this.confirmed.delete(activityId);
+    if (this.confirmed.size >= MOST_KEPT) this.confirmed.delete(this.confirmed.keys().next().value as string);
+    this.confirmed.set(activityId, { layout, at: performance.now() });
   }
 
-  /** The layout, where Redis has shown it lately. */
+  /** The layout, if it was read from Redis within the last two seconds. */
   fresh(activityId: string): Layout | undefined {
-    const known = this.read.get(activityId);
+    const known = this.confirmed.get(activityId);
     return known !== undefined && performance.now() - known.at < FRESH_MS ? known.layout : undefined;
   }
 
   /**
-   * A tag whose slot lies in the middle half of its share, so that buckets lie evenly over the slots and with them over
-   * the masters. It names the number of buckets: an id that is used again with another number has other keys.
+   * Finds a hash tag whose slot is in the middle half of the bucket's share of the slots, so that buckets are evenly
+   * distributed over slots, and thus over masters. The tag contains the number of buckets: an id that is reused with another
+   * number has other keys.
    */
   private tagOf(activityId: string, buckets: number, bucket: number): TaggedKeys {
     const share = SLOTS / buckets;
@@ -120,7 +121,7 @@ export class Layouts {
     }
   }
 
-  /** @param segment behind the names, so that no activity whose id is this tag has these keys */
+  /** @param segment follows the names of the keys, so that an activity whose id equals this tag has other keys */
   private keysUnder(tag: TaggedKeys, ...segment: readonly string[]): BucketKeys {
     const outbox = tag.key('outbox', ...segment);
     const beside = this.streams.beside(outbox);

@@ -3,20 +3,20 @@ import type { GrabResult, NotOpenReason, Packet } from '../red-packet.types';
 import { ACTIVITY_KEYS } from '../buckets/bucket-keys';
 import { grabLua } from '../scripts/generated';
 
-/** What a bucket says to a grab: a packet is the answer to the user already. */
-export type BucketAnswer =
+/** Reply of a bucket to a grab. A win is already the result for the user; other replies are not. */
+export type BucketReply =
   | Extract<GrabResult, { readonly packet: Packet }>
-  | { readonly outcome: 'none-left' | 'empty' | 'tries-used-up' }
-  | { readonly outcome: 'shut'; readonly reason: NotOpenReason; readonly changesInMs: number }
-  | { readonly outcome: 'spread'; readonly buckets: number };
+  | { readonly outcome: 'none-left' | 'empty' | 'too-many-tries' }
+  | { readonly outcome: 'not-open'; readonly reason: NotOpenReason; readonly opensInMs: number }
+  | { readonly outcome: 'sharded'; readonly buckets: number };
 
-/** Bits of the `mode` that a grab is sent with. */
-export const GRAB_MODE = { confirmed: 1, goesOn: 2 } as const;
+/** Bits of the script's `mode`: WAIT follows the call; the call repeats a grab that found an empty bucket. */
+export const GRAB_MODE = { confirmed: 1, repeated: 2 } as const;
 
-const WITHOUT_PACKET: Readonly<Record<number, BucketAnswer>> = {
+const WITHOUT_PACKET: Readonly<Record<number, BucketReply>> = {
   [-1]: { outcome: 'none-left' },
   [-3]: { outcome: 'empty' },
-  [-4]: { outcome: 'tries-used-up' },
+  [-4]: { outcome: 'too-many-tries' },
 };
 
 export const grabPacket = defineScript({
@@ -25,8 +25,8 @@ export const grabPacket = defineScript({
   keys: [...ACTIVITY_KEYS, 'tries'],
   args: { userId: str, mode: common(int) },
   timed: true,
-  reply: ([code, text]: [number, string], nowUs: number): BucketAnswer => {
-    // Wins are what there are most of, and a split makes an array for each.
+  reply: ([code, text]: [number, string], nowUs: number): BucketReply => {
+    // Most calls of a rush are wins, so this branch avoids the array that split() makes.
     if (code === 0) {
       const colon = text.indexOf(':');
       const packet = {
@@ -36,17 +36,17 @@ export const grabPacket = defineScript({
       };
       return { code: '0', outcome: 'won', packet };
     }
-    const [word = '', figure, at] = text.split(':');
+    const [word = '', number, at] = text.split(':');
     if (code === 1) {
-      const packet = { packetId: word, amountCents: Number(figure), grantedAtMs: Number(at) };
+      const packet = { packetId: word, amountCents: Number(number), grantedAtMs: Number(at) };
       return { code: '1', outcome: 'already-won', packet };
     }
     const without = WITHOUT_PACKET[code];
     if (without !== undefined) return without;
-    if (word === 'spread') return { outcome: 'spread', buckets: Number(figure) };
-    return { outcome: 'shut', reason: word as NotOpenReason, changesInMs: Number(figure ?? 0) };
+    if (word === 'spread') return { outcome: 'sharded', buckets: Number(number) };
+    return { outcome: 'not-open', reason: word as NotOpenReason, opensInMs: Number(number ?? 0) };
   },
 });
 
-/** What a grab runs. */
+/** Scripts of a grab. */
 export const grabScripts = [grabPacket];

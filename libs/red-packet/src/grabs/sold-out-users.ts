@@ -7,26 +7,26 @@ import type { BucketReading } from '../buckets/bucket.scripts';
 import { readRecords } from '../activity/results.scripts';
 import { WinnerFilter } from './winner-filter';
 
-/** Activities that a process remembers as sold out. */
+/** Largest number of activities that a process remembers as sold out. */
 const MOST_KEPT = 32;
 const PAGE = 1_000;
 
 interface Memory {
-  /** By `performance.now()`: the app's clock has no say. */
+  /** By `performance.now()`, which does not follow changes of the clock. */
   validUntil: number;
-  /** Tells whether somebody has won since the filter was made. */
+  /** Changes when somebody wins, see `versionOf`: the filter is of this version. */
   version: string;
   winners: WinnerFilter;
 }
 
 /**
- * What a process knows of sold-out activities: until when that holds, as Redis said, and who may be among the winners.
- * Everybody else is a loser, and is told so without a call.
+ * Remembers sold-out activities for a limited time, each with a filter of its winners. A user who is not in the filter has no
+ * packet, and gets "sold out" without a call to Redis.
  * See DECISIONS.md: losers-known-by-filter
  */
-export class Losers {
+export class SoldOutUsers {
   private readonly memories = new Map<string, Memory>();
-  private readonly learning = new Set<string>();
+  private readonly reading = new Set<string>();
   private closed = false;
 
   constructor(
@@ -34,26 +34,26 @@ export class Losers {
     private readonly transfers: Transfers,
   ) {}
 
-  /** Whether this user is known to get nothing of the activity. */
+  /** Returns true if the activity is sold out and this user has no packet of it. */
   has(activityId: string, userId: string): boolean {
     if (this.memories.size === 0) return false;
     const memory = this.memories.get(activityId);
     return memory !== undefined && performance.now() < memory.validUntil && !memory.winners.mayHave(userId);
   }
 
-  /** Redis has called the activity sold out: learns in the background for how long, and who has won. */
-  learn(layout: Layout): void {
+  /** Reads the winners of an activity that Redis reported as sold out, in the background. */
+  remember(layout: Layout): void {
     const { activityId } = layout;
     const memory = this.memories.get(activityId);
-    if (this.closed || this.learning.has(activityId) || (memory && performance.now() < memory.validUntil)) return;
-    this.learning.add(activityId);
+    if (this.closed || this.reading.has(activityId) || (memory && performance.now() < memory.validUntil)) return;
+    this.reading.add(activityId);
     this.read(layout)
-      // Nobody waits for this: without the memory losers are answered by Redis.
+      // No caller waits for this: without it, grabs go to Redis.
       .catch(() => undefined)
-      .finally(() => this.learning.delete(activityId));
+      .finally(() => this.reading.delete(activityId));
   }
 
-  /** Stops learning. */
+  /** Forgets all activities, and remembers no more. */
   close(): void {
     this.closed = true;
     this.memories.clear();
@@ -62,20 +62,20 @@ export class Losers {
   private async read(layout: Layout): Promise<void> {
     const { activityId } = layout;
     const known = this.memories.get(activityId);
-    let asked = performance.now();
+    let readAt = performance.now();
     let readings = await this.transfers.readAll(layout);
     let version = versionOf(readings);
     if (!isRefusing(readings) || version === undefined || validMs(readings) === 0) return;
     let winners = known?.winners;
     if (winners === undefined || known?.version !== version) {
       winners = await this.winnersOf(layout, readings);
-      // Whoever won while the pages were read is not in all of them.
-      asked = performance.now();
+      // A user who won while the pages were read may be on none of them.
+      readAt = performance.now();
       const again = await this.transfers.readAll(layout);
       if (!isRefusing(again) || versionOf(again) !== version) return;
       [readings, version] = [again, versionOf(again) ?? ''];
     }
-    this.keep(activityId, { validUntil: asked + validMs(readings), version, winners });
+    this.keep(activityId, { validUntil: readAt + validMs(readings), version, winners });
   }
 
   private keep(activityId: string, memory: Memory): void {
@@ -102,12 +102,12 @@ export class Losers {
   }
 }
 
-/** Whether whoever has no packet gets the answer "sold out" everywhere: not so once the activity has ended or is paused. */
+/** Returns true if every grab without a packet gets "sold out": once the activity has ended or is paused, it gets "not open". */
 function isRefusing(readings: readonly BucketReading[]): boolean {
   return isSoldOut(readings) && readings.every(({ state }) => state === 'open');
 }
 
-/** Changes with every grant, and with every activity of the same id. Undefined where a bucket has lost its outbox. */
+/** Changes with every grant, and with every new activity of the same id. Undefined if a bucket has lost its outbox. */
 function versionOf(readings: readonly BucketReading[]): string | undefined {
   if (readings.some(({ lastRow }) => lastRow === '')) return undefined;
   return readings.map(({ createdAtMs, lastRow, granted }) => `${createdAtMs}/${lastRow}/${granted}`).join();

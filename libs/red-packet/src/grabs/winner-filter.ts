@@ -1,19 +1,19 @@
 const BITS_PER_WINNER = 16;
 const HASHES = 5;
 
-/** A Bloom filter of users: takes 2 bytes a winner, forgets none, and takes about one loser in 500 for a winner. */
+/** Bloom filter of winners. It takes 2 to 4 bytes for each winner, and takes at most about one other user in 500 for a winner. */
 export class WinnerFilter {
   private readonly words: Uint32Array;
   private readonly mask: number;
 
-  /** @param winners how many are to be added; integer >= 0 */
+  /** @param winners number of users that will be added; integer >= 0 */
   constructor(winners: number) {
     const bits = 2 ** Math.ceil(Math.log2(Math.max(winners * BITS_PER_WINNER, 64)));
     this.words = new Uint32Array(bits / 32);
     this.mask = bits - 1;
   }
 
-  /** Takes a winner in. */
+  /** Adds a winner. */
   add(userId: string): void {
     const [start, step] = twoHashes(userId);
     for (let i = 0; i < HASHES; i++) {
@@ -22,7 +22,7 @@ export class WinnerFilter {
     }
   }
 
-  /** False only for who was never added. */
+  /** Returns false only for a user who was not added; true for winners, and rarely for others. */
   mayHave(userId: string): boolean {
     const [start, step] = twoHashes(userId);
     for (let i = 0; i < HASHES; i++) {
@@ -33,7 +33,7 @@ export class WinnerFilter {
   }
 }
 
-/** Two hashes of 32 bits from one pass; the second is odd, so that steps by it meet every bit. */
+/** Two hashes of 32 bits. The lowest bit of the second is 1, so that its multiples reach every bit of the filter. */
 function twoHashes(text: string): readonly [number, number] {
   let [one, two] = [0x811c9dc5, 0x9747b28c];
   for (let i = 0; i < text.length; i++) {

@@ -5,7 +5,7 @@ import { schemas, type Schema } from './schemas';
 
 type Decorate = (options: object) => MethodDecorator & ClassDecorator;
 
-/** What is used of `@nestjs/swagger`. */
+/** Part of `@nestjs/swagger` that is used. */
 interface Swagger {
   readonly ApiTags: (...tags: string[]) => ClassDecorator;
   readonly ApiOperation: Decorate;
@@ -16,31 +16,31 @@ interface Swagger {
   readonly ApiSecurity: (name: string) => MethodDecorator & ClassDecorator;
 }
 
-/** Names of the app's security schemes, as `DocumentBuilder.addSecurity` has them. */
+/** Names of the app's security schemes, as given to `DocumentBuilder.addSecurity`. */
 export interface OpenApiSecurity {
-  /** How `identity` knows a user. Default none. */
+  /** Scheme by which `identity` knows a user. Default: none. */
   readonly user?: string;
-  /** What `adminGuard` demands. Default none. */
+  /** Scheme that `adminGuard` demands. Default: none. */
   readonly admin?: string;
 }
 
 interface Route {
   readonly summary: string;
-  readonly answer: Schema;
+  readonly response: Schema;
   readonly status?: number;
   readonly body?: Schema;
   readonly query?: Readonly<Record<string, Schema>>;
-  /** What it answers else, beside 400 for bad input and 503 while Redis is away. */
+  /** Statuses of refusals, in addition to 400 for invalid input and 503 while Redis is unavailable. */
   readonly refusals: readonly (401 | 403 | 404 | 409)[];
 }
 
 const REASONS = {
-  400: 'Something in the request is wrong, and named',
-  401: 'Nobody is known by the request',
-  403: 'The caller is no admin, or admin routes are closed',
-  404: 'There is no such thing',
-  409: 'The id is taken by other figures',
-  503: 'Redis did not answer; the request may be sent again',
+  400: 'The request is invalid; the message names the field',
+  401: 'The request has no authenticated user',
+  403: 'The caller is not an admin, or admin routes are closed',
+  404: 'Not found',
+  409: 'The id is used by an activity with other parameters',
+  503: 'Redis is unavailable; the request may be repeated',
 } as const;
 
 const pageQuery = (maximum: number): Record<string, Schema> => ({
@@ -51,52 +51,57 @@ const pageQuery = (maximum: number): Record<string, Schema> => ({
 const RED_PACKETS: Readonly<Record<string, Route>> = {
   create: {
     summary: 'Creates an activity',
-    answer: schemas.created,
+    response: schemas.created,
     status: 201,
     body: schemas.create,
     refusals: [403, 409],
   },
-  grab: { summary: 'Grabs a packet for the user of the request', answer: schemas.grab, refusals: [401] },
-  status: { summary: 'Where an activity stands', answer: schemas.status, refusals: [404] },
-  mine: { summary: "The packet of the request's user", answer: schemas.packet, refusals: [401, 404] },
+  grab: { summary: 'Grabs a packet for the user of the request', response: schemas.grab, refusals: [401] },
+  status: { summary: 'Reads the state of an activity', response: schemas.status, refusals: [404] },
+  mine: { summary: "Reads the packet of the request's user", response: schemas.packet, refusals: [401, 404] },
   results: {
-    summary: 'What the winners got, for a winner',
-    answer: schemas.results,
+    summary: 'Lists the packets of all winners, for a winner',
+    response: schemas.results,
     query: pageQuery(1_000),
     refusals: [401, 404],
   },
-  luckiest: { summary: 'The largest packet granted so far', answer: schemas.grant, refusals: [403, 404] },
-  pause: { summary: 'Refuses grabs until they are resumed', answer: schemas.state, refusals: [403, 404] },
-  resume: { summary: 'Takes grabs again', answer: schemas.state, refusals: [403, 404] },
-  close: { summary: 'Closes the activity and refunds what is left', answer: schemas.closed, refusals: [403, 404] },
+  luckiest: { summary: 'Reads the largest packet granted so far', response: schemas.grant, refusals: [403, 404] },
+  pause: { summary: 'Pauses grabs', response: schemas.state, refusals: [403, 404] },
+  resume: { summary: 'Resumes grabs', response: schemas.state, refusals: [403, 404] },
+  close: {
+    summary: 'Closes an activity and refunds the packets that are left',
+    response: schemas.closed,
+    refusals: [403, 404],
+  },
   audit: {
-    summary: 'Checks the books',
-    answer: schemas.audit,
+    summary: 'Audits an activity',
+    response: schemas.audit,
     query: { deep: { type: 'boolean' } },
     refusals: [403, 404],
   },
-  records: { summary: 'A page of grants', answer: schemas.records, query: pageQuery(1_000), refusals: [403] },
+  records: { summary: 'Lists grants', response: schemas.records, query: pageQuery(1_000), refusals: [403] },
 };
 
 const PAYOUTS: Readonly<Record<string, Route>> = {
-  stats: { summary: 'How the payouts of an activity stand', answer: schemas.payouts, refusals: [403, 404] },
-  dead: {
-    summary: 'Payouts that were given up',
-    answer: schemas.dead,
+  stats: { summary: 'Reads the state of the payouts of an activity', response: schemas.payouts, refusals: [403, 404] },
+  deadLetters: {
+    summary: 'Lists dead-lettered payouts',
+    response: schemas.deadLetters,
     query: pageQuery(500),
     refusals: [403],
   },
   replay: {
-    summary: 'Hands payouts out again that were given up',
-    answer: schemas.replayed,
+    summary: 'Replays dead-lettered payouts',
+    response: schemas.replayed,
     body: schemas.ids,
     refusals: [403],
   },
+  replayAll: { summary: 'Replays all dead-lettered payouts', response: schemas.replayed, refusals: [403] },
 };
 
 let described = false;
 
-/** Describes the routes for `@nestjs/swagger`, once, where the app has it. */
+/** Describes the routes for `@nestjs/swagger`, if the app has it. Only the first call of a process counts. */
 export function describeRoutes(security: OpenApiSecurity = {}): void {
   if (described) return;
   described = true;
@@ -107,7 +112,7 @@ export function describeRoutes(security: OpenApiSecurity = {}): void {
 }
 
 function load(): Swagger | undefined {
-  // An import would demand it of everybody, and so would a bundler for a require outside of `try`.
+  // An import, or a require outside of `try`, would make every app and every bundler need the package.
   try {
     // eslint-disable-next-line @typescript-eslint/no-require-imports
     return require('@nestjs/swagger') as Swagger;
@@ -137,14 +142,14 @@ function describe(
 }
 
 function decorators(swagger: Swagger, name: string, route: Route): MethodDecorator[] {
-  const { summary, answer, status = 200, body, query = {}, refusals } = route;
+  const { summary, response, status = 200, body, query = {}, refusals } = route;
   const errors = [400, ...refusals, 503] as const;
   return [
     swagger.ApiOperation({ summary }),
     ...(name === 'create' ? [] : [swagger.ApiParam({ name: 'activityId', schema: { type: 'string' } })]),
     ...Object.entries(query).map(([key, schema]) => swagger.ApiQuery({ name: key, required: false, schema })),
     ...(body === undefined ? [] : [swagger.ApiBody({ schema: body })]),
-    swagger.ApiResponse({ status, description: summary, schema: answer }),
+    swagger.ApiResponse({ status, description: summary, schema: response }),
     ...errors.map((code) => swagger.ApiResponse({ status: code, description: REASONS[code] })),
   ];
 }

@@ -1,15 +1,15 @@
-/** A JSON schema, as OpenAPI 3 has it. */
+/** A JSON schema of OpenAPI 3. */
 export type Schema = Readonly<Record<string, unknown>>;
 
 const text: Schema = { type: 'string' };
 const flag: Schema = { type: 'boolean' };
 const count: Schema = { type: 'integer', minimum: 0 };
 const cents: Schema = { type: 'integer', minimum: 0, description: 'Cents' };
-const instant: Schema = { type: 'integer', description: "Milliseconds since the epoch, by Redis' clock" };
+const instant: Schema = { type: 'integer', description: "Milliseconds since 1970, by Redis' clock" };
 const oneOf = (...values: string[]): Schema => ({ type: 'string', enum: values });
 const list = (items: Schema): Schema => ({ type: 'array', items });
 
-/** An object; fields whose names end in `?` may be left out. */
+/** Schema of an object. Fields whose names end in `?` are optional. */
 function object(fields: Readonly<Record<string, Schema>>): Schema {
   const entries = Object.entries(fields).map(([name, schema]) => [name.replace('?', ''), schema] as const);
   const required = Object.keys(fields).filter((name) => !name.endsWith('?'));
@@ -23,7 +23,7 @@ const grant = object({ userId: text, ...packetFields });
 const result = object({ ...packetFields, 'name?': text, own: flag, luckiest: flag });
 const amount = object({ packets: count, cents });
 
-/** What the routes take and answer. */
+/** Schemas of request and response bodies. */
 export const schemas = {
   packet,
   grant,
@@ -75,7 +75,7 @@ export const schemas = {
     movingPackets: { type: 'integer' },
     movingCents: { type: 'integer' },
     outboxLength: count,
-    deadPayouts: count,
+    deadLetters: count,
     createdAtMs: instant,
     startsAtMs: instant,
     endsAtMs: instant,
@@ -102,11 +102,13 @@ export const schemas = {
     'luckiest?': result,
     'nextCursor?': text,
   }),
-  payouts: object({ open: count, pending: count, 'oldestMs?': count, dead: count, consumers: count }),
-  dead: object({
-    items: list(object({ id: text, 'payout?': grant, error: text, attempts: count, firstSeenAt: text, deadAt: text })),
+  payouts: object({ open: count, pending: count, 'oldestMs?': count, deadLetters: count, consumers: count }),
+  deadLetters: object({
+    items: list(
+      object({ id: text, 'payout?': grant, error: text, attempts: count, firstSeenAtMs: instant, deadAtMs: instant }),
+    ),
     'nextCursor?': text,
   }),
-  ids: object({ ids: { oneOf: [list(text), oneOf('all')] } }),
+  ids: object({ ids: list(text) }),
   replayed: object({ replayed: count }),
 } as const;

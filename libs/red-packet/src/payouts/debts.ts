@@ -1,36 +1,43 @@
 import type { Logger } from '@nestjs/common';
 import type { ActivityStatus } from '../red-packet.types';
 
-/** Logs once when an activity has payouts that nobody makes, and once when that is over. */
+type Problem = 'dead-letters' | 'overdue';
+
+/** Logs once when payouts of an activity stand still, and once when that is over. */
 export class Debts {
-  private readonly warned = new Map<string, 'dead' | 'overdue'>();
+  private readonly warned = new Map<string, Problem>();
 
   constructor(private readonly logger: Pick<Logger, 'log' | 'warn'>) {}
 
-  /** Looks at an activity; undefined for one that is gone. */
-  see(activityId: string, status: ActivityStatus | undefined): void {
+  /** Compares an activity with its last state. @param status undefined if Redis no longer has the activity */
+  check(activityId: string, status: ActivityStatus | undefined): void {
     const name = JSON.stringify(activityId);
     const problem = status === undefined ? undefined : problemOf(status);
     const before = this.warned.get(activityId);
     if (problem === before) return;
     if (problem === undefined || status === undefined) {
       this.warned.delete(activityId);
-      this.logger.log(`Activity ${name} is settled, or gone.`);
+      this.logger.log(`Activity ${name} ${recoveryOf(status)}.`);
       return;
     }
     this.warned.set(activityId, problem);
-    const { deadPayouts, outboxLength, remainingPackets, state } = status;
-    const count = `${outboxLength} open payouts, ${deadPayouts} dead ones, ${remainingPackets} packets left, state ${state}`;
+    const { deadLetters, outboxLength, remainingPackets, state } = status;
+    const counts = `${outboxLength} open payouts, ${deadLetters} dead-lettered payouts, ${remainingPackets} packets left, state ${state}`;
     this.logger.warn(
-      problem === 'dead'
-        ? `Activity ${name} has dead payouts, whose winners are not paid (${count}). Replay them, or drop those that were paid otherwise.`
-        : `The retention of activity ${name} is over and Redis keeps it, since it is not settled (${count}). Close it and settle its payouts, or give them up with forget().`,
+      problem === 'dead-letters'
+        ? `Activity ${name} has dead-lettered payouts: their winners are not paid (${counts}). Replay them, or drop those that were paid by other means.`
+        : `The retention of activity ${name} is over, but it is not settled, so Redis keeps it (${counts}). Close it and settle its payouts, or give up what is owed with forget().`,
     );
   }
 }
 
-function problemOf({ deadPayouts, overdue, settled, state }: ActivityStatus): 'dead' | 'overdue' | undefined {
+function recoveryOf(status: ActivityStatus | undefined): string {
+  if (status === undefined) return 'is no longer in Redis';
+  return status.settled ? 'is settled' : 'has no dead-lettered payouts any more';
+}
+
+function problemOf({ deadLetters, overdue, settled, state }: ActivityStatus): Problem | undefined {
   if (settled || state === 'draft') return undefined;
   if (overdue) return 'overdue';
-  return deadPayouts > 0 ? 'dead' : undefined;
+  return deadLetters > 0 ? 'dead-letters' : undefined;
 }

@@ -3,18 +3,18 @@ import { InvalidOptionError } from '../../../internal/src';
 import type { DeadLetterRecord, StreamConsumerService } from 'luanest/stream-consumer';
 import { PAYOUT_GROUP } from '../buckets/layout';
 import type { GrantRecord } from '../red-packet.types';
-import { checkBucket, checkDeadCursor, type Placed } from '../red-packet.input';
-import type { DeadPayout, DeadPayoutPage } from './payouts.types';
+import { checkBucket, checkDeadCursor, type BucketPosition } from '../red-packet.input';
+import type { PayoutDeadLetter, PayoutDeadLetterPage } from './payouts.types';
 
-/** The most dead payouts of a page. */
-export const DEAD_PAGE = 500;
+/** Largest page of dead-lettered payouts. */
+export const MAX_DEAD_LETTERS = 500;
 
-/** The name under which outboxes are one stream. Of their keys, since another registry may have an activity of this id. */
+/** Name of the stream that an activity's outboxes form. Made of their keys: another registry may have an activity of this id. */
 function streamOf(keys: readonly string[]): string {
   return `red-packet.${createHash('sha256').update(JSON.stringify(keys)).digest('hex').slice(0, 32)}`;
 }
 
-/** What a grab wrote; undefined for an entry that none wrote. */
+/** Reads the grant from an outbox entry. Returns undefined if a grab did not write the entry. */
 export function grantOf(fields: unknown): GrantRecord | undefined {
   const { user, packet, cents, at } = (fields ?? {}) as Record<string, unknown>;
   const [amountCents, grantedAtMs] = [Number(cents), Number(at)];
@@ -24,13 +24,14 @@ export function grantOf(fields: unknown): GrantRecord | undefined {
   return { userId: user, packetId: packet, amountCents, grantedAtMs };
 }
 
-/** A dead letter of the outbox. */
-export function deadPayoutOf({ id, payload, error, attempts, firstSeenAt, deadAt }: DeadLetterRecord): DeadPayout {
-  return { id, payout: grantOf(payload), error, attempts, firstSeenAt, deadAt };
+/** Converts a dead letter of the outbox's stream. */
+function deadLetterOf({ id, payload, error, attempts, firstSeenAt, deadAt }: DeadLetterRecord): PayoutDeadLetter {
+  const [firstSeenAtMs, deadAtMs] = [firstSeenAt.getTime(), deadAt.getTime()];
+  return { id, payout: grantOf(payload), error, attempts, firstSeenAtMs, deadAtMs };
 }
 
 // See DECISIONS.md: outboxes-are-streams
-/** An activity's outboxes, one a bucket, as one stream of `stream-consumer`. */
+/** The outboxes of an activity, one for each bucket, as one stream of `stream-consumer`. */
 export class Outbox {
   readonly stream: string;
 
@@ -42,8 +43,8 @@ export class Outbox {
   }
 
   /**
-   * Calls `use` while the stream is known. What it calls must look the stream up at once: it is forgotten again, unless it
-   * is read here, since a process may see any number of activities.
+   * Defines the stream and calls `use`, which must use the stream synchronously: the definition is removed afterwards, because
+   * a process may see any number of activities. A stream that this process reads stays defined.
    */
   async with<T>(use: (streams: StreamConsumerService, stream: string, group: string) => Promise<T>): Promise<T> {
     this.define();
@@ -52,12 +53,12 @@ export class Outbox {
     return used;
   }
 
-  /** Makes the stream known. */
+  /** Defines the stream in stream-consumer. */
   define(): void {
     this.streams.defineStream(this.stream, { keys: this.keys, deleteAfter: [PAYOUT_GROUP] });
   }
 
-  /** Forgets the stream, unless a consumer of this process reads it. */
+  /** Removes the definition, unless a consumer of this process reads the stream. */
   forget(): void {
     try {
       this.streams.forgetStream(this.stream);
@@ -66,21 +67,28 @@ export class Outbox {
     }
   }
 
-  /** A page of dead letters. @param cursor the first page without */
-  async page(limit: number, cursor?: Placed): Promise<DeadPayoutPage> {
+  /** Reads a page of dead letters. @param cursor position after the previous page; undefined for the first page */
+  async page(limit: number, cursor?: BucketPosition): Promise<PayoutDeadLetterPage> {
     if (cursor !== undefined) checkBucket(cursor.at, cursor.bucket, this.keys.length);
     const { items, next } = await this.with((streams, stream, group) =>
       streams.deadLetters(stream, group, { count: limit, after: cursor?.at }),
     );
-    return { items: items.map(deadPayoutOf), ...(next !== undefined && { nextCursor: next }) };
+    return { items: items.map(deadLetterOf), ...(next !== undefined && { nextCursor: next }) };
   }
 
-  /** All dead letters. */
-  async *dead(): AsyncGenerator<DeadPayout> {
-    for (let page: DeadPayoutPage | undefined = await this.page(DEAD_PAGE); page !== undefined;) {
+  /** Reads all dead letters, page by page. */
+  async *deadLetters(): AsyncGenerator<PayoutDeadLetter> {
+    for (let page: PayoutDeadLetterPage | undefined = await this.page(MAX_DEAD_LETTERS); page !== undefined;) {
       yield* page.items;
-      const { nextCursor }: DeadPayoutPage = page;
-      page = nextCursor === undefined ? undefined : await this.page(DEAD_PAGE, checkDeadCursor(nextCursor));
+      const { nextCursor }: PayoutDeadLetterPage = page;
+      page = nextCursor === undefined ? undefined : await this.page(MAX_DEAD_LETTERS, checkDeadCursor(nextCursor));
     }
+  }
+
+  /** Ids of all dead letters. Read them before the first replay: a payout that is dead-lettered again must not be found twice. */
+  async deadLetterIds(): Promise<string[]> {
+    const ids: string[] = [];
+    for await (const { id } of this.deadLetters()) ids.push(id);
+    return ids;
   }
 }

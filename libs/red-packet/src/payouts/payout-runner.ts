@@ -5,6 +5,7 @@ import {
   StreamConsumerClosedError,
   type HandlerResult,
   type StreamConsumerHandle,
+  type StreamConsumerOptions,
   type StreamConsumerService,
   type StreamMessage,
 } from 'luanest/stream-consumer';
@@ -14,47 +15,47 @@ import type { ActivityState } from '../red-packet.types';
 import { PAYOUT_GROUP } from '../buckets/layout';
 import { Debts } from './debts';
 import { grantOf, Outbox } from './outbox';
-import type { Payout, PayoutHandler, PayoutOptions, PayoutRun } from './payouts.types';
+import type { Payout, PayoutHandler, PayoutRun } from './payouts.types';
 
-/** How often an activity whose outbox is read is looked after, in looks for new ones. */
-const TEND_EVERY = 10;
-/** How long an activity that is closed and paid is left alone, ms: a dead letter may be replayed from elsewhere. */
-const REST_MS = 30_000;
-/** Likewise of one that is paid and not closed: a failover may bring packets back. */
-const PAUSE_MS = 5_000;
+/** Activities whose outboxes are being read are checked in every tenth search for activities. */
+const CHECK_EVERY = 10;
+/** Time between two checks of an activity that is closed and paid, ms: another process may replay a dead letter. */
+const CLOSED_REST_MS = 30_000;
+/** Time between two checks of an activity that is paid, but not closed, ms: a failover may bring packets back. */
+const PAID_REST_MS = 5_000;
 
-/** The options, with what differs from those of StreamConsumerModule filled in. */
+/** Options of a run, with every default filled in that differs from that of StreamConsumerModule. */
 interface ResolvedPayoutOptions {
-  /** Those of the consumers of outboxes. */
-  readonly consumer: Omit<PayoutOptions, 'discoverMs'>;
+  /** Options of the consumers of the outboxes. */
+  readonly consumer: Omit<StreamConsumerOptions, 'stream' | 'group'>;
   readonly discoverMs: number;
 }
 
-/** Activities that are looked after at a time: those on a master that is away must not keep the others waiting. */
-const AT_A_TIME = 16;
+/** Activities that are checked at the same time: those on an unavailable master must not delay the others. */
+const CHECKED_AT_ONCE = 16;
 /** States in which nothing is granted. */
-const QUIET: readonly ActivityState[] = ['closed', 'ended', 'sold-out'];
+const WITHOUT_GRANTS: readonly ActivityState[] = ['closed', 'ended', 'sold-out'];
 
 interface Reading {
   readonly outbox: Outbox;
   readonly keys: string;
-  /** When Redis forgets the activity: what is granted later is another one's, of the same id. */
+  /** When Redis forgets the activity, ms since 1970: a grant after it belongs to a new activity with the same id. */
   readonly expiresAtMs: number;
   readonly handle: StreamConsumerHandle;
 }
 
-/** Reads the outboxes of all activities: of those that come up, until they are closed and paid. */
+/** Finds activities and reads their outboxes until they are closed and paid. */
 export class PayoutRunner implements PayoutRun {
   private readonly logger = new Logger('RedPacketPayouts');
   private readonly debts = new Debts(this.logger);
   private readonly readings = new Map<string, Reading>();
-  /** When to look again at activities that are closed and paid. */
+  /** Activities that are paid, and when to check them again, by `performance.now()`. */
   private readonly resting = new Map<string, number>();
-  /** Activities whose ids are those of new ones, as a row of theirs has shown. */
-  private readonly behind = new Set<string>();
-  private looks = 0;
+  /** Activities of which a row showed that their ids belong to new activities; the next search checks them. */
+  private readonly replaced = new Set<string>();
+  private searches = 0;
   private timer: NodeJS.Timeout | undefined;
-  private looking = Promise.resolve();
+  private searching = Promise.resolve();
   private stopping = false;
   private problem = '';
 
@@ -69,14 +70,14 @@ export class PayoutRunner implements PayoutRun {
     return [...this.readings.keys()];
   }
 
-  /** Whether `stop` was called. */
+  /** True if `stop` was called, or stream-consumer is closed. */
   get stopped(): boolean {
     return this.stopping;
   }
 
-  /** Begins to look for activities. */
+  /** Starts to search for activities. */
   start(): void {
-    this.looking = this.look().finally(() => {
+    this.searching = this.search().finally(() => {
       const pauseMs = this.options.discoverMs * (0.75 + Math.random() / 2);
       if (!this.stopping) this.timer = setTimeout(() => this.start(), pauseMs);
     });
@@ -85,35 +86,35 @@ export class PayoutRunner implements PayoutRun {
   async stop(): Promise<void> {
     this.stopping = true;
     clearTimeout(this.timer);
-    await this.looking;
+    await this.searching;
     await Promise.all([...this.readings.keys()].map((activityId) => this.end(activityId)));
   }
 
-  /** Lets the next look see an activity that rested. */
+  /** Has the next search check an activity, also if it is paid. */
   wake(activityId: string): void {
     this.resting.delete(activityId);
   }
 
-  private async look(): Promise<void> {
+  private async search(): Promise<void> {
     try {
       const known = new Set(await this.packets.activities());
       for (const activityId of this.resting.keys()) if (!known.has(activityId)) this.resting.delete(activityId);
-      // An index that was lost says nothing of activities: those that are read are asked themselves.
+      // The index may be lost: activities whose outboxes are being read are checked anyway.
       for (const activityId of this.readings.keys()) known.add(activityId);
-      const tends = this.looks++ % TEND_EVERY === 0;
+      const checksAll = this.searches++ % CHECK_EVERY === 0;
       const now = performance.now();
       const due = [...known].filter(
-        (id) => (this.resting.get(id) ?? 0) <= now && (tends || !this.readings.has(id) || this.behind.has(id)),
+        (id) => (this.resting.get(id) ?? 0) <= now && (checksAll || !this.readings.has(id) || this.replaced.has(id)),
       );
       let failure: { readonly error: unknown } | undefined;
-      const tending = Array.from({ length: AT_A_TIME }, async () => {
+      const workers = Array.from({ length: CHECKED_AT_ONCE }, async () => {
         for (let id = due.pop(); id !== undefined && !this.stopping; id = due.pop()) {
-          await this.tend(id).catch((error: unknown) => (failure ??= { error }));
+          await this.check(id).catch((error: unknown) => (failure ??= { error }));
         }
       });
-      await Promise.all(tending);
+      await Promise.all(workers);
       if (failure) throw failure.error;
-      if (this.problem !== '') this.logger.log('Outboxes are found again.');
+      if (this.problem !== '') this.logger.log('All outboxes are found again.');
       this.problem = '';
     } catch (error) {
       if (error instanceof StreamConsumerClosedError) {
@@ -121,15 +122,16 @@ export class PayoutRunner implements PayoutRun {
         return;
       }
       const problem = String(error);
-      if (this.problem !== problem) this.logger.warn(`Not all outboxes can be found, which is tried again: ${problem}`);
+      if (this.problem !== problem)
+        this.logger.warn(`Some outboxes cannot be found; the search is repeated: ${problem}`);
       this.problem = problem;
     }
   }
 
-  private async tend(activityId: string): Promise<void> {
+  private async check(activityId: string): Promise<void> {
     const status = await this.packets.status(activityId);
-    this.behind.delete(activityId);
-    this.debts.see(activityId, status);
+    this.replaced.delete(activityId);
+    this.debts.check(activityId, status);
     if (status === undefined || (status.state === 'draft' && status.overdue)) {
       await this.end(activityId);
       await this.packets.settle(activityId);
@@ -137,19 +139,19 @@ export class PayoutRunner implements PayoutRun {
     }
     if (status.state === 'draft') return;
     const { expiresAtMs } = status;
-    if (QUIET.includes(status.state) && status.outboxLength === 0) {
+    if (WITHOUT_GRANTS.includes(status.state) && status.outboxLength === 0) {
       await this.end(activityId);
       if (!status.settled && status.state !== 'sold-out') await this.packets.settle(activityId);
-      // Not for long where another activity of this id may follow soon.
-      const restMs = status.state === 'closed' ? Math.min(REST_MS, expiresAtMs - Date.now()) : 0;
-      this.resting.set(activityId, performance.now() + Math.max(PAUSE_MS, restMs));
+      // Only a short rest if a new activity may use this id soon.
+      const restMs = status.state === 'closed' ? Math.min(CLOSED_REST_MS, expiresAtMs - Date.now()) : 0;
+      this.resting.set(activityId, performance.now() + Math.max(PAID_REST_MS, restMs));
       return;
     }
     const outboxes = await this.packets.outboxes(activityId);
     const keys = outboxes.join(' ');
     const reading = this.readings.get(activityId);
     if (outboxes.length === 0 || (reading?.keys === keys && reading.expiresAtMs === expiresAtMs)) return;
-    // The id is that of a new activity.
+    // The id belongs to a new activity now.
     if (reading) await this.end(activityId);
     const outbox = new Outbox(this.streams, outboxes);
     outbox.define();
@@ -173,7 +175,7 @@ export class PayoutRunner implements PayoutRun {
     if (grant === undefined) return deadLetter('This entry of the outbox was not written by a grab.');
     const { userId, packetId, amountCents, grantedAtMs } = grant;
     if (grantedAtMs >= expiresAtMs) {
-      this.behind.add(activityId);
+      this.replaced.add(activityId);
       return retryLater({ delayMs: this.options.discoverMs });
     }
     const activityKey = activityKeyOf(activityId, expiresAtMs);

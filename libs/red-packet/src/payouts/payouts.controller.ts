@@ -3,45 +3,52 @@ import { answer, found, readLimit } from '../http-errors';
 import { RedPacketAdminGuard } from '../red-packet.guard';
 import { RedPacketIdempotency } from '../red-packet.interceptor';
 import { refuse } from '../red-packet.input';
-import type { DeadPayoutPage, PayoutStats } from './payouts.types';
+import type { PayoutDeadLetterPage, PayoutStats } from './payouts.types';
 import { RedPacketPayouts } from './payouts.service';
 
-/** HTTP for payouts, all of it for admins. */
+/** HTTP routes of payouts, all for admins. */
 @Controller('red-packets')
 @UseGuards(RedPacketAdminGuard)
 export class RedPacketPayoutsController {
   constructor(private readonly payouts: RedPacketPayouts) {}
 
-  /** How the payouts of an activity stand. */
+  /** Reads the state of an activity's payouts. */
   @Get(':activityId/payouts')
   async stats(@Param('activityId') activityId: string): Promise<PayoutStats> {
     return found(activityId, await answer(() => this.payouts.stats(activityId)));
   }
 
-  /** Payouts that were given up; query `cursor?`, `limit?` (1 to 500). */
-  @Get(':activityId/payouts/dead')
-  dead(
+  /** Lists dead-lettered payouts; query `cursor?`, `limit?` (1 to 500). */
+  @Get(':activityId/payouts/dead-letters')
+  deadLetters(
     @Param('activityId') activityId: string,
     @Query('cursor') cursor?: string,
     @Query('limit') limit?: string,
-  ): Promise<DeadPayoutPage> {
+  ): Promise<PayoutDeadLetterPage> {
     return answer(() =>
       this.payouts.deadLetters(activityId, { cursor, limit: limit === undefined ? undefined : readLimit(limit, 500) }),
     );
   }
 
-  /** Hands payouts out again that were given up; body `{ "ids": ["..."] }` or `{ "ids": "all" }`. */
+  /** Replays dead-lettered payouts; body `{ "ids": ["..."] }`. */
   @Post(':activityId/payouts/replay')
   @HttpCode(200)
   @UseInterceptors(RedPacketIdempotency)
   async replay(@Param('activityId') activityId: string, @Body() body: unknown): Promise<{ readonly replayed: number }> {
     return { replayed: await answer(() => this.payouts.replay(activityId, readIds(body))) };
   }
+
+  /** Replays all dead-lettered payouts of an activity. */
+  @Post(':activityId/payouts/replay-all')
+  @HttpCode(200)
+  @UseInterceptors(RedPacketIdempotency)
+  async replayAll(@Param('activityId') activityId: string): Promise<{ readonly replayed: number }> {
+    return { replayed: await answer(() => this.payouts.replayAll(activityId)) };
+  }
 }
 
-function readIds(body: unknown): readonly string[] | 'all' {
+function readIds(body: unknown): readonly string[] {
   const { ids } = (body ?? {}) as { readonly ids?: unknown };
-  if (ids === 'all') return ids;
   if (Array.isArray(ids) && ids.every((id) => typeof id === 'string')) return ids;
-  return refuse('ids', ids, 'Give an array of ids of dead payouts, or "all".');
+  return refuse('ids', ids, 'an array of ids of dead-lettered payouts');
 }

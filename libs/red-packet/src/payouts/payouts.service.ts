@@ -1,28 +1,33 @@
 import type { BeforeApplicationShutdown } from '@nestjs/common';
 import { type ScriptRegistry } from 'luanest/script-registry';
 import { Checks, type KnownOptions } from '../../../internal/src';
-import type { StreamConsumerService } from 'luanest/stream-consumer';
+import type { StreamConsumerOptions, StreamConsumerService } from 'luanest/stream-consumer';
 import { checkDeadCursor, checkLimit } from '../red-packet.input';
 import type { RedPacketService } from '../red-packet.service';
-import { DEAD_PAGE, Outbox } from './outbox';
+import { MAX_DEAD_LETTERS, Outbox } from './outbox';
 import { PayoutRunner } from './payout-runner';
-import type { DeadPayoutPage, PayoutHandler, PayoutOptions, PayoutRun, PayoutStats } from './payouts.types';
+import type {
+  PayoutBackoff,
+  PayoutDeadLetterPage,
+  PayoutHandler,
+  PayoutOptions,
+  PayoutRun,
+  PayoutStats,
+} from './payouts.types';
 
 const KNOWN: KnownOptions<PayoutOptions> = {
   concurrency: true,
   leaseMs: true,
   attempts: true,
-  backoffMs: true,
-  maxBackoffMs: true,
-  handlerTimeoutMs: true,
+  backoff: true,
+  timeoutMs: true,
   pollMs: true,
   discoverMs: true,
 };
+const KNOWN_OF_BACKOFF: KnownOptions<PayoutBackoff> = { delayMs: true, maxDelayMs: true };
 const checks = new Checks('RedPacketPayouts');
-/** What differs from the defaults of StreamConsumerModule. */
-const DEFAULTS = { attempts: 20, pollMs: 250 };
 
-/** Hands payouts to the app's handler, and tells what became of them. Needs `StreamConsumerModule`. */
+/** Calls the app's handler for each payout, and reports their state. Needs `StreamConsumerModule`. */
 export class RedPacketPayouts implements BeforeApplicationShutdown {
   private readonly runs = new Set<PayoutRunner>();
 
@@ -33,19 +38,19 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
   ) {}
 
   /**
-   * Hands the payouts of all activities to a handler, those of processes that died too, until the app shuts down. Each is
-   * handed out at least once: pay by `idempotencyKey`, or into a ledger with both UNIQUE keys. Call it when the app is up, in
-   * as many processes as you like.
+   * Calls a handler for the payouts of all activities until the app shuts down, including payouts of processes that died.
+   * The handler is called at least once for each payout: pay by `idempotencyKey`, or into a ledger with both UNIQUE keys.
+   * Call it after the app has booted, in as many processes as you like.
    *
-   * @throws InvalidOptionError for options that cannot work, while another run goes on here, and where the app does not import
-   *   StreamConsumerModule, or on another registry
+   * @throws InvalidOptionError for invalid options, while another run is active in this process, and if the app does not
+   *   import StreamConsumerModule or imports it on another registry
    */
   run(handler: PayoutHandler, options: PayoutOptions = {}): PayoutRun {
     const streams = this.needed();
     checks.fn('handler', handler, 'of a payout');
-    const { discoverMs = 1_000, ...given } = checks.options('', options, KNOWN);
-    const consumer = { ...DEFAULTS, ...given };
+    const { discoverMs = 1_000 } = checks.options('', options, KNOWN);
     checks.integer('discoverMs', discoverMs, 10, 60_000);
+    const consumer = consumerOptions(options);
     streams.checkOptions({ ...consumer, stream: 'red-packet', group: 'payouts' });
     for (const run of this.runs) {
       if (run.stopped) this.runs.delete(run);
@@ -57,50 +62,79 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
     return run;
   }
 
-  /** How an activity's payouts stand; undefined when there is no such activity. */
+  /** Reads the state of an activity's payouts. Returns undefined if there is no such activity. @throws errors of the registry */
   async stats(activityId: string): Promise<PayoutStats | undefined> {
     const outbox = await this.outboxOf(activityId);
     if (outbox === undefined) return undefined;
     const stats = await outbox.with((streams, stream, group) => streams.stats(stream, group));
-    const { length: open, pending, oldestMs, dead, sessions: consumers } = stats;
-    return { open, pending, oldestMs, dead, consumers };
+    const { length: open, pending, oldestMs, dead: deadLetters, sessions: consumers } = stats;
+    return { open, pending, oldestMs, deadLetters, consumers };
   }
 
   /**
-   * Returns a page of the payouts that were given up, bucket by bucket, the oldest first. Each that is there from the first
-   * page to the last is listed once, also when others are replayed, dropped or given up between two pages.
+   * Reads a page of dead-lettered payouts, bucket by bucket, the oldest first. A payout that is a dead letter from the first
+   * page to the last is listed once, also if others are replayed, dropped or dead-lettered between two pages.
    *
-   * @param page limit 1 to 500, default 100; the `nextCursor` of the page before
-   * @throws InvalidRedPacketInputError
+   * @param page limit from 1 to 500, default 100; cursor: the `nextCursor` of the previous page
+   * @throws InvalidRedPacketInputError; errors of the registry
    */
   async deadLetters(
     activityId: string,
     page: { readonly limit?: number; readonly cursor?: string } = {},
-  ): Promise<DeadPayoutPage> {
-    const limit = checkLimit(page.limit, DEAD_PAGE);
+  ): Promise<PayoutDeadLetterPage> {
+    const limit = checkLimit(page.limit, MAX_DEAD_LETTERS);
     const cursor = page.cursor === undefined ? undefined : checkDeadCursor(page.cursor);
     const outbox = await this.outboxOf(activityId);
     return outbox === undefined ? { items: [] } : outbox.page(limit, cursor);
   }
 
-  /** Hands dead payouts out again, with all attempts before them. @returns how many were there */
-  async replay(activityId: string, ids: readonly string[] | 'all'): Promise<number> {
+  /**
+   * Replays dead-lettered payouts: the handler is called again, with all attempts.
+   *
+   * @returns how many of the ids were dead letters
+   */
+  async replay(activityId: string, ids: readonly string[]): Promise<number> {
     const outbox = await this.outboxOf(activityId);
-    if (outbox === undefined) return 0;
-    const replayed = await outbox.with((streams, stream, group) => streams.replay(stream, group, ids));
-    for (const run of this.runs) run.wake(activityId);
-    return replayed;
+    return outbox === undefined ? 0 : this.replayIn(outbox, activityId, ids);
   }
 
-  /** Forgets dead payouts: for those that were settled by hand. @returns how many were there */
-  async drop(activityId: string, ids: readonly string[] | 'all'): Promise<number> {
+  /**
+   * Replays all dead-lettered payouts of an activity. Payouts that are dead-lettered after the call began stay. If the call
+   * fails halfway, call it again.
+   *
+   * @returns how many were replayed
+   */
+  async replayAll(activityId: string): Promise<number> {
+    const outbox = await this.outboxOf(activityId);
+    return outbox === undefined ? 0 : this.replayIn(outbox, activityId, await outbox.deadLetterIds());
+  }
+
+  /** Deletes dead-lettered payouts that were settled by hand. @returns how many of the ids were dead letters */
+  async drop(activityId: string, ids: readonly string[]): Promise<number> {
     const outbox = await this.outboxOf(activityId);
     return outbox === undefined ? 0 : outbox.with((streams, stream, group) => streams.drop(stream, group, ids));
   }
 
-  /** Takes nothing new and finishes what runs. */
+  /**
+   * Deletes all dead-lettered payouts of an activity. Payouts that are dead-lettered after the call began stay. If the call
+   * fails halfway, call it again.
+   *
+   * @returns how many were deleted
+   */
+  async dropAll(activityId: string): Promise<number> {
+    const outbox = await this.outboxOf(activityId);
+    return outbox === undefined ? 0 : this.drop(activityId, await outbox.deadLetterIds());
+  }
+
+  /** Stops the runs of this process and waits for the handlers that run. */
   async beforeApplicationShutdown(): Promise<void> {
     await Promise.all([...this.runs].map((run) => run.stop()));
+  }
+
+  private async replayIn(outbox: Outbox, activityId: string, ids: readonly string[]): Promise<number> {
+    const replayed = await outbox.with((streams, stream, group) => streams.replay(stream, group, ids));
+    for (const run of this.runs) run.wake(activityId);
+    return replayed;
   }
 
   private async outboxOf(activityId: string): Promise<Outbox | undefined> {
@@ -113,11 +147,28 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
     const { streams, registry } = this;
     if (streams !== undefined && registry !== undefined && !streams.runsOn(registry)) {
       throw checks.error(
-        'StreamConsumerModule runs on another ScriptRegistry than RedPacketModule, so it would find no payouts. ' +
+        'StreamConsumerModule and RedPacketModule use different ScriptRegistries, so payouts would not be found. ' +
           'Give both the same registry.',
       );
     }
     if (streams !== undefined) return streams;
     throw checks.error('Payouts need streams. Import StreamConsumerModule.forRoot() in the root module.');
   }
+}
+
+/** Options for stream-consumer: those that were given, with the defaults that differ from its own. */
+function consumerOptions(options: PayoutOptions): Omit<StreamConsumerOptions, 'stream' | 'group'> {
+  const { concurrency, leaseMs, attempts = 20, backoff = {}, timeoutMs, pollMs = 250 } = options;
+  const { delayMs, maxDelayMs } = checks.options('backoff', backoff, KNOWN_OF_BACKOFF);
+  const where = checks.in('backoff');
+  // Checked here for the sake of their names: stream-consumer spells these options in another way.
+  return {
+    attempts,
+    pollMs,
+    ...(concurrency !== undefined && { concurrency }),
+    ...(leaseMs !== undefined && { leaseMs }),
+    ...(delayMs !== undefined && { backoffMs: where.integer('delayMs', delayMs, 0) }),
+    ...(maxDelayMs !== undefined && { maxBackoffMs: where.integer('maxDelayMs', maxDelayMs, 0) }),
+    ...(timeoutMs !== undefined && { handlerTimeoutMs: checks.integer('timeoutMs', timeoutMs, 1) }),
+  };
 }

@@ -5,85 +5,94 @@ import type { GrantRecord } from '../red-packet.types';
 export interface Payout extends GrantRecord {
   readonly activityId: string;
   /**
-   * `<activityId, percent-encoded>@<expiresAtMs>`: of this activity, and of no later one with the same id. `status` returns
-   * the same. Book by it, unless ids are never used again.
+   * Key of this activity, `<activityId, percent-encoded>@<expiresAtMs>`. A later activity with the same id has another key.
+   * `RedPacketService.status` returns the same key. Book by it, unless ids are never reused.
    */
   readonly activityKey: string;
   /**
-   * `<activityKey>:<packetId>`: the same at each attempt, of visible ASCII, so that it can be a receiver's
-   * idempotency key. A failover may grant a packet anew: a receiver must refuse the same key with another user.
+   * `<activityKey>:<packetId>` in visible ASCII, the same at each attempt, so a receiver can use it as an idempotency key.
+   * After a failover the same packet may be granted to another user: a receiver must refuse the same key with another user.
    */
   readonly idempotencyKey: string;
-  /** Which attempt this is, from 1. */
+  /** Number of this attempt, from 1. */
   readonly attempt: number;
-  /** Fires when the payout may be another process': its lease is over, the handler took too long, or the app shuts down. */
+  /** Fires when another process may take the payout: its lease ended, the handler timed out, or the app shuts down. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Pays: resolving settles the payout, throwing has it tried again; `retryLater({ delayMs })` and `deadLetter(reason)` of
- * `luanest/stream-consumer` say so.
+ * Pays one payout. If it returns, the payout is settled. If it throws, the attempt has failed. Return `retryLater({ delayMs })`
+ * or `deadLetter(reason)` of `luanest/stream-consumer` to choose the outcome.
  */
 export type PayoutHandler = (payout: Payout) => HandlerResult | Promise<HandlerResult>;
 
-/** How payouts are handed out; what is left out is as StreamConsumerModule has it, except for `attempts` and `pollMs`. */
+/** Pauses between the attempts of a payout: doubled after each failure, and shortened by up to half at random. */
+export interface PayoutBackoff {
+  /** Pause after the first failure, ms; integer >= 0. Default: that of StreamConsumerModule. */
+  readonly delayMs?: number;
+  /** Longest pause, ms; integer >= 0. Default: that of StreamConsumerModule. */
+  readonly maxDelayMs?: number;
+}
+
+/** Options of a payout run. Except for `attempts`, `pollMs` and `discoverMs`, the defaults are those of StreamConsumerModule. */
 export interface PayoutOptions {
-  /** Handlers that run at a time for each activity in this process, integer of 1 to 10,000. */
+  /** Handlers that run at the same time for each activity in this process; integer from 1 to 10,000. */
   readonly concurrency?: number;
-  /** How long a payout outlives a process that dies before another takes it over, ms; integer >= 100. */
+  /** How long a payout stays with a process that died before another process takes it over, ms; integer >= 100. */
   readonly leaseMs?: number;
-  /** Attempts before a payout is a dead letter, integer of 1 to 10,000. Default 20. */
+  /** Attempts before a payout is dead-lettered; integer from 1 to 10,000. Default 20. */
   readonly attempts?: number;
-  /** Pause after the first failure, ms; doubled at each further one. */
-  readonly backoffMs?: number;
-  /** Longest pause, ms. */
-  readonly maxBackoffMs?: number;
-  /** How long a handler may run before the attempt counts as failed, ms. */
-  readonly handlerTimeoutMs?: number;
-  /** Longest pause between two looks at an outbox, ms; integer >= 1. Default 250. */
+  /** Pauses between attempts. */
+  readonly backoff?: PayoutBackoff;
+  /** How long a handler may run before the attempt fails, ms; integer >= 1. */
+  readonly timeoutMs?: number;
+  /** Longest pause between two reads of an empty outbox, ms; integer >= 1. Default 250. */
   readonly pollMs?: number;
-  /** How often activities are looked for, ms; integer of 10 to 60,000. Default 1,000. */
+  /** Time between two searches for activities to pay, ms; integer from 10 to 60,000. Default 1,000. */
   readonly discoverMs?: number;
 }
 
-/** Payouts that are handed to a handler of this process. */
+/** A payout run of this process. */
 export interface PayoutRun {
-  /** Activities whose outboxes are read now. */
+  /** Ids of the activities whose outboxes are being read. */
   readonly activities: readonly string[];
-  /** Takes nothing new, awaits what runs, and hands the rest back. Harmless twice. */
+  /** Stops reading, waits for the handlers that run, and returns the other payouts to the outbox. Harmless twice. */
   stop(): Promise<void>;
 }
 
-/** How the payouts of an activity stand, all processes together. */
+/** State of the payouts of an activity, over all processes. */
 export interface PayoutStats {
-  /** Not settled: not yet taken, in work, or waiting for another attempt. */
+  /** Payouts that are not settled: not taken yet, in flight, or waiting for the next attempt. */
   readonly open: number;
-  /** Of these, taken at least once. */
+  /** Open payouts that were taken at least once. */
   readonly pending: number;
-  /** Age of the oldest that is not settled, ms; undefined when there is none. */
+  /** Age of the oldest open payout, ms; undefined without open payouts. */
   readonly oldestMs: number | undefined;
-  /** Given up: see `deadLetters`. */
-  readonly dead: number;
-  /** Processes that hand them out; each counts once a bucket. */
+  /** Dead-lettered payouts: see `RedPacketPayouts.deadLetters`. */
+  readonly deadLetters: number;
+  /** Processes that read the outboxes. Each process counts once for each bucket. */
   readonly consumers: number;
 }
 
-/** A payout that was given up. */
-export interface DeadPayout {
-  /** For `replay` and `drop`. */
+/** A dead-lettered payout: it is not tried again until it is replayed. */
+export interface PayoutDeadLetter {
+  /** Id for `replay` and `drop`. */
   readonly id: string;
-  /** Undefined where the entry was none that a grab wrote. */
+  /** The payout; undefined if a grab did not write the entry. */
   readonly payout: GrantRecord | undefined;
   /** The last error, or the reason that the handler gave. */
   readonly error: string;
+  /** Attempts that were made. */
   readonly attempts: number;
-  readonly firstSeenAt: Date;
-  readonly deadAt: Date;
+  /** When a process first took it, ms since 1970. */
+  readonly firstSeenAtMs: number;
+  /** When it was dead-lettered, ms since 1970. */
+  readonly deadAtMs: number;
 }
 
-/** Dead payouts, the oldest of each bucket first. */
-export interface DeadPayoutPage {
-  readonly items: readonly DeadPayout[];
-  /** Pass it to read the next page; undefined after the last. */
+/** A page of dead-lettered payouts, the oldest of each bucket first. */
+export interface PayoutDeadLetterPage {
+  readonly items: readonly PayoutDeadLetter[];
+  /** Cursor of the next page; undefined after the last page. */
   readonly nextCursor?: string;
 }
