@@ -1,33 +1,33 @@
 --[[
-begin-activity: store the settings of an activity, or of one of its buckets, or return those that are there.
+begin-activity: store the settings of an activity, or of one of its buckets, or return the stored ones.
 
 KEYS[1]   meta         hash      <prefix>:red-packet:{<activity>}:meta
 KEYS[2]   pool         list(str) <prefix>:red-packet:{<activity>}:pool
 KEYS[3]   grants       hash      <prefix>:red-packet:{<activity>}:grants
 KEYS[4]   outbox       stream    <prefix>:red-packet:{<activity>}:outbox
-ARGV[1]   fingerprint  str       of everything that the activity was asked to be
-ARGV[2]   totalCents   int       money of this bucket, cents; of the whole activity at the root of several
-ARGV[3]   packets      int       its packets, likewise
+ARGV[1]   fingerprint  str       hash of all parameters of the activity
+ARGV[2]   totalCents   int       cents of this bucket; at the root of a sharded activity, cents of the whole activity
+ARGV[3]   packets      int       packets of this bucket, likewise
 ARGV[4]   allPackets   int       packets of the whole activity
-ARGV[5]   buckets      int >= 1  how many the activity is spread over
-ARGV[6]   bucket       int       which one this is; -1 for the root of several, which holds no packets
+ARGV[5]   buckets      int >= 1  number of buckets of the activity
+ARGV[6]   bucket       int       index of this bucket; -1 for the root of a sharded activity, which has no packets
 ARGV[7]   startsAtMs   int       when grabs begin, ms since the epoch; 0 for at once
-ARGV[8]   endsAtMs     int       when they end; 0 for a while before expiresAtMs
+ARGV[8]   endsAtMs     int       when grabs end, ms since the epoch; 0 for an hour, or half the retention, before expiresAtMs
 ARGV[9]   maxTries     int       grabs without a packet that a user may make; 0 for any number
 ARGV[10]  soldOutMs    int       how long a process may remember that it is sold out, ms
 ARGV[11]  retentionMs  int >= 2  how long Redis keeps the activity after its end; without an end, after it opens, ms
-ARGV[12]  expiresAtMs  int       when Redis forgets it, as its root says; 0 to compute it
+ARGV[12]  expiresAtMs  int       when Redis forgets it, as stored in its root, ms since the epoch; 0 to compute it
 ARGV[13]  seed         str       32 hex digits; kept only by the call that begins
 
 Returns {status, state, seed, expires, ends}
   status   'begun' | 'found' | 'conflict' | 'orphaned' | 'over'   conflict: the id exists with other settings; orphaned: its
-           settings are gone, and other keys of it are there; over: the end has passed, or comes before startsAtMs
+           settings are lost, but other keys of it remain; over: the end has passed, or comes before startsAtMs
   state    'draft' | 'open' | 'paused' | 'closed' | 'spread:<buckets>'
   seed     str   the seed to split by, this call's or the first one's
   expires  str   when Redis forgets the activity, ms
   ends     str   when grabs end, ms
 
-O(1). TTL: a draft's, expiresAtMs; a root has none, since its buckets open before it. Clock: Redis. Replay: returns the first
+O(1). TTL: a draft's, expiresAtMs; a root has none, because its buckets open before it. Clock: Redis. Replay: returns the first
 settings.
 ]]
 -- @include now-text
@@ -41,10 +41,10 @@ if redis.call('EXISTS', KEYS[2]) + redis.call('EXISTS', KEYS[3]) + redis.call('E
 end
 local opens, ends, expires = math.max(tonumber(ARGV[7]), now_ms), tonumber(ARGV[8]), tonumber(ARGV[12])
 if expires == 0 then expires = math.max(ends, opens) + ARGV[11] end
--- Without an end, what is left over has time to be refunded before Redis forgets it.
+-- Without an end, packets that are left can be refunded before Redis forgets the activity.
 if ends == 0 then ends = expires - math.min(3600000, math.floor(ARGV[11] / 2)) end
 if ends <= opens then return { 'over', 'draft', '', '0', string.format('%.0f', ends) } end
--- In the order in which a grab asks for them: a small hash is searched from its start.
+-- First the fields that a grab reads: a small hash is searched from its start.
 redis.call('HSET', KEYS[1], 'state', 'draft', 'startsAtMs', ARGV[7], 'endsAtMs', string.format('%.0f', ends),
   'maxTries', ARGV[9], 'heldCents', ARGV[2], 'bestCents', 0, 'buckets', ARGV[5], 'bucket', ARGV[6],
   'totalCents', ARGV[2], 'packets', ARGV[3], 'allPackets', ARGV[4], 'filledCents', 0, 'soldOutMs', ARGV[10],

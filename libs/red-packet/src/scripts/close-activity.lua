@@ -5,12 +5,12 @@ KEYS[1]  meta     hash      <prefix>:red-packet:{<activity>}:meta
 KEYS[2]  pool     list(str) <prefix>:red-packet:{<activity>}:pool
 KEYS[3]  refunds  list(str) <prefix>:red-packet:{<activity>}:refunds
 KEYS[4]  grants   hash      <prefix>:red-packet:{<activity>}:grants
-ARGV[1]  atEnd    int       1 where its end must have come | 0
+ARGV[1]  atEnd    int       1 to close it only if its end has passed | 0
 
 Returns {status}
   status  'closed' | 'closed-before' | 'not-ended' | 'draft' | 'missing' | 'spread:<buckets>'   closed: by this call
 
-O(1), and O(packets that came back before) where there are such. TTL: untouched. Clock: Redis. Replay: closed-before.
+O(1), and O(packets refunded before) if there are any. TTL: untouched. Clock: Redis. Replay: closed-before.
 ]]
 -- @include now-text
 -- @include cents
@@ -26,7 +26,7 @@ if pooled > 0 then
   if not cents or cents + granted + (meta[3] or 0) ~= tonumber(meta[2]) then
     return redis.error_reply('BADPOOL the pool does not hold what the counters say, nothing was changed')
   end
-  -- A rename takes no time, whatever the pool holds; what was refunded before goes along.
+  -- RENAME is O(1). Packets that were refunded before are appended first.
   for from = 0, before - 1, 1000 do
     redis.call('RPUSH', KEYS[2], unpack(redis.call('LRANGE', KEYS[3], from, from + 999)))
   end

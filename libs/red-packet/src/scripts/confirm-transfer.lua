@@ -1,5 +1,5 @@
 --[[
-confirm-transfer: delete the record of packets that were sent, since they have arrived.
+confirm-transfer: delete the record of a transfer whose packets have arrived.
 
 KEYS[1]  moves     hash  <prefix>:red-packet:{<source>}:moves
 ARGV[1]  to        int   the bucket that has received them

@@ -7,11 +7,11 @@ KEYS[3]  grants  hash      <prefix>:red-packet:{<activity>}:grants
 KEYS[4]  outbox  stream    <prefix>:red-packet:{<activity>}:outbox
 KEYS[5]  tries   hash      <prefix>:red-packet:{<activity>}:tries
 ARGV[1]  userId  str       1 to 256 characters
-ARGV[2]  mode    int       0; plus 1 when the call is followed by WAIT; plus 2 when it continues a grab that found no packet
+ARGV[2]  mode    int       0; plus 1 if WAIT follows the call; plus 2 if it repeats a grab that found an empty bucket
 
 Returns {code, text}
   code  0 won now | 1 won before | -1 none left | -2 not open | -3 none left in this bucket | -4 tries used up
-  text  str   '<packet>:<cents>', and ':<ms>' when it was won before; for -2 'unknown' | 'draft' | 'paused' | 'ended' |
+  text  str   '<packet>:<cents>', and ':<ms>' if it was won before; for -2 'unknown' | 'draft' | 'paused' | 'ended' |
         'closed' | 'preheated:<ms until it opens>' | 'spread:<buckets>'; else ''
 
 O(1). TTL: untouched. Clock: Redis. Replay: returns the packet of the first call, as code 1; counts a try again.
@@ -23,7 +23,7 @@ local mine = redis.call('HGET', KEYS[3], ARGV[1])
 if mine then
   local id, cents, at = string.match(mine, '^(%d+):(%d+):(%d+)')
   if not id then return redis.error_reply('BADGRANT the grant is not <packet>:<cents>:<ms>, nothing was changed') end
-  -- WAIT covers what its own connection wrote: the same write again, so that it covers the grant of an earlier call.
+  -- WAIT covers writes of its own connection: the same write again makes it cover the grant of an earlier call.
   if ARGV[2] % 2 == 1 then redis.call('HSET', KEYS[3], ARGV[1], mine) end
   return 1, id .. ':' .. cents .. ':' .. at
 end
@@ -37,7 +37,7 @@ end
 if gate.state ~= 'open' then return -2, describe_state(gate) end
 local counts = gate.tries > 0 and ARGV[2] + 0 < 2
 if counts and tonumber(redis.call('HGET', KEYS[5], ARGV[1]) or '0') >= gate.tries then return -4, '' end
--- The first call of a group reads one packet, later ones read several; those that are granted leave the pool at the end.
+-- The first call of a group reads one packet, later ones read 32. Granted packets leave the pool at the end of the group.
 local head = gate.ahead[gate.at]
 if not head then
   gate.ahead = redis.call('LRANGE', KEYS[2], gate.taken, gate.taken + (gate.at > 0 and 31 or 0))
@@ -48,11 +48,11 @@ if not head then
   return redis.call('HGET', KEYS[1], 'buckets') == '1' and -1 or -3, ''
 end
 local packet, id, cents = string.match(head, '^((%d+):([1-9]%d*)):%d+$')
--- All that could fail is checked before the first write: Redis does not roll back.
+-- Everything that can fail is checked before the first write: Redis does not roll back.
 problem = check_packet(gate, id, cents, head)
   or not gate.permitted and check_permissions(gate, KEYS[1], KEYS[2], KEYS[3], KEYS[4])
 if problem then return problem end
--- XADD first: it alone can still fail, when the stream is gone or its ids are used up.
+-- XADD first: only it can still fail, if the stream is lost or its ids are used up.
 if not redis.call('XADD', KEYS[4], 'NOMKSTREAM', '*', 'user', ARGV[1], 'packet', id, 'cents', cents, 'at', now_text) then
   return redis.error_reply('LOSTOUTBOX the outbox is gone, was the key evicted? nothing was changed')
 end

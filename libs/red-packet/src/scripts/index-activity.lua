@@ -1,15 +1,15 @@
 --[[
-index-activity: note that an activity may exist, so that payout workers find it.
+index-activity: list an activity that may exist, so that payout runs find it.
 
 KEYS[1]  index        zset       <prefix>:red-packet:{activities}:index   activity id -> ms of its expiry
 ARGV[1]  activityId   str        1 to 128 characters
 ARGV[2]  retentionMs  int >= 1   how long Redis keeps the activity after that, ms
-ARGV[3]  fromMs       int >= 0   its end, or when it opens where it has none, ms since the epoch; 0 for now
+ARGV[3]  fromMs       int >= 0   its end, or its start if it has no end, ms since the epoch; 0 for now
 
 Returns entries
   entries  int   activities in the index
 
-O(log n). TTL: none; the payout run, which drops what Redis has forgotten, owns the index. Clock: Redis. Replay: harmless.
+O(log n). TTL: none; the payout run owns the index: it drops activities that Redis has forgotten. Clock: Redis. Replay: harmless.
 ]]
 local time = redis.call('TIME')
 local ends = math.max(time[1] * 1000 + math.floor(time[2] / 1000), tonumber(ARGV[3])) + ARGV[2] + 60000

@@ -1,5 +1,5 @@
 --[[
-list-activities: name the activities that Redis may hold.
+list-activities: list the activities that Redis may have.
 
 KEYS[1]  index  zset   <prefix>:red-packet:{activities}:index   activity id -> ms of its expiry
 

@@ -2,8 +2,8 @@
 list-page: read a page of a list of packets.
 
 KEYS[1]  packets  list(str)     <prefix>:red-packet:{<activity>}:pool or :refunds
-ARGV[1]  from     int >= 0      index of the first
-ARGV[2]  count    int 1..1,000  how many
+ARGV[1]  from     int >= 0      index of the first packet
+ARGV[2]  count    int 1..1,000  number of packets
 
 Returns {packet, ...}
   packet  str   '<packetId>:<cents>:<sum>'

@@ -8,7 +8,7 @@ Returns {userId, packetId, amountCents, grantedAtMs, lost}
   packetId     str   digits; '' before the first grant
   amountCents  str   digits
   grantedAtMs  str   digits
-  lost         str   '1' when the largest was taken back; then only all records show the largest
+  lost         str   '1' if the largest grant was voided: then the largest can only be found by reading all grants
 
 O(1). TTL: untouched. Clock: none. Replay: harmless.
 ]]

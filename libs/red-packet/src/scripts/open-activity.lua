@@ -8,9 +8,9 @@ KEYS[4]  outbox  stream    <prefix>:red-packet:{<activity>}:outbox
 ARGV[1]  group   str       consumer group of the payout workers
 
 Returns {status}
-  status  'opened' | 'open' | 'incomplete' | 'missing'   open: by an earlier call, whatever it has become since
+  status  'opened' | 'open' | 'incomplete' | 'missing'   open: an earlier call opened it, whatever its state is now
 
-O(1). TTL: taken from the draft's keys, and set again when nothing is owed any longer. Clock: none. Replay: finds the activity
+O(1). TTL: removed from the draft's keys; settle-bucket sets it again. Clock: none. Replay: finds the activity
 open.
 ]]
 -- @include cents
@@ -23,15 +23,15 @@ if meta[5] == '-1' then
 end
 local length = redis.call('LLEN', KEYS[2])
 if length ~= tonumber(meta[2]) or meta[3] ~= meta[4] then return { 'incomplete' } end
--- The sums of the pool itself, not those that were counted while it was filled.
+-- The sum of the pool's entries, not the counter of the calls that filled it.
 local cents = sum_cents(redis.call('LINDEX', KEYS[2], 0), redis.call('LINDEX', KEYS[2], -1))
 if cents ~= tonumber(meta[3]) then return { 'incomplete' } end
--- These raise WRONGTYPE before anything is written.
+-- These raise WRONGTYPE before the first write.
 redis.call('HLEN', KEYS[3])
 redis.call('XLEN', KEYS[4])
 local created = redis.pcall('XGROUP', 'CREATE', KEYS[4], ARGV[1], '0', 'MKSTREAM')
 if created.err and not string.find(created.err, '^BUSYGROUP') then return created end
--- No user's id is empty: this field holds the cents granted, so that a grab counts and grants in one command.
+-- The field with the empty name holds the cents granted, so a grab counts and grants in one hash. User ids are never empty.
 redis.call('HSET', KEYS[3], '', '0')
 -- What is owed does not expire.
 redis.call('PERSIST', KEYS[1])

@@ -7,7 +7,7 @@ ARGV[2]  count   int 1..1,000  how many
 
 Returns {entryId, userId, packetId, amountCents, ...}
   entryId      str   id of the stream entry
-  userId       str   '' where the entry has no such field, as in the fields below
+  userId       str   '' if the entry has no such field; likewise the fields below
   packetId     str   digits
   amountCents  str   digits
 

@@ -5,7 +5,7 @@ KEYS[1]  grants  hash  <prefix>:red-packet:{<activity>}:grants
 ARGV[1]  userId  str   1 to 256 characters
 
 Returns {grant}
-  grant  str   '<packetId>:<cents>:<ms>', and ':l' after it when it comes from the ledger; '' for no packet
+  grant  str   '<packetId>:<cents>:<ms>', with ':l' at its end if it was copied from the ledger; '' for no packet
 
 O(1). TTL: untouched. Clock: none. Replay: harmless.
 ]]

@@ -1,12 +1,12 @@
 --[[
-receive-packets: append packets of another bucket to this bucket's pool, once; to its refund if it is closed.
+receive-packets: append packets of another bucket to this bucket's pool, once; if it is closed, to its refunds.
 
 KEYS[1]    meta      hash      <prefix>:red-packet:{<destination>}:meta
 KEYS[2]    pool      list(str) <prefix>:red-packet:{<destination>}:pool
 KEYS[3]    moves     hash      <prefix>:red-packet:{<destination>}:moves
 KEYS[4]    refunds   list(str) <prefix>:red-packet:{<destination>}:refunds
 ARGV[1]    from      int       the bucket that sent them
-ARGV[2]    sequence  str       number of the transfer; higher than those of earlier ones from there
+ARGV[2]    sequence  str       number of the transfer; higher than those of earlier transfers from that bucket
 ARGV[3..]  packets   list(str) 1 to 500 packets, '<packetId>:<cents>'
 
 Returns {status}

@@ -7,7 +7,7 @@ ARGV[2]  count   int 1..1,000  about how many grants
 
 Returns {cursor, user, grant, ...}
   cursor  str   '0' after the last page
-  user    str   '' for the field that keeps the hash alive
+  user    str   '' for the field with the sum of cents
   grant   str   '<packetId>:<cents>:<ms>'
 
 O(count). TTL: untouched. Clock: none. Replay: harmless.

@@ -6,11 +6,11 @@ KEYS[2]  pool   list(str) <prefix>:red-packet:{<source>}:pool
 KEYS[3]  moves  hash      <prefix>:red-packet:{<source>}:moves
 ARGV[1]  to     int       the other bucket
 ARGV[2]  most   int       packets to take at most, 0 to 500, never more than half of the pool; 0 only asks for the record
-ARGV[3]  restMs int       packets that came here so lately stay for those who wait for them, ms
+ARGV[3]  restMs int       packets that arrived less than this ago are not sent on, ms
 
 Returns {status, record}
-  status  'sent' | 'resting' | 'nothing'   sent: also by an earlier call whose packets have not been confirmed
-  record  str   '<sequence>|<packetId>:<cents>,...', '' where nothing was sent
+  status  'sent' | 'resting' | 'nothing'   sent: also by an earlier call whose record was not deleted yet
+  record  str   '<sequence>|<packetId>:<cents>,...', '' if nothing was sent
 
 O(most). TTL: untouched. Clock: Redis. Replay: returns the record that the first call made.
 ]]
@@ -32,7 +32,7 @@ for i, entry in ipairs(entries) do
   packets[i], cents = packet, cents + amount
 end
 if cents > tonumber(meta[2]) then return redis.error_reply('BADMETA heldCents is less than the pool, nothing was changed') end
--- By the clock, so that a number never comes again, even when the last ones were lost with a master.
+-- Numbered by the clock, so that a number never repeats, even if the last transfers were lost with a master.
 local sequence = math.max(now_us, (marks[2] or 0) + 1)
 local record = format_number(sequence) .. '|' .. table.concat(packets, ',')
 redis.call('HSET', KEYS[3], 'out:' .. ARGV[1], record, 'sequence', format_number(sequence))

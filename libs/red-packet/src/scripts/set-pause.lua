@@ -5,7 +5,7 @@ KEYS[1]  meta   hash  <prefix>:red-packet:{<activity>}:meta
 ARGV[1]  state  str   'paused' | 'open'
 
 Returns {was, is}
-  was  'draft' | 'open' | 'paused' | 'closed' | 'spread:<buckets>' | ''   '' where nothing is
+  was  'draft' | 'open' | 'paused' | 'closed' | 'spread:<buckets>' | ''   '' if there is no bucket
   is   the same after this call; only 'open' and 'paused' change into one another
 
 O(1). TTL: untouched. Clock: none. Replay: finds it done.

@@ -1,5 +1,5 @@
 --[[
-settle-bucket: set the TTL of a bucket that owes nothing any longer; until then its keys have none.
+settle-bucket: set the TTL of a bucket that owes nothing any more; until then its keys have none.
 
 KEYS[1]   meta      hash      <prefix>:red-packet:{<activity>}:meta
 KEYS[2]   pool      list(str) <prefix>:red-packet:{<activity>}:pool
@@ -14,10 +14,10 @@ KEYS[10]  sessions  zset      <prefix>:stream-consumer:{<activity>}:sessions:pay
 KEYS[11]  takes     hash      <prefix>:stream-consumer:{<activity>}:takes:payouts:<outbox>
 KEYS[12]  due       zset      <prefix>:stream-consumer:{<activity>}:due:payouts:<outbox>
 KEYS[13]  attempts  hash      <prefix>:stream-consumer:{<activity>}:tries:payouts:<outbox>
-ARGV[1]   giveUp    int       1 to do so whatever is owed | 0
+ARGV[1]   giveUp    int       1 to set it also if something is owed | 0
 
 Returns {status}
-  status  'settled' | 'settled-before' | 'owed' | 'missing'   missing: also for a draft, unless it is given up
+  status  'settled' | 'settled-before' | 'owed' | 'missing'   missing: also for a draft without giveUp
 
 O(moves). TTL: set here, to expiresAtMs, and at least the retention or a day from now, whichever is shorter; a root outlives
 its buckets by a minute. Clock: Redis. Replay: settled-before.

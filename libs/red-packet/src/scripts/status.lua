@@ -11,36 +11,36 @@ KEYS[7]  voids    hash      <prefix>:red-packet:{<activity>}:voids
 KEYS[8]  refunds  list(str) <prefix>:red-packet:{<activity>}:refunds
 KEYS[9]  dead     stream    <prefix>:stream-consumer:{<activity>}:dead:payouts:<outbox>
 
-Returns {state, figures, pooled, pooledCents, granted, grantedCents, outboxLength, refundRecords, outgoing, lastRow, dead, overdue}
-  state          'draft' | 'preheated' | 'open' | 'paused' | 'ended' | 'closed' | 'spread:<buckets>' | ''   '' where nothing is
-  figures        str   of the meta hash, in the order of the names below, with commas between
+Returns {state, fields, pooled, pooledCents, granted, grantedCents, outboxLength, refundRecords, outgoing, lastRow, dead, overdue}
+  state          'draft' | 'preheated' | 'open' | 'paused' | 'ended' | 'closed' | 'spread:<buckets>' | ''   '' if there is no bucket
+  fields         str   numbers of the meta hash, in the order of the names in the script, separated by commas
   pooled         int   packets in the pool
-  pooledCents    str   their cents, from the pool itself; '-1' where its entries are invalid
+  pooledCents    str   their cents, from the pool itself; '-1' if its entries are invalid
   granted        int   packets granted
-  grantedCents   str   their cents, '-1' where the grants are gone
+  grantedCents   str   their cents, '-1' if the grants hash is lost
   outboxLength   int   payout rows not settled yet
-  refundRecords  int   packets on record as refunded
-  outgoing       str   buckets that packets are on their way to, with commas between
-  lastRow        str   id of the outbox's last row, also of one that is settled
-  dead           int   payouts that were given up
-  overdue        0 | 1   whether expiresAtMs has passed
+  refundRecords  int   packets in the list of refunds
+  outgoing       str   buckets that packets are moving to, separated by commas
+  lastRow        str   id of the outbox's last row, settled or not
+  dead           int   dead-lettered payouts
+  overdue        0 | 1   1 if expiresAtMs has passed
 
-O(1), and O(buckets) where packets move. TTL: repaired. Clock: Redis. Replay: harmless.
+O(1), and O(buckets) while packets move. TTL: repaired. Clock: Redis. Replay: harmless.
 ]]
 -- @include clock
 -- @include cents
 local meta = redis.call('HMGET', KEYS[1], 'state', 'expiresAtMs', 'startsAtMs', 'endsAtMs', 'grantShift', 'forgetAtMs', 'bucket')
-local figures = redis.call('HMGET', KEYS[1], 'createdAtMs', 'startsAtMs', 'endsAtMs', 'expiresAtMs', 'buckets', 'totalCents',
+local fields = redis.call('HMGET', KEYS[1], 'createdAtMs', 'startsAtMs', 'endsAtMs', 'expiresAtMs', 'buckets', 'totalCents',
   'packets', 'allPackets', 'heldCents', 'refundedPackets', 'refundedCents', 'sentPackets', 'sentCents',
   'receivedPackets', 'receivedCents', 'soldOutMs', 'closedAtMs', 'forgetAtMs')
-for i = 1, 18 do figures[i] = figures[i] or '0' end
-if not meta[1] then return { '', table.concat(figures, ','), 0, '0', 0, '0', 0, 0, '', '', 0, 0 } end
+for i = 1, 18 do fields[i] = fields[i] or '0' end
+if not meta[1] then return { '', table.concat(fields, ','), 0, '0', 0, '0', 0, 0, '', '', 0, 0 } end
 local state = meta[1]
 if state == 'open' and now_ms < tonumber(meta[3]) then state = 'preheated' end
 if (state == 'open' or state == 'paused') and now_ms >= tonumber(meta[4]) then state = 'ended' end
 local pooled, cents = redis.call('LLEN', KEYS[2]), 0
 if pooled > 0 then cents = sum_cents(redis.call('LINDEX', KEYS[2], 0), redis.call('LINDEX', KEYS[2], -1)) or -1 end
--- One field of the hash is not of a user.
+-- One field of the grants is the sum of cents, not a user.
 local granted = math.max(redis.call('HLEN', KEYS[3]) - 1, 0) + (meta[5] or 0)
 local granted_cents = redis.call('HGET', KEYS[3], '') or (state == 'draft' or state:find('^spread')) and '0' or '-1'
 local rows, last = redis.call('XLEN', KEYS[4]), ''
@@ -61,5 +61,5 @@ heal(KEYS[5])
 heal(KEYS[6])
 heal(KEYS[7])
 heal(KEYS[8])
-return { state, table.concat(figures, ','), pooled, format_number(cents), granted, granted_cents, rows, redis.call('LLEN', KEYS[8]),
+return { state, table.concat(fields, ','), pooled, format_number(cents), granted, granted_cents, rows, redis.call('LLEN', KEYS[8]),
   table.concat(outgoing, ','), last, redis.call('XLEN', KEYS[9]), now_ms < tonumber(meta[2]) and 0 or 1 }

@@ -1,5 +1,5 @@
 --[[
-void-grant: take a grant back that the ledger would not pay, since it had paid the packet, or the user, before.
+void-grant: void a grant that the ledger refused to pay, because it had paid the packet or the user before.
 
 KEYS[1]  meta      hash      <prefix>:red-packet:{<activity>}:meta
 KEYS[2]  grants    hash      <prefix>:red-packet:{<activity>}:grants
@@ -7,7 +7,7 @@ KEYS[3]  voids     hash      <prefix>:red-packet:{<activity>}:voids
 KEYS[4]  refunds   list(str) <prefix>:red-packet:{<activity>}:refunds
 ARGV[1]  userId    str       whose grant
 ARGV[2]  packetId  str       digits: of which packet
-ARGV[3]  paid      str       '<packet>:<cents>:<ms>' that the ledger had paid this user; '' when it had paid the packet to another
+ARGV[3]  paid      str       '<packet>:<cents>:<ms>' that the ledger had paid this user; '' if it had paid the packet to another user
 
 Returns {status}
   status  'void' | 'void-before' | 'none'   none: this user has no such grant

@@ -1,7 +1,7 @@
 -- @include now-text
 -- @include granting
--- The packets that a group granted leave the pool at once, and their sum and the best packet are written once. No command of
--- this part can fail: the keys were read, and the permissions checked, before the first write.
+-- Removes the packets that a group granted from the pool, and writes their sum and the best packet, once for the group. No
+-- command of this part can fail: types of keys and permissions were checked before the first write.
 local gate = gates[KEYS[1]]
 if gate and gate.taken > 0 then
   redis.call('LPOP', KEYS[2], gate.taken)

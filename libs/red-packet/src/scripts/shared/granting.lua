@@ -1,5 +1,5 @@
 -- @include clock
--- What the calls of a group have in common is read once: only these calls can change it meanwhile.
+-- Buckets that calls of this group have read. Each is read once: only calls of the group can change it meanwhile.
 local gates = {}
 
 local function sum_error()
@@ -7,13 +7,12 @@ local function sum_error()
 end
 
 --[[
-A bucket's meta and its cents granted so far, and what the calls of a group have done with them:
+Reads a bucket's meta and its cents granted so far. Returns nil and an error, or a table that the calls of the group change:
 state, starts, ends, tries  whether it is open, from when to when, and how often a user may try
 held, granted, best         cents that may be granted, cents that were, cents of the best packet
 luckiest                    a better packet than meta's, as {cents, packet, user}
-ahead, at                   packets that were read from the pool's head, and which of them is next
+ahead, at                   packets that were read from the pool's head, and the index of the next one
 taken                       packets that were granted and are still in the pool
-Or nil and an error.
 ]]
 local function read_gate(fields, granted)
   local gate = { state = fields[1], starts = tonumber(fields[2]), ends = tonumber(fields[3]), tries = tonumber(fields[4]),
@@ -25,15 +24,15 @@ local function read_gate(fields, granted)
     if now_ms < gate.starts then gate.state = 'preheated' elseif now_ms >= gate.ends then gate.state = 'ended' end
   end
   if gate.state ~= 'open' then return gate end
-  -- Without the grants, those who have won already would win again.
+  -- Without the grants, users who have won would win again.
   if not granted then return nil, redis.error_reply('LOSTGRANTS the grants are gone, was the key evicted? nothing was changed') end
-  -- Text that HSET shall replace: no leading zeros, no more digits than cents have.
+  -- Digits without leading zeros, at most as many as 2^53 has.
   gate.granted = #granted <= 16 and (granted == '0' or string.find(granted, '^[1-9]%d*$')) and tonumber(granted)
   if not gate.granted then return nil, sum_error() end
   return gate
 end
 
--- Why a bucket is not open, for the user.
+-- Text of the reason why a bucket is not open.
 local function describe_state(gate)
   if gate.state ~= 'preheated' then return gate.state or 'unknown' end
   return 'preheated:' .. string.format('%.0f', gate.starts - now_ms)
@@ -49,7 +48,7 @@ local function check_packet(gate, id, cents, head)
   return not fits and sum_error() or nil
 end
 
--- Checks, once a group, that the user may run what a grant writes. Returns nil or an error.
+-- Checks, once for each group, that the Redis user may run the commands of a grant. Returns nil or an error.
 local function check_permissions(gate, meta, pool, grants, outbox)
   gate.permitted = redis.acl_check_cmd('XADD', outbox, '*', 'f', 'v') and redis.acl_check_cmd('LPOP', pool, '1')
     and redis.acl_check_cmd('HSET', grants, 'f', 'v') and redis.acl_check_cmd('HSET', meta, 'f', 'v')
