@@ -77,8 +77,6 @@ export const NOT_CLEAN_YET = [
   'libs/read-reward/src',
   'libs/read-reward/test',
   'libs/red-packet/DECISIONS.md',
-  'libs/red-packet/README.md',
-  'libs/red-packet/src',
   'libs/red-packet/test',
   'libs/scheduled-lock/src',
   'libs/scheduled-lock/test',
