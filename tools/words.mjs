@@ -76,8 +76,6 @@ export const NOT_CLEAN_YET = [
   'libs/read-reward/DECISIONS.md',
   'libs/read-reward/src',
   'libs/read-reward/test',
-  'libs/red-packet/DECISIONS.md',
-  'libs/red-packet/test',
   'libs/scheduled-lock/src',
   'libs/scheduled-lock/test',
   'libs/script-registry/DECISIONS.md',

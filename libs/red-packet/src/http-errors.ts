@@ -31,7 +31,7 @@ export function refused(error: unknown): never {
   if (error instanceof ActivityConflictError) throw new ConflictException(error.message, { cause: error });
   if (error instanceof NotSentError || error instanceof ScriptRefusedError || error instanceof UnknownOutcomeError) {
     // The message of Redis is only in the cause. A repeat is safe: every call returns the first result, or is harmless twice.
-    throw new ServiceUnavailableException('Redis is unavailable. Send the request again.', { cause: error });
+    throw new ServiceUnavailableException('Redis did not answer. Send the request again.', { cause: error });
   }
   throw error;
 }

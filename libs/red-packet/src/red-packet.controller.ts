@@ -187,6 +187,6 @@ function readActivity(body: unknown): CreateActivity {
   if (unknown !== undefined) throw check.error(`There is no field ${shown(unknown)}. Known: ${FIELDS.join(', ')}.`);
   const { total, ...activity } = fields;
   if (total === undefined) return activity as unknown as CreateActivity;
-  if (activity['totalCents'] !== undefined) throw check.error('total and totalCents are set. Leave one of them out.');
+  if (activity['totalCents'] !== undefined) refuse('total', total, 'either total or totalCents');
   return { ...activity, totalCents: parseMoney('total', total) } as unknown as CreateActivity;
 }

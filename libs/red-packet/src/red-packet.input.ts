@@ -134,13 +134,13 @@ function checkSplit(value: unknown, amounts: readonly number[] | undefined): Spl
 
 function checkAmounts(value: unknown, totalCents: number, packets: number, bounds: Bounds): readonly number[] {
   if (!Array.isArray(value)) return refuse('amounts', value, 'an array of cents');
-  if (value.length !== packets) refuse('amounts.length', value.length, `${packets}, the number of packets`);
+  if (value.length !== packets) refuse('amounts', value, `${packets} amounts, one for each packet`);
   let sum = 0n;
   for (const cents of value as unknown[]) {
     sum += BigInt(check.integer('amounts', cents, bounds.minCents, bounds.maxCents));
   }
   if (sum !== BigInt(totalCents)) {
-    throw check.error(`The sum of amounts is ${sum}. Expected totalCents, which is ${totalCents}.`);
+    refuse('amounts', value, `amounts that add up to totalCents, ${totalCents}, instead of ${sum}`);
   }
   return value as readonly number[];
 }

@@ -77,7 +77,7 @@ describe.each(platforms)('who may call the routes on %s', (_name, adapter) => {
     expect(body['items']).toEqual([{ userId: 'honest', ...(answer.body['packet'] as object) }]);
   });
 
-  it('answer 401 to nobody, also where identity promises nobody, and 400 for a user id that is none', async () => {
+  it('answer 401 to an unknown user, also if identity returns a promise, and 400 for an invalid user id', async () => {
     await http.create();
     const body = { userId: 'evil' };
     expect((await http.call('POST', '/a/grab', {}, body)).status).toBe(401);

@@ -15,7 +15,7 @@ describe.each(servers)('the audit on %s', (_name, connect) => {
     if (report === undefined) throw new Error(`There is no ${id}.`);
     return report;
   };
-  /** An activity with grants, a refund to come and a transfer under way; and what was paid of it. */
+  /** An activity with grants, packets that will be refunded and a transfer in flight; and the packets that were paid. */
   async function busy(id: string, buckets: number): Promise<PaidPacket[]> {
     await bench.packets.create({ ...figures(id, 2_400, 555_555), buckets });
     const users = Array.from({ length: 1_200 }, (_, i) => `u${i}`);
@@ -78,7 +78,7 @@ describe.each(servers)('the audit on %s', (_name, connect) => {
     ['a packet taken out of the pool', ({ pool }) => bench.raw.rpop(pool as string), /packets pooled, granted/],
     ['a packet made up', ({ pool }) => bench.raw.lpush(pool as string, '9:100:100'), /packets pooled, granted/],
     ['a counter that is off by a cent', ({ grants }) => bench.raw.hincrby(grants as string, '', 1), /cents pooled/],
-    ['a pool that is no pool', ({ pool }) => bench.raw.lset(pool as string, 0, 'what?'), /cents pooled/],
+    ['an invalid pool entry', ({ pool }) => bench.raw.lset(pool as string, 0, 'what?'), /cents pooled/],
     ['a grant that is gone', ({ grants }) => bench.raw.hdel(grants as string, 'u1'), /packets pooled, granted/],
   ])('finds %s', async (_what, damage, problem) => {
     const id = `damaged-${Math.random()}`;
@@ -101,22 +101,22 @@ describe.each(servers)('the audit on %s', (_name, connect) => {
     [
       'a packet that is in two hands',
       ({ grants }) => bench.raw.hset(grants as string, 'u2', '1:100:1'),
-      /packet 1 is in two places: granted and granted|packets granted by the records/,
+      /packet 1 has two records: granted and granted|packets granted by the records/,
     ],
     [
       'a payout row that is gone',
       ({ outbox }) => bench.raw.xtrim(outbox as string, 'MAXLEN', 1),
-      /neither in the outbox nor paid/,
+      /neither in the outbox nor paid nor dead-lettered/,
     ],
     [
-      'a payout row of a packet that never was',
+      'a payout row of an unknown packet',
       ({ outbox }) => bench.raw.xadd(outbox as string, '*', 'user', 'u1', 'packet', '99', 'cents', '100', 'at', '1'),
-      /holds "99", which is no packet of this activity/,
+      /has "99", which is not a packet of this activity/,
     ],
     [
-      'a grant of what is no packet',
+      'a grant with an invalid packet id',
       ({ grants }) => bench.raw.hset(grants as string, 'u2', '007:100:1'),
-      /holds "007", which is no packet of this activity/,
+      /has "007", which is not a packet of this activity/,
     ],
     [
       'a payout row for somebody else',
@@ -141,7 +141,7 @@ describe.each(servers)('the audit on %s', (_name, connect) => {
     for (const deep of [false, true]) {
       const report = await audit('holed', { deep });
       expect(report.ok).toBe(false);
-      expect(report.problems.join('\n')).toMatch(/bucket 2: it is gone/);
+      expect(report.problems.join('\n')).toMatch(/bucket 2: its keys are lost/);
     }
   });
 
@@ -160,7 +160,7 @@ describe.each(servers)('the audit on %s', (_name, connect) => {
     expect(report.problems).toHaveLength(2);
   });
 
-  it('tells the luckiest, also when the luckiest grant was taken back', async () => {
+  it('finds the luckiest, also when the luckiest grant was voided', async () => {
     const amounts = [300, 900, 900, 200, 50, 500];
     await bench.packets.create({ activityId: 'lucky', totalCents: 2_850, packets: 6, amounts });
     expect(await bench.packets.luckiest('lucky')).toBeUndefined();
@@ -196,7 +196,7 @@ describe.each(servers)('the audit on %s', (_name, connect) => {
       expect(await audit(id, { ledger })).toMatchObject({ ok: true, deep: { voided: { packets: 1 }, rewound: [] } });
     });
 
-    it('over a user leaves him the packet he was paid, refunds the other and never unsays sold out', async () => {
+    it('over a user: the paid packet stays, the other is refunded, and sold out stays true', async () => {
       const id = `user-${buckets}`;
       await bench.packets.create({ ...figures(id, 4), buckets });
       const users = ['a', 'b', 'c', 'd'];
@@ -223,7 +223,7 @@ describe.each(servers)('the audit on %s', (_name, connect) => {
       expect(await audit(id, { deep: true })).toMatchObject({ ok: true, problems: [] });
     });
 
-    it('is none for a packet that the user does not have', async () => {
+    it('changes nothing for a packet that the user does not have', async () => {
       const id = `none-${buckets}`;
       await bench.packets.create({ ...figures(id, 3), buckets });
       await bench.packets.pause(id);

@@ -43,7 +43,7 @@ describe.each(servers)('buckets on %s', (name, connect) => {
   });
   afterAll(() => benches.forEach((bench) => bench.close()));
 
-  it.each([1, 4, 16])('%d of them hand out everything, once a user and a packet, whoever comes', async (buckets) => {
+  it.each([1, 4, 16])('%d of them hand out all packets, each once, and at most one to a user', async (buckets) => {
     const id = `rain-${buckets}`;
     const [bench] = benches;
     await bench.packets.create({ ...figures(id, 300, 100_003), buckets });
@@ -207,7 +207,7 @@ describe.each(servers)('buckets on %s', (name, connect) => {
     }
   });
 
-  it('finds an activity that was made anew with another number of buckets', async () => {
+  it('finds an activity that was created again with another number of buckets', async () => {
     const [bench, other] = benches;
     await bench.packets.create({ ...figures('again', 12), buckets: 4 });
     expect((await other.packets.grab('again', 'u')).outcome).toBe('won');

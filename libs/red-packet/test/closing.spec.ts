@@ -20,7 +20,7 @@ interface Node {
 describe.each(servers)('the end of an activity on %s', (_name, connect) => {
   let bench: Bench;
   const nodes: Node[] = [];
-  const told: ClosedActivity[] = [];
+  const reported: ClosedActivity[] = [];
   let onClosed: (closed: ClosedActivity) => void | Promise<void> = () => undefined;
 
   /** A process as an app with DelayedTaskModule is one. */
@@ -32,7 +32,7 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
     ]);
     const tasks = new DelayedTaskService(registry, resolveTasks({ work, leaseMs: 30_000, pollMs: 50 }));
     const listener = (closed: ClosedActivity): void | Promise<void> => {
-      told.push(closed);
+      reported.push(closed);
       return onClosed(closed);
     };
     const options = { ...resolveOptions({ identity: () => undefined, onClosed: listener }), retentionMs };
@@ -52,7 +52,7 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
 
   beforeEach(async () => {
     bench = await openBench(connect());
-    told.length = 0;
+    reported.length = 0;
     onClosed = () => undefined;
   });
   afterEach(async () => {
@@ -61,7 +61,7 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
   });
 
   const taskOf = (id: string): string => `red-packet.close:${createHash('sha256').update(id).digest('hex')}`;
-  const tolds = (id: string): ClosedActivity[] => told.filter(({ activityId }) => activityId === id);
+  const reportsOf = (id: string): ClosedActivity[] => reported.filter(({ activityId }) => activityId === id);
 
   it.each([1, 4])('closes and refunds once, whichever of three nodes does it (%i buckets)', async (buckets) => {
     const [one, two] = [await node(), await node(), await node()];
@@ -72,20 +72,18 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
       // Asked for again, and from elsewhere: still one end.
       await two?.packets.create(activity);
       for (let i = 0; i < 15; i++) packetOf(await one?.packets.grab(name, `u${i}`));
-      expect(tolds(name)).toEqual([]);
+      expect(reportsOf(name)).toEqual([]);
       return name;
     });
-    await eventually(() => expect(tolds(id).length).toBeGreaterThan(0));
-    expect(tolds(id)).toEqual([expect.objectContaining({ activityId: id, refundedPackets: 25 })]);
+    await eventually(() => expect(reportsOf(id).length).toBeGreaterThan(0));
+    expect(reportsOf(id)).toEqual([expect.objectContaining({ activityId: id, refundedPackets: 25 })]);
     await Promise.all(nodes.map(({ packets }) => packets.close(id)));
     const status = await bench.packets.status(id);
     expect(status).toMatchObject({ state: 'closed', grantedPackets: 15, refundedPackets: 25, remainingPackets: 0 });
     expect((status?.grantedCents ?? 0) + (status?.refundedCents ?? 0)).toBe(4_000);
     expect(await bench.packets.audit(id, { deep: true })).toMatchObject({ ok: true });
-    // The task ends a moment after it has told.
-    await eventually(async () =>
-      expect(await one?.tasks.stats()).toMatchObject({ waiting: 0, running: 0, deadLetters: 0 }),
-    );
+    // The task ends a moment after it has called onClosed.
+    await eventually(async () => expect(await one?.tasks.stats()).toMatchObject({ waiting: 0, running: 0, dead: 0 }));
   });
 
   it('comes though the queue has lost its task, once the activity was created again', async () => {
@@ -98,7 +96,7 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
       expect(await packets.create(made)).toMatchObject({ created: false });
       return [made, task];
     });
-    await eventually(() => expect(tolds(activity.activityId)).toMatchObject([{ refundedPackets: 7 }]));
+    await eventually(() => expect(reportsOf(activity.activityId)).toMatchObject([{ refundedPackets: 7 }]));
     await eventually(async () => expect(await tasks.get(id)).toBeUndefined());
     // Closed, it has nothing to come.
     expect(await packets.create(activity)).toMatchObject({ created: false });
@@ -117,25 +115,25 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
           expect(await packets.grab(id, 'u')).toMatchObject({ outcome: 'won' });
           return [id, endsAtMs];
         });
-        await eventually(() => expect(tolds(name)).toHaveLength(1));
+        await eventually(() => expect(reportsOf(name)).toHaveLength(1));
         expect(await redisNow(bench)).toBeGreaterThanOrEqual(ends);
-        expect(tolds(name)).toMatchObject([{ refundedPackets: 2 }]);
+        expect(reportsOf(name)).toMatchObject([{ refundedPackets: 2 }]);
       } finally {
         clock.mockRestore();
       }
     }
   });
 
-  it('tells of the leftovers until it is heard, with the same figures', async () => {
+  it('calls onClosed with the same refunds until it resolves', async () => {
     const { packets } = await node();
     let failures = 0;
     onClosed = () => {
-      if ((failures += 1) < 3) throw new Error('the bank is away');
+      if ((failures += 1) < 3) throw new Error('the bank is unavailable');
     };
     await before(bench, 200, (endsAtMs) => packets.create({ ...figures('heard', 5), endsAtMs }));
     await eventually(() => expect(failures).toBe(3), { timeoutMs: 15_000 });
-    expect(tolds('heard').map(({ refundedPackets }) => refundedPackets)).toEqual([5, 5, 5]);
-    expect(tolds('heard').map(({ closed }) => closed)).toEqual([true, false, false]);
+    expect(reportsOf('heard').map(({ refundedPackets }) => refundedPackets)).toEqual([5, 5, 5]);
+    expect(reportsOf('heard').map(({ closed }) => closed)).toEqual([true, false, false]);
   });
 
   it('a task that comes early, as by the clock of another node, waits for the end', async () => {
@@ -149,7 +147,7 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
       expect(await packets.status(name)).toMatchObject({ state: 'open', refundedPackets: 0 });
       return name;
     });
-    await eventually(() => expect(tolds(id)).toMatchObject([{ refundedPackets: 3, closed: true }]), {
+    await eventually(() => expect(reportsOf(id)).toMatchObject([{ refundedPackets: 3, closed: true }]), {
       timeoutMs: 15_000,
     });
     // Nothing is wrong, so nothing is logged.
@@ -159,7 +157,7 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
     }
   });
 
-  it('an activity that somebody closed before is told of at its end, with what was refunded then', async () => {
+  it('reports an activity that was closed by hand at its end, with its refunds', async () => {
     const { packets } = await node();
     const id = await before(bench, 400, async (endsAtMs, turn) => {
       const name = `before-${turn}`;
@@ -167,10 +165,10 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
       expect(await packets.close(name)).toMatchObject({ closed: true, refundedPackets: 4 });
       return name;
     });
-    await eventually(() => expect(tolds(id)).toMatchObject([{ closed: false, refundedPackets: 4 }]));
+    await eventually(() => expect(reportsOf(id)).toMatchObject([{ closed: false, refundedPackets: 4 }]));
   });
 
-  it('waits for a draft whose pool is being filled when its end comes, and tells once', async () => {
+  it('waits for a draft whose pool is being filled at its end, and calls onClosed once', async () => {
     const { packets } = await node();
     // Preheating so many takes longer than the activity lasts; it must have begun before that is over.
     const activity = await before(bench, 60, async (endsAtMs) => {
@@ -178,25 +176,25 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
       await packets.create(slow);
       return slow;
     });
-    await eventually(() => expect(tolds('slow').length).toBeGreaterThan(0), { timeoutMs: 20_000 });
-    expect(tolds('slow')).toMatchObject([{ closed: true, refundedPackets: 200_000 }]);
+    await eventually(() => expect(reportsOf('slow').length).toBeGreaterThan(0), { timeoutMs: 20_000 });
+    expect(reportsOf('slow')).toMatchObject([{ closed: true, refundedPackets: 200_000 }]);
     expect(await packets.status('slow')).toMatchObject({ state: 'closed', remainingPackets: 0 });
     await packets.create(activity);
     await sleep(300);
-    expect(tolds('slow')).toHaveLength(1);
+    expect(reportsOf('slow')).toHaveLength(1);
   });
 
-  it('is told again, with the sum, when a payout turns into a refund after it', async () => {
+  it('calls onClosed again, with the sum, when a payout turns into a refund later', async () => {
     const { packets } = await node();
     const [id, won] = await before(bench, 400, async (endsAtMs, turn) => {
       const name = `later-${turn}`;
       await packets.create({ ...figures(name, 4), endsAtMs });
       return [name, packetOf(await packets.grab(name, 'u'))];
     });
-    await eventually(() => expect(tolds(id)).toMatchObject([{ refundedPackets: 3 }]));
+    await eventually(() => expect(reportsOf(id)).toMatchObject([{ refundedPackets: 3 }]));
     const paid = { packetId: won.packetId === '1' ? '2' : '1', amountCents: 5, grantedAtMs: 1 };
     await packets.conflict(id, { userId: 'u', packetId: won.packetId, paid });
-    await eventually(() => expect(tolds(id)).toMatchObject([{ refundedPackets: 3 }, { refundedPackets: 4 }]));
+    await eventually(() => expect(reportsOf(id)).toMatchObject([{ refundedPackets: 3 }, { refundedPackets: 4 }]));
   });
 
   it('onClosed without tasks is refused at boot', async () => {
@@ -215,7 +213,7 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
       const id = `default-${buckets}`;
       await packets.create({ ...figures(id, 2), buckets, split: 'equal' });
       packetOf(await packets.grab(id, 'u'));
-      await eventually(() => expect(tolds(id)).toMatchObject([{ refundedPackets: 1, refundedCents: 100 }]));
+      await eventually(() => expect(reportsOf(id)).toMatchObject([{ refundedPackets: 1, refundedCents: 100 }]));
     },
   );
 
@@ -223,7 +221,7 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
     const { packets } = await node();
     await packets.create(figures('by-hand', 4));
     await packets.close('by-hand');
-    await eventually(() => expect(tolds('by-hand')).toMatchObject([{ refundedPackets: 4 }]));
+    await eventually(() => expect(reportsOf('by-hand')).toMatchObject([{ refundedPackets: 4 }]));
   });
 
   it('refuses an end that no task can wait for, before anything is written', async () => {

@@ -4,7 +4,7 @@ import { RedisServer } from '../../../test/support/redis-server';
 import { eventually } from '../../../test/support/wait';
 import { figures, openBench, packetOf, quiet, type Bench } from './support';
 
-describe('a win that replicas must have before it is told', () => {
+describe('a win that replicas must confirm', () => {
   let master: RedisServer;
   let replica: RedisServer;
   const open: Bench[] = [];
@@ -29,7 +29,7 @@ describe('a win that replicas must have before it is told', () => {
   }
 
   it.each([1, 2])(
-    'is told when they have it, is unconfirmed else, and settled by a repeat, with %d buckets',
+    'is returned when they have it, is unconfirmed otherwise, and is confirmed by a repeat, with %d buckets',
     async (buckets) => {
       const { packets } = await connect(master.port, 1);
       await packets.create({ ...figures('a', 20), buckets });
@@ -53,7 +53,7 @@ describe('a win that replicas must have before it is told', () => {
     },
   );
 
-  it('is there after a failover, while one that was told without may be gone, and the ledger sorts that out', async () => {
+  it('survives a failover; an unconfirmed one may be lost, which the ledger detects', async () => {
     const careful = await connect(master.port, 1);
     const hasty = await connect(master.port, 0);
     await careful.packets.create({ ...figures('f', 60), split: 'equal' });
@@ -90,7 +90,7 @@ describe('a win that replicas must have before it is told', () => {
     // The ledger had paid all of them.
     const report = await after.packets.audit('f', { ledger: [...sure, ...lost] });
     expect(report?.deep?.rewound).toEqual(rewound);
-    // A packet that was paid before goes to somebody else, and he gets another one.
+    // A packet that was paid before is granted to another user, who then gets another one.
     const paid = new Map([...sure, ...lost].map((row) => [row.packetId, row]));
     for (let i = 0; i < 15; i++) {
       let packet = packetOf(await after.packets.grab('f', `next-${i}`));

@@ -58,7 +58,7 @@ describe.each(servers)('an activity on %s', (_name, connect) => {
       expect(Math.abs((status?.createdAtMs ?? 0) - before)).toBeLessThan(60_000);
     });
 
-    it('finds the same figures open, and refuses others without touching the activity', async () => {
+    it('finds an open activity with the same parameters, and refuses others without a change', async () => {
       await bench.packets.create(figures('again', 10));
       await bench.packets.grab('again', 'u');
       const keys = Object.values(bench.keysOf('again'));
@@ -83,7 +83,7 @@ describe.each(servers)('an activity on %s', (_name, connect) => {
       expect(await support.dumpKeys(bench, keys)).toEqual(before);
     });
 
-    it('makes nothing of an id whose figures are gone while other keys remain', async () => {
+    it('refuses an id whose parameters are lost while other keys remain', async () => {
       const { meta, ...others } = bench.keysOf('orphaned');
       await bench.packets.create(figures('orphaned', 3));
       await bench.packets.grab('orphaned', 'u');
@@ -103,7 +103,7 @@ describe.each(servers)('an activity on %s', (_name, connect) => {
       expect(sum(pool.map(([, cents]) => cents))).toBe(350_000);
     });
 
-    it('lets one of several concurrent figures win, and refuses the others', async () => {
+    it('accepts one of several concurrent creations with different parameters, and refuses the others', async () => {
       const outcomes = await Promise.allSettled(
         [5, 6, 7, 8].map((packets) => bench.packets.create(figures('rivals', packets, 1_000))),
       );
@@ -200,7 +200,7 @@ describe.each(servers)('an activity on %s', (_name, connect) => {
         // The process knows the activity's keys for a while.
         await eventually(async () => expect(await short.payouts.stats('short')).toBeUndefined());
         expect(await short.raw.exists(...keys)).toBe(0);
-        // The same id is free again, for other figures too.
+        // The same id is free again, also for other parameters.
         const again = await eventually(() => short.packets.create(figures('short', 4)));
         expect(again).toMatchObject({ created: true, packets: 4 });
       } finally {
@@ -209,7 +209,7 @@ describe.each(servers)('an activity on %s', (_name, connect) => {
     });
   });
 
-  it('shows figures that agree with each other at every moment of a run', async () => {
+  it('shows counters that agree with each other at every moment of a run', async () => {
     await bench.packets.create(figures('watched', 400));
     const { grants, pool } = bench.keysOf('watched');
     let running = true;

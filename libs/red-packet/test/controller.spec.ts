@@ -46,15 +46,15 @@ describe.each(platforms)('the routes on %s', (_name, adapter) => {
     const answer = await http.call('POST', '', admin, body);
     expect(answer).toMatchObject({
       status: 400,
-      body: { message: expect.stringMatching(new RegExp(`^${field} is `)) },
+      body: { message: expect.stringMatching(new RegExp(`^(${field} is |There is no field "${field}")`)) },
     });
     expect((await http.status()).status).toBe(404);
   });
 
-  it('answer 409 for an id that is taken by other figures', async () => {
+  it('answer 409 for an id that is used with other parameters', async () => {
     await http.create();
     const answer = await http.create({ ...figures, packets: 9 });
-    expect(answer).toMatchObject({ status: 409, body: { message: expect.stringContaining('other figures') } });
+    expect(answer).toMatchObject({ status: 409, body: { message: expect.stringContaining('other parameters') } });
   });
 
   it('answer every outcome of a grab with 200', async () => {
@@ -137,7 +137,7 @@ describe.each(platforms)('the routes on %s', (_name, adapter) => {
     expect((await http.status()).body).toMatchObject({ grantedPackets: 1, outboxLength: 1 });
   });
 
-  it('answer 503 while Redis is away, and leak nothing of its errors', async () => {
+  it('answer 503 while Redis is unavailable, without its errors', async () => {
     await http.serve({ identity, adminGuard: { canActivate: isAdmin } }, 200);
     http.client.disconnect();
     for (const answer of await Promise.all([http.grab('u'), http.status(), http.create(), http.records()])) {
@@ -145,7 +145,7 @@ describe.each(platforms)('the routes on %s', (_name, adapter) => {
     }
   });
 
-  it('answer 500 when the activity is damaged, and tell no key of it', async () => {
+  it('answer 500 when the activity is damaged, without the names of its keys', async () => {
     await http.create();
     await http.client.set(`${http.prefix}:red-packet:{a}:outbox`, 'x');
     expect(await http.grab('u')).toEqual({ status: 500, body: { statusCode: 500, message: 'Internal server error' } });

@@ -35,7 +35,7 @@ describe('a grab that cannot be finished changes nothing', () => {
     return opened;
   }
 
-  /** A grab by somebody new must reject as told, alone and in a group, and leave every byte as it is. */
+  /** Grabs of a new user must reject with the given error, alone and in a group, and change nothing. */
   async function refuses(error: object, { packets }: Bench = bench): Promise<void> {
     const before = await dumpAll(bench.raw);
     expect(before.length).toBeGreaterThan(3);
@@ -144,7 +144,7 @@ describe('a grab that cannot be finished changes nothing', () => {
     expect(await bench.packets.grab(ACTIVITY, 'second')).toMatchObject({ outcome: 'won' });
   });
 
-  it.each(['xadd', 'lpop', 'hset'])('a user who may not run %s, of which boot tells already', async (name) => {
+  it.each(['xadd', 'lpop', 'hset'])('a Redis user who may not run %s, which is reported at boot', async (name) => {
     await bench.raw.acl('SETUSER', `no-${name}`, 'on', '>pw', '~*', '&*', '+@all', `-${name}`);
     const limited = await connect({ username: `no-${name}`, password: 'pw' });
     await refuses({ code: 'SCRIPT_FAILED', redisCode: 'NOTALLOWED' }, limited);

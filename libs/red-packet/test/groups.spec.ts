@@ -56,7 +56,7 @@ describe.each(clients)('grabs that leave together on %s', (_name, connect, group
     },
   );
 
-  it('where the second packet is none: the first is granted, the rest are refused, a repeat is answered', async () => {
+  it('with an invalid second packet: the first is granted, the rest are refused, a repeat is answered', async () => {
     await bench.packets.create({ ...figures('broken', 5), split: 'equal' });
     const { pool } = bench.keysOf('broken');
     const whole = (await bench.raw.lindex(pool, 1)) as string;

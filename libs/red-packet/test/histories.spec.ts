@@ -28,7 +28,7 @@ const step = fc.oneof(
 );
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
-/** One activity, and what its users were told of it. */
+/** One activity, and the results that its users got. */
 class History {
   private readonly told = new Map<string, Packet>();
   private readonly voided = new Set<string>();
@@ -185,16 +185,16 @@ interface Heard {
 }
 
 /**
- * Calls that contradict "sold out": packets never come back, so where one was won by a call that was made after somebody
- * had been told so, there was no instant between that one's call and answer at which none was left.
+ * Finds wins that contradict an earlier "sold out". Packets never come back, so if a call that began after a sold-out reply
+ * won a packet, that reply was false.
  */
 function contradictions(history: readonly Heard[]): Heard[] {
-  const told = Math.min(...history.filter(({ outcome }) => outcome === 'sold-out').map(({ to }) => to));
-  return history.filter(({ outcome, from }) => outcome === 'won' && from > told);
+  const firstSoldOut = Math.min(...history.filter(({ outcome }) => outcome === 'sold-out').map(({ to }) => to));
+  return history.filter(({ outcome, from }) => outcome === 'won' && from > firstSoldOut);
 }
 
 describe('a checker of histories', () => {
-  it('finds a win that was begun after somebody had been told that all was gone, and no other', () => {
+  it('finds a win that began after a user had got sold-out, and no other', () => {
     const early: Heard = { from: 0, to: 5, outcome: 'won' };
     const told: Heard = { from: 1, to: 6, outcome: 'sold-out' };
     const during: Heard = { from: 5, to: 9, outcome: 'won' };
@@ -205,8 +205,8 @@ describe('a checker of histories', () => {
   });
 });
 
-describe.each(servers)('who is told "sold out" on %s', (_name, connect) => {
-  it.each([1, 4, 16])('was told so when nothing was left, with %d buckets and packets under way', async (buckets) => {
+describe.each(servers)('the result sold-out on %s', (_name, connect) => {
+  it.each([1, 4, 16])('is returned only when nothing is left, with %d buckets and moving packets', async (buckets) => {
     const one = await openBench(connect());
     const benches = [one, await openBench(connect(), { prefix: one.prefix })];
     try {
@@ -252,7 +252,7 @@ describe.each(servers)('who is told "sold out" on %s', (_name, connect) => {
 });
 
 describe('a server that is killed again and again, with AOF and fsync always', () => {
-  it('has at each return every packet that was told, and no cent more or less', async () => {
+  it('has after each failover every packet that was confirmed, and all cents', async () => {
     const server = await RedisServer.start({ args: ['--appendonly', 'yes', '--appendfsync', 'always'] });
     const client = (): Redis => quiet(new Redis(server.port, { retryStrategy: () => 20, maxRetriesPerRequest: null }));
     const one = await openBench(client(), { deadlineMs: 20_000 });

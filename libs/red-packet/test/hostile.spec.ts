@@ -9,7 +9,7 @@ import { RedPacketAdminGuard } from '../src/red-packet.guard';
 import { admin, figures, HttpBench, identity, isAdmin, platforms } from './http-bench';
 import { openBench, payAll, servers } from './support';
 
-/** What anybody may call. A route that is not named here is one for admins. */
+/** Public routes. All other routes are for admins. */
 const PUBLIC = ['POST :activityId/grab', 'GET :activityId', 'GET :activityId/mine', 'GET :activityId/results'];
 const ROUTES = [RedPacketController, RedPacketPayoutsController].flatMap((controller) => routesOf(controller));
 

@@ -31,7 +31,7 @@ export const figures = { activityId: 'a', totalCents: 1_000, packets: 10 };
 
 export const platforms: [string, () => ExpressAdapter | FastifyAdapter][] = [
   ['Express', () => new ExpressAdapter()],
-  // An activity's id may be longer than the 100 characters that Fastify allows a parameter unless told otherwise.
+  // An activity's id may be longer than the 100 characters that Fastify allows by default.
   ['Fastify', () => new FastifyAdapter({ routerOptions: { maxParamLength: 1_200 } })],
 ];
 

@@ -15,7 +15,7 @@ describe('checkActivity', () => {
     expect(checkActivity(tight)).toEqual({ ...tight, ...plain });
   });
 
-  it('takes figures up to their limits', () => {
+  it('accepts parameters up to their limits', () => {
     const widest = { activityId: 'x'.repeat(128), totalCents: MAX, packets: 1_000_000, minCents: 1, maxCents: MAX };
     expect(checkActivity(widest)).toEqual({ ...widest, ...plain });
     expect(checkActivity({ activityId: 'a', totalCents: 1, packets: 1 })).toMatchObject({ maxCents: 1 });
@@ -89,7 +89,7 @@ describe('checkActivity', () => {
     expect(check).toThrow(/^activityId is .{80,140}characters\)\. Expected 1 to 128/);
   });
 
-  it('lets through no figures that cannot be split, and refuses none that can', () => {
+  it('accepts exactly the parameters that can be split', () => {
     const cents = fc.integer({ min: 1, max: 50 });
     fc.assert(
       fc.property(
@@ -176,7 +176,7 @@ describe('parseMoney', () => {
 describe('the options', () => {
   const identity = (): undefined => undefined;
 
-  it('keep activities for seven days unless told otherwise, and are frozen', () => {
+  it('keep activities for seven days by default, and are frozen', () => {
     const resolved = resolveOptions({ identity });
     expect(resolved).toEqual({
       identity,

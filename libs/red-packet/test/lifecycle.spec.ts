@@ -50,7 +50,7 @@ describe.each(servers)('the life of an activity on %s', (_name, connect) => {
       expect(await state(id)).toBe('open');
     });
 
-    it('ends at endsAt, while winners are still told their packet', async () => {
+    it('ends at endsAtMs, while winners still see their packet', async () => {
       const [id, won, ends] = await before(bench, 500, async (endsAtMs, turn) => {
         const name = named(`ending-${turn}`);
         await bench.packets.create({ ...figures(name, 8), buckets, endsAtMs });
@@ -162,7 +162,7 @@ describe.each(servers)('the life of an activity on %s', (_name, connect) => {
         const loser = await openBench(connect(), { prefix: bench.prefix });
         try {
           expect((await loser.packets.grab(id, 'loser')).outcome).toBe('sold-out');
-          // A process that has not learned yet asks Redis.
+          // A process that does not remember the activity asks Redis.
           expect((await others.packets.grab(id, 'loser')).outcome).toBe('sold-out');
           const third = await openBench(connect(), { prefix: bench.prefix });
           expect(await third.packets.grab(id, 'loser')).toEqual({

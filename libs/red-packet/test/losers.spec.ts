@@ -5,7 +5,7 @@ import { WinnerFilter } from '../src/grabs/winner-filter';
 import { figures, openBench, packetOf, quiet, type Bench } from './support';
 
 describe('WinnerFilter', () => {
-  it('forgets no winner, and takes few losers for one', () => {
+  it('recognises every winner, and takes few others for one', () => {
     for (const winners of [0, 1, 100, 20_000]) {
       const filter = new WinnerFilter(winners);
       for (let i = 0; i < winners; i++) filter.add(`user-${i}`);
@@ -51,7 +51,7 @@ describe('losers of a sold-out activity', () => {
     });
   }
 
-  it.each([1, 4])('are answered by the process, and winners by Redis, with %d buckets', async (buckets) => {
+  it.each([1, 4])('are answered by the process, winners by Redis, with %d buckets', async (buckets) => {
     const bench = await connect(60_000);
     const id = `shed-${buckets}`;
     const winners = await sellOut(bench, id, buckets);
@@ -69,7 +69,7 @@ describe('losers of a sold-out activity', () => {
     expect((await other.packets.grab(id, 'winner-7')).outcome).toBe('already-won');
   });
 
-  it('are not remembered where that is switched off', async () => {
+  it('all ask Redis if nothing is remembered', async () => {
     const bench = await connect(0);
     await sellOut(bench, 'off', 1);
     for (let i = 0; i < 20; i++) await bench.packets.grab('off', 'loser');
@@ -78,7 +78,7 @@ describe('losers of a sold-out activity', () => {
     expect((await calls(bench)) - before).toBeGreaterThanOrEqual(50);
   });
 
-  it('win what returns, no later than the memory may last, and so do winners that other processes made', async () => {
+  it('win packets that a failover brought back, and see winners of other processes', async () => {
     const [bench, other] = [await connect(400), await connect(400)];
     await bench.packets.create(figures('back', 60));
     for (let i = 0; i < 40; i++) await bench.packets.grab('back', `winner-${i}`);
@@ -106,7 +106,7 @@ describe('losers of a sold-out activity', () => {
     });
   });
 
-  it('are told when it is closed, or ended, once the memory is over', async () => {
+  it('see that it is closed as soon as the process asks Redis again', async () => {
     const bench = await connect(200);
     await sellOut(bench, 'closed', 1);
     await shedding(bench, 'closed');

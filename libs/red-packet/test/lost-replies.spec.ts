@@ -20,7 +20,7 @@ import {
 const ACTIVITY = 'lossy';
 const users = ['a', 'b', 'c', 'd', 'e'];
 
-/** Tells the scripts apart by the keys that they take. */
+/** Recognises scripts by their keys. */
 const requests: Record<string, (text: string) => boolean> = {
   'index-activity': (text) => text.includes(':index'),
   // The seed of a split is its last argument: 32 hex digits.
@@ -109,7 +109,7 @@ describe('a reply that is lost', () => {
     it.each(creation)('of %s: create answers as the replay does, and the activity is made once', async (script) => {
       const { packets } = await through();
       const created = await cutting(script, () => packets.create(figures(ACTIVITY, 1_500)));
-      // The replay of the opening finds it done, and cannot tell by whom.
+      // The repeated opening finds the activity open, and cannot know which call opened it.
       expect(created.created).toBe(script !== 'open-activity');
       await conserved(1_500, []);
       expect(await packets.status(ACTIVITY)).toMatchObject({ state: 'open', remainingPackets: 1_500 });

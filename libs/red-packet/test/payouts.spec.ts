@@ -20,7 +20,7 @@ import {
   type Bench,
 } from './support';
 
-/** Attempts that fail are the subject of these tests: nobody need read of them. */
+/** These tests make attempts fail on purpose, so their logs are off. */
 Logger.overrideLogger(new ConsoleLogger({ logLevels: [] }));
 
 const users = ['a', 'b', 'c', 'd', 'e'];
@@ -41,7 +41,7 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
   const settled = (activityId: string): Promise<void> =>
     eventually(async () => expect(await stats(activityId)).toMatchObject({ open: 0, pending: 0 }));
 
-  it.each([1, 4])('hands out each row as its grant says, with a key of its own (%i buckets)', async (buckets) => {
+  it.each([1, 4])('calls the handler with each grant and its own idempotency key (%i buckets)', async (buckets) => {
     const id = `rows: %{é}\n${buckets}`;
     await grabbed(id, buckets);
     const paid = await payAll(bench, id);
@@ -75,7 +75,7 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
     expect(run.activities).toEqual([]);
   });
 
-  it('leaves what is closed and paid alone, and takes a dead payout of it up again when it is replayed', async () => {
+  it('leaves a closed and paid activity alone, and pays a dead letter of it that is replayed', async () => {
     await grabbed('closed');
     let fails = true;
     const paid: Payout[] = [];
@@ -107,14 +107,14 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
     await run.stop();
   });
 
-  it('tries again what was refused, hands the rest out meanwhile, and gives up in the end', async () => {
+  it('retries failed payouts, pays the others meanwhile, and dead-letters in the end', async () => {
     await grabbed('tries');
     const attempts: Record<string, number[]> = {};
     const run = bench.payouts.run(
       (payout) => {
         if (payout.activityId !== 'tries') return undefined;
         (attempts[payout.userId] ??= []).push(payout.attempt);
-        if (payout.userId === 'a' && payout.attempt === 1) throw new Error('the ledger is away');
+        if (payout.userId === 'a' && payout.attempt === 1) throw new Error('the ledger is unavailable');
         if (payout.userId === 'b' && payout.attempt === 1) return retryLater({ delayMs: 20 });
         if (payout.userId === 'c') return Promise.reject(new Error('never'));
         return undefined;
@@ -157,7 +157,7 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
       await expect(bench.payouts.deadLetters('paged', page)).rejects.toThrow(InvalidRedPacketInputError);
   });
 
-  it('an entry that no grab wrote is a dead letter, and its neighbours are paid', async () => {
+  it('dead-letters an entry that no grab wrote, and pays the others', async () => {
     await grabbed('foreign');
     const { outbox } = bench.keysOf('foreign');
     await bench.raw.xadd(outbox, '*', 'note', 'x');
@@ -171,7 +171,7 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
     expect(items[0]?.error).toMatch(/not written by a grab/);
   });
 
-  it('heals a consumer group that was destroyed: what is not settled is handed out again', async () => {
+  it('repairs a destroyed consumer group: open payouts are handled again', async () => {
     await grabbed('healed');
     const { outbox } = bench.keysOf('healed');
     await settleRows(bench, outbox, (await takeRows(bench, outbox, 3)).slice(0, 2));
@@ -179,7 +179,7 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
     expect((await payAll(bench, 'healed')).map(({ userId }) => userId).sort()).toEqual(users.slice(2));
   });
 
-  it('a process that dies leaves its payouts to another, after its lease', async () => {
+  it('another process takes over the payouts of a dead process after its lease', async () => {
     await grabbed('left');
     const dying = await openBench(connect(), { prefix: bench.prefix });
     let taken = 0;
@@ -197,7 +197,7 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
     const short = await openBench(connect(), { retentionMs: 700 });
     const paid: string[] = [];
     const run = short.payouts.run(({ userId }) => void paid.push(userId), QUICK);
-    // Where the machine stands still, Redis may forget it before it is grabbed or paid: it is made anew then.
+    // If the machine stands still, Redis may forget it before it is grabbed or paid: then it is created again.
     await eventually(async () => {
       if (paid.length === 0) {
         await short.packets.create(figures('again', 3));
@@ -221,7 +221,7 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
     next.close();
   });
 
-  it('tells the payouts of two activities of one id apart, however soon one follows the other', async () => {
+  it('gives two activities with one id different keys, however soon one follows the other', async () => {
     const short = await openBench(connect(), { retentionMs: 600 });
     const paid: Payout[] = [];
     const run = short.payouts.run((payout) => void paid.push(payout), { ...QUICK, discoverMs: 200 });
@@ -259,7 +259,7 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
     await run.stop();
   });
 
-  it('finds nothing where there is no activity, and makes no key', async () => {
+  it('returns nothing for an unknown activity, and writes no key', async () => {
     expect(await bench.payouts.stats('none')).toBeUndefined();
     expect(await bench.payouts.deadLetters('none')).toEqual({ items: [] });
     expect(await bench.payouts.replayAll('none')).toBe(0);
@@ -267,7 +267,7 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
     expect(await bench.raw.exists(...Object.values(bench.keysOf('none')))).toBe(0);
   });
 
-  it('refuses what cannot work', async () => {
+  it('refuses invalid options, and a second run', async () => {
     const { payouts } = bench;
     expect(() => payouts.run('x' as never)).toThrow(InvalidOptionError);
     expect(() => payouts.run(() => undefined, { discoverMs: 1 })).toThrow(/discoverMs is 1/);

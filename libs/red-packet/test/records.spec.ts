@@ -114,7 +114,7 @@ describe.each(servers)('records on %s', (_name, connect) => {
     ['cursor', { cursor: '1e3' }],
     ['cursor', { cursor: '18446744073709551616' }],
     ['cursor', { cursor: '99999999999999999999' }],
-  ])('refuse a %s that is none: %j', async (field, page) => {
+  ])('refuse an invalid %s: %j', async (field, page) => {
     const reading = bench.packets.records('fresh', page);
     await expect(reading).rejects.toThrow(InvalidRedPacketInputError);
     await expect(reading).rejects.toThrow(new RegExp(`^${field} is `));
@@ -160,7 +160,7 @@ describe.each(servers)('records on %s', (_name, connect) => {
     expect(rows.every(({ activityId }) => activityId === 'hostile')).toBe(true);
   });
 
-  it('user ids that are none are refused before anything is written', async () => {
+  it('invalid user ids are refused before anything is written', async () => {
     await bench.packets.create(figures('strict', 5));
     const keys = Object.values(bench.keysOf('strict'));
     const before = await dumpKeys(bench, keys);

@@ -12,7 +12,7 @@ describe.each(platforms)('the routes of a life on %s', (_name, adapter) => {
   afterEach(() => http.close());
   const post = (what: string, headers: Record<string, string> = admin) => http.call('POST', `/a/${what}`, headers);
 
-  it('pause, resume and close an activity, and tell why it takes no grabs', async () => {
+  it('pause, resume and close an activity, and show why it takes no grabs', async () => {
     await http.serve(open);
     const startsAtMs = Date.now() + 3_600_000;
     await http.create({ ...figures, activityId: 'later', startsAtMs, endsAtMs: startsAtMs + 1_000, buckets: 2 });

@@ -251,7 +251,7 @@ describe('seededDraws', () => {
   // The remainder of one draw of 53 bits would hit the lower third of the second range twice as often as the others.
   it.each([
     ['a small range', 3],
-    ['a range that 2^53 is no multiple of', 3 * 2 ** 51],
+    ['a range of which 2^53 is not a multiple', 3 * 2 ** 51],
     ['the widest range', 2 ** 53 - 1],
   ])('favours no third of %s', (_name, below) => {
     const draw = seededDraws(seedOf(5));

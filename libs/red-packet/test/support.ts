@@ -25,7 +25,7 @@ import { eventually } from '../../../test/support/wait';
 
 export { quiet } from '../../script-registry/test/support';
 
-/** The two kinds of server that each contract is held against. */
+/** The two kinds of server on which each contract is tested. */
 export const servers: [string, () => Redis | Cluster][] = [
   ['standalone', standaloneClient],
   ['Cluster', clusterClient],
@@ -57,7 +57,7 @@ export interface BenchOptions extends ScriptRegistryOptions {
   soldOutMs?: number;
 }
 
-/** The service on a client of the test's own, outside Nest. */
+/** Creates the services on a client of the test, outside Nest. */
 export async function openBench(
   client: Redis | Cluster,
   { retentionMs = RETENTION_MS, soldOutMs = 1_000, settings = {}, ...options }: BenchOptions = {},
@@ -68,9 +68,9 @@ export async function openBench(
   const registry = await openRegistry(client, { preload: 'required', ...options, prefix }, scripts);
   const space = registry.keySpace('red-packet');
   const streams = new StreamConsumerService(registry, resolveStreams({ leaseMs: 500, backoffMs: 10, drainMs: 500 }));
-  // A machine that stands still for a second must not turn a win into "try again".
+  // A pause of the machine must not turn a win into "try again".
   const patient = { transferWaitMs: 20_000, ...settings };
-  // A retention of less than a minute, too, so that tests see the end of it.
+  // Set after the checks, because tests use a retention of less than a minute.
   const resolved = { ...resolveOptions({ identity: () => undefined, ...patient }), retentionMs, soldOutMs };
   const packets = new RedPacketService(registry, resolved, { streams });
   const payouts = new RedPacketPayouts(packets, streams);
@@ -89,7 +89,7 @@ export async function openBench(
     bucketsOf: (activityId, buckets) =>
       new Layouts(space, registry.keySpace('stream-consumer')).build(activityId, buckets).buckets,
     close() {
-      // What runs still may end as when a process dies.
+      // Handlers that still run may end as if the process had died.
       void payouts.beforeApplicationShutdown();
       registry.close();
       client.disconnect();
@@ -97,7 +97,7 @@ export async function openBench(
   };
 }
 
-/** How payouts are handed out where tests need not wait. */
+/** Options of a payout run that need not wait. */
 export const QUICK = { pollMs: 20, discoverMs: 20, backoff: { delayMs: 10 } };
 
 /** Redis' time, ms. */
@@ -148,7 +148,7 @@ export async function settleRows({ raw }: Pick<Bench, 'raw'>, outbox: string, id
   await raw.xdel(outbox, ...ids);
 }
 
-/** What begin-activity is told of an activity with one bucket. */
+/** Arguments of begin-activity for an activity with one bucket. */
 export function beginArgs(activity: CreateActivity, seed: string) {
   const life = { startsAtMs: 0, endsAtMs: 0, maxTries: 0, soldOutMs: 1_000, retentionMs: RETENTION_MS, expiresAtMs: 0 };
   const { totalCents, packets } = activity;
@@ -162,7 +162,7 @@ export function entriesOf(amounts: readonly number[], first = 1, before = 0): st
   return amounts.map((cents, i) => `${first + i}:${cents}:${(total += cents)}`);
 }
 
-/** Figures that any split can meet. */
+/** Parameters that any split can meet. */
 export function figures(activityId: string, packets: number, totalCents = packets * 100): CreateActivity {
   return { activityId, packets, totalCents };
 }
@@ -216,7 +216,7 @@ export function byUser(records: readonly GrantRecord[]): GrantRecord[] {
     .sort((one, other) => (one.userId < other.userId ? -1 : 1));
 }
 
-/** What keys hold and when they end, byte for byte. */
+/** Values and TTLs of keys, byte for byte. */
 export async function dumpKeys({ raw }: Pick<Bench, 'raw'>, keys: readonly string[]): Promise<unknown[]> {
   return Promise.all(
     keys.map(async (key) => [key, (await raw.dumpBuffer(key))?.toString('hex'), await raw.pexpiretime(key)]),

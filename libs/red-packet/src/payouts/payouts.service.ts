@@ -147,7 +147,7 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
     const { streams, registry } = this;
     if (streams !== undefined && registry !== undefined && !streams.runsOn(registry)) {
       throw checks.error(
-        'StreamConsumerModule and RedPacketModule use different ScriptRegistries, so payouts would not be found. ' +
+        'StreamConsumerModule uses another ScriptRegistry than RedPacketModule, so it would find no payouts. ' +
           'Give both the same registry.',
       );
     }
