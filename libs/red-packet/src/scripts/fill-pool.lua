@@ -22,7 +22,7 @@ local filled = tonumber(meta[4])
 for i = 2, #ARGV do
   local cents, sum = string.match(ARGV[i], '^%d+:(%d+):(%d+)$')
   if not cents or tonumber(cents) < 1 then
-    return redis.error_reply('BADPACKET a packet must be <format_number>:<cents>:<sum>, nothing was appended')
+    return redis.error_reply('BADPACKET a packet must be <packetId>:<cents>:<sum>, nothing was appended')
   end
   filled = filled + cents
   if filled ~= tonumber(sum) then return redis.error_reply('BADPACKET a sum is wrong, nothing was appended') end

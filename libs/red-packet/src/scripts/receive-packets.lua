@@ -24,7 +24,7 @@ local last, count, cents, entries = redis.call('LINDEX', KEYS[2], -1), #ARGV - 2
 local sum = last and tonumber(string.match(last, ':(%d+)$')) or 0
 for i = 3, #ARGV do
   local amount = string.match(ARGV[i], '^%d+:([1-9]%d*)$')
-  if not amount then return redis.error_reply('BADPACKET a packet must be <format_number>:<cents>, nothing was changed') end
+  if not amount then return redis.error_reply('BADPACKET a packet must be <packetId>:<cents>, nothing was changed') end
   cents = cents + amount
   entries[i - 2] = ARGV[i] .. ':' .. format_number(sum + cents)
 end
