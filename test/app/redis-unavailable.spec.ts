@@ -1,0 +1,50 @@
+import { adminTokenOf, api, createActivity, guestToken } from './support/api';
+import { alive, type AppProcess, endOrphan, redisPid, startAppProcess } from './support/processes';
+import { makeDataFolder, removeFolder } from './support/temp-folder';
+import { waitUntil } from '../support/wait';
+
+jest.setTimeout(120_000);
+
+let dataDir: string;
+let app: AppProcess;
+
+beforeAll(async () => {
+  dataDir = await makeDataFolder();
+  app = await startAppProcess(dataDir);
+});
+afterAll(async () => {
+  await app.program.end('SIGTERM');
+  await endOrphan(dataDir);
+  await removeFolder(dataDir);
+});
+
+it('answers 503 while Redis does not answer, 200 afterwards, and /health all the time', async () => {
+  const { url, program } = app;
+  const admin = await adminTokenOf(dataDir);
+  await createActivity(url, admin, 'hanging', 5, '5.00');
+  const guest = await guestToken(url);
+  const statuses = async (): Promise<number[]> => {
+    const reads = ['/rains/latest', '/rains', '/rains/hanging', '/red-packets/hanging'];
+    const answers = await Promise.all([
+      ...reads.map((path) => api(url + path, 'GET', admin)),
+      api(`${url}/red-packets/hanging/grab`, 'POST', guest),
+    ]);
+    return answers.map(({ status }) => status);
+  };
+
+  // A stopped server keeps its connections open and never replies, unlike one that has died.
+  const redis = (await redisPid(dataDir)) as number;
+  process.kill(redis, 'SIGSTOP');
+  try {
+    // No route was asked before, so none can answer from its short-lived cache.
+    const [whileHanging, health] = await Promise.all([statuses(), api(`${url}/health`, 'GET')]);
+    expect(whileHanging).toEqual([503, 503, 503, 503, 503]);
+    expect(health.status).toBe(200);
+  } finally {
+    process.kill(redis, 'SIGCONT');
+  }
+  await waitUntil('all routes answer 200', async () => (await statuses()).every((status) => status === 200));
+  // Neither the app nor its Redis was started again.
+  expect(alive(redis)).toBe(true);
+  expect(program.running).toBe(true);
+});
