@@ -55,7 +55,10 @@ export class CrowdService implements OnApplicationShutdown {
     child.stdin.on('error', () => undefined).end(JSON.stringify(orders));
     child.stderr.on('data', (chunk: Buffer) => this.logger.warn(chunk.toString().trim()));
     child.once('error', (error) => this.logger.error(`The crowd could not start: ${error.message}`));
-    child.once('close', () => (this.child = undefined));
+    child.once('close', (status, signal) => {
+      this.child = undefined;
+      if (status !== 0) this.logger.warn(`The crowd on ${crowd.activityId} ended early (${status ?? signal}).`);
+    });
   }
 
   onApplicationShutdown(): void {
