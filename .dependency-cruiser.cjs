@@ -10,6 +10,9 @@ const app = '^(src|test|bench)/';
 // A lib's door, and the doors of rooms that are a subpath of their own, since they need a peer of their own.
 const doors = '^libs/([^/]+/src|rate-limit/src/throttler-storage)/index\\.ts$';
 
+// Rooms of the app, the lowest first. Files next to the rooms (main, app.module, ...) put the app together.
+const rooms = ['platform', 'visitors', 'ledger', 'monitoring', 'simulation'];
+
 const above = (name, from, to) => ({
   name,
   severity: 'error',
@@ -52,6 +55,12 @@ module.exports = {
       to: { path: '^libs/[^/]+/src/', pathNot: doors },
     },
     { name: 'app-imports-no-internals', severity: 'error', from: { path: '^src/' }, to: { path: floor0 } },
+    ...rooms.map((room, index) => ({
+      name: `app-${room}-imports-the-rooms-below`,
+      severity: 'error',
+      from: { path: `^src/${room}/` },
+      to: { path: '^src/', pathNot: `^src/(${rooms.slice(0, index + 1).join('|')})/` },
+    })),
     {
       name: 'metrics-load-no-lib',
       severity: 'error',

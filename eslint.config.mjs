@@ -32,21 +32,29 @@ export default tseslint.config(
   {
     // The app's settings are checked once, at its start.
     files: ['src/**/*.ts'],
-    ignores: ['src/config/**'],
+    ignores: ['src/platform/config/**'],
     rules: {
       'no-restricted-properties': [
         'error',
-        { object: 'process', property: 'env', message: 'Take settings from AppConfig (src/config/config.ts).' },
+        {
+          object: 'process',
+          property: 'env',
+          message: 'Take settings from AppConfig (src/platform/config/config.ts).',
+        },
       ],
       'no-restricted-imports': [
         'error',
-        { name: 'node:process', importNames: ['env'], message: 'Take settings from AppConfig (src/config/config.ts).' },
+        {
+          name: 'node:process',
+          importNames: ['env'],
+          message: 'Take settings from AppConfig (src/platform/config/config.ts).',
+        },
       ],
     },
   },
   {
     // What browsers load, as it is.
-    files: ['src/pages/public/*.js'],
+    files: ['src/visitors/pages/public/*.js'],
     languageOptions: {
       globals: {
         AbortController: 'readonly',

@@ -1,7 +1,7 @@
 import { ClusterModule, RedisModule } from '@liaoliaots/nestjs-redis';
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
-import type { RedisSource } from './redis-source';
-import { RedisUnavailableFilter } from './redis-unavailable.filter';
+import type { RedisSource } from './platform/redis-source';
+import { RedisUnavailableFilter } from './platform/redis-unavailable.filter';
 import { APP_FILTER, APP_INTERCEPTOR } from '@nestjs/core';
 import { ScheduleModule } from '@nestjs/schedule';
 import { DelayedTaskModule } from 'luanest/delayed-task';
@@ -13,38 +13,39 @@ import { RedPacketModule } from 'luanest/red-packet';
 import { ScheduledLockModule } from 'luanest/scheduled-lock';
 import { ScriptRegistryModule } from 'luanest/script-registry';
 import { StreamConsumerModule } from 'luanest/stream-consumer';
-import type { AppConfig } from './config/config';
-import { configModule } from './config/load-config';
-import { CrowdController } from './crowd/crowd.controller';
-import { CrowdService } from './crowd/crowd.service';
-import { CrowdTasks } from './crowd/crowd.tasks';
-import { HealthController } from './health.controller';
-import { AdminGuard, AdminToken } from './identity/admin.guard';
-import { GuestTokens } from './identity/guest-tokens';
-import { GuestsController } from './identity/guests.controller';
-import type { Secrets } from './identity/secrets';
+import type { AppConfig } from './platform/config/config';
+import { configModule } from './platform/config/load-config';
+import { CrowdController } from './simulation/crowd/crowd.controller';
+import { CrowdService } from './simulation/crowd/crowd.service';
+import { CrowdTasks } from './simulation/crowd/crowd.tasks';
+import { HealthController } from './monitoring/health.controller';
+import { AdminGuard, AdminToken } from './visitors/identity/admin.guard';
+import { GuestTokens } from './visitors/identity/guest-tokens';
+import { GuestsController } from './visitors/identity/guests.controller';
+import type { Secrets } from './visitors/identity/secrets';
 import { BooksKeeper } from './ledger/books-keeper';
 import { LedgerController } from './ledger/ledger.controller';
 import { LedgerHost } from './ledger/ledger-host';
-import { guestRule, tapRule } from './limits';
-import { AuditJob } from './audit/audit.job';
-import { BooksService } from './audit/books.service';
-import { CountRecords, countScripts } from './audit/count-records';
-import { CountService } from './audit/count.service';
+import { guestRule, tapRule } from './visitors/rate-limits';
+import { AuditJob } from './monitoring/audit/audit.job';
+import { BooksService } from './monitoring/audit/books.service';
+import { CountRecords, countScripts } from './monitoring/audit/count-records';
+import { CountService } from './monitoring/audit/count.service';
 import { LedgerReader } from './ledger/ledger-reader';
-import { LiveController } from './live/live.controller';
-import { LiveService } from './live/live.service';
-import { RainsService } from './live/rains.service';
-import { AppAddress } from './nodes/app-address';
-import { GrabMeter } from './nodes/grab-meter';
-import { NodeService } from './nodes/node.service';
-import { NodeReports, nodeScripts } from './nodes/node-reports';
-import { PagesController } from './pages/pages.controller';
-import { PayoutService } from './payout/payout.service';
-import { JOIN_RULE, joinRule } from './points/join.rule';
-import { PointsController } from './points/points.controller';
-import { LibCounts } from './figures/lib-counts';
-import { PayoutFiguresService } from './figures/payout-figures';
+import { LiveController } from './monitoring/live/live.controller';
+import { LiveService } from './monitoring/live/live.service';
+import { RainsService } from './visitors/rains/rains.service';
+import { AppAddress } from './monitoring/nodes/app-address';
+import { GrabMeter } from './monitoring/nodes/grab-meter';
+import { NodeService } from './monitoring/nodes/node.service';
+import { NodeReports, nodeScripts } from './monitoring/nodes/node-reports';
+import { PagesController } from './visitors/pages/pages.controller';
+import { RedisClock } from './platform/redis-clock';
+import { PayoutService } from './ledger/payout/payout.service';
+import { JOIN_RULE, joinRule } from './visitors/points/join.rule';
+import { PointsController } from './visitors/points/points.controller';
+import { LibCounts } from './monitoring/figures/lib-counts';
+import { PayoutFiguresService } from './monitoring/figures/payout-figures';
 
 /** What the app module is built on; all of it is running already. */
 interface AppParts {
@@ -102,6 +103,7 @@ const nodeProviders: Provider[] = [
   LibCounts,
   PayoutFiguresService,
   AppAddress,
+  RedisClock,
   NodeReports,
   NodeService,
 ];

@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { childEnvironment } from './config/child-environment';
-import { loadConfig } from './config/load-config';
+import { childEnvironment } from './platform/config/child-environment';
+import { loadConfig } from './platform/config/load-config';
 import { Logger } from '@nestjs/common';
-import { AppLogger } from './app-logger';
-import { EmbeddedCluster } from './embedded/embedded-cluster';
+import { AppLogger } from './platform/app-logger';
+import { EmbeddedCluster } from './platform/embedded/embedded-cluster';
 
 Logger.overrideLogger(new AppLogger());
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
-import { childEnvironment } from './config/child-environment';
+import { childEnvironment } from './platform/config/child-environment';
 
 const RAIN = ['--users', '2000', '--packets', '500', '--total', '1000.00'];
 
@@ -27,7 +27,7 @@ async function startApp(): Promise<{ readonly app: ChildProcess; readonly url: s
 }
 
 async function playRain(url: string, json: boolean): Promise<number> {
-  const args = [join(__dirname, 'rain', 'main.js'), '--url', url, ...RAIN, ...(json ? ['--json'] : [])];
+  const args = [join(__dirname, 'simulation', 'rain', 'main.js'), '--url', url, ...RAIN, ...(json ? ['--json'] : [])];
   const rain = spawn(process.execPath, args, { env, stdio: ['ignore', 'inherit', 'inherit'] });
   endWithUs(rain);
   const [status] = (await once(rain, 'exit')) as [number | null];

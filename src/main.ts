@@ -1,8 +1,8 @@
 import 'reflect-metadata';
 import { Logger } from '@nestjs/common';
-import { AppLogger } from './app-logger';
-import { ConfigError } from './config/config-error';
-import { loadConfig } from './config/load-config';
+import { AppLogger } from './platform/app-logger';
+import { ConfigError } from './platform/config/config-error';
+import { loadConfig } from './platform/config/load-config';
 import { type RunningApp, startApp } from './start-app';
 
 Logger.overrideLogger(new AppLogger());

@@ -1,15 +1,15 @@
 import { Logger } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
-import { fastifyOptions } from './fastify-options';
+import { fastifyOptions } from './platform/fastify-options';
 import { AppModule } from './app.module';
-import type { AppConfig } from './config/config';
-import { EmbeddedRedis } from './embedded/embedded-redis';
-import { loadSecrets } from './identity/secrets';
+import type { AppConfig } from './platform/config/config';
+import { EmbeddedRedis } from './platform/embedded/embedded-redis';
+import { loadSecrets } from './visitors/identity/secrets';
 import { LedgerHost } from './ledger/ledger-host';
-import { AppAddress } from './nodes/app-address';
-import { redisCluster, type RedisSource, singleRedis } from './redis-source';
-import { waitForRedis } from './redis-wait';
+import { AppAddress } from './monitoring/nodes/app-address';
+import { redisCluster, type RedisSource, singleRedis } from './platform/redis-source';
+import { waitForRedis } from './platform/redis-wait';
 import { EmbeddedLedgerOpener, PostgresLedgerOpener } from './ledger/ledger-openers';
 
 /** An app that serves. */

@@ -1,7 +1,7 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { FileLock } from '../embedded/file-lock';
-import { makePrivateFolder, writePrivateFile } from '../embedded/private-file';
+import { FileLock } from '../platform/embedded/file-lock';
+import { makePrivateFolder, writePrivateFile } from '../platform/embedded/private-file';
 import { migrateLedger } from './ledger-migrations';
 import type { ReadableLedger } from './ledger.types';
 import { PgliteDatabase } from './pglite-database';

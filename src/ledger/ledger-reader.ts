@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PaidPacket } from 'luanest/red-packet';
-import { AdminToken } from '../identity/admin.guard';
+import { AdminToken } from '../visitors/identity/admin.guard';
 import { LedgerHost } from './ledger-host';
 import type { LedgerTotals, PaidPage } from './ledger.types';
 

@@ -1,5 +1,5 @@
 import { Controller, Get, Param, Query, ServiceUnavailableException, UseGuards } from '@nestjs/common';
-import { AdminGuard } from '../identity/admin.guard';
+import { AdminGuard } from '../visitors/identity/admin.guard';
 import { LedgerHost } from './ledger-host';
 import type { LedgerTotals, PaidPage, ReadableLedger } from './ledger.types';
 

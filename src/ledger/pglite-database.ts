@@ -2,7 +2,7 @@ import { PGlite } from '@electric-sql/pglite';
 import { existsSync } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { makePrivateFolder, syncFolder } from '../embedded/private-file';
+import { makePrivateFolder, syncFolder } from '../platform/embedded/private-file';
 import { DurableNodeFS, durableStartParams, syncTree } from './durable-node-fs';
 import type { SqlDatabase, SqlRow, SqlSession, SqlValue } from './sql';
 

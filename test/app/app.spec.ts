@@ -166,7 +166,7 @@ it('plays a rain whose every cent adds up although the app is killed in the midd
   const port = String(await freePort());
   const { url, program } = await start({ PORT: port });
   const args = ['--users', '4000', '--packets', '1000', '--total', '2000.00', '--url', url, '--json'];
-  const rain = Program.node([built('rain/main.js'), ...args], { DATA_DIR: dataDir });
+  const rain = Program.node([built('simulation/rain/main.js'), ...args], { DATA_DIR: dataDir });
   await waitUntil('a quarter of the taps fell', () => rain.stderr.includes('Rain           25 %'), 60_000);
   await program.end('SIGKILL');
   apps = [];
@@ -206,7 +206,7 @@ it('says in one line what is wrong with its configuration or its arguments', asy
   expect(await app.status()).toBe(1);
   expect(app.stderr).toBe('PORT is "99999". Expected an integer from 0 to 65535.\n');
   await expect(readFile(join(dataDir, 'guest-secret'))).rejects.toThrow('ENOENT');
-  const rain = Program.node([built('rain/main.js'), '--users', 'all'], { DATA_DIR: dataDir });
+  const rain = Program.node([built('simulation/rain/main.js'), '--users', 'all'], { DATA_DIR: dataDir });
   expect(await rain.status()).toBe(2);
   expect(rain.stderr).toMatch(/^--users is "all"\. Write an integer from 1 to 1000000\.\nUsage: /);
 });

@@ -1,9 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { RedPacketService } from 'luanest/red-packet';
-import { AuditJob } from '../../src/audit/audit.job';
-import type { Books, BooksService } from '../../src/audit/books.service';
-import type { CountService } from '../../src/audit/count.service';
+import { AuditJob } from '../../src/monitoring/audit/audit.job';
+import type { Books, BooksService } from '../../src/monitoring/audit/books.service';
+import type { CountService } from '../../src/monitoring/audit/count.service';
 
 const ids = Array.from({ length: 30 }, (_, i) => `rain-${i}`);
 const packets = { activities: () => Promise.resolve([...ids]) } as unknown as RedPacketService;

@@ -1,5 +1,5 @@
 import type { ActivityStatus, AuditReport } from 'luanest/red-packet';
-import { type Books, faultsOf } from '../../src/audit/books.service';
+import { type Books, faultsOf } from '../../src/monitoring/audit/books.service';
 
 const status: ActivityStatus = {
   activityId: 'a',

@@ -36,7 +36,7 @@ it('runs three processes on a Cluster; one that is killed amid a crowd is starte
   const { pid: victim } = all.find(({ ledger }) => ledger) as (typeof all)[number];
   const urls = addresses().join(',');
   const options = ['--users', '3000', '--packets', '800', '--total', '4321.09', '--activity', 'three', '--json'];
-  const rain = Program.node([built('rain/main.js'), '--url', urls, ...options], { DATA_DIR: dataDir });
+  const rain = Program.node([built('simulation/rain/main.js'), '--url', urls, ...options], { DATA_DIR: dataDir });
   await waitUntil('the crowd grabs', async () => (await statusOf(first, 'three')).grantedPackets > 50, 60_000);
   process.kill(victim, 'SIGKILL');
   await waitUntil('the killed process is gone', () => !alive(victim));

@@ -3,9 +3,9 @@ import { ConfigService } from '@nestjs/config';
 import { readdirSync, readFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { checkConfig, VARIABLES } from '../../src/config/config';
-import { ConfigError } from '../../src/config/config-error';
-import { type AppConfigService, configModule, loadConfig } from '../../src/config/load-config';
+import { checkConfig, VARIABLES } from '../../src/platform/config/config';
+import { ConfigError } from '../../src/platform/config/config-error';
+import { type AppConfigService, configModule, loadConfig } from '../../src/platform/config/load-config';
 import { makeTempFolder, removeFolder } from './support/temp-folder';
 
 describe('checkConfig', () => {
@@ -164,12 +164,12 @@ describe('loadConfig', () => {
   });
 });
 
-it('only src/config reads the environment', () => {
+it('only src/platform/config reads the environment', () => {
   const src = join(__dirname, '..', '..', 'src');
   const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
   const reading = files.filter((file) =>
     /\bprocess\s*(\?\.|\.)\s*env\b|loadEnvFile/.test(readFileSync(join(src, file), 'utf8')),
   );
-  expect(reading.filter((file) => !file.startsWith('config'))).toEqual([]);
+  expect(reading.filter((file) => !file.startsWith(join('platform', 'config')))).toEqual([]);
   expect(reading).not.toEqual([]);
 });

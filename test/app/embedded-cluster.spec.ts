@@ -5,11 +5,11 @@ import { Redis } from 'ioredis';
 import { NotSentError } from 'luanest/script-registry';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { EmbeddedCluster } from '../../src/embedded/embedded-cluster';
-import { freePort } from '../../src/embedded/free-port';
-import { redisCluster, singleRedis } from '../../src/redis-source';
-import { RedisUnavailableFilter } from '../../src/redis-unavailable.filter';
-import { waitForRedis } from '../../src/redis-wait';
+import { EmbeddedCluster } from '../../src/platform/embedded/embedded-cluster';
+import { freePort } from '../../src/platform/embedded/free-port';
+import { redisCluster, singleRedis } from '../../src/platform/redis-source';
+import { RedisUnavailableFilter } from '../../src/platform/redis-unavailable.filter';
+import { waitForRedis } from '../../src/platform/redis-wait';
 import { waitUntil } from '../support/wait';
 import { makeTempFolder, removeFolder } from './support/temp-folder';
 

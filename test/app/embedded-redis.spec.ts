@@ -1,9 +1,9 @@
 import { mkdir, rm, stat, writeFile } from 'node:fs/promises';
 import { Redis } from 'ioredis';
 import { join } from 'node:path';
-import { EmbeddedRedis } from '../../src/embedded/embedded-redis';
-import { RedisFolder } from '../../src/embedded/redis-folder';
-import type { RedisEndpoint } from '../../src/embedded/redis-inline';
+import { EmbeddedRedis } from '../../src/platform/embedded/embedded-redis';
+import { RedisFolder } from '../../src/platform/embedded/redis-folder';
+import type { RedisEndpoint } from '../../src/platform/embedded/redis-inline';
 import { waitUntil } from '../support/wait';
 import { alive, built, endOrphan, Program, redisPid } from './support/processes';
 import { makeTempFolder, removeFolder } from './support/temp-folder';
@@ -80,7 +80,7 @@ it('starts a killed server again on the same port with its data, once for all wh
 
 it('finds the server of a killed parent again instead of starting a second one', async () => {
   const script = `
-    const { EmbeddedRedis } = require(${JSON.stringify(built('embedded/embedded-redis.js'))});
+    const { EmbeddedRedis } = require(${JSON.stringify(built('platform/embedded/embedded-redis.js'))});
     EmbeddedRedis.start(${JSON.stringify(dataDir)}, console).then(({ endpoint }) => console.log('port', endpoint.port));`;
   const parent = Program.node(['-e', script], {});
   const [, port] = await parent.line(/port (\d+)/);

@@ -2,7 +2,7 @@ import { Controller, Get, Module, Param, Post, Req } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { connect } from 'node:net';
-import { fastifyOptions } from '../../src/fastify-options';
+import { fastifyOptions } from '../../src/platform/fastify-options';
 
 @Controller()
 class Echo {

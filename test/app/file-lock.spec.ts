@@ -1,7 +1,7 @@
 import { mkdir, symlink, writeFile, readFile } from 'node:fs/promises';
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { FileLock } from '../../src/embedded/file-lock';
+import { FileLock } from '../../src/platform/embedded/file-lock';
 import { built, Program } from './support/processes';
 import { makeTempFolder, removeFolder } from './support/temp-folder';
 
@@ -32,7 +32,7 @@ async function keep(lock: Promise<FileLock | undefined>): Promise<FileLock> {
 /** A process that takes the lock, says so and stays. */
 async function holder(env: Record<string, string> = {}): Promise<Program> {
   const script = `
-    const { FileLock } = require(${JSON.stringify(built('embedded/file-lock.js'))});
+    const { FileLock } = require(${JSON.stringify(built('platform/embedded/file-lock.js'))});
     FileLock.tryExclusive(${JSON.stringify(path)}).then(
       (lock) => { console.log(lock ? 'got' : 'busy'); if (lock) setInterval(() => lock.fd, 1000); },
       (error) => console.log(error.message),

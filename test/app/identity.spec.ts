@@ -1,10 +1,10 @@
 import { type ExecutionContext, UnauthorizedException } from '@nestjs/common';
 import { readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readOrCreateSecret } from '../../src/embedded/private-file';
-import { AdminGuard, AdminToken } from '../../src/identity/admin.guard';
-import { bearerToken } from '../../src/identity/bearer';
-import { GuestTokens } from '../../src/identity/guest-tokens';
+import { readOrCreateSecret } from '../../src/platform/embedded/private-file';
+import { AdminGuard, AdminToken } from '../../src/visitors/identity/admin.guard';
+import { bearerToken } from '../../src/visitors/identity/bearer';
+import { GuestTokens } from '../../src/visitors/identity/guest-tokens';
 import { makeTempFolder, removeFolder } from './support/temp-folder';
 
 describe('GuestTokens', () => {

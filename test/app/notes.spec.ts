@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import type { Cluster, Redis } from 'ioredis';
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { clusterClient, openRegistry, standaloneClient } from '../../libs/script-registry/test/support';
-import { type CountRecord, CountRecords, countScripts } from '../../src/audit/count-records';
-import { NodeReports, nodeScripts } from '../../src/nodes/node-reports';
+import { type CountRecord, CountRecords, countScripts } from '../../src/monitoring/audit/count-records';
+import { NodeReports, nodeScripts } from '../../src/monitoring/nodes/node-reports';
 import { uniquePrefix } from '../support/shared-servers';
 import { waitUntil } from '../support/wait';
 

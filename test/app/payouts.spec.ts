@@ -9,14 +9,14 @@ import {
   type Payout,
   type RedPacketService,
 } from 'luanest/red-packet';
-import { faultsOf } from '../../src/audit/books.service';
+import { faultsOf } from '../../src/monitoring/audit/books.service';
 import { migrateLedger } from '../../src/ledger/ledger-migrations';
 import type { LedgerHost } from '../../src/ledger/ledger-host';
 import { BooksKeeper } from '../../src/ledger/books-keeper';
 import type { Ledger, LedgerTotals } from '../../src/ledger/ledger.types';
 import { PostgresDatabase } from '../../src/ledger/postgres-database';
 import { SqlLedger } from '../../src/ledger/sql-ledger';
-import { LedgerPayer } from '../../src/payout/ledger-payer';
+import { LedgerPayer } from '../../src/ledger/payout/ledger-payer';
 import { openBench, QUICK, type Bench } from '../../libs/red-packet/test/support';
 import { note } from '../support/fault-notes';
 import { forkWorker } from '../support/fork-worker';

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { HttpClient, RainRequestError } from '../../src/rain/http-client';
+import { HttpClient, RainRequestError } from '../../src/simulation/rain/http-client';
 
 describe('HttpClient', () => {
   let answer: (request: IncomingMessage, response: ServerResponse) => void;

@@ -1,10 +1,10 @@
 import * as fc from 'fast-check';
-import { auditRain, type Books, percentile } from '../../src/rain/audit';
-import type { CrowdResult } from '../../src/rain/crowd';
-import { formatCents, parseCents } from '../../src/rain/money';
-import { parseRainOptions, RainUsageError } from '../../src/rain/rain-options';
-import { formatAudit, progressTo } from '../../src/rain/report';
-import { seededRandom, shuffle } from '../../src/rain/shuffle';
+import { auditRain, type Books, percentile } from '../../src/simulation/rain/audit';
+import type { CrowdResult } from '../../src/simulation/rain/crowd';
+import { formatCents, parseCents } from '../../src/simulation/rain/money';
+import { parseRainOptions, RainUsageError } from '../../src/simulation/rain/rain-options';
+import { formatAudit, progressTo } from '../../src/simulation/rain/report';
+import { seededRandom, shuffle } from '../../src/simulation/rain/shuffle';
 
 describe('money', () => {
   it('is exact where floating point is not', () => {

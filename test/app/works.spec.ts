@@ -1,5 +1,5 @@
-import type { CountRecord } from '../../src/audit/count-records';
-import type { LiveView } from '../../src/live/live.service';
+import type { CountRecord } from '../../src/monitoring/audit/count-records';
+import type { LiveView } from '../../src/monitoring/live/live.service';
 import { waitUntil } from '../support/wait';
 import { adminTokenOf, api, createActivity, grab, guestToken, statusOf } from './support/api';
 import { viewOf } from './support/live';

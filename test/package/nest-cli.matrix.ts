@@ -25,7 +25,7 @@ describe('The Nest CLI in this repository', () => {
   it('builds the app with its pages, and starts it', async () => {
     const cwd = copyOfTheRepository();
     await run('npx', [...CLI, 'build'], { cwd });
-    expect(existsSync(join(cwd, 'dist/src/pages/public/visitor.html'))).toBe(true);
+    expect(existsSync(join(cwd, 'dist/src/visitors/pages/public/visitor.html'))).toBe(true);
 
     const redis = await RedisServer.start();
     const env = { ...process.env, REDIS_URL: redis.url, DATA_DIR: join(cwd, 'data'), PORT: '0' };

@@ -1,4 +1,4 @@
-import type { LiveView } from '../../../src/live/live.service';
+import type { LiveView } from '../../../src/monitoring/live/live.service';
 
 /** The first view that a process sends of a rain and that has what is asked for. @throws {Error} after `patienceMs` */
 export async function viewOf(

@@ -7,7 +7,7 @@ import { StreamConsumerModule } from 'luanest/stream-consumer';
 import { PostgresDatabase } from '../../../src/ledger/postgres-database';
 import { SqlLedger } from '../../../src/ledger/sql-ledger';
 import type { Ledger } from '../../../src/ledger/ledger.types';
-import { LedgerPayer } from '../../../src/payout/ledger-payer';
+import { LedgerPayer } from '../../../src/ledger/payout/ledger-payer';
 
 /** A step of paying at which the process is killed; `none` pays all. */
 export const STEPS = ['taken', 'before-booking', 'in-booking', 'booked', 'settled', 'none'] as const;

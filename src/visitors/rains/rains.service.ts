@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { RedPacketService, type ActivityState, type ActivityStatus } from 'luanest/red-packet';
-import { NodeService } from '../nodes/node.service';
+import { RedisClock } from '../../platform/redis-clock';
 
 /** However many visitors look, Redis is asked so often by a process. */
 const DAY_MS = 86_400_000;
@@ -35,7 +35,7 @@ export class RainsService {
 
   constructor(
     private readonly packets: RedPacketService,
-    private readonly nodes: NodeService,
+    private readonly clock: RedisClock,
   ) {}
 
   /** A rain; undefined when there is none of this id. */
@@ -73,7 +73,7 @@ export class RainsService {
 
   private sightOf(status: ActivityStatus): RainSight {
     const { activityId, packets, remainingPackets, startsAtMs, endsAtMs } = status;
-    const now = this.nodes.redisNowMs();
+    const now = this.clock.nowMs();
     const held = status.state === 'paused' && status.grantedPackets === 0;
     const state = held ? 'preheated' : status.state;
     const over = state === 'ended' || state === 'closed';

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { type ActivityStatus, RedPacketPayouts, type PayoutStats } from 'luanest/red-packet';
-import type { LedgerTotals } from '../ledger/ledger.types';
+import type { LedgerTotals } from '../../ledger/ledger.types';
 
 /** How the payouts of a rain stand, all processes together. */
 export interface PayoutFigures extends PayoutStats {

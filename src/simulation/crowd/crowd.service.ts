@@ -2,9 +2,9 @@ import { ConflictException, Injectable, Logger, type OnApplicationShutdown } fro
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import type { CrowdOrders } from './crowd-orders';
-import { GuestTokens } from '../identity/guest-tokens';
-import { AppAddress } from '../nodes/app-address';
-import { NodeService } from '../nodes/node.service';
+import { GuestTokens } from '../../visitors/identity/guest-tokens';
+import { AppAddress } from '../../monitoring/nodes/app-address';
+import { NodeService } from '../../monitoring/nodes/node.service';
 
 /** A crowd to let loose. */
 export interface CrowdOptions {

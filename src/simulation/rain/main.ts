@@ -1,6 +1,6 @@
-import { ConfigError } from '../config/config-error';
-import { loadConfig } from '../config/load-config';
-import { loadAdminToken } from '../identity/secrets';
+import { ConfigError } from '../../platform/config/config-error';
+import { loadConfig } from '../../platform/config/load-config';
+import { loadAdminToken } from '../../visitors/identity/secrets';
 import { AppClient } from './app-client';
 import { type Audit, auditRain, readBooks } from './audit';
 import { playCrowd } from './crowd';

@@ -1,6 +1,6 @@
 import type { ActivityStatus, GrantRecord } from 'luanest/red-packet';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { LedgerAnswer } from '../ledger/ledger.controller';
+import type { LedgerAnswer } from '../../ledger/ledger.controller';
 import type { AppClient } from './app-client';
 import type { CrowdResult, Player } from './crowd';
 import type { RainOptions } from './rain-options';

@@ -1,5 +1,5 @@
 import type { ActivityStatus, GrabResult, GrantRecord, RecordsPage } from 'luanest/red-packet';
-import type { LedgerAnswer } from '../ledger/ledger.controller';
+import type { LedgerAnswer } from '../../ledger/ledger.controller';
 import type { RainOptions } from './rain-options';
 import { type Answer, type HttpClient, RainRequestError } from './http-client';
 

@@ -3,7 +3,7 @@ import { LockService, type Lock, type LockStatus } from 'luanest/lock';
 import { RedPacketService, type ActivityStatus } from 'luanest/red-packet';
 import { NodeService } from '../nodes/node.service';
 import { type CountRecord, CountRecords } from './count-records';
-import { LedgerReader } from '../ledger/ledger-reader';
+import { LedgerReader } from '../../ledger/ledger-reader';
 
 const LOCK = 'rain.count';
 const LEASE_MS = 10_000;

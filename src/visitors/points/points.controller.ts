@@ -14,7 +14,7 @@ import { RateLimit, RateLimitGuard } from 'luanest/rate-limit';
 import { ReadRewardService, type RecordStatus } from 'luanest/read-reward';
 import { type ActivityState, RedPacketService } from 'luanest/red-packet';
 import { GuestTokens } from '../identity/guest-tokens';
-import { RainsService } from '../live/rains.service';
+import { RainsService } from '../rains/rains.service';
 import { JOIN_RULE } from './join.rule';
 
 /** States in which a guest can tap; who taps at the last packet finds it sold out. */

@@ -3,6 +3,7 @@ import { DelayedTaskService, type QueueStats } from 'luanest/delayed-task';
 import type { LockStatus } from 'luanest/lock';
 import { type JobRecord, ScheduledLockService } from 'luanest/scheduled-lock';
 import { catchError, EMPTY, exhaustMap, finalize, from, type Observable, share, takeWhile, tap, timer } from 'rxjs';
+import { RedisClock } from '../../platform/redis-clock';
 import { type NodeReport, NodeService } from '../nodes/node.service';
 import { type PayoutFigures, PayoutFiguresService } from '../figures/payout-figures';
 import { AUDIT_JOB } from '../audit/audit.job';
@@ -45,6 +46,7 @@ export class LiveService {
     private readonly books: BooksService,
     private readonly counts: CountService,
     private readonly nodes: NodeService,
+    private readonly clock: RedisClock,
     private readonly locks: ScheduledLockService,
     private readonly tasks: DelayedTaskService,
     private readonly payouts: PayoutFiguresService,
@@ -81,7 +83,7 @@ export class LiveService {
     return {
       ...books,
       atMs: Date.now(),
-      redisNowMs: this.nodes.redisNowMs(),
+      redisNowMs: this.clock.nowMs(),
       grantsPerSecond: rateSince(last, books),
       payoutsBehind: payouts.behind,
       faults: [...new Set([...faultsOf(books), ...(counted?.problems ?? [])])],

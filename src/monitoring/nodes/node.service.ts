@@ -1,6 +1,7 @@
 import { type BeforeApplicationShutdown, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { hostname } from 'node:os';
-import { LedgerHost } from '../ledger/ledger-host';
+import { RedisClock } from '../../platform/redis-clock';
+import { LedgerHost } from '../../ledger/ledger-host';
 import { LibCounts, type LibFigures } from '../figures/lib-counts';
 import { AppAddress } from './app-address';
 import { type GrabFigures, GrabMeter } from './grab-meter';
@@ -35,7 +36,6 @@ export class NodeService implements OnApplicationBootstrap, BeforeApplicationShu
   private telling: Promise<void> = Promise.resolve();
   private lastProblem: string | undefined;
   private reports: readonly NodeReport[] = [];
-  private aheadMs = 0;
 
   constructor(
     private readonly meter: GrabMeter,
@@ -43,16 +43,12 @@ export class NodeService implements OnApplicationBootstrap, BeforeApplicationShu
     private readonly host: LedgerHost,
     private readonly works: LibCounts,
     private readonly address: AppAddress,
+    private readonly clock: RedisClock,
   ) {}
 
   /** All living processes, as they were up to a second ago. */
   all(): readonly NodeReport[] {
     return this.reports;
-  }
-
-  /** Redis' time, ms since the epoch, as far as the last exchange told it: rains begin and end by that clock. */
-  redisNowMs(): number {
-    return Date.now() + this.aheadMs;
   }
 
   onApplicationBootstrap(): void {
@@ -72,8 +68,7 @@ export class NodeService implements OnApplicationBootstrap, BeforeApplicationShu
       const asked = Date.now();
       const { nowMs, reports } = await this.exchange.exchange<NodeReport>(this.report(), SILENT_AFTER_MS);
       this.reports = reports;
-      // Redis read its clock at some moment between.
-      this.aheadMs = Math.round(nowMs - (asked + Date.now()) / 2);
+      this.clock.set(nowMs, asked);
       this.lastProblem = undefined;
     } catch (error) {
       const problem = error instanceof Error ? error.message : String(error);

@@ -1,5 +1,5 @@
 import type { Payout, RedPacketService } from 'luanest/red-packet';
-import type { Conflict, Ledger } from '../ledger/ledger.types';
+import type { Conflict, Ledger } from '../ledger.types';
 
 /** Rows of one transaction. Few, since an embedded ledger blocks the process while it books them. */
 const BATCH = 100;

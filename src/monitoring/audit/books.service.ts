@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { RedPacketService, type ActivityStatus, type AuditReport } from 'luanest/red-packet';
-import type { LedgerTotals } from '../ledger/ledger.types';
-import { LedgerReader } from '../ledger/ledger-reader';
+import type { LedgerTotals } from '../../ledger/ledger.types';
+import { LedgerReader } from '../../ledger/ledger-reader';
 
 /** What Redis and the ledger say of one rain. */
 export interface Books {

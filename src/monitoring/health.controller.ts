@@ -1,5 +1,5 @@
 import { Controller, Get } from '@nestjs/common';
-import { LedgerHost } from './ledger/ledger-host';
+import { LedgerHost } from '../ledger/ledger-host';
 
 /** Whether this process serves, and who has the ledger. */
 interface Health {

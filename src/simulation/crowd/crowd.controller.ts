@@ -1,7 +1,7 @@
 import { BadRequestException, Body, Controller, HttpCode, Param, Post, UseGuards } from '@nestjs/common';
 import { DelayedTaskService } from 'luanest/delayed-task';
 import { Idempotent } from 'luanest/once';
-import { AdminGuard } from '../identity/admin.guard';
+import { AdminGuard } from '../../visitors/identity/admin.guard';
 import { CrowdService } from './crowd.service';
 import { CROWD_TASK } from './crowd.tasks';
 

@@ -7,8 +7,8 @@ import {
 } from '@nestjs/common';
 import { ConfigService } from '@nestjs/config';
 import { RedPacketPayouts, RedPacketService, type PayoutRun } from 'luanest/red-packet';
-import type { AppConfigService } from '../config/load-config';
-import { LedgerHost } from '../ledger/ledger-host';
+import type { AppConfigService } from '../../platform/config/load-config';
+import { LedgerHost } from '../ledger-host';
 import { LedgerPayer } from './ledger-payer';
 
 /** Payouts in work at a time, of each activity: a batch is booked while the next one gathers. */

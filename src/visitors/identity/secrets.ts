@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import type { AppConfig } from '../config/config';
-import { readOrCreateSecret } from '../embedded/private-file';
+import type { AppConfig } from '../../platform/config/config';
+import { readOrCreateSecret } from '../../platform/embedded/private-file';
 
 /** The app's own secrets. */
 export interface Secrets {

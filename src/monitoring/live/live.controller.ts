@@ -13,13 +13,13 @@ import {
 import { LockBusyError } from 'luanest/lock';
 import { map, type Observable } from 'rxjs';
 import type { ActivityStatus } from 'luanest/red-packet';
-import { AdminGuard } from '../identity/admin.guard';
-import { NodeService } from '../nodes/node.service';
+import { AdminGuard } from '../../visitors/identity/admin.guard';
+import { RedisClock } from '../../platform/redis-clock';
 import type { CountRecord } from '../audit/count-records';
 import { CountService } from '../audit/count.service';
-import { LedgerAwayError } from '../ledger/ledger-reader';
+import { LedgerAwayError } from '../../ledger/ledger-reader';
 import { LiveService, type LiveView } from './live.service';
-import { RainsService, type RainSight } from './rains.service';
+import { RainsService, type RainSight } from '../../visitors/rains/rains.service';
 
 const COUNT_WAIT_MS = 5_000;
 
@@ -30,7 +30,7 @@ export class LiveController {
     private readonly live: LiveService,
     private readonly rains: RainsService,
     private readonly counts: CountService,
-    private readonly nodes: NodeService,
+    private readonly clock: RedisClock,
   ) {}
 
   /** The last rains, the newest first, and Redis' time, by which they begin and end (admin). */
@@ -38,7 +38,7 @@ export class LiveController {
   @UseGuards(AdminGuard)
   async list(): Promise<{ readonly redisNowMs: number; readonly rains: readonly ActivityStatus[] }> {
     const rains = await this.rains.list();
-    return { redisNowMs: this.nodes.redisNowMs(), rains };
+    return { redisNowMs: this.clock.nowMs(), rains };
   }
 
   /** The rain to take part in; null when there is none. */
