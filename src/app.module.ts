@@ -47,7 +47,7 @@ import { PointsController } from './visitors/points/points.controller';
 import { LibCounts } from './monitoring/figures/lib-counts';
 import { PayoutFiguresService } from './monitoring/figures/payout-figures';
 
-/** What the app module is built on; all of it is running already. */
+/** Parts that the app module is built on. All of them are running already. */
 interface AppParts {
   readonly config: AppConfig;
   readonly secrets: Secrets;
@@ -55,7 +55,7 @@ interface AppParts {
   readonly host: LedgerHost;
 }
 
-/** The red-packet app: grabs from the lib, guests, payouts into the ledger, and what shows the libs at work. */
+/** The red-packet app: grabs from the lib, guests, payouts into the ledger, and pages that show what the libs do. */
 @Module({})
 export class AppModule {
   /** Wires the app to the parts that it runs on. */
@@ -96,7 +96,7 @@ export class AppModule {
   }
 }
 
-/** What this process says of itself. */
+/** Reports of this process to the other processes. */
 const nodeProviders: Provider[] = [
   GrabMeter,
   { provide: APP_INTERCEPTOR, useExisting: GrabMeter },
@@ -108,7 +108,7 @@ const nodeProviders: Provider[] = [
   NodeService,
 ];
 
-/** What is seen of rains. */
+/** Views and checks of rains. */
 const liveProviders: Provider[] = [
   LedgerReader,
   BooksKeeper,

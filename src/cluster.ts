@@ -14,7 +14,7 @@ Logger.overrideLogger(new AppLogger());
 const APPS = 3;
 const RESTART_MS = 1_000;
 
-/** Three processes of the app on one Redis Cluster and one ledger, all on this machine; one that dies is started again. */
+/** Runs three processes of the app on one Redis Cluster and one ledger, all on this machine. Starts dead ones again. */
 async function main(): Promise<void> {
   const { port, dataDir } = await loadConfig();
   const cluster = await EmbeddedCluster.start(dataDir, new Logger(EmbeddedCluster.name));
@@ -33,7 +33,7 @@ async function main(): Promise<void> {
       const [status, signal] = (await once(app, 'exit')) as [number | null, NodeJS.Signals | null];
       living.delete(app);
       if (stopping) return;
-      process.stderr.write(`App ${index + 1} ended (${status ?? signal}) and is started again\n`);
+      process.stderr.write(`App ${index + 1} ended (${status ?? signal}). Starting it again.\n`);
       await sleep(RESTART_MS);
     }
   };
@@ -45,7 +45,7 @@ async function main(): Promise<void> {
   await cluster.stop();
 }
 
-/** Its lines go out with ours. Detached: a terminal's Ctrl-C reaches us, and we pass it on once. */
+/** Starts one process of the app. It is detached, so that Ctrl-C reaches it once: from this process, not the terminal. */
 function startApp(env: NodeJS.ProcessEnv): ChildProcess {
   const app = spawn(process.execPath, [join(__dirname, 'main.js')], {
     env,

@@ -7,10 +7,10 @@ import { childEnvironment } from './platform/config/child-environment';
 
 const RAIN = ['--users', '2000', '--packets', '500', '--total', '1000.00'];
 
-/** A free port on loopback and the embedded ledger, whatever .env says. The Redis is the one that REDIS_URL names. */
+/** A free port on loopback and the embedded ledger, whatever .env sets. REDIS_URL still names the Redis. */
 const env = childEnvironment({ PORT: '0', HOST: '', DATABASE_URL: '' });
 
-/** Starts the app and answers its address once it serves; its own output goes to stderr. */
+/** Starts the app and returns its URL once it serves. The output of the app goes to stderr. */
 async function startApp(): Promise<{ readonly app: ChildProcess; readonly url: string }> {
   const app = spawn(process.execPath, [join(__dirname, 'main.js')], { env, stdio: ['ignore', 'pipe', 'inherit'] });
   endWithUs(app);
@@ -34,7 +34,7 @@ async function playRain(url: string, json: boolean): Promise<number> {
   return status ?? 1;
 }
 
-/** Ctrl-C reaches the children too, from the terminal; a plain kill of this process does not. */
+/** Passes signals on: a terminal sends Ctrl-C to the children too, but a plain kill reaches only this process. */
 function endWithUs(child: ChildProcess): void {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal));
 }

@@ -9,8 +9,8 @@ Logger.overrideLogger(new AppLogger());
 const logger = new Logger('luanest');
 
 /**
- * Not Nest's shutdown hooks: they end the process before the ledger and the embedded Redis are closed. Later signals
- * are ignored, because npm and the terminal may each deliver one Ctrl-C.
+ * Closes the app on SIGTERM and SIGINT. Nest's shutdown hooks would end the process before the ledger and the embedded
+ * Redis are closed. Later signals are ignored, because npm and the terminal may each deliver one Ctrl-C.
  */
 function stopOnSignals(starting: Promise<RunningApp>, waiting: AbortController): void {
   let stopping = false;
@@ -34,7 +34,7 @@ function stopOnSignals(starting: Promise<RunningApp>, waiting: AbortController):
 }
 
 function fail(error: unknown): void {
-  // A refused variable needs no stack: the message says which one and what to write.
+  // The message names the variable and what is allowed, so no stack is needed.
   if (error instanceof ConfigError) process.stderr.write(`${error.message}\n`);
   else logger.fatal(error instanceof Error ? (error.stack ?? error.message) : String(error));
   process.exit(1);
@@ -44,7 +44,7 @@ logger.log('Starting: Redis, then the ledger, then the HTTP server.');
 const waiting = new AbortController();
 const starting = loadConfig().then((config) => startApp(config, waiting.signal));
 stopOnSignals(starting, waiting);
-// Plain, without the logger's decoration, since scripts look for this line.
+// Without the logger's prefix, because scripts look for this line.
 starting
   .then((app) => process.stdout.write(`Listening on ${app.url}\n`))
   .catch((error: unknown) => {

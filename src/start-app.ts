@@ -14,16 +14,16 @@ import { EmbeddedLedgerOpener, PostgresLedgerOpener } from './ledger/ledger-open
 
 /** An app that serves. */
 export interface RunningApp {
-  /** Where it serves, without a slash at the end. */
+  /** Base URL of the app, without a slash at the end. */
   readonly url: string;
-  /** Ends open requests, finishes the payouts in hand, and leaves the ledger and Redis, in this order. */
+  /** Ends open requests, finishes the payouts in flight, then closes the ledger and Redis. */
   close(): Promise<void>;
 }
 
 type Cleanup = () => Promise<void>;
 
 /**
- * Starts everything that the configuration asks for; whatever fails, nothing is left running.
+ * Starts Redis, the ledger and the HTTP server, as configured. If one of them fails, the others are stopped again.
  *
  * @param signal ends the wait for a Redis that does not answer
  */
@@ -43,7 +43,7 @@ export async function startApp(
   }
 }
 
-/** Registers the way back of each step as soon as it is taken. */
+/** Starts the parts, and registers the cleanup of each as soon as it runs. */
 async function startParts(config: AppConfig, cleanups: Cleanup[], signal: AbortSignal): Promise<string> {
   const secrets = await loadSecrets(config);
   const redis = await redisOf(config, cleanups);
@@ -76,7 +76,7 @@ async function redisOf(config: AppConfig, cleanups: Cleanup[]): Promise<RedisSou
   return singleRedis(redis.endpoint);
 }
 
-/** An address that listens everywhere is no address to connect to. */
+/** Returns a URL that clients can connect to: 0.0.0.0 and :: are only for listening. */
 function reachableUrl(host: string, port: number): string {
   const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;

@@ -83,7 +83,6 @@ export const NOT_CLEAN_YET = [
   'libs/script-registry/test',
   'libs/stream-consumer/src',
   'libs/stream-consumer/test',
-  'src',
   'test',
   'tools',
 ];

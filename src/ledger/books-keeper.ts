@@ -7,14 +7,14 @@ const EVERY_MS = 2_000;
 const MOST_NOTED = 10_000;
 
 /**
- * Notes in the ledger what each rain was funded with and what was refunded, while this process has the ledger. After Redis
- * has forgotten a rain, its books can still be read from SQL alone (view `luanest.books`). Every process that has the
- * ledger does it; to note the same twice is harmless.
+ * Writes the funding and the refund of each rain into the ledger, while this process has the ledger. So the books of a rain
+ * can be read from SQL alone after Redis has forgotten it (view `luanest.books`). Each process that has the ledger writes
+ * them; writing the same twice is harmless.
  */
 @Injectable()
 export class BooksKeeper implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(BooksKeeper.name);
-  /** By activity key: the refund that is noted. */
+  /** Refund that was written last, cents, by activity key. */
   private readonly noted = new Map<string, number>();
   private timer: NodeJS.Timeout | undefined;
   private keeping: Promise<void> | undefined;
@@ -26,7 +26,7 @@ export class BooksKeeper implements OnApplicationBootstrap, BeforeApplicationShu
   ) {}
 
   onApplicationBootstrap(): void {
-    // A round that takes long is not overtaken by the next one.
+    // No round starts before the previous one has ended.
     const tick = (): void => void (this.keeping ??= this.tick().finally(() => (this.keeping = undefined)));
     this.timer = setInterval(tick, EVERY_MS).unref();
   }
@@ -36,11 +36,11 @@ export class BooksKeeper implements OnApplicationBootstrap, BeforeApplicationShu
     await this.keeping;
   }
 
-  /** Notes every rain that Redis knows. @throws what Redis and the ledger throw; calling again is safe */
+  /** Writes each rain that Redis knows. @throws errors of Redis and the ledger; calling again is safe */
   async keep(ledger: Pick<Ledger, 'note'>): Promise<void> {
     for (const activityId of await this.packets.activities()) {
       const status = await this.packets.status(activityId);
-      // The end of a draft's life is not known yet.
+      // The expiry of a draft is not known yet, and it is part of the key.
       if (status === undefined || status.state === 'draft') continue;
       const { activityKey } = status;
       const { totalCents: fundedCents, refundedCents, createdAtMs, expiresAtMs } = status;
@@ -51,7 +51,7 @@ export class BooksKeeper implements OnApplicationBootstrap, BeforeApplicationShu
     }
   }
 
-  /** Redis or the ledger may be unavailable for a while; the next round notes what this one did not. */
+  /** Redis or the ledger may be unavailable for a while; the next round writes what this one did not. */
   private async tick(): Promise<void> {
     const ledger = this.host.current();
     if (ledger === undefined) return;
@@ -60,7 +60,7 @@ export class BooksKeeper implements OnApplicationBootstrap, BeforeApplicationShu
       this.lastProblem = undefined;
     } catch (error) {
       const problem = error instanceof Error ? error.message : String(error);
-      if (problem !== this.lastProblem) this.logger.warn(`Fundings and refunds are not noted: ${problem}`);
+      if (problem !== this.lastProblem) this.logger.warn(`Cannot write fundings and refunds to the ledger: ${problem}`);
       this.lastProblem = problem;
     }
   }

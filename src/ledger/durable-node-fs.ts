@@ -9,7 +9,7 @@ type Hook = (module: unknown) => void;
 
 /**
  * PGlite's folder on disk with a working fsync. Out of the box PGlite runs PostgreSQL with fsync off, and its file
- * layer answers fsync without doing it, so a commit survives a killed process but not a power cut. With this layer
+ * layer ignores fsync. So a commit survives a killed process but not a power cut. With this layer
  * PostgreSQL's own order of syncs reaches the disk.
  * See DECISIONS.md: pglite-with-real-fsync
  */
@@ -23,7 +23,7 @@ export class DurableNodeFS extends NodeFS {
 }
 
 /**
- * PGlite's own start parameters with fsync on. Its fdatasync is a stub that no hook reaches, hence the method.
+ * PGlite's own start parameters with fsync on. Its fdatasync is a stub that cannot be replaced, so `wal_sync_method` is fsync.
  *
  * @param defaults `PGlite.defaultStartParams`
  */
@@ -31,7 +31,7 @@ export function durableStartParams(defaults: readonly string[]): string[] {
   return [...defaults.filter((param) => param !== '-F'), '-c', 'wal_sync_method=fsync'];
 }
 
-/** Syncs every file and folder under `path`: what initdb wrote is not covered by PostgreSQL's own syncs. */
+/** Syncs every file and folder under `path`. PostgreSQL itself does not sync the files that initdb wrote. */
 export async function syncTree(path: string): Promise<void> {
   for (const entry of await readdir(path, { withFileTypes: true })) {
     const child = join(path, entry.name);

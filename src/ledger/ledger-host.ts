@@ -2,15 +2,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { LedgerOpener, OpenLedger } from './ledger-openers';
 import type { ReadableLedger } from './ledger.types';
 
-/** What the host tells about itself. */
+/** Logger of the host. */
 interface LedgerHostLog {
   log(message: string): void;
   warn(message: string): void;
 }
 
 /**
- * This process' hold on the ledger. Where another process owns it, or the database is down, the app serves without
- * and the host tries again every second until it has it; then it keeps it until it stops.
+ * The ledger, as this process has it. While another process owns the ledger, or the database is unavailable, the app serves
+ * without it, and the host tries again every second. Once opened, the ledger stays open until `stop`.
  */
 export class LedgerHost {
   private opened: OpenLedger | undefined;
@@ -27,37 +27,37 @@ export class LedgerHost {
     private readonly retryMs = 1_000,
   ) {}
 
-  /** Tries once, and goes on in the background where that does not succeed. */
+  /** Tries once. If that fails, goes on trying in the background. */
   async start(): Promise<void> {
     await this.attempt();
     this.attempts = this.keepTrying();
   }
 
-  /** The ledger, when this process has it. */
+  /** Returns the ledger; undefined while this process does not have it. */
   current(): ReadableLedger | undefined {
     return this.opened?.ledger;
   }
 
-  /** Why there is no ledger here, for people; undefined when there is one. */
+  /** Returns the reason why this process has no ledger, in words; undefined if it has one. */
   async problem(): Promise<{ readonly message: string; readonly ownerUrl?: string } | undefined> {
     if (this.opened !== undefined) return undefined;
     const ownerUrl = await this.opener.ownerUrl();
     return { message: this.obstacle ?? 'The ledger is not open yet.', ...(ownerUrl !== undefined && { ownerUrl }) };
   }
 
-  /** Calls `listener` with the ledger as soon as this process has it, at once if it does. */
+  /** Calls `listener` with the ledger as soon as this process has it; at once if it has it already. */
   onOpen(listener: (ledger: ReadableLedger) => void): void {
     this.listeners.push(listener);
     if (this.opened !== undefined) listener(this.opened.ledger);
   }
 
-  /** Says under which URL this process serves, so that others can point to it while it owns the ledger. */
+  /** Publishes the URL of this process for the others, while this process owns the ledger. */
   async announce(url: string): Promise<void> {
     this.url = url;
     if (this.opened !== undefined) await this.opener.announce(url);
   }
 
-  /** Gives the ledger up. Harmless twice. */
+  /** Closes the ledger, so that another process can have it. Harmless twice. */
   async stop(): Promise<void> {
     this.stopper.abort();
     await this.attempts;
@@ -80,7 +80,7 @@ export class LedgerHost {
     } catch (error) {
       return this.note(`The ledger cannot be opened: ${error instanceof Error ? error.message : String(error)}`);
     }
-    if (this.opened === undefined) return this.note('Another process owns the ledger; this one serves without it.');
+    if (this.opened === undefined) return this.note('Another process owns the ledger. This one serves without it.');
     this.obstacle = undefined;
     this.logger.log('This process has the ledger');
     if (this.url !== undefined) await this.announce(this.url).catch((error: unknown) => this.note(String(error)));

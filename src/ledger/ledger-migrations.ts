@@ -14,7 +14,7 @@ const FOLDER = join(__dirname, 'migrations');
  */
 export async function migrateLedger(database: SqlDatabase): Promise<void> {
   await database.transaction(async (session) => {
-    // IF NOT EXISTS alone fails on a unique index of the catalogue when two sessions create at once.
+    // IF NOT EXISTS alone fails on a unique index of the catalogue if two sessions create at the same time.
     await session.query(`SELECT pg_advisory_xact_lock(hashtextextended('luanest.ledger.schema', 0))`);
     await session.query('CREATE SCHEMA IF NOT EXISTS luanest');
     await session.query(
@@ -29,7 +29,7 @@ function migrationsOf(session: SqlSession): { name: string; up: () => Promise<vo
   return names.sort().map((name) => ({ name, up: () => session.script(readFileSync(join(FOLDER, name), 'utf8')) }));
 }
 
-/** Where Umzug keeps the names of migrations that have run: in the ledger, in the same transaction. */
+/** Storage of Umzug for the names of finished migrations: a table of the ledger, in the same transaction. */
 function storageIn(session: SqlSession): {
   logMigration: (migration: { name: string }) => Promise<void>;
   unlogMigration: (migration: { name: string }) => Promise<void>;

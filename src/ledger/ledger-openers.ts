@@ -9,20 +9,20 @@ import { PostgresDatabase } from './postgres-database';
 import type { SqlDatabase } from './sql';
 import { SqlLedger } from './sql-ledger';
 
-/** A ledger that this process may use until it lets go of it. */
+/** An open ledger, until `release`. */
 export interface OpenLedger {
   readonly ledger: ReadableLedger;
   /** Closes the ledger and lets another process have it. */
   release(): Promise<void>;
 }
 
-/** A way to a ledger. */
+/** Opens a ledger. */
 export interface LedgerOpener {
-  /** The ledger, or undefined while another process owns it. @throws {Error} when it cannot be opened */
+  /** Opens the ledger. Returns undefined while another process owns it. @throws {Error} if it cannot be opened */
   tryOpen(): Promise<OpenLedger | undefined>;
-  /** Tells the other processes under which URL the owner serves. */
+  /** Publishes the owner's URL for the other processes. */
   announce(url: string): Promise<void>;
-  /** URL under which the owner said it serves, if it did. */
+  /** Returns the URL that the owner has published; undefined if it has not. */
   ownerUrl(): Promise<string | undefined>;
 }
 
@@ -37,7 +37,7 @@ export class EmbeddedLedgerOpener implements LedgerOpener {
     const lock = await FileLock.tryExclusive(join(this.dataDir, 'ledger.lock'));
     if (lock === undefined) return undefined;
     try {
-      // What a dead owner announced is wrong from now on.
+      // The URL of a dead owner is wrong from now on.
       await rm(this.noticePath, { force: true });
       const ledger = await openWithSchema(await PgliteDatabase.open(join(this.dataDir, 'ledger')));
       return { ledger, release: () => ledger.close().finally(() => lock.release()) };
@@ -78,7 +78,7 @@ export class PostgresLedgerOpener implements LedgerOpener {
     return { ledger, release: () => ledger.close() };
   }
 
-  /** Nobody has to be told: every process has the ledger. */
+  /** Does nothing: every process has the ledger. */
   async announce(): Promise<void> {}
 
   /** See {@link LedgerOpener.ownerUrl}. */

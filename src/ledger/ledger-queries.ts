@@ -55,8 +55,8 @@ export const NOTE_ACTIVITY = `
   WHERE known.refunded_cents < EXCLUDED.refunded_cents`;
 
 /**
- * A payout that was booked before there were keys gets its key when the same grant comes again, since it must not be paid
- * twice. The advisory lock is held.
+ * Gives a payout that was booked without an activity key its key, when the same grant comes again: it must not be paid twice.
+ * The caller holds the advisory lock.
  */
 export const ADOPT_PAYOUTS = `
   UPDATE luanest.payouts AS payout SET activity_key = input.activity_key
@@ -68,7 +68,7 @@ export const ADOPT_PAYOUTS = `
     AND NOT EXISTS (SELECT FROM luanest.payouts AS other WHERE other.activity_key = input.activity_key
       AND (other.packet_id = input.packet_id OR other.user_id = input.user_id))`;
 
-/** The same for all grants of a life that the ledger is told about: those between its beginning and its end. */
+/** The same for all grants of one life of an activity: those between its creation and its expiry. */
 export const ADOPT_ACTIVITY = `
   UPDATE luanest.payouts AS payout SET activity_key = $1
   WHERE payout.activity_key = 'legacy:' || $2::text

@@ -7,17 +7,17 @@ import type { LedgerTotals, PaidPage } from './ledger.types';
 const PAGE = 1_000;
 const PATIENCE_MS = 2_000;
 
-/** The ledger is moving to another process, or its database is away. */
-export class LedgerAwayError extends Error {
-  readonly code = 'LEDGER_AWAY';
+/** Error while the ledger moves to another process, or its database is unavailable. */
+export class LedgerUnavailableError extends Error {
+  readonly code = 'LEDGER_UNAVAILABLE';
 
   constructor(cause?: unknown) {
-    super('The ledger is away for a moment. Try again.', { cause });
-    this.name = 'LedgerAwayError';
+    super('The ledger is unavailable at the moment. Try again.', { cause });
+    this.name = 'LedgerUnavailableError';
   }
 }
 
-/** Reads the ledger: this process' own, or that of the process that has it. */
+/** Reads the ledger: in this process, or over HTTP from the process that has it. */
 @Injectable()
 export class LedgerReader {
   constructor(
@@ -25,15 +25,15 @@ export class LedgerReader {
     private readonly admin: AdminToken,
   ) {}
 
-  /** What is booked under an activity key; undefined where nobody who is known has the ledger. */
+  /** Reads the totals of an activity key. Returns undefined if no known process has the ledger. */
   async totals(activityKey: string): Promise<LedgerTotals | undefined> {
     const own = this.host.current();
     return own === undefined ? this.ask<LedgerTotals>(activityKey) : own.totals(activityKey);
   }
 
   /**
-   * Every payout of an activity, as it is when it is asked for and not before; undefined where nobody who is known has the
-   * ledger. Throws a LedgerAwayError where it is lost on the way.
+   * Reads all payouts of an activity, page by page as they are iterated. Returns undefined if no known process has the
+   * ledger. The iteration throws LedgerUnavailableError if the ledger becomes unavailable.
    */
   async payouts(activityKey: string): Promise<AsyncIterable<PaidPacket> | undefined> {
     const here = this.host.current() !== undefined || (await this.host.problem())?.ownerUrl !== undefined;
@@ -43,9 +43,9 @@ export class LedgerReader {
   private async *pages(activityKey: string): AsyncIterable<PaidPacket> {
     for (let after: string | null = ''; after !== null;) {
       const page: PaidPage | undefined = await this.page(activityKey, after).catch((cause: unknown) => {
-        throw new LedgerAwayError(cause);
+        throw new LedgerUnavailableError(cause);
       });
-      if (page === undefined) throw new LedgerAwayError();
+      if (page === undefined) throw new LedgerUnavailableError();
       yield* page.payouts;
       after = page.next;
     }

@@ -5,7 +5,7 @@ import type { LedgerTotals, PaidPage, ReadableLedger } from './ledger.types';
 
 const PAGE = 1_000;
 
-/** Totals of one life of an activity as the admin route answers them. */
+/** Totals of one life of an activity, as the admin route returns them. */
 export interface LedgerAnswer extends LedgerTotals {
   readonly activityKey: string;
 }
@@ -16,13 +16,13 @@ export interface LedgerAnswer extends LedgerTotals {
 export class LedgerController {
   constructor(private readonly host: LedgerHost) {}
 
-  /** What is booked for an activity. @throws {ServiceUnavailableException} when this process has no ledger */
+  /** Totals of an activity. @throws {ServiceUnavailableException} if this process does not have the ledger */
   @Get(':activityKey')
   async totals(@Param('activityKey') activityKey: string): Promise<LedgerAnswer> {
     return { activityKey, ...(await (await this.ledger()).totals(activityKey)) };
   }
 
-  /** A page of payouts; query `after` as the page before says. @throws {ServiceUnavailableException} likewise */
+  /** A page of payouts; query `after`: `next` of the previous page. @throws {ServiceUnavailableException} as `totals` */
   @Get(':activityKey/payouts')
   async payouts(@Param('activityKey') activityKey: string, @Query('after') after?: string): Promise<PaidPage> {
     return (await this.ledger()).payouts(activityKey, after ?? '', PAGE);

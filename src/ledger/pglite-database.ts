@@ -7,13 +7,13 @@ import { DurableNodeFS, durableStartParams, syncTree } from './durable-node-fs';
 import type { SqlDatabase, SqlRow, SqlSession, SqlValue } from './sql';
 
 /**
- * The SQL port over an embedded PGlite. PGlite does not notice a second process on its folder, and two of them ruin
- * it: whoever opens one must hold the folder's lock.
+ * The SQL port over an embedded PGlite. PGlite does not notice a second process on its folder, and two of them
+ * destroy it. The caller must hold the lock of the folder.
  */
 export class PgliteDatabase implements SqlDatabase {
   private constructor(private readonly db: PGlite) {}
 
-  /** Opens the database of a folder; makes it (which takes seconds) when there is no such folder. */
+  /** Opens the database of a folder; creates it, which takes seconds, if the folder is missing. */
   static async open(folder: string): Promise<PgliteDatabase> {
     if (!existsSync(folder)) await createDatabase(folder);
     return new PgliteDatabase(await openDurably(folder));
@@ -45,7 +45,7 @@ export class PgliteDatabase implements SqlDatabase {
   }
 }
 
-/** Made beside its place and renamed, because a process that is killed in the middle leaves half a database. */
+/** Creates the database next to the folder and renames it: a process that is killed meanwhile leaves half a database. */
 async function createDatabase(folder: string): Promise<void> {
   const draft = `${folder}.draft`;
   await rm(draft, { recursive: true, force: true });

@@ -25,7 +25,7 @@ import {
 import { safeInteger, type SqlDatabase, type SqlRow, type SqlSession } from './sql';
 
 // See DECISIONS.md: ledger-decides-what-is-paid
-/** The ledger in SQL: two UNIQUE keys are the last word on who was paid. */
+/** The ledger in SQL: two UNIQUE keys decide who is paid. */
 export class SqlLedger implements ReadableLedger {
   constructor(private readonly database: SqlDatabase) {}
 
@@ -140,7 +140,7 @@ async function findConflicts(session: SqlSession, rest: readonly PayoutRow[]): P
   return conflicts;
 }
 
-/** What users were paid, by activity key and user. */
+/** Reads the packets that users were paid, by activity key and user. */
 async function findPaid(session: SqlSession, rows: readonly PayoutRow[]): Promise<Map<string, Packet>> {
   if (rows.length === 0) return new Map();
   const asked = [rows.map((row) => row.activityKey), rows.map((row) => row.userId)];

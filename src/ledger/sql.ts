@@ -1,7 +1,7 @@
 /** A value that a query may carry; lists become SQL arrays. */
 export type SqlValue = string | number | readonly string[] | readonly number[];
 
-/** A row as the driver gives it. */
+/** A row as the driver returns it. */
 export type SqlRow = Readonly<Record<string, unknown>>;
 
 /** Runs one statement with `$1`-style parameters. */
@@ -11,7 +11,7 @@ export interface SqlSession {
   script(text: string): Promise<void>;
 }
 
-/** The little that the ledger asks of a PostgreSQL, embedded or not. */
+/** Port of the ledger to PostgreSQL, embedded or not. */
 export interface SqlDatabase extends SqlSession {
   /**
    * Runs `work` in one READ COMMITTED transaction: committed, and on disk, when the promise resolves; rolled back when
@@ -23,12 +23,12 @@ export interface SqlDatabase extends SqlSession {
 }
 
 /**
- * A BIGINT as a number. Drivers answer it as string, number or bigint.
+ * Converts a BIGINT to a number. Drivers return it as string, number or bigint.
  *
- * @throws {RangeError} when it is no integer that a number holds exactly
+ * @throws {RangeError} if it is not a safe integer
  */
 export function safeInteger(value: unknown): number {
   const parsed = typeof value === 'string' || typeof value === 'bigint' ? Number(value) : value;
   if (typeof parsed === 'number' && Number.isSafeInteger(parsed)) return parsed;
-  throw new RangeError(`The database answered ${String(value)}, which is no exact integer.`);
+  throw new RangeError(`The database returned ${String(value)}. Expected an integer up to 2^53 - 1.`);
 }

@@ -1,22 +1,22 @@
 import { Controller, Get } from '@nestjs/common';
 import { LedgerHost } from '../ledger/ledger-host';
 
-/** Whether this process serves, and who has the ledger. */
+/** State of this process, and the owner of the ledger. */
 interface Health {
   readonly status: 'ok';
   readonly pid: number;
-  /** Whether this process pays out and answers the ledger route. */
+  /** True if this process has the ledger: it pays out and answers the ledger routes. */
   readonly ledger: boolean;
-  /** Where the process that does so in its place serves, if that is known. */
+  /** Base URL of the process that has the ledger, if it is another one and known. */
   readonly ledgerUrl?: string;
 }
 
-/** Tells a load balancer, or a person, that the process serves. */
+/** Health check for load balancers and people. */
 @Controller('health')
 export class HealthController {
   constructor(private readonly host: LedgerHost) {}
 
-  /** Answers without asking Redis: a process that cannot reach it should not be restarted for that. */
+  /** Does not ask Redis: a process must not be restarted because Redis is unavailable. */
   @Get()
   async health(): Promise<Health> {
     const problem = await this.host.problem();

@@ -3,12 +3,12 @@ import type { AppConfig } from './config/config';
 
 type FastifyOptions = NonNullable<ConstructorParameters<typeof FastifyAdapter>[0]>;
 
-/** What a request may take to arrive whole, ms: a client that sends a byte now and a byte later holds a socket. */
+/** Time in which a whole request must arrive, ms. A client that sends very slowly would hold a socket. */
 const REQUEST_MS = 20_000;
 const HEADERS_MS = 10_000;
-/** How often Node looks for such requests, ms. */
+/** Interval at which Node looks for requests that take too long, ms. */
 const CHECK_MS = 5_000;
-/** Characters of a path's part: an id of 128 characters, each of up to four bytes, and the key of its activity. */
+/** Most characters of a path parameter. An id has up to 128 characters, and each may be four encoded bytes (%XX). */
 const MOST_PARAM = 4_096;
 
 /** Settings of the HTTP server that the defaults of Fastify leave open. */

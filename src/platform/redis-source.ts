@@ -5,7 +5,7 @@ export type RedisSource =
   | (RedisOptions & { readonly url?: string })
   | (ClusterOptions & { readonly nodes: { readonly host: string; readonly port: number }[] });
 
-/** At least twice a second: a server that was started again is found within that time. */
+/** At least two attempts a second, so that the client finds a restarted server within half a second. */
 const retryStrategy = (attempt: number): number => Math.min(attempt * 50, 500);
 
 /** One server, by URL or by address. */

@@ -2,7 +2,7 @@ import { type ArgumentsHost, Catch, ServiceUnavailableException } from '@nestjs/
 import { BaseExceptionFilter } from '@nestjs/core';
 import { NotSentError, ScriptRefusedError, UnknownOutcomeError } from 'luanest/script-registry';
 
-/** Answers 503 on every route of the app where Redis did not answer, as the routes of the libs do. */
+/** Makes each route of the app answer 503 if Redis did not answer, as the routes of the libs do. */
 @Catch(NotSentError, ScriptRefusedError, UnknownOutcomeError)
 export class RedisUnavailableFilter extends BaseExceptionFilter {
   override catch(error: Error, host: ArgumentsHost): void {

@@ -4,7 +4,7 @@ import type { RedisSource } from './redis-source';
 
 const EVERY_MS = 500;
 const ANSWER_MS = 2_000;
-/** Errors that no waiting cures: the password or the user is wrong. */
+/** Errors that waiting does not solve: the password or the user is wrong. */
 const REFUSED = /^(NOAUTH|WRONGPASS|NOPERM|ERR AUTH|ERR invalid password)/;
 
 /** Logger of the wait. */
@@ -14,11 +14,11 @@ interface WaitLog {
 }
 
 /**
- * Waits until Redis answers: with a Cluster, until it is whole and each of its masters answers. An app that is started
- * while Redis is unavailable serves when Redis is back, instead of ending and being started again in a loop.
+ * Waits until Redis answers. With a Cluster, waits until all slots are served and each master answers. An app that is
+ * started while Redis is unavailable starts to serve when Redis is back; a supervisor does not restart it in a loop.
  *
  * @param signal ends the wait; then the promise rejects
- * @throws {Error} what Redis says when it refuses the user or the password
+ * @throws {Error} the error reply of Redis, if it refuses the user or the password
  */
 export async function waitForRedis(source: RedisSource, logger: WaitLog, signal: AbortSignal): Promise<void> {
   for (let waited = false; ; waited = true) {
@@ -29,7 +29,7 @@ export async function waitForRedis(source: RedisSource, logger: WaitLog, signal:
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       if (REFUSED.test(reason)) throw error;
-      if (!waited) logger.warn(`Redis does not answer (${reason}). The app starts as soon as it does.`);
+      if (!waited) logger.warn(`Redis does not answer (${reason}). The app starts as soon as Redis answers.`);
       await sleep(EVERY_MS, undefined, { signal });
     }
   }
@@ -37,7 +37,7 @@ export async function waitForRedis(source: RedisSource, logger: WaitLog, signal:
 
 async function probeCluster(source: Extract<RedisSource, { nodes: unknown }>): Promise<void> {
   const options = source.redisOptions ?? {};
-  let failure: unknown = new Error('no address of the Cluster is known');
+  let failure: unknown = new Error('REDIS_CLUSTER has no address');
   for (const node of source.nodes) {
     try {
       const masters = await probe({ ...options, ...node }, mastersOf);
@@ -53,7 +53,7 @@ async function probeCluster(source: Extract<RedisSource, { nodes: unknown }>): P
 /** @throws {Error} while some slots are not served */
 async function mastersOf(client: Redis): Promise<{ readonly host: string; readonly port: number }[]> {
   const info = String(await client.call('CLUSTER', 'INFO'));
-  if (!info.includes('cluster_state:ok')) throw new Error('the Cluster is not whole');
+  if (!info.includes('cluster_state:ok')) throw new Error('some slots of the Cluster are not served');
   const slots = (await client.call('CLUSTER', 'SLOTS')) as [number, number, [string, number]][];
   const masters = new Map(slots.map(([, , [host, port]]) => [`${host}:${port}`, { host, port }]));
   return [...masters.values()];

@@ -5,11 +5,11 @@ import type { AdminToken } from './identity/admin.guard';
 import { GuestsController } from './identity/guests.controller';
 import type { GuestTokens } from './identity/guest-tokens';
 
-/** More than a thumb can do, and room for a client that sends a hundred at once: only who hammers is refused. */
+/** More than a person can tap, and enough for a client that sends a hundred taps at once. Refuses scripts only. */
 const TAPS = 150;
 const TAPS_WINDOW_MS = 10_000;
 
-/** How often one guest may tap. It stands before grabs only; the guard knows all rules of the module. */
+/** Limit of the taps of one guest. Skips all routes but grabs, because the guard applies each rule of the module. */
 export function tapRule(tokens: GuestTokens): RateLimitRule {
   return {
     name: 'taps',
@@ -21,9 +21,9 @@ export function tapRule(tokens: GuestTokens): RateLimitRule {
 }
 
 /**
- * How many guests one address may make in a minute. Without it, one client would take every packet under new names.
- * Simulated crowds are the operator's: they show a token and are not counted. The rate limit's own subject is the
- * address, with a whole network of IPv6 as one client.
+ * Limit of new guests of one address in a minute. Without it, one client could win every packet as new guests. Simulated
+ * crowds and the operator send a token and are not counted. The default subject of a rule is the address; an IPv6 network
+ * counts as one client.
  */
 export function guestRule(limit: number, tokens: GuestTokens, admin: AdminToken): RateLimitRule {
   return {
@@ -38,7 +38,7 @@ export function guestRule(limit: number, tokens: GuestTokens, admin: AdminToken)
   };
 }
 
-/** Who is counted: the guest, else the address, so that a request without a token is counted as well. */
+/** Subject of a rule: the guest, else the address, so that requests without a token are counted too. */
 function guestOrAddress(tokens: GuestTokens): (context: ExecutionContext) => string | undefined {
   return (context) => {
     const request = context.switchToHttp().getRequest<{ readonly ip?: string }>();

@@ -58,7 +58,7 @@ it('gives one user one packet for 100 parallel grabs over three processes, and h
   await waitUntil('it is paid', async () => (await ledgerOf(owner.url, 'one')).body.rows === 1);
   expect(await ledgerOf((others[0] as AppProcess).url, 'one')).toMatchObject({
     status: 503,
-    body: { message: 'Another process owns the ledger; this one serves without it.', ownerUrl: owner.url },
+    body: { message: 'Another process owns the ledger. This one serves without it.', ownerUrl: owner.url },
   });
 
   // The owner dies: another one takes the ledger over and pays.
@@ -208,5 +208,5 @@ it('says in one line what is wrong with its configuration or its arguments', asy
   await expect(readFile(join(dataDir, 'guest-secret'))).rejects.toThrow('ENOENT');
   const rain = Program.node([built('simulation/rain/main.js'), '--users', 'all'], { DATA_DIR: dataDir });
   expect(await rain.status()).toBe(2);
-  expect(rain.stderr).toMatch(/^--users is "all"\. Write an integer from 1 to 1000000\.\nUsage: /);
+  expect(rain.stderr).toMatch(/^--users is "all"\. Expected an integer from 1 to 1000000\.\nUsage: /);
 });

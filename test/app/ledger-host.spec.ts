@@ -54,7 +54,7 @@ it('has one owner a folder; another one serves without and takes over when the o
   const other = await start(opener);
   expect(other.current()).toBeUndefined();
   expect(await other.problem()).toEqual({
-    message: 'Another process owns the ledger; this one serves without it.',
+    message: 'Another process owns the ledger. This one serves without it.',
     ownerUrl: 'http://127.0.0.1:1',
   });
   const opened: ReadableLedger[] = [];
@@ -66,7 +66,7 @@ it('has one owner a folder; another one serves without and takes over when the o
   expect(await other.problem()).toBeUndefined();
   expect(await ledger.totals('a@1')).toMatchObject({ rows: 1, users: 1, cents: 7, conflicts: 0 });
   expect(await opener.ownerUrl()).toBeUndefined();
-  expect(said).toEqual(['Another process owns the ledger; this one serves without it.', 'This process has the ledger']);
+  expect(said).toEqual(['Another process owns the ledger. This one serves without it.', 'This process has the ledger']);
 
   await other.announce('http://127.0.0.1:2');
   expect(await opener.ownerUrl()).toBe('http://127.0.0.1:2');

@@ -1,7 +1,7 @@
 import type { Payout, RedPacketService } from 'luanest/red-packet';
 import type { Conflict, Ledger } from '../ledger.types';
 
-/** Rows of one transaction. Few, since an embedded ledger blocks the process while it books them. */
+/** Most rows of one transaction. An embedded ledger blocks the process while it books them. */
 const BATCH = 100;
 
 interface Waiting {
@@ -10,12 +10,12 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** What the payer tells about itself. */
+/** Logger of the payer. */
 interface PayerLog {
   warn(message: string): void;
 }
 
-/** Pays from the outbox into the ledger: payouts that come together are one transaction. */
+/** Books payouts in the ledger. Payouts that arrive together are booked in one transaction. */
 export class LedgerPayer {
   private readonly waiting: Waiting[] = [];
   private booking = false;
@@ -27,19 +27,19 @@ export class LedgerPayer {
   ) {}
 
   /**
-   * Pays, or gives back what the ledger will not pay; harmless twice.
+   * Books a payout. If the ledger refuses it, gives the packet back to the activity. Harmless twice.
    *
-   * @throws what the ledger and red-packet throw; calling again is safe
+   * @throws errors of the ledger and of red-packet; calling again is safe
    */
   async pay(payout: Payout): Promise<void> {
-    // One that fails again goes alone: if it is at fault, it takes nobody along. Once may have been the ledger's fault.
+    // From the third attempt on, a payout is booked alone: if it is invalid, it must not make the others fail.
     const conflict =
       payout.attempt < 3 ? await this.together(payout) : (await this.ledger.credit([payout])).conflicts[0];
     if (conflict === undefined) return;
     const { activityId, userId, packetId } = payout;
     const { reason, paid } = conflict;
-    // Who it was is in the ledger's table of conflicts; logs name no users.
-    this.logger.warn(`Refused to pay ${packetId} of ${activityId} once more: the ${reason} has been paid already`);
+    // The user is in the table of conflicts. Logs do not name users.
+    this.logger.warn(`Did not pay packet ${packetId} of ${activityId}: the ${reason} was paid already`);
     await this.packets.conflict(activityId, { userId, packetId, ...(paid && { paid }) });
   }
 
@@ -48,7 +48,7 @@ export class LedgerPayer {
       this.waiting.push({ payout, resolve, reject });
       if (this.booking) return;
       this.booking = true;
-      // Behind those that came with it.
+      // After this turn of the event loop, so that payouts that arrive together are booked together.
       setImmediate(() => void this.book());
     });
   }

@@ -11,12 +11,12 @@ import type { AppConfigService } from '../../platform/config/load-config';
 import { LedgerHost } from '../ledger-host';
 import { LedgerPayer } from './ledger-payer';
 
-/** Payouts in work at a time, of each activity: a batch is booked while the next one gathers. */
+/** Payouts in flight of each activity. A batch is booked while the next one is collected. */
 const CONCURRENCY = 256;
-/** A ledger may be away for hours: at a minute's pause, some eight. */
+/** Attempts of a payout. With pauses of at most a minute, the ledger may be unavailable for about eight hours. */
 const ATTEMPTS = 500;
 
-/** Pays out from the moment this process has the ledger until the app shuts down. */
+/** Runs the payouts while this process has the ledger, until the app shuts down. */
 @Injectable()
 export class PayoutService implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private run: PayoutRun | undefined;
@@ -29,7 +29,7 @@ export class PayoutService implements OnApplicationBootstrap, BeforeApplicationS
     @Inject(ConfigService) private readonly config: AppConfigService,
   ) {}
 
-  /** Begins to pay, now or as soon as the ledger is here. */
+  /** Starts the payouts as soon as this process has the ledger. */
   onApplicationBootstrap(): void {
     this.host.onOpen((ledger) => {
       if (this.stopped) return;
@@ -40,7 +40,7 @@ export class PayoutService implements OnApplicationBootstrap, BeforeApplicationS
     });
   }
 
-  /** Finishes what is in hand while Redis and the ledger are still open. */
+  /** Finishes the payouts in flight, while Redis and the ledger are still open. */
   async beforeApplicationShutdown(): Promise<void> {
     this.stopped = true;
     await this.run?.stop();

@@ -6,22 +6,22 @@ import { ScheduledLock } from 'luanest/scheduled-lock';
 import { type Books, BooksService, faultsOf } from './books.service';
 import { CountService } from './count.service';
 
-/** Name of the job in the locks and in the operator's view. */
+/** Name of the job in the locks and on the operator's page. */
 export const AUDIT_JOB = 'rain-audit';
 
-/** Rains that are larger are counted when an operator asks for it. */
+/** Larger rains are counted only on request of an operator. */
 const MOST_PACKETS = 100_000;
 const COUNT_AGAIN_MS = 4_000;
-const MOST_TOLD = 1_000;
+const MOST_LOGGED = 1_000;
 /** Rains that are read at the same time. */
 const AT_ONCE = 8;
 
-/** Audits every rain, every two seconds, on one process, and counts the records of the newest one while it is at rest. */
+/** Audits all rains every two seconds, on one process, and counts the records of the newest one while it does not change. */
 @Injectable()
 export class AuditJob {
   private readonly logger = new Logger(AuditJob.name);
-  private readonly told = new Set<string>();
-  /** How the newest rain stood at this process' last look. */
+  private readonly logged = new Set<string>();
+  /** Books of the newest rain at the previous run in this process, as JSON. */
   private seen = '';
 
   constructor(
@@ -39,10 +39,10 @@ export class AuditJob {
   }
 
   /**
-   * Checks the books of every rain, several at a time, since each takes a few round trips to Redis and the ledger. Returns
-   * those of the newest.
+   * Checks the books of all rains, eight at a time, because each takes a few round trips to Redis and the ledger. Returns
+   * the books of the newest rain; undefined without rains.
    *
-   * @throws the first error of a rain that could not be read, after all others were checked
+   * @throws the first error of a rain that could not be read, after all others are checked
    */
   async readAll(): Promise<Books | undefined> {
     const left = await this.packets.activities();
@@ -52,7 +52,7 @@ export class AuditJob {
       for (let activityId = left.pop(); activityId !== undefined; activityId = left.pop()) {
         const books = await this.books.read(activityId).catch((error: unknown) => void errors.push(error));
         if (!books) continue;
-        for (const fault of faultsOf(books)) this.tell(activityId, fault);
+        for (const fault of faultsOf(books)) this.log(activityId, fault);
         if (books.status.createdAtMs >= (newest?.status.createdAtMs ?? 0)) newest = books;
       }
     };
@@ -70,18 +70,18 @@ export class AuditJob {
     if (last !== undefined && Date.now() - last.atMs < COUNT_AGAIN_MS) return;
     try {
       const record = await this.counts.count(status.activityId, 0);
-      for (const problem of record?.problems ?? []) this.tell(status.activityId, problem);
+      for (const problem of record?.problems ?? []) this.log(status.activityId, problem);
     } catch (error) {
-      // Others count, by an operator's wish, or the ledger moves to another process: there is a next time.
+      // The next run counts, if now an operator's request counts or the ledger moves to another process.
       if (!(error instanceof LockBusyError)) this.logger.warn(`The records were not counted: ${String(error)}`);
     }
   }
 
-  private tell(activityId: string, fault: string): void {
+  private log(activityId: string, fault: string): void {
     const line = `${activityId}: ${fault}`;
-    if (this.told.has(line)) return;
-    if (this.told.size >= MOST_TOLD) this.told.clear();
-    this.told.add(line);
+    if (this.logged.has(line)) return;
+    if (this.logged.size >= MOST_LOGGED) this.logged.clear();
+    this.logged.add(line);
     this.logger.error(line);
   }
 }

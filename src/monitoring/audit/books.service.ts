@@ -3,16 +3,16 @@ import { RedPacketService, type ActivityStatus, type AuditReport } from 'luanest
 import type { LedgerTotals } from '../../ledger/ledger.types';
 import { LedgerReader } from '../../ledger/ledger-reader';
 
-/** What Redis and the ledger say of one rain. */
+/** Books of one rain in Redis and in the ledger. */
 export interface Books {
   readonly status: ActivityStatus;
-  /** Each bucket's books at one instant. */
+  /** Counters of each bucket, each read at one instant. */
   readonly audit: AuditReport;
-  /** Undefined where no process that is known has the ledger. */
+  /** Undefined if no known process has the ledger. */
   readonly ledger: LedgerTotals | undefined;
 }
 
-/** Reads the books of a rain, the ledger from the process that has it. */
+/** Reads the books of a rain. The ledger is read from the process that has it. */
 @Injectable()
 export class BooksService {
   constructor(
@@ -20,28 +20,28 @@ export class BooksService {
     private readonly ledger: LedgerReader,
   ) {}
 
-  /** Undefined for a rain that Redis does not know, or no longer. */
+  /** Reads the books of a rain. Returns undefined for one that Redis does not know or no longer knows. */
   async read(activityId: string): Promise<Books | undefined> {
     let status = await this.packets.status(activityId);
     while (status !== undefined) {
       const key = status.activityKey;
-      // The ledger first: whatever is paid later only makes it smaller than what Redis says was granted.
+      // The ledger first: later payouts can only make it smaller than the grants in Redis.
       const ledger = await this.ledger.totals(key).catch(() => undefined);
       const [now, audit] = await Promise.all([this.packets.status(activityId), this.packets.audit(activityId)]);
       if (now === undefined || audit === undefined) return undefined;
       if (now.activityKey === key) return { status: now, audit, ledger };
-      // The id is being used again: the ledger was asked about the life before.
+      // The id is used again: the ledger was read for the previous life of the id.
       status = now;
     }
     return undefined;
   }
 }
 
-/** What does not add up; empty when every cent is where it should be. Payouts that are under way are no fault. */
+/** Returns what does not add up, in words; empty if every cent is accounted for. Payouts in flight are not faults. */
 export function faultsOf({ status, audit, ledger }: Books): string[] {
   const faults: string[] = [...audit.problems];
   const check = (holds: boolean, fault: string): unknown => holds || faults.push(fault);
-  // What is left counts what is moving between buckets. A pool that is being filled holds less than it will.
+  // "Remaining" includes packets that move between buckets. The pool of a draft is not full yet.
   if (status.state !== 'draft') {
     const cents = status.remainingCents + status.grantedCents + status.refundedCents;
     const packets = status.remainingPackets + status.grantedPackets + status.refundedPackets;
@@ -49,7 +49,7 @@ export function faultsOf({ status, audit, ledger }: Books): string[] {
     check(packets === status.packets, `left, granted and refunded are ${packets} packets of ${status.packets}`);
   }
   if (ledger !== undefined) {
-    check(ledger.conflicts === 0, `${ledger.conflicts} payouts contradict one another`);
+    check(ledger.conflicts === 0, `${ledger.conflicts} payouts contradict each other`);
     const { fundedCents, refundedCents } = ledger;
     const funded = fundedCents ?? status.totalCents;
     check(funded === status.totalCents, `the ledger was funded with ${funded} cents of ${status.totalCents}`);
@@ -61,7 +61,10 @@ export function faultsOf({ status, audit, ledger }: Books): string[] {
     check(ledger.rows === ledger.users, `${ledger.rows} payouts to ${ledger.users} users`);
     check(ledger.cents <= status.grantedCents, `${ledger.cents} cents paid of ${status.grantedCents} granted`);
     const settled = status.outboxLength === 0 && ledger.rows === status.grantedPackets;
-    check(!settled || ledger.cents === status.grantedCents, `${ledger.cents} cents paid in the end`);
+    check(
+      !settled || ledger.cents === status.grantedCents,
+      `${ledger.cents} cents paid of ${status.grantedCents} granted, and nothing is open`,
+    );
   }
   return faults;
 }

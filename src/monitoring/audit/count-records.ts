@@ -2,28 +2,28 @@ import { Injectable } from '@nestjs/common';
 import type { Amount } from 'luanest/red-packet';
 import { defineScript, int, ScriptRegistry, str } from 'luanest/script-registry';
 
-/** What the last count of all records of a rain found. */
+/** Result of a count of all records of a rain. */
 export interface CountRecord {
-  /** When it was done, ms since the epoch, by the clock of the node that did it. */
+  /** Time of the count, ms since 1970, by the clock of the process that counted. */
   readonly atMs: number;
   readonly node: string;
-  /** Fence of the lock under which it was done. */
+  /** Fencing token of the lock under which the records were counted. */
   readonly fence: number;
   readonly tookMs: number;
   readonly ok: boolean;
-  /** Whether nothing changed meanwhile; only then are records and counters compared. */
+  /** True if nothing changed during the count. Records and counters are compared only then. */
   readonly quiet: boolean;
-  /** What does not add up, in words. */
+  /** Differences, in words. */
   readonly problems: readonly string[];
   readonly granted: Amount;
   readonly pool: Amount;
   readonly refunded: Amount;
-  /** Payouts that the ledger has; undefined where it was not asked. */
+  /** Payouts in the ledger; undefined if the ledger was not read. */
   readonly paid: Amount | undefined;
   readonly outboxRows: number;
 }
 
-/** Notes a count, unless one under a later lock is there: whoever lost the lock has nothing to say any more. */
+/** Stores a count, unless the stored one has a higher fencing token: a process that lost the lock must not replace it. */
 const noteCount = defineScript({
   name: 'app.note-count',
   keys: ['count'],
@@ -37,7 +37,7 @@ const noteCount = defineScript({
   reply: (noted: number) => noted === 1,
 });
 
-/** Reads the last count; '' for none. */
+/** Reads the last count; '' if there is none. */
 const readCount = defineScript({
   name: 'app.read-count',
   keys: ['count'],
@@ -55,13 +55,13 @@ const KEPT_MS = 7 * 86_400_000;
 export class CountRecords {
   constructor(private readonly registry: ScriptRegistry) {}
 
-  /** Notes a count. Answers false when one under a later lock is there. */
+  /** Stores a count. Returns false if the stored one has a higher fencing token. */
   note(activityKey: string, record: CountRecord): Promise<boolean> {
     const args = { fence: record.fence, record: JSON.stringify(record), keptMs: KEPT_MS };
     return this.registry.run(noteCount, { keys: this.keys(activityKey), args });
   }
 
-  /** The last count; undefined for none. */
+  /** Reads the last count; undefined if there is none. */
   async last(activityKey: string): Promise<CountRecord | undefined> {
     const text = await this.registry.run(readCount, { keys: this.keys(activityKey), args: {} });
     return text === '' ? undefined : (JSON.parse(text) as CountRecord);

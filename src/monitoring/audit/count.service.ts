@@ -9,7 +9,7 @@ const LOCK = 'rain.count';
 const LEASE_MS = 10_000;
 const MOST_PROBLEMS = 20;
 
-/** Counts every record of a rain, and the ledger's. That is work for Redis, so of all processes one does it at a time. */
+/** Counts all records of a rain in Redis and the ledger. It costs Redis much, so one process at a time does it. */
 @Injectable()
 export class CountService {
   constructor(
@@ -21,22 +21,22 @@ export class CountService {
   ) {}
 
   /**
-   * Counts and notes what was found.
+   * Counts the records and stores the result.
    *
-   * @param waitMs how long to wait for others who count, ms
+   * @param waitMs longest wait for another process that counts, ms
    * @returns undefined for a rain that Redis does not know
-   * @throws {LockBusyError} when others counted all the while; {LedgerAwayError}; what Redis throws
+   * @throws {LockBusyError} if others counted for that long; {LedgerUnavailableError}; errors of Redis
    */
   count(activityId: string, waitMs: number): Promise<CountRecord | undefined> {
     return this.locks.withLock(LOCK, { leaseMs: LEASE_MS, waitMs }, (lock) => this.underLock(activityId, lock));
   }
 
-  /** The last count of a rain. */
+  /** Reads the last count of a rain; undefined if there is none. */
   last({ activityKey }: Pick<ActivityStatus, 'activityKey'>): Promise<CountRecord | undefined> {
     return this.records.last(activityKey);
   }
 
-  /** Who counts now. */
+  /** State of the lock: the process that counts now. */
   lock(): Promise<LockStatus> {
     return this.locks.status(LOCK);
   }

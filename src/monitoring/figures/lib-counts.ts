@@ -11,24 +11,24 @@ import { STREAM_CONSUMER_CHANNELS, type MessagesLostEvent, type TakenOverEvent }
 const KEPT_TASKS = 5;
 const MOST_NAMES = 20;
 
-/** How many, by name. */
+/** Counts by name. */
 export type Counts = Readonly<Record<string, number>>;
 
 /** An attempt at a task that ended in this process. */
 interface TaskNote {
   readonly name: string;
   readonly outcome: TaskSettledEvent['outcome'];
-  /** How late it was taken, ms by Redis' clock. */
+  /** Delay from the due time to the start, ms, by Redis' clock. */
   readonly lateMs: number;
-  /** When it ended, ms since the epoch by this process' clock. */
+  /** End of the attempt, ms since 1970, by this process' clock. */
   readonly atMs: number;
 }
 
-/** What the libs have done in this process since it started. */
+/** Counts of what the libs did in this process since its start. */
 export interface LibFigures {
-  /** Requests that were refused, by the limit that refused them. */
+  /** Refused requests, by the limit that refused them. */
   readonly limits: Counts;
-  /** Requests under an idempotency key: `claimed` ran, `done` were answered from the store. */
+  /** Requests with an idempotency key: `claimed` ran, `done` got the stored response. */
   readonly once: Counts;
   /** Ticks of scheduled jobs, by outcome. */
   readonly jobs: Counts;
@@ -36,17 +36,17 @@ export interface LibFigures {
   readonly tasks: Counts;
   /** The last attempts, the newest first. */
   readonly lastTasks: readonly TaskNote[];
-  /** Reads that were to bring points, by outcome. */
+  /** Recorded reads, by outcome. */
   readonly reads: Counts;
-  /** Points that they brought. */
+  /** Points that the reads earned. */
   readonly points: number;
-  /** Messages of streams: `retried`, `dead`, `lost` to other consumers, and `taken-over` from dead ones. */
+  /** Messages of streams: `retried`, `dead` (dead-lettered), `lost` to other consumers, `taken-over` from ended ones. */
   readonly streams: Counts;
-  /** Locks that were lost, and calls for them that failed. */
+  /** Lost locks, and failed calls. */
   readonly locks: Counts;
 }
 
-/** Counts names; what comes after the first twenty goes under one name, since a report must stay small. */
+/** Counts by name. After twenty names, all others share the name `others`, so that a report stays small. */
 class Tally {
   readonly counts: Record<string, number> = {};
 
@@ -57,8 +57,8 @@ class Tally {
   }
 }
 
-// See DECISIONS.md: figures-from-lib-events
-/** Listens to what the libs publish on `node:diagnostics_channel`, and counts it. */
+// See DECISIONS.md: counts-from-lib-events
+/** Counts the events that the libs publish on `node:diagnostics_channel`. */
 @Injectable()
 export class LibCounts implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly limits = new Tally();
@@ -72,7 +72,7 @@ export class LibCounts implements OnApplicationBootstrap, OnApplicationShutdown 
   private refusals = 0;
   private points = 0;
 
-  /** By channel: what is done with an event of it. */
+  /** Listeners by channel. */
   private readonly listeners: readonly (readonly [string, (event: never) => void])[] = [
     [RATE_LIMIT_CHANNELS.refused, (event: RateLimitDecidedEvent) => this.countRefusal(event)],
     [ONCE_CHANNELS.claimAnswered, ({ status }: ClaimAnsweredEvent) => this.once.add(status)],
@@ -93,7 +93,7 @@ export class LibCounts implements OnApplicationBootstrap, OnApplicationShutdown 
     return this.refusals;
   }
 
-  /** Figures of now. */
+  /** Returns the counts. */
   figures(): LibFigures {
     return {
       limits: this.limits.counts,

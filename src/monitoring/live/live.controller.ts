@@ -17,13 +17,13 @@ import { AdminGuard } from '../../visitors/identity/admin.guard';
 import { RedisClock } from '../../platform/redis-clock';
 import type { CountRecord } from '../audit/count-records';
 import { CountService } from '../audit/count.service';
-import { LedgerAwayError } from '../../ledger/ledger-reader';
+import { LedgerUnavailableError } from '../../ledger/ledger-reader';
 import { LiveService, type LiveView } from './live.service';
 import { RainsService, type RainSight } from '../../visitors/rains/rains.service';
 
 const COUNT_WAIT_MS = 5_000;
 
-/** What visitors and operators ask about rains beside the packets themselves. */
+/** Routes for visitors and operators about rains; `RedPacketController` has those for packets. */
 @Controller('rains')
 export class LiveController {
   constructor(
@@ -33,7 +33,7 @@ export class LiveController {
     private readonly clock: RedisClock,
   ) {}
 
-  /** The last rains, the newest first, and Redis' time, by which they begin and end (admin). */
+  /** The last 50 rains, the newest first, and Redis' time, by which they begin and end (admin). */
   @Get()
   @UseGuards(AdminGuard)
   async list(): Promise<{ readonly redisNowMs: number; readonly rains: readonly ActivityStatus[] }> {
@@ -41,20 +41,20 @@ export class LiveController {
     return { redisNowMs: this.clock.nowMs(), rains };
   }
 
-  /** The rain to take part in; null when there is none. */
+  /** The rain to take part in; null if there is none. */
   @Get('latest')
   async latest(): Promise<{ readonly activityId: string | null; readonly rain: RainSight | null }> {
     const rain = (await this.rains.latest()) ?? null;
     return { activityId: rain?.activityId ?? null, rain };
   }
 
-  /** A rain as visitors see it, with what is left until it opens and ends by Redis' clock. */
+  /** A rain as visitors see it, with the time until it opens and ends, by Redis' clock. */
   @Get(':activityId')
   async sight(@Param('activityId') activityId: string): Promise<RainSight> {
     return found(await this.rains.sight(activityId));
   }
 
-  /** Counts every record of a rain, under the lock (admin). */
+  /** Counts all records of a rain under a lock (admin). */
   @Post(':activityId/count')
   @HttpCode(200)
   @UseGuards(AdminGuard)
@@ -63,9 +63,12 @@ export class LiveController {
       return found(await this.counts.count(activityId, COUNT_WAIT_MS));
     } catch (error) {
       if (error instanceof LockBusyError) {
-        throw new ConflictException('Another process counts already. Wait until it is done.', { cause: error });
+        throw new ConflictException('Another process is counting already. Try again when it has finished.', {
+          cause: error,
+        });
       }
-      if (error instanceof LedgerAwayError) throw new ServiceUnavailableException(error.message, { cause: error });
+      if (error instanceof LedgerUnavailableError)
+        throw new ServiceUnavailableException(error.message, { cause: error });
       throw error;
     }
   }
@@ -78,7 +81,7 @@ export class LiveController {
   }
 }
 
-/** @throws NotFoundException for a rain that is not there */
+/** @throws {NotFoundException} if the rain does not exist */
 function found<T>(value: T | undefined): T {
   if (value !== undefined) return value;
   throw new NotFoundException('There is no such rain. It may have expired.');

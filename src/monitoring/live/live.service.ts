@@ -17,27 +17,27 @@ const MOST_JOBS = 30;
 /** A rain at one moment. */
 export interface LiveView extends Books {
   readonly atMs: number;
-  /** Redis' time, ms since the epoch, as well as this process knows it. */
+  /** Redis' time, ms since 1970, as this process knows it. */
   readonly redisNowMs: number;
-  /** Packets granted a second, since the view before this one. */
+  /** Packets granted per second since the previous view. */
   readonly grantsPerSecond: number;
-  /** Payouts that the ledger has not booked yet; undefined without a ledger. */
+  /** Granted packets that the ledger has not booked yet; undefined without a ledger. */
   readonly payoutsBehind: number | undefined;
-  /** What does not add up, by the counters, the ledger and the last count; empty when all is well. */
+  /** Differences found by the counters, the ledger and the last count, in words; empty if there are none. */
   readonly faults: readonly string[];
-  /** The last count of every record; undefined before the first. */
+  /** Last count of all records; undefined before the first. */
   readonly counted: CountRecord | undefined;
-  /** Who counts now. */
+  /** State of the lock: the process that counts now. */
   readonly counting: LockStatus;
   readonly nodes: readonly NodeReport[];
-  /** The last ticks of the audit job on all nodes, the newest first: which node ran which slot. */
+  /** Last ticks of the audit job on all processes, the newest first. */
   readonly jobs: readonly JobRecord[];
-  /** The queue of delayed tasks, those of the libs among them. */
+  /** Queue of the delayed tasks, those of the libs included. */
   readonly tasks: QueueStats;
   readonly payouts: PayoutFigures;
 }
 
-/** Looks at rains that somebody watches, twice a second, however many watch. */
+/** Reads watched rains twice a second, once for all that watch the same rain. */
 @Injectable()
 export class LiveService {
   private readonly views = new Map<string, Observable<LiveView>>();
@@ -52,15 +52,15 @@ export class LiveService {
     private readonly payouts: PayoutFiguresService,
   ) {}
 
-  /** Views of a rain for as long as somebody looks. */
+  /** Views of a rain, while somebody subscribes. Completes when the rain no longer exists. */
   watch(activityId: string): Observable<LiveView> {
     const known = this.views.get(activityId);
     if (known !== undefined) return known;
     let last: LiveView | undefined;
     const view = timer(0, EVERY_MS).pipe(
-      // Redis or the ledger may be away for a while; the next look may succeed.
+      // Redis or the ledger may be unavailable for a while. The next read may succeed.
       exhaustMap(() => from(this.look(activityId, last)).pipe(catchError(() => EMPTY))),
-      // A rain that is not there, or not any more, has no further views: the stream ends.
+      // The stream ends if the rain does not exist or no longer exists.
       takeWhile((seen) => seen !== undefined),
       tap((seen) => (last = seen)),
       finalize(() => this.views.delete(activityId)),

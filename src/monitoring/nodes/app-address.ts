@@ -1,4 +1,4 @@
-/** Where this process serves; known once it listens. */
+/** Base URL of this process; undefined until it listens. */
 export class AppAddress {
   url: string | undefined;
 }

@@ -4,18 +4,18 @@ import { type Observable, tap } from 'rxjs';
 
 const KEPT = 2_048;
 
-/** What one process answered lately. */
+/** Grabs of one process. */
 export interface GrabFigures {
   /** Grabs answered since the process started. */
   readonly grabs: number;
-  /** Packets among them that were won by these very grabs. */
+  /** Grabs that won a packet. Repeated grabs of a winner are not counted. */
   readonly won: number;
-  /** Of the last grabs, ms; 0 before the first. */
+  /** Latency of the last 2,048 grabs, ms; 0 before the first. */
   readonly p50Ms: number;
   readonly p99Ms: number;
 }
 
-/** Times the grabs of this process, from the interceptors to the answer. */
+/** Measures the grabs of this process, from the interceptor to the result. */
 @Injectable()
 export class GrabMeter implements NestInterceptor {
   private readonly latest = new Float64Array(KEPT);
@@ -34,7 +34,7 @@ export class GrabMeter implements NestInterceptor {
     );
   }
 
-  /** Figures of now. */
+  /** Returns counts and latencies. */
   figures(): GrabFigures {
     const sorted = this.latest.slice(0, Math.min(this.grabs, KEPT)).sort();
     const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;

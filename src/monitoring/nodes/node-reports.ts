@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { defineScript, int, ScriptRegistry, str } from 'luanest/script-registry';
 
-/** Notes what one node says of itself, forgets nodes that fell silent, and answers Redis' time and all reports. */
+/** Stores the report of one node, deletes those of silent nodes, and returns Redis' time and all reports. */
 const reportNode = defineScript({
   name: 'app.report-node',
   keys: ['nodes'],
@@ -20,7 +20,7 @@ const reportNode = defineScript({
   reply: ([nowMs = '0', ...reports]: string[]) => ({ nowMs: Number(nowMs), reports }),
 });
 
-/** Takes the report of a node away, since it is about to end. */
+/** Deletes the report of a node that is about to end. */
 const forgetNode = defineScript({
   name: 'app.forget-node',
   keys: ['nodes'],
@@ -31,15 +31,15 @@ const forgetNode = defineScript({
 
 export const nodeScripts = [reportNode, forgetNode] as const;
 
-/** What the processes of the app say of themselves, in one Redis hash that no node outlives for long. */
+/** Reports of the processes of the app in one Redis hash. Its TTL ends when all of them are silent. */
 @Injectable()
 export class NodeReports {
   constructor(private readonly registry: ScriptRegistry) {}
 
   /**
-   * Notes a report and answers those of all nodes that are not silent, and Redis' time, ms since the epoch.
+   * Stores a report. Returns the reports of all nodes that are not silent, and Redis' time, ms since 1970.
    *
-   * @param silentAfterMs age at which a report is forgotten, ms
+   * @param silentAfterMs age at which a report is deleted, ms
    */
   async exchange<T extends { readonly node: string }>(
     report: T,
@@ -51,7 +51,7 @@ export class NodeReports {
     return { nowMs, reports: all.sort((one, other) => one.node.localeCompare(other.node)) };
   }
 
-  /** Takes a node's report away. */
+  /** Deletes the report of a node. */
   async forget(node: string): Promise<void> {
     await this.registry.run(forgetNode, { keys: this.keys(), args: { node } });
   }

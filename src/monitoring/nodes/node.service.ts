@@ -10,30 +10,30 @@ import { NodeReports } from './node-reports';
 const EVERY_MS = 1_000;
 const SILENT_AFTER_MS = 4_000;
 
-/** What a process says of itself. */
+/** Report of one process of the app. */
 export interface NodeReport extends GrabFigures {
   /** `<host>:<pid>`. */
   readonly node: string;
-  /** Where it serves; undefined before it listens. */
+  /** Base URL; undefined before it listens. */
   readonly url?: string;
   readonly startedAtMs: number;
   /** Requests that a limit refused since the process started. */
   readonly refused: number;
-  /** Whether this process has the ledger and pays. */
+  /** True if the process has the ledger and pays. */
   readonly ledger: boolean;
-  /** What the libs have done in it. */
+  /** Counts of what the libs did in the process. */
   readonly works: LibFigures;
 }
 
-/** Tells the other processes of this one each second, and knows what they told. */
+/** Reports this process to the others every second, and keeps their reports. */
 @Injectable()
 export class NodeService implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  /** This process' name. */
+  /** Name of this process: `<host>:<pid>`. */
   readonly node = `${hostname()}:${process.pid}`;
   private readonly logger = new Logger(NodeService.name);
   private readonly startedAtMs = Date.now();
   private timer: NodeJS.Timeout | undefined;
-  private telling: Promise<void> = Promise.resolve();
+  private reporting: Promise<void> = Promise.resolve();
   private lastProblem: string | undefined;
   private reports: readonly NodeReport[] = [];
 
@@ -46,24 +46,24 @@ export class NodeService implements OnApplicationBootstrap, BeforeApplicationShu
     private readonly clock: RedisClock,
   ) {}
 
-  /** All living processes, as they were up to a second ago. */
+  /** Returns the reports of all running processes, at most a second old. */
   all(): readonly NodeReport[] {
     return this.reports;
   }
 
   onApplicationBootstrap(): void {
-    const tell = (): void => void (this.telling = this.tell());
-    this.timer = setInterval(tell, EVERY_MS).unref();
-    tell();
+    const report = (): void => void (this.reporting = this.exchangeReports());
+    this.timer = setInterval(report, EVERY_MS).unref();
+    report();
   }
 
   async beforeApplicationShutdown(): Promise<void> {
     clearInterval(this.timer);
-    await this.telling;
+    await this.reporting;
     await this.exchange.forget(this.node).catch(() => undefined);
   }
 
-  private async tell(): Promise<void> {
+  private async exchangeReports(): Promise<void> {
     try {
       const asked = Date.now();
       const { nowMs, reports } = await this.exchange.exchange<NodeReport>(this.report(), SILENT_AFTER_MS);
@@ -72,7 +72,7 @@ export class NodeService implements OnApplicationBootstrap, BeforeApplicationShu
       this.lastProblem = undefined;
     } catch (error) {
       const problem = error instanceof Error ? error.message : String(error);
-      if (problem !== this.lastProblem) this.logger.warn(`The other processes are not told of this one: ${problem}`);
+      if (problem !== this.lastProblem) this.logger.warn(`Cannot report this process to the others: ${problem}`);
       this.lastProblem = problem;
     }
   }

@@ -3,7 +3,7 @@ import { ConfigModule, type ConfigService } from '@nestjs/config';
 import { type AppConfig, checkConfig } from './config';
 import { ConfigError } from './config-error';
 
-/** What `ConfigService` holds: the checked configuration, under one name. */
+/** Content of `ConfigService`: the checked configuration, under one name. */
 interface Configuration {
   readonly app: AppConfig;
 }
@@ -11,7 +11,7 @@ interface Configuration {
 /** The app's `ConfigService`: `config.get('app', { infer: true })` returns an `AppConfig`. */
 export type AppConfigService = ConfigService<Configuration, true>;
 
-/** `ConfigService` holds what was checked, and never falls back to variables that were not. */
+/** `ConfigService` returns checked values only: it does not fall back to the environment. */
 const OPTIONS = { isGlobal: true, cache: true, skipProcessEnv: true };
 
 /** Provides a configuration as `ConfigService` to all modules. */
@@ -32,7 +32,7 @@ export async function loadConfig(envFile = '.env'): Promise<AppConfig> {
   const validate = (env: Record<string, string>): Configuration => {
     const app = checkConfig(env);
     checked.push(app);
-    // Not by their names: ConfigModule would copy the variables of the file, secrets among them, to `process.env`.
+    // Under one name: ConfigModule copies each name of the result to `process.env`, secrets of the file included.
     return { app };
   };
   try {

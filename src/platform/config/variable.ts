@@ -6,7 +6,7 @@ import { ConfigError } from './config-error';
 export interface Variable<T> {
   /** Its name in the environment. */
   readonly name: string;
-  /** The value while it is not set. */
+  /** Value if the variable is not set. */
   readonly fallback: T;
   /** @throws {ConfigError} for a text that is not allowed */
   readonly parse: (text: string) => NonNullable<T>;

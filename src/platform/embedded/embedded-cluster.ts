@@ -10,13 +10,13 @@ const MASTERS = 3;
 const SLOTS = 16_384;
 const PATIENCE_MS = 30_000;
 
-/** A Redis Cluster of three masters in a data folder, for trying things out on one machine; it has no replicas. */
+/** A Redis Cluster of three masters without replicas in a data folder, for trials on one machine. */
 export class EmbeddedCluster {
   private readonly watches: readonly ServerWatch[];
 
   private constructor(
     private readonly folders: readonly RedisFolder[],
-    /** Where the masters listen; they share one password. */
+    /** Addresses of the masters. They share one password. */
     readonly endpoints: readonly RedisEndpoint[],
     logger: EmbeddedRedisLog,
   ) {
@@ -24,10 +24,10 @@ export class EmbeddedCluster {
   }
 
   /**
-   * Starts the servers, on the ports that they had before, and makes them one Cluster. One that dies is started again on
-   * its port.
+   * Starts the servers, on their previous ports if there are any, and joins them to one Cluster. A server that dies is
+   * started again on its port.
    *
-   * @throws {EmbeddedRedisError} when a server cannot be had, or the Cluster does not come to be
+   * @throws {EmbeddedRedisError} if a server cannot be started, or the Cluster is not ready within 30 s
    */
   static async start(dataDir: string, logger: EmbeddedRedisLog): Promise<EmbeddedCluster> {
     const root = join(dataDir, 'cluster');
@@ -43,7 +43,7 @@ export class EmbeddedCluster {
       (_, i) => new RedisFolder(join(root, String(i + 1)), PATIENCE_MS, options),
     );
     const endpoints: RedisEndpoint[] = [];
-    // One after the other: two that look for a free port at once may find the same.
+    // One after the other: two servers that look for a free port at the same time may find the same one.
     for (const folder of folders) endpoints.push(await folder.ensureServer());
     const cluster = new EmbeddedCluster(folders, endpoints, logger);
     try {
@@ -73,11 +73,11 @@ export class EmbeddedCluster {
         await client.call('CLUSTER', 'SET-CONFIG-EPOCH', i + 1).catch(() => undefined);
         await client.call('CLUSTER', 'ADDSLOTSRANGE', from, to - 1);
       }
-      // Again at each start: a machine may have changed its mind about ports, and meeting a friend is harmless.
+      // At each start, because ports may have changed. CLUSTER MEET of a known node is harmless.
       for (const { host, port } of this.endpoints) await clients[0]?.call('CLUSTER', 'MEET', host, port);
       const deadline = Date.now() + PATIENCE_MS;
       while (!(await this.isWhole(clients))) {
-        if (Date.now() > deadline) throw new EmbeddedRedisError('The Redis Cluster did not come to be within 30 s.');
+        if (Date.now() > deadline) throw new EmbeddedRedisError('The Redis Cluster was not ready within 30 s.');
         await sleep(100);
       }
     } finally {

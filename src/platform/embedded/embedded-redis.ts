@@ -7,8 +7,8 @@ import { type RedisEndpoint, sendInline } from './redis-inline';
 import { type EmbeddedRedisLog, ServerWatch } from './server-watch';
 
 /**
- * One app process' share in the `redis-server` of a data folder. All apps on a folder share one server; it is started
- * again on the same port when it dies, and the last app that stops takes it down.
+ * The `redis-server` of a data folder, as one app process uses it. All apps on a folder share one server. A server that
+ * dies is started again on the same port. The last app that stops shuts it down.
  */
 export class EmbeddedRedis {
   private readonly watch: ServerWatch;
@@ -18,16 +18,16 @@ export class EmbeddedRedis {
     private readonly folder: RedisFolder,
     private readonly users: FileLock,
     logger: EmbeddedRedisLog,
-    /** Where the server listens, for as long as this object lives. */
+    /** Address and password of the server; the same until `stop`. */
     readonly endpoint: RedisEndpoint,
   ) {
     this.watch = new ServerWatch(folder, endpoint, logger);
   }
 
   /**
-   * Joins the server of `dataDir`, starting it when none lives there.
+   * Uses the server of `dataDir`, and starts it if it does not run.
    *
-   * @throws {EmbeddedRedisError} when there is no server to be had
+   * @throws {EmbeddedRedisError} if the server cannot be started or does not answer
    */
   static async start(dataDir: string, logger: EmbeddedRedisLog): Promise<EmbeddedRedis> {
     await makePrivateFolder(dataDir);
@@ -43,13 +43,13 @@ export class EmbeddedRedis {
     }
   }
 
-  /** Leaves the server; shuts it down when no other app uses it. Harmless twice. */
+  /** Stops using the server, and shuts it down if no other app uses it. Harmless twice. */
   async stop(): Promise<void> {
     if (this.stopping) return;
     this.stopping = true;
     await this.watch.stop();
     try {
-      // An app that starts now waits for the lock, so it cannot join a server that is going away.
+      // An app that starts now waits for the lock, so it cannot use a server that shuts down.
       if (!(await this.users.tryUpgrade())) return;
       await sendInline(this.endpoint, 'SHUTDOWN', 10_000);
       await this.folder.waitUntilEmpty();
@@ -59,14 +59,16 @@ export class EmbeddedRedis {
   }
 }
 
-/** Joins the users of the folder, waiting for a last user that is shutting the server down. */
+/** Takes the shared lock of all apps on the folder. Waits while another app shuts the server down. */
 async function joinUsers(path: string): Promise<FileLock> {
   const deadline = Date.now() + 60_000;
   for (;;) {
     const lock = await FileLock.tryShared(path);
     if (lock !== undefined) return lock;
     if (Date.now() > deadline)
-      throw new EmbeddedRedisError(`${path} stayed locked: an app on this folder hangs while it stops.`);
+      throw new EmbeddedRedisError(
+        `${path} was locked for 60 s. Another app on this folder hangs while it stops: end that process.`,
+      );
     await sleep(100);
   }
 }

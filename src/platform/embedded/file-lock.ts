@@ -36,7 +36,7 @@ export class FileLock {
   ) {}
 
   /**
-   * Takes the file for this process alone; undefined when somebody else holds it. Makes the file when missing.
+   * Locks the file for this process alone. Returns undefined if another process holds it. Creates a missing file.
    *
    * @throws {FileLockUnavailableError} when the machine has neither `flock` nor `perl`
    */
@@ -45,7 +45,7 @@ export class FileLock {
   }
 
   /**
-   * Takes the file together with other sharers; undefined when somebody holds it exclusively.
+   * Locks the file together with other sharers. Returns undefined if a process holds it exclusively.
    *
    * @throws {FileLockUnavailableError} when the machine has neither `flock` nor `perl`
    */
@@ -61,7 +61,7 @@ export class FileLock {
     return flock(this.fd, 'exclusive');
   }
 
-  /** Closes this process' copy; a child that inherited the descriptor keeps the lock. Harmless twice. */
+  /** Closes the descriptor. A child that inherited it keeps the lock. Harmless twice. */
   async release(): Promise<void> {
     if (!this.open) return;
     this.open = false;
@@ -69,7 +69,7 @@ export class FileLock {
   }
 
   private static async acquire(path: string, mode: Mode): Promise<FileLock | undefined> {
-    // 'a+' makes the file, never truncates it, and gives perl the read-write handle that it asks for.
+    // 'a+' creates a missing file, never truncates it, and opens it for reading and writing, as perl needs.
     const fd = await openFile(path, 'a+', 0o600);
     try {
       if (await flock(fd, mode)) return new FileLock(fd, path);

@@ -5,9 +5,9 @@ const LOWEST = 10_000;
 const TRIES = 100;
 
 /**
- * Returns a TCP port of 127.0.0.1 that nobody listens on: `preferred` if it is free, else any up to `highest`.
+ * Returns a free TCP port of 127.0.0.1: `preferred` if it is free, else any up to `highest`.
  *
- * @param highest 10,000 to 65,535; default 65,535. Some systems hand out high ports only: then ports are tried at random
+ * @param highest 10,000 to 65,535; default 65,535. If the system offers only higher ports, random ones are tried
  * @throws {Error} when none is free
  */
 export async function freePort(preferred?: number, highest = 65_535): Promise<number> {

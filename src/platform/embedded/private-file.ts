@@ -7,7 +7,7 @@ export async function makePrivateFolder(path: string): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 });
 }
 
-/** Replaces a file at once, mode 0600: readers see the old content or the new one, also after a crash. */
+/** Replaces a file atomically, mode 0600. Readers see the old content or the new one, also after a crash. */
 export async function writePrivateFile(path: string, content: string): Promise<void> {
   const draft = await writeDraft(path, content);
   await rename(draft, path);
@@ -15,8 +15,8 @@ export async function writePrivateFile(path: string, content: string): Promise<v
 }
 
 /**
- * The secret kept in a file of mode 0600, generated when the file is missing. Processes that start together agree
- * on one secret, because link(2) gives the name to exactly one complete file.
+ * Reads the secret of a file of mode 0600. Generates it if the file is missing. Processes that start together get the
+ * same secret, because link(2) succeeds for exactly one complete file.
  *
  * @throws {Error} when the file is there but empty
  */
@@ -36,11 +36,11 @@ export async function readOrCreateSecret(path: string): Promise<string> {
   return readOrCreateSecret(path);
 }
 
-/** Content of a text file without surrounding white space, or undefined when there is no such file. */
+/** Reads a text file without surrounding white space. Returns undefined if the file is missing. */
 export async function readIfPresent(path: string): Promise<string | undefined> {
   try {
     const content = (await readFile(path, 'utf8')).trim();
-    if (content === '') throw new Error(`${path} is empty: remove it, so that it is generated again.`);
+    if (content === '') throw new Error(`${path} is empty. Remove the file: the app generates it again.`);
     return content;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
@@ -48,7 +48,7 @@ export async function readIfPresent(path: string): Promise<string | undefined> {
   }
 }
 
-/** Asks the disk to keep the names in a folder, which fsync on the files alone does not. */
+/** Syncs the names in a folder to the disk. fsync of the files does not do that. */
 export async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, 'r');
   try {

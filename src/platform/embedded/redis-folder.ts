@@ -9,14 +9,14 @@ import { answersPing, type RedisEndpoint } from './redis-inline';
 
 const HOST = '127.0.0.1';
 const HIGHEST_PORT = 65_535;
-/** From a server's port to that of its Cluster bus. */
+/** Distance from the port of a server to the port of its Cluster bus. */
 const BUS_OFFSET = 10_000;
 
-/** How a server of a Cluster differs from one that stands alone. */
+/** Differences of a Cluster server from a single one. */
 interface RedisFolderOptions {
   /** File of the password; default: one in the folder. */
   readonly passwordPath?: string;
-  /** The server is part of a Cluster: its bus takes the port that is 10,000 higher. Default false. */
+  /** True for a server of a Cluster: its bus uses the port that is 10,000 higher. Default false. */
   readonly cluster?: boolean;
   /** Further lines of the configuration. */
   readonly config?: readonly string[];
@@ -33,23 +33,23 @@ export class EmbeddedRedisError extends Error {
 }
 
 /**
- * A folder that at most one `redis-server` works in. The server itself holds the folder's lock, through a descriptor
- * that it inherits and never touches, so the lock lives exactly as long as the server does and no process has to
- * vouch for it. (A child that the server forks to rewrite its file holds it too, which is right: it writes there.)
+ * A folder that at most one `redis-server` uses. The server itself holds the lock of the folder, through a file descriptor
+ * that it inherits. So the lock ends exactly when the server ends, and no other process has to watch it. (A child that the
+ * server forks to rewrite its file also holds the lock. That is right: the child writes to the folder.)
  */
 export class RedisFolder {
   constructor(
     /** Absolute path. */
     readonly path: string,
-    /** How long to wait for a server that loads its data or is about to end, ms. Default 30,000. */
+    /** Longest wait for a server that loads its data or ends, ms. Default 30,000. */
     private readonly patienceMs = 30_000,
     private readonly options: RedisFolderOptions = {},
   ) {}
 
   /**
-   * Finds the server that lives in the folder, or starts one.
+   * Finds the server of the folder, or starts one.
    *
-   * @param port the port that a new server has to take; default: that of the previous server if free, else any
+   * @param port port of a new server; default: the port of the previous server if it is free, else any free port
    * @throws {EmbeddedRedisError} when no server can be started, or the one that holds the folder does not answer
    */
   async ensureServer(port?: number): Promise<RedisEndpoint> {
@@ -67,7 +67,7 @@ export class RedisFolder {
     }
   }
 
-  /** Waits until no server lives in the folder. @throws {EmbeddedRedisError} when it still does after the patience */
+  /** Waits until no server uses the folder. @throws {EmbeddedRedisError} if one still does after the longest wait */
   async waitUntilEmpty(): Promise<void> {
     const deadline = Date.now() + this.patienceMs;
     for (;;) {
@@ -78,7 +78,7 @@ export class RedisFolder {
     }
   }
 
-  /** A port above it that an earlier start has left in address.json is replaced. */
+  /** Highest port of a server. A higher one in address.json, of an earlier start, is replaced. */
   private get highestPort(): number {
     return this.options.cluster === true ? HIGHEST_PORT - BUS_OFFSET : HIGHEST_PORT;
   }
@@ -87,14 +87,14 @@ export class RedisFolder {
     return join(this.path, 'server.lock');
   }
 
-  /** Under the lock: nobody else can start a server or write the address now. */
+  /** Starts a server. The lock is held, so no other process starts one or writes the address. */
   private async startUnder(lock: FileLock, password: string, port: number | undefined): Promise<RedisEndpoint> {
     try {
       const chosen = port ?? (await freePort(await this.knownPort(), this.highestPort));
       const endpoint = { host: HOST, port: chosen, password };
       await rm(join(this.path, 'redis.pid'), { force: true });
       await writePrivateFile(join(this.path, 'redis.conf'), serverConfig(endpoint, this.options.config));
-      // Written before the server exists, so that a server without an address can never hold the folder.
+      // Written before the server starts, so that each server that holds the folder has an address.
       await writePrivateFile(join(this.path, 'address.json'), `${JSON.stringify({ port: chosen })}\n`);
       await this.spawnServer(endpoint, lock.fd);
       return endpoint;
@@ -108,7 +108,7 @@ export class RedisFolder {
     let failure: string | undefined;
     let child: ChildProcess;
     try {
-      // Detached: a terminal's Ctrl-C must reach the app only, which still has to drain.
+      // Detached: Ctrl-C of a terminal must reach only the app, which still needs Redis to finish its work.
       child = spawn('redis-server', ['redis.conf'], {
         cwd: this.path,
         detached: true,
@@ -165,7 +165,7 @@ function describeSpawnError(error: NodeJS.ErrnoException): string {
   return 'the program redis-server is not on the PATH; install Redis 7.0 or newer, or set REDIS_URL';
 }
 
-/** The password stands in a file of mode 0600, because every user of the machine can read command lines. */
+/** Content of redis.conf. The password is in this file of mode 0600, because all users can read command lines. */
 function serverConfig({ host, port, password }: RedisEndpoint, more: readonly string[] = []): string {
   return [
     `bind ${host}`,

@@ -8,8 +8,8 @@ export interface RedisEndpoint {
 }
 
 /**
- * Sends one argument-less command (PING, SHUTDOWN) over a connection of its own and answers the reply's first line,
- * or undefined when the connection closes or `timeoutMs` passes first. Never rejects.
+ * Sends one argument-less command (PING, SHUTDOWN) over a new connection. Returns the first line of the reply, or
+ * undefined if the connection closes or `timeoutMs` ends first. Never rejects.
  */
 export function sendInline(endpoint: RedisEndpoint, command: string, timeoutMs = 1_000): Promise<string | undefined> {
   return new Promise((resolve) => {
@@ -32,7 +32,7 @@ export function sendInline(endpoint: RedisEndpoint, command: string, timeoutMs =
   });
 }
 
-/** Whether the server takes commands: false while it is down or still loading its data. */
+/** Returns true if the server accepts commands; false while it is down or still loads its data. */
 export async function answersPing(endpoint: RedisEndpoint): Promise<boolean> {
   return (await sendInline(endpoint, 'PING')) === '+PONG';
 }

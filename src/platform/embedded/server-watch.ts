@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { RedisFolder } from './redis-folder';
 import type { RedisEndpoint } from './redis-inline';
 
-/** Logger of what happens to the embedded servers. */
+/** Logger for restarts of the embedded servers. */
 export interface EmbeddedRedisLog {
   log(message: string): void;
   warn(message: string): void;
@@ -21,7 +21,7 @@ export class ServerWatch {
     private readonly logger: EmbeddedRedisLog,
   ) {}
 
-  /** Opens an idle connection: the kernel closes it the moment the server dies, which no polling would see as soon. */
+  /** Opens an idle connection. The kernel closes it at once when the server dies; polling would notice that later. */
   start(): void {
     const socket = connect(this.endpoint.port, this.endpoint.host);
     socket.on('error', () => undefined);
@@ -41,11 +41,11 @@ export class ServerWatch {
   }
 
   private async recover(): Promise<void> {
-    this.logger.warn(`Lost the embedded redis-server on port ${this.endpoint.port}; starting it again`);
+    this.logger.warn(`The embedded redis-server on port ${this.endpoint.port} ended. Starting it again.`);
     for (let delayMs = 100; !this.stopping; delayMs = Math.min(delayMs * 2, 5_000)) {
       try {
         await this.folder.ensureServer(this.endpoint.port);
-        this.logger.log(`The embedded redis-server is back on port ${this.endpoint.port}`);
+        this.logger.log(`The embedded redis-server runs again on port ${this.endpoint.port}`);
         return this.start();
       } catch (error) {
         this.logger.warn(error instanceof Error ? error.message : String(error));

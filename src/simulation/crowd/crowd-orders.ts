@@ -1,7 +1,7 @@
-/** What the process of a crowd reads as JSON from its standard input, where other users of the machine cannot see it. */
+/** Input of a crowd's process: JSON on its standard input, which other users of the machine cannot read. */
 export interface CrowdOrders {
-  /** Makes guests, and nothing else. */
+  /** Token that can only make guests. */
   readonly token: string;
-  /** Users who tap as fast as they can; 0 to 10. */
+  /** Further users who tap without pause; 0 to 10. */
   readonly hammers: number;
 }

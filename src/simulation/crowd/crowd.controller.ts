@@ -7,15 +7,15 @@ import { CROWD_TASK } from './crowd.tasks';
 
 const DAY_MS = 86_400_000;
 
-/** When a crowd comes. */
+/** Start of a crowd. */
 interface CrowdAnswer {
-  /** Whether it is here already. */
+  /** True if the crowd has started. */
   readonly started: boolean;
-  /** When it will be, ms since the epoch by Redis' clock; left out where it is here. */
+  /** Time of the start, ms since 1970 by Redis' clock; missing if it has started. */
   readonly runAt?: number;
 }
 
-/** Lets a simulated crowd loose on a rain, for operators. */
+/** Starts simulated crowds, for operators. */
 @Controller('rains')
 @UseGuards(AdminGuard)
 export class CrowdController {
@@ -25,7 +25,7 @@ export class CrowdController {
   ) {}
 
   /**
-   * Body: users (1 to 100,000), taps of each (1 to 10, default 3), hammers (users who tap without end, 0 to 10, default 0),
+   * Body: users (1 to 100,000), taps of each (1 to 10, default 3), hammers (further users who tap without pause, 0 to 10, default 0),
    * delayMs (up to a day, default 0: now).
    */
   @Post(':activityId/crowd')
@@ -34,7 +34,7 @@ export class CrowdController {
   async start(@Param('activityId') activityId: string, @Body() body: unknown): Promise<CrowdAnswer> {
     const { users, taps = 3, hammers = 0, delayMs = 0 } = (body ?? {}) as Record<string, unknown>;
     if (!/^[\w-]{1,64}$/.test(activityId)) {
-      throw new BadRequestException('A crowd finds activities whose id is 1 to 64 letters, digits, "_" and "-".');
+      throw new BadRequestException('A crowd needs an activity whose id is 1 to 64 letters, digits, "_" and "-".');
     }
     const crowd = {
       activityId,
@@ -54,5 +54,5 @@ export class CrowdController {
 
 function integer(name: string, value: unknown, least: number, most: number): number {
   if (Number.isInteger(value) && (value as number) >= least && (value as number) <= most) return value as number;
-  throw new BadRequestException(`${name} is ${JSON.stringify(value)}. Give an integer of ${least} to ${most}.`);
+  throw new BadRequestException(`${name} is ${JSON.stringify(value)}. Expected an integer from ${least} to ${most}.`);
 }

@@ -6,7 +6,7 @@ import { parseRainOptions } from '../rain/rain-options';
 import type { CrowdOrders } from './crowd-orders';
 import { hammer } from './hammer';
 
-/** Plays the crowd; the arguments are those of the rain. Returns what was odd about it. */
+/** Runs the crowd; the arguments are those of the rain. Returns the results that contradict each other, in words. */
 async function play(): Promise<readonly string[]> {
   const options = parseRainOptions(process.argv.slice(2));
   const { token, hammers } = JSON.parse(await text(process.stdin)) as CrowdOrders;
@@ -18,7 +18,7 @@ async function play(): Promise<readonly string[]> {
   return oddities;
 }
 
-// A process of its own: a crowd in the app's would slow down what it measures.
+// A separate process, because a crowd in the app's process would slow down the app that it measures.
 play()
   .then((oddities) => {
     for (const oddity of oddities) process.stderr.write(`${oddity}\n`);

@@ -3,7 +3,7 @@ import type { LedgerAnswer } from '../../ledger/ledger.controller';
 import type { RainOptions } from './rain-options';
 import { type Answer, type HttpClient, RainRequestError } from './http-client';
 
-/** A grab's answer and how long it took, ms. */
+/** Result of a grab, and its latency in ms. */
 interface TimedGrab {
   readonly result: GrabResult;
   readonly tookMs: number;
@@ -11,13 +11,13 @@ interface TimedGrab {
 
 /** The app's routes as functions. */
 export class AppClient {
-  /** @param adminToken the admin token, or a crowd's: with either, the limit on new guests does not apply */
+  /** @param adminToken the admin token, or that of a crowd. The limit of new guests does not apply to either */
   constructor(
     private readonly http: HttpClient,
     private readonly adminToken: string,
   ) {}
 
-  /** A new guest. */
+  /** Makes a guest. */
   async guest(): Promise<{ readonly userId: string; readonly token: string }> {
     return expectOk(
       await this.http.call({ method: 'POST', path: '/guests', token: this.adminToken }),
@@ -25,13 +25,13 @@ export class AppClient {
     );
   }
 
-  /** Makes the activity of a rain. @throws {RainRequestError} when there is one of that id already, or it is refused */
+  /** Makes the activity of a rain. @throws {RainRequestError} if the id exists already, or the app refuses the activity */
   async createActivity({ activityId, totalCents, packets }: RainOptions): Promise<void> {
     const path = `/red-packets/${activityId}`;
     const existing = await this.http.call({ method: 'GET', path });
     if (existing.status === 200) {
       throw new RainRequestError(
-        `The activity ${activityId} exists already. Choose another --activity, or leave it out.`,
+        `The activity ${activityId} exists already. Choose another --activity, or leave the option out.`,
       );
     }
     const body = { activityId, totalCents, packets };
@@ -45,17 +45,17 @@ export class AppClient {
   async grab(activityId: string, token: string): Promise<TimedGrab> {
     const answer = await this.http.call({ method: 'POST', path: `/red-packets/${activityId}/grab`, token });
     const result = answer.body as GrabResult | undefined;
-    // Whatever status the route gives to "sold out", the outcome is in the body.
+    // Refusals such as "sold out" have statuses of 4xx, too. The outcome is in the body.
     if (result?.outcome === undefined) expectOk(answer, 'grabbing');
     return { result: result as GrabResult, tookMs: answer.tookMs };
   }
 
-  /** Where the activity stands. */
+  /** Reads the status of the activity. */
   async status(activityId: string): Promise<ActivityStatus> {
     return expectOk(await this.http.call({ method: 'GET', path: `/red-packets/${activityId}` }), 'reading the status');
   }
 
-  /** All grants of the activity; one that appears on two pages is listed once. */
+  /** Reads all grants of the activity. A grant on two pages is listed once. */
   async records(activityId: string): Promise<GrantRecord[]> {
     const seen = new Map<string, GrantRecord>();
     let cursor: string | undefined;
@@ -71,9 +71,9 @@ export class AppClient {
     return [...seen.values()];
   }
 
-  /** What the ledger has paid; asks the process that owns the ledger when this one does not. */
+  /** Reads the totals of the ledger, from the process that owns it. */
   async ledger(activityKey: string): Promise<LedgerAnswer> {
-    // Asked anew each time: the owner may die, and nobody knows at once who comes after it.
+    // The owner is read again for each attempt: it may die, and another process takes over after a while.
     const path = async (): Promise<string> => `${await this.ledgerOwner()}/ledger/${encodeURIComponent(activityKey)}`;
     const answer = await this.http.call({ method: 'GET', path, token: this.adminToken });
     return expectOk(answer, 'reading the ledger');
@@ -82,7 +82,7 @@ export class AppClient {
   private async ledgerOwner(): Promise<string> {
     const health = await this.http.call({ method: 'GET', path: '/health' });
     const { ledgerUrl } = health.body as { ledgerUrl?: string };
-    // It is the one that answered: the next request may go to another process.
+    // Without a URL, the process that answered is the owner. The next request may go to another one.
     return ledgerUrl ?? health.origin;
   }
 }

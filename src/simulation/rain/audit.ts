@@ -5,19 +5,19 @@ import type { AppClient } from './app-client';
 import type { CrowdResult, Player } from './crowd';
 import type { RainOptions } from './rain-options';
 
-/** What is left after a rain. Money in integer cents, durations in ms. */
+/** Result of a rain. Money in integer cents, durations in ms. */
 export interface Audit {
-  /** Whether every cent and every user adds up. */
+  /** True if there are no problems. */
   readonly ok: boolean;
-  /** What does not add up, in words. */
+  /** Differences, in words. */
   readonly problems: readonly string[];
   readonly activityId: string;
   readonly users: number;
   readonly packets: number;
   readonly totalCents: number;
-  /** Taps that were answered. */
+  /** Taps with a response. */
   readonly taps: number;
-  /** Packets granted, by the records. */
+  /** Granted packets in the records. */
   readonly grants: number;
   /** Different users among them. */
   readonly winners: number;
@@ -32,18 +32,18 @@ export interface Audit {
   readonly latencyP50Ms: number;
   readonly latencyP99Ms: number;
   readonly grabsPerSecond: number;
-  /** Requests that had to be repeated, because the app was away. */
+  /** Requests that were repeated because the app was unavailable. */
   readonly retries: number;
 }
 
-/** The three books that have to agree, besides what the users were told. */
+/** The three books that must agree with each other and with the results that the users got. */
 export interface Books {
   readonly status: ActivityStatus;
   readonly records: readonly GrantRecord[];
   readonly ledger: LedgerAnswer;
 }
 
-/** Reads the books, once everything is paid or `patienceMs` (default 60,000) has passed. */
+/** Reads the books as soon as everything is paid, at the latest after `patienceMs` (default 60,000). */
 export async function readBooks(app: AppClient, activityId: string, patienceMs = 60_000): Promise<Books> {
   const deadline = Date.now() + patienceMs;
   for (;;) {
@@ -55,7 +55,7 @@ export async function readBooks(app: AppClient, activityId: string, patienceMs =
   }
 }
 
-/** Compares what the users were told with the three books. */
+/** Compares the results of the users with the three books. */
 export function auditRain(options: RainOptions, crowd: CrowdResult, books: Books, retries: number): Audit {
   const { status, records, ledger } = books;
   const grantedCents = sum(records.map((record) => record.amountCents));
@@ -96,10 +96,10 @@ export function percentile(sorted: Float64Array, percent: number): number {
   return Math.round((sorted[rank - 1] ?? 0) * 1_000) / 1_000;
 }
 
-/** The records against the crowd and against themselves. */
+/** Compares the records with the crowd and with each other. */
 function checkGrants(options: RainOptions, records: readonly GrantRecord[], players: readonly Player[]): string[] {
   const byUser = new Map(records.map((record) => [record.userId, record]));
-  const told = new Map(players.map((player) => [player.userId, player.packet]));
+  const packetOf = new Map(players.map((player) => [player.userId, player.packet]));
   const packetIds = new Set(records.map((record) => record.packetId)).size;
   const problems = [
     ...expectEqual('different winners', byUser.size, 'grants', records.length),
@@ -111,19 +111,19 @@ function checkGrants(options: RainOptions, records: readonly GrantRecord[], play
       Math.min(options.users, options.packets),
     ),
   ];
-  for (const [userId, packet] of told) {
+  for (const [userId, packet] of packetOf) {
     const record = byUser.get(userId);
     if (packet?.packetId !== record?.packetId || packet?.amountCents !== record?.amountCents) {
-      problems.push(`user ${userId} was told ${describe(packet)}, but the records say ${describe(record)}`);
+      problems.push(`user ${userId} got ${describe(packet)}, but the records have ${describe(record)}`);
     }
   }
   for (const userId of byUser.keys()) {
-    if (!told.has(userId)) problems.push(`the records name a user who never took part: ${userId}`);
+    if (!packetOf.has(userId)) problems.push(`the records name a user who is not in the crowd: ${userId}`);
   }
   return problems;
 }
 
-/** Pool, records and ledger against one another. */
+/** Compares pool, records and ledger with each other. */
 function checkBooks(options: RainOptions, { status, records, ledger }: Books, grantedCents: number): string[] {
   return [
     ...expectEqual('cents granted and left', grantedCents + status.remainingCents, 'total cents', options.totalCents),
@@ -133,8 +133,8 @@ function checkBooks(options: RainOptions, { status, records, ledger }: Books, gr
     ...expectEqual('payouts in the ledger', ledger.rows, 'grants', records.length),
     ...expectEqual('users in the ledger', ledger.users, 'grants', records.length),
     ...expectEqual('cents in the ledger', ledger.cents, 'cents granted', grantedCents),
-    ...expectEqual('contradicting payouts', ledger.conflicts, 'what is allowed', 0),
-    ...expectEqual('payouts still in the outbox', status.outboxLength, 'what is allowed', 0),
+    ...expectEqual('contradicting payouts', ledger.conflicts, 'allowed', 0),
+    ...expectEqual('payouts still in the outbox', status.outboxLength, 'allowed', 0),
   ];
 }
 

@@ -3,31 +3,31 @@ import type { AppClient } from './app-client';
 import type { RainOptions } from './rain-options';
 import { seededRandom, shuffle } from './shuffle';
 
-/** What one user was told. */
+/** Results of one user. */
 export interface Player {
   readonly userId: string;
   readonly token: string;
-  /** The first packet that the user was told of. */
+  /** First packet that the user got. */
   packet: Packet | undefined;
-  /** Taps that were answered with an outcome. */
+  /** Taps with an outcome. */
   taps: number;
 }
 
-/** What the crowd lived through. */
+/** Results of the crowd. */
 export interface CrowdResult {
   readonly players: readonly Player[];
-  /** Latency of each answered grab, ms, ascending. */
+  /** Latency of each grab, ms, ascending. */
   readonly latenciesMs: Float64Array;
-  /** From the first grab to the last answer, ms. */
+  /** Time from the first grab to the last response, ms. */
   readonly tookMs: number;
-  /** Answers that contradict each other or the rules. */
+  /** Results that contradict each other or the rules, in words. */
   readonly oddities: readonly string[];
 }
 
-/** Told after each step of a phase. */
+/** Called after each step of a phase. */
 export type OnStep = (phase: 'guests' | 'taps', done: number, of: number) => void;
 
-/** Plays a crowd against the app: everybody gets a token, then all taps fall in shuffled order. */
+/** Plays a crowd against the app: each user gets a token, then all taps are sent in shuffled order. */
 export async function playCrowd(app: AppClient, options: RainOptions, onStep: OnStep): Promise<CrowdResult> {
   const { users, taps, concurrency, activityId, seed } = options;
   const players: Player[] = [];
@@ -36,7 +36,7 @@ export async function playCrowd(app: AppClient, options: RainOptions, onStep: On
     onStep('guests', players.length, users);
   });
 
-  // One user's taps lie anywhere in the order, so some of them overlap, as with an impatient thumb.
+  // The taps of one user are anywhere in the order, so some overlap, as with an impatient user.
   const order = shuffle(
     players.flatMap((player) => Array<Player>(taps).fill(player)),
     seededRandom(seed),
@@ -51,8 +51,7 @@ export async function playCrowd(app: AppClient, options: RainOptions, onStep: On
     latencies[done] = tookMs;
     done += 1;
     player.taps += 1;
-    if (result.outcome === 'not-open')
-      oddities.push(`user ${player.userId} was told that the open activity is not open`);
+    if (result.outcome === 'not-open') oddities.push(`user ${player.userId} got "not open", but the activity is open`);
     if ('packet' in result) notePacket(player, result.packet, oddities);
     onStep('taps', done, order.length);
   });
@@ -68,9 +67,7 @@ function notePacket(player: Player, packet: Packet, oddities: string[]): void {
     first.amountCents === packet.amountCents &&
     first.grantedAtMs === packet.grantedAtMs;
   if (!same)
-    oddities.push(
-      `user ${player.userId} was told of two packets: ${JSON.stringify(first)} and ${JSON.stringify(packet)}`,
-    );
+    oddities.push(`user ${player.userId} got two packets: ${JSON.stringify(first)} and ${JSON.stringify(packet)}`);
 }
 
 /** Runs `work` for 0 to count - 1, `width` at a time; the first failure ends it. */

@@ -1,18 +1,18 @@
 import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** An answer below 500. */
+/** A response with a status below 500. */
 export interface Answer {
   readonly status: number;
   /** Parsed JSON; undefined for an empty body. */
   readonly body: unknown;
-  /** How long the attempt that was answered took, ms. */
+  /** Duration of the successful attempt, ms. */
   readonly tookMs: number;
-  /** Origin of the process that answered. */
+  /** Origin of the process that responded. */
   readonly origin: string;
 }
 
-/** The app answered in a way that no retry mends, or did not answer for too long. */
+/** Error if a retry cannot help, or the app did not respond for too long. */
 export class RainRequestError extends Error {
   readonly code = 'RAIN_REQUEST';
 
@@ -22,27 +22,27 @@ export class RainRequestError extends Error {
   }
 }
 
-/** From when on somebody who waits at a terminal should know what for, ms. */
+/** Waiting time after which a person at a terminal is informed, ms. */
 const WAITING_AFTER_MS = 2_000;
 
-/** What a request carries. */
+/** A request. */
 export interface Call {
   readonly method: 'GET' | 'POST';
-  /** Path, or a whole URL; a function is asked anew for each attempt. */
+  /** Path, or a whole URL. A function is called again for each attempt. */
   readonly path: string | (() => Promise<string>);
   readonly token?: string;
   readonly body?: unknown;
 }
 
 /**
- * HTTP for a crowd: connections are kept, and an app that is away (refused, reset, 5xx, silent) is asked again with
- * growing pauses until `patienceMs` has passed. So every call has to be one that may be repeated.
+ * HTTP client for a crowd. It keeps connections open. While the app is unavailable (refused, reset, 5xx, silent) it repeats
+ * a call with growing pauses until `patienceMs` has passed. So each call must be safe to repeat.
  */
 export class HttpClient {
   private readonly agent: Agent;
-  /** Answered calls. */
+  /** Calls with a response. */
   answered = 0;
-  /** Attempts that had to be repeated. */
+  /** Repeated attempts. */
   retries = 0;
 
   private readonly bases: readonly string[];
@@ -50,7 +50,7 @@ export class HttpClient {
   private waiting = false;
 
   /**
-   * @param bases where the app serves; of several, with commas between, each attempt goes to the next
+   * @param bases base URL of the app, or several with commas between. Attempts go to them in turn
    * @param patienceMs how long a call is repeated while the app is unavailable, ms; default 60,000
    * @param onWaiting called once, when a call has been repeated for 2 s
    */
@@ -64,7 +64,7 @@ export class HttpClient {
     this.agent = new Agent({ keepAlive: true, maxSockets: connections });
   }
 
-  /** @throws {RainRequestError} when the app stays away for longer than the patience */
+  /** Sends a call. @throws {RainRequestError} if the app is unavailable for `patienceMs` */
   async call(call: Call): Promise<Answer> {
     const startedAt = Date.now();
     const deadline = startedAt + this.patienceMs;
@@ -94,7 +94,7 @@ export class HttpClient {
     this.waiting = true;
   }
 
-  /** Closes the kept connections. */
+  /** Closes the connections. */
   close(): void {
     this.agent.destroy();
   }
@@ -114,13 +114,13 @@ export class HttpClient {
         agent: this.agent,
         timeout: 10_000,
       });
-      outgoing.on('timeout', () => outgoing.destroy(new Error('no answer within 10000 ms')));
+      outgoing.on('timeout', () => outgoing.destroy(new Error('no response within 10000 ms')));
       outgoing.on('error', reject);
       outgoing.on('response', (response) => {
         const chunks: Buffer[] = [];
         response.on('data', (chunk: Buffer) => chunks.push(chunk));
         response.on('error', reject);
-        response.on('aborted', () => reject(new Error('the answer broke off')));
+        response.on('aborted', () => reject(new Error('the response broke off')));
         response.on('end', () => {
           try {
             const tookMs = performance.now() - startedAt;

@@ -27,7 +27,7 @@ async function rain(argv: readonly string[]): Promise<Audit> {
   }
 }
 
-function complain(error: unknown): void {
+function printError(error: unknown): void {
   const expected = error instanceof RainUsageError || error instanceof RainRequestError || error instanceof ConfigError;
   const text = expected ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error);
   process.stderr.write(`${text}\n${error instanceof RainUsageError ? `${USAGE}\n` : ''}`);
@@ -36,7 +36,7 @@ function complain(error: unknown): void {
 rain(process.argv.slice(2))
   .then((audit) => (process.exitCode = audit.ok ? 0 : 1))
   .catch((error: unknown) => {
-    complain(error);
-    // 2: nothing was played, because of how the rain was called. 1: the books do not agree, or could not be read.
+    printError(error);
+    // 2: an invalid argument or setting. 1: the books do not agree, or the rain failed.
     process.exitCode = error instanceof RainUsageError || error instanceof ConfigError ? 2 : 1;
   });

@@ -2,7 +2,7 @@ import { randomBytes, randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { parseCents } from './money';
 
-/** A rain as it is asked for on the command line. */
+/** Options of a rain on the command line. */
 export interface RainOptions {
   /** Size of the crowd; 1 to 1,000,000. Default 20,000. */
   readonly users: number;
@@ -20,11 +20,11 @@ export interface RainOptions {
   readonly activityId: string;
   /** Base URL of the app, or several with commas between; undefined: the port of the configuration on this machine. */
   readonly url: string | undefined;
-  /** Whether to print the audit as one line of JSON. */
+  /** True to print the audit as one line of JSON. */
   readonly json: boolean;
 }
 
-/** Arguments that make no sense; the message names the argument, the value seen and what to do. */
+/** Error for an invalid argument. The message names the argument, its value and what is allowed. */
 export class RainUsageError extends Error {
   readonly code = 'RAIN_USAGE';
 
@@ -34,7 +34,7 @@ export class RainUsageError extends Error {
   }
 }
 
-/** How to call the rain. */
+/** Usage text of the command. */
 export const USAGE = `Usage: npm run rain -- [--users 20000] [--packets 5000] [--total 10000.00] [--taps 3]
          [--concurrency 64] [--url http://127.0.0.1:3000,...] [--activity <new id>] [--seed <n>] [--json]`;
 
@@ -43,7 +43,7 @@ const text = { type: 'string' } as const;
 /**
  * Reads the command line.
  *
- * @throws {RainUsageError} at the first argument that makes no sense
+ * @throws {RainUsageError} at the first invalid argument
  */
 export function parseRainOptions(argv: readonly string[]): RainOptions {
   const values = parse(argv);
@@ -89,7 +89,7 @@ function integer(name: string, value: string | undefined, fallback: number, min:
   if (value === undefined) return fallback;
   const parsed = /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN;
   if (parsed >= min && parsed <= max) return parsed;
-  throw new RainUsageError(`--${name} is ${JSON.stringify(value)}. Write an integer from ${min} to ${max}.`);
+  throw new RainUsageError(`--${name} is ${JSON.stringify(value)}. Expected an integer from ${min} to ${max}.`);
 }
 
 function money(value: string): number {
@@ -104,7 +104,7 @@ function activity(value: string | undefined): string {
   const id = value ?? `rain-${Date.now().toString(36)}-${randomBytes(4).toString('hex')}`;
   if (/^(?!\.{1,2}$)[A-Za-z0-9._-]{1,128}$/.test(id)) return id;
   throw new RainUsageError(
-    `--activity is ${JSON.stringify(id)}. Write 1 to 128 letters, digits, dots, dashes or underscores.`,
+    `--activity is ${JSON.stringify(id)}. Expected 1 to 128 letters, digits, dots, dashes or underscores.`,
   );
 }
 
@@ -112,5 +112,5 @@ function url(value: string | undefined): string | undefined {
   const parsed = value?.split(',').map((one) => (URL.canParse(one) ? new URL(one) : undefined));
   if (parsed === undefined) return undefined;
   if (parsed.every((one) => one?.protocol === 'http:')) return parsed.map((one) => one?.origin).join(',');
-  throw new RainUsageError(`--url is ${JSON.stringify(value)}. Write one like http://127.0.0.1:3000.`);
+  throw new RainUsageError(`--url is ${JSON.stringify(value)}. Expected a URL like http://127.0.0.1:3000.`);
 }

@@ -11,7 +11,7 @@ interface ProgressStream {
   write(text: string): unknown;
 }
 
-/** Shows the steps as a bar that redraws itself on a terminal, and as a line for every quarter elsewhere. */
+/** Shows the progress: on a terminal as a bar, elsewhere as a line for each quarter. */
 export function progressTo(stream: ProgressStream): OnStep {
   let drawn = '';
   return (phase, done, of) => {
@@ -26,7 +26,7 @@ export function progressTo(stream: ProgressStream): OnStep {
   };
 }
 
-/** The audit as a table for people. */
+/** Formats the audit as a table for people. */
 export function formatAudit(audit: Audit): string {
   const rows: [string, string][] = [
     ['activity', audit.activityId],

@@ -1,8 +1,8 @@
 /**
- * A small generator of equally distributed numbers (mulberry32): the crowd's order has to be repeatable, not secret.
+ * Random number generator (mulberry32, uniform). The order of the crowd must be repeatable, not secret.
  *
  * @param seed integer, 0 to 2^32 - 1
- * @returns a function that answers numbers from 0 up to, not including, 1
+ * @returns a function that returns numbers from 0 (inclusive) to 1 (exclusive)
  */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
@@ -14,7 +14,7 @@ export function seededRandom(seed: number): () => number {
   };
 }
 
-/** Shuffles in place (Fisher-Yates) and answers the same array. */
+/** Shuffles an array in place (Fisher-Yates) and returns it. */
 export function shuffle<T>(items: T[], random: () => number): T[] {
   for (let last = items.length - 1; last > 0; last -= 1) {
     const other = Math.floor(random() * (last + 1));

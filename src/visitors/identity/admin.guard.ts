@@ -2,7 +2,7 @@ import { type CanActivate, type ExecutionContext, Injectable, UnauthorizedExcept
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { bearerToken } from './bearer';
 
-/** The admin token as a thing that Nest can inject. */
+/** The admin token, as a provider. */
 export class AdminToken {
   private readonly expected: Buffer;
 
@@ -11,20 +11,20 @@ export class AdminToken {
     this.expected = digest(value);
   }
 
-  /** Whether a request carries this token. */
+  /** Returns true if the request has this token. */
   isOf(request: unknown): boolean {
     const given = bearerToken(request);
-    // Digests have one length, so that the comparison tells nothing about that of the token.
+    // Digests have one length, so the comparison does not reveal the length of the token.
     return given !== undefined && timingSafeEqual(digest(given), this.expected);
   }
 }
 
-/** Lets through who presents the admin token. */
+/** Allows requests with the admin token. */
 @Injectable()
 export class AdminGuard implements CanActivate {
   constructor(private readonly token: AdminToken) {}
 
-  /** @throws {UnauthorizedException} when the request carries no token or another one */
+  /** @throws {UnauthorizedException} if the request has no token or another one */
   canActivate(context: ExecutionContext): boolean {
     if (this.token.isOf(context.switchToHttp().getRequest())) return true;
     throw new UnauthorizedException('This route needs the admin token in "Authorization: Bearer …".');

@@ -4,7 +4,7 @@ import { bearerToken } from './bearer';
 
 const DAY_MS = 86_400_000;
 const CROWD_MS = 3_600_000;
-/** On a request: the user that it comes from, since a limit and a route both ask. */
+/** Property of a request: its user. A limit and a route both need it. */
 const USER = Symbol('luanest:app-user');
 
 /** A guest, and the token that proves it. */
@@ -14,7 +14,7 @@ export interface Guest {
   readonly token: string;
 }
 
-/** What a token is good for. */
+/** Use of a token. */
 type Audience = 'guest' | 'crowd';
 
 /** Makes and checks guest tokens. They are self-contained: every process with the same secret accepts them. */
@@ -23,8 +23,8 @@ export class GuestTokens {
 
   /**
    * @param secret key of the HMAC
-   * @param lifetimeMs how long a guest's token is valid, ms, counted in whole seconds; default 30 days
-   * @param now clock, ms since the epoch
+   * @param lifetimeMs lifetime of a guest token, ms, counted in whole seconds; default 30 days
+   * @param now clock, ms since 1970
    */
   constructor(
     secret: string,
@@ -40,12 +40,12 @@ export class GuestTokens {
     return { userId, token: this.sign(userId, 'guest', this.lifetimeMs) };
   }
 
-  /** Makes a token with which a simulated crowd may make any number of guests, for an hour. It is no guest's token. */
+  /** Makes a token with which a simulated crowd may make any number of guests for an hour. It is not valid as a guest token. */
   issueForCrowd(): string {
     return this.sign('crowd', 'crowd', CROWD_MS);
   }
 
-  /** Returns the user of a guest's token; undefined for a forged, damaged or expired one. */
+  /** Returns the user of a guest token; undefined if the token is forged, damaged or expired. */
   verify(token: string): string | undefined {
     return this.subjectOf(token, 'guest');
   }

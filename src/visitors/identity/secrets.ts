@@ -2,13 +2,13 @@ import { join } from 'node:path';
 import type { AppConfig } from '../../platform/config/config';
 import { readOrCreateSecret } from '../../platform/embedded/private-file';
 
-/** The app's own secrets. */
+/** Secrets of the app. */
 export interface Secrets {
   readonly guestSecret: string;
   readonly adminToken: string;
 }
 
-/** The configured secrets, or those of the data folder, generated where they are missing. */
+/** Loads the secrets: the configured ones, else those of the data folder. Generates missing ones there. */
 export async function loadSecrets(config: AppConfig): Promise<Secrets> {
   return {
     guestSecret: config.guestSecret ?? (await readOrCreateSecret(join(config.dataDir, 'guest-secret'))),
@@ -16,7 +16,7 @@ export async function loadSecrets(config: AppConfig): Promise<Secrets> {
   };
 }
 
-/** The admin token alone, for tools that talk to an app on the same configuration. */
+/** Loads the admin token alone, for tools that call an app with the same configuration. */
 export async function loadAdminToken(config: AppConfig): Promise<string> {
   return config.adminToken ?? readOrCreateSecret(join(config.dataDir, 'admin-token'));
 }

@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 
-/** A file as a browser gets it. */
+/** A file as it is sent to browsers. */
 interface PageFile {
   readonly type: string;
   readonly body: Buffer;
-  /** Strong validator: the bytes' hash. */
+  /** Strong validator: a hash of the content. */
   readonly etag: string;
 }
 
@@ -17,7 +17,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-/** Every file of a folder, read once: there are few, they are small, and a request cannot name one outside. */
+/** Reads all files of a folder once. They are few and small, and a request cannot name a file outside the folder. */
 export function readPageFiles(folder: string): ReadonlyMap<string, PageFile> {
   return new Map(
     readdirSync(folder).map((name) => {

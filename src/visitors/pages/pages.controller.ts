@@ -4,41 +4,41 @@ import { RateLimit, RateLimitGuard } from 'luanest/rate-limit';
 import { AdminGuard } from '../identity/admin.guard';
 import { readPageFiles } from './page-files';
 
-/** What a page needs of Fastify's reply. */
+/** Part of Fastify's reply that the pages use. */
 interface Reply {
   code(status: number): Reply;
   headers(values: Record<string, string>): Reply;
   send(body?: Buffer): Reply;
 }
 
-/** Pages load nothing from elsewhere and run no inline script, so injected markup could do nothing. */
+/** Pages load nothing from other origins and run no inline scripts, so injected markup can do nothing. */
 const HEADERS = {
   'content-security-policy':
     "default-src 'self'; object-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
-  // Asked again each time, and mostly answered with 304: a new release is seen at once.
+  // Browsers ask each time and mostly get 304, so a new release is seen at once.
   'cache-control': 'no-cache',
 };
 
-/** The visitors' page, the operator's page and what they are made of. */
+/** The visitors' page, the operator's page, and their scripts and styles. */
 @Controller()
 export class PagesController {
   private readonly files = readPageFiles(join(__dirname, 'public'));
 
-  /** The rain. */
+  /** The visitors' page. */
   @Get()
   visitor(@Res() reply: Reply, @Headers('if-none-match') known?: string): void {
     this.send(reply, 'visitor.html', known);
   }
 
-  /** The operator's view; what it shows needs the admin token. */
+  /** The operator's page. Its data need the admin token. */
   @Get('operator')
   operator(@Res() reply: Reply, @Headers('if-none-match') known?: string): void {
     this.send(reply, 'operator.html', known);
   }
 
-  /** Whether a token is the admin token: answers only under it. */
+  /** Responds with 200 to a request with the admin token, else with 401. */
   @Get('operator/session')
   @UseGuards(RateLimitGuard, AdminGuard)
   @RateLimit({ name: 'sign-in', limit: 30, windowMs: 60_000 })

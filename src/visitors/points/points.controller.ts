@@ -17,15 +17,15 @@ import { GuestTokens } from '../identity/guest-tokens';
 import { RainsService } from '../rains/rains.service';
 import { JOIN_RULE } from './join.rule';
 
-/** States in which a guest can tap; who taps at the last packet finds it sold out. */
+/** States in which a guest can take part. Someone who taps too late finds the rain sold out. */
 const OPEN: ReadonlySet<ActivityState> = new Set(['open', 'sold-out']);
 
-/** A visitor's points of today. */
+/** Points of a visitor today. */
 export interface Points {
   readonly points: number;
-  /** Rains of today that would still bring one. */
+  /** Points that the visitor can still earn today. */
   readonly remaining: number;
-  /** When the day is over, ms since the epoch. */
+  /** End of the day, ms since 1970. */
   readonly resetsAt: number | null;
 }
 
@@ -47,7 +47,7 @@ export class PointsController {
     return { points, remaining, resetsAt };
   }
 
-  /** The guest takes part in a rain that is open, or has a packet of it; a rain counts once a day. */
+  /** Gives a point if the rain is open or the guest has a packet of it. A rain counts once a day. */
   @Post(':activityId')
   @HttpCode(200)
   @UseGuards(RateLimitGuard)
@@ -60,7 +60,7 @@ export class PointsController {
     const rain = await this.rains.sight(activityId);
     if (rain === undefined) throw new NotFoundException('There is no such rain. It may have expired.');
     if (!OPEN.has(rain.state) && (await this.packets.packetOf(activityId, userId)) === undefined) {
-      throw new ConflictException('The rain is not open. Points are for rains that a guest takes part in.');
+      throw new ConflictException('The rain is not open, and the guest has no packet of it.');
     }
     const { status } = await this.rewards.record({ rule: JOIN_RULE, userId, itemId: activityId });
     return { status, ...(await this.mine(request)) };
@@ -69,8 +69,6 @@ export class PointsController {
   private guest(request: object): string {
     const userId = this.tokens.userOf(request);
     if (userId !== undefined) return userId;
-    throw new UnauthorizedException(
-      'Nobody is known by this request. Send a guest token in "Authorization: Bearer …".',
-    );
+    throw new UnauthorizedException('The request has no valid guest token. Send one in "Authorization: Bearer …".');
   }
 }

@@ -2,8 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { RedPacketService, type ActivityState, type ActivityStatus } from 'luanest/red-packet';
 import { RedisClock } from '../../platform/redis-clock';
 
-/** However many visitors look, Redis is asked so often by a process. */
 const DAY_MS = 86_400_000;
+/** Age up to which one status is used for all visitors, ms: each process asks Redis at most four times a second. */
 const KEPT_MS = 250;
 const LIST_KEPT_MS = 2_000;
 const MOST_KEPT = 1_000;
@@ -12,13 +12,13 @@ const MOST_LISTED = 50;
 /** A rain as a visitor sees it. */
 export interface RainSight {
   readonly activityId: string;
-  /** As the activity's, but `preheated` also for a pause before the first packet was handed out. */
+  /** State of the activity; `preheated` also while it is paused before the first grant. */
   readonly state: ActivityState;
   readonly packets: number;
   readonly remainingPackets: number;
-  /** Until it opens, ms; null where nothing is set, or it is over. */
+  /** Time until it opens, ms; null if it is open, over, or opened by hand. */
   readonly opensInMs: number | null;
-  /** Until it ends, ms; likewise. */
+  /** Time until it ends, ms; null if it is over, or the end is more than a day ahead. */
   readonly endsInMs: number | null;
 }
 
@@ -27,7 +27,7 @@ interface Kept<T> {
   readonly value: Promise<T>;
 }
 
-/** What visitors and operators are told of rains. */
+/** Reads rains for visitors and operators, with a short-lived cache. */
 @Injectable()
 export class RainsService {
   private readonly sights = new Map<string, Kept<ActivityStatus | undefined>>();
@@ -38,7 +38,7 @@ export class RainsService {
     private readonly clock: RedisClock,
   ) {}
 
-  /** A rain; undefined when there is none of this id. */
+  /** Reads a rain; undefined if there is none with this id. */
   async sight(activityId: string): Promise<RainSight | undefined> {
     let kept = this.sights.get(activityId);
     if (kept === undefined || isStale(kept, KEPT_MS)) {
@@ -50,14 +50,14 @@ export class RainsService {
     return status && this.sightOf(status);
   }
 
-  /** The rain to take part in: the newest that is not over, else the newest; undefined when there is none. */
+  /** Returns the rain to take part in: the newest that is not over, else the newest; undefined if there is none. */
   async latest(): Promise<RainSight | undefined> {
     const all = await this.list();
     const newest = all.find(({ state }) => state !== 'ended' && state !== 'closed') ?? all[0];
     return newest && this.sight(newest.activityId);
   }
 
-  /** The last fifty rains, the newest first. */
+  /** Returns the last fifty rains, the newest first. */
   list(): Promise<readonly ActivityStatus[]> {
     if (this.listed === undefined || isStale(this.listed, LIST_KEPT_MS)) {
       this.listed = { atMs: performance.now(), value: this.readAll() };
@@ -89,7 +89,7 @@ export class RainsService {
   }
 }
 
-/** Whether an end is worth a countdown: a rain that was made without one ends shortly before it is forgotten. */
+/** Returns true if the end is worth a countdown. A rain without a set end ends shortly before Redis forgets it. */
 function isNear(endsAtMs: number, now: number): boolean {
   return endsAtMs - now < DAY_MS;
 }

@@ -6,12 +6,12 @@ const AGAIN_MS = 400;
 
 let token = sessionStorage.getItem('admin-token');
 
-/** Whether there is a token to ask with. */
+/** Returns true if there is a token. */
 export function isSignedIn() {
   return token !== null;
 }
 
-/** Takes a token; null forgets it. */
+/** Sets the token; null forgets it. */
 export function useToken(next) {
   token = next;
   if (next === null) sessionStorage.removeItem('admin-token');
@@ -38,8 +38,8 @@ export async function read(path) {
 }
 
 /**
- * Changes something. A request whose answer did not come is sent again under the same key: if it was carried out, the app
- * answers it as it did the first time.
+ * Sends a change. If no response came, sends it again with the same key: if the app has carried it out, it returns the first
+ * response again.
  */
 export async function change(path, body = {}) {
   const headers = { 'idempotency-key': newKey() };

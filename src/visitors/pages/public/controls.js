@@ -5,7 +5,7 @@ import { sayingOf, w } from './operator-words.js';
 
 const DAY_MS = 86_400_000;
 
-/** What may be done in which state. */
+/** Actions that are allowed, by state. */
 const ALLOWED = {
   pause: ['open', 'preheated', 'sold-out'],
   resume: ['paused'],
@@ -13,7 +13,7 @@ const ALLOWED = {
   count: ['preheated', 'open', 'paused', 'sold-out', 'ended', 'closed'],
 };
 
-/** Where the rain stands in its life, in words. */
+/** Returns the state of the rain in words. */
 function hintOf(status, now) {
   const { state, startsAtMs, endsAtMs, expiresAtMs, grantedPackets } = status;
   if (state === 'preheated') return w.opensInTime(clock(startsAtMs - now));
@@ -24,7 +24,7 @@ function hintOf(status, now) {
   return last < DAY_MS ? w.endsInTime(clock(last)) : '';
 }
 
-/** Shows the state, and which buttons make sense in it. */
+/** Shows the state, and enables the buttons that are allowed in it. */
 export function showControls({ status, redisNowMs }) {
   write(at('f-rain'), status.activityId);
   write(at('f-state'), w.states[status.state] ?? status.state);

@@ -1,7 +1,7 @@
-// The little that the operator's page asks of the document.
+// Helpers for the document of the operator's page.
 import { w } from './operator-words.js';
 
-/** The element of an id. */
+/** Returns the element with an id. */
 export const at = (id) => document.getElementById(id);
 
 /** Makes an element with properties and children; a text becomes a text node. */
@@ -11,7 +11,7 @@ export function element(tag, properties = {}, ...children) {
   return made;
 }
 
-/** Touches a text only where it changes, or a screen reader would say it again and again. */
+/** Sets a text only if it changes; otherwise a screen reader would read it again each time. */
 export function write(node, text) {
   const wanted = String(text);
   if (node.textContent !== wanted) node.textContent = wanted;
@@ -38,7 +38,7 @@ export function table(id, heads, empty) {
   return { node: element('div', { className: 'scroll' }, element('table', {}, head, body)), fill };
 }
 
-/** Figures with their names: `{ id: word }`; `fill` takes `{ id: value }`. */
+/** Values with their names: `{ id: word }`; `fill` takes `{ id: value }`. */
 export function figures(names) {
   const node = element('dl', { className: 'figures' });
   for (const [id, word] of Object.entries(names)) {
@@ -50,7 +50,7 @@ export function figures(names) {
   return { node, fill };
 }
 
-/** A panel of the view: whose work it shows, what it is made of, and whether it takes a half or the whole of the width. */
+/** A panel of the page: its lib, its content, and its width (half or whole). */
 export function panel({ title, lib = '', width = '' }, ...content) {
   const name = element('h2', {}, worded('span', title));
   if (lib !== '') name.append(' ', element('small', {}, lib));

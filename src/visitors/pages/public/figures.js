@@ -1,17 +1,17 @@
-// Figures as people read them.
+// Formats numbers for people.
 const GROUPS = /\B(?=(\d{3})+$)/g;
 
-/** An integer with its thousands apart. */
+/** Formats an integer with separated thousands. */
 export function count(value) {
   return String(value).replace(GROUPS, ',');
 }
 
-/** The end of a fence: it is a time in microseconds, of which people compare the last digits. */
+/** Returns the end of a fencing token. It is a time in microseconds, so only the last digits differ. */
 export function short(fence) {
   return fence === 0 ? '–' : `…${String(fence).slice(-8)}`;
 }
 
-/** Integer cents as money; no floating point touches them. */
+/** Formats integer cents as money, without floating point. */
 export function money(cents) {
   const sign = cents < 0 ? '-' : '';
   const whole = Math.abs(cents);

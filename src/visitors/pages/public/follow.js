@@ -21,7 +21,7 @@ async function follow(activityId, signal, show) {
   return 'ended';
 }
 
-/** Shows a rain until the signal fires; a view that breaks off is opened again, at whatever process answers then. */
+/** Shows a rain until the signal fires. A view that breaks off is opened again, on any process. */
 export async function watchRain(activityId, signal, { show, complain, refused }) {
   while (!signal.aborted) {
     try {

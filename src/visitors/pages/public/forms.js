@@ -2,20 +2,20 @@ import { at, write } from './dom.js';
 import { change, read } from './api.js';
 import { SaidError, sayingOf, w } from './operator-words.js';
 
-/** A rain that is to be started by hand is paused before this is over: what filling its pool may take, and a bit. */
+/** Time until a rain that an operator starts by hand would open, ms: enough to fill its pool and pause it. */
 const heldMs = (packets) => 3_000 + packets / 50;
 
 const newName = () => `rain-${Date.now().toString(36)}`;
 const numberOf = (id) => Number(at(id).value);
 
-/** Money as it is typed, as integer cents. @throws {SaidError} for another text */
+/** Parses typed money as integer cents. @throws {SaidError} for another text */
 function cents(text) {
   const match = /^(\d{1,12})(?:\.(\d{1,2}))?$/.exec(text);
   if (match === null) throw new SaidError((words) => words.notMoney(text));
   return Number(match[1]) * 100 + Number((match[2] ?? '').padEnd(2, '0'));
 }
 
-/** Runs what a form asks for, once at a time, and says what went wrong. */
+/** Runs the action of a form, one at a time, and shows errors. */
 export function onSubmit(form, complain, work) {
   at(form).addEventListener('submit', (event) => {
     event.preventDefault();
@@ -30,7 +30,7 @@ export function onSubmit(form, complain, work) {
   });
 }
 
-/** The figures of the form; times are by Redis' clock, whatever this machine's says. */
+/** Returns the values of the form. Times are by Redis' clock, not by this machine's. */
 function rainOf(redisNowMs) {
   const byHand = at('opens').value === 'hand';
   const wait = byHand ? heldMs(numberOf('packets')) : at('opens').value === 'later' ? numberOf('opens-in') * 1_000 : 0;
@@ -53,7 +53,7 @@ export function wireCreate(complain, watch) {
   at('activity').value = newName();
   const adapt = () => {
     at('opens-in').disabled = at('opens').value !== 'later';
-    // Nobody knows when it will be started, so nobody can say now when it ends.
+    // The start is not known yet, so neither is the end.
     at('lasts').disabled = at('opens').value === 'hand';
     if (at('lasts').disabled) at('lasts').value = '';
   };
@@ -69,10 +69,10 @@ export function wireCreate(complain, watch) {
   });
 }
 
-/** Says again, in the language that is chosen now, when the crowd comes. */
+/** Shows again, in the chosen language, when the crowd comes. */
 export let sayCrowd = () => undefined;
 
-/** The form that lets crowds loose. */
+/** The form that starts crowds. */
 export function wireCrowd(complain, rainOfView) {
   onSubmit('crowd', complain, async () => {
     const { started } = await change(`/rains/${encodeURIComponent(rainOfView())}/crowd`, {

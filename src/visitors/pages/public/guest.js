@@ -1,9 +1,9 @@
-// The visitor as the app knows them: a token, made at the first need and kept by the browser.
+// The visitor as the app knows them: a token, made when it is first needed, and kept by the browser.
 
 /** Longest wait for an answer, ms: a request that hangs must not look like one that works. */
 const ANSWER_MS = 8_000;
 
-/** Sends a request as this guest; a token that the app no longer takes is replaced once. */
+/** Sends a request as this guest. A token that the app no longer accepts is replaced once. */
 export async function asGuest(path, method = 'GET') {
   const first = await send(path, method);
   if (first.status !== 401) return first;
@@ -11,7 +11,7 @@ export async function asGuest(path, method = 'GET') {
   return send(path, method);
 }
 
-/** Whether the app knows this visitor already. */
+/** Returns true if this visitor has a token. */
 export function isKnown() {
   return localStorage.getItem('token') !== null;
 }

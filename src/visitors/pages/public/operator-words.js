@@ -1,12 +1,12 @@
-// What the operator's page says, in both languages.
+// Texts of the operator's page in both languages.
 import { EN } from './operator-en.js';
 import { language } from './language.js';
 import { ZH } from './operator-zh.js';
 
-/** The words of the language that is chosen now. */
+/** Texts of the chosen language. */
 export let w = language() === 'zh' ? ZH : EN;
 
-/** Takes another language's words. */
+/** Switches to the texts of another language. */
 export function useWords(lang) {
   w = lang === 'zh' ? ZH : EN;
 }
@@ -19,5 +19,5 @@ export class SaidError extends Error {
   }
 }
 
-/** How an error is shown, in whatever language is chosen then. */
+/** Returns the text of an error in the chosen language. */
 export const sayingOf = (error) => error.say ?? ((words) => words.serverSays(error.message));

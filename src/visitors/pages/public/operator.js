@@ -38,14 +38,14 @@ let problem = () => '';
 let problemOf;
 let lastView;
 
-/** Shows a problem in the language that is chosen; without one, there is none any more. `source` is where it came from. */
+/** Shows a problem of `source` in the chosen language; without a problem, hides that of the same source. */
 function complain(say = () => '', source = undefined) {
   problem = say;
   problemOf = source;
   write(at('problem'), say(w));
 }
 
-/** Says everything that is shown in the language that is chosen. */
+/** Shows all texts in the chosen language. */
 function speak() {
   speakPage(lang, w);
   write(at('problem'), problem(w));
@@ -63,7 +63,7 @@ function show(view) {
   for (const each of panels) each.show(view);
 }
 
-/** Watches until another rain is watched. */
+/** Watches a rain until another one is watched. */
 function watch(activityId) {
   watching?.abort();
   watching = new AbortController();
@@ -76,7 +76,7 @@ function watch(activityId) {
   void listRains().catch(() => undefined);
 }
 
-/** The rains to choose from; the one that is watched stays chosen. */
+/** Fills the list of rains. The watched one stays selected. */
 async function listRains() {
   const { rains } = await read('/rains');
   const list = at('rains');

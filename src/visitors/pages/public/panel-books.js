@@ -4,13 +4,13 @@ import { w } from './operator-words.js';
 
 const MOST_SHOWN = 4;
 
-/** How the packets lie in the buckets. */
+/** Packets by bucket. */
 function spread(pools) {
   if (pools.length <= MOST_SHOWN) return pools.map(count).join(' · ');
   return w.spread(count(Math.min(...pools)), count(Math.max(...pools)), pools.length);
 }
 
-/** Where every packet and every cent of the rain is, and how fast it goes. */
+/** State of all packets and cents of the rain, and the rate of grants. */
 export function booksPanel() {
   const list = figures({
     rate: 'rate',
@@ -47,12 +47,12 @@ export function booksPanel() {
   return { node, show };
 }
 
-/** Whether the last count is of the rain as it is now. */
+/** Returns true if the last count is of the rain as it is now. */
 function isNow(counted, { grantedPackets, refundedPackets }) {
   return counted?.quiet && counted.granted.packets === grantedPackets && counted.refunded.packets === refundedPackets;
 }
 
-/** The audit in green or red. */
+/** Shows the audit in green or red. */
 export function showAudit({ status, faults, counted }) {
   const banner = at('audit');
   const state = faults.length > 0 ? 'red' : 'green';

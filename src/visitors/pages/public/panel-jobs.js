@@ -14,7 +14,7 @@ export function jobsPanel() {
     const { ran = 0, failed = 0, ...others } = together(nodes, ({ works }) => works.jobs);
     const skipped = Object.values(others).reduce((all, one) => all + one, 0);
     write(note, w.ticks(count(ran), count(skipped), count(failed)));
-    // Of each slot the others only say that they left it.
+    // The other processes only report that they skipped the slot.
     const told = jobs.filter(({ outcome }) => !outcome.startsWith('skipped')).slice(0, SHOWN);
     list.fill(
       told.map((job) => [

@@ -3,7 +3,7 @@ import { together } from './counts.js';
 import { count } from './figures.js';
 import { w } from './operator-words.js';
 
-/** How the payouts stand: the outbox, the ledger, and those who pay from the one into the other. */
+/** State of the payouts: the outbox, the ledger, and the consumers that book them. */
 export function payoutsPanel() {
   const list = figures({
     owed: 'owed',

@@ -5,7 +5,7 @@ import { w } from './operator-words.js';
 
 const SHOWN = 5;
 
-/** The queue of delayed tasks: what is due, and which process did what came last. */
+/** The queue of delayed tasks: their counts, and the last tasks with their processes. */
 export function tasksPanel() {
   const list = figures({
     waiting: 'waiting',

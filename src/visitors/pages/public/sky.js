@@ -7,7 +7,7 @@ export function rainInto(sky, falls, onTap) {
   const drop = () => {
     if (!falls()) return sky.replaceChildren();
     if (sky.childElementCount >= MOST_PACKETS || document.hidden) return;
-    // No button: what moves cannot be aimed at by the tab key, and the button below does the same.
+    // Not a button: the tab key cannot reach a moving element in time, and the button below does the same.
     const packet = document.createElement('div');
     packet.className = 'packet';
     packet.style.left = `${4 + Math.random() * 80}%`;

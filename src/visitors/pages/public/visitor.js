@@ -5,7 +5,7 @@ import { choose, language, otherThan, speakPage } from './language.js';
 import { wordsOf } from './words.js';
 
 const POLL_MS = 1_000;
-/** Visitors must not all ask at the same instant. */
+/** Adds jitter: visitors must not all send requests at the same instant. */
 const JITTER_MS = 300;
 const ANSWER_MS = 8_000;
 const TICK_MS = 200;
@@ -20,11 +20,11 @@ let words = wordsOf(lang);
 let rain;
 let mood = 'loading';
 let grabbing = false;
-/** Whether the app answered the last look. */
+/** True if the app answered the last request. */
 let reachable = true;
-/** Only where there is a keyboard is the space bar worth a word. */
+/** The hint about the space bar is shown only where there is a keyboard. */
 const hasKeyboard = matchMedia('(hover: hover) and (pointer: fine)').matches;
-/** Of the page's own clock: when the rain opens and when it ends, by what is left by Redis'. */
+/** Times by the page's clock at which the rain opens and ends, computed from the time left by Redis' clock. */
 let opensAt;
 let endsAt;
 let points;
@@ -37,20 +37,20 @@ function speak() {
   showConnection();
 }
 
-/** Texts are touched only when they change, or a screen reader would say them again and again. */
+/** Sets a text only if it changes; otherwise a screen reader would read it again each time. */
 function write(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
 function show(next) {
   mood = next;
-  // A state that a later version of the app adds is still told, by its own name.
+  // An unknown state of a newer version of the app is shown by its name.
   if (!grabbing) write(message, next === 'open' && !hasKeyboard ? words.openByTouch : (words[next] ?? next));
   document.body.dataset.mood = next;
   showBusy();
 }
 
-/** While a grab is in flight, the button says so and takes no tap. */
+/** While a grab is in flight, the button shows it and is disabled. */
 function showBusy() {
   at('grab').disabled = mood !== 'open' || grabbing;
   at('grab').ariaBusy = String(grabbing);
@@ -106,7 +106,7 @@ async function lookForRain() {
   showRain();
 }
 
-/** A visitor who comes back sees what he has. */
+/** Shows their packet to a visitor who comes back. */
 async function lookForMine() {
   if (!isKnown()) return;
   const response = await asGuest(`/red-packets/${encodeURIComponent(rain.activityId)}/mine`);
@@ -116,7 +116,7 @@ async function lookForMine() {
   showPoints();
 }
 
-/** Asks until there is an answer that stays. */
+/** Sends the grab until there is a final result. */
 async function askForPacket() {
   for (let turn = 0; ; turn += 1) {
     const response = await asGuest(`/red-packets/${encodeURIComponent(rain.activityId)}/grab`, 'POST');
@@ -137,7 +137,7 @@ async function grab() {
   let answer;
   try {
     answer = await askForPacket();
-    // From here on, what is shown is the answer.
+    // From here on, the result stays on the screen.
     grabbing = false;
     if (answer.outcome === 'won' && rain.remainingPackets > 0) {
       rain = { ...rain, remainingPackets: rain.remainingPackets - 1 };
@@ -154,7 +154,7 @@ async function grab() {
     grabbing = false;
     showBusy();
   }
-  // A point that could not be noted takes nothing from what was won.
+  // A failed request for the point does not hide the packet.
   if (answer?.outcome !== undefined) await join().catch(() => undefined);
 }
 

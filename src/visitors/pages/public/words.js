@@ -1,4 +1,4 @@
-// What the visitors' page says, in both languages.
+// Texts of the visitors' page in both languages.
 const WORDS = {
   en: {
     title: 'Red packet rain',
@@ -70,7 +70,7 @@ const WORDS = {
   },
 };
 
-/** The words of a language. */
+/** Returns the texts of a language. */
 export function wordsOf(name) {
   return WORDS[name];
 }
