@@ -52,8 +52,6 @@ export const EXCEPTIONS = [];
  * @type {readonly string[]}
  */
 export const NOT_CLEAN_YET = [
-  'ARCHITECTURE.md',
-  'CHANGELOG.md',
   'bench',
   'libs/delayed-task/DECISIONS.md',
   'libs/delayed-task/src',

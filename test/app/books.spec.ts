@@ -71,21 +71,21 @@ it.each<[string, Parameters<typeof books>[0]]>([
       ledger: { rows: 0, users: 0, cents: 0, refundedCents: 0 },
     },
   ],
-  ['payouts under way', { status: { outboxLength: 2 }, ledger: { rows: 4, users: 4, cents: 500 } }],
+  ['payouts in flight', { status: { outboxLength: 2 }, ledger: { rows: 4, users: 4, cents: 500 } }],
 ])('finds no fault in %s', (_what, changed) => {
   expect(faultsOf(books(changed))).toEqual([]);
 });
 
-it('finds no fault where nobody has the ledger', () => {
+it('finds no fault if no process has the ledger', () => {
   expect(faultsOf({ status, audit, ledger: undefined })).toEqual([]);
 });
 
 it.each<[string, Parameters<typeof books>[0], RegExp]>([
   ['a lost cent', { status: { refundedCents: 299 } }, /999 cents of 1000/],
   ['a made-up packet', { status: { remainingPackets: 1 } }, /11 packets of 10/],
-  ['what the lib says of a bucket', { audit: { problems: ['bucket 1: it is gone'] } }, /bucket 1: it is gone/],
+  ['a problem of a bucket', { audit: { problems: ['bucket 1: it is gone'] } }, /bucket 1: it is gone/],
   ['more paid than granted', { ledger: { cents: 701 } }, /701 cents paid of 700 granted/],
-  ['less paid in the end', { ledger: { cents: 699 } }, /699 cents paid in the end/],
+  ['less paid in the end', { ledger: { cents: 699 } }, /699 cents paid of 700 granted, and nothing is open/],
   ['a user who was paid twice', { ledger: { users: 5 } }, /6 payouts to 5 users/],
   ['another funding', { ledger: { fundedCents: 999 } }, /funded with 999 cents of 1000/],
   ['a refund that was not', { ledger: { refundedCents: 301 } }, /301 cents booked of 300 refunded/],
