@@ -1,4 +1,4 @@
-// DelayedTaskService beside BullMQ: the same trivial handler, the same tasks, each with its own Redis.
+// DelayedTaskService compared with BullMQ: the same trivial handler, the same tasks, each with its own Redis.
 import { createRequire } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { median, row, startRedis } from './harness.mjs';

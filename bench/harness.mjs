@@ -55,7 +55,7 @@ export async function startCluster() {
 /**
  * Starts a script in a process of its own, which prints its port as JSON when it listens and ends with its input.
  *
- * @param file beside this one
+ * @param file in the folder of this one
  */
 export async function startServer(file, args) {
   const script = new URL(`./${file}`, import.meta.url).pathname;

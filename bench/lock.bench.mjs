@@ -1,4 +1,4 @@
-// Acquire and release of distinct names beside redlock and redis-semaphore, each on a client of its own.
+// Acquire and release of distinct names compared with redlock and redis-semaphore, each on a client of its own.
 import { createRequire } from 'node:module';
 import { measure, rounds, row, startRedis } from './harness.mjs';
 
@@ -48,7 +48,7 @@ export async function run(print) {
     const ratios = Object.entries(added.ratio).map(([peer, ratio]) => `${ratio.toFixed(2)} x ${peer}`);
     print(`${added.case}: ${added.luanest} ${added.unit} (${ratios.join(', ')})`);
   };
-  // Unmeasured: what the first calls of a process pay for compilation is no part of the comparison.
+  // Unmeasured: the first calls of a process pay for compilation.
   await compete(20_000, 64, 1);
   add(row('pair-64', 'pairs/s', await compete(60_000, 64, ROUNDS), (figure) => figure.perSecond, false));
   add(row('pair-1', 'pairs/s', await compete(5_000, 1, 3 * ROUNDS), (figure) => figure.perSecond, false));

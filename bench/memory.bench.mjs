@@ -40,7 +40,7 @@ async function openApp(client) {
   return NestFactory.createApplicationContext(App, { logger: false });
 }
 
-/** What is stored for the i-th subject, by what it is called in the table. */
+/** Functions that store the i-th subject, by their names in the table. */
 function cases(app) {
   const [limits, once, rewards, locks, tasks, streams, packets] = [
     RateLimitService,

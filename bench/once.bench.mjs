@@ -1,5 +1,5 @@
-// OnceService.first beside the classic deduplication script, one EVALSHA a call; an idempotent route beside one of
-// @node-idempotency/nestjs where that runs, and beside a claim and a confirm by hand.
+// OnceService.first compared with the classic deduplication script, one EVALSHA a call; an idempotent route compared with one of
+// @node-idempotency/nestjs where that runs, and compared with a claim and a confirm by hand.
 import { createRequire } from 'node:module';
 import { measure, requestsPerSecond, rounds, row, startRedis, startServer } from './harness.mjs';
 
@@ -13,7 +13,7 @@ const { OnceModule, OnceService } = require('../dist/libs/once/src/index.js');
 const ROUNDS = 7;
 const HTTP_ROUNDS = 5;
 const HTTP_SECONDS = 3;
-/** As long as the optimising compiler takes to leave the figures alone. */
+/** Warm-up that the optimising compiler needs until times are stable. */
 const HTTP_WARM_UP_SECONDS = 6;
 
 /** The script that this kind of worker usually has: 0 for the first, 1 for the others, seconds to live. */
@@ -61,7 +61,7 @@ const order = (seconds) => ({
   headersOf: () => ({ 'idempotency-key': `key-${(keys += 1)}` }),
 });
 
-/** Whether a repeat is answered from the store: a route that does not remember has nothing to compare. */
+/** Returns true if a repeat gets the stored response. A route that stores none is not compared. */
 async function checkReplay(url) {
   const post = () => {
     const headers = { 'content-type': 'application/json', 'idempotency-key': 'asked-twice' };

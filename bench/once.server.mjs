@@ -20,7 +20,7 @@ const CLAIM =
   "if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end return redis.call('get', KEYS[1])";
 const CONFIRM = "redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1";
 
-/** What one would write by hand: an interceptor that claims and confirms with one EVALSHA each. */
+/** The version by hand: an interceptor that claims and confirms with one EVALSHA each. */
 async function byHand() {
   const redis = new Redis(port, '127.0.0.1');
   const [claim, confirm] = [await redis.script('LOAD', CLAIM), await redis.script('LOAD', CONFIRM)];

@@ -1,5 +1,5 @@
-// RateLimitService beside the limiters that a Nest app would use instead: the same limit, window and subjects; then the
-// guard beside throttler's on the same route.
+// RateLimitService compared with the limiters that a Nest app would use instead: the same limit, window and subjects; then the
+// guard compared with throttler's on the same route.
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { createRequire } from 'node:module';
 import { measure, requestsPerSecond, rounds, row, startCluster, startRedis, startServer } from './harness.mjs';
@@ -35,7 +35,7 @@ async function openService(client) {
   const service = app.get(RateLimitService);
   const rule = { name: 'bench', limit: LIMIT, windowMs: WINDOW_MS };
   const consume = (i) => service.consume(rule, `user-${i % SUBJECTS}`);
-  // What this process decides by itself is no answer to compare; it says so for each.
+  // Decisions without Redis are not compared; each decision reports that.
   const refuse = ({ error }) => {
     throw new Error(`Redis did not decide: ${error.message}`);
   };

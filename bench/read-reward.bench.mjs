@@ -1,4 +1,4 @@
-// ReadRewardService.record beside the script that many start with (SCARD, then SADD, no day, no expiry, no refund), sent
+// ReadRewardService.record compared with the script that many start with (SCARD, then SADD, no day, no expiry, no refund), sent
 // as one EVALSHA a call on a client of the same kind: same users, same items, same limit.
 import { createRequire } from 'node:module';
 import { measure, rounds, row, startRedis } from './harness.mjs';
@@ -13,7 +13,7 @@ const { NestFactory } = require('@nestjs/core');
 const ROUNDS = 7;
 const LIMIT = 5;
 
-/** Answers 1 when the set is full, 0 for a member that is there, 2 for a new one. */
+/** Returns 1 when the set is full, 0 for a member that is there, 2 for a new one. */
 const SEED = `
 local size = tonumber(redis.call('scard', KEYS[1]))
 local limit = tonumber(ARGV[2] or '5')
@@ -54,7 +54,7 @@ export async function run(print) {
     rows.push(added);
     print(`${added.case}: ${added.luanest} ${added.unit} (${added.ratio.seed.toFixed(2)} x seed)`);
   };
-  // New users each time, as a new day would have: the service remembers who was full, and a flush does not tell it.
+  // New users each time, as a new day would have: the service remembers who was full, and a flush does not change that.
   let day = 0;
   // Each user reads 20 times, of 10 articles: 5 are rewarded, the others are duplicates or too many.
   const compete = (calls, inFlight, count) => {
@@ -74,7 +74,7 @@ export async function run(print) {
       },
     );
   };
-  // Unmeasured: what the first calls of a process pay for compilation is no part of the comparison.
+  // Unmeasured: the first calls of a process pay for compilation.
   await compete(100_000, 512, 1);
   const many = await compete(200_000, 512, ROUNDS);
   add(row('record-512', 'calls/s', many, (figure) => figure.perSecond, false));

@@ -1,5 +1,5 @@
-// RedPacketService.grab beside its own script and beside the classic one, each sent as one EVALSHA a call on a client of
-// the same kind; losers of a sold-out activity; and a grab over HTTP beside a route that does nothing.
+// RedPacketService.grab compared with its own script and compared with the classic one, each sent as one EVALSHA a call on a client of
+// the same kind; losers of a sold-out activity; and a grab over HTTP compared with a route that does nothing.
 import { createRequire } from 'node:module';
 import { measure, requestsPerSecond, rounds, row, startRedis, startServer } from './harness.mjs';
 
@@ -17,7 +17,7 @@ const HTTP_SECONDS = 3;
 const HTTP_WARM_UP_SECONDS = 5;
 const GRABS = 200_000;
 
-/** What a rain usually starts from: a set of users, a list of packets as JSON, a list of payouts; no state, clock or TTL. */
+/** The usual simple version: a set of users, a list of packets as JSON, a list of payouts; no state, clock or TTL. */
 const SEED = `
 if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 then return cjson.encode({ code = '1' }) end
 local raw = redis.call('RPOP', KEYS[2])
@@ -88,7 +88,7 @@ function contenders({ callers }, names, calls, userOf) {
 async function benchGrabs(bench, add) {
   const names = ['luanest', 'evalsha', 'seed'];
   const winners = contenders(bench, names, GRABS, (i) => `user-${i}`);
-  // Unmeasured: what the first calls of a process pay for compilation is no part of the comparison.
+  // Unmeasured: the first calls of a process pay for compilation.
   await rounds(1, winners, bench.prepare);
   const figures = await rounds(ROUNDS, winners, bench.prepare);
   const { seed, ...own } = figures;

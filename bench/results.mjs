@@ -46,7 +46,7 @@ function peers() {
 
 function tableOf({ name, rows, failure }) {
   if (failure) return [`## ${name}`, '', `Not measured: ${failure}.`, ''];
-  const lines = [`## ${name}`, '', '| case | luanest | beside | ratio |', '| --- | --- | --- | --- |'];
+  const lines = [`## ${name}`, '', '| case | luanest | other | ratio |', '| --- | --- | --- | --- |'];
   for (const row of rows) {
     const others = Object.keys(row.peers);
     const figure = (key) => `${key} ${row.peers[key]}`;
@@ -78,7 +78,7 @@ async function write(results) {
     '',
     `Made by \`npm run bench\` on ${new Date().toISOString().slice(0, 10)}. What each case is, and how it is measured, is in`,
     '[README.md](README.md): medians over rounds in which the contenders take turns. A ratio above 1 favours luanest; for times',
-    'it is inverted. Figures of one machine, to be compared within a row.',
+    'it is inverted. Results of one machine, to be compared within a row.',
     '',
     ...machine(),
     `- Peers: ${peers().join(', ')}`,

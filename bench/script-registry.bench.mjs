@@ -1,4 +1,4 @@
-// registry.run, with its checks and deadlines, beside plain EVALSHA on a client of the same kind: same script, same
+// registry.run, with its checks and deadlines, compared with plain EVALSHA on a client of the same kind: same script, same
 // calls, same order of keys. The second peer is a client with autopipelining, the nearest that ioredis itself offers.
 import { createRequire } from 'node:module';
 import { measure, rounds, row, startDelayProxy, startRedis } from './harness.mjs';
@@ -144,7 +144,7 @@ export async function run(print) {
   };
   const constant = (caller, i) => caller.count(limiter, i, 20);
 
-  // Unmeasured: what the first calls of a process pay for compilation is no part of the comparison.
+  // Unmeasured: the first calls of a process pay for compilation.
   await compete(here, 100_000, 512, constant, undefined, 1);
   await compete(
     here,

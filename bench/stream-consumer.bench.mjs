@@ -1,5 +1,5 @@
 // Messages that wait beforehand, handled by the same trivial async handler at concurrency 100 and acknowledged:
-// StreamConsumerService beside a BullMQ worker. The clock stops when Redis has nothing left of any message.
+// StreamConsumerService compared with a BullMQ worker. The clock stops when Redis has nothing left of any message.
 import { createRequire } from 'node:module';
 import { rounds, row, startRedis } from './harness.mjs';
 

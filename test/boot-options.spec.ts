@@ -4,7 +4,7 @@ import { boot, closeAll, libs, type Configurable, type Lib } from './support/eve
 
 afterEach(closeAll);
 
-/** What a boot is refused with; `make` may throw as a module's decorator would. */
+/** Returns the error of a refused boot. `make` may throw, as the decorator of a module would. */
 async function refusalOf(make: () => DynamicModule, lib: Lib): Promise<unknown> {
   try {
     await boot({ imports: [...(lib.beside?.() ?? []), make()] }, lib.name !== 'script-registry');
@@ -14,7 +14,7 @@ async function refusalOf(make: () => DynamicModule, lib: Lib): Promise<unknown> 
   return undefined;
 }
 
-/** Keeps its options as a user's config service may: in a class, beside what is its own. */
+/** Config service of a user: a class with the options and members of its own. */
 class Config {
   readonly isOurs = true;
   constructor(options: object) {
@@ -74,7 +74,7 @@ describe.each(libs)('options of $name at boot', (lib) => {
     else expect(sentence).toMatch(message);
   });
 
-  it('every one that there is is taken, by either way and beside what shapes the module', async () => {
+  it('every option is accepted, with forRoot and forRootAsync, next to the options of the module itself', async () => {
     const ways: (() => DynamicModule)[] = [
       () => module.forRoot({ ...lib.every, ...lib.extras }),
       () => module.forRootAsync({ ...lib.extras, useFactory: async () => Promise.resolve(lib.every) }),

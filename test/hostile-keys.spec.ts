@@ -109,7 +109,7 @@ describe.each(Object.entries(makers))('keys of %s', (lib, make) => {
   const known = new Map<string, string>();
 
   // The hash tag is where the lib put it: the first brace is its own, and nothing behind it opens another.
-  // Red packets give the keys that stream-consumer has beside their outboxes a TTL.
+  // Red packets set a TTL on the keys of stream-consumer that belong to their outboxes.
   const owners = lib === 'red-packet' ? 'red-packet|stream-consumer' : lib;
   const shape = new RegExp(`^p:(?:${owners}):\\{[^{}]+\\}:[^{}]*$`);
 

@@ -74,7 +74,7 @@ const emptied = () =>
     }
   });
 
-/** What another run of a message's handler would come to. */
+/** Result of another run of a message's handler. */
 const runAgain = (id: string) => app.get(OnceService).runMessage('pushes', id, {}, () => undefined);
 
 it('handles a message of two groups once, in either order of the decorators', async () => {

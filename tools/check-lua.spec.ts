@@ -47,7 +47,7 @@ describe('tools/check-lua.mjs', () => {
 
   it('reports syntax errors, and locals of a call in what finishes its group', () => {
     expect(check({ 'take.lua': 'local x =\n' })).toEqual([expect.stringMatching(/take\.lua:\d+:\d+: \(E011\)/)]);
-    const finish = { 'take.lua': '-- @finish tell\nlocal x = 1\nreturn x\n', 'shared/tell.lua': 'return x\n' };
-    expect(check(finish)).toEqual([`${FOLDER}/shared/tell.lua:1:8: (W113) accessing undefined variable 'x'`]);
+    const finish = { 'take.lua': '-- @finish report\nlocal x = 1\nreturn x\n', 'shared/report.lua': 'return x\n' };
+    expect(check(finish)).toEqual([`${FOLDER}/shared/report.lua:1:8: (W113) accessing undefined variable 'x'`]);
   });
 });

@@ -52,7 +52,6 @@ export const EXCEPTIONS = [];
  * @type {readonly string[]}
  */
 export const NOT_CLEAN_YET = [
-  'bench',
   'libs/delayed-task/DECISIONS.md',
   'libs/delayed-task/src',
   'libs/delayed-task/test',
@@ -81,6 +80,4 @@ export const NOT_CLEAN_YET = [
   'libs/script-registry/test',
   'libs/stream-consumer/src',
   'libs/stream-consumer/test',
-  'test',
-  'tools',
 ];

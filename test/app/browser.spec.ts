@@ -91,7 +91,7 @@ it('works with the keyboard alone, and with motion reduced', async () => {
   expect((await statusOf(app.url, 'keys')).grantedPackets).toBe(2);
 });
 
-it('counts down to the start, and tells pauses and the end', async () => {
+it('counts down to the start, and shows pauses and the end', async () => {
   const { body } = await api<{ redisNowMs: number }>(`${app.url}/rains`, 'GET', admin);
   const startsAtMs = body.redisNowMs + 8_000;
   const rain = { activityId: 'life', packets: 100, total: '100.00', startsAtMs, endsAtMs: startsAtMs + 600_000 };
@@ -116,10 +116,10 @@ it('counts down to the start, and tells pauses and the end', async () => {
   await mood(other, 'closed');
   expect(await textOf(other, 'message')).toBe('The rain is over.');
   expect(await other.locator('#grab').isVisible()).toBe(false);
-  // Who has won keeps what he has.
+  // A winner still sees their packet.
   expect(await textOf(page, 'message')).toBe('You won');
 
-  // One that ends by itself, whoever closes it then.
+  // A rain that ends by itself is closed by its task.
   const { redisNowMs } = (await api<{ redisNowMs: number }>(`${app.url}/rains`, 'GET', admin)).body;
   const short = { activityId: 'short', packets: 5, total: '5.00', endsAtMs: redisNowMs + 5_000 };
   expect((await api(`${app.url}/red-packets`, 'POST', admin, short)).status).toBe(201);
@@ -154,12 +154,12 @@ it('asks for nothing by an address that holds a token, and runs no inline script
     `document.head.append(Object.assign(document.createElement('script'), { textContent: 'window.ran = 1' }))`,
   );
   expect(await page.evaluate('window.ran')).toBeUndefined();
-  // The browser has told of it, which is what the policy is for.
-  await waitUntil('the policy is told of', () => browser.problems.length > 0);
+  // The browser has reported the violation of the policy.
+  await waitUntil('the violation is reported', () => browser.problems.length > 0);
   expect(browser.problems.splice(0).join('\n')).toContain('Content Security Policy');
 });
 
-it('shows a packet that was won although the point is not noted, that a grab is in flight, and a lost connection', async () => {
+it('shows a packet although the point failed, a grab in flight, and a lost connection', async () => {
   await createActivity(app.url, admin, 'rough', 5, '5.00');
   const page = await open('/?rain=rough', { reducedMotion: 'reduce', locale: 'en-US' });
   await page.evaluate('localStorage.setItem("language", "constructor")');

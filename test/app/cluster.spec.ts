@@ -20,7 +20,7 @@ const health = async (url: string) => ({
   ...(await api<{ pid: number; ledger: boolean }>(`${url}/health`, 'GET')).body,
 });
 
-it('runs three processes on a Cluster; one that is killed amid a crowd is started again, and not a cent is lost', async () => {
+it('runs three processes on a Cluster, starts a killed one again, and loses no cent', async () => {
   const started = (program = Program.node([built('cluster.js')], { PORT: '0', DATA_DIR: dataDir }));
   const addresses = (): string[] => [...started.stdout.matchAll(/Listening on (http:\S+)/g)].map(([, url = '']) => url);
   await waitUntil('three processes serve', () => addresses().length === 3, 90_000);
@@ -47,7 +47,7 @@ it('runs three processes on a Cluster; one that is killed amid a crowd is starte
   // It was hit by the death: who tapped at the dead process had to tap again, elsewhere.
   expect(audit.retries).toBeGreaterThan(0);
 
-  // Three again, all told to each of them, and the audit job ran on one of them for each slot.
+  // Three processes again, each knows all, and the audit job ran on one of them for each slot.
   await waitUntil('a process takes its place', () => addresses().length === 4, 60_000);
   const isVictim = (node: string): boolean => node.endsWith(`:${victim}`);
   const whole = await viewOf(

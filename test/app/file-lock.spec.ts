@@ -76,7 +76,7 @@ it('lets at least one of several sharers upgrade when they all leave at once', a
   expect(last.filter(Boolean).length).toBeGreaterThanOrEqual(1);
 });
 
-it('holds against other processes and is free the moment its holder is killed', async () => {
+it('keeps out other processes, and is free as soon as its holder is killed', async () => {
   const program = await holder();
   expect(program.stdout).toBe('got\n');
   expect(await FileLock.tryExclusive(path)).toBeUndefined();

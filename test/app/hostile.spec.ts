@@ -23,7 +23,7 @@ import { adminTokenOf, createActivity, guestToken } from './support/api';
 import { endOrphan, startAppProcess } from './support/processes';
 import { makeDataFolder, removeFolder } from './support/temp-folder';
 
-/** What anybody may call; every other route of the app is for admins. */
+/** Public routes. All other routes of the app need the admin token. */
 const PUBLIC = [
   'PagesController GET ',
   'PagesController GET operator',

@@ -78,7 +78,7 @@ describe('AdminGuard', () => {
     }
   });
 
-  it('finds no token in what is no request', () => {
+  it('finds no token in a value that is not a request', () => {
     for (const request of [undefined, null, {}, { headers: {} }, { headers: { authorization: ['Bearer a'] } }]) {
       expect(bearerToken(request)).toBeUndefined();
     }

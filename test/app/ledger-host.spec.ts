@@ -82,7 +82,7 @@ it('makes the database again when a process was killed while it made it', async 
   expect(await host.current()?.balance('nobody')).toBe(0);
 });
 
-it('serves without a ledger while PostgreSQL is away, says so once, and opens it as soon as it can', async () => {
+it('serves without a ledger while PostgreSQL is unavailable, logs that once, and opens it afterwards', async () => {
   let away = true;
   const real: LedgerOpener = new PostgresLedgerOpener('postgres://nobody@127.0.0.1:1/none');
   const fake: ReadableLedger = {

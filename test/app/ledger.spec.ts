@@ -24,7 +24,7 @@ function row(activityId: string, packetId: string, userId: string, amountCents: 
   };
 }
 
-/** What every ledger promises, whatever database is under it. */
+/** Contract of the ledger, for each database. */
 function contract(database: () => SqlDatabase): void {
   let activity = '';
   let user = '';

@@ -58,7 +58,7 @@ describe.each(servers)('notes of the app on %s', (_name, connect) => {
     expect(await client.pttl(key)).toBeGreaterThan(0);
   });
 
-  it('tells each process of all that are not silent, and what Redis takes the time for', async () => {
+  it("returns the reports of all processes that are not silent, and Redis' time", async () => {
     const reports = new NodeReports(registry);
     const before = Date.now();
     const first = await reports.exchange({ node: 'b:1', grabs: 1 }, 60_000);

@@ -59,7 +59,7 @@ it('lets an operator make a rain, start it, watch it, and run it to its end with
   expect(await page.locator('#lasts').isDisabled()).toBe(true);
   await page.click('#create button');
 
-  // It waits for the operator, and visitors are told that it has not begun.
+  // It waits for the operator. Visitors see that it has not begun.
   await says(page, 'hint', /waits for you to start it/);
   expect(await textOf(page, 'f-rain')).toBe('operated');
   const visitor = await browser.open(`${app.url}/?rain=operated`, { locale: 'en-GB' });
@@ -69,7 +69,7 @@ it('lets an operator make a rain, start it, watch it, and run it to its end with
   await says(page, 'f-state', /^open$/);
   await mood(visitor, 'open');
 
-  // Paused, gone on with, and then a crowd that was ordered for a moment later.
+  // Paused, resumed, and then a crowd that starts a second later.
   await visitor.keyboard.press('Space');
   await visitor.locator('dialog[open]').waitFor();
   const other = await browser.open(`${app.url}/?rain=operated`, { locale: 'en-GB' });
@@ -140,7 +140,7 @@ it('shows a grant that was changed by hand in red, and green again when it is se
     await redis.hset(grants, user, packet);
     await page.locator('#audit[data-state="green"]').waitFor(PATIENCE);
 
-    // And one that the counters alone tell.
+    // A fault that only the counters show.
     const total = (await redis.hget(grants, '')) as string;
     await redis.hset(grants, '', String(Number(total) - 1));
     await page.locator('#audit[data-state="red"]').waitFor(PATIENCE);
@@ -203,7 +203,7 @@ it('is in English and in Chinese, and no text is left out', async () => {
   expect(await page.title()).toBe('Rain operator');
 });
 
-it('fits on a phone, with long figures, and tells what is refused', async () => {
+it('fits on a phone, with long numbers, and shows refusals', async () => {
   const page = await desk(PHONE);
   await page.fill('#activity', 'long');
   await page.fill('#packets', '1000');

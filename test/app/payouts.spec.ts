@@ -206,7 +206,7 @@ describe('what the ledger refuses', () => {
     expect(await packets.audit(activityId, { ledger: rows })).toMatchObject({ ok: true, problems: [] });
   });
 
-  it('a user who was paid another packet: he is shown that one, and the new one is refunded', async () => {
+  it('a user who was paid another packet: they see that one, and the new one is refunded', async () => {
     activityId = `refused-${(turn += 1)}`;
     await packets.create({ activityId, totalCents: CENTS, packets: 10 });
     const won = await packets.grab(activityId, `${activityId} again`);

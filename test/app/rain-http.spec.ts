@@ -61,7 +61,7 @@ describe('HttpClient', () => {
     expect(http.retries).toBe(0);
   });
 
-  it('goes to the other processes when one is away', async () => {
+  it('goes to the other processes if one is unavailable', async () => {
     answer = (_request, response) => void response.end('{"here":1}');
     const http = new HttpClient(`http://127.0.0.1:1,${base}`, 2, 10_000);
     clients.push(http);

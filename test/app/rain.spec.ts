@@ -190,9 +190,9 @@ describe('auditRain', () => {
       (_told, books) => (books.status = { ...books.status, grantedCents: 99, remainingCents: 0 }),
     ],
     ['a packet that nobody has', (_told, books) => (books.records = books.records.slice(1))],
-    ['a winner who was told nothing', (told) => told.set('u1', undefined)],
-    ['a loser who was told a packet', (told) => told.set('u3', packet('p1', 60))],
-    ['a winner who was told another amount', (told) => told.set('u1', packet('p1', 61))],
+    ['a winner without a packet', (results) => results.set('u1', undefined)],
+    ['a loser with a packet', (results) => results.set('u3', packet('p1', 60))],
+    ['a winner with another amount', (results) => results.set('u1', packet('p1', 61))],
     [
       'a packet granted twice',
       (_told, books) => (books.records = books.records.map((record) => ({ ...record, packetId: 'p1' }))),

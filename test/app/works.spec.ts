@@ -43,7 +43,7 @@ it('knows all processes and which of them ran the audit', async () => {
   expect(Math.abs(view.redisNowMs - Date.now())).toBeLessThan(5_000);
 });
 
-it('refuses a guest who hammers, and counts that; others are not concerned', async () => {
+it('refuses a guest who taps without pause, counts the refusals, and serves other guests', async () => {
   const token = await guestToken(apps[0].url);
   const answers = await Promise.all(
     Array.from({ length: 400 }, () => fetch(`${apps[0].url}/red-packets/works/grab`, grabbing(token))),
@@ -83,7 +83,7 @@ it('answers a repeated request as the first, from the other process, and counts 
   expect(sum(view, ({ once }) => once.done)).toBe(1);
 });
 
-it('lets a crowd come later, and tells who did that task', async () => {
+it('starts a crowd later, and shows which process ran the task', async () => {
   const crowd = { users: 30, taps: 1, delayMs: 5_000 };
   const answer = await api<{ started: boolean; runAt: number }>(
     `${apps[0].url}/rains/works/crowd`,
@@ -102,7 +102,7 @@ it('lets a crowd come later, and tells who did that task', async () => {
   await seen(({ status }) => status.grantedPackets === 32);
 });
 
-it('has a rain closed at its end by a task, on one process, and tells which', async () => {
+it('closes a rain at its end by a task, on one process, and shows which', async () => {
   const { redisNowMs } = (await api<{ redisNowMs: number }>(`${apps[0].url}/rains`, 'GET', admin)).body;
   const rain = { activityId: 'ends', packets: 9, total: '9.00', buckets: 3, endsAtMs: redisNowMs + 5_000 };
   expect((await api(`${apps[0].url}/red-packets`, 'POST', admin, rain)).status).toBe(201);

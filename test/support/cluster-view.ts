@@ -19,7 +19,7 @@ export interface ClusterView {
   masterLink: string | undefined;
 }
 
-/** What one node believes about the whole Cluster, in one connection. */
+/** View that one node has of the whole Cluster, read on one connection. */
 export function viewOf(node: Address): Promise<ClusterView> {
   return withAdmin(node, async (admin) => {
     const [lines, info, replication] = await Promise.all([

@@ -3,7 +3,7 @@ import { CommandWatcher, type WatchedCommand } from './command-watcher';
 import { RedisServer } from './redis-server';
 import { eventually } from './wait';
 
-it('tells each command as it was sent, who sent it, and what a script sent', async () => {
+it('reports each command, its connection, and the commands of scripts', async () => {
   const server = await RedisServer.start();
   const client = new Redis(server.url);
   await client.ping();

@@ -12,7 +12,7 @@ export interface WatchedCommand {
 }
 
 /**
- * What a server on this machine carries out, as its MONITOR tells it. Reads the stream itself: ioredis' monitor fails with
+ * Commands that a server on this machine runs, from its MONITOR. Reads the stream itself: ioredis' monitor fails with
  * "Command queue state error" when another connection's command arrives in one chunk with the reply to MONITOR.
  */
 export class CommandWatcher {
@@ -36,7 +36,7 @@ export class CommandWatcher {
     return watcher;
   }
 
-  /** What came by the connections that sent at least one command with `text` in it. */
+  /** Commands of the connections that sent at least one command that contains `text`. */
   sentBesides(text: string): WatchedCommand[] {
     const mine = ({ args }: WatchedCommand): boolean => args.some((arg) => arg.includes(text));
     const connections = new Set(this.commands.filter(mine).map(({ from }) => from));

@@ -28,7 +28,7 @@ export interface Configurable {
 export interface Lib {
   readonly name: string;
   readonly module: unknown;
-  /** What stands beside `useFactory`. */
+  /** Options next to `useFactory`. */
   readonly extras?: object;
   /** Every option of the module. */
   readonly every: object;
@@ -36,7 +36,7 @@ export interface Lib {
   readonly beside?: () => DynamicModule[];
   /** Options that have no default. */
   readonly needed?: object;
-  /** Options that are refused, and what is said of them. */
+  /** Options that are refused, and parts of the errors. */
   readonly nested: readonly (readonly [options: object, message: string | RegExp])[];
 }
 

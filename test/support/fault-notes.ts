@@ -1,6 +1,6 @@
 import { appendFileSync } from 'node:fs';
 
-/** What a run of the fault suites did. */
+/** Counts of a run of the fault suites. */
 export type FaultNote =
   | 'replies lost'
   | 'connections reset'

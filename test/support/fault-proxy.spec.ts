@@ -155,7 +155,7 @@ describe('FaultProxy.cutFromReply', () => {
     await expect(direct.mget('first', 'second', 'third')).resolves.toEqual(['1', '1', '1']);
   });
 
-  it('lets as many replies through as it is told, and leaves other connections alone', async () => {
+  it('passes the given number of replies, and does not touch other connections', async () => {
     const [client, other] = [await connect(), await connect()];
     const cut = proxy.cutFromReply({ afterReplies: 2, when: (request) => request.includes('incr') });
     const replies = await Promise.allSettled([client.incr('n'), client.incr('n'), client.incr('n'), client.incr('n')]);

@@ -19,7 +19,7 @@ export interface CutOptions {
   afterReplies?: number;
   /** How long the connection stays silent before it is reset, for requests pipelined behind to run. Default 20. */
   settleMs?: number;
-  /** What it stays silent for, besides. */
+  /** The connection also stays silent until this promise settles. */
   until?: Promise<unknown>;
 }
 

@@ -1,4 +1,4 @@
-/** Texts that strangers may give for an id: each must be told from all others, or refused. */
+/** Hostile ids: each must be distinct from all others, or refused. */
 export const HOSTILE_IDS: readonly string[] = [
   ...['a', 'A', 'a:b', 'a', 'b', 'a:', ':a', ':', '::', '%3A', '%', '%25', '%%'],
   ...['{', '}', '{}', '{a}', 'a}{b', '{a}b', '}a{', '%7B', '{%7D', '{{a}}'],
@@ -32,7 +32,7 @@ export const HOSTILE_IDS: readonly string[] = [
 /** Texts that no key can hold as they are. */
 export const IMPOSSIBLE_IDS: readonly string[] = ['', '\ud800', 'a\udc00', '\udbff', 'z'.repeat(10_240)];
 
-/** What JSON may hold in place of an id or a figure; some throw at who turns them into text. */
+/** JSON values instead of an id or a number. Some throw when they are converted to text. */
 export function hostileValues(): readonly unknown[] {
   let deep: unknown = [];
   for (let depth = 0; depth < 50_000; depth++) deep = [deep];
@@ -47,7 +47,7 @@ export function hostileValues(): readonly unknown[] {
   ];
 }
 
-/** Whether anything has got into the objects that all others inherit from. */
+/** Returns true if Object.prototype or another shared prototype was changed. */
 export function isPolluted(): boolean {
   return (
     'polluted' in {} || 'polluted' in [] || 'polluted' in Function.prototype || Object.keys(Object.prototype).length > 0

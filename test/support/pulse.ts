@@ -22,7 +22,7 @@ export class Pulse {
   private stopped = false;
   private readonly running: Promise<void>;
 
-  /** @param url of a Redis that may be down now and then */
+  /** @param url URL of a Redis that may be unavailable at times */
   constructor(
     url: string,
     { now = () => performance.now(), everyMs = EVERY_MS, stallMs = STALL_MS }: PulseOptions = {},
@@ -53,7 +53,7 @@ export class Pulse {
   }
 }
 
-/** Tells when this process stood still, as soon as it goes on; a pulse in another one would not see it. */
+/** Reports when this process stood still, as soon as it goes on. Another process could not see that. */
 export function ownStalls(tell: (ms: number) => void): void {
   let seenAt = performance.now();
   setInterval(() => {

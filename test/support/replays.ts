@@ -7,7 +7,7 @@ import { RedisCluster } from './redis-cluster';
 import { RedisServer } from './redis-server';
 import { sleep } from './wait';
 
-/** What a lib's own bench must have for its scripts to be run twice. */
+/** Parts of a lib's test setup that run its scripts twice. */
 export interface ReplayBench {
   readonly registry: ScriptRegistry;
   readonly raw: Redis;
@@ -21,7 +21,7 @@ export interface Replays<B extends ReplayBench> {
   readonly replayed: B;
   /** Names of the scripts that ran twice. */
   readonly seen: ReadonlySet<string>;
-  /** Answers what the caller is told, which is the second answer. `between` is done after the first run. */
+  /** Does `work`, whose next script runs twice, and returns its result: it got the second reply. `between` runs between. */
   twice<T>(work: () => Promise<T>, between?: () => Promise<unknown>): Promise<T>;
   clear(): Promise<void>;
   close(): Promise<void>;

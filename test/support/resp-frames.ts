@@ -28,7 +28,7 @@ export class RespFrames {
   }
 }
 
-/** A push (pub/sub, invalidation) is no answer to a request and must not be counted as one. */
+/** Returns true for a push (Pub/Sub, invalidation), which is not a reply to a request. */
 export function isPush(frame: Buffer): boolean {
   return frame[0] === '>'.charCodeAt(0);
 }

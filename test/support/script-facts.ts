@@ -41,7 +41,7 @@ export function commandsOf(scripts: readonly AnyScript[]): string[] {
 const WITHOUT_KEY = new Set(['TIME']);
 const KEY_AFTER_WORD = new Set(['XGROUP', 'XINFO']);
 
-/** Whether a script names a key of a command otherwise than as `KEYS[n]`. */
+/** Returns true if a script names a key of a command in another way than `KEYS[n]`. */
 export function hidesKeys(script: AnyScript): boolean {
   return [...codeOf(script).matchAll(CALL)].some(([, command = '', , first = '']) => {
     if (WITHOUT_KEY.has(command)) return false;
@@ -51,7 +51,7 @@ export function hidesKeys(script: AnyScript): boolean {
   });
 }
 
-/** Whether a script calls `unpack`. */
+/** Returns true if a script calls `unpack`. */
 export function unpacks(script: AnyScript): boolean {
   return /\bunpack\s*\(/.test(codeOf(script));
 }

@@ -1,11 +1,11 @@
-/** What the block comment at the top of a script says of its parameters and its reply. */
+/** Parameters and reply of a script, from the block comment at its top. */
 export interface ScriptHeader {
   readonly verb: string;
   /** Names in the order of KEYS; a list ends in `[]`. */
   readonly keys: readonly string[];
   /** Names and types in the order of ARGV; a list's type is `list(...)`. */
   readonly args: readonly (readonly [name: string, type: string])[];
-  /** What stands after `Returns`. */
+  /** Text after `Returns`. */
   readonly returns: string;
   /** Fields that the lines below `Returns` explain. */
   readonly explained: readonly string[];

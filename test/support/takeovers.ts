@@ -12,11 +12,11 @@ export interface Told<Worker> {
   readonly at: number;
 }
 
-/** What happened to the workers and to Redis. */
+/** Kills of workers and pauses of Redis. */
 export interface Faults<Worker> {
   readonly leaseMs: number;
   readonly killedAt: (worker: Worker) => number | undefined;
-  /** When Redis was away, or nothing on the machine was answered. */
+  /** Times in which Redis was unavailable or the machine stood still. */
   readonly outages: readonly Span[];
 }
 
@@ -24,13 +24,13 @@ export interface Takeovers {
   /** Ids that were handled to their end. */
   readonly done: number;
   readonly handledTwice: number;
-  /** Of these: the worker was killed before it could acknowledge, or Redis was away; and those that nothing explains. */
+  /** Of these: the worker was killed before it acknowledged, or Redis was unavailable; and those without a known cause. */
   readonly byKill: number;
   readonly byOutage: number;
   readonly unexplained: number;
   /** Attempts whose worker was killed, and was taken over. */
   readonly abandoned: number;
-  /** Of these: while Redis was away, so that they say nothing of how soon. */
+  /** Of these: while Redis was unavailable, so their delay means nothing. */
   readonly duringOutage: number;
   readonly takenOverTwice: number;
   /** From a kill to the next attempt's beginning, ms. */
@@ -40,7 +40,7 @@ export interface Takeovers {
 /** How soon after its end a worker has acknowledged, ms. */
 const ACKNOWLEDGED_MS = 1_000;
 
-/** Says of what workers told why some work was done twice, and how soon the work of dead workers was begun anew. */
+/** Explains from the reports of workers why work ran twice, and how soon the work of dead workers was started again. */
 export function takeoversOf<Worker>(told: readonly Told<Worker>[], faults: Faults<Worker>): Takeovers {
   const { leaseMs, killedAt, outages } = faults;
   const near = (at: number, before: number): boolean =>
@@ -61,7 +61,7 @@ export function takeoversOf<Worker>(told: readonly Told<Worker>[], faults: Fault
       const next = times.filter((one) => one.attempt > attempt).sort((a, b) => a.attempt - b.attempt)[0];
       if (killed === undefined || next === undefined || done.get(id)?.some((one) => one.by === by)) continue;
       figures.abandoned += 1;
-      // One that took it over may have been killed before it could tell: each takeover counts as an attempt.
+      // A worker that took it over may have been killed before its report: each takeover counts as an attempt.
       const takeovers = next.attempt - attempt;
       if (takeovers > 1) figures.takenOverTwice += 1;
       if (near(killed, leaseMs + 1_000)) figures.duringOutage += 1;

@@ -43,6 +43,6 @@ export class TestBrowser {
 /** Text of an element by its id. */
 export const textOf = (page: Page, id: string) => page.locator(`#${id}`).textContent();
 
-/** Waits for what a page says of the rain: one of its moods. */
+/** Waits until a page shows a state of the rain. */
 export const mood = (page: Page, name: string) =>
   page.locator(`body[data-mood="${name}"]`).waitFor({ timeout: 30_000 });

@@ -12,7 +12,7 @@ import { LedgerPayer } from '../../../src/ledger/payout/ledger-payer';
 /** A step of paying at which the process is killed; `none` pays all. */
 export const STEPS = ['taken', 'before-booking', 'in-booking', 'booked', 'settled', 'none'] as const;
 
-/** What the parent tells a worker. */
+/** Message of the parent to a worker. */
 export interface PayoutJob {
   readonly redisUrl: string;
   readonly postgresUrl: string;

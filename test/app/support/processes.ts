@@ -91,7 +91,7 @@ export async function redisPid(dataDir: string): Promise<number | undefined> {
   return text.trim() === '' ? undefined : Number(text);
 }
 
-/** Whether a process lives; one that has ended and only waits for its parent to ask does not. */
+/** Returns true if a process runs. A zombie does not. */
 export function alive(pid: number): boolean {
   try {
     process.kill(pid, 0);

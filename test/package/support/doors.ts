@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript';
 
-/** What a user may import: a key of the package's `exports`. */
+/** An import for users: a key of the package's `exports`. */
 export interface Door {
   /** As in `luanest/<name>`. */
   readonly name: string;
@@ -13,7 +13,7 @@ export interface Door {
 /** Something that a door exports. */
 export interface DoorExport {
   readonly name: string;
-  /** Whether there is something at run time. */
+  /** True if the import has values at run time, not only types. */
   readonly value: boolean;
   readonly typeParameters: number;
   readonly docs: string;

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Name of the variable that tells the workers where the tarball and the apps are. */
+/** Name of the variable with the folder of the tarball and the apps, for the workers. */
 export const FOLDER = 'LUANEST_PACKAGE_FOLDER';
 
 /** Name of the file there that lists what was installed, a line for each app. */

@@ -19,10 +19,10 @@ const SOURCES = join(__dirname, '..', 'app');
 const INSTALL_ATTEMPTS = 3;
 const RUN_TIMEOUT_MS = 180_000;
 
-/** What an app of a user has in its package.json. */
+/** Parts of the package.json of a user's app. */
 export interface AppSpec {
   readonly type: 'commonjs' | 'module';
-  /** Name and range of what it needs beside luanest. */
+  /** Names and ranges of its dependencies, in addition to luanest. */
   readonly dependencies: Readonly<Record<string, string>>;
   readonly overrides?: object;
 }
@@ -38,7 +38,7 @@ export class FreshApp {
     app.write('package.json', JSON.stringify(manifest, null, 2));
     const args = ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error'];
     for (let attempt = 1; ; attempt += 1) {
-      const last = attempt === INSTALL_ATTEMPTS; // a registry may fail now and then
+      const last = attempt === INSTALL_ATTEMPTS; // a registry may fail sometimes
       const { code } = await app.run('npm', args, { mayFail: !last });
       if (code === 0) break;
     }

@@ -18,7 +18,7 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** What Jest sets for its tests, and apps shall not see. */
+/** Variables that Jest sets for its tests, and that apps must not see. */
 const OURS = ['NODE_ENV', 'JEST_WORKER_ID', 'NODE_OPTIONS', 'NODE_PATH'];
 
 /**

@@ -1,7 +1,7 @@
 const { existsSync, readFileSync } = require('node:fs');
 const { join } = require('node:path');
 
-/** What was installed: ranges find other versions each month. Written by fresh-app.ts into the folder of global-setup.ts. */
+/** Installed versions: a range resolves to newer ones over time. Written by fresh-app.ts into the folder of global-setup.ts. */
 function installed() {
   const file = join(process.env.LUANEST_PACKAGE_FOLDER ?? '', 'installed.txt');
   return existsSync(file) ? readFileSync(file, 'utf8') : '';

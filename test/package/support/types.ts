@@ -41,7 +41,7 @@ function useOf({ name, value, typeParameters }: DoorExport, from: string): strin
 }
 
 /**
- * What a compiler finds wrong in the app, or in luanest's declarations.
+ * Returns the errors of a compiler in the app and in luanest's declarations.
  *
  * @param compiler folder of a TypeScript below node_modules
  */
@@ -51,7 +51,7 @@ export async function problemsOf(app: FreshApp, compiler: string, resolution: Re
   app.write(config, JSON.stringify({ compilerOptions, include: ['src'] }));
   const { stdout } = await app.bin(`${compiler}/bin/tsc`, ['-p', config, '--pretty', 'false'], { mayFail: true });
   const lines = stdout.split('\n').filter((line) => /^\S/.test(line));
-  // What others declare is not ours to mend.
+  // Errors in declarations of other packages are left out.
   return lines.filter((line) => !/^node_modules\/(?!luanest\/)/.test(line));
 }
 

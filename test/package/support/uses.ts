@@ -4,7 +4,7 @@ import { folder } from './folder';
 import type { FreshApp } from './fresh-app';
 import type { Ended } from './run';
 
-/** What `use-all.ts` prints when each lib did what it is for. */
+/** Output of `use-all.ts` if each lib works. */
 const LINES = [
   'script-registry: added 70 and 30 of 140, has 100, healthy',
   'rate-limit: route answered 200, 200, 429, service allowed; refused as application/problem+json; ' +
@@ -27,7 +27,7 @@ export function expectAllUsed({ code, stdout, stderr }: Ended): void {
   expect({ lines: stdout.trim().split('\n'), stderr, code }).toEqual({ lines: LINES, stderr: '', code: 0 });
 }
 
-/** What `main-bare.ts` prints. */
+/** Output of `main-bare.ts`. */
 const BARE_LINES = [
   ...['script-registry', 'lock', 'read-reward', 'delayed-task', 'stream-consumer'].map((door) =>
     LINES.find((line) => line.startsWith(`${door}:`)),
@@ -44,7 +44,7 @@ export function expectBareUsed({ code, stdout, stderr }: Ended): void {
   expect({ lines: stdout.trim().split('\n'), stderr, code }).toEqual({ lines: BARE_LINES, stderr: '', code: 0 });
 }
 
-/** What `lone/main-*.ts` print. */
+/** Output of `lone/main-*.ts`. */
 const LONE_LINES = [
   ...['lock', 'scheduled-lock', 'read-reward', 'delayed-task', 'stream-consumer', 'red-packet'].map((door) =>
     LINES.find((line) => line.startsWith(`${door}:`)),
@@ -57,7 +57,7 @@ export function expectLoneUsed({ code, stdout, stderr }: Ended): void {
   expect({ lines: stdout.trim().split('\n'), stderr, code }).toEqual({ lines: LONE_LINES, stderr: '', code: 0 });
 }
 
-/** What `main-own.ts` prints. */
+/** Output of `main-own.ts`. */
 const OWN_LINES = [
   'forRootAsync: mail-1 Error: the mail server is down, 1 replayed, ann at attempt 1, more none',
   'isGlobal false, near: held',

@@ -14,7 +14,7 @@ webpack(
     externalsPresets: { node: true },
     externals: [({ request }, done) => (absent().includes(request) ? done(null, `commonjs ${request}`) : done())],
     optimization: { minimize: false },
-    // Nest and Express require what they are told at run time.
+    // Nest and Express require modules by names that are known only at run time.
     module: { exprContextCritical: false },
   },
   (error, stats) => {

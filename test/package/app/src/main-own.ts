@@ -87,7 +87,7 @@ async function replayed(): Promise<string> {
   return `${dead}, ${count} replayed, ${sent}, more ${page.nextCursor ?? 'none'}`;
 }
 
-/** What an app of a module comes to: it starts and closes, or its boot fails. */
+/** Starts and closes an app of a module. Returns its result, or the error of the boot. */
 async function bootOf(module: Type): Promise<string> {
   try {
     const app = await NestFactory.createApplicationContext(module, { logger: false, abortOnError: false });

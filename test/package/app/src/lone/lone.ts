@@ -10,7 +10,7 @@ import { StreamConsumerUse, useStreamConsumer } from '../uses/stream-consumer.js
 
 const client = new Redis(process.env.REDIS_URL ?? 'redis://127.0.0.1:6379');
 
-/** The libs that others are beside when the app has them, without RateLimitModule and OnceModule. */
+/** Libs that use RateLimitModule and OnceModule if the app has them, here without these two. */
 @Module({
   imports: [
     ScriptRegistryModule.forRoot({ client, preload: 'required' }),

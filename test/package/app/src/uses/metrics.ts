@@ -1,6 +1,6 @@
 import { startMetrics } from 'luanest/metrics';
 
-/** No provider is set up: OpenTelemetry's own then takes what it is told, and keeps nothing. */
+/** Without a provider, OpenTelemetry's default one accepts all measurements and drops them. */
 export function useMetrics(): Promise<string> {
   const running = startMetrics({ calls: true, spans: true });
   running.stop();
