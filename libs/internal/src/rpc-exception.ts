@@ -8,7 +8,10 @@ function load(): ExceptionClass {
     // eslint-disable-next-line @typescript-eslint/no-require-imports
     return (require('@nestjs/microservices') as { RpcException: ExceptionClass }).RpcException;
   } catch (cause) {
-    throw new Error('@nestjs/microservices cannot be loaded, and is needed to refuse a message.', { cause });
+    throw new Error(
+      '@nestjs/microservices cannot be loaded. Install it: it is needed to refuse a message of a microservice.',
+      { cause },
+    );
   }
 }
 

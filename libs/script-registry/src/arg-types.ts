@@ -28,7 +28,7 @@ export const int: ArgType<number> = {
   encode(value, name) {
     if (!Number.isSafeInteger(value)) {
       throw new InvalidCallError(
-        `Argument "${name}" must be an integer between -(2^53 - 1) and 2^53 - 1, but is ${shown(value)}. Round it, or send it as a str.`,
+        `Argument "${name}" is ${shown(value)}. Expected an integer from -(2^53 - 1) to 2^53 - 1. Round it, or send it as a str.`,
       );
     }
     // -0 would be written "0" by String() as well, so no sign is lost that Lua could see.
@@ -42,8 +42,8 @@ export const str: ArgType<string> = {
   encode(value, name) {
     if (typeof value !== 'string' || !value.isWellFormed()) {
       throw new InvalidCallError(
-        `Argument "${name}" must be a string of well-formed Unicode, but is ${shown(value)}. ` +
-          `A lone surrogate would be stored as another character.`,
+        `Argument "${name}" is ${shown(value)}. Expected a string of well-formed Unicode. ` +
+          'A lone surrogate would be stored as another character.',
       );
     }
     return value;
@@ -58,7 +58,7 @@ export const bytes: ArgType<Uint8Array> = {
   label: 'bytes',
   encode(value, name) {
     if (!isUint8Array(value)) {
-      throw new InvalidCallError(`Argument "${name}" must be a Buffer or Uint8Array, but is ${shown(value)}.`);
+      throw new InvalidCallError(`Argument "${name}" is ${shown(value)}. Expected a Buffer or another Uint8Array.`);
     }
     return Buffer.from(value);
   },

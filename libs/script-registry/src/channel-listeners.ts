@@ -16,7 +16,8 @@ export class ChannelListeners {
   /** Calls back at each message of the channel, and when messages may have been missed. Answers how to stop. */
   async listen(slot: number, channel: string, listener: () => void): Promise<() => void> {
     const node = this.connection.nodeFor(slot);
-    if (this.closed || !node?.ready) throw new NotSentError(`No node can be subscribed to for slot ${slot} now.`);
+    if (this.closed || !node?.ready)
+      throw new NotSentError(`Not subscribed: the node of slot ${slot} is not connected. It had no effect.`);
     const link = this.links.get(node.id) ?? this.open(node);
     let entry = link.channels.get(channel);
     if (!entry) {

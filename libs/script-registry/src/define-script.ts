@@ -116,25 +116,26 @@ const DEFAULT_MAX_CALLS = 128;
 const DEFAULT_MAX_CHARS = 65_536;
 
 function refuse(name: string, problem: string): never {
-  throw new InvalidScriptError(`Script "${name}" ${problem}`);
+  throw new InvalidScriptError(`defineScript(${shown(name)}): ${problem}`);
 }
 
 function isList(type: ArgSpec): boolean {
   return 'item' in type;
 }
 
-function checkNames(name: string, what: string, names: readonly string[]): void {
+function checkNames(name: string, kind: 'key' | 'argument', names: readonly string[]): void {
   for (const item of names) {
     // Object.keys() moves integer-like names to the front, which would shuffle KEYS or ARGV.
-    if (!/^[A-Za-z_]\w*(\[\])?$/.test(item))
-      refuse(name, `has a ${what} named ${shown(item)}. Use letters, digits and _.`);
+    if (!/^[A-Za-z_]\w*(\[\])?$/.test(item)) {
+      refuse(name, `The name of one ${kind} is ${shown(item)}. Expected letters, digits and _, not a digit first.`);
+    }
   }
-  if (new Set(names).size !== names.length) refuse(name, `names a ${what} twice: ${names.join(', ')}.`);
+  if (new Set(names).size !== names.length) refuse(name, `Two ${kind}s have the same name: ${names.join(', ')}.`);
 }
 
 function checkSource(name: string, source: string, keys: readonly string[], args: ArgSpecs): void {
-  if (typeof source !== 'string' || source.trim() === '') refuse(name, 'has no source.');
-  if (source.startsWith('#!')) refuse(name, 'starts with its own #! line. Remove it and name the flags in `flags`.');
+  if (typeof source !== 'string' || source.trim() === '') refuse(name, `source is ${shown(source)}. Expected Lua.`);
+  if (source.startsWith('#!')) refuse(name, 'source begins with a #! line. Remove it, and name its flags in `flags`.');
   const use = sourceUse(source);
   const argNames = Object.keys(args);
   const keyList = keys.some((key) => key.endsWith('[]'));
@@ -146,7 +147,7 @@ function checkSource(name: string, source: string, keys: readonly string[], args
 function checkShared(name: string, shared: string): void {
   const { keyIndexes, argIndexes, whole } = sourceUse(shared);
   if (whole || keyIndexes.length > 0 || argIndexes.length > 0) {
-    refuse(name, 'reads KEYS or ARGV in `shared`, which runs once for a whole group. Pass them to its functions.');
+    refuse(name, '`shared` reads KEYS or ARGV, but it runs once for all calls of a group. Pass them to its functions.');
   }
 }
 
@@ -154,13 +155,13 @@ function checkFinish(name: string, finish: string, source: string, keys: readonl
   if (finish === '') return;
   const { keyIndexes, argIndexes, whole } = sourceUse(finish);
   if (whole || argIndexes.length > 0) {
-    refuse(name, 'reads ARGV, or KEYS without a literal index, in `finish`. Keep what it needs in locals of `shared`.');
+    refuse(name, '`finish` reads ARGV, or KEYS without a literal index. Keep its values in locals of `shared`.');
   }
   checkIndexes(name, 'KEYS', keyIndexes, keys.length, keys);
   if (sourceUse(source).whole || keys.some((key) => key.endsWith('[]')) || Object.values(args).some(isList)) {
     refuse(
       name,
-      'has `finish`, and a list or KEYS or ARGV without a literal index. Write in the source what each call writes.',
+      '`finish` cannot be used with a list, or with KEYS or ARGV without a literal index. Remove it, and write in `source`.',
     );
   }
 }
@@ -176,16 +177,17 @@ function checkIndexes(
   if (bad === undefined) return;
   refuse(
     name,
-    `reads ${table}[${bad}] but declares ${names.length}: ${names.join(', ') || 'none'}. Indexes start at 1.`,
+    `The Lua reads ${table}[${bad}], but the script declares ${names.length}: ${names.join(', ') || 'none'}. Indexes start at 1.`,
   );
 }
 
 function checkParameters(name: string, keys: readonly string[], args: ArgSpecs): void {
-  if (keys.length === 0) refuse(name, 'declares no key. Redis Cluster finds the node by a key, so a script needs one.');
+  if (keys.length === 0)
+    refuse(name, '`keys` is empty. Expected at least one key, since Redis Cluster finds the node by it.');
   checkNames(name, 'key', keys);
   checkNames(name, 'argument', Object.keys(args));
-  if (keys.slice(0, -1).some((key) => key.endsWith('[]'))) refuse(name, 'has a list of keys that is not the last key.');
-  if (Object.values(args).slice(0, -1).some(isList)) refuse(name, 'has a list argument that is not the last argument.');
+  if (keys.slice(0, -1).some((key) => key.endsWith('[]'))) refuse(name, 'A list of keys must be the last key.');
+  if (Object.values(args).slice(0, -1).some(isList)) refuse(name, 'A list argument must be the last argument.');
 }
 
 function resolveGroup(name: string, group: GroupBounds | false | undefined): Required<GroupBounds> | false {
@@ -193,7 +195,7 @@ function resolveGroup(name: string, group: GroupBounds | false | undefined): Req
   const bounds = { maxCalls: group?.maxCalls ?? DEFAULT_MAX_CALLS, maxChars: group?.maxChars ?? DEFAULT_MAX_CHARS };
   for (const [bound, value] of Object.entries(bounds)) {
     if (!Number.isSafeInteger(value) || value < 1) {
-      refuse(name, `has group.${bound} = ${shown(value)}. Expected an integer of at least 1, or group: false.`);
+      refuse(name, `group.${bound} is ${shown(value)}. Expected an integer of at least 1, or group: false.`);
     }
   }
   return bounds;
@@ -217,17 +219,18 @@ export function defineScript<
     FittingReply<Raw, B> & { readonly replyBytes?: B },
 ): ScriptDefinition<K, A, R> {
   const { name, source, shared = '', finish = '', keys, args, reply, timed = false, replyBytes = false } = spec;
-  if (!NAME.test(name)) throw new InvalidScriptError(`Script name ${shown(name)} must be <lib>.<verb> in kebab-case.`);
+  if (!NAME.test(name)) refuse(name, 'The name is invalid. Expected <lib>.<verb> in kebab-case.');
   checkParameters(name, keys, args);
   checkSource(name, source, keys, args);
   checkShared(name, shared);
   checkFinish(name, finish, source, keys, args);
   const { reserved } = sourceUse(shared, source, finish);
-  if (reserved !== undefined)
-    refuse(name, `uses the name ${reserved}. Names that begin with luanest_ are the registry's.`);
+  if (reserved !== undefined) {
+    refuse(name, `The Lua uses the name ${reserved}. Names that begin with luanest_ are reserved for the registry.`);
+  }
   const flags = spec.flags ?? [];
   const unknown = flags.find((flag) => !FLAGS.includes(flag));
-  if (unknown !== undefined) refuse(name, `has flag ${shown(unknown)}. Known flags: ${FLAGS.join(', ')}.`);
+  if (unknown !== undefined) refuse(name, `flags contains ${shown(unknown)}. Known flags: ${FLAGS.join(', ')}.`);
   return Object.freeze({
     name,
     source,

@@ -7,7 +7,7 @@ const SEGMENT = /^[a-z0-9][a-z0-9-]*$/;
 function checked(value: string, what: string): string {
   if (typeof value !== 'string' || value === '' || value.length > MAX_SUBJECT_CHARS || !value.isWellFormed()) {
     throw new InvalidKeyError(
-      `A ${what} must be a string of 1 to ${MAX_SUBJECT_CHARS} well-formed characters, but is ${shown(value)}. Hash it, or shorten it.`,
+      `The ${what} is ${shown(value)}. Expected a string of 1 to ${MAX_SUBJECT_CHARS} well-formed characters. Hash a longer one.`,
     );
   }
   return value;
@@ -36,7 +36,7 @@ export class TaggedKeys {
    * @throws InvalidKeyError for a name or a segment that cannot be part of a key
    */
   key(name: string, ...segments: readonly string[]): string {
-    if (!SEGMENT.test(name)) throw new InvalidKeyError(`Key name ${shown(name)} must be kebab-case.`);
+    if (!SEGMENT.test(name)) throw new InvalidKeyError(`The key name is ${shown(name)}. Expected kebab-case.`);
     let key = `${this.base}:${name}`;
     for (const segment of segments) key += `:${escapeSegment(checked(segment, 'key segment'))}`;
     return key;
@@ -65,9 +65,12 @@ export class KeySpace {
    */
   constructor(prefix: string, lib: string) {
     if (/[{}]/.test(checked(prefix, 'key prefix'))) {
-      throw new InvalidKeyError(`Key prefix ${shown(prefix)} contains a brace, which would move the hash tag.`);
+      throw new InvalidKeyError(
+        `The key prefix is ${shown(prefix)}. Expected text without braces, which would move the hash tag.`,
+      );
     }
-    if (!SEGMENT.test(lib)) throw new InvalidKeyError(`Key space ${shown(lib)} must be kebab-case.`);
+    if (!SEGMENT.test(lib))
+      throw new InvalidKeyError(`The lib of the key space is ${shown(lib)}. Expected kebab-case.`);
     this.base = `${prefix}:${lib}`;
   }
 
@@ -91,7 +94,7 @@ export class KeySpace {
     const [, tag] = /^[^{]*\{([^}]+)\}/.exec(checked(key, 'key')) ?? [];
     if (tag === undefined && /[{}]/.test(key)) {
       throw new InvalidKeyError(
-        `Key ${shown(key)} has braces, but no hash tag, so no other key can be sure to share its slot. Give it a tag, as in "orders:{eu}".`,
+        `The key is ${shown(key)}, which has braces, but no hash tag. Expected a hash tag, as in "orders:{eu}", so that other keys can share its slot.`,
       );
     }
     return new TaggedKeys(`${this.base}:{${tag ?? key}}`);

@@ -35,7 +35,9 @@ export class Preload {
     const problem = await done;
     if (problem === undefined) return;
     if (required) throw new PreloadFailedError(problem);
-    this.logger.warn(`${problem} Calls wait for Redis until their deadlines; scripts are loaded when it comes.`);
+    this.logger.warn(
+      `${problem} Calls wait for Redis until their deadlines. Scripts are loaded when Redis is available.`,
+    );
   }
 
   /** Asks every node for a PING, for its scripts, and whether it lets this user run scripts. */
@@ -44,10 +46,10 @@ export class Preload {
     if (!nodes.some(({ role }) => role === 'master')) return { healthy: false, problems: ['no master is known'] };
     const answers = await Promise.all(
       nodes.map((node) =>
-        withTimeout(this.nodeProblem(node), timeoutMs, `${node.id} did not answer in ${timeoutMs} ms`),
+        withTimeout(this.nodeProblem(node), timeoutMs, `${node.id} did not reply within ${timeoutMs} ms`),
       ),
     );
-    const lost = this.connection.lostMasters().map((id) => `${id} owns slots and is not connected`);
+    const lost = this.connection.lostMasters().map((id) => `${id} owns slots, but is not connected`);
     const problems = [...lost, ...answers.filter((problem) => problem !== undefined)];
     return { healthy: problems.length === 0, problems };
   }
@@ -66,7 +68,9 @@ export class Preload {
         this.mayRunScripts(node),
       ]);
       const missing = (present as (number | string)[]).filter((found) => Number(found) !== 1).length;
-      return missing === 0 ? undefined : `${node.id} answers PING but lacks ${missing} of ${shas.length} script bodies`;
+      return missing === 0
+        ? undefined
+        : `${node.id} replies to PING, but lacks ${missing} of ${shas.length} script bodies`;
     } catch (error) {
       return `${node.id}: ${error instanceof Error ? error.message : String(error)}`;
     }

@@ -114,7 +114,7 @@ export class ScriptLoader {
       }
       const expected = scripts[i]?.sha;
       if (String(answer.value) !== expected) {
-        throw new Error(`${node.id} answered SCRIPT LOAD with ${String(answer.value)} instead of ${expected}`);
+        throw new Error(`${node.id} replied to SCRIPT LOAD with ${String(answer.value)} instead of ${expected}`);
       }
     }
     return scripts.length;

@@ -77,7 +77,7 @@ function checkUrl(url: unknown): void {
   if (url === undefined) return;
   const protocol = typeof url === 'string' && URL.canParse(url) ? new URL(url).protocol : undefined;
   if (protocol === 'redis:' || protocol === 'rediss:') return;
-  const seen = typeof url === 'string' ? 'another text' : shown(url);
+  const seen = typeof url === 'string' ? 'not an address of Redis' : shown(url);
   throw checks.error(
     `url is ${seen}. Expected an address such as redis://:password@127.0.0.1:6379/0 or rediss://host:6380.`,
   );

@@ -99,7 +99,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
       for (const other of this.runners.keys()) {
         if (other.name === definition.name && fingerprint(other) !== fingerprint(definition)) {
           throw new ScriptConflictError(
-            `Registry "${this.name}" has another script named ${definition.name}. Rename one of them.`,
+            `ScriptRegistryModule: Two different scripts of registry "${this.name}" are named ${definition.name}. Rename one of them.`,
           );
         }
       }
@@ -225,17 +225,17 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
 
   private expire(call: Call): void {
     const { name } = call.script;
-    const when = this.closed ? 'when the registry was closed' : 'by its deadline';
+    const when = this.closed ? 'before the registry was closed' : 'by its deadline';
     const error = call.mayHaveRun
-      ? new UnknownOutcomeError(`${name} was sent and not answered ${when}. It may have run, or may still run.`)
-      : new NotSentError(`${name} could not be sent ${when}: Redis was away or busy. It had no effect.`);
+      ? new UnknownOutcomeError(`${name} was sent, and no reply came ${when}. It may have run, or may still run.`)
+      : new NotSentError(`${name} was not sent ${when}: Redis was unavailable or busy. It had no effect.`);
     if (call.reject(error)) events.callFailed.publish(() => ({ registry: this.name, script: name, error }));
   }
 
   private notRegistered(script: AnyScript): ScriptNotRegisteredError {
     const known = [...this.runners.keys()].map(({ name }) => name).join(', ') || 'none';
     return new ScriptNotRegisteredError(
-      `${script.name} is not registered with "${this.name}". Import ScriptRegistryModule.forFeature([...]) with it. Registered: ${known}.`,
+      `${script.name} is not registered with registry "${this.name}". Import ScriptRegistryModule.forFeature([...]) with it. Registered: ${known}.`,
     );
   }
 

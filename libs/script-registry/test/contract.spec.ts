@@ -313,6 +313,9 @@ describe.each(clients)('registry on %s', (_name, open, grouping) => {
     await expect(bad({ keys: { counter: '' }, args: { limit: 1, windowMs: 1, cost: 1 } })).rejects.toThrow(
       /"counter".*non-empty/,
     );
+    await expect(bad({ keys: { counter: '\ud800' }, args: { limit: 1, windowMs: 1, cost: 1 } })).rejects.toThrow(
+      /"counter".* lone surrogate/,
+    );
     await expect(bad({ keys: { counter: key('x') }, args: { limit: 1.5, windowMs: 1, cost: 1 } })).rejects.toThrow(
       /"limit".*1\.5/,
     );

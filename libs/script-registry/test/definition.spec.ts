@@ -22,27 +22,31 @@ const base = { name: 'test.x', keys: ['k'] as const, args: {}, source: 'return 1
 
 describe('defineScript', () => {
   it.each([
-    ['a name without a lib', { name: 'x' }, /<lib>\.<verb>/],
-    ['no key', { keys: [] }, /declares no key/],
-    ['a key twice', { keys: ['a', 'a'] }, /twice/],
-    ['an argument that would be reordered', { args: { b: int, 1: int } }, /argument named "1"/],
-    ['a list of keys that is not last', { keys: ['a[]', 'b'] }, /not the last key/],
-    ['a list argument that is not last', { args: { a: list(str), b: int } }, /not the last argument/],
+    ['a name without a lib', { name: 'x' }, /^defineScript\("x"\): .*<lib>\.<verb>/],
+    ['no key', { keys: [] }, /^defineScript\("test\.x"\): `keys` is empty/],
+    ['a key twice', { keys: ['a', 'a'] }, /Two keys have the same name: a, a/],
+    ['an argument that would be reordered', { args: { b: int, 1: int } }, /name of one argument is "1"/],
+    ['a list of keys that is not last', { keys: ['a[]', 'b'] }, /list of keys must be the last key/],
+    ['a list argument that is not last', { args: { a: list(str), b: int } }, /list argument must be the last argument/],
     ['an undeclared key', { source: 'return redis.call("GET", KEYS[2])' }, /KEYS\[2\].*declares 1: k/],
     ['an undeclared argument', { source: 'return ARGV[1]' }, /ARGV\[1\].*declares 0: none/],
     ['an index below 1', { source: 'return KEYS[0]' }, /KEYS\[0\].*start at 1/],
     ['an index that is no integer', { source: 'return KEYS[1.5]' }, /KEYS\[1\.5\]/],
-    ['no source', { source: ' ' }, /no source/],
-    ['shared code that reads a key', { shared: 'local k = KEYS[1]' }, /KEYS or ARGV in `shared`/],
-    ['shared code that loops over arguments', { shared: 'local n = #ARGV' }, /KEYS or ARGV in `shared`/],
-    ['a finish that reads an argument', { finish: 'local a = ARGV[1]' }, /ARGV, or KEYS .* in `finish`/],
-    ['a finish that loops over keys', { finish: 'local n = #KEYS' }, /ARGV, or KEYS .* in `finish`/],
+    ['an empty source', { source: ' ' }, /source is " "/],
+    ['shared code that reads a key', { shared: 'local k = KEYS[1]' }, /`shared` reads KEYS or ARGV/],
+    ['shared code that loops over arguments', { shared: 'local n = #ARGV' }, /`shared` reads KEYS or ARGV/],
+    ['a finish that reads an argument', { finish: 'local a = ARGV[1]' }, /`finish` reads ARGV, or KEYS /],
+    ['a finish that loops over keys', { finish: 'local n = #KEYS' }, /`finish` reads ARGV, or KEYS /],
     ['a finish that reads a key too many', { finish: "redis.call('DEL', KEYS[9])" }, /KEYS\[9\]/],
-    ['a finish beside ARGV as a whole', { finish: 'n = 1', source: 'return #ARGV' }, /`finish`, and a list/],
-    ['a finish beside a list', { finish: 'n = 1', args: { values: list(str) } }, /`finish`, and a list/],
-    ['a #! line of its own', { source: '#!lua\nreturn 1' }, /own #! line/],
-    ['an unknown flag', { flags: ['no-cluster'] }, /flag "no-cluster"/],
-    ['an empty group', { group: { maxCalls: 0 } }, /maxCalls = 0/],
+    [
+      'finish in a script that reads ARGV as a whole',
+      { finish: 'n = 1', source: 'return #ARGV' },
+      /`finish` cannot be used/,
+    ],
+    ['finish in a script with a list', { finish: 'n = 1', args: { values: list(str) } }, /`finish` cannot be used/],
+    ['a #! line of its own', { source: '#!lua\nreturn 1' }, /begins with a #! line/],
+    ['an unknown flag', { flags: ['no-cluster'] }, /flags contains "no-cluster"/],
+    ['an empty group', { group: { maxCalls: 0 } }, /group\.maxCalls is 0/],
   ])('refuses %s', (_what, change, message) => {
     const define = (): unknown => defineScript({ ...base, ...change } as never);
     expect(define).toThrow(InvalidScriptError);
@@ -126,7 +130,7 @@ describe('defineScript', () => {
       { finish: 'luanest_time()' },
     ]) {
       expect(() => defineScript({ ...base, ...lua })).toThrow(
-        /uses the name luanest_\w+\. Names that begin with luanest_/,
+        /uses the name luanest_\w+\. Names that begin with luanest_ are reserved/,
       );
     }
   });

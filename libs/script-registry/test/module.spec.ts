@@ -256,7 +256,7 @@ describe('health', () => {
       await client.script('FLUSH');
       expect(await client.ping()).toBe('PONG');
       expect(await indicator.check('scripts', 10_000)).toMatchObject({
-        scripts: { status: 'down', problems: [expect.stringMatching(/answers PING but lacks 2 of 2/)] },
+        scripts: { status: 'down', problems: [expect.stringMatching(/replies to PING, but lacks 2 of 2/)] },
       });
       await expect(terminus.check([() => indicator.check('scripts')])).rejects.toMatchObject({
         response: { status: 'error' },

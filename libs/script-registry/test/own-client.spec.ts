@@ -119,7 +119,7 @@ describe('a client that the registry makes', () => {
   it.each<[ScriptRegistryOptions, string]>([
     [
       { url: 'localhost:6379' },
-      'url is another text. Expected an address such as redis://:password@127.0.0.1:6379/0 or rediss://host:6380.',
+      'url is not an address of Redis. Expected an address such as redis://:password@127.0.0.1:6379/0 or rediss://host:6380.',
     ],
     [
       { url: 6379 as never },

@@ -14,7 +14,7 @@ export function answerOf(reply: unknown): unknown {
   if (!Buffer.isBuffer(reply) || !reply.equals(QUEUED)) return reply;
   throw new CommandFailure(
     'lost',
-    'Redis answered QUEUED, since a MULTI is open on this connection. Use another client for transactions',
+    'Redis replied QUEUED, because a MULTI is open on this connection. Use another client for transactions',
   );
 }
 
@@ -109,7 +109,7 @@ export class IoredisNode implements RedisNode {
 
   private loseUnanswered(): void {
     for (const lose of this.unanswered) {
-      lose(new CommandFailure('lost', `The connection to ${this.id} closed before the answer`));
+      lose(new CommandFailure('lost', `The connection to ${this.id} closed before the reply`));
     }
   }
 }

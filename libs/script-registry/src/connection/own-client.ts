@@ -39,7 +39,7 @@ function make(url: string | undefined, connection: ScriptRegistryOptions['connec
 function logOutages(client: Redis | Cluster, logger: Logger): void {
   let available = true;
   client.on('error', ({ message }: Error) => {
-    if (available) logger.warn(`Redis is unavailable: ${message}. The client connects again by itself.`);
+    if (available) logger.warn(`Redis is unavailable: ${message}. The client reconnects by itself.`);
     available = false;
   });
   client.on('ready', () => {

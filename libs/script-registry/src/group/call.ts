@@ -52,8 +52,8 @@ export class Call {
     try {
       result = this.script.reply(reply as never, atUs);
     } catch (cause) {
-      const what = `The reply of ${this.script.name} could not be decoded, though the script ran: ${thrownText(cause)}`;
-      return new ReplyDecodeError(what, { cause });
+      const message = `${this.script.name} ran, but its reply function failed: ${thrownText(cause)}`;
+      return new ReplyDecodeError(message, { cause });
     }
     this.settled = true;
     this.tell((this.wait ? { result, replicas: this.replicas } : result) as never);

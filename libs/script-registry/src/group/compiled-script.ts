@@ -11,6 +11,7 @@ import type { Call } from './call';
 import { alike, pushAll, pushColumns } from './columns';
 import { FixedArg } from './fixed-arg';
 import { asText, untag } from './reply-text';
+import { shown } from '../../../internal/src';
 
 const NO_VALUES: readonly unknown[] = Object.freeze([]);
 
@@ -82,8 +83,9 @@ export class CompiledScript {
   encode(call: Call, keys: Readonly<Record<string, unknown>>, args: Readonly<Record<string, unknown>>): void {
     call.keys = this.encodeKeys(call, keys);
     call.args = this.encodeArgs(call, args);
-    if (call.keys.length === 0)
-      throw new InvalidCallError(`${this.name} was given an empty list of keys. Name at least one.`);
+    if (call.keys.length === 0) {
+      throw new InvalidCallError(`The list of keys of ${this.name} is empty. Expected at least one key.`);
+    }
     // Calls of one activity, one queue, one tenant come in runs: what was found good a moment ago need not be hashed again.
     if (call.keys.length > 1 && !(this.sameSlot.length === call.keys.length && same(call.keys, this.sameSlot))) {
       checkSameSlot(this.name, call.keys);
@@ -166,10 +168,7 @@ export class CompiledScript {
       const mark = marks === '' ? '.' : marks[i];
       const size = mark === 'n' ? 0 : mark === '.' && arity > 0 ? arity : 1;
       if (arityText === '' || mark === undefined || at + size > values.length) {
-        fail(
-          call,
-          new ReplyDecodeError(`${this.name} ran, and its answer has ${values.length} values, which is too few.`),
-        );
+        fail(call, new ReplyDecodeError(`${this.name} ran, but its reply has too few values: ${values.length}.`));
         continue;
       }
       if (mark === 'e') fail(call, scriptError(this, String(values[at])));
@@ -218,7 +217,7 @@ export class CompiledScript {
   private encodeKey(call: Call, key: unknown, name: string): string {
     if (typeof key !== 'string' || key === '' || !key.isWellFormed()) {
       throw new InvalidCallError(
-        `Key "${name}" of ${this.name} must be a non-empty string, but is ${key === '' ? 'empty' : typeof key}.`,
+        `Key "${name}" of ${this.name} is ${keyProblem(key)}. Expected a non-empty string of well-formed Unicode.`,
       );
     }
     call.chars += key.length;
@@ -227,9 +226,15 @@ export class CompiledScript {
 
   private listOf(value: unknown, name: string): readonly unknown[] {
     if (!Array.isArray(value))
-      throw new InvalidCallError(`"${name}" of ${this.name} must be an array, but is ${typeof value}.`);
+      throw new InvalidCallError(`"${name}" of ${this.name} is ${shown(value)}. Expected an array.`);
     return value;
   }
+}
+
+/** Describes an invalid key. Text is not quoted, since it may hold a user's id. */
+function keyProblem(key: unknown): string {
+  if (typeof key !== 'string') return shown(key);
+  return key === '' ? 'empty' : 'text with a lone surrogate';
 }
 
 function same(a: readonly string[], b: readonly string[]): boolean {

@@ -95,7 +95,7 @@ export class ScriptRunner {
   private send(slot: number, calls: readonly Call[], inFlight: number, wait: Wait | undefined): Promise<void> {
     const node = this.openNode(slot);
     if (node === undefined) {
-      this.failAll(calls, new CommandFailure('not-sent', 'the node went away'));
+      this.failAll(calls, new CommandFailure('not-sent', 'the connection to its node was lost'));
       return Promise.resolve();
     }
     const { registry } = this.context;

@@ -48,9 +48,9 @@ export function callError({ name: script, inScript }: FailingScript, failure: Co
   if (raisedByScript) return scriptError({ name: script, inScript }, failure.message);
   const message = inScript(failure.message);
   if (lost || kind === 'lost') {
-    const what = kind === 'lost' ? message : `${message} (the answer to a repeat; the first answer was lost)`;
+    const what = kind === 'lost' ? message : `${message} (the reply to a repeated send; an earlier reply was lost)`;
     return new UnknownOutcomeError(
-      `${script} was sent, and its outcome is unknown: ${what}. It may have run; repeat it only if its replay is harmless.`,
+      `${script} was sent, and its outcome is unknown: ${what}. It may have run. Repeat it only if a second run is harmless.`,
       { cause: failure },
     );
   }
