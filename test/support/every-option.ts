@@ -13,7 +13,7 @@ import {
 import { ReadRewardModule, type ReadRewardOptions, type RewardRule } from 'luanest/read-reward';
 import { RedPacketModule, type RedPacketModuleOptions } from 'luanest/red-packet';
 import { ScheduledLockModule, type ScheduledLockModuleOptions } from 'luanest/scheduled-lock';
-import { ScriptRegistryModule, type ScriptRegistryOptions } from 'luanest/script-registry';
+import { ScriptRegistryModule, type ScriptRegistryModuleOptions } from 'luanest/script-registry';
 import { StreamConsumerModule, type StreamConsumerModuleOptions } from 'luanest/stream-consumer';
 import { standaloneClient } from '../../libs/script-registry/test/support';
 import { uniquePrefix } from './shared-servers';
@@ -139,7 +139,7 @@ export const libs: readonly Lib[] = [
         deadlineMs: 1_000,
         grouping: false,
         maxGroupsInFlight: 2,
-      } satisfies Required<Omit<ScriptRegistryOptions, 'source' | 'url' | 'connection'>>;
+      } satisfies Required<Omit<ScriptRegistryModuleOptions, 'source' | 'url' | 'connection'>>;
     },
     nested: [
       [{ source: { modul: 'redis' } }, 'There is no option "modul" in source. Known: module, namespace.'],

@@ -9,7 +9,7 @@ import {
   type TaskSettledEvent,
   type WorkerErrorEvent,
 } from 'luanest/delayed-task';
-import type { ScriptRegistry, ScriptRegistryOptions } from 'luanest/script-registry';
+import type { ScriptRegistry, ScriptRegistryModuleOptions } from 'luanest/script-registry';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { clusterClient, openRegistry, standaloneClient } from '../../script-registry/test/support';
 import { resolveOptions } from '../src/delayed-task.options';
@@ -51,7 +51,7 @@ if (typeof afterAll === 'function') {
 export async function openBench(
   client: Redis | Cluster,
   options: DelayedTaskModuleOptions = {},
-  registryOptions: ScriptRegistryOptions = {},
+  registryOptions: ScriptRegistryModuleOptions = {},
 ): Promise<Bench> {
   if (client.status !== 'ready') await once(client, 'ready');
   const prefix = registryOptions.prefix ?? uniquePrefix();

@@ -1,26 +1,26 @@
 import { channel } from 'node:diagnostics_channel';
 
-/** One event on its diagnostics channel. */
+/** Diagnostics channel of one kind of event. */
 export class EventChannel<Event> {
   private readonly channel: ReturnType<typeof channel>;
 
-  /** @param name of the channel, as its users know it */
+  /** @param name of the channel, such as `luanest:lock:lease.lost` */
   constructor(name: string) {
     this.channel = channel(name);
   }
 
-  /** Whether anybody listens, so that the way to the event need not be gone in vain. */
-  get heard(): boolean {
+  /** True if the channel has subscribers. Check it before work that only serves the event. */
+  get hasSubscribers(): boolean {
     return this.channel.hasSubscribers;
   }
 
-  /** Publishes an event; `make` runs only when someone listens. */
+  /** Publishes an event. `make` is called only if the channel has subscribers. */
   publish(make: () => Event): void {
     if (this.channel.hasSubscribers) this.channel.publish(make());
   }
 }
 
-/** The channels of a lib by the short names of their events, `Events`. @param names of the channels */
+/** Makes the channels of a lib, by the short names of their events. @param names full name of each channel */
 export function eventChannels<Events extends object>(
   names: Readonly<Record<keyof Events, string>>,
 ): { readonly [E in keyof Events]: EventChannel<Events[E]> } {

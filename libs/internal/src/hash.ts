@@ -2,6 +2,11 @@ import calculateSlot from 'cluster-key-slot';
 
 const SLOTS = 16_384;
 
+/** Returns the hash slot of a key, 0 to 16,383. */
+export function slotOf(key: string): number {
+  return calculateSlot(key);
+}
+
 /**
  * A number of 32 bits by which texts are spread over parts: FNV-1a over UTF-16 units. It does not withstand anybody who
  * looks for texts that share a part.
@@ -22,7 +27,7 @@ export function evenTags(count: number, name = ''): string[] {
   const tags = new Array<string | undefined>(count).fill(undefined);
   for (let missing = count, n = 0; missing > 0; n++) {
     const tag = `${name}${n}`;
-    const place = Math.floor((calculateSlot(tag) * count) / SLOTS);
+    const place = Math.floor((slotOf(tag) * count) / SLOTS);
     if (tags[place] !== undefined) continue;
     tags[place] = tag;
     missing -= 1;

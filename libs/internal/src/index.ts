@@ -5,7 +5,7 @@ export { exploreMethods, NOT_A_SINGLETON, singletonOf, type ExploredMethod } fro
 export { InvalidOptionError, LuanestError } from './errors';
 export { EventChannel, eventChannels } from './event-channels';
 export { disguise, EXPLORER_PARTS, methodOf, prototypeOf, timesProvided, type Method, type Wrapper } from './handlers';
-export { evenTags, spread } from './hash';
+export { evenTags, slotOf, spread } from './hash';
 export { isUnfinished, UNFINISHED } from './outcome-marker';
 export { oneLine, shown, thrownText } from './printable';
 export { Retries } from './retries';

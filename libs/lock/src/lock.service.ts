@@ -137,7 +137,7 @@ export class LockService implements BeforeApplicationShutdown {
   }
 
   private take(names: Names, request: ResolvedLockOptions): Promise<Lock | Busy> {
-    return events.asked.heard ? this.takeTold(names, request) : this.takeNow(names, request);
+    return events.asked.hasSubscribers ? this.takeTold(names, request) : this.takeNow(names, request);
   }
 
   private async takeTold(names: Names, request: ResolvedLockOptions): Promise<Lock | Busy> {

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Cluster, Redis } from 'ioredis';
-import type { ScriptRegistry, ScriptRegistryOptions } from 'luanest/script-registry';
+import type { ScriptRegistry, ScriptRegistryModuleOptions } from 'luanest/script-registry';
 import { LockService, type LockModuleOptions } from 'luanest/lock';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { clusterClient, openRegistry, standaloneClient } from '../../script-registry/test/support';
@@ -27,7 +27,7 @@ export interface Bench {
 export async function openBench(
   client: Redis | Cluster,
   options: LockModuleOptions = {},
-  registryOptions: ScriptRegistryOptions = {},
+  registryOptions: ScriptRegistryModuleOptions = {},
 ): Promise<Bench> {
   if (client.status !== 'ready') await once(client, 'ready');
   const prefix = registryOptions.prefix ?? uniquePrefix();

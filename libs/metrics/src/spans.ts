@@ -9,7 +9,7 @@ import type { Subscriptions } from './subscriptions';
  */
 export function drawSpans(on: Subscriptions, tracer: Tracer): void {
   const spans = new WeakMap<CallStartedEvent, Span>();
-  on.on('luanest:script-registry:call-started', (call) => {
+  on.on('luanest:script-registry:call.started', (call) => {
     const { registry, script } = call;
     const attributes = {
       'db.system.name': 'redis',
@@ -19,7 +19,7 @@ export function drawSpans(on: Subscriptions, tracer: Tracer): void {
     };
     spans.set(call, tracer.startSpan(`EVALSHA ${script}`, { kind: SpanKind.CLIENT, attributes }));
   });
-  on.on('luanest:script-registry:call-ended', ({ call, error }) => {
+  on.on('luanest:script-registry:call.ended', ({ call, error }) => {
     const span = spans.get(call);
     const type = errorType(error);
     if (type !== undefined) span?.setAttribute('error.type', type).setStatus({ code: SpanStatusCode.ERROR });

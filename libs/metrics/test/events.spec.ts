@@ -13,12 +13,12 @@ const group = { stream: 'orders', group: 'mails' };
 
 /** What each channel tells once, with something secret wherever an app's own text may stand. */
 const events: { readonly [C in keyof ChannelEvents]: ChannelEvents[C] } = {
-  'luanest:script-registry:scripts-loaded': { registry: 'r', node: '127.0.0.1:1', scripts: 2, error },
-  'luanest:script-registry:scripts-healed': { registry: 'r', node: '127.0.0.1:1', script: 's' },
-  'luanest:script-registry:group-ended': { registry: 'r', script: 's', node: '127.0.0.1:1', calls: 7, durationMs: 2 },
-  'luanest:script-registry:call-started': { registry: 'r', script: 's' },
-  'luanest:script-registry:call-ended': { call: { registry: 'r', script: 's' }, durationMs: 3, error },
-  'luanest:script-registry:call-failed': { registry: 'r', script: 's', error },
+  'luanest:script-registry:scripts.loaded': { registry: 'r', node: '127.0.0.1:1', scripts: 2, error },
+  'luanest:script-registry:scripts.healed': { registry: 'r', node: '127.0.0.1:1', script: 's' },
+  'luanest:script-registry:group.ended': { registry: 'r', script: 's', node: '127.0.0.1:1', calls: 7, durationMs: 2 },
+  'luanest:script-registry:call.started': { registry: 'r', script: 's' },
+  'luanest:script-registry:call.ended': { call: { registry: 'r', script: 's' }, durationMs: 3, error },
+  'luanest:script-registry:call.failed': { registry: 'r', script: 's', error },
   'luanest:rate-limit:allowed': { rules: ['a'], violated: ['shadowed'], source: 'redis', retryAfterMs: 0 },
   'luanest:rate-limit:refused': { rules: ['a', 'b'], violated: ['b'], source: 'cache', retryAfterMs: 5 },
   'luanest:rate-limit:failed': { rules: ['a'], policy: 'local', error: new Error(SECRET) },
@@ -164,7 +164,7 @@ it('times no single call, draws no span and shows no gauge unless it is asked to
   const names = [...(await meters.collect()).keys()];
   expect(names).not.toContain('luanest.script.call.duration');
   expect(names.filter((name) => METRICS[name as keyof typeof METRICS].kind === 'gauge')).toEqual([]);
-  expect(heardOnes()).not.toContain('luanest:script-registry:call-ended');
+  expect(heardOnes()).not.toContain('luanest:script-registry:call.ended');
 });
 
 it('counts nothing any more once it is stopped, and shows nothing of what was', async () => {

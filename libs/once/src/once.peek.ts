@@ -1,4 +1,4 @@
-import { shown } from 'luanest/script-registry';
+import { shown } from '../../internal/src';
 import { idOf, readKey } from './idempotency/request-identity';
 import { decodeResponse } from './idempotency/stored-response';
 import { InvalidOnceInputError } from './once.errors';

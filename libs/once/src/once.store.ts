@@ -72,7 +72,7 @@ export class OnceStore {
         : this.registry
             .runAndWait(claimOnce, input, this.waitOf(claim))
             .then((waited) => this.kept(waited, key, claim));
-    if (events.claimAnswered.heard)
+    if (events.claimAnswered.hasSubscribers)
       void answer.then(({ status }) => events.claimAnswered.publish(() => ({ status })), ignore);
     return answer;
   }
@@ -102,7 +102,7 @@ export class OnceStore {
       waits.replicas === 0
         ? this.registry.run(confirmOnce, input)
         : this.registry.runAndWait(confirmOnce, input, this.waitOf(waits)).then((waited) => confirmed(waited, waits));
-    if (events.leaseLost.heard) {
+    if (events.leaseLost.hasSubscribers) {
       void answer.then(({ status }) => {
         if (status === 'lost') events.leaseLost.publish(() => ({ during: 'confirm' }));
       }, ignore);

@@ -4,7 +4,7 @@ import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { Redis } from 'ioredis';
 import { OnceModule, type OnceOptions } from 'luanest/once';
-import { ScriptRegistryModule, type ScriptRegistryOptions } from 'luanest/script-registry';
+import { ScriptRegistryModule, type ScriptRegistryModuleOptions } from 'luanest/script-registry';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 
 export const platforms: [string, () => ExpressAdapter | FastifyAdapter][] = [
@@ -18,7 +18,7 @@ export interface HttpOptions {
   readonly controllers: Type[];
   readonly providers?: Provider[];
   readonly interceptors?: NestInterceptor[];
-  readonly registry?: ScriptRegistryOptions;
+  readonly registry?: ScriptRegistryModuleOptions;
   readonly idempotency?: Partial<NonNullable<OnceOptions['idempotency']>>;
   /** Bodies that a test's parsers make. Default true. */
   readonly bodyParser?: boolean;

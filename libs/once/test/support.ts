@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Cluster, Redis } from 'ioredis';
 import type { Claim, ClaimAnswer } from 'luanest/once';
-import type { ScriptRegistry, ScriptRegistryOptions } from 'luanest/script-registry';
+import type { ScriptRegistry, ScriptRegistryModuleOptions } from 'luanest/script-registry';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { clusterClient, openRegistry, standaloneClient } from '../../script-registry/test/support';
 import { resolveOptions, type OnceOptions } from '../src/once.options';
@@ -46,7 +46,7 @@ export interface Bench {
 /** The service on a client of the test's own, outside Nest. */
 export async function openBench(
   client: Redis | Cluster,
-  { prefix = uniquePrefix(), ...options }: ScriptRegistryOptions = {},
+  { prefix = uniquePrefix(), ...options }: ScriptRegistryModuleOptions = {},
   onceOptions: OnceOptions = {},
 ): Promise<Bench> {
   if (client.status !== 'ready') await once(client, 'ready');

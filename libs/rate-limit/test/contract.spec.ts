@@ -2,7 +2,7 @@ import { type Cluster } from 'ioredis';
 import { InvalidOptionError } from 'luanest/script-registry';
 import { InvalidRateLimitInputError, type RateLimitRule } from 'luanest/rate-limit';
 import { eventually, sleep } from '../../../test/support/wait';
-import { evenTags } from 'luanest/script-registry';
+import { evenTags } from '../../internal/src';
 import calculateSlot from 'cluster-key-slot';
 import { inTime, keysUnder, openBench, servers, type Bench } from './support';
 

@@ -158,7 +158,7 @@ function resultOf(
 
 function told(rule: ResolvedRewardRule, status: RecordStatus, points: number): void {
   // Asked first: every record passes here, where even what makes the event would cost.
-  if (events.readRecorded.heard) events.readRecorded.publish(() => ({ rule: rule.name, status, points }));
+  if (events.readRecorded.hasSubscribers) events.readRecorded.publish(() => ({ rule: rule.name, status, points }));
 }
 
 /** Takes Redis' clock from an answer that found it in none of the periods. */

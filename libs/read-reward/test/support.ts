@@ -1,7 +1,12 @@
 import { once } from 'node:events';
 import type { Cluster, Redis } from 'ioredis';
 import { ReadRewardService, type ReadRewardOptions, type RewardRule } from 'luanest/read-reward';
-import { defineScript, type AnyScript, type ScriptRegistry, type ScriptRegistryOptions } from 'luanest/script-registry';
+import {
+  defineScript,
+  type AnyScript,
+  type ScriptRegistry,
+  type ScriptRegistryModuleOptions,
+} from 'luanest/script-registry';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { sleep } from '../../../test/support/wait';
 import { clusterClient, openRegistry, standaloneClient } from '../../script-registry/test/support';
@@ -35,7 +40,7 @@ async function awayFromMidnight(): Promise<void> {
 
 export async function openBench(
   client: Redis | Cluster,
-  options: ScriptRegistryOptions = {},
+  options: ScriptRegistryModuleOptions = {},
   scripts: readonly AnyScript[] = readRewardScripts,
 ): Promise<Bench> {
   const prefix = options.prefix ?? uniquePrefix();

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import type { GrabResult } from 'luanest/red-packet';
-import { slotOf } from 'luanest/script-registry';
+import { slotOf } from '../../internal/src';
 import { homeOf, Layouts, type Layout } from '../src/buckets/layout';
 import { isSoldOut } from '../src/buckets/refills';
 import { Transfers } from '../src/buckets/transfers';

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Cluster, Redis } from 'ioredis';
-import type { ScriptRegistry, ScriptRegistryOptions } from 'luanest/script-registry';
+import type { ScriptRegistry, ScriptRegistryModuleOptions } from 'luanest/script-registry';
 import {
   RedPacketPayouts,
   RedPacketService,
@@ -50,7 +50,7 @@ export interface Bench {
 
 export const RETENTION_MS = 600_000;
 
-export interface BenchOptions extends ScriptRegistryOptions {
+export interface BenchOptions extends ScriptRegistryModuleOptions {
   retentionMs?: number;
   settings?: Omit<RedPacketModuleOptions, 'identity'>;
   /** How long a process remembers that an activity is sold out, ms. */

@@ -11,7 +11,7 @@ import {
   type JobOutcomeEvent,
   type ScheduledLockModuleOptions,
 } from 'luanest/scheduled-lock';
-import { ScriptRegistryModule, type ScriptRegistryOptions } from 'luanest/script-registry';
+import { ScriptRegistryModule, type ScriptRegistryModuleOptions } from 'luanest/script-registry';
 import { sharedRedisUrl } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
 import { standaloneClient } from '../../script-registry/test/support';
@@ -60,7 +60,7 @@ export interface BootOptions {
   readonly prefix: string;
   readonly lock?: Partial<ScheduledLockModuleOptions>;
   readonly client?: Redis | Cluster;
-  readonly registry?: ScriptRegistryOptions;
+  readonly registry?: ScriptRegistryModuleOptions;
   /** Default: one that says nothing. */
   readonly logger?: LoggerService;
 }

@@ -13,8 +13,7 @@ export {
   type ScriptReply,
   type ScriptSpec,
 } from './define-script';
-export { slotOf } from './group/slots';
-export { KeySpace, TaggedKeys } from './key-space';
+export { KeySpace, type TaggedKeys } from './key-space';
 export {
   getScriptRegistryHealthToken,
   getScriptRegistryToken,
@@ -48,7 +47,6 @@ export {
 } from './script-registry.events';
 export { ScriptRegistryHealthIndicator, type ScriptRegistryHealthResult } from './script-registry.health';
 export { ScriptRegistryModule } from './script-registry.module';
-export type { RedisSource, ScriptRegistryOptions } from './script-registry.options';
+export type { RedisSource, ScriptRegistryModuleOptions } from './script-registry.options';
 export { ScriptRegistry } from './script-registry.service';
 export type { RunAndWaitOptions, RunOptions, ScriptHealth, WaitedResult } from './script-registry.types';
-export { evenTags, isUnfinished, oneLine, shown, spread, UNFINISHED } from '../../internal/src';

@@ -85,12 +85,12 @@ export class KeySpace {
   }
 
   /**
-   * Starts keys that share the slot of a key that is there already, whoever named it.
+   * Starts keys in the slot of an existing key, which another lib or program may have named.
    *
-   * @param key whole, with its prefix; its hash tag, or all of it where it has none, becomes theirs
-   * @throws InvalidKeyError when it has braces and no hash tag, or is no key
+   * @param key the whole key, with its prefix; its hash tag, or the whole key if it has none, becomes the hash tag
+   * @throws InvalidKeyError if the key is invalid, or has braces but no hash tag
    */
-  beside(key: string): TaggedKeys {
+  sameSlotAs(key: string): TaggedKeys {
     const [, tag] = /^[^{]*\{([^}]+)\}/.exec(checked(key, 'key')) ?? [];
     if (tag === undefined && /[{}]/.test(key)) {
       throw new InvalidKeyError(

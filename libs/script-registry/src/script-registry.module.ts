@@ -10,7 +10,7 @@ import { defineLuanestModule } from '../../internal/src';
 import {
   resolveOptions,
   type ResolvedScriptRegistryOptions,
-  type ScriptRegistryOptions,
+  type ScriptRegistryModuleOptions,
 } from './script-registry.options';
 import { ScriptRegistry } from './script-registry.service';
 
@@ -21,7 +21,7 @@ interface ScriptRegistryModuleExtras {
 }
 
 const ScriptRegistryModuleBase = defineLuanestModule<
-  ScriptRegistryOptions,
+  ScriptRegistryModuleOptions,
   ScriptRegistryModuleExtras,
   ResolvedScriptRegistryOptions
 >({

@@ -16,7 +16,7 @@ export interface ClusterConnectionOptions extends ClusterOptions {
 }
 
 /** Options of a registry. At most one of `url`, `connection`, `client` and `source` names the Redis to use. */
-export interface ScriptRegistryOptions {
+export interface ScriptRegistryModuleOptions {
   /** Address of a server, `redis://` or `rediss://`. The registry makes the client, and quits it when the app closes. */
   readonly url?: string;
   /**
@@ -50,13 +50,13 @@ export interface ScriptRegistryOptions {
 
 /** Options with every default filled in. */
 export interface ResolvedScriptRegistryOptions
-  extends Required<Omit<ScriptRegistryOptions, RedisOption>>, Pick<ScriptRegistryOptions, RedisOption> {}
+  extends Required<Omit<ScriptRegistryModuleOptions, RedisOption>>, Pick<ScriptRegistryModuleOptions, RedisOption> {}
 
 /** The options that name the Redis to use. */
 const REDIS_OPTIONS = ['url', 'connection', 'client', 'source'] as const;
 type RedisOption = (typeof REDIS_OPTIONS)[number];
 
-const KNOWN: KnownOptions<ScriptRegistryOptions> = {
+const KNOWN: KnownOptions<ScriptRegistryModuleOptions> = {
   url: true,
   connection: true,
   client: true,
@@ -96,7 +96,7 @@ function checkConnection(connection: unknown): void {
  *
  * @throws InvalidOptionError naming the option, the value seen and what to do
  */
-export function resolveOptions(options: ScriptRegistryOptions): ResolvedScriptRegistryOptions {
+export function resolveOptions(options: ScriptRegistryModuleOptions): ResolvedScriptRegistryOptions {
   checks.options('', options, KNOWN);
   const { url, connection, client, source } = options;
   const set = REDIS_OPTIONS.filter((name) => options[name] !== undefined);

@@ -6,11 +6,10 @@ import { Call, type Wait } from './group/call';
 import { CompiledScript } from './group/compiled-script';
 import { Deadlines } from './group/deadlines';
 import type { Lane } from './group/lane';
-import { slotOf } from './group/slots';
 import { ScriptRunner, type RunnerContext } from './group/runner';
 import { KeySpace } from './key-space';
 import type { LoadableScript } from './lua/forms';
-import { events, told } from './script-registry.events';
+import { events, withCallEvents } from './script-registry.events';
 import { Preload } from './preload';
 import { ScriptLoader } from './script-loader';
 import {
@@ -19,7 +18,7 @@ import {
   ScriptNotRegisteredError,
   UnknownOutcomeError,
 } from './script-registry.errors';
-import { Checks } from '../../internal/src';
+import { Checks, slotOf } from '../../internal/src';
 import type { ResolvedScriptRegistryOptions } from './script-registry.options';
 import type { RunAndWaitOptions, RunOptions, ScriptHealth, WaitedResult } from './script-registry.types';
 
@@ -126,8 +125,8 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     input: { readonly keys: KeysOf<K>; readonly args: ArgsOf<A> },
     options?: RunOptions,
   ): Promise<R> {
-    if (!events.callEnded.heard) return this.start(script, input, options, undefined);
-    return told(this.name, script.name, () => this.start(script, input, options, undefined));
+    if (!events.callEnded.hasSubscribers) return this.start(script, input, options, undefined);
+    return withCallEvents(this.name, script.name, () => this.start(script, input, options, undefined));
   }
 
   /**
@@ -148,8 +147,8 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     if (timeoutMs >= deadlineMs) {
       throw checks.error(`timeoutMs is ${timeoutMs}. Expected less than the call's deadlineMs, ${deadlineMs}.`);
     }
-    if (!events.callEnded.heard) return this.start(script, input, options, wait);
-    return told(this.name, script.name, () => this.start(script, input, options, wait));
+    if (!events.callEnded.hasSubscribers) return this.start(script, input, options, wait);
+    return withCallEvents(this.name, script.name, () => this.start(script, input, options, wait));
   }
 
   /** How long a call may take that has no `deadlineMs` of its own, ms. */

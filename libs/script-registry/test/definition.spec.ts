@@ -7,10 +7,10 @@ import {
   InvalidOptionError,
   InvalidScriptError,
   KeySpace,
-  slotOf,
   list,
   str,
 } from 'luanest/script-registry';
+import { slotOf } from '../../internal/src';
 import { connectIoredis } from '../src/connection/ioredis-connection';
 import { groupedForm } from '../src/lua/forms';
 import { sourceUse } from '../src/lua/source-use';
@@ -232,12 +232,12 @@ describe('KeySpace', () => {
   });
 
   it('builds keys beside one that is there, whose tag they take over as it is', () => {
-    expect(space.beside('other:{a%7Bb}:stream').key('note', 'x')).toBe('app:test:{a%7Bb}:note:x');
-    expect(space.beside('x{a{b}}').key('note')).toBe('app:test:{a{b}:note');
-    expect(space.beside('plain').key('note')).toBe('app:test:{plain}:note');
-    for (const key of ['{}a', 'a{b', 'a}b', '']) expect(() => space.beside(key)).toThrow(InvalidKeyError);
+    expect(space.sameSlotAs('other:{a%7Bb}:stream').key('note', 'x')).toBe('app:test:{a%7Bb}:note:x');
+    expect(space.sameSlotAs('x{a{b}}').key('note')).toBe('app:test:{a{b}:note');
+    expect(space.sameSlotAs('plain').key('note')).toBe('app:test:{plain}:note');
+    for (const key of ['{}a', 'a{b', 'a}b', '']) expect(() => space.sameSlotAs(key)).toThrow(InvalidKeyError);
     for (const key of ['other:{a%7Bb}:stream', 'x{a{b}}', 'plain']) {
-      expect(slotOf(space.beside(key).key('note'))).toBe(slotOf(key));
+      expect(slotOf(space.sameSlotAs(key).key('note'))).toBe(slotOf(key));
     }
   });
 

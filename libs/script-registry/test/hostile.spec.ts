@@ -7,12 +7,11 @@ import {
   InvalidKeyError,
   KeySpace,
   LuanestError,
-  oneLine,
   ReplyDecodeError,
-  shown,
   str,
   InvalidCallError,
 } from 'luanest/script-registry';
+import { oneLine, shown } from '../../internal/src';
 import { hostileValues, IMPOSSIBLE_IDS, isPolluted } from '../../../test/support/hostile';
 import { sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
 import { limiter, openRegistry, quiet, standaloneClient } from './support';

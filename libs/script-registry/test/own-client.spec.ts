@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Logger, type INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { Redis } from 'ioredis';
-import { ScriptRegistry, ScriptRegistryModule, type ScriptRegistryOptions } from 'luanest/script-registry';
+import { ScriptRegistry, ScriptRegistryModule, type ScriptRegistryModuleOptions } from 'luanest/script-registry';
 import { forkWorker } from '../../../test/support/fork-worker';
 import { freePort } from '../../../test/support/free-port';
 import { RedisServer } from '../../../test/support/redis-server';
@@ -17,7 +17,7 @@ afterEach(async () => {
   await Promise.all(apps.splice(0).map((app) => app.close()));
 });
 
-async function boot(options: ScriptRegistryOptions): Promise<INestApplicationContext> {
+async function boot(options: ScriptRegistryModuleOptions): Promise<INestApplicationContext> {
   const registry = ScriptRegistryModule.forRoot({ prefix: uniquePrefix(), ...options });
   const imports = [registry, ScriptRegistryModule.forFeature([append])];
   const app = await NestFactory.createApplicationContext(
@@ -34,7 +34,7 @@ async function length(app: INestApplicationContext): Promise<number> {
 }
 
 /** Runs an app in a process of its own. @returns what its health was, when the process has ended by itself */
-async function runToTheEnd(options: ScriptRegistryOptions): Promise<unknown> {
+async function runToTheEnd(options: ScriptRegistryModuleOptions): Promise<unknown> {
   const worker = forkWorker(join(__dirname, 'own-client.worker.ts'));
   worker.send({ prefix: uniquePrefix(), ...options });
   let healthy: unknown;
@@ -50,7 +50,7 @@ async function runToTheEnd(options: ScriptRegistryOptions): Promise<unknown> {
 }
 
 describe('a client that the registry makes', () => {
-  it.each<[string, () => ScriptRegistryOptions]>([
+  it.each<[string, () => ScriptRegistryModuleOptions]>([
     ['url', () => ({ url: sharedRedisUrl() })],
     ['connection of a server', () => ({ connection: { port: Number(new URL(sharedRedisUrl()).port) } })],
     ['connection of a Cluster', () => ({ connection: { nodes: sharedClusterNodes() } })],
@@ -116,7 +116,7 @@ describe('a client that the registry makes', () => {
     await server.stop();
   });
 
-  it.each<[ScriptRegistryOptions, string]>([
+  it.each<[ScriptRegistryModuleOptions, string]>([
     [
       { url: 'localhost:6379' },
       'url is not an address of Redis. Expected an address such as redis://:password@127.0.0.1:6379/0 or rediss://host:6380.',

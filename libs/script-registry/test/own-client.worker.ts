@@ -1,8 +1,8 @@
 // An app that connects by the options given, asks its registry's health, and closes. Nothing else ends the process.
 import { NestFactory } from '@nestjs/core';
-import { ScriptRegistry, ScriptRegistryModule, type ScriptRegistryOptions } from 'luanest/script-registry';
+import { ScriptRegistry, ScriptRegistryModule, type ScriptRegistryModuleOptions } from 'luanest/script-registry';
 
-async function main(options: ScriptRegistryOptions): Promise<void> {
+async function main(options: ScriptRegistryModuleOptions): Promise<void> {
   const app = await NestFactory.createApplicationContext(
     { module: class App {}, imports: [ScriptRegistryModule.forRoot({ ...options, preloadTimeoutMs: 2_000 })] },
     { logger: false },
@@ -12,4 +12,4 @@ async function main(options: ScriptRegistryOptions): Promise<void> {
   process.send?.(healthy);
 }
 
-process.once('message', (options) => void main(options as ScriptRegistryOptions));
+process.once('message', (options) => void main(options as ScriptRegistryModuleOptions));

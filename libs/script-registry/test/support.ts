@@ -7,7 +7,7 @@ import {
   str,
   ScriptRegistry,
   type AnyScript,
-  type ScriptRegistryOptions,
+  type ScriptRegistryModuleOptions,
 } from 'luanest/script-registry';
 import { connectIoredis } from '../src/connection/ioredis-connection';
 import { resolveOptions } from '../src/script-registry.options';
@@ -178,7 +178,7 @@ export const allScripts: AnyScript[] = [
 /** A registry outside Nest; close it with `close`. */
 export async function openRegistry(
   client: Redis | Cluster,
-  options: ScriptRegistryOptions = {},
+  options: ScriptRegistryModuleOptions = {},
   scripts: readonly AnyScript[] = allScripts,
 ): Promise<ScriptRegistry> {
   const registry = new ScriptRegistry('test', connectIoredis(client), resolveOptions(options));

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { ConsoleLogger, Logger, type ModuleMetadata } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import type { Cluster, Redis } from 'ioredis';
-import { ScriptRegistryModule, type ScriptRegistry, type ScriptRegistryOptions } from 'luanest/script-registry';
+import { ScriptRegistryModule, type ScriptRegistry, type ScriptRegistryModuleOptions } from 'luanest/script-registry';
 import {
   StreamConsumerModule,
   StreamConsumerService,
@@ -43,7 +43,7 @@ export interface Bench {
 export async function openBench(
   client: Redis | Cluster,
   options: StreamConsumerModuleOptions = {},
-  registryOptions: ScriptRegistryOptions = {},
+  registryOptions: ScriptRegistryModuleOptions = {},
 ): Promise<Bench> {
   if (client.status !== 'ready') await once(client, 'ready');
   const prefix = registryOptions.prefix ?? uniquePrefix();
@@ -79,7 +79,7 @@ const booted = new Set<{ readonly app: TestingModule; readonly client: Redis | C
 export async function boot(
   metadata: ModuleMetadata,
   options: StreamConsumerModuleOptions = {},
-  registryOptions: ScriptRegistryOptions = {},
+  registryOptions: ScriptRegistryModuleOptions = {},
 ): Promise<TestingModule> {
   const client = registryOptions.client ?? standaloneClient();
   const imports = [

@@ -4,29 +4,29 @@ import type { Subscriptions } from '../subscriptions';
 
 /** Keeps how groups of calls fare, and what becomes of scripts on nodes. */
 export function countScripts(on: Subscriptions, recorder: Recorder): void {
-  on.on('luanest:script-registry:group-ended', ({ registry, script, calls, durationMs }) => {
+  on.on('luanest:script-registry:group.ended', ({ registry, script, calls, durationMs }) => {
     const named = { 'luanest.registry': registry, 'luanest.script': script };
     recorder.record('luanest.script.group.duration', named, durationMs / 1_000);
     recorder.add('luanest.script.calls', named, calls);
   });
-  on.on('luanest:script-registry:call-failed', ({ registry, script, error }) =>
+  on.on('luanest:script-registry:call.failed', ({ registry, script, error }) =>
     recorder.add('luanest.script.call.errors', {
       'luanest.registry': registry,
       'luanest.script': script,
       'error.type': errorType(error),
     }),
   );
-  on.on('luanest:script-registry:scripts-loaded', ({ registry, error }) =>
+  on.on('luanest:script-registry:scripts.loaded', ({ registry, error }) =>
     recorder.add('luanest.script.loads', { 'luanest.registry': registry, 'error.type': errorType(error) }),
   );
-  on.on('luanest:script-registry:scripts-healed', ({ registry, script }) =>
+  on.on('luanest:script-registry:scripts.healed', ({ registry, script }) =>
     recorder.add('luanest.script.heals', { 'luanest.registry': registry, 'luanest.script': script }),
   );
 }
 
 /** Keeps how long each call takes. */
 export function timeCalls(on: Subscriptions, recorder: Recorder): void {
-  on.on('luanest:script-registry:call-ended', ({ call, durationMs, error }) =>
+  on.on('luanest:script-registry:call.ended', ({ call, durationMs, error }) =>
     recorder.record(
       'luanest.script.call.duration',
       { 'luanest.registry': call.registry, 'luanest.script': call.script, 'error.type': errorType(error) },

@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks';
-import { isUnfinished, UnknownOutcomeError } from 'luanest/script-registry';
+import { UnknownOutcomeError } from 'luanest/script-registry';
+import { isUnfinished } from '../../../internal/src';
 import type { Claims } from '../once.claims';
 import { OnceResultTooLargeError } from '../once.errors';
 import { events } from '../once.events';

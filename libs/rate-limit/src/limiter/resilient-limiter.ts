@@ -147,7 +147,7 @@ const BREAKER_OPEN = new Error('Redis is not asked for a while, because it did n
 /** Tells listeners of a decision that counts; a look is none. */
 function reported(decision: Decision, checks: readonly Check[], charge: boolean): Decision {
   const event = decision.allowed ? 'allowed' : 'refused';
-  if (charge && events[event].heard) {
+  if (charge && events[event].hasSubscribers) {
     events[event].publish(() => ({
       rules: checks.map(({ rule }) => rule.name),
       violated: decision.rules.filter(({ allowed }) => !allowed).map(({ name }) => name),

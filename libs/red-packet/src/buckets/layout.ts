@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
-import { slotOf, type KeySpace, type TaggedKeys } from 'luanest/script-registry';
-import { spread } from '../../../internal/src';
+import type { KeySpace, TaggedKeys } from 'luanest/script-registry';
+import { slotOf, spread } from '../../../internal/src';
 
 /** Consumer group of the payouts in each outbox. */
 export const PAYOUT_GROUP = 'payouts';
@@ -124,8 +124,8 @@ export class Layouts {
   /** @param segment follows the names of the keys, so that an activity whose id equals this tag has other keys */
   private keysUnder(tag: TaggedKeys, ...segment: readonly string[]): BucketKeys {
     const outbox = tag.key('outbox', ...segment);
-    const beside = this.streams.beside(outbox);
-    const ofPayouts = (name: string): string => beside.key(name, PAYOUT_GROUP, outbox);
+    const sameSlot = this.streams.sameSlotAs(outbox);
+    const ofPayouts = (name: string): string => sameSlot.key(name, PAYOUT_GROUP, outbox);
     return {
       meta: tag.key('meta', ...segment),
       pool: tag.key('pool', ...segment),

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { Cluster, Redis } from 'ioredis';
-import type { ScriptRegistryOptions } from '../script-registry.options';
+import type { ScriptRegistryModuleOptions } from '../script-registry.options';
 
 /** How long QUIT may take before the connection is cut, ms. */
 const QUIT_TIMEOUT_MS = 1_000;
@@ -20,7 +20,7 @@ export interface OwnClient {
  */
 export function ownClient(
   name: string,
-  { url, connection }: Pick<ScriptRegistryOptions, 'url' | 'connection'>,
+  { url, connection }: Pick<ScriptRegistryModuleOptions, 'url' | 'connection'>,
 ): OwnClient | undefined {
   if (url === undefined && connection === undefined) return undefined;
   const client = make(url, connection);
@@ -28,7 +28,7 @@ export function ownClient(
   return { client, end: () => end(client) };
 }
 
-function make(url: string | undefined, connection: ScriptRegistryOptions['connection'] = {}): Redis | Cluster {
+function make(url: string | undefined, connection: ScriptRegistryModuleOptions['connection'] = {}): Redis | Cluster {
   if (url !== undefined) return new Redis(url, { lazyConnect: true });
   if (!('nodes' in connection)) return new Redis({ ...connection, lazyConnect: true });
   const { nodes, ...options } = connection;

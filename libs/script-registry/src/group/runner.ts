@@ -12,7 +12,7 @@ import type { CompiledScript } from './compiled-script';
 import { Lane } from './lane';
 import { GroupPace } from './pace';
 import { asError, asksForSingles, callError } from './settle';
-import { slotOf } from './slots';
+import { slotOf } from '../../../internal/src';
 
 const MAX_TRIES = 3;
 
@@ -107,10 +107,10 @@ export class ScriptRunner {
       inFlight,
     }));
     const ended = wait ? this.sendAndWait(node, calls, wait) : this.attempt(calls, this.routeTo(node), MAX_TRIES);
-    return events.groupEnded.heard ? this.tellOf(ended, node.id, calls.length) : ended;
+    return events.groupEnded.hasSubscribers ? this.withEndEvent(ended, node.id, calls.length) : ended;
   }
 
-  private tellOf(ended: Promise<void>, node: string, calls: number): Promise<void> {
+  private withEndEvent(ended: Promise<void>, node: string, calls: number): Promise<void> {
     const { registry } = this.context;
     const sentAt = performance.now();
     return ended.finally(() =>

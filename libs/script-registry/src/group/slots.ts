@@ -1,5 +1,4 @@
-import calculateSlot from 'cluster-key-slot';
-import { shown } from '../../../internal/src';
+import { shown, slotOf } from '../../../internal/src';
 import { CrossSlotError } from '../script-registry.errors';
 
 /** The part of a key that is hashed, by the rule of the Cluster specification. */
@@ -8,11 +7,6 @@ function hashed(key: string): string {
   if (open === -1) return key;
   const close = key.indexOf('}', open + 1);
   return close <= open + 1 ? key : key.slice(open + 1, close);
-}
-
-/** Slot of a key, 0 to 16,383. */
-export function slotOf(key: string): number {
-  return calculateSlot(key);
 }
 
 /** Whether two keys begin alike, to the end of a hash tag: the usual case, which needs neither a copy nor a checksum. */

@@ -1,4 +1,5 @@
-import { slotOf, type KeySpace, type TaggedKeys } from 'luanest/script-registry';
+import type { KeySpace, TaggedKeys } from 'luanest/script-registry';
+import { slotOf } from '../../../internal/src';
 
 const SLOTS = 16_384;
 /** How far a partition's slot may be from its place. */
@@ -60,7 +61,7 @@ export class Partition {
     readonly index: number,
     key?: string,
   ) {
-    this.tagged = key === undefined ? space.tag(tagOf(name, index)) : space.beside(key);
+    this.tagged = key === undefined ? space.tag(tagOf(name, index)) : space.sameSlotAs(key);
     this.owner = key === undefined ? [] : [key];
     this.stream = key ?? this.tagged.key('stream');
     this.waiters = this.tagged.key('waiters', ...this.owner);
