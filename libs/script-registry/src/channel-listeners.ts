@@ -1,4 +1,5 @@
 import type { ChannelSubscriber, RedisConnection, RedisNode } from './connection/port';
+import { asError } from './group/settle';
 import { NotSentError } from './script-registry.errors';
 
 interface Link {
@@ -6,18 +7,23 @@ interface Link {
   readonly channels: Map<string, { readonly listeners: Set<() => void>; readonly subscribed: Promise<void> }>;
 }
 
-/** Who listens to which sharded channel: one connection a node, opened by its first listener. */
+/** Listeners of sharded channels: one connection to each node, opened by the node's first listener. */
 export class ChannelListeners {
   private readonly links = new Map<string, Link>();
   private closed = false;
 
   constructor(private readonly connection: RedisConnection) {}
 
-  /** Calls back at each message of the channel, and when messages may have been missed. Answers how to stop. */
+  /**
+   * Calls `listener` at each message of the channel, and once if messages may have been missed.
+   *
+   * @returns a function that stops it
+   * @throws NotSentError if the node is not connected, or refuses the subscription
+   */
   async listen(slot: number, channel: string, listener: () => void): Promise<() => void> {
     const node = this.connection.nodeFor(slot);
     if (this.closed || !node?.ready)
-      throw new NotSentError(`Not subscribed: the node of slot ${slot} is not connected. It had no effect.`);
+      throw new NotSentError(`Not subscribed to the channel: the node of slot ${slot} is not connected.`);
     const link = this.links.get(node.id) ?? this.open(node);
     let entry = link.channels.get(channel);
     if (!entry) {
@@ -30,9 +36,9 @@ export class ChannelListeners {
     const stop = (): void => this.stop(link, channel, listeners, listener);
     try {
       await subscribed;
-    } catch (error) {
+    } catch (cause) {
       if (link.channels.get(channel)?.listeners === listeners) link.channels.delete(channel);
-      throw error;
+      throw new NotSentError(`Not subscribed to the channel: ${asError(cause).message}`, { cause });
     }
     return stop;
   }
@@ -52,14 +58,14 @@ export class ChannelListeners {
 
   private open(node: RedisNode): Link {
     const channels: Link['channels'] = new Map();
-    const tell = (channel: string): void => {
+    const notify = (channel: string): void => {
       for (const listener of [...(channels.get(channel)?.listeners ?? [])]) listener();
     };
     const ended = (): void => {
       if (this.links.get(node.id) === link) this.links.delete(node.id);
-      for (const channel of [...channels.keys()]) tell(channel);
+      for (const channel of [...channels.keys()]) notify(channel);
     };
-    const link: Link = { channels, opening: this.connection.subscriber(node, tell, ended) };
+    const link: Link = { channels, opening: this.connection.subscriber(node, notify, ended) };
     link.opening.then((own) => this.closed && own.close()).catch(ended);
     this.links.set(node.id, link);
     return link;

@@ -167,13 +167,13 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Listens to the sharded channel that is named as a key, on the master that has the key's slot; scripts publish to it
-   * by `SPUBLISH`. One connection a node is opened for all listeners, and closed with the registry.
+   * Listens to the sharded channel that has the name of a key, on the master of the key's slot. Scripts publish to it with
+   * `SPUBLISH`. All listeners of a node share one connection, which is closed with the registry.
    *
-   * @param listener called at each message, and when some may have been missed: the connection closed, the slot moved.
-   * It is not called again after those until it listens anew.
-   * @returns how to stop
-   * @throws NotSentError, CommandFailure when there is no such node now, or it refuses
+   * @param listener called at each message, and once if messages may have been missed, because the connection closed or the
+   * slot moved. After that it is not called until you call `listen` again.
+   * @returns a function that stops it
+   * @throws NotSentError if the node is not connected, or refuses the subscription
    */
   listen(key: string, listener: () => void): Promise<() => void> {
     return this.channels.listen(slotOf(key), key, listener);

@@ -249,6 +249,19 @@ describe('faults between a registry and one server', () => {
     expect(await registry.run(only, { keys: { log: '{f}:log' }, args: { entry: 'x' } })).toBe(1);
   });
 
+  it('a subscription that Redis refuses, or that has no connection, is NOT_SENT', async () => {
+    await admin.acl('SETUSER', 'deaf', 'on', '>pw', '~*', '+@all', 'resetchannels');
+    const client = quiet(new Redis(server.port, { username: 'deaf', password: 'pw' }));
+    const registry = await openRegistry(client);
+    closing.push(() => (registry.close(), client.disconnect()));
+    const refused = registry.listen('{f}:channel', () => undefined);
+    await expect(refused).rejects.toBeInstanceOf(NotSentError);
+    await expect(refused).rejects.toThrow(/^Not subscribed to the channel: NOPERM /);
+    client.disconnect();
+    await eventually(() => expect(client.status).toBe('end'));
+    await expect(registry.listen('{f}:channel', () => undefined)).rejects.toThrow(/is not connected/);
+  });
+
   it.each(['evalsha', 'script|exists', 'ping'])(
     'health is red, with the reason, for a user without %s',
     async (command) => {
