@@ -2,27 +2,30 @@ import { isUint8Array } from 'node:util/types';
 import { InvalidCallError } from './script-registry.errors';
 import { shown } from '../../internal/src';
 
-/** How one argument of a script is checked and written. */
+/** Type of an argument: how a value is checked and encoded. */
 export interface ArgType<T> {
   /** Name of the type in error messages: `int`, `str`, `bytes`. */
   readonly label: string;
-  /** Whether calls that leave together mostly have the same value, see `common`. */
+  /** True if concurrent calls mostly have the same value, see `common`. */
   readonly common?: true;
   /**
-   * Writes a value as Lua gets it in ARGV: text, which is sent as UTF-8, or bytes.
+   * Encodes a value for ARGV: text, which is sent as UTF-8, or bytes.
    *
-   * @throws InvalidCallError when the value is not of this type; `name` is the argument's name
+   * @param name of the argument, for the error
+   * @throws InvalidCallError if the value is not of this type
    */
   encode(value: T, name: string): string | Buffer;
 }
 
-/** An argument that takes any number of values; only the last argument of a script may be one. */
+/** Type of an argument that takes any number of values. Only the last argument of a script may have it. */
 export interface ListType<T> {
+  /** Name of the type in error messages, such as `list(str)`. */
   readonly label: string;
+  /** Type of each value. */
   readonly item: ArgType<T>;
 }
 
-/** An integer argument: -(2^53 - 1) to 2^53 - 1, written in decimal digits. */
+/** An integer argument, from -(2^53 - 1) to 2^53 - 1. Lua gets it in decimal digits. */
 export const int: ArgType<number> = {
   label: 'int',
   encode(value, name) {
@@ -31,12 +34,11 @@ export const int: ArgType<number> = {
         `Argument "${name}" is ${shown(value)}. Expected an integer from -(2^53 - 1) to 2^53 - 1. Round it, or send it as a str.`,
       );
     }
-    // -0 would be written "0" by String() as well, so no sign is lost that Lua could see.
     return String(value);
   },
 };
 
-/** A string argument: any text that UTF-8 can carry, the empty string included. */
+/** A string argument: any well-formed Unicode text, also an empty one. */
 export const str: ArgType<string> = {
   label: 'str',
   encode(value, name) {
@@ -51,8 +53,8 @@ export const str: ArgType<string> = {
 };
 
 /**
- * An argument of any bytes, a `Buffer` or another `Uint8Array`; empty is allowed. Lua gets exactly these bytes. They are
- * copied when the call is made, so they may be changed after that.
+ * A bytes argument: a `Buffer` or another `Uint8Array`, also an empty one. Lua gets exactly these bytes. They are copied when
+ * the call is made, so you may change them afterwards.
  */
 export const bytes: ArgType<Uint8Array> = {
   label: 'bytes',
@@ -65,15 +67,16 @@ export const bytes: ArgType<Uint8Array> = {
 };
 
 /**
- * An argument that calls which leave together mostly have in common, such as a rule's figures beside each call's subject:
- * a group whose calls all have the same values of its common arguments sends them once. It changes no answer. For `int`
- * and `str`; bytes are never compared.
+ * Marks an argument whose value is mostly the same in concurrent calls, such as the settings of a rule. If all calls of a
+ * group have the same values of their common arguments, the group sends them once. Results do not change.
+ *
+ * @param type `int` or `str`
  */
 export function common<T extends number | string>(type: ArgType<T>): ArgType<T> {
   return { ...type, common: true };
 }
 
-/** Any number of values of one type, as the last argument; the script reads them from its place to `#ARGV`. */
+/** Takes any number of values of one type, as the last argument. The script reads them from its index to `#ARGV`. */
 export function list<T>(item: ArgType<T>): ListType<T> {
   return { label: `list(${item.label})`, item };
 }

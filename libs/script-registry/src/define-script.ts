@@ -3,27 +3,27 @@ import { shown } from '../../internal/src';
 import { sourceUse } from './lua/source-use';
 import { InvalidScriptError } from './script-registry.errors';
 
-/** A flag of Redis' `#!lua` line that a luanest script may carry. */
+/** A flag of the `#!lua` line, see the documentation of Redis. */
 export type ScriptFlag = 'no-writes' | 'allow-oom' | 'allow-stale';
 
-/** Bounds of a group; each at least 1. */
+/** Limits of a group; integers of at least 1. */
 export interface GroupBounds {
-  /** Most calls that leave as one EVALSHA. Default 128; 1 for work that grows with the arguments. */
+  /** Most calls in one EVALSHA. Default 128. Choose a small number if a call's work grows with its arguments. */
   readonly maxCalls?: number;
-  /** Most characters of keys and arguments in one EVALSHA; a single larger call still goes, alone. Default 65,536. */
+  /** Most characters of keys and arguments in one EVALSHA. A larger call is sent alone. Default 65,536. */
   readonly maxChars?: number;
 }
 
-/** What Redis answers to a script, as the client decodes it: integers, strings, null and arrays of these. */
+/** Reply of a script as `reply` gets it: integers, strings, null and arrays of these. */
 export type ScriptReply = number | string | null | ScriptReply[];
 
-/** What `reply` of a script with `replyBytes` gets: integers, the bytes of strings, null and arrays of these. */
+/** Reply of a script with `replyBytes`: integers, strings as Buffers, null and arrays of these. */
 export type BytesReply = number | Buffer | null | BytesReply[];
 
-/** The items of an array, and of arrays in it; any other type as it is. */
+/** Type of the items of an array and of the arrays in it; any other type stays as it is. */
 type Items<T> = T extends readonly (infer I)[] ? (I extends readonly (infer J)[] ? J : I) : T;
 
-/** Fails to compile where `reply` reads text from a reply of bytes, or bytes from one of text. */
+/** Fails to compile if `reply` takes strings although `replyBytes` is true, or Buffers although it is false. */
 type FittingReply<Raw, B> =
   unknown extends Items<Raw>
     ? unknown
@@ -32,72 +32,74 @@ type FittingReply<Raw, B> =
       : { readonly reply: B extends true ? 'with replyBytes, strings are Buffers' : 'Buffers need replyBytes: true' };
 
 type ArgSpec = ArgType<never> | ListType<never>;
-/** Names of arguments, in the order of ARGV, with their types; only the last may be a `list`. */
+/** Names and types of the arguments, in the order of ARGV. Only the last may be a `list`. */
 export type ArgSpecs = Readonly<Record<string, ArgSpec>>;
 
-/** Values for the declared keys; a name that ends in `[]` takes a list and is spelled without the brackets. */
+/** Values of the declared keys. A key declared as `name[]` takes a list, under the name without brackets. */
 export type KeysOf<K extends readonly string[]> = {
   readonly [N in K[number] as N extends `${infer Base}[]` ? Base : N]: N extends `${string}[]`
     ? readonly string[]
     : string;
 };
 
-/** Values for the declared arguments. */
+/** Values of the declared arguments. */
 export type ArgsOf<A> = {
   readonly [N in keyof A]: A[N] extends ListType<infer T> ? readonly T[] : A[N] extends ArgType<infer T> ? T : never;
 };
 
-/** What a call of a script takes. */
+/** Keys and arguments of a call. */
 export interface ScriptInput<K extends readonly string[], A> {
   readonly keys: KeysOf<K>;
   readonly args: ArgsOf<A>;
 }
 
-/** What `defineScript` takes. */
+/** Definition of a script, for `defineScript`. */
 export interface ScriptSpec<K extends readonly string[], A, Raw, R> {
   /** `<lib>.<verb>`, kebab-case; unique within a registry. */
   readonly name: string;
-  /** The Lua source, exactly as it stands in the `.lua` file. */
+  /** The Lua source, without a `#!lua` line. */
   readonly source: string;
   /**
-   * Lua that runs before the source, once for all calls of a group: functions and constants. It reads neither KEYS nor
-   * ARGV. What it reads itself, such as `redis.call('TIME')`, all calls of the group share. Default none.
+   * Lua that runs before the source, once for all calls of a group: functions and constants. It must not read KEYS or ARGV.
+   * All calls of a group share the values that it reads, such as `redis.call('TIME')`. Default none.
    */
   readonly shared?: string;
   /**
-   * Lua that runs after all calls of a group, for the keys of each: what they write together, once. It reads KEYS by literal
-   * indexes and no ARGV, sees the locals of `shared`, and must leave nothing to do for another call with the same keys. It runs
-   * also when a call raised an error. When it raises one itself, every call of the group is told that it failed. Not for scripts
-   * with lists, or that read KEYS or ARGV otherwise than by literal indexes. Default none.
+   * Lua that runs after all calls of a group, for the keys of each call: writes that several calls can make together. It may
+   * read KEYS by literal indexes, but not ARGV, and it sees the locals of `shared`. Once it ran for some keys, it must have
+   * nothing left to do for another call with the same keys. It also runs if a call raised an error. If it raises an error
+   * itself, every call of the group rejects. It cannot be used in scripts with lists, or that read KEYS or ARGV other than by
+   * literal indexes. Default none.
    */
   readonly finish?: string;
-  /** Names of the keys in the order of KEYS; at least one; the last may end in `[]` and take a list. */
+  /** Names of the keys in the order of KEYS; at least one. The last may end in `[]` and then takes a list. */
   readonly keys: K;
   /** Names and types of the arguments in the order of ARGV. */
   readonly args: A;
   /**
-   * Turns Redis' reply into the result. Runs once per call; must not throw for a reply that the script can give.
+   * Converts Redis' reply to the result. It must not throw for a reply that the script can return.
    *
-   * `atUs` is Redis' time of the call, us since 1970, where the script is `timed`, else NaN.
+   * `atUs` is Redis' time of the call, µs since 1970, if the script is `timed`, else NaN.
    */
   readonly reply: (raw: Raw, atUs: number) => R;
   /**
-   * Whether strings of the reply come as `Buffer`, with the exact bytes. Otherwise they are decoded as UTF-8, which changes
-   * bytes that are not valid UTF-8. Default false.
+   * True: strings of the reply are a `Buffer` with the exact bytes. False: they are decoded as UTF-8, which changes bytes that
+   * are not valid UTF-8. Default false.
    */
   readonly replyBytes?: boolean;
   /**
-   * Whether `reply` gets Redis' time of the call. It is the time that the script itself reads by `redis.call('TIME')`; all
-   * calls of a group have the same, so it is not an identity. Default false: in a group each reading is later than the last.
+   * True: `reply` gets Redis' time of the call. It is the same time that the script reads by `redis.call('TIME')`. All calls of
+   * a group have the same time, so do not use it as an id. False: in a group each reading is later than the one before.
+   * Default false.
    */
   readonly timed?: boolean;
-  /** Flags for the `#!lua` line. Default none: Redis then refuses the script when it may not write. */
+  /** Flags for the `#!lua` line. Default none: Redis then refuses the script while it accepts no writes. */
   readonly flags?: readonly ScriptFlag[];
-  /** Bounds of a group, or false to send each call alone, in the script's plain form. */
+  /** Limits of a group, or false to send each call alone. */
   readonly group?: GroupBounds | false;
 }
 
-/** A script as a value: its source, its parameters and how to read its reply, typed by inference. */
+/** A defined script: its source, its parameters and its `reply` function, with inferred types. */
 export interface ScriptDefinition<
   K extends readonly string[] = readonly string[],
   A = ArgSpecs,
@@ -107,7 +109,7 @@ export interface ScriptDefinition<
   readonly group: Required<GroupBounds> | false;
 }
 
-/** Any script, whatever its parameters. */
+/** A script with any parameters. */
 export type AnyScript = ScriptDefinition<readonly string[], unknown>;
 
 const NAME = /^[a-z][a-z0-9-]*(\.[a-z][a-z0-9-]*)+$/;
@@ -125,7 +127,7 @@ function isList(type: ArgSpec): boolean {
 
 function checkNames(name: string, kind: 'key' | 'argument', names: readonly string[]): void {
   for (const item of names) {
-    // Object.keys() moves integer-like names to the front, which would shuffle KEYS or ARGV.
+    // Object.keys() moves names like "1" to the front, which would change the order of ARGV.
     if (!/^[A-Za-z_]\w*(\[\])?$/.test(item)) {
       refuse(name, `The name of one ${kind} is ${shown(item)}. Expected letters, digits and _, not a digit first.`);
     }
@@ -202,11 +204,11 @@ function resolveGroup(name: string, group: GroupBounds | false | undefined): Req
 }
 
 /**
- * Makes a script a value that a registry can load and run.
+ * Defines a script that a registry can load and run.
  *
- * Keys, arguments and result are inferred, so a wrong call fails to compile.
+ * The types of keys, arguments and result are inferred, so a wrong call does not compile.
  *
- * @throws InvalidScriptError when the definition contradicts itself or the source
+ * @throws InvalidScriptError if the definition is invalid, or does not fit the source
  */
 export function defineScript<
   const K extends readonly string[],
@@ -246,7 +248,7 @@ export function defineScript<
   });
 }
 
-/** Returns what makes two definitions of one name the same script. */
+/** Returns a text that is equal for two definitions of the same script. */
 export function fingerprint({ source, shared, finish, keys, args, flags, timed, replyBytes }: AnyScript): string {
   const types = Object.entries(args as Record<string, { label: string }>).map(([name, { label }]) => [name, label]);
   return JSON.stringify([source, shared, finish, keys, types, flags, timed, replyBytes]);

@@ -13,27 +13,27 @@ function checked(value: string, what: string): string {
   return value;
 }
 
-/** Escapes what would end or open a hash tag; `%` too, so that no two subjects meet. */
+/** Escapes braces, which would open or end a hash tag, and `%`, so that two subjects never give the same tag. */
 function escapeTag(subject: string): string {
   if (!/[%{}]/.test(subject)) return subject;
   return subject.replace(/[%{}]/g, (char) => (char === '%' ? '%25' : char === '{' ? '%7B' : '%7D'));
 }
 
-/** As `escapeTag`, and the colon, so that `a:b` + `c` and `a` + `b:c` are different keys. */
+/** Escapes as `escapeTag` does, and also colons, so that `a:b` + `c` and `a` + `b:c` give different keys. */
 function escapeSegment(segment: string): string {
   return segment.includes(':') ? escapeTag(segment).replaceAll(':', '%3A') : escapeTag(segment);
 }
 
-/** Keys of one subject: all carry the same hash tag, so one script may take them together on a Cluster. */
+/** Builder of one subject's keys. All have the same hash tag, so one call may use them together on a Cluster. */
 export class TaggedKeys {
   constructor(private readonly base: string) {}
 
   /**
-   * Builds `<prefix>:<lib>:{<tag>}:<name>[:<segment>...]`.
+   * Builds the key `<prefix>:<lib>:{<tag>}:<name>[:<segment>...]`.
    *
-   * @param name what the key holds; kebab-case
-   * @param segments further parts, any text of 1 to 1,024 characters
-   * @throws InvalidKeyError for a name or a segment that cannot be part of a key
+   * @param name of the content; kebab-case
+   * @param segments further parts, each any text of 1 to 1,024 well-formed characters
+   * @throws InvalidKeyError for an invalid name or segment
    */
   key(name: string, ...segments: readonly string[]): string {
     if (!SEGMENT.test(name)) throw new InvalidKeyError(`The key name is ${shown(name)}. Expected kebab-case.`);
@@ -43,10 +43,10 @@ export class TaggedKeys {
   }
 
   /**
-   * Keys that differ in their last segment only: what they share is built once.
+   * Builds many keys that differ only in their last segment; their common part is built once.
    *
    * @returns a function from the last segment to `key(name, ...segments, last)`
-   * @throws InvalidKeyError as `key` does, the function too
+   * @throws InvalidKeyError for an invalid name or segment; so does the returned function
    */
   series(name: string, ...segments: readonly string[]): (last: string) => string {
     const start = this.key(name, ...segments);
@@ -54,14 +54,14 @@ export class TaggedKeys {
   }
 }
 
-/** Builds the keys of one lib under one prefix. Braces in a subject can neither move nor break the hash tag. */
+/** Builder of one lib's keys under one prefix. Braces in a subject can neither move nor break the hash tag. */
 export class KeySpace {
   private readonly base: string;
 
   /**
    * @param prefix first part of every key; text without braces
    * @param lib second part; kebab-case
-   * @throws InvalidKeyError for a prefix or a lib that cannot be part of a key
+   * @throws InvalidKeyError for an invalid prefix or lib
    */
   constructor(prefix: string, lib: string) {
     if (/[{}]/.test(checked(prefix, 'key prefix'))) {
@@ -75,10 +75,10 @@ export class KeySpace {
   }
 
   /**
-   * Starts the keys of a subject, whose name becomes their hash tag.
+   * Starts the keys of a subject, which becomes their hash tag.
    *
    * @param subject any text of 1 to 1,024 well-formed characters
-   * @throws InvalidKeyError when it is none
+   * @throws InvalidKeyError for an invalid subject
    */
   tag(subject: string): TaggedKeys {
     return new TaggedKeys(`${this.base}:{${escapeTag(checked(subject, 'subject'))}}`);

@@ -17,7 +17,7 @@ export class CrossSlotError extends LuanestError {
   readonly code = 'CROSS_SLOT';
 }
 
-/** A subject or segment from which no key can be built. */
+/** A prefix, subject, name or segment that cannot be part of a key; nothing was sent. */
 export class InvalidKeyError extends LuanestError {
   readonly code = 'INVALID_KEY';
 }
@@ -38,24 +38,24 @@ export class PreloadFailedError extends LuanestError {
 }
 
 /**
- * The call was never written to a socket, or each node that got it refused it, until its deadline: it had no effect. Safe to
- * repeat.
+ * The call had no effect: until its deadline it was not written to a socket, or each node that got it refused it. It is safe
+ * to repeat.
  */
 export class NotSentError extends LuanestError {
   readonly code = 'NOT_SENT';
 }
 
 /**
- * The call was sent, and at least one sending was not answered: it may or may not have run, or may still run. A refusal
- * of a later sending does not change that.
+ * The call was sent at least once without getting a reply: it may have run, or may still run. If it was sent again and then
+ * refused, that does not change.
  *
- * Repeat it only where the script's header says that a replay is harmless or gets the first answer.
+ * Repeat it only if a second run of the script is harmless, or returns the first result. The script's header says so.
  */
 export class UnknownOutcomeError extends LuanestError {
   readonly code = 'UNKNOWN_OUTCOME';
 }
 
-/** Redis refused to run the script (OOM, READONLY, NOPERM, ...), each time that it was sent: the call had no effect. */
+/** Redis refused to run the script (OOM, READONLY, NOPERM, ...), each time it was sent: the call had no effect. */
 export class ScriptRefusedError extends LuanestError {
   readonly code = 'SCRIPT_REFUSED';
 

@@ -1,11 +1,11 @@
 import type { ScriptRegistry } from './script-registry.service';
 
-/** The shape that `@nestjs/terminus` expects of an indicator; usable without it. */
+/** Result of the health indicator, in the form that `@nestjs/terminus` expects. It can be used without terminus. */
 export type ScriptRegistryHealthResult = Record<string, { status: 'up' | 'down'; problems?: readonly string[] }>;
 
 /**
- * Reports whether scripts can run: down when a node is unavailable, when it answers PING but lacks scripts, and when it does
- * not let the user run scripts.
+ * Health indicator of a registry. It is down if a node is unavailable, if a node replies to PING but lacks scripts, or if a
+ * node does not let the user run scripts.
  *
  * With terminus: `health.check([() => indicator.check('scripts')])`.
  */
@@ -13,10 +13,10 @@ export class ScriptRegistryHealthIndicator {
   constructor(private readonly registry: ScriptRegistry) {}
 
   /**
-   * Asks every node.
+   * Checks every node.
    *
    * @param key name of this check in the result
-   * @param timeoutMs per node, ms; integer >= 1; default 1,000
+   * @param timeoutMs for each node, ms; integer >= 1; default 1,000
    */
   async check<Key extends string>(
     key: Key,

@@ -14,9 +14,9 @@ import {
 } from './script-registry.options';
 import { ScriptRegistry } from './script-registry.service';
 
-/** Settings that must be known before the options are. */
+/** Settings that Nest needs before the options are resolved. */
 interface ScriptRegistryModuleExtras {
-  /** Name of the registry, if the app has several. Default: the default one. */
+  /** Name of a further registry. Default: none, for the app's default registry. */
   readonly name?: string;
 }
 
@@ -60,14 +60,14 @@ const ScriptRegistryModuleBase = defineLuanestModule<
   },
 });
 
-/** Gives the app one ScriptRegistry, or several by name, and lets other modules register their scripts. */
+/** Module that provides the ScriptRegistry, and more of them by name. Other modules register their scripts with it. */
 @Module({})
 export class ScriptRegistryModule extends ScriptRegistryModuleBase {
   /**
-   * Registers a module's scripts, so that they are loaded when the app initialises.
+   * Registers scripts, so that they are loaded when the app initialises.
    *
-   * @param scripts made by `defineScript`
-   * @param name of the registry; default: the default one
+   * @param scripts values of `defineScript`
+   * @param name of the registry; default: the default registry
    */
   static forFeature(scripts: readonly AnyScript[], name?: string): DynamicModule {
     return {

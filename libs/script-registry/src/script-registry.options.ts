@@ -1,15 +1,15 @@
 import type { Cluster, ClusterNode, ClusterOptions, Redis, RedisOptions } from 'ioredis';
 import { Checks, type KnownOptions, shown } from '../../internal/src';
 
-/** Where a registry takes its client from when none is handed in. */
+/** Client of `@liaoliaots/nestjs-redis` that a registry uses. */
 export interface RedisSource {
   /** `redis` for RedisModule, `cluster` for ClusterModule of `@liaoliaots/nestjs-redis`. Default: the one that is imported. */
   readonly module?: 'redis' | 'cluster';
-  /** Namespace of the client there. Default: its default namespace. */
+  /** Namespace of the client in that module. Default: the default namespace. */
   readonly namespace?: string | symbol;
 }
 
-/** A Redis Cluster to connect to: the nodes to ask first, and ioredis' options of a Cluster. */
+/** A Redis Cluster to connect to: the nodes to ask first, and the options of an ioredis Cluster. */
 export interface ClusterConnectionOptions extends ClusterOptions {
   /** Addresses of some nodes, such as `{ host, port }` or `redis://host:port`; at least one. */
   readonly nodes: ClusterNode[];
@@ -31,20 +31,20 @@ export interface ScriptRegistryModuleOptions {
   /** First part of every key that this registry's key spaces build; text without braces. Default `luanest`. */
   readonly prefix?: string;
   /**
-   * What boot does while Redis is away. `required`: initialisation fails unless every master has the scripts.
-   * `best-effort`: the app boots, the health indicator is down, and scripts are loaded when Redis comes. Default `best-effort`.
+   * Behaviour of boot while Redis is unavailable. `required`: boot fails unless every master has the scripts. `best-effort`:
+   * the app boots, the health indicator is down, and scripts are loaded when Redis is available. Default `best-effort`.
    */
   readonly preload?: 'required' | 'best-effort';
   /**
-   * How long boot waits for the masters, ms; integer >= 1. Default 10,000. With `best-effort` it ends as soon as a
-   * connection fails.
+   * How long boot waits for the masters, ms; integer >= 1. Default 10,000. With `best-effort`, boot stops waiting as soon as
+   * a connection fails.
    */
   readonly preloadTimeoutMs?: number;
-  /** How long a call may take from `run` to its answer, ms; integer >= 1. Default 5,000. A call may set its own. */
+  /** Longest time from `run` to the reply, ms; integer >= 1. Default 5,000. A call may set its own. */
   readonly deadlineMs?: number;
-  /** False sends every call alone, in the script's plain form, as some managed Clusters need it. Default true. */
+  /** False sends every call alone, with literal `KEYS[n]`, as some managed Clusters require. Default true. */
   readonly grouping?: boolean;
-  /** Most groups of one script and slot in flight, integer >= 1. Default 32. */
+  /** Most groups of one script and slot in flight; integer >= 1. Default 32. */
   readonly maxGroupsInFlight?: number;
 }
 
@@ -72,7 +72,7 @@ const KNOWN_OF_SOURCE: KnownOptions<RedisSource> = { module: true, namespace: tr
 
 const checks = new Checks('ScriptRegistryModule');
 
-/** The value is not quoted: an address holds a password. */
+/** Checks `url`. The error does not quote it, since an address may hold a password. */
 function checkUrl(url: unknown): void {
   if (url === undefined) return;
   const protocol = typeof url === 'string' && URL.canParse(url) ? new URL(url).protocol : undefined;
@@ -94,7 +94,7 @@ function checkConnection(connection: unknown): void {
 /**
  * Checks a registry's options and fills in the defaults.
  *
- * @throws InvalidOptionError naming the option, the value seen and what to do
+ * @throws InvalidOptionError that names the option, the value and what is allowed
  */
 export function resolveOptions(options: ScriptRegistryModuleOptions): ResolvedScriptRegistryOptions {
   checks.options('', options, KNOWN);

@@ -26,7 +26,7 @@ const REFRESH_WHILE_HELD_MS = 100;
 const checks = new Checks('ScriptRegistry');
 const NO_OPTIONS: RunOptions = Object.freeze({});
 
-/** Runs typed scripts on one Redis or one Cluster: preloaded, healed, grouped, each call by its deadline. */
+/** Runs typed scripts on one Redis server or Cluster. It loads scripts on all nodes, groups calls, and ends each at its deadline. */
 export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
   private readonly logger = new Logger(ScriptRegistry.name);
   private readonly runners = new Map<AnyScript, ScriptRunner>();
@@ -42,8 +42,8 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
 
   /**
    * @param name of the registry, for logs and events
-   * @param connection closed with the registry; the client behind it is not
-   * @param endClient ends the client behind the connection where it is the registry's own
+   * @param connection is closed with the registry, but not the client that it uses
+   * @param endClient ends the client; only given if the registry made it
    */
   constructor(
     readonly name: string,
@@ -80,16 +80,16 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     }
   }
 
-  /** Closes the registry, and resolves when a client that it made has ended. */
+  /** Closes the registry, and waits until a client that it made has ended. */
   async onApplicationShutdown(): Promise<void> {
     this.close();
     await this.clientEnded;
   }
 
   /**
-   * Makes scripts known; those that come after boot are loaded at once.
+   * Registers scripts. Scripts that are registered after boot are loaded at once.
    *
-   * @throws ScriptConflictError when another script has the name already
+   * @throws ScriptConflictError if a different script has the same name
    */
   register(scripts: readonly AnyScript[]): void {
     const forms: LoadableScript[] = [];
@@ -110,15 +110,16 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Runs a script once and answers with its decoded reply.
+   * Runs a script and returns its decoded reply.
    *
    * Calls of one script and slot start in the order in which they were made.
    *
    * @throws InvalidCallError, CrossSlotError, ScriptNotRegisteredError before anything is sent
-   * @throws NotSentError when no node took the call by its deadline: it had no effect
-   * @throws ScriptRefusedError when Redis would not run it: it had no effect
-   * @throws ScriptFailedError when the script itself failed
-   * @throws UnknownOutcomeError when an answer was lost or late: it may have run, whatever a later sending met
+   * @throws NotSentError if no node accepted the call before its deadline: it had no effect
+   * @throws ScriptRefusedError if Redis refused to run it: it had no effect
+   * @throws ScriptFailedError if the script itself failed: its writes before the failure stay
+   * @throws UnknownOutcomeError if a reply was lost or late: it may have run
+   * @throws ReplyDecodeError if it ran, and `reply` threw
    */
   run<K extends readonly string[], A, R>(
     script: ScriptDefinition<K, A, R>,
@@ -130,9 +131,11 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Runs a script and then WAITs for replicas on the same connection, one of the registry's own.
+   * Runs a script and then WAITs for replicas, both on a connection that the registry opens for this.
    *
-   * Order with calls of `run` holds only for who awaits. Throws as `run` does.
+   * Calls of `run` and `runAndWait` are ordered only if you await them. Throws the same errors as `run`.
+   *
+   * @throws InvalidOptionError if `replicas` or `timeoutMs` is invalid, or `timeoutMs` is not less than the deadline
    */
   async runAndWait<K extends readonly string[], A, R>(
     script: ScriptDefinition<K, A, R>,
@@ -151,17 +154,17 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     return withCallEvents(this.name, script.name, () => this.start(script, input, options, wait));
   }
 
-  /** How long a call may take that has no `deadlineMs` of its own, ms. */
+  /** Deadline of calls without their own `deadlineMs`, ms. */
   get deadlineMs(): number {
     return this.options.deadlineMs;
   }
 
-  /** True where keys live in slots on several nodes, so that one call's keys must share a hash tag to share a node. */
+  /** True for a Redis Cluster, where keys are in slots on several nodes. */
   get clustered(): boolean {
     return this.connection.clustered;
   }
 
-  /** Starts the keys of a lib under this registry's prefix. @throws InvalidKeyError for a lib that is not kebab-case */
+  /** Returns the key space of a lib under this registry's prefix. @throws InvalidKeyError for a lib that is not kebab-case */
   keySpace(lib: string): KeySpace {
     return new KeySpace(this.options.prefix, lib);
   }
@@ -179,14 +182,14 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     return this.channels.listen(slotOf(key), key, listener);
   }
 
-  /** Asks every node whether it answers, has every script and lets this user run scripts. @param timeoutMs per node, ms; default 1,000 */
+  /** Checks that every node replies, has all scripts and lets this user run them. @param timeoutMs for each node, ms; default 1,000 */
   async health(timeoutMs = 1_000): Promise<ScriptHealth> {
     return this.preload.health(checks.integer('timeoutMs', timeoutMs, 1));
   }
 
   /**
-   * Settles the calls that are in flight, stops listening to the client and closes what the registry opened. A client that
-   * the registry made ends within a second. Harmless twice.
+   * Rejects all calls in flight, removes the registry's listeners from the client and closes the connections that the
+   * registry opened. A client that the registry made ends within a second. Can be called twice.
    */
   close(): void {
     if (this.closed) return;
@@ -242,7 +245,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
     for (const lane of [...this.busy]) lane.pump();
   }
 
-  /** A Cluster client learns of a failover only when it is asked, and calls that are held ask nobody. */
+  /** Refreshes the client's slot table soon: while calls are held, nothing is sent that would make the client notice a failover. */
   private refreshSoon(): void {
     this.refreshTimer ??= setTimeout(() => {
       this.refreshTimer = undefined;

@@ -1,8 +1,8 @@
 /** Options of one call. */
 export interface RunOptions {
-  /** How long the call may take, ms; integer >= 1. Default: the registry's `deadlineMs`. */
+  /** Longest time until the reply, ms; integer >= 1. Default: the registry's `deadlineMs`. */
   readonly deadlineMs?: number;
-  /** When the deadline began to run, by `performance.now()`. Default: now. */
+  /** Reading of `performance.now()` from which `deadlineMs` is counted, ms. Default: the time of the call. */
   readonly since?: number;
 }
 
@@ -10,20 +10,21 @@ export interface RunOptions {
 export interface RunAndWaitOptions extends RunOptions {
   /** Replicas that should have the write; integer >= 1. */
   readonly replicas: number;
-  /** How long to wait for them, ms; integer >= 1. Should be below the call's deadline. */
+  /** How long to wait for them, ms; integer >= 1. Must be less than the call's deadline. */
   readonly timeoutMs: number;
 }
 
-/** The result of a script, and how many replicas had acknowledged the write when WAIT ended. */
+/** The result of a script, and the number of replicas that had acknowledged the write when WAIT ended. */
 export interface WaitedResult<R> {
   readonly result: R;
-  /** Fewer than asked for means that the write may be lost in a failover; the script ran all the same. */
+  /** If it is less than was asked for, a failover may lose the write. The script ran in any case. */
   readonly replicas: number;
 }
 
-/** Whether every node has every script. */
+/** Result of a health check of all nodes. */
 export interface ScriptHealth {
+  /** True if every node is connected, has all scripts and lets this user run them. */
   readonly healthy: boolean;
-  /** What is wrong, a line per node; empty when healthy. */
+  /** One line for each node with a problem; empty if healthy. */
   readonly problems: readonly string[];
 }

@@ -11,10 +11,10 @@ function isCluster(client: Redis | Cluster): client is Cluster {
 const checks = new Checks('ScriptRegistryModule');
 
 /**
- * Puts an ioredis client behind the port.
+ * Makes the connection of an ioredis client.
  *
- * @throws InvalidOptionError for anything else, and for a client with a `keyPrefix`, which would be put before
- *   the prefix that luanest's key builder adds already
+ * @throws InvalidOptionError for anything else, and for a client with a `keyPrefix`, since keys already have the registry's
+ *   own prefix
  */
 export function connectIoredis(client: Redis | Cluster): RedisConnection {
   if (typeof client !== 'object' || client === null || typeof client.sendCommand !== 'function') {

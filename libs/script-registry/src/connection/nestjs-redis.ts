@@ -3,14 +3,14 @@ import type { Cluster, Redis } from 'ioredis';
 import { Checks } from '../../../internal/src';
 import type { RedisSource } from '../script-registry.options';
 
-/** What luanest uses of RedisService and ClusterService of `@liaoliaots/nestjs-redis`. */
+/** The part of RedisService and ClusterService of `@liaoliaots/nestjs-redis` that luanest uses. */
 export interface ClientService<Client> {
   getOrNil(namespace?: string | symbol): Client | null;
 }
 
 type Package = Partial<Record<'RedisService' | 'ClusterService', InjectionToken>>;
 
-/** The package is an optional peer: who hands a client in need not install it. */
+/** Loads the package. It is an optional peer: apps that use another client need not install it. */
 function loadPackage(): Package {
   try {
     // eslint-disable-next-line @typescript-eslint/no-require-imports -- an import would make the peer mandatory
@@ -21,7 +21,7 @@ function loadPackage(): Package {
   }
 }
 
-/** Tokens of RedisService and ClusterService, or names that nobody provides when the package is absent. */
+/** Returns the tokens of RedisService and ClusterService; without the package, names that no module provides. */
 export function clientServiceTokens(): readonly InjectionToken[] {
   const { RedisService, ClusterService } = loadPackage();
   return [RedisService ?? 'luanest:no-redis-service', ClusterService ?? 'luanest:no-cluster-service'];
@@ -30,9 +30,9 @@ export function clientServiceTokens(): readonly InjectionToken[] {
 const checks = new Checks('ScriptRegistryModule');
 
 /**
- * Picks the client that `source` names.
+ * Returns the client that `source` names.
  *
- * @throws InvalidOptionError when there is none, or when two modules are imported and none is named
+ * @throws InvalidOptionError if there is no such client, or if both modules are imported and `source` names neither
  */
 export function clientFrom(
   source: RedisSource | undefined,

@@ -2,21 +2,21 @@ import { Logger } from '@nestjs/common';
 import { Cluster, Redis } from 'ioredis';
 import type { ScriptRegistryModuleOptions } from '../script-registry.options';
 
-/** How long QUIT may take before the connection is cut, ms. */
+/** Longest time that QUIT may take before the connection is closed without a reply, ms. */
 const QUIT_TIMEOUT_MS = 1_000;
 
-/** A client that the registry made, and ends. */
+/** A client that the registry made and must end. */
 export interface OwnClient {
   readonly client: Redis | Cluster;
-  /** Ends the connection; what was written before is carried out where Redis answers. Never rejects. */
+  /** Quits the client. Commands that were written before are run if Redis replies. Never rejects. */
   readonly end: () => Promise<void>;
 }
 
 /**
  * Makes the client that the options describe. It connects when the registry starts, so an app whose boot fails before that
- * leaves no connection.
+ * has no open connection.
  *
- * @returns undefined where the options name no server
+ * @returns undefined if the options name no server
  */
 export function ownClient(
   name: string,
@@ -35,7 +35,7 @@ function make(url: string | undefined, connection: ScriptRegistryModuleOptions['
   return new Cluster(nodes, { ...options, lazyConnect: true });
 }
 
-/** One line when Redis becomes unavailable and one when it is back; ioredis prints each failed attempt where nobody listens. */
+/** Logs one line when Redis becomes unavailable and one when it is back. Without an `error` listener, ioredis prints each attempt. */
 function logOutages(client: Redis | Cluster, logger: Logger): void {
   let available = true;
   client.on('error', ({ message }: Error) => {
