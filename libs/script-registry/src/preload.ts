@@ -6,14 +6,14 @@ import { PreloadFailedError } from './script-registry.errors';
 import type { ResolvedScriptRegistryOptions } from './script-registry.options';
 import type { ScriptHealth } from './script-registry.types';
 
-/** How long boot waits for replicas once all masters have the scripts. */
+/** How long boot waits for replicas after all masters have the scripts, ms. */
 const REPLICA_GRACE_MS = 1_000;
 
-/** Script of the health check: it has no keys, so that any node may run it, and the flags let it run in any state. */
+/** Script of the health check. Without keys any node may run it, and the flags allow it in any state. */
 const PROBE = '#!lua flags=no-writes,allow-oom,allow-stale\nreturn 1';
 const PROBE_SHA = createHash('sha1').update(PROBE).digest('hex');
 
-/** Keeps scripts on all nodes as they come and go, and says at boot whether that worked. */
+/** Loads scripts on all nodes at boot and when nodes connect or change, and checks their health. */
 export class Preload {
   private stopListening: (() => void) | undefined;
   private readonly watchers = new Set<(event: string) => void>();
@@ -26,7 +26,7 @@ export class Preload {
     private readonly changed: () => void,
   ) {}
 
-  /** Begins to listen and waits for the first load, as long as the options say. @throws PreloadFailedError */
+  /** Starts to load scripts, and waits for the first load as the options say. @throws PreloadFailedError with `required` */
   async start(): Promise<void> {
     this.stopListening = this.connection.listen((event, node) => this.handle(event, node));
     const required = this.options.preload === 'required';
@@ -40,17 +40,17 @@ export class Preload {
     );
   }
 
-  /** Asks every node for a PING, for its scripts, and whether it lets this user run scripts. */
+  /** Checks each node: it must reply to PING, have all scripts and let this user run scripts. */
   async health(timeoutMs: number): Promise<ScriptHealth> {
     const nodes = this.connection.nodes();
     if (!nodes.some(({ role }) => role === 'master')) return { healthy: false, problems: ['no master is known'] };
-    const answers = await Promise.all(
+    const results = await Promise.all(
       nodes.map((node) =>
         withTimeout(this.nodeProblem(node), timeoutMs, `${node.id} did not reply within ${timeoutMs} ms`),
       ),
     );
     const lost = this.connection.lostMasters().map((id) => `${id} owns slots, but is not connected`);
-    const problems = [...lost, ...answers.filter((problem) => problem !== undefined)];
+    const problems = [...lost, ...results.filter((problem) => problem !== undefined)];
     return { healthy: problems.length === 0, problems };
   }
 
@@ -77,7 +77,7 @@ export class Preload {
   }
 
   // See DECISIONS.md: health-runs-an-empty-script
-  /** Runs a script that does nothing. A node that does not have it gets it, so that only the first look is an error there. */
+  /** Runs a script that does nothing. A node that lacks it gets it, so that Redis counts a NOSCRIPT error for the first check only. */
   private async mayRunScripts(node: RedisNode): Promise<void> {
     try {
       await node.send('EVALSHA', [PROBE_SHA, '0']);
@@ -89,33 +89,33 @@ export class Preload {
 
   private handle(event: 'ready' | 'topology' | 'down', node?: RedisNode): void {
     if (node && event !== 'topology') this.loader.forget(node);
-    if (event === 'ready' && node) void this.loader.load(node).then(() => this.tell('loaded'));
+    if (event === 'ready' && node) void this.loader.load(node).then(() => this.notify('loaded'));
     if (event === 'topology') {
       for (const known of this.connection.nodes()) {
-        if (known.ready && !this.loader.settled(known)) void this.loader.load(known).then(() => this.tell('loaded'));
+        if (known.ready && !this.loader.settled(known)) void this.loader.load(known).then(() => this.notify('loaded'));
       }
       this.loader.verifySoon();
       this.changed();
     }
-    this.tell(event);
+    this.notify(event);
   }
 
-  private tell(event: string): void {
+  private notify(event: string): void {
     for (const watcher of [...this.watchers]) watcher(event);
   }
 
-  /** Resolves with undefined when all nodes have the scripts, or with what is wrong when waiting is over. */
+  /** Resolves when all nodes have the scripts or the time is over: with the problem, or undefined if there is none. */
   private watch(required: boolean): Promise<string | undefined> {
     return new Promise((resolve) => {
       const finish = (problem: string | undefined): void => {
-        this.watchers.delete(look);
+        this.watchers.delete(check);
         clearTimeout(timer);
         clearTimeout(grace);
         resolve(problem);
       };
       let grace: NodeJS.Timeout | undefined;
       const timer = setTimeout(() => finish(this.problem()), this.options.preloadTimeoutMs);
-      const look = (event: string): void => {
+      const check = (event: string): void => {
         const nodes = this.connection.nodes();
         const masters = nodes.filter(({ role }) => role === 'master');
         const complete = masters.length > 0 && this.connection.lostMasters().length === 0;
@@ -125,7 +125,7 @@ export class Preload {
           grace ??= setTimeout(() => finish(undefined), REPLICA_GRACE_MS);
         } else if (event === 'down' && !required) finish(this.problem());
       };
-      this.watchers.add(look);
+      this.watchers.add(check);
     });
   }
 

@@ -6,54 +6,54 @@ import { events } from './script-registry.events';
 const VERIFY_DEBOUNCE_MS = 500;
 
 // See DECISIONS.md: heal-per-node
-/** Puts scripts on nodes, keeps them there, and knows which nodes have them. */
+/** Loads scripts on nodes, and knows which nodes have them. */
 export class ScriptLoader {
   private readonly scripts = new Map<string, LoadableScript>();
   private readonly loading = new WeakMap<RedisNode, Promise<void>>();
   private readonly loaded = new WeakMap<RedisNode, Error | true>();
   private verifyTimer: NodeJS.Timeout | undefined;
 
-  /** @param onLoaded called when a node that lacked the scripts is settled, so that calls held for it may leave */
+  /** @param onLoaded called after the first load of a node, so that calls that wait for it can be sent */
   constructor(
     private readonly registry: string,
     private readonly connection: RedisConnection,
     private readonly onLoaded: () => void,
   ) {}
 
-  /** Every SHA that a node must know. */
+  /** SHAs of all scripts. */
   get shas(): string[] {
     return [...this.scripts.keys()];
   }
 
-  /** Adds scripts; nodes that are up get them now. */
+  /** Adds scripts, and loads them on the nodes whose first load is done. */
   add(scripts: readonly LoadableScript[]): void {
     for (const script of scripts) this.scripts.set(script.sha, script);
     for (const node of this.connection.nodes()) if (this.loaded.has(node)) void this.loadMissing(node);
   }
 
-  /** Whether calls may be sent to the node: its load has been tried, with or without success. */
+  /** Returns true if calls may be sent to the node: its first load has ended, with or without success. */
   settled(node: RedisNode): boolean {
     return this.loaded.has(node);
   }
 
-  /** Why a node lacks scripts, or undefined when it has them all. */
+  /** Returns the error of the node's last load; undefined if it has all scripts. */
   problem(node: RedisNode): Error | undefined {
     const state = this.loaded.get(node);
     return state === true ? undefined : (state ?? new Error(`scripts have not been loaded on ${node.id} yet`));
   }
 
-  /** Forgets what is known of a node, whose server may be another one after a reconnect. */
+  /** Forgets the state of a node: after a reconnect the server may be another one. */
   forget(node: RedisNode): void {
     this.loaded.delete(node);
     this.loading.delete(node);
   }
 
-  /** Loads every script on a node; calls that come while a load runs share it. */
+  /** Loads all scripts on a node. While a load runs, further calls of this method return the same promise. */
   load(node: RedisNode): Promise<void> {
     return this.once(node, () => this.sendLoads(node, [...this.scripts.values()]));
   }
 
-  /** Asks a node which scripts it has and loads the others, so that a healthy node is never sent a body again. */
+  /** Checks which scripts a node has (SCRIPT EXISTS), and loads the missing ones only. */
   loadMissing(node: RedisNode): Promise<void> {
     return this.once(node, async () => {
       const scripts = [...this.scripts.values()];
@@ -65,7 +65,7 @@ export class ScriptLoader {
     });
   }
 
-  /** Soon, asks every node which scripts it has. A burst of topology events makes one round. */
+  /** Calls `loadMissing` for all nodes after half a second. Calls in that time are merged into one. */
   verifySoon(): void {
     this.verifyTimer ??= setTimeout(() => {
       this.verifyTimer = undefined;
@@ -87,9 +87,9 @@ export class ScriptLoader {
         (error: unknown) => this.settle(node, asError(error), 0),
       )
       .then(() => {
-        // A later connection's load may have taken this one's place.
+        // The load of a later connection may have replaced this one.
         if (this.loading.get(node) === done) this.loading.delete(node);
-        // Scripts that were added meanwhile were in no list that this run sent.
+        // Scripts that were added while this load ran are not loaded yet.
         if (this.scripts.size > size) void this.loadMissing(node);
       });
     this.loading.set(node, done);
@@ -104,17 +104,17 @@ export class ScriptLoader {
     if (first) this.onLoaded();
   }
 
-  /** One pipelined trip: all loads are written before the first answer is awaited. */
+  /** Writes all loads before it awaits the first reply: one round trip. */
   private async sendLoads(node: RedisNode, scripts: readonly LoadableScript[]): Promise<number> {
-    const answers = await Promise.allSettled(scripts.map(({ body }) => node.send('SCRIPT', ['LOAD', body])));
-    for (const [i, answer] of answers.entries()) {
-      if (answer.status === 'rejected') {
-        const error = asError(answer.reason);
+    const replies = await Promise.allSettled(scripts.map(({ body }) => node.send('SCRIPT', ['LOAD', body])));
+    for (const [i, reply] of replies.entries()) {
+      if (reply.status === 'rejected') {
+        const error = asError(reply.reason);
         throw new Error(scripts[i]?.lines.inScript(error.message) ?? error.message, { cause: error });
       }
       const expected = scripts[i]?.sha;
-      if (String(answer.value) !== expected) {
-        throw new Error(`${node.id} replied to SCRIPT LOAD with ${String(answer.value)} instead of ${expected}`);
+      if (String(reply.value) !== expected) {
+        throw new Error(`${node.id} replied to SCRIPT LOAD with ${String(reply.value)} instead of ${expected}`);
       }
     }
     return scripts.length;

@@ -1,5 +1,5 @@
 import type { Cluster, Redis } from 'ioredis';
-import { answerOf, IoredisNode, openDedicated } from './ioredis-node';
+import { replyOf, IoredisNode, openDedicated } from './ioredis-node';
 import { openSubscriber } from './ioredis-subscriber';
 import {
   type ChannelSubscriber,
@@ -13,10 +13,10 @@ import { commandFor, routedFailureOf, watchRouting } from './sent-command';
 
 type Listener = (event: 'ready' | 'topology' | 'down', node?: RedisNode) => void;
 
-/** Message of ioredis for a command whose connection closed before the answer; the one case that its Cluster sends again. */
+/** Message of ioredis for a command whose connection closed before the reply. Only in this case its Cluster sends again. */
 const CLOSED = 'Connection is closed.';
 
-/** A node of a Cluster. A script that its closing connection leaves unanswered is sent again where the client would do so. */
+/** A node of a Cluster. If the connection closes before a script's reply, it sends the script again, unless the client forbids it. */
 class ClusterNode extends IoredisNode {
   constructor(
     client: Redis,
@@ -29,7 +29,7 @@ class ClusterNode extends IoredisNode {
   override send(name: string, args: CommandArg[]): Promise<unknown> {
     const answer = super.send(name, args);
     const { resend } = this;
-    // Commands without a key are meant for this node and no other.
+    // Commands without a key are for this node only.
     if (resend === undefined || !name.startsWith('EVAL')) return answer;
     return answer.catch((failure: CommandFailure) => {
       if (failure.kind !== 'lost' || failure.message !== CLOSED) throw failure;
@@ -40,7 +40,7 @@ class ClusterNode extends IoredisNode {
   }
 }
 
-/** A Redis Cluster: commands go to the node that the client's slot table names, so that a group meets one node. */
+/** Connection to a Redis Cluster. Each group is sent to the node that the client's slot table names. */
 export class IoredisCluster implements RedisConnection {
   readonly clustered = true;
   readonly stringNumbers: boolean;
@@ -68,8 +68,8 @@ export class IoredisCluster implements RedisConnection {
   }
 
   lostMasters(): readonly string[] {
-    // Until a node has told who owns which slot, the startup nodes stand for a Cluster that nobody has seen.
-    if (this.client.slots.length === 0) return ['the owners of the slots'];
+    // The slot table is empty until a node has sent it.
+    if (this.client.slots.length === 0) return ['the masters of all slots'];
     const owners = new Set(this.client.slots.flatMap(([master]) => (master === undefined ? [] : [master])));
     return [...owners].filter((id) => !this.table().has(id));
   }
@@ -77,7 +77,7 @@ export class IoredisCluster implements RedisConnection {
   nodeFor(slot: number): RedisNode | undefined {
     if (this.client.slots.length === 0) return undefined;
     const id = this.client.slots[slot]?.[0];
-    // A client's table may have holes (with stringNumbers it has). Any master will say where the slot is.
+    // The slot table of a client with stringNumbers has holes. Any master redirects to the right one (MOVED).
     return id === undefined ? this.nodes().find((node) => node.role === 'master' && node.ready) : this.table().get(id);
   }
 
@@ -89,7 +89,7 @@ export class IoredisCluster implements RedisConnection {
     const command = commandFor(anyNode, name, args);
     watchRouting(command, this.resends);
     const answer = this.client.sendCommand(command) as Promise<unknown>;
-    return answer.then(answerOf, (error: unknown) => Promise.reject(routedFailureOf(command, error)));
+    return answer.then(replyOf, (error: unknown) => Promise.reject(routedFailureOf(command, error)));
   }
 
   refresh(): void {
@@ -110,8 +110,8 @@ export class IoredisCluster implements RedisConnection {
     return opened;
   }
 
-  subscriber(node: RedisNode, heard: (channel: string) => void, ended: () => void): Promise<ChannelSubscriber> {
-    return openSubscriber((node as ClusterNode).client, heard, ended);
+  subscriber(node: RedisNode, onMessage: (channel: string) => void, onEnd: () => void): Promise<ChannelSubscriber> {
+    return openSubscriber((node as ClusterNode).client, onMessage, onEnd);
   }
 
   listen(listener: Listener): () => void {

@@ -5,12 +5,12 @@ import { commandFor, failureOf } from './sent-command';
 const QUEUED = Buffer.from('QUEUED');
 
 /**
- * A reply, unless it is none: a MULTI of other code is open on the connection, so Redis has put the command aside,
- * and runs it with EXEC or drops it with DISCARD. A script of ours never answers this word alone.
+ * Returns a reply unless it is QUEUED. Redis replies QUEUED if other code has opened a MULTI on the connection: it then runs
+ * the command at EXEC, or drops it at DISCARD. The registry's forms of scripts never return this word alone.
  *
- * @throws CommandFailure
+ * @throws CommandFailure for QUEUED
  */
-export function answerOf(reply: unknown): unknown {
+export function replyOf(reply: unknown): unknown {
   if (!Buffer.isBuffer(reply) || !reply.equals(QUEUED)) return reply;
   throw new CommandFailure(
     'lost',
@@ -19,10 +19,10 @@ export function answerOf(reply: unknown): unknown {
 }
 
 /**
- * A connection of an ioredis client as a RedisNode.
+ * RedisNode on one connection of an ioredis client.
  *
- * Commands are written past the client's autopipelining, which loses keys of scripts on a Cluster, and past its
- * offline queue, where they would wait beyond their deadline.
+ * It bypasses the client's autopipelining, which loses keys of scripts on a Cluster, and the client's offline queue, where
+ * commands would wait beyond their deadline.
  * See DECISIONS.md: commands-bypass-client-queues
  */
 export class IoredisNode implements RedisNode {
@@ -38,7 +38,7 @@ export class IoredisNode implements RedisNode {
     this.on('close', () => this.loseUnanswered());
   }
 
-  /** Calls back when the connection has become usable and when it has gone. */
+  /** Calls `listener` when the connection is ready and when it has closed. */
   onStatus(listener: (event: 'ready' | 'down') => void): void {
     this.on('ready', () => listener('ready'));
     this.on('close', () => listener('down'));
@@ -51,7 +51,7 @@ export class IoredisNode implements RedisNode {
   }
 
   get ready(): boolean {
-    // ioredis has no stream before the first connection, whatever its types say.
+    // Before the first connection ioredis has no stream, although its types have one.
     const stream = this.client.stream as Redis['stream'] | undefined;
     return this.client.status === 'ready' && stream?.writable === true;
   }
@@ -69,14 +69,14 @@ export class IoredisNode implements RedisNode {
     } catch (error) {
       return Promise.reject(failureOf(command, error));
     }
-    const settled = answer.then(answerOf, (error: unknown) => Promise.reject(failureOf(command, error)));
+    const settled = answer.then(replyOf, (error: unknown) => Promise.reject(failureOf(command, error)));
     return this.resends ? settled : this.untilClosed(settled);
   }
 
   sendMeasured(name: string, args: CommandArg[], took: (ms: number | undefined) => void): Promise<unknown> {
     if (!this.ready) return this.send(name, args);
     const { stream } = this.client;
-    // One write, so that Redis mostly reads all three at once and serves nobody in between.
+    // One write: then Redis mostly reads the three commands together and serves no other client between them.
     stream.cork();
     const [before, answer, after] = [this.send('TIME', []), this.send(name, args), this.send('TIME', [])];
     stream.uncork();
@@ -89,12 +89,12 @@ export class IoredisNode implements RedisNode {
     return answer;
   }
 
-  /** Stops listening to the client; the client itself stays as it is. */
+  /** Removes this node's listeners from the client. */
   forget(): void {
     for (const [event, handler] of this.handlers.splice(0)) this.client.off(event, handler);
   }
 
-  /** The answer, or a failure when the connection closes: ioredis 6.0 settles neither when it resends nothing. */
+  /** Rejects when the connection closes before the reply: ioredis 6.0 leaves such a promise pending if it resends nothing. */
   private untilClosed(answer: Promise<unknown>): Promise<unknown> {
     return new Promise((resolve, reject) => {
       this.unanswered.add(reject);
@@ -121,12 +121,13 @@ function msOf(time: unknown): number {
 }
 
 /**
- * Opens a connection like `client`'s that resends nothing, so that a lost reply is told as one.
+ * Opens a connection with the options of `client` that resends nothing, so that each lost reply is reported.
  *
- * @param closed called when the connection is gone, so that the next use opens another
+ * @param closed called when the connection has ended
+ * @throws CommandFailure if it cannot connect
  */
 export async function openDedicated(client: Redis, closed: () => void): Promise<DedicatedConnection> {
-  // The database that was SELECTed since is the one in use, whatever the options said at first.
+  // The client may have SELECTed another database than the one of its options.
   const { select = client.options.db } = (client as unknown as { condition?: { select?: number } }).condition ?? {};
   const own = client.duplicate({
     db: select,

@@ -3,7 +3,7 @@ import { IoredisNode, openDedicated } from './ioredis-node';
 import { openSubscriber } from './ioredis-subscriber';
 import type { ChannelSubscriber, CommandArg, DedicatedConnection, RedisConnection, RedisNode } from './port';
 
-/** A single server, or a Sentinel group seen through its present master. */
+/** Connection to a single server, or to the current master of a Sentinel group. */
 export class IoredisStandalone implements RedisConnection {
   readonly clustered = false;
   readonly stringNumbers: boolean;
@@ -46,8 +46,8 @@ export class IoredisStandalone implements RedisConnection {
     return opened;
   }
 
-  subscriber(_: RedisNode, heard: (channel: string) => void, ended: () => void): Promise<ChannelSubscriber> {
-    return openSubscriber(this.client, heard, ended);
+  subscriber(_: RedisNode, onMessage: (channel: string) => void, onEnd: () => void): Promise<ChannelSubscriber> {
+    return openSubscriber(this.client, onMessage, onEnd);
   }
 
   listen(listener: (event: 'ready' | 'topology' | 'down', node?: RedisNode) => void): () => void {

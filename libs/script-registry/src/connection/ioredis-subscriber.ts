@@ -1,11 +1,11 @@
 import type { Redis } from 'ioredis';
 import { CommandFailure, type ChannelSubscriber } from './port';
 
-/** Opens a connection like `client`'s for sharded channels; it ends for good when it closes. */
+/** Opens a connection for sharded channels with the options of `client`. It does not reconnect. */
 export async function openSubscriber(
   client: Redis,
-  heard: (channel: string) => void,
-  ended: () => void,
+  onMessage: (channel: string) => void,
+  onEnd: () => void,
 ): Promise<ChannelSubscriber> {
   const own = client.duplicate({
     autoResendUnfulfilledCommands: false,
@@ -16,17 +16,17 @@ export async function openSubscriber(
     retryStrategy: () => null,
   });
   own.on('error', () => undefined);
-  own.on('smessage', (channel: string) => heard(channel));
-  // A Cluster ends the subscriptions of a slot that moves away; whoever listens must find its new master.
-  own.on('sunsubscribe', (channel: string) => heard(channel));
+  own.on('smessage', (channel: string) => onMessage(channel));
+  // A Cluster ends the subscriptions of a slot that moves away. The listener must then subscribe on the new master.
+  own.on('sunsubscribe', (channel: string) => onMessage(channel));
   try {
     await own.connect();
   } catch (error) {
     own.disconnect();
     throw new CommandFailure('not-sent', error instanceof Error ? error.message : String(error));
   }
-  own.once('end', ended);
-  if (own.status !== 'ready') ended();
+  own.once('end', onEnd);
+  if (own.status !== 'ready') onEnd();
   return {
     subscribe: async (channel) => void (await own.ssubscribe(channel)),
     unsubscribe: async (channel) => void (await own.sunsubscribe(channel)),

@@ -1,14 +1,14 @@
 /**
- * Failure of a command, as the registry needs to know it. An adapter throws nothing else.
+ * Failure of a command. An adapter throws no other errors.
  *
- * - `reply`: Redis answered with an error; `code` is its first word.
+ * - `reply`: Redis replied with an error; `code` is its first word.
  * - `not-sent`: the command was never written, or Redis refused it each time, and nothing will send it later.
- * - `lost`: the command was written and its answer will not come.
+ * - `lost`: the command was written, and no reply will come.
  */
 export class CommandFailure extends Error {
   /**
-   * @param mayHaveRun true when the command was written at least once and Redis never answered that. An error that
-   *   Redis answered to a later sending proves nothing about the earlier one.
+   * @param mayHaveRun true if the command was written at least once without getting a reply. An error reply to a later
+   *   sending proves nothing about the earlier one.
    */
   constructor(
     readonly kind: 'reply' | 'not-sent' | 'lost',
@@ -18,17 +18,17 @@ export class CommandFailure extends Error {
     super(message);
   }
 
-  /** First word of Redis' error, or '' where Redis did not answer. */
+  /** First word of Redis' error; '' if Redis did not reply. */
   get code(): string {
     return this.kind === 'reply' ? (this.message.split(' ', 1)[0] ?? '') : '';
   }
 
-  /** True when the script itself raised the error: Redis marks those with its SHA. */
+  /** True if the script itself raised the error: Redis adds the script's SHA to such an error. */
   get raisedByScript(): boolean {
     return this.kind === 'reply' && raisedByScript(this.message);
   }
 
-  /** True when the server does not know the script; the sentence is the server's own. */
+  /** True if the server does not have the script. The text is the server's own, so a script cannot return it as its error. */
   get noScript(): boolean {
     return this.kind === 'reply' && this.message.startsWith('NOSCRIPT No matching script') && !this.raisedByScript;
   }
@@ -50,9 +50,9 @@ export interface RedisNode {
   /** `host:port`, or the socket's path. */
   readonly id: string;
   readonly role: 'master' | 'replica';
-  /** Whether a command that is sent now is written now. */
+  /** True if a command that is sent now is written now. */
   readonly ready: boolean;
-  /** Starts to connect where the client connects lazily; harmless otherwise. */
+  /** Starts to connect a client with `lazyConnect`; does nothing otherwise. */
   connect(): void;
   /**
    * Writes the command at once and returns Redis' reply; its strings are Buffers, which hold the exact bytes.
@@ -61,64 +61,64 @@ export interface RedisNode {
    */
   send(name: string, args: CommandArg[]): Promise<unknown>;
   /**
-   * Sends the command as `send` does, between two TIMEs, so that neither the link nor the queue is part of what is measured.
+   * Sends the command between two TIME commands, so that the measured time includes neither the network nor Redis' queue.
    *
-   * @param took called with what the command took in Redis, ms, or undefined where this user may not send TIME; not called
-   *   when the command failed
+   * @param took called with the time that the command took in Redis, ms, or undefined if this user may not send TIME; not
+   *   called if the command failed
    */
   sendMeasured(name: string, args: CommandArg[], took: (ms: number | undefined) => void): Promise<unknown>;
 }
 
-/** A connection of luanest's own to the master of a slot, for commands that block the connection they run on. */
+/** A separate connection to the master of a slot, for commands that block their connection. */
 export interface DedicatedConnection {
   /**
-   * Writes the commands back to back and answers with all replies, a failed command's CommandFailure in its place.
-   *
-   * @throws CommandFailure when not one of them was answered
+   * Writes the commands one after the other and returns all replies. For a failed command it returns the CommandFailure.
    */
   sendAll(commands: readonly RedisCommand[]): Promise<unknown[]>;
   close(): void;
 }
 
-/** A connection of luanest's own to one node, for sharded channels. */
+/** A separate connection to one node, for sharded channels. */
 export interface ChannelSubscriber {
-  /** Resolves when the node has taken the subscription. */
+  /** Resolves when the node has confirmed the subscription. */
   subscribe(channel: string): Promise<void>;
   unsubscribe(channel: string): Promise<void>;
   close(): void;
 }
 
-/** What the registry asks of a Redis client. */
+/** Redis client as the registry uses it. */
 export interface RedisConnection {
-  /** True where keys live in slots on several nodes. */
+  /** True for a Redis Cluster, where keys are in slots on several nodes. */
   readonly clustered: boolean;
-  /** True where the client hands integer replies over as strings. */
+  /** True if the client returns integer replies as strings. */
   readonly stringNumbers: boolean;
-  /** The nodes known now, replicas too where the client knows them. */
+  /** The nodes that the client knows now, including replicas. */
   nodes(): readonly RedisNode[];
-  /** Masters that own slots and are not among the nodes, because no connection to them could be made. */
+  /** Ids of masters that own slots but are not in `nodes()`, because no connection to them could be made. */
   lostMasters(): readonly string[];
-  /** The master of a slot, as far as the client knows; any slot where there is no Cluster. */
+  /** The master of a slot, if the client knows it. Without a Cluster, one master has all slots. */
   nodeFor(slot: number): RedisNode | undefined;
-  /** Sends as `send` does, by the client's own routing, which follows MOVED, ASK and TRYAGAIN. @throws CommandFailure */
+  /** Sends through the client's own routing, which follows MOVED, ASK and TRYAGAIN. @throws CommandFailure */
   sendRouted(name: string, args: CommandArg[]): Promise<unknown>;
-  /** Asks the client to learn the topology anew. */
+  /** Makes the client read the topology again. */
   refresh(): void;
-  /** A connection of our own to a node, opened on first use and kept until `close`. @throws CommandFailure */
+  /** Returns a separate connection to a node. It is opened on first use and kept until `close`. @throws CommandFailure */
   dedicated(node: RedisNode): Promise<DedicatedConnection>;
   /**
-   * A further connection to a node, for sharded channels; whoever asked closes it.
+   * Opens one more connection to a node, for sharded channels. The caller must close it.
    *
-   * @param heard called with the channel at each message, and when the node has ended the subscription
-   * @param ended called when the connection is gone for good
+   * @param onMessage called with the channel at each message, and when the node has ended the subscription
+   * @param onEnd called when the connection has ended; it does not reconnect
    * @throws CommandFailure
    */
-  subscriber(node: RedisNode, heard: (channel: string) => void, ended: () => void): Promise<ChannelSubscriber>;
+  subscriber(node: RedisNode, onMessage: (channel: string) => void, onEnd: () => void): Promise<ChannelSubscriber>;
   /**
-   * Calls back when a node has (re)connected (`ready`), when the set of nodes or their slots may have changed
-   * (`topology`), or when a node is out of reach (`down`). Answers how to stop listening.
+   * Calls `listener` when a node has connected or reconnected (`ready`), when the set of nodes or their slots may have
+   * changed (`topology`), and when a node has become unavailable (`down`).
+   *
+   * @returns a function that stops it
    */
   listen(listener: (event: 'ready' | 'topology' | 'down', node?: RedisNode) => void): () => void;
-  /** Closes what this adapter opened and stops listening; the user's client stays as it is. */
+  /** Closes the connections that this adapter opened, and removes its listeners from the client. */
   close(): void;
 }

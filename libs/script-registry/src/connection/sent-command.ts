@@ -1,7 +1,7 @@
 import { Command, ReplyError, type Redis } from 'ioredis';
 import { CommandFailure, raisedByScript, type CommandArg } from './port';
 
-/** Messages of ioredis for commands that it did not write and will not write. */
+/** Messages of ioredis for commands that it has not written and will not write. */
 const NOT_WRITTEN = [
   'Connection is closed.',
   "Stream isn't writeable",
@@ -13,14 +13,14 @@ const NOT_WRITTEN = [
 ];
 
 /**
- * A command that counts how often ioredis wrote it to a socket. ioredis sends commands again by itself, on several paths
- * and without an event; each of them writes the command by `toWritable`.
+ * A command that counts how often ioredis wrote it to a socket. ioredis sends commands again by itself, in several cases
+ * and without an event. In each case it calls `toWritable`.
  * See DECISIONS.md: outcome-belongs-to-the-call
  */
 export interface SentCommand extends Command {
-  /** Times that the command was written. */
+  /** Number of times that the command was written. */
   writes: number;
-  /** Error replies of Redis. Each answers one writing, and of each but the last ioredis sent the command again. */
+  /** Number of error replies. Each belongs to one writing; after each but the last, ioredis sent the command again. */
   errorReplies: number;
 }
 
@@ -44,16 +44,16 @@ function countingClass(base: CommandClass): new (name: string, args: string[]) =
 }
 
 /**
- * Makes a command that is sent as it is, with bytes for text in its reply. `client.call` would do the same, but
- * autopipelining takes hold of it.
+ * Makes a command whose arguments are sent unchanged, and whose reply has Buffers for strings. `client.call` would do the
+ * same, but it goes through autopipelining.
  *
- * ioredis 5 names its class on the client; a client of another copy than the app's own is thereby served, too.
+ * The class of ioredis 5 is a property of the client. It is used, so that a client of another copy of ioredis works too.
  */
 export function commandFor(client: Redis, name: string, args: CommandArg[]): SentCommand {
   const own = (client.constructor as { Command?: CommandClass }).Command;
   const command = new (countingClass(own ?? Command))(name, []);
-  // Set afterwards: the constructor flattens and converts its arguments, which need neither. It would also note whether
-  // there are bytes among them, which are written in another way.
+  // Set after the constructor, which would flatten and convert the arguments. The constructor would also set `bufferMode` if
+  // there are Buffers among them.
   command.args = args;
   if (args.some(isBytes)) (command as unknown as { bufferMode: boolean }).bufferMode = true;
   return command;
@@ -63,7 +63,7 @@ function isBytes(arg: CommandArg): boolean {
   return typeof arg !== 'string';
 }
 
-/** By name, since the client may be of another copy of ioredis; by class, since a bundler may shorten the names of classes. */
+/** Checks the name, since the client may be of another copy of ioredis, and the class, since bundlers may shorten names. */
 function isReply(error: unknown): error is Error {
   if (!(error instanceof Error)) return false;
   return (
@@ -71,24 +71,24 @@ function isReply(error: unknown): error is Error {
   );
 }
 
-/** Times that the command was written and Redis did not answer. */
+/** Returns how many writings of the command got no reply. */
 function unanswered(command: SentCommand): number {
   return command.writes - command.errorReplies;
 }
 
 /**
- * Watches the errors that a Cluster's routing meets on the command's way. A Cluster puts a `reject` of its own on a
- * command, and sends again by it.
+ * Counts the error replies of a command that the ioredis Cluster routes. A Cluster replaces `reject` of the command by a
+ * function that may send the command again.
  *
- * Ends the command, without a further sending, at an error that the script itself raised, since the script ran; and with
- * `resends: false` also when a connection closed while the command was not answered.
+ * The command is rejected without sending it again if the script itself raised the error, since then the script ran. With
+ * `resends: false` it is also rejected if a connection closed before the reply.
  */
 export function watchRouting(command: SentCommand, resends: boolean): void {
   const end = command.reject;
   let current = end;
   Object.defineProperty(command, 'reject', {
     get: () => current,
-    // What is read is a function of its own, so that the Cluster's `reject` never calls itself.
+    // The getter returns another function than the one set, so that the Cluster's `reject` never calls itself.
     set: (route: typeof end) => {
       current = (error: Error): void => {
         const reply = isReply(error);
@@ -100,21 +100,21 @@ export function watchRouting(command: SentCommand, resends: boolean): void {
   });
 }
 
-/** Turns what ioredis rejected a command with, that was sent to one connection, into a failure. */
+/** Converts the error of a command that was sent on one connection. */
 export function failureOf(command: SentCommand, error: unknown): CommandFailure {
   if (isReply(error)) command.errorReplies += 1;
   return routedFailureOf(command, error);
 }
 
 /**
- * Turns what a Cluster rejected a command of `watchRouting` with into a failure. Only the message is kept: ioredis hangs
- * the command on its errors, with the arguments of every call of a group.
+ * Converts the error of a command that a Cluster routed, see `watchRouting`. Only the message is kept: errors of ioredis have
+ * the command as a property, with the arguments of all calls of a group.
  */
 export function routedFailureOf(command: SentCommand, error: unknown): CommandFailure {
   const { message } = error instanceof Error ? error : new Error(String(error));
   const mayHaveRun = unanswered(command) > 0;
   if (isReply(error)) return new CommandFailure('reply', message, mayHaveRun);
-  // A command that ioredis only gave up on, as after `commandTimeout`, may still be in a queue and be written later.
-  const over = !mayHaveRun && NOT_WRITTEN.some((start) => message.startsWith(start));
-  return new CommandFailure(over ? 'not-sent' : 'lost', message);
+  // After `commandTimeout` ioredis has rejected the command, but it may still be in a queue and be written later.
+  const neverWritten = !mayHaveRun && NOT_WRITTEN.some((start) => message.startsWith(start));
+  return new CommandFailure(neverWritten ? 'not-sent' : 'lost', message);
 }
