@@ -3,7 +3,7 @@ import type { CommandArg } from '../connection/port';
 import { ReplyDecodeError } from '../script-registry.errors';
 import { thrownText } from '../../../internal/src';
 
-/** Replicas to wait for after a script ran, and for how long. */
+/** How many replicas to wait for after a script ran, and how long. */
 export interface Wait {
   readonly replicas: number;
   readonly timeoutMs: number;
@@ -11,41 +11,41 @@ export interface Wait {
 
 const NONE: readonly string[] = Object.freeze([]);
 
-/** A call on its way: what it sends, when it must be answered, and whom to tell. */
+/** One call of a script: its encoded parameters, its deadline, and the promise of its caller. */
 export class Call {
-  /** Keys as they go on the wire. */
+  /** Encoded keys. */
   keys: readonly string[] = NONE;
-  /** Arguments as they go on the wire. */
+  /** Encoded arguments. */
   args: readonly CommandArg[] = NONE;
-  /** Characters and bytes of keys and arguments together. */
+  /** Characters and bytes of all keys and arguments. */
   chars = 0;
-  /** Replicas that had the write when WAIT ended; 0 for calls that wait for none. */
+  /** Number of replicas that had the write when WAIT ended; 0 for calls without WAIT. */
   replicas = 0;
-  /** True while a command with this call is out, from its sending to its answer. */
-  out = false;
-  /** True once a command with this call was written and never answered. It stays so: no later answer takes it back. */
+  /** True while a command with this call is in flight. */
+  inFlight = false;
+  /** True once a command with this call was written without getting a reply. It stays true, whatever replies come later. */
   lost = false;
-  /** True once the caller was told; a later answer is dropped. */
+  /** True once the caller has a result or an error. Later replies are ignored. */
   settled = false;
 
   /**
    * @param expiresAt by the clock of Deadlines, ms
-   * @param wait undefined for calls that wait for no replica
+   * @param wait undefined for calls without WAIT
    */
   constructor(
     readonly script: AnyScript,
     readonly expiresAt: number,
     readonly wait: Wait | undefined,
-    private readonly tell: (result: never) => void,
+    private readonly succeed: (result: never) => void,
     private readonly fail: (error: Error) => void,
   ) {}
 
-  /** True when the script may have run for this call, or may still run. */
+  /** True if the script may have run for this call, or may still run. */
   get mayHaveRun(): boolean {
-    return this.out || this.lost;
+    return this.inFlight || this.lost;
   }
 
-  /** Decodes the reply and tells the caller, unless it was told already. Answers why it could not. */
+  /** Resolves the caller's promise with the decoded reply, unless it is settled. @returns the error if `reply` threw */
   resolve(reply: ScriptReply, atUs: number): ReplyDecodeError | undefined {
     if (this.settled) return undefined;
     let result: unknown;
@@ -56,11 +56,11 @@ export class Call {
       return new ReplyDecodeError(message, { cause });
     }
     this.settled = true;
-    this.tell((this.wait ? { result, replicas: this.replicas } : result) as never);
+    this.succeed((this.wait ? { result, replicas: this.replicas } : result) as never);
     return undefined;
   }
 
-  /** Tells the caller of a failure; answers whether that was news. */
+  /** Rejects the caller's promise. @returns false if it was settled already */
   reject(error: Error): boolean {
     if (this.settled) return false;
     this.settled = true;

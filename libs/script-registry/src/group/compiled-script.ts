@@ -15,20 +15,20 @@ import { shown } from '../../../internal/src';
 
 const NO_VALUES: readonly unknown[] = Object.freeze([]);
 
-/** A definition made ready to run: its form, its SHA, and how calls are written into and read out of an EVALSHA. */
+/** A definition that is ready to run: its two forms, and the encoding and decoding of its calls. */
 export class CompiledScript {
   private readonly singleForm: LoadableScript;
   private readonly groupForm: LoadableScript | undefined;
   readonly maxCalls: number;
   readonly maxChars: number;
   private readonly slices: boolean;
-  /** Keys of the last call that were found to share a slot. */
+  /** Keys of the last call that was checked: they share a slot. */
   private sameSlot: readonly string[] = [];
   private readonly fixedKeys: readonly string[];
   private readonly keyIndexes: readonly number[];
   private readonly keyList: string | undefined;
   private readonly fixedArgs: readonly FixedArg[];
-  /** Indexes of the arguments that each call sends for itself, and of those that a group may send once. */
+  /** Indexes of the arguments that are declared without and with `common`. */
   private readonly ownArgs: readonly number[];
   private readonly commonArgs: readonly number[];
   private readonly argList: readonly [name: string, type: ListType<unknown>] | undefined;
@@ -61,12 +61,12 @@ export class CompiledScript {
     this.maxCalls = grouped ? group.maxCalls : 1;
     this.maxChars = group === false ? 1 : group.maxChars;
     // See DECISIONS.md: two-forms-per-script
-    // A lone call needs none of a group's machinery.
+    // A lone call does not need the loop of a group.
     this.singleForm = singleForm(definition, stringNumbers);
     this.groupForm = this.maxCalls > 1 ? groupedForm(definition, shape, stringNumbers) : undefined;
   }
 
-  /** What nodes must have loaded. */
+  /** The forms that nodes must have loaded. */
   get forms(): LoadableScript[] {
     return [this.singleForm, this.groupForm].filter((form) => form !== undefined);
   }
@@ -76,7 +76,7 @@ export class CompiledScript {
   }
 
   /**
-   * Checks one call's keys and arguments and writes them into it.
+   * Checks and encodes the keys and arguments of a call, and stores them in it.
    *
    * @throws InvalidCallError, CrossSlotError
    */
@@ -86,7 +86,7 @@ export class CompiledScript {
     if (call.keys.length === 0) {
       throw new InvalidCallError(`The list of keys of ${this.name} is empty. Expected at least one key.`);
     }
-    // Calls of one activity, one queue, one tenant come in runs: what was found good a moment ago need not be hashed again.
+    // Consecutive calls often have the same keys (one activity, one queue): keys that were just checked are not hashed again.
     if (call.keys.length > 1 && !(this.sameSlot.length === call.keys.length && same(call.keys, this.sameSlot))) {
       checkSameSlot(this.name, call.keys);
       this.sameSlot = call.keys;
@@ -96,12 +96,12 @@ export class CompiledScript {
   /** Replaces lines of a form in an error message by lines of the script. */
   readonly inScript = (message: string): string => this.singleForm.lines.inScript(message);
 
-  /** The form in which so many calls are sent. */
+  /** Returns the form in which this number of calls is sent. */
   formFor(calls: number): LoadableScript {
     return calls === 1 ? this.singleForm : (this.groupForm as LoadableScript);
   }
 
-  /** The arguments of the EVALSHA or EVAL that runs these calls in `formFor` them; `head` is its SHA or its body. */
+  /** Returns the arguments of the EVALSHA or EVAL that runs these calls. @param head SHA or body of their form */
   command(head: string, calls: readonly Call[]): CommandArg[] {
     const command: CommandArg[] = [head, ''];
     if (calls.length === 1) {
@@ -134,14 +134,14 @@ export class CompiledScript {
     pushColumns(command, calls, 'args', commonArgs, commons);
   }
 
-  /** Takes the answer of `command` apart, as its form laid it out, and settles each call. */
-  settle(answer: unknown, calls: readonly Call[], fail: (call: Call, error: Error) => void): void {
-    const raw = this.definition.replyBytes ? answer : asText(answer);
+  /** Splits the reply to `command` into the replies of the calls, and settles each call. */
+  settle(replied: unknown, calls: readonly Call[], fail: (call: Call, error: Error) => void): void {
+    const raw = this.definition.replyBytes ? replied : asText(replied);
     if (calls.length === 1) this.settleSingle(raw, calls[0] as Call, fail);
     else this.settleGroup(Array.isArray(raw) ? (raw as ScriptReply[]) : [], calls, fail);
   }
 
-  /** As `singleForm` lays it out. */
+  /** Decodes the reply of `singleForm`. */
   private settleSingle(raw: unknown, call: Call, fail: (call: Call, error: Error) => void): void {
     let reply = raw as ScriptReply;
     const atUs = this.definition.timed && Array.isArray(reply) ? Number(reply.pop()) : NaN;
@@ -154,7 +154,7 @@ export class CompiledScript {
     if (problem) fail(call, problem);
   }
 
-  /** As `recordLua` lays it out. */
+  /** Decodes the reply of `groupedForm`, which `recordLua` builds. */
   private settleGroup(
     values: readonly ScriptReply[],
     calls: readonly Call[],
@@ -181,8 +181,8 @@ export class CompiledScript {
     }
   }
 
-  // By index, and into arrays of the right length: every call of every script passes here, where an iterator costs more
-  // than the check, and the first push to an empty array takes room for 17.
+  // Loops by index into arrays of the right length: every call passes through here. An iterator costs more than the check,
+  // and the first push to an empty array allocates 17 elements.
 
   private encodeKeys(call: Call, values: Readonly<Record<string, unknown>>): string[] {
     const { fixedKeys, keyList } = this;

@@ -1,16 +1,16 @@
 import type { Call } from './call';
 import type { Lane } from './lane';
 
-/** Longest time between two looks at the clock while calls wait, ms: a stall of this process counts as no longer. */
+/** Longest time between two readings of the clock while calls wait, ms. At most this much of a stall is counted. */
 const STEP_MS = 10;
 
-/** A timer that rings later than this was held up by this process, ms; what is less is how timers are. */
+/** A timer that fires later than this was delayed by a busy process, ms. Smaller delays are normal. */
 const LATE_MS = 5;
 
-/** Stalls that are kept, for calls that share the budget of an earlier call; a budget has seldom seen more than one. */
+/** Number of past stalls that are kept, for calls with `since`. Such a call has seldom seen more than one. */
 const KEPT_STALLS = 16;
 
-/** One stall of this process. */
+/** A time in which this process was too busy to run its timers. */
 interface Stall {
   /** When it ended, by `performance.now()`, ms. */
   readonly endedAt: number;
@@ -18,48 +18,48 @@ interface Stall {
 }
 
 /**
- * One timer for all calls, and a clock that stands still while this process does.
+ * Deadlines of all calls: one timer, and a clock that stops during stalls of this process.
  *
- * Deadlines limit how long Redis may take. While this process is busy (rendering, collecting garbage, being suspended) it
- * writes no call and reads no reply, so that time says nothing of Redis and is not counted.
+ * Deadlines limit how long Redis may take. While this process is busy (rendering, collecting garbage, suspended) it writes no
+ * call and reads no reply, so that time is not counted.
  * See DECISIONS.md: deadlines-ignore-own-stalls
  */
 export class Deadlines {
   private timer: NodeJS.Timeout | undefined;
-  /** When the timer rings, by `performance.now()`, ms. */
+  /** When the timer fires, by `performance.now()`, ms. */
   private ringsAt = Infinity;
-  /** No call is due before, by this clock, ms. */
+  /** No call is due before this time of this clock, ms. */
   private nextDue = Infinity;
-  /** How long this process stood still while calls waited, ms. */
+  /** Sum of all stalls while calls waited, ms. */
   private stalledMs = 0;
-  /** The last stalls, oldest first. */
+  /** The latest stalls, oldest first. */
   private readonly stalls: Stall[] = [];
   private holding = false;
 
-  /** @param busy lanes that have calls waiting or out */
+  /** @param busy lanes that have calls waiting or in flight */
   constructor(
     private readonly busy: ReadonlySet<Lane>,
     private readonly reject: (call: Call) => void,
   ) {}
 
-  /** Returns when a call is due that began at an instant of `performance.now()`, by this clock, ms. */
+  /** Returns the time of this clock when a call is due, ms. @param since start of the call by `performance.now()`, ms */
   dueAt(since: number, limitMs: number): number {
     return since + limitMs - this.stalledMs + this.stalledSince(since);
   }
 
-  /** Makes sure that calls are looked at then. @param expiresAt by this clock, ms */
+  /** Sets the timer so that a call is checked at its deadline. @param expiresAt by this clock, ms */
   watch(expiresAt: number): void {
     if (expiresAt < this.nextDue) this.nextDue = expiresAt;
     if (expiresAt + this.stalledMs < this.ringsAt) this.ringBy(performance.now());
   }
 
-  /** Keeps the process alive until the calls are settled: nothing else may do so while there is no connection. */
+  /** Keeps the process alive until the calls are settled. Without a connection nothing else would. */
   hold(): void {
     this.holding = true;
     this.timer?.ref();
   }
 
-  /** No call is in flight: the timer may go on, but not hold the process. */
+  /** Lets the process end: no calls are left. */
   rest(): void {
     if (!this.holding) return;
     this.holding = false;
@@ -73,7 +73,7 @@ export class Deadlines {
     this.nextDue = Infinity;
   }
 
-  /** Returns how long this process stood still after an instant of `performance.now()`, ms. */
+  /** Returns the sum of the stalls after a time of `performance.now()`, ms. */
   private stalledSince(since: number): number {
     let ms = 0;
     for (let i = this.stalls.length - 1; i >= 0; i--) {
@@ -90,13 +90,13 @@ export class Deadlines {
     if (this.stalls.length > KEPT_STALLS) this.stalls.shift();
   }
 
-  /** Sets the timer to the first call that is due, or to the next step. */
+  /** Sets the timer to the next deadline, but at most `STEP_MS` ahead. */
   private ringBy(now: number): void {
     const dueAt = this.nextDue + this.stalledMs;
     this.ringsAt = dueAt > now ? Math.min(dueAt, now + STEP_MS) : now + STEP_MS;
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.ring(), Math.max(1, Math.ceil(this.ringsAt - now)));
-    // A call that is out has a socket that holds the process; switching this for every call is not free.
+    // A call in flight has a socket, which keeps the process alive. Switching ref and unref for every call is not free.
     if (!this.holding) this.timer.unref();
   }
 
@@ -105,9 +105,9 @@ export class Deadlines {
     const lateMs = rangAt - this.ringsAt;
     if (lateMs > LATE_MS) this.noteStall(rangAt, lateMs);
     const now = rangAt - this.stalledMs;
-    // Before what follows in this turn, so that it counts as a stall if it takes long.
+    // Set the timer before the work below, so that slow work counts as a stall.
     this.ringBy(rangAt);
-    // Timers come before sockets: a reply that came while this process was busy is read first, and is not late.
+    // Node runs timers before sockets. So a reply that came while this process was busy is read before calls expire.
     setImmediate(() => this.expire(now));
   }
 
@@ -116,7 +116,7 @@ export class Deadlines {
       this.nextDue = Infinity;
       for (const lane of [...this.busy]) {
         const next = lane.expire(now, this.reject);
-        // Read now: who is rejected may have made a call.
+        // Read after expire(): a rejected caller may have made a new call.
         this.nextDue = Math.min(this.nextDue, next);
       }
     }

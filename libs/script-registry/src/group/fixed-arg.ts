@@ -1,9 +1,10 @@
 import type { ArgType } from '../arg-types';
 import type { Call } from './call';
 
+/** Longest text that is kept, characters. */
 const LONGEST_KEPT = 256;
 
-/** A declared argument that is not a list; remembers its last value, since calls of one rule, queue or activity come in runs. */
+/** Encoder of an argument that is not a list. It keeps its last text, since consecutive calls often have the same value. */
 export class FixedArg {
   private lastValue: unknown;
   private lastText: string | undefined;
@@ -18,7 +19,7 @@ export class FixedArg {
     let text: string | Buffer | undefined = this.lastText;
     if (text === undefined || value !== this.lastValue) {
       text = this.type.encode(value, this.name);
-      // No bytes, which may change in the same object, and nothing long, which would be kept for nothing.
+      // Bytes are not kept, since the same object may change; long texts are not kept, to save memory.
       if (typeof text === 'string' && text.length <= LONGEST_KEPT) [this.lastValue, this.lastText] = [value, text];
     }
     call.chars += text.length;

@@ -1,25 +1,26 @@
-/** How long one group should hold Redis at most, ms: while a script runs, Redis serves no other client. */
+/** Longest time that one group should block Redis, ms: while a script runs, Redis serves no other client. */
 export const GROUP_MS = 5;
 
-/** Calls in a group while nothing is known of the script. */
+/** Calls in the first groups of a script, before any measurement. */
 const FIRST_CALLS = 16;
 
-/** How many times larger a group may be than the one that was seen to be quick. */
+/** Factor by which a group may be larger than the last group that was quick. */
 const GROWTH = 4;
 
 const MEASURE_EVERY_MS = 100;
 
 /**
- * How many calls of one script may leave as one group, so that the group holds Redis no longer than `GROUP_MS`.
+ * Size of the groups of one script, so that a group does not block Redis for longer than `GROUP_MS`.
  *
- * The time from sending to answer is an upper bound of what the script took. A group that was answered within `GROUP_MS`
- * proves that it was small enough, and costs no measurement. One that was answered later proves nothing: the link and the
- * queue in front of Redis may have taken the time. Then a group is measured in Redis, between two TIMEs on its connection.
+ * The time from sending to reply is an upper bound of the script's time. A reply within `GROUP_MS` proves that the group was
+ * small enough, without a measurement. A later reply proves nothing, because the network and Redis' queue take time too.
+ * Then a group is measured in Redis, between two TIME commands on its connection.
  * See DECISIONS.md: group-bounded-by-time
  */
 export class GroupPace {
   private limit: number;
   private perCallMs = Infinity;
+  /** True if the last reply came later than `GROUP_MS`. */
   private late = false;
   private measuredAt = -Infinity;
 
@@ -32,19 +33,19 @@ export class GroupPace {
     return this.limit;
   }
 
-  /** Returns true if the times of a command with so many calls are worth looking at: a lone call's mostly are not. */
+  /** Returns true if a command with this number of calls should be timed. */
   watches(calls: number): boolean {
     return calls > 1 || this.limit < this.maxCalls;
   }
 
-  /** Returns true if the next command, of so many calls, should be measured in Redis. @param now by `performance.now()` */
+  /** Returns true if the next command, with this number of calls, should be measured in Redis. @param now by `performance.now()` */
   measures(calls: number, now: number): boolean {
     if (!this.late || (calls === 1 && this.limit > 1) || now - this.measuredAt < MEASURE_EVERY_MS) return false;
     this.measuredAt = now;
     return true;
   }
 
-  /** Takes the time from the sending of a command to its answer. */
+  /** Records the time from sending a command to its reply, ms. */
   answered(calls: number, ms: number): void {
     if (ms > GROUP_MS) this.late = true;
     else if (this.limit < this.maxCalls) {
@@ -53,7 +54,7 @@ export class GroupPace {
     }
   }
 
-  /** Takes the time that Redis needed for a command; undefined where the user may not ask for it, so there is no limit. */
+  /** Records the time that Redis needed for a command, ms. Undefined if the user may not send TIME: then there is no limit. */
   measured(calls: number, ms: number | undefined): void {
     this.late = false;
     if (ms === undefined) {
@@ -61,7 +62,7 @@ export class GroupPace {
       this.measuredAt = Infinity;
       return;
     }
-    // One look may be too high, since Redis' process is not always running; it is never too low.
+    // A measurement may be too high, because Redis' process may have been paused. It is never too low.
     const perCallMs = ms / calls;
     this.perCallMs = perCallMs < this.perCallMs ? perCallMs : (this.perCallMs + perCallMs) / 2;
     this.limit = this.fitting(calls);

@@ -1,8 +1,8 @@
 import type { ScriptReply } from '../define-script';
 
 /**
- * Turns the bytes of a reply into text, in place: ioredis would copy every array, and asks more of each integer in it than
- * the script cost.
+ * Converts the bytes of a reply to text, in the same arrays. ioredis would copy every array, and check every integer in it at
+ * a higher cost than the script's own.
  * See DECISIONS.md: replies-read-as-bytes
  */
 export function asText(reply: unknown): unknown {
@@ -15,7 +15,7 @@ export function asText(reply: unknown): unknown {
 const INTEGER_TAG = 'i'.charCodeAt(0);
 const NULL_TAG = 'n'.charCodeAt(0);
 
-/** Removes the tags that tell integers from strings where the client makes all of them strings. */
+/** Removes the tags that mark integers and strings for a client with `stringNumbers`. */
 export function untag(reply: ScriptReply | Buffer): ScriptReply {
   if (Array.isArray(reply)) return reply.map(untag);
   if (Buffer.isBuffer(reply)) {

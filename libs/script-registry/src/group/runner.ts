@@ -16,30 +16,30 @@ import { slotOf } from '../../../internal/src';
 
 const MAX_TRIES = 3;
 
-/** What the runners of one registry share. */
+/** Parts of a registry that its runners share. */
 export interface RunnerContext {
   readonly registry: string;
   readonly connection: RedisConnection;
   readonly loader: ScriptLoader;
   readonly maxGroupsInFlight: number;
-  /** Lanes with calls waiting or out. */
+  /** Lanes with calls waiting or in flight. */
   readonly busy: Set<Lane>;
-  /** A lane has calls and no node to send them to. */
+  /** Called when a lane has calls, but no node to send them to. */
   held(): void;
-  /** The last busy lane has become idle. */
+  /** Called when the last busy lane has become idle. */
   idle(): void;
 }
 
-/** Where a group goes, and how its scripts get there when they are missing. */
+/** Target of a group: how to send commands there and how to load missing scripts. */
 interface Route {
   readonly id: string;
-  /** @param took called with what the command took in Redis, ms, where that can be measured */
+  /** @param took called with the command's time in Redis, ms, if it can be measured */
   send(command: RedisCommand, took?: (ms: number | undefined) => void): Promise<unknown>;
-  /** Answers whether the scripts are there now. */
+  /** Loads the scripts. @returns true if they are loaded now */
   load(): Promise<boolean>;
 }
 
-/** Runs the calls of one script: into lanes by slot, out as groups, and back to each caller. */
+/** Runs the calls of one script: queues them in lanes by slot, sends groups and settles each call. */
 export class ScriptRunner {
   private readonly lanes = new Map<number | string, Lane>();
   private readonly pace: GroupPace;
@@ -54,7 +54,7 @@ export class ScriptRunner {
 
   submit(call: Call): void {
     const slot = this.context.connection.clustered ? slotOf(call.keys[0] ?? '') : 0;
-    // Calls that wait alike share a lane: a WAIT holds up all that are behind it.
+    // Calls with the same WAIT share a lane, since a WAIT delays all commands after it.
     const id = call.wait ? `${slot}:${call.wait.replicas}:${call.wait.timeoutMs}` : slot;
     let lane = this.lanes.get(id);
     if (lane === undefined) {
@@ -70,12 +70,12 @@ export class ScriptRunner {
     const lane: Lane = new Lane({
       maxCalls: () => pace.calls,
       maxChars: script.maxChars,
-      // WAIT blocks its connection, so a second group could only queue behind it.
+      // WAIT blocks its connection, so a second group would only queue behind it.
       maxInFlight: wait ? 1 : context.maxGroupsInFlight,
       open: () => this.openNode(slot) !== undefined,
       send: (calls, inFlight) => this.send(slot, calls, inFlight, wait),
       idle: () => {
-        // There may be as many lanes as slots; on a single server the one lane stays.
+        // There may be one lane for each slot, so idle lanes are removed. A single server has one lane, which stays.
         if (id !== 0) this.lanes.delete(id);
         context.busy.delete(lane);
         if (context.busy.size === 0) context.idle();
@@ -121,7 +121,7 @@ export class ScriptRunner {
     );
   }
 
-  /** Made anew only when calls go to another node than those before. */
+  /** Returns the route to a node; the same object while the node is the same. */
   private routeTo(node: RedisNode): Route {
     if (this.route?.node === node) return this.route;
     const { loader } = this.context;
@@ -135,27 +135,27 @@ export class ScriptRunner {
   }
 
   // See DECISIONS.md: load-settled-before-calls
-  /** Up to three tries: NOSCRIPT alone says that this time nothing ran, so nothing else is tried again. */
+  /** Sends the calls as one command, up to three times. Only NOSCRIPT is tried again, since it proves that nothing ran. */
   private attempt(calls: readonly Call[], route: Route, tries: number): Promise<void> {
     const { script } = this;
     const form = script.formFor(calls.length);
     const last = tries === 1;
-    for (const call of calls) call.out = true;
+    for (const call of calls) call.inFlight = true;
     const { pace } = this;
     const size = calls.length;
-    // The time of other routes is that of more than the script: of redirections, of WAIT.
-    const paced = route === this.route && pace.watches(size);
-    const sentAt = paced ? performance.now() : 0;
-    const took = paced && pace.measures(size, sentAt) ? (ms: number | undefined) => pace.measured(size, ms) : undefined;
+    // On other routes the time includes redirections or WAIT.
+    const timed = route === this.route && pace.watches(size);
+    const sentAt = timed ? performance.now() : 0;
+    const took = timed && pace.measures(size, sentAt) ? (ms: number | undefined) => pace.measured(size, ms) : undefined;
     return route.send([last ? 'EVAL' : 'EVALSHA', script.command(last ? form.body : form.sha, calls)], took).then(
       (raw) => {
-        if (paced) pace.answered(size, performance.now() - sentAt);
+        if (timed) pace.answered(size, performance.now() - sentAt);
         script.settle(raw, calls, (call, problem) => this.fail(call, problem));
       },
       (error: unknown) => {
         const failure = asFailure(error);
         for (const call of calls) {
-          call.out = false;
+          call.inFlight = false;
           call.lost ||= failure.mayHaveRun;
         }
         return this.recover(calls, route, failure, tries);
@@ -176,7 +176,7 @@ export class ScriptRunner {
   }
 
   // See DECISIONS.md: cluster-group-goes-to-the-master
-  /** The client's own routing follows what the group could not: another node, a slot on its way, a key of its own. */
+  /** Sends each call alone through the client's own routing, which follows redirections. */
   private async sendSingly(calls: readonly Call[], failure: CommandFailure): Promise<void> {
     const { connection, loader } = this.context;
     if (failure.code === 'MOVED') connection.refresh();
@@ -189,7 +189,7 @@ export class ScriptRunner {
         return nodes.every((node) => loader.problem(node) === undefined);
       },
     };
-    // Whoever was told meanwhile that the outcome is unknown must not have the call begun after that.
+    // Calls that were rejected in the meantime must not run after that.
     const live = calls.filter(({ settled }) => !settled);
     await Promise.all(live.map((call) => this.attempt([call], route, MAX_TRIES)));
   }
@@ -206,7 +206,7 @@ export class ScriptRunner {
     const send = async (command: RedisCommand): Promise<unknown> => {
       const [raw, waited] = await connection.sendAll([command, ['WAIT', [String(replicas), String(timeoutMs)]]]);
       if (raw instanceof CommandFailure) throw raw;
-      // A WAIT that failed confirms nobody; the script's own answer stands.
+      // If WAIT failed, no replica is confirmed; the reply of the script is still valid.
       for (const call of live) call.replicas = waited instanceof CommandFailure ? 0 : Number(waited);
       return raw;
     };
@@ -224,7 +224,7 @@ export class ScriptRunner {
   }
 }
 
-/** What an adapter throws is a CommandFailure; of anything else nobody knows whether the command was sent. */
+/** Converts an error of an adapter. Any error but a CommandFailure leaves open whether the command was sent. */
 function asFailure(error: unknown): CommandFailure {
   return error instanceof CommandFailure ? error : new CommandFailure('lost', asError(error).message);
 }

@@ -7,10 +7,10 @@ export function asError(error: unknown): Error {
   return error instanceof Error ? error : new Error(thrownText(error));
 }
 
-/** Errors with which a Cluster says that another node is meant, or that the keys are split for the moment. */
+/** Errors of a Cluster: another node has the slot, or the keys are split while the slot moves. */
 const REDIRECTS = new Set(['MOVED', 'ASK', 'TRYAGAIN', 'CROSSSLOT', 'CLUSTERDOWN']);
 
-/** Errors that Redis gives before it runs a script. */
+/** Error codes of Redis for a script that it did not run. */
 const REFUSALS = new Set([
   'OOM',
   'READONLY',
@@ -24,33 +24,33 @@ const REFUSALS = new Set([
   ...REDIRECTS,
 ]);
 
-/** Whether calls that failed so must be sent again singly, by the client's own routing: nothing of them ran. */
+/** Returns true if the calls did not run and must be sent again one by one, through the client's own routing. */
 export function asksForSingles(failure: CommandFailure, calls: number): boolean {
   if (failure.kind !== 'reply' || failure.raisedByScript) return false;
-  // NOPERM may concern one call's keys only, so its neighbours get a try of their own.
+  // NOPERM may be due to the keys of one call only, so each call is sent alone.
   return REDIRECTS.has(failure.code) || (failure.code === 'NOPERM' && calls > 1);
 }
 
-/** What the errors of a script's calls need to know of it. */
+/** The parts of a script that its errors need. */
 export interface FailingScript {
   readonly name: string;
-  /** Replaces lines of the form that Redis ran by lines of the script. */
+  /** Replaces line numbers of the loaded form by those of the script. */
   readonly inScript: (message: string) => string;
 }
 
 /**
- * Error for a caller whose command failed as a whole.
+ * Makes the error of a call whose command failed.
  *
- * @param lost whether an earlier command with this call, or an earlier sending of this one, was never answered
+ * @param lost true if an earlier command with this call, or an earlier sending of this command, got no reply
  */
 export function callError({ name: script, inScript }: FailingScript, failure: CommandFailure, lost: boolean): Error {
   const { kind, code, raisedByScript } = failure;
   if (raisedByScript) return scriptError({ name: script, inScript }, failure.message);
   const message = inScript(failure.message);
   if (lost || kind === 'lost') {
-    const what = kind === 'lost' ? message : `${message} (the reply to a repeated send; an earlier reply was lost)`;
+    const problem = kind === 'lost' ? message : `${message} (the reply to a repeated send; an earlier reply was lost)`;
     return new UnknownOutcomeError(
-      `${script} was sent, and its outcome is unknown: ${what}. It may have run. Repeat it only if a second run is harmless.`,
+      `${script} was sent, and its outcome is unknown: ${problem}. It may have run. Repeat it only if a second run is harmless.`,
       { cause: failure },
     );
   }
@@ -62,12 +62,12 @@ export function callError({ name: script, inScript }: FailingScript, failure: Co
   return scriptError({ name: script, inScript }, failure.message);
 }
 
-/** The error of a caller whose script raised or returned an error. */
+/** Makes the error of a call whose script raised or returned an error. */
 export function scriptError({ name: script, inScript }: FailingScript, raw: string): ScriptFailedError {
-  // As Redis writes an error: up to the first NUL, on one line.
+  // Redis cuts errors at the first NUL and puts them on one line. Errors in a group's reply get the same form.
   const [upToNul = ''] = raw.split('\0', 1);
   const message = inScript(upToNul.replace(/[\r\n]+$/, '').replaceAll(/[\r\n]/g, ' '));
-  // Errors that a script returns need not have a code.
+  // Errors that a script returns may lack a code.
   const text = /^[A-Z][A-Z0-9_]+ /.test(message) ? message : `ERR ${message}`;
   return new ScriptFailedError(`${script} failed: ${text}`, text.split(' ', 1)[0] ?? 'ERR');
 }

@@ -1,7 +1,7 @@
 import { shown, slotOf } from '../../../internal/src';
 import { CrossSlotError } from '../script-registry.errors';
 
-/** The part of a key that is hashed, by the rule of the Cluster specification. */
+/** Returns the part of a key that is hashed: its hash tag, or the whole key. */
 function hashed(key: string): string {
   const open = key.indexOf('{');
   if (open === -1) return key;
@@ -9,7 +9,7 @@ function hashed(key: string): string {
   return close <= open + 1 ? key : key.slice(open + 1, close);
 }
 
-/** Whether two keys begin alike, to the end of a hash tag: the usual case, which needs neither a copy nor a checksum. */
+/** Returns true if two keys are equal up to the end of a hash tag. This is the usual case, and the cheapest to check. */
 function sameStart(a: string, b: string): boolean {
   const open = a.indexOf('{');
   const close = open === -1 ? -1 : a.indexOf('}', open + 1);
@@ -19,9 +19,9 @@ function sameStart(a: string, b: string): boolean {
 }
 
 /**
- * Refuses keys that live in several slots. Equal tags are equal slots, so the usual case needs no checksum.
+ * Refuses keys of several slots. The slot is computed only for keys with different tags.
  *
- * @throws CrossSlotError naming two keys that differ
+ * @throws CrossSlotError that names two keys of different slots
  */
 export function checkSameSlot(script: string, keys: readonly string[]): void {
   const first = keys[0] as string;
