@@ -1,16 +1,16 @@
 import { InvalidOptionError } from './errors';
 import { shown } from './printable';
 
-/** Makes the error of a value that cannot be used. */
+/** Makes the error for an invalid value. */
 export type Refusal = (message: string) => Error;
 
-/** The names of a type's options: one that is forgotten, or that the type does not have, fails to compile. */
+/** Names of all options of a type. A missing or unknown name does not compile. */
 export type KnownOptions<T> = Readonly<Record<keyof T, unknown>>;
 
-/** The longest time that Node's timers can wait, ms. */
+/** Longest time of a Node timer, ms. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Objects that hold values by name; `[object Module]` is what `import * as` gives. */
+/** Kinds of objects with named values; `[object Module]` is the kind of `import * as`. */
 const OBJECTS: readonly string[] = ['[object Object]', '[object Module]'];
 
 const kindOf = (value: unknown): string => Object.prototype.toString.call(value);
@@ -20,26 +20,26 @@ function isObject(value: unknown): value is object {
   return Object.getPrototypeOf(value) === Object.prototype || OBJECTS.includes(kindOf(value));
 }
 
-/** Returns true if the object has a class of its own. Object.prototype is not compared, since each realm has one. */
+/** Returns true if the object is an instance of a class. It does not compare with Object.prototype, since each realm has one. */
 function hasClass(object: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(object);
   return prototype !== null && Object.getPrototypeOf(prototype) !== null;
 }
 
-/** Returns true for an integer of a range that JavaScript can count with exactly. */
+/** Returns true for a safe integer from `min` to `max`. */
 export function isIntegerOf(value: unknown, min: number, max: number): value is number {
   return Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max;
 }
 
 /**
- * Checks of the options that were given in one place, such as a module or a decorator. Each check returns its value, or
- * throws an error that names the place, the option, the value and what is allowed:
+ * Checks for the options of a module, a decorator or a call. Each check returns the value, or throws an error that names the
+ * owner of the options, the option, the value and what is allowed:
  * `LockModule: leaseMs is "30s". Expected an integer from 10 to 2147483647.`
  */
 export class Checks {
   /**
-   * @param where the place: `LockModule`, `@Once on Jobs.send`; '' for input whose field says enough
-   * @param refusal makes the errors. Default: InvalidOptionError
+   * @param where owner of the options: `LockModule`, `@Once on Jobs.send`; '' to leave it out of errors
+   * @param refusal makes the errors. Default: makes an InvalidOptionError
    * @param path the option whose own options are checked, such as `breaker`. Default: none
    */
   constructor(
@@ -48,23 +48,23 @@ export class Checks {
     private readonly path = '',
   ) {}
 
-  /** Checks of the options inside an option, `breaker` or `rules[0]`. */
+  /** Returns checks for the options inside an option, such as `breaker` or `rules[0]`. */
   in(name: string): Checks {
     return new Checks(this.where, this.refusal, this.nameOf(name));
   }
 
-  /** The error of these options; `sentence` says what is wrong and what to do. */
+  /** Makes an error of these options. @param sentence the problem and its solution */
   error(sentence: string): Error {
     return this.refusal(this.where === '' ? sentence : `${this.where}: ${sentence}`);
   }
 
-  /** Refuses the value of an option. @param expected what is allowed, such as `true or false` */
+  /** Throws the error for a value. @param expected what is allowed, such as `true or false` */
   refuse(name: string, value: unknown, expected: string): never {
     const seen = this.nameOf(name);
     throw this.error(`${seen === '' ? 'The options are' : `${seen} is`} ${shown(value)}. Expected ${expected}.`);
   }
 
-  /** An integer from `min` to `max`, which is by default the longest time of Node's timers, ms. */
+  /** Checks for an integer from `min` to `max`. @param max default: the longest time of a Node timer, ms */
   integer(name: string, value: unknown, min: number, max: number = MAX_TIMER_MS): number {
     if (isIntegerOf(value, min, max)) return value;
     const isFraction = typeof value === 'number' && value > 0 && value < 1 && name.endsWith('Ms');
@@ -72,23 +72,23 @@ export class Checks {
     return this.refuse(name, value, `an integer from ${min} to ${max}${hint}`);
   }
 
-  /** A number from `min` to `max`, also one with a fraction. */
+  /** Checks for a number from `min` to `max`, with or without a fraction. */
   number(name: string, value: unknown, min: number, max: number): number {
     if (typeof value === 'number' && value >= min && value <= max) return value;
     return this.refuse(name, value, `a number from ${min} to ${max}`);
   }
 
-  /** True or false. */
+  /** Checks for true or false. */
   flag(name: string, value: unknown): boolean {
     return typeof value === 'boolean' ? value : this.refuse(name, value, 'true or false');
   }
 
-  /** Text of a pattern. @param expected names the pattern, such as `1 to 100 letters or digits` */
+  /** Checks for text that matches a pattern. @param expected describes it, such as `1 to 100 letters or digits` */
   text(name: string, value: unknown, pattern: RegExp, expected: string): string {
     return typeof value === 'string' && pattern.test(value) ? value : this.refuse(name, value, expected);
   }
 
-  /** One of several texts. */
+  /** Checks for one of several texts. */
   choice<T extends string>(name: string, value: unknown, choices: readonly T[]): T {
     const found = choices.find((choice) => choice === value);
     if (found !== undefined) return found;
@@ -96,22 +96,22 @@ export class Checks {
     return this.refuse(name, value, quoted.length < 3 ? quoted.join(' or ') : `one of ${quoted.join(', ')}`);
   }
 
-  /** A function. @param purpose completes `a function ...`, such as `from the request to the user's id` */
+  /** Checks for a function. @param purpose completes `a function ...`, such as `from the request to the user's id` */
   fn<T>(name: string, value: T, purpose = ''): T {
     return typeof value === 'function' ? value : this.refuse(name, value, `a function ${purpose}`.trimEnd());
   }
 
-  /** A function, or undefined. */
+  /** Checks for a function or undefined. */
   optionalFn<T>(name: string, value: T, purpose = ''): T | undefined {
     return value === undefined ? undefined : this.fn(name, value, purpose);
   }
 
-  /** A list. @param expected names what it holds, such as `an array of rules` */
+  /** Checks for an array. @param expected describes it, such as `an array of rules` */
   list(name: string, value: unknown, expected = 'an array'): readonly unknown[] {
     return Array.isArray(value) ? (value as readonly unknown[]) : this.refuse(name, value, expected);
   }
 
-  /** An object of named values, not an array, Map, Promise or the like. @param name '' for the options themselves */
+  /** Checks for an object with named values; not an array, Map or Promise. @param name '' for the options themselves */
   object<T>(name: string, value: T, expected = 'an object'): T {
     if (isObject(value)) return value;
     const kind = typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
@@ -122,7 +122,7 @@ export class Checks {
   }
 
   /**
-   * Options: an object without unknown names. An instance of a class of the app may have further properties.
+   * Checks for an object without unknown names. An instance of a class may have further properties.
    *
    * @param name '' for the options themselves
    */

@@ -7,7 +7,7 @@ export interface Decorated {
   readonly where: string;
   /** Checks of the decorator's options; their errors begin with `@Name on Class.method`. */
   readonly checks: Checks;
-  /** What metadata is put on: the class or the function. */
+  /** Target of metadata: the class or the function. */
   readonly on: object;
   /** Applies another decorator to the same class or method. */
   readonly apply: (decorator: ClassDecorator & MethodDecorator) => void;
@@ -32,7 +32,7 @@ type Descriptor = PropertyDescriptor | undefined;
  * Makes a decorator of instance methods. A getter, a class field, a static method or a class is refused.
  *
  * @param name of the decorator, such as `@Once`
- * @throws InvalidOptionError when the class is loaded, naming decorator, class and member
+ * @throws InvalidOptionError when the class is loaded; it names decorator, class and member
  */
 export function methodDecorator(name: string, decorate: (method: DecoratedMethod) => void): MethodDecorator {
   return (target, key, descriptor: Descriptor) => {
@@ -47,7 +47,7 @@ export function methodDecorator(name: string, decorate: (method: DecoratedMethod
  * Makes a decorator of classes and instance methods; anything else is refused.
  *
  * @param name of the decorator, such as `@RateLimit`
- * @throws InvalidOptionError when the class is loaded, naming decorator, class and member
+ * @throws InvalidOptionError when the class is loaded; it names decorator, class and member
  */
 export function classOrMethodDecorator(
   name: string,
@@ -80,7 +80,7 @@ function checkedMethod(checks: Checks, target: object, key: string | symbol, des
   throw checks.error(`It is ${kind}. Expected a method of the instance.`);
 }
 
-/** Returns what the member is, unless it is an instance method. Compilers give fields no descriptor, or one without a value. */
+/** Returns the kind of a member; undefined for an instance method. Compilers give fields no descriptor, or one without a value. */
 function kindOf(target: object, key: string | symbol | undefined, descriptor: Descriptor): string | undefined {
   if (key === undefined) return 'a class';
   if (descriptor?.get ?? descriptor?.set) return 'a getter or setter';

@@ -12,30 +12,30 @@ import { ModulesContainer } from '@nestjs/core';
 import { Checks } from './checks';
 import { timesProvided } from './handlers';
 
-/** Settings that shape a module, so they are given beside its options and also to `forRootAsync`. */
+/** Settings that Nest needs before the options are resolved. `forRootAsync` takes them next to the factory. */
 export interface ModuleExtras {
-  /** Whether every module of the app can inject what the module exports. Default true. */
+  /** True: every module of the app can inject the module's exports. Default true. */
   readonly isGlobal?: boolean;
-  /** Name of the ScriptRegistry to run on. Default: the default one. */
+  /** Name of the ScriptRegistry that runs the scripts. Default: the default registry. */
   readonly registry?: string;
 }
 
-/** Base class of a module: `forRoot` may be called without options where each has a default. */
+/** Base class of a module. `forRoot` needs no options if each has a default. */
 export interface LuanestModuleClass<Options extends object, Extras extends object> {
   new (): object;
   /**
    * Makes the module. Import it once, in the root module.
    *
-   * @throws InvalidOptionError if the options are not an object; a value that cannot work is refused when the app boots
+   * @throws InvalidOptionError if the options are not an object; invalid values are refused when the app boots
    */
   forRoot(
     ...options: object extends Options ? [options?: Options & Extras] : [options: Options & Extras]
   ): DynamicModule;
   /**
-   * Makes the module from options that a factory or a class of the app returns. What shapes the module, such as `registry`,
-   * is given next to the factory.
+   * Makes the module from options that a factory or a class of the app returns. Settings such as `registry` and `isGlobal` are
+   * given next to the factory.
    *
-   * Values that cannot work are refused when the app boots, with InvalidOptionError.
+   * Invalid values are refused when the app boots, with InvalidOptionError.
    */
   forRootAsync(options: ConfigurableModuleAsyncOptions<Options, 'create'> & Partial<Extras>): DynamicModule;
 }
@@ -50,22 +50,22 @@ interface Parts {
 
 /** Definition of a module, for `defineLuanestModule`. */
 export interface ModuleDefinition<Options extends object, Extras extends object, Resolved> {
-  /** Name of the class, with which its errors begin. */
+  /** Name of the class; its errors begin with it. */
   readonly name: string;
   /** Token of the resolved options. Default: a symbol. */
   readonly optionsToken?: InjectionToken<Resolved>;
   /** Default of the extra `isGlobal`. Default true. */
   readonly isGlobal?: boolean;
-  /** Extras of its own, with their defaults. */
+  /** Further extras of this module, with their defaults. */
   readonly extras?: { readonly [Name in Exclude<keyof Extras, keyof ModuleExtras>]: Extras[Name] };
   /** Checks the options and fills in the defaults; runs once, when the app boots. */
   readonly resolve: (options: Options) => Resolved;
   /**
-   * Token that an app may have once: a second module would share its Redis keys, and neither would know of the other.
+   * Token that an app may provide only once: two modules would use the same Redis keys without knowing of each other.
    * Default: the token of the resolved options. Null: any number of times.
    */
   readonly once?: ((extras: Extras) => InjectionToken) | null;
-  /** Completes the error of a second import. Default: import it once, in the root module. */
+  /** Last sentence of the error of a second import. Default: import it once, in the root module. */
   readonly onceRemedy?: (extras: Extras) => string;
   /** Makes the rest of the module. @param options token of the resolved options */
   readonly parts: (extras: Extras, options: InjectionToken<Resolved>) => Parts;
@@ -97,7 +97,7 @@ export function defineLuanestModule<Options extends object, Extras extends objec
       const options: FactoryProvider<Resolved> = {
         provide: token,
         inject: [raw, ModulesContainer],
-        // Anything made from the options is made after this check.
+        // All providers that inject the options are made after this check.
         useFactory: (given: Options, modules: ModulesContainer) => {
           const times = once === undefined ? 1 : timesProvided(modules, once);
           if (times > 1) {
@@ -129,7 +129,7 @@ function objectOf<T>(checks: Checks, options: T): T {
   return checks.object('', options, 'an object; a factory of forRootAsync must return one');
 }
 
-/** A provider that Nest makes by calling the constructor with what `inject` names. */
+/** Returns a provider that calls the constructor with the providers that `inject` names. */
 export function constructed<T, Arguments extends unknown[]>(
   type: new (...args: Arguments) => T,
   ...inject: NonNullable<FactoryProvider['inject']>

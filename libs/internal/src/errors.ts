@@ -1,12 +1,12 @@
 import { oneLine } from './printable';
 
 /**
- * The base of every error that luanest throws. Its message is one line.
+ * Base class of all errors of luanest. The message is one line.
  *
- * `code` is a literal that callers may switch on; `cause` holds the underlying error, if there is one.
+ * `code` is a literal type, so callers can switch on it. `cause` is the underlying error, if there is one.
  */
 export abstract class LuanestError extends Error {
-  /** Stable name of the kind of error. */
+  /** Name of the kind of error, such as `INVALID_OPTION`. It stays the same between versions. */
   abstract readonly code: string;
 
   constructor(message: string, options?: { cause?: unknown }) {
@@ -15,7 +15,7 @@ export abstract class LuanestError extends Error {
   }
 }
 
-/** An option of a module has a value that cannot work; thrown at boot. */
+/** An option of a module, a decorator or a call is unknown or has an invalid value. Thrown at boot, or by the call. */
 export class InvalidOptionError extends LuanestError {
   readonly code = 'INVALID_OPTION';
 }

@@ -12,9 +12,9 @@ export interface ExploredMethod {
   readonly where: string;
 }
 
-/** What `exploreMethods` may be told. */
+/** Options of `exploreMethods`. */
 export interface ExploreOptions {
-  /** Whether an alias of a provider counts as one more provider. Default false: each instance is explored once. */
+  /** True: an alias of a provider counts as a further provider. Default false: each instance is explored once. */
   readonly aliases?: boolean;
 }
 
@@ -38,11 +38,11 @@ export function* exploreMethods(
   }
 }
 
-/** Completes the error of a handler whose class has no instance of its own: `Class.method: ...`. */
+/** End of the error for a handler whose class is not a singleton: `Class.method: ...`. */
 export const NOT_A_SINGLETON =
   'its class is request-scoped or transient, or depends on a class that is, so there is no instance to call. Make it a singleton';
 
-/** Returns the one instance of a provider or controller; undefined if it is request-scoped or transient, or depends on such. */
+/** Returns the one instance of a provider or controller; undefined if it is request-scoped or transient, or depends on such a class. */
 export function singletonOf(wrapper: Wrapper): object | undefined {
   if (!wrapper.isDependencyTreeStatic() || wrapper.isTransient) return undefined;
   return (wrapper.instance as object | null | undefined) ?? undefined;

@@ -8,8 +8,8 @@ export function slotOf(key: string): number {
 }
 
 /**
- * A number of 32 bits by which texts are spread over parts: FNV-1a over UTF-16 units. It does not withstand anybody who
- * looks for texts that share a part.
+ * Returns a 32-bit hash of a text (FNV-1a over UTF-16 units), for choosing one of several partitions. Not cryptographic:
+ * anyone can find texts with the same hash.
  */
 export function spread(text: string): number {
   let hash = 0x811c9dc5;
@@ -18,18 +18,18 @@ export function spread(text: string): number {
 }
 
 /**
- * Hash tags whose slots lie evenly over all slots, so that every master of a Cluster has its part of them.
+ * Returns hash tags whose slots are distributed evenly, so that each master of a Cluster gets its share of them.
  *
- * @param count of tags; another count gives other tags
- * @param name that each begins with; text without braces
+ * @param count number of tags; another count gives other tags
+ * @param name first part of each tag; text without braces
  */
 export function evenTags(count: number, name = ''): string[] {
   const tags = new Array<string | undefined>(count).fill(undefined);
   for (let missing = count, n = 0; missing > 0; n++) {
     const tag = `${name}${n}`;
-    const place = Math.floor((slotOf(tag) * count) / SLOTS);
-    if (tags[place] !== undefined) continue;
-    tags[place] = tag;
+    const index = Math.floor((slotOf(tag) * count) / SLOTS);
+    if (tags[index] !== undefined) continue;
+    tags[index] = tag;
     missing -= 1;
   }
   return tags as string[];

@@ -1,10 +1,10 @@
 /**
- * Marks what a handler resolved with as saying that its work is not done, such as a retry that it asks for. Whoever
- * notes work as done, as `once` does, must not note such work.
+ * Marks a handler's result that means: the work is not done, for example because the handler asks for a retry. Code that
+ * records work as done, such as `once`, must not record such work.
  */
 export const UNFINISHED: unique symbol = Symbol.for('luanest.unfinished');
 
-/** Whether a handler's result says that its work is not done. */
+/** Returns true if a handler's result means that its work is not done. */
 export function isUnfinished(result: unknown): boolean {
   return typeof result === 'object' && result !== null && (result as { [UNFINISHED]?: unknown })[UNFINISHED] === true;
 }

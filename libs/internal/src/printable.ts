@@ -1,3 +1,4 @@
+/** Longest text of a value in a message, characters. */
 const MAX_CHARS = 80;
 
 function textOf(value: unknown): string {
@@ -9,27 +10,27 @@ function textOf(value: unknown): string {
   return value instanceof Date ? `Date ${value.getTime()}` : 'an object';
 }
 
-/** Text that can forge no further line of a log, whatever names, ids or messages of others it quotes. */
+/** Replaces control characters and line breaks by spaces, so that quoted text cannot forge a line of a log. */
 export function oneLine(text: string): string {
   return text.replaceAll(/[\p{Cc}\u2028\u2029]+/gu, ' ');
 }
 
 /**
- * A value in a message: cut short, so that a hostile one cannot fill a log, and of objects nothing but that they are some,
- * since they may hold secrets and a `toString` of their own. Never throws.
+ * Returns a value as text for a message, cut to 80 characters. Objects are printed as `an object`, since they may hold secrets
+ * or a `toString` that throws. Never throws.
  */
 export function shown(value: unknown): string {
   let text: string;
   try {
     text = textOf(value);
   } catch {
-    // A proxy may throw at whoever looks at it.
+    // A revoked Proxy throws at any access.
     text = 'something that cannot be shown';
   }
   return text.length > MAX_CHARS ? `${text.slice(0, MAX_CHARS)}… (${text.length} characters)` : text;
 }
 
-/** Text of what was thrown, for a message. Never throws, whatever that was. */
+/** Returns the text of a thrown value, for a message. Never throws. */
 export function thrownText(thrown: unknown): string {
   try {
     return thrown instanceof Error ? String(thrown) : shown(thrown);

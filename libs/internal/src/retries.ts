@@ -2,27 +2,28 @@ const FIRST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 1_000;
 
 /**
- * Calls to Redis that are made again until Redis answers. Only for scripts that give a replay the first answer, or are
- * harmless twice. Pauses grow from 20 ms to 1 s, shortened by up to half at random.
+ * Calls to Redis that are repeated until Redis replies. Only for scripts that give a replay the first result, or are harmless
+ * twice. Pauses grow from 20 ms to 1 s; each is shortened at random by up to half.
  */
 export class Retries<During extends string> {
   private readonly outstanding = new Set<Promise<unknown>>();
   private readonly waits = new Set<() => void>();
   private closed = false;
 
-  /** @param failed is called after each failure, with what was being done */
+  /** @param failed called after each failure, with the name of the step that failed */
   constructor(private readonly failed: (during: During, error: unknown) => void) {}
 
-  /** Calls in flight, and those that wait to be made again. */
+  /** Number of calls in flight or waiting to be repeated. */
   get size(): number {
     return this.outstanding.size;
   }
 
   /**
-   * Makes a call until it is answered.
+   * Makes a call, and repeats it until it succeeds.
    *
-   * @param until returns true if there is no use in calling again
-   * @returns undefined when the call was given up, or after `close`
+   * @param during name of the step, for `failed`
+   * @param until returns true if repeating has no use any more
+   * @returns undefined if the call was given up, or after `close`
    */
   async run<T>(during: During, until: () => boolean, call: () => Promise<T>): Promise<T | undefined> {
     const running = this.repeat(during, until, call);
@@ -34,14 +35,14 @@ export class Retries<During extends string> {
     }
   }
 
-  /** Makes a call once, which something else will make again when it fails. @returns undefined when it failed */
+  /** Makes a call once; other code repeats it later. @returns undefined if it failed */
   async once<T>(during: During, call: () => Promise<T>): Promise<T | undefined> {
-    let asked = false;
+    let called = false;
     return this.run(
       during,
-      () => asked,
+      () => called,
       () => {
-        asked = true;
+        called = true;
         return call();
       },
     );
@@ -52,7 +53,7 @@ export class Retries<During extends string> {
     while (this.outstanding.size > 0) await Promise.allSettled(this.outstanding);
   }
 
-  /** Makes no call again; ends the pauses. */
+  /** Ends all pauses; no call is repeated after that. */
   close(): void {
     this.closed = true;
     for (const wake of [...this.waits]) wake();

@@ -3,7 +3,7 @@ type ExceptionClass = new (body: object) => Error;
 let loaded: ExceptionClass | undefined;
 
 function load(): ExceptionClass {
-  // Of an optional peer: an import would demand it of everybody, and so would a bundler for a require outside of `try`.
+  // An optional peer: an import would make it mandatory, and a bundler does the same for a `require` outside of `try`.
   try {
     // eslint-disable-next-line @typescript-eslint/no-require-imports
     return (require('@nestjs/microservices') as { RpcException: ExceptionClass }).RpcException;
@@ -15,7 +15,7 @@ function load(): ExceptionClass {
   }
 }
 
-/** What refuses a message of a microservice. @throws Error without `@nestjs/microservices`, which is where messages come from */
+/** Makes the exception that refuses a message of a microservice. @throws Error if `@nestjs/microservices` is not installed */
 export function rpcException(body: object): Error {
   return new (loaded ??= load())(body);
 }

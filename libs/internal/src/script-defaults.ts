@@ -1,8 +1,8 @@
-/** Flags of scripts that free memory, or need next to none: a Redis whose memory is full must still run them. */
+/** Flags of scripts that free memory or need almost none: Redis must run them also when its memory is full. */
 export const FREES_MEMORY = ['allow-oom'] as const;
 
-/** For scripts whose work grows with their arguments: no group of them keeps Redis busy for long. */
+/** Group limits of scripts whose work grows with their arguments, so that a group does not block Redis for long. */
 export const SMALL_GROUP = { maxCalls: 8 };
 
-/** Likewise, for scripts that take long by themselves. */
+/** Group limits of scripts that are slow even alone. */
 export const ALONE = { maxCalls: 1 };

@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto';
 
-/** Ids that no other instance and no other process makes: 96 random bits for the instance, and a counter. */
+/** Generator of ids that are unique among all instances and processes: 96 random bits of the instance, and a counter. */
 export class UniqueIds {
   private readonly origin: string;
   private made = 0;
 
-  /** @param prefix that each id begins with */
+  /** @param prefix first part of each id */
   constructor(prefix = '') {
     this.origin = `${prefix}${randomBytes(12).toString('base64url')}.`;
   }
 
-  /** Makes the next id: after the prefix about 20 letters, digits, `-`, `_` and one `.`. */
+  /** Returns a new id: the prefix, then about 20 letters, digits, `-`, `_` and one `.`. */
   next(): string {
     this.made += 1;
     return this.origin + this.made.toString(36);

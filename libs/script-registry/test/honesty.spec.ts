@@ -146,7 +146,7 @@ describe('what a call is told, on one server', () => {
     await registry.run(append, call);
     expect(await registry.runAndWait(append, call, { replicas: 1, timeoutMs: 20 })).toEqual({ result: 2, replicas: 0 });
     await expect(registry.runAndWait(append, call, { replicas: 1, timeoutMs: 100, deadlineMs: 100 })).rejects.toThrow(
-      /Expected less than the call's deadlineMs/,
+      /less than/,
     );
     await expect(registry.runAndWait(append, call, { replicas: 0, timeoutMs: 100 })).rejects.toThrow(/replicas/);
   });

@@ -6,39 +6,41 @@ import { isField, isTimeCall, literalIndex, sourceUse, TIME_CALL_LENGTH } from '
 import { isSignificant, tokenize, type LuaToken } from './tokens';
 import { captures, inline, OWN_TIME_LUA, PROBLEM_LUA, SHARED_TIME_LUA, STAMP_LUA, TAG_LUA } from './wrapper';
 
-/** What a form is made from. */
+/** Text of a script, from which forms are made. */
 export interface ScriptText {
   readonly source: string;
-  /** Runs once for all calls of a group; '' for none. */
+  /** Lua that runs once for all calls of a group; '' for none. */
   readonly shared: string;
-  /** Runs after all calls of a group, for each set of keys; '' for none. */
+  /** Lua that runs after all calls of a group, for each set of keys; '' for none. */
   readonly finish: string;
-  /** Whether the reply carries Redis' time. */
+  /** True if the reply has Redis' time. */
   readonly timed: boolean;
   readonly flags: readonly string[];
 }
 
-/** Source ready for SCRIPT LOAD, and the SHA that Redis will know it by. */
+/** Body for SCRIPT LOAD, and its SHA. */
 export interface LoadableScript {
   readonly body: string;
   readonly sha: string;
-  /** Finds the line of the script that a line of the body is. */
+  /** Converts line numbers of the body to those of the script. */
   readonly lines: SourceLines;
 }
 
-/** How the source of a script is changed: where its parameters lie, and whether the registry reads TIME for it. */
+/** Changes to the source of a script. */
 interface Rewriting {
-  /** For `KEYS[n]` and `ARGV[n]`: where each argument lies. Undefined to leave both as they are. */
-  readonly places?: readonly string[];
+  /** Lua expression for the index of each argument in a group's ARGV. Undefined: KEYS and ARGV are not changed. */
+  readonly argIndexes?: readonly string[];
+  /** True: `redis.call('TIME')` becomes `luanest_time()`. */
   readonly time: boolean;
+  /** True: `redis.call(` becomes `luanest_redis_call(`. */
   readonly calls: boolean;
 }
 
 /**
- * Where a call's arguments lie in a group's ARGV, by their index from 1: its own from `luanest_a` on, common ones from
- * `luanest_c` on.
+ * Returns the Lua expressions for the indexes of a call's arguments in a group's ARGV: its own arguments begin after
+ * `luanest_a`, common ones after `luanest_c`.
  */
-function argPlaces(fixedArgs: readonly boolean[]): string[] {
+function argIndexesOf(fixedArgs: readonly boolean[]): string[] {
   const counts = { luanest_a: 0, luanest_c: 0 };
   return fixedArgs.map((common) => {
     const block = common ? 'luanest_c' : 'luanest_a';
@@ -46,8 +48,8 @@ function argPlaces(fixedArgs: readonly boolean[]): string[] {
   });
 }
 
-/** Rewrites Lua for use in a form: indexes, TIME, calls of Redis. Line breaks stay, comments go. */
-function rewrite(source: string, { places, time, calls }: Rewriting): string {
+/** Rewrites Lua for a form. Line breaks stay, comments are removed. */
+function rewrite(source: string, { argIndexes, time, calls }: Rewriting): string {
   const tokens = tokenize(source);
   const significant = tokens.flatMap((token, at) => (isSignificant(token) ? [at] : []));
   const code = significant.map((at) => tokens[at] as LuaToken);
@@ -63,23 +65,24 @@ function rewrite(source: string, { places, time, calls }: Rewriting): string {
     if (time && isTimeCall(code, i)) replace(i, i + TIME_CALL_LENGTH - 1, 'luanest_time()');
     else if (calls && text === 'redis' && code[i + 2]?.text === 'call' && code[i + 3]?.text === '(')
       replace(i, i + 2, 'luanest_redis_call');
-    if (!places || (text !== 'KEYS' && text !== 'ARGV')) continue;
+    if (!argIndexes || (text !== 'KEYS' && text !== 'ARGV')) continue;
     const use = literalIndex(code, i);
-    if (use) replace(i, use.end, `${text}[${text === 'KEYS' ? `luanest_k+${use.index}` : places[use.index - 1]}]`);
+    if (use) replace(i, use.end, `${text}[${text === 'KEYS' ? `luanest_k+${use.index}` : argIndexes[use.index - 1]}]`);
   }
   return texts.join('');
 }
 
-/** The `#!lua` line: it makes Redis 7 refuse a script before it runs rather than in its middle. */
+/** Returns the `#!lua` line. With it Redis 7 refuses a script before it runs, and not in the middle. */
 function shebang(flags: readonly string[]): string {
   return flags.length === 0 ? '#!lua\n' : `#!lua flags=${flags.join(',')}\n`;
 }
 
-/** The pieces of a form. Those of the registry have one line each, so that a script's lines are the same in each form. */
+/** Parts of a form. The registry's own parts are put on one line, so that a script has the same lines in each form. */
 interface Parts {
   readonly flags: readonly string[];
-  /** Locals of the registry that come before anything of the script. */
+  /** Locals of the registry, before any Lua of the script. */
   readonly before: readonly string[];
+  /** Globals that become locals of the same name. */
   readonly aliases?: readonly string[];
   readonly shared: string;
   /** Parameters of the function that holds the source. */
@@ -87,7 +90,7 @@ interface Parts {
   readonly source: string;
   readonly finish: string;
   readonly finishParameters: string;
-  /** What runs the calls. */
+  /** Lua that runs the calls. */
   readonly after: readonly string[];
 }
 
@@ -105,7 +108,7 @@ function assemble(parts: Parts): LoadableScript {
   return { body, sha, lines: new SourceLines(shared, source, finish) };
 }
 
-/** The form of a lone call. Only a timed one is rewritten, so that `reply` gets the time that the script itself reads. */
+/** Makes the form of a lone call. The Lua is rewritten only if it is timed, so that `reply` gets the time that the script reads. */
 export function singleForm(script: ScriptText, tagged: boolean): LoadableScript {
   const { timed, finish, shared, source } = script;
   const use = sourceUse(shared, source, finish);
@@ -115,7 +118,7 @@ export function singleForm(script: ScriptText, tagged: boolean): LoadableScript 
     flags: script.flags,
     before: timed ? [SHARED_TIME_LUA, STAMP_LUA] : [],
     shared: text(shared),
-    // A vararg function makes a table `arg` where it does not use `...`, which a script of its own does not have.
+    // A vararg function that does not use `...` gets a local table `arg`, which a plain script does not have.
     parameters: use.varargs ? '...' : '',
     source: text(source),
     finish: text(finish),
@@ -129,7 +132,7 @@ export function singleForm(script: ScriptText, tagged: boolean): LoadableScript 
 }
 
 // See DECISIONS.md: finish-runs-after-the-group
-/** `finish` runs whatever the call does, as it would in a group. */
+/** Runs `finish` also if the call raises an error, as in a group. */
 const FINISHED_LUA = `local function luanest_finished(ok, ...)
   luanest_finish()
   if ok then return ... end
@@ -137,12 +140,12 @@ const FINISHED_LUA = `local function luanest_finished(ok, ...)
   return { err = luanest_problem(problem) }
 end`;
 
-/** Returns true if each call of a group gets tables of its own for KEYS and ARGV, false if it reads the group's by offsets. */
+/** Returns true if each call of a group gets its own tables KEYS and ARGV; false if it reads those of the group by offsets. */
 export function sliced(source: string, shape: ScriptShape): boolean {
   return shape.lists || sourceUse(source).whole;
 }
 
-/** The form that runs a whole group of calls in one EVALSHA, made from the same source as the plain one. */
+/** Makes the form that runs a group of calls in one EVALSHA, from the same source. */
 export function groupedForm(script: ScriptText, shape: ScriptShape, tagged: boolean): LoadableScript {
   const { shared, source, finish, timed, flags } = script;
   const slices = sliced(source, shape);
@@ -152,7 +155,7 @@ export function groupedForm(script: ScriptText, shape: ScriptShape, tagged: bool
   const time = timed ? SHARED_TIME_LUA : OWN_TIME_LUA;
   return assemble({
     flags,
-    // Locals are found faster than globals and fields, and every call of the group looks them up.
+    // Locals are faster than globals and fields, and every call of the group uses them.
     aliases: [...use.onlyCalled, 'KEYS', 'ARGV'],
     before: [
       'local luanest_n, luanest_calls = 0, luanest_tonumber(ARGV[1])',
@@ -161,8 +164,8 @@ export function groupedForm(script: ScriptText, shape: ScriptShape, tagged: bool
     ],
     shared: rewrite(shared, rewriting),
     parameters: slices ? 'KEYS, ARGV' : `luanest_k, luanest_a${common ? ', luanest_c' : ''}`,
-    source: rewrite(source, slices ? rewriting : { ...rewriting, places: argPlaces(shape.fixedArgs) }),
-    finish: rewrite(finish, { ...rewriting, places: [] }),
+    source: rewrite(source, slices ? rewriting : { ...rewriting, argIndexes: argIndexesOf(shape.fixedArgs) }),
+    finish: rewrite(finish, { ...rewriting, argIndexes: [] }),
     finishParameters: 'luanest_k',
     after: [
       PROBLEM_LUA,

@@ -1,20 +1,19 @@
 import { SPECIAL } from './wrapper';
 
-/** How a script's parameters lie in KEYS and ARGV. */
+/** Numbers and kinds of a script's parameters. */
 export interface ScriptShape {
-  /** Declared keys that are not a list. */
+  /** Number of declared keys that are not a list. */
   readonly fixedKeys: number;
-  /** Declared arguments that are not a list: for each whether calls mostly have it in common. */
+  /** For each declared argument that is not a list: true if it is declared `common`. */
   readonly fixedArgs: readonly boolean[];
-  /** Whether keys or arguments end in a list. */
+  /** True if keys or arguments end in a list. */
   readonly lists: boolean;
 }
 
 /**
- * Lays the answers of all calls out in one flat array, `{ header, values... }`: nested arrays cost Redis and the
- * client more than the script itself. The header is `<arity>:<marks>`, and `:<us>` for a timed script. Arity is the
- * length of the first reply when it is an array, else 0. A call's mark says what it takes of the values; no marks at all
- * means `.` for each call:
+ * Returns the Lua that collects the replies of all calls in one flat array, `{ header, values... }`. Nested arrays would cost
+ * Redis and the client more than the script itself. The header is `<arity>:<marks>`, and `:<us>` for a timed script. Arity is
+ * the length of the first reply if it is an array, else 0. A call's mark describes its values; without marks each call has `.`:
  *
  *     .  an array of `arity` values, or one value where arity is 0
  *     v  one value as it is, such as an array of another length
@@ -71,13 +70,13 @@ end
 `;
 }
 
-/** Where the calls have other keys, `finish` runs for each of them, and finds its work done where some have the same. */
+/** Runs `finish` for the keys of each call, or once if all calls have the same keys. */
 const FINISH_LUA = `for n = 0, luanest_stride_k > 0 and luanest_calls - 1 or 0 do luanest_finish(n * luanest_stride_k) end
 `;
 
 /**
- * Runs all calls under one xpcall, and after a call that raised an error goes on with the next one: an error is rare,
- * and an xpcall for each call is not free.
+ * Returns the Lua that runs all calls under one xpcall, and continues with the next call after an error. Errors are rare, and
+ * an xpcall for each call would cost time.
  */
 function loopLua(timed: boolean, setup: string, call: string, finishes = false): string {
   return `${setup}local function luanest_run()
@@ -101,8 +100,9 @@ return luanest_out
 }
 
 /**
- * ARGV is `calls, arguments`; with common ones it is `calls, how often these are sent, arguments, common arguments`. What
- * all calls have alike is sent once, and has a stride of 0: their keys, their arguments, those in common.
+ * Returns the loop for scripts without lists. ARGV is `calls, arguments`; with common arguments it is `calls, number of sets
+ * of common arguments, arguments, common arguments`. Keys, arguments and common arguments that are equal for all calls are
+ * sent once, and have a stride of 0.
  */
 export function offsetLoop({ fixedKeys, fixedArgs }: ScriptShape, timed: boolean, finishes: boolean): string {
   const common = fixedArgs.filter(Boolean).length;
@@ -129,7 +129,7 @@ local luanest_stride_c = luanest_commons == 1 and 0 or ${common}
   );
 }
 
-/** Calls with lists carry their own lengths: ARGV is `calls, (keys, args) per call, then the arguments`. */
+/** Returns the loop for calls with tables of their own. ARGV is `calls, (keys, args) of each call, then the arguments`. */
 export function sliceLoop(timed: boolean): string {
   return loopLua(
     timed,

@@ -1,9 +1,9 @@
 import { SPECIAL } from './wrapper';
 
 /**
- * The end of a lone call's form: lays out what `luanest_call` returned. An array that begins with a number, which is what
- * most scripts return, goes out as it is; all else as `{ mark, value }`, marked as in a group, so that an error that the
- * script returns cannot be taken for one that Redis gives before a script runs. The time of a timed call is the last value.
+ * Returns the end of a lone call's form, which encodes the result of `luanest_call`. An array that begins with a number, as most
+ * scripts return, is returned unchanged. Any other result is returned as `{ mark, value }`, with the marks of a group, so that
+ * an error that the script returns differs from one of Redis itself. The time of a timed call is the last value.
  * See DECISIONS.md: lone-array-returned-unwrapped
  */
 export function loneReply(call: string, timed: boolean, metatables: boolean): string {
@@ -26,12 +26,12 @@ const timedValues = `
   if d == nil then return { reply, b, c, luanest_stamp() } end
   return { reply, b, c, d, luanest_stamp() }`;
 
-/** Redis ends an array at the first hole, so that is where the time goes. */
+/** Redis ends an array at its first nil, so the time is put there. */
 const timedArray = `local n = 2
 while reply[n] ~= nil do n = n + 1 end
 reply[n], reply[n + 1] = luanest_stamp(), nil `;
 
-/** The same for clients that hand integers over as strings: always marked, every leaf with a tag. */
+/** The same for clients with `stringNumbers`: every result has a mark, and every value in it a tag. */
 export function taggedReply(call: string, timed: boolean): string {
   const time = timed ? ', luanest_stamp()' : '';
   return `local reply, b, c, d = ${call}

@@ -1,14 +1,14 @@
-/** The parts of a form that are a script's own, in their order. */
+/** The parts of a form that are the script's own Lua, in this order. */
 type Part = 'shared' | 'source' | 'finish';
 
-/** Line of a form in which the script's own text begins: the `#!lua` line is the first one. */
+/** Line of a form in which the script's own Lua begins, after the `#!lua` line. */
 const FIRST_LINE = 2;
 
 function linesOf(text: string): number {
   return text === '' ? 0 : text.split(/\r\n|\n\r|\r|\n/).length;
 }
 
-/** Finds lines of a script in what Redis says of a form, whose lines are the script's, one behind the other. */
+/** Converts line numbers in errors: Redis reports lines of a form, users need lines of their script. */
 export class SourceLines {
   private readonly parts: readonly (readonly [part: Part, from: number, to: number])[];
 
@@ -23,8 +23,8 @@ export class SourceLines {
   }
 
   /**
-   * Replaces the lines of the form in an error message by those of the script: `user_script:3:` is line 3 of the source,
-   * `shared:3:` and `finish:3:` are of the other two. Positions in the registry's own Lua are left out.
+   * Replaces line numbers of the form in an error message by those of the script: `user_script:3:` is line 3 of `source`;
+   * `shared:3:` and `finish:3:` are lines of the other two. Lines of the registry's own Lua are removed.
    */
   inScript(message: string): string {
     const text = message.replace(TAIL, (_, line: string) => this.behind(message, Number(line)));
@@ -37,13 +37,13 @@ export class SourceLines {
     return code + named + (code.includes('compiling') ? this.openedAt(rest) : rest);
   }
 
-  /** Redis says at the end where an error was raised; Lua's own errors say so at the beginning, too. */
+  /** Returns the line at the end of a message. Lua's own errors also have it at the beginning: then it is left out. */
   private behind(message: string, line: number): string {
     const place = HEAD.test(message) ? undefined : this.find(line);
     return place === undefined ? '' : ` (${nameOf(place.part)}:${place.line})`;
   }
 
-  /** What the compiler says of a block that is not closed. */
+  /** Converts the line in the compiler's error for a block that is not closed. */
   private openedAt(message: string): string {
     return message.replace(/ at line (\d+)\)/, (_, line: string) => {
       const place = this.find(Number(line));

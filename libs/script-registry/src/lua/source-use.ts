@@ -1,18 +1,18 @@
 import { isSignificant, tokenize, type LuaToken } from './tokens';
 
-/** Returns true if the name at `at` is a field of a table, and so not a global. */
+/** Returns true if the name at `at` is a field of a table, not a global. */
 export function isField(tokens: readonly LuaToken[], at: number): boolean {
   return ['.', ':'].includes(textAt(tokens, at - 1)) && textAt(tokens, at - 2) !== '.';
 }
 
-/** Index of the closing bracket of `NAME [ number ]` that starts at `at`, and the number; undefined for any other use. */
+/** Returns the number in `NAME[number]` at `at` and the index of the closing bracket; undefined for any other use. */
 export function literalIndex(tokens: readonly LuaToken[], at: number): { end: number; index: number } | undefined {
   const [open, number, close] = [tokens[at + 1], tokens[at + 2], tokens[at + 3]];
   if (open?.text !== '[' || number?.kind !== 'number' || close?.text !== ']') return undefined;
   return { end: at + 3, index: Number(number.text) };
 }
 
-/** Text of a token, '' beyond the ends. */
+/** Returns the text of a token; '' if there is no such token. */
 export function textAt(tokens: readonly LuaToken[], at: number): string {
   return tokens[at]?.text ?? '';
 }
@@ -20,7 +20,7 @@ export function textAt(tokens: readonly LuaToken[], at: number): string {
 const TIME_CALL = ['redis', '.', 'call', '(', /^(['"])TIME\1$/i, ')'];
 export const TIME_CALL_LENGTH = TIME_CALL.length;
 
-/** Returns true if `redis.call('TIME')` stands at `at`, written exactly so. */
+/** Returns true if the tokens at `at` are exactly `redis.call('TIME')`. */
 export function isTimeCall(tokens: readonly LuaToken[], at: number): boolean {
   if (isField(tokens, at)) return false;
   return TIME_CALL.every((part, offset) => {
@@ -29,34 +29,34 @@ export function isTimeCall(tokens: readonly LuaToken[], at: number): boolean {
   });
 }
 
-/** How Lua uses its parameters, and what it could share with other calls of a group. */
+/** How Lua uses its parameters, and how it could affect other calls of a group. */
 export interface SourceUse {
   /** Literal indexes in `KEYS[n]`. */
   readonly keyIndexes: readonly number[];
   /** Literal indexes in `ARGV[n]`. */
   readonly argIndexes: readonly number[];
-  /** True if KEYS or ARGV are used other than by reading them at a literal index: looped over, passed on, changed. */
+  /** True if KEYS or ARGV are used other than by reading a literal index: looped over, passed on, changed. */
   readonly whole: boolean;
-  /** Why calls must not share a run: what could not be proven to leave them alone. Undefined if they may. */
+  /** Reason why calls must be sent alone. Undefined if the Lua provably does not affect other calls of a group. */
   readonly alone: string | undefined;
-  /** A name that belongs to the registry. */
+  /** A used name that is reserved for the registry. */
   readonly reserved: string | undefined;
   /** True if `...` is used. */
   readonly varargs: boolean;
   /** True if a reply may have a metatable. */
   readonly metatables: boolean;
-  /** True if `redis.call('TIME')` is called, and `redis` is Redis' own. */
+  /** True if `redis.call('TIME')` is called, and `redis` is not redefined. */
   readonly readsTime: boolean;
-  /** Of `tonumber` and `type` those that are only called, so that a local of the same name changes nothing. */
+  /** Those of `tonumber` and `type` that are only called: a local of the same name changes nothing for them. */
   readonly onlyCalled: readonly string[];
 }
 
-/** Globals that reach code or state which all calls of a group have in common. */
+/** Globals that give access to code or state that all calls of a group share. */
 const REACHING = ['_G', 'getfenv', 'setfenv', 'load', 'loadstring', 'collectgarbage', 'gcinfo'];
 const METATABLES = ['setmetatable', 'getmetatable', 'newproxy'];
-/** Fields of `redis` that change nothing for the next call. */
+/** Fields of `redis` that do not affect the next call. */
 const HARMLESS = /^(call|pcall|error_reply|status_reply|sha1hex|log|LOG_\w+|acl_check_cmd|REDIS_VERSION(_NUM)?)$/;
-/** Keywords: no variable has such a name. */
+/** Keywords of Lua, which are not names of variables. */
 const KEYWORDS = new Set(
   'and break do else elseif end false for function if in local nil not or repeat return then true until while'.split(
     ' ',
@@ -68,7 +68,7 @@ const CLOSING = new Map([
   ['{', '}'],
 ]);
 
-/** Reads how Lua uses KEYS, ARGV and what is common to all calls; comments and strings are not code. */
+/** Analyses how Lua uses KEYS, ARGV and state that calls share. Comments and strings are ignored. */
 export function sourceUse(...texts: readonly string[]): SourceUse {
   const tokens = texts.flatMap((text) => [
     ...tokenize(text).filter(isSignificant),
@@ -108,7 +108,7 @@ export function sourceUse(...texts: readonly string[]): SourceUse {
   };
 }
 
-/** Why the global at `at` keeps its script from being grouped, or undefined. */
+/** Returns the reason why the global at `at` forbids grouping, or undefined. */
 function reasonAt(tokens: readonly LuaToken[], at: number): string | undefined {
   const name = textAt(tokens, at);
   if (REACHING.includes(name) || METATABLES.includes(name)) return `uses ${name}`;
@@ -122,7 +122,7 @@ function reasonAt(tokens: readonly LuaToken[], at: number): string | undefined {
   return replaced || textAt(tokens, at - 1) === 'function' ? `assigns to ${name}` : undefined;
 }
 
-/** Redis' functions are known by their names, and a command by its: SELECT and the clock are not a call's own. */
+/** Returns the reason why a use of `redis` forbids grouping: SELECT and TIME, for example, affect other calls of a group. */
 function redisReason(tokens: readonly LuaToken[], at: number): string | undefined {
   const field = textAt(tokens, at + 2);
   if (textAt(tokens, at + 1) !== '.' || !HARMLESS.test(field)) return `uses redis other than as redis.call(...)`;
@@ -139,8 +139,8 @@ function redisReason(tokens: readonly LuaToken[], at: number): string | undefine
 }
 
 /**
- * Returns true if the variable that ends at `end` may be assigned to: `=` follows, behind other variables, fields and
- * indexes at most. It may return true for a variable that is only read, never false for one that is assigned to.
+ * Returns true if the variable that ends at `end` may be assigned to: `=` follows it, possibly after other variables, fields
+ * and indexes. It may return true for a variable that is only read, but never false for one that is assigned to.
  */
 function isAssigned(tokens: readonly LuaToken[], end: number): boolean {
   let wantsName = false;
@@ -158,7 +158,7 @@ function isAssigned(tokens: readonly LuaToken[], end: number): boolean {
   return false;
 }
 
-/** Returns true if a bracket is open at `at`, and no function that was begun in it: what follows is no statement. */
+/** Returns true if `at` is inside brackets, and not in a function inside them: then it is an expression, not a statement. */
 function inBrackets(tokens: readonly LuaToken[], at: number): boolean {
   let closed = 0;
   for (let i = at - 1; i >= 0; i--) {
@@ -183,7 +183,7 @@ function closingOf(tokens: readonly LuaToken[], open: number): number {
   return tokens.length;
 }
 
-/** Returns true if a global is called wherever it is named, and so nowhere declared or assigned to. */
+/** Returns true if each use of a global is a call, so it is not declared or assigned to anywhere. */
 function onlyCalled(tokens: readonly LuaToken[], name: string, more: readonly string[] = []): boolean {
   return tokens.every(({ kind, text }, at) => {
     if (kind !== 'name' || text !== name || isField(tokens, at)) return true;

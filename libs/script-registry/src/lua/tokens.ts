@@ -1,4 +1,4 @@
-/** A piece of Lua source. `code` is everything that is not a comment, a string or white space. */
+/** A token of Lua source. */
 export interface LuaToken {
   readonly kind: 'space' | 'comment' | 'string' | 'name' | 'number' | 'symbol';
   readonly text: string;
@@ -22,7 +22,7 @@ const PATTERN = new RegExp(
 
 const KINDS = ['space', 'comment', 'string', 'name', 'number', 'symbol'] as const;
 
-/** Cuts Lua 5.1 source into tokens; joined, their texts are the source again. */
+/** Splits Lua 5.1 source into tokens. Joined, their texts are the source again. */
 export function tokenize(source: string): LuaToken[] {
   const tokens: LuaToken[] = [];
   for (const match of source.matchAll(PATTERN)) {
@@ -33,7 +33,7 @@ export function tokenize(source: string): LuaToken[] {
   return tokens;
 }
 
-/** Whether Lua compiles the token: neither white space nor a comment. */
+/** Returns true if the token is neither white space nor a comment. */
 export function isSignificant(token: LuaToken): boolean {
   return token.kind !== 'space' && token.kind !== 'comment';
 }

@@ -1,4 +1,4 @@
-/** What the registry's own Lua uses, by the names under which it takes hold of it before a script can give those another meaning. */
+/** Functions that the registry's own Lua uses, by the names of locals that keep them, since a script may redefine the globals. */
 const CAPTURED: Readonly<Record<string, string>> = {
   luanest_type: 'type',
   luanest_tostring: 'tostring',
@@ -11,12 +11,12 @@ const CAPTURED: Readonly<Record<string, string>> = {
   luanest_redis_call: 'redis.call',
 };
 
-/** Lua on one line, so that the lines of a script keep their numbers. For Lua of the registry only: no comments. */
+/** Puts Lua on one line, so that the lines of the script keep their numbers. For Lua without comments only. */
 export function inline(lua: string): string {
   return lua.replaceAll(/\s*\n\s*/g, ' ').trim();
 }
 
-/** The locals that hold what `code` uses of `CAPTURED`, with further names that keep their own. */
+/** Returns the declaration of the locals of `CAPTURED` that `code` uses. @param more globals that become locals of the same name */
 export function captures(code: string, more: readonly string[] = []): string {
   const used = Object.entries(CAPTURED).filter(([name]) => new RegExp(`\\b${name}\\b`).test(code));
   const names = [...used.map(([name]) => name), ...more];
@@ -25,14 +25,14 @@ export function captures(code: string, more: readonly string[] = []): string {
     : `local ${names.join(', ')} = ${[...used.map(([, value]) => value), ...more].join(', ')}`;
 }
 
-/** Tables that Redis turns into something else than an array, in the order in which it looks. */
+/** Lua condition for tables that Redis does not convert to an array, in the order of Redis' own checks. */
 export const SPECIAL = ['err', 'ok', 'double', 'map', 'set', 'big_number', 'verbatim_string']
   .map((field) => `reply.${field}`)
   .join(' or ');
 
 /**
- * The text of what a call raised, as Redis would have it, and where it was raised. Redis' own handler of errors knows the
- * line; where a server has none by that name, Lua's own errors still begin with theirs.
+ * Lua that converts an error of a call to text as Redis does, with its line. Redis' own error handler knows the line. If a
+ * server has no handler of that name, Lua's own errors still begin with the line.
  */
 export const PROBLEM_LUA = `local luanest_note = luanest_rawget(_G, '__redis__err__handler') or function(problem) return problem end
 local function luanest_problem(problem)
@@ -44,7 +44,7 @@ local function luanest_problem(problem)
   return err .. ', on @user_script:' .. line .. '.'
 end`;
 
-// Clients with `stringNumbers` hand integers over as strings; a tag on every leaf keeps the two apart.
+/** Lua that puts a tag on every value of a reply: clients with `stringNumbers` return integers as strings. */
 export const TAG_LUA = `local function luanest_tag(value)
   local kind = luanest_type(value)
   if kind == 'number' then return luanest_format('i%d', value) end
@@ -75,8 +75,7 @@ export const TAG_LUA = `local function luanest_tag(value)
 end`;
 
 /**
- * Redis' time for the calls of a group that share one reading. A table that a script may change belongs to one call, so
- * each gets a copy.
+ * Lua that reads Redis' time once for all calls of a group. Each call gets a copy of the table, since a script may change it.
  */
 export const SHARED_TIME_LUA = `local luanest_now
 local function luanest_time()
@@ -85,7 +84,7 @@ local function luanest_time()
 end`;
 
 // See DECISIONS.md: time-is-shared-on-request
-/** Redis' time for the calls of a group that each read their own: no two readings are the same, as in scripts that run one by one. */
+/** Lua that reads Redis' time for each call of a group. As in scripts that run one by one, no two readings are the same. */
 export const OWN_TIME_LUA = `local luanest_last = 0
 local function luanest_time()
   local now = luanest_redis_call('TIME')
@@ -99,7 +98,7 @@ local function luanest_time()
   return { luanest_format('%.0f', (luanest_last - us) / 1000000), luanest_format('%.0f', us) }
 end`;
 
-/** The shared reading as one number, us. */
+/** Lua that returns the shared reading as one number, µs. */
 export const STAMP_LUA = `local function luanest_stamp()
   local now = luanest_time()
   return now[1] * 1000000 + now[2]
