@@ -35,6 +35,7 @@ export function isIntegerOf(value: unknown, min: number, max: number): value is 
  * Checks for the options of a module, a decorator or a call. Each check returns the value, or throws an error that names the
  * owner of the options, the option, the value and what is allowed:
  * `LockModule: leaseMs is "30s". Expected an integer from 10 to 2147483647.`
+ * See DECISIONS.md: options-refused-by-one-class
  */
 export class Checks {
   /**

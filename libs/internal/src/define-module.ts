@@ -97,6 +97,7 @@ export function defineLuanestModule<Options extends object, Extras extends objec
       const options: FactoryProvider<Resolved> = {
         provide: token,
         inject: [raw, ModulesContainer],
+        // See DECISIONS.md: options-resolved-once
         // All providers that inject the options are made after this check.
         useFactory: (given: Options, modules: ModulesContainer) => {
           const times = once === undefined ? 1 : timesProvided(modules, once);

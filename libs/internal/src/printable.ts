@@ -18,6 +18,7 @@ export function oneLine(text: string): string {
 /**
  * Returns a value as text for a message, cut to 80 characters. Objects are printed as `an object`, since they may hold secrets
  * or a `toString` that throws. Never throws.
+ * See DECISIONS.md: messages-quote-no-objects
  */
 export function shown(value: unknown): string {
   let text: string;
