@@ -74,7 +74,6 @@ export const NOT_CLEAN_YET = [
   'libs/read-reward/test',
   'libs/scheduled-lock/src',
   'libs/scheduled-lock/test',
-  'libs/script-registry/test',
   'libs/stream-consumer/src',
   'libs/stream-consumer/test',
 ];

@@ -13,7 +13,7 @@ import {
 import { sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
 import { openRegistry, quiet, standaloneClient } from './support';
 
-/** Stores bytes and returns them in every position that a reply has, with what Lua says of their length. */
+/** Stores bytes and returns them in every position that a reply has, with their length as Lua sees it. */
 const keep = defineScript({
   name: 'test.keep',
   keys: ['value'],

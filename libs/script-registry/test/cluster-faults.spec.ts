@@ -191,7 +191,7 @@ describe('faults between a registry and a Cluster', () => {
     });
     await eventually(() => expect(counts.length).toBeGreaterThan(200));
     await cluster.beginMigration(slot, from, to);
-    // One of the two keys has moved: every call finds them split for a while and is told TRYAGAIN.
+    // One of the two keys has moved: until the other follows, every call gets TRYAGAIN.
     await cluster.migrateKeys(slot, from, to, 1);
     await new Promise((resolve) => setTimeout(resolve, 150));
     await cluster.migrateKeys(slot, from, to);

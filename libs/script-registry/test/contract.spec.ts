@@ -136,12 +136,12 @@ describe.each(clients)('registry on %s', (_name, open, grouping) => {
     const told = async (name: string): Promise<number[]> =>
       (await client.hmget(key('tally', name), 'calls', 'writes')).map(Number);
 
-    it('finishes a lone call, whatever became of it', async () => {
+    it('runs `finish` for a lone call, whether it failed or not', async () => {
       for (const what of ['ok', 'error', 'before', 'after', 'nil']) await run('lone', what);
       expect(await told('lone')).toEqual([4, 4]);
     });
 
-    it('finishes calls that leave together once for each of their keys, and gives each caller his own answer', async () => {
+    it('runs `finish` once for each key of a group, and gives each caller their own reply', async () => {
       const before = Number(await client.get(key('tally', 'total')));
       await Promise.all(Array.from({ length: 350 }, (_, i) => run('common', KINDS[i % 7] as string, i % 2)));
       const [calls, writes = 0] = await told('common');
@@ -155,7 +155,7 @@ describe.each(clients)('registry on %s', (_name, open, grouping) => {
       expect(Number(await client.get(key('tally', 'total'))) - before).toBe(500);
     });
 
-    it("tells all that left together when it cannot finish, and nobody another one's answer", async () => {
+    it("rejects every call of a group whose `finish` fails, and gives no caller another one's reply", async () => {
       await client.set(key('tally', 'total'), 'no number', 'PX', 60_000);
       const answers = await Promise.allSettled(
         Array.from({ length: 200 }, (_, i) => {
@@ -175,7 +175,7 @@ describe.each(clients)('registry on %s', (_name, open, grouping) => {
     });
   });
 
-  it('tells a timed script the time that it has read, alone and in a group', async () => {
+  it('gives `reply` the time that a timed script has read, alone and in a group', async () => {
     const run = (shape: string): Promise<{ raw: unknown; atUs: number }> =>
       registry.run(timedShapes, { keys: { any: key('timed') }, args: { shape } });
     const check = async (shape: string): Promise<void> => {
@@ -336,7 +336,7 @@ describe.each(clients)('registry on %s', (_name, open, grouping) => {
     await expect(run).rejects.toThrow(/\{a\}.*\{b\}.*KeySpace/);
   });
 
-  it('refuses a script that nobody registered, and tells of a reply that cannot be decoded', async () => {
+  it('refuses a script that is not registered, and reports a reply that cannot be decoded', async () => {
     const stranger = defineScript({
       name: 'test.stranger',
       keys: ['k'],

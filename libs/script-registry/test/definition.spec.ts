@@ -31,7 +31,7 @@ describe('defineScript', () => {
     ['an undeclared key', { source: 'return redis.call("GET", KEYS[2])' }, /KEYS\[2\].*declares 1: k/],
     ['an undeclared argument', { source: 'return ARGV[1]' }, /ARGV\[1\].*declares 0: none/],
     ['an index below 1', { source: 'return KEYS[0]' }, /KEYS\[0\].*start at 1/],
-    ['an index that is no integer', { source: 'return KEYS[1.5]' }, /KEYS\[1\.5\]/],
+    ['an index that is not an integer', { source: 'return KEYS[1.5]' }, /KEYS\[1\.5\]/],
     ['an empty source', { source: ' ' }, /source is " "/],
     ['shared code that reads a key', { shared: 'local k = KEYS[1]' }, /`shared` reads KEYS or ARGV/],
     ['shared code that loops over arguments', { shared: 'local n = #ARGV' }, /`shared` reads KEYS or ARGV/],
@@ -53,7 +53,7 @@ describe('defineScript', () => {
     expect(define).toThrow(message);
   });
 
-  it('overlooks KEYS and ARGV in comments and strings', () => {
+  it('ignores KEYS and ARGV in comments and strings', () => {
     const source = `-- KEYS[7]\n--[==[ ARGV[8] ]] ]==] local s = "KEYS[9] \\" ARGV[9]" .. [[KEYS[5]]] .. 'it\\'s ARGV[4]'\nreturn KEYS[1]`;
     expect(sourceUse(source)).toMatchObject({ keyIndexes: [1], argIndexes: [], whole: false, alone: undefined });
     expect(defineScript({ ...base, source })).toMatchObject({ name: 'test.x' });
@@ -87,7 +87,7 @@ describe('defineScript', () => {
     'local a a, ARGV = 1, {} return KEYS[1]',
     'function ARGV() end return KEYS[1]',
     'return setmetatable({ KEYS[1] }, {})',
-  ])('sends a call alone where it cannot be proven that its neighbours do not see it: %s', (source) => {
+  ])('sends calls alone if they could affect other calls of a group: %s', (source) => {
     expect(sourceUse(source).alone).toEqual(expect.any(String));
   });
 
@@ -119,11 +119,11 @@ describe('defineScript', () => {
     'local function f(t) t[1] = 2 end f(ARGV)',
     'return #ARGV',
     'return ARGV[1 + 1]',
-  ])('gives each call tables of its own: %s', (source) => {
+  ])('gives each call its own KEYS and ARGV: %s', (source) => {
     expect(sourceUse(source)).toMatchObject({ alone: undefined, whole: true });
   });
 
-  it('refuses names that are its own', () => {
+  it('refuses names that are reserved for the registry', () => {
     for (const lua of [
       { source: 'return luanest_n' },
       { shared: 'local luanest_x = 1' },
@@ -231,7 +231,7 @@ describe('KeySpace', () => {
     expect(() => space.tag('s').key('k', value as string)).toThrow(InvalidKeyError);
   });
 
-  it('builds keys beside one that is there, whose tag they take over as it is', () => {
+  it('builds keys in the slot of an existing key, with its hash tag unchanged', () => {
     expect(space.sameSlotAs('other:{a%7Bb}:stream').key('note', 'x')).toBe('app:test:{a%7Bb}:note:x');
     expect(space.sameSlotAs('x{a{b}}').key('note')).toBe('app:test:{a{b}:note');
     expect(space.sameSlotAs('plain').key('note')).toBe('app:test:{plain}:note');
@@ -266,7 +266,7 @@ describe('options', () => {
     expect(() => resolveOptions(options as never)).toThrow(message);
   });
 
-  it('refuses a client with a keyPrefix, and what is no client', () => {
+  it('refuses a client with a keyPrefix, and a value that is not a client', () => {
     const client = standaloneClient({ keyPrefix: 'mine:', lazyConnect: true });
     expect(() => connectIoredis(client)).toThrow(/keyPrefix "mine:".*prefix/);
     expect(() => connectIoredis('redis://localhost' as never)).toThrow(InvalidOptionError);

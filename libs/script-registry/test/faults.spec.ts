@@ -121,7 +121,7 @@ describe('faults between a registry and one server', () => {
       .catch(() => afterBusyMs(3_000));
   });
 
-  it('a client that is away: calls are held by the registry, not by the client, and leave when it is back', async () => {
+  it('while Redis is unavailable, calls are held by the registry, not by the client, and sent when it is back', async () => {
     const [registry, client] = await open();
     proxy.refuse();
     await eventually(() => expect(client.status).not.toBe('ready'));
@@ -303,7 +303,7 @@ describe('faults between a registry and one server', () => {
     watcher.close();
   });
 
-  it('tells of groups within their bounds, of heals and of failures, and of no key or argument', async () => {
+  it('publishes groups within their limits, heals and failures, without keys or arguments', async () => {
     const [registry] = await open({}, server.port);
     // Groups of a script that is new to the registry are small.
     for (let i = 0; i < 8; i++) {

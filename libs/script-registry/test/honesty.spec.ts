@@ -19,7 +19,7 @@ import { RedisServer } from '../../../test/support/redis-server';
 import { eventually } from '../../../test/support/wait';
 import { append, countOnce, limiter, openRegistry, quiet } from './support';
 
-/** Counts its runs and then does as it is told: answers an error, or keeps Redis busy. */
+/** Counts its runs. Then it returns an error or keeps Redis busy, as its argument says. */
 const told = defineScript({
   name: 'test.told',
   keys: ['runs'],
@@ -51,7 +51,7 @@ async function open(client: Redis | Cluster, options = {}): Promise<ScriptRegist
   return registry;
 }
 
-describe('what a call is told, on one server', () => {
+describe('outcomes of calls on one server', () => {
   let server: RedisServer;
   let admin: Redis;
 
@@ -209,7 +209,7 @@ describe('what a call is told, on one server', () => {
   });
 });
 
-describe('what a call is told, on a Cluster', () => {
+describe('outcomes of calls on a Cluster', () => {
   let cluster: RedisCluster;
 
   beforeAll(async () => {
@@ -255,7 +255,7 @@ describe('what a call is told, on a Cluster', () => {
     await eventually(async () => expect(await runsOf('slow')).toBe('1'));
   });
 
-  it('with resending off, a redirected call whose connection closes ran once and is told as unknown', async () => {
+  it('with resending off, a redirected call whose connection closes runs once and is UNKNOWN_OUTCOME', async () => {
     const redis = client({ autoResendUnfulfilledCommands: false });
     const registry = await open(redis);
     const slot = calculateSlot('moved');

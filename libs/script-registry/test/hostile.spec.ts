@@ -20,8 +20,8 @@ class AnyError extends LuanestError {
   readonly code = 'ANY';
 }
 
-describe('what is said of hostile values', () => {
-  it('is short, one line, and nothing that the value itself could say', () => {
+describe('messages about hostile values', () => {
+  it('are short, one line, and contain no text of an object', () => {
     const speaking = {
       toString: () => 'secret',
       toJSON: () => 'secret',
@@ -58,7 +58,7 @@ describe('what is said of hostile values', () => {
     },
   );
 
-  it('is the same for what is no text: it is refused by an error of this lib', () => {
+  it('values that are not text are refused with an error of this lib', () => {
     const space = new KeySpace('p', 'lib');
     for (const value of hostileValues()) {
       expect(() => space.tag(value as string)).toThrow(InvalidKeyError);

@@ -109,7 +109,7 @@ describe.each([true, false])('calls that leave together, grouping %s', (grouping
     expect(new Set(values(await many(seconds as never, 20, ['x'], 10)))).toEqual(new Set([10_000]));
   });
 
-  it('are each told the time, whatever holes their replies have', async () => {
+  it('each get the time, also if their replies have holes', async () => {
     const startedUs = Date.now() * 1_000 - 5_000_000;
     const answers = values(await many(timedHole, 20, ['values', 'hole'], 0)) as {
       raw: unknown;
@@ -139,7 +139,7 @@ describe.each([true, false])('calls that leave together, grouping %s', (grouping
     expect(await client.exists(key)).toBe(0);
   });
 
-  it('are told the line of the script in which they failed', async () => {
+  it('get the line of the script in which they failed', async () => {
     const answers = values(await many(failing, 21, ['raise', 'shared', 'command'], 0));
     const expected = [
       /test\.failing failed: ERR user_script:3: boom$/,

@@ -12,7 +12,7 @@ import { RedisServer } from '../../../test/support/redis-server';
 import { sleep } from '../../../test/support/wait';
 import { openRegistry, quiet } from './support';
 
-/** Keeps Redis busy for as long as it is told, and so is `own`, which other tests do not make slow. */
+/** Keeps Redis busy for the time of its argument. `own` does the same; other tests do not make it slow. */
 const scripts = ['spin', 'own'].map((name) =>
   defineScript({
     name: `test.${name}`,

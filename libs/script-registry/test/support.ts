@@ -54,13 +54,13 @@ export const append = defineScript({
   reply: (length: number) => length,
 });
 
-/** Answers with every shape that a script can give, by name. */
+/** Returns a reply of any shape that a script can return, by name. */
 export const shapes = defineScript({
   name: 'test.shapes',
   keys: ['any'],
   args: { shape: str, text: str },
   source: `
-local shape = ARGV[1] -- KEYS[9] in a comment and 'ARGV[9]' in a string are no parameters
+local shape = ARGV[1] -- KEYS[9] in a comment and 'ARGV[9]' in a string are not parameters
 if shape == 'int' then return 42 end
 if shape == 'digits' then return '42' end
 if shape == 'text' then return ARGV[2] end
@@ -86,7 +86,7 @@ return redis.call('TIME')`,
   reply: (raw: unknown) => raw,
 });
 
-/** Answers with a few shapes and what `TIME` said, and is told Redis' time beside. */
+/** Returns replies of a few shapes with its own reading of TIME; `reply` gets Redis' time too. */
 export const timedShapes = defineScript({
   name: 'test.timed-shapes',
   keys: ['any'],
@@ -131,7 +131,7 @@ redis.call('PEXPIRE', KEYS[2], 60000)`,
   reply: (raw: string[] | null) => raw,
 });
 
-/** Answers what it was given, of which some arguments are common. */
+/** Returns its arguments, of which some are common. */
 export const columns = defineScript({
   name: 'test.columns',
   keys: ['any'],

@@ -71,7 +71,7 @@ export async function doesNotCompile(): Promise<void> {
   const text: string = (await registry.run(consume, good)).used;
   // @ts-expect-error no replicas to wait for
   await registry.runAndWait(consume, good, { timeoutMs: 10 });
-  // @ts-expect-error an argument type that is none
+  // @ts-expect-error not an argument type
   defineScript({ name: 'types.bad', keys: ['k'], args: { a: 'int' }, source: text, reply: (raw: number) => raw });
   const base = { keys: ['k'], args: { value: bytes }, source: text } as const;
   // @ts-expect-error bytes are a string

@@ -33,7 +33,7 @@ const sharedOf = ({ shared }: FuzzProgram): string => shared.join('\n');
 const sourceOf = ({ body }: FuzzProgram): string => body.join('\n');
 const linesIn = (text: string): number => (text === '' ? 0 : text.split('\n').length);
 
-/** What the registry promises, as a script for EVAL: several values are an array, `finish` runs whatever happened. */
+/** Returns a program as a plain script for EVAL, with the results that the registry promises: several values are an array, `finish` runs whatever happened. */
 function plainSource(program: FuzzProgram): string {
   const [shared, source] = [sharedOf(program), sourceOf(program)];
   const above = shared === '' ? '' : `${shared}\n`;
@@ -67,7 +67,7 @@ const TAIL = / script: [0-9a-f]{40}, on @user_script:(\d+)\.$/;
 /** In the registry's Lua the source is a function of its own, so what Lua calls local or global may be an upvalue. */
 const NAMED = /\b(?:global|upvalue|local) '(\w+)'/g;
 
-/** What the registry should say of an error that Redis gave for the plain script. */
+/** Returns the outcome that the registry should report for an error of the plain script. */
 function plainError(program: FuzzProgram, message: string): Outcome {
   const shared = linesIn(sharedOf(program));
   const end = shared + linesIn(sourceOf(program));

@@ -15,16 +15,16 @@ export interface FuzzProgram {
   readonly body: readonly string[];
   readonly finishes: boolean;
   readonly timed: boolean;
-  /** Whether `reply` gets bytes. */
+  /** True if `reply` gets bytes. */
   readonly replyBytes: boolean;
-  /** Whether it may return several values, of which EVAL alone would return the first. */
+  /** True if it may return several values. EVAL would return only the first. */
   readonly several: boolean;
-  /** Whether the script declares lists. */
+  /** True if the script declares lists. */
   readonly lists: boolean;
   readonly calls: readonly FuzzCall[];
 }
 
-/** What `finish` of a program does with what its calls have noted in `pending`. */
+/** `finish` of a program, which writes the values that its calls put into `pending`. */
 export const FINISH = `local n = pending[KEYS[1]]
 if n then
   pending[KEYS[1]] = nil
@@ -149,7 +149,7 @@ class Writer {
     ])();
   }
 
-  /** What is usual, and cannot trouble neighbours. */
+  /** Usual Lua, which cannot affect other calls of a group. */
   usual(): string {
     const { random } = this;
     return random.pick([
@@ -189,7 +189,7 @@ class Writer {
     return `if ARGV[2] ${random.pick(['> "4"', '== "3"', '~= ""'])} then ${failure} end`;
   }
 
-  /** What would reach a neighbour if the calls of a group were not kept apart. */
+  /** Lua that would affect other calls of a group if the calls were not isolated. */
   reaching(): string {
     const { random } = this;
     const name = random.pick(NAMES);
