@@ -4,6 +4,16 @@ export { classOrMethodDecorator, methodDecorator, type Decorated, type Decorated
 export { exploreMethods, NOT_A_SINGLETON, singletonOf, type ExploredMethod } from './explorer';
 export { InvalidOptionError, LuanestError } from './errors';
 export { EventChannel, eventChannels } from './event-channels';
+export {
+  classOf,
+  deadLetter,
+  InvalidOutcomeError,
+  retryLater,
+  unfinishedOutcome,
+  type DeadLetter,
+  type RetryLater,
+  type RetryLaterOptions,
+} from './handler-outcome';
 export { disguise, EXPLORER_PARTS, methodOf, prototypeOf, timesProvided, type Method, type Wrapper } from './handlers';
 export { evenTags, slotOf, spread } from './hash';
 export { isUnfinished, UNFINISHED } from './outcome-marker';
