@@ -124,7 +124,7 @@ const libs: Readonly<Record<string, Use>> = {
     },
   },
   'stream-consumer': {
-    modules: [StreamConsumerModule.forRoot({ attempts: 2, backoffMs: 1, watchEveryMs: 50 })],
+    modules: [StreamConsumerModule.forRoot({ attempts: 2, backoff: { delayMs: 1 }, watchEveryMs: 50 })],
     async use(app) {
       const streams = app.get(StreamConsumerService);
       let fails = true;
@@ -137,10 +137,10 @@ const libs: Readonly<Record<string, Use>> = {
         await streams.publish('s', 1, { key: 'k', operationId: group });
         await eventually(async () => expect((await streams.stats('s', group)).dead).toBeGreaterThan(0));
         fails = false;
-        await streams.replay('s', group, 'all');
+        await streams.replayAll('s', group);
         await eventually(async () => expect(await streams.stats('s', group)).toMatchObject({ dead: 0, pending: 0 }));
         await streams.deadLetters('s', group);
-        await streams.drop('s', group, 'all');
+        await streams.dropAll('s', group);
         await consumer.stop();
         await streams.removeGroup('s', group);
       }

@@ -9,10 +9,11 @@ import { RedPacketModule, RedPacketPayouts, type PayoutOptions } from 'luanest/r
 import { ScheduledLock, ScheduledLockModule, type ScheduledLockOptions } from 'luanest/scheduled-lock';
 import { InvalidOptionError } from 'luanest/script-registry';
 import {
+  defineStream,
   StreamConsumer,
   StreamConsumerModule,
-  StreamConsumerService,
   type StreamConsumerOptions,
+  StreamConsumerService,
 } from 'luanest/stream-consumer';
 import { boot, closeAll, everyOfConsumer, everyOfPayouts, resolver, route } from './support/every-option';
 
@@ -215,8 +216,11 @@ describe('options of calls', () => {
     expect(await streams.publish('s', 1, { key: 'k', operationId: 'a' })).toMatchObject({ status: 'published' });
     const consuming = streams.consume({ stream: 's', group: 'g', attempts: 3, lease: 1 } as never, () => undefined);
     await expect(consuming).rejects.toThrow(/^StreamConsumerService.consume: There is no option "lease"\. Known: /);
-    expect(() => streams.defineStream('t', { partition: 2 } as never)).toThrow(
-      /There is no option "partition" in streams\["t"\]\. Known: /,
+    expect(() => defineStream({ name: 't', partition: 2 } as never)).toThrow(
+      /^defineStream: There is no option "partition"\. Known: name, keys, /,
+    );
+    await expect(streams.deadLetters('s', 'g', { after: '0:1-1' } as never)).rejects.toThrow(
+      /There is no option "after" in page\. Known: limit, cursor\.$/,
     );
   });
 

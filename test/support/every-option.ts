@@ -106,7 +106,7 @@ export const everyOfPayouts = {
   concurrency: 2,
   leaseMs: 1_000,
   attempts: 2,
-  backoff: { delayMs: 10, maxDelayMs: 20 },
+  backoff: { delayMs: 10, factor: 2, maxDelayMs: 20 },
   timeoutMs: 1_000,
   pollMs: 100,
 };
@@ -114,9 +114,8 @@ export const everyOfConsumer = {
   concurrency: 2,
   leaseMs: 1_000,
   attempts: 2,
-  backoffMs: 10,
-  maxBackoffMs: 20,
-  handlerTimeoutMs: 1_000,
+  backoff: { delayMs: 10, factor: 2, maxDelayMs: 20 },
+  timeoutMs: 1_000,
   pollMs: 100,
   maxKeys: 10,
 };
@@ -283,6 +282,8 @@ export const libs: readonly Lib[] = [
       [{ streams: { a: { partitons: 2 } } }, /^There is no option "partitons" in streams\["a"\]\. Known: keys, /],
       [{ streams: { a: null } }, /^streams\["a"\] is null\. Expected an object with keys, /],
       [{ streams: ['a'] }, 'streams is an array of 1. Expected an object.'],
+      [{ backoff: { delay: 1 } }, 'There is no option "delay" in backoff. Known: delayMs, factor, maxDelayMs.'],
+      [{ backoff: { factor: 0.5 } }, 'backoff.factor is 0.5. Expected a number from 1 to 1000.'],
     ],
   },
   {

@@ -37,13 +37,13 @@ import type {
   ScriptsLoadedEvent,
 } from 'luanest/script-registry';
 import type {
-  MessageDeadEvent,
+  GroupMeasuredEvent,
+  MessageDeadLetteredEvent,
   MessageRetriedEvent,
   MessagesLostEvent,
+  SessionTakenOverEvent,
   STREAM_CONSUMER_CHANNELS,
-  StreamErrorEvent,
-  StreamStatsEvent,
-  TakenOverEvent,
+  StreamCallFailedEvent,
 } from 'luanest/stream-consumer';
 
 // Types only: a lib is not loaded because its metrics could be kept.
@@ -83,9 +83,9 @@ export type ChannelEvents = Record<Registry['scriptsLoaded'], ScriptsLoadedEvent
   Record<DelayedTask['buried'], TasksBuriedEvent> &
   Record<DelayedTask['error'], WorkerErrorEvent> &
   Record<DelayedTask['mended'], QueueMendedEvent> &
-  Record<Stream['retried'], MessageRetriedEvent> &
-  Record<Stream['dead'], MessageDeadEvent> &
-  Record<Stream['lost'], MessagesLostEvent> &
-  Record<Stream['takenOver'], TakenOverEvent> &
-  Record<Stream['stats'], StreamStatsEvent> &
-  Record<Stream['error'], StreamErrorEvent>;
+  Record<Stream['messageRetried'], MessageRetriedEvent> &
+  Record<Stream['messageDeadLettered'], MessageDeadLetteredEvent> &
+  Record<Stream['messagesLost'], MessagesLostEvent> &
+  Record<Stream['sessionTakenOver'], SessionTakenOverEvent> &
+  Record<Stream['groupMeasured'], GroupMeasuredEvent> &
+  Record<Stream['callFailed'], StreamCallFailedEvent>;

@@ -53,7 +53,7 @@ beforeAll(async () => {
       ReadRewardModule.forRoot({ rules: { article: { limit: 1, pointsPerItem: 2 } } }),
       LockModule.forRoot({}),
       DelayedTaskModule.forRoot({ work: true, backoff: { delayMs: 1 }, attempts: 2 }),
-      StreamConsumerModule.forRoot({ watchEveryMs: 50, backoffMs: 1, attempts: 2 }),
+      StreamConsumerModule.forRoot({ watchEveryMs: 50, backoff: { delayMs: 1 }, attempts: 2 }),
     ],
   }).compile();
   await app.init();

@@ -57,12 +57,12 @@ const events: { readonly [C in keyof ChannelEvents]: ChannelEvents[C] } = {
   'luanest:delayed-task:buried': { queue: 'q', count: 3, tasks: [] },
   'luanest:delayed-task:error': { queue: 'q', during: 'take', error },
   'luanest:delayed-task:mended': { queue: 'q', restored: 4, dropped: 5 },
-  'luanest:stream-consumer:retried': { ...group, id: SECRET, attempt: 1, delayMs: 1, error },
-  'luanest:stream-consumer:dead': { ...group, id: SECRET, attempts: 2, error: SECRET },
-  'luanest:stream-consumer:lost': { ...group, ids: [SECRET, SECRET], reason: SECRET },
-  'luanest:stream-consumer:taken-over': { ...group, session: SECRET, messages: 6 },
-  'luanest:stream-consumer:stats': { ...group, stats },
-  'luanest:stream-consumer:error': { ...group, during: 'settle', error },
+  'luanest:stream-consumer:message.retried': { ...group, id: SECRET, attempt: 1, delayMs: 1, error },
+  'luanest:stream-consumer:message.dead-lettered': { ...group, id: SECRET, attempts: 2, reason: SECRET, error },
+  'luanest:stream-consumer:messages.lost': { ...group, ids: [SECRET, SECRET], reason: SECRET },
+  'luanest:stream-consumer:session.taken-over': { ...group, session: SECRET, messages: 6 },
+  'luanest:stream-consumer:group.measured': { ...group, stats },
+  'luanest:stream-consumer:call.failed': { ...group, during: 'settle', error },
 };
 
 function tellAll(): void {
@@ -151,7 +151,10 @@ it('gauges show how things stand, and ask for tasks once a collection', async ()
     ['dead', 3],
   ]);
   expect(asked).toEqual(['stats']);
-  channel('luanest:stream-consumer:stats').publish({ ...group, stats: { ...stats, lag: 0, oldestMs: undefined } });
+  channel('luanest:stream-consumer:group.measured').publish({
+    ...group,
+    stats: { ...stats, lag: 0, oldestMs: undefined },
+  });
   const messages = await meters.values('luanest.stream.messages');
   expect(messages.find(({ attributes }) => attributes['luanest.stream.state'] === 'lag')?.value).toBe(0);
   expect(await meters.values('luanest.stream.oldest')).toMatchObject([{ value: 0 }]);

@@ -58,7 +58,7 @@ describe('the table of metrics', () => {
       STREAM_CONSUMER_CHANNELS,
     ].flatMap((channels) => Object.values(channels));
     // A group that was sent also ends; a group that stands still is seen in its gauges.
-    const without = ['luanest:script-registry:group.sent', 'luanest:stream-consumer:stalled'];
+    const without = ['luanest:script-registry:group.sent', 'luanest:stream-consumer:group.stalled'];
     expect([...listened].sort()).toEqual(all.filter((name) => !without.includes(name)).sort());
   });
 });

@@ -1,7 +1,6 @@
 export type { Amount, AuditOptions, AuditReport, BucketBooks, DeepBooks, PaidPacket } from './audit/audit.types';
 export type {
   Payout,
-  PayoutBackoff,
   PayoutDeadLetter,
   PayoutDeadLetterPage,
   PayoutHandler,

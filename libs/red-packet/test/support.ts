@@ -67,7 +67,10 @@ export async function openBench(
   const scripts = [...redPacketScripts, ...streamConsumerScripts];
   const registry = await openRegistry(client, { preload: 'required', ...options, prefix }, scripts);
   const space = registry.keySpace('red-packet');
-  const streams = new StreamConsumerService(registry, resolveStreams({ leaseMs: 500, backoffMs: 10, drainMs: 500 }));
+  const streams = new StreamConsumerService(
+    registry,
+    resolveStreams({ leaseMs: 500, backoff: { delayMs: 10 }, drainMs: 500 }),
+  );
   // A pause of the machine must not turn a win into "try again".
   const patient = { transferWaitMs: 20_000, ...settings };
   // Set after the checks, because tests use a retention of less than a minute.

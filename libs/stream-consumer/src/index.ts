@@ -1,12 +1,12 @@
 export {
-  Commit,
-  commit,
-  DeadLetter,
   deadLetter,
-  RetryLater,
+  InvalidOutcomeError,
   retryLater,
+  type DeadLetter,
+  type RetryLater,
   type RetryLaterOptions,
-} from './handlers/outcome';
+} from '../../internal/src';
+export { commit, type Commit } from './handlers/outcome';
 export {
   StreamConsumer,
   StreamMessageParam,
@@ -16,7 +16,6 @@ export {
 } from './stream-consumer.decorator';
 export {
   HandlerTimeoutError,
-  InvalidOutcomeError,
   InvalidStreamInputError,
   MalformedPayloadError,
   MessageLostError,
@@ -25,27 +24,32 @@ export {
 } from './stream-consumer.errors';
 export {
   STREAM_CONSUMER_CHANNELS,
-  type MessageDeadEvent,
+  type GroupMeasuredEvent,
+  type MessageDeadLetteredEvent,
   type MessageRetriedEvent,
   type MessagesLostEvent,
-  type StreamErrorEvent,
-  type StreamStatsEvent,
-  type TakenOverEvent,
+  type SessionTakenOverEvent,
+  type StreamCallFailedEvent,
 } from './stream-consumer.events';
 export { StreamConsumerModule, type StreamConsumerModuleExtras } from './stream-consumer.module';
 export type {
+  AnyConsumerOptions,
   ConsumerDefaults,
+  StreamBackoff,
   StreamConsumerModuleOptions,
   StreamConsumerOptions,
-  StreamOptions,
 } from './stream-consumer.options';
 export { StreamConsumerService } from './stream-consumer.service';
 export { PublishManyError, type PublishManyState } from './streams/publish-many';
+export { defineStream, type AnyStream, type StreamDefinition, type StreamOptions } from './streams/stream-options';
 export type {
+  DeadLetterFilter,
   DeadLetterPage,
+  DeadLetterPageOptions,
   DeadLetterRecord,
   HandlerResult,
   PublishMessage,
+  PublishOptions,
   PublishResult,
   PublishSource,
   StreamConsumerHandle,

@@ -1,18 +1,18 @@
 import { Inject, type PipeTransform, type Type } from '@nestjs/common';
 import { methodDecorator } from '../../internal/src';
 import { StreamConsumerSetupError } from './stream-consumer.errors';
-import type { StreamConsumerOptions } from './stream-consumer.options';
-import type { HandlerResult } from './stream-consumer.types';
+import type { AnyConsumerOptions, StreamConsumerOptions } from './stream-consumer.options';
+import type { HandlerResult, StreamMessage } from './stream-consumer.types';
 
-/** Injection token under which decorated classes ask for the service. */
+/** Injection token of the service for decorated classes. */
 export const STREAM_CONSUMER_HOST = Symbol('StreamConsumerModule.forRoot()');
 
 const CONSUMER = 'luanest:stream-consumer';
 const CONSUMER_METHODS = 'luanest:stream-consumer-methods';
-/** Where Nest keeps what the parameters of a handler are. */
+/** Metadata key of Nest for the parameters of a handler. */
 export const PARAMETERS = '__routeArguments__';
 
-/** What a parameter gets: pipes are told the type, `body` for the payload and `custom` for the message. */
+/** Types of parameters. Pipes see type 3 as `body`, for the payload, and type 100 as `custom`, for the message. */
 export const PARAMETER_TYPES = Object.freeze({ message: 100, payload: 3 });
 
 interface Parameter {
@@ -22,42 +22,53 @@ interface Parameter {
 }
 
 function addParameter(target: object, key: string | symbol, type: number, parameter: Parameter): void {
-  const seen = (Reflect.getMetadata(PARAMETERS, target.constructor, key) ?? {}) as Record<string, Parameter>;
-  const all = { ...seen, [`${type}:${parameter.index}`]: parameter };
+  const known = (Reflect.getMetadata(PARAMETERS, target.constructor, key) ?? {}) as Record<string, Parameter>;
+  const all = { ...known, [`${type}:${parameter.index}`]: parameter };
   Reflect.defineMetadata(PARAMETERS, all, target.constructor, key);
 }
 
-/** A method that handles messages: of any parameters, but with an outcome or nothing as its result. */
+/** A method that handles messages: any parameters, and an outcome or nothing as the result. */
 export type StreamHandlerMethod = (...args: never[]) => HandlerResult | Promise<HandlerResult>;
 
-/** A decorator of such methods; of any other it does not compile. */
-export type StreamConsumerDecorator = <M extends StreamHandlerMethod>(
+/** `unknown` for a method whose first parameter is not a message of another type than the stream's, else `never`. */
+type Accepts<M extends StreamHandlerMethod, Message> = unknown extends Message
+  ? unknown
+  : Parameters<M>[0] extends StreamMessage<infer Payload>
+    ? [Message] extends [Payload]
+      ? unknown
+      : never
+    : unknown;
+
+/** Decorator of methods that handle messages. On any other method, or one for messages of another type, it does not compile. */
+export type StreamConsumerDecorator<Message = unknown> = <M extends StreamHandlerMethod>(
   target: object,
   key: string | symbol,
-  descriptor: TypedPropertyDescriptor<M>,
+  descriptor: TypedPropertyDescriptor<M> & Accepts<M, Message>,
 ) => void;
 
 /**
- * Makes a method of a provider or a controller the handler of a group: it is called for each message of the stream.
+ * Makes a method of a provider or controller the handler of a group. It is called for each message of the stream.
  *
- * The method gets the `StreamMessage`, unless its parameters say otherwise. It resolves with nothing or an outcome: what it
- * returns otherwise does not compile, and where it does by a cast, the message is handled and a warning is logged once. In
- * `applyDecorators()`, which takes any `MethodDecorator`, write `StreamConsumer(...) as MethodDecorator`.
+ * The first parameter is the `StreamMessage`, unless parameter decorators say otherwise. The method returns nothing or an
+ * outcome. Another return type does not compile; if a cast hides it, the message counts as handled and a warning is logged
+ * once. In `applyDecorators()`, which takes a `MethodDecorator`, write `StreamConsumer(...) as MethodDecorator`.
  *
- * @param options `stream` and `group`; the rest has the defaults of the module
- * @throws StreamConsumerSetupError twice on one method; InvalidOptionError on anything but an instance method, and for options
- *   that are not an object
+ * @param options `stream` and `group`. The others default to those of the module
+ * @throws StreamConsumerSetupError if the method has the decorator already; InvalidOptionError if the target is not an
+ *   instance method, or the options are not an object
  */
-export function StreamConsumer(options: StreamConsumerOptions): StreamConsumerDecorator {
+export function StreamConsumer<Message = unknown>(
+  options: StreamConsumerOptions<Message>,
+): StreamConsumerDecorator<NoInfer<Message>> {
   return methodDecorator('@StreamConsumer', ({ where, checks, target, key, method }) => {
     checks.object('', options);
     if (Reflect.hasOwnMetadata(CONSUMER, method)) {
-      throw new StreamConsumerSetupError(`${where}: it has @StreamConsumer twice. Give each group a method.`);
+      throw new StreamConsumerSetupError(`${where}: it has @StreamConsumer twice. Give each group its own method.`);
     }
-    // Nest refuses to build the class where the module is missing, and prints the symbol.
+    // Without the module, Nest cannot resolve this dependency: its error shows the name of the symbol.
     Inject(STREAM_CONSUMER_HOST)(target, Symbol(`@StreamConsumer on ${where} needs StreamConsumerModule.forRoot()`));
-    const seen = (Reflect.getMetadata(PARAMETERS, target.constructor, key) ?? {}) as Record<string, Parameter>;
-    if (!Object.values(seen).some(({ index }) => index === 0)) {
+    const known = (Reflect.getMetadata(PARAMETERS, target.constructor, key) ?? {}) as Record<string, Parameter>;
+    if (!Object.values(known).some(({ index }) => index === 0)) {
       addParameter(target, key, PARAMETER_TYPES.message, { index: 0, data: undefined, pipes: [] });
     }
     Reflect.defineMetadata(CONSUMER, options, method);
@@ -65,7 +76,11 @@ export function StreamConsumer(options: StreamConsumerOptions): StreamConsumerDe
   });
 }
 
-/** A parameter that gets the payload, or one property of it, through the pipes of the handler and its own. */
+/**
+ * Makes a parameter get the payload, or one property of it. Pipes of the handler and of the parameter apply.
+ *
+ * @param property name of the property, or the first pipe. Default: the whole payload
+ */
 export function StreamPayload(
   property?: string | Type<PipeTransform> | PipeTransform,
   ...pipes: readonly (Type<PipeTransform> | PipeTransform)[]
@@ -76,18 +91,18 @@ export function StreamPayload(
     addParameter(target, key as string, PARAMETER_TYPES.payload, { index, data, pipes: all });
 }
 
-/** A parameter that gets the `StreamMessage`, where another one gets the payload. */
+/** Makes a parameter get the `StreamMessage`, in a method that also has `@StreamPayload()`. */
 export function StreamMessageParam(): ParameterDecorator {
   return (target, key, index) =>
     addParameter(target, key as string, PARAMETER_TYPES.message, { index, data: undefined, pipes: [] });
 }
 
-/** The options that `@StreamConsumer` left on a function; undefined where it was not used. */
-export function streamConsumerOf(method: object): StreamConsumerOptions | undefined {
-  return Reflect.getMetadata(CONSUMER, method) as StreamConsumerOptions | undefined;
+/** Returns the options that `@StreamConsumer` stored on a function; undefined for a function without it. */
+export function streamConsumerOf(method: object): AnyConsumerOptions | undefined {
+  return Reflect.getMetadata(CONSUMER, method) as AnyConsumerOptions | undefined;
 }
 
-/** Names of the methods of a prototype that carry `@StreamConsumer`, or did before something replaced them. */
+/** Returns the names of a prototype's methods that were decorated, including those that were replaced later. */
 export function streamConsumerNames(prototype: object): readonly string[] {
   return (Reflect.getMetadata(CONSUMER_METHODS, prototype) ?? []) as string[];
 }

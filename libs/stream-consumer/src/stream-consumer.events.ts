@@ -6,66 +6,72 @@ interface OfGroup {
   readonly group: string;
 }
 
-/** An attempt failed or asked for another one. */
+/** An attempt failed, or its handler asked for another one. */
 export interface MessageRetriedEvent extends OfGroup {
   readonly id: string;
+  /** Attempt that ended, from 1. */
   readonly attempt: number;
+  /** Pause before the next attempt, ms. */
   readonly delayMs: number;
-  /** Undefined where the handler asked for it. */
-  readonly error: unknown;
+  /** Error of the attempt; undefined if the handler asked for a retry. */
+  readonly error?: unknown;
 }
 
-/** A message was given up. */
-export interface MessageDeadEvent extends OfGroup {
+/** A message became a dead letter. */
+export interface MessageDeadLetteredEvent extends OfGroup {
   readonly id: string;
+  /** Attempts that were made. */
   readonly attempts: number;
-  readonly error: string;
+  /** Text that is kept with the dead letter: the last error, or the reason that the handler gave. */
+  readonly reason: string;
+  /** Error of the last attempt; undefined if the handler gave the message up, or each attempt ended with its process. */
+  readonly error?: unknown;
 }
 
-/** Messages were lost to other consumers: what their handlers said later changed nothing. */
+/** Messages were lost to other consumers: the outcomes of their handlers changed nothing. */
 export interface MessagesLostEvent extends OfGroup {
   readonly ids: readonly string[];
   readonly reason: string;
 }
 
-/** What a dead consumer had may be taken by others; told by the process that found it. */
-export interface TakenOverEvent extends OfGroup {
-  /** Who died, `<host>:<pid>:<random>`. */
+/** This process took over messages of a consumer whose lease has ended. */
+export interface SessionTakenOverEvent extends OfGroup {
+  /** Session of that consumer, `<host>:<pid>:<random>`. */
   readonly session: string;
   readonly messages: number;
 }
 
-/** How a group stands, told by each of its processes every `watchEveryMs`. */
-export interface StreamStatsEvent extends OfGroup {
+/** Numbers of a group, published by each of its processes every `watchEveryMs`. */
+export interface GroupMeasuredEvent extends OfGroup {
   readonly stats: StreamStats;
 }
 
-/** Redis failed, or a call to it; it is tried again. */
-export interface StreamErrorEvent extends OfGroup {
-  readonly during: 'take' | 'settle' | 'renew' | 'sweep' | 'watch' | 'subscribe' | 'leave';
-  readonly error: unknown;
+/** A call to Redis failed. It is made again. */
+export interface StreamCallFailedEvent extends OfGroup {
+  readonly during: 'take' | 'settle' | 'renew' | 'sweep' | 'watch' | 'subscribe';
+  readonly error?: unknown;
 }
 
-/** Names of the `node:diagnostics_channel` channels that consumers publish to. */
+/** Names of the `node:diagnostics_channel` channels of this lib, by event. */
 export const STREAM_CONSUMER_CHANNELS = Object.freeze({
-  retried: 'luanest:stream-consumer:retried',
-  dead: 'luanest:stream-consumer:dead',
-  lost: 'luanest:stream-consumer:lost',
-  takenOver: 'luanest:stream-consumer:taken-over',
-  stats: 'luanest:stream-consumer:stats',
-  stalled: 'luanest:stream-consumer:stalled',
-  error: 'luanest:stream-consumer:error',
+  messageRetried: 'luanest:stream-consumer:message.retried',
+  messageDeadLettered: 'luanest:stream-consumer:message.dead-lettered',
+  messagesLost: 'luanest:stream-consumer:messages.lost',
+  sessionTakenOver: 'luanest:stream-consumer:session.taken-over',
+  groupMeasured: 'luanest:stream-consumer:group.measured',
+  groupStalled: 'luanest:stream-consumer:group.stalled',
+  callFailed: 'luanest:stream-consumer:call.failed',
 });
 
 interface Events {
-  retried: MessageRetriedEvent;
-  dead: MessageDeadEvent;
-  lost: MessagesLostEvent;
-  takenOver: TakenOverEvent;
-  stats: StreamStatsEvent;
-  stalled: StreamStatsEvent;
-  error: StreamErrorEvent;
+  messageRetried: MessageRetriedEvent;
+  messageDeadLettered: MessageDeadLetteredEvent;
+  messagesLost: MessagesLostEvent;
+  sessionTakenOver: SessionTakenOverEvent;
+  groupMeasured: GroupMeasuredEvent;
+  groupStalled: GroupMeasuredEvent;
+  callFailed: StreamCallFailedEvent;
 }
 
-/** Where this lib tells what happens. */
+/** Channels of this lib. */
 export const events = eventChannels<Events>(STREAM_CONSUMER_CHANNELS);

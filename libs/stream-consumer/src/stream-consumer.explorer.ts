@@ -4,16 +4,13 @@ import { methodOf, NOT_A_SINGLETON, prototypeOf, singletonOf, type Wrapper } fro
 import { enhance } from './handlers/nest-handler';
 import { streamConsumerNames, streamConsumerOf } from './stream-consumer.decorator';
 import { StreamConsumerSetupError } from './stream-consumer.errors';
-import {
-  resolveConsumer,
-  type ResolvedStreamConsumerModuleOptions,
-  type StreamConsumerOptions,
-} from './stream-consumer.options';
+import type { AnyConsumerOptions } from './stream-consumer.options';
 import { StreamConsumerService } from './stream-consumer.service';
 
-/** Finds decorated handlers at boot, and refuses each that would never run, or run beside another one. */
+/** Finds decorated handlers at boot. Refuses a handler that would never run, and a second handler of a group. */
 @Injectable()
 export class StreamConsumerExplorer implements OnModuleInit {
+  /** `Class.method` of each handler, by `<stream>/<group>`. */
   private readonly groups = new Map<string, string>();
 
   constructor(
@@ -21,13 +18,12 @@ export class StreamConsumerExplorer implements OnModuleInit {
     private readonly scanner: MetadataScanner,
     private readonly contexts: ExternalContextCreator,
     private readonly service: StreamConsumerService,
-    private readonly options: ResolvedStreamConsumerModuleOptions,
   ) {}
 
-  /** @throws StreamConsumerSetupError naming class and method; InvalidOptionError */
+  /** @throws StreamConsumerSetupError with class and method; InvalidOptionError */
   onModuleInit(): void {
     for (const wrapper of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) {
-      // An alias is the provider that it names.
+      // The provider that an alias names is found by itself.
       if (wrapper.isAlias) continue;
       const prototype = prototypeOf(wrapper);
       if (prototype) this.explore(wrapper, prototype);
@@ -35,38 +31,36 @@ export class StreamConsumerExplorer implements OnModuleInit {
   }
 
   private explore(wrapper: Wrapper, prototype: object): void {
-    const named = streamConsumerNames(prototype);
-    for (const name of new Set([...this.scanner.getAllMethodNames(prototype), ...named])) {
+    const decorated = streamConsumerNames(prototype);
+    for (const name of new Set([...this.scanner.getAllMethodNames(prototype), ...decorated])) {
       const method = methodOf(prototype, name);
-      const found = method && streamConsumerOf(method);
+      const options = method && streamConsumerOf(method);
       const where = `${prototype.constructor.name}.${name}`;
-      if (found) this.add(wrapper, where, name, found);
-      else if (named.includes(name)) {
+      if (options) this.add(wrapper, where, name, options);
+      else if (decorated.includes(name)) {
         throw new StreamConsumerSetupError(
           `${where}: another decorator or an override replaced the handler, so no message would reach it. ` +
-            `Put @StreamConsumer() on what replaced it.`,
+            `Put @StreamConsumer() on the replacement.`,
         );
       }
     }
   }
 
-  private add(wrapper: Wrapper, where: string, name: string, given: StreamConsumerOptions): void {
+  private add(wrapper: Wrapper, where: string, name: string, given: AnyConsumerOptions): void {
     const instance = singletonOf(wrapper);
-    if (!instance) {
-      throw new StreamConsumerSetupError(`${where}: ${NOT_A_SINGLETON}.`);
-    }
-    const options = resolveConsumer(given, this.options, `@StreamConsumer on ${where}`);
-    const group = `${options.stream}/${options.group}`;
-    const other = this.groups.get(group);
+    if (!instance) throw new StreamConsumerSetupError(`${where}: ${NOT_A_SINGLETON}.`);
+    const { stream, group } = this.service.checkOptions(given, `@StreamConsumer on ${where}`);
+    const id = `${stream}/${group}`;
+    const other = this.groups.get(id);
     if (other !== undefined) {
-      const remedy = 'Give it a group of its own, or one method for both';
       throw new StreamConsumerSetupError(
         other === where
           ? `${where}: its class is provided twice, so two instances would share the messages. Provide it once.`
-          : `${where}: ${other} handles ${group} already, so each would get some of the messages. ${remedy}.`,
+          : `${where}: ${other} is already the handler of ${id}, so each of the two would get some of the messages. ` +
+              `Use another group, or one method.`,
       );
     }
-    this.groups.set(group, where);
-    this.service.declare(options, enhance(this.contexts, instance, name));
+    this.groups.set(id, where);
+    this.service.declare(given, `@StreamConsumer on ${where}`, enhance(this.contexts, instance, name));
   }
 }

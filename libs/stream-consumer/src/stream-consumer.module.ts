@@ -12,11 +12,11 @@ import {
 import { streamConsumerScripts } from './stream-consumer.scripts';
 import { StreamConsumerService } from './stream-consumer.service';
 
-/** Settings that must be known before the options are. */
+/** Settings of the module itself, outside the options: `forRootAsync` needs them before its factory runs. */
 export interface StreamConsumerModuleExtras {
-  /** Whether every module of the app can inject the service without an import. Default true. */
+  /** True if every module of the app can inject the service without an import. Default true. */
   readonly isGlobal?: boolean;
-  /** Name of the ScriptRegistry to run on. Default: the default one. */
+  /** Name of the ScriptRegistry to use. Default: the registry without a name. */
   readonly registry?: string;
 }
 
@@ -32,12 +32,12 @@ const StreamConsumerModuleBase = defineLuanestModule<
     providers: [
       constructed(StreamConsumerService, getScriptRegistryToken(registry), options),
       { provide: STREAM_CONSUMER_HOST, useExisting: StreamConsumerService },
-      constructed(StreamConsumerExplorer, ...EXPLORER_PARTS, StreamConsumerService, options),
+      constructed(StreamConsumerExplorer, ...EXPLORER_PARTS, StreamConsumerService),
     ],
     exports: [StreamConsumerService, STREAM_CONSUMER_HOST],
   }),
 });
 
-/** Consumers of streams, and a service to publish. Every option has a default. */
+/** Provides `StreamConsumerService`, and runs the handlers with `@StreamConsumer`. Every option has a default. */
 @Module({})
 export class StreamConsumerModule extends StreamConsumerModuleBase {}

@@ -1,66 +1,72 @@
 import { Checks, type KnownOptions } from '../../internal/src';
+import {
+  checkKnown,
+  checkStreamName,
+  NAME,
+  NAME_TEXT,
+  nameOf,
+  resolveStream,
+  type AnyStream,
+  type ResolvedStreamOptions,
+  type StreamDefinition,
+  type StreamOptions,
+} from './streams/stream-options';
 
-/** Options that a consumer may have of its own; the module has their defaults. */
+/**
+ * Pause after a failed attempt: `delayMs * factor ^ (attempt - 1)`, at most `maxDelayMs`, then shortened by up to half at
+ * random.
+ */
+export interface StreamBackoff {
+  /** Pause after the first attempt, ms; integer >= 0. Default 1,000. */
+  readonly delayMs?: number;
+  /** Growth of the pause from attempt to attempt, number of 1 to 1,000. Default 2. */
+  readonly factor?: number;
+  /** Longest pause, ms; integer >= 0. Default 60,000. */
+  readonly maxDelayMs?: number;
+}
+
+/** Options that a consumer may set for itself. The module has the defaults. */
 export interface ConsumerDefaults {
-  /** Handlers that run at a time in this process, integer of 1 to 10,000. Default 16. */
+  /** Handlers that run at the same time in this process, integer of 1 to 10,000. Default 16. */
   readonly concurrency?: number;
-  /** How long messages outlive a process that dies before others take them over, ms; integer >= 100. Default 30,000. */
+  /** How long a process that died keeps its messages before others take them over, ms; integer >= 100. Default 30,000. */
   readonly leaseMs?: number;
   /** Attempts before a message becomes a dead letter, integer of 1 to 10,000. Default 5. */
   readonly attempts?: number;
-  /** Pause after the first failure, ms; doubled at each further one, and shortened by up to half at random. Default 1,000. */
-  readonly backoffMs?: number;
-  /** Longest pause, ms. Default 60,000. */
-  readonly maxBackoffMs?: number;
-  /** How long a handler may run before the attempt counts as failed, ms; integer >= 1. Default 10 minutes. */
-  readonly handlerTimeoutMs?: number;
-  /** Longest pause between two looks at an empty partition, ms; integer >= 1. A publish wakes at once. Default 500. */
+  /** Pause after a failed attempt. An option of it that a consumer leaves out is the module's. */
+  readonly backoff?: StreamBackoff;
+  /** How long a handler may run before the attempt has failed, ms; integer >= 1. Default 600,000. */
+  readonly timeoutMs?: number;
+  /** Longest pause between two reads of an empty partition, ms; integer >= 1. A publish wakes the consumer at once. Default 500. */
   readonly pollMs?: number;
-  /** With `ordered`: keys of a partition with a message in work or waiting, from which on nothing new is read, 1 to 100,000. Default 10,000. */
+  /** With `ordered`: keys of a partition with unsettled messages at which nothing new is read, integer of 1 to 100,000. Default 10,000. */
   readonly maxKeys?: number;
 }
 
-/** Options of one consumer. */
-export interface StreamConsumerOptions extends ConsumerDefaults {
-  /** Name of the stream: 1 to 100 letters, digits, `.`, `_`, `:` or `-`. */
-  readonly stream: string;
-  /** Name of the group, likewise. Each group gets every message; the consumers of one share them. */
+/** Options of one consumer, whatever its messages. */
+export interface AnyConsumerOptions extends ConsumerDefaults {
+  /** Stream: its name of 1 to 100 letters, digits, `.`, `_`, `:` or `-`, or the value that `defineStream` returned. */
+  readonly stream: string | AnyStream;
+  /** Name of the group, of the same characters. Each group gets every message; the consumers of a group share them. */
   readonly group: string;
-  /** Whether messages with one key are handled one after the other, in all processes and through retries. Default false. */
+  /** True to handle messages of one key one after the other, across all processes and retries. Default false. */
   readonly ordered?: boolean;
   /**
-   * Where the group begins if it has to be made, on a stream with `keys`: `start`, at the first entry that is there; `end`,
-   * with what is added from now on; or an id `<ms>-<seq>`, with the entries after it. Default `start`.
+   * First entry of a group that has to be created, on a stream with `keys`: `start`, the oldest entry; `end`, the next entry
+   * that is added; or an id `<ms>-<seq>`, the entry after it. Default `start`.
    */
   readonly from?: string;
 }
 
-/** Options of a stream; the same wherever it is used. */
-export interface StreamOptions {
-  /**
-   * Whole keys of streams that another program writes, one a partition, instead of `partitions`: 1 to 1,024, no two alike,
-   * each a key that has a hash tag or no braces. They are never made here, what is noted of them expires when they do, and
-   * the payload of an entry is the object of its fields. Default: none, the keys are of this lib.
-   */
-  readonly keys?: readonly string[];
-  /**
-   * With `keys`: groups after which entries are deleted, namely when each of them, and every other group that is on the key,
-   * has settled the entry. Give the same in each app. Default: none, and no entry is ever deleted here.
-   */
-  readonly deleteAfter?: readonly string[];
-  /** Parts of the stream, each in a slot of its own, integer of 1 to 1,024. Default: the module's. May be raised at any time. */
-  readonly partitions?: number;
-  /** Messages of a partition from which on publishing is refused, integer >= 1. Default: no bound. */
-  readonly maxLength?: number;
-  /** Largest payload as JSON, bytes; integer >= 1. Default: the module's. */
-  readonly maxPayloadBytes?: number;
-  /** How long an operation id is remembered, ms; integer >= 1,000. Default: the module's. */
-  readonly operationTtlMs?: number;
+/** Options of one consumer. */
+export interface StreamConsumerOptions<Message = unknown> extends AnyConsumerOptions {
+  /** Stream: its name of 1 to 100 letters, digits, `.`, `_`, `:` or `-`, or the value that `defineStream` returned. */
+  readonly stream: string | StreamDefinition<Message>;
 }
 
 /** Options of StreamConsumerModule. */
 export interface StreamConsumerModuleOptions extends ConsumerDefaults {
-  /** Options by the names of streams. Streams that are not named have the defaults. */
+  /** Options of streams by name. A stream that is not named here has the defaults. */
   readonly streams?: Readonly<Record<string, StreamOptions>>;
   /** Default of `partitions`. Default 1. */
   readonly partitions?: number;
@@ -68,58 +74,54 @@ export interface StreamConsumerModuleOptions extends ConsumerDefaults {
   readonly maxPayloadBytes?: number;
   /** Default of `operationTtlMs`. Default 600,000. */
   readonly operationTtlMs?: number;
-  /** How long shutdown waits for handlers before it aborts them, ms; integer >= 0. Default 10,000. */
+  /** How long shutdown waits for handlers before it fires their signals, ms; integer >= 0. Default 10,000. */
   readonly drainMs?: number;
-  /** How long it waits after the abort before it hands their messages back, ms; integer >= 0. Default 500. */
+  /** How long shutdown waits after the signals before it hands the messages back, ms; integer >= 0. Default 500. */
   readonly abortGraceMs?: number;
-  /** How often each process looks after its groups and tells how they stand, ms; integer >= 10. Default 10,000. */
+  /** Pause between two checks of a group by a process, ms; integer >= 10. A check repairs, cleans up and measures. Default 10,000. */
   readonly watchEveryMs?: number;
-  /** Age of the oldest unsettled message from which on a group counts as stalled, ms; integer >= 1. Default 60,000. */
+  /** Age of the oldest unsettled message at which a group counts as stalled, ms; integer >= 1. Default 60,000. */
   readonly stalledAfterMs?: number;
 }
 
+type ResolvedBackoff = Required<StreamBackoff>;
+type ResolvedDefaults = Required<Omit<ConsumerDefaults, 'backoff'>> & { readonly backoff: ResolvedBackoff };
+
 /** Options of a consumer with every default filled in. */
-export type ResolvedConsumerOptions = Required<StreamConsumerOptions>;
+export type ResolvedConsumerOptions = ResolvedDefaults &
+  Required<Omit<AnyConsumerOptions, keyof ConsumerDefaults | 'stream'>> & { readonly stream: string };
 
-/** Options of a stream with every default filled in; `maxLength` 0 for no bound. */
-export type ResolvedStreamOptions = Required<StreamOptions>;
+/** Options of the module with every default filled in. */
+export type ResolvedStreamConsumerModuleOptions = ResolvedDefaults &
+  Required<Omit<StreamConsumerModuleOptions, keyof ConsumerDefaults>>;
 
-/** Options with every default filled in. */
-export type ResolvedStreamConsumerModuleOptions = Required<StreamConsumerModuleOptions>;
-
-const NAME = /^[\w.:-]{1,100}$/;
-
-const NAME_TEXT = '1 to 100 letters, digits, ".", "_", ":" or "-"';
 const checks = new Checks('StreamConsumerModule');
 
-const BOUNDS: Record<keyof ConsumerDefaults, readonly [byDefault: number, min: number, max?: number]> = {
+const BOUNDS: Record<
+  Exclude<keyof ConsumerDefaults, 'backoff'>,
+  readonly [byDefault: number, min: number, max?: number]
+> = {
   concurrency: [16, 1, 10_000],
   leaseMs: [30_000, 100],
   attempts: [5, 1, 10_000],
-  backoffMs: [1_000, 0],
-  maxBackoffMs: [60_000, 0],
-  handlerTimeoutMs: [600_000, 1],
+  timeoutMs: [600_000, 1],
   pollMs: [500, 1],
   maxKeys: [10_000, 1, 100_000],
 };
+const BACKOFF: ResolvedBackoff = { delayMs: 1_000, factor: 2, maxDelayMs: 60_000 };
 
-const KNOWN_OF_CONSUMER: KnownOptions<StreamConsumerOptions> = {
+const KNOWN_OF_BACKOFF: KnownOptions<StreamBackoff> = { delayMs: true, factor: true, maxDelayMs: true };
+const KNOWN_OF_CONSUMER: KnownOptions<AnyConsumerOptions> = {
   stream: true,
   group: true,
   ordered: true,
   from: true,
+  backoff: true,
   ...BOUNDS,
-};
-const KNOWN_OF_STREAM: KnownOptions<StreamOptions> = {
-  keys: true,
-  deleteAfter: true,
-  partitions: true,
-  maxLength: true,
-  maxPayloadBytes: true,
-  operationTtlMs: true,
 };
 const KNOWN: KnownOptions<StreamConsumerModuleOptions> = {
   ...BOUNDS,
+  backoff: true,
   streams: true,
   partitions: true,
   maxPayloadBytes: true,
@@ -130,24 +132,29 @@ const KNOWN: KnownOptions<StreamConsumerModuleOptions> = {
   stalledAfterMs: true,
 };
 
-function consumerDefaults(
-  given: ConsumerDefaults,
-  where: Checks,
-  defaults?: ConsumerDefaults,
-): Required<ConsumerDefaults> {
-  const names = Object.keys(BOUNDS) as (keyof ConsumerDefaults)[];
+function consumerDefaults(given: ConsumerDefaults, where: Checks, defaults?: ResolvedDefaults): ResolvedDefaults {
+  const names = Object.keys(BOUNDS) as (keyof typeof BOUNDS)[];
   const entries = names.map((name) => {
     const [byDefault, min, max] = BOUNDS[name];
     return [name, where.integer(name, given[name] ?? defaults?.[name] ?? byDefault, min, max)];
   });
-  return Object.fromEntries(entries) as Required<ConsumerDefaults>;
+  const backoff = resolveBackoff(where, given.backoff, defaults?.backoff ?? BACKOFF);
+  return { ...(Object.fromEntries(entries) as Omit<ResolvedDefaults, 'backoff'>), backoff };
 }
 
-/**
- * Checks the options and fills in the defaults.
- *
- * @throws InvalidOptionError naming the option, the value seen and what to do
- */
+function resolveBackoff(where: Checks, given: StreamBackoff | undefined, defaults: ResolvedBackoff): ResolvedBackoff {
+  if (given === undefined) return defaults;
+  where.options('backoff', given, KNOWN_OF_BACKOFF);
+  const inside = where.in('backoff');
+  const { delayMs = defaults.delayMs, factor = defaults.factor, maxDelayMs = defaults.maxDelayMs } = given;
+  return Object.freeze({
+    delayMs: inside.integer('delayMs', delayMs, 0),
+    factor: inside.number('factor', factor, 1, 1_000),
+    maxDelayMs: inside.integer('maxDelayMs', maxDelayMs, 0),
+  });
+}
+
+/** Checks the options of the module and fills in the defaults. @throws InvalidOptionError for an invalid option */
 export function resolveOptions(options: StreamConsumerModuleOptions): ResolvedStreamConsumerModuleOptions {
   checks.options('', options, KNOWN);
   const resolved = {
@@ -161,69 +168,27 @@ export function resolveOptions(options: StreamConsumerModuleOptions): ResolvedSt
     watchEveryMs: checks.integer('watchEveryMs', options.watchEveryMs ?? 10_000, 10),
     stalledAfterMs: checks.integer('stalledAfterMs', options.stalledAfterMs ?? 60_000, 1),
   };
-  for (const name of Object.keys(resolved.streams)) resolveStream(name, resolved);
+  for (const name of Object.keys(resolved.streams)) resolveNamedStream(name, resolved);
   return Object.freeze(resolved);
 }
 
-function checkedKeys(where: Checks, { keys = [], partitions }: StreamOptions = {}): readonly string[] {
-  const isList = Array.isArray(keys) && keys.length <= 1_024 && new Set(keys).size === keys.length;
-  if (!isList || keys.some((key) => typeof key !== 'string' || key === '')) {
-    where.refuse('keys', keys, '1 to 1,024 different keys');
-  }
-  if (keys.length > 0 && partitions !== undefined) {
-    throw where.error('partitions and keys are set. Leave one of them out.');
-  }
-  return Object.freeze([...(keys as readonly string[])]);
-}
-
-function checkedGroups(where: Checks, { keys, deleteAfter = [] }: StreamOptions = {}): readonly string[] {
-  if (!Array.isArray(deleteAfter) || new Set(deleteAfter).size !== deleteAfter.length) {
-    where.refuse('deleteAfter', deleteAfter, 'different names of groups');
-  }
-  if (deleteAfter.length > 0 && keys === undefined) {
-    throw where.error('deleteAfter needs keys. Without keys an entry is deleted after all groups of the stream.');
-  }
-  return Object.freeze(deleteAfter.map((name, i) => where.text(`deleteAfter[${i}]`, name, NAME, NAME_TEXT)));
-}
-
-function checkedFrom(where: Checks, from: unknown): string {
-  if (from === 'start' || from === 'end') return from;
-  const parts = typeof from === 'string' ? /^(\d{1,20})-(\d{1,20})$/.exec(from)?.slice(1) : undefined;
-  if (parts?.every((part) => BigInt(part) < 2n ** 64n)) return from as string;
-  return where.refuse('from', from, '"start", "end" or an id "<ms>-<seq>"');
-}
-
-/** Options of a stream, defaults filled in. @throws InvalidOptionError as `resolveOptions` */
-export function resolveStream(
-  name: string,
-  module: ResolvedStreamConsumerModuleOptions,
-  options?: StreamOptions,
-): ResolvedStreamOptions {
-  checks.text('stream', name, NAME, NAME_TEXT);
-  const given = options ?? (Object.hasOwn(module.streams, name) ? module.streams[name] : undefined);
-  const at = `streams["${name}"]`;
-  if (given !== undefined) checks.options(at, given, KNOWN_OF_STREAM);
-  const where = checks.in(at);
-  const { maxLength } = given ?? {};
-  const keys = checkedKeys(where, given);
-  return Object.freeze({
-    keys,
-    deleteAfter: checkedGroups(where, given),
-    partitions: keys.length || where.integer('partitions', given?.partitions ?? module.partitions, 1, 1_024),
-    maxLength: maxLength === undefined ? 0 : where.integer('maxLength', maxLength, 1),
-    maxPayloadBytes: where.integer('maxPayloadBytes', given?.maxPayloadBytes ?? module.maxPayloadBytes, 1),
-    operationTtlMs: where.integer('operationTtlMs', given?.operationTtlMs ?? module.operationTtlMs, 1_000),
-  });
+/** Returns the options of a stream that was given by its name. @throws InvalidOptionError for an invalid name or option */
+export function resolveNamedStream(name: string, module: ResolvedStreamConsumerModuleOptions): ResolvedStreamOptions {
+  checkStreamName(checks, 'stream', name);
+  const given = Object.hasOwn(module.streams, name) ? module.streams[name] : undefined;
+  const option = `streams["${name}"]`;
+  if (given !== undefined) checkKnown(checks, option, given);
+  return resolveStream(checks.in(option), given, module);
 }
 
 /**
- * Checks a consumer's options and fills in the module's.
+ * Checks the options of a consumer and fills in those of the module.
  *
- * @param place where the options were given, for messages
- * @throws InvalidOptionError as `resolveOptions`
+ * @param place where the options were given, for the error
+ * @throws InvalidOptionError for an invalid option
  */
 export function resolveConsumer(
-  options: StreamConsumerOptions,
+  options: AnyConsumerOptions,
   module: ResolvedStreamConsumerModuleOptions,
   place = 'StreamConsumerService.consume',
 ): ResolvedConsumerOptions {
@@ -232,9 +197,16 @@ export function resolveConsumer(
   const { ordered = false, from = 'start' } = options;
   return Object.freeze({
     ...consumerDefaults(options, where, module),
-    stream: where.text('stream', options.stream, NAME, NAME_TEXT),
+    stream: checkStreamName(where, 'stream', nameOf(options.stream) ?? options.stream),
     group: where.text('group', options.group, NAME, NAME_TEXT),
     ordered: where.flag('ordered', ordered),
-    from: checkedFrom(where, from),
+    from: checkFrom(where, from),
   });
+}
+
+function checkFrom(where: Checks, from: unknown): string {
+  if (from === 'start' || from === 'end') return from;
+  const parts = typeof from === 'string' ? /^(\d{1,20})-(\d{1,20})$/.exec(from)?.slice(1) : undefined;
+  if (parts?.every((part) => BigInt(part) < 2n ** 64n)) return from as string;
+  return where.refuse('from', from, '"start", "end" or an id "<ms>-<seq>"');
 }

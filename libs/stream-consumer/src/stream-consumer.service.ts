@@ -1,20 +1,21 @@
-import { Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
-import { type ScriptRegistry } from 'luanest/script-registry';
-import { Checks, type KnownOptions, shown } from '../../internal/src';
+import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
+import type { ScriptRegistry } from 'luanest/script-registry';
+import { Checks, type KnownOptions } from '../../internal/src';
+import { ConsumerSet } from './consumer/consumer-set';
 import type { Invoke } from './consumer/handler-runner';
-import { Consumer } from './consumer/consumer';
-import { StreamConsumerClosedError } from './stream-consumer.errors';
 import {
   resolveConsumer,
   resolveOptions,
+  type AnyConsumerOptions,
   type ResolvedConsumerOptions,
   type ResolvedStreamConsumerModuleOptions,
   type StreamConsumerOptions,
-  type StreamOptions,
 } from './stream-consumer.options';
 import type {
+  DeadLetterFilter,
   DeadLetterPage,
-  PublishMessage,
+  DeadLetterPageOptions,
+  PublishOptions,
   PublishResult,
   PublishSource,
   StreamConsumerHandle,
@@ -27,25 +28,21 @@ import { publishAll } from './streams/publish-many';
 import { Publisher } from './streams/publisher';
 import { statsOf } from './streams/stats';
 import { StreamCatalog } from './streams/stream-catalog';
+import { checkStreamName, nameOf, type AnyStream, type StreamDefinition } from './streams/stream-options';
 
-/** How long a start that failed waits before it is tried again, ms. */
-const RESTART_MS = 500;
-
-const KNOWN_OF_MESSAGE: KnownOptions<Omit<PublishMessage, 'payload'>> = { key: true, operationId: true };
+const KNOWN_OF_PUBLISH: KnownOptions<PublishOptions> = { key: true, operationId: true };
 const publishing = new Checks('StreamConsumerService.publish');
-const consuming = new Checks('StreamConsumerService.consume');
+const forgetting = new Checks('StreamConsumerService.forgetStream');
 
-/** Publishes messages, runs consumers, and tells how they stand. */
+/**
+ * Publishes messages, runs consumers, and manages groups and dead letters. Each `stream` is the name of a stream, or the
+ * value that `defineStream` returned.
+ */
 export class StreamConsumerService implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly logger = new Logger('StreamConsumer');
   private readonly catalog: StreamCatalog;
   private readonly publisher: Publisher;
   private readonly letters: DeadLetters;
-  private readonly consumers = new Set<Consumer>();
-  /** Those that were found at boot and do not run yet. */
-  private declared: Consumer[] = [];
-  private restart: NodeJS.Timeout | undefined;
-  private closed = false;
+  private readonly consumers: ConsumerSet;
 
   constructor(
     private readonly registry: ScriptRegistry,
@@ -54,42 +51,51 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
     this.catalog = new StreamCatalog(registry, options);
     this.publisher = new Publisher(registry);
     this.letters = new DeadLetters(registry);
+    this.consumers = new ConsumerSet(registry, this.catalog, options);
   }
 
   /**
-   * Publishes a message. Redis has it when this resolves with `published`.
+   * Publishes a message. Redis has the message when this resolves with `published`.
    *
    * @param options `key` and `operationId` of the message
-   * @throws InvalidStreamInputError, InvalidOptionError before anything is sent; errors of the registry
+   * @throws InvalidStreamInputError and InvalidOptionError, before anything is sent; errors of the registry
    */
-  async publish(stream: string, payload: unknown, options?: Omit<PublishMessage, 'payload'>): Promise<PublishResult> {
-    if (options !== undefined) publishing.options('', options, KNOWN_OF_MESSAGE);
+  async publish<T = unknown>(
+    stream: string | StreamDefinition<T>,
+    payload: NoInfer<T>,
+    options?: PublishOptions,
+  ): Promise<PublishResult> {
+    if (options !== undefined) publishing.options('', options, KNOWN_OF_PUBLISH);
     return this.publisher.publish(this.catalog.get(stream), { ...options, payload });
   }
 
   /**
-   * Publishes messages, each for itself, at most 1,024 at a time. No further message is begun after the first failure.
+   * Publishes messages, each by a call of its own, at most 1,024 at a time. After the first failure, no other message is
+   * begun.
    *
-   * @param messages an array, or what makes them as they are needed: a generator, a cursor of a database
+   * @param messages an array, or any iterable or async iterable: a generator, a cursor of a database
    * @returns the results, in the order of the messages
    * @throws PublishManyError with the first failure as its cause, and what became of each message; InvalidOptionError;
    *   InvalidStreamInputError for messages that cannot be iterated
    */
-  async publishMany(stream: string, messages: PublishSource): Promise<PublishResult[]>;
+  async publishMany<T = unknown>(
+    stream: string | StreamDefinition<T>,
+    messages: PublishSource<NoInfer<T>>,
+  ): Promise<PublishResult[]>;
   /**
-   * Publishes messages as above, and keeps no results, so that memory does not grow with the number of messages.
+   * Publishes messages in the same way, and keeps no results: memory use does not grow with the number of messages.
    *
-   * @param onResult called with each result and the index of its message, in the order in which Redis replies. What it
-   *   throws ends the call, with that as the cause
-   * @returns how many messages there were
+   * @param onResult called with each result and the index of its message, in the order in which Redis replies. An error that
+   *   it throws ends the call, and is the cause of the PublishManyError
+   * @returns the number of messages
    */
-  async publishMany(
-    stream: string,
-    messages: PublishSource,
+  async publishMany<T = unknown>(
+    stream: string | StreamDefinition<T>,
+    messages: PublishSource<NoInfer<T>>,
     onResult: (result: PublishResult, index: number) => void,
   ): Promise<number>;
   async publishMany(
-    stream: string,
+    stream: string | AnyStream,
     messages: PublishSource,
     onResult?: (result: PublishResult, index: number) => void,
   ): Promise<PublishResult[] | number> {
@@ -98,157 +104,140 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
   }
 
   /**
-   * Makes a stream known that the module's `streams` do not name, such as one of keys that come up while the app runs. Repeat
-   * it in every process that uses the stream; harmless twice.
-   *
-   * @throws InvalidOptionError for options that cannot work, or differ from those in use; InvalidKeyError for keys
-   */
-  defineStream(stream: string, options: StreamOptions): void {
-    this.catalog.define(stream, options);
-  }
-
-  /**
-   * Forgets what `defineStream` was told, in this process; Redis keeps what it has.
+   * Forgets a stream in this process; Redis keeps its data. Streams are remembered from their first use: an app that defines
+   * streams without end, such as one for each activity, forgets those that it no longer needs.
    *
    * @throws InvalidOptionError while a consumer of this process reads the stream
    */
-  forgetStream(stream: string): void {
-    for (const consumer of this.consumers) {
-      if (consumer.ended) this.consumers.delete(consumer);
-      else if (consumer.stream === stream) {
-        throw new Checks('StreamConsumerService').error(
-          `Stream ${stream} is read by ${consumer.group}. Stop its consumers first.`,
-        );
-      }
+  forgetStream(stream: string | AnyStream): void {
+    const name = checkStreamName(forgetting, 'stream', nameOf(stream) ?? stream);
+    const group = this.consumers.groupOf(name);
+    if (group !== undefined) {
+      throw forgetting.error(
+        `Consumers of group ${group} read stream ${name}. Stop them before you forget the stream.`,
+      );
     }
-    this.catalog.forget(stream);
+    this.catalog.forget(name);
   }
 
-  /** Whether this service's streams are those of a registry: of its Redis, under its prefix. */
+  /** Returns true if the service runs on this registry: on its Redis, with its prefix. */
   runsOn(registry: ScriptRegistry): boolean {
     return this.registry === registry;
   }
 
-  /** Checks options without using them. @throws InvalidOptionError as `consume` would */
-  checkOptions(options: StreamConsumerOptions): void {
-    resolveConsumer(options, this.options);
+  /**
+   * Checks the options of a consumer without starting it.
+   *
+   * @param place where the options were given, for the error. Default: `StreamConsumerService.consume`
+   * @returns the options with every default filled in
+   * @throws InvalidOptionError for an invalid option
+   */
+  checkOptions(options: AnyConsumerOptions, place?: string): ResolvedConsumerOptions {
+    return resolveConsumer(options, this.options, place);
   }
 
   /**
-   * Runs a handler over a stream without decorators.
+   * Starts a consumer, without decorators.
    *
-   * @throws InvalidOptionError for options that cannot work, or contradict another consumer of the group in this process
+   * @throws InvalidOptionError for an invalid option, or one that differs from another consumer of the group in this process
    * @throws StreamConsumerClosedError while the app shuts down; errors of the registry
    */
-  async consume<T = unknown>(options: StreamConsumerOptions, handler: StreamHandler<T>): Promise<StreamConsumerHandle> {
-    const consumer = this.make(resolveConsumer(options, this.options), handler as Invoke);
-    try {
-      await consumer.open();
-    } catch (error) {
-      this.consumers.delete(consumer);
-      throw error;
-    }
-    if (this.closed) throw this.refusal();
-    consumer.start();
-    return consumer;
+  async consume<T = unknown>(
+    options: StreamConsumerOptions<T>,
+    handler: StreamHandler<T>,
+  ): Promise<StreamConsumerHandle> {
+    return this.consumers.start(options, handler as Invoke);
   }
 
-  /** How a group stands, all its processes together. @throws errors of the registry */
-  async stats(stream: string, group: string): Promise<StreamStats> {
+  /** Returns the numbers of a group, all processes together. @throws errors of the registry */
+  async stats(stream: string | AnyStream, group: string): Promise<StreamStats> {
     return statsOf(this.registry, this.catalog.get(stream), group);
   }
 
   /**
-   * Dead letters of a group, the oldest of each partition first.
+   * Returns a page of the dead letters of a group, partition by partition, the oldest first. A dead letter that exists from
+   * the first page to the last is listed once, also when others are added or removed between two pages.
    *
-   * @param page `count`, 1 to 500, default 100; `after`, the `next` of the page before
+   * @param page `limit`, 1 to 500, default 100; `cursor`, the `nextCursor` of the page before
+   * @throws InvalidStreamInputError for an invalid page; errors of the registry
    */
   async deadLetters(
-    stream: string,
+    stream: string | AnyStream,
     group: string,
-    page: { readonly count?: number; readonly after?: string } = {},
+    page: DeadLetterPageOptions = {},
   ): Promise<DeadLetterPage> {
-    return this.letters.page(this.catalog.get(stream), group, page.count ?? 100, page.after);
+    return this.letters.page(this.catalog.get(stream), group, page);
   }
 
   /**
-   * Publishes dead letters again, for their group alone: with a new id, and all attempts before them.
+   * Publishes dead letters again, for their group alone. Each is a new message with a new id, and has all attempts.
    *
-   * @returns how many were there
+   * @param ids ids of dead letters, from `deadLetters`
+   * @returns the number of dead letters that existed
+   * @throws InvalidStreamInputError before anything is sent; errors of the registry
    */
-  async replay(stream: string, group: string, ids: readonly string[] | 'all'): Promise<number> {
+  async replay(stream: string | AnyStream, group: string, ids: readonly string[]): Promise<number> {
     return this.letters.replay(this.catalog.get(stream), group, ids);
   }
 
-  /** Deletes dead letters. @returns how many were there */
-  async drop(stream: string, group: string, ids: readonly string[] | 'all'): Promise<number> {
+  /**
+   * Deletes dead letters.
+   *
+   * @param ids ids of dead letters, from `deadLetters`
+   * @returns the number of dead letters that existed
+   * @throws InvalidStreamInputError before anything is sent; errors of the registry
+   */
+  async drop(stream: string | AnyStream, group: string, ids: readonly string[]): Promise<number> {
     return this.letters.drop(this.catalog.get(stream), group, ids);
   }
 
   /**
-   * Forgets a group that is not used any more, with its dead letters, and deletes messages that only it still needed.
-   * Stop its consumers first: one that runs makes the group anew.
+   * Publishes all dead letters of a group again, as `replay` does, in steps of 100. Dead letters that are added while the
+   * call works on their partition stay, so it ends. If it fails halfway, call it again.
    *
-   * @returns whether there was such a group
+   * @param filter `diedFromAtMs` and `diedBeforeAtMs`. Default: all
+   * @returns the number of dead letters that were replayed
+   * @throws InvalidStreamInputError for an invalid filter, before anything is sent; errors of the registry
    */
-  async removeGroup(stream: string, group: string): Promise<boolean> {
+  async replayAll(stream: string | AnyStream, group: string, filter: DeadLetterFilter = {}): Promise<number> {
+    return this.letters.replayAll(this.catalog.get(stream), group, filter);
+  }
+
+  /**
+   * Deletes all dead letters of a group, in steps of 100. Dead letters that are added while the call works on their
+   * partition stay. If it fails halfway, call it again.
+   *
+   * @param filter `diedFromAtMs` and `diedBeforeAtMs`. Default: all
+   * @returns the number of dead letters that were deleted
+   * @throws InvalidStreamInputError for an invalid filter, before anything is sent; errors of the registry
+   */
+  async dropAll(stream: string | AnyStream, group: string, filter: DeadLetterFilter = {}): Promise<number> {
+    return this.letters.dropAll(this.catalog.get(stream), group, filter);
+  }
+
+  /**
+   * Removes a group that is no longer used, with its dead letters, and deletes the messages that only this group still
+   * needed. Stop its consumers first: a running consumer creates the group again.
+   *
+   * @returns true if the stream had the group
+   * @throws errors of the registry
+   */
+  async removeGroup(stream: string | AnyStream, group: string): Promise<boolean> {
     return forgetGroup(this.registry, this.catalog.get(stream), group);
   }
 
-  /** Called by the explorer: the consumer starts when the app has booted. */
-  declare(options: ResolvedConsumerOptions, invoke: Invoke): void {
-    this.declared.push(this.make(options, invoke));
+  /** Makes the consumer of a decorated handler, which starts when the app has booted. For the explorer. */
+  declare(options: AnyConsumerOptions, place: string, invoke: Invoke): void {
+    this.consumers.declare(options, place, invoke);
   }
 
-  /** All groups are made before anything is taken: a message is deleted when all groups that are known have it. */
+  /** Starts the consumers of decorated handlers. */
   async onApplicationBootstrap(): Promise<void> {
-    await this.startDeclared();
+    await this.consumers.startDeclared();
   }
 
-  /** Stops all consumers: see `StreamConsumerHandle.stop`. Handlers may still publish. */
+  /** Stops all consumers, see `StreamConsumerHandle.stop`. Handlers may still publish. */
   async beforeApplicationShutdown(): Promise<void> {
-    this.closed = true;
-    clearTimeout(this.restart);
-    await Promise.all([...this.consumers].map((consumer) => consumer.stop()));
-  }
-
-  private async startDeclared(): Promise<void> {
-    try {
-      await Promise.all(this.declared.map((consumer) => consumer.open()));
-    } catch (error) {
-      // Redis being away does not keep an app from booting: its consumers start when Redis is back.
-      if (!this.restart) this.logger.warn(`Consumers could not be started and will be tried again: ${String(error)}`);
-      if (!this.closed) this.restart = setTimeout(() => void this.startDeclared(), RESTART_MS);
-      return;
-    }
-    for (const consumer of this.declared.splice(0)) if (!this.closed) consumer.start();
-  }
-
-  private make(options: ResolvedConsumerOptions, invoke: Invoke): Consumer {
-    if (this.closed) throw this.refusal();
-    const source = this.catalog.get(options.stream);
-    if (options.from !== 'start' && !source.isForeign) {
-      throw consuming.error(
-        `from is ${shown(options.from)}, but ${options.stream} has no keys: its groups get all that is not deleted yet. Leave it out.`,
-      );
-    }
-    for (const other of this.consumers) {
-      if (other.ended) this.consumers.delete(other);
-      if (other.ended || other.stream !== options.stream || other.group !== options.group) continue;
-      const names = Object.keys(options) as (keyof ResolvedConsumerOptions)[];
-      const differs = names.find((name) => name !== 'concurrency' && other.options[name] !== options[name]);
-      if (differs === undefined) continue;
-      throw consuming.error(
-        `${differs} is ${String(options[differs])}, but another consumer of ${options.stream}/${options.group} ` +
-          `has ${String(other.options[differs])}. Give consumers of one group the same options.`,
-      );
-    }
-    const consumer: Consumer = new Consumer(this.registry, source, options, this.options, invoke);
-    this.consumers.add(consumer);
-    return consumer;
-  }
-
-  private refusal(): StreamConsumerClosedError {
-    return new StreamConsumerClosedError('The app shuts down, so no consumer was started.');
+    await this.consumers.close();
   }
 }

@@ -1,90 +1,106 @@
-import type { Commit, DeadLetter, RetryLater } from './handlers/outcome';
+import type { DeadLetter, RetryLater } from '../../internal/src';
+import type { Commit } from './handlers/outcome';
 
-/** What a handler is given of a message. */
+/** A message, as its handler gets it. */
 export interface StreamMessage<T = unknown> {
   readonly stream: string;
   readonly group: string;
   /** `<partition>:<entry id>`; unique in the stream. */
   readonly id: string;
-  /** The published value, from JSON; of a stream at `keys` the object of the entry's fields, all as UTF-8 text. */
+  /** The published value, from JSON. On a stream with `keys`: the object of the entry's fields, all as UTF-8 text. */
   readonly payload: T;
-  /** Of a stream at `keys`: the entry's fields with the bytes that were written. Undefined for any other stream. */
+  /** On a stream with `keys`: the entry's fields with the original bytes. Undefined on any other stream. */
   readonly fields: ReadonlyMap<string, Buffer> | undefined;
   /**
-   * Messages with one key are in one partition; undefined where none was given. Of a stream at `keys` the field `key`; one that
-   * is not UTF-8 text or has control characters is percent-encoded.
+   * Key of the message; messages with one key are in one partition. Undefined without a key. On a stream with `keys`: the
+   * field `key`, percent-encoded if it is not UTF-8 text or has control characters.
    */
   readonly key: string | undefined;
-  /** As the publisher gave it; undefined where it gave none, and of a stream at `keys`. */
+  /** Operation id that the publisher gave. Undefined if it gave none, and on a stream with `keys`. */
   readonly operationId: string | undefined;
-  /** Which attempt of this group this is, from 1; those of consumers that died count. */
+  /** Attempt of this group, from 1. Attempts of consumers that died count. */
   readonly attempt: number;
-  /** When the group first took it, by Redis' clock. */
-  readonly firstSeenAt: Date;
-  /** Fires when the message may be another's: its lease is over, the handler took too long, or the app shuts down. */
+  /** Time of the first delivery to the group, ms since 1970 by Redis' clock. */
+  readonly firstSeenAtMs: number;
+  /**
+   * Fires when another consumer may have the message, because the lease has ended; when the handler runs longer than
+   * `timeoutMs`; and when the shutdown no longer waits for it.
+   */
   readonly signal: AbortSignal;
 }
 
-/** What a handler may resolve with; all else is taken for a failure. */
+/** Result of a handler: nothing or `commit()` for a message that was handled, `retryLater(...)` or `deadLetter(...)`. */
 export type HandlerResult = void | undefined | Commit | RetryLater | DeadLetter;
 
-/** Works on one message: resolving commits it, throwing has it tried again. */
+/**
+ * Handles one message. Returning nothing means that the message was handled; throwing means that the attempt has failed.
+ * `retryLater(...)` and `deadLetter(...)` may be returned or thrown.
+ */
 export type StreamHandler<T = unknown> = (message: StreamMessage<T>) => HandlerResult | Promise<HandlerResult>;
 
-/** A message to publish. */
-export interface PublishMessage {
-  /** Anything that JSON can carry. */
-  readonly payload: unknown;
-  /** Text of 1 to 256 characters without control characters: messages of one key share a partition. */
+/** Options of a publish. */
+export interface PublishOptions {
+  /** Text of 1 to 256 characters without control characters. Messages with one key are in one partition. */
   readonly key?: string;
-  /** Text of 1 to 256 characters: publishing it again with the same key is not a second message, for `operationTtlMs`. */
+  /**
+   * Text of 1 to 256 characters without control characters. Within `operationTtlMs`, another publish with the same id and key
+   * returns the first message and adds none.
+   */
   readonly operationId?: string;
 }
 
-/** Messages to publish, one after the other: an array, or what makes them as they are needed. */
-export type PublishSource = Iterable<PublishMessage> | AsyncIterable<PublishMessage>;
+/** A message to publish. */
+export interface PublishMessage<T = unknown> extends PublishOptions {
+  /** Any value that JSON can carry. */
+  readonly payload: T;
+}
 
-/** What became of a publish. */
+/** Messages to publish, in their order: an array, or any iterable or async iterable. */
+export type PublishSource<T = unknown> = Iterable<PublishMessage<T>> | AsyncIterable<PublishMessage<T>>;
+
+/** Result of a publish. */
 export type PublishResult =
   | {
       readonly status: 'published';
+      /** `<partition>:<entry id>` of the message. */
       readonly id: string;
-      /** True when an earlier call of the operation had published it. */
+      /** True if an earlier publish with the operation id has made the message. */
       readonly replayed: boolean;
     }
   | {
       /** The partition has `maxLength` messages; nothing was changed. */
       readonly status: 'full';
+      /** Messages of the partition. */
       readonly length: number;
     };
 
-/** How a group stands on a stream, or on one partition of it. */
+/** Numbers of a group on a stream, all partitions and processes together. */
 export interface StreamStats {
   /** Messages of the stream that some group has not settled. */
   readonly length: number;
-  /** Taken and not settled; those that wait for a retry or are parked are among them. */
+  /** Messages that are read and not settled, including those that wait for a retry or are parked. */
   readonly pending: number;
-  /** Not yet taken. */
+  /** Messages that are not read yet. */
   readonly lag: number;
-  /** Age of the oldest message that is not settled, ms; undefined when there is none. */
+  /** Age of the oldest unsettled message, ms; undefined if there is none. */
   readonly oldestMs: number | undefined;
-  /** Of the pending ones: waiting for a retry, or to be taken over. */
+  /** Pending messages that wait for a retry or a takeover. */
   readonly due: number;
-  /** Of the pending ones: waiting for an earlier one of their key. */
+  /** Pending messages that wait for an earlier message of their key. */
   readonly parked: number;
   /** Dead letters. */
   readonly dead: number;
-  /** Consumers whose lease lasts; each process counts once a partition. */
+  /** Consumers with a lease; each process counts once for each partition. */
   readonly sessions: number;
 }
 
-/** A message that was given up. */
+/** A dead letter. */
 export interface DeadLetterRecord {
-  /** `<partition>:<id>`, for `replay` and `drop`. */
+  /** `<partition>:<entry id>`, for `replay` and `drop`. */
   readonly id: string;
   /** Id that the message had. */
   readonly messageId: string;
-  /** As in `StreamMessage`; the text as it was where that is not JSON. */
+  /** As in `StreamMessage`. A payload that is not JSON is the text itself. */
   readonly payload: unknown;
   /** As in `StreamMessage`. */
   readonly fields: ReadonlyMap<string, Buffer> | undefined;
@@ -94,27 +110,46 @@ export interface DeadLetterRecord {
   readonly error: string;
   /** Attempts that were made. */
   readonly attempts: number;
-  /** When the group first took it. */
-  readonly firstSeenAt: Date;
-  /** When it was given up. */
-  readonly deadAt: Date;
+  /** Time of the first delivery to the group, ms since 1970 by Redis' clock. */
+  readonly firstSeenAtMs: number;
+  /** Time at which the message became a dead letter, ms since 1970 by Redis' clock. */
+  readonly deadAtMs: number;
 }
 
-/** Dead letters, the oldest of each partition first. */
+/** Selects a page of dead letters. */
+export interface DeadLetterPageOptions {
+  /** Most dead letters of the page, integer of 1 to 500. Default 100. */
+  readonly limit?: number;
+  /** `nextCursor` of the page before. Default: the first page. */
+  readonly cursor?: string;
+}
+
+/** A page of dead letters, partition by partition, the oldest first. */
 export interface DeadLetterPage {
   readonly items: readonly DeadLetterRecord[];
-  /** For the next call; undefined at the end. */
-  readonly next: string | undefined;
+  /** `cursor` of the next page; missing after the last page. */
+  readonly nextCursor?: string;
 }
 
-/** A consumer that runs in this process. */
+/** Dead letters that `replayAll` and `dropAll` handle. All conditions must hold. Default: all dead letters of the group. */
+export interface DeadLetterFilter {
+  /** Smallest `deadAtMs`, ms since 1970; integer >= 0. */
+  readonly diedFromAtMs?: number;
+  /** First `deadAtMs` that is too late, ms since 1970; integer >= 0. */
+  readonly diedBeforeAtMs?: number;
+}
+
+/** A consumer of this process. */
 export interface StreamConsumerHandle {
   readonly stream: string;
   readonly group: string;
-  /** Messages whose handlers run now. */
+  /** Handlers that run now. */
   readonly running: number;
-  /** How the group stands, all its processes together. @throws errors of the registry */
+  /** Returns the numbers of the group, all processes together. @throws errors of the registry */
   stats(): Promise<StreamStats>;
-  /** Takes nothing new, awaits what runs for `drainMs`, and hands the rest back. Harmless twice. */
+  /**
+   * Stops the consumer: reads nothing new, waits `drainMs` for handlers, fires their signals, and after `abortGraceMs` hands
+   * back the messages that are left. A second call returns the same promise.
+   */
   stop(): Promise<void>;
 }

@@ -45,7 +45,7 @@ describe.each(servers)('streams on %s', (_, client) => {
     expect(keyed).toMatchObject({ stream: 'all', group: 'g', attempt: 1, operationId: 'op' });
     expect(results[0]).toEqual({ status: 'published', id: keyed?.id, replayed: false });
     expect(keyed?.signal.aborted).toBe(false);
-    expect(Math.abs((keyed?.firstSeenAt.getTime() ?? 0) - before)).toBeLessThan(60_000);
+    expect(Math.abs((keyed?.firstSeenAtMs ?? 0) - before)).toBeLessThan(60_000);
     expect(seen.filter(({ operationId }) => operationId === undefined)).toHaveLength(3);
     expect(JSON.parse(JSON.stringify(keyed))).toMatchObject({ id: keyed?.id, payload: 'é\u0000', attempt: 1 });
     await handle.stop();
@@ -146,8 +146,8 @@ describe.each(servers)('streams on %s', (_, client) => {
       'throws 2',
       'throws 3',
     ]);
-    const { items, next } = await streams.deadLetters('outcomes', 'g');
-    expect(next).toBeUndefined();
+    const { items, nextCursor } = await streams.deadLetters('outcomes', 'g');
+    expect(nextCursor).toBeUndefined();
     expect(items.map(({ payload, error, attempts }) => ({ payload, error, attempts }))).toEqual(
       expect.arrayContaining([
         { payload: 'dead', error: 'no use', attempts: 1 },
@@ -213,7 +213,7 @@ describe.each(servers)('streams on %s', (_, client) => {
     async (what, handler, error) => {
       const { streams } = bench;
       const stream = what.replaceAll(' ', '-');
-      const handle = await streams.consume(group(stream, 'g', { attempts: 2, handlerTimeoutMs: 100 }), handler);
+      const handle = await streams.consume(group(stream, 'g', { attempts: 2, timeoutMs: 100 }), handler);
       await streams.publish(stream, { n: 1 }, { key: 'k', operationId: 'o' });
       const [letter] = await eventually(async () => {
         const { items } = await streams.deadLetters(stream, 'g');
@@ -222,7 +222,7 @@ describe.each(servers)('streams on %s', (_, client) => {
       });
       expect(letter).toMatchObject({ payload: { n: 1 }, key: 'k', operationId: 'o', attempts: 2 });
       expect(letter?.error).toMatch(error);
-      expect(letter?.deadAt.getTime()).toBeGreaterThanOrEqual(letter?.firstSeenAt.getTime() ?? Infinity);
+      expect(letter?.deadAtMs).toBeGreaterThanOrEqual(letter?.firstSeenAtMs ?? Infinity);
       await done(stream, 'g');
       await handle.stop();
     },
@@ -291,20 +291,20 @@ describe.each(servers)('streams on %s', (_, client) => {
     );
     await eventually(async () => expect((await streams.stats('letters', 'g')).dead).toBe(12));
     const ids: string[] = [];
-    for (let after: string | undefined = '0:0'; after !== undefined;) {
+    for (let cursor: string | undefined = ''; cursor !== undefined;) {
       const page: Awaited<ReturnType<typeof streams.deadLetters>> = await streams.deadLetters('letters', 'g', {
-        count: 5,
-        after,
+        limit: 5,
+        ...(cursor !== '' && { cursor }),
       });
       ids.push(...page.items.map(({ id }) => id));
-      after = page.next;
+      cursor = page.nextCursor;
     }
     expect(new Set(ids).size).toBe(12);
     expect(await streams.drop('letters', 'g', ids.slice(0, 2))).toBe(2);
     expect(await streams.drop('letters', 'g', ids.slice(0, 2))).toBe(0);
     broken = false;
     expect(await streams.replay('letters', 'g', ids.slice(0, 4))).toBe(2);
-    expect(await streams.replay('letters', 'g', 'all')).toBe(8);
+    expect(await streams.replayAll('letters', 'g')).toBe(8);
     await eventually(() => expect(seen).toHaveLength(10));
     await done('letters', 'g');
     await done('letters', 'other');
@@ -348,7 +348,7 @@ describe.each(servers)('streams on %s', (_, client) => {
     }
     await expect(streams.publish('no {braces}', 1)).rejects.toThrow(InvalidOptionError);
     await expect(streams.consume({ stream: 'x', group: '' }, () => undefined)).rejects.toThrow(InvalidOptionError);
-    await expect(streams.deadLetters('x', 'g', { after: 'nonsense' })).rejects.toThrow(InvalidStreamInputError);
+    await expect(streams.deadLetters('x', 'g', { cursor: 'invalid' })).rejects.toThrow(InvalidStreamInputError);
     expect(await streams.stats('refused', 'g')).toMatchObject({ length: 0 });
   });
 });

@@ -1,6 +1,10 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Redis } from 'ioredis';
-import { STREAM_CONSUMER_CHANNELS, type StreamConsumerOptions, type StreamErrorEvent } from 'luanest/stream-consumer';
+import {
+  STREAM_CONSUMER_CHANNELS,
+  type StreamConsumerOptions,
+  type StreamCallFailedEvent,
+} from 'luanest/stream-consumer';
 import { FaultProxy } from '../../../test/support/fault-proxy';
 import { RedisServer } from '../../../test/support/redis-server';
 import { eventually, sleep } from '../../../test/support/wait';
@@ -175,9 +179,9 @@ describe('a consumer on a server of its own', () => {
 
   it('says so when a key has another type, and goes on when it has not', async () => {
     const keys = bench.keys('typed', 'g');
-    const said: StreamErrorEvent[] = [];
-    const listener = (event: unknown): void => void said.push(event as StreamErrorEvent);
-    subscribe(STREAM_CONSUMER_CHANNELS.error, listener);
+    const said: StreamCallFailedEvent[] = [];
+    const listener = (event: unknown): void => void said.push(event as StreamCallFailedEvent);
+    subscribe(STREAM_CONSUMER_CHANNELS.callFailed, listener);
     for (const name of ['sessions', 'takes', 'due', 'tries'] as const) {
       const seen: unknown[] = [];
       const handle = await bench.streams.consume(group('typed', 'g'), ({ payload }) => void seen.push(payload));
@@ -201,6 +205,6 @@ describe('a consumer on a server of its own', () => {
       await settled('typed');
       await handle.stop();
     }
-    unsubscribe(STREAM_CONSUMER_CHANNELS.error, listener);
+    unsubscribe(STREAM_CONSUMER_CHANNELS.callFailed, listener);
   });
 });

@@ -3,7 +3,7 @@ import { InvalidStreamInputError, type StreamMessage } from 'luanest/stream-cons
 import { Gate } from '../../../test/support/gate';
 import { eventually } from '../../../test/support/wait';
 import { keysOf } from '../../read-reward/test/support';
-import { group, openBench, servers, type Bench } from './support';
+import { type Bench, define, group, openBench, servers } from './support';
 
 const DELETES = ['g'];
 
@@ -34,7 +34,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     };
     await bench.raw.xadd(key, '*', ...Object.entries(fields).flat());
     await bench.raw.xadd(key, '*', 'payload', '{"as":"json"}', 'key', 'k');
-    bench.streams.defineStream(name, { keys: [key], deleteAfter: DELETES });
+    define(bench.streams, { name, keys: [key], deleteAfter: DELETES });
     const seen: StreamMessage[] = [];
     const handle = await bench.streams.consume(group(name, 'g'), (message) => void seen.push(message));
     await empty(name);
@@ -52,8 +52,8 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     const { name, key } = fresh(':a');
     const other = key.replace(/a$/, 'b');
     const elsewhere = fresh().key;
-    bench.streams.defineStream(name, { keys: [key, elsewhere], deleteAfter: DELETES });
-    bench.streams.defineStream(`${name}-other`, { keys: [other], deleteAfter: DELETES });
+    define(bench.streams, { name, keys: [key, elsewhere], deleteAfter: DELETES });
+    define(bench.streams, { name: `${name}-other`, keys: [other], deleteAfter: DELETES });
     const seen: Record<string, unknown[]> = { [name]: [], [`${name}-other`]: [] };
     for (const [i, each] of [key, elsewhere, other].entries()) await bench.raw.xadd(each, '*', 'n', i);
     const handles = await Promise.all(
@@ -73,7 +73,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
 
   it('never makes the stream: consumers wait for it, and go on when it was deleted and comes again', async () => {
     const { name, key } = fresh();
-    bench.streams.defineStream(name, { keys: [key], deleteAfter: DELETES });
+    define(bench.streams, { name, keys: [key], deleteAfter: DELETES });
     const seen: unknown[] = [];
     const handle = await bench.streams.consume(group(name, 'g'), ({ payload }) => void seen.push(payload));
     expect(await handle.stats()).toMatchObject({ length: 0, lag: 0 });
@@ -94,7 +94,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     const expiresAt = Date.now() + 60_000;
     for (let n = 0; n < 20; n++) await bench.raw.xadd(key, '*', 'n', n, 'key', `k${n % 3}`);
     await bench.raw.pexpireat(key, expiresAt);
-    bench.streams.defineStream(name, { keys: [key], deleteAfter: DELETES });
+    define(bench.streams, { name, keys: [key], deleteAfter: DELETES });
     // Retries, dead letters, a consumer whose lease ends while it holds messages, parked ones: all that is ever noted.
     const options = group(name, 'g', { attempts: 2, ordered, concurrency: 8 });
     const handle = await bench.streams.consume(options, ({ payload }) => {
@@ -115,7 +115,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
   it('dead letters keep their fields, and are replayed as they were, for their group', async () => {
     const { name, key } = fresh();
     await bench.raw.xadd(key, '*', 'user', 'u', 'error', 'a field of its own');
-    bench.streams.defineStream(name, { keys: [key], deleteAfter: DELETES });
+    define(bench.streams, { name, keys: [key], deleteAfter: DELETES });
     let fails = true;
     const seen: unknown[] = [];
     const handle = await bench.streams.consume(group(name, 'g', { attempts: 1 }), ({ payload }) => {
@@ -128,7 +128,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
       { payload: { user: 'u', error: 'a field of its own' }, error: 'Error: not yet', attempts: 1 },
     ]);
     fails = false;
-    expect(await bench.streams.replay(name, 'g', 'all')).toBe(1);
+    expect(await bench.streams.replayAll(name, 'g')).toBe(1);
     await empty(name);
     expect(seen).toEqual([{ user: 'u', error: 'a field of its own' }]);
     await handle.stop();
@@ -151,7 +151,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
       '',
     ];
     await bench.raw.xadd(key, '*', ...fields);
-    bench.streams.defineStream(name, { keys: [key], deleteAfter: DELETES });
+    define(bench.streams, { name, keys: [key], deleteAfter: DELETES });
     const seen: StreamMessage[] = [];
     const handle = await bench.streams.consume(group(name, 'g', { attempts: 1 }), (message) => {
       seen.push(message);
@@ -162,7 +162,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
       expect(items).toHaveLength(1);
       return items;
     });
-    expect(await bench.streams.replay(name, 'g', 'all')).toBe(1);
+    expect(await bench.streams.replayAll(name, 'g')).toBe(1);
     await empty(name);
     expect(seen).toHaveLength(2);
     const bytes = fields.map((each) => Buffer.from(each));
@@ -181,7 +181,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     const { name, key } = fresh();
     const fields = Array.from({ length: count }, (__, i) => [`f${i}`, `v${i}`]);
     await bench.raw.xadd(key, '*', ...fields.flat(), 'key', 'k');
-    bench.streams.defineStream(name, { keys: [key], deleteAfter: DELETES });
+    define(bench.streams, { name, keys: [key], deleteAfter: DELETES });
     const expected = { ...Object.fromEntries(fields), key: 'k' } as unknown;
     const seen: StreamMessage[] = [];
     const handle = await bench.streams.consume(group(name, 'g', { attempts: 1, ordered: true }), (message) => {
@@ -197,7 +197,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
       });
       expect(letter?.payload).toEqual(expected);
       expect(letter?.key).toBe('k');
-      expect(await bench.streams.replay(name, 'g', 'all')).toBe(1);
+      expect(await bench.streams.replayAll(name, 'g')).toBe(1);
     }
     await empty(name);
     expect(seen).toHaveLength(3);
@@ -218,7 +218,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
       '',
     ];
     for (let n = 0; n < 4; n++) for (const each of keys) await bench.raw.xadd(key, '*', 'n', n, 'key', each);
-    bench.streams.defineStream(name, { keys: [key], deleteAfter: DELETES });
+    define(bench.streams, { name, keys: [key], deleteAfter: DELETES });
     const seen = new Map<string | undefined, unknown[]>();
     const gate = new Gate();
     let isHeld = true;
@@ -256,7 +256,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
       await bench.raw.xadd(key, '*', 'luanest:fields', packed);
     }
     await bench.raw.xadd(key, '*', 'n', 'last');
-    bench.streams.defineStream(name, { keys: [key], deleteAfter: DELETES });
+    define(bench.streams, { name, keys: [key], deleteAfter: DELETES });
     const seen: unknown[] = [];
     const handle = await bench.streams.consume(group(name, 'g'), ({ payload }) => void seen.push(payload));
     await empty(name);
@@ -270,14 +270,14 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     const { name, key } = fresh();
     await bench.raw.xadd(key, '*', 'n', 1);
     await bench.raw.pexpire(key, 60_000);
-    bench.streams.defineStream(name, { keys: [key], deleteAfter: DELETES });
+    define(bench.streams, { name, keys: [key], deleteAfter: DELETES });
     const handle = await bench.streams.consume(group(name, 'g', { attempts: 1 }), () => {
       throw new Error('never');
     });
     await eventually(async () => expect(await handle.stats()).toMatchObject({ dead: 1 }));
     await handle.stop();
     await bench.raw.del(key);
-    expect(await bench.streams.replay(name, 'g', 'all')).toBe(0);
+    expect(await bench.streams.replayAll(name, 'g')).toBe(0);
     expect(await bench.raw.exists(key)).toBe(0);
     expect((await bench.streams.deadLetters(name, 'g')).items).toHaveLength(1);
   });
@@ -285,30 +285,28 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
   it('refuses what cannot work, before anything is sent', async () => {
     const { streams } = bench;
     const { name, key } = fresh();
-    expect(() => streams.defineStream(name, { keys: ['a{b'] })).toThrow(InvalidKeyError);
-    expect(() => streams.defineStream(name, { keys: ['{}:a'] })).toThrow(/Give it a tag/);
-    expect(() => streams.defineStream(name, { keys: [key, key] })).toThrow(/1 to 1,024 different keys/);
-    expect(() => streams.defineStream(name, { keys: [key], partitions: 2 })).toThrow(/Leave one of them out/);
+    expect(() => define(streams, { name, keys: ['a{b'] })).toThrow(InvalidKeyError);
+    expect(() => define(streams, { name, keys: ['{}:a'] })).toThrow(/Give it a tag/);
+    expect(() => define(streams, { name, keys: [key, key] })).toThrow(/1 to 1,024 different keys/);
+    expect(() => define(streams, { name, keys: [key], partitions: 2 })).toThrow(/Leave one of them out/);
     for (const deleteAfter of ['g', ['g', 'g'], ['a b'], [1]])
-      expect(() => streams.defineStream(name, { keys: [key], deleteAfter: deleteAfter as never })).toThrow(
-        /deleteAfter/,
-      );
-    expect(() => streams.defineStream(name, { deleteAfter: ['g'] })).toThrow(/needs keys/);
+      expect(() => define(streams, { name, keys: [key], deleteAfter: deleteAfter as never })).toThrow(/deleteAfter/);
+    expect(() => define(streams, { name, deleteAfter: ['g'] })).toThrow(/needs keys/);
     for (const from of ['first', '1', '18446744073709551616-0', 5])
       await expect(streams.consume(group(name, 'g', { from: from as never }), () => undefined)).rejects.toThrow(
         /^StreamConsumerService\.consume: from is/,
       );
     await expect(streams.consume(group('own', 'g', { from: 'end' }), () => undefined)).rejects.toThrow(/has no keys/);
-    expect(() => streams.defineStream('a b', { keys: [key] })).toThrow(InvalidOptionError);
-    streams.defineStream(name, { keys: [key] });
-    streams.defineStream(name, { keys: [key] });
-    expect(() => streams.defineStream(name, { keys: [`${key}2`] })).toThrow(/in use with other options/);
+    expect(() => define(streams, { name: 'a b', keys: [key] })).toThrow(InvalidOptionError);
+    define(streams, { name, keys: [key] });
+    define(streams, { name, keys: [key] });
+    expect(() => define(streams, { name, keys: [`${key}2`] })).toThrow(/in use with other options/);
     await expect(streams.publish(name, 1)).rejects.toThrow(InvalidStreamInputError);
     const handle = await streams.consume(group(name, 'g'), () => undefined);
-    expect(() => streams.forgetStream(name)).toThrow(/Stop its consumers first/);
+    expect(() => streams.forgetStream(name)).toThrow(/Stop them before you forget/);
     await handle.stop();
     streams.forgetStream(name);
-    streams.defineStream(name, { keys: [`${key}2`] });
+    define(streams, { name, keys: [`${key}2`] });
     streams.forgetStream(name);
   });
 
@@ -316,7 +314,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     'keeps what a slower group has not read, with ids as large as %s',
     async (base) => {
       const { name, key } = fresh();
-      bench.streams.defineStream(name, { keys: [key], deleteAfter: DELETES });
+      define(bench.streams, { name, keys: [key], deleteAfter: DELETES });
       for (let i = 0n; i < 100n; i++) await bench.raw.xadd(key, `${BigInt(base) + i}-0`, 'n', String(i));
       await bench.raw.xgroup('CREATE', key, 'slow', '0');
       await bench.raw.xreadgroup('GROUP', 'slow', 'one', 'COUNT', 1, 'STREAMS', key, '>');
@@ -339,7 +337,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
 
   it('deletes nothing by default, and gives each entry once', async () => {
     const { name, key } = fresh();
-    bench.streams.defineStream(name, { keys: [key] });
+    define(bench.streams, { name, keys: [key] });
     for (let n = 0; n < 5; n++) await bench.raw.xadd(key, '*', 'n', n);
     expect(await read(name)).toEqual(['0', '1', '2', '3', '4']);
     await bench.raw.xadd(key, '*', 'n', 5);
@@ -353,7 +351,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
 
   it('begins where it is told: at the end, or after an entry', async () => {
     const { name, key } = fresh();
-    bench.streams.defineStream(name, { keys: [key] });
+    define(bench.streams, { name, keys: [key] });
     const ids: string[] = [];
     for (let n = 0; n < 5; n++) ids.push((await bench.raw.xadd(key, '*', 'n', n)) as string);
     expect(await read(name, ids[2])).toEqual(['3', '4']);
@@ -363,7 +361,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     expect(await read(name, 'end')).toEqual(['5']);
     // One that did not exist when the consumer started has nothing but what came later.
     const later = fresh();
-    bench.streams.defineStream(later.name, { keys: [later.key] });
+    define(bench.streams, { name: later.name, keys: [later.key] });
     const seen: unknown[] = [];
     const handle = await bench.streams.consume(group(later.name, 'g', { from: 'end' }), ({ payload }) => {
       seen.push(payload);
@@ -379,7 +377,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
 
   it('deletes an entry after all groups that are named, also those that come later', async () => {
     const { name, key } = fresh();
-    bench.streams.defineStream(name, { keys: [key], deleteAfter: ['g', 'late'] });
+    define(bench.streams, { name, keys: [key], deleteAfter: ['g', 'late'] });
     for (let n = 0; n < 5; n++) await bench.raw.xadd(key, '*', 'n', n);
     expect(await read(name)).toHaveLength(5);
     expect(await bench.raw.xlen(key)).toBe(5);
@@ -392,7 +390,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
 
   it('leaves entries to a consumer of another program, until that has done nothing for a lease', async () => {
     const { name, key } = fresh();
-    bench.streams.defineStream(name, { keys: [key] });
+    define(bench.streams, { name, keys: [key] });
     const terms = group(name, 'g', { leaseMs: 2_000 });
     await bench.raw.xadd(key, '*', 'n', 1);
     await bench.raw.xgroup('CREATE', key, 'g', '0');

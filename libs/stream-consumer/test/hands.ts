@@ -2,7 +2,7 @@ import {
   acknowledge,
   finish,
   leaveGroup,
-  mendGroup,
+  repairGroup,
   openGroup,
   renewSession,
   retryEntry,
@@ -127,10 +127,10 @@ export class Hands {
     });
   }
 
-  mend(): Promise<{ mended: number }> {
+  repair(): Promise<{ repaired: number }> {
     const from = { pending: '0-0', waiting: '-', parked: '' };
     const args = { group: this.group, leaseMs: 0, count: 500, ...from };
-    return this.bench.registry.run(mendGroup, { keys: this.keys, args });
+    return this.bench.registry.run(repairGroup, { keys: this.keys, args });
   }
 
   tidy(): Promise<unknown> {
@@ -180,6 +180,8 @@ export class Hands {
   /** Rows of the dead letters, as the script has them. */
   async dead(): Promise<string[]> {
     const script = (this.foreign ? listDeadForeign : listDead) as typeof listDead;
-    return (await this.bench.registry.run(script, { keys: this.keys, args: { after: '0', count: 10 } })).map(String);
+    return (await this.bench.registry.run(script, { keys: this.keys, args: { after: '0', until: '+', count: 10 } }))
+      .slice(1)
+      .map(String);
   }
 }

@@ -4,7 +4,7 @@ import { LuanestError } from 'luanest/script-registry';
 import { HOSTILE_IDS, hostileValues, IMPOSSIBLE_IDS, isPolluted } from '../../../test/support/hostile';
 import { eventually } from '../../../test/support/wait';
 import { resolveOptions } from '../src/stream-consumer.options';
-import { group, openBench, servers } from './support';
+import { define, group, openBench, servers } from './support';
 
 const CONTROL = /\p{Cc}/u;
 const IDS = HOSTILE_IDS.filter((id) => !CONTROL.test(id));
@@ -39,7 +39,7 @@ describe.each(servers)('messages of strangers, on %s', (_name, connect) => {
   it('that another program writes bring no names that all objects have', async () => {
     const bench = await openBench(connect());
     const key = `${bench.prefix}-foreign`;
-    bench.streams.defineStream('foreign', { keys: [key], deleteAfter: ['g'] });
+    define(bench.streams, { name: 'foreign', keys: [key], deleteAfter: ['g'] });
     await bench.raw.xadd(key, '*', '__proto__', '{"polluted":true}', 'constructor', 'x', 'luanest', '"}\n{"a\0');
     const seen: unknown[] = [];
     const handle = await bench.streams.consume(group('foreign', 'g'), ({ payload }) => void seen.push(payload));
@@ -73,7 +73,7 @@ describe.each(servers)('messages of strangers, on %s', (_name, connect) => {
         await refusalOf(() => bench.streams.publish('any', 1, { operationId: value })),
         await refusalOf(() => bench.streams.publish(value, 1)),
         await refusalOf(() => bench.streams.drop('any', 'g', [value])),
-        await refusalOf(() => bench.streams.deadLetters('any', 'g', { after: value })),
+        await refusalOf(() => bench.streams.deadLetters('any', 'g', { cursor: value })),
       ];
       for (const message of messages) expect(message).toMatch(/^[^\p{Cc}]{1,400}$/u);
     }
@@ -83,7 +83,7 @@ describe.each(servers)('messages of strangers, on %s', (_name, connect) => {
   it('name no partition and no entry that there cannot be', async () => {
     const bench = await openBench(connect());
     const key = `${bench.prefix}-few`;
-    bench.streams.defineStream('few', { keys: [key], deleteAfter: ['g'] });
+    define(bench.streams, { name: 'few', keys: [key], deleteAfter: ['g'] });
     for (const id of [
       '0:99999999999999999999-0',
       '0:1-18446744073709551616',
@@ -92,7 +92,7 @@ describe.each(servers)('messages of strangers, on %s', (_name, connect) => {
       '-1:1-1',
     ]) {
       await expect(bench.streams.replay('few', 'g', [id])).rejects.toThrow(InvalidStreamInputError);
-      await expect(bench.streams.deadLetters('few', 'g', { after: id })).rejects.toThrow(InvalidStreamInputError);
+      await expect(bench.streams.deadLetters('few', 'g', { cursor: id })).rejects.toThrow(InvalidStreamInputError);
     }
     // A partition beyond those of a stream that another program names is none of our own.
     const own = bench.keys('few', 'g', 7);

@@ -7,7 +7,7 @@ import {
   type HandlerResult,
   type MessagesLostEvent,
   type StreamMessage,
-  type TakenOverEvent,
+  type SessionTakenOverEvent,
 } from 'luanest/stream-consumer';
 import { Gate } from '../../../test/support/gate';
 import { eventually, sleep } from '../../../test/support/wait';
@@ -48,7 +48,7 @@ describe.each(servers)('leases on %s', (_, client) => {
     const leaseMs = 3_000;
     const victim = await openBench(client(), { drainMs: 0, abortGraceMs: 0 }, { prefix: one.prefix });
     const gate = new Gate();
-    const takenOver = listen<TakenOverEvent>(STREAM_CONSUMER_CHANNELS.takenOver);
+    const takenOver = listen<SessionTakenOverEvent>(STREAM_CONSUMER_CHANNELS.sessionTakenOver);
     await victim.streams.consume(group('dead', 'g', { leaseMs }), () => gate.pass());
     for (let i = 0; i < 5; i++) await two.streams.publish('dead', i);
     await eventually(() => expect(gate.entered).toBe(5));
@@ -100,7 +100,7 @@ describe.each(servers)('leases on %s', (_, client) => {
   ])("a zombie's late %s changes nothing", async (what, late) => {
     const stream = `zombie-${what.replaceAll(' ', '-')}`;
     const [first, second] = [new Gate(), new Gate()];
-    const lost = listen<MessagesLostEvent>(STREAM_CONSUMER_CHANNELS.lost);
+    const lost = listen<MessagesLostEvent>(STREAM_CONSUMER_CHANNELS.messagesLost);
     let zombie: StreamMessage | undefined;
     // As a process that was stopped: it renews nothing, and knows nothing of its loss.
     const held = await one.streams.consume(
@@ -192,7 +192,7 @@ describe.each(servers)('leases on %s', (_, client) => {
   it('the signal of a handler that hangs fires when its time is over, and its place is free again', async () => {
     const reasons: unknown[] = [];
     const handled: unknown[] = [];
-    const options = group('hangs', 'g', { concurrency: 1, handlerTimeoutMs: 100, attempts: 1 });
+    const options = group('hangs', 'g', { concurrency: 1, timeoutMs: 100, attempts: 1 });
     const handle = await one.streams.consume(options, ({ payload, signal }) => {
       handled.push(payload);
       if (payload === 'next') return undefined;
@@ -208,15 +208,15 @@ describe.each(servers)('leases on %s', (_, client) => {
   });
 
   it('a session that others made by hand, or that lost its note, is taken over after a lease', async () => {
-    const { stream, due, sessions } = one.keys('mended', 'g');
+    const { stream, due, sessions } = one.keys('repaired', 'g');
     const watched = await openBench(client(), { watchEveryMs: 50 }, { prefix: one.prefix });
-    for (let i = 0; i < 3; i++) await one.streams.publish('mended', i);
+    for (let i = 0; i < 3; i++) await one.streams.publish('repaired', i);
     await one.raw.xgroup('CREATE', stream, 'g', '0');
     await one.raw.xreadgroup('GROUP', 'g', 'by-hand', 'COUNT', 2, 'STREAMS', stream, '>');
     await one.raw.xreadgroup('GROUP', 'g', 'waiting', 'COUNT', 1, 'STREAMS', stream, '>');
     const seen: unknown[] = [];
-    await watched.streams.consume(group('mended', 'g', { leaseMs: 1_000 }), ({ payload }) => void seen.push(payload));
-    await settled('mended');
+    await watched.streams.consume(group('repaired', 'g', { leaseMs: 1_000 }), ({ payload }) => void seen.push(payload));
+    await settled('repaired');
     expect([...seen].sort()).toEqual([0, 1, 2]);
     expect(await one.raw.exists(due)).toBe(0);
     const consumers = (await one.raw.call('XINFO', 'CONSUMERS', stream, 'g')) as string[][];

@@ -19,7 +19,7 @@ type Step =
       readonly late: boolean;
     }
   | { readonly do: 'expire' | 'leave'; readonly by: SessionName }
-  | { readonly do: 'mend' };
+  | { readonly do: 'repair' };
 
 const by = fc.constantFrom(...SESSIONS);
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -43,7 +43,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('expire' as const, 'leave' as const), by }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('mend' as const) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('repair' as const) }) },
 );
 
 /** What should be so of a message. */
@@ -97,8 +97,8 @@ class World {
         return this.expire(one.by);
       case 'leave':
         return this.leave(one.by);
-      case 'mend':
-        expect((await this.hands.mend()).mended).toBe(0);
+      case 'repair':
+        expect((await this.hands.repair()).repaired).toBe(0);
         await this.hands.tidy();
         return;
       case 'ack':

@@ -95,7 +95,7 @@ describe('ordered messages of a busy key', () => {
     let running = 0;
     let most = 0;
     const seen: string[] = [];
-    const terms = group('slow', 'g', { ordered: true, handlerTimeoutMs: 50, attempts: 3, concurrency: 4 });
+    const terms = group('slow', 'g', { ordered: true, timeoutMs: 50, attempts: 3, concurrency: 4 });
     const handle = await bench.streams.consume<string>(terms, async ({ payload, attempt }) => {
       running += 1;
       most = Math.max(most, running);

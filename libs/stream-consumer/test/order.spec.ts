@@ -117,9 +117,14 @@ describe.each(servers)('messages of one key on %s', (_, client) => {
   });
 
   it('are not read without bound while many keys wait', async () => {
-    const terms = group('single', 'bounded', { ordered: true, maxKeys: 10, concurrency: 4, backoffMs: 60_000 });
+    const terms = group('single', 'bounded', {
+      ordered: true,
+      maxKeys: 10,
+      concurrency: 4,
+      backoff: { delayMs: 60_000, maxDelayMs: 60_000 },
+    });
     const seen: number[] = [];
-    const handle = await one.streams.consume<number>({ ...terms, maxBackoffMs: 60_000 }, ({ payload }) => {
+    const handle = await one.streams.consume<number>(terms, ({ payload }) => {
       seen.push(payload);
       throw new Error('later');
     });

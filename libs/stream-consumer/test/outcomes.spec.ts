@@ -126,10 +126,7 @@ describe.each(servers)('outcomes on %s', (_, client) => {
       await streams.consume(group('own', 'g', { attempts: 2 }), () => {
         throw new TypeError('secret-4f1c');
       }),
-      await streams.consume(
-        group('slow', 'g', { attempts: 2, handlerTimeoutMs: 20 }),
-        () => new Promise(() => undefined),
-      ),
+      await streams.consume(group('slow', 'g', { attempts: 2, timeoutMs: 20 }), () => new Promise(() => undefined)),
       await streams.consume(group('input', 'g', { attempts: 2 }), async () => {
         await streams.publish('x', 1, { key: 'secret-4f1c\n' });
       }),

@@ -102,7 +102,7 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     expect(await direct.raw.zcard(near.keys.due)).toBe(0);
   });
 
-  it('of open, renew, sweep, mend, leave and announce: nothing happens twice', async () => {
+  it('of open, renew, sweep, repair, leave and announce: nothing happens twice', async () => {
     const { near, far } = hands();
     await near.publish(3);
     await cutting(() => far.open());
@@ -113,7 +113,7 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     const again = await near.take('two', 't', 3);
     expect(again.entries.map(({ id, attempt }) => [id, attempt])).toEqual(entries.map(({ id }) => [id, 2]));
     expect(await cutting(() => far.renew('one'))).toBe(false);
-    await cutting(() => far.mend());
+    await cutting(() => far.repair());
     await cutting(() => far.tidy());
     expect(await near.ack('two', again.entries)).toBe(true);
     expect(await cutting(() => far.leave('two'))).toBe(true);

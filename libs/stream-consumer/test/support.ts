@@ -4,10 +4,12 @@ import { Test, type TestingModule } from '@nestjs/testing';
 import type { Cluster, Redis } from 'ioredis';
 import { ScriptRegistryModule, type ScriptRegistry, type ScriptRegistryModuleOptions } from 'luanest/script-registry';
 import {
+  defineStream,
   StreamConsumerModule,
   StreamConsumerService,
   type StreamConsumerModuleOptions,
-  type StreamConsumerOptions,
+  type AnyConsumerOptions,
+  type AnyStream,
 } from 'luanest/stream-consumer';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { clusterClient, openRegistry, standaloneClient } from '../../script-registry/test/support';
@@ -27,7 +29,7 @@ export const servers: [string, () => Redis | Cluster][] = [
 ];
 
 /** Options under which tests need not wait; the lease outlasts a machine that stands still, as nobody waits for its end. */
-export const QUICK = { pollMs: 50, backoffMs: 10, maxBackoffMs: 20, leaseMs: 10_000 };
+export const QUICK = { pollMs: 50, backoff: { delayMs: 10, maxDelayMs: 20 }, leaseMs: 10_000 };
 
 export interface Bench {
   readonly prefix: string;
@@ -68,9 +70,18 @@ export async function openBench(
   };
 }
 
-/** A consumer's options, of a stream and a group. */
-export function group(stream: string, name: string, more: Partial<StreamConsumerOptions> = {}): StreamConsumerOptions {
-  return { stream, group: name, ...more };
+/** Makes a stream known under its options, as the first call with its definition does. */
+export function define(streams: StreamConsumerService, options: AnyStream): void {
+  streams['catalog'].get(defineStream(options));
+}
+
+/** Options of a consumer of a stream and a group. */
+export function group(
+  stream: string,
+  name: string,
+  more: Omit<Partial<AnyConsumerOptions>, 'stream'> = {},
+): AnyConsumerOptions & { readonly stream: string } {
+  return { group: name, ...more, stream };
 }
 
 const booted = new Set<{ readonly app: TestingModule; readonly client: Redis | Cluster }>();

@@ -3,11 +3,13 @@ import { applyDecorators } from '@nestjs/common';
 import {
   commit,
   deadLetter,
+  defineStream,
   retryLater,
   StreamConsumer,
   StreamMessageParam,
   StreamPayload,
   type HandlerResult,
+  type StreamDefinition,
   type StreamConsumerService,
   type StreamMessage,
 } from 'luanest/stream-consumer';
@@ -23,7 +25,13 @@ declare function send(order: Order): Promise<SentMail>;
 declare function pending(): boolean;
 declare const streams: StreamConsumerService;
 
+interface Payment {
+  readonly cents: number;
+}
+
 const handler = { stream: 'orders', group: 'mails' };
+const orders = defineStream<Order>({ name: 'orders', partitions: 2 });
+const typed = { stream: orders, group: 'mails' };
 
 export class Compiles {
   @StreamConsumer(handler)
@@ -43,6 +51,14 @@ export class Compiles {
   @StreamConsumer(handler)
   inferred(@StreamPayload('id') id: string, @StreamMessageParam() { attempt }: StreamMessage) {
     return attempt > 1 && id === '' ? deadLetter('no id') : undefined;
+  }
+  @StreamConsumer(typed)
+  async typed({ payload }: StreamMessage<Order>): Promise<void> {
+    await send(payload);
+  }
+  @StreamConsumer(typed)
+  property(@StreamPayload('id') id: string): HandlerResult {
+    return id === '' ? deadLetter('no id') : undefined;
   }
   @applyDecorators(StreamConsumer(handler) as MethodDecorator)
   composed(): void {
@@ -67,6 +83,11 @@ export class DoesNotCompile {
     if (pending()) return retryLater({ delayMs: 1 });
     return send(payload);
   }
+  // @ts-expect-error is for messages of another stream
+  @StreamConsumer(typed)
+  payment({ payload }: StreamMessage<Payment>): void {
+    if (payload.cents > 0) pending();
+  }
   // @ts-expect-error a delay is an option
   later = () => retryLater(5);
 }
@@ -75,4 +96,30 @@ export async function consumes(): Promise<void> {
   await streams.consume<Order>(handler, () => commit());
   // @ts-expect-error resolves with what is not an outcome
   await streams.consume<Order>(handler, ({ payload }) => send(payload));
+}
+
+export async function usesTypedStreams(): Promise<void> {
+  await streams.publish(orders, { id: '1' });
+  await streams.publish(orders, { id: '1' }, { key: '1' });
+  await streams.publish('orders', { cents: 1 });
+  await streams.publishMany(orders, [{ payload: { id: '1' } }]);
+  await streams.consume(typed, ({ payload }) => void payload.id);
+  await streams.consume({ stream: 'orders', group: 'mails' }, ({ payload }: StreamMessage<Order>) => void payload.id);
+  await streams.stats(orders, 'mails');
+  await streams.replayAll(orders, 'mails', { diedFromAtMs: 0 });
+  // @ts-expect-error is not an order
+  await streams.publish(orders, { cents: 1 });
+  // @ts-expect-error a payload is missing
+  await streams.publishMany(orders, [{ key: '1' }]);
+  // @ts-expect-error is not an order
+  await streams.publishMany(orders, [{ payload: { cents: 1 } }]);
+  // @ts-expect-error an order has no cents
+  await streams.consume(typed, ({ payload }) => void payload.cents);
+  // @ts-expect-error is for messages of another stream
+  await streams.consume(typed, ({ payload }: StreamMessage<Payment>) => void payload.cents);
+  // @ts-expect-error one stream does not replace another
+  const payments: StreamDefinition<Payment> = orders;
+  await streams.stats(payments, 'mails');
+  // @ts-expect-error a stream needs a name
+  defineStream<Order>({ partitions: 2 });
 }

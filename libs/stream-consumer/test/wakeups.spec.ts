@@ -72,7 +72,7 @@ describe('waking', () => {
 
   it('a retry that is due is taken when it is due, also one of another process that is gone', async () => {
     const other = await openBench(quiet(new Redis(server.port)), {}, { prefix: bench.prefix });
-    const options = group('due', 'g', { backoffMs: 300, maxBackoffMs: 300 });
+    const options = group('due', 'g', { backoff: { delayMs: 300, maxDelayMs: 300 } });
     const first = await other.streams.consume(options, () => {
       throw new Error('not here');
     });

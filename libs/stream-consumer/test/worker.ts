@@ -62,7 +62,7 @@ async function main(job: WorkerJob): Promise<void> {
   const registry = await openRegistry(client, { prefix, preload: 'best-effort' }, streamConsumerScripts);
   const options = { partitions: job.partitions, leaseMs, attempts: 1_000, watchEveryMs };
   const streams = new StreamConsumerService(registry, resolveOptions(options));
-  subscribe(STREAM_CONSUMER_CHANNELS.lost, (event) => {
+  subscribe(STREAM_CONSUMER_CHANNELS.messagesLost, (event) => {
     for (let i = 0; i < (event as MessagesLostEvent).ids.length; i++) void note('lost', -1, 0);
   });
   ownStalls((ms) => void note('stalled', ms, 0));

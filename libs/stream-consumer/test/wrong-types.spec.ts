@@ -99,7 +99,7 @@ describe('a key of another type', () => {
     await bench.raw.del(place);
     if (key === 'operation') await bench.raw.rpush(place, 'x');
     else await bench.raw.set(place, 'x');
-    if (name.startsWith('list-dead')) Object.assign(args, { after: '0' });
+    if (name.startsWith('list-dead')) Object.assign(args, { after: '0', until: '+' });
     if (name === 'drop-dead' || name === 'replay-dead') Object.assign(args, { ids: [args.dead] });
     const wanted = Object.keys(script.args as object);
     const input = { keys, args: Object.fromEntries(wanted.map((arg) => [arg, args[arg]])) };

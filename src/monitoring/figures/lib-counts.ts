@@ -6,7 +6,7 @@ import { ONCE_CHANNELS, type ClaimAnsweredEvent } from 'luanest/once';
 import { RATE_LIMIT_CHANNELS, type RateLimitDecidedEvent } from 'luanest/rate-limit';
 import { READ_REWARD_CHANNELS, type ReadRecordedEvent } from 'luanest/read-reward';
 import { SCHEDULED_LOCK_CHANNELS, type JobOutcomeEvent } from 'luanest/scheduled-lock';
-import { STREAM_CONSUMER_CHANNELS, type MessagesLostEvent, type TakenOverEvent } from 'luanest/stream-consumer';
+import { STREAM_CONSUMER_CHANNELS, type MessagesLostEvent, type SessionTakenOverEvent } from 'luanest/stream-consumer';
 
 const KEPT_TASKS = 5;
 const MOST_NAMES = 20;
@@ -80,10 +80,13 @@ export class LibCounts implements OnApplicationBootstrap, OnApplicationShutdown 
     [DELAYED_TASK_CHANNELS.settled, (event: TaskSettledEvent) => this.noteTask(event)],
     [DELAYED_TASK_CHANNELS.buried, ({ count }: TasksBuriedEvent) => this.tasks.add('dead', count)],
     [READ_REWARD_CHANNELS.readRecorded, (event: ReadRecordedEvent) => this.countRead(event)],
-    [STREAM_CONSUMER_CHANNELS.retried, () => this.streams.add('retried')],
-    [STREAM_CONSUMER_CHANNELS.dead, () => this.streams.add('dead')],
-    [STREAM_CONSUMER_CHANNELS.lost, ({ ids }: MessagesLostEvent) => this.streams.add('lost', ids.length)],
-    [STREAM_CONSUMER_CHANNELS.takenOver, ({ messages }: TakenOverEvent) => this.streams.add('taken-over', messages)],
+    [STREAM_CONSUMER_CHANNELS.messageRetried, () => this.streams.add('retried')],
+    [STREAM_CONSUMER_CHANNELS.messageDeadLettered, () => this.streams.add('dead')],
+    [STREAM_CONSUMER_CHANNELS.messagesLost, ({ ids }: MessagesLostEvent) => this.streams.add('lost', ids.length)],
+    [
+      STREAM_CONSUMER_CHANNELS.sessionTakenOver,
+      ({ messages }: SessionTakenOverEvent) => this.streams.add('taken-over', messages),
+    ],
     [LOCK_CHANNELS.lost, () => this.locks.add('lost')],
     [LOCK_CHANNELS.error, () => this.locks.add('errors')],
   ];

@@ -1,4 +1,4 @@
-import type { StreamStatsEvent } from 'luanest/stream-consumer';
+import type { GroupMeasuredEvent } from 'luanest/stream-consumer';
 import type { QueueStatsSource } from '../metrics.options';
 import type { Recorder } from '../recorder';
 import type { Subscriptions } from '../subscriptions';
@@ -11,11 +11,11 @@ const TASK_STATES = ['waiting', 'overdue', 'running', 'dead'] as const;
 
 /** Shows how groups stand, as their consumers of this process last told. */
 export function watchStreams(on: Subscriptions, recorder: Recorder): void {
-  const told = new Map<string, StreamStatsEvent & { readonly at: number }>();
-  on.on('luanest:stream-consumer:stats', (event) =>
+  const told = new Map<string, GroupMeasuredEvent & { readonly at: number }>();
+  on.on('luanest:stream-consumer:group.measured', (event) =>
     told.set(`${event.stream}\n${event.group}`, { ...event, at: performance.now() }),
   );
-  const fresh = (): StreamStatsEvent[] => {
+  const fresh = (): GroupMeasuredEvent[] => {
     for (const [key, { at }] of told) if (performance.now() - at > STREAM_STATS_LAST_MS) told.delete(key);
     return [...told.values()];
   };

@@ -62,13 +62,17 @@ export function countStreams(on: Subscriptions, recorder: Recorder): void {
     'luanest.stream': stream.startsWith('red-packet.') ? 'red-packet' : stream,
     'luanest.stream.group': group,
   });
-  on.on('luanest:stream-consumer:retried', (event) => recorder.add('luanest.stream.retries', named(event)));
-  on.on('luanest:stream-consumer:dead', (event) => recorder.add('luanest.stream.dead_letters', named(event)));
-  on.on('luanest:stream-consumer:lost', (event) => recorder.add('luanest.stream.lost', named(event), event.ids.length));
-  on.on('luanest:stream-consumer:taken-over', (event) =>
+  on.on('luanest:stream-consumer:message.retried', (event) => recorder.add('luanest.stream.retries', named(event)));
+  on.on('luanest:stream-consumer:message.dead-lettered', (event) =>
+    recorder.add('luanest.stream.dead_letters', named(event)),
+  );
+  on.on('luanest:stream-consumer:messages.lost', (event) =>
+    recorder.add('luanest.stream.lost', named(event), event.ids.length),
+  );
+  on.on('luanest:stream-consumer:session.taken-over', (event) =>
     recorder.add('luanest.stream.taken_over', named(event), event.messages),
   );
-  on.on('luanest:stream-consumer:error', (event) =>
+  on.on('luanest:stream-consumer:call.failed', (event) =>
     recorder.add('luanest.stream.errors', {
       ...named(event),
       'luanest.during': event.during,

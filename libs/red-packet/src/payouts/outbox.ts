@@ -1,6 +1,11 @@
 import { createHash } from 'node:crypto';
 import { InvalidOptionError } from '../../../internal/src';
-import type { DeadLetterRecord, StreamConsumerService } from 'luanest/stream-consumer';
+import {
+  defineStream,
+  type AnyStream,
+  type DeadLetterRecord,
+  type StreamConsumerService,
+} from 'luanest/stream-consumer';
 import { PAYOUT_GROUP } from '../buckets/layout';
 import type { GrantRecord } from '../red-packet.types';
 import { checkBucket, checkDeadCursor, type BucketPosition } from '../red-packet.input';
@@ -25,40 +30,34 @@ export function grantOf(fields: unknown): GrantRecord | undefined {
 }
 
 /** Converts a dead letter of the outbox's stream. */
-function deadLetterOf({ id, payload, error, attempts, firstSeenAt, deadAt }: DeadLetterRecord): PayoutDeadLetter {
-  const [firstSeenAtMs, deadAtMs] = [firstSeenAt.getTime(), deadAt.getTime()];
+function deadLetterOf({ payload, ...letter }: DeadLetterRecord): PayoutDeadLetter {
+  const { id, error, attempts, firstSeenAtMs, deadAtMs } = letter;
   return { id, payout: grantOf(payload), error, attempts, firstSeenAtMs, deadAtMs };
 }
 
 // See DECISIONS.md: outboxes-are-streams
 /** The outboxes of an activity, one for each bucket, as one stream of `stream-consumer`. */
 export class Outbox {
-  readonly stream: string;
+  readonly stream: AnyStream;
 
   constructor(
     private readonly streams: StreamConsumerService,
     private readonly keys: readonly string[],
   ) {
-    this.stream = streamOf(keys);
+    this.stream = defineStream({ name: streamOf(keys), keys, deleteAfter: [PAYOUT_GROUP] });
   }
 
   /**
-   * Defines the stream and calls `use`, which must use the stream synchronously: the definition is removed afterwards, because
-   * a process may see any number of activities. A stream that this process reads stays defined.
+   * Calls `use`, and forgets the stream afterwards, because a process may see any number of activities. A stream that this
+   * process reads is not forgotten.
    */
-  async with<T>(use: (streams: StreamConsumerService, stream: string, group: string) => Promise<T>): Promise<T> {
-    this.define();
+  async with<T>(use: (streams: StreamConsumerService, stream: AnyStream, group: string) => Promise<T>): Promise<T> {
     const used = use(this.streams, this.stream, PAYOUT_GROUP);
     this.forget();
     return used;
   }
 
-  /** Defines the stream in stream-consumer. */
-  define(): void {
-    this.streams.defineStream(this.stream, { keys: this.keys, deleteAfter: [PAYOUT_GROUP] });
-  }
-
-  /** Removes the definition, unless a consumer of this process reads the stream. */
+  /** Forgets the stream, unless a consumer of this process reads it. */
   forget(): void {
     try {
       this.streams.forgetStream(this.stream);
@@ -70,12 +69,11 @@ export class Outbox {
   /** Reads a page of dead letters. @param cursor position after the previous page; undefined for the first page */
   async page(limit: number, cursor?: BucketPosition): Promise<PayoutDeadLetterPage> {
     if (cursor !== undefined) checkBucket(cursor.at, cursor.bucket, this.keys.length);
-    const { items, next } = await this.with((streams, stream, group) =>
-      streams.deadLetters(stream, group, { count: limit, after: cursor?.at }),
+    const { items, ...next } = await this.with((streams, stream, group) =>
+      streams.deadLetters(stream, group, { limit, cursor: cursor?.at }),
     );
-    return { items: items.map(deadLetterOf), ...(next !== undefined && { nextCursor: next }) };
+    return { items: items.map(deadLetterOf), ...next };
   }
-
   /** Reads all dead letters, page by page. */
   async *deadLetters(): AsyncGenerator<PayoutDeadLetter> {
     for (let page: PayoutDeadLetterPage | undefined = await this.page(MAX_DEAD_LETTERS); page !== undefined;) {
@@ -83,12 +81,5 @@ export class Outbox {
       const { nextCursor }: PayoutDeadLetterPage = page;
       page = nextCursor === undefined ? undefined : await this.page(MAX_DEAD_LETTERS, checkDeadCursor(nextCursor));
     }
-  }
-
-  /** Ids of all dead letters. Read them before the first replay: a payout that is dead-lettered again must not be found twice. */
-  async deadLetterIds(): Promise<string[]> {
-    const ids: string[] = [];
-    for await (const { id } of this.deadLetters()) ids.push(id);
-    return ids;
   }
 }

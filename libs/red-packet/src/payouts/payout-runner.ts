@@ -154,7 +154,6 @@ export class PayoutRunner implements PayoutRun {
     // The id belongs to a new activity now.
     if (reading) await this.end(activityId);
     const outbox = new Outbox(this.streams, outboxes);
-    outbox.define();
     const handle = await this.streams.consume(
       { ...this.options.consumer, stream: outbox.stream, group: PAYOUT_GROUP },
       (message) => this.pay(activityId, expiresAtMs, message),

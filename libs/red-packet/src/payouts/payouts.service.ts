@@ -1,19 +1,12 @@
 import type { BeforeApplicationShutdown } from '@nestjs/common';
 import { type ScriptRegistry } from 'luanest/script-registry';
 import { Checks, type KnownOptions } from '../../../internal/src';
-import type { StreamConsumerOptions, StreamConsumerService } from 'luanest/stream-consumer';
+import type { StreamConsumerService } from 'luanest/stream-consumer';
 import { checkDeadCursor, checkLimit } from '../red-packet.input';
 import type { RedPacketService } from '../red-packet.service';
 import { MAX_DEAD_LETTERS, Outbox } from './outbox';
 import { PayoutRunner } from './payout-runner';
-import type {
-  PayoutBackoff,
-  PayoutDeadLetterPage,
-  PayoutHandler,
-  PayoutOptions,
-  PayoutRun,
-  PayoutStats,
-} from './payouts.types';
+import type { PayoutDeadLetterPage, PayoutHandler, PayoutOptions, PayoutRun, PayoutStats } from './payouts.types';
 
 const KNOWN: KnownOptions<PayoutOptions> = {
   concurrency: true,
@@ -24,7 +17,8 @@ const KNOWN: KnownOptions<PayoutOptions> = {
   pollMs: true,
   discoverMs: true,
 };
-const KNOWN_OF_BACKOFF: KnownOptions<PayoutBackoff> = { delayMs: true, maxDelayMs: true };
+/** Defaults that differ from those of stream-consumer. */
+const DEFAULTS = { attempts: 20, pollMs: 250 };
 const checks = new Checks('RedPacketPayouts');
 
 /** Calls the app's handler for each payout, and reports their state. Needs `StreamConsumerModule`. */
@@ -48,9 +42,9 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
   run(handler: PayoutHandler, options: PayoutOptions = {}): PayoutRun {
     const streams = this.needed();
     checks.fn('handler', handler, 'of a payout');
-    const { discoverMs = 1_000 } = checks.options('', options, KNOWN);
+    const { discoverMs = 1_000, ...given } = checks.options('', options, KNOWN);
     checks.integer('discoverMs', discoverMs, 10, 60_000);
-    const consumer = consumerOptions(options);
+    const consumer = { ...DEFAULTS, ...given };
     streams.checkOptions({ ...consumer, stream: 'red-packet', group: 'payouts' });
     for (const run of this.runs) {
       if (run.stopped) this.runs.delete(run);
@@ -94,8 +88,7 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
    * @returns how many of the ids were dead letters
    */
   async replay(activityId: string, ids: readonly string[]): Promise<number> {
-    const outbox = await this.outboxOf(activityId);
-    return outbox === undefined ? 0 : this.replayIn(outbox, activityId, ids);
+    return this.replayed(activityId, (streams, stream, group) => streams.replay(stream, group, ids));
   }
 
   /**
@@ -105,8 +98,7 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
    * @returns how many were replayed
    */
   async replayAll(activityId: string): Promise<number> {
-    const outbox = await this.outboxOf(activityId);
-    return outbox === undefined ? 0 : this.replayIn(outbox, activityId, await outbox.deadLetterIds());
+    return this.replayed(activityId, (streams, stream, group) => streams.replayAll(stream, group));
   }
 
   /** Deletes dead-lettered payouts that were settled by hand. @returns how many of the ids were dead letters */
@@ -123,7 +115,7 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
    */
   async dropAll(activityId: string): Promise<number> {
     const outbox = await this.outboxOf(activityId);
-    return outbox === undefined ? 0 : this.drop(activityId, await outbox.deadLetterIds());
+    return outbox === undefined ? 0 : outbox.with((streams, stream, group) => streams.dropAll(stream, group));
   }
 
   /** Stops the runs of this process and waits for the handlers that run. */
@@ -131,10 +123,15 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
     await Promise.all([...this.runs].map((run) => run.stop()));
   }
 
-  private async replayIn(outbox: Outbox, activityId: string, ids: readonly string[]): Promise<number> {
-    const replayed = await outbox.with((streams, stream, group) => streams.replay(stream, group, ids));
+  private async replayed(
+    activityId: string,
+    replay: Parameters<typeof Outbox.prototype.with<number>>[0],
+  ): Promise<number> {
+    const outbox = await this.outboxOf(activityId);
+    if (outbox === undefined) return 0;
+    const count = await outbox.with(replay);
     for (const run of this.runs) run.wake(activityId);
-    return replayed;
+    return count;
   }
 
   private async outboxOf(activityId: string): Promise<Outbox | undefined> {
@@ -154,21 +151,4 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
     if (streams !== undefined) return streams;
     throw checks.error('Payouts need streams. Import StreamConsumerModule.forRoot() in the root module.');
   }
-}
-
-/** Options for stream-consumer: those that were given, with the defaults that differ from its own. */
-function consumerOptions(options: PayoutOptions): Omit<StreamConsumerOptions, 'stream' | 'group'> {
-  const { concurrency, leaseMs, attempts = 20, backoff = {}, timeoutMs, pollMs = 250 } = options;
-  const { delayMs, maxDelayMs } = checks.options('backoff', backoff, KNOWN_OF_BACKOFF);
-  const where = checks.in('backoff');
-  // Checked here for the sake of their names: stream-consumer spells these options in another way.
-  return {
-    attempts,
-    pollMs,
-    ...(concurrency !== undefined && { concurrency }),
-    ...(leaseMs !== undefined && { leaseMs }),
-    ...(delayMs !== undefined && { backoffMs: where.integer('delayMs', delayMs, 0) }),
-    ...(maxDelayMs !== undefined && { maxBackoffMs: where.integer('maxDelayMs', maxDelayMs, 0) }),
-    ...(timeoutMs !== undefined && { handlerTimeoutMs: checks.integer('timeoutMs', timeoutMs, 1) }),
-  };
 }

@@ -1,4 +1,4 @@
-import type { HandlerResult } from 'luanest/stream-consumer';
+import type { HandlerResult, StreamBackoff } from 'luanest/stream-consumer';
 import type { GrantRecord } from '../red-packet.types';
 
 /** A packet to be paid: `amountCents` to `userId`, once per (activityKey, packetId) and once per (activityKey, userId). */
@@ -26,14 +26,6 @@ export interface Payout extends GrantRecord {
  */
 export type PayoutHandler = (payout: Payout) => HandlerResult | Promise<HandlerResult>;
 
-/** Pauses between the attempts of a payout: doubled after each failure, and shortened by up to half at random. */
-export interface PayoutBackoff {
-  /** Pause after the first failure, ms; integer >= 0. Default: that of StreamConsumerModule. */
-  readonly delayMs?: number;
-  /** Longest pause, ms; integer >= 0. Default: that of StreamConsumerModule. */
-  readonly maxDelayMs?: number;
-}
-
 /** Options of a payout run. Except for `attempts`, `pollMs` and `discoverMs`, the defaults are those of StreamConsumerModule. */
 export interface PayoutOptions {
   /** Handlers that run at the same time for each activity in this process; integer from 1 to 10,000. */
@@ -43,7 +35,7 @@ export interface PayoutOptions {
   /** Attempts before a payout is dead-lettered; integer from 1 to 10,000. Default 20. */
   readonly attempts?: number;
   /** Pauses between attempts. */
-  readonly backoff?: PayoutBackoff;
+  readonly backoff?: StreamBackoff;
   /** How long a handler may run before the attempt fails, ms; integer >= 1. */
   readonly timeoutMs?: number;
   /** Longest pause between two reads of an empty outbox, ms; integer >= 1. Default 250. */

@@ -4,9 +4,9 @@ import {
   ackLua,
   finishLua,
   leaveLua,
-  mendLua,
   openLua,
   renewLua,
+  repairLua,
   retryLua,
   sweepLua,
   takeForeignFieldsLua,
@@ -43,7 +43,7 @@ export const takeEntries = defineScript({
   reply: takeAnswer,
 });
 
-/** Takes entries of another program, whose payloads are all fields as they are. */
+/** As `takeEntries`, for entries of other programs: a payload is all fields of the entry, packed, as bytes. */
 export const takeForeign = defineScript({
   name: 'stream-consumer.take-foreign',
   ...takeForeignFieldsLua,
@@ -133,15 +133,15 @@ export const sweepSessions = defineScript({
   reply: ([taken, more, session]: [number, number, string]) => ({ taken, more: more === 1, session }),
 });
 
-export const mendGroup = defineScript({
-  name: 'stream-consumer.mend',
-  ...mendLua,
+export const repairGroup = defineScript({
+  name: 'stream-consumer.repair',
+  ...repairLua,
   keys: ['stream', 'sessions', 'due', 'heads'],
   args: { group: str, leaseMs: int, count: int, pending: str, waiting: str, parked: str },
   flags: FREES_MEMORY,
   group: ALONE,
-  reply: ([mended, pending, waiting, parked]: [number, string, string, string]) => ({
-    mended,
+  reply: ([repaired, pending, waiting, parked]: [number, string, string, string]) => ({
+    repaired,
     next: { pending, waiting, parked },
   }),
 });
@@ -165,7 +165,7 @@ export const leaveGroup = defineScript({
   reply: ([left]: [number]) => left === 1,
 });
 
-/** What a consumer runs. */
+/** Scripts of consumers. */
 export const consumerScripts = [
   openGroup,
   takeEntries,
@@ -177,7 +177,7 @@ export const consumerScripts = [
   retryEntry,
   renewSession,
   sweepSessions,
-  mendGroup,
+  repairGroup,
   tidyNotes,
   leaveGroup,
 ];

@@ -2,31 +2,32 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ScriptRegistry } from 'luanest/script-registry';
 import type { ResolvedConsumerOptions, ResolvedStreamConsumerModuleOptions } from '../stream-consumer.options';
 import type { StreamConsumerHandle, StreamStats } from '../stream-consumer.types';
-import type { Stream } from '../streams/stream-catalog';
 import { statsOf } from '../streams/stats';
-import { Attempts, type Invoke } from './handler-runner';
+import type { Stream } from '../streams/stream-catalog';
+import { HandlerRunner, type Invoke } from './handler-runner';
+import { Maintenance } from './maintenance';
 import { Reader } from './reader';
-import { Watch } from './maintenance';
 
-/** Most entries of one take: the script holds Redis for some 0.5 ms with them. */
+/** Most entries of one take. With this many, the script takes about 0.5 ms of Redis. */
 const MAX_TAKE = 128;
-/** How long the last commands of a stop may take, ms. */
+/** Longest time of each of the two last steps of a stop, ms: the calls in flight, and the ends of the leases. */
 const LAST_MS = 2_000;
 
-/** Runs one handler over all partitions of a stream, for one group. */
+/** Runs one handler on the messages of all partitions of a stream, for one group. */
 export class Consumer implements StreamConsumerHandle {
   private readonly readers: Reader[] = [];
-  private readonly attempts: Attempts;
-  private readonly watch: Watch;
-  /** Places that takes which are out may fill. */
-  private asked = 0;
-  private turn = 0;
+  private readonly runner: HandlerRunner;
+  private readonly maintenance: Maintenance;
+  /** Entries that the takes in flight may return. */
+  private requested = 0;
+  /** Partition that comes first in the next round of takes. */
+  private firstReader = 0;
   private scheduled = false;
-  private timer: NodeJS.Timeout | undefined;
-  private keeper: NodeJS.Timeout | undefined;
+  private takeTimer: NodeJS.Timeout | undefined;
+  private leaseTimer: NodeJS.Timeout | undefined;
   private stopping = false;
   private stopped: Promise<void> | undefined;
-  /** Whether `stop` is done. */
+  /** True when `stop` has finished. */
   ended = false;
 
   constructor(
@@ -36,8 +37,8 @@ export class Consumer implements StreamConsumerHandle {
     private readonly module: ResolvedStreamConsumerModuleOptions,
     invoke: Invoke,
   ) {
-    this.attempts = new Attempts(options, invoke, () => this.schedule());
-    this.watch = new Watch(this, module, () => this.openPartitions());
+    this.runner = new HandlerRunner(options, invoke, () => this.schedule());
+    this.maintenance = new Maintenance(this, module, () => this.openPartitions());
   }
 
   get stream(): string {
@@ -49,10 +50,10 @@ export class Consumer implements StreamConsumerHandle {
   }
 
   get running(): number {
-    return this.attempts.size;
+    return this.runner.size;
   }
 
-  /** The partitions that are read. */
+  /** Readers of the partitions. */
   get partitions(): readonly Reader[] {
     return this.readers;
   }
@@ -61,18 +62,20 @@ export class Consumer implements StreamConsumerHandle {
     return statsOf(this.registry, this.source, this.group);
   }
 
-  /** Makes sure that the group is in all partitions. @throws errors of the registry */
+  /** Creates the group in all partitions, where it does not exist. @throws errors of the registry */
   async open(): Promise<void> {
     await this.openPartitions();
   }
 
-  /** Begins to take. */
+  /** Starts to take messages. */
   start(): void {
-    if (this.stopping || this.keeper) return;
-    const { leaseMs, handlerTimeoutMs } = this.options;
-    // Twice as often as a lease falls due: a timer that rings early by a hair must not leave it to half of its time.
-    this.keeper = setInterval(() => this.keep(), Math.max(10, Math.min(leaseMs / 8, handlerTimeoutMs / 4, 1_000)));
-    this.watch.start();
+    if (this.stopping || this.leaseTimer) return;
+    const { leaseMs, timeoutMs } = this.options;
+    // A lease is renewed after a quarter of its time. The timer runs twice as often: if it fires slightly too early, the
+    // next time must not be after half of the lease.
+    const everyMs = Math.max(10, Math.min(leaseMs / 8, timeoutMs / 4, 1_000));
+    this.leaseTimer = setInterval(() => this.renewAndExpire(), everyMs);
+    this.maintenance.start();
     this.schedule();
   }
 
@@ -92,80 +95,80 @@ export class Consumer implements StreamConsumerHandle {
   }
 
   private schedule(): void {
-    if (this.scheduled || !this.keeper) return;
+    if (this.scheduled || !this.leaseTimer) return;
     this.scheduled = true;
     setImmediate(() => {
       this.scheduled = false;
       for (const { settler } of this.readers) settler.flush();
-      if (!this.stopping) this.pump();
+      if (!this.stopping) this.takeAll();
     });
   }
 
-  /** Shares the free places among the partitions that may have something, each in its turn first. */
-  private pump(): void {
-    clearTimeout(this.timer);
-    this.timer = undefined;
-    let free = this.options.concurrency - this.attempts.size - this.asked;
+  /** Divides the free handlers among the partitions that may have messages. Each partition comes first in its turn. */
+  private takeAll(): void {
+    clearTimeout(this.takeTimer);
+    this.takeTimer = undefined;
+    let free = this.options.concurrency - this.runner.size - this.requested;
     if (free <= 0) return;
     const now = performance.now();
     let next = Infinity;
     const ready: Reader[] = [];
     for (let i = 0; i < this.readers.length; i++) {
-      const reader = this.readers[(this.turn + i) % this.readers.length] as Reader;
+      const reader = this.readers[(this.firstReader + i) % this.readers.length] as Reader;
       if (reader.busy || reader.settler.behind) continue;
       if (reader.wakeup.at <= now) ready.push(reader);
       else next = Math.min(next, reader.wakeup.at);
     }
-    this.turn += 1;
+    this.firstReader += 1;
     for (let left = ready.length; left > 0 && free > 0; left--) {
       const count = Math.min(MAX_TAKE, Math.ceil(free / left));
       free -= count;
       void this.take(ready[ready.length - left] as Reader, count);
     }
-    if (next < Infinity) this.timer = setTimeout(() => this.schedule(), Math.max(1, next - now));
+    if (next < Infinity) this.takeTimer = setTimeout(() => this.schedule(), Math.max(1, next - now));
   }
 
   private async take(reader: Reader, count: number): Promise<void> {
-    this.asked += count;
+    this.requested += count;
     const deliveries = await reader.take(count, () => this.stopping);
-    this.asked -= count;
+    this.requested -= count;
     for (const delivery of deliveries) {
-      // What was lost meanwhile is another's already.
+      // All messages of a take have one session. If it was lost, another consumer has them.
       if (delivery.session.lost) break;
-      if (this.stopping) this.attempts.putBack(delivery);
-      else this.attempts.start(delivery);
+      if (this.stopping) this.runner.putBack(delivery);
+      else this.runner.start(delivery);
     }
     this.schedule();
   }
 
-  /** Keeps leases, and ends attempts that take too long. */
-  private keep(): void {
+  /** Renews leases, and ends attempts that run for too long. */
+  private renewAndExpire(): void {
     const now = performance.now();
     for (const reader of this.readers) void reader.renew(now);
-    this.attempts.expire(now);
+    this.runner.expire(now);
   }
 
   private async end(): Promise<void> {
     this.stopping = true;
-    clearTimeout(this.timer);
-    this.watch.stop();
+    clearTimeout(this.takeTimer);
+    this.maintenance.stop();
     for (const { wakeup } of this.readers) wakeup.close();
     await this.drained(this.module.drainMs);
-    this.attempts.abort();
+    this.runner.abort();
     await this.drained(this.module.abortGraceMs);
-    this.attempts.handBack();
+    this.runner.handBack();
     await this.within(LAST_MS, Promise.all(this.readers.map(({ calls }) => calls.settled())));
     await this.within(LAST_MS, Promise.allSettled(this.readers.map((reader) => reader.leave())));
     for (const { calls } of this.readers) calls.close();
-    clearInterval(this.keeper);
-    this.keeper = undefined;
+    clearInterval(this.leaseTimer);
+    this.leaseTimer = undefined;
     this.ended = true;
   }
 
-  /** Whether all that was taken is settled. */
+  /** True if all messages that were taken are settled. */
   private get idle(): boolean {
     const quiet = this.readers.every(({ settler, calls, busy }) => settler.idle && calls.size === 0 && !busy);
-    return quiet && this.attempts.size === 0 && this.asked === 0;
+    return quiet && this.runner.size === 0 && this.requested === 0;
   }
 
   private async drained(withinMs: number): Promise<void> {

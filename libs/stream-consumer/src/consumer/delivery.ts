@@ -1,26 +1,25 @@
 import { MalformedPayloadError, MessageLostError } from '../stream-consumer.errors';
 import type { StreamMessage } from '../stream-consumer.types';
 import { objectOf, unpackFields } from '../streams/fields';
-import type { TakenEntry } from './take-answer';
-import type { Origin } from './entry-source';
-import type { Held, Session } from './session';
+import type { Held, Origin, Session } from './session';
 import type { Settler } from './settler';
+import type { TakenEntry } from './take-answer';
 
-/** What a message knows of the reader that took it. */
+/** The reader that took a message. */
 interface Taker {
   readonly origin: Origin;
   readonly settler: Settler;
 }
 
-/** A message on its way through a handler. */
+/** A message that was taken, as its handler gets it. */
 export class Delivery implements StreamMessage, Held {
   readonly startedAt = performance.now();
   payload: unknown;
   fields: ReadonlyMap<string, Buffer> | undefined;
-  /** Whether it is settled, lost or handed back: what its handler says from now on changes nothing. */
+  /** True if the message is settled, lost or handed back: the outcome of its handler is ignored from then on. */
   decided = false;
   private controller: AbortController | undefined;
-  private reason: Error | undefined;
+  private abortReason: Error | undefined;
 
   constructor(
     readonly reader: Taker,
@@ -44,7 +43,7 @@ export class Delivery implements StreamMessage, Held {
     return this.entry.key === '' ? undefined : this.entry.key;
   }
 
-  /** What must be handled one after the other; undefined where order does not matter. */
+  /** `<partition>:<key>` of a message that must wait for earlier ones; undefined if order does not matter. */
   get orderKey(): string | undefined {
     const { origin } = this.reader;
     return origin.isOrdered && this.entry.key !== '' ? origin.idPrefix + this.entry.key : undefined;
@@ -58,30 +57,30 @@ export class Delivery implements StreamMessage, Held {
     return this.entry.attempt;
   }
 
-  get firstSeenAt(): Date {
-    return new Date(this.entry.firstSeenMs);
+  get firstSeenAtMs(): number {
+    return this.entry.firstSeenMs;
   }
 
-  /** Made when somebody asks for it: most handlers do not, and a controller costs more than a message. */
+  /** Made on first use: most handlers do not use it, and a controller costs more than the rest of a message. */
   get signal(): AbortSignal {
     if (!this.controller) {
       this.controller = new AbortController();
-      if (this.reason) this.controller.abort(this.reason);
+      if (this.abortReason) this.controller.abort(this.abortReason);
     }
     return this.controller.signal;
   }
 
-  /** What a log should show of it. */
+  /** Returns the properties of `StreamMessage` without the signal, for logs. */
   toJSON(): object {
-    const { stream, group, id, payload, key, operationId, attempt, firstSeenAt } = this;
-    return { stream, group, id, payload, key, operationId, attempt, firstSeenAt };
+    const { stream, group, id, payload, key, operationId, attempt, firstSeenAtMs } = this;
+    return { stream, group, id, payload, key, operationId, attempt, firstSeenAtMs };
   }
 
   [Symbol.for('nodejs.util.inspect.custom')](): object {
     return this.toJSON();
   }
 
-  /** Reads the payload. @throws MalformedPayloadError when it is not JSON */
+  /** Sets `payload` and `fields`. @throws MalformedPayloadError if the payload is not JSON */
   read(): void {
     const { payload } = this.entry;
     if (typeof payload !== 'string') {
@@ -92,28 +91,26 @@ export class Delivery implements StreamMessage, Held {
     try {
       this.payload = JSON.parse(payload);
     } catch {
-      // Neither the text nor the parser's own error, which quotes it: errors are logged, payloads are not.
-      const what = payload.length === 0 ? 'missing' : `not JSON, ${payload.length} characters`;
-      throw new MalformedPayloadError(`The payload of message ${this.id} is ${what}`);
+      // The error has neither the text nor the error of the parser, which quotes it: errors are logged, payloads are not.
+      const problem = payload.length === 0 ? 'missing' : `not JSON (${payload.length} characters)`;
+      throw new MalformedPayloadError(`The payload of message ${this.id} is ${problem}.`);
     }
   }
 
-  /** Fires the signal, once. */
+  /** Fires the signal. A second call does nothing. */
   abort(reason: Error): void {
-    if (this.reason) return;
-    this.reason = reason;
+    if (this.abortReason) return;
+    this.abortReason = reason;
     this.controller?.abort(reason);
   }
 
-  /** It may be another's. */
-  doubt(reason: string): void {
-    this.abort(new MessageLostError(`Message ${this.id} may be another's: ${reason}`));
+  suspect(reason: string): void {
+    this.abort(new MessageLostError(`Another consumer may have message ${this.id}: ${reason}.`));
   }
 
-  /** It was lost: nothing that its handler says counts any more. Answers its id. */
-  forsake(reason: string): string {
+  lose(reason: string): string {
     this.decided = true;
-    this.doubt(reason);
+    this.suspect(reason);
     return this.id;
   }
 }

@@ -1,18 +1,14 @@
 import { Logger } from '@nestjs/common';
-import {
-  HandlerTimeoutError,
-  InvalidOutcomeError,
-  MalformedPayloadError,
-  MessageLostError,
-} from '../stream-consumer.errors';
+import { classOf, InvalidOutcomeError } from '../../../internal/src';
+import { Failure, isOutcome, outcomeOf, outcomeOfThrown, type Outcome } from '../handlers/outcome';
+import { HandlerTimeoutError, MalformedPayloadError, MessageLostError } from '../stream-consumer.errors';
 import { events } from '../stream-consumer.events';
-import { classOf, Failure, isOutcome, outcomeOf, outcomeOfThrown, type Outcome } from '../handlers/outcome';
 import type { ResolvedConsumerOptions } from '../stream-consumer.options';
 import type { StreamMessage } from '../stream-consumer.types';
 import type { Delivery } from './delivery';
 import { kept, problemOf } from './settler';
 
-/** What runs a handler: resolves or throws as the handler did. Logs use its name. */
+/** Calls a handler: returns or throws as the handler does. Logs use its name. */
 export type Invoke = (message: StreamMessage) => unknown;
 
 const ASKED = 'the handler asked for a retry';
@@ -20,57 +16,68 @@ const HANDED_BACK = 'handed back';
 const GIVEN_UP = 'the handler gave it up';
 const DIED = 'each attempt ended with the death of its consumer';
 
+/** Shortest time between two log lines about failed attempts, ms. */
 const WARNED_EVERY_MS = 10_000;
-/** When a message is looked at again whose key still has a handler that runs, ms. */
+/** Delay of a message while an older handler of its key still runs, ms. */
 const BUSY_KEY_MS = 1_000;
 
-/** Errors that a further attempt would give again. */
+/** Errors that every further attempt would repeat. */
 const FINAL_ERRORS = [InvalidOutcomeError, MalformedPayloadError] as const;
-/** Errors of this lib that say nothing of a payload: logs have their text. */
+/** Errors of this lib. Logs have their text: it contains nothing of a payload. */
 const OWN_ERRORS = [HandlerTimeoutError, ...FINAL_ERRORS] as const;
 
-/** From a message to what became of it: runs the handler and has its outcome settled. */
-export class Attempts {
+/** A message that becomes a dead letter. */
+interface Burial {
+  /** Text that is kept with the dead letter. It may quote a payload. */
+  readonly problem: string;
+  /** Text for the log. It contains nothing of a payload. */
+  readonly logged: string;
+  /** Error of the attempt, for the event. */
+  readonly error?: unknown;
+}
+
+/** Runs the handler on messages, and has their outcomes settled. */
+export class HandlerRunner {
   private readonly logger = new Logger('StreamConsumer');
   private readonly running = new Set<Delivery>();
-  /** Ordered keys whose handlers have not ended, those that were given up included. */
+  /** Keys of ordered messages whose handlers still run, including those whose outcome is ignored. */
   private readonly busyKeys = new Set<string>();
   private warnedAt = -Infinity;
   private hasWarnedOfResult = false;
 
-  /** @param ended called when a handler has ended, so that another one may run */
+  /** @param ended called when a handler has ended, so that another message may be taken */
   constructor(
     private readonly options: ResolvedConsumerOptions,
     private readonly invoke: Invoke,
     private readonly ended: () => void,
   ) {}
 
-  /** Handlers that run, those among them whose messages were lost. */
+  /** Handlers that run, including those whose messages were lost. */
   get size(): number {
     return this.running.size;
   }
 
-  /** Runs the handler; whatever it does, the message is settled or stays taken. */
+  /** Runs the handler. In every case the message is settled, or stays taken. */
   start(delivery: Delivery): void {
     delivery.session.held.set(delivery.entry.id, delivery);
     const { attempt } = delivery.entry;
-    // For another group: settled for this one without a look.
+    // The message is for another group: this group settles it without a call of the handler.
     if (attempt === 0) return this.settle(delivery, outcomeOf(undefined));
-    if (attempt > this.options.attempts) return this.bury(delivery, `Error: ${DIED}`, DIED);
+    if (attempt > this.options.attempts) return this.bury(delivery, { problem: `Error: ${DIED}`, logged: DIED });
     const { orderKey } = delivery;
-    // A handler that outlived its time, or whose message was lost, still runs: the next of its key waits for it.
+    // A handler that exceeded its time, or lost its message, may still run. The next message of its key waits for it.
     if (orderKey !== undefined && this.busyKeys.has(orderKey)) return this.putBack(delivery, BUSY_KEY_MS);
     this.running.add(delivery);
     let result: unknown;
-    let later: boolean;
+    let isAsync: boolean;
     try {
       delivery.read();
       result = this.invoke(delivery);
-      later = isThenable(result);
+      isAsync = isThenable(result);
     } catch (error) {
       return this.end(delivery, outcomeOfThrown(error));
     }
-    if (!later) return this.end(delivery, this.outcomeOf(result));
+    if (!isAsync) return this.end(delivery, this.outcomeOf(result));
     if (orderKey !== undefined) this.busyKeys.add(orderKey);
     const ended = (outcome: Outcome): void => {
       if (orderKey !== undefined) this.busyKeys.delete(orderKey);
@@ -82,39 +89,37 @@ export class Attempts {
     );
   }
 
-  /** Counts attempts as failed whose handlers run for too long. */
+  /** Makes the attempts fail whose handlers run for longer than `timeoutMs`. */
   expire(now: number): void {
-    const { handlerTimeoutMs } = this.options;
+    const { timeoutMs } = this.options;
     for (const delivery of this.running) {
-      // They stand in the order in which they began.
-      if (now - delivery.startedAt < handlerTimeoutMs) return;
-      const error = new HandlerTimeoutError(
-        `The handler of message ${delivery.id} ran for over ${handlerTimeoutMs} ms`,
-      );
+      // The set has the order in which the handlers began.
+      if (now - delivery.startedAt < timeoutMs) return;
+      const error = new HandlerTimeoutError(`The handler of message ${delivery.id} ran for over ${timeoutMs} ms`);
       delivery.abort(error);
       this.end(delivery, new Failure(error));
     }
   }
 
-  /** Fires the signals of all that runs. */
+  /** Fires the signals of all messages whose handlers run. */
   abort(): void {
     for (const delivery of this.running) {
-      delivery.abort(new MessageLostError(`Message ${delivery.id} will be handed back: the consumer stops`));
+      delivery.abort(new MessageLostError(`Message ${delivery.id} will be handed back: the consumer stops.`));
     }
   }
 
-  /** Hands back what still runs, as if it had not been taken. */
+  /** Hands back all messages whose handlers still run. Their attempts do not count. */
   handBack(): void {
     for (const delivery of this.running) {
-      delivery.abort(new MessageLostError(`Message ${delivery.id} was handed back: the consumer stopped`));
+      delivery.abort(new MessageLostError(`Message ${delivery.id} was handed back: the consumer stopped.`));
       if (!delivery.decided) this.putBack(delivery);
     }
   }
 
-  /** Hands back one that no handler has seen, or whose handler does not count any more. */
+  /** Hands back a message whose handler was not called, or no longer counts. */
   putBack(delivery: Delivery, delayMs = 0): void {
     this.decide(delivery);
-    void delivery.reader.settler.retry(delivery, delayMs, false, noteOf(HANDED_BACK, delivery));
+    void delivery.reader.settler.retry(delivery, delayMs, false, uniqueNote(HANDED_BACK, delivery));
     this.ended();
   }
 
@@ -131,12 +136,8 @@ export class Attempts {
   }
 
   private end(delivery: Delivery, outcome: Outcome): void {
-    this.free(delivery);
-    if (!delivery.decided) this.settle(delivery, outcome);
-  }
-
-  private free(delivery: Delivery): void {
     if (this.running.delete(delivery)) this.ended();
+    if (!delivery.decided) this.settle(delivery, outcome);
   }
 
   private settle(delivery: Delivery, outcome: Outcome): void {
@@ -146,12 +147,12 @@ export class Attempts {
         delivery.reader.settler.commit(delivery);
         return this.ended();
       case 'dead-letter':
-        return this.bury(delivery, kept(outcome.reason), GIVEN_UP);
+        return this.bury(delivery, { problem: kept(outcome.reason), logged: GIVEN_UP });
       case 'retry-later':
         if (!outcome.countsAsAttempt)
-          return this.again(delivery, outcome.delayMs, undefined, noteOf(ASKED, delivery), false);
-        if (delivery.attempt >= this.options.attempts) return this.bury(delivery, ASKED, ASKED);
-        return this.again(delivery, outcome.delayMs, undefined, ASKED, true);
+          return this.retry(delivery, outcome.delayMs, undefined, uniqueNote(ASKED, delivery), false);
+        if (delivery.attempt >= this.options.attempts) return this.bury(delivery, { problem: ASKED, logged: ASKED });
+        return this.retry(delivery, outcome.delayMs, undefined, ASKED, true);
       case 'failure':
         return this.fail(delivery, outcome.error);
     }
@@ -159,37 +160,37 @@ export class Attempts {
 
   private fail(delivery: Delivery, error: unknown): void {
     const problem = problemOf(error);
-    const reason = reasonOf(error);
+    const logged = loggedText(error);
     if (isOneOf(error, FINAL_ERRORS) || delivery.attempt >= this.options.attempts)
-      return this.bury(delivery, problem, reason);
+      return this.bury(delivery, { problem, logged, error });
     const delayMs = this.pauseAfter(delivery.attempt);
-    const { stream, group, id, attempt } = delivery;
-    this.warn(`${stream}/${group}: message ${id}, attempt ${attempt}: ${reason}`, delayMs);
-    this.again(delivery, delayMs, error, problem, true);
+    this.warn(delivery, logged, delayMs);
+    this.retry(delivery, delayMs, error, problem, true);
   }
 
-  private again(delivery: Delivery, delayMs: number, error: unknown, problem: string, counts: boolean): void {
+  private retry(delivery: Delivery, delayMs: number, error: unknown, problem: string, counts: boolean): void {
     const { stream, group, id, attempt } = delivery;
     this.decide(delivery);
-    events.retried.publish(() => ({ stream, group, id, attempt, delayMs, error }));
+    events.messageRetried.publish(() => ({ stream, group, id, attempt, delayMs, error }));
     void delivery.reader.settler.retry(delivery, delayMs, counts, problem);
   }
 
-  /** @param reason what a log may say of the problem, whose text is the app's own and may hold a payload */
-  private bury(delivery: Delivery, problem: string, reason: string): void {
+  private bury(delivery: Delivery, { problem, logged, error }: Burial): void {
     const { stream, group, id } = delivery;
     const attempts = Math.min(delivery.attempt, this.options.attempts);
     this.decide(delivery);
-    this.logger.error(`${stream}/${group}: message ${id} is dead-lettered after attempt ${attempts}: ${reason}.`);
-    events.dead.publish(() => ({ stream, group, id, attempts, error: problem }));
+    this.logger.error(`${stream}/${group}: message ${id} is dead-lettered after attempt ${attempts}: ${logged}.`);
+    events.messageDeadLettered.publish(() => ({ stream, group, id, attempts, reason: problem, error }));
     void delivery.reader.settler.bury(delivery, problem);
   }
 
-  /** A line at most every 10 s: what fails may fail a thousand times a second, and each is published on the channel. */
-  private warn(line: string, delayMs: number): void {
+  /** Logs at most one line in 10 s: thousands of attempts may fail in a second. Each is published as an event. */
+  private warn({ stream, group, id, attempt }: Delivery, reason: string, delayMs: number): void {
     if (performance.now() - this.warnedAt < WARNED_EVERY_MS) return;
     this.warnedAt = performance.now();
-    this.logger.warn(`${line}. Tried again in ${delayMs} ms.`);
+    this.logger.warn(
+      `${stream}/${group}: message ${id}, attempt ${attempt}: ${reason}. The next attempt follows in ${delayMs} ms.`,
+    );
   }
 
   private decide(delivery: Delivery): void {
@@ -198,15 +199,16 @@ export class Attempts {
   }
 
   private pauseAfter(attempt: number): number {
-    const { backoffMs, maxBackoffMs } = this.options;
-    const longest = Math.min(maxBackoffMs, backoffMs * 2 ** Math.min(attempt - 1, 40));
+    const { delayMs, factor, maxDelayMs } = this.options.backoff;
+    // A pause of 0 stays 0, also where the power is Infinity.
+    const longest = delayMs === 0 ? 0 : Math.min(maxDelayMs, delayMs * factor ** (attempt - 1));
     return Math.round(longest * (0.5 + Math.random() / 2));
   }
 }
 
 // See DECISIONS.md: uncounted-retry-has-a-note
-/** What is noted of a retry that does not count: a text of its own, so that it is recognized when it is sent again. */
-function noteOf(why: string, { session }: Delivery): string {
+/** Returns the note of a retry that does not count. It is unique, so that the script recognizes a call that is sent again. */
+function uniqueNote(why: string, { session }: Delivery): string {
   return `${why} ${session.name} ${session.nextToken()}`;
 }
 
@@ -218,13 +220,13 @@ function isOneOf(error: unknown, classes: typeof OWN_ERRORS | typeof FINAL_ERROR
   try {
     return classes.some((each) => error instanceof each);
   } catch {
-    // A proxy.
+    // A proxy may throw.
     return false;
   }
 }
 
-/** What a log says of an error: the text of one that this lib made, the class of any other. */
-function reasonOf(error: unknown): string {
+/** Returns the text of an error of this lib, and the class of any other error, whose text may quote a payload. */
+function loggedText(error: unknown): string {
   if (isOneOf(error, OWN_ERRORS)) return problemOf(error).replace(/\.$/, '');
   try {
     return error instanceof Error ? error.constructor.name : `a thrown ${typeof error}`;

@@ -4,28 +4,31 @@ import type { ResolvedStreamConsumerModuleOptions } from '../stream-consumer.opt
 import type { StreamConsumerHandle } from '../stream-consumer.types';
 import type { Reader } from './reader';
 
-interface Watched extends StreamConsumerHandle {
+interface MaintainedConsumer extends StreamConsumerHandle {
   readonly partitions: readonly Reader[];
 }
 
-/** Looks after a group periodically: partitions that were added, entries that nobody would take or delete, and how it stands. */
-export class Watch {
+/**
+ * Checks a group periodically: reads partitions that were added, repairs lost notes, deletes entries that all groups have
+ * settled, and publishes the numbers of the group.
+ */
+export class Maintenance {
   private readonly logger = new Logger('StreamConsumer');
   private timer: NodeJS.Timeout | undefined;
   private stopped = false;
   private stalled = false;
 
-  /** @param grow reads partitions that were added */
+  /** @param openPartitions starts to read partitions that were added */
   constructor(
-    private readonly consumer: Watched,
+    private readonly consumer: MaintainedConsumer,
     private readonly options: ResolvedStreamConsumerModuleOptions,
-    private readonly grow: () => Promise<void>,
+    private readonly openPartitions: () => Promise<void>,
   ) {}
 
   start(): void {
     if (this.stopped) return;
     const ms = this.options.watchEveryMs * (0.75 + Math.random() / 2);
-    this.timer = setTimeout(() => void this.look().finally(() => this.start()), ms);
+    this.timer = setTimeout(() => void this.check().finally(() => this.start()), ms);
   }
 
   stop(): void {
@@ -33,31 +36,34 @@ export class Watch {
     clearTimeout(this.timer);
   }
 
-  private async look(): Promise<void> {
+  private async check(): Promise<void> {
     const { stream, group } = this.consumer;
     try {
-      await this.grow();
+      await this.openPartitions();
       for (const reader of this.consumer.partitions) {
-        if (!this.stopped) await reader.mend();
+        if (!this.stopped) await reader.repair();
         if (!this.stopped) await reader.purge();
       }
-      if (!this.stopped) await this.tell();
+      if (!this.stopped) await this.measure();
     } catch (error) {
-      events.error.publish(() => ({ stream, group, during: 'watch', error }));
+      events.callFailed.publish(() => ({ stream, group, during: 'watch', error }));
     }
   }
 
-  private async tell(): Promise<void> {
+  private async measure(): Promise<void> {
     const { stream, group } = this.consumer;
     const stats = await this.consumer.stats();
-    events.stats.publish(() => ({ stream, group, stats }));
+    events.groupMeasured.publish(() => ({ stream, group, stats }));
     const { oldestMs = 0, pending, lag } = stats;
     const stalled = oldestMs >= this.options.stalledAfterMs;
-    if (stalled) events.stalled.publish(() => ({ stream, group, stats }));
+    if (stalled) events.groupStalled.publish(() => ({ stream, group, stats }));
     if (stalled && !this.stalled) {
-      const figures = `its oldest message is ${oldestMs} ms old, ${pending} are pending, ${lag} not yet taken`;
-      this.logger.warn(`${stream}/${group} stands still, or is too slow: ${figures}.`);
+      this.logger.warn(
+        `${stream}/${group} is stalled or too slow: its oldest message is ${oldestMs} ms old, ${pending} messages are ` +
+          `pending, ${lag} are not read yet.`,
+      );
     }
+    if (!stalled && this.stalled) this.logger.log(`${stream}/${group} is no longer stalled.`);
     this.stalled = stalled;
   }
 }

@@ -6,9 +6,9 @@ import { purge } from '../streams/groups';
 import type { Stream } from '../streams/stream-catalog';
 import {
   leaveGroup,
-  mendGroup,
   openGroup,
   renewSession,
+  repairGroup,
   sweepSessions,
   takeEntries,
   takeForeign,
@@ -18,19 +18,18 @@ import {
 } from './consumer.scripts';
 import type { TakeAnswer } from './take-answer';
 import { Delivery } from './delivery';
-import type { Origin } from './entry-source';
 import { groupCalls, type GroupCalls } from './group-calls';
-import { Session, type Held } from './session';
+import { Session, type Held, type Origin } from './session';
 import { Settler } from './settler';
 import { Wakeup } from './wakeup';
 
 const SWEPT_A_CALL = 100;
-const MENDED_A_CALL = 500;
-/** Most calls of one look: what is left waits for the next one. */
-const MEND_CALLS = 100;
+const CHECKED_A_CALL = 500;
+/** Most calls of one repair. The next repair continues where it ended. */
+const REPAIR_CALLS = 100;
 const DIED = 'The consumer died, or lost its lease, during the attempt';
 
-/** One group's way of reading one partition: takes, keeps its lease, takes over what others left. */
+/** Reads one partition for one group: takes entries, renews the lease, and takes over entries of consumers that died. */
 export class Reader {
   readonly keys: GroupKeys;
   readonly origin: Origin;
@@ -38,15 +37,15 @@ export class Reader {
   readonly settler: Settler;
   readonly wakeup: Wakeup;
   session = new Session();
-  /** Whether a take is out. */
+  /** True while a take is in flight. */
   busy = false;
-  private mendFrom = { pending: '0-0', waiting: '-', parked: '' };
+  private repairFrom = { pending: '0-0', waiting: '-', parked: '' };
   private tidyFrom = { triesAfter: '0', headsAfter: '0' };
   private purgeAfter = '-';
-  /** The entry after which the group begins, if it has to be made. */
+  /** Id of the entry after which the group begins, if it has to be created. */
   private from: string;
 
-  /** @param changed called when there may be something to take */
+  /** @param changed called when there may be entries to take */
   constructor(
     private readonly registry: ScriptRegistry,
     private readonly source: Stream,
@@ -63,7 +62,7 @@ export class Reader {
     this.settler = new Settler(registry, options, this, source);
   }
 
-  /** Makes sure that the group is there. Answers whether the stream is. @throws errors of the registry */
+  /** Creates the group, unless it exists. @returns true if the stream exists @throws errors of the registry */
   async open(): Promise<boolean> {
     const { stream, sessions, takes, due, tries, heads } = this.keys;
     const keys = { stream, sessions, takes, due, tries, heads };
@@ -73,7 +72,7 @@ export class Reader {
     return answer.state !== 'no-stream';
   }
 
-  /** Takes up to `count` entries. @param stopping whether to give up when Redis does not answer */
+  /** Takes up to `count` entries. @param stopping returns true if a call that failed shall not be made again */
   async take(count: number, stopping: () => boolean): Promise<readonly Delivery[]> {
     const session = this.session;
     const token = session.nextToken();
@@ -83,13 +82,13 @@ export class Reader {
       const answer = await this.calls.run(
         'take',
         () => session.lost || stopping(),
-        () => this.ask(session, token, count),
+        () => this.runTake(session, token, count),
       );
       if (!answer || session.lost) return [];
-      if (answer.state === 'taken') return this.taken(session, answer);
-      this.lose(session, answer.state === 'lost' ? 'another consumer took it over' : 'the group was gone');
+      if (answer.state === 'taken') return this.deliver(session, answer);
+      this.lose(session, answer.state === 'lost' ? 'another consumer took it over' : 'the group was deleted');
       const opened = answer.state === 'lost' || (await this.calls.run('take', stopping, () => this.open()));
-      // Whoever writes it may make it at any time.
+      // Without the stream, the consumer waits: another program may create it at any time.
       if (opened === false) this.wakeup.sleep(-1, Infinity);
       else this.wakeup.ring();
       return [];
@@ -98,12 +97,12 @@ export class Reader {
     }
   }
 
-  /** Extends the lease where that is due. */
+  /** Extends the lease when a quarter of its time is over. */
   async renew(now: number): Promise<void> {
     const { session, options } = this;
-    session.doubt(now);
+    session.suspect(now);
     if (!session.begun || session.lost || now - session.extendedAt < options.leaseMs / 4) return;
-    // Once at a time: the next round asks again.
+    // This keeps a second call from being made meanwhile. If the call fails, the next round makes it again.
     session.extendedAt = now;
     const args = { session: session.name, leaseMs: options.leaseMs };
     const alive = await this.calls.once('renew', () =>
@@ -114,26 +113,26 @@ export class Reader {
     else this.lose(session, 'another consumer took it over');
   }
 
-  /** Makes takeable what nobody would ever take, goes on while it finds such, and drops old notes. @throws errors of the registry */
-  async mend(): Promise<void> {
+  /** Replaces lost notes, without which an entry would never be taken, and deletes old notes. @throws errors of the registry */
+  async repair(): Promise<void> {
     const { stream, sessions, due, tries, heads } = this.keys;
     const { group, leaseMs } = this.options;
-    for (let mended = 1, calls = 0; mended > 0 && calls < MEND_CALLS; calls++) {
-      const answer = await this.registry.run(mendGroup, {
+    for (let repaired = 1, calls = 0; repaired > 0 && calls < REPAIR_CALLS; calls++) {
+      const answer = await this.registry.run(repairGroup, {
         keys: { stream, sessions, due, heads },
-        args: { group, leaseMs, count: MENDED_A_CALL, ...this.mendFrom },
+        args: { group, leaseMs, count: CHECKED_A_CALL, ...this.repairFrom },
       });
-      this.mendFrom = answer.next;
-      ({ mended } = answer);
-      if (mended > 0) this.wakeup.ring();
+      this.repairFrom = answer.next;
+      ({ repaired } = answer);
+      if (repaired > 0) this.wakeup.ring();
     }
     this.tidyFrom = await this.registry.run(tidyNotes, {
       keys: { stream, tries, heads },
-      args: { group, count: MENDED_A_CALL, ...this.tidyFrom },
+      args: { group, count: CHECKED_A_CALL, ...this.tidyFrom },
     });
   }
 
-  /** Deletes what every group has settled and is still there, as far as there is such. @throws errors of the registry */
+  /** Deletes entries that every group has settled and that still exist. @throws errors of the registry */
   async purge(): Promise<void> {
     for (let deleted = 1; deleted > 0;) {
       const answer = await purge(this.registry, this.source, this.partition, this.purgeAfter);
@@ -142,7 +141,7 @@ export class Reader {
     }
   }
 
-  /** Ends the session; what it still has may be taken over at once. @throws errors of the registry */
+  /** Ends the session, so that its entries can be taken over at once. @throws errors of the registry */
   async leave(): Promise<void> {
     const { session, keys, options } = this;
     if (!session.begun || session.lost) return;
@@ -155,19 +154,19 @@ export class Reader {
   /**
    * Gives up a session that another consumer has taken over, and begins a new one.
    *
-   * @param more that it no longer holds, and could not settle
+   * @param more messages that the session no longer holds and could not settle
    */
   lose(session: Session, reason: string, more: readonly Held[] = []): void {
-    const ids = [...session.lose(reason), ...more.map((delivery) => delivery.forsake(reason))];
+    const ids = [...session.lose(reason), ...more.map((delivery) => delivery.lose(reason))];
     if (this.session === session) this.session = new Session();
-    if (ids.length > 0) events.lost.publish(() => ({ ...this.named, ids, reason }));
+    if (ids.length > 0) events.messagesLost.publish(() => ({ ...this.named, ids, reason }));
   }
 
   private get named(): { readonly stream: string; readonly group: string } {
     return { stream: this.origin.stream, group: this.origin.group };
   }
 
-  private async ask(session: Session, token: string, count: number): Promise<TakeAnswer> {
+  private async runTake(session: Session, token: string, count: number): Promise<TakeAnswer> {
     const { group, leaseMs, pollMs, ordered, maxKeys } = this.options;
     const { stream, sessions, takes, due, tries, waiters, heads } = this.keys;
     const sentAt = performance.now();
@@ -188,7 +187,7 @@ export class Reader {
     return answer;
   }
 
-  private taken(session: Session, { entries, more, dueInMs, endInMs }: TakeAnswer): readonly Delivery[] {
+  private deliver(session: Session, { entries, more, dueInMs, endInMs }: TakeAnswer): readonly Delivery[] {
     if (more) this.wakeup.ring();
     else this.wakeup.sleep(dueInMs, endInMs);
     if (endInMs <= 0) void this.sweep();
@@ -204,8 +203,8 @@ export class Reader {
       }),
     );
     if (answer === undefined || answer.session === '') return;
-    events.takenOver.publish(() => ({ ...this.named, session: answer.session, messages: answer.taken }));
-    // There may be more of it, or of others.
+    events.sessionTakenOver.publish(() => ({ ...this.named, session: answer.session, messages: answer.taken }));
+    // This session may have more entries, and other leases may have ended.
     this.wakeup.ring();
   }
 }

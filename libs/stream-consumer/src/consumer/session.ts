@@ -4,53 +4,66 @@ import type { TakenEntry } from './take-answer';
 
 const HOST = hostname().replaceAll(/\s/g, '-');
 
-/** A message that a session has, or had. */
+/** The partition and the group that messages come from. */
+export interface Origin {
+  readonly stream: string;
+  readonly group: string;
+  /** `<partition>:`, the first part of each message id. */
+  readonly idPrefix: string;
+  /** True if messages of one key are handled one after the other. */
+  readonly isOrdered: boolean;
+}
+
+/** A message that a session has taken. */
 export interface Held {
   readonly entry: TakenEntry;
   readonly session: Session;
-  /** It may be another's. */
-  doubt(reason: string): void;
-  /** It was lost. Answers its id. */
-  forsake(reason: string): string;
+  /** Fires the signal of the message: another consumer may have it. */
+  suspect(reason: string): void;
+  /** Fires the signal, and makes the handler's outcome ignored: another consumer has the message. @returns the message id */
+  lose(reason: string): string;
 }
 
 /**
- * What this process has in one partition for one group, under one lease. Once it was taken over it is over for good,
- * and a new one begins: whatever still speaks in its name is refused.
+ * The messages that this process has in one partition for one group, under one lease. When another consumer has taken the
+ * session over, Redis refuses every call in its name, and this process begins a new session.
  * See DECISIONS.md: lease-per-partition
  */
 export class Session {
   readonly name = `${HOST}:${process.pid}:${randomBytes(9).toString('base64url')}`;
   readonly held = new Map<string, Held>();
-  /** Handled, and not yet told to Redis. */
+  /** Messages that were handled, and whose acknowledgement is not sent yet. */
   acks: Held[] = [];
   lost = false;
-  /** Whether Redis may know it. */
+  /** True if Redis may know the session. */
   begun = false;
-  /** When the lease was last extended, and when it is over, by `performance.now()`. */
+  /** Time of the last extension of the lease, by `performance.now()`. */
   extendedAt = 0;
+  /** End of the lease, by `performance.now()`. */
   endsAt = Infinity;
   private takes = 0;
 
+  /** Returns a text that is unique in the session. */
   nextToken(): string {
     return (this.takes++).toString(36);
   }
 
+  /** Notes that a call extended the lease. @param sentAt time at which the call was sent, by `performance.now()` */
   extended(sentAt: number, leaseMs: number): void {
     this.extendedAt = sentAt;
     this.endsAt = sentAt + leaseMs;
   }
 
-  /** Fires the signals of all that is held: by this process' clock the lease is over, though Redis may not say so. */
-  doubt(now: number): void {
+  /** Fires the signals of all messages if the lease has ended by the clock of this process. Redis may still have it. */
+  suspect(now: number): void {
     if (now < this.endsAt) return;
-    for (const message of this.held.values()) message.doubt('the lease could not be renewed in time');
+    for (const message of this.held.values()) message.suspect('the lease could not be renewed in time');
   }
 
-  /** Gives up all that is held. Answers what was lost, which is nothing at the second call. */
+  /** Gives up all messages. @returns their ids; none at a second call */
   lose(reason: string): string[] {
     this.lost = true;
-    const ids = [...this.held.values(), ...this.acks].map((message) => message.forsake(reason));
+    const ids = [...this.held.values(), ...this.acks].map((message) => message.lose(reason));
     this.held.clear();
     this.acks = [];
     return ids;

@@ -8,11 +8,12 @@ import type { GroupCalls } from './group-calls';
 import type { Held, Session } from './session';
 import type { Wakeup } from './wakeup';
 
-/** Entries that one call settles: their script takes up to some 0.5 ms. */
+/** Most entries of one call. With this many, the script takes up to about 0.5 ms of Redis. */
 const ROWS_A_CALL = 128;
+/** Longest text that is kept of an error, characters. */
 const MAX_PROBLEM = 1_000;
 
-/** What an error is kept as: one line of well-formed text, never empty. */
+/** Returns the text of an error that is kept with the message: one line of well-formed text, never empty. */
 export function problemOf(error: unknown): string {
   let text: string;
   try {
@@ -23,12 +24,12 @@ export function problemOf(error: unknown): string {
   return kept(text);
 }
 
-/** Text as it is kept, and logged. */
+/** Returns a text as one line of well-formed text, shortened to 1,000 characters. */
 export function kept(text: string): string {
   return oneLine(text.slice(0, MAX_PROBLEM)).toWellFormed();
 }
 
-/** What a settler asks of the reader whose messages it settles. */
+/** The reader whose messages are settled. */
 interface Taker {
   readonly keys: GroupKeys;
   readonly session: Session;
@@ -38,7 +39,7 @@ interface Taker {
   lose(session: Session, reason: string, more: readonly Held[]): void;
 }
 
-/** Tells Redis what became of messages, until it answers. */
+/** Sends the outcomes of messages to Redis, again until Redis answers. */
 export class Settler {
   private flushing = 0;
 
@@ -49,15 +50,15 @@ export class Settler {
     private readonly source: Pick<Stream, 'needs'>,
   ) {}
 
-  /** A message was handled; it goes out with the others of this tick. */
+  /** Acknowledges a message, together with the others of this turn of the event loop. */
   commit(message: Held): void {
     message.session.acks.push(message);
   }
 
-  /** Sends what was handled. */
+  /** Sends the acknowledgements. */
   flush(): void {
     const { session } = this.reader;
-    // While two calls are out, what comes gathers for the next one.
+    // While two calls are in flight, acknowledgements wait for the next call.
     while (session.acks.length > 0 && this.flushing < 2) {
       const batch = session.acks.splice(0, ROWS_A_CALL);
       this.flushing += 1;
@@ -69,19 +70,21 @@ export class Settler {
     }
   }
 
-  /** Whether so much waits to be settled that nothing more should be taken. */
+  /** True if too many acknowledgements wait: nothing more should be taken. */
   get behind(): boolean {
     return this.reader.session.acks.length > 8 * ROWS_A_CALL;
   }
 
-  /** Whether nothing waits to be settled. */
+  /** True if no acknowledgement waits or is in flight. */
   get idle(): boolean {
     return this.reader.session.acks.length === 0 && this.flushing === 0;
   }
 
   /**
-   * @param counted whether it was an attempt; false hands the message back as if it had not been taken
-   * @param problem not empty; where it does not count, a text that is never used again in this session
+   * Puts a message back for another attempt.
+   *
+   * @param counted true if the attempt counts; false hands the message back as if it had not been taken
+   * @param problem error of the attempt, not empty. If the attempt does not count: a text that is unique in the session
    */
   async retry(message: Held, delayMs: number, counted: boolean, problem: string): Promise<void> {
     const { session, entry } = message;
@@ -90,14 +93,14 @@ export class Settler {
     const keys = { stream, sessions, due, tries, waiters };
     const given = { group: this.options.group, session: session.name, id, attempt, firstSeenMs };
     const args = { ...given, counted: counted ? 1 : 0, delayMs, problem };
-    const alive = await this.persist(session, [message], () => this.registry.run(retryEntry, { keys, args }));
+    const alive = await this.settle(session, [message], () => this.registry.run(retryEntry, { keys, args }));
     if (alive) this.reader.wakeup.within(delayMs);
   }
 
-  /** @param problem not empty */
+  /** Makes a message a dead letter. @param problem error that is kept with it */
   async bury(message: Held, problem: string): Promise<void> {
-    // An empty one would acknowledge the message.
-    await this.finish(message.session, [message], problem === '' ? 'no reason' : problem);
+    // The script acknowledges a message without an error.
+    await this.finish(message.session, [message], problem === '' ? 'without a reason' : problem);
   }
 
   private async send(session: Session, batch: readonly Held[]): Promise<void> {
@@ -105,7 +108,7 @@ export class Settler {
     const { stream, sessions, tries } = this.reader.keys;
     const { group } = this.options;
     const ids = batch.map(({ entry }) => entry.id);
-    await this.persist(session, batch, () =>
+    await this.settle(session, batch, () =>
       this.registry.run(acknowledge, {
         keys: { stream, sessions, tries },
         args: { group, session: session.name, needs: this.source.needs, ids },
@@ -124,7 +127,7 @@ export class Settler {
     ]);
     const keys = { stream, sessions, due, tries, dead, heads };
     let released = 0;
-    await this.persist(session, batch, async () => {
+    await this.settle(session, batch, async () => {
       const args = { group: this.options.group, session: session.name, needs: this.source.needs, rows };
       const answer = await this.registry.run(finish, { keys, args });
       released = answer.released;
@@ -133,7 +136,7 @@ export class Settler {
     if (released > 0) this.reader.wakeup.ring();
   }
 
-  private async persist(session: Session, batch: readonly Held[], call: () => Promise<boolean>): Promise<boolean> {
+  private async settle(session: Session, batch: readonly Held[], call: () => Promise<boolean>): Promise<boolean> {
     const alive = await this.reader.calls.run('settle', () => session.lost, call);
     if (alive === true) return true;
     if (alive === false || session.lost) this.reader.lose(session, 'another consumer took it over', batch);

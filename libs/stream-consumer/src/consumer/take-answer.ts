@@ -1,41 +1,44 @@
 import type { BytesReply } from 'luanest/script-registry';
 
-/** An entry as a take gives it. */
+/** An entry that a take returned. */
 export interface TakenEntry {
   readonly id: string;
-  /** Of our own streams the JSON, or whatever is in its place; of streams of other programs the fields, packed. */
+  /** JSON as text; on a stream with `keys`, the packed fields as bytes. */
   readonly payload: string | Buffer;
-  /** '' for none. */
+  /** '' without a key. */
   readonly key: string;
-  /** '' for none. */
+  /** '' without an operation id. */
   readonly operation: string;
-  /** From 1; 0 for an entry that is for another group. */
+  /** Attempt, from 1; 0 for an entry that is for another group. */
   readonly attempt: number;
-  /** First delivery, ms since 1970 by Redis' clock. */
+  /** Time of the first delivery, ms since 1970 by Redis' clock. */
   readonly firstSeenMs: number;
 }
 
-/** What a take answers. */
+/** Reply of a take. */
 export interface TakeAnswer {
   readonly state: 'taken' | 'lost' | 'no-group';
+  /** True if more entries may be there. */
   readonly more: boolean;
-  /** Until a retry is due, ms; -1 for none. */
+  /** Time until the next retry is due, ms; -1 if none waits. */
   readonly dueInMs: number;
-  /** Until a lease is over that must be taken over, ms. */
+  /** Time until the next lease ends, ms; 0 or less if a session must be taken over. */
   readonly endInMs: number;
   readonly entries: readonly TakenEntry[];
 }
 
 const STATES = ['lost', 'taken', 'no-group'] as const;
+/** Columns of an entry that was not delivered before. */
 const NEW_COLUMNS = 4;
+/** Columns of an entry that was delivered before. */
 const OLD_COLUMNS = 6;
 
-/** Reads what a take answers: six figures, rows of six columns, then rows of four. */
+/** Reads the reply of a take: six numbers, rows of six columns, then rows of four. */
 export function takeAnswer(raw: (string | number)[]): TakeAnswer {
   return answerOf(raw);
 }
 
-/** Reads what a take of another program's entries answers, whose payloads are bytes. */
+/** Reads the reply of a take on a stream with `keys`, whose payloads are bytes. */
 export function takeAnswerOfBytes(raw: BytesReply[]): TakeAnswer {
   return answerOf(raw as (Buffer | number)[]);
 }

@@ -1,16 +1,16 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { events } from '../stream-consumer.events';
-import type { Origin } from './entry-source';
+import type { Origin } from './session';
 
-/** When a partition is looked at again: at once after a message of its channel, else when something is due, or by polling. */
+/** Time of the next take of a partition: at once after a message of its channel, else when a retry is due, or by polling. */
 export class Wakeup {
-  /** By `performance.now()`; 0 for at once. */
+  /** Time of the next take, by `performance.now()`; 0 for at once. */
   at = 0;
-  /** Rings of the bell, to notice one that came while a take was out. */
+  /** Calls of `ring`. With `ringsAtTake`, it shows whether one came while a take was in flight. */
   private rings = 0;
-  private seen = 0;
-  /** When something is due that a take which is out cannot know of. */
-  private promisedAt = Infinity;
+  private ringsAtTake = 0;
+  /** Time at which a message is due that the take in flight cannot know of. */
+  private dueAt = Infinity;
   private listening = false;
   private stop: (() => void) | undefined;
   private closed = false;
@@ -23,41 +23,41 @@ export class Wakeup {
     private readonly changed: () => void,
   ) {}
 
-  /** A take begins: what rings from now on concerns the next one. */
+  /** Notes that a take begins: a later `ring` or `within` is for the take after it. */
   begin(): void {
-    this.seen = this.rings;
-    this.promisedAt = Infinity;
+    this.ringsAtTake = this.rings;
+    this.dueAt = Infinity;
   }
 
-  /** There may be something now. */
+  /** Makes the next take follow at once: there may be messages. */
   ring(): void {
     this.rings += 1;
     this.at = 0;
     this.changed();
   }
 
-  /** There may be something in `ms`. */
+  /** Makes the next take follow within `ms`: a message will be due. */
   within(ms: number): void {
     const at = performance.now() + ms;
-    this.promisedAt = Math.min(this.promisedAt, at);
+    this.dueAt = Math.min(this.dueAt, at);
     if (at >= this.at) return;
     this.at = at;
     this.changed();
   }
 
   /**
-   * There is nothing more, and publishers were asked to wake.
+   * Delays the next take: there are no more messages, and the next publish will wake the consumer.
    *
-   * @param dueInMs until a retry is due; -1 for none
-   * @param endInMs until a lease is over that has to be taken over
+   * @param dueInMs time until the next retry is due, ms; -1 if none waits
+   * @param endInMs time until the next lease ends, ms
    */
   sleep(dueInMs: number, endInMs: number): void {
     this.listen();
-    if (this.rings !== this.seen) return;
+    if (this.rings !== this.ringsAtTake) return;
     const pollMs = this.pollMs * (0.5 + Math.random() / 2);
     const due = dueInMs < 0 ? Infinity : dueInMs;
     const at = performance.now() + Math.max(1, Math.min(pollMs, due, Math.max(endInMs, 0) + 20));
-    this.at = Math.min(at, this.promisedAt);
+    this.at = Math.min(at, this.dueAt);
   }
 
   close(): void {
@@ -66,34 +66,34 @@ export class Wakeup {
     this.stop = undefined;
   }
 
-  /** Without the channel, polling does alone. After each message it listens anew: that may have been the last one. */
+  /**
+   * Listens on the channel. If that is not possible, the consumer polls. After each message it listens again: a subscription
+   * that broke may have delivered its last message.
+   */
   private listen(): void {
     if (this.listening || this.closed) return;
     this.listening = true;
-    const heard = (): void => {
+    const onMessage = (): void => {
       this.listening = false;
       this.ring();
     };
-    // One that stands already is answered at once, and has missed nothing.
+    // `listen` resolves before the next turn of the event loop if the subscription exists: it has missed no message.
     let isNew = false;
     const turn = setImmediate(() => (isNew = true));
-    this.registry.listen(this.channel, heard).then(
+    this.registry.listen(this.channel, onMessage).then(
       (stop) => {
         clearImmediate(turn);
         this.stop?.();
         this.stop = stop;
         if (this.closed) this.close();
-        // What was published before the subscription stood was told to nobody.
+        // A message that was published before the subscription existed was not delivered.
         else if (isNew) this.ring();
       },
       (error: unknown) => {
         this.listening = false;
-        events.error.publish(() => ({ ...this.named, during: 'subscribe', error }));
+        const { stream, group } = this.origin;
+        events.callFailed.publish(() => ({ stream, group, during: 'subscribe', error }));
       },
     );
-  }
-
-  private get named(): { readonly stream: string; readonly group: string } {
-    return { stream: this.origin.stream, group: this.origin.group };
   }
 }

@@ -1,16 +1,16 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ExternalContextCreator } from '@nestjs/core';
-import { disguise, type Method } from '../../../internal/src';
+import { disguise, InvalidOutcomeError, type Method } from '../../../internal/src';
 import { PARAMETER_TYPES, PARAMETERS } from '../stream-consumer.decorator';
-import { InvalidOutcomeError } from '../stream-consumer.errors';
 import type { StreamMessage } from '../stream-consumer.types';
 import { isOutcome } from './outcome';
 
 type Running = (...args: unknown[]) => Promise<unknown>;
 
+/** Type of the execution context in which enhancers of handlers run. */
 const CONTEXT = 'stream';
 
-/** What parameters of a handler get. */
+/** Gives the parameters of a handler their values. */
 const parameters = {
   exchangeKeyForValue(type: number, data: unknown, [message]: unknown[]): unknown {
     if (type !== PARAMETER_TYPES.payload) return message;
@@ -19,34 +19,39 @@ const parameters = {
   },
 };
 
-/** What the method itself did in one call, whatever its enhancers make of that. */
-interface Witness {
+/** Result of the method itself in one call, before its enhancers change it. */
+interface MethodCall {
   ran: boolean;
   result: unknown;
 }
 
 /**
- * A method as a handler with its guards, pipes, interceptors and filters, in a context of type `stream`.
+ * Makes a handler of a method, with the guards, pipes, interceptors and filters of the method, its class and the app. They
+ * run in a context of type `stream`.
  *
- * Only the method itself commits by resolving with nothing. Interceptors may replace its result by another outcome; what
- * else they make of it is not looked at. An error that reaches the filters is a failure unless a filter answers with an
- * outcome: most filters answer nothing, which says nothing of the message.
+ * Only the method itself handles a message by returning nothing. An interceptor may replace the result by another outcome;
+ * any other change is ignored. An error that reaches the filters is a failed attempt, unless a filter returns an outcome:
+ * most filters return nothing, also when the work failed.
  * See DECISIONS.md: method-decides-the-outcome
+ *
+ * @returns a handler that throws InvalidOutcomeError if an interceptor neither calls the method nor returns an outcome
  */
 export function enhance(
   contexts: ExternalContextCreator,
   instance: object,
   name: string,
 ): (message: StreamMessage) => Promise<unknown> {
+  const where = `${instance.constructor.name}.${name}`;
   const method = (instance as Record<string, object>)[name] as object;
-  const storage = new AsyncLocalStorage<Witness>();
+  const storage = new AsyncLocalStorage<MethodCall>();
   const handler = disguise(
     async (...args) => {
-      const witness = storage.getStore();
-      const now = (instance as Record<string, unknown>)[name];
-      if (typeof now !== 'function') throw gone(instance, name);
-      const result: unknown = await (now as Method).apply(instance, args);
-      if (witness) Object.assign(witness, { ran: true, result });
+      const call = storage.getStore();
+      // Read at each call: an app may replace the method, for example to trace it.
+      const current = (instance as Record<string, unknown>)[name];
+      if (typeof current !== 'function') throw new InvalidOutcomeError(`${where} is no longer a function.`);
+      const result: unknown = await (current as Method).apply(instance, args);
+      if (call) Object.assign(call, { ran: true, result });
       return result;
     },
     method,
@@ -64,30 +69,26 @@ export function enhance(
     const none = undefined;
     return contexts.create(instance, callback, name, key, factory, none, none, options, CONTEXT) as Running;
   };
-  const run = create(handler, PARAMETERS, parameters, false);
-  const net = create(thrower, '', undefined, true);
+  const runEnhanced = create(handler, PARAMETERS, parameters, false);
+  const runFilters = create(thrower, '', undefined, true);
   const enhanced = async (message: StreamMessage): Promise<unknown> => {
-    const witness: Witness = { ran: false, result: undefined };
-    let outer: unknown;
+    const call: MethodCall = { ran: false, result: undefined };
+    let result: unknown;
     try {
-      outer = await storage.run(witness, () => run(message));
+      result = await storage.run(call, () => runEnhanced(message));
     } catch (error) {
       if (isOutcome(error)) throw error;
-      const answer = await net(message, error);
-      if (isOutcome(answer)) return answer;
+      const filtered = await runFilters(message, error);
+      if (isOutcome(filtered)) return filtered;
       throw error;
     }
-    if (isOutcome(outer)) return outer;
-    if (witness.ran) return witness.result;
+    if (isOutcome(result)) return result;
+    if (call.ran) return call.result;
     throw new InvalidOutcomeError(
-      `An interceptor answered for ${instance.constructor.name}.${name}, which did not run. ` +
-        `Return commit(), retryLater({ delayMs }) or deadLetter(reason).`,
+      `An interceptor returned without a call of ${where}. ` +
+        `Return commit(), retryLater({ delayMs }) or deadLetter(reason) from it.`,
     );
   };
-  // What logs call it.
-  return Object.defineProperty(enhanced, 'name', { value: `${instance.constructor.name}.${name}` });
-}
-
-function gone(instance: object, name: string): InvalidOutcomeError {
-  return new InvalidOutcomeError(`${instance.constructor.name}.${name} is not a function any more.`);
+  // Logs use the name.
+  return Object.defineProperty(enhanced, 'name', { value: where });
 }

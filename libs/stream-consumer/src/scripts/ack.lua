@@ -5,12 +5,12 @@ KEYS[1]  stream    stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:s
 KEYS[2]  sessions  zset    ...:sessions:<group>
 KEYS[3]  tries     hash    ...:tries:<group>
 ARGV[1]  group     str
-ARGV[2]  session   str     that took them
-ARGV[3]  needs     str     groups of the stream, with spaces between: while one is not on this partition, nothing is deleted; '*' for never
+ARGV[2]  session   str     session that took the entries
+ARGV[3]  needs     str     groups of the stream, separated by spaces: nothing is deleted while one is missing on this partition; '*': never delete
 ARGV[4..]  ids     list(str)
 
 Returns {alive}
-  alive  1 | 0  0 when the session was lost and nothing was changed
+  alive  1 | 0  0 if the session was lost: nothing was changed
 
 O(ids * groups). TTL: none, the group owns its keys. Clock: not read. Replay: finds them settled.
 ]]

@@ -1,7 +1,7 @@
 --[[
 announce: note the number of partitions of a stream, and a group that reads it; return the highest number and all groups.
 
-KEYS[1]  config      hash  <prefix>:stream-consumer:{<stream>}:config; `partitions`, and a field `group:<name>` a group
+KEYS[1]  config      hash  <prefix>:stream-consumer:{<stream>}:config; `partitions`, and `group:<name>` for each group
 ARGV[1]  partitions  int >= 1
 ARGV[2]  group       str   '' for a publisher
 

@@ -5,7 +5,7 @@ KEYS[1]  dead   stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:dead
 ARGV[1..]  ids  list(str)
 
 Returns {dropped}
-  dropped  int  those that were there
+  dropped  int  ids that existed
 
 O(ids). TTL: untouched. Clock: not read. Replay: finds them gone.
 ]]

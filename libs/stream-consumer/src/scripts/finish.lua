@@ -1,5 +1,5 @@
 --[[
-finish: settle entries as ack does, dead-letter those that are given up, and release the next entries of their keys.
+finish: settle entries as ack does, add those with an error to the dead letters, and release the next entries of their keys.
 
 KEYS[1]  stream    stream   <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  sessions  zset     ...:sessions:<group>
@@ -8,13 +8,13 @@ KEYS[4]  tries     hash     ...:tries:<group>
 KEYS[5]  dead      stream   ...:dead:<group>
 KEYS[6]  heads     hash     ...:heads:<group>
 ARGV[1]  group     str
-ARGV[2]  session   str      that took them
+ARGV[2]  session   str      session that took the entries
 ARGV[3]  needs     str      as in ack
-ARGV[4..]  rows    list(str)  id, key, error, attempts, first delivery (ms); an error of '' for what was handled
+ARGV[4..]  rows    list(str)  id, key, error, attempts, first delivery (ms); error '': the message was handled
 
 Returns {alive, released}
-  alive     1 | 0  0 when the session was lost and nothing was changed
-  released  int    entries that may run now
+  alive     1 | 0  0 if the session was lost: nothing was changed
+  released  int    parked entries that can be taken now
 
 O(rows * (groups + log pending)). TTL: the stream's. Clock: Redis. Replay: finds them settled.
 ]]
@@ -38,7 +38,7 @@ local function is_needed(id)
   end
   return not others
 end
--- Makes the first parked entry of a key its head; nil when there is none, false when there may be more to drop.
+-- Makes the first parked entry of a key its head. Returns nil if no entry is parked, false if all that were looked at are deleted.
 local function promote(key)
   for _ = 1, MAX_GONE do
     local rows = redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 2, parking_name(key))
@@ -56,9 +56,9 @@ local function promote(key)
 end
 local function release(key, id)
   if key == '' or redis.call('HGET', KEYS[6], key) ~= id then return end
-  local heir = promote(key)
-  if heir then released = released + 1 end
-  if heir == nil then redis.call('HDEL', KEYS[6], key) end
+  local next_head = promote(key)
+  if next_head then released = released + 1 end
+  if next_head == nil then redis.call('HDEL', KEYS[6], key) end
 end
 local function bury(id, problem, attempts, first)
   local entry = redis.call('XRANGE', KEYS[1], id, id)[1]
@@ -75,7 +75,7 @@ for i = 4, #ARGV, 5 do
     redis.call('HDEL', KEYS[4], ARGV[i])
     if not is_needed(ARGV[i]) then redis.call('XDEL', KEYS[1], ARGV[i]) end
   end
-  -- Also if the entry was deleted and is no longer pending.
+  -- This is needed also for an entry that was deleted and is no longer pending.
   release(ARGV[i + 1], ARGV[i])
 end
 local ends = redis.call('PEXPIRETIME', KEYS[1])

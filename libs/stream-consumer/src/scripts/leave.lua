@@ -1,5 +1,5 @@
 --[[
-leave: end a session; its entries may be taken over at once.
+leave: end a session, so that its entries can be taken over at once.
 
 KEYS[1]  stream    stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  sessions  zset    ...:sessions:<group>
@@ -8,9 +8,9 @@ ARGV[1]  group     str
 ARGV[2]  session   str
 
 Returns {left}
-  left  int  1 when it had nothing any more | 0
+  left  int  1 if the session had no entries | 0 if its entries will be taken over
 
-O(1). TTL: none, the group owns its keys. Clock: not read. Replay: finds it ended.
+O(1). TTL: none, the group owns its keys. Clock: not read. Replay: finds the session ended.
 ]]
 -- @include errors
 redis.call('HLEN', KEYS[3])

@@ -1,5 +1,5 @@
 --[[
-open: make a group on a stream, unless it exists.
+open: create a group on a stream, unless it exists.
 
 KEYS[1]  stream    stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  sessions  zset    ...:sessions:<group>
@@ -8,12 +8,12 @@ KEYS[4]  due       zset    ...:due:<group>
 KEYS[5]  tries     hash    ...:tries:<group>
 KEYS[6]  heads     hash    ...:heads:<group>
 ARGV[1]  group     str
-ARGV[2]  makes     int     1 where the stream may be made | 0
-ARGV[3]  from      str     the entry after which the group begins: an id, '0' for the first entry, '$' for what is added from now on
+ARGV[2]  makes     int     1 if the stream may be created | 0
+ARGV[3]  from      str     id of the entry after which the group begins; '0' for the first entry, '$' for the next entry that is added
 
 Returns {made, from}
-  made  1 made | 0 it was there | 2 there is no stream. Made: the notes and sessions of an earlier group are deleted
-  from  str  as given, with '$' as the id that it stood for: where to begin if the group is made again
+  made  1 created, and the notes and sessions of an earlier group deleted | 0 it existed | 2 there is no stream
+  from  str  as given, or the last id of the stream for '$': argument for creating the group again
 
 O(1). TTL: none, the group owns its keys. Clock: not read. Replay: finds the group.
 ]]

@@ -1,18 +1,18 @@
 --[[
-publish: append a message, unless its operation has done so before or the stream is full.
+publish: add a message, unless an earlier call of the operation has added it or the stream is full.
 
 KEYS[1]  stream      stream       <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  waiters     string       ...:waiters; also the name of the sharded channel
 KEYS[3]  operation   string(str)  ...:operation:<operation>
 ARGV[1]  payload     str          JSON
-ARGV[2]  key         str          '' for none
-ARGV[3]  name        str          the operation, where the caller gave it; else ''
+ARGV[2]  key         str          '' for a message without a key
+ARGV[3]  name        str          operation id of the caller; '' if the caller gave none
 ARGV[4]  retainMs    int >= 1     how long the operation is remembered
-ARGV[5]  maxLength   int          messages that the stream may have; 0 for no bound
+ARGV[5]  maxLength   int          messages at which the stream is full; 0 for no limit
 
 Returns {status, id}
-  status  1 published | 2 published before | 0 full, nothing was changed
-  id      str  of the entry; digits of the length where it is full
+  status  1 published | 2 published by an earlier call | 0 full, nothing was changed
+  id      str  id of the entry; if the stream is full, its length
 
 O(1). TTL: the operation's; the stream has none, its groups empty it. Clock: Redis. Replay: returns the id of the first call.
 ]]
@@ -27,6 +27,6 @@ else
   id = redis.call('XADD', KEYS[1], '*', 'payload', ARGV[1], 'key', ARGV[2], 'operation', ARGV[3])
 end
 redis.call('SET', KEYS[3], id, 'PX', ARGV[4])
--- A user without the permission for channels publishes all the same; who waits will poll.
+-- A user without permission for the channel can publish too. Consumers that wait then poll.
 if redis.call('DEL', KEYS[2]) == 1 then redis.pcall('SPUBLISH', KEYS[2], 'published') end
 return { 1, id }

@@ -1,5 +1,5 @@
 --[[
-purge: delete entries that every group has settled and that still exist, such as those that a removed group had kept.
+purge: delete entries that every group has settled and that still exist, such as entries that only a removed group had not settled.
 
 KEYS[1]  stream  stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 ARGV[1]  after   str     where to continue, as the last call returned it; '-' to begin
@@ -7,8 +7,8 @@ ARGV[2]  count   int 1..200  most entries to look at
 ARGV[3]  needs   str     as in ack
 
 Returns {deleted, after}
-  deleted  int
-  after    str  '-' at the end
+  deleted  int  entries
+  after    str  argument of the next call; '-' at the end
 
 O(count * groups). TTL: none, the groups empty the stream. Clock: not read. Replay: finds them deleted.
 ]]
@@ -16,7 +16,7 @@ O(count * groups). TTL: none, the groups empty the stream. Clock: not read. Repl
 -- @include groups
 local groups = redis.pcall('XINFO', 'GROUPS', KEYS[1])
 if failed(groups) then return is_gone(groups) and { 0, '-' } or groups end
--- Without a group no entry is settled.
+-- Without groups no entry is settled.
 local all, deleted = find_settlers(groups, false, ARGV[3]), 0
 if not all or not all[1] then return { 0, '-' } end
 local entries = redis.call('XRANGE', KEYS[1], ARGV[1], '+', 'COUNT', ARGV[2])
@@ -24,7 +24,7 @@ for _, entry in ipairs(entries) do
   local needed = false
   for _, group in ipairs(all) do
     if not needed and comes_after(entry[1], group.read) then
-      -- Nor is any of those that follow settled by this group.
+      -- This group has not read the entry, and so none of the entries behind it.
       return { deleted, '-' }
     end
     needed = needed or #redis.call('XPENDING', KEYS[1], group.name, entry[1], entry[1], 1) > 0

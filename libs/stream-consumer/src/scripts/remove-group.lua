@@ -11,13 +11,13 @@ KEYS[7]  dead      stream  ...:dead:<group>
 ARGV[1]  group     str
 
 Returns {removed}
-  removed  1 | 0  0 when there was none
+  removed  1 | 0  0 if there was no such group
 
-O(entries of the group). TTL: none. Clock: not read. Replay: finds it removed.
+O(entries of the group). TTL: none. Clock: not read. Replay: finds the group removed.
 ]]
 -- @include errors
 local removed = redis.pcall('XGROUP', 'DESTROY', KEYS[1], ARGV[1])
--- Without the stream there is no group either.
+-- Any other error means that the stream, and so the group, does not exist.
 if failed(removed) and string.find(removed.err, 'WRONGTYPE') then return removed end
 redis.call('UNLINK', KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7])
 return { failed(removed) and 0 or removed }

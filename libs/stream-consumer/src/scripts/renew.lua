@@ -1,12 +1,12 @@
 --[[
-renew: let the lease of a session start again, unless it was taken over.
+renew: extend the lease of a session, unless the session was taken over.
 
 KEYS[1]  sessions  zset  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:sessions:<group>
 ARGV[1]  session   str
 ARGV[2]  leaseMs   int >= 1
 
 Returns {alive}
-  alive  1 | 0  0 when it was lost
+  alive  1 | 0  0 if the session was lost
 
 O(log sessions). TTL: none, the group owns it. Clock: Redis. Replay: renews again.
 ]]

@@ -8,19 +8,19 @@ ARGV[1]  group    str
 ARGV[2..]  ids    list(str)
 
 Returns {replayed}
-  replayed  int  those that were there
+  replayed  int  ids that existed
 
 O(ids). TTL: untouched. Clock: not read. Replay: finds them gone.
 ]]
 -- @include fields
--- Dead letters that expire belong to the stream of another program, which is not made again without its lifetime.
+-- Dead letters with a TTL belong to the stream of another program. If it has expired, an entry would create it again without a TTL.
 if redis.call('XLEN', KEYS[2]) == 0 and redis.call('PTTL', KEYS[1]) > 0 and redis.call('EXISTS', KEYS[2]) == 0 then return { 0 } end
 local replayed = 0
 for i = 2, #ARGV do
   local entry = redis.call('XRANGE', KEYS[1], ARGV[i], ARGV[i])[1]
   if entry then
     local row = { FOR_GROUP, ARGV[1] }
-    -- The fields of the entry as it was come behind four of ours.
+    -- The first four fields are about the dead letter. The fields of the original entry follow.
     for at = 9, #entry[2], 2 do
       if entry[2][at] ~= FOR_GROUP then
         row[#row + 1] = entry[2][at]

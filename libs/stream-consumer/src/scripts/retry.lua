@@ -7,18 +7,18 @@ KEYS[3]  due          zset    ...:due:<group>
 KEYS[4]  tries        hash    ...:tries:<group>
 KEYS[5]  waiters      string  ...:waiters; also the name of the sharded channel
 ARGV[1]  group        str
-ARGV[2]  session      str     that took it
+ARGV[2]  session      str     session that took the entry
 ARGV[3]  id           str
-ARGV[4]  attempt      int     the one that ended, from 1
-ARGV[5]  counted      int     1 | 0 when it is handed back as if it had not been taken
+ARGV[4]  attempt      int     attempt that ended, from 1
+ARGV[5]  counted      int     1 if the attempt counts | 0
 ARGV[6]  firstSeenMs  int     first delivery, ms since the epoch
 ARGV[7]  delayMs      int >= 0
-ARGV[8]  problem      str     what went wrong; never empty. Of one that does not count: no two of a session alike
+ARGV[8]  problem      str     error of the attempt; never empty. If the attempt does not count: a text that is unique in the session
 
 Returns {alive}
-  alive  1 | 0  0 when the session was lost and nothing was changed
+  alive  1 | 0  0 if the session was lost: nothing was changed
 
-O(log due). TTL: the stream's. Clock: Redis. Replay: finds it put back, also when it was taken again.
+O(log due). TTL: the stream's. Clock: Redis. Replay: finds the entry put back, also if it was taken again since.
 ]]
 -- @include clock
 -- @include errors
@@ -30,7 +30,8 @@ redis.call('ZCARD', KEYS[3])
 local attempts, _, noted = parse_tries(redis.call('HGET', KEYS[4], ARGV[3]))
 local held = redis.pcall('XPENDING', KEYS[1], ARGV[1], ARGV[3], ARGV[3], 1)
 if failed(held) then return is_gone(held) and { 1 } or held end
--- Only a session itself settles what it has while it is alive, so what is with another one was put back before.
+-- While a session is alive, only the session itself puts back its entries. So an entry of another consumer was put back by an
+-- earlier run of this call.
 if not held[1] or held[1][2] ~= ARGV[2] or attempts ~= ARGV[4] - 1 then return { 1 } end
 -- An attempt that does not count leaves their number unchanged, so the problem shows whether this call ran before.
 if ARGV[5] == '0' and noted == ARGV[8] then return { 1 } end

@@ -9,13 +9,13 @@ ARGV[1]  group     str
 
 Returns {length, pending, lag, oldestMs, due, parked, dead, sessions}
   length    int  entries of the stream
-  pending   int  taken and not settled, what waits for a retry or is parked included
-  lag       int  not yet taken; at least 100 where such entries were deleted and there are 100 or more
+  pending   int  entries that are read and not settled, including those that wait for a retry or are parked
+  lag       int  entries that are not read; an estimate of at least 100 if such entries were deleted and 100 or more are left
   oldestMs  int  age of the oldest entry that is not settled; -1 if there is none
-  due       int  of pending: waiting for a retry, or for a consumer to take it again
-  parked    int  of pending: waiting for another one of their key
+  due       int  pending entries that wait for a retry or a takeover
+  parked    int  pending entries that wait for an earlier entry of their key
   dead      int  dead letters
-  sessions  int  consumers whose lease lasts
+  sessions  int  consumers with a lease
 
 O(log entries + groups + consumers). TTL: untouched. Clock: Redis. Replay: reads again.
 ]]
@@ -45,7 +45,7 @@ if not failed(held) and held[1] > 0 then
 end
 local unread = redis.call('XRANGE', KEYS[1], '(' .. read, '+', 'COUNT', 1)[1]
 if unread and not (oldest and comes_after(unread[1], oldest)) then oldest = unread[1] end
--- Redis counts unread entries that were trimmed, and has no count when one was deleted.
+-- The lag of Redis includes entries that were trimmed. Redis has no lag if an unread entry was deleted.
 if not lag then
   local counted = #redis.call('XRANGE', KEYS[1], '(' .. read, '+', 'COUNT', 100)
   lag = counted < 100 and counted or math.max(counted, length - pending)

@@ -1,5 +1,5 @@
 --[[
-sweep: take over the entries of a session whose lease is over; they may be taken at once.
+sweep: take over the entries of a session whose lease has ended, so that they can be taken at once.
 
 KEYS[1]  stream    stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  sessions  zset    ...:sessions:<group>
@@ -8,12 +8,12 @@ KEYS[4]  due       zset    ...:due:<group>
 KEYS[5]  tries     hash    ...:tries:<group>
 ARGV[1]  group     str
 ARGV[2]  count     int 1..100  most entries
-ARGV[3]  problem   str     what is noted as the error of attempts that ended so
+ARGV[3]  problem   str     error that is noted for these attempts
 
 Returns {taken, more, session}
-  taken    int    entries
-  more     1 | 0  1 when the session has more of them
-  session  str    '' when no lease is over
+  taken    int    entries that were taken over
+  more     1 | 0  1 if the session has more entries
+  session  str    name of the session; '' if no lease has ended
 
 O(count). TTL: the stream's. Clock: Redis. Replay: continues with the next entries.
 ]]

@@ -1,6 +1,6 @@
 --[[
-take-ordered: as take, one entry of a key at a time. Those behind it are parked until it is settled: pending under a consumer of
-the key.
+take-ordered: take entries as take does, one entry of a key at a time. The entries behind it are parked until it is settled:
+pending under a consumer of the key.
 
 KEYS[1]  stream     stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  sessions   zset    ...:sessions:<group>
@@ -8,21 +8,21 @@ KEYS[3]  takes      hash    ...:takes:<group>
 KEYS[4]  due        zset    ...:due:<group>
 KEYS[5]  tries      hash    ...:tries:<group>
 KEYS[6]  waiters    string  ...:waiters
-KEYS[7]  heads      hash    ...:heads:<group>; the entry of a key that is in work, or waits to be
+KEYS[7]  heads      hash    ...:heads:<group>; for each key, the entry whose turn it is
 ARGV[1]  group      str
-ARGV[2]  session    str     without spaces, never used again once it was lost
-ARGV[3]  token      str     of this take, no two of a session alike; without spaces
+ARGV[2]  session    str     name without spaces; a session that was lost is not used again
+ARGV[3]  token      str     token of this take, unique in the session; without spaces
 ARGV[4]  count      int 1..128
 ARGV[5]  leaseMs    int >= 1
-ARGV[6]  begins     int     1 where the session is new | 0
-ARGV[7]  waitMs     int     how long publishers are asked to wake it, if there is no more; 0: not at all
-ARGV[8]  maxKeys    int     keys with an entry in work or waiting, from which on nothing new is read
+ARGV[6]  begins     int     1 if the session is new | 0
+ARGV[7]  waitMs     int     time in which a publish wakes the session, if there are no more entries; 0: no wake-up
+ARGV[8]  maxKeys    int     number of keys in `heads` at which nothing new is read
 
 Returns {state, more, dueIn, endIn, now, again, entries}
   state    1 taken | 0 the session was lost | 2 there is no such group
-  more     1 when there may be more at once | 0
-  dueIn    int  ms until a retry is due; -1 for none
-  endIn    int  ms until the lease of some session ends, 0 or less: it is to be taken over
+  more     1 if more entries may be there | 0
+  dueIn    int  ms until the next retry is due; -1 if none waits
+  endIn    int  ms until the next lease ends; 0 or less: a session must be taken over
   now      int  ms since the epoch
   again    int  entries that were delivered before; they come first
   entries  str  as in take
@@ -33,7 +33,8 @@ O(count * log pending). TTL: the stream's. Clock: Redis. Replay: gives the entri
 -- @include consumers
 -- @include groups
 -- @include own-fields or foreign-fields
--- Returns true if an entry is the head of its key, or becomes it. Without a head, parked entries go first: repair sees to that.
+-- Returns true if an entry is the head of its key, or becomes it. Without a head, older parked entries go first: repair makes one of
+-- them the head.
 local function may_run(key, id)
   local head = redis.call('HGET', KEYS[7], key)
   if head == id or head and #redis.call('XPENDING', KEYS[1], ARGV[1], head, head, 1) > 0 then return head == id end
@@ -57,7 +58,7 @@ redis.call('HLEN', KEYS[5])
 local more, busy = true, redis.call('HLEN', KEYS[7])
 if not repeat_last_take(give) then
   local due, problem = give_due(give)
-  -- Parked entries leave room in the reply, so new ones are read up to four times.
+  -- Entries that are parked leave room in the reply, so new entries are read up to four times.
   local rounds = due and due < tonumber(ARGV[4]) and 4 or 0
   while rounds > 0 and more and #ids < tonumber(ARGV[4]) and busy < tonumber(ARGV[8]) do
     more, problem = give_new(ARGV[4] - #ids, give)

@@ -2,27 +2,27 @@
 take: give a session entries to work on: those whose retry is due, then new ones.
 
 KEYS[1]  stream    stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
-KEYS[2]  sessions  zset    ...:sessions:<group>; ends of leases, 0 once one was taken over
-KEYS[3]  takes     hash    ...:takes:<group>; the last take of each session
-KEYS[4]  due       zset    ...:due:<group>; when an entry may be tried again
-KEYS[5]  tries     hash    ...:tries:<group>; what became of attempts
+KEYS[2]  sessions  zset    ...:sessions:<group>; end of each lease, 0 for a session that was taken over
+KEYS[3]  takes     hash    ...:takes:<group>; last take of each session
+KEYS[4]  due       zset    ...:due:<group>; time of the next attempt of an entry
+KEYS[5]  tries     hash    ...:tries:<group>; attempts and last error of an entry
 KEYS[6]  waiters   string  ...:waiters
 ARGV[1]  group     str
-ARGV[2]  session   str     without spaces, never used again once it was lost
-ARGV[3]  token     str     of this take, no two of a session alike; without spaces
+ARGV[2]  session   str     name without spaces; a session that was lost is not used again
+ARGV[3]  token     str     token of this take, unique in the session; without spaces
 ARGV[4]  count     int 1..128
 ARGV[5]  leaseMs   int >= 1
-ARGV[6]  begins    int     1 where the session is new | 0
-ARGV[7]  waitMs    int     how long publishers are asked to wake it, if there is no more; 0: not at all
+ARGV[6]  begins    int     1 if the session is new | 0
+ARGV[7]  waitMs    int     time in which a publish wakes the session, if there are no more entries; 0: no wake-up
 
 Returns {state, more, dueIn, endIn, now, again, entries}
   state    1 taken | 0 the session was lost | 2 there is no such group
-  more     1 when there may be more at once | 0
-  dueIn    int  ms until a retry is due; -1 for none
-  endIn    int  ms until the lease of some session ends, 0 or less: it is to be taken over
+  more     1 if more entries may be there | 0
+  dueIn    int  ms until the next retry is due; -1 if none waits
+  endIn    int  ms until the next lease ends; 0 or less: a session must be taken over
   now      int  ms since the epoch
   again    int  entries that were delivered before; they come first
-  entries  str  id, payload, key, operation, attempt, first delivery (ms); of new ones the first four. Attempt 0: for another group
+  entries  str  id, payload, key, operation, attempt, first delivery (ms); of new entries the first four. Attempt 0: the entry is for another group
 
 O(count). TTL: the stream's. Clock: Redis. Replay: gives the entries of the first call.
 ]]

@@ -5,22 +5,22 @@ KEYS[1]  stream  stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:str
 KEYS[2]  tries   hash    ...:tries:<group>
 KEYS[3]  heads   hash    ...:heads:<group>
 ARGV[1]  group   str
-ARGV[2]  count   int 1..500  notes of each kind to look at, about
-ARGV[3]  triesAfter  str  where to continue, as the last call returned it; '0' to begin
+ARGV[2]  count   int 1..500  notes of each kind to look at, approximately
+ARGV[3]  triesAfter  str  where to continue: the value that the last call returned; '0' to begin
 ARGV[4]  headsAfter  str  the same for `heads`
 
 Returns {triesAfter, headsAfter}
   triesAfter  str  for the next call; '0' at the end
   headsAfter  str
 
-O(count * log pending). TTL: untouched. Clock: not read. Replay: finds them dropped.
+O(count * log pending). TTL: untouched. Clock: not read. Replay: finds them deleted.
 ]]
 -- @include errors
 -- @include consumers
 local function is_pending(id)
   return #redis.call('XPENDING', KEYS[1], ARGV[1], id, id, 1) > 0
 end
--- Without the group there is nothing to compare with: the notes go when it is made.
+-- Without the group there is nothing to compare with: open deletes the notes when it creates the group.
 local group = redis.pcall('XPENDING', KEYS[1], ARGV[1])
 if failed(group) then return is_gone(group) and { '0', '0' } or group end
 local tries, heads = redis.call('HSCAN', KEYS[2], ARGV[3], 'COUNT', ARGV[2]), redis.call('HSCAN', KEYS[3], ARGV[4], 'COUNT', ARGV[2])
@@ -29,7 +29,7 @@ for i = 1, #tries[2], 2 do
 end
 for i = 1, #heads[2], 2 do
   local parked = redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, parking_name(heads[2][i]))
-  -- The head of parked entries is replaced by mend.
+  -- The head of parked entries is replaced by repair.
   if not parked[1] and not is_pending(heads[2][i + 1]) then redis.call('HDEL', KEYS[3], heads[2][i]) end
 end
 return { tries[1], heads[1] }

@@ -1,16 +1,40 @@
 import { type ScriptRegistry } from 'luanest/script-registry';
-import { Checks, shown } from '../../../internal/src';
+import { Checks, type KnownOptions, shown } from '../../../internal/src';
 import { InvalidStreamInputError } from '../stream-consumer.errors';
-import type { DeadLetterPage, DeadLetterRecord } from '../stream-consumer.types';
-import { dropDead, listDead, listDeadForeign, replayDead } from './streams.scripts';
+import type {
+  DeadLetterFilter,
+  DeadLetterPage,
+  DeadLetterPageOptions,
+  DeadLetterRecord,
+} from '../stream-consumer.types';
 import { objectOf, unpackFields } from './fields';
 import type { Stream } from './stream-catalog';
+import { dropDead, listDead, listDeadForeign, replayDead } from './streams.scripts';
 
 const COLUMNS = 8;
 const MAX_PAGE = 500;
 const IDS_A_CALL = 100;
+/** Highest second part of an id. */
+const LAST_SEQ = (2n ** 64n - 1n).toString();
+/** Highest time of a filter, ms since 1970. */
+const LATEST_MS = 10 ** 15 - 1;
 
-/** What JSON says, or the text itself where it is none. */
+const KNOWN_OF_PAGE: KnownOptions<DeadLetterPageOptions> = { limit: true, cursor: true };
+const KNOWN_OF_FILTER: KnownOptions<DeadLetterFilter> = { diedFromAtMs: true, diedBeforeAtMs: true };
+const checks = new Checks('StreamConsumerService', (message) => new InvalidStreamInputError(message));
+
+/** Range of ids of dead letters in one partition. */
+interface IdRange {
+  /** The range begins after this id; `0` for the first. */
+  readonly after: string;
+  /** The range ends with this id; `+` for the last. */
+  readonly until: string;
+}
+
+/** Replays or drops dead letters of one partition. @returns how many existed */
+type Use = (partition: number, entries: readonly string[]) => Promise<number>;
+
+/** Parses JSON. @returns the text itself if it is not JSON */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -19,7 +43,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** What the bytes, or the text, of a payload are. */
+/** Reads a payload: JSON as text, or the packed fields of an entry as bytes. */
 function payloadOf(payload: string | Buffer): Pick<DeadLetterRecord, 'payload' | 'fields'> {
   if (typeof payload === 'string') return { payload: parsed(payload), fields: undefined };
   const fields = unpackFields(payload);
@@ -36,95 +60,133 @@ function recordOf(partition: number, row: readonly (string | Buffer)[]): DeadLet
     operationId: String(operation) || undefined,
     error: String(error),
     attempts: Number(String(attempts)),
-    firstSeenAt: new Date(Number(String(firstSeen))),
-    deadAt: new Date(Number.parseInt(String(id), 10)),
+    firstSeenAtMs: Number(String(firstSeen)),
+    // The dead letter was added to its stream with the time of Redis as the first part of its id.
+    deadAtMs: Number.parseInt(String(id), 10),
   };
 }
 
-/** Ids that Redis can read: both parts have 64 bits. */
+/** Returns true if Redis can read the id: both parts have 64 bits. */
 function isEntry(entry: string): boolean {
   return entry.split('-').every((part) => BigInt(part) < 2n ** 64n);
 }
 
-function splitId(id: string): [partition: number, entry: string] {
-  const [, partition, entry] = (typeof id === 'string' ? /^(\d{1,4}):(\d{1,20}-\d{1,20}|0)$/.exec(id) : null) ?? [];
+function splitId(id: string, what: string): [partition: number, entry: string] {
+  const [, partition, entry] = (typeof id === 'string' ? /^(\d{1,4}):(\d{1,20}-\d{1,20})$/.exec(id) : null) ?? [];
   if (partition === undefined || entry === undefined || !isEntry(entry)) {
-    throw new InvalidStreamInputError(`${shown(id)} is no id of a dead letter. Use the ids of a page.`);
+    throw new InvalidStreamInputError(`${what} is ${shown(id)}. Expected one that deadLetters() returned.`);
   }
   return [Number(partition), entry];
 }
 
-const checks = new Checks('StreamConsumerService', (message) => new InvalidStreamInputError(message));
+/** Turns a filter into ids; undefined if no dead letter can match. @throws InvalidStreamInputError */
+function rangeOf(filter: DeadLetterFilter): IdRange | undefined {
+  const { diedFromAtMs = 0, diedBeforeAtMs } = checks.options('filter', filter, KNOWN_OF_FILTER);
+  const where = checks.in('filter');
+  const fromMs = where.integer('diedFromAtMs', diedFromAtMs, 0, LATEST_MS);
+  const beforeMs =
+    diedBeforeAtMs === undefined ? Infinity : where.integer('diedBeforeAtMs', diedBeforeAtMs, 0, LATEST_MS);
+  if (beforeMs <= fromMs) return undefined;
+  return {
+    after: fromMs === 0 ? '0' : `${fromMs - 1}-${LAST_SEQ}`,
+    until: beforeMs === Infinity ? '+' : `${beforeMs - 1}-${LAST_SEQ}`,
+  };
+}
 
-/** Dead letters of groups: they stay until somebody replays or drops them. */
+/** Dead letters of groups. They stay until they are replayed or dropped. */
 export class DeadLetters {
   constructor(private readonly registry: ScriptRegistry) {}
 
   /**
-   * @param after as the last page said
-   * @throws InvalidStreamInputError, errors of the registry
+   * Reads a page. The cursor is the id of the last dead letter of the page before.
+   *
+   * @throws InvalidStreamInputError; errors of the registry
    */
-  async page(stream: Stream, group: string, count: number, after = '0:0'): Promise<DeadLetterPage> {
-    checks.integer('count', count, 1, MAX_PAGE);
+  async page(stream: Stream, group: string, options: DeadLetterPageOptions): Promise<DeadLetterPage> {
+    const { limit = 100, cursor } = checks.options('page', options, KNOWN_OF_PAGE);
+    checks.integer('limit', limit, 1, MAX_PAGE);
+    let [index, after] = cursor === undefined ? [0, '0'] : splitId(cursor, 'cursor');
     const partitions = await stream.all();
     const items: DeadLetterRecord[] = [];
-    let [index, entry] = splitId(after);
-    for (; index < partitions.length; index++, entry = '0') {
-      const wanted = count - items.length;
-      const keys = { dead: stream.partition(index).of(group).dead };
-      const args = { after: entry, count: wanted };
-      const rows: readonly (string | Buffer)[] = stream.isForeign
-        ? await this.registry.run(listDeadForeign, { keys, args })
-        : await this.registry.run(listDead, { keys, args });
-      for (let at = 0; at < rows.length; at += COLUMNS) items.push(recordOf(index, rows.slice(at, at + COLUMNS)));
-      if (items.length === count) return { items, next: items.at(-1)?.id };
+    for (; index < partitions.length; index++, after = '0') {
+      const { rows } = await this.read(stream, group, index, { after, until: '+' }, limit - items.length);
+      for (const row of rows) items.push(recordOf(index, row));
+      const last = items.at(-1);
+      if (last && items.length === limit) return { items, nextCursor: last.id };
     }
-    return { items, next: undefined };
+    return { items };
   }
 
-  /** Publishes dead letters again, for the group that gave them up. Answers how many were there. */
-  replay(stream: Stream, group: string, ids: readonly string[] | 'all'): Promise<number> {
-    return this.each(stream, group, ids, (index, entries) => {
+  /** Publishes dead letters again, for their group. @returns how many existed @throws InvalidStreamInputError */
+  replay(stream: Stream, group: string, ids: readonly string[]): Promise<number> {
+    return this.each(stream, ids, this.replaying(stream, group));
+  }
+
+  /** Deletes dead letters. @returns how many existed @throws InvalidStreamInputError */
+  drop(stream: Stream, group: string, ids: readonly string[]): Promise<number> {
+    return this.each(stream, ids, this.dropping(stream, group));
+  }
+
+  /** Publishes all dead letters that match again. @returns how many @throws InvalidStreamInputError */
+  replayAll(stream: Stream, group: string, filter: DeadLetterFilter): Promise<number> {
+    return this.all(stream, group, filter, this.replaying(stream, group));
+  }
+
+  /** Deletes all dead letters that match. @returns how many @throws InvalidStreamInputError */
+  dropAll(stream: Stream, group: string, filter: DeadLetterFilter): Promise<number> {
+    return this.all(stream, group, filter, this.dropping(stream, group));
+  }
+
+  private replaying(stream: Stream, group: string): Use {
+    return (index, ids) => {
       const partition = stream.partition(index);
-      const { dead } = partition.of(group);
-      const keys = { dead, stream: partition.stream, waiters: partition.waiters };
-      return this.registry.run(replayDead, { keys, args: { group, ids: entries } });
-    });
+      const keys = { dead: partition.of(group).dead, stream: partition.stream, waiters: partition.waiters };
+      return this.registry.run(replayDead, { keys, args: { group, ids } });
+    };
   }
 
-  /** Deletes dead letters. Answers how many were there. */
-  drop(stream: Stream, group: string, ids: readonly string[] | 'all'): Promise<number> {
-    return this.each(stream, group, ids, (index, entries) => {
-      const keys = { dead: stream.partition(index).of(group).dead };
-      return this.registry.run(dropDead, { keys, args: { ids: entries } });
-    });
+  private dropping(stream: Stream, group: string): Use {
+    return (index, ids) =>
+      this.registry.run(dropDead, { keys: { dead: stream.partition(index).of(group).dead }, args: { ids } });
   }
 
-  private async each(
-    stream: Stream,
-    group: string,
-    ids: readonly string[] | 'all',
-    use: (partition: number, entries: readonly string[]) => Promise<number>,
-  ): Promise<number> {
-    if (ids !== 'all') return this.some(stream, ids, use);
-    // All of them first: what is replayed may die again and would be found once more.
-    const all: string[] = [];
-    for (let next: string | undefined = '0:0'; next !== undefined;) {
-      const page: DeadLetterPage = await this.page(stream, group, MAX_PAGE, next);
-      for (const { id } of page.items) all.push(id);
-      next = page.next;
+  private async read(stream: Stream, group: string, index: number, range: IdRange, count: number) {
+    const keys = { dead: stream.partition(index).of(group).dead };
+    const args = { ...range, count };
+    const reply: readonly (string | Buffer)[] = stream.isForeign
+      ? await this.registry.run(listDeadForeign, { keys, args })
+      : await this.registry.run(listDead, { keys, args });
+    const rows: (readonly (string | Buffer)[])[] = [];
+    for (let at = 1; at < reply.length; at += COLUMNS) rows.push(reply.slice(at, at + COLUMNS));
+    return { newest: String(reply[0]), rows };
+  }
+
+  /** Uses all dead letters that match, partition by partition, up to the newest one that a partition has at first. */
+  private async all(stream: Stream, group: string, filter: DeadLetterFilter, use: Use): Promise<number> {
+    const range = rangeOf(filter);
+    if (range === undefined) return 0;
+    let done = 0;
+    for (const { index } of await stream.all()) {
+      let { after, until } = range;
+      for (;;) {
+        const { newest, rows } = await this.read(stream, group, index, { after, until }, IDS_A_CALL);
+        const entries = rows.map(([id]) => String(id));
+        const last = entries.at(-1);
+        if (last === undefined) break;
+        done += await use(index, entries);
+        if (last === newest) break;
+        // A replayed message may become a dead letter again. It is newer, so it is not replayed once more.
+        [after, until] = [last, newest];
+      }
     }
-    return this.some(stream, all, use);
+    return done;
   }
 
-  private async some(
-    stream: Stream,
-    ids: readonly string[],
-    use: (partition: number, entries: readonly string[]) => Promise<number>,
-  ): Promise<number> {
+  private async each(stream: Stream, ids: readonly string[], use: Use): Promise<number> {
+    checks.list('ids', ids, 'an array of ids');
     const byPartition = new Map<number, string[]>();
     for (const id of new Set(ids)) {
-      const [index, entry] = splitId(id);
+      const [index, entry] = splitId(id, 'The id of a dead letter');
       const entries = byPartition.get(index);
       if (entries) entries.push(entry);
       else byPartition.set(index, [entry]);
@@ -132,8 +194,9 @@ export class DeadLetters {
     let done = 0;
     for (const [index, entries] of byPartition) {
       if (!stream.has(index)) continue;
-      for (let at = 0; at < entries.length; at += IDS_A_CALL)
+      for (let at = 0; at < entries.length; at += IDS_A_CALL) {
         done += await use(index, entries.slice(at, at + IDS_A_CALL));
+      }
     }
     return done;
   }

@@ -1,7 +1,7 @@
 const COLON = 0x3a;
 
 /**
- * The fields of an entry of another program, from `<length>:<bytes>` of each name and each value. Of a name that comes twice
+ * Reads the fields of an entry of another program from `<length>:<bytes>` of each name and each value. If a name comes twice,
  * the last value counts.
  */
 export function unpackFields(packed: Buffer): ReadonlyMap<string, Buffer> {
@@ -10,7 +10,7 @@ export function unpackFields(packed: Buffer): ReadonlyMap<string, Buffer> {
   for (let at = 0; at < packed.length;) {
     const colon = packed.indexOf(COLON, at);
     const length = colon < 0 ? NaN : Number(packed.toString('latin1', at, colon));
-    // Not as we pack them: somebody else has written the field.
+    // Another program wrote the field `luanest:fields` in another format.
     if (!Number.isSafeInteger(length) || length < 0) break;
     const text = packed.subarray(colon + 1, colon + 1 + length);
     at = colon + 1 + length;
@@ -24,8 +24,8 @@ export function unpackFields(packed: Buffer): ReadonlyMap<string, Buffer> {
   return fields;
 }
 
-/** The object of an entry's fields, all text. */
+/** Returns the object of an entry's fields, all as text. */
 export function objectOf(fields: ReadonlyMap<string, Buffer>): Record<string, string> {
-  // Not by assignment, which would make `__proto__` the prototype.
+  // An assignment to `__proto__` would set the prototype.
   return Object.fromEntries([...fields].map(([name, value]) => [name, value.toString()]));
 }

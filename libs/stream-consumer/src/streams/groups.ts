@@ -3,11 +3,13 @@ import type { Partition } from './partitions';
 import { purgeStream, removeGroup } from './streams.scripts';
 import type { Stream } from './stream-catalog';
 
+/** Most messages of one call. */
 const PURGED_A_CALL = 100;
 
 /**
- * Forgets a group of a stream, and deletes what it alone had kept. The stream forgets it first, so partitions that are added
- * meanwhile do not wait for it. Partitions do after that, again until none was added: harmless twice, also after a crash.
+ * Removes a group of a stream, and deletes the messages that only this group had not settled. The note of the group goes
+ * first, so that partitions that are added meanwhile do not wait for it. Then each partition removes the group, until none
+ * was added. After a crash, the call can be made again.
  *
  * @returns true if the stream had the group
  * @throws errors of the registry
@@ -30,10 +32,10 @@ export async function forgetGroup(registry: ScriptRegistry, source: Stream, grou
 }
 
 /**
- * Deletes messages of a partition that every group has settled and that are still there: a group that they waited for was
- * removed, or a crash interrupted its removal.
+ * Deletes messages of a partition that every group has settled and that still exist, because a group that had not settled them
+ * was removed.
  *
- * @param after where to begin: `-`, or the `after` of the last call
+ * @param after `-` to begin, or the `after` of the last call
  * @throws errors of the registry
  */
 export function purge(

@@ -2,29 +2,29 @@ import type { KeySpace, TaggedKeys } from 'luanest/script-registry';
 import { slotOf } from '../../../internal/src';
 
 const SLOTS = 16_384;
-/** How far a partition's slot may be from its place. */
+/** Longest distance of a partition's slot from its position. */
 const REACH = 128;
 
 // See DECISIONS.md: partition-slots-do-not-depend-on-count
-/** The place of a partition among all slots, 0 to 1: thirds first, then their thirds, so that any number lies evenly. */
-function placeOf(partition: number): number {
-  let [place, width] = [0, 1];
+/** Returns the position of a partition among all slots, 0 to 1: thirds first, then ninths, so that any number is even. */
+function positionOf(partition: number): number {
+  let [position, width] = [0, 1];
   for (let rest = partition; rest > 0; rest = Math.floor(rest / 3)) {
     width /= 3;
-    place += (rest % 3) * width;
+    position += (rest % 3) * width;
   }
-  return place;
+  return position;
 }
 
 /**
- * The hash tag of a partition. It does not depend on how many there are, so more can be added without moving any.
+ * Returns the hash tag of a partition. It does not depend on the number of partitions, so adding one moves no other.
  *
  * @param stream name without braces
  * @param partition from 0
  */
 export function tagOf(stream: string, partition: number): string {
-  // Off the edges of the thirds, which is where the slots of three masters begin.
-  const wanted = ((placeOf(partition) + 1 / 6) % 1) * SLOTS;
+  // Not at the edges of the thirds, where the slots of three masters begin.
+  const wanted = ((positionOf(partition) + 1 / 6) % 1) * SLOTS;
   for (let n = 0; ; n++) {
     const tag = `${stream}.${partition}.${n}`;
     const distance = Math.abs(slotOf(tag) - wanted);
@@ -32,7 +32,7 @@ export function tagOf(stream: string, partition: number): string {
   }
 }
 
-/** The keys of one group in one partition, as scripts name them. */
+/** Keys of one group in one partition, by their names in scripts. */
 export interface GroupKeys {
   readonly stream: string;
   readonly waiters: string;
@@ -44,17 +44,17 @@ export interface GroupKeys {
   readonly dead: string;
 }
 
-/** One part of a stream: its keys all share a slot. */
+/** A partition of a stream. All its keys are in one slot. */
 export class Partition {
   readonly stream: string;
   readonly waiters: string;
-  /** The key of an operation. */
+  /** Returns the key of an operation. */
   readonly operation: (operation: string) => string;
   private readonly tagged: TaggedKeys;
-  /** What sets the keys of this stream apart from those of others under the tag. */
+  /** Last part of the keys of a stream with `keys`: other streams may have the same tag. */
   private readonly owner: readonly string[];
 
-  /** @param key of the stream, where another program has named it */
+  /** @param key key of the stream, if another program writes it */
   constructor(
     space: KeySpace,
     name: string,
@@ -68,6 +68,7 @@ export class Partition {
     this.operation = this.tagged.series('operation', ...this.owner);
   }
 
+  /** Returns the keys of a group. */
   of(group: string): GroupKeys {
     const key = (name: string): string => this.tagged.key(name, group, ...this.owner);
     return {

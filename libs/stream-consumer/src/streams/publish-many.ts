@@ -3,9 +3,9 @@ import { InvalidStreamInputError } from '../stream-consumer.errors';
 import type { PublishMessage, PublishResult, PublishSource } from '../stream-consumer.types';
 
 // See DECISIONS.md: publish-many-pulls
-/** Messages that are in flight at a time: four full groups of calls, so that the last of very many is not late. */
+/** Most messages in flight: four full groups of calls, so that the deadline of the last one is not exceeded. */
 const MOST_IN_FLIGHT = 1_024;
-/** Codes of errors after which a message is certainly not published. */
+/** Codes of errors that mean that a message was not published. */
 const NOT_PUBLISHED: readonly string[] = [
   'INVALID_STREAM_INPUT',
   'NOT_SENT',
@@ -14,33 +14,33 @@ const NOT_PUBLISHED: readonly string[] = [
   'INVALID_KEY',
 ];
 
-/** What became of the messages of a `publishMany` that failed, by their indexes from 0. */
+/** State of the messages of a `publishMany` that failed, by their indexes from 0. */
 export interface PublishManyState {
-  /** Messages that were begun. None from this index on was sent. */
+  /** Number of messages that were begun. No message from this index on was sent. */
   readonly started: number;
-  /** Those that may have been published or not, ascending. Publish them again with the same `operationId`. */
+  /** Indexes of messages that may have been published, ascending. Publish them again with the same `operationId`. */
   readonly unknown: readonly number[];
-  /** Those that were begun and were certainly not published, ascending. */
+  /** Indexes of messages that were begun and not published, ascending. */
   readonly unpublished: readonly number[];
 }
 
 /**
- * A `publishMany` ended at its first failure, which is its `cause`. Messages below `started` that neither `unknown` nor
- * `unpublished` names have their result.
+ * A `publishMany` ended at its first failure, which is the `cause`. A message below `started` that is neither in `unknown` nor
+ * in `unpublished` has its result.
  */
 export class PublishManyError extends LuanestError implements PublishManyState {
   readonly code = 'PUBLISH_MANY';
   readonly started: number;
   readonly unknown: readonly number[];
   readonly unpublished: readonly number[];
-  /** Results by the indexes of the messages; undefined for those without one. Empty where `onResult` was given. */
+  /** Results by the indexes of the messages; undefined for a message without one. Empty if `onResult` was given. */
   readonly results: readonly (PublishResult | undefined)[];
 
   /**
-   * @param index of the message that failed first
-   * @param state what became of the messages
-   * @param cause why that message failed
-   * @param results those that were kept
+   * @param index index of the message that failed first
+   * @param state state of all messages
+   * @param cause error of that message
+   * @param results results that were kept
    */
   constructor(
     index: number,
@@ -48,10 +48,10 @@ export class PublishManyError extends LuanestError implements PublishManyState {
     cause: unknown,
     results: readonly (PublishResult | undefined)[] = [],
   ) {
-    const why = cause instanceof LuanestError ? `${cause.code}: ${cause.message}` : 'see its cause.';
+    const why = cause instanceof LuanestError ? `${cause.code}: ${cause.message}` : 'see the cause.';
     super(
-      `publishMany failed at message ${index}: ${why} Of ${started} begun, ${unpublished.length} were not published, ` +
-        `and ${unknown.length} may have been: publish those again with the same operationId.`,
+      `publishMany failed at message ${index}: ${why} Of ${started} messages that were begun, ${unpublished.length} were ` +
+        `not published, and ${unknown.length} may have been: publish those again with the same operationId.`,
       { cause },
     );
     [this.started, this.unknown, this.unpublished, this.results] = [started, unknown, unpublished, results];
@@ -66,14 +66,14 @@ function checkSource(messages: unknown): PublishSource {
   const source = messages as Partial<Iterable<PublishMessage> & AsyncIterable<PublishMessage>> | null | undefined;
   const isIterable = typeof messages === 'object' && (source?.[Symbol.iterator] ?? source?.[Symbol.asyncIterator]);
   if (isIterable) return messages as PublishSource;
-  throw new InvalidStreamInputError(`The messages are ${shown(messages)}. Expected an array, or another iterable.`);
+  throw new InvalidStreamInputError(`The messages are ${shown(messages)}. Expected an array or another iterable.`);
 }
 
 function isCertain(error: unknown): boolean {
   return error instanceof LuanestError && NOT_PUBLISHED.includes(error.code);
 }
 
-/** A run over a source of messages: bounded in flight, and over at the first failure. */
+/** Publishes the messages of one source. */
 class PublishRun {
   started = 0;
   private inFlight = 0;
@@ -87,18 +87,18 @@ class PublishRun {
     private readonly onResult: OnResult,
   ) {}
 
-  /** @throws PublishManyError with `results`, after what is in flight has ended */
+  /** Publishes the messages. @throws PublishManyError with `results`, when no message is in flight any more */
   async run(messages: PublishSource, results: readonly PublishResult[]): Promise<void> {
     try {
       for await (const message of messages) {
-        // The source may have taken its time.
+        // A message may have failed while the source made this one.
         if (this.failure) break;
         this.begin(message, this.started++);
         if (this.inFlight >= MOST_IN_FLIGHT) await this.until(MOST_IN_FLIGHT / 2);
         if (this.failure) break;
       }
     } catch (error) {
-      // Of the source.
+      // The source has thrown.
       this.failure ??= { index: this.started, error };
     }
     await this.until(0);
@@ -136,7 +136,7 @@ class PublishRun {
     this.wake?.();
   }
 
-  /** Waits until at most so many messages are in flight: answers come in groups, and so do the messages that follow. */
+  /** Waits until at most `most` messages are in flight. Replies come in groups, so the next messages form a group too. */
   private async until(most: number): Promise<void> {
     if (this.inFlight <= most) return;
     await new Promise<void>((resolve) => {
@@ -151,8 +151,8 @@ class PublishRun {
 /**
  * Publishes the messages of a source in their order, at most 1,024 of them at a time.
  *
- * @param onResult called with each result; what it throws ends the run. Without it, results are kept
- * @returns the results, in the order of the messages; with `onResult` how many messages there were
+ * @param onResult called with each result; an error that it throws ends the run. Default: results are kept
+ * @returns the results, in the order of the messages; with `onResult` the number of messages
  * @throws PublishManyError; InvalidStreamInputError for a source that cannot be iterated
  */
 export async function publishAll(

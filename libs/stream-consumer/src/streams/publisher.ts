@@ -2,20 +2,20 @@ import { type ScriptRegistry } from 'luanest/script-registry';
 import { shown, spread, UniqueIds } from '../../../internal/src';
 import { InvalidStreamInputError } from '../stream-consumer.errors';
 import type { PublishMessage, PublishResult } from '../stream-consumer.types';
+import type { Stream } from './stream-catalog';
 import { publishMessage } from './streams.scripts';
 
-import type { Stream } from './stream-catalog';
-
+/** Longest key or operation id, characters. */
 const MAX_TEXT = 256;
-/** How long ids of our own are remembered, ms: they need to outlast only what a client sends again by itself. */
+/** How long ids that luanest made are remembered, ms. The time must only exceed that in which a client sends a call again. */
 const OWN_TTL_MS = 60_000;
+/** Statuses of the script. */
 const FULL = 0;
-const REPEATED = 2;
+const REPLAYED = 2;
 
-/** Keys are sorted by what follows a control character, so they must have none. */
 const CONTROL = /\p{Cc}/u;
 
-function checkText(what: string, text: string): string {
+function checkText(what: string, text: unknown): string {
   if (
     typeof text === 'string' &&
     text !== '' &&
@@ -30,7 +30,7 @@ function checkText(what: string, text: string): string {
   );
 }
 
-/** A payload as JSON. @throws InvalidStreamInputError when JSON cannot carry it, or it is too large */
+/** Returns a payload as JSON. @throws InvalidStreamInputError if JSON cannot carry it, or it is too large */
 function jsonOf(payload: unknown, maxBytes: number): string {
   let json: string | undefined;
   try {
@@ -40,13 +40,13 @@ function jsonOf(payload: unknown, maxBytes: number): string {
   }
   if (json === undefined) {
     throw new InvalidStreamInputError(
-      `The payload is ${typeof payload}, which JSON cannot carry. Publish null, or an object.`,
+      `The payload is ${typeof payload}, which JSON cannot carry. Publish null, text, a number, an array or an object.`,
     );
   }
   // No character takes more than 3 bytes.
   if (json.length * 3 > maxBytes && Buffer.byteLength(json) > maxBytes) {
     throw new InvalidStreamInputError(
-      `The payload has ${Buffer.byteLength(json)} bytes as JSON, above maxPayloadBytes, ${maxBytes}. Publish where it is kept instead.`,
+      `The payload has ${Buffer.byteLength(json)} bytes as JSON. maxPayloadBytes allows ${maxBytes}. Store it elsewhere and publish its address.`,
     );
   }
   return json;
@@ -54,12 +54,12 @@ function jsonOf(payload: unknown, maxBytes: number): string {
 
 /** Writes messages to streams. */
 export class Publisher {
-  // Ids of the caller and our own must never meet: each kind has a first letter of its own.
+  // Ids of callers begin with c, ids that luanest makes with p, so they never collide.
   private readonly operationIds = new UniqueIds('p');
 
   constructor(private readonly registry: ScriptRegistry) {}
 
-  /** @throws InvalidStreamInputError, errors of the registry */
+  /** Publishes a message. @throws InvalidStreamInputError; errors of the registry */
   async publish(stream: Stream, message: PublishMessage): Promise<PublishResult> {
     if (typeof message !== 'object' || (message as unknown) === null) {
       throw new InvalidStreamInputError(`The message is ${shown(message)}. Expected { payload, key?, operationId? }.`);
@@ -68,7 +68,7 @@ export class Publisher {
     const { maxPayloadBytes, operationTtlMs, maxLength, partitions } = stream.options;
     if (stream.isForeign) {
       throw new InvalidStreamInputError(
-        `Stream ${stream.name} is of another program, so only that can tell when it may be made. Add entries by XADD.`,
+        `Stream ${stream.name} has keys: another program creates and writes it. Add entries with XADD.`,
       );
     }
     const json = jsonOf(payload, maxPayloadBytes);
@@ -83,6 +83,6 @@ export class Publisher {
       args: { payload: json, key: key ?? '', name, retainMs, maxLength },
     });
     if (status === FULL) return { status: 'full', length: Number(id) };
-    return { status: 'published', id: `${partition.index}:${id}`, replayed: status === REPEATED };
+    return { status: 'published', id: `${partition.index}:${id}`, replayed: status === REPLAYED };
   }
 }

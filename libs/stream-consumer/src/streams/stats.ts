@@ -1,9 +1,9 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
 import type { StreamStats } from '../stream-consumer.types';
-import { readStats } from './streams.scripts';
 import type { Stream } from './stream-catalog';
+import { readStats } from './streams.scripts';
 
-/** How a group stands in all partitions together. @throws errors of the registry */
+/** Returns the numbers of a group, all partitions together. @throws errors of the registry */
 export async function statsOf(registry: ScriptRegistry, source: Stream, group: string): Promise<StreamStats> {
   const partitions = await source.all();
   const parts = await Promise.all(
@@ -12,8 +12,8 @@ export async function statsOf(registry: ScriptRegistry, source: Stream, group: s
       return registry.run(readStats, { keys: { stream, sessions, due, dead }, args: { group } });
     }),
   );
-  const sum = (figure: 'length' | 'pending' | 'lag' | 'due' | 'parked' | 'dead' | 'sessions'): number =>
-    parts.reduce((total, part) => total + part[figure], 0);
+  const sum = (field: 'length' | 'pending' | 'lag' | 'due' | 'parked' | 'dead' | 'sessions'): number =>
+    parts.reduce((total, part) => total + part[field], 0);
   const oldestMs = Math.max(...parts.map((part) => part.oldestMs));
   return {
     length: sum('length'),

@@ -1,25 +1,30 @@
 import { type KeySpace, type ScriptRegistry } from 'luanest/script-registry';
-import { InvalidOptionError } from '../../../internal/src';
-import {
-  resolveStream,
-  type ResolvedStreamConsumerModuleOptions,
-  type ResolvedStreamOptions,
-  type StreamOptions,
-} from '../stream-consumer.options';
-import { announcePartitions, listGroups, withdrawGroup } from './streams.scripts';
+import { Checks, InvalidOptionError } from '../../../internal/src';
+import { resolveNamedStream, type ResolvedStreamConsumerModuleOptions } from '../stream-consumer.options';
 import { Partition } from './partitions';
-import { Roster } from './registered-groups';
+import { RegisteredGroups } from './registered-groups';
+import {
+  checkKnown,
+  checkStreamName,
+  nameOf,
+  optionsOf,
+  resolveStream,
+  type AnyStream,
+  type ResolvedStreamOptions,
+} from './stream-options';
+import { announcePartitions, listGroups, withdrawGroup } from './streams.scripts';
 
-/** How often a publisher says again how many partitions its streams have, ms: the note may have been lost. */
+/** Pause after which a publisher announces the number of partitions again, ms: Redis may have lost it. */
 const ANNOUNCE_EVERY_MS = 30_000;
 
 /** A stream as this process knows it. */
 export class Stream {
   private readonly partitions: Partition[] = [];
-  private readonly roster = new Roster();
+  private readonly groups = new RegisteredGroups();
   private announcing: Promise<void> | undefined;
   private announcedAt = -Infinity;
-  private known: number;
+  /** Highest number of partitions that any process announced. */
+  private count: number;
 
   constructor(
     private readonly registry: ScriptRegistry,
@@ -27,90 +32,90 @@ export class Stream {
     readonly name: string,
     readonly options: ResolvedStreamOptions,
   ) {
-    this.known = options.partitions;
+    this.count = options.partitions;
   }
 
-  /** A partition by its number. */
+  /** Returns a partition by its index. */
   partition(index: number): Partition {
     return (this.partitions[index] ??= new Partition(this.space, this.name, index, this.options.keys[index]));
   }
 
-  /** Whether another program has named its keys, and makes them. */
+  /** True for a stream with `keys`: another program creates the keys and writes the entries. */
   get isForeign(): boolean {
     return this.options.keys.length > 0;
   }
 
-  /** Whether there may be such a partition: those of a stream that another program has named are known. */
+  /** Returns true if the stream may have this partition. A stream with `keys` has one for each key. */
   has(index: number): boolean {
     return !this.isForeign || index < this.options.keys.length;
   }
 
-  /** All partitions that anybody has announced. @throws errors of the registry */
+  /** Returns all partitions that any process announced. @throws errors of the registry */
   async all(): Promise<readonly Partition[]> {
     if (!this.isForeign) await this.announce();
     return this.list();
   }
 
   /**
-   * Notes that a group reads the stream, and answers all partitions. The stream's groups are learned together with the
-   * partitions, so whoever deletes on a partition knows every group that is older than it. Partition 0 is asked too: it has
-   * the groups when the note of them was lost.
+   * Notes that a group reads the stream, and returns all partitions. One reply has the stream's groups and its partitions, so
+   * a consumer that deletes entries of a partition knows every group that is older than the partition. The groups of
+   * partition 0 are read too: they replace a note that was lost.
    *
    * @throws errors of the registry
    */
   async join(group: string): Promise<readonly Partition[]> {
     if (this.isForeign) return this.list();
-    await this.say(group);
+    await this.announceFor(group);
     const partitions = this.list();
     const { stream } = this.partition(0);
-    this.roster.learn(await this.registry.run(listGroups, { keys: { stream }, args: {} }));
+    this.groups.add(await this.registry.run(listGroups, { keys: { stream }, args: {} }));
     return partitions;
   }
 
-  /** Groups that must settle a message before it is deleted, with spaces between; `*` where none is ever deleted. */
+  /** Groups that must settle a message before it is deleted, separated by spaces; `*` if no message is ever deleted. */
   get needs(): string {
-    if (!this.isForeign) return this.roster.text;
+    if (!this.isForeign) return this.groups.names;
     return this.options.deleteAfter.length > 0 ? this.options.deleteAfter.join(' ') : '*';
   }
 
-  /** Forgets that a group reads the stream. @throws errors of the registry */
+  /** Removes the note that a group reads the stream. @returns true if there was a note @throws errors of the registry */
   async withdraw(group: string): Promise<boolean> {
     const withdrawn =
       !this.isForeign && (await this.registry.run(withdrawGroup, { keys: this.config, args: { group } }));
-    this.roster.forget(group);
+    this.groups.remove(group);
     return withdrawn;
   }
 
-  /** Whether publishing has to wait for an announcement. */
+  /** True if a publish need not wait for an announcement. Starts an announcement when one is due. */
   get announced(): boolean {
     if (this.isForeign) return true;
     const age = performance.now() - this.announcedAt;
     if (age < ANNOUNCE_EVERY_MS) return true;
     if (this.announcedAt === -Infinity) return false;
-    // It stands in Redis, unless that has lost it: nobody has to wait.
+    // An earlier announcement is in Redis, unless Redis has lost it: the publish goes on meanwhile.
     this.announce().catch(() => undefined);
     return true;
   }
 
-  /** Tells consumers elsewhere how many partitions there are, and learns it from them. @throws errors of the registry */
+  /** Announces the number of partitions, and reads the highest number of all processes. @throws errors of the registry */
   announce(): Promise<void> {
-    this.announcing ??= this.say('').finally(() => (this.announcing = undefined));
+    this.announcing ??= this.announceFor('').finally(() => (this.announcing = undefined));
     return this.announcing;
   }
 
   private list(): readonly Partition[] {
-    return Array.from({ length: this.known }, (_, index) => this.partition(index));
+    return Array.from({ length: this.count }, (_, index) => this.partition(index));
   }
 
   private get config(): { readonly config: string } {
     return { config: this.space.tag(this.name).key('config') };
   }
 
-  private async say(group: string): Promise<void> {
-    const args = { partitions: this.known, group };
+  private async announceFor(group: string): Promise<void> {
+    const args = { partitions: this.count, group };
     const { partitions, groups } = await this.registry.run(announcePartitions, { keys: this.config, args });
-    this.roster.learn(groups);
-    this.known = Math.max(this.known, partitions);
+    this.groups.add(groups);
+    this.count = Math.max(this.count, partitions);
     this.announcedAt = performance.now();
   }
 }
@@ -118,6 +123,8 @@ export class Stream {
 /** The streams that this process uses. */
 export class StreamCatalog {
   private readonly streams = new Map<string, Stream>();
+  /** Streams by their definitions, so that the options of a definition are compared once. */
+  private defined = new WeakMap<AnyStream, Stream>();
   private readonly space: KeySpace;
 
   constructor(
@@ -127,34 +134,56 @@ export class StreamCatalog {
     this.space = registry.keySpace('stream-consumer');
   }
 
-  /** @throws InvalidOptionError for a name that cannot be one */
-  get(name: string): Stream {
+  /**
+   * Returns a stream by its name or definition.
+   *
+   * @throws InvalidOptionError for an invalid name or definition, and for a definition whose options differ from those in use;
+   *   InvalidKeyError for invalid `keys`
+   */
+  get(stream: string | AnyStream): Stream {
+    if (typeof stream === 'string') return this.named(stream);
+    return this.defined.get(stream) ?? this.define(stream);
+  }
+
+  /** Forgets a stream, and its definition. */
+  forget(name: string): void {
+    this.streams.delete(name);
+    this.defined = new WeakMap();
+  }
+
+  private named(name: string): Stream {
     let stream = this.streams.get(name);
     if (!stream) {
-      stream = new Stream(this.registry, this.space, name, resolveStream(name, this.options));
+      stream = new Stream(this.registry, this.space, name, resolveNamedStream(name, this.options));
       this.streams.set(name, stream);
     }
     return stream;
   }
 
-  /** Makes a stream known that the module's options do not name. @throws InvalidOptionError for one that is known otherwise */
-  define(name: string, given: StreamOptions): void {
-    const options = resolveStream(name, this.options, given);
-    const known = this.streams.get(name) ?? (Object.hasOwn(this.options.streams, name) ? this.get(name) : undefined);
-    if (known && JSON.stringify(known.options) !== JSON.stringify(options)) {
-      throw new InvalidOptionError(
-        `Stream ${name} is in use with other options. Define it before it is used, with the same options everywhere.`,
-      );
-    }
-    if (known) return;
-    const stream = new Stream(this.registry, this.space, name, options);
-    // A key that cannot be one is told of here, not at the first message.
-    options.keys.forEach((_, index) => stream.partition(index));
-    this.streams.set(name, stream);
+  private define(definition: AnyStream): Stream {
+    const where = new Checks('defineStream');
+    const name = checkStreamName(where, 'name', nameOf(definition) ?? definition);
+    const given = optionsOf(definition);
+    const stream = given === undefined ? this.named(name) : this.withOptions(where, name, given);
+    this.defined.set(definition, stream);
+    return stream;
   }
 
-  /** Forgets a stream, and what it was defined as. */
-  forget(name: string): void {
-    this.streams.delete(name);
+  private withOptions(where: Checks, name: string, given: Omit<AnyStream, 'name'>): Stream {
+    checkKnown(where, '', given);
+    const options = resolveStream(where, given, this.options);
+    const known = this.streams.get(name) ?? (Object.hasOwn(this.options.streams, name) ? this.named(name) : undefined);
+    if (known && JSON.stringify(known.options) !== JSON.stringify(options)) {
+      throw new InvalidOptionError(
+        `defineStream: Stream ${name} is in use with other options. Use the value of defineStream in every call, ` +
+          `and do not name the stream in the module's streams.`,
+      );
+    }
+    if (known) return known;
+    const stream = new Stream(this.registry, this.space, name, options);
+    // Invalid keys are refused now, not at the first message.
+    options.keys.forEach((_, index) => stream.partition(index));
+    this.streams.set(name, stream);
+    return stream;
   }
 }

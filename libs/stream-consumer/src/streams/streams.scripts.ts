@@ -65,18 +65,18 @@ export const listDead = defineScript({
   name: 'stream-consumer.list-dead',
   ...listDeadLua,
   keys: ['dead'],
-  args: { after: str, count: int },
+  args: { after: str, until: str, count: int },
   flags: ['no-writes'],
   group: false,
   reply: (rows: string[]) => rows,
 });
 
-/** Dead letters of another program's entries, whose payloads are all fields as they are. */
+/** As `listDead`, for entries of other programs: a payload is all fields of the entry, packed, as bytes. */
 export const listDeadForeign = defineScript({
   name: 'stream-consumer.list-dead-foreign',
   ...listDeadForeignFieldsLua,
   keys: ['dead'],
-  args: { after: str, count: int },
+  args: { after: str, until: str, count: int },
   flags: ['no-writes'],
   group: false,
   replyBytes: true,
@@ -121,7 +121,7 @@ export const removeGroup = defineScript({
   reply: ([removed]: [number]) => removed === 1,
 });
 
-/** What is done to a stream as a whole. */
+/** Scripts of publishers, groups and dead letters. */
 export const streamScripts = [
   publishMessage,
   announcePartitions,

@@ -1,10 +1,11 @@
--- Consumer that has the entries that no session works on: they wait for a retry, or for an entry of the same key.
+-- Consumer of the entries that wait for a retry or a takeover. No session works on them.
 local WAITING = 'waiting'
 
--- Name, before the key, of the consumer that has the entries of a key behind its head. Sessions have no space in their names.
+-- First part of the name of a parking consumer, before the key. It has the entries of the key behind the head. Names of
+-- sessions have no space.
 local PARKED = 'parked '
 
--- Most deleted entries of a parking consumer that a script drops at once; mend drops the others.
+-- Most deleted entries of a parking consumer that a script drops at once; repair drops the others.
 local MAX_GONE = 100
 
 local function parking_name(key)

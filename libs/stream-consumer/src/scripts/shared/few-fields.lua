@@ -1,5 +1,5 @@
 -- @include fields
--- Names and values of an entry; all in one field if they are too many to be given to one call.
+-- Returns names and values of an entry. If one call cannot take so many arguments, they are packed into one field.
 local function few_fields(raw)
   return #raw > 900 and { PACKED, pack_fields(raw, 1) } or raw
 end

@@ -1,10 +1,10 @@
--- Name of the field with the one group that an entry is for. Other programs do not use such a name.
+-- Name of the field with the group that an entry is for. An entry without the field is for every group.
 local FOR_GROUP = 'luanest:group'
 
--- Name of the field that has all fields of an entry with too many of them.
+-- Name of the field that contains all fields of an entry, if the entry has too many for one call.
 local PACKED = 'luanest:fields'
 
--- All fields of an entry in one text: `<length>:<bytes>` of each name and of each value.
+-- Packs all fields of an entry into one text: `<length>:<bytes>` of each name and of each value.
 local function pack_fields(raw, from)
   local parts = {}
   for i = from, #raw, 2 do

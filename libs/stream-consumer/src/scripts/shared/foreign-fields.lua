@@ -1,5 +1,5 @@
 -- @include fields
--- The value of `key` among packed fields.
+-- Returns the value of the field `key` of packed fields.
 local function find_key(fields)
   local at, name, key = 1, nil, nil
   while at <= #fields do
@@ -13,7 +13,7 @@ local function find_key(fields)
   return key
 end
 
--- A key as text that Node returns unchanged. A key with control characters, or that is not UTF-8, is percent-encoded.
+-- Returns the key as UTF-8 text without control characters. Any other key is percent-encoded, so that Node returns it unchanged.
 local function encode_key(key)
   if not string.find(key, '[^\32-\126]') then return key end
   local utf8 = {
@@ -27,7 +27,7 @@ local function encode_key(key)
   return (string.gsub(key, '[^\32-\126]', function(char) return string.format('%%%02X', string.byte(char)) end))
 end
 
--- Payload, key, operation and group of an entry that another program wrote. Its payload is all of its fields, packed.
+-- Returns payload, key, operation and group of an entry of another program. The payload is all fields, packed.
 local function read_fields(raw, from)
   local group, fields, key
   for i = from or 1, #raw, 2 do

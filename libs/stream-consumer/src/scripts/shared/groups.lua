@@ -1,5 +1,6 @@
--- Names and last read ids of the groups, apart from `own`, that must settle an entry before it is deleted, from a reply of
--- XINFO GROUPS. Nil if nothing may be deleted: one of the names in `needs`, with spaces between, is missing, or it is '*'.
+-- Returns names and last read ids of the groups other than `own` that must settle an entry before it is deleted. `groups` is a
+-- reply of XINFO GROUPS; `needs` is names separated by spaces. Returns nil if nothing may be deleted: a name of `needs` is
+-- missing, or `needs` is '*'.
 local function find_settlers(groups, own, needs)
   if needs == '*' then return nil end
   local others, there = {}, {}
@@ -15,7 +16,7 @@ local function find_settlers(groups, own, needs)
   return others
 end
 
--- An entry's id with both parts at full width. They have 64 bits, and a number in Lua is only exact up to 2^53.
+-- Returns an id with both parts at full width, to be compared as text: they have 64 bits, and numbers in Lua are exact up to 2^53.
 local function pad_id(id)
   local ms, seq = string.match(id, '^(%d+)-(%d+)$')
   return string.rep('0', 20 - #ms) .. ms .. '-' .. string.rep('0', 20 - #seq) .. seq

@@ -1,7 +1,7 @@
 -- @include clock
 -- @include errors
 -- @include tries
--- The steps that take and take-ordered have in common. Both have the same first six keys and seven arguments.
+-- Steps of take and take-ordered. Both scripts have the same first six keys and seven arguments.
 local again, fresh, ids = {}, {}, {}
 
 local function is_session_lost()
@@ -14,7 +14,7 @@ local function add_row(rows, id, payload, key, operation)
   rows[at + 1], rows[at + 2], rows[at + 3], rows[at + 4] = id, payload, key, operation
 end
 
--- Adds an entry to the reply. `tried` is what is noted of its attempts, nil for a new entry.
+-- Adds an entry to the reply. `tried` is the note of its attempts; nil for a new entry.
 local function add_entry(id, tried, is_ours, payload, key, operation)
   ids[#ids + 1] = id
   if is_ours and not tried then return add_row(fresh, id, payload, key, operation) end
@@ -24,7 +24,7 @@ local function add_entry(id, tried, is_ours, payload, key, operation)
   again[#again + 1] = string.format('%.0f', first_seen or now_ms)
 end
 
--- Gives the entries of the last take once more, if it had this token. Returns false for a new token.
+-- Adds the entries of the last take to the reply, if that take had this token. Returns false for another token.
 local function repeat_last_take(give)
   local last = redis.call('HGET', KEYS[3], ARGV[2]) or ''
   local token = string.match(last, '^%S*')
@@ -45,7 +45,7 @@ local function forget_missing(due, entries)
   redis.call('HDEL', KEYS[5], unpack(missing))
 end
 
--- Gives the entries whose retry is due. Returns how many were due, or nil and an error.
+-- Adds the entries whose retry is due to the reply. Returns how many were due, or nil and an error.
 local function give_due(give)
   local due = redis.call('ZRANGEBYSCORE', KEYS[4], '-inf', now_ms, 'LIMIT', 0, ARGV[4])
   if #due == 0 then return 0 end
@@ -57,7 +57,7 @@ local function give_due(give)
   return #due
 end
 
--- Gives at most `count` new entries. Returns true if there may be more, or nil and an error.
+-- Adds at most `count` new entries to the reply. Returns true if there may be more, or nil and an error.
 local function give_new(count, give)
   local read = redis.pcall('XREADGROUP', 'GROUP', ARGV[1], ARGV[2], 'COUNT', count, 'STREAMS', KEYS[1], '>')
   if failed(read) then return nil, read end
@@ -75,7 +75,7 @@ local function note_take()
   if #ids > 0 then redis.call('HSET', KEYS[3], ARGV[2], ARGV[3] .. ' ' .. table.concat(ids, ' ')) end
 end
 
--- Asks publishers to wake the session if there is no more, and builds the reply.
+-- Builds the reply. If there are no more entries, it leaves the mark that makes a publish wake the session.
 local function build_reply(more)
   if not more and ARGV[7] ~= '0' then redis.call('SET', KEYS[6], '1', 'PX', ARGV[7]) end
   local next_due = redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES')

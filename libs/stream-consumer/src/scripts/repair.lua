@@ -1,22 +1,22 @@
 --[[
-mend: repair lost notes, consumers without a session, and deleted entries, which keep entries from being taken.
+repair: replace lost notes, and remove consumers without a session and deleted entries, so that each entry can be taken.
 
 KEYS[1]  stream     stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  sessions   zset    ...:sessions:<group>
 KEYS[3]  due        zset    ...:due:<group>
 KEYS[4]  heads      hash    ...:heads:<group>
 ARGV[1]  group      str
-ARGV[2]  leaseMs    int  a consumer without a session is not touched until it has been idle for this long
+ARGV[2]  leaseMs    int  a consumer without a session is left alone until it was idle for this time
 ARGV[3]  count      int 1..500  most entries and keys of each kind to look at
 ARGV[4]  pending    str  where to continue in the group's list of pending entries, as the last call returned it; '0-0' to begin
 ARGV[5]  waiting    str  where to continue in the entries that wait; '-' to begin
 ARGV[6]  parked     str  where to continue in the consumers; '' to begin
 
-Returns {mended, pending, waiting, parked}
-  mended   int  entries that may be taken now, entries that were dropped, and consumers that will be swept
-  pending  str  for the next call, as are the others; they begin again at the end
-  waiting  str
-  parked   str
+Returns {repaired, pending, waiting, parked}
+  repaired  int  entries that may be taken now, entries that were dropped, and consumers that will be swept
+  pending   str  argument of the next call, as are `waiting` and `parked`; at the end, the value to begin with
+  waiting   str
+  parked    str
 
 O(count * log pending + consumers). TTL: the stream's. Clock: Redis. Replay: continues, or finds them repaired.
 ]]
@@ -35,32 +35,32 @@ end
 -- No entry is idle for that long, so none is claimed; entries that are no longer in the stream are dropped from the list.
 local NEVER = '9007199254740991'
 local dropped = redis.call('XAUTOCLAIM', KEYS[1], ARGV[1], WAITING, NEVER, ARGV[4], 'COUNT', ARGV[3], 'JUSTID')
-local mended = #dropped[3]
+local repaired = #dropped[3]
 
 -- Makes the first parked entry of a key its head, if there is no head. A deleted entry is dropped, and not claimed.
-local function mend_key(key, pending)
+local function repair_key(key, pending)
   local consumer, head = parking_name(key), redis.call('HGET', KEYS[4], key)
   if pending == 0 then return redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], consumer) end
   local first = not (head and is_pending(head)) and redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, consumer)[1]
   if not first then return end
-  mended = mended + 1
+  repaired = repaired + 1
   if redis.call('XCLAIM', KEYS[1], ARGV[1], WAITING, 0, first[1], 'JUSTID')[1] then
     redis.call('HSET', KEYS[4], key, first[1])
     redis.call('ZADD', KEYS[3], now_ms, first[1])
   end
 end
-local function mend_consumer(name, pending, idle)
+local function repair_consumer(name, pending, idle)
   if name == WAITING or idle < tonumber(ARGV[2]) or redis.call('ZSCORE', KEYS[2], name) then return end
   if pending == 0 then return redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], name) end
-  mended = mended + redis.call('ZADD', KEYS[2], 0, name)
+  repaired = repaired + redis.call('ZADD', KEYS[2], 0, name)
 end
 local reached, looked, parked = ARGV[6] == '', 0, ''
 for _, row in ipairs(consumers) do
   local key = parked_key(row[2])
   if not key then
-    mend_consumer(row[2], row[4], row[6])
+    repair_consumer(row[2], row[4], row[6])
   elseif reached and looked < tonumber(ARGV[3]) then
-    mend_key(key, row[4])
+    repair_key(key, row[4])
     looked, parked = looked + 1, row[2]
   end
   reached = reached or row[2] == ARGV[6]
@@ -69,7 +69,7 @@ if looked < tonumber(ARGV[3]) then parked = '' end
 
 local rows = redis.call('XPENDING', KEYS[1], ARGV[1], ARGV[5], '+', ARGV[3], WAITING)
 for _, row in ipairs(rows) do
-  if not redis.call('ZSCORE', KEYS[3], row[1]) then mended = mended + redis.call('ZADD', KEYS[3], now_ms, row[1]) end
+  if not redis.call('ZSCORE', KEYS[3], row[1]) then repaired = repaired + redis.call('ZADD', KEYS[3], now_ms, row[1]) end
 end
 
 local ends = redis.call('PEXPIRETIME', KEYS[1])
@@ -78,4 +78,4 @@ if ends > 0 then
   redis.call('PEXPIREAT', KEYS[3], ends)
   redis.call('PEXPIREAT', KEYS[4], ends)
 end
-return { mended, dropped[1], #rows == tonumber(ARGV[3]) and '(' .. rows[#rows][1] or '-', parked }
+return { repaired, dropped[1], #rows == tonumber(ARGV[3]) and '(' .. rows[#rows][1] or '-', parked }

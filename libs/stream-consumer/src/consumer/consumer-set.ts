@@ -1,0 +1,128 @@
+import { Logger } from '@nestjs/common';
+import type { ScriptRegistry } from 'luanest/script-registry';
+import { Checks, shown, thrownText } from '../../../internal/src';
+import { StreamConsumerClosedError } from '../stream-consumer.errors';
+import {
+  resolveConsumer,
+  type ResolvedConsumerOptions,
+  type ResolvedStreamConsumerModuleOptions,
+  type AnyConsumerOptions,
+} from '../stream-consumer.options';
+import type { StreamCatalog } from '../streams/stream-catalog';
+import { Consumer } from './consumer';
+import type { Invoke } from './handler-runner';
+
+/** Pause before consumers that could not be started are started again, ms. */
+const RESTART_MS = 500;
+
+const PLACE = 'StreamConsumerService.consume';
+
+function textOf(value: unknown): string {
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+/** The consumers of this process. */
+export class ConsumerSet {
+  private readonly logger = new Logger('StreamConsumer');
+  private readonly consumers = new Set<Consumer>();
+  /** Consumers of decorated handlers that are not started yet. */
+  private declared: Consumer[] = [];
+  private restart: NodeJS.Timeout | undefined;
+  private closed = false;
+
+  constructor(
+    private readonly registry: ScriptRegistry,
+    private readonly catalog: StreamCatalog,
+    private readonly module: ResolvedStreamConsumerModuleOptions,
+  ) {}
+
+  /** Makes a consumer and starts it. @throws InvalidOptionError; StreamConsumerClosedError; errors of the registry */
+  async start(options: AnyConsumerOptions, invoke: Invoke): Promise<Consumer> {
+    const consumer = this.make(options, PLACE, invoke);
+    try {
+      await consumer.open();
+    } catch (error) {
+      this.consumers.delete(consumer);
+      throw error;
+    }
+    if (this.closed) throw closedError();
+    consumer.start();
+    return consumer;
+  }
+
+  /** Makes the consumer of a decorated handler, for `startDeclared`. @throws InvalidOptionError */
+  declare(options: AnyConsumerOptions, place: string, invoke: Invoke): void {
+    this.declared.push(this.make(options, place, invoke));
+  }
+
+  /**
+   * Starts the consumers of decorated handlers. The groups of all of them exist before a message is read, because a message
+   * is deleted when all known groups have settled it. If Redis is unavailable, they start when it is back.
+   */
+  async startDeclared(): Promise<void> {
+    try {
+      await Promise.all(this.declared.map((consumer) => consumer.open()));
+    } catch (error) {
+      if (!this.restart) {
+        this.logger.warn(`Consumers could not be started, which is tried every ${RESTART_MS} ms: ${thrownText(error)}`);
+      }
+      if (!this.closed) this.restart = setTimeout(() => void this.startDeclared(), RESTART_MS);
+      return;
+    }
+    for (const consumer of this.declared.splice(0)) if (!this.closed) consumer.start();
+  }
+
+  /** Stops all consumers, and makes no more. */
+  async close(): Promise<void> {
+    this.closed = true;
+    clearTimeout(this.restart);
+    await Promise.all([...this.consumers].map((consumer) => consumer.stop()));
+  }
+
+  /** Returns a group whose consumer of this process reads the stream; undefined if there is none. */
+  groupOf(stream: string): string | undefined {
+    return this.active().find((consumer) => consumer.stream === stream)?.group;
+  }
+
+  private make(given: AnyConsumerOptions, place: string, invoke: Invoke): Consumer {
+    if (this.closed) throw closedError();
+    const options = resolveConsumer(given, this.module, place);
+    const where = new Checks(place);
+    const source = this.catalog.get(given.stream);
+    if (options.from !== 'start' && !source.isForeign) {
+      throw where.error(
+        `from is ${shown(options.from)}, but ${options.stream} has no keys: ` +
+          `a new group of it gets all messages that are not deleted. Leave from out.`,
+      );
+    }
+    this.checkConsistent(where, options);
+    const consumer = new Consumer(this.registry, source, options, this.module, invoke);
+    this.consumers.add(consumer);
+    return consumer;
+  }
+
+  private checkConsistent(where: Checks, options: ResolvedConsumerOptions): void {
+    const names = Object.keys(options) as (keyof ResolvedConsumerOptions)[];
+    for (const other of this.active()) {
+      if (other.stream !== options.stream || other.group !== options.group) continue;
+      const differs = names.find(
+        (name) => name !== 'concurrency' && textOf(other.options[name]) !== textOf(options[name]),
+      );
+      if (differs === undefined) continue;
+      throw where.error(
+        `${differs} is ${textOf(options[differs])}, but another consumer of ${options.stream}/${options.group} ` +
+          `has ${textOf(other.options[differs])}. Give consumers of one group the same options.`,
+      );
+    }
+  }
+
+  /** Returns the consumers that have not ended, and drops the others. */
+  private active(): readonly Consumer[] {
+    for (const consumer of this.consumers) if (consumer.ended) this.consumers.delete(consumer);
+    return [...this.consumers];
+  }
+}
+
+function closedError(): StreamConsumerClosedError {
+  return new StreamConsumerClosedError('The app shuts down, so no consumer was started.');
+}
