@@ -74,6 +74,4 @@ export const NOT_CLEAN_YET = [
   'libs/read-reward/test',
   'libs/scheduled-lock/src',
   'libs/scheduled-lock/test',
-  'libs/stream-consumer/src',
-  'libs/stream-consumer/test',
 ];

@@ -77,7 +77,7 @@ describe('boot', () => {
     await eventually(() => expect([...app.get(Many).seen].sort()).toEqual(['a 1', 'b 1', 'c 1']));
   });
 
-  it('does not wait for a Redis that is away: consumers start when it is back', async () => {
+  it('boots while Redis is unavailable; consumers start when it is back', async () => {
     const server = await RedisServer.start();
     const client = quiet(new Redis(server.port, { retryStrategy: () => 50 }));
     await server.kill();
@@ -120,7 +120,7 @@ describe('boot', () => {
       @StreamConsumer({ stream: 'orders', group: 'mail' })
       other(): void {}
     }
-    await refused({ providers: [Fine, Second] }, /Second\.other: Fine\.handle handles orders\/mail already/);
+    await refused({ providers: [Fine, Second] }, /Second\.other: Fine\.handle is already the handler of orders\/mail/);
     await refused(
       { providers: [Fine, { provide: 'again', useClass: Fine }] },
       /Fine\.handle: its class is provided twice/,
@@ -178,11 +178,11 @@ describe('boot', () => {
     ['a stream', { streams: { 'a b': {} } }, /^StreamConsumerModule: stream is "a b"/],
     ['a bound', { streams: { a: { maxLength: 0 } } }, /^StreamConsumerModule: streams\["a"\]\.maxLength is 0/],
     ['a period', { watchEveryMs: Number.NaN }, /^StreamConsumerModule: watchEveryMs is NaN/],
-  ])('refuses nonsense: %s', async (_, options, message) => {
+  ])('refuses an invalid option: %s', async (_, options, message) => {
     await refused({ providers: [Fine] }, message, InvalidOptionError, options);
   });
 
-  it('refuses nonsense of a handler, and says where it is', async () => {
+  it('refuses an invalid option of a handler, and names the class and method', async () => {
     class Wrong {
       @StreamConsumer({ stream: 'orders', group: 'g', pollMs: -1 })
       handle(): void {}

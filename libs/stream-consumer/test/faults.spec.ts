@@ -84,7 +84,7 @@ describe('a consumer on a server of its own', () => {
       group(stream, 'g', { attempts: 100, ...more }),
       async ({ payload }) => {
         await sleep(1);
-        if (Math.random() < 0.05) throw new Error('now and then');
+        if (Math.random() < 0.05) throw new Error('one attempt in twenty fails');
         times[payload] = (times[payload] ?? 0) + 1;
       },
     );

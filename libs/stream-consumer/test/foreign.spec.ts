@@ -349,7 +349,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     expect(await bench.raw.xlen(key)).toBe(6);
   });
 
-  it('begins where it is told: at the end, or after an entry', async () => {
+  it('begins at `from`: at the end, or after an entry', async () => {
     const { name, key } = fresh();
     define(bench.streams, { name, keys: [key] });
     const ids: string[] = [];

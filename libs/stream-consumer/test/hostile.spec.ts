@@ -10,7 +10,7 @@ const CONTROL = /\p{Cc}/u;
 const IDS = HOSTILE_IDS.filter((id) => !CONTROL.test(id));
 
 describe.each(servers)('messages of strangers, on %s', (_name, connect) => {
-  it('are told apart by key and operation, and keep what they were given', async () => {
+  it('with hostile keys and operation ids are different messages, and keep both', async () => {
     const bench = await openBench(connect());
     const seen = new Map<string, unknown>();
     const ordered = group('any', 'g', { ordered: true, pollMs: 20 });
@@ -94,7 +94,7 @@ describe.each(servers)('messages of strangers, on %s', (_name, connect) => {
       await expect(bench.streams.replay('few', 'g', [id])).rejects.toThrow(InvalidStreamInputError);
       await expect(bench.streams.deadLetters('few', 'g', { cursor: id })).rejects.toThrow(InvalidStreamInputError);
     }
-    // A partition beyond those of a stream that another program names is none of our own.
+    // A stream with keys has one partition for each key: a higher index is not one of luanest's own partitions.
     const own = bench.keys('few', 'g', 7);
     await bench.raw.xadd(own.dead, '1-1', 'payload', '1', 'id', '1-1');
     expect(await bench.streams.replay('few', 'g', ['7:1-1'])).toBe(0);

@@ -46,7 +46,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant('repair' as const) }) },
 );
 
-/** What should be so of a message. */
+/** Expected state of a message. */
 interface Message {
   readonly key: string;
   state: 'fresh' | 'waiting' | 'held' | 'done' | 'dead';
@@ -259,7 +259,7 @@ class World {
   }
 }
 
-describe('a group, step by step beside a model of it', () => {
+describe('a group, compared with a model after each step', () => {
   let bench: Bench;
   let worlds = 0;
   beforeAll(async () => {

@@ -63,7 +63,7 @@ async function busy(options: StreamConsumerModuleOptions): Promise<{ app: Testin
   return { app, jobs, prefix };
 }
 
-/** What the group looks like to others, and that the app says nothing more to Redis. */
+/** Reads the group as another consumer sees it, and checks that the app sends nothing more to Redis. */
 async function afterClose(prefix: string): Promise<{ stats: object; followUps: number }> {
   const bench = await openBench(quiet(new Redis(apps.server.port)), {}, { prefix });
   const stats = await bench.streams.stats('jobs', 'g');
@@ -115,7 +115,7 @@ it('SIGTERM hands back what does not end, at once and without counting an attemp
   expect(apps.unhandled).toEqual([]);
 });
 
-it('an app whose Redis is away closes within its bounds', async () => {
+it('an app closes within drainMs and abortGraceMs while Redis is unavailable', async () => {
   const own = await RedisServer.start();
   const bench = await openBench(quiet(new Redis(own.port, { retryStrategy: () => 50 })), {
     drainMs: 300,

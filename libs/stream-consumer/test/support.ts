@@ -19,16 +19,16 @@ import { Partition, type GroupKeys } from '../src/streams/partitions';
 
 export { quiet } from '../../script-registry/test/support';
 
-/** Attempts that fail are the subject of these tests: nobody need read of them. */
+/** Attempts fail on purpose in these tests, so they are not logged. */
 Logger.overrideLogger(new ConsoleLogger({ logLevels: [] }));
 
-/** The two kinds of server that each contract is held against. */
+/** The two kinds of server that the contracts are tested on. */
 export const servers: [string, () => Redis | Cluster][] = [
   ['standalone', standaloneClient],
   ['Cluster', clusterClient],
 ];
 
-/** Options under which tests need not wait; the lease outlasts a machine that stands still, as nobody waits for its end. */
+/** Options for short tests. The lease is long, so that it does not end on a slow machine. */
 export const QUICK = { pollMs: 50, backoff: { delayMs: 10, maxDelayMs: 20 }, leaseMs: 10_000 };
 
 export interface Bench {
@@ -41,7 +41,7 @@ export interface Bench {
   close(): Promise<void>;
 }
 
-/** The service on a client of the test's own, outside Nest. */
+/** Makes the service on a client, outside Nest. */
 export async function openBench(
   client: Redis | Cluster,
   options: StreamConsumerModuleOptions = {},
@@ -86,7 +86,7 @@ export function group(
 
 const booted = new Set<{ readonly app: TestingModule; readonly client: Redis | Cluster }>();
 
-/** An app, initialised, and closed by `closeAll`. */
+/** Boots an app. `closeAll` closes it. */
 export async function boot(
   metadata: ModuleMetadata,
   options: StreamConsumerModuleOptions = {},

@@ -8,7 +8,7 @@ import { openRegistry, quiet } from '../../script-registry/test/support';
 import { resolveOptions } from '../src/stream-consumer.options';
 import { streamConsumerScripts } from '../src/stream-consumer.scripts';
 
-/** What the parent tells a worker. */
+/** Message from the parent to a worker. */
 export interface WorkerJob {
   readonly url: string;
   readonly prefix: string;
@@ -25,7 +25,7 @@ export interface WorkerJob {
 }
 
 /**
- * What a worker tells, in the order in which it happened: messages whose handlers began, ended, or were lost; and that it
+ * Message from a worker, in the order in which it happened: messages whose handlers began, ended, or were lost; and that it
  * stood still, for as many ms as its payload says.
  */
 export interface WorkerNote {
@@ -75,7 +75,7 @@ async function main(job: WorkerJob): Promise<void> {
       });
       running = true;
     } catch {
-      // Redis may be away just now.
+      // Redis may be unavailable.
       await sleep(50);
     }
   }

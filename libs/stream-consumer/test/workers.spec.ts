@@ -27,7 +27,7 @@ interface Note extends WorkerNote {
   readonly at: number;
 }
 
-/** A process that consumes, and all that it told. */
+/** A process that consumes, and its messages to the parent. */
 class Worker {
   readonly child: ChildProcess;
   readonly told: Note[] = [];
@@ -136,7 +136,7 @@ describe('consumers in processes of their own', () => {
     const report = takeoversOf(told(), { leaseMs: LEASE_MS, killedAt, outages: [...outages, ...stalls] });
     const kills = workers.filter((worker) => killedAt(worker) !== undefined).length;
     const seconds = Math.round((performance.now() - startedAt) / 1_000);
-    // The figures of the long run are its result.
+    // The numbers of the long run are its result.
     if (LONG) {
       const figures = { messages: MESSAGES, seconds, kills, restarts: outages.length, longestStallMs: pulse.longestMs };
       process.stdout.write(`${JSON.stringify({ ...figures, ...report })}\n`);

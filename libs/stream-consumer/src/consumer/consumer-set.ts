@@ -17,7 +17,9 @@ const RESTART_MS = 500;
 
 const PLACE = 'StreamConsumerService.consume';
 
-function textOf(value: unknown): string {
+type OptionValue = ResolvedConsumerOptions[keyof ResolvedConsumerOptions];
+
+function textOf(value: OptionValue): string {
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 

@@ -125,7 +125,7 @@ function checkKeys(where: Checks, { keys, partitions }: StreamOptions = {}): rea
   if (keys.length > 0 && partitions !== undefined) {
     throw where.error('partitions and keys are set. Leave one of them out.');
   }
-  return Object.freeze([...keys]);
+  return Object.freeze([...(keys as readonly string[])]);
 }
 
 function checkGroups(where: Checks, { keys, deleteAfter = [] }: StreamOptions = {}): readonly string[] {
