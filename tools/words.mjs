@@ -53,7 +53,6 @@ export const EXCEPTIONS = [];
  */
 export const NOT_CLEAN_YET = [
   'libs/delayed-task/DECISIONS.md',
-  'libs/delayed-task/src',
   'libs/delayed-task/test',
   'libs/lock/DECISIONS.md',
   'libs/lock/src',

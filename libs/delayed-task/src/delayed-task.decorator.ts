@@ -1,16 +1,16 @@
 import { type KnownOptions, methodDecorator } from '../../internal/src';
 import type { HandlerOptions } from './delayed-task.types';
 
-/** What `@DelayedTask()` takes beside the name. */
+/** Options of `@DelayedTask()`. */
 export interface DelayedTaskOptions extends HandlerOptions {
   /**
-   * Whether guards, pipes, interceptors and filters run, those of the method, its class and the app. Default true. A filter
-   * sees what went wrong and may throw something else; it cannot make a failed attempt a success.
+   * True if the guards, pipes, interceptors and filters of the method, its class and the app run. Default true. A filter
+   * gets the error and may throw another one. It cannot make a failed attempt a success.
    */
   readonly enhancers?: boolean;
 }
 
-/** What the decorator left on a method: one entry for each time it stands there. */
+/** Metadata of one `@DelayedTask()` of a method. */
 export interface DelayedTaskMetadata {
   readonly name: string;
   readonly options: DelayedTaskOptions;
@@ -20,10 +20,11 @@ const TASKS = 'luanest:delayed-task';
 const KNOWN: KnownOptions<DelayedTaskOptions> = { timeoutMs: true, enhancers: true };
 
 /**
- * Lets a method of a provider or controller do the tasks of a name: it is called with the payload and the task.
+ * Registers a method of a provider or controller as the handler of the tasks of a name. The method gets the payload and a
+ * `TaskContext`. A method may have several such decorators.
  *
- * @param name 1 to 128 characters; one handler each in an app
- * @throws InvalidOptionError when the class is loaded, for invalid options, and on anything but an instance method
+ * @param name name of the tasks, 1 to 128 characters; a name has one handler in an app
+ * @throws InvalidOptionError when the class is loaded: for invalid options, or if the member is not an instance method
  */
 export function DelayedTask(name: string, options: DelayedTaskOptions = {}): MethodDecorator {
   return methodDecorator('@DelayedTask', ({ checks, method }) => {
@@ -35,7 +36,7 @@ export function DelayedTask(name: string, options: DelayedTaskOptions = {}): Met
   });
 }
 
-/** What `@DelayedTask` left on a method; empty where it was not used. */
+/** Returns the metadata of each `@DelayedTask()` of a method; empty if there is none. */
 export function delayedTasksOf(method: object): readonly DelayedTaskMetadata[] {
   return (Reflect.getMetadata(TASKS, method) ?? []) as DelayedTaskMetadata[];
 }

@@ -1,48 +1,52 @@
 import { eventChannels } from '../../internal/src';
 
-/** An attempt ended. */
+/** An attempt ended, and Redis has its outcome. */
 export interface TaskSettledEvent {
   readonly queue: string;
   readonly name: string;
   readonly id: string;
   readonly attempt: number;
   /**
-   * `lost`: another has the task, or it is gone; nothing was changed. `released`: handed back at shutdown. `unknown`:
-   * handed back because this process has no handler for the name. The last two do not count as attempts.
+   * `done`: the handler succeeded. `retried`: the attempt failed, and another one follows. `dead`: the task was
+   * dead-lettered. `lost`: another worker has the task, or the task was cancelled or replaced; nothing was changed.
+   * `released`: handed back at shutdown. `unknown`: handed back because this process has no handler for the name. The last
+   * two do not count as attempts.
    */
   readonly outcome: 'done' | 'retried' | 'dead' | 'lost' | 'released' | 'unknown';
-  /** How late it was taken, ms by Redis' clock. */
+  /** Time from when the attempt was due until it was taken, ms by Redis' clock; never negative. */
   readonly lateMs: number;
+  /** Time from when the attempt was taken until Redis had its outcome, ms. */
   readonly durationMs: number;
-  /** What it failed with; undefined unless it failed. */
+  /** The error of a failed attempt; undefined if the attempt did not fail. */
   readonly error: unknown;
 }
 
-/** Tasks became dead letters because their worker died in their last attempt. */
+/** Tasks were dead-lettered because their worker died in their last attempt. */
 export interface TasksBuriedEvent {
   readonly queue: string;
   readonly count: number;
-  /** Which, with the number of their last attempt. */
+  /** The tasks, each with the number of its last attempt. */
   readonly tasks: readonly { readonly id: string; readonly name: string; readonly attempt: number }[];
 }
 
-/** Redis could not be asked; what was asked is tried again. */
+/** A call of the worker to Redis failed. The worker tries again. */
 export interface WorkerErrorEvent {
   readonly queue: string;
+  /** The part of the worker that made the call. */
   readonly during: 'take' | 'settle' | 'renew' | 'release' | 'subscribe' | 'sweep';
   readonly error: unknown;
 }
 
-/** A sweep found something that had lost its other half, to an eviction or a stray command. */
+/** A sweep repaired tasks that an eviction or a stray command had left incomplete. */
 export interface QueueMendedEvent {
   readonly queue: string;
-  /** Tasks that had lost their time, lease or death, and have it again. */
+  /** Tasks that were in none of the queue's sorted sets, and are waiting, running or dead-lettered again. */
   readonly restored: number;
-  /** Traces without a task, which were removed. */
+  /** Runs and leases without a task, which were removed. */
   readonly dropped: number;
 }
 
-/** Names of the `node:diagnostics_channel` channels of this lib. No event carries a payload or a result. */
+/** Names of this lib's channels of `node:diagnostics_channel`. No event carries a payload or a result. */
 export const DELAYED_TASK_CHANNELS = Object.freeze({
   settled: 'luanest:delayed-task:settled',
   buried: 'luanest:delayed-task:buried',
@@ -57,5 +61,5 @@ interface Events {
   mended: QueueMendedEvent;
 }
 
-/** Where this lib tells what happens. */
+/** Publishers of this lib's events. */
 export const events = eventChannels<Events>(DELAYED_TASK_CHANNELS);

@@ -7,7 +7,7 @@ import { DelayedTaskService } from './delayed-task.service';
 import type { TaskHandler } from './delayed-task.types';
 import { enhance } from './handlers/nest-handler';
 
-/** Finds decorated handlers at boot. */
+/** Finds the methods with `@DelayedTask()` at boot, and registers them as handlers. */
 @Injectable()
 export class DelayedTaskExplorer implements OnModuleInit {
   constructor(
@@ -17,7 +17,7 @@ export class DelayedTaskExplorer implements OnModuleInit {
     private readonly service: DelayedTaskService,
   ) {}
 
-  /** @throws DelayedTaskSetupError naming class and method */
+  /** @throws DelayedTaskSetupError that names class and method */
   onModuleInit(): void {
     for (const found of exploreMethods(this.discovery, this.scanner)) {
       for (const task of delayedTasksOf(found.method)) this.add(found, task);

@@ -7,11 +7,11 @@ import { resolveOptions, type DelayedTaskModuleOptions, type ResolvedDelayedTask
 import { delayedTaskScripts } from './delayed-task.scripts';
 import { DelayedTaskService } from './delayed-task.service';
 
-/** Settings that must be known before the options are. */
+/** Settings that Nest must know before the options are resolved. */
 export interface DelayedTaskModuleExtras {
-  /** Whether every module of the app can inject the service without an import. Default true. */
+  /** True if every module of the app can inject the service without an import. Default true. */
   readonly isGlobal?: boolean;
-  /** Name of the ScriptRegistry to run on. Default: the default one. */
+  /** Name of the ScriptRegistry that runs the scripts. Default: the default one. */
   readonly registry?: string;
 }
 
@@ -32,6 +32,6 @@ const DelayedTaskModuleBase = defineLuanestModule<
   }),
 });
 
-/** Delayed tasks over a ScriptRegistry. Every option has a default. */
+/** Delayed tasks. Needs a ScriptRegistryModule. Import it once, in the root module; every option has a default. */
 @Module({})
 export class DelayedTaskModule extends DelayedTaskModuleBase {}

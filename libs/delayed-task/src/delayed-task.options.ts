@@ -3,42 +3,48 @@ import type { Backoff } from './delayed-task.types';
 
 /** Options of DelayedTaskModule. */
 export interface DelayedTaskModuleOptions {
-  /** Name of the queue; 1 to 100 letters, digits, `.`, `_`, `-`. Default `default`. */
+  /** Name of the queue; 1 to 100 letters, digits, `.`, `_` or `-`. Default `default`. */
   readonly queue?: string;
-  /** Slots over which the queue is spread, 1 to 256; fixed while it holds tasks. Default 1. */
+  /** Partitions over which the queue is sharded; integer of 1 to 256; fixed while the queue holds tasks. Default 1. */
   readonly partitions?: number;
   /** Tasks that run at the same time in this process; integer of 1 to 10,000. Default 50. */
   readonly concurrency?: number;
-  /** Whether this process runs tasks. Default: where it has a handler. */
+  /** True if this process runs tasks. Default: true if it has a handler. */
   readonly work?: boolean;
-  /** How long a task stays with a worker that died, ms; renewed while it lives; integer of 100 to 1 day. Default 30,000. */
+  /**
+   * How long a worker leases a task, ms; integer of 100 to 1 day. The worker renews the lease while the handler runs; if
+   * the worker dies, others take the task when the lease ends. Default 30,000.
+   */
   readonly leaseMs?: number;
-  /** Longest pause between two looks for due tasks, ms; integer of 10 to 60,000. Default 1,000. */
+  /** Longest pause between two takes of a partition, ms; integer of 10 to 60,000. Default 1,000. */
   readonly pollMs?: number;
-  /** Whether workers subscribe to a channel by which earlier tasks wake them; else they poll. Default true. */
+  /** True if workers subscribe to a channel on which new tasks wake them. False: they only poll. Default true. */
   readonly wakeUp?: boolean;
-  /** Default of `attempts`. Default 5. */
+  /** Most attempts of a task that does not set its own; integer of 1 to 1,000. Default 5. */
   readonly attempts?: number;
-  /** Default of `backoff`. Default 1 s, doubled each time, at most 1 hour, with a jitter of 0.5. */
+  /**
+   * Pauses between the attempts of a task that does not set its own; a number is `{ delayMs }`. Default: 1 s, doubled each
+   * time, at most 1 hour, with a jitter of 0.5.
+   */
   readonly backoff?: number | Backoff;
-  /** Default of a handler's `timeoutMs`. Default 5 minutes. */
+  /** How long one attempt may take, ms, if its handler does not set its own; integer of 1 to 2^31 - 1. Default 5 minutes. */
   readonly timeoutMs?: number;
-  /** Default of `keepResultMs`. Default 0: no results are kept. */
+  /** How long a result is kept, ms, if the task does not set its own; integer of 0 to 100 years. Default 0: not kept. */
   readonly keepResultMs?: number;
-  /** Most bytes of a payload as JSON, and of a result; integer of 1 to 16 MiB. Default 65,536. */
+  /** Most bytes of a payload, and of a result, as JSON; integer of 1 to 16 MiB. Default 65,536. */
   readonly maxPayloadBytes?: number;
   /** How long dead letters are kept, ms; integer of 1 s to 100 years. Default 30 days. */
   readonly deadRetentionMs?: number;
   /**
-   * How long a task is handed from worker to worker because none has a handler for its name, ms, before it is a dead letter;
-   * integer of 1 s to 100 years. Default 1 day.
+   * How long workers that have no handler for the name of a task hand the task back, ms, before it is dead-lettered; integer
+   * of 1 s to 100 years. Default 1 day.
    */
   readonly unknownTaskMs?: number;
-  /** How often a worker sweeps, ms; integer of 100 to 1 day. Default 60,000. */
+  /** Longest pause between two sweeps, which delete old dead letters and repair damage, ms; integer of 100 to 1 day. Default 60,000. */
   readonly sweepMs?: number;
-  /** How long shutdown waits for running tasks before it aborts them, ms; integer >= 0. Default 10,000. */
+  /** How long shutdown waits for running tasks before their signals fire, ms; integer of 0 to 2^31 - 1. Default 10,000. */
   readonly drainMs?: number;
-  /** How long handlers have to end after their signal fired, at shutdown and after `timeoutMs`, ms; integer >= 0. Default 500. */
+  /** How long a handler has to end after its signal fired, at shutdown and after `timeoutMs`, ms; integer of 0 to 2^31 - 1. Default 500. */
   readonly abortGraceMs?: number;
 }
 
@@ -78,17 +84,17 @@ const KNOWN_OF_BACKOFF: KnownOptions<Backoff> = { delayMs: true, factor: true, m
 
 const checks = new Checks('DelayedTaskModule');
 
-/** A number of attempts. */
+/** Returns a checked `attempts`. @throws the error of `where` */
 export function checkAttempts(value: unknown, where: Checks): number {
   return where.integer('attempts', value, 1, 1_000);
 }
 
-/** How long a result is kept. */
+/** Returns a checked `keepResultMs`. @throws the error of `where` */
 export function checkKeep(value: unknown, where: Checks): number {
   return where.integer('keepResultMs', value, 0, MAX_DURATION_MS);
 }
 
-/** A backoff with its defaults. */
+/** Returns a checked backoff with its defaults. @throws the error of `where` */
 export function resolveBackoff(value: unknown, where: Checks): ResolvedBackoff {
   const given = typeof value === 'number' ? { delayMs: value } : value;
   if (typeof given !== 'object' || given === null || !('delayMs' in given)) {
@@ -113,7 +119,7 @@ export function resolveBackoff(value: unknown, where: Checks): ResolvedBackoff {
 /**
  * Checks the options and fills in the defaults.
  *
- * @throws InvalidOptionError naming the option, the value seen and what to do
+ * @throws InvalidOptionError that names the option, its value and what is allowed
  */
 export function resolveOptions(options: DelayedTaskModuleOptions): ResolvedDelayedTaskOptions {
   checks.options('', options, KNOWN);

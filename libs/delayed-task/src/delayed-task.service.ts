@@ -23,7 +23,7 @@ import { TaskQueue } from './queue/task-queue';
 import { Handlers } from './worker/handler-registry';
 import { Worker } from './worker/worker';
 
-/** Schedules tasks, and runs those for which this process has handlers. */
+/** Schedules tasks, and runs tasks of names for which this process has handlers. */
 export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(DelayedTaskService.name);
   private readonly queue: TaskQueue;
@@ -43,10 +43,10 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
   }
 
   /**
-   * Puts a task into the queue. With an id, repeating a call whose answer was lost is harmless.
+   * Schedules a task. A call with an id can be repeated after an error: the task is scheduled once.
    *
-   * @param name finds the handler; 1 to 128 characters
-   * @param payload JSON data, at most `maxPayloadBytes`; undefined is kept as null
+   * @param name selects the handler; 1 to 128 characters
+   * @param payload JSON data of at most `maxPayloadBytes`; undefined is stored as null
    * @throws InvalidTaskError, TaskTooLargeError before anything is sent; errors of the registry
    */
   async schedule(name: string, payload?: unknown, options: ScheduleOptions = {}): Promise<ScheduleAnswer> {
@@ -55,10 +55,10 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
   }
 
   /**
-   * Puts tasks into the queue, up to 100 of a partition, and about 4 MiB, at once. Atomic for each of these, not for all: when one fails,
-   * those before it stay, and with ids of your own the call can be repeated.
+   * Schedules tasks, in calls of up to 100 tasks of a partition and about 4 MiB. Each call is atomic, all of them are not: if
+   * one fails, the tasks of the calls before it stay. If each task has an id, repeat `scheduleMany` after an error.
    *
-   * @returns answers in the order of the tasks
+   * @returns one result for each task, in the order of the tasks
    * @throws InvalidTaskError, TaskTooLargeError before anything is sent; errors of the registry
    */
   scheduleMany(tasks: readonly NewTask[], options: ConflictOptions = {}): Promise<ScheduleAnswer[]> {
@@ -66,9 +66,10 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
   }
 
   /**
-   * Forgets a task that waits. A running one stays, and is answered as `running`, unless `evenRunning`: then it is
-   * forgotten, and what its attempt comes to changes nothing any more. A dead one stays: `drop` it.
+   * Removes a waiting task. A running task stays, and the call returns `running`, unless `evenRunning` is true: then the task
+   * is removed, and the outcome of its attempt changes nothing. A dead letter stays, and the call returns `dead`: use `drop`.
    *
+   * @returns `unknown` if there is no task with the id
    * @throws InvalidTaskError; errors of the registry
    */
   cancel(id: string, options: { readonly evenRunning?: boolean } = {}): Promise<CancelAnswer> {
@@ -76,47 +77,64 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
   }
 
   /**
-   * Lets a task that waits, for its first or a later attempt, be due at another time.
+   * Changes the due time of a task that waits for its first or a later attempt.
    *
+   * @param time the new due time; default: now
    * @throws InvalidTaskError; errors of the registry
    */
   reschedule(id: string, time: DueTime): Promise<RescheduleAnswer> {
     return this.queue.reschedule(id, time, 'due');
   }
 
-  /** What is known of a task; undefined when nothing is, as after it was done without keeping its result. */
+  /**
+   * Returns a task; undefined if there is none with the id, also if it is done and its result is not kept.
+   *
+   * @throws InvalidTaskError; errors of the registry
+   */
   get(id: string): Promise<TaskView | undefined> {
     return this.queue.get(id);
   }
 
   /**
-   * Returns a page of the tasks that failed for good: partition by partition, the oldest first. Each task that is dead from
-   * the first page to the last is listed once, also when others are replayed, dropped or die between two pages. Tasks that
-   * die after their partition's first page was read are left out, so the pages end.
+   * Returns a page of the dead letters: partition by partition, the oldest first. A dead letter that stays from the first
+   * page to the last is listed once, also if others are replayed, dropped or added between two pages. Tasks that are
+   * dead-lettered after the first page of their partition was read are left out, so the pages end.
    *
-   * @param options limit 1 to 256, default 100; the `nextCursor` of the page before
+   * @param options `limit` of 1 to 256, default 100; `cursor`, the `nextCursor` of the page before
    * @throws InvalidTaskError; errors of the registry
    */
   deadLetters(options: { readonly limit?: number; readonly cursor?: string } = {}): Promise<DeadPage> {
     return this.dead.page(options.limit ?? 100, options.cursor);
   }
 
-  /** Makes a dead task due again, with all its attempts. @returns `unknown` when no dead task has the id */
+  /**
+   * Makes a dead letter due again, with all its attempts.
+   *
+   * @param time when it is due; default: now
+   * @returns `unknown` if no dead letter has the id
+   * @throws InvalidTaskError; errors of the registry
+   */
   async replay(id: string, time: DueTime = {}): Promise<'replayed' | 'unknown'> {
     const { status } = await this.queue.reschedule(id, time, 'dead');
     return status === 'rescheduled' ? 'replayed' : 'unknown';
   }
 
-  /** Forgets a dead task. @returns `unknown` when no dead task has the id */
+  /**
+   * Removes a dead letter.
+   *
+   * @returns `unknown` if no dead letter has the id
+   * @throws InvalidTaskError; errors of the registry
+   */
   async drop(id: string): Promise<'dropped' | 'unknown'> {
     return (await this.queue.cancel(id, 'dead')) === 'cancelled' ? 'dropped' : 'unknown';
   }
 
   /**
-   * Makes all dead tasks due now, with all their attempts, in steps of 100. Tasks that die after the call began stay dead,
-   * so it ends. When it fails halfway, call it again.
+   * Makes all dead letters due now, with all their attempts, in steps of 100. Tasks that are dead-lettered after the call
+   * began are left out, so the call ends. If it fails halfway, call it again.
    *
-   * @returns how many were replayed
+   * @param filter selects dead letters; default: all
+   * @returns the number of tasks that were replayed
    * @throws InvalidTaskError for a filter that is invalid, before anything is sent; errors of the registry
    */
   replayAll(filter: DeadFilter = {}): Promise<number> {
@@ -124,54 +142,59 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
   }
 
   /**
-   * Forgets all dead tasks, in steps of 100. Tasks that die after the call began stay. When it fails halfway, call it again.
+   * Removes all dead letters, in steps of 100. Tasks that are dead-lettered after the call began are left out, so the call
+   * ends. If it fails halfway, call it again.
    *
-   * @returns how many were dropped
+   * @param filter selects dead letters; default: all
+   * @returns the number of tasks that were dropped
    * @throws InvalidTaskError for a filter that is invalid, before anything is sent; errors of the registry
    */
   dropAll(filter: DeadFilter = {}): Promise<number> {
     return this.dead.clear('drop', filter);
   }
 
-  /** How many tasks the queue holds, and how late it is. */
+  /** Counts the tasks of the queue. @throws errors of the registry */
   stats(): Promise<QueueStats> {
     return this.queue.stats();
   }
 
   /**
-   * Runs tasks of a name in this process, as `@DelayedTask(name)` does.
+   * Registers a handler of the tasks of a name in this process, as `@DelayedTask(name)` does, but without guards, pipes,
+   * interceptors and filters.
    *
-   * @throws DelayedTaskSetupError when the name has a handler; InvalidTaskError, InvalidOptionError
+   * @throws DelayedTaskSetupError if the name has a handler; InvalidTaskError, InvalidOptionError
    */
   process(name: string, handler: TaskHandler, options: HandlerOptions = {}): void {
     this.handlers.add(name, handler, options);
     if (this.booted) this.start();
   }
 
-  /** @throws DelayedTaskSetupError when the queue was laid out otherwise */
+  /** @throws DelayedTaskSetupError if the queue was created with another number of partitions */
   async onModuleInit(): Promise<void> {
     const { queue, partitions } = this.options;
     let noted: number;
     try {
       noted = await this.queue.notedPartitions();
     } catch (error) {
-      this.logger.warn(`Queue ${queue}: Redis does not say how it is laid out (${String(error)}).`);
+      this.logger.warn(
+        `Queue ${queue}: its number of partitions was not checked, because Redis failed: ${String(error)}`,
+      );
       return;
     }
     if (noted === partitions) return;
     throw new DelayedTaskSetupError(
-      `Queue ${queue} has ${noted} partitions and this app asks for ${partitions}, so it would not find the tasks of the others. ` +
-        `Use ${noted}, or another queue; or empty this one and delete ${this.queue.partitions.layout}.`,
+      `Queue ${queue} was created with ${noted} partitions, and this app has partitions: ${partitions}. It would not find all ` +
+        `tasks. Use ${noted} or another queue, or empty this queue and delete the key ${this.queue.partitions.layout}.`,
     );
   }
 
-  /** Begins to run tasks. */
+  /** Starts to run tasks. */
   onApplicationBootstrap(): void {
     this.booted = true;
     this.start();
   }
 
-  /** Takes nothing new, waits for what runs, and hands the rest back. Tasks may still be scheduled meanwhile. */
+  /** Takes no new tasks, waits for running ones, and hands the rest back. Handlers may schedule tasks meanwhile. */
   async beforeApplicationShutdown(): Promise<void> {
     await this.worker.close();
   }

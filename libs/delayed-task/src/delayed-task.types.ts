@@ -1,164 +1,169 @@
-/** How long to wait before an attempt follows a failed one: `delayMs * factor ^ (failures - 1)`, at most `maxDelayMs`. */
+/** Pause after failed attempt number `n`: `delayMs * factor ^ (n - 1)`, at most `maxDelayMs`. */
 export interface Backoff {
-  /** Before the second attempt, ms; integer >= 0. */
+  /** Pause before the second attempt, ms; integer of 0 to 100 years. */
   readonly delayMs: number;
-  /** At least 1. Default 2. */
+  /** Factor by which each pause is longer than the one before; 1 to 1,000. Default 2. */
   readonly factor?: number;
-  /** Integer >= `delayMs`. Default 1 hour, or `delayMs` where that is more. */
+  /** Longest pause, ms; integer of `delayMs` to 100 years. Default 1 hour, or `delayMs` if that is more. */
   readonly maxDelayMs?: number;
-  /** Share of each delay that is left to chance, 0 to 1: 0.5 waits between a half and the whole of it. Default 0.5. */
+  /** Share of each pause that is random, 0 to 1: 0.5 waits between half of the pause and all of it. Default 0.5. */
   readonly jitter?: number;
 }
 
-/** When a task is due; neither: now. By Redis' clock. */
+/** Due time of a task, by Redis' clock. Give one of the two or none; without both, the task is due now. */
 export interface DueTime {
-  /** From now, ms; integer, at most 100 years; one below 0 is now. */
+  /** Time from now, ms; integer, at most 100 years; below 0 means now. */
   readonly delayMs?: number;
-  /** An instant, as a Date or in ms since 1970, at most 100 years ahead; one that is past is due now. */
+  /** A Date, or ms since 1970, at most 100 years ahead; in the past means now. */
   readonly runAt?: Date | number;
 }
 
-/** How a task runs. */
+/** Options of one task. */
 export interface TaskOptions extends DueTime {
-  /** Text of 1 to 256 characters without line breaks. Default: a new one. */
+  /** Text of 1 to 256 characters without line breaks. Default: a new unique id. */
   readonly id?: string;
-  /** Attempts before it is a dead letter; integer of 1 to 1,000. Default: the module's. */
+  /** Most attempts; after the last one that fails, the task is dead-lettered; integer of 1 to 1,000. Default: the module's. */
   readonly attempts?: number;
   /** Pauses between attempts; a number is `{ delayMs }`. Default: the module's. */
   readonly backoff?: number | Backoff;
-  /** How long what the handler returns is kept, ms; 0 to keep nothing. Default: the module's. */
+  /** How long the handler's result is kept, ms; integer of 0 to 100 years; 0: not kept. Default: the module's. */
   readonly keepResultMs?: number;
 }
 
-/** What happens when a task of the same id is there, whether it waits, runs or is dead. */
+/** Choice for the case that a task with the id exists, whether it waits, runs or is a dead letter. */
 export interface ConflictOptions {
   /**
-   * `keep`: the task that is there stays, and counts as this one. `refuse`: it stays, and the answer says so. `replace`:
-   * this task takes its place; if it runs, its attempt settles nothing any more. Default `keep`.
+   * `keep`: the existing task stays, and the status is `kept`. `refuse`: the existing task stays, and the status is
+   * `refused`. `replace`: the new task replaces it; if the old one runs, the outcome of its attempt changes nothing.
+   * Default `keep`.
    */
   readonly onConflict?: 'keep' | 'replace' | 'refuse';
 }
 
-/** What `schedule` takes. */
+/** Options of `schedule`. */
 export interface ScheduleOptions extends TaskOptions, ConflictOptions {}
 
-/** One of many tasks to schedule. */
+/** A task for `scheduleMany`. */
 export interface NewTask extends TaskOptions {
+  /** Selects the handler; 1 to 128 characters. */
   readonly name: string;
-  /** JSON data; undefined is kept as null. */
+  /** JSON data; undefined is stored as null. */
   readonly payload?: unknown;
 }
 
-/** What became of a task that was to be scheduled. */
+/** Result of `schedule`, and of each task of `scheduleMany`. */
 export interface ScheduleAnswer {
   readonly id: string;
+  /** `replaced`, `kept` and `refused`: a task with the id existed. See `onConflict`. */
   readonly status: 'scheduled' | 'replaced' | 'kept' | 'refused';
-  /** When it is due, ms since 1970 by Redis' clock; 0 for a task that was there and is not waiting. */
+  /** When the task is due, ms since 1970 by Redis' clock; 0 for an existing task that is not waiting. */
   readonly runAt: number;
 }
 
-/** What `cancel` answers: `running` and `dead` tasks stay as they are. */
+/** Result of `cancel`. `running` and `dead`: the task is running or a dead letter, and stays. `unknown`: no task has the id. */
 export type CancelAnswer = 'cancelled' | 'running' | 'dead' | 'unknown';
 
-/** What `reschedule` answers. */
+/** Result of `reschedule`. `running` and `dead`: the task is running or a dead letter, and stays. `unknown`: no task has the id. */
 export type RescheduleAnswer =
   { readonly status: 'rescheduled'; readonly runAt: number } | { readonly status: 'running' | 'dead' | 'unknown' };
 
-/** What a handler is told of its task, beside the payload. */
+/** Data of an attempt that a handler gets in addition to the payload. */
 export interface TaskContext {
   readonly id: string;
   readonly name: string;
-  /** 1 for the first. */
+  /** Number of this attempt; 1 for the first. */
   readonly attempt: number;
-  /** The last one that there is. */
+  /** Most attempts of the task. */
   readonly attempts: number;
   /** When this attempt was due, ms since 1970 by Redis' clock. */
   readonly runAt: number;
-  /** How long after that it was taken, ms by Redis' clock; never negative. */
+  /** Time from when the attempt was due until it was taken, ms by Redis' clock; never negative. */
   readonly lateMs: number;
   /**
-   * Fires when the attempt's time is over, when another may have the task, or when the app shuts down and has waited.
-   * Stop what has not happened yet.
+   * Fires after `timeoutMs`, when another worker may have the task, when the task was cancelled or replaced, or when the app
+   * shuts down and `drainMs` is over. Stop the work then.
    */
   readonly signal: AbortSignal;
 }
 
 /**
- * Does a task. It is done when this returns, or its promise or Observable ends, whatever the value; every error is a
- * failed attempt. The value is kept for `keepResultMs`, as far as JSON can hold it. A `RetryTaskError` or
+ * Handles a task. The task is done when the function returns, or when its promise or Observable ends, whatever the value.
+ * An error is a failed attempt. The value is kept for `keepResultMs` if JSON can hold it. A `RetryTaskError` or
  * `DeadLetterTaskError` may be returned instead of thrown.
  */
-// A handler names the type of its payload itself.
+// A handler declares the type of its payload.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type TaskHandler = (payload: any, task: TaskContext) => unknown;
 
-/** How the tasks of a name run in this process. */
+/** Options of a handler. */
 export interface HandlerOptions {
   /**
-   * How long one attempt may take, ms; integer of 1 to 2^31 - 1. Then the signal fires, and the attempt has failed when the
-   * handler ends, or after `abortGraceMs`. Default: the module's.
+   * How long one attempt may take, ms; integer of 1 to 2^31 - 1. Then the signal fires, and the handler has `abortGraceMs` to
+   * end. If it throws, or has not ended by then, the attempt has failed. Default: the module's.
    */
   readonly timeoutMs?: number;
 }
 
-/** What is known of a task. */
+/** A task, as `get` returns it. */
 export interface TaskView {
   readonly id: string;
-  /** `done` only while its result is kept. */
+  /** `dead`: dead-lettered. `done`: only while the result is kept. */
   readonly state: 'waiting' | 'running' | 'dead' | 'done';
-  /** Empty for `done`, as are `payload`, `attempt` and `attempts`. */
+  /** '' if the task is done. Then `payload` is undefined, and both numbers of attempts are 0. */
   readonly name: string;
   readonly payload: unknown;
-  /** When it is due, its lease ends, it died, or it was done; ms since 1970 by Redis' clock. */
+  /** When a waiting task is due, the lease of a running one ends, or a dead or done one ended; ms since 1970 by Redis' clock. */
   readonly at: number;
-  /** Attempts begun; one that was handed back does not count. */
+  /** Attempts that were begun, the running one included; an attempt that was handed back does not count. */
   readonly attempt: number;
+  /** Most attempts of the task. */
   readonly attempts: number;
-  /** What the last attempt failed with, or why the result of a task that is `done` was not kept; '' for none. */
+  /** Name and message of the error of the last failed attempt, or why the result of a done task was not kept; '' if neither. */
   readonly error: string;
-  /** What the handler returned; undefined unless it is `done`, and where it could not be kept. */
+  /** The result of a done task; undefined in other states, and if JSON could not hold the result. */
   readonly result: unknown;
 }
 
-/** A task that failed for good. */
+/** A dead letter: a task that failed in its last attempt, or that its handler gave up. */
 export interface DeadTask {
   readonly id: string;
   readonly name: string;
   readonly payload: unknown;
   readonly attempts: number;
-  /** The last error's message. */
+  /** Name and message of the last error. */
   readonly error: string;
-  /** ms since 1970 by Redis' clock. */
+  /** When an attempt first failed, ms since 1970 by Redis' clock. */
   readonly firstFailedAt: number;
-  /** ms since 1970 by Redis' clock. */
+  /** When the task was dead-lettered, ms since 1970 by Redis' clock. */
   readonly deadAt: number;
 }
 
-/** A page of dead tasks. */
+/** A page of dead letters. */
 export interface DeadPage {
   readonly items: readonly DeadTask[];
-  /** Pass it to read the next page; undefined after the last. */
+  /** `cursor` of the next page; undefined after the last page. */
   readonly nextCursor?: string;
 }
 
-/** Which dead tasks `replayAll` and `dropAll` handle. All conditions must hold. Default: all dead tasks. */
+/** Selects the dead letters of `replayAll` and `dropAll`. All conditions must be true. Default: all dead letters. */
 export interface DeadFilter {
   /** Name of the tasks, 1 to 128 characters. Default: any. */
   readonly name?: string;
-  /** Those that died at this instant or later: a Date, or an integer, ms since 1970. By Redis' clock. Default: any. */
+  /** Selects tasks that were dead-lettered at this instant or later: a Date, or an integer of ms since 1970, by Redis' clock. Default: any. */
   readonly diedFromAtMs?: Date | number;
-  /** Those that died before this instant: a Date, or an integer, ms since 1970. By Redis' clock. Default: any. */
+  /** Selects tasks that were dead-lettered before this instant: a Date, or an integer of ms since 1970, by Redis' clock. Default: any. */
   readonly diedBeforeAtMs?: Date | number;
 }
 
-/** How many tasks the queue holds. */
+/** Numbers of tasks in the queue. */
 export interface QueueStats {
-  /** Not yet taken, the overdue ones included. */
+  /** Tasks that are not running or dead-lettered, the overdue ones included. */
   readonly waiting: number;
-  /** Due and not yet taken. */
+  /** Tasks that are due and not yet taken. */
   readonly overdue: number;
   readonly running: number;
+  /** Dead letters. */
   readonly dead: number;
-  /** How long the first of the overdue ones has been due, ms: what grows when workers stand still. */
+  /** Time since the first overdue task was due, ms; 0 if none is overdue. Grows while no worker takes tasks. */
   readonly lateMs: number;
 }

@@ -120,7 +120,9 @@ describe('boot refuses', () => {
     const prefix = uniquePrefix();
     const app = await boot({}, { partitions: 3 }, prefix);
     await app.get(DelayedTaskService).schedule('t', null, { delayMs: 60_000 });
-    await expect(boot({}, { partitions: 4 }, prefix)).rejects.toMatchObject(refusal(/has 3 partitions .* asks for 4/));
+    await expect(boot({}, { partitions: 4 }, prefix)).rejects.toMatchObject(
+      refusal(/was created with 3 partitions, and this app has partitions: 4/),
+    );
     await boot({}, { partitions: 3 }, prefix);
   });
 

@@ -4,12 +4,12 @@ import { disguise, type Method } from '../../../internal/src';
 import { DeadLetterTaskError, RetryTaskError } from '../delayed-task.errors';
 import type { TaskContext, TaskHandler } from '../delayed-task.types';
 
-/** Type of the execution context in which enhancers of tasks run. */
+/** Type of the execution context that guards, pipes, interceptors and filters of tasks get. */
 export const DELAYED_TASK_CONTEXT = 'delayed-task';
 
-/** Where Nest finds which parameters go through pipes. */
+/** Metadata key under which Nest finds the parameters that go through pipes. */
 const PARAMETERS = 'luanest:delayed-task-parameters';
-/** `body` in the words of pipes. */
+/** Nest's parameter type `body`, which pipes get for the payload. */
 const PAYLOAD = 3;
 
 interface Call {
@@ -18,9 +18,9 @@ interface Call {
 }
 
 /**
- * A handler with the guards, pipes, interceptors and filters of a method, its class and the app.
+ * Returns a handler that runs a method with the guards, pipes, interceptors and filters of the method, its class and the app.
  *
- * Pipes see the payload only. Filters run apart: what they return must not pass for the handler's success.
+ * Pipes get the payload only. Filters run apart from the handler, because Nest would return their value as the handler's.
  */
 export function enhance(contexts: ExternalContextCreator, instance: object, method: Method, key: string): TaskHandler {
   const calls = new AsyncLocalStorage<Call>();
@@ -48,9 +48,9 @@ export function enhance(contexts: ExternalContextCreator, instance: object, meth
     try {
       return await calls.run({ task }, run, payload, task);
     } catch (error) {
-      // They are no failures that anybody shall hear of: Nest logs what no filter catches as an error, with a stack.
+      // Not for filters: Nest logs what no filter catches as an error with a stack, and these are outcomes, not errors.
       if (error instanceof RetryTaskError || error instanceof DeadLetterTaskError) throw error;
-      // Throws what no filter wanted, or what a filter threw.
+      // Throws the error if no filter catches it, or the error that a filter throws.
       await calls.run({ task, error }, filter, payload, task);
       throw error;
     }

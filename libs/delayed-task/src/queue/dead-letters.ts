@@ -8,12 +8,12 @@ import { OPERATION_MS, type TaskQueue } from './task-queue';
 const inFilter = taskInput.in('filter');
 
 const KNOWN_OF_FILTER: KnownOptions<DeadFilter> = { name: true, diedFromAtMs: true, diedBeforeAtMs: true };
-/** Later than any death. */
+/** Later than any dead letter, ms since 1970. */
 const NEVER_MS = 10 ** 15 - 1;
 // See DECISIONS.md: dead-letter-cursor
 const CURSOR = /^(\d{1,3})\.(\d{1,15})\.(\d{1,15})\.([\w-]{0,1100})$/;
 
-/** Where a page or a step begins: after the task `afterId` that died at `afterMs`, up to the deaths at `untilMs`. */
+/** Start of a page or step: after the dead letter `afterId` of `afterMs`, up to those of `untilMs`; ms since 1970. */
 interface Position {
   readonly partition: number;
   readonly untilMs: number;
@@ -21,7 +21,7 @@ interface Position {
   readonly afterId: string;
 }
 
-/** The dead tasks of a queue: partition by partition, the oldest first. */
+/** Reads and clears the dead letters of a queue: partition by partition, the oldest first. */
 export class DeadLetters {
   private readonly reader = new RecordReader();
 
@@ -30,21 +30,25 @@ export class DeadLetters {
   async page(limit: number, cursor: string | undefined): Promise<DeadPage> {
     taskInput.integer('limit', limit, 1, 256);
     const { all } = this.queue.partitions;
-    let at = positionOf(cursor, all.length);
+    let at = parseCursor(cursor, all.length);
     const items: DeadTask[] = [];
     for (;;) {
       const { untilMs, rows } = await this.read(at, limit - items.length);
       for (const row of rows) items.push(this.taskOf(row));
       const last = rows.at(-1);
       if (items.length === limit && last) {
-        return { items, nextCursor: textOf({ ...at, untilMs, afterMs: last.deadAt, afterId: last.id }) };
+        return { items, nextCursor: formatCursor({ ...at, untilMs, afterMs: last.deadAt, afterId: last.id }) };
       }
       if (at.partition + 1 === all.length) return { items };
-      at = beginningOf(at.partition + 1);
+      at = startOf(at.partition + 1);
     }
   }
 
-  /** Replays or drops what the filter names, in each partition up to what died before its first step. @returns how many */
+  /**
+   * Replays or drops the dead letters that the filter selects, except those that are added to a partition after its first step.
+   *
+   * @returns the number of tasks
+   */
   async clear(verb: 'replay' | 'drop', filter: DeadFilter): Promise<number> {
     const { name, diedFromAtMs, diedBeforeAtMs } = inFilter.options('', filter, KNOWN_OF_FILTER);
     const chosen = name === undefined ? '' : checkName(name);
@@ -88,16 +92,16 @@ function checkInstant(name: string, value: unknown): number {
   return inFilter.refuse(name, value, 'a valid Date, or an integer of ms since 1970');
 }
 
-function beginningOf(partition: number): Position {
+function startOf(partition: number): Position {
   return { partition, untilMs: NEVER_MS, afterMs: 0, afterId: '' };
 }
 
-function textOf({ partition, untilMs, afterMs, afterId }: Position): string {
+function formatCursor({ partition, untilMs, afterMs, afterId }: Position): string {
   return `${partition}.${untilMs}.${afterMs}.${Buffer.from(afterId).toString('base64url')}`;
 }
 
-function positionOf(cursor: string | undefined, partitions: number): Position {
-  if (cursor === undefined) return beginningOf(0);
+function parseCursor(cursor: string | undefined, partitions: number): Position {
+  if (cursor === undefined) return startOf(0);
   const [, partition, untilMs, afterMs, id] = CURSOR.exec(typeof cursor === 'string' ? cursor : '') ?? [];
   if (partition === undefined || id === undefined || Number(partition) >= partitions) {
     return taskInput.refuse('cursor', cursor, 'the nextCursor of a page');

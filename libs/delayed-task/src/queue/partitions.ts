@@ -1,7 +1,7 @@
 import { type KeySpace, type TaggedKeys } from 'luanest/script-registry';
 import { evenTags, spread } from '../../../internal/src';
 
-/** The keys of one partition, which share a slot. */
+/** The keys of one partition, all in one Cluster slot. */
 export interface Partition {
   readonly index: number;
   readonly due: string;
@@ -30,7 +30,7 @@ function partitionOf(keys: TaggedKeys, index: number): Partition {
   });
 }
 
-/** The partitions of a queue; an id finds its own by hash. */
+/** The partitions of a queue. The hash of its id selects a task's partition. */
 export class Partitions {
   readonly all: readonly Partition[];
   readonly layout: string;
@@ -40,12 +40,12 @@ export class Partitions {
     this.layout = space.tag(queue).key('layout');
   }
 
-  /** The partition of an index. */
+  /** Returns the partition with an index. */
   at(index: number): Partition {
     return this.all[index] as Partition;
   }
 
-  /** The partition of an id. */
+  /** Returns the partition of the task with an id. */
   of(id: string): Partition {
     return this.all[this.all.length === 1 ? 0 : spread(id) % this.all.length] as Partition;
   }

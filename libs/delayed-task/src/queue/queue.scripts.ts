@@ -12,10 +12,10 @@ import {
 } from '../scripts/generated';
 import type { DeadRow } from './rows';
 
-/** Most tasks in one call of a script that takes a list of them; each task takes Redis some microseconds. */
+/** Most tasks in one call of a script, so that no call blocks Redis for long: each task takes some microseconds. */
 export const MAX_CHUNK = 100;
 
-/** What became of a task that was to be scheduled; the number is what the script answers. */
+/** Statuses of scheduled tasks, by the code that the script returns. */
 const SCHEDULED = ['', 'scheduled', 'replaced', 'kept', 'refused'] as const;
 
 export const scheduleTasks = defineScript({
@@ -119,7 +119,7 @@ export const noteLayout = defineScript({
   reply: (partitions: number) => partitions,
 });
 
-/** What is asked of a queue. */
+/** Scripts that any process of the app runs. */
 export const queueScripts = [
   scheduleTasks,
   cancelTask,

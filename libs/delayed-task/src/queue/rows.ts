@@ -1,28 +1,31 @@
-/** A task as it comes out of a take. */
+/** A task as the script `take` returns it. */
 export interface TakenTask {
   readonly id: string;
-  /** What `schedule` stored. */
+  /** Record that `schedule` stored; see `RecordReader`. */
   readonly record: string;
+  /** Number of this attempt; 1 for the first. */
   readonly attempt: number;
   /** When this attempt was due, ms by Redis' clock. */
   readonly runAt: number;
 }
 
-/** A task that a take buried, because its worker died in its last attempt. */
+/** A task that a take dead-lettered, because its worker died in its last attempt. */
 export interface BuriedTask {
   readonly id: string;
   readonly name: string;
-  /** The last one. */
+  /** Number of the last attempt. */
   readonly attempt: number;
 }
 
-/** How many of a batch a script did, and the ids of the others. */
-export interface BatchAnswer {
+/** Result of a script for a batch of leased tasks. */
+export interface BatchReply {
+  /** Number of tasks that the script handled. */
   readonly done: number;
-  readonly others: readonly string[];
+  /** Ids of the tasks that this worker has not leased any more. */
+  readonly lost: readonly string[];
 }
 
-/** A dead task as it is stored. */
+/** A dead letter as it is stored. */
 export interface DeadRow {
   readonly id: string;
   readonly deadAt: number;

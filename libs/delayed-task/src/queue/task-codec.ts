@@ -10,7 +10,7 @@ import {
 } from '../delayed-task.options';
 import type { DueTime, NewTask, ScheduleOptions } from '../delayed-task.types';
 
-/** Checks of what a call is given. */
+/** Checks of the arguments of calls. */
 export const taskInput = new Checks('DelayedTaskService', (message) => new InvalidTaskError(message));
 
 const KNOWN: KnownOptions<ScheduleOptions> = {
@@ -25,7 +25,7 @@ const KNOWN: KnownOptions<ScheduleOptions> = {
 
 type Defaults = Pick<ResolvedDelayedTaskOptions, 'attempts' | 'backoff' | 'keepResultMs' | 'maxPayloadBytes'>;
 
-/** A task's record, taken apart. */
+/** A task's record after parsing. */
 export interface TaskRecord {
   readonly attempts: number;
   readonly keepResultMs: number;
@@ -35,7 +35,7 @@ export interface TaskRecord {
   readonly payload: string;
 }
 
-/** What `runs` holds of a task, taken apart; all 0 or '' where it was never taken. */
+/** A task's value in the hash `runs` after parsing; all 0 or '' if the task was never taken. */
 interface RunRecord {
   readonly attempt: number;
   readonly firstFailedAt: number;
@@ -53,41 +53,41 @@ function checkText(what: string, value: unknown, maxChars: number): string {
   return taskInput.refuse(what, value, `1 to ${maxChars} characters without line breaks${numeric}`);
 }
 
-/** An id. @throws InvalidTaskError */
+/** Returns a checked id. @throws InvalidTaskError */
 export function checkId(id: unknown): string {
   return checkText('id', id, 256);
 }
 
-/** A name of tasks. @throws InvalidTaskError */
+/** Returns a checked name of tasks. @throws InvalidTaskError */
 export function checkName(name: unknown): string {
   const text = checkText('name', name, 128);
   if (text.trim() === '') taskInput.refuse('name', name, 'text that is not blank');
   return text;
 }
 
-/** What `schedule` is given beside name and payload. @throws InvalidTaskError */
+/** Returns the options of `schedule`, without unknown ones. @throws InvalidTaskError for an unknown option */
 export function checkScheduling(options: ScheduleOptions): ScheduleOptions {
   return taskInput.options('', options, KNOWN);
 }
 
-/** When a task is due, as the scripts read it. @throws InvalidTaskError naming the value */
+/** Returns a due time in the form that the scripts read: 'd<ms>' for a delay, 'a<ms>' for an instant. @throws InvalidTaskError */
 export function whenOf({ delayMs, runAt }: DueTime): string {
   if (delayMs !== undefined && runAt !== undefined) {
     throw taskInput.error(`delayMs is ${shown(delayMs)} and runAt is ${shown(runAt)}. Give one of the two.`);
   }
   if (runAt === undefined) {
-    // `due - Date.now()` of what is past is below 0, and due now like a past `runAt`.
+    // `due - Date.now()` of a time in the past is below 0. It means now, as a `runAt` in the past does.
     return `d${Math.max(0, taskInput.integer('delayMs', delayMs ?? 0, -MAX_DURATION_MS, MAX_DURATION_MS))}`;
   }
   const ms = runAt instanceof Date ? runAt.getTime() : runAt;
   if (!Number.isFinite(ms) || ms < 0 || ms > Date.now() + MAX_DURATION_MS) {
     taskInput.refuse('runAt', runAt, 'a valid Date, or ms since 1970, at most 100 years ahead');
   }
-  // Never early: a fraction of a millisecond is rounded up.
+  // Rounded up, so that the task does not run early.
   return `a${Math.ceil(ms)}`;
 }
 
-/** Data as JSON. @throws InvalidTaskError for what JSON cannot hold, TaskTooLargeError */
+/** Returns a value as JSON. @throws InvalidTaskError if JSON cannot hold it, TaskTooLargeError */
 export function encodeJson(what: string, value: unknown, maxBytes: number): string {
   let json: string | undefined;
   try {
@@ -96,32 +96,32 @@ export function encodeJson(what: string, value: unknown, maxBytes: number): stri
     throw new InvalidTaskError(`The ${what} cannot be written as JSON: ${String(cause)}`, { cause });
   }
   if (json === undefined)
-    throw taskInput.error(`The ${what} is a ${typeof value}, which JSON cannot hold. Give plain data.`);
-  // A character is 1 to 3 bytes.
+    throw taskInput.error(`The ${what} is a ${typeof value}, which JSON cannot hold. Use plain data.`);
+  // A character has 1 to 3 bytes, so short text need not be measured.
   if (json.length * 3 > maxBytes) {
     const bytes = Buffer.byteLength(json);
     if (bytes > maxBytes) {
-      throw new TaskTooLargeError(`The ${what} has ${bytes} bytes as JSON, and at most ${maxBytes} are stored.`);
+      throw new TaskTooLargeError(`The ${what} has ${bytes} bytes as JSON. maxPayloadBytes is ${maxBytes}.`);
     }
   }
   return json;
 }
 
-/** What no JSON begins with: a note in the place of a result that could not be kept. */
+/** First character of a note that is stored instead of a result; JSON never begins with it. */
 const NOTE = '!';
 
-/** A note in the place of a result. */
+/** Returns a note that is stored instead of a result that could not be kept. */
 export function encodeNote(text: string): string {
   return `${NOTE}${text}`;
 }
 
-/** A kept result, or why it is missing. */
+/** Returns a stored result, or the error that says why it is missing. */
 export function readResult(text: string): { readonly result: unknown; readonly error: string } {
   if (text.startsWith(NOTE)) return { result: undefined, error: text.slice(NOTE.length) };
   return { result: text === '' ? undefined : (JSON.parse(text) as unknown), error: '' };
 }
 
-/** Writes records; what tasks have in common is written once. */
+/** Writes records of tasks. The head that tasks without options of their own share is written once. */
 export class RecordWriter {
   private readonly plainHead: string;
 
@@ -129,7 +129,7 @@ export class RecordWriter {
     this.plainHead = head(defaults.attempts, defaults.keepResultMs, defaults.backoff);
   }
 
-  /** @throws InvalidTaskError, TaskTooLargeError */
+  /** Returns the record of a task. @throws InvalidTaskError, TaskTooLargeError */
   write(task: NewTask): string {
     const { name, payload, attempts, keepResultMs, backoff } = task;
     const { defaults } = this;
@@ -141,7 +141,7 @@ export class RecordWriter {
           checkKeep(keepResultMs ?? defaults.keepResultMs, taskInput),
           backoff === undefined ? defaults.backoff : resolveBackoff(backoff, taskInput),
         );
-    // JSON has no raw line breaks, so the fields cannot be mistaken for one another.
+    // The fields are separated by line breaks. JSON and checked names have none.
     const json = encodeJson('payload', payload === undefined ? null : payload, defaults.maxPayloadBytes);
     return `${start}${checkName(name)}\n${json}`;
   }
@@ -152,7 +152,7 @@ function head(attempts: number, keepResultMs: number, backoff: ResolvedBackoff):
   return `${attempts}\n${keepResultMs}\n${delayMs} ${factor} ${maxDelayMs} ${jitter}\n`;
 }
 
-/** Reads records; backoffs repeat, so each is read once. */
+/** Parses records of tasks. Keeps the last backoff, because most tasks have the same one. */
 export class RecordReader {
   private lastText = '';
   private lastBackoff: ResolvedBackoff = { delayMs: 0, factor: 1, maxDelayMs: 0, jitter: 0 };
@@ -178,7 +178,7 @@ export class RecordReader {
   }
 }
 
-/** Reads what `runs` holds. */
+/** Parses a task's value in the hash `runs`. */
 export function readRun(text: string): RunRecord {
   const [attempt = '0', , , , failed = '0', , ...error] = text.split(' ');
   return { attempt: Number(attempt), firstFailedAt: Number(failed), error: error.join(' ') };

@@ -17,27 +17,29 @@ import { checkId, readResult, readRun, RecordReader, RecordWriter, taskInput, wh
 import { UniqueIds } from '../../../internal/src';
 
 // See DECISIONS.md: schedule-remembers-its-call
-/** How long Redis remembers what a call did, for ioredis to send it again; ms. */
+/** How long Redis keeps the reply of a call, for the case that ioredis sends the call again; ms. */
 export const OPERATION_MS = 60_000;
-/** How long the number of partitions is remembered after the last boot, ms: 90 days. */
+/** How long Redis keeps the number of partitions after the last boot, ms: 90 days. */
 const LAYOUT_MS = 90 * 86_400_000;
-/** Calls of one `scheduleMany` that are out together. */
+/** Most calls of one `scheduleMany` that are in flight together. */
 const CALLS_AT_A_TIME = 32;
-/** Most characters of the records of one call; a task that has more goes alone. */
+/** Most characters of the records of one call; a task that has more is sent alone. */
 const MAX_CHUNK_CHARS = 4 * 1_024 * 1_024;
-/** About how many characters of one `scheduleMany` are out together. */
+/** About how many characters of one `scheduleMany` are in flight together. */
 const CHARS_AT_A_TIME = 8 * MAX_CHUNK_CHARS;
 const CONFLICTS = ['keep', 'replace', 'refuse'];
 
-/** A part of a call: the tasks of one partition, and which of the call's tasks they are. */
+/** Tasks of one partition that one call of a script schedules. */
 interface Chunk {
   readonly partition: Partition;
   readonly fields: string[];
-  readonly places: number[];
+  /** Index of each task in the list that the caller gave. */
+  readonly indexes: number[];
+  /** Characters of the records. */
   chars: number;
 }
 
-/** The tasks in Redis, as those see them who do not run them. */
+/** Schedules, changes and reads the tasks of a queue; runs none. */
 export class TaskQueue {
   readonly partitions: Partitions;
   private readonly writer: RecordWriter;
@@ -52,22 +54,27 @@ export class TaskQueue {
     this.writer = new RecordWriter(options);
   }
 
-  /** Schedules tasks, in calls of at most 100 of one partition and about 4 MiB; none is begun after the first failure, which is thrown. */
+  /**
+   * Schedules tasks, in calls of at most 100 tasks of one partition and about 4 MiB. After the first call that fails no other
+   * call is started.
+   *
+   * @throws the error of the first call that failed
+   */
   async schedule(tasks: readonly NewTask[], { onConflict = 'keep' }: ConflictOptions): Promise<ScheduleAnswer[]> {
     taskInput.choice('onConflict', onConflict, CONFLICTS);
     const ids: string[] = [];
     const chunks = this.chunksOf(tasks, ids);
     const answers = new Array<ScheduleAnswer>(tasks.length);
     let next = 0;
-    // Not all at once: the last of very many would be over its deadline before its turn came.
+    // Not all calls at once: the last of very many would wait for longer than its deadline.
     const lane = async (): Promise<void> => {
       for (let chunk = chunks[next++]; chunk !== undefined; chunk = chunks[next++]) {
-        const { partition, fields, places } = chunk;
+        const { partition, fields, indexes } = chunk;
         try {
           const answered = await this.send(partition, onConflict, fields);
           answered.forEach(({ status, runAt }, i) => {
-            const place = places[i] as number;
-            answers[place] = { id: ids[place] as string, status, runAt };
+            const index = indexes[i] as number;
+            answers[index] = { id: ids[index] as string, status, runAt };
           });
         } catch (error) {
           next = chunks.length;
@@ -125,7 +132,7 @@ export class TaskQueue {
     }));
   }
 
-  /** Over how many partitions the queue was spread when it was first used. */
+  /** Returns the number of partitions with which the queue was created; stores this app's number if there is none. */
   notedPartitions(): Promise<number> {
     const args = { partitions: this.options.partitions, keepMs: LAYOUT_MS };
     return this.registry.run(noteLayout, { keys: { layout: this.partitions.layout }, args });
@@ -137,7 +144,7 @@ export class TaskQueue {
     return this.registry.run(scheduleTasks, { keys, args: { conflict, operationMs: OPERATION_MS, tasks: fields } });
   }
 
-  /** Checks every task before any is sent. */
+  /** Checks all tasks, so that none is sent if one is invalid, and groups them into calls. */
   private chunksOf(tasks: readonly NewTask[], ids: string[]): Chunk[] {
     const full: Chunk[] = [];
     const open = new Map<Partition, Chunk>();
@@ -149,15 +156,15 @@ export class TaskQueue {
       let chunk = open.get(partition);
       if (
         chunk === undefined ||
-        chunk.places.length === MAX_CHUNK ||
+        chunk.indexes.length === MAX_CHUNK ||
         (chunk.chars > 0 && chunk.chars + record.length > MAX_CHUNK_CHARS)
       ) {
-        chunk = { partition, fields: [], places: [], chars: 0 };
+        chunk = { partition, fields: [], indexes: [], chars: 0 };
         open.set(partition, chunk);
         full.push(chunk);
       }
       ids.push(id);
-      chunk.places.push(i);
+      chunk.indexes.push(i);
       chunk.fields.push(id, whenOf(task), record);
       chunk.chars += record.length;
     }

@@ -1,5 +1,5 @@
 --[[
-acknowledge: end tasks that were done, for the worker whose leases they carry.
+acknowledge: remove tasks that are done and that the worker has still leased.
 
 KEYS[1]    leased  zset  <prefix>:delayed-task:{<partition>}:leased
 KEYS[2]    tasks   hash  <prefix>:delayed-task:{<partition>}:tasks
@@ -7,10 +7,10 @@ KEYS[3]    runs    hash  <prefix>:delayed-task:{<partition>}:runs
 ARGV[1..]  pairs   list(str)  id, token; 1 to 300 of them
 
 Returns {done, id, ...}
-  done  int  tasks that ended now
-  id    str  of those that did not: taken over, cancelled, replaced, or ended before
+  done  int  tasks that were removed
+  id    str  of tasks that were not: taken over, cancelled, replaced, or removed before
 
-O(n log m). TTL: none left behind. Clock: none. Replay: changes nothing; tasks that the first call ended are returned as not ended.
+O(n log m). TTL: none left behind. Clock: none. Replay: changes nothing; returns the tasks that the first call removed as not removed.
 ]]
 -- @include writes
 local ids, done, reply = {}, {}, { 0 }

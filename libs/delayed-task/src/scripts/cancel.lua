@@ -1,5 +1,5 @@
 --[[
-cancel: forget a task, unless it is running.
+cancel: remove a task, unless it is running.
 
 KEYS[1]  due        zset    <prefix>:delayed-task:{<partition>}:due
 KEYS[2]  leased     zset    <prefix>:delayed-task:{<partition>}:leased
@@ -8,7 +8,7 @@ KEYS[4]  runs       hash    <prefix>:delayed-task:{<partition>}:runs
 KEYS[5]  dead       zset    <prefix>:delayed-task:{<partition>}:dead
 KEYS[6]  operation  string  <prefix>:delayed-task:{<partition>}:operation:<token>
 ARGV[1]  id           str
-ARGV[2]  from         str   'all': waiting, or running and abandoned | 'running' as well | 'dead' only
+ARGV[2]  from         str   'all': waiting, or its lease has ended | 'running': also with a lease | 'dead': dead letters only
 ARGV[3]  operationMs  int   how long the reply is kept for a replay, ms
 
 Returns status

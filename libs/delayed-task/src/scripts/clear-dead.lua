@@ -1,5 +1,5 @@
 --[[
-clear-dead: replay or drop the next dead tasks of a partition that a filter names, the oldest first.
+clear-dead: replay or drop the next dead letters of a partition that a filter selects, the oldest first.
 
 KEYS[1]  due        zset    <prefix>:delayed-task:{<partition>}:due
 KEYS[2]  tasks      hash    <prefix>:delayed-task:{<partition>}:tasks
@@ -9,16 +9,16 @@ KEYS[5]  waits      string  <prefix>:delayed-task:{<partition>}:waits
 KEYS[6]  operation  string  <prefix>:delayed-task:{<partition>}:operation:<token>
 ARGV[1]  verb         str         'replay': due now, with all attempts again | 'drop'
 ARGV[2]  name         str         of the tasks; '' for all
-ARGV[3]  untilMs      int         ms of the last death to look at; at most Redis' time
-ARGV[4]  afterMs      int         ms of the death of the last task that was looked at before, or of the first death to look at
+ARGV[3]  untilMs      int         ms of the last dead letter to read; at most Redis' time
+ARGV[4]  afterMs      int         ms of the last dead letter that was read before; at the beginning, of the first one to read
 ARGV[5]  afterId      str         its id; '' to begin
-ARGV[6]  limit        int 1..100  most tasks that are looked at
+ARGV[6]  limit        int 1..100  most dead letters that are read
 ARGV[7]  operationMs  int         how long the reply is kept for a replay, ms
 
 Returns {done, untilMs, lastMs, lastId}
   done     int  tasks that were replayed or dropped
-  untilMs  int  for the next call, so that tasks that die meanwhile do not make the calls endless
-  lastMs   int  ms of the death of the last task that was looked at
+  untilMs  int  for the next call, so that tasks that are dead-lettered meanwhile do not make the calls endless
+  lastMs   int  ms of the last dead letter that was read
   lastId   str  its id; '' when there are no more
 
 O(log² n + limit log n). TTL: the operation's. Clock: Redis. Replay: the first reply while the operation is kept.
@@ -27,7 +27,7 @@ O(log² n + limit log n). TTL: the operation's. Clock: Redis. Replay: the first 
 -- @include writes
 -- @include dead-ranks
 -- @include task-record
--- Ranks of the next dead tasks: the first, and the one after the last; then how many are dead up to `till`.
+-- Returns the rank of the first dead letter to read, the rank after the last one, and the number of dead letters up to `till`.
 local function find_ranks(till)
   local before = redis.call('ZCOUNT', KEYS[4], '-inf', '(' .. ARGV[4])
   local same = redis.call('ZCOUNT', KEYS[4], ARGV[4], ARGV[4])
@@ -38,7 +38,7 @@ local function find_ranks(till)
   return from, math.min(from + ARGV[6], count), count
 end
 
--- Ids of the tasks in `rows` that the filter names.
+-- Returns the ids in `rows` that the filter selects.
 local function choose(rows)
   local ids, chosen = {}, {}
   for i = 1, #rows, 2 do ids[#ids + 1] = rows[i] end
@@ -46,7 +46,7 @@ local function choose(rows)
   for i, id in ipairs(ids) do
     local record = records[i]
     local is_named = ARGV[2] == '' or record and name_of(record) == ARGV[2]
-    -- A task that has lost its record can only be dropped.
+    -- A dead letter without a record can only be dropped.
     if is_named and (record or ARGV[1] == 'drop') then chosen[#chosen + 1] = id end
   end
   return chosen

@@ -1,5 +1,5 @@
 --[[
-complete: end one task that was done, and keep its result.
+complete: remove one task that is done, and keep its result.
 
 KEYS[1]  leased  zset    <prefix>:delayed-task:{<partition>}:leased
 KEYS[2]  tasks   hash    <prefix>:delayed-task:{<partition>}:tasks
@@ -11,7 +11,7 @@ ARGV[3]  keepMs  int >= 1  how long the result is kept
 ARGV[4]  result  str       JSON, '' for no result
 
 Returns done
-  done  1 | 0   0 when the lease is another's, and nothing was changed
+  done  1 | 0   0: the worker has not leased the task any more, and nothing was changed
 
 O(log n). TTL: keepMs for the result. Clock: Redis. Replay: returns 1 again, and changes nothing.
 ]]

@@ -1,16 +1,16 @@
 --[[
-dead-letters: read a page of the dead tasks of a partition, the oldest first.
+dead-letters: read a page of the dead letters of a partition, the oldest first.
 
 KEYS[1]  dead   zset  <prefix>:delayed-task:{<partition>}:dead
 KEYS[2]  tasks  hash  <prefix>:delayed-task:{<partition>}:tasks
 KEYS[3]  runs   hash  <prefix>:delayed-task:{<partition>}:runs
-ARGV[1]  untilMs  int         ms of the last death to read; at most Redis' time
-ARGV[2]  afterMs  int         ms of the death of the last task that was read before; 0 to begin
-ARGV[3]  afterId  str         its id, whether it is still dead or not; '' to begin
-ARGV[4]  limit    int 1..256  most tasks
+ARGV[1]  untilMs  int         ms of the last dead letter to read; at most Redis' time
+ARGV[2]  afterMs  int         ms of the last dead letter that was read before; 0 to begin
+ARGV[3]  afterId  str         its id, also if it is not dead-lettered any more; '' to begin
+ARGV[4]  limit    int 1..256  most dead letters
 
 Returns {untilMs, id, deadAt, record, run, ...}
-  untilMs  int  for the next page, so that tasks that die meanwhile do not make the pages endless
+  untilMs  int  for the next page, so that tasks that are dead-lettered meanwhile do not make the pages endless
   id       str
   deadAt   str  ms
   record   str

@@ -1,5 +1,5 @@
 --[[
-fail: let a task be tried again later, or bury it when it has no attempt left.
+fail: make a task due again after a failed attempt, or dead-letter it if it has no attempt left.
 
 KEYS[1]  due     zset    <prefix>:delayed-task:{<partition>}:due
 KEYS[2]  leased  zset    <prefix>:delayed-task:{<partition>}:leased
@@ -10,13 +10,13 @@ KEYS[6]  waits   string  <prefix>:delayed-task:{<partition>}:waits
 ARGV[1]  id       str
 ARGV[2]  token    str
 ARGV[3]  delayMs  int >= 0  until the next attempt
-ARGV[4]  bury     int       1 to bury it whatever is left
-ARGV[5]  error    str       what went wrong
+ARGV[4]  bury     int       1: dead-letter it, whatever attempts are left | 0
+ARGV[5]  error    str       kept with the task
 
 Returns status
-  status  'retried' | 'dead' | 'lost'   lost: the lease is another's, and nothing was changed
+  status  'retried' | 'dead' | 'lost'   lost: the worker has not leased the task any more, and nothing was changed
 
-O(log n). TTL: none; dead tasks are swept after their retention. Clock: Redis. Replay: the first reply, until the task is
+O(log n). TTL: none; dead letters are swept after their retention. Clock: Redis. Replay: the first reply, until the task is
 taken again.
 ]]
 -- @include clock

@@ -1,12 +1,12 @@
 --[[
-layout: note the number of partitions of a queue, or return the number that was noted first.
+layout: store the number of partitions of a queue, or return the number that was stored first.
 
 KEYS[1]  layout      string(int)  <prefix>:delayed-task:{<queue>}:layout
 ARGV[1]  partitions  int >= 1
-ARGV[2]  keepMs      int >= 1     how long the note lasts
+ARGV[2]  keepMs      int >= 1     how long the number is kept, ms
 
 Returns partitions
-  partitions  int  as noted first
+  partitions  int  the number that was stored first
 
 O(1). TTL: keepMs, from each call. Clock: none. Replay: harmless.
 ]]

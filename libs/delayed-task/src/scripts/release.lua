@@ -1,5 +1,5 @@
 --[[
-release: hand tasks back that were taken and not finished; the attempt does not count.
+release: hand back tasks that were taken and not finished; the attempt does not count.
 
 KEYS[1]    due     zset    <prefix>:delayed-task:{<partition>}:due
 KEYS[2]    leased  zset    <prefix>:delayed-task:{<partition>}:leased
@@ -11,7 +11,7 @@ Returns {released, id, ...}
   released  int
   id        str  of tasks that are gone, or that another worker has leased
 
-O(n log m). TTL: none. Clock: Redis. Replay: changes nothing, and counts those that it released as released.
+O(n log m). TTL: none. Clock: Redis. Replay: changes nothing, and counts the tasks that the first call released as released.
 ]]
 -- @include writes
 -- @include run

@@ -3,7 +3,7 @@ renew: extend the leases of a worker.
 
 KEYS[1]    leased   zset  <prefix>:delayed-task:{<partition>}:leased
 KEYS[2]    runs     hash  <prefix>:delayed-task:{<partition>}:runs
-ARGV[1]    leaseMs  int        from now
+ARGV[1]    leaseMs  int        length of the lease from now, ms
 ARGV[2..]  pairs    list(str)  id, token; 1 to 300 of them
 
 Returns {renewed, id, ...}

@@ -1,5 +1,5 @@
 --[[
-reschedule: let a task that waits, or a dead one, be due at another time.
+reschedule: change the due time of a waiting task, or make a dead letter due again.
 
 KEYS[1]  due        zset    <prefix>:delayed-task:{<partition>}:due
 KEYS[2]  leased     zset    <prefix>:delayed-task:{<partition>}:leased
@@ -10,7 +10,7 @@ KEYS[6]  waits      string  <prefix>:delayed-task:{<partition>}:waits
 KEYS[7]  operation  string  <prefix>:delayed-task:{<partition>}:operation:<token>
 ARGV[1]  id           str
 ARGV[2]  when         str   'd<ms>' for a delay, 'a<ms>' for an instant
-ARGV[3]  from         str   'due': a task that waits | 'dead': a dead one, with all its attempts again
+ARGV[3]  from         str   'due': a waiting task | 'dead': a dead letter, with all its attempts again
 ARGV[4]  operationMs  int   how long the reply is kept for a replay, ms
 
 Returns {runAt, status}

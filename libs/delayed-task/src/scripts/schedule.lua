@@ -1,22 +1,22 @@
 --[[
-schedule: put tasks into a partition, and wake its workers when one is due before what they wait for.
+schedule: add tasks to a partition, and wake its workers if a task is due before the time that they wait for.
 
 KEYS[1]    due        zset    <prefix>:delayed-task:{<partition>}:due      id -> ms when it is due
 KEYS[2]    leased     zset    <prefix>:delayed-task:{<partition>}:leased   id -> ms when its lease ends
 KEYS[3]    tasks      hash    <prefix>:delayed-task:{<partition>}:tasks    id -> record, and when it was first due
 KEYS[4]    runs       hash    <prefix>:delayed-task:{<partition>}:runs     id -> attempts and token
 KEYS[5]    dead       zset    <prefix>:delayed-task:{<partition>}:dead     id -> ms of its last failure
-KEYS[6]    waits      string  <prefix>:delayed-task:{<partition>}:waits    what sleepers wait for; also their channel
+KEYS[6]    waits      string  <prefix>:delayed-task:{<partition>}:waits    due time that sleeping workers wait for; also their channel
 KEYS[7]    operation  string  <prefix>:delayed-task:{<partition>}:operation:<token>
-ARGV[1]    conflict     str        'keep' | 'replace' | 'refuse', for ids that are there
+ARGV[1]    conflict     str        'keep' | 'replace' | 'refuse', for ids that exist
 ARGV[2]    operationMs  int        how long the reply is kept for a replay, ms
 ARGV[3..]  tasks        list(str)  id, 'd<ms>' for a delay or 'a<ms>' for an instant, record; 1 to 300 tasks
 
 Returns {code, runAt, ...}
   code   1 scheduled | 2 replaced | 3 kept | 4 refused
-  runAt  int   ms; of a task that was there before, 0 unless it is waiting
+  runAt  int   ms; of a task that existed, 0 unless it is waiting
 
-O(n log m). TTL: none for tasks, which end by being done, cancelled or dead; the operation's. Clock: Redis. Replay:
+O(n log m). TTL: none for tasks, which stay until they are done, cancelled or dropped; the operation's. Clock: Redis. Replay:
 the first reply while the operation is kept, and nothing is scheduled again.
 ]]
 -- @include clock
@@ -28,7 +28,7 @@ local function due_before(id)
   return seen[id] or tonumber(redis.call('ZSCORE', KEYS[1], id)) or 0
 end
 
--- Builds the first reply of the operation again.
+-- Returns the first reply of the operation.
 local function repeat_answers(first_codes, first_ms)
   for i, id in ipairs(ids) do
     local code, n = tonumber(string.sub(first_codes, i, i)), #reply
@@ -46,7 +46,7 @@ local function decide(i, id)
   local due, n = parse_due(ARGV[3 * i + 1], now_ms), #adds
   seen[id] = due
   adds[n + 1], adds[n + 2] = due, id
-  -- With its time, by which a sweep restores a task that `due` has lost.
+  -- The record ends with the due time, so that a sweep can restore a task whose entry in `due` is lost.
   records[n + 1], records[n + 2] = id, ARGV[3 * i + 2] .. string.format('\n%.0f', due)
   return code, due
 end

@@ -6,11 +6,11 @@ KEYS[2]  leased  zset  <prefix>:delayed-task:{<partition>}:leased
 KEYS[3]  dead    zset  <prefix>:delayed-task:{<partition>}:dead
 
 Returns {waiting, overdue, running, dead, lateMs}
-  waiting  int  not yet taken, the overdue ones included
+  waiting  int  tasks that are not leased, the overdue ones included
   overdue  int  due and not yet taken
   running  int
   dead     int
-  lateMs   int  how long the first of the overdue ones has been due
+  lateMs   int  time since the first overdue task was due
 
 O(log n). TTL: untouched. Clock: Redis. Replay: reads again.
 ]]

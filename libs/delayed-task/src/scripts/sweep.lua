@@ -1,25 +1,25 @@
 --[[
-sweep: delete dead tasks after their retention, and repair tasks that an eviction or a stray command left incomplete.
+sweep: delete dead letters after their retention, and repair tasks that an eviction or a stray command left incomplete.
 
 KEYS[1]  due     zset  <prefix>:delayed-task:{<partition>}:due
 KEYS[2]  leased  zset  <prefix>:delayed-task:{<partition>}:leased
 KEYS[3]  tasks   hash  <prefix>:delayed-task:{<partition>}:tasks
 KEYS[4]  runs    hash  <prefix>:delayed-task:{<partition>}:runs
 KEYS[5]  dead    zset  <prefix>:delayed-task:{<partition>}:dead
-ARGV[1]  retentionMs  int         how long a dead task is kept
-ARGV[2]  leaseMs      int         lease of a task that lost its lease; its worker renews it
+ARGV[1]  retentionMs  int         how long a dead letter is kept, ms
+ARGV[2]  leaseMs      int         lease of a task whose entry in `leased` is lost, ms; its worker renews it
 ARGV[3]  taskCursor   str         where the last call stopped in `tasks`; '0' to begin
 ARGV[4]  runCursor    str         where the last call stopped in `runs`; '0' to begin
-ARGV[5]  count        int 1..256  how much to look at
+ARGV[5]  count        int 1..256  most entries of each kind to look at
 
 Returns {expired, restored, dropped, taskCursor, runCursor}
-  expired     int  dead tasks that were forgotten
-  restored    int  tasks that were in none of the zsets, and are back: due at their time, leased, or dead
-  dropped     int  runs and leases without a task
+  expired     int  dead letters that were deleted
+  restored    int  tasks that were in none of the zsets and are due at their time, leased or dead-lettered again
+  dropped     int  runs and leases without a task, which were deleted
   taskCursor  str  '0' after the last
   runCursor   str  '0' after the last
 
-O(count log n). TTL: none. Clock: Redis. Replay: sweeps further.
+O(count log n). TTL: none. Clock: Redis. Replay: sweeps again from the same cursors.
 ]]
 -- @include clock
 -- @include writes

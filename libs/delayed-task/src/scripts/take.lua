@@ -1,6 +1,6 @@
 --[[
-take: lease tasks that are due to a worker, those of dead workers first, up to some MiB of them; bury those that have no
-attempt left.
+take: lease due tasks to a worker, first those whose lease has ended, up to 16 MiB of records. Dead-letter tasks whose lease
+ended in their last attempt.
 
 KEYS[1]  due     zset    <prefix>:delayed-task:{<partition>}:due
 KEYS[2]  leased  zset    <prefix>:delayed-task:{<partition>}:leased
@@ -11,23 +11,23 @@ KEYS[6]  waits   string  <prefix>:delayed-task:{<partition>}:waits
 KEYS[7]  taken   string  <prefix>:delayed-task:{<partition>}:taken:<worker>   last token, and the ids it took
 ARGV[1]  token    str         of this take; the lease of each task carries it
 ARGV[2]  limit    int 1..256  most tasks
-ARGV[3]  leaseMs  int         how long they are leased
-ARGV[4]  markMs   int         how long a mark of who waits lasts
+ARGV[3]  leaseMs  int         length of the leases, ms
+ARGV[4]  markMs   int         how long `waits` is kept, ms
 
 Returns {now, nextAt, buried, id, record, attempt, runAt, ..., deadId, name, last, ...}
   now      int  ms
-  nextAt   int  ms when there will be something to take; 0 when nothing is in sight
-  buried   int  tasks whose worker died in their last attempt
+  nextAt   int  ms when the next task is due or the next lease ends; 0 if there is no task
+  buried   int  number of tasks that were dead-lettered
   id       str
   record   str
   attempt  int  1 for the first
   runAt    int  ms when this attempt was due
-  deadId   str  of a task that was buried
+  deadId   str  of a task that was dead-lettered
   name     str  its name
   last     int  its last attempt
 
-O(limit log n). TTL: the lease's for what is taken, markMs for the mark. Clock: Redis. Replay: the same tasks, as far as
-they are still leased under the token, and the same buried ones.
+O(limit log n). TTL: leaseMs for `taken`, markMs for `waits`. Clock: Redis. Replay: the tasks of the first call that are
+still leased with the token, and the same dead-lettered ones.
 ]]
 -- @include clock
 -- @include writes
@@ -35,13 +35,13 @@ they are still leased under the token, and the same buried ones.
 -- @include task-record
 local LEASE_ENDED = 'the lease ended: the worker died or stood still in the last attempt'
 local NEVER = 9007199254740991
--- Most bytes of the records of one take, unless the first record alone has more.
+-- Most bytes of the records of one take; a first record that has more is taken alone.
 local MOST_BYTES = 16777216
 local limit, reply, taken, leases, texts = tonumber(ARGV[2]), { now_ms, 0, 0 }, {}, {}, {}
 local lost, buried, buried_rows = {}, {}, {}
 
--- Ids of tasks whose lease ended, then of tasks that are due. By index: when a task became due, as text, or false if its lease
--- ended; and the number of those.
+-- Returns the ids of tasks whose lease has ended and then of due tasks; for each id its due time as text, or false if its lease
+-- has ended; and the number of ended leases.
 local function find_tasks()
   local ids, dues = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now_ms, 'LIMIT', 0, limit), {}
   local ended = #ids
@@ -51,7 +51,7 @@ local function find_tasks()
   return ids, dues, ended
 end
 
--- Records and runs of the tasks. Removes ids at the end whose records are too much for one take.
+-- Returns the records and runs of the tasks. Removes ids from the end until their records fit into one take.
 local function read_tasks(ids)
   local records, size = redis.call('HMGET', KEYS[3], unpack(ids)), 0
   for i = 1, #ids do
@@ -81,7 +81,7 @@ local function bury(id, record, run)
   redis.call('HSET', KEYS[4], id, format_run(run.attempt, 'd', run.token, run.due, failed, 0, LEASE_ENDED))
 end
 
--- Leases a task to the worker; buries it if its worker died in the last attempt.
+-- Leases a task to the worker. Dead-letters it if its lease ended in the last attempt.
 local function take_task(id, record, run, due)
   if not record then
     lost[#lost + 1] = id
@@ -89,11 +89,11 @@ local function take_task(id, record, run, due)
   end
   if not due and run.attempt >= attempts_of(record) then return bury(id, record, run) end
   local n = #leases
-  -- A task that was handed back has been due since it first was.
+  -- A task that was handed back keeps its first due time.
   local runs_at = run.state ~= 'b' and tonumber(due) or run.due
   leases[n + 1], leases[n + 2], texts[n + 1] = now_ms + ARGV[3], id, id
   if run == NEW_RUN then
-    -- As `format_run` would have it, and faster.
+    -- The result of `format_run`, but faster.
     texts[n + 2] = '1 l ' .. ARGV[1] .. ' ' .. (due or string.format('%.0f', runs_at)) .. ' 0 0 '
   else
     texts[n + 2] = format_run(run.attempt + 1, 'l', ARGV[1], runs_at, run.failed, run.unknown, run.problem)

@@ -1,20 +1,20 @@
-/** One sleeper's sleep, which others may end; a ring before the sleep counts too. */
+/** A sleep that can be ended early. A ring before the sleep begins ends it at once. */
 export class Alarm {
   private rung = false;
   private wake: (() => void) | undefined;
 
-  /** Forgets what rang before. */
+  /** Forgets earlier rings. */
   reset(): void {
     this.rung = false;
   }
 
-  /** Ends the present or the next sleep. */
+  /** Ends the current or the next sleep. */
   ring(): void {
     this.rung = true;
     this.wake?.();
   }
 
-  /** Sleeps for `ms`, or until it rings. */
+  /** Sleeps for `ms`, or until `ring` is called. */
   async sleep(ms: number): Promise<void> {
     if (this.rung) return;
     await new Promise<void>((resolve) => {

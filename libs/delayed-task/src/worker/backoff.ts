@@ -1,10 +1,10 @@
 import type { ResolvedBackoff } from '../delayed-task.options';
 
 /**
- * How long to wait before the next attempt, ms.
+ * Returns the pause before the next attempt, ms.
  *
- * @param failures so far, at least 1
- * @param random 0 to below 1
+ * @param failures number of failed attempts so far, at least 1
+ * @param random number from 0 to below 1
  */
 export function delayAfter(failures: number, backoff: ResolvedBackoff, random = Math.random()): number {
   const { delayMs, factor, maxDelayMs, jitter } = backoff;

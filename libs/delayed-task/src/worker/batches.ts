@@ -2,12 +2,12 @@ import type { Partition } from '../queue/partitions';
 import { MAX_CHUNK } from '../queue/queue.scripts';
 import type { Attempt } from './running-attempts';
 
-/** Collects attempts by partition until the end of a turn of the event loop, or until there are 100. */
+/** Collects attempts by partition until the end of a turn of the event loop, or until a partition has 100. */
 export class Batches {
   private readonly open = new Map<Partition, Attempt[]>();
   private scheduled = false;
 
-  /** @param send is given each batch, once */
+  /** @param send called once with each batch */
   constructor(private readonly send: (partition: Partition, batch: readonly Attempt[]) => void) {}
 
   add(attempt: Attempt): void {

@@ -1,25 +1,26 @@
-/** How many more tasks may run; those that want room wait in line. */
+/** Free slots for tasks. Callers that need slots wait in a queue. */
 export class Capacity {
-  private readonly waiting: { readonly most: number; readonly give: (room: number) => void }[] = [];
+  private readonly waiting: { readonly most: number; readonly grant: (slots: number) => void }[] = [];
   private closed = false;
   private serving = false;
 
   constructor(private free: number) {}
 
-  /** Room for at least one task and `most` of them; 0 when it was closed. */
+  /** Reserves 1 to `most` slots; waits until one is free. @returns the number of slots; 0 if closed */
   reserve(most: number): Promise<number> | number {
     if (this.closed) return 0;
     if (this.free > 0 && this.waiting.length === 0) return this.grab(most);
-    return new Promise((give) => this.waiting.push({ most, give }));
+    return new Promise((grant) => this.waiting.push({ most, grant }));
   }
 
-  release(room: number): void {
-    this.free += room;
+  /** Frees slots. */
+  release(slots: number): void {
+    this.free += slots;
     const next = this.waiting[0];
     if (next === undefined || this.serving) return;
     if (this.free >= next.most) this.serve();
     else {
-      // Many tasks end in one turn of the event loop: who waits gets the room of all of them.
+      // Many tasks end in one turn of the event loop: the caller that waits gets the slots of all of them.
       this.serving = true;
       setImmediate(() => {
         this.serving = false;
@@ -28,23 +29,23 @@ export class Capacity {
     }
   }
 
-  /** Sends those away that wait, and all who come. */
+  /** Ends all waiting and later calls of `reserve` with 0. */
   close(): void {
     this.closed = true;
-    for (const { give } of this.waiting.splice(0)) give(0);
+    for (const { grant } of this.waiting.splice(0)) grant(0);
   }
 
   private serve(): void {
     while (this.free > 0) {
       const next = this.waiting.shift();
       if (!next) return;
-      next.give(this.grab(next.most));
+      next.grant(this.grab(next.most));
     }
   }
 
   private grab(most: number): number {
-    const room = Math.min(most, this.free);
-    this.free -= room;
-    return room;
+    const slots = Math.min(most, this.free);
+    this.free -= slots;
+    return slots;
   }
 }

@@ -4,7 +4,7 @@ import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { HandlerOptions, TaskHandler } from '../delayed-task.types';
 import { checkName } from '../queue/task-codec';
 
-/** How tasks of one name run. */
+/** The handler of the tasks of one name. */
 export interface Handler {
   readonly run: TaskHandler;
   readonly timeoutMs: number;
@@ -19,19 +19,20 @@ export class Handlers {
 
   constructor(private readonly options: Pick<ResolvedDelayedTaskOptions, 'timeoutMs' | 'queue'>) {}
 
+  /** True if this process has no handler. */
   get empty(): boolean {
     return this.byName.size === 0;
   }
 
-  /** @throws DelayedTaskSetupError when the name is taken; InvalidTaskError, InvalidOptionError */
+  /** Adds a handler. @throws DelayedTaskSetupError if the name has a handler; InvalidTaskError, InvalidOptionError */
   add(name: string, run: TaskHandler, options: HandlerOptions): void {
     checkName(name);
     if (typeof run !== 'function') {
-      throw new DelayedTaskSetupError(`The handler of ${name} is ${shown(run)}. Expected a function.`);
+      throw new DelayedTaskSetupError(`The handler of task ${shown(name)} is ${shown(run)}. Expected a function.`);
     }
     if (this.byName.has(name)) {
       throw new DelayedTaskSetupError(
-        `Task ${shown(name)} has two handlers in queue ${this.options.queue}; each name has one. Rename one of them.`,
+        `Task ${shown(name)} has two handlers in queue ${this.options.queue}. A name has one handler: rename one of the tasks.`,
       );
     }
     checks.options('', options, KNOWN);
@@ -39,6 +40,7 @@ export class Handlers {
     this.byName.set(name, { run, timeoutMs });
   }
 
+  /** Returns the handler of a name; undefined if this process has none. */
   of(name: string): Handler | undefined {
     return this.byName.get(name);
   }

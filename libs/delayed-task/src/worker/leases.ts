@@ -10,7 +10,7 @@ import type { TaskLog } from './task-log';
 import type { WorkerState } from './worker-state';
 
 // See DECISIONS.md: one-timer-for-all-attempts
-/** Watches the time of attempts: renews their leases, ends those that take too long. One timer for all. */
+/** Renews the leases of attempts, and ends attempts that take too long, with one timer for all. */
 export class Leases {
   private timer: NodeJS.Timeout | undefined;
 
@@ -25,7 +25,7 @@ export class Leases {
 
   start(): void {
     const everyMs = Math.min(100, Math.max(5, Math.floor(this.options.leaseMs / 20)));
-    this.timer = setInterval(() => this.look(), everyMs);
+    this.timer = setInterval(() => this.checkAll(), everyMs);
     this.timer.unref();
   }
 
@@ -33,27 +33,28 @@ export class Leases {
     clearInterval(this.timer);
   }
 
-  /** Hands attempts back. */
+  /** Hands attempts back: their tasks are due again, and the attempts do not count. Never throws. */
   async release(attempts: readonly Attempt[]): Promise<void> {
     const calls = batches(attempts).map(async ([{ due, leased, runs, waits }, batch]) => {
-      const ask = { keys: { due, leased, runs, waits }, args: { pairs: pairsOf(batch) } };
+      const call = { keys: { due, leased, runs, waits }, args: { pairs: pairsOf(batch) } };
       try {
-        await this.registry.run(releaseTasks, ask);
+        await this.registry.run(releaseTasks, call);
       } catch (error) {
-        // They come back when their leases end.
-        this.state.tell('release', error);
+        // Other workers take the tasks when their leases end.
+        this.state.reportError('release', error);
       }
     });
     await Promise.all(calls);
   }
 
-  private look(): void {
+  private checkAll(): void {
     const now = performance.now();
     const renewable: Attempt[] = [];
     const late: Attempt[] = [];
     for (const attempt of this.attempts.all) {
       if (!attempt.ended && now >= attempt.timesOutAt) late.push(attempt);
-      if (now >= attempt.leaseEndsAt) attempt.abort(new TaskLostError('The lease is over: another may have the task.'));
+      if (now >= attempt.leaseEndsAt)
+        attempt.abort(new TaskLostError('The lease has ended. Another worker may have the task.'));
       if (attempt.renewing || attempt.lost) continue;
       if (attempt.leaseEndsAt - now < (this.options.leaseMs * 2) / 3) renewable.push(attempt);
     }
@@ -70,34 +71,34 @@ export class Leases {
     }
     const tookMs = Math.round(now - attempt.startedAt);
     attempt.timeout = new TaskTimeoutError(`The handler of ${attempt.name} did not end within ${tookMs} ms.`);
-    // Until it has ended the task stays leased: a retry that begins beside it would do the work twice at a time.
+    // The task stays leased until the handler ends: a retry next to it would do the work twice at the same time.
     // See DECISIONS.md: slot-until-the-handler-ends
     attempt.timesOutAt = now + this.options.abortGraceMs;
     attempt.abort(attempt.timeout);
   }
 
   private async renew({ leased, runs }: Partition, batch: readonly Attempt[]): Promise<void> {
-    const askedAt = performance.now();
+    const sentAt = performance.now();
     for (const attempt of batch) attempt.renewing = true;
     try {
-      const ask = { keys: { leased, runs }, args: { leaseMs: this.options.leaseMs, pairs: pairsOf(batch) } };
-      const { others } = await this.registry.run(renewTasks, ask, { deadlineMs: Math.ceil(this.options.leaseMs / 3) });
-      const lost = new Set(others);
+      const call = { keys: { leased, runs }, args: { leaseMs: this.options.leaseMs, pairs: pairsOf(batch) } };
+      const reply = await this.registry.run(renewTasks, call, { deadlineMs: Math.ceil(this.options.leaseMs / 3) });
+      const lost = new Set(reply.lost);
       for (const attempt of batch) {
         if (lost.has(attempt.id)) this.lose(attempt);
-        else attempt.leaseEndsAt = askedAt + this.options.leaseMs;
+        else attempt.leaseEndsAt = sentAt + this.options.leaseMs;
       }
     } catch (error) {
-      this.state.tell('renew', error);
+      this.state.reportError('renew', error);
     }
     for (const attempt of batch) attempt.renewing = false;
   }
 
   private lose(attempt: Attempt): void {
-    // One that is being settled is gone because it was settled.
+    // An attempt that is being settled has lost its lease because Redis has its outcome.
     if (attempt.ended) return;
     attempt.lost = true;
-    attempt.abort(new TaskLostError('Another has the task, or it was cancelled or replaced.'));
+    attempt.abort(new TaskLostError('Another worker has the task, or the task was cancelled or replaced.'));
   }
 }
 
@@ -105,7 +106,7 @@ function pairsOf(batch: readonly Attempt[]): string[] {
   return batch.flatMap(({ id, token }) => [id, token]);
 }
 
-/** By partition, and at most as many as a script takes. */
+/** Groups attempts by partition, with at most as many in a group as one call takes. */
 function batches(attempts: readonly Attempt[]): [Partition, Attempt[]][] {
   const all: [Partition, Attempt[]][] = [];
   const open = new Map<Partition, Attempt[]>();

@@ -8,7 +8,7 @@ import type { Runner } from './runner';
 import type { Taken, Taker } from './taker';
 import type { WorkerState } from './worker-state';
 
-/** What the loops of all partitions share. */
+/** Parts that the loops of all partitions share. */
 interface LoopContext {
   readonly registry: ScriptRegistry;
   readonly options: ResolvedDelayedTaskOptions;
@@ -21,24 +21,24 @@ interface LoopContext {
 
 /** Most tasks of one take. */
 const MAX_TAKE = 64;
-/** Fewer would not be worth a command, where there is room. */
+/** Least tasks of one take, if `concurrency` allows it: a take of fewer costs Redis almost as much. */
 const MIN_TAKE = 16;
 
-/** How soon a subscription that failed is tried again, ms. */
+/** Pause before a subscription that failed is tried again, ms. */
 const LISTEN_AGAIN_MS = 200;
 
-/** Takes the due tasks of one partition, and sleeps until the next one is due, an earlier one comes, or it is time to look. */
+/** Takes the due tasks of one partition. Sleeps until the next task is due, an earlier one is scheduled, or `pollMs` is over. */
 export class PartitionLoop {
   private readonly alarm = new Alarm();
   private readonly most: number;
   private readonly ring = (): void => {
-    // It may be the end of the subscription that rings.
+    // The registry also calls this when the subscription has ended.
     this.listenAgainAt = 0;
     this.alarm.ring();
   };
   private stopListening: (() => void) | undefined;
   private listenAgainAt = 0;
-  private helping = false;
+  private takingMore = false;
   private subscribed = false;
 
   constructor(
@@ -46,7 +46,7 @@ export class PartitionLoop {
     private readonly context: LoopContext,
   ) {
     const { concurrency, partitions } = context.options;
-    // Two takes at a time when there is much to do: Redis works on one while this process works on the other.
+    // Two takes in flight while there are many due tasks: Redis works on one while this process works on the other.
     // See DECISIONS.md: two-takes-at-a-time
     const share = Math.ceil(concurrency / Math.max(2, partitions));
     this.most = Math.min(MAX_TAKE, Math.max(Math.min(MIN_TAKE, concurrency), share));
@@ -56,66 +56,66 @@ export class PartitionLoop {
   async run(): Promise<void> {
     const { state, capacity, taker } = this.context;
     for (let failures = 0; !state.closing;) {
-      const room = await capacity.reserve(this.most);
-      if (room === 0) break;
+      const slots = await capacity.reserve(this.most);
+      if (slots === 0) break;
       this.alarm.reset();
       this.listen();
-      const taken = await taker.take(this.partition, 0, room);
-      const full = this.begin(taken, room);
+      const taken = await taker.take(this.partition, 0, slots);
+      const full = this.begin(taken, slots);
       failures = taken ? 0 : failures + 1;
-      if (full) this.help();
+      if (full) this.takeMore();
       else await this.sleep(taken ? taken.waitMs : 50 * 2 ** Math.min(failures, 4));
     }
     this.stopListening?.();
   }
 
-  /** Ends the present sleep. */
+  /** Ends the current sleep. */
   wake(): void {
     this.alarm.ring();
   }
 
-  /** Begins what was taken, or hands it back where the worker closes. @returns whether there may be more */
-  private begin(taken: Taken | undefined, room: number): boolean {
+  /** Begins the attempts, or hands them back if the worker closes. @returns true if more tasks may be due */
+  private begin(taken: Taken | undefined, slots: number): boolean {
     const { state, capacity, runner, leases } = this.context;
     const attempts = taken?.attempts ?? [];
     if (state.closing) {
-      capacity.release(room);
+      capacity.release(slots);
       if (attempts.length > 0 && !state.stopped) state.track(leases.release(attempts));
       return false;
     }
-    if (attempts.length < room) capacity.release(room - attempts.length);
+    if (attempts.length < slots) capacity.release(slots - attempts.length);
     for (const attempt of attempts) runner.begin(attempt);
-    return attempts.length === room;
+    return attempts.length === slots;
   }
 
-  /** Takes on the side, while every take comes back full. */
-  private help(): void {
-    if (this.helping) return;
-    this.helping = true;
+  /** Starts a second series of takes, which ends with the first take that is not full. */
+  private takeMore(): void {
+    if (this.takingMore) return;
+    this.takingMore = true;
     const { state } = this.context;
-    const helped = this.takeOnTheSide().finally(() => (this.helping = false));
-    state.track(helped);
+    const extra = this.takeUntilNotFull().finally(() => (this.takingMore = false));
+    state.track(extra);
   }
 
-  private async takeOnTheSide(): Promise<void> {
+  private async takeUntilNotFull(): Promise<void> {
     const { state, capacity, taker } = this.context;
     while (!state.closing) {
-      const room = await capacity.reserve(this.most);
-      if (room === 0) return;
-      const taken = await taker.take(this.partition, 1, room);
-      if (!this.begin(taken, room)) return;
+      const slots = await capacity.reserve(this.most);
+      if (slots === 0) return;
+      const taken = await taker.take(this.partition, 1, slots);
+      if (!this.begin(taken, slots)) return;
     }
   }
 
   private async sleep(waitMs: number): Promise<void> {
     const { state, options } = this.context;
     if (state.closing || waitMs <= 0) return;
-    // At different times in different processes.
+    // Random, so that processes poll at different times.
     const pollMs = options.pollMs * (0.5 + Math.random() / 2);
     await this.alarm.sleep(Math.min(waitMs, pollMs));
   }
 
-  /** Subscribes, and sees to it now and then that the subscription stands. */
+  /** Subscribes to the wake-ups of the partition; periodically again, because a subscription may have ended. */
   private listen(): void {
     const { registry, options, state } = this.context;
     if (!options.wakeUp || performance.now() < this.listenAgainAt) return;
@@ -124,14 +124,14 @@ export class PartitionLoop {
       (stop) => {
         this.stopListening = stop;
         if (state.closing) stop();
-        // What came between the last look and the subscription was not heard.
+        // A task may have been scheduled between the last take and the subscription.
         else if (!this.subscribed) this.alarm.ring();
         this.subscribed = true;
       },
       (error: unknown) => {
         this.subscribed = false;
         this.listenAgainAt = performance.now() + Math.min(LISTEN_AGAIN_MS, options.pollMs / 2);
-        state.tell('subscribe', error);
+        state.reportError('subscribe', error);
       },
     );
     state.track(listening);

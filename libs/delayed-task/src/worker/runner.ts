@@ -7,9 +7,9 @@ import type { Handlers } from './handler-registry';
 import { messageOf, type Settlements } from './settlements';
 import type { TaskLog } from './task-log';
 
-/** Runs handlers, and makes an outcome of whatever they return, throw or forget. */
+/** Runs handlers, and settles their attempts with what the handlers return or throw, or with a timeout. */
 export class Runner {
-  private readonly over = new Set<Attempt>();
+  private readonly overtimeAttempts = new Set<Attempt>();
 
   constructor(
     private readonly handlers: Handlers,
@@ -20,12 +20,12 @@ export class Runner {
     private readonly log: TaskLog,
   ) {}
 
-  /** Attempts that have failed by their time while their handlers run on, each in its slot. */
+  /** Attempts that timed out and whose handlers still run. Each keeps its slot. */
   get overtime(): ReadonlySet<Attempt> {
-    return this.over;
+    return this.overtimeAttempts;
   }
 
-  /** Begins an attempt, for which there is room. */
+  /** Begins an attempt, for which the caller has reserved a slot. */
   begin(attempt: Attempt): void {
     this.attempts.add(attempt);
     const { name, payload } = attempt.record;
@@ -38,34 +38,34 @@ export class Runner {
     attempt.timesOutAt = attempt.startedAt + handler.timeoutMs;
     attempt.running = true;
     try {
-      this.await(attempt, handler.run(JSON.parse(payload), attempt));
+      this.follow(attempt, handler.run(JSON.parse(payload), attempt));
     } catch (error) {
       this.threw(attempt, error);
     }
   }
 
-  /** Counts the attempt as failed, although its handler still runs; its slot is free when that has ended. */
+  /** Settles an attempt as failed although its handler may still run. The slot is free when the handler has ended. */
   giveUp(attempt: Attempt, error: unknown): void {
-    if (attempt.running) this.over.add(attempt);
+    if (attempt.running) this.overtimeAttempts.add(attempt);
     this.fail(attempt, error);
   }
 
-  private await(attempt: Attempt, returned: unknown): void {
+  private follow(attempt: Attempt, returned: unknown): void {
     if (typeof returned !== 'object' || returned === null) this.returned(attempt, returned);
     else if (isThenable(returned)) {
-      // Once for all: a thenable of its own may call both, and more than once.
+      // `Promise.resolve` settles once; a foreign thenable may call both callbacks, and several times.
       Promise.resolve(returned).then(
         (value) => {
           try {
-            this.await(attempt, value);
+            this.follow(attempt, value);
           } catch {
-            // A proxy that lets nobody look at it. The work is done.
+            // A proxy that throws when its type is read. The handler has succeeded.
             this.returned(attempt, undefined);
           }
         },
         (error: unknown) => this.threw(attempt, error),
       );
-    } else if (isObservable(returned)) this.await(attempt, lastValueFrom(returned, { defaultValue: undefined }));
+    } else if (isObservable(returned)) this.follow(attempt, lastValueFrom(returned, { defaultValue: undefined }));
     else this.returned(attempt, returned);
   }
 
@@ -78,14 +78,14 @@ export class Runner {
   private threw(attempt: Attempt, thrown: unknown): void {
     this.stopped(attempt);
     const error = readable(thrown);
-    // What follows from the signal is told as what it is: a timeout.
+    // An error after the signal fired is probably a result of the signal, so the attempt fails with the timeout.
     this.fail(attempt, isOutcome(error) ? error : (attempt.timeout ?? error));
   }
 
-  /** The handler has ended, in time or long after. */
+  /** Notes that the handler has ended, which may be after its attempt was settled. */
   private stopped(attempt: Attempt): void {
     attempt.running = false;
-    if (this.over.delete(attempt)) this.capacity.release(1);
+    if (this.overtimeAttempts.delete(attempt)) this.capacity.release(1);
   }
 
   private succeed(attempt: Attempt, value: unknown): void {
@@ -94,7 +94,7 @@ export class Runner {
     this.settlements.succeed(attempt, attempt.record.keepResultMs > 0 ? this.resultOf(attempt, value) : undefined);
   }
 
-  /** What is kept of a result. One that cannot be kept is no reason to do the work again. */
+  /** Returns the result as stored text. If it cannot be stored, the task is done all the same: returns a note that says why. */
   private resultOf(attempt: Attempt, value: unknown): string {
     if (value === undefined) return '';
     try {
@@ -111,10 +111,10 @@ export class Runner {
     this.settlements.fail(attempt, error);
   }
 
-  /** Nobody waits for the outcome of the attempt's handler any more. */
+  /** Marks the attempt as ended: its handler changes nothing any more. */
   private end(attempt: Attempt): void {
     attempt.ended = true;
-    if (!this.over.has(attempt)) this.capacity.release(1);
+    if (!this.overtimeAttempts.has(attempt)) this.capacity.release(1);
   }
 }
 
@@ -122,7 +122,7 @@ function isThenable(value: object): value is PromiseLike<unknown> {
   return 'then' in value && typeof value.then === 'function';
 }
 
-/** What was thrown, unless it is an object that throws at whoever asks what it is, such as a proxy. */
+/** Returns what was thrown; another error if its type cannot be read, as for a proxy that throws. */
 function readable(thrown: unknown): unknown {
   try {
     void (thrown instanceof Error);

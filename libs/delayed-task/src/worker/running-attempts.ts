@@ -2,7 +2,7 @@ import type { TaskContext } from '../delayed-task.types';
 import type { Partition } from '../queue/partitions';
 import type { TaskRecord } from '../queue/task-codec';
 
-/** What a task was taken with. */
+/** Data of a task that was taken. */
 interface AttemptStart {
   readonly id: string;
   readonly attempt: number;
@@ -15,26 +15,28 @@ interface AttemptStart {
   readonly leaseEndsAt: number;
 }
 
-/** One attempt at a task, from the take to what Redis was told of it. */
+/** One attempt of a task, from the take until Redis has its outcome. */
 export class Attempt implements TaskContext {
   readonly id: string;
   readonly attempt: number;
   readonly runAt: number;
   readonly lateMs: number;
   readonly startedAt = performance.now();
-  /** Until it has ended its handler's outcome is awaited. */
+  /** True when the outcome is known or the attempt was handed back; the handler changes nothing any more. */
   ended = false;
+  /** A renewal of the lease is in flight. */
   renewing = false;
-  /** Its handler has begun and not ended. */
+  /** The handler has begun and not ended. */
   running = false;
-  /** Another has the task, or it is gone. */
+  /** Another worker has the task, or the task was cancelled or replaced. */
   lost = false;
-  /** Place among those under way; see `Attempts`. */
-  place = -1;
+  /** Index in the list of `Attempts`; -1 if not in it. */
+  index = -1;
+  /** By `performance.now()`. */
   leaseEndsAt: number;
-  /** When its time is over; once it is, when it is given up. */
+  /** When the attempt times out, by `performance.now()`; after that, when `abortGraceMs` is over. */
   timesOutAt = Infinity;
-  /** Its time was over; the handler may still end. */
+  /** The timeout, after the attempt timed out. The handler may still end within `abortGraceMs`. */
   timeout: Error | undefined;
   private readonly start: AttemptStart;
   private controller: AbortController | undefined;
@@ -69,7 +71,7 @@ export class Attempt implements TaskContext {
     return this.start.record;
   }
 
-  // Made when it is asked for: most handlers never do, and a controller costs more than the rest of an attempt.
+  // Made at the first use: most handlers do not use it, and a controller costs more than the rest of an attempt.
   get signal(): AbortSignal {
     if (this.controller === undefined) {
       this.controller = new AbortController();
@@ -78,7 +80,7 @@ export class Attempt implements TaskContext {
     return this.controller.signal;
   }
 
-  /** Fires the signal, once. */
+  /** Fires the signal; only the first call has an effect. */
   abort(reason: Error): void {
     if (this.reason) return;
     this.reason = reason;
@@ -86,7 +88,7 @@ export class Attempt implements TaskContext {
   }
 }
 
-/** Attempts under way: added, removed and walked through without a hash table. */
+/** The attempts in flight. Adding and removing are O(1) without a hash table. */
 export class Attempts {
   private readonly list: Attempt[] = [];
   private idle: (() => void)[] = [];
@@ -100,23 +102,23 @@ export class Attempts {
   }
 
   add(attempt: Attempt): void {
-    attempt.place = this.list.length;
+    attempt.index = this.list.length;
     this.list.push(attempt);
   }
 
   remove(attempt: Attempt): void {
-    const { place } = attempt;
-    if (place < 0) return;
-    attempt.place = -1;
+    const { index } = attempt;
+    if (index < 0) return;
+    attempt.index = -1;
     const last = this.list.pop() as Attempt;
     if (last !== attempt) {
-      this.list[place] = last;
-      last.place = place;
+      this.list[index] = last;
+      last.index = index;
     }
-    if (this.list.length === 0) for (const tell of this.idle.splice(0)) tell();
+    if (this.list.length === 0) for (const resolve of this.idle.splice(0)) resolve();
   }
 
-  /** Resolves when none is left. */
+  /** Resolves when no attempt is in flight. */
   async untilIdle(): Promise<void> {
     if (this.list.length > 0) await new Promise<void>((resolve) => this.idle.push(resolve));
   }

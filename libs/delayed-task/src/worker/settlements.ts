@@ -15,10 +15,10 @@ const MAX_ERROR_CHARS = 1_000;
 
 type Outcome = TaskSettledEvent['outcome'];
 
-/** What the codes of `defer` mean. */
+/** Outcomes by the code that the script `defer` returns. */
 const DEFERRED: readonly Outcome[] = ['lost', 'unknown', 'dead'];
 
-/** Tells Redis what became of attempts: acknowledgements in batches, failures one by one, each until it is answered. */
+/** Sends the outcomes of attempts to Redis, each until Redis has it: successes in batches, failures one by one. */
 export class Settlements {
   private readonly done = new Batches((partition, batch) => this.state.track(this.acknowledge(partition, batch)));
   private readonly unknown = new Batches((partition, batch) => this.state.track(this.defer(partition, batch)));
@@ -31,24 +31,24 @@ export class Settlements {
     private readonly log: TaskLog,
   ) {}
 
-  /** The task is done. @param result JSON to keep; undefined to keep nothing */
+  /** Settles an attempt as done. @param result text to store; undefined to store nothing */
   succeed(attempt: Attempt, result: string | undefined): void {
     if (result === undefined) this.done.add(attempt);
     else this.state.track(this.complete(attempt, result));
   }
 
-  /** This process has no handler for the task, which goes back without a counted attempt. */
+  /** Hands back a task for whose name this process has no handler. The attempt does not count. */
   handBackUnknown(attempt: Attempt): void {
     this.log.unknown(attempt.name, this.options.unknownTaskMs);
     this.unknown.add(attempt);
   }
 
-  /** The attempt failed. */
+  /** Settles an attempt as failed. */
   fail(attempt: Attempt, error: unknown): void {
-    this.state.track(this.tellFailure(attempt, error));
+    this.state.track(this.sendFailure(attempt, error));
   }
 
-  /** Says what became of an attempt, and forgets it. */
+  /** Publishes the outcome of an attempt, and forgets the attempt. */
   settled(attempt: Attempt, outcome: Outcome, error?: unknown): void {
     this.attempts.remove(attempt);
     events.settled.publish(() => ({
@@ -64,11 +64,11 @@ export class Settlements {
   }
 
   private async acknowledge({ leased, tasks, runs }: Partition, batch: readonly Attempt[]): Promise<void> {
-    const ask = { keys: { leased, tasks, runs }, args: { pairs: pairsOf(batch) } };
-    const answer = await this.state.insist('settle', () => this.registry.run(acknowledgeTasks, ask));
-    if (answer === undefined) return;
-    const others = answer.others.length > 0 ? new Set(answer.others) : undefined;
-    for (const attempt of batch) this.settled(attempt, others?.has(attempt.id) ? 'lost' : 'done');
+    const call = { keys: { leased, tasks, runs }, args: { pairs: pairsOf(batch) } };
+    const reply = await this.state.untilAnswered('settle', () => this.registry.run(acknowledgeTasks, call));
+    if (reply === undefined) return;
+    const lost = reply.lost.length > 0 ? new Set(reply.lost) : undefined;
+    for (const attempt of batch) this.settled(attempt, lost?.has(attempt.id) ? 'lost' : 'done');
   }
 
   private async defer({ due, leased, runs, dead, waits }: Partition, batch: readonly Attempt[]): Promise<void> {
@@ -79,8 +79,8 @@ export class Settlements {
       error: messageOf(error),
       pairs: pairsOf(batch),
     };
-    const ask = { keys: { due, leased, runs, dead, waits }, args };
-    const codes = await this.state.insist('settle', () => this.registry.run(deferTasks, ask));
+    const call = { keys: { due, leased, runs, dead, waits }, args };
+    const codes = await this.state.untilAnswered('settle', () => this.registry.run(deferTasks, call));
     if (codes === undefined) return;
     batch.forEach((attempt, i) => {
       const outcome = DEFERRED[codes[i] ?? 0] as Outcome;
@@ -94,11 +94,11 @@ export class Settlements {
     const { leased, tasks, runs } = partition;
     const keys = { leased, tasks, runs, result: partition.result(id) };
     const args = { id, token, keepMs: record.keepResultMs, result };
-    const done = await this.state.insist('settle', () => this.registry.run(completeTask, { keys, args }));
+    const done = await this.state.untilAnswered('settle', () => this.registry.run(completeTask, { keys, args }));
     if (done !== undefined) this.settled(attempt, done ? 'done' : 'lost');
   }
 
-  private async tellFailure(attempt: Attempt, error: unknown): Promise<void> {
+  private async sendFailure(attempt: Attempt, error: unknown): Promise<void> {
     const { id, token, record, partition } = attempt;
     const { due, leased, tasks, runs, dead, waits } = partition;
     const delayMs = delayOf(error) ?? delayAfter(attempt.attempt, record.backoff);
@@ -109,8 +109,8 @@ export class Settlements {
       bury: error instanceof DeadLetterTaskError ? 1 : 0,
       error: messageOf(error),
     };
-    const ask = { keys: { due, leased, tasks, runs, dead, waits }, args };
-    const outcome = await this.state.insist('settle', () => this.registry.run(failTask, ask));
+    const call = { keys: { due, leased, tasks, runs, dead, waits }, args };
+    const outcome = await this.state.untilAnswered('settle', () => this.registry.run(failTask, call));
     if (outcome === undefined) return;
     if (outcome === 'dead') this.log.dead(attempt, error);
     else if (outcome === 'retried' && !(error instanceof RetryTaskError)) this.log.failed(attempt, error, delayMs);
@@ -118,7 +118,7 @@ export class Settlements {
   }
 }
 
-/** As the scripts read a batch. */
+/** Returns a batch in the form that the scripts read: id, token, ... */
 function pairsOf(batch: readonly Attempt[]): string[] {
   return batch.flatMap(({ id, token }) => [id, token]);
 }
@@ -126,11 +126,11 @@ function pairsOf(batch: readonly Attempt[]): string[] {
 function delayOf(error: unknown): number | undefined {
   if (!(error instanceof RetryTaskError)) return undefined;
   const { delayMs } = error;
-  // A time that is past is now, as it is for `schedule`.
+  // Below 0 means now, as for `schedule`.
   return isIntegerOf(delayMs, -MAX_DURATION_MS, MAX_DURATION_MS) ? Math.max(0, delayMs) : undefined;
 }
 
-/** What a dead letter says; whatever was thrown. */
+/** Returns the text of an error for the dead letter: name and message, for any thrown value. Never throws. */
 export function messageOf(error: unknown): string {
   let text: string;
   try {

@@ -4,11 +4,12 @@ import type { TaskQueue } from '../queue/task-queue';
 import { sweepTasks } from './worker.scripts';
 import type { WorkerState } from './worker-state';
 
+/** Tasks, runs and dead letters that one call looks at. */
 const COUNT = 64;
 /** Most calls for one partition in one sweep. */
 const MOST_CALLS = 50;
 
-/** Forgets old dead letters, and repairs what lost its other half, periodically. */
+/** Periodically deletes dead letters after their retention, and repairs tasks that are incomplete. */
 export class Sweeper {
   private readonly cursors = new Map<Partition, { taskCursor: string; runCursor: string }>();
   private timer: NodeJS.Timeout | undefined;
@@ -26,7 +27,7 @@ export class Sweeper {
     clearTimeout(this.timer);
   }
 
-  /** Sweeps each partition, up to 50 steps. */
+  /** Sweeps each partition, with at most 50 calls for each. */
   async sweep(): Promise<void> {
     for (const partition of this.queue.partitions.all) {
       if (this.state.closing) return;
@@ -52,7 +53,7 @@ export class Sweeper {
   private schedule(): void {
     const everyMs = this.queue.options.sweepMs * (0.5 + Math.random() / 2);
     this.timer = setTimeout(() => {
-      const swept = this.sweep().catch((error: unknown) => this.state.tell('sweep', error));
+      const swept = this.sweep().catch((error: unknown) => this.state.reportError('sweep', error));
       this.state.track(swept.then(() => !this.state.closing && this.schedule()));
     }, everyMs);
     this.timer.unref();

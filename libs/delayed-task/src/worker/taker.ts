@@ -10,18 +10,18 @@ import { Attempt } from './running-attempts';
 import type { TaskLog } from './task-log';
 import type { WorkerState } from './worker-state';
 
-/** What came of a look for due tasks. */
+/** Result of a take. */
 export interface Taken {
   readonly attempts: readonly Attempt[];
-  /** How long until there is something to take, ms from now; Infinity when nothing is in sight. */
+  /** Time until the next task is due or the next lease ends, ms from now; Infinity if there is no task. */
   readonly waitMs: number;
 }
 
-/** What a log says of a task whose worker died; its dead letter says the same. */
+/** Error of a task whose worker died, in the log; the dead letter has a similar text. */
 const LEASE_ENDED = 'the lease ended, the worker died or stood still';
 
 // See DECISIONS.md: take-is-repeatable
-/** Takes due tasks for this worker. */
+/** Leases due tasks to this worker. */
 export class Taker {
   private readonly tokens = new UniqueIds();
   private readonly reader = new RecordReader();
@@ -37,8 +37,8 @@ export class Taker {
   /**
    * Takes up to `limit` tasks.
    *
-   * @param lane takes of one lane follow one another, so that Redis remembers the last take of each
-   * @returns undefined when Redis could not be asked
+   * @param lane number of a series of takes that follow each other; Redis keeps the last take of each series for a replay
+   * @returns undefined if the call failed, or the worker has stopped
    */
   async take(partition: Partition, lane: number, limit: number): Promise<Taken | undefined> {
     const { leaseMs, pollMs } = this.options;
@@ -49,34 +49,34 @@ export class Taker {
     for (let sentAt = firstSentAt; !this.state.stopped; sentAt = performance.now()) {
       try {
         const args = { token, limit, leaseMs, markMs: 2 * pollMs + 1_000 };
-        const answer = await this.registry.run(takeTasks, { keys, args });
+        const reply = await this.registry.run(takeTasks, { keys, args });
         const nowAt = performance.now();
         const { queue } = this.options;
-        const { buried } = answer;
+        const { buried } = reply;
         for (const task of buried) this.log.dead({ ...task, attempts: task.attempt }, LEASE_ENDED);
         if (buried.length > 0) events.buried.publish(() => ({ queue, count: buried.length, tasks: buried }));
         const leaseEndsAt = firstSentAt + leaseMs;
-        // The answer of a take that came too late names tasks that others may have.
-        const usable = nowAt < leaseEndsAt ? answer.tasks : [];
+        // After the lease, other workers may have the tasks.
+        const usable = nowAt < leaseEndsAt ? reply.tasks : [];
         const attempts = usable.map(
           ({ id, record, attempt, runAt }) =>
             new Attempt({
               id,
               attempt,
               runAt,
-              lateMs: answer.now - runAt,
+              lateMs: reply.now - runAt,
               token,
               partition,
               record: this.reader.read(record),
               leaseEndsAt,
             }),
         );
-        // Redis read its clock somewhere between.
+        // Redis read its clock at some moment between sending and the reply.
         const readAt = (sentAt + nowAt) / 2;
-        return { attempts, waitMs: answer.nextAt === 0 ? Infinity : readAt + answer.nextAt - answer.now - nowAt };
+        return { attempts, waitMs: reply.nextAt === 0 ? Infinity : readAt + reply.nextAt - reply.now - nowAt };
       } catch (error) {
-        this.state.tell('take', error);
-        // It may have run: asked again under the same token, it names the same tasks.
+        this.state.reportError('take', error);
+        // The script may have run: with the same token, it returns the same tasks.
         if (!(error instanceof UnknownOutcomeError) || performance.now() - firstSentAt >= leaseMs) return undefined;
         await after(20 + Math.random() * 30, undefined, { ref: false });
       }

@@ -2,16 +2,16 @@ import { Logger } from '@nestjs/common';
 import { shown } from '../../../internal/src';
 import { TaskTimeoutError, TaskTooLargeError } from '../delayed-task.errors';
 
-/** How often a standing problem of a name is logged again, ms. */
+/** Pause before a problem of a name is logged again, ms. */
 const AGAIN_MS = 3_600_000;
-/** How often occupied slots are logged again, ms. */
+/** Pause before slots that are held after a timeout are logged again, ms. */
 const OVERTIME_AGAIN_MS = 60_000;
-/** Problems that are remembered; what is beyond that is not logged. */
+/** Most problems that are remembered; further ones are not logged. */
 const MOST_PROBLEMS = 1_000;
-/** Most lines a second about attempts that are retried. */
+/** Most lines each second about attempts that are retried. */
 const MOST_FAILURES = 10;
 
-/** What a log line says of a task. */
+/** Fields of a task that a log line shows. */
 interface LoggedTask {
   readonly name: string;
   readonly id: string;
@@ -32,16 +32,16 @@ export class TaskLog {
 
   constructor(private readonly queue: string) {}
 
-  /** Logs that this process has no handler of a name, once an hour for each name. */
+  /** Logs that this process has no handler for a name, once an hour for each name. */
   unknown(name: string, longestMs: number): void {
     if (!this.isNews(`unknown ${name}`, AGAIN_MS)) return;
     this.logger.warn(
-      `Queue ${this.queue}: this process has no handler for tasks named ${shown(name)}. It hands them back and no attempt ` +
-        `is counted. They run when a process has a handler, or are dead letters after ${longestMs} ms.`,
+      `Queue ${this.queue}: this process has no handler for tasks named ${shown(name)}. It hands them back, and the attempts ` +
+        `do not count. Deploy a handler, or the tasks are dead-lettered after ${longestMs} ms.`,
     );
   }
 
-  /** Logs an attempt that failed and is retried; at most ten lines a second, the next one counts those left out. */
+  /** Logs a failed attempt that is retried; at most ten lines each second. The next line counts those left out. */
   failed(task: LoggedTask, error: unknown, delayMs: number): void {
     const now = performance.now();
     if (now - this.secondBegan >= 1_000) [this.secondBegan, this.failures] = [now, 0];
@@ -59,7 +59,7 @@ export class TaskLog {
     );
   }
 
-  /** Logs that a task is a dead letter. @param error what it died of; a text is the lib's own */
+  /** Logs that a task is a dead letter. @param error the last error, or a text of this lib */
   dead(task: LoggedTask, error: unknown): void {
     const { attempt, attempts } = task;
     this.logger.error(
@@ -68,41 +68,42 @@ export class TaskLog {
     );
   }
 
-  /** Logs that a task is done and its result could not be kept, once an hour for each name. */
+  /** Logs that a task is done and its result was not kept, once an hour for each name. */
   resultLost(task: LoggedTask, error: unknown): void {
     if (!this.isNews(`result ${task.name}`, AGAIN_MS)) return;
     this.logger.warn(
       `Queue ${this.queue}: the result of ${named(task)} was not kept: ${kindOf(error)}. The task is done. ` +
-        'Return plain data, or keep no results of such tasks.',
+        'Return plain data, or set keepResultMs to 0 for such tasks.',
     );
   }
 
-  /** Logs that handlers hold slots beyond their time, once a minute. */
+  /** Logs that handlers hold slots after their timeout, once a minute. */
   overtime(tasks: ReadonlySet<LoggedTask>, slots: number): void {
     if (!this.isNews('overtime', OVERTIME_AGAIN_MS)) return;
     const names = new Set([...tasks].map(({ name }) => name));
     const some = [...names].slice(0, 5).map((name) => shown(name));
     this.logger.error(
-      `Queue ${this.queue}: ${tasks.size} of ${slots} slots are held by handlers that ran on after their timeoutMs and ` +
-        `their signal: ${some.join(', ')}${names.size > 5 ? ' and others' : ''}.`,
+      `Queue ${this.queue}: ${tasks.size} of ${slots} slots are held by handlers that still run after their timeoutMs and ` +
+        `abortGraceMs: ${some.join(', ')}${names.size > 5 ? ' and others' : ''}.`,
     );
   }
 
-  private isNews(what: string, againMs: number): boolean {
+  /** Returns true if a problem is not known or was last logged `againMs` ago. */
+  private isNews(problem: string, againMs: number): boolean {
     const now = performance.now();
-    const last = this.warnedAt.get(what);
+    const last = this.warnedAt.get(problem);
     if (last === undefined ? this.warnedAt.size >= MOST_PROBLEMS : now - last < againMs) return false;
-    this.warnedAt.set(what, now);
+    this.warnedAt.set(problem, now);
     return true;
   }
 }
 
-/** A task by its name and its id; the id whole, or it could not be looked up. */
+/** Returns a task's name and id for a log line. The id is not shortened, so that it can be searched for. */
 function named({ name, id }: LoggedTask): string {
   return `task ${shown(name)} (id ${JSON.stringify(id).replaceAll(/[\u2028\u2029]/g, ' ')})`;
 }
 
-/** What kind of error it was: its class, and the text of what this lib itself says. */
+/** Returns the class of an error, and the text if the error is of this lib. */
 function kindOf(error: unknown): string {
   try {
     if (!(error instanceof Error)) return `a thrown ${typeof error}`;

@@ -2,54 +2,55 @@ import { setTimeout as after } from 'node:timers/promises';
 import { Retries } from '../../../internal/src';
 import { events, type WorkerErrorEvent } from '../delayed-task.events';
 
-/** What the parts of a worker have in common: whether it closes, and what is still on its way. */
+/** State that the parts of a worker share: whether the worker closes, and the work in flight. */
 export class WorkerState {
-  /** Nothing more is taken. */
+  /** True when no more tasks are taken. */
   closing = false;
   private isStopped = false;
-  private readonly calls = new Retries<WorkerErrorEvent['during']>((during, error) => this.tell(during, error));
-  private readonly under = new Set<Promise<unknown>>();
+  private readonly calls = new Retries<WorkerErrorEvent['during']>((during, error) => this.reportError(during, error));
+  private readonly inFlight = new Set<Promise<unknown>>();
 
   constructor(private readonly queue: string) {}
 
-  /** Nothing more is sent. */
+  /** True when nothing more is sent to Redis. */
   get stopped(): boolean {
     return this.isStopped;
   }
 
-  /** Sends nothing more. */
+  /** Lets nothing more be sent to Redis. */
   stop(): void {
     this.isStopped = true;
     this.calls.close();
   }
 
-  /** Lets `settled` await what was begun. */
+  /** Lets `settled` wait for `work`. */
   track(work: Promise<unknown>): void {
-    this.under.add(work);
-    const forget = (): void => void this.under.delete(work);
+    this.inFlight.add(work);
+    const forget = (): void => void this.inFlight.delete(work);
     work.then(forget, forget);
   }
 
-  /** Resolves when nothing is on its way. */
+  /** Resolves when no tracked work is in flight. */
   async settled(): Promise<void> {
-    while (this.under.size > 0) await Promise.allSettled(this.under);
+    while (this.inFlight.size > 0) await Promise.allSettled(this.inFlight);
   }
 
-  tell(during: WorkerErrorEvent['during'], error: unknown): void {
+  /** Publishes the error of a call to Redis. */
+  reportError(during: WorkerErrorEvent['during'], error: unknown): void {
     events.error.publish(() => ({ queue: this.queue, during, error }));
   }
 
   /**
-   * Asks Redis until it answers, or until the worker has stopped: what is asked so is harmless twice.
+   * Repeats a call until it succeeds or the worker has stopped. Only for scripts that are harmless twice.
    *
-   * @returns undefined when the worker stopped before
+   * @returns undefined if the worker stopped first
    */
-  insist<T>(during: WorkerErrorEvent['during'], ask: () => Promise<T>): Promise<T | undefined> {
-    return this.calls.run(during, () => this.stopped, ask);
+  untilAnswered<T>(during: WorkerErrorEvent['during'], call: () => Promise<T>): Promise<T | undefined> {
+    return this.calls.run(during, () => this.stopped, call);
   }
 }
 
-/** Waits for `work`, at most `ms`. @returns whether it ended in time */
+/** Waits for `work`, at most `ms`. @returns true if it ended in time */
 export async function within(ms: number, work: Promise<unknown>): Promise<boolean> {
   const timer = new AbortController();
   const late = after(ms, false, { signal: timer.signal }).catch(() => false);

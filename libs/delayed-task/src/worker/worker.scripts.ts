@@ -10,9 +10,9 @@ import {
   sweepLua,
   takeLua,
 } from '../scripts/generated';
-import type { BatchAnswer, BuriedTask, TakenTask } from '../queue/rows';
+import type { BatchReply, BuriedTask, TakenTask } from '../queue/rows';
 
-const batch = ([done, ...others]: [number, ...string[]]): BatchAnswer => ({ done, others });
+const batch = ([done, ...lost]: [number, ...string[]]): BatchReply => ({ done, lost });
 
 export const takeTasks = defineScript({
   name: 'delayed-task.take',
@@ -113,7 +113,7 @@ export const sweepTasks = defineScript({
   }),
 });
 
-/** What a worker runs. */
+/** Scripts that only workers run. */
 export const workerScripts = [
   takeTasks,
   acknowledgeTasks,

@@ -13,7 +13,7 @@ import { TaskLog } from './task-log';
 import { Taker } from './taker';
 import { within, WorkerState } from './worker-state';
 
-/** How long shutdown waits for what was sent last. */
+/** How long shutdown waits for the replies to its last calls, ms. */
 const LAST_ANSWERS_MS = 2_000;
 
 /** Runs the tasks of a queue in this process, from bootstrap to shutdown. */
@@ -45,7 +45,7 @@ export class Worker {
     this.sweeper = new Sweeper(queue, this.state);
   }
 
-  /** Begins to take tasks; harmless twice, and after `close`. */
+  /** Starts to take tasks. Does nothing if already started or closed. */
   start(): void {
     if (this.loops.length > 0 || this.state.closing) return;
     const { options, state, capacity, runner, leases } = this;
@@ -58,7 +58,10 @@ export class Worker {
     this.sweeper.start();
   }
 
-  /** Takes nothing new, awaits `drainMs`, aborts, awaits `abortGraceMs`, hands back what is left; then nothing is sent. */
+  /**
+   * Takes no new tasks, waits `drainMs` for running ones, fires their signals, waits `abortGraceMs`, and hands the rest back.
+   * After that nothing is sent to Redis.
+   */
   async close(): Promise<void> {
     const { state, attempts, leases } = this;
     if (state.closing) return;

@@ -1,11 +1,11 @@
 -- @include clock
 -- Value of a task in the hash `runs`: '<attempt> <state> <token> <due> <failed> <unknown> <error>'.
--- States: l leased, r to be retried, b handed back, w rescheduled, d dead. Instants in ms: `due` is when the attempt is or
--- was due; `failed` when one first failed, `unknown` when a worker first handed it back because it did not know its name; 0: never.
+-- States: l leased, r waits for a retry, b handed back, w rescheduled, d dead-lettered. Instants in ms: `due`, when the attempt is
+-- or was due; `failed`, when an attempt first failed; `unknown`, when a worker without a handler first handed the task back; 0: never.
 local function format_run(attempt, state, token, due, failed, unknown, problem)
   return string.format('%d %s %s %.0f %.0f %.0f ', attempt, state, token, due, failed, unknown) .. problem
 end
--- The run of a task that was never taken; must not be changed.
+-- Run of a task that was never taken. Do not change it.
 local NEW_RUN = { attempt = 0, state = 'n', token = '-', due = now_ms, failed = 0, unknown = 0, problem = '' }
 local RUN = '^(%d+) (%a) (%S+) (%d+) (%d+) (%d+) (.*)$'
 local function parse_run(text)

@@ -1,4 +1,4 @@
--- Parts of a task's record: '<attempts>\n<keepResultMs>\n<backoff>\n<name>\n<payload>\n<due>'.
+-- Read fields of a task's record: '<attempts>\n<keepResultMs>\n<backoff>\n<name>\n<payload>\n<due>'.
 local function name_of(record)
   return string.match(record, '^[^\n]*\n[^\n]*\n[^\n]*\n([^\n]*)')
 end

@@ -1,4 +1,4 @@
--- Redis does not roll back: a user who may not run one of these would tear what a script writes.
+-- Redis does not roll back. Scripts check first that the user may run all of these commands, so that no script stops halfway.
 local WRITES = {
   { 'ZADD', '1', 'm' }, { 'ZREM', 'm' }, { 'ZREMRANGEBYRANK', '0', '0' }, { 'HSET', 'f', 'v' }, { 'HDEL', 'f' }, { 'SET', 'v' },
 }
