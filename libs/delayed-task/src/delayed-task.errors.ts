@@ -34,21 +34,3 @@ export class TaskLostError extends LuanestError {
 export class WorkerClosingError extends LuanestError {
   readonly code = 'WORKER_CLOSING';
 }
-
-/** Thrown or returned by a handler: the task is dead-lettered at once, whatever attempts are left. */
-export class DeadLetterTaskError extends LuanestError {
-  readonly code = 'DEAD_LETTER_TASK';
-}
-
-/** Thrown or returned by a handler: the attempt failed, and the next one is due after `delayMs`. */
-export class RetryTaskError extends LuanestError {
-  readonly code = 'RETRY_TASK';
-
-  /** @param delayMs time until the next attempt, ms; integer, at most 100 years; below 0 means now */
-  constructor(
-    readonly delayMs: number,
-    message = 'The handler asked for another attempt.',
-  ) {
-    super(message);
-  }
-}

@@ -7,7 +7,7 @@ export interface TaskSettledEvent {
   readonly id: string;
   readonly attempt: number;
   /**
-   * `done`: the handler succeeded. `retried`: the attempt failed, and another one follows. `dead`: the task was
+   * `done`: the handler succeeded. `retried`: another attempt follows. `dead`: the task was
    * dead-lettered. `lost`: another worker has the task, or the task was cancelled or replaced; nothing was changed.
    * `released`: handed back at shutdown. `unknown`: handed back because this process has no handler for the name. The last
    * two do not count as attempts.
@@ -17,8 +17,8 @@ export interface TaskSettledEvent {
   readonly lateMs: number;
   /** Time from when the attempt was taken until Redis had its outcome, ms. */
   readonly durationMs: number;
-  /** The error of a failed attempt; undefined if the attempt did not fail. */
-  readonly error: unknown;
+  /** The error of a failed attempt; undefined if the attempt did not fail, or its handler asked for the outcome. */
+  readonly error?: unknown;
 }
 
 /** Tasks were dead-lettered because their worker died in their last attempt. */

@@ -88,8 +88,8 @@ export interface TaskContext {
 
 /**
  * Handles a task. The task is done when the function returns, or when its promise or Observable ends, whatever the value.
- * An error is a failed attempt. The value is kept for `keepResultMs` if JSON can hold it. A `RetryTaskError` or
- * `DeadLetterTaskError` may be returned instead of thrown.
+ * An error is a failed attempt. The value is kept for `keepResultMs` if JSON can hold it. Two outcomes may be returned or thrown:
+ * `retryLater({ delayMs })` for another attempt, `deadLetter(reason)` to give up the task.
  */
 // A handler declares the type of its payload.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any

@@ -1,9 +1,15 @@
+export {
+  deadLetter,
+  InvalidOutcomeError,
+  retryLater,
+  type DeadLetter,
+  type RetryLater,
+  type RetryLaterOptions,
+} from '../../internal/src';
 export { DelayedTask, type DelayedTaskOptions } from './delayed-task.decorator';
 export {
-  DeadLetterTaskError,
   DelayedTaskSetupError,
   InvalidTaskError,
-  RetryTaskError,
   TaskLostError,
   TaskTimeoutError,
   TaskTooLargeError,

@@ -21,11 +21,11 @@ import {
 import { Test, type TestingModule } from '@nestjs/testing';
 import { tap, type Observable } from 'rxjs';
 import {
-  DeadLetterTaskError,
+  deadLetter,
   DelayedTask,
   DelayedTaskModule,
   DelayedTaskService,
-  RetryTaskError,
+  retryLater,
   type DelayedTaskModuleOptions,
   type TaskContext,
 } from 'luanest/delayed-task';
@@ -297,12 +297,12 @@ it('a failed attempt is one line with queue, task, id, attempt and class; what a
   class Handlers {
     @DelayedTask('later')
     later(_payload: unknown, { attempt }: TaskContext): void {
-      if (attempt === 1) throw new RetryTaskError(1, 'secret-1');
-      throw new DeadLetterTaskError('secret-2');
+      // eslint-disable-next-line @typescript-eslint/only-throw-error
+      throw attempt === 1 ? retryLater({ delayMs: 1 }) : deadLetter('secret-2');
     }
     @DelayedTask('returns')
     returns(): unknown {
-      return new DeadLetterTaskError('secret-3');
+      return deadLetter('secret-3');
     }
     @UseFilters(Net)
     @DelayedTask('broken')
@@ -321,8 +321,8 @@ it('a failed attempt is one line with queue, task, id, attempt and class; what a
   const ours = lines.filter((line) => !nests(line)).map((line) => line.replace(/ in \d+ ms/, ''));
   expect(ours.sort()).toEqual([
     'error Queue default: task "broken" (id "id-broken") is a dead letter after attempt 2 of 2: TypeError. DelayedTask',
-    'error Queue default: task "later" (id "id-later") is a dead letter after attempt 2 of 2: DeadLetterTaskError. DelayedTask',
-    'error Queue default: task "returns" (id "id-returns") is a dead letter after attempt 1 of 2: DeadLetterTaskError. DelayedTask',
+    'error Queue default: task "later" (id "id-later") is a dead letter after attempt 2 of 2: the handler gave up the task. DelayedTask',
+    'error Queue default: task "returns" (id "id-returns") is a dead letter after attempt 1 of 2: the handler gave up the task. DelayedTask',
     'warn Queue default: task "broken" (id "id-broken") failed at attempt 1 of 2: TypeError. Retried. DelayedTask',
   ]);
   expect(filtered).toEqual(['TypeError', 'TypeError']);

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { of, throwError } from 'rxjs';
-import { DeadLetterTaskError, RetryTaskError, type TaskHandler } from 'luanest/delayed-task';
+import { deadLetter, retryLater, type TaskHandler } from 'luanest/delayed-task';
 import { eventually } from '../../../test/support/wait';
 import { inventory, listen, openBench, servers, type Bench, type TaskSettledEvent } from './support';
 
@@ -224,22 +224,61 @@ describe('handlers that do not do their task', () => {
     told.stop();
   });
 
-  it('may ask for another time, or for the dead letter', async () => {
-    const at: number[] = [];
-    bench.tasks.process('later', (_payload, { attempt }) => {
-      at.push(performance.now());
-      if (attempt === 1) throw new RetryTaskError(200);
-      throw new DeadLetterTaskError('hopeless');
+  it.each(['returned', 'thrown'])(
+    'retryLater() sets the pause, and deadLetter() ends the attempts, if %s',
+    async (how) => {
+      const at: number[] = [];
+      const give = (outcome: unknown): unknown => {
+        if (how === 'thrown') throw outcome;
+        return outcome;
+      };
+      bench.tasks.process('later', (_payload, { attempt }) => {
+        at.push(performance.now());
+        return give(attempt === 1 ? retryLater({ delayMs: 200 }) : deadLetter('hopeless'));
+      });
+      bench.work();
+      await bench.tasks.schedule('later', null, { id: 'a', attempts: 100 });
+      await eventually(async () =>
+        expect((await bench.tasks.deadLetters()).items).toMatchObject([{ id: 'a', error: 'hopeless' }]),
+      );
+      expect(at).toHaveLength(2);
+      expect((at[1] ?? 0) - (at[0] ?? 0)).toBeGreaterThanOrEqual(199);
+    },
+  );
+
+  it('retryLater() with countsAsAttempt: false spends no attempt, and is not a failure', async () => {
+    const settled = listen<TaskSettledEvent>('settled');
+    const attempts: number[] = [];
+    bench.tasks.process('busy', (_payload, { attempt }) => {
+      attempts.push(attempt);
+      return attempts.length < 4 ? retryLater({ delayMs: 1, countsAsAttempt: false }) : retryLater({ delayMs: 1 });
     });
     bench.work();
-    await bench.tasks.schedule('later', null, { id: 'a', attempts: 100 });
+    await bench.tasks.schedule('busy', null, { id: 'a', attempts: 2 });
     await eventually(async () =>
       expect((await bench.tasks.deadLetters()).items).toMatchObject([
-        { id: 'a', error: 'DeadLetterTaskError: hopeless' },
+        { id: 'a', error: 'the handler asked for another attempt' },
       ]),
     );
-    expect(at).toHaveLength(2);
-    expect((at[1] ?? 0) - (at[0] ?? 0)).toBeGreaterThanOrEqual(199);
+    expect(attempts).toEqual([1, 1, 1, 1, 2]);
+    await eventually(() =>
+      expect(settled.events.map(({ outcome, error }) => [outcome, error])).toEqual([
+        ...Array.from({ length: 4 }, () => ['retried', undefined]),
+        ['dead', undefined],
+      ]),
+    );
+    settled.stop();
+  });
+
+  it('an invalid outcome dead-letters the task at once, because another attempt would make it again', async () => {
+    bench.tasks.process('bad', () => retryLater({ delayMs: 0.5 }));
+    bench.work();
+    await bench.tasks.schedule('bad', null, { id: 'a', attempts: 9 });
+    await eventually(async () => expect((await bench.tasks.get('a'))?.state).toBe('dead'));
+    expect(await bench.tasks.get('a')).toMatchObject({
+      attempt: 1,
+      error: expect.stringMatching(/^InvalidOutcomeError: .*delayMs is 0\.5/) as string,
+    });
   });
 
   it('one whose task is given up hears of it at the next renewal', async () => {

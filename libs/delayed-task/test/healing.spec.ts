@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { DeadLetterTaskError, type TasksBuriedEvent } from 'luanest/delayed-task';
+import { deadLetter, type TasksBuriedEvent } from 'luanest/delayed-task';
 import { eventually } from '../../../test/support/wait';
 import { standaloneClient } from '../../script-registry/test/support';
 import { Gate, inventory, listen, openBench, redisNow, type Bench } from './support';
@@ -34,9 +34,7 @@ describe('what one lost key leaves', () => {
     bench.tasks.process('fails', () => {
       throw new Error('torn');
     });
-    bench.tasks.process('dies', () => {
-      throw new DeadLetterTaskError('hopeless');
-    });
+    bench.tasks.process('dies', () => deadLetter('hopeless'));
     const now = await redisNow(bench.raw);
     await bench.tasks.schedule('t', null, { id: 'delay', delayMs: YEAR });
     await bench.tasks.schedule('t', null, { id: 'instant', runAt: now + 2 * YEAR });
@@ -66,14 +64,14 @@ describe('what one lost key leaves', () => {
     let runs = 0;
     bench.tasks.process('dies', () => {
       runs += 1;
-      throw new DeadLetterTaskError('hopeless');
+      return deadLetter('hopeless');
     });
     bench.work();
     await bench.tasks.schedule('dies', null, { id: 'a', attempts: 9 });
     await eventually(async () => expect((await bench.tasks.stats()).dead).toBe(1));
     await bench.raw.del(bench.partitionOf('a').dead);
     await restored('a', 'dead');
-    expect(await bench.tasks.get('a')).toMatchObject({ attempt: 1, error: 'DeadLetterTaskError: hopeless' });
+    expect(await bench.tasks.get('a')).toMatchObject({ attempt: 1, error: 'hopeless' });
     expect(runs).toBe(1);
   });
 

@@ -56,7 +56,7 @@ describe.each(servers)('random orders of calls on %s', (_name, client) => {
             id,
             token: args.pairs[1] as string,
             delayMs: time.delayMs,
-            bury: verb === 'bury' ? 1 : 0,
+            verdict: verb === 'bury' ? 'dead-letter' : 'retry',
             error: 'x',
           },
         });

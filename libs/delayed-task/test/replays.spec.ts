@@ -44,9 +44,9 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     const { leased, tasks, runs } = keys;
     return bench.registry.run(acknowledgeTasks, { keys: { leased, tasks, runs }, args: { pairs } });
   };
-  const fail = (bench: Bench, id: string, token: string, delayMs = 0, bury = 0) => {
+  const fail = (bench: Bench, id: string, token: string, delayMs = 0, verdict = 'retry') => {
     const { due, leased, tasks, runs, dead, waits } = keys;
-    const args = { id, token, delayMs, bury, error: 'x' };
+    const args = { id, token, delayMs, verdict, error: 'x' };
     return bench.registry.run(failTask, { keys: { due, leased, tasks, runs, dead, waits }, args });
   };
   const taken = async (id: string, token: string): Promise<void> => {
@@ -95,10 +95,10 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     expect(moved).toMatchObject({ status: 'rescheduled', runAt: (await direct.tasks.get('b'))?.at });
     await direct.tasks.reschedule('b', { delayMs: 0 });
     await take(direct, 'x');
-    expect(await cutting(() => fail(lossy, 'b', 'x', 0, 1))).toBe('dead');
+    expect(await cutting(() => fail(lossy, 'b', 'x', 0, 'dead-letter'))).toBe('dead');
     expect(await cutting(() => lossy.tasks.replay('b'))).toBe('replayed');
     await take(direct, 'y');
-    await fail(direct, 'b', 'y', 0, 1);
+    await fail(direct, 'b', 'y', 0, 'dead-letter');
     expect(await cutting(() => lossy.tasks.drop('b'))).toBe('dropped');
     expect(await inventory(direct)).toEqual({ due: [], leased: [], dead: [], problems: [] });
   });
@@ -131,6 +131,9 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     await taken('a', 'x');
     expect(await cutting(() => fail(lossy, 'a', 'x', HOUR))).toBe('retried');
     expect(await direct.tasks.get('a')).toMatchObject({ state: 'waiting', attempt: 1, error: 'x' });
+    await taken('b', 'y');
+    expect(await cutting(() => fail(lossy, 'b', 'y', HOUR, 'postpone'))).toBe('retried');
+    expect(await direct.tasks.get('b')).toMatchObject({ state: 'waiting', attempt: 0, error: '' });
   });
 
   it('of renew and release: renewed, and handed back once', async () => {
@@ -190,7 +193,7 @@ describe.each(REPLAYS)('%s', (_how, start) => {
 
   it('of the scripts that read, and of sweep', async () => {
     await taken('a', 'x');
-    await fail(direct, 'a', 'x', 0, 1);
+    await fail(direct, 'a', 'x', 0, 'dead-letter');
     expect(await cutting(() => lossy.tasks.get('a'))).toMatchObject({ state: 'dead' });
     expect(await cutting(() => lossy.tasks.stats())).toMatchObject({ dead: 1 });
     expect((await cutting(() => lossy.tasks.deadLetters())).items).toHaveLength(1);

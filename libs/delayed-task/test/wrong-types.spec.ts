@@ -43,7 +43,7 @@ describe('keys of the wrong type', () => {
         keepMs: 1_000,
         result: '1',
         delayMs: 1,
-        bury: 0,
+        verdict: 'retry',
         error: 'e',
         from: 'all',
         when: 'd1',

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { DelayedTask, RetryTaskError } from 'luanest/delayed-task';
+import { DelayedTask, retryLater, type RetryLater } from 'luanest/delayed-task';
 import { type CrowdOptions, CrowdService } from './crowd.service';
 
 /** Name of the tasks that start a crowd. */
@@ -14,8 +14,9 @@ export class CrowdTasks {
 
   /** Runs at least once. A crowd that runs twice is harmless: a user wins one packet, however often they tap. */
   @DelayedTask(CROWD_TASK)
-  start(crowd: CrowdOptions): void {
-    if (this.crowds.busy) throw new RetryTaskError(AGAIN_MS, 'A crowd is running already.');
+  start(crowd: CrowdOptions): RetryLater | undefined {
+    if (this.crowds.busy) return retryLater({ delayMs: AGAIN_MS });
     this.crowds.start(crowd);
+    return undefined;
   }
 }

@@ -1,7 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ExternalContextCreator } from '@nestjs/core';
-import { disguise, type Method } from '../../../internal/src';
-import { DeadLetterTaskError, RetryTaskError } from '../delayed-task.errors';
+import { disguise, unfinishedOutcome, type Method } from '../../../internal/src';
 import type { TaskContext, TaskHandler } from '../delayed-task.types';
 
 /** Type of the execution context that guards, pipes, interceptors and filters of tasks get. */
@@ -49,7 +48,7 @@ export function enhance(contexts: ExternalContextCreator, instance: object, meth
       return await calls.run({ task }, run, payload, task);
     } catch (error) {
       // Not for filters: Nest logs what no filter catches as an error with a stack, and these are outcomes, not errors.
-      if (error instanceof RetryTaskError || error instanceof DeadLetterTaskError) throw error;
+      if (unfinishedOutcome(error)) throw error;
       // Throws the error if no filter catches it, or the error that a filter throws.
       await calls.run({ task, error }, filter, payload, task);
       throw error;

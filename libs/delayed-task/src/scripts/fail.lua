@@ -1,5 +1,5 @@
 --[[
-fail: make a task due again after a failed attempt, or dead-letter it if it has no attempt left.
+fail: settle an attempt that did not succeed. The task is due again after a delay, or dead-lettered.
 
 KEYS[1]  due     zset    <prefix>:delayed-task:{<partition>}:due
 KEYS[2]  leased  zset    <prefix>:delayed-task:{<partition>}:leased
@@ -10,8 +10,9 @@ KEYS[6]  waits   string  <prefix>:delayed-task:{<partition>}:waits
 ARGV[1]  id       str
 ARGV[2]  token    str
 ARGV[3]  delayMs  int >= 0  until the next attempt
-ARGV[4]  bury     int       1: dead-letter it, whatever attempts are left | 0
-ARGV[5]  error    str       kept with the task
+ARGV[4]  verdict  str       'retry': the attempt counts, and the task is dead-lettered after its last one |
+                            'postpone': the attempt does not count | 'dead-letter': whatever attempts are left
+ARGV[5]  error    str       kept with the task, unless it is postponed
 
 Returns status
   status  'retried' | 'dead' | 'lost'   lost: the worker has not leased the task any more, and nothing was changed
@@ -30,11 +31,16 @@ redis.call('ZCARD', KEYS[5])
 if not record or run.token ~= ARGV[2] then return 'lost' end
 if run.state ~= 'l' then return (run.state == 'r' or run.state == 'w') and 'retried' or run.state == 'd' and 'dead' or 'lost' end
 if not may_write(KEYS[1]) then return redis.error_reply(DENIED) end
-local failed = run.failed > 0 and run.failed or now_ms
 local due = now_ms + ARGV[3]
-local dead = ARGV[4] == '1' or run.attempt >= attempts_of(record)
+local dead = ARGV[4] == 'dead-letter' or ARGV[4] == 'retry' and run.attempt >= attempts_of(record)
+if ARGV[4] == 'postpone' then
+  run.attempt = run.attempt - 1
+else
+  run.failed, run.problem = run.failed > 0 and run.failed or now_ms, ARGV[5]
+end
+local text = format_run(run.attempt, dead and 'd' or 'r', ARGV[2], dead and run.due or due, run.failed, 0, run.problem)
 redis.call('ZREM', KEYS[2], ARGV[1])
-redis.call('HSET', KEYS[4], ARGV[1], format_run(run.attempt, dead and 'd' or 'r', ARGV[2], dead and run.due or due, failed, 0, ARGV[5]))
+redis.call('HSET', KEYS[4], ARGV[1], text)
 if dead then
   redis.call('ZADD', KEYS[5], now_ms, ARGV[1])
   return 'dead'

@@ -1,10 +1,11 @@
 import { isObservable, lastValueFrom } from 'rxjs';
-import { DeadLetterTaskError, RetryTaskError } from '../delayed-task.errors';
+import { unfinishedOutcome } from '../../../internal/src';
 import { encodeJson, encodeNote } from '../queue/task-codec';
+import { failureOf, messageOf } from './attempt-failure';
 import type { Attempt, Attempts } from './running-attempts';
 import type { Capacity } from './capacity';
 import type { Handlers } from './handler-registry';
-import { messageOf, type Settlements } from './settlements';
+import type { Settlements } from './settlements';
 import type { TaskLog } from './task-log';
 
 /** Runs handlers, and settles their attempts with what the handlers return or throw, or with a timeout. */
@@ -71,7 +72,7 @@ export class Runner {
 
   private returned(attempt: Attempt, value: unknown): void {
     this.stopped(attempt);
-    if (isOutcome(value)) this.fail(attempt, value);
+    if (unfinishedOutcome(value)) this.fail(attempt, value);
     else this.succeed(attempt, value);
   }
 
@@ -79,7 +80,7 @@ export class Runner {
     this.stopped(attempt);
     const error = readable(thrown);
     // An error after the signal fired is probably a result of the signal, so the attempt fails with the timeout.
-    this.fail(attempt, isOutcome(error) ? error : (attempt.timeout ?? error));
+    this.fail(attempt, unfinishedOutcome(error) ?? attempt.timeout ?? error);
   }
 
   /** Notes that the handler has ended, which may be after its attempt was settled. */
@@ -108,7 +109,7 @@ export class Runner {
   private fail(attempt: Attempt, error: unknown): void {
     if (attempt.ended) return;
     this.end(attempt);
-    this.settlements.fail(attempt, error);
+    this.settlements.fail(attempt, failureOf(error));
   }
 
   /** Marks the attempt as ended: its handler changes nothing any more. */
@@ -130,8 +131,4 @@ function readable(thrown: unknown): unknown {
   } catch {
     return new Error('The handler threw something that cannot be shown.');
   }
-}
-
-function isOutcome(value: unknown): boolean {
-  return value instanceof RetryTaskError || value instanceof DeadLetterTaskError;
 }

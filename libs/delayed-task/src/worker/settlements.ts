@@ -1,17 +1,15 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { isIntegerOf } from '../../../internal/src';
-import { DeadLetterTaskError, RetryTaskError, UnknownTaskError } from '../delayed-task.errors';
+import { UnknownTaskError } from '../delayed-task.errors';
 import { events, type TaskSettledEvent } from '../delayed-task.events';
-import { MAX_DURATION_MS, type ResolvedDelayedTaskOptions } from '../delayed-task.options';
+import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { Partition } from '../queue/partitions';
 import { acknowledgeTasks, completeTask, deferTasks, failTask } from './worker.scripts';
 import type { Attempt, Attempts } from './running-attempts';
+import { messageOf, type Failure } from './attempt-failure';
 import { delayAfter } from './backoff';
 import { Batches } from './batches';
 import type { TaskLog } from './task-log';
 import type { WorkerState } from './worker-state';
-
-const MAX_ERROR_CHARS = 1_000;
 
 type Outcome = TaskSettledEvent['outcome'];
 
@@ -43,9 +41,9 @@ export class Settlements {
     this.unknown.add(attempt);
   }
 
-  /** Settles an attempt as failed. */
-  fail(attempt: Attempt, error: unknown): void {
-    this.state.track(this.sendFailure(attempt, error));
+  /** Settles an attempt as failed or postponed. */
+  fail(attempt: Attempt, failure: Failure): void {
+    this.state.track(this.sendFailure(attempt, failure));
   }
 
   /** Publishes the outcome of an attempt, and forgets the attempt. */
@@ -98,22 +96,16 @@ export class Settlements {
     if (done !== undefined) this.settled(attempt, done ? 'done' : 'lost');
   }
 
-  private async sendFailure(attempt: Attempt, error: unknown): Promise<void> {
+  private async sendFailure(attempt: Attempt, { verdict, text, error, note, ...failure }: Failure): Promise<void> {
     const { id, token, record, partition } = attempt;
     const { due, leased, tasks, runs, dead, waits } = partition;
-    const delayMs = delayOf(error) ?? delayAfter(attempt.attempt, record.backoff);
-    const args = {
-      id,
-      token,
-      delayMs,
-      bury: error instanceof DeadLetterTaskError ? 1 : 0,
-      error: messageOf(error),
-    };
+    const delayMs = failure.delayMs ?? delayAfter(attempt.attempt, record.backoff);
+    const args = { id, token, delayMs, verdict, error: text };
     const call = { keys: { due, leased, tasks, runs, dead, waits }, args };
     const outcome = await this.state.untilAnswered('settle', () => this.registry.run(failTask, call));
     if (outcome === undefined) return;
-    if (outcome === 'dead') this.log.dead(attempt, error);
-    else if (outcome === 'retried' && !(error instanceof RetryTaskError)) this.log.failed(attempt, error, delayMs);
+    if (outcome === 'dead') this.log.dead(attempt, note ?? error);
+    else if (outcome === 'retried' && note === undefined) this.log.failed(attempt, error, delayMs);
     this.settled(attempt, outcome, error);
   }
 }
@@ -121,22 +113,4 @@ export class Settlements {
 /** Returns a batch in the form that the scripts read: id, token, ... */
 function pairsOf(batch: readonly Attempt[]): string[] {
   return batch.flatMap(({ id, token }) => [id, token]);
-}
-
-function delayOf(error: unknown): number | undefined {
-  if (!(error instanceof RetryTaskError)) return undefined;
-  const { delayMs } = error;
-  // Below 0 means now, as for `schedule`.
-  return isIntegerOf(delayMs, -MAX_DURATION_MS, MAX_DURATION_MS) ? Math.max(0, delayMs) : undefined;
-}
-
-/** Returns the text of an error for the dead letter: name and message, for any thrown value. Never throws. */
-export function messageOf(error: unknown): string {
-  let text: string;
-  try {
-    text = error instanceof Error ? `${error.name}: ${error.message}` : `thrown: ${String(error)}`;
-  } catch {
-    text = 'thrown: something that cannot be shown';
-  }
-  return text.slice(0, MAX_ERROR_CHARS).toWellFormed();
 }

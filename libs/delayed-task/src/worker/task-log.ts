@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { shown } from '../../../internal/src';
+import { InvalidOutcomeError, shown } from '../../../internal/src';
 import { TaskTimeoutError, TaskTooLargeError } from '../delayed-task.errors';
 
 /** Pause before a problem of a name is logged again, ms. */
@@ -108,7 +108,7 @@ function kindOf(error: unknown): string {
   try {
     if (!(error instanceof Error)) return `a thrown ${typeof error}`;
     const kind = shown(error.constructor.name).slice(1, -1);
-    const ours = error instanceof TaskTimeoutError || error instanceof TaskTooLargeError;
+    const ours = [TaskTimeoutError, TaskTooLargeError, InvalidOutcomeError].some((type) => error instanceof type);
     return ours ? `${kind}: ${error.message.replace(/\.$/, '')}` : kind;
   } catch {
     return 'an error that cannot be shown';

@@ -62,7 +62,7 @@ export const failTask = defineScript({
   name: 'delayed-task.fail',
   ...failLua,
   keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'waits'],
-  args: { id: str, token: str, delayMs: int, bury: int, error: str },
+  args: { id: str, token: str, delayMs: int, verdict: str, error: str },
   flags: FREES_MEMORY,
   reply: (status: string) => status as 'retried' | 'dead' | 'lost',
 });

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { InvalidOptionError } from '../../../internal/src';
-import { type DelayedTaskService, RetryTaskError, type ScheduleOptions } from 'luanest/delayed-task';
+import { type DelayedTaskService, retryLater, type RetryLater, type ScheduleOptions } from 'luanest/delayed-task';
 import { refuse, type CheckedActivity } from '../red-packet.input';
 import type { RedPacketServiceOptions } from '../red-packet.options';
 import type { Lifecycle } from './lifecycle';
@@ -73,13 +73,14 @@ export class Closing {
     await this.tasks?.schedule(this.name, { activityId }, { id, attempts: ATTEMPTS, backoff: BACKOFF, ...when });
   }
 
-  private async close(activityId: string, attempt: number): Promise<void> {
+  private async close(activityId: string, attempt: number): Promise<RetryLater | undefined> {
     const closed = await this.lifecycle.closeAtEnd(activityId);
     if (closed === 'not-ended') {
-      // The clocks of two nodes may differ, which is not logged as a failure.
+      // The activity has not ended by the clock of its Redis: clocks of two nodes may differ. Not logged as a failure.
       const delayMs = Math.min(BACKOFF.delayMs * 2 ** (attempt - 1), BACKOFF.maxDelayMs);
-      throw new RetryTaskError(delayMs, 'The activity has not ended by the clock of its Redis.');
+      return retryLater({ delayMs });
     }
     if (closed !== undefined) await this.options.onClosed?.(closed);
+    return undefined;
   }
 }
