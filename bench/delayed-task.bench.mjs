@@ -64,7 +64,7 @@ async function luanest(port) {
     addBulk: (items) =>
       producer.tasks.scheduleMany(items.map(({ data, delay }) => ({ name: 't', payload: data, delayMs: delay }))),
     addAt: (items) =>
-      producer.tasks.scheduleMany(items.map(({ data, at }) => ({ name: 't', payload: data, runAt: at }))),
+      producer.tasks.scheduleMany(items.map(({ data, at }) => ({ name: 't', payload: data, runAtMs: at }))),
     /** A worker that is connected and has not begun. */
     async worker(handler) {
       const { tasks, close } = await open();

@@ -233,7 +233,7 @@ describe('options of calls', () => {
     const backoff = { delayMs: 1, factor: 1, maxDelayMs: 1, jitter: 0 };
     const every = { delayMs: 60_000, id: 'a', attempts: 1, backoff, keepResultMs: 0, onConflict: 'keep' } as const;
     expect(await tasks.schedule('t', 1, every)).toMatchObject({ status: 'scheduled' });
-    expect(await tasks.schedule('t', 1, { runAt: Date.now() + 60_000 })).toMatchObject({ status: 'scheduled' });
+    expect(await tasks.schedule('t', 1, { runAtMs: Date.now() + 60_000 })).toMatchObject({ status: 'scheduled' });
   });
 
   it('of payouts', async () => {

@@ -85,7 +85,7 @@ it('answers a repeated request as the first, from the other process, and counts 
 
 it('starts a crowd later, and shows which process ran the task', async () => {
   const crowd = { users: 30, taps: 1, delayMs: 5_000 };
-  const answer = await api<{ started: boolean; runAt: number }>(
+  const answer = await api<{ started: boolean; runAtMs: number }>(
     `${apps[0].url}/rains/works/crowd`,
     'POST',
     admin,
@@ -93,7 +93,7 @@ it('starts a crowd later, and shows which process ran the task', async () => {
   );
   expect(answer).toMatchObject({ status: 202, body: { started: false } });
   const waiting = await seen(({ tasks }) => tasks.waiting > 0);
-  expect(waiting.redisNowMs).toBeLessThan(answer.body.runAt);
+  expect(waiting.redisNowMs).toBeLessThan(answer.body.runAtMs);
   const isCrowd = ({ name }: { name: string }): boolean => name === 'rain.crowd';
   const view = await seen(({ nodes }) => nodes.some(({ works }) => works.lastTasks.some(isCrowd)));
   expect(view.tasks).toMatchObject({ waiting: waiting.tasks.waiting - 1, overdue: 0, dead: 0 });

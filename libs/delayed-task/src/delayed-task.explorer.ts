@@ -20,17 +20,18 @@ export class DelayedTaskExplorer implements OnModuleInit {
   /** @throws DelayedTaskSetupError that names class and method */
   onModuleInit(): void {
     for (const found of exploreMethods(this.discovery, this.scanner)) {
-      for (const task of delayedTasksOf(found.method)) this.add(found, task);
+      for (const metadata of delayedTasksOf(found.method)) this.add(found, metadata);
     }
   }
 
-  private add({ wrapper, where, name: key, method }: ExploredMethod, { name, options }: DelayedTaskMetadata): void {
+  private add({ wrapper, where, name: key, method }: ExploredMethod, { task, options }: DelayedTaskMetadata): void {
     const instance = singletonOf(wrapper);
     if (!instance) throw new DelayedTaskSetupError(`${where}: ${NOT_A_SINGLETON}.`);
     const { enhancers = true, ...rest } = options;
     const run = enhancers ? enhance(this.contexts, instance, method, key) : (method.bind(instance) as TaskHandler);
     try {
-      this.service.process(name, run, rest);
+      // The overloads of `process` take the name or the definition, not their union.
+      this.service.process(task as string, run, rest);
     } catch (cause) {
       throw new DelayedTaskSetupError(`${where}: ${(cause as Error).message}`, { cause });
     }

@@ -1,9 +1,10 @@
 import { Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap, type OnModuleInit } from '@nestjs/common';
 import type { ScriptRegistry } from 'luanest/script-registry';
+import { definitionOf } from './define-task';
 import { DelayedTaskSetupError } from './delayed-task.errors';
 import type { ResolvedDelayedTaskOptions } from './delayed-task.options';
 import type {
-  CancelAnswer,
+  CancelResult,
   ConflictOptions,
   DeadFilter,
   DeadPage,
@@ -11,9 +12,10 @@ import type {
   HandlerOptions,
   NewTask,
   QueueStats,
-  RescheduleAnswer,
-  ScheduleAnswer,
+  RescheduleResult,
+  ScheduleResult,
   ScheduleOptions,
+  TaskDefinition,
   TaskHandler,
   TaskView,
 } from './delayed-task.types';
@@ -45,13 +47,25 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
   /**
    * Schedules a task. A call with an id can be repeated after an error: the task is scheduled once.
    *
-   * @param name selects the handler; 1 to 128 characters
+   * @param task name that selects the handler, 1 to 128 characters, or the definition of the tasks
    * @param payload JSON data of at most `maxPayloadBytes`; undefined is stored as null
    * @throws InvalidTaskError, TaskTooLargeError before anything is sent; errors of the registry
    */
-  async schedule(name: string, payload?: unknown, options: ScheduleOptions = {}): Promise<ScheduleAnswer> {
-    const [answer] = await this.queue.schedule([{ ...checkScheduling(options), name, payload }], options);
-    return answer as ScheduleAnswer;
+  schedule<Payload>(
+    task: TaskDefinition<Payload>,
+    payload: NoInfer<Payload>,
+    options?: ScheduleOptions,
+  ): Promise<ScheduleResult>;
+  schedule(name: string, payload?: unknown, options?: ScheduleOptions): Promise<ScheduleResult>;
+  async schedule(
+    task: string | TaskDefinition,
+    payload?: unknown,
+    options: ScheduleOptions = {},
+  ): Promise<ScheduleResult> {
+    const given = { ...checkScheduling(options), payload };
+    const one = typeof task === 'string' ? { ...given, name: task } : { ...given, task };
+    const [result] = await this.queue.schedule([one], options);
+    return result as ScheduleResult;
   }
 
   /**
@@ -61,7 +75,10 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
    * @returns one result for each task, in the order of the tasks
    * @throws InvalidTaskError, TaskTooLargeError before anything is sent; errors of the registry
    */
-  scheduleMany(tasks: readonly NewTask[], options: ConflictOptions = {}): Promise<ScheduleAnswer[]> {
+  scheduleMany<Payloads extends readonly unknown[]>(
+    tasks: { readonly [Index in keyof Payloads]: NewTask<Payloads[Index]> },
+    options: ConflictOptions = {},
+  ): Promise<ScheduleResult[]> {
     return this.queue.schedule(tasks, options);
   }
 
@@ -72,7 +89,7 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
    * @returns `unknown` if there is no task with the id
    * @throws InvalidTaskError; errors of the registry
    */
-  cancel(id: string, options: { readonly evenRunning?: boolean } = {}): Promise<CancelAnswer> {
+  cancel(id: string, options: { readonly evenRunning?: boolean } = {}): Promise<CancelResult> {
     return this.queue.cancel(id, options.evenRunning === true ? 'running' : 'all');
   }
 
@@ -82,17 +99,18 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
    * @param time the new due time; default: now
    * @throws InvalidTaskError; errors of the registry
    */
-  reschedule(id: string, time: DueTime): Promise<RescheduleAnswer> {
+  reschedule(id: string, time: DueTime): Promise<RescheduleResult> {
     return this.queue.reschedule(id, time, 'due');
   }
 
   /**
    * Returns a task; undefined if there is none with the id, also if it is done and its result is not kept.
    *
-   * @throws InvalidTaskError; errors of the registry
+   * @param task definition of the task, for the type of the payload
+   * @throws InvalidTaskError, also if the task has another name than the definition; errors of the registry
    */
-  get(id: string): Promise<TaskView | undefined> {
-    return this.queue.get(id);
+  get<Payload = unknown>(id: string, task?: TaskDefinition<Payload>): Promise<TaskView<Payload> | undefined> {
+    return this.queue.get(id, task) as Promise<TaskView<Payload> | undefined>;
   }
 
   /**
@@ -164,8 +182,10 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
    *
    * @throws DelayedTaskSetupError if the name has a handler; InvalidTaskError, InvalidOptionError
    */
-  process(name: string, handler: TaskHandler, options: HandlerOptions = {}): void {
-    this.handlers.add(name, handler, options);
+  process<Payload>(task: TaskDefinition<Payload>, handler: TaskHandler<Payload>, options?: HandlerOptions): void;
+  process(name: string, handler: TaskHandler, options?: HandlerOptions): void;
+  process(task: string | TaskDefinition, handler: TaskHandler, options: HandlerOptions = {}): void {
+    this.handlers.add(definitionOf(task), handler, options);
     if (this.booted) this.start();
   }
 

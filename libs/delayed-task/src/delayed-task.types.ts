@@ -1,3 +1,6 @@
+/** Key of the type of the payload. No object has it at run time. */
+declare const PAYLOAD: unique symbol;
+
 /** Pause after failed attempt number `n`: `delayMs * factor ^ (n - 1)`, at most `maxDelayMs`. */
 export interface Backoff {
   /** Pause before the second attempt, ms; integer of 0 to 100 years. */
@@ -14,20 +17,24 @@ export interface Backoff {
 export interface DueTime {
   /** Time from now, ms; integer, at most 100 years; below 0 means now. */
   readonly delayMs?: number;
-  /** A Date, or ms since 1970, at most 100 years ahead; in the past means now. */
-  readonly runAt?: Date | number;
+  /** Instant in ms since 1970; integer, at most 100 years ahead; in the past means now. */
+  readonly runAtMs?: number;
 }
 
-/** Options of one task. */
-export interface TaskOptions extends DueTime {
-  /** Text of 1 to 256 characters without line breaks. Default: a new unique id. */
-  readonly id?: string;
+/** Settings of tasks that a single task, `defineTask` or the module can set, in this order. */
+export interface TaskSettings {
   /** Most attempts; after the last one that fails, the task is dead-lettered; integer of 1 to 1,000. Default: the module's. */
   readonly attempts?: number;
   /** Pauses between attempts; a number is `{ delayMs }`. Default: the module's. */
   readonly backoff?: number | Backoff;
   /** How long the handler's result is kept, ms; integer of 0 to 100 years; 0: not kept. Default: the module's. */
   readonly keepResultMs?: number;
+}
+
+/** Options of one task. */
+export interface TaskOptions extends DueTime, TaskSettings {
+  /** Text of 1 to 256 characters without line breaks. Default: a new unique id. */
+  readonly id?: string;
 }
 
 /** Choice for the case that a task with the id exists, whether it waits, runs or is a dead letter. */
@@ -43,29 +50,38 @@ export interface ConflictOptions {
 /** Options of `schedule`. */
 export interface ScheduleOptions extends TaskOptions, ConflictOptions {}
 
-/** A task for `scheduleMany`. */
-export interface NewTask extends TaskOptions {
+/** A task for `scheduleMany`, by its name. */
+export interface NamedTask extends TaskOptions {
   /** Selects the handler; 1 to 128 characters. */
   readonly name: string;
   /** JSON data; undefined is stored as null. */
   readonly payload?: unknown;
 }
 
+/** A task for `scheduleMany`, by its definition. */
+export interface DefinedTask<Payload> extends TaskOptions {
+  readonly task: TaskDefinition<Payload>;
+  readonly payload: NoInfer<Payload>;
+}
+
+/** A task for `scheduleMany`. */
+export type NewTask<Payload = unknown> = NamedTask | DefinedTask<Payload>;
+
 /** Result of `schedule`, and of each task of `scheduleMany`. */
-export interface ScheduleAnswer {
+export interface ScheduleResult {
   readonly id: string;
   /** `replaced`, `kept` and `refused`: a task with the id existed. See `onConflict`. */
   readonly status: 'scheduled' | 'replaced' | 'kept' | 'refused';
   /** When the task is due, ms since 1970 by Redis' clock; 0 for an existing task that is not waiting. */
-  readonly runAt: number;
+  readonly runAtMs: number;
 }
 
 /** Result of `cancel`. `running` and `dead`: the task is running or a dead letter, and stays. `unknown`: no task has the id. */
-export type CancelAnswer = 'cancelled' | 'running' | 'dead' | 'unknown';
+export type CancelResult = 'cancelled' | 'running' | 'dead' | 'unknown';
 
 /** Result of `reschedule`. `running` and `dead`: the task is running or a dead letter, and stays. `unknown`: no task has the id. */
-export type RescheduleAnswer =
-  { readonly status: 'rescheduled'; readonly runAt: number } | { readonly status: 'running' | 'dead' | 'unknown' };
+export type RescheduleResult =
+  { readonly status: 'rescheduled'; readonly runAtMs: number } | { readonly status: 'running' | 'dead' | 'unknown' };
 
 /** Data of an attempt that a handler gets in addition to the payload. */
 export interface TaskContext {
@@ -76,7 +92,7 @@ export interface TaskContext {
   /** Most attempts of the task. */
   readonly attempts: number;
   /** When this attempt was due, ms since 1970 by Redis' clock. */
-  readonly runAt: number;
+  readonly runAtMs: number;
   /** Time from when the attempt was due until it was taken, ms by Redis' clock; never negative. */
   readonly lateMs: number;
   /**
@@ -91,9 +107,9 @@ export interface TaskContext {
  * An error is a failed attempt. The value is kept for `keepResultMs` if JSON can hold it. Two outcomes may be returned or thrown:
  * `retryLater({ delayMs })` for another attempt, `deadLetter(reason)` to give up the task.
  */
-// A handler declares the type of its payload.
+// A handler declares the type of its payload, unless `defineTask` did.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
-export type TaskHandler = (payload: any, task: TaskContext) => unknown;
+export type TaskHandler<Payload = any> = (payload: Payload, task: TaskContext) => unknown;
 
 /** Options of a handler. */
 export interface HandlerOptions {
@@ -104,18 +120,30 @@ export interface HandlerOptions {
   readonly timeoutMs?: number;
 }
 
+/** Options of `defineTask`. */
+export interface TaskDefinitionOptions extends TaskSettings, HandlerOptions {
+  /** Name of the tasks, which selects the handler; 1 to 128 characters. */
+  readonly name: string;
+}
+
+/** Name, settings and type of the payload of tasks; made by `defineTask`. */
+export interface TaskDefinition<Payload = unknown> extends TaskDefinitionOptions {
+  /** Only for types: no object has it. */
+  readonly [PAYLOAD]?: Payload;
+}
+
 /** A task, as `get` returns it. */
-export interface TaskView {
+export interface TaskView<Payload = unknown> {
   readonly id: string;
   /** `dead`: dead-lettered. `done`: only while the result is kept. */
   readonly state: 'waiting' | 'running' | 'dead' | 'done';
   /** '' if the task is done. Then `payload` is undefined, and both numbers of attempts are 0. */
   readonly name: string;
-  readonly payload: unknown;
+  readonly payload: Payload | undefined;
   /** When a waiting task is due, the lease of a running one ends, or a dead or done one ended; ms since 1970 by Redis' clock. */
-  readonly at: number;
-  /** Attempts that were begun, the running one included; an attempt that was handed back does not count. */
-  readonly attempt: number;
+  readonly atMs: number;
+  /** Attempts made so far, the running one included. Attempts that were handed back or postponed do not count. */
+  readonly attemptsMade: number;
   /** Most attempts of the task. */
   readonly attempts: number;
   /** Name and message of the error of the last failed attempt, or why the result of a done task was not kept; '' if neither. */
@@ -129,13 +157,16 @@ export interface DeadTask {
   readonly id: string;
   readonly name: string;
   readonly payload: unknown;
+  /** Attempts made. Attempts that were handed back or postponed do not count. */
+  readonly attemptsMade: number;
+  /** Most attempts of the task. */
   readonly attempts: number;
-  /** Name and message of the last error. */
+  /** Name and message of the last error, or the reason of `deadLetter`. */
   readonly error: string;
   /** When an attempt first failed, ms since 1970 by Redis' clock. */
-  readonly firstFailedAt: number;
+  readonly firstFailedAtMs: number;
   /** When the task was dead-lettered, ms since 1970 by Redis' clock. */
-  readonly deadAt: number;
+  readonly deadAtMs: number;
 }
 
 /** A page of dead letters. */
@@ -149,10 +180,10 @@ export interface DeadPage {
 export interface DeadFilter {
   /** Name of the tasks, 1 to 128 characters. Default: any. */
   readonly name?: string;
-  /** Selects tasks that were dead-lettered at this instant or later: a Date, or an integer of ms since 1970, by Redis' clock. Default: any. */
-  readonly diedFromAtMs?: Date | number;
-  /** Selects tasks that were dead-lettered before this instant: a Date, or an integer of ms since 1970, by Redis' clock. Default: any. */
-  readonly diedBeforeAtMs?: Date | number;
+  /** Selects tasks that were dead-lettered at this instant or later, an integer of ms since 1970, by Redis' clock. Default: any. */
+  readonly diedFromAtMs?: number;
+  /** Selects tasks that were dead-lettered before this instant, an integer of ms since 1970, by Redis' clock. Default: any. */
+  readonly diedBeforeAtMs?: number;
 }
 
 /** Numbers of tasks in the queue. */

@@ -6,7 +6,8 @@ export {
   type RetryLater,
   type RetryLaterOptions,
 } from '../../internal/src';
-export { DelayedTask, type DelayedTaskOptions } from './delayed-task.decorator';
+export { defineTask } from './define-task';
+export { DelayedTask, type DelayedTaskOptions, type TaskMethodDecorator } from './delayed-task.decorator';
 export {
   DelayedTaskSetupError,
   InvalidTaskError,
@@ -29,20 +30,25 @@ export { DelayedTaskService } from './delayed-task.service';
 export { DELAYED_TASK_CONTEXT } from './handlers/nest-handler';
 export type {
   Backoff,
-  CancelAnswer,
+  CancelResult,
   ConflictOptions,
   DeadFilter,
   DeadPage,
   DeadTask,
+  DefinedTask,
   DueTime,
   HandlerOptions,
+  NamedTask,
   NewTask,
   QueueStats,
-  RescheduleAnswer,
-  ScheduleAnswer,
+  RescheduleResult,
+  ScheduleResult,
   ScheduleOptions,
   TaskContext,
+  TaskDefinition,
+  TaskDefinitionOptions,
   TaskHandler,
   TaskOptions,
+  TaskSettings,
   TaskView,
 } from './delayed-task.types';

@@ -15,10 +15,10 @@ describe.each(servers)('delayed tasks on %s', (name, client, partitions) => {
 
   it('run once, with payload and context, and leave nothing behind', async () => {
     const seen: unknown[] = [];
-    bench.tasks.process('greet', (payload: unknown, { id, name: task, attempt, attempts, runAt, lateMs }) => {
+    bench.tasks.process('greet', (payload: unknown, { id, name: task, attempt, attempts, runAtMs, lateMs }) => {
       seen.push({ payload, id, task, attempt, attempts });
       expect(lateMs).toBeGreaterThanOrEqual(0);
-      expect(runAt).toBeGreaterThan(1_600_000_000_000);
+      expect(runAtMs).toBeGreaterThan(1_600_000_000_000);
     });
     bench.work();
     const payload = { big: '9007199254740993', text: 'ä\n{}"', nothing: null };
@@ -34,17 +34,17 @@ describe.each(servers)('delayed tasks on %s', (name, client, partitions) => {
   it('are never early, by the clock of Redis, for delays, instants and Dates', async () => {
     const early: number[] = [];
     let ran = 0;
-    bench.tasks.process('tick', async (_payload, { runAt }) => {
-      early.push(runAt - (await redisNow(bench.raw)));
+    bench.tasks.process('tick', async (_payload, { runAtMs }) => {
+      early.push(runAtMs - (await redisNow(bench.raw)));
       ran += 1;
     });
     bench.work();
     const now = await redisNow(bench.raw);
     await bench.tasks.scheduleMany([
       ...Array.from({ length: 50 }, (_, i) => ({ name: 'tick', delayMs: i * 7 })),
-      ...Array.from({ length: 50 }, (_, i) => ({ name: 'tick', runAt: now + i * 5 })),
-      { name: 'tick', runAt: new Date(now + 100) },
-      { name: 'tick', runAt: 0 },
+      ...Array.from({ length: 50 }, (_, i) => ({ name: 'tick', runAtMs: now + i * 5 })),
+      { name: 'tick', runAtMs: now + 100 },
+      { name: 'tick', runAtMs: 0 },
       { name: 'tick' },
     ]);
     await eventually(() => expect(ran).toBe(103));
@@ -59,9 +59,9 @@ describe.each(servers)('delayed tasks on %s', (name, client, partitions) => {
     const first = await bench.tasks.schedule('t', 'old', { id: 'a', delayMs: HOUR });
     const again = await bench.tasks.schedule('t', 'new', { id: 'a', delayMs: 2 * HOUR, onConflict });
     expect(again.status).toBe(status);
-    if (onConflict === 'replace') expect(again.runAt).toBeGreaterThan(first.runAt + HOUR / 2);
-    else expect(again.runAt).toBe(first.runAt);
-    expect(await bench.tasks.get('a')).toMatchObject({ state: 'waiting', name: 't', payload, at: again.runAt });
+    if (onConflict === 'replace') expect(again.runAtMs).toBeGreaterThan(first.runAtMs + HOUR / 2);
+    else expect(again.runAtMs).toBe(first.runAtMs);
+    expect(await bench.tasks.get('a')).toMatchObject({ state: 'waiting', name: 't', payload, atMs: again.runAtMs });
     expect((await inventory(bench)).due).toEqual(['a']);
   });
 
@@ -109,7 +109,7 @@ describe.each(servers)('delayed tasks on %s', (name, client, partitions) => {
     bench.work();
     await bench.tasks.schedule('t', null, { id: 'a' });
     await eventually(() => expect(gate.entered).toBe(1));
-    expect(await bench.tasks.get('a')).toMatchObject({ state: 'running', attempt: 1 });
+    expect(await bench.tasks.get('a')).toMatchObject({ state: 'running', attemptsMade: 1 });
     expect(await bench.tasks.cancel('a')).toBe('running');
     expect(await bench.tasks.reschedule('a', { delayMs: 0 })).toEqual({ status: 'running' });
     expect((await bench.tasks.schedule('t', null, { id: 'a' })).status).toBe('kept');
@@ -157,10 +157,10 @@ describe.each(servers)('delayed tasks on %s', (name, client, partitions) => {
     await bench.raw.zadd(bench.partitionOf('a').leased, 'XX', '1', 'a');
     other.work();
     await eventually(() => expect(second.entered).toBe(1));
-    expect(await other.tasks.get('a')).toMatchObject({ state: 'running', attempt: 2 });
+    expect(await other.tasks.get('a')).toMatchObject({ state: 'running', attemptsMade: 2 });
     first.open();
     await eventually(() => expect(told.events.map(({ outcome }) => outcome)).toEqual(['lost']));
-    expect(await other.tasks.get('a')).toMatchObject({ state: 'running', attempt: 2 });
+    expect(await other.tasks.get('a')).toMatchObject({ state: 'running', attemptsMade: 2 });
     second.open();
     await eventually(() => expect(told.events.map(({ outcome }) => outcome)).toEqual(['lost', 'done']));
     expect(await other.tasks.get('a')).toBeUndefined();
@@ -208,8 +208,8 @@ describe.each(servers)('delayed tasks on %s', (name, client, partitions) => {
       const page = await bench.tasks.deadLetters(cursor === undefined ? { limit: 2 } : { limit: 2, cursor });
       for (const task of page.items) {
         expect(task).toMatchObject({ name: 't', payload: { id: task.id }, attempts: 2, error: 'Error: broken ü' });
-        expect(task.firstFailedAt).toBeLessThanOrEqual(task.deadAt);
-        expect(task.firstFailedAt).toBeGreaterThan(1_600_000_000_000);
+        expect(task.firstFailedAtMs).toBeLessThanOrEqual(task.deadAtMs);
+        expect(task.firstFailedAtMs).toBeGreaterThan(1_600_000_000_000);
       }
       pages.push(page.items.map(({ id }) => id));
       cursor = page.nextCursor;

@@ -78,10 +78,10 @@ describe.each(servers)('dead letters on %s', (_name, client, partitions) => {
     await bury(thousand.slice(300, 500), (i) => first + (i % 2) * 1_000, 'two');
     expect(await bench.tasks.dropAll({ name: 'no such' })).toBe(0);
     expect(await bench.tasks.dropAll({ name: 'two', diedBeforeAtMs: first + 1_000 })).toBe(100);
-    expect(await bench.tasks.replayAll({ name: 'two', diedFromAtMs: new Date(first + 1_000) })).toBe(100);
+    expect(await bench.tasks.replayAll({ name: 'two', diedFromAtMs: first + 1_000 })).toBe(100);
     expect(await bench.tasks.replayAll({ name: 'two' })).toBe(0);
     expect(await bench.tasks.stats()).toMatchObject({ dead: 300, waiting: 100 });
-    expect(await bench.tasks.get('d301')).toMatchObject({ state: 'waiting', attempt: 0, error: '' });
+    expect(await bench.tasks.get('d301')).toMatchObject({ state: 'waiting', attemptsMade: 0, error: '' });
     expect(await bench.tasks.replayAll()).toBe(300);
     expect(await bench.tasks.replayAll()).toBe(0);
     expect(await bench.tasks.dropAll()).toBe(0);
@@ -107,7 +107,7 @@ describe.each(servers)('dead letters on %s', (_name, client, partitions) => {
     [{ name: '' }, /name is ""/],
     [{ names: 'x' }, /There is no option "names"/],
     [{ diedBeforeAtMs: 'now' }, /diedBeforeAtMs is "now"/],
-    [{ diedFromAtMs: new Date('x') }, /diedFromAtMs is Date NaN/],
+    [{ diedFromAtMs: new Date(5) }, /diedFromAtMs is Date .*Expected an integer/],
   ])('a filter %p is refused before anything is changed', async (filter, says) => {
     for (const all of [bench.tasks.replayAll.bind(bench.tasks), bench.tasks.dropAll.bind(bench.tasks)]) {
       const error = await all(filter).catch((reason: unknown) => reason);

@@ -82,7 +82,7 @@ describe('handlers that do not do their task', () => {
       if (!task) throw new Error('not dead yet');
       return task;
     });
-    expect(dead).toMatchObject({ id: 'a', name: 'bad', payload: { kept: true }, attempts: 3 });
+    expect(dead).toMatchObject({ id: 'a', name: 'bad', payload: { kept: true }, attemptsMade: 3, attempts: 3 });
     expect(dead.error).toMatch(says);
     await eventually(() =>
       expect(told.events.map(({ outcome, attempt }) => `${outcome} ${attempt}`)).toEqual([
@@ -91,7 +91,7 @@ describe('handlers that do not do their task', () => {
         'dead 3',
       ]),
     );
-    expect(await bench.tasks.get('a')).toMatchObject({ state: 'dead', attempt: 3, result: undefined });
+    expect(await bench.tasks.get('a')).toMatchObject({ state: 'dead', attemptsMade: 3, result: undefined });
     expect(starts.map(({ attempt }) => attempt)).toEqual([1, 2, 3]);
     const pauses = starts.slice(1).map(({ at }, i) => at - (starts[i]?.at ?? 0));
     expect(pauses[0]).toBeGreaterThanOrEqual(29);
@@ -276,7 +276,7 @@ describe('handlers that do not do their task', () => {
     await bench.tasks.schedule('bad', null, { id: 'a', attempts: 9 });
     await eventually(async () => expect((await bench.tasks.get('a'))?.state).toBe('dead'));
     expect(await bench.tasks.get('a')).toMatchObject({
-      attempt: 1,
+      attemptsMade: 1,
       error: expect.stringMatching(/^InvalidOutcomeError: .*delayMs is 0\.5/) as string,
     });
   });

@@ -25,7 +25,7 @@ describe('what one lost key leaves', () => {
       const view = await bench.tasks.get(id);
       expect(view?.state).toBe(state);
       expect((await inventory(bench)).problems).toEqual([]);
-      return view?.at ?? 0;
+      return view?.atMs ?? 0;
     });
 
   it('without `due`, tasks are due again when they were: as scheduled, rescheduled, retried or replayed', async () => {
@@ -37,7 +37,7 @@ describe('what one lost key leaves', () => {
     bench.tasks.process('dies', () => deadLetter('hopeless'));
     const now = await redisNow(bench.raw);
     await bench.tasks.schedule('t', null, { id: 'delay', delayMs: YEAR });
-    await bench.tasks.schedule('t', null, { id: 'instant', runAt: now + 2 * YEAR });
+    await bench.tasks.schedule('t', null, { id: 'instant', runAtMs: now + 2 * YEAR });
     await bench.tasks.schedule('t', null, { id: 'moved', delayMs: HOUR });
     await bench.tasks.reschedule('moved', { delayMs: 3 * YEAR });
     await bench.tasks.schedule('fails', null, { id: 'retried', backoff: { delayMs: YEAR, jitter: 0 } });
@@ -48,7 +48,7 @@ describe('what one lost key leaves', () => {
     await eventually(async () => expect((await bench.tasks.get('replayed'))?.state).toBe('dead'));
     await bench.tasks.replay('replayed', { delayMs: YEAR });
     await eventually(async () =>
-      expect(await bench.tasks.get('retried')).toMatchObject({ state: 'waiting', attempt: 1 }),
+      expect(await bench.tasks.get('retried')).toMatchObject({ state: 'waiting', attemptsMade: 1 }),
     );
     const ids = ['delay', 'instant', 'moved', 'retried', 'replayed', 'replaced'];
     const dueAt = async (): Promise<(string | null)[]> =>
@@ -71,7 +71,7 @@ describe('what one lost key leaves', () => {
     await eventually(async () => expect((await bench.tasks.stats()).dead).toBe(1));
     await bench.raw.del(bench.partitionOf('a').dead);
     await restored('a', 'dead');
-    expect(await bench.tasks.get('a')).toMatchObject({ attempt: 1, error: 'hopeless' });
+    expect(await bench.tasks.get('a')).toMatchObject({ attemptsMade: 1, error: 'hopeless' });
     expect(runs).toBe(1);
   });
 

@@ -90,7 +90,7 @@ describe.each(servers)('random orders of calls on %s', (_name, client) => {
     for (const id of IDS) {
       const view = await bench.tasks.get(id);
       if (model.of(id).state === 'none') expect(view).toBeUndefined();
-      else expect([id, view?.attempt]).toEqual([id, model.of(id).attempt]);
+      else expect([id, view?.attemptsMade]).toEqual([id, model.of(id).attempt]);
     }
   }
 

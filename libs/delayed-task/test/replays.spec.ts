@@ -58,8 +58,8 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     const now = await redisNow(direct.raw);
     const answer = await cutting(() => lossy.tasks.schedule('t', 1, { id: 'a', delayMs: HOUR }));
     expect(answer.status).toBe('scheduled');
-    expect((await direct.tasks.get('a'))?.at).toBe(answer.runAt);
-    expect(answer.runAt).toBeLessThan(now + HOUR + 5_000);
+    expect((await direct.tasks.get('a'))?.atMs).toBe(answer.runAtMs);
+    expect(answer.runAtMs).toBeLessThan(now + HOUR + 5_000);
     const replaced = await cutting(() =>
       lossy.tasks.schedule('t', 2, { id: 'a', onConflict: 'replace', delayMs: HOUR }),
     );
@@ -92,7 +92,7 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     await direct.tasks.scheduleMany(['a', 'b'].map((id) => ({ name: 't', id, delayMs: HOUR })));
     expect(await cutting(() => lossy.tasks.cancel('a'))).toBe('cancelled');
     const moved = await cutting(() => lossy.tasks.reschedule('b', { delayMs: 2 * HOUR }));
-    expect(moved).toMatchObject({ status: 'rescheduled', runAt: (await direct.tasks.get('b'))?.at });
+    expect(moved).toMatchObject({ status: 'rescheduled', runAtMs: (await direct.tasks.get('b'))?.atMs });
     await direct.tasks.reschedule('b', { delayMs: 0 });
     await take(direct, 'x');
     expect(await cutting(() => fail(lossy, 'b', 'x', 0, 'dead-letter'))).toBe('dead');
@@ -105,9 +105,9 @@ describe.each(REPLAYS)('%s', (_how, start) => {
 
   it('of take: the same tasks, and each attempt counts once', async () => {
     const ids = Array.from({ length: 6 }, (_, i) => `k${i}`);
-    await direct.tasks.scheduleMany(ids.map((id, i) => ({ name: 't', id, runAt: i + 1 })));
+    await direct.tasks.scheduleMany(ids.map((id, i) => ({ name: 't', id, runAtMs: i + 1 })));
     const first = await cutting(() => take(lossy, 'one', 2));
-    expect(first.tasks.map(({ id, attempt, runAt }) => `${id} ${attempt} ${runAt}`)).toEqual(['k0 1 1', 'k1 1 2']);
+    expect(first.tasks.map(({ id, attempt, runAtMs }) => `${id} ${attempt} ${runAtMs}`)).toEqual(['k0 1 1', 'k1 1 2']);
     const second = await take(lossy, 'two', 10);
     expect(second.tasks.map(({ id, attempt }) => `${id} ${attempt}`)).toEqual(['k2 1', 'k3 1', 'k4 1', 'k5 1']);
     expect((await inventory(direct)).leased.sort()).toEqual(ids);
@@ -130,10 +130,10 @@ describe.each(REPLAYS)('%s', (_how, start) => {
   it('of fail: it failed once', async () => {
     await taken('a', 'x');
     expect(await cutting(() => fail(lossy, 'a', 'x', HOUR))).toBe('retried');
-    expect(await direct.tasks.get('a')).toMatchObject({ state: 'waiting', attempt: 1, error: 'x' });
+    expect(await direct.tasks.get('a')).toMatchObject({ state: 'waiting', attemptsMade: 1, error: 'x' });
     await taken('b', 'y');
     expect(await cutting(() => fail(lossy, 'b', 'y', HOUR, 'postpone'))).toBe('retried');
-    expect(await direct.tasks.get('b')).toMatchObject({ state: 'waiting', attempt: 0, error: '' });
+    expect(await direct.tasks.get('b')).toMatchObject({ state: 'waiting', attemptsMade: 0, error: '' });
   });
 
   it('of renew and release: renewed, and handed back once', async () => {
@@ -145,7 +145,7 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     });
     const release = { keys: { due, leased, runs, waits }, args: { pairs: ['a', 'x'] } };
     expect(await cutting(() => lossy.registry.run(releaseTasks, release))).toMatchObject({ done: 1 });
-    expect(await direct.tasks.get('a')).toMatchObject({ state: 'waiting', attempt: 0 });
+    expect(await direct.tasks.get('a')).toMatchObject({ state: 'waiting', attemptsMade: 0 });
   });
 
   it.each(['replay', 'drop'] as const)('of clear-dead: each is %sed once, and all are counted', async (verb) => {
@@ -181,13 +181,13 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     const defer = (longestMs: number) => () =>
       lossy.registry.run(deferTasks, { ...asked, args: { ...asked.args, longestMs } });
     expect(await cutting(defer(HOUR))).toEqual([1, 0]);
-    expect(await direct.tasks.get('a')).toMatchObject({ state: 'waiting', attempt: 0 });
+    expect(await direct.tasks.get('a')).toMatchObject({ state: 'waiting', attemptsMade: 0 });
     await direct.tasks.reschedule('a', { delayMs: 0 });
     await direct.raw.hset(runs, 'a', '1 l x 1 0 1 ');
     await direct.raw.zrem(due, 'a');
     await direct.raw.zadd(leased, '9000000000000', 'a');
     expect(await cutting(defer(HOUR))).toEqual([2, 0]);
-    expect(await direct.tasks.get('a')).toMatchObject({ state: 'dead', attempt: 0, error: 'e' });
+    expect(await direct.tasks.get('a')).toMatchObject({ state: 'dead', attemptsMade: 0, error: 'e' });
     expect((await inventory(direct)).problems).toEqual([]);
   });
 

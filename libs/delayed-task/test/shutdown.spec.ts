@@ -57,7 +57,7 @@ it.each([
   const options = { concurrency: 2, drainMs, abortGraceMs: 20, leaseMs: 3_000 };
   const app = await start(Handlers, prefix, options);
   const tasks = app.get(DelayedTaskService);
-  await tasks.scheduleMany(['a', 'b', 'c', 'd'].map((id, i) => ({ name: 'work', id, runAt: i + 1 })));
+  await tasks.scheduleMany(['a', 'b', 'c', 'd'].map((id, i) => ({ name: 'work', id, runAtMs: i + 1 })));
   await eventually(() => expect(began).toEqual(['a', 'b']));
   const closing = app.close();
   if (drainMs > 50) {

@@ -40,7 +40,7 @@ describe('tasks and the clock', () => {
       told.events.length = 0;
       const waitedBefore = waited();
       const start = (await redisNow(bench.raw)) + 300;
-      await bench.tasks.scheduleMany(Array.from({ length: 1_000 }, (_, i) => ({ name: 't', runAt: start + i })));
+      await bench.tasks.scheduleMany(Array.from({ length: 1_000 }, (_, i) => ({ name: 't', runAtMs: start + i })));
       await eventually(() => expect(told.events).toHaveLength(1_000), { timeoutMs: 20_000 });
       const late = told.events.map(({ lateMs }) => lateMs).sort((a, b) => a - b);
       expect(late[0]).toBeGreaterThanOrEqual(0);
@@ -63,7 +63,7 @@ describe('tasks and the clock', () => {
     const at = (await redisNow(bench.raw)) + 60_000;
     for (let i = 0; i < 100_000; i += 10_000) {
       await bench.tasks.scheduleMany(
-        Array.from({ length: 10_000 }, (_, k) => ({ name: 't', payload: { order: i + k }, runAt: at })),
+        Array.from({ length: 10_000 }, (_, k) => ({ name: 't', payload: { order: i + k }, runAtMs: at })),
       );
     }
     // Due at once, by the clock of Redis alone.

@@ -66,7 +66,9 @@ describe('a task whose name a worker does not know', () => {
     const late = settled.events.map(({ lateMs }) => lateMs);
     expect([...late].sort((a, b) => a - b)).toEqual(late);
     expect(late[2]).toBeGreaterThan(90);
-    await eventually(async () => expect(await bench.tasks.get('a')).toMatchObject({ state: 'waiting', attempt: 0 }));
+    await eventually(async () =>
+      expect(await bench.tasks.get('a')).toMatchObject({ state: 'waiting', attemptsMade: 0 }),
+    );
     settled.stop();
   });
 
@@ -79,9 +81,9 @@ describe('a task whose name a worker does not know', () => {
     await eventually(() => expect(settled.events).toMatchObject([{ outcome: 'unknown' }]));
     settled.stop();
     const view = await bench.tasks.get('a');
-    expect(view).toMatchObject({ state: 'waiting', attempt: 0 });
-    expect((view?.at ?? 0) - at).toBeGreaterThanOrEqual(5_000);
-    expect((view?.at ?? 0) - (await redisNow(bench.raw))).toBeLessThanOrEqual(10_000);
+    expect(view).toMatchObject({ state: 'waiting', attemptsMade: 0 });
+    expect((view?.atMs ?? 0) - at).toBeGreaterThanOrEqual(5_000);
+    expect((view?.atMs ?? 0) - (await redisNow(bench.raw))).toBeLessThanOrEqual(10_000);
   });
 
   it('is a dead letter when nobody has known it for `unknownTaskMs`, and can be replayed', async () => {
@@ -111,7 +113,9 @@ describe('a task whose name a worker does not know', () => {
     });
     bench.work();
     await bench.tasks.schedule('t', null, { id: 'a', attempts: 3, backoff: { delayMs: HOUR } });
-    await eventually(async () => expect(await bench.tasks.get('a')).toMatchObject({ state: 'waiting', attempt: 1 }));
+    await eventually(async () =>
+      expect(await bench.tasks.get('a')).toMatchObject({ state: 'waiting', attemptsMade: 1 }),
+    );
     await bench.close();
     const other = await openBench(standaloneClient(), { pollMs: 50 }, { prefix: bench.prefix });
     other.tasks.process('other', () => undefined);
@@ -120,7 +124,7 @@ describe('a task whose name a worker does not know', () => {
     await other.tasks.reschedule('a', { delayMs: 0 });
     await eventually(() => expect(settled.events.map(({ outcome }) => outcome)).toContain('unknown'));
     await eventually(async () =>
-      expect(await other.tasks.get('a')).toMatchObject({ state: 'waiting', attempt: 1, error: 'Error: torn' }),
+      expect(await other.tasks.get('a')).toMatchObject({ state: 'waiting', attemptsMade: 1, error: 'Error: torn' }),
     );
     settled.stop();
     await other.close();

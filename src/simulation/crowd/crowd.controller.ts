@@ -12,7 +12,7 @@ interface CrowdAnswer {
   /** True if the crowd has started. */
   readonly started: boolean;
   /** Time of the start, ms since 1970 by Redis' clock; missing if it has started. */
-  readonly runAt?: number;
+  readonly runAtMs?: number;
 }
 
 /** Starts simulated crowds, for operators. */
@@ -44,8 +44,8 @@ export class CrowdController {
     };
     const wait = integer('delayMs', delayMs, 0, DAY_MS);
     if (wait > 0) {
-      const { runAt } = await this.tasks.schedule(CROWD_TASK, crowd, { delayMs: wait });
-      return { started: false, runAt };
+      const { runAtMs } = await this.tasks.schedule(CROWD_TASK, crowd, { delayMs: wait });
+      return { started: false, runAtMs };
     }
     this.crowds.start(crowd);
     return { started: true };

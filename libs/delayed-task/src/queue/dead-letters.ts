@@ -1,7 +1,8 @@
 import type { KnownOptions } from '../../../internal/src';
 import { clearDead, listDead, MAX_CHUNK } from './queue.scripts';
 import type { DeadFilter, DeadPage, DeadTask } from '../delayed-task.types';
-import { checkName, readRun, RecordReader, taskInput } from './task-codec';
+import { readRun, RecordReader } from './task-codec';
+import { checkName, taskInput } from './task-input';
 import type { DeadRow } from './rows';
 import { OPERATION_MS, type TaskQueue } from './task-queue';
 
@@ -37,7 +38,7 @@ export class DeadLetters {
       for (const row of rows) items.push(this.taskOf(row));
       const last = rows.at(-1);
       if (items.length === limit && last) {
-        return { items, nextCursor: formatCursor({ ...at, untilMs, afterMs: last.deadAt, afterId: last.id }) };
+        return { items, nextCursor: formatCursor({ ...at, untilMs, afterMs: last.deadAtMs, afterId: last.id }) };
       }
       if (at.partition + 1 === all.length) return { items };
       at = startOf(at.partition + 1);
@@ -52,8 +53,9 @@ export class DeadLetters {
   async clear(verb: 'replay' | 'drop', filter: DeadFilter): Promise<number> {
     const { name, diedFromAtMs, diedBeforeAtMs } = inFilter.options('', filter, KNOWN_OF_FILTER);
     const chosen = name === undefined ? '' : checkName(name);
-    const fromMs = diedFromAtMs === undefined ? 0 : checkInstant('diedFromAtMs', diedFromAtMs);
-    const beforeMs = diedBeforeAtMs === undefined ? NEVER_MS : checkInstant('diedBeforeAtMs', diedBeforeAtMs);
+    const fromMs = diedFromAtMs === undefined ? 0 : inFilter.integer('diedFromAtMs', diedFromAtMs, 0, NEVER_MS);
+    const beforeMs =
+      diedBeforeAtMs === undefined ? NEVER_MS : inFilter.integer('diedBeforeAtMs', diedBeforeAtMs, 0, NEVER_MS);
     if (beforeMs <= fromMs) return 0;
     let count = 0;
     for (let partition = 0; partition < this.queue.partitions.all.length; partition++) {
@@ -79,17 +81,11 @@ export class DeadLetters {
     return this.queue.registry.run(clearDead, { keys, args });
   }
 
-  private taskOf({ id, deadAt, record, run }: DeadRow): DeadTask {
+  private taskOf({ id, deadAtMs, record, run }: DeadRow): DeadTask {
     const { name, payload, attempts } = this.reader.read(record);
-    const { firstFailedAt, error } = readRun(run);
-    return { id, name, payload: JSON.parse(payload), attempts, error, firstFailedAt, deadAt };
+    const { attemptsMade, firstFailedAtMs, error } = readRun(run);
+    return { id, name, payload: JSON.parse(payload), attemptsMade, attempts, error, firstFailedAtMs, deadAtMs };
   }
-}
-
-function checkInstant(name: string, value: unknown): number {
-  const ms = value instanceof Date ? value.getTime() : value;
-  if (Number.isSafeInteger(ms) && (ms as number) >= 0 && (ms as number) <= NEVER_MS) return ms as number;
-  return inFilter.refuse(name, value, 'a valid Date, or an integer of ms since 1970');
 }
 
 function startOf(partition: number): Position {

@@ -25,10 +25,10 @@ export const scheduleTasks = defineScript({
   args: { conflict: str, operationMs: int, tasks: list(str) },
   group: { maxCalls: 64, maxChars: 16_384 },
   reply: (codes: number[]) => {
-    const answers: { status: 'scheduled' | 'replaced' | 'kept' | 'refused'; runAt: number }[] = [];
+    const answers: { status: 'scheduled' | 'replaced' | 'kept' | 'refused'; runAtMs: number }[] = [];
     for (let i = 0; i + 1 < codes.length; i += 2) {
       const status = SCHEDULED[codes[i] as number] as (typeof answers)[number]['status'];
-      answers.push({ status, runAt: codes[i + 1] as number });
+      answers.push({ status, runAtMs: codes[i + 1] as number });
     }
     return answers;
   },
@@ -48,9 +48,9 @@ export const rescheduleTask = defineScript({
   ...rescheduleLua,
   keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'waits', 'operation'],
   args: { id: str, when: str, from: str, operationMs: int },
-  reply: ([runAt, status]: [number, string]) => ({
+  reply: ([runAtMs, status]: [number, string]) => ({
     status: status as 'moved' | 'running' | 'dead' | 'unknown',
-    runAt,
+    runAtMs,
   }),
 });
 
@@ -60,8 +60,8 @@ export const getTask = defineScript({
   keys: ['due', 'leased', 'tasks', 'runs', 'dead', 'result'],
   args: { id: str },
   flags: ['no-writes'],
-  reply: ([at, state, record, run, result]: [number, string, string, string, string]) => ({
-    at,
+  reply: ([atMs, state, record, run, result]: [number, string, string, string, string]) => ({
+    atMs,
     state: state as 'waiting' | 'running' | 'dead' | 'done' | '',
     record,
     run,
@@ -79,8 +79,8 @@ export const listDead = defineScript({
   reply: ([untilMs, ...fields]: [number, ...string[]]) => {
     const rows: DeadRow[] = [];
     for (let i = 0; i + 3 < fields.length; i += 4) {
-      const [id = '', deadAt, record = '', run = ''] = fields.slice(i, i + 4);
-      rows.push({ id, deadAt: Number(deadAt), record, run });
+      const [id = '', deadAtMs, record = '', run = ''] = fields.slice(i, i + 4);
+      rows.push({ id, deadAtMs: Number(deadAtMs), record, run });
     }
     return { untilMs, rows };
   },

@@ -6,7 +6,7 @@ export interface TakenTask {
   /** Number of this attempt; 1 for the first. */
   readonly attempt: number;
   /** When this attempt was due, ms by Redis' clock. */
-  readonly runAt: number;
+  readonly runAtMs: number;
 }
 
 /** A task that a take dead-lettered, because its worker died in its last attempt. */
@@ -28,7 +28,7 @@ export interface BatchReply {
 /** A dead letter as it is stored. */
 export interface DeadRow {
   readonly id: string;
-  readonly deadAt: number;
+  readonly deadAtMs: number;
   readonly record: string;
   readonly run: string;
 }

@@ -1,4 +1,4 @@
-import { Checks, type KnownOptions, shown } from '../../../internal/src';
+import { isIntegerOf, type KnownOptions, shown } from '../../../internal/src';
 import { InvalidTaskError, TaskTooLargeError } from '../delayed-task.errors';
 import {
   checkAttempts,
@@ -8,14 +8,13 @@ import {
   type ResolvedBackoff,
   type ResolvedDelayedTaskOptions,
 } from '../delayed-task.options';
+import { definitionOf } from '../define-task';
 import type { DueTime, NewTask, ScheduleOptions } from '../delayed-task.types';
-
-/** Checks of the arguments of calls. */
-export const taskInput = new Checks('DelayedTaskService', (message) => new InvalidTaskError(message));
+import { taskInput } from './task-input';
 
 const KNOWN: KnownOptions<ScheduleOptions> = {
   delayMs: true,
-  runAt: true,
+  runAtMs: true,
   id: true,
   attempts: true,
   backoff: true,
@@ -37,32 +36,9 @@ export interface TaskRecord {
 
 /** A task's value in the hash `runs` after parsing; all 0 or '' if the task was never taken. */
 interface RunRecord {
-  readonly attempt: number;
-  readonly firstFailedAt: number;
+  readonly attemptsMade: number;
+  readonly firstFailedAtMs: number;
   readonly error: string;
-}
-
-// eslint-disable-next-line no-control-regex
-const CONTROL = /[\u0000-\u001f\u007f]/;
-
-function checkText(what: string, value: unknown, maxChars: number): string {
-  if (typeof value === 'string' && value !== '' && value.length <= maxChars && !CONTROL.test(value)) {
-    if (value.isWellFormed()) return value;
-  }
-  const numeric = typeof value === 'number' || typeof value === 'bigint' ? ': write numbers as text' : '';
-  return taskInput.refuse(what, value, `1 to ${maxChars} characters without line breaks${numeric}`);
-}
-
-/** Returns a checked id. @throws InvalidTaskError */
-export function checkId(id: unknown): string {
-  return checkText('id', id, 256);
-}
-
-/** Returns a checked name of tasks. @throws InvalidTaskError */
-export function checkName(name: unknown): string {
-  const text = checkText('name', name, 128);
-  if (text.trim() === '') taskInput.refuse('name', name, 'text that is not blank');
-  return text;
 }
 
 /** Returns the options of `schedule`, without unknown ones. @throws InvalidTaskError for an unknown option */
@@ -71,20 +47,18 @@ export function checkScheduling(options: ScheduleOptions): ScheduleOptions {
 }
 
 /** Returns a due time in the form that the scripts read: 'd<ms>' for a delay, 'a<ms>' for an instant. @throws InvalidTaskError */
-export function whenOf({ delayMs, runAt }: DueTime): string {
-  if (delayMs !== undefined && runAt !== undefined) {
-    throw taskInput.error(`delayMs is ${shown(delayMs)} and runAt is ${shown(runAt)}. Give one of the two.`);
+export function whenOf({ delayMs, runAtMs }: DueTime): string {
+  if (delayMs !== undefined && runAtMs !== undefined) {
+    throw taskInput.error(`delayMs is ${shown(delayMs)} and runAtMs is ${shown(runAtMs)}. Give one of the two.`);
   }
-  if (runAt === undefined) {
-    // `due - Date.now()` of a time in the past is below 0. It means now, as a `runAt` in the past does.
+  if (runAtMs === undefined) {
+    // `due - Date.now()` of a time in the past is below 0. It means now, as a `runAtMs` in the past does.
     return `d${Math.max(0, taskInput.integer('delayMs', delayMs ?? 0, -MAX_DURATION_MS, MAX_DURATION_MS))}`;
   }
-  const ms = runAt instanceof Date ? runAt.getTime() : runAt;
-  if (!Number.isFinite(ms) || ms < 0 || ms > Date.now() + MAX_DURATION_MS) {
-    taskInput.refuse('runAt', runAt, 'a valid Date, or ms since 1970, at most 100 years ahead');
+  if (!isIntegerOf(runAtMs, 0, Date.now() + MAX_DURATION_MS)) {
+    taskInput.refuse('runAtMs', runAtMs, 'an integer of ms since 1970, at most 100 years ahead');
   }
-  // Rounded up, so that the task does not run early.
-  return `a${Math.ceil(ms)}`;
+  return `a${runAtMs}`;
 }
 
 /** Returns a value as JSON. @throws InvalidTaskError if JSON cannot hold it, TaskTooLargeError */
@@ -131,7 +105,10 @@ export class RecordWriter {
 
   /** Returns the record of a task. @throws InvalidTaskError, TaskTooLargeError */
   write(task: NewTask): string {
-    const { name, payload, attempts, keepResultMs, backoff } = task;
+    const definition = definitionOf('task' in task ? task.task : task.name);
+    const { name } = definition;
+    const { payload, attempts = definition.attempts, keepResultMs = definition.keepResultMs } = task;
+    const { backoff = definition.backoff } = task;
     const { defaults } = this;
     const plain = attempts === undefined && keepResultMs === undefined && backoff === undefined;
     const start = plain
@@ -143,7 +120,7 @@ export class RecordWriter {
         );
     // The fields are separated by line breaks. JSON and checked names have none.
     const json = encodeJson('payload', payload === undefined ? null : payload, defaults.maxPayloadBytes);
-    return `${start}${checkName(name)}\n${json}`;
+    return `${start}${name}\n${json}`;
   }
 }
 
@@ -181,5 +158,5 @@ export class RecordReader {
 /** Parses a task's value in the hash `runs`. */
 export function readRun(text: string): RunRecord {
   const [attempt = '0', , , , failed = '0', , ...error] = text.split(' ');
-  return { attempt: Number(attempt), firstFailedAt: Number(failed), error: error.join(' ') };
+  return { attemptsMade: Number(attempt), firstFailedAtMs: Number(failed), error: error.join(' ') };
 }

@@ -2,19 +2,22 @@ import { type ScriptRegistry } from 'luanest/script-registry';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import { MAX_CHUNK } from './queue.scripts';
 import type {
-  CancelAnswer,
+  CancelResult,
   ConflictOptions,
   DueTime,
   NewTask,
   QueueStats,
-  RescheduleAnswer,
-  ScheduleAnswer,
+  RescheduleResult,
+  ScheduleResult,
+  TaskDefinition,
   TaskView,
 } from '../delayed-task.types';
 import { cancelTask, countTasks, getTask, noteLayout, rescheduleTask, scheduleTasks } from './queue.scripts';
 import { type Partition, Partitions } from './partitions';
-import { checkId, readResult, readRun, RecordReader, RecordWriter, taskInput, whenOf } from './task-codec';
-import { UniqueIds } from '../../../internal/src';
+import { readResult, readRun, RecordReader, RecordWriter, whenOf } from './task-codec';
+import { checkId, taskInput } from './task-input';
+import { shown, UniqueIds } from '../../../internal/src';
+import { definitionOf } from '../define-task';
 
 // See DECISIONS.md: schedule-remembers-its-call
 /** How long Redis keeps the reply of a call, for the case that ioredis sends the call again; ms. */
@@ -60,11 +63,11 @@ export class TaskQueue {
    *
    * @throws the error of the first call that failed
    */
-  async schedule(tasks: readonly NewTask[], { onConflict = 'keep' }: ConflictOptions): Promise<ScheduleAnswer[]> {
+  async schedule(tasks: readonly NewTask[], { onConflict = 'keep' }: ConflictOptions): Promise<ScheduleResult[]> {
     taskInput.choice('onConflict', onConflict, CONFLICTS);
     const ids: string[] = [];
     const chunks = this.chunksOf(tasks, ids);
-    const answers = new Array<ScheduleAnswer>(tasks.length);
+    const answers = new Array<ScheduleResult>(tasks.length);
     let next = 0;
     // Not all calls at once: the last of very many would wait for longer than its deadline.
     const lane = async (): Promise<void> => {
@@ -72,9 +75,9 @@ export class TaskQueue {
         const { partition, fields, indexes } = chunk;
         try {
           const answered = await this.send(partition, onConflict, fields);
-          answered.forEach(({ status, runAt }, i) => {
+          answered.forEach(({ status, runAtMs }, i) => {
             const index = indexes[i] as number;
-            answers[index] = { id: ids[index] as string, status, runAt };
+            answers[index] = { id: ids[index] as string, status, runAtMs };
           });
         } catch (error) {
           next = chunks.length;
@@ -89,34 +92,38 @@ export class TaskQueue {
     return answers;
   }
 
-  async cancel(id: string, from: 'all' | 'running' | 'dead'): Promise<CancelAnswer> {
+  async cancel(id: string, from: 'all' | 'running' | 'dead'): Promise<CancelResult> {
     const { due, leased, tasks, runs, dead, operation } = this.partitions.of(checkId(id));
     const keys = { due, leased, tasks, runs, dead, operation: operation(this.tokens.next()) };
     return this.registry.run(cancelTask, { keys, args: { id, from, operationMs: OPERATION_MS } });
   }
 
-  async reschedule(id: string, time: DueTime, from: 'due' | 'dead'): Promise<RescheduleAnswer> {
+  async reschedule(id: string, time: DueTime, from: 'due' | 'dead'): Promise<RescheduleResult> {
     const { due, leased, tasks, runs, dead, waits, operation } = this.partitions.of(checkId(id));
     const keys = { due, leased, tasks, runs, dead, waits, operation: operation(this.tokens.next()) };
     const args = { id, when: whenOf(time), from, operationMs: OPERATION_MS };
-    const { status, runAt } = await this.registry.run(rescheduleTask, { keys, args });
-    return status === 'moved' ? { status: 'rescheduled', runAt } : { status };
+    const { status, runAtMs } = await this.registry.run(rescheduleTask, { keys, args });
+    return status === 'moved' ? { status: 'rescheduled', runAtMs } : { status };
   }
 
-  async get(id: string): Promise<TaskView | undefined> {
+  /** Returns a task. @throws InvalidTaskError if it has another name than `expected` */
+  async get(id: string, expected?: TaskDefinition): Promise<TaskView | undefined> {
     const { due, leased, tasks, runs, dead, result } = this.partitions.of(checkId(id));
     const keys = { due, leased, tasks, runs, dead, result: result(id) };
     const found = await this.registry.run(getTask, { keys, args: { id } });
     if (found.state === '') return undefined;
     if (found.state === 'done') {
-      const [, at = '0', ...json] = found.result.split(' ');
-      const nothing = { name: '', payload: undefined, attempt: 0, attempts: 0 };
-      return { id, state: 'done', at: Number(at), ...nothing, ...readResult(json.join(' ')) };
+      const [, atMs = '0', ...json] = found.result.split(' ');
+      const nothing = { name: '', payload: undefined, attemptsMade: 0, attempts: 0 };
+      return { id, state: 'done', atMs: Number(atMs), ...nothing, ...readResult(json.join(' ')) };
     }
     const { name, payload, attempts } = this.reader.read(found.record);
-    const { attempt, error } = readRun(found.run);
-    const { state, at } = found;
-    return { id, state, name, payload: JSON.parse(payload), at, attempt, attempts, error, result: undefined };
+    if (expected !== undefined && name !== definitionOf(expected).name) {
+      throw taskInput.error(`The task with this id has the name ${shown(name)}, not ${shown(expected.name)}.`);
+    }
+    const { attemptsMade, error } = readRun(found.run);
+    const { state, atMs } = found;
+    return { id, state, name, payload: JSON.parse(payload), atMs, attemptsMade, attempts, error, result: undefined };
   }
 
   async stats(): Promise<QueueStats> {

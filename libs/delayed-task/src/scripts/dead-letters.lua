@@ -9,10 +9,10 @@ ARGV[2]  afterMs  int         ms of the last dead letter that was read before; 0
 ARGV[3]  afterId  str         its id, also if it is not dead-lettered any more; '' to begin
 ARGV[4]  limit    int 1..256  most dead letters
 
-Returns {untilMs, id, deadAt, record, run, ...}
+Returns {untilMs, id, deadAtMs, record, run, ...}
   untilMs  int  for the next page, so that tasks that are dead-lettered meanwhile do not make the pages endless
   id       str
-  deadAt   str  ms
+  deadAtMs   str  ms
   record   str
   run      str
 

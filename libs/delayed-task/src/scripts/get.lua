@@ -9,8 +9,8 @@ KEYS[5]  dead    zset    <prefix>:delayed-task:{<partition>}:dead
 KEYS[6]  result  string  <prefix>:delayed-task:{<partition>}:result:<id>
 ARGV[1]  id      str
 
-Returns {at, state, record, run, result}
-  at      int  ms when it is due, when its lease ends, or when it was dead-lettered; 0 in other states
+Returns {atMs, state, record, run, result}
+  atMs    int  ms when it is due, when its lease ends, or when it was dead-lettered; 0 in other states
   state   'waiting' | 'running' | 'dead' | 'done' | ''
   record  str
   run     str

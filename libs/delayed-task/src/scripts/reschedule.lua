@@ -13,8 +13,8 @@ ARGV[2]  when         str   'd<ms>' for a delay, 'a<ms>' for an instant
 ARGV[3]  from         str   'due': a waiting task | 'dead': a dead letter, with all its attempts again
 ARGV[4]  operationMs  int   how long the reply is kept for a replay, ms
 
-Returns {runAt, status}
-  runAt   int  ms; 0 unless it was moved
+Returns {runAtMs, status}
+  runAtMs   int  ms; 0 unless it was moved
   status  'moved' | 'running' | 'dead' | 'unknown'
 
 O(log n). TTL: the operation's. Clock: Redis. Replay: the first reply while the operation is kept.

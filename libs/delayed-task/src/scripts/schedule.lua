@@ -12,9 +12,9 @@ ARGV[1]    conflict     str        'keep' | 'replace' | 'refuse', for ids that e
 ARGV[2]    operationMs  int        how long the reply is kept for a replay, ms
 ARGV[3..]  tasks        list(str)  id, 'd<ms>' for a delay or 'a<ms>' for an instant, record; 1 to 300 tasks
 
-Returns {code, runAt, ...}
+Returns {code, runAtMs, ...}
   code   1 scheduled | 2 replaced | 3 kept | 4 refused
-  runAt  int   ms; of a task that existed, 0 unless it is waiting
+  runAtMs  int   ms; of a task that existed, 0 unless it is waiting
 
 O(n log m). TTL: none for tasks, which stay until they are done, cancelled or dropped; the operation's. Clock: Redis. Replay:
 the first reply while the operation is kept, and nothing is scheduled again.

@@ -14,14 +14,14 @@ ARGV[2]  limit    int 1..256  most tasks
 ARGV[3]  leaseMs  int         length of the leases, ms
 ARGV[4]  markMs   int         how long `waits` is kept, ms
 
-Returns {now, nextAt, buried, id, record, attempt, runAt, ..., deadId, name, last, ...}
+Returns {now, nextAt, buried, id, record, attempt, runAtMs, ..., deadId, name, last, ...}
   now      int  ms
   nextAt   int  ms when the next task is due or the next lease ends; 0 if there is no task
   buried   int  number of tasks that were dead-lettered
   id       str
   record   str
   attempt  int  1 for the first
-  runAt    int  ms when this attempt was due
+  runAtMs    int  ms when this attempt was due
   deadId   str  of a task that was dead-lettered
   name     str  its name
   last     int  its last attempt

@@ -1,8 +1,7 @@
 import { Checks, type KnownOptions, shown } from '../../../internal/src';
 import { DelayedTaskSetupError } from '../delayed-task.errors';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
-import type { HandlerOptions, TaskHandler } from '../delayed-task.types';
-import { checkName } from '../queue/task-codec';
+import type { HandlerOptions, TaskDefinition, TaskHandler } from '../delayed-task.types';
 
 /** The handler of the tasks of one name. */
 export interface Handler {
@@ -25,8 +24,7 @@ export class Handlers {
   }
 
   /** Adds a handler. @throws DelayedTaskSetupError if the name has a handler; InvalidTaskError, InvalidOptionError */
-  add(name: string, run: TaskHandler, options: HandlerOptions): void {
-    checkName(name);
+  add({ name, timeoutMs: definedMs }: TaskDefinition, run: TaskHandler, options: HandlerOptions): void {
     if (typeof run !== 'function') {
       throw new DelayedTaskSetupError(`The handler of task ${shown(name)} is ${shown(run)}. Expected a function.`);
     }
@@ -36,7 +34,7 @@ export class Handlers {
       );
     }
     checks.options('', options, KNOWN);
-    const timeoutMs = checks.integer('timeoutMs', options.timeoutMs ?? this.options.timeoutMs, 1);
+    const timeoutMs = checks.integer('timeoutMs', options.timeoutMs ?? definedMs ?? this.options.timeoutMs, 1);
     this.byName.set(name, { run, timeoutMs });
   }
 

@@ -6,7 +6,7 @@ import type { TaskRecord } from '../queue/task-codec';
 interface AttemptStart {
   readonly id: string;
   readonly attempt: number;
-  readonly runAt: number;
+  readonly runAtMs: number;
   readonly lateMs: number;
   readonly token: string;
   readonly partition: Partition;
@@ -19,7 +19,7 @@ interface AttemptStart {
 export class Attempt implements TaskContext {
   readonly id: string;
   readonly attempt: number;
-  readonly runAt: number;
+  readonly runAtMs: number;
   readonly lateMs: number;
   readonly startedAt = performance.now();
   /** True when the outcome is known or the attempt was handed back; the handler changes nothing any more. */
@@ -45,7 +45,7 @@ export class Attempt implements TaskContext {
   constructor(start: AttemptStart) {
     this.id = start.id;
     this.attempt = start.attempt;
-    this.runAt = start.runAt;
+    this.runAtMs = start.runAtMs;
     this.lateMs = start.lateMs;
     this.leaseEndsAt = start.leaseEndsAt;
     this.start = start;

@@ -59,12 +59,12 @@ export class Taker {
         // After the lease, other workers may have the tasks.
         const usable = nowAt < leaseEndsAt ? reply.tasks : [];
         const attempts = usable.map(
-          ({ id, record, attempt, runAt }) =>
+          ({ id, record, attempt, runAtMs }) =>
             new Attempt({
               id,
               attempt,
-              runAt,
-              lateMs: reply.now - runAt,
+              runAtMs,
+              lateMs: reply.now - runAtMs,
               token,
               partition,
               record: this.reader.read(record),

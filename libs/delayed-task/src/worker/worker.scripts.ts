@@ -33,7 +33,7 @@ export const takeTasks = defineScript({
         id: raw[i] as string,
         record: raw[i + 1] as string,
         attempt: raw[i + 2] as number,
-        runAt: raw[i + 3] as number,
+        runAtMs: raw[i + 3] as number,
       });
     }
     return { now: raw[0] as number, nextAt: raw[1] as number, buried, tasks };

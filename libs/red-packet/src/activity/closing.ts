@@ -55,7 +55,7 @@ export class Closing {
    * @throws errors of the registry
    */
   async schedule(activityId: string, endsAtMs: number, onConflict: 'replace' | 'keep' = 'replace'): Promise<void> {
-    await this.add(activityId, { runAt: endsAtMs, onConflict });
+    await this.add(activityId, { runAtMs: endsAtMs, onConflict });
   }
 
   /** Schedules a call of `onClosed` for a closed activity, due now. @throws errors of the registry */
@@ -67,7 +67,7 @@ export class Closing {
 
   private async add(
     activityId: string,
-    when: Pick<ScheduleOptions, 'runAt' | 'delayMs'> & { readonly onConflict: 'replace' | 'keep' },
+    when: Pick<ScheduleOptions, 'runAtMs' | 'delayMs'> & { readonly onConflict: 'replace' | 'keep' },
   ): Promise<void> {
     const id = `${this.name}:${createHash('sha256').update(activityId).digest('hex')}`;
     await this.tasks?.schedule(this.name, { activityId }, { id, attempts: ATTEMPTS, backoff: BACKOFF, ...when });

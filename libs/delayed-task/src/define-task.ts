@@ -1,0 +1,42 @@
+import { Checks, type KnownOptions } from '../../internal/src';
+import { checkAttempts, checkKeep, resolveBackoff } from './delayed-task.options';
+import type { TaskDefinition, TaskDefinitionOptions } from './delayed-task.types';
+import { checkName } from './queue/task-input';
+
+const KNOWN: KnownOptions<TaskDefinitionOptions> = {
+  name: true,
+  attempts: true,
+  backoff: true,
+  keepResultMs: true,
+  timeoutMs: true,
+};
+
+/**
+ * Defines tasks of a name once, with their settings and the type of their payload. Pass the definition instead of the name
+ * to `schedule`, `scheduleMany`, `@DelayedTask` and `process`, and to `get` for a typed payload.
+ *
+ * `Payload` must be a type of JSON data: a handler gets a Date as text, and undefined as null.
+ *
+ * @param options settings of the tasks; options of a single call or decorator override them, and they override the module's
+ * @throws InvalidOptionError for invalid settings, InvalidTaskError for an invalid name
+ */
+export function defineTask<Payload>(options: TaskDefinitionOptions): TaskDefinition<Payload> {
+  new Checks('defineTask').object('', options);
+  const name = checkName(options.name);
+  const checks = new Checks(`defineTask of ${name}`);
+  const { attempts, backoff, keepResultMs, timeoutMs } = checks.options('', options, KNOWN);
+  return Object.freeze({
+    name,
+    ...(attempts !== undefined && { attempts: checkAttempts(attempts, checks) }),
+    ...(backoff !== undefined && { backoff: resolveBackoff(backoff, checks) }),
+    ...(keepResultMs !== undefined && { keepResultMs: checkKeep(keepResultMs, checks) }),
+    ...(timeoutMs !== undefined && { timeoutMs: checks.integer('timeoutMs', timeoutMs, 1) }),
+  });
+}
+
+/** Returns the definition that a caller gave; for a name, a definition without settings. @throws InvalidTaskError */
+export function definitionOf(task: string | TaskDefinition): TaskDefinition {
+  if (typeof task !== 'object' || task === null) return { name: checkName(task) };
+  checkName(task.name);
+  return task;
+}

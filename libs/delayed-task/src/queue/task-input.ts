@@ -1,0 +1,28 @@
+import { Checks } from '../../../internal/src';
+import { InvalidTaskError } from '../delayed-task.errors';
+
+/** Checks of the arguments of calls. */
+export const taskInput = new Checks('DelayedTaskService', (message) => new InvalidTaskError(message));
+
+// eslint-disable-next-line no-control-regex
+const CONTROL = /[\u0000-\u001f\u007f]/;
+
+function checkText(what: string, value: unknown, maxChars: number): string {
+  if (typeof value === 'string' && value !== '' && value.length <= maxChars && !CONTROL.test(value)) {
+    if (value.isWellFormed()) return value;
+  }
+  const numeric = typeof value === 'number' || typeof value === 'bigint' ? ': write numbers as text' : '';
+  return taskInput.refuse(what, value, `1 to ${maxChars} characters without line breaks${numeric}`);
+}
+
+/** Returns a checked id. @throws InvalidTaskError */
+export function checkId(id: unknown): string {
+  return checkText('id', id, 256);
+}
+
+/** Returns a checked name of tasks. @throws InvalidTaskError */
+export function checkName(name: unknown): string {
+  const text = checkText('name', name, 128);
+  if (text.trim() === '') taskInput.refuse('name', name, 'text that is not blank');
+  return text;
+}
