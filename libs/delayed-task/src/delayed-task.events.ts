@@ -1,7 +1,7 @@
 import { eventChannels } from '../../internal/src';
 
 /** An attempt ended, and Redis has its outcome. */
-export interface TaskSettledEvent {
+export interface AttemptSettledEvent {
   readonly queue: string;
   readonly name: string;
   readonly id: string;
@@ -30,7 +30,7 @@ export interface TasksBuriedEvent {
 }
 
 /** A call of the worker to Redis failed. The worker tries again. */
-export interface WorkerErrorEvent {
+export interface TaskCallFailedEvent {
   readonly queue: string;
   /** The part of the worker that made the call. */
   readonly during: 'take' | 'settle' | 'renew' | 'release' | 'subscribe' | 'sweep';
@@ -38,7 +38,7 @@ export interface WorkerErrorEvent {
 }
 
 /** A sweep repaired tasks that an eviction or a stray command had left incomplete. */
-export interface QueueMendedEvent {
+export interface QueueRepairedEvent {
   readonly queue: string;
   /** Tasks that were in none of the queue's sorted sets, and are waiting, running or dead-lettered again. */
   readonly restored: number;
@@ -48,17 +48,17 @@ export interface QueueMendedEvent {
 
 /** Names of this lib's channels of `node:diagnostics_channel`. No event carries a payload or a result. */
 export const DELAYED_TASK_CHANNELS = Object.freeze({
-  settled: 'luanest:delayed-task:settled',
-  buried: 'luanest:delayed-task:buried',
-  error: 'luanest:delayed-task:error',
-  mended: 'luanest:delayed-task:mended',
+  attemptSettled: 'luanest:delayed-task:attempt.settled',
+  tasksBuried: 'luanest:delayed-task:tasks.buried',
+  callFailed: 'luanest:delayed-task:call.failed',
+  queueRepaired: 'luanest:delayed-task:queue.repaired',
 });
 
 interface Events {
-  settled: TaskSettledEvent;
-  buried: TasksBuriedEvent;
-  error: WorkerErrorEvent;
-  mended: QueueMendedEvent;
+  attemptSettled: AttemptSettledEvent;
+  tasksBuried: TasksBuriedEvent;
+  callFailed: TaskCallFailedEvent;
+  queueRepaired: QueueRepairedEvent;
 }
 
 /** Publishers of this lib's events. */

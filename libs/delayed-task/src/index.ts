@@ -19,15 +19,14 @@ export {
 } from './delayed-task.errors';
 export {
   DELAYED_TASK_CHANNELS,
-  type QueueMendedEvent,
+  type QueueRepairedEvent,
   type TasksBuriedEvent,
-  type TaskSettledEvent,
-  type WorkerErrorEvent,
+  type AttemptSettledEvent,
+  type TaskCallFailedEvent,
 } from './delayed-task.events';
 export { DelayedTaskModule, type DelayedTaskModuleExtras } from './delayed-task.module';
 export type { DelayedTaskModuleOptions } from './delayed-task.options';
 export { DelayedTaskService } from './delayed-task.service';
-export { DELAYED_TASK_CONTEXT } from './handlers/nest-handler';
 export type {
   Backoff,
   CancelResult,

@@ -33,7 +33,7 @@ import { ScriptRegistryModule } from 'luanest/script-registry';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
 import { standaloneClient } from '../../script-registry/test/support';
-import { listen, type TaskSettledEvent } from './support';
+import { listen, type AttemptSettledEvent } from './support';
 
 const open = new Set<() => Promise<void>>();
 
@@ -149,7 +149,7 @@ describe('boot refuses', () => {
   });
 });
 
-it('a handler is found behind an alias once, in a base class, and for two names', async () => {
+it('finds a handler once behind an alias, in a base class, and for two names', async () => {
   const seen: string[] = [];
   class Base {
     @DelayedTask('one')
@@ -193,19 +193,19 @@ it('forRootAsync takes the same options, and a registry by its name', async () =
   await eventually(() => expect(done).toEqual([1]));
 });
 
-it('an app without handlers runs nothing, unless it is told to', async () => {
+it('an app without handlers runs no tasks, unless `work` is true', async () => {
   const prefix = uniquePrefix();
   const idle = await boot({}, {}, prefix);
   const tasks = idle.get(DelayedTaskService);
   await tasks.schedule('nobody', null, { id: 'a', attempts: 1 });
   expect(await tasks.stats()).toMatchObject({ waiting: 1, dead: 0 });
-  const settled = listen<TaskSettledEvent>('settled');
+  const settled = listen<AttemptSettledEvent>('attemptSettled');
   await boot({}, { work: true }, prefix);
   await eventually(() => expect(settled.events[0]).toMatchObject({ id: 'a', outcome: 'unknown' }));
   settled.stop();
 });
 
-it('guards, pipes, interceptors and filters run; what a filter returns is no success', async () => {
+it('guards, pipes, interceptors and filters run, and the value of a filter does not make the attempt a success', async () => {
   const seen: string[] = [];
   @Injectable()
   class Watch implements NestInterceptor {
@@ -279,7 +279,7 @@ it('guards, pipes, interceptors and filters run; what a filter returns is no suc
   expect(seen).not.toContain('not piped');
 });
 
-it('a failed attempt is one line with queue, task, id, attempt and class; what a handler asks for is no error of Nest', async () => {
+it('a failed attempt is one log line without the error text; Nest does not log retryLater() and deadLetter() as errors', async () => {
   const lines: string[] = [];
   const note =
     (level: string) =>

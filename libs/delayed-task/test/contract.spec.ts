@@ -1,6 +1,6 @@
 import calculateSlot from 'cluster-key-slot';
 import { eventually } from '../../../test/support/wait';
-import { Gate, inventory, listen, openBench, redisNow, servers, type Bench, type TaskSettledEvent } from './support';
+import { Gate, inventory, listen, openBench, redisNow, servers, type Bench, type AttemptSettledEvent } from './support';
 
 const HOUR = 3_600_000;
 
@@ -31,7 +31,7 @@ describe.each(servers)('delayed tasks on %s', (name, client, partitions) => {
     expect(await bench.tasks.stats()).toEqual({ waiting: 0, overdue: 0, running: 0, dead: 0, lateMs: 0 });
   });
 
-  it('are never early, by the clock of Redis, for delays, instants and Dates', async () => {
+  it('never run early by the clock of Redis, with a delay or an instant', async () => {
     const early: number[] = [];
     let ran = 0;
     bench.tasks.process('tick', async (_payload, { runAtMs }) => {
@@ -65,7 +65,7 @@ describe.each(servers)('delayed tasks on %s', (name, client, partitions) => {
     expect((await inventory(bench)).due).toEqual(['a']);
   });
 
-  it('answers many in order, twins within one call included', async () => {
+  it('scheduleMany returns results in the order of the tasks, also for one id twice in a call', async () => {
     const answers = await bench.tasks.scheduleMany([
       { name: 't', id: 'x', payload: 1, delayMs: HOUR },
       { name: 't', payload: 2, delayMs: HOUR },
@@ -99,7 +99,7 @@ describe.each(servers)('delayed tasks on %s', (name, client, partitions) => {
     expect((await inventory(bench)).problems).toEqual([]);
   });
 
-  it('what runs is told as running, and can be given up', async () => {
+  it('cancel returns `running` for a running task, and removes it with evenRunning', async () => {
     const gate = new Gate();
     const reasons: unknown[] = [];
     bench.tasks.process('t', async (_payload, task) => {
@@ -120,7 +120,7 @@ describe.each(servers)('delayed tasks on %s', (name, client, partitions) => {
     expect(await inventory(bench)).toEqual({ due: [], leased: [], dead: [], problems: [] });
   });
 
-  it('a task replaced while it runs: the old attempt settles nothing, the new task runs', async () => {
+  it('if a task is replaced while it runs, the old attempt changes nothing and the new task runs', async () => {
     const gate = new Gate();
     const done: unknown[] = [];
     bench.tasks.process('t', async (payload: unknown) => {
@@ -141,8 +141,8 @@ describe.each(servers)('delayed tasks on %s', (name, client, partitions) => {
     );
   });
 
-  it('a worker that stood still and was overtaken changes nothing, and hears of it', async () => {
-    const told = listen<TaskSettledEvent>('settled');
+  it('a worker that stood still and lost its task changes nothing, and its signal fires', async () => {
+    const settled = listen<AttemptSettledEvent>('attemptSettled');
     const [first, second] = [new Gate(), new Gate()];
     const options = { partitions, pollMs: 50, leaseMs: HOUR };
     // It has no room for a second task, so it cannot overtake itself.
@@ -159,17 +159,17 @@ describe.each(servers)('delayed tasks on %s', (name, client, partitions) => {
     await eventually(() => expect(second.entered).toBe(1));
     expect(await other.tasks.get('a')).toMatchObject({ state: 'running', attemptsMade: 2 });
     first.open();
-    await eventually(() => expect(told.events.map(({ outcome }) => outcome)).toEqual(['lost']));
+    await eventually(() => expect(settled.events.map(({ outcome }) => outcome)).toEqual(['lost']));
     expect(await other.tasks.get('a')).toMatchObject({ state: 'running', attemptsMade: 2 });
     second.open();
-    await eventually(() => expect(told.events.map(({ outcome }) => outcome)).toEqual(['lost', 'done']));
+    await eventually(() => expect(settled.events.map(({ outcome }) => outcome)).toEqual(['lost', 'done']));
     expect(await other.tasks.get('a')).toBeUndefined();
-    told.stop();
+    settled.stop();
     await stale.close();
     await other.close();
   });
 
-  it('results are kept as asked, and for as long', async () => {
+  it('keeps a result for keepResultMs', async () => {
     bench.tasks.process('sum', ({ a, b }: { a: number; b: number }) => Promise.resolve({ sum: a + b }));
     bench.tasks.process('void', () => undefined);
     bench.work();
@@ -190,7 +190,7 @@ describe.each(servers)('delayed tasks on %s', (name, client, partitions) => {
     expect((await bench.tasks.schedule('void', null, { id: 'void', delayMs: HOUR })).status).toBe('scheduled');
   });
 
-  it('dead letters come in pages, are replayed with all attempts, and are dropped', async () => {
+  it('dead letters are listed in pages, replayed with all attempts, and dropped', async () => {
     let fails = true;
     const attempts: number[] = [];
     bench.tasks.process('t', (_payload, { attempt }) => {
@@ -229,7 +229,7 @@ describe.each(servers)('delayed tasks on %s', (name, client, partitions) => {
     expect((await inventory(bench)).problems).toEqual([]);
   });
 
-  it('an earlier task wakes a sleeper, and a wake-up that is lost is made good by the net', async () => {
+  it('an earlier task wakes a sleeping worker, and polling finds a task whose wake-up was lost', async () => {
     const ran: string[] = [];
     bench.tasks.process('t', (_payload, { id }) => void ran.push(id));
     bench.work();
@@ -241,7 +241,7 @@ describe.each(servers)('delayed tasks on %s', (name, client, partitions) => {
     await eventually(() => expect(ran).toEqual(['near']), { timeoutMs: 3_000 });
   });
 
-  it(`${name === 'Cluster' ? 'partitions lie on all nodes' : 'one partition, one slot'}`, async () => {
+  it(`${name === 'Cluster' ? 'the partitions are on all nodes' : 'one partition is in one slot'}`, async () => {
     await bench.tasks.scheduleMany(Array.from({ length: 200 }, (_, i) => ({ name: 't', id: `s${i}`, delayMs: HOUR })));
     const sizes = await Promise.all(bench.partitions.map(({ due }) => bench.raw.zcard(due)));
     expect(sizes.reduce((sum, size) => sum + size)).toBe(200);

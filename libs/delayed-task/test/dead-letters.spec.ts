@@ -51,7 +51,7 @@ describe.each(servers)('dead letters on %s', (_name, client, partitions) => {
     60_000,
   );
 
-  it('pages stay right while tasks that were read are dropped, and ids of one ms come in any bytes', async () => {
+  it('pages stay right while tasks are dropped, also for ids of one ms with any bytes', async () => {
     const at = (await redisNow(bench.raw)) - HOUR;
     const ids = ['a', 'B', 'ä', 'Z', '_', 'é', 'aa', 'a b', '雪', 'ab', '😀', '~', 'A', '-', '0', '10', '9'];
     await bury(ids, () => at);
@@ -59,7 +59,7 @@ describe.each(servers)('dead letters on %s', (_name, client, partitions) => {
     expect(seen.sort()).toEqual([...ids].sort());
   });
 
-  it('pages end although what was replayed dies again meanwhile', async () => {
+  it('pages end although tasks are dead-lettered again meanwhile', async () => {
     const first = (await redisNow(bench.raw)) - HOUR;
     const ids = thousand.slice(0, 20);
     await bury(ids, () => first);
@@ -72,7 +72,7 @@ describe.each(servers)('dead letters on %s', (_name, client, partitions) => {
     expect(seen.sort()).toEqual([...ids].sort());
   });
 
-  it('replayAll and dropAll handle all, or those of a name or of a time, and say how many', async () => {
+  it('replayAll and dropAll handle all dead letters, or those of a name or a time, and return the number', async () => {
     const first = (await redisNow(bench.raw)) - HOUR;
     await bury(thousand.slice(0, 300), (i) => first + (i % 3), 'one');
     await bury(thousand.slice(300, 500), (i) => first + (i % 2) * 1_000, 'two');
@@ -89,7 +89,7 @@ describe.each(servers)('dead letters on %s', (_name, client, partitions) => {
     expect([due.length, problems]).toEqual([400, []]);
   });
 
-  it('replayAll wakes a worker, and ends although all of it dies again at once', async () => {
+  it('replayAll wakes a worker, and ends although all tasks fail again', async () => {
     const first = (await redisNow(bench.raw)) - HOUR;
     let ran = 0;
     bench.tasks.process('t', () => {

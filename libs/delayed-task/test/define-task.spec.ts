@@ -1,4 +1,4 @@
-import { defineTask, DelayedTaskService, InvalidTaskError } from 'luanest/delayed-task';
+import { defineTask, InvalidTaskError, type DelayedTaskService } from 'luanest/delayed-task';
 import { eventually } from '../../../test/support/wait';
 import { openBench, servers, type Bench } from './support';
 

@@ -3,7 +3,7 @@ import { FaultProxy } from '../../../test/support/fault-proxy';
 import { RedisServer } from '../../../test/support/redis-server';
 import { eventually, sleep } from '../../../test/support/wait';
 import type { Partition } from '../src/queue/partitions';
-import { inventory, listen, openBench, quiet, type Bench, type WorkerErrorEvent } from './support';
+import { inventory, listen, openBench, quiet, type Bench, type TaskCallFailedEvent } from './support';
 
 const HOUR = 3_600_000;
 
@@ -75,7 +75,7 @@ describe('workers on a server of their own', () => {
     expect(ran).toHaveLength(200);
   });
 
-  it('find their tasks after Redis was killed and restarted', async () => {
+  it('run their tasks after Redis was killed and restarted', async () => {
     bench.work();
     await schedule('r', 200, 1_500);
     await sleep(300);
@@ -86,8 +86,8 @@ describe('workers on a server of their own', () => {
     expect(ran).toHaveLength(200);
   });
 
-  it('find them after a silence that is longer than their leases, and tell of it', async () => {
-    const errors = listen<WorkerErrorEvent>('error');
+  it('run their tasks after Redis was silent for longer than their leases, and report the failed calls', async () => {
+    const errors = listen<TaskCallFailedEvent>('callFailed');
     await bench.close();
     bench = await openWorkers(2_000);
     bench.work();
@@ -101,13 +101,13 @@ describe('workers on a server of their own', () => {
     errors.stop();
   });
 
-  it('ask again for what they took when the answer is late: each task once, in its first attempt', async () => {
+  it('repeat a take whose reply is late: each task runs once, in its first attempt', async () => {
     const attempts: number[] = [];
     const client = quiet(new Redis(proxy.port, { retryStrategy: () => 20, maxRetriesPerRequest: null }));
     const patient = { leaseMs: 60_000, pollMs: 100, queue: 'patient' };
     const own = await openBench(client, patient, { prefix: 'faults', deadlineMs: 300 });
     own.tasks.process('t', (_payload, { attempt }) => void attempts.push(attempt));
-    const errors = listen<WorkerErrorEvent>('error');
+    const errors = listen<TaskCallFailedEvent>('callFailed');
     await own.tasks.scheduleMany(
       Array.from({ length: 40 }, (_, i) => ({ name: 't', id: `late${i}`, delayMs: 200 + i })),
     );
@@ -124,11 +124,11 @@ describe('workers on a server of their own', () => {
     await own.close();
   });
 
-  it('run tasks that are due while nobody can publish: the net catches them', async () => {
+  it('run tasks by polling while nobody can publish', async () => {
     await admin.call('ACL', 'SETUSER', 'mute', 'on', '>pass', '+@all', '~*', 'resetchannels');
     const client = quiet(new Redis({ port: server.port, username: 'mute', password: 'pass' }));
     const mute = await openBench(client, { pollMs: 200 }, { prefix: 'mute' });
-    const errors = listen<WorkerErrorEvent>('error');
+    const errors = listen<TaskCallFailedEvent>('callFailed');
     const at: number[] = [];
     mute.tasks.process('t', () => void at.push(performance.now()));
     mute.work();
@@ -144,7 +144,7 @@ describe('workers on a server of their own', () => {
     await mute.close();
   });
 
-  it('are woken by an earlier task long before they would look', async () => {
+  it('are woken by an earlier task long before they would poll', async () => {
     const slow = await openBench(quiet(new Redis(server.port)), { pollMs: 30_000 }, { prefix: 'woken' });
     const late: number[] = [];
     slow.tasks.process('t', (_payload, { lateMs }) => void late.push(lateMs));
@@ -161,7 +161,7 @@ describe('workers on a server of their own', () => {
     await slow.close();
   });
 
-  it('a full memory refuses new tasks, and lets those that are there be done', async () => {
+  it('with a full memory, new tasks are refused and existing tasks run', async () => {
     await schedule('o', 20, 300);
     await admin.config('SET', 'maxmemory', '1');
     try {
@@ -173,7 +173,7 @@ describe('workers on a server of their own', () => {
     }
   });
 
-  it('what lost its other half is mended by the sweep', async () => {
+  it('the sweep repairs tasks that are incomplete', async () => {
     const [keys] = bench.partitions as [Partition];
     await schedule('h', 6, 0);
     await admin.zrem(keys.due, 'h0');

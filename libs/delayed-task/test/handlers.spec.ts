@@ -2,13 +2,13 @@ import { Logger } from '@nestjs/common';
 import { of, throwError } from 'rxjs';
 import { deadLetter, retryLater, type TaskHandler } from 'luanest/delayed-task';
 import { eventually } from '../../../test/support/wait';
-import { inventory, listen, openBench, servers, type Bench, type TaskSettledEvent } from './support';
+import { inventory, listen, openBench, servers, type Bench, type AttemptSettledEvent } from './support';
 
 const standaloneClient = (servers[0] as (typeof servers)[0])[1];
 const cyclic: Record<string, unknown> = {};
 cyclic['self'] = cyclic;
 
-/** Throws at whoever looks at it, but for `await`. */
+/** Throws when its type is read, except by `await`. */
 const hostile = new Proxy(
   {},
   {
@@ -44,7 +44,7 @@ const failures: [string, TaskHandler, RegExp][] = [
   ['is a thenable that never answers', () => ({ then() {} }), /^TaskTimeoutError/],
 ];
 
-/** Results that cannot be kept, and what the task says of them. */
+/** Results that cannot be kept, and the error of the task. */
 const strange: [string, TaskHandler, RegExp][] = [
   ['a function', () => () => 1, /^InvalidTaskError: .*function/],
   ['a symbol', () => Symbol('x'), /^InvalidTaskError: .*symbol/],
@@ -53,7 +53,7 @@ const strange: [string, TaskHandler, RegExp][] = [
   ['too much', () => 'x'.repeat(100_000), /^TaskTooLargeError: .*100002 bytes/],
 ];
 
-describe('handlers that do not do their task', () => {
+describe('a handler', () => {
   let bench: Bench;
   beforeEach(async () => {
     bench = await openBench(standaloneClient(), {
@@ -67,8 +67,8 @@ describe('handlers that do not do their task', () => {
   });
   afterEach(() => bench.close());
 
-  it.each(failures)('one that %s: retried, then a dead letter, never acknowledged', async (_title, handler, says) => {
-    const told = listen<TaskSettledEvent>('settled');
+  it.each(failures)('that %s is retried, then its task is a dead letter', async (_title, handler, says) => {
+    const settled = listen<AttemptSettledEvent>('attemptSettled');
     const starts: { attempt: number; at: number }[] = [];
     bench.tasks.process('bad', (payload, task) => {
       starts.push({ attempt: task.attempt, at: performance.now() });
@@ -85,7 +85,7 @@ describe('handlers that do not do their task', () => {
     expect(dead).toMatchObject({ id: 'a', name: 'bad', payload: { kept: true }, attemptsMade: 3, attempts: 3 });
     expect(dead.error).toMatch(says);
     await eventually(() =>
-      expect(told.events.map(({ outcome, attempt }) => `${outcome} ${attempt}`)).toEqual([
+      expect(settled.events.map(({ outcome, attempt }) => `${outcome} ${attempt}`)).toEqual([
         'retried 1',
         'retried 2',
         'dead 3',
@@ -97,7 +97,7 @@ describe('handlers that do not do their task', () => {
     expect(pauses[0]).toBeGreaterThanOrEqual(29);
     expect(pauses[1]).toBeGreaterThanOrEqual(59);
     expect(await inventory(bench)).toEqual({ due: [], leased: [], dead: ['a'], problems: [] });
-    told.stop();
+    settled.stop();
   });
 
   it.each([
@@ -107,7 +107,7 @@ describe('handlers that do not do their task', () => {
     ['a proxy that throws', () => Promise.resolve().then(() => hostile), undefined],
     ['a thenable', () => ({ then: (tell: (value: number) => void) => tell(7) }), 7],
     ['an Observable, of which the last value counts', () => of(1, 2, 3), 3],
-  ] as [string, TaskHandler, unknown][])('one that gives %s has done it', async (_title, handler, result) => {
+  ] as [string, TaskHandler, unknown][])('that returns %s has done its task', async (_title, handler, result) => {
     bench.tasks.process('good', handler);
     bench.work();
     await bench.tasks.schedule('good', 1, { id: 'a', keepResultMs: 60_000 });
@@ -120,15 +120,15 @@ describe('handlers that do not do their task', () => {
     'one that returns %s has done its task, whether the result is kept or not',
     async (_title, handler, says) => {
       const warnings = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
-      const told = listen<TaskSettledEvent>('settled');
+      const settled = listen<AttemptSettledEvent>('attemptSettled');
       bench.tasks.process('odd', handler);
       bench.work();
       await bench.tasks.schedule('odd', null, { id: 'a' });
       await bench.tasks.schedule('odd', null, { id: 'b', keepResultMs: 60_000 });
       await bench.tasks.schedule('odd', null, { id: 'c', keepResultMs: 60_000 });
-      await eventually(() => expect(told.events).toHaveLength(3));
-      expect(told.events.map(({ outcome }) => outcome)).toEqual(['done', 'done', 'done']);
-      told.stop();
+      await eventually(() => expect(settled.events).toHaveLength(3));
+      expect(settled.events.map(({ outcome }) => outcome)).toEqual(['done', 'done', 'done']);
+      settled.stop();
       expect(await bench.tasks.get('a')).toBeUndefined();
       expect(await bench.tasks.get('b')).toMatchObject({
         state: 'done',
@@ -144,7 +144,7 @@ describe('handlers that do not do their task', () => {
     },
   );
 
-  it('one that ignores its signal keeps its slot until it ends: no more handlers run than `concurrency`', async () => {
+  it('that ignores its signal keeps its slot until it ends, so at most `concurrency` handlers run', async () => {
     const one = await openBench(standaloneClient(), {
       concurrency: 1,
       pollMs: 50,
@@ -152,7 +152,7 @@ describe('handlers that do not do their task', () => {
       abortGraceMs: 10,
       backoff: { delayMs: 1, jitter: 0 },
     });
-    const told = listen<TaskSettledEvent>('settled');
+    const settled = listen<AttemptSettledEvent>('attemptSettled');
     let [running, most] = [0, 0];
     one.tasks.process('deaf', async () => {
       running += 1;
@@ -163,18 +163,18 @@ describe('handlers that do not do their task', () => {
     one.work();
     await one.tasks.schedule('deaf', null, { id: 'a', attempts: 3 });
     await eventually(async () => expect((await one.tasks.stats()).dead).toBe(1));
-    expect([told.events.map(({ outcome }) => outcome), most]).toEqual([['retried', 'retried', 'dead'], 1]);
+    expect([settled.events.map(({ outcome }) => outcome), most]).toEqual([['retried', 'retried', 'dead'], 1]);
     // The slot comes back when the last one has ended.
     let other = false;
     one.tasks.process('other', () => void (other = true));
     await one.tasks.schedule('other');
     await eventually(() => expect(other).toBe(true));
     expect(running).toBe(0);
-    told.stop();
+    settled.stop();
     await one.close();
   });
 
-  it('one that obeys its signal has ended before its retry begins, and may still be done', async () => {
+  it('that obeys its signal has ended before its retry begins, and may still succeed', async () => {
     const log: string[] = [];
     const other = await openBench(standaloneClient(), { pollMs: 50, leaseMs: LEASE_MS }, { prefix: bench.prefix });
     for (const { tasks } of [bench, other]) {
@@ -191,21 +191,21 @@ describe('handlers that do not do their task', () => {
         { timeoutMs: 80 },
       );
     }
-    const told = listen<TaskSettledEvent>('settled');
+    const settled = listen<AttemptSettledEvent>('attemptSettled');
     bench.work();
     other.work();
     await bench.tasks.schedule('tidy', 'badly', { id: 'a', backoff: { delayMs: 1 } });
-    await eventually(() => expect(told.events.map(({ outcome }) => outcome)).toEqual(['retried', 'done']));
+    await eventually(() => expect(settled.events.map(({ outcome }) => outcome)).toEqual(['retried', 'done']));
     expect(log).toEqual(['begins 1', 'ends 1', 'begins 2']);
-    expect(told.events[0]?.error).toMatchObject({ code: 'TASK_TIMEOUT' });
+    expect(settled.events[0]?.error).toMatchObject({ code: 'TASK_TIMEOUT' });
     await bench.tasks.schedule('tidy', 'well', { id: 'b' });
-    await eventually(() => expect(told.events.map(({ outcome }) => outcome)).toEqual(['retried', 'done', 'done']));
+    await eventually(() => expect(settled.events.map(({ outcome }) => outcome)).toEqual(['retried', 'done', 'done']));
     expect(log.slice(3)).toEqual(['begins 1', 'ends 1']);
-    told.stop();
+    settled.stop();
     await other.close();
   });
 
-  it('one that is over its time hears of it, and what it does later changes nothing', async () => {
+  it('that takes too long gets the signal, and its later outcome changes nothing', async () => {
     const reasons: string[] = [];
     let finish: (() => void) | undefined;
     bench.tasks.process('slow', (_payload, { signal, attempt }) => {
@@ -213,15 +213,15 @@ describe('handlers that do not do their task', () => {
       signal.addEventListener('abort', () => reasons.push((signal.reason as Error).name));
       return new Promise<void>((resolve) => (finish = resolve));
     });
-    const told = listen<TaskSettledEvent>('settled');
+    const settled = listen<AttemptSettledEvent>('attemptSettled');
     bench.work();
     await bench.tasks.schedule('slow', null, { id: 'a' });
-    await eventually(() => expect(told.events.map(({ outcome }) => outcome)).toEqual(['retried', 'done']));
+    await eventually(() => expect(settled.events.map(({ outcome }) => outcome)).toEqual(['retried', 'done']));
     finish?.();
     expect(reasons).toEqual(['TaskTimeoutError']);
     expect(await bench.tasks.get('a')).toBeUndefined();
-    expect(told.events).toHaveLength(2);
-    told.stop();
+    expect(settled.events).toHaveLength(2);
+    settled.stop();
   });
 
   it.each(['returned', 'thrown'])(
@@ -247,7 +247,7 @@ describe('handlers that do not do their task', () => {
   );
 
   it('retryLater() with countsAsAttempt: false spends no attempt, and is not a failure', async () => {
-    const settled = listen<TaskSettledEvent>('settled');
+    const settled = listen<AttemptSettledEvent>('attemptSettled');
     const attempts: number[] = [];
     bench.tasks.process('busy', (_payload, { attempt }) => {
       attempts.push(attempt);
@@ -281,7 +281,7 @@ describe('handlers that do not do their task', () => {
     });
   });
 
-  it('one whose task is given up hears of it at the next renewal', async () => {
+  it('whose task is cancelled gets the signal at the next renewal', async () => {
     const reasons: unknown[] = [];
     bench.tasks.process(
       'slow',
@@ -294,17 +294,17 @@ describe('handlers that do not do their task', () => {
         }),
       { timeoutMs: 60_000 },
     );
-    const told = listen<TaskSettledEvent>('settled');
+    const settled = listen<AttemptSettledEvent>('attemptSettled');
     bench.work();
     await bench.tasks.schedule('slow', null, { id: 'a' });
     await eventually(async () => expect((await bench.tasks.get('a'))?.state).toBe('running'));
     expect(await bench.tasks.cancel('a', { evenRunning: true })).toBe('cancelled');
-    await eventually(() => expect(told.events.map(({ outcome }) => outcome)).toEqual(['lost']));
+    await eventually(() => expect(settled.events.map(({ outcome }) => outcome)).toEqual(['lost']));
     expect(reasons).toEqual(['TASK_LOST']);
-    told.stop();
+    settled.stop();
   });
 
-  it('a live handler that takes longer than the lease keeps it', async () => {
+  it('that runs for longer than the lease keeps its task', async () => {
     let runs = 0;
     const signals: boolean[] = [];
     bench.tasks.process(

@@ -7,7 +7,7 @@ import { Gate, inventory, listen, openBench, redisNow, type Bench } from './supp
 const HOUR = 3_600_000;
 const YEAR = 365 * 24 * HOUR;
 
-describe('what one lost key leaves', () => {
+describe('after one key is lost', () => {
   let bench: Bench;
   beforeEach(async () => {
     bench = await openBench(standaloneClient(), {
@@ -75,7 +75,7 @@ describe('what one lost key leaves', () => {
     expect(runs).toBe(1);
   });
 
-  it('without `leased`, a task that runs goes on, and runs once', async () => {
+  it('without `leased`, a running task goes on, and runs once', async () => {
     const gate = new Gate();
     bench.tasks.process('t', () => gate.pass());
     bench.work();
@@ -91,7 +91,7 @@ describe('what one lost key leaves', () => {
 
 it('a task whose worker died in its last attempt is named by an event and a log line', async () => {
   const errors = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
-  const buried = listen<TasksBuriedEvent>('buried');
+  const buried = listen<TasksBuriedEvent>('tasksBuried');
   const bench = await openBench(standaloneClient(), { pollMs: 50 });
   bench.tasks.process('t', () => undefined);
   await bench.tasks.schedule('t', null, { id: 'a', delayMs: HOUR, attempts: 3 });

@@ -8,8 +8,8 @@ import { openBench, servers } from './support';
 const CONTROL = /\p{Cc}/u;
 const IDS = HOSTILE_IDS.filter((id) => !CONTROL.test(id));
 
-describe.each(servers)('tasks that strangers name, on %s', (_name, connect, partitions) => {
-  it('run each by itself, with what it was given, and nothing inherits it', async () => {
+describe.each(servers)('tasks with hostile ids and names on %s', (_name, connect, partitions) => {
+  it('run each with its own payload, and change no prototype', async () => {
     const bench = await openBench(connect(), { partitions, keepResultMs: 60_000 });
     const seen = new Map<string, unknown>();
     bench.tasks.process('__proto__', (payload: unknown, { id }) => {
@@ -36,7 +36,7 @@ describe.each(servers)('tasks that strangers name, on %s', (_name, connect, part
     await bench.close();
   });
 
-  it('are refused where they can be none, in one short line and before anything is sent', async () => {
+  it('are refused in one short line if invalid, before anything is sent', async () => {
     const bench = await openBench(connect(), { partitions });
     const control = HOSTILE_IDS.filter((id) => CONTROL.test(id));
     for (const value of [...IMPOSSIBLE_IDS, ...control, ...hostileValues()] as string[]) {
@@ -60,7 +60,7 @@ describe.each(servers)('tasks that strangers name, on %s', (_name, connect, part
     await bench.close();
   });
 
-  it('leave no secret of a handler in what is told of them but its own words', async () => {
+  it('are logged and reported without the private data of a handler, except the text of its error', async () => {
     const bench = await openBench(connect(), { partitions, attempts: 1 });
     bench.tasks.process('n', () => {
       throw new Error('line one\nFATAL line two');
@@ -78,7 +78,7 @@ describe.each(servers)('tasks that strangers name, on %s', (_name, connect, part
   });
 });
 
-it('options of any kind are taken or refused by name, and change no other object', () => {
+it('options with hostile names are accepted or refused, and change no other object', () => {
   for (const option of Object.keys(resolveOptions({}))) {
     for (const value of hostileValues()) {
       try {

@@ -10,8 +10,8 @@ describe('a call refuses before anything is sent', () => {
   afterAll(() => bench.close());
 
   it.each<[string, () => object, RegExp]>([
-    ['a delay that is no integer', () => ({ delayMs: -0.5 }), /delayMs is -0\.5/],
-    ['a delay that is no number', () => ({ delayMs: NaN }), /delayMs is NaN/],
+    ['a delay that is not an integer', () => ({ delayMs: -0.5 }), /delayMs is -0\.5/],
+    ['a delay that is not a number', () => ({ delayMs: NaN }), /delayMs is NaN/],
     ['a delay beyond 100 years', () => ({ delayMs: 40_000 * 86_400_000 }), /delayMs is 3456000000000/],
     ['an instant below 0', () => ({ runAtMs: -5 }), /runAtMs is -5/],
     ['an instant too far ahead', () => ({ runAtMs: Date.now() + 40_000 * 86_400_000 }), /runAtMs is \d+/],
@@ -21,15 +21,15 @@ describe('a call refuses before anything is sent', () => {
     ['an id that is a number', () => ({ id: 5 }), /id is 5\. .* write numbers as text/],
     ['an id with a line break', () => ({ id: 'a\nb' }), /id is "a\\nb"/],
     ['no attempts', () => ({ attempts: 0 }), /attempts is 0/],
-    ['a backoff of nonsense', () => ({ backoff: { delayMs: -1 } }), /backoff\.delayMs is -1/],
-    ['a result that is kept for less than nothing', () => ({ keepResultMs: -1 }), /keepResultMs is -1/],
-    ['an unknown way with conflicts', () => ({ onConflict: 'drop' }), /onConflict is "drop"/],
+    ['an invalid backoff', () => ({ backoff: { delayMs: -1 } }), /backoff\.delayMs is -1/],
+    ['a negative keepResultMs', () => ({ keepResultMs: -1 }), /keepResultMs is -1/],
+    ['an unknown onConflict', () => ({ onConflict: 'drop' }), /onConflict is "drop"/],
   ])('%s', async (_title, options, says) => {
     const call = bench.tasks.schedule('t', null, options());
     await expect(call).rejects.toMatchObject({ code: 'INVALID_TASK', message: expect.stringMatching(says) as string });
   });
 
-  it('payloads that are too large, and what JSON cannot hold', async () => {
+  it('payloads that are too large, or that JSON cannot hold', async () => {
     const { tasks } = bench;
     await expect(tasks.schedule('t', 'x'.repeat(19))).rejects.toMatchObject({ code: 'TASK_TOO_LARGE' });
     await expect(tasks.schedule('t', 'ü'.repeat(10))).rejects.toMatchObject({ code: 'TASK_TOO_LARGE' });
@@ -45,7 +45,7 @@ describe('a call refuses before anything is sent', () => {
     expect((await tasks.stats()).waiting).toBe(1);
   });
 
-  it('and takes what is past, and what is far ahead', async () => {
+  it('but accepts times in the past and far ahead', async () => {
     const now = Date.now();
     const past = await bench.tasks.schedule('t', null, { id: 'past', delayMs: -86_400_000 });
     expect(past.status).toBe('scheduled');

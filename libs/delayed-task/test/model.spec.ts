@@ -94,7 +94,7 @@ describe.each(servers)('random orders of calls on %s', (_name, client) => {
     }
   }
 
-  it('answer as the model does: no orphan, no task in two places, and all of it ends', async () => {
+  it('return the same as the model, and leave no orphan and no task in two places', async () => {
     const property = fc.asyncProperty(
       fc.array(command, { minLength: 12, maxLength: 40, size: 'max' }),
       async (commands) => {

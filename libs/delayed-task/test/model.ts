@@ -32,7 +32,7 @@ export interface Command {
   readonly holder: number;
 }
 
-/** What a small program in TypeScript says of one task. */
+/** State of one task in a small model in TypeScript. */
 export interface Task {
   state: 'none' | 'due' | 'leased' | 'expired' | 'dead';
   soon: boolean;
@@ -134,7 +134,7 @@ export function play(model: Model, { verb, id, soon, onConflict, holder }: Comma
   }
 }
 
-/** A holder who settled before is told the same again, whatever that was; nothing may change. */
+/** A holder that settled before gets the same reply again, and nothing may change. */
 function settledBefore(task: Task, holder: number): boolean {
   return task.token !== '' && task.held[holder] === task.token;
 }

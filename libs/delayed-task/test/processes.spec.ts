@@ -20,7 +20,7 @@ const SECONDS = LONG ? 60 : 8;
 const REDIS_KILLS = LONG ? 2 : 1;
 const LEASE_MS = 2_000;
 
-describe('workers that are killed, and a Redis that is', () => {
+describe('killed workers and a killed Redis', () => {
   let server: RedisServer;
   let bench: Bench;
   let pulse: Pulse | undefined;
@@ -87,13 +87,13 @@ describe('workers that are killed, and a Redis that is', () => {
     }
   }
 
-  /** What the workers, by their process ids, wrote; and when they stood still, by their own account. */
+  /** Returns the lines that the workers wrote, by process id, and the times in which they report that they stood still. */
   function told(): { readonly lines: Told<number>[]; readonly stalls: Span[] } {
     const stalls: Span[] = [];
     const pids = [...killedAt.keys(), ...[...children].map(({ pid }) => pid ?? 0)];
     const all = pids.flatMap((by) => {
       const file = join(folder, String(by));
-      // A line that a killed worker had not finished is none.
+      // Without the last line, which a killed worker may not have finished.
       const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1) : [];
       return lines.flatMap((line) => {
         const [what, id = '', attempt, at] = line.split(' ');
@@ -142,7 +142,7 @@ describe('workers that are killed, and a Redis that is', () => {
         outages: [...outages, ...pulse.stalls, ...stalls],
       });
       const figures = { tasks: TASKS, kills: killedAt.size, restarts: outages.length, longestStallMs: pulse.longestMs };
-      // The figures of the long run are its result.
+      // The numbers of the long run are its result.
       if (LONG) process.stdout.write(`${JSON.stringify({ ...figures, ...report })}\n`);
       note('handled more than once, as at-least-once allows', report.handledTwice);
       expect(report.unexplained).toBe(0);

@@ -54,7 +54,7 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     await take(direct, token);
   };
 
-  it('of schedule: the answer is the first one, and the task is there once', async () => {
+  it('of schedule returns the first result, and the task exists once', async () => {
     const now = await redisNow(direct.raw);
     const answer = await cutting(() => lossy.tasks.schedule('t', 1, { id: 'a', delayMs: HOUR }));
     expect(answer.status).toBe('scheduled');
@@ -68,7 +68,7 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     expect((await direct.tasks.get('a'))?.payload).toBe(2);
   });
 
-  it('of schedule, when the task was done before it is sent again: it does not come back', async () => {
+  it('of schedule does not bring back a task that is done', async () => {
     const answer = await cutting(
       () => lossy.tasks.schedule('t', 1, { id: 'quick' }),
       async () => {
@@ -80,7 +80,7 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     expect(await inventory(direct)).toEqual({ due: [], leased: [], dead: [], problems: [] });
   });
 
-  it('of many at once: each is there once', async () => {
+  it('of scheduleMany: each task exists once', async () => {
     await direct.tasks.schedule('t', null, { id: 'm1', delayMs: HOUR });
     const tasks = Array.from({ length: 5 }, (_, i) => ({ name: 't', id: `m${i}`, delayMs: HOUR }));
     const answers = await cutting(() => lossy.tasks.scheduleMany(tasks));
@@ -88,7 +88,7 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     expect((await inventory(direct)).due).toHaveLength(5);
   });
 
-  it('of cancel, reschedule, replay and drop: the first answer', async () => {
+  it('of cancel, reschedule, replay and drop returns the first result', async () => {
     await direct.tasks.scheduleMany(['a', 'b'].map((id) => ({ name: 't', id, delayMs: HOUR })));
     expect(await cutting(() => lossy.tasks.cancel('a'))).toBe('cancelled');
     const moved = await cutting(() => lossy.tasks.reschedule('b', { delayMs: 2 * HOUR }));
@@ -103,7 +103,7 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     expect(await inventory(direct)).toEqual({ due: [], leased: [], dead: [], problems: [] });
   });
 
-  it('of take: the same tasks, and each attempt counts once', async () => {
+  it('of take returns the same tasks, and each attempt counts once', async () => {
     const ids = Array.from({ length: 6 }, (_, i) => `k${i}`);
     await direct.tasks.scheduleMany(ids.map((id, i) => ({ name: 't', id, runAtMs: i + 1 })));
     const first = await cutting(() => take(lossy, 'one', 2));
@@ -113,7 +113,7 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     expect((await inventory(direct)).leased.sort()).toEqual(ids);
   });
 
-  it('of acknowledge and complete: done once', async () => {
+  it('of acknowledge and complete: the task is done once', async () => {
     await taken('a', 'x');
     await cutting(() => acknowledge(lossy, ['a', 'x']));
     expect(await inventory(direct)).toEqual({ due: [], leased: [], dead: [], problems: [] });
@@ -127,7 +127,7 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     expect(await direct.tasks.get('b')).toMatchObject({ state: 'done', result: { r: 1 } });
   });
 
-  it('of fail: it failed once', async () => {
+  it('of fail: the attempt fails or is postponed once', async () => {
     await taken('a', 'x');
     expect(await cutting(() => fail(lossy, 'a', 'x', HOUR))).toBe('retried');
     expect(await direct.tasks.get('a')).toMatchObject({ state: 'waiting', attemptsMade: 1, error: 'x' });
@@ -136,7 +136,7 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     expect(await direct.tasks.get('b')).toMatchObject({ state: 'waiting', attemptsMade: 0, error: '' });
   });
 
-  it('of renew and release: renewed, and handed back once', async () => {
+  it('of renew and release: the task is renewed, and handed back once', async () => {
     await taken('a', 'x');
     const { due, leased, runs, waits } = keys;
     const args = { leaseMs: HOUR, pairs: ['a', 'x'] };
@@ -148,7 +148,7 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     expect(await direct.tasks.get('a')).toMatchObject({ state: 'waiting', attemptsMade: 0 });
   });
 
-  it.each(['replay', 'drop'] as const)('of clear-dead: each is %sed once, and all are counted', async (verb) => {
+  it.each(['replay', 'drop'] as const)('of clear-dead: each task is %sed once, and all are counted', async (verb) => {
     const ids = Array.from({ length: 90 }, (_, i) => `d${i}`);
     await direct.tasks.scheduleMany(ids.map((id) => ({ name: 't', id, delayMs: HOUR })));
     const { due, dead, runs } = keys;
@@ -162,7 +162,7 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     expect(found.due).toHaveLength(verb === 'drop' ? 0 : 90);
   });
 
-  it('of take: what it buries is named again', async () => {
+  it('of take returns the dead-lettered tasks again', async () => {
     await taken('a', 'x');
     await direct.raw.hset(keys.runs, 'a', '5 l x 1 0 0 ');
     await direct.raw.zadd(keys.leased, '1', 'a');
@@ -171,7 +171,7 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     expect((await take(lossy, 'z')).buried).toEqual([]);
   });
 
-  it('of defer: handed back once, or buried once', async () => {
+  it('of defer: the task is handed back once, or dead-lettered once', async () => {
     await taken('a', 'x');
     const { due, leased, runs, dead, waits } = keys;
     const asked = {
@@ -205,7 +205,7 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     expect(await inventory(direct)).toEqual({ due: [], leased: [], dead: [], problems: [] });
   });
 
-  it('after a take-over the old holder changes nothing, whatever it asks', async () => {
+  it('the old holder of a task changes nothing after a take-over', async () => {
     await taken('a', 'zombie');
     await direct.raw.zadd(keys.leased, 'XX', '1', 'a');
     expect((await take(direct, 'heir')).tasks).toMatchObject([{ id: 'a', attempt: 2 }]);
@@ -227,7 +227,7 @@ describe.each(REPLAYS)('%s', (_how, start) => {
     expect(await acknowledge(direct, ['a', 'heir'])).toMatchObject({ done: 1 });
   });
 
-  it('of every script', () => {
+  it('is tested for every script', () => {
     expect([...replays.seen].sort()).toEqual(delayedTaskScripts.map(({ name }) => name).sort());
   });
 });

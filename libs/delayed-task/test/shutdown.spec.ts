@@ -13,7 +13,7 @@ import { ClosingApps } from '../../../test/support/closing-apps';
 import type { CommandWatcher } from '../../../test/support/command-watcher';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually, sleep } from '../../../test/support/wait';
-import { Gate, listen, type TaskSettledEvent } from './support';
+import { Gate, listen, type AttemptSettledEvent } from './support';
 
 let apps: ClosingApps;
 let watcher: CommandWatcher;
@@ -49,7 +49,7 @@ it.each([
       if (drainMs > 50) await this.tasks.schedule('work', null, { id: `${id}-next` });
     }
   }
-  const told = listen<TaskSettledEvent>('settled');
+  const settled = listen<AttemptSettledEvent>('attemptSettled');
   const failures: unknown[] = [];
   const onFailure = (event: unknown): void => void failures.push(event);
   subscribe(SCRIPT_REGISTRY_CHANNELS.callFailed, onFailure);
@@ -68,7 +68,7 @@ it.each([
   }
   await closing;
   expect(began).toEqual(['a', 'b']);
-  expect(told.events.map(({ id, outcome }) => `${id} ${outcome}`).sort()).toEqual(
+  expect(settled.events.map(({ id, outcome }) => `${id} ${outcome}`).sort()).toEqual(
     drainMs > 50 ? ['a done', 'b done'] : ['a released', 'b released'],
   );
   expect(reasons.map((reason) => (reason as Error).name)).toEqual(
@@ -97,11 +97,11 @@ it.each([
   const left = drainMs > 50 ? ['a-next', 'b-next', 'c', 'd'] : ['a', 'b', 'c', 'd'];
   await eventually(() => expect(seen.sort()).toEqual(left.map((id) => [id, 1])));
   await other.close();
-  told.stop();
+  settled.stop();
   expect(apps.unhandled).toEqual([]);
 });
 
-it('a take that was out when the app closed hands its tasks back', async () => {
+it('a take that was in flight when the app closed hands its tasks back', async () => {
   const prefix = uniquePrefix();
   const began: string[] = [];
   @Injectable()

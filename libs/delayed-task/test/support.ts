@@ -6,8 +6,8 @@ import {
   DELAYED_TASK_CHANNELS,
   DelayedTaskService,
   type DelayedTaskModuleOptions,
-  type TaskSettledEvent,
-  type WorkerErrorEvent,
+  type AttemptSettledEvent,
+  type TaskCallFailedEvent,
 } from 'luanest/delayed-task';
 import type { ScriptRegistry, ScriptRegistryModuleOptions } from 'luanest/script-registry';
 import { uniquePrefix } from '../../../test/support/shared-servers';
@@ -18,7 +18,7 @@ import { Partitions, type Partition } from '../src/queue/partitions';
 
 export { quiet } from '../../script-registry/test/support';
 
-/** The two kinds of server that each contract is held against, with partitions on all nodes of the Cluster. */
+/** The two kinds of server that each contract is checked on, with partitions on all nodes of the Cluster. */
 export const servers: [string, () => Redis | Cluster, number][] = [
   ['standalone', standaloneClient, 1],
   ['Cluster', clusterClient, 6],
@@ -87,7 +87,7 @@ export async function redisNow(raw: Redis): Promise<number> {
   return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
 }
 
-/** What a queue's keys hold, taken together; each id once, or the place is named in `problems`. */
+/** Contents of a queue's keys. An id that is in none or in several of them is reported in `problems`. */
 export interface Inventory {
   readonly due: string[];
   readonly leased: string[];
@@ -95,7 +95,7 @@ export interface Inventory {
   readonly problems: string[];
 }
 
-/** Looks at every key of every partition: no orphan, no task in two places. */
+/** Reads every key of every partition, and looks for orphans and for tasks in two keys. */
 export async function inventory(bench: Bench): Promise<Inventory> {
   const all: Inventory = { due: [], leased: [], dead: [], problems: [] };
   for (const keys of bench.partitions) {
@@ -122,14 +122,14 @@ export async function inventory(bench: Bench): Promise<Inventory> {
   return all;
 }
 
-/** Collects what a channel says until it is stopped. */
+/** Collects the events of a channel until it is stopped. */
 export function listen<T>(channel: keyof typeof DELAYED_TASK_CHANNELS): { readonly events: T[]; stop(): void } {
   const events: T[] = [];
-  const hear = (event: unknown): void => void events.push(event as T);
-  subscribe(DELAYED_TASK_CHANNELS[channel], hear);
-  return { events, stop: () => void unsubscribe(DELAYED_TASK_CHANNELS[channel], hear) };
+  const collect = (event: unknown): void => void events.push(event as T);
+  subscribe(DELAYED_TASK_CHANNELS[channel], collect);
+  return { events, stop: () => void unsubscribe(DELAYED_TASK_CHANNELS[channel], collect) };
 }
-export type { TaskSettledEvent, WorkerErrorEvent };
+export type { AttemptSettledEvent, TaskCallFailedEvent };
 
 /** A promise with its ends outside. */
 export class Gate {

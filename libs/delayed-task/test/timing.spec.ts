@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
 import { RedisServer } from '../../../test/support/redis-server';
 import { eventually, sleep } from '../../../test/support/wait';
-import { listen, openBench, quiet, redisNow, type Bench, type TaskSettledEvent } from './support';
+import { listen, openBench, quiet, redisNow, type Bench, type AttemptSettledEvent } from './support';
 
 /** Most that the machine is excused for, ms: by polling alone, the 99th percentile would be hundreds of ms late. */
 const MOST_TAKEN_MS = 100;
 
-/** How long a process has waited for a core since it began, ms; 0 where the system does not tell. */
+/** Returns how long a process has waited for a core since it began, ms; 0 if the system does not report it. */
 function waitedMs(pid: number): number {
   try {
     return Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e6;
@@ -30,19 +30,19 @@ describe('tasks and the clock', () => {
   afterEach(() => bench.close());
   afterAll(() => server.stop());
 
-  it('1,000 due each second: never early, and hardly late', async () => {
-    const told = listen<TaskSettledEvent>('settled');
+  it('1,000 tasks each second run never early, and hardly late', async () => {
+    const settled = listen<AttemptSettledEvent>('attemptSettled');
     bench.tasks.process('t', () => undefined);
     bench.work();
     const waited = (): number => waitedMs(process.pid) + waitedMs(server.pid);
     /** A second's worth of tasks. @returns how late the 99th percentile was taken, beyond what the machine took, ms */
     const second = async (): Promise<number> => {
-      told.events.length = 0;
+      settled.events.length = 0;
       const waitedBefore = waited();
       const start = (await redisNow(bench.raw)) + 300;
       await bench.tasks.scheduleMany(Array.from({ length: 1_000 }, (_, i) => ({ name: 't', runAtMs: start + i })));
-      await eventually(() => expect(told.events).toHaveLength(1_000), { timeoutMs: 20_000 });
-      const late = told.events.map(({ lateMs }) => lateMs).sort((a, b) => a - b);
+      await eventually(() => expect(settled.events).toHaveLength(1_000), { timeoutMs: 20_000 });
+      const late = settled.events.map(({ lateMs }) => lateMs).sort((a, b) => a - b);
       expect(late[0]).toBeGreaterThanOrEqual(0);
       const took = Math.min(MOST_TAKEN_MS, Math.round(waited() - waitedBefore));
       seconds.push(`${late[989]} (${took})`);
@@ -50,14 +50,14 @@ describe('tasks and the clock', () => {
     };
     const seconds: string[] = [];
     const rounds: number[] = [];
-    // A machine with other work stands still now and then: what counts is a second in which it did not.
+    // A machine with other work stands still periodically: the test counts the best second.
     for (let i = 0; i < 30 && Math.min(Infinity, ...rounds) > 20; i++) rounds.push(await second());
-    told.stop();
+    settled.stop();
     process.stdout.write(`    lateness of the 99th percentile (and wait for a core), ms: ${seconds.join(', ')}\n`);
     expect(Math.min(...rounds)).toBeLessThanOrEqual(20);
   }, 180_000);
 
-  it('100,000 due at one millisecond never hold Redis for more than 5 ms', async () => {
+  it('100,000 tasks due at one millisecond never hold Redis for more than 5 ms', async () => {
     let ran = 0;
     bench.tasks.process('t', () => void (ran += 1));
     const at = (await redisNow(bench.raw)) + 60_000;

@@ -55,8 +55,8 @@ export async function calls(): Promise<void> {
   const orderId: string | undefined = typed?.payload?.orderId;
   const plain = await tasks.get('o1');
   // @ts-expect-error the payload is unknown without a definition
-  const unknownId: string | undefined = plain?.payload?.orderId;
-  void [orderId, unknownId];
+  void plain?.payload?.orderId;
+  void orderId;
 }
 
 // @ts-expect-error an unknown setting

@@ -1,12 +1,12 @@
 import { Logger } from '@nestjs/common';
 import { eventually } from '../../../test/support/wait';
 import { standaloneClient } from '../../script-registry/test/support';
-import { inventory, listen, openBench, redisNow, type Bench, type TaskSettledEvent } from './support';
+import { inventory, listen, openBench, redisNow, type Bench, type AttemptSettledEvent } from './support';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
-describe('a task whose name a worker does not know', () => {
+describe('a task for whose name a worker has no handler', () => {
   let bench: Bench;
   let warnings: jest.SpyInstance;
   let errors: jest.SpyInstance;
@@ -28,8 +28,8 @@ describe('a task whose name a worker does not know', () => {
     await bench.tasks.reschedule(id, { delayMs: 0 });
   }
 
-  it('is done by the one process that knows it while three others do not: no attempt is spent, none dies', async () => {
-    const settled = listen<TaskSettledEvent>('settled');
+  it('is done by the one process of four that has the handler, and spends no attempt', async () => {
+    const settled = listen<AttemptSettledEvent>('attemptSettled');
     const old = await Promise.all(
       [1, 2, 3].map(() => openBench(standaloneClient(), { pollMs: 100, attempts: 2 }, { prefix: bench.prefix })),
     );
@@ -54,8 +54,8 @@ describe('a task whose name a worker does not know', () => {
     expect(lines[0]).toMatch(/^Queue default: this process has no handler for tasks named "new"/);
   }, 90_000);
 
-  it('waits longer each time, keeps its attempts, and knows how late it is', async () => {
-    const settled = listen<TaskSettledEvent>('settled');
+  it('waits longer each time, and keeps its attempts and its due time', async () => {
+    const settled = listen<AttemptSettledEvent>('attemptSettled');
     bench.tasks.process('old', () => undefined);
     bench.work();
     await bench.tasks.schedule('new', null, { id: 'a' });
@@ -72,9 +72,9 @@ describe('a task whose name a worker does not know', () => {
     settled.stop();
   });
 
-  it('waits for at most 10 s, however long it has been unknown', async () => {
+  it('waits for at most 10 s each time', async () => {
     await unknownFor('a', HOUR);
-    const settled = listen<TaskSettledEvent>('settled');
+    const settled = listen<AttemptSettledEvent>('attemptSettled');
     bench.tasks.process('old', () => undefined);
     const at = await redisNow(bench.raw);
     bench.work();
@@ -86,9 +86,9 @@ describe('a task whose name a worker does not know', () => {
     expect((view?.atMs ?? 0) - (await redisNow(bench.raw))).toBeLessThanOrEqual(10_000);
   });
 
-  it('is a dead letter when nobody has known it for `unknownTaskMs`, and can be replayed', async () => {
+  it('is a dead letter after `unknownTaskMs`, and can be replayed', async () => {
     await unknownFor('a', DAY);
-    const settled = listen<TaskSettledEvent>('settled');
+    const settled = listen<AttemptSettledEvent>('attemptSettled');
     bench.tasks.process('old', () => undefined);
     bench.work();
     await eventually(async () => expect((await bench.tasks.stats()).dead).toBe(1));
@@ -107,7 +107,7 @@ describe('a task whose name a worker does not know', () => {
     settled.stop();
   });
 
-  it('keeps the attempts and the error of a failure before', async () => {
+  it('keeps the attempts and the error of an earlier failure', async () => {
     bench.tasks.process('t', () => {
       throw new Error('torn');
     });
@@ -119,7 +119,7 @@ describe('a task whose name a worker does not know', () => {
     await bench.close();
     const other = await openBench(standaloneClient(), { pollMs: 50 }, { prefix: bench.prefix });
     other.tasks.process('other', () => undefined);
-    const settled = listen<TaskSettledEvent>('settled');
+    const settled = listen<AttemptSettledEvent>('attemptSettled');
     other.work();
     await other.tasks.reschedule('a', { delayMs: 0 });
     await eventually(() => expect(settled.events.map(({ outcome }) => outcome)).toContain('unknown'));

@@ -5,7 +5,7 @@ import type { DelayedTaskModuleOptions } from 'luanest/delayed-task';
 import { ownStalls } from '../../../test/support/pulse';
 import { openBench, quiet } from './support';
 
-/** What the parent tells a worker. */
+/** Job that the parent process sends to a worker. */
 export interface WorkerJob {
   readonly port: number;
   readonly prefix: string;

@@ -14,7 +14,7 @@ describe('keys of the wrong type', () => {
   let bench: Bench;
   let admin: Redis;
   beforeAll(async () => {
-    // One user may not even note how the queue is laid out, of which the service warns.
+    // One user may not store the number of partitions, which the service logs as a warning.
     Logger.overrideLogger(false);
     server = await RedisServer.start();
     admin = quiet(new Redis(server.port));
@@ -89,7 +89,7 @@ describe('keys of the wrong type', () => {
         const args = Object.fromEntries(Object.keys(script.args as object).map((name) => [name, values[name]]));
         const asked = Object.fromEntries(script.keys.map((name) => [name, names[name]]));
         const call = bench.registry.run(script, { keys: asked, args } as never);
-        // A mark is no state: what is in its way is replaced.
+        // The mark in `waits` is not state, so a value of another type is replaced.
         if (wrong === 'waits' && script.name.endsWith('take')) {
           await call;
           return;

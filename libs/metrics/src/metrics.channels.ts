@@ -1,9 +1,9 @@
 import type {
   DELAYED_TASK_CHANNELS,
-  QueueMendedEvent,
+  QueueRepairedEvent,
   TasksBuriedEvent,
-  TaskSettledEvent,
-  WorkerErrorEvent,
+  AttemptSettledEvent,
+  TaskCallFailedEvent,
 } from 'luanest/delayed-task';
 import type { LOCK_CHANNELS, LockAskedEvent, LockErrorEvent, LockLostEvent, LockReleasedEvent } from 'luanest/lock';
 import type {
@@ -79,10 +79,10 @@ export type ChannelEvents = Record<Registry['scriptsLoaded'], ScriptsLoadedEvent
   Record<Lock['lost'], LockLostEvent> &
   Record<Lock['error'], LockErrorEvent> &
   Record<(typeof SCHEDULED_LOCK_CHANNELS)['outcome'], JobOutcomeEvent> &
-  Record<DelayedTask['settled'], TaskSettledEvent> &
-  Record<DelayedTask['buried'], TasksBuriedEvent> &
-  Record<DelayedTask['error'], WorkerErrorEvent> &
-  Record<DelayedTask['mended'], QueueMendedEvent> &
+  Record<DelayedTask['attemptSettled'], AttemptSettledEvent> &
+  Record<DelayedTask['tasksBuried'], TasksBuriedEvent> &
+  Record<DelayedTask['callFailed'], TaskCallFailedEvent> &
+  Record<DelayedTask['queueRepaired'], QueueRepairedEvent> &
   Record<Stream['messageRetried'], MessageRetriedEvent> &
   Record<Stream['messageDeadLettered'], MessageDeadLetteredEvent> &
   Record<Stream['messagesLost'], MessagesLostEvent> &

@@ -44,7 +44,7 @@ const events: { readonly [C in keyof ChannelEvents]: ChannelEvents[C] } = {
     fence: 3,
     node: SECRET,
   },
-  'luanest:delayed-task:settled': {
+  'luanest:delayed-task:attempt.settled': {
     queue: 'q',
     name: 'order.expire',
     id: SECRET,
@@ -54,9 +54,9 @@ const events: { readonly [C in keyof ChannelEvents]: ChannelEvents[C] } = {
     durationMs: 80,
     error,
   },
-  'luanest:delayed-task:buried': { queue: 'q', count: 3, tasks: [] },
-  'luanest:delayed-task:error': { queue: 'q', during: 'take', error },
-  'luanest:delayed-task:mended': { queue: 'q', restored: 4, dropped: 5 },
+  'luanest:delayed-task:tasks.buried': { queue: 'q', count: 3, tasks: [] },
+  'luanest:delayed-task:call.failed': { queue: 'q', during: 'take', error },
+  'luanest:delayed-task:queue.repaired': { queue: 'q', restored: 4, dropped: 5 },
   'luanest:stream-consumer:message.retried': { ...group, id: SECRET, attempt: 1, delayMs: 1, error },
   'luanest:stream-consumer:message.dead-lettered': { ...group, id: SECRET, attempts: 2, reason: SECRET, error },
   'luanest:stream-consumer:messages.lost': { ...group, ids: [SECRET, SECRET], reason: SECRET },

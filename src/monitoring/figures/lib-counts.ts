@@ -1,6 +1,6 @@
 import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { DELAYED_TASK_CHANNELS, type TasksBuriedEvent, type TaskSettledEvent } from 'luanest/delayed-task';
+import { DELAYED_TASK_CHANNELS, type TasksBuriedEvent, type AttemptSettledEvent } from 'luanest/delayed-task';
 import { LOCK_CHANNELS } from 'luanest/lock';
 import { ONCE_CHANNELS, type ClaimAnsweredEvent } from 'luanest/once';
 import { RATE_LIMIT_CHANNELS, type RateLimitDecidedEvent } from 'luanest/rate-limit';
@@ -17,7 +17,7 @@ export type Counts = Readonly<Record<string, number>>;
 /** An attempt at a task that ended in this process. */
 interface TaskNote {
   readonly name: string;
-  readonly outcome: TaskSettledEvent['outcome'];
+  readonly outcome: AttemptSettledEvent['outcome'];
   /** Delay from the due time to the start, ms, by Redis' clock. */
   readonly lateMs: number;
   /** End of the attempt, ms since 1970, by this process' clock. */
@@ -77,8 +77,8 @@ export class LibCounts implements OnApplicationBootstrap, OnApplicationShutdown 
     [RATE_LIMIT_CHANNELS.refused, (event: RateLimitDecidedEvent) => this.countRefusal(event)],
     [ONCE_CHANNELS.claimAnswered, ({ status }: ClaimAnsweredEvent) => this.once.add(status)],
     [SCHEDULED_LOCK_CHANNELS.outcome, ({ outcome }: JobOutcomeEvent) => this.jobs.add(outcome)],
-    [DELAYED_TASK_CHANNELS.settled, (event: TaskSettledEvent) => this.noteTask(event)],
-    [DELAYED_TASK_CHANNELS.buried, ({ count }: TasksBuriedEvent) => this.tasks.add('dead', count)],
+    [DELAYED_TASK_CHANNELS.attemptSettled, (event: AttemptSettledEvent) => this.noteTask(event)],
+    [DELAYED_TASK_CHANNELS.tasksBuried, ({ count }: TasksBuriedEvent) => this.tasks.add('dead', count)],
     [READ_REWARD_CHANNELS.readRecorded, (event: ReadRecordedEvent) => this.countRead(event)],
     [STREAM_CONSUMER_CHANNELS.messageRetried, () => this.streams.add('retried')],
     [STREAM_CONSUMER_CHANNELS.messageDeadLettered, () => this.streams.add('dead')],
@@ -129,7 +129,7 @@ export class LibCounts implements OnApplicationBootstrap, OnApplicationShutdown 
     this.points += points;
   }
 
-  private noteTask({ name, outcome, lateMs }: TaskSettledEvent): void {
+  private noteTask({ name, outcome, lateMs }: AttemptSettledEvent): void {
     this.tasks.add(outcome);
     this.lastTasks.unshift({ name, outcome, lateMs, atMs: Date.now() });
     this.lastTasks.length = Math.min(this.lastTasks.length, KEPT_TASKS);

@@ -4,7 +4,7 @@ import { disguise, unfinishedOutcome, type Method } from '../../../internal/src'
 import type { TaskContext, TaskHandler } from '../delayed-task.types';
 
 /** Type of the execution context that guards, pipes, interceptors and filters of tasks get. */
-export const DELAYED_TASK_CONTEXT = 'delayed-task';
+const DELAYED_TASK_CONTEXT = 'delayed-task';
 
 /** Metadata key under which Nest finds the parameters that go through pipes. */
 const PARAMETERS = 'luanest:delayed-task-parameters';

@@ -44,7 +44,7 @@ export class Sweeper {
       const args = { retentionMs: deadRetentionMs, leaseMs, ...at, count: COUNT };
       const { expired, restored, dropped, ...next } = await this.queue.registry.run(sweepTasks, { keys, args });
       at = next;
-      if (restored + dropped > 0) events.mended.publish(() => ({ queue, restored, dropped }));
+      if (restored + dropped > 0) events.queueRepaired.publish(() => ({ queue, restored, dropped }));
       if (expired < COUNT && next.taskCursor === '0' && next.runCursor === '0') break;
     }
     this.cursors.set(partition, at);

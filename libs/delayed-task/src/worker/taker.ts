@@ -54,7 +54,7 @@ export class Taker {
         const { queue } = this.options;
         const { buried } = reply;
         for (const task of buried) this.log.dead({ ...task, attempts: task.attempt }, LEASE_ENDED);
-        if (buried.length > 0) events.buried.publish(() => ({ queue, count: buried.length, tasks: buried }));
+        if (buried.length > 0) events.tasksBuried.publish(() => ({ queue, count: buried.length, tasks: buried }));
         const leaseEndsAt = firstSentAt + leaseMs;
         // After the lease, other workers may have the tasks.
         const usable = nowAt < leaseEndsAt ? reply.tasks : [];

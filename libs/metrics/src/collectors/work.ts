@@ -30,23 +30,23 @@ export function countJobs(on: Subscriptions, recorder: Recorder): void {
 
 /** Keeps how attempts of tasks fare, and what the worker had to mend. */
 export function countTasks(on: Subscriptions, recorder: Recorder): void {
-  on.on('luanest:delayed-task:settled', ({ queue, name, outcome, lateMs, durationMs }) => {
+  on.on('luanest:delayed-task:attempt.settled', ({ queue, name, outcome, lateMs, durationMs }) => {
     const named = { 'luanest.delayed_task.queue': queue };
     const full = { ...named, 'luanest.delayed_task.name': name, 'luanest.outcome': outcome };
     recorder.record('luanest.delayed_task.attempt.duration', full, durationMs / 1_000);
     // One that is handed from worker to worker would be counted each time.
     if (outcome !== 'unknown') recorder.record('luanest.delayed_task.lateness', named, lateMs / 1_000);
   });
-  on.on('luanest:delayed-task:buried', ({ queue, count }) =>
+  on.on('luanest:delayed-task:tasks.buried', ({ queue, count }) =>
     recorder.add('luanest.delayed_task.buried', { 'luanest.delayed_task.queue': queue }, count),
   );
-  on.on('luanest:delayed-task:mended', ({ queue, restored, dropped }) => {
+  on.on('luanest:delayed-task:queue.repaired', ({ queue, restored, dropped }) => {
     for (const [outcome, count] of Object.entries({ restored, dropped })) {
       const named = { 'luanest.delayed_task.queue': queue, 'luanest.outcome': outcome };
       if (count > 0) recorder.add('luanest.delayed_task.mended', named, count);
     }
   });
-  on.on('luanest:delayed-task:error', ({ queue, during, error }) =>
+  on.on('luanest:delayed-task:call.failed', ({ queue, during, error }) =>
     recorder.add('luanest.delayed_task.errors', {
       'luanest.delayed_task.queue': queue,
       'luanest.during': during,
