@@ -52,8 +52,6 @@ export const EXCEPTIONS = [];
  * @type {readonly string[]}
  */
 export const NOT_CLEAN_YET = [
-  'libs/delayed-task/DECISIONS.md',
-  'libs/delayed-task/test',
   'libs/lock/DECISIONS.md',
   'libs/lock/src',
   'libs/lock/test',
