@@ -1,3 +1,4 @@
+export { unlimitedListeners } from './abort-signals';
 export { Checks, isIntegerOf, MAX_TIMER_MS, type KnownOptions, type Refusal } from './checks';
 export { constructed, defineLuanestModule, type LuanestModuleClass, type ModuleExtras } from './define-module';
 export { classOrMethodDecorator, methodDecorator, type Decorated, type DecoratedMethod } from './decorators';

@@ -1,3 +1,4 @@
+import { unlimitedListeners } from '../../../internal/src';
 import type { TaskContext } from '../delayed-task.types';
 import type { Partition } from '../queue/partitions';
 import type { TaskRecord } from '../queue/task-codec';
@@ -75,6 +76,7 @@ export class Attempt implements TaskContext {
   get signal(): AbortSignal {
     if (this.controller === undefined) {
       this.controller = new AbortController();
+      unlimitedListeners(this.controller.signal);
       if (this.reason) this.controller.abort(this.reason);
     }
     return this.controller.signal;

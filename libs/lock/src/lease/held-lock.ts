@@ -1,7 +1,7 @@
 import { NotSentError, ScriptRefusedError, UnknownOutcomeError } from 'luanest/script-registry';
 import { LockLostError } from '../lock.errors';
 import { events } from '../lock.events';
-import { Checks } from '../../../internal/src';
+import { Checks, unlimitedListeners } from '../../../internal/src';
 import type { Lock } from '../lock.types';
 import type { Lease } from './lease';
 
@@ -24,7 +24,7 @@ export class HeldLock implements Lock {
 
   get signal(): AbortSignal {
     if (this.leases.length === 1) return this.leases[0].signal;
-    this.combined ??= AbortSignal.any(this.leases.map(({ signal }) => signal));
+    this.combined ??= unlimitedListeners(AbortSignal.any(this.leases.map(({ signal }) => signal)));
     return this.combined;
   }
 

@@ -1,4 +1,4 @@
-import { MAX_TIMER_MS } from '../../../internal/src';
+import { MAX_TIMER_MS, unlimitedListeners } from '../../../internal/src';
 import { events, type LockReleasedEvent } from '../lock.events';
 import { LockLostError } from '../lock.errors';
 
@@ -67,7 +67,10 @@ export class Lease {
 
   /** Aborted at the local deadline, when a renewal finds the lease lost, and when it is revoked. Its reason is a LockLostError. */
   get signal(): AbortSignal {
-    this.controller ??= new AbortController();
+    if (!this.controller) {
+      this.controller = new AbortController();
+      unlimitedListeners(this.controller.signal);
+    }
     this.noticeDeadline();
     if (this.lostBecause && !this.controller.signal.aborted) this.controller.abort(this.lostBecause);
     return this.controller.signal;

@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks';
+import { unlimitedListeners } from '../../../internal/src';
 import { OnceLostError } from '../once.errors';
 import type { OnceStore } from '../once.store';
 import type { OnceRun } from '../once.types';
@@ -52,6 +53,7 @@ export class Run implements OnceRun, Member {
     this.watchTime(performance.now());
     if (this.controller === undefined) {
       this.controller = new AbortController();
+      unlimitedListeners(this.controller.signal);
       if (this.lostBecause !== undefined) this.controller.abort(this.lostBecause);
     }
     return this.controller.signal;
@@ -114,12 +116,20 @@ export class Run implements OnceRun, Member {
 /** A request that runs although Redis failed (`whenRedisFails: 'run'`): nothing keeps another from the same work. */
 export class UnprotectedRun implements OnceRun {
   readonly fence = 0;
+  private own: AbortSignal | undefined;
 
-  /** @param signal aborted when the app shuts down */
+  /** @param stopping aborted when the app shuts down */
   constructor(
     readonly id: string,
-    readonly signal: AbortSignal,
+    private readonly stopping: AbortSignal,
   ) {}
+
+  // A signal of its own: listeners on it end with the run. It is made on demand, since some versions of Node keep a note of
+  // each on `stopping`.
+  get signal(): AbortSignal {
+    this.own ??= unlimitedListeners(AbortSignal.any([this.stopping]));
+    return this.own;
+  }
 
   assertHeld(): void {
     throw new OnceLostError(this.id, "it runs without a claim, since Redis failed and whenRedisFails is 'run'");

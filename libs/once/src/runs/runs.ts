@@ -51,7 +51,7 @@ export class Runs {
 
   /** Makes a run without a claim. */
   unprotected(id: string): OnceRun {
-    return new UnprotectedRun(id, AbortSignal.any([this.stopping.signal]));
+    return new UnprotectedRun(id, this.stopping.signal);
   }
 
   /** Calls `work` so that `current()` returns the run there, and in all that it awaits. */

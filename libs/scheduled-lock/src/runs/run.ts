@@ -1,3 +1,4 @@
+import { unlimitedListeners } from '../../../internal/src';
 import { LockLostError, type Lease } from 'luanest/lock';
 import type { ScheduledRun } from '../scheduled-lock.types';
 
@@ -18,7 +19,7 @@ export class Run implements ScheduledRun {
 
   get signal(): AbortSignal {
     const stopping = this.stopping.signal;
-    this.either ??= this.lease ? AbortSignal.any([stopping, this.lease.signal]) : stopping;
+    this.either ??= unlimitedListeners(this.lease ? AbortSignal.any([stopping, this.lease.signal]) : stopping);
     // A lease that is over says so when it is asked, although its timer could not ring yet.
     void this.lease?.signal;
     return this.either;

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { unlimitedListeners } from '../../../internal/src';
 import type { ScriptRegistry } from 'luanest/script-registry';
 import type { Job, Work } from '../jobs/job';
 import type { ResolvedScheduledLockModuleOptions } from '../scheduled-lock.options';
@@ -27,6 +28,8 @@ export class Ticks {
     private readonly options: ResolvedScheduledLockModuleOptions,
     private readonly outcomes: Outcomes,
   ) {
+    // Each tick that waits listens to it.
+    unlimitedListeners(this.closing.signal);
     this.claims = new Claims(registry, options);
   }
 

@@ -1,3 +1,4 @@
+import { unlimitedListeners } from '../../../internal/src';
 import { MalformedPayloadError, MessageLostError } from '../stream-consumer.errors';
 import type { StreamMessage } from '../stream-consumer.types';
 import { objectOf, unpackFields } from '../streams/fields';
@@ -65,6 +66,7 @@ export class Delivery implements StreamMessage, Held {
   get signal(): AbortSignal {
     if (!this.controller) {
       this.controller = new AbortController();
+      unlimitedListeners(this.controller.signal);
       if (this.abortReason) this.controller.abort(this.abortReason);
     }
     return this.controller.signal;
