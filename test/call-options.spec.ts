@@ -101,7 +101,7 @@ describe('options of decorators', () => {
       @Cron('0 0 1 1 *')
       @ScheduledLock({
         name: 'job',
-        lockAtMostForMs: 1_000,
+        leaseMs: 1_000,
         lockAtLeastForMs: 0,
         renew: false,
         onRedisError: 'skip',

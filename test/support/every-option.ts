@@ -172,7 +172,7 @@ export const libs: readonly Lib[] = [
     every: {
       namespace: 'n',
       node: 'me',
-      lockAtMostForMs: 1_000,
+      leaseMs: 1_000,
       onRedisError: 'run',
       staleAfterMs: 10,
       redisTimeoutMs: 10,

@@ -8,8 +8,8 @@ export {
 } from './lock.errors';
 export {
   LOCK_CHANNELS,
-  type LockAskedEvent,
-  type LockErrorEvent,
+  type LockAcquisitionEndedEvent,
+  type LockCallFailedEvent,
   type LockLostEvent,
   type LockReleasedEvent,
 } from './lock.events';

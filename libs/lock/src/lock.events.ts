@@ -1,7 +1,7 @@
 import { eventChannels } from '../../internal/src';
 
 /** Somebody asked for a lock, of one name or several, and has his answer. */
-export interface LockAskedEvent {
+export interface LockAcquisitionEndedEvent {
   readonly names: readonly string[];
   /** `busy`: others held it for as long as the caller would wait. `failed`: Redis or the caller's own mistake. */
   readonly outcome: 'acquired' | 'busy' | 'failed';
@@ -27,7 +27,7 @@ export interface LockReleasedEvent {
 }
 
 /** A renewal or a release failed; renewals are tried again until the lease ends. */
-export interface LockErrorEvent {
+export interface LockCallFailedEvent {
   readonly name: string;
   readonly during: 'renew' | 'release' | 'subscribe';
   readonly error: unknown;
@@ -35,17 +35,17 @@ export interface LockErrorEvent {
 
 /** Names of the `node:diagnostics_channel` channels that locks publish to. */
 export const LOCK_CHANNELS = Object.freeze({
-  asked: 'luanest:lock:asked',
-  released: 'luanest:lock:released',
-  lost: 'luanest:lock:lost',
-  error: 'luanest:lock:error',
+  acquisitionEnded: 'luanest:lock:acquisition.ended',
+  lockReleased: 'luanest:lock:lock.released',
+  lockLost: 'luanest:lock:lock.lost',
+  callFailed: 'luanest:lock:call.failed',
 });
 
 interface Events {
-  asked: LockAskedEvent;
-  released: LockReleasedEvent;
-  lost: LockLostEvent;
-  error: LockErrorEvent;
+  acquisitionEnded: LockAcquisitionEndedEvent;
+  lockReleased: LockReleasedEvent;
+  lockLost: LockLostEvent;
+  callFailed: LockCallFailedEvent;
 }
 
 /** Where this lib tells what happens. */

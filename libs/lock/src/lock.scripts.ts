@@ -68,7 +68,12 @@ export const readStatus = defineScript({
   keys: KEYS,
   args: {},
   flags: ['no-writes'],
-  reply: ([held, fence, till, owner]: [number, number, number, string]) => ({ held: held === 1, fence, till, owner }),
+  reply: ([held, fence, leaseEndsAtMs, owner]: [number, number, number, string]) => ({
+    held: held === 1,
+    fence,
+    leaseEndsAtMs,
+    owner,
+  }),
 });
 
 /** Every script of this lib, for registration. */

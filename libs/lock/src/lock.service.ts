@@ -8,7 +8,7 @@ import { HeldLock, lostBeforeItsEnd, releaseQuietly } from './lease/held-lock';
 import { within } from './lease/within';
 import type { Lease } from './lease/lease';
 import { LockBusyError, ReentrantLockError } from './lock.errors';
-import { events, type LockAskedEvent } from './lock.events';
+import { events, type LockAcquisitionEndedEvent } from './lock.events';
 import {
   resolveAcquire,
   resolveOptions,
@@ -79,10 +79,10 @@ export class LockService implements BeforeApplicationShutdown {
   /** Who holds a lock, since when and until when, and its last fence. @throws errors of the registry */
   async status(name: string): Promise<LockStatus> {
     const keys = { lock: this.acquirer.keyOf(name) };
-    const { held, fence, till, owner } = await this.registry.run(readStatus, { keys, args: {} });
+    const { held, fence, leaseEndsAtMs, owner } = await this.registry.run(readStatus, { keys, args: {} });
     if (!held) return { held: false, fence };
     // The fence is Redis' time in microseconds of when the lock was taken.
-    return { held: true, holder: holderOf(owner), since: Math.floor(fence / 1_000), until: till, fence };
+    return { held: true, holder: holderOf(owner), acquiredAtMs: Math.floor(fence / 1_000), leaseEndsAtMs, fence };
   }
 
   /**
@@ -137,18 +137,22 @@ export class LockService implements BeforeApplicationShutdown {
   }
 
   private take(names: Names, request: ResolvedLockOptions): Promise<Lock | Busy> {
-    return events.asked.hasSubscribers ? this.takeTold(names, request) : this.takeNow(names, request);
+    return events.acquisitionEnded.hasSubscribers ? this.takeTold(names, request) : this.takeNow(names, request);
   }
 
   private async takeTold(names: Names, request: ResolvedLockOptions): Promise<Lock | Busy> {
     const startedAt = performance.now();
-    let outcome: LockAskedEvent['outcome'] = 'failed';
+    let outcome: LockAcquisitionEndedEvent['outcome'] = 'failed';
     try {
       const taken = await this.takeNow(names, request);
       outcome = taken instanceof Busy ? 'busy' : 'acquired';
       return taken;
     } finally {
-      events.asked.publish(() => ({ names: [names].flat(), outcome, durationMs: performance.now() - startedAt }));
+      events.acquisitionEnded.publish(() => ({
+        names: [names].flat(),
+        outcome,
+        durationMs: performance.now() - startedAt,
+      }));
     }
   }
 

@@ -41,11 +41,11 @@ export type LockStatus =
   | { readonly held: false; readonly fence: number }
   | {
       readonly held: true;
-      /** `holder` option of the process that has it. */
+      /** The `holder` option of the process that holds the lock. */
       readonly holder: string;
-      /** ms since the epoch, by Redis' clock. */
-      readonly since: number;
-      /** When the lease ends unless it is renewed; ms since the epoch, by Redis' clock. */
-      readonly until: number;
+      /** When the lock was acquired, ms since 1970 by Redis' clock. */
+      readonly acquiredAtMs: number;
+      /** When the lease ends unless it is renewed, ms since 1970 by Redis' clock. */
+      readonly leaseEndsAtMs: number;
       readonly fence: number;
     };

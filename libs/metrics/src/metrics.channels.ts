@@ -5,7 +5,13 @@ import type {
   AttemptSettledEvent,
   TaskCallFailedEvent,
 } from 'luanest/delayed-task';
-import type { LOCK_CHANNELS, LockAskedEvent, LockErrorEvent, LockLostEvent, LockReleasedEvent } from 'luanest/lock';
+import type {
+  LOCK_CHANNELS,
+  LockAcquisitionEndedEvent,
+  LockCallFailedEvent,
+  LockLostEvent,
+  LockReleasedEvent,
+} from 'luanest/lock';
 import type {
   ClaimAnsweredEvent,
   LeaseLostEvent,
@@ -26,7 +32,7 @@ import type {
   READ_REWARD_CHANNELS,
   ReadRecordedEvent,
 } from 'luanest/read-reward';
-import type { JobOutcomeEvent, SCHEDULED_LOCK_CHANNELS } from 'luanest/scheduled-lock';
+import type { TickEndedEvent, SCHEDULED_LOCK_CHANNELS } from 'luanest/scheduled-lock';
 import type {
   CallEndedEvent,
   CallFailedEvent,
@@ -74,11 +80,11 @@ export type ChannelEvents = Record<Registry['scriptsLoaded'], ScriptsLoadedEvent
   Record<ReadReward['readRecorded'], ReadRecordedEvent> &
   Record<ReadReward['grantRefunded'], GrantRefundedEvent> &
   Record<ReadReward['periodMissed'], PeriodMissedEvent> &
-  Record<Lock['asked'], LockAskedEvent> &
-  Record<Lock['released'], LockReleasedEvent> &
-  Record<Lock['lost'], LockLostEvent> &
-  Record<Lock['error'], LockErrorEvent> &
-  Record<(typeof SCHEDULED_LOCK_CHANNELS)['outcome'], JobOutcomeEvent> &
+  Record<Lock['acquisitionEnded'], LockAcquisitionEndedEvent> &
+  Record<Lock['lockReleased'], LockReleasedEvent> &
+  Record<Lock['lockLost'], LockLostEvent> &
+  Record<Lock['callFailed'], LockCallFailedEvent> &
+  Record<(typeof SCHEDULED_LOCK_CHANNELS)['tickEnded'], TickEndedEvent> &
   Record<DelayedTask['attemptSettled'], AttemptSettledEvent> &
   Record<DelayedTask['tasksBuried'], TasksBuriedEvent> &
   Record<DelayedTask['callFailed'], TaskCallFailedEvent> &

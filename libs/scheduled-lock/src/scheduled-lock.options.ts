@@ -11,8 +11,8 @@ export interface ScheduledLockModuleOptions {
   readonly namespace: string;
   /** Name of this node in histories, without spaces. Default `<host>:<pid>`. */
   readonly node?: string;
-  /** Default of `lockAtMostForMs`. Default 30,000. */
-  readonly lockAtMostForMs?: number;
+  /** Default of `leaseMs`. Default 30,000. */
+  readonly leaseMs?: number;
   /** Default of `onRedisError`. Default `skip`. */
   readonly onRedisError?: 'skip' | 'run';
   /** Default of `staleAfterMs`. Default 5,000. */
@@ -42,7 +42,7 @@ export type ResolvedJobOptions = Required<Omit<ScheduledLockOptions, 'key'>> & P
 const KNOWN: KnownOptions<ScheduledLockModuleOptions> = {
   namespace: true,
   node: true,
-  lockAtMostForMs: true,
+  leaseMs: true,
   onRedisError: true,
   staleAfterMs: true,
   redisTimeoutMs: true,
@@ -55,7 +55,7 @@ const KNOWN: KnownOptions<ScheduledLockModuleOptions> = {
 };
 const KNOWN_OF_JOB: KnownOptions<ScheduledLockOptions> = {
   name: true,
-  lockAtMostForMs: true,
+  leaseMs: true,
   lockAtLeastForMs: true,
   renew: true,
   onRedisError: true,
@@ -67,7 +67,7 @@ const KNOWN_OF_JOB: KnownOptions<ScheduledLockOptions> = {
   enhancers: true,
 };
 
-type MsOption = 'lockAtMostForMs' | 'lockAtLeastForMs' | 'staleAfterMs' | 'catchUpWithinMs' | 'replicasTimeoutMs';
+type MsOption = 'leaseMs' | 'lockAtLeastForMs' | 'staleAfterMs' | 'catchUpWithinMs' | 'replicasTimeoutMs';
 
 const checks = new Checks('ScheduledLockModule');
 
@@ -87,7 +87,7 @@ export function resolveOptions(options: ScheduledLockModuleOptions): ResolvedSch
       '1 to 100 letters, digits, ".", "_" or "-": a name of this app that no other app on its Redis has',
     ),
     node: checks.text('node', node, /^\S{1,200}$/, 'text of 1 to 200 characters without spaces'),
-    lockAtMostForMs: checks.integer('lockAtMostForMs', options.lockAtMostForMs ?? 30_000, 10),
+    leaseMs: checks.integer('leaseMs', options.leaseMs ?? 30_000, 10),
     onRedisError: checks.choice('onRedisError', options.onRedisError ?? 'skip', ['skip', 'run']),
     staleAfterMs: checks.integer('staleAfterMs', options.staleAfterMs ?? 5_000, 1),
     redisTimeoutMs: checks.integer('redisTimeoutMs', options.redisTimeoutMs ?? 2_000, 1),
@@ -124,7 +124,7 @@ export function resolveJobOptions(
     key,
     renew: job.flag('renew', renew),
     enhancers: job.flag('enhancers', enhancers),
-    lockAtMostForMs: ms('lockAtMostForMs', 10),
+    leaseMs: ms('leaseMs', 10),
     lockAtLeastForMs: ms('lockAtLeastForMs', 0),
     onRedisError: job.choice('onRedisError', given.onRedisError, ['skip', 'run']),
     staleAfterMs: ms('staleAfterMs', 1),

@@ -76,7 +76,7 @@ export const readHistory = defineScript({
       return {
         outcome: outcome as JobOutcome,
         slot: Number(slot),
-        atMs: Number(at),
+        recordedAtMs: Number(at),
         durationMs: Number(duration),
         fence: Number(fence),
         node,

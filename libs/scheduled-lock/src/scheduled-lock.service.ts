@@ -76,7 +76,9 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
   async history(name: string): Promise<readonly JobRecord[]> {
     const { history } = this.jobs.named(name).job;
     const noted = await this.registry.run(readHistory, { keys: { history }, args: {} });
-    const all = [...this.outcomes.unnotedOf(name), ...noted].sort((one, other) => other.atMs - one.atMs);
+    const all = [...this.outcomes.unnotedOf(name), ...noted].sort(
+      (one, other) => other.recordedAtMs - one.recordedAtMs,
+    );
     return all.slice(0, this.options.historySize);
   }
 

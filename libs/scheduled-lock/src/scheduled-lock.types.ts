@@ -7,7 +7,7 @@ export interface JobRecord {
   /** Scheduled instant, ms since the epoch; 1 for `@Timeout`; 0 where there is none, as by hand, or it is not known. */
   readonly slot: number;
   /** When it was noted, ms since the epoch. */
-  readonly atMs: number;
+  readonly recordedAtMs: number;
   readonly durationMs: number;
   /** 0 unless it ran under the lock. */
   readonly fence: number;
@@ -47,8 +47,8 @@ export interface ScheduledLockOptions {
   /** Unique within the namespace. Default `Class.method`; give one where a minifier renames classes. */
   readonly name?: string;
   /** How long the lock outlives a node that dies, ms; integer >= 10. Default: the module's. */
-  readonly lockAtMostForMs?: number;
-  /** How long the lock is kept although the job was done sooner, ms; integer of 0 to `lockAtMostForMs`. Default 0. */
+  readonly leaseMs?: number;
+  /** How long the lock is kept although the job was done sooner, ms; integer of 0 to `leaseMs`. Default 0. */
   readonly lockAtLeastForMs?: number;
   /** Whether the lease is renewed while the job runs. Default true. */
   readonly renew?: boolean;
@@ -58,7 +58,7 @@ export interface ScheduledLockOptions {
   readonly staleAfterMs?: number;
   /**
    * For `@Cron` and `@Interval`: lets another node take a slot whose run died, up to this many ms after the slot. An integer
-   * above `lockAtMostForMs` (nodes look twice within each lease, so give at least double) and up to `retentionMs`, or 0 for
+   * above `leaseMs` (nodes look twice within each lease, so give at least double) and up to `retentionMs`, or 0 for
    * never. Default 0.
    */
   readonly catchUpWithinMs?: number;

@@ -79,7 +79,7 @@ it('the history has each outcome, the newest first, and is bounded', async () =>
       throw new Error('on purpose');
     }
     @Cron(LATER)
-    @ScheduledLock({ name: 'loses', staleAfterMs: STALE_NEVER, lockAtMostForMs: 600 })
+    @ScheduledLock({ name: 'loses', staleAfterMs: STALE_NEVER, leaseMs: 600 })
     async loses(): Promise<void> {
       await untilAborted((this.locks.current() as ScheduledRun).signal);
     }

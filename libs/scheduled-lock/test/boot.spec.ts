@@ -239,11 +239,11 @@ describe.each(versions)('on the %s @nestjs/schedule boot refuses', (_, { Cron, I
 
   it('nonsense in the options of a job, naming it', async () => {
     class Hasty {
-      @ScheduledLock({ lockAtMostForMs: 0 })
+      @ScheduledLock({ leaseMs: 0 })
       @Cron(NEVER)
       job(): void {}
     }
-    await refused({ providers: [Hasty] }, /^@ScheduledLock on Hasty\.job: lockAtMostForMs is 0/, InvalidOptionError);
+    await refused({ providers: [Hasty] }, /^@ScheduledLock on Hasty\.job: leaseMs is 0/, InvalidOptionError);
   });
 
   it('nothing of what is fine', async () => {

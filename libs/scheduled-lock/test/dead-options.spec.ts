@@ -44,23 +44,23 @@ const DEAD: [string, MethodDecorator, ScheduledLockOptions, Partial<ScheduledLoc
   [
     'catchUpWithinMs that ends with the lease',
     cron,
-    { catchUpWithinMs: 2_000, lockAtMostForMs: 2_000 },
+    { catchUpWithinMs: 2_000, leaseMs: 2_000 },
     {},
-    /catchUpWithinMs is 2000.*lockAtMostForMs \(2000\)/,
+    /catchUpWithinMs is 2000.*leaseMs \(2000\)/,
   ],
   [
     'catchUpWithinMs below the default lease',
     cron,
     { catchUpWithinMs: 30_000 },
     {},
-    /catchUpWithinMs is 30000.*lockAtMostForMs \(30000\)/,
+    /catchUpWithinMs is 30000.*leaseMs \(30000\)/,
   ],
   [
     'catchUpWithinMs below the lease of the module',
     hourly,
     { catchUpWithinMs: 50_000 },
-    { lockAtMostForMs: 60_000 },
-    /catchUpWithinMs is 50000.*lockAtMostForMs \(60000\)/,
+    { leaseMs: 60_000 },
+    /catchUpWithinMs is 50000.*leaseMs \(60000\)/,
   ],
   [
     'catchUpWithinMs beyond what is remembered',
@@ -72,16 +72,16 @@ const DEAD: [string, MethodDecorator, ScheduledLockOptions, Partial<ScheduledLoc
   [
     'lockAtLeastForMs above the lease',
     cron,
-    { lockAtLeastForMs: 5_000, lockAtMostForMs: 1_000 },
+    { lockAtLeastForMs: 5_000, leaseMs: 1_000 },
     {},
-    /lockAtLeastForMs is 5000.*lockAtMostForMs \(1000\)/,
+    /lockAtLeastForMs is 5000.*leaseMs \(1000\)/,
   ],
   [
     'lockAtLeastForMs above the lease of the module',
     cron,
     { lockAtLeastForMs: 5_000 },
-    { lockAtMostForMs: 4_999 },
-    /lockAtLeastForMs is 5000.*lockAtMostForMs \(4999\)/,
+    { leaseMs: 4_999 },
+    /lockAtLeastForMs is 5000.*leaseMs \(4999\)/,
   ],
   ['key on @Cron', cron, { key: 'v1' }, {}, /key is "v1".*@Timeout.*Leave it out/],
   ['staleAfterMs on @Interval', hourly, { staleAfterMs: 100 }, {}, /staleAfterMs is 100.*@Cron.*Leave it out/],
@@ -139,8 +139,8 @@ it.each([
 
 it('boot takes options that are at their bounds', async () => {
   for (const [scheduler, options] of [
-    [cron, { catchUpWithinMs: 2_001, lockAtMostForMs: 2_000 }],
-    [cron, { lockAtLeastForMs: 2_000, lockAtMostForMs: 2_000, replicas: 1, replicasTimeoutMs: 50 }],
+    [cron, { catchUpWithinMs: 2_001, leaseMs: 2_000 }],
+    [cron, { lockAtLeastForMs: 2_000, leaseMs: 2_000, replicas: 1, replicasTimeoutMs: 50 }],
     [hourly, { enhancers: true, catchUpWithinMs: 31_000 }],
     [once, { key: 'v1' }],
   ] as [MethodDecorator, ScheduledLockOptions][]) {

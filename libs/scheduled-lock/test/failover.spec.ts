@@ -81,7 +81,7 @@ async function heal(dead: RedisServer): Promise<void> {
 }
 
 it('without WAIT a failover may let a slot run twice: the first holder learns it, and its fence is the smaller', async () => {
-  const { runs, finish, key, one, other, tick } = await twoNodes({ lockAtMostForMs: 9_000 });
+  const { runs, finish, key, one, other, tick } = await twoNodes({ leaseMs: 9_000 });
   const told = listen();
   const master = await cluster.masterOf(key);
   const replica = await isolateReplica(master);
@@ -116,7 +116,7 @@ it('without WAIT a failover may let a slot run twice: the first holder learns it
 
 it('with WAIT a claim that no replica has does not run, and one that runs survives a failover', async () => {
   const { runs, finish, key, one, other, tick } = await twoNodes({
-    lockAtMostForMs: 60_000,
+    leaseMs: 60_000,
     replicas: 1,
     replicasTimeoutMs: 300,
   });

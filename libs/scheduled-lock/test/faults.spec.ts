@@ -116,7 +116,7 @@ it('Redis is paused: what waited for it too long does not run, nothing runs twic
     }
   }
   const told = listen();
-  const [one] = await twoNodes(Jobs, { redisTimeoutMs: 400, staleAfterMs: 1_000, lockAtMostForMs: 600_000 });
+  const [one] = await twoNodes(Jobs, { redisTimeoutMs: 400, staleAfterMs: 1_000, leaseMs: 600_000 });
   await eventually(() => expect(slots.length).toBeGreaterThan(0));
   server.pause();
   const errors = (): number => told.of('cron').filter((outcome) => outcome === 'redis-error').length;
@@ -145,7 +145,7 @@ it('the connection is reset again and again during renewals: the lease holds, an
   class Jobs {
     constructor(private readonly locks: ScheduledLockService) {}
     @Interval(50)
-    @ScheduledLock({ name: 'long', lockAtMostForMs: 4_500 })
+    @ScheduledLock({ name: 'long', leaseMs: 4_500 })
     async long(): Promise<void> {
       const run = this.locks.current();
       fences.push(run?.fence);
@@ -194,12 +194,12 @@ it('renewals fail until the lease is over: the signal fires, the run is lost, an
   let running = false;
   let errors = 0;
   const onError = (): void => void errors++;
-  subscribe(LOCK_CHANNELS.error, onError);
+  subscribe(LOCK_CHANNELS.callFailed, onError);
   @Injectable()
   class Jobs {
     constructor(private readonly locks: ScheduledLockService) {}
     @Interval(50)
-    @ScheduledLock({ name: 'cut', lockAtMostForMs: 3_000 })
+    @ScheduledLock({ name: 'cut', leaseMs: 3_000 })
     async cut(): Promise<void> {
       const run = this.locks.current();
       if (!run || ended.length > 0) return;
@@ -223,7 +223,7 @@ it('renewals fail until the lease is over: the signal fires, the run is lost, an
   const toldOfOne = (): string[] => told.events.filter(({ node }) => node === 'one').map(({ outcome }) => outcome);
   await eventually(() => expect(toldOfOne()).toEqual(expect.arrayContaining(['redis-error', 'lost'])));
   expect(errors).toBeGreaterThan(0);
-  unsubscribe(LOCK_CHANNELS.error, onError);
+  unsubscribe(LOCK_CHANNELS.callFailed, onError);
   told.stop();
 });
 

@@ -64,17 +64,17 @@ it('a slot whose run died is run by another node, once, and within its time only
   class Jobs {
     constructor(private readonly locks: ScheduledLockService) {}
     @Cron(LATER)
-    @ScheduledLock({ name: 'caught', catchUpWithinMs: 60_000, lockAtMostForMs: 2_000 })
+    @ScheduledLock({ name: 'caught', catchUpWithinMs: 60_000, leaseMs: 2_000 })
     caught(): void {
       runs.push(['caught', this.locks.current()?.slot]);
     }
     @Cron(LATER)
-    @ScheduledLock({ name: 'late', catchUpWithinMs: 2_500, lockAtMostForMs: 2_000 })
+    @ScheduledLock({ name: 'late', catchUpWithinMs: 2_500, leaseMs: 2_000 })
     late(): void {
       runs.push(['late', this.locks.current()?.slot]);
     }
     @Cron(LATER)
-    @ScheduledLock({ name: 'done', catchUpWithinMs: 60_000, lockAtMostForMs: 2_000, staleAfterMs: STALE_NEVER })
+    @ScheduledLock({ name: 'done', catchUpWithinMs: 60_000, leaseMs: 2_000, staleAfterMs: STALE_NEVER })
     done(): void {
       runs.push(['done', this.locks.current()?.slot]);
     }

@@ -3,14 +3,14 @@ import type { ScheduledLockModuleOptions, ScheduledLockOptions } from 'luanest/s
 import { resolveJobOptions, resolveOptions } from '../src/scheduled-lock.options';
 
 it('a job takes what it does not say from the module', () => {
-  const module = resolveOptions({ namespace: 'n', lockAtMostForMs: 1_234, onRedisError: 'run', replicas: 2 });
+  const module = resolveOptions({ namespace: 'n', leaseMs: 1_234, onRedisError: 'run', replicas: 2 });
   const job = resolveJobOptions({ staleAfterMs: 77, replicas: undefined }, 'Class.method', module);
   expect(job).toEqual({
     name: 'Class.method',
     key: undefined,
     renew: true,
     enhancers: false,
-    lockAtMostForMs: 1_234,
+    leaseMs: 1_234,
     lockAtLeastForMs: 0,
     onRedisError: 'run',
     staleAfterMs: 77,
@@ -26,7 +26,7 @@ const nonsenseOfModule: [string, Partial<ScheduledLockModuleOptions>][] = [
   ['namespace', { namespace: undefined }],
   ['namespace', { namespace: 'two words' }],
   ['node', { node: '' }],
-  ['lockAtMostForMs', { lockAtMostForMs: 9 }],
+  ['leaseMs', { leaseMs: 9 }],
   ['staleAfterMs', { staleAfterMs: 0 }],
   ['redisTimeoutMs', { redisTimeoutMs: 1.5 }],
   ['replicas', { replicas: -1 }],

@@ -61,7 +61,7 @@ describe.each(versions)('app.close() in the middle of a job, on the %s @nestjs/s
       @Injectable()
       class Jobs {
         constructor(private readonly locks: ScheduledLockService) {}
-        @ScheduledLock({ name: 'job', lockAtMostForMs: LEASE_MS })
+        @ScheduledLock({ name: 'job', leaseMs: LEASE_MS })
         @Interval(20)
         async job(): Promise<void> {
           const run = this.locks.current();
@@ -104,7 +104,7 @@ describe.each(versions)('app.close() in the middle of a job, on the %s @nestjs/s
     const takenOver = began.find(({ node }) => node === 'other');
     const end = told.events.find(({ node, outcome }) => node === 'one' && ended(outcome));
     // The lease would have lasted for a minute; the figure is for who reads it.
-    const waitedMs = (takenOver?.at ?? Infinity) - (how === 'deaf' ? closedAt : (end?.atMs ?? -Infinity));
+    const waitedMs = (takenOver?.at ?? Infinity) - (how === 'deaf' ? closedAt : (end?.recordedAtMs ?? -Infinity));
     process.stdout.write(`    another node ran ${waitedMs} ms after the release\n`);
     expect(waitedMs).toBeLessThan(LEASE_MS / 6);
     expect(takenOver?.fence).toBeGreaterThan(began[0]?.fence as number);
@@ -128,12 +128,12 @@ describe.each(versions)('app.close() in the middle of a job, on the %s @nestjs/s
     let runs = 0;
     @Injectable()
     class Jobs {
-      @ScheduledLock({ name: 'often', catchUpWithinMs: 60_000, lockAtMostForMs: 200 })
+      @ScheduledLock({ name: 'often', catchUpWithinMs: 60_000, leaseMs: 200 })
       @Interval(10)
       often(): void {
         runs++;
       }
-      @ScheduledLock({ name: 'long', lockAtMostForMs: 4_500 })
+      @ScheduledLock({ name: 'long', leaseMs: 4_500 })
       @Interval(10)
       async long(): Promise<void> {
         await gate.pass();

@@ -8,7 +8,7 @@ import type { Cluster, Redis } from 'ioredis';
 import {
   SCHEDULED_LOCK_CHANNELS,
   ScheduledLockModule,
-  type JobOutcomeEvent,
+  type TickEndedEvent,
   type ScheduledLockModuleOptions,
 } from 'luanest/scheduled-lock';
 import { ScriptRegistryModule, type ScriptRegistryModuleOptions } from 'luanest/script-registry';
@@ -143,14 +143,14 @@ export async function closeAll(): Promise<void> {
 }
 
 /** The outcomes that this process tells, in their order, until `stop`. */
-export function listen(): { readonly events: JobOutcomeEvent[]; of(name: string): string[]; stop(): void } {
-  const events: JobOutcomeEvent[] = [];
-  const listener = (event: unknown): void => void events.push(event as JobOutcomeEvent);
-  subscribe(SCHEDULED_LOCK_CHANNELS.outcome, listener);
+export function listen(): { readonly events: TickEndedEvent[]; of(name: string): string[]; stop(): void } {
+  const events: TickEndedEvent[] = [];
+  const listener = (event: unknown): void => void events.push(event as TickEndedEvent);
+  subscribe(SCHEDULED_LOCK_CHANNELS.tickEnded, listener);
   return {
     events,
     of: (name) => events.filter((event) => event.name === name).map(({ outcome }) => outcome),
-    stop: () => unsubscribe(SCHEDULED_LOCK_CHANNELS.outcome, listener),
+    stop: () => unsubscribe(SCHEDULED_LOCK_CHANNELS.tickEnded, listener),
   };
 }
 

@@ -5,8 +5,13 @@ import { LOCK_CHANNELS } from 'luanest/lock';
 import { ONCE_CHANNELS, type ClaimAnsweredEvent } from 'luanest/once';
 import { RATE_LIMIT_CHANNELS, type RateLimitDecidedEvent } from 'luanest/rate-limit';
 import { READ_REWARD_CHANNELS, type ReadRecordedEvent } from 'luanest/read-reward';
-import { SCHEDULED_LOCK_CHANNELS, type JobOutcomeEvent } from 'luanest/scheduled-lock';
-import { STREAM_CONSUMER_CHANNELS, type MessagesLostEvent, type SessionTakenOverEvent } from 'luanest/stream-consumer';
+import { type JobOutcomeEvent, SCHEDULED_LOCK_CHANNELS, type TickEndedEvent } from 'luanest/scheduled-lock';
+import {
+  type MessagesLostEvent,
+  type SessionTakenOverEvent,
+  STREAM_CONSUMER_CHANNELS,
+  type TakenOverEvent,
+} from 'luanest/stream-consumer';
 
 const KEPT_TASKS = 5;
 const MOST_NAMES = 20;
@@ -76,7 +81,9 @@ export class LibCounts implements OnApplicationBootstrap, OnApplicationShutdown 
   private readonly listeners: readonly (readonly [string, (event: never) => void])[] = [
     [RATE_LIMIT_CHANNELS.refused, (event: RateLimitDecidedEvent) => this.countRefusal(event)],
     [ONCE_CHANNELS.claimAnswered, ({ status }: ClaimAnsweredEvent) => this.once.add(status)],
-    [SCHEDULED_LOCK_CHANNELS.outcome, ({ outcome }: JobOutcomeEvent) => this.jobs.add(outcome)],
+    [SCHEDULED_LOCK_CHANNELS.tickEnded, ({ outcome }: TickEndedEvent) => this.jobs.add(outcome)],
+    [LOCK_CHANNELS.lockLost, () => this.locks.add('lost')],
+    [LOCK_CHANNELS.callFailed, () => this.locks.add('errors')],
     [DELAYED_TASK_CHANNELS.attemptSettled, (event: AttemptSettledEvent) => this.noteTask(event)],
     [DELAYED_TASK_CHANNELS.tasksBuried, ({ count }: TasksBuriedEvent) => this.tasks.add('dead', count)],
     [READ_REWARD_CHANNELS.readRecorded, (event: ReadRecordedEvent) => this.countRead(event)],
@@ -87,8 +94,6 @@ export class LibCounts implements OnApplicationBootstrap, OnApplicationShutdown 
       STREAM_CONSUMER_CHANNELS.sessionTakenOver,
       ({ messages }: SessionTakenOverEvent) => this.streams.add('taken-over', messages),
     ],
-    [LOCK_CHANNELS.lost, () => this.locks.add('lost')],
-    [LOCK_CHANNELS.error, () => this.locks.add('errors')],
   ];
 
   /** Requests that a limit refused. */

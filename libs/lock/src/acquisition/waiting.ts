@@ -88,7 +88,7 @@ export class Releases {
       return !this.closed;
     } catch (error) {
       this.drop();
-      events.error.publish(() => ({ name: this.name, during: 'subscribe', error }));
+      events.callFailed.publish(() => ({ name: this.name, during: 'subscribe', error }));
       return false;
     }
   }

@@ -70,7 +70,7 @@ export async function releaseQuietly(lock: Lock): Promise<'released' | 'lost' | 
   try {
     return await lock.release();
   } catch (error) {
-    events.error.publish(() => ({ name: lock.names.join(', '), during: 'release', error }));
+    events.callFailed.publish(() => ({ name: lock.names.join(', '), during: 'release', error }));
     const nothingSent = error instanceof NotSentError || error instanceof ScriptRefusedError;
     return nothingSent || error instanceof UnknownOutcomeError ? 'unknown' : 'lost';
   }

@@ -140,7 +140,7 @@ export class Lease {
   revoke(reason: string): void {
     if (this.lostBecause || this.releasing) return;
     this.lostBecause = new LockLostError(`Lock ${this.name} (fence ${this.fence}) was lost: ${reason}.`);
-    events.lost.publish(() => ({ ...this.told, reason }));
+    events.lockLost.publish(() => ({ ...this.told, reason }));
     this.controller?.abort(this.lostBecause);
   }
 
@@ -159,8 +159,8 @@ export class Lease {
   private readonly released = (released: boolean): 'released' | 'lost' => {
     this.forget?.();
     if (this.lostBecause) return 'lost';
-    if (released) events.released.publish(() => this.told);
-    else events.lost.publish(() => ({ ...this.told, reason: 'its release found it gone' }));
+    if (released) events.lockReleased.publish(() => this.told);
+    else events.lockLost.publish(() => ({ ...this.told, reason: 'its release found it gone' }));
     return released ? 'released' : 'lost';
   };
 
@@ -218,7 +218,7 @@ export class Lease {
     } catch (error) {
       // Redis may be back before the lease is over.
       this.renewAt = performance.now() + (this.leaseMs / 20) * (0.5 + Math.random());
-      events.error.publish(() => ({ name: this.name, during: 'renew', error }));
+      events.callFailed.publish(() => ({ name: this.name, during: 'renew', error }));
     }
   }
 

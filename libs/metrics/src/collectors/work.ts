@@ -4,22 +4,22 @@ import type { Subscriptions } from '../subscriptions';
 
 /** Keeps how long locks are waited for and held. */
 export function countLocks(on: Subscriptions, recorder: Recorder): void {
-  on.on('luanest:lock:asked', ({ outcome, durationMs }) =>
+  on.on('luanest:lock:acquisition.ended', ({ outcome, durationMs }) =>
     recorder.record('luanest.lock.acquire.duration', { 'luanest.outcome': outcome }, durationMs / 1_000),
   );
   for (const outcome of ['released', 'lost'] as const) {
-    on.on(`luanest:lock:${outcome}`, ({ heldMs }) =>
+    on.on(`luanest:lock:lock.${outcome}`, ({ heldMs }) =>
       recorder.record('luanest.lock.hold.duration', { 'luanest.outcome': outcome }, heldMs / 1_000),
     );
   }
-  on.on('luanest:lock:error', ({ during, error }) =>
+  on.on('luanest:lock:call.failed', ({ during, error }) =>
     recorder.add('luanest.lock.errors', { 'luanest.during': during, 'error.type': errorType(error) }),
   );
 }
 
 /** Counts ticks of jobs, and keeps how long those took that ran. */
 export function countJobs(on: Subscriptions, recorder: Recorder): void {
-  on.on('luanest:scheduled-lock:outcome', ({ name, outcome, durationMs }) => {
+  on.on('luanest:scheduled-lock:tick.ended', ({ name, outcome, durationMs }) => {
     const named = { 'luanest.scheduled_lock.job': name, 'luanest.outcome': outcome };
     recorder.add('luanest.scheduled_lock.runs', named);
     if (outcome === 'ran' || outcome === 'failed' || outcome === 'lost') {

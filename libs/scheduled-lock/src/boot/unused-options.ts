@@ -32,14 +32,14 @@ export function refuseDeadOptions(
     const unused = given[option] === undefined || given[option] === 0 || given[option] === false;
     if (!unused && !kinds.includes(kind.type)) refuse(`${option} is ${shown(given[option])}. ${why} Leave it out.`);
   }
-  const { lockAtMostForMs, lockAtLeastForMs, catchUpWithinMs, staleAfterMs, replicas } = options;
-  if (lockAtLeastForMs > lockAtMostForMs) {
-    refuse(`lockAtLeastForMs is ${lockAtLeastForMs}. Expected at most lockAtMostForMs (${lockAtMostForMs}).`);
+  const { leaseMs, lockAtLeastForMs, catchUpWithinMs, staleAfterMs, replicas } = options;
+  if (lockAtLeastForMs > leaseMs) {
+    refuse(`lockAtLeastForMs is ${lockAtLeastForMs}. Expected at most leaseMs (${leaseMs}).`);
   }
-  if (catchUpWithinMs > 0 && catchUpWithinMs <= lockAtMostForMs) {
+  if (catchUpWithinMs > 0 && catchUpWithinMs <= leaseMs) {
     refuse(
       `catchUpWithinMs is ${catchUpWithinMs}, and the lock of a run that died outlasts it. ` +
-        `Expected more than lockAtMostForMs (${lockAtMostForMs}), better twice as much, or 0.`,
+        `Expected more than leaseMs (${leaseMs}), better twice as much, or 0.`,
     );
   }
   if (catchUpWithinMs > retentionMs) {

@@ -17,7 +17,7 @@ export class CatchUps {
   start(): void {
     this.timers = this.jobs.map(({ job, work }) => {
       // Not all nodes at once.
-      const everyMs = Math.max(SHORTEST_MS, job.options.lockAtMostForMs / 2) * (0.75 + Math.random() / 2);
+      const everyMs = Math.max(SHORTEST_MS, job.options.leaseMs / 2) * (0.75 + Math.random() / 2);
       return setInterval(() => void this.ticks.run(job, 'catch-up', work).catch(() => undefined), everyMs).unref();
     });
   }

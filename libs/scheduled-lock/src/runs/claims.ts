@@ -72,7 +72,7 @@ export class Claims {
 
   private async send({ options, kind, state, history }: Job, owner: string, mode: Mode, slot: number) {
     const { node, retentionMs, historySize: keep, redisTimeoutMs } = this.options;
-    const { lockAtMostForMs: leaseMs, replicas, replicasTimeoutMs: timeoutMs } = options;
+    const { leaseMs, replicas, replicasTimeoutMs: timeoutMs } = options;
     const periodMs = kind.type === 'interval' ? kind.periodMs : 0;
     const staleMs = mode === 'catch-up' ? options.catchUpWithinMs : kind.type === 'cron' ? options.staleAfterMs : 0;
     const args = { owner, node, mode, slot, periodMs, staleMs, leaseMs, retentionMs, keep };

@@ -36,8 +36,8 @@ export class Outcomes {
     const { name } = job.options;
     const { outcome, slot, fence = 0, durationMs = 0, error } = told;
     const { node, historySize } = this.options;
-    const record: JobRecord = { outcome, slot, fence, atMs: Date.now(), durationMs, node };
-    events.outcome.publish(() => ({ name, ...record, ...(error === undefined ? {} : { error }) }));
+    const record: JobRecord = { outcome, slot, fence, recordedAtMs: Date.now(), durationMs, node };
+    events.tickEnded.publish(() => ({ name, ...record, ...(error === undefined ? {} : { error }) }));
     if (!noted) this.unnoted.set(name, [record, ...this.unnotedOf(name)].slice(0, historySize));
     if (outcome === 'redis-error') this.noteFailing(job, error);
     else this.noteAnswered(job, told);

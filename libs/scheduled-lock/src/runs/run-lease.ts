@@ -20,7 +20,7 @@ export function runLease(
   ending: () => Ending,
 ): Lease {
   const { retentionMs, historySize: keep, node } = module;
-  const { name, lockAtMostForMs: leaseMs, lockAtLeastForMs: atLeastMs, renew } = options;
+  const { name, leaseMs, lockAtLeastForMs: atLeastMs, renew } = options;
   return new Lease(
     { name, fence, leaseMs, sentAt, renew },
     {

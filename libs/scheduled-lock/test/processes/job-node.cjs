@@ -29,10 +29,10 @@ async function main() {
   class Jobs {}
   Jobs.prototype.job = job;
   decorate(Jobs, 'job', [
-    ScheduledLock({ name: 'job', lockAtMostForMs: leaseMs, catchUpWithinMs: Number(process.env.CATCH_UP_MS ?? 0) }),
+    ScheduledLock({ name: 'job', leaseMs, catchUpWithinMs: Number(process.env.CATCH_UP_MS ?? 0) }),
     Interval(Number(process.env.PERIOD_MS)),
   ]);
-  subscribe(SCHEDULED_LOCK_CHANNELS.outcome, ({ outcome, fence }) => fence && print(`outcome ${outcome} ${fence}`));
+  subscribe(SCHEDULED_LOCK_CHANNELS.tickEnded, ({ outcome, fence }) => fence && print(`outcome ${outcome} ${fence}`));
   const { app } = await boot(
     [ScheduledLockModule.forRoot({ namespace: 'default', node: process.env.NODE_NAME }), ScheduleModule.forRoot()],
     [Jobs],

@@ -26,7 +26,7 @@ global.setInterval = (callback, ms, ...args) =>
 const { Cron, Interval, ScheduleModule, SchedulerRegistry } = require('@nestjs/schedule');
 const { ScheduledLock, ScheduledLockModule, ScheduledLockService, SCHEDULED_LOCK_CHANNELS } = lib('scheduled-lock');
 
-subscribe(SCHEDULED_LOCK_CHANNELS.outcome, ({ name, outcome, slot }) =>
+subscribe(SCHEDULED_LOCK_CHANNELS.tickEnded, ({ name, outcome, slot }) =>
   record('outcome', name, fire.getStore() ?? 0, outcome, slot),
 );
 
@@ -51,7 +51,7 @@ async function main() {
       record('run', name, slot);
       await sleep(20);
     };
-    decorate(Jobs, name, [ScheduledLock({ name, lockAtMostForMs: Number(process.env.LEASE_MS) }), scheduler]);
+    decorate(Jobs, name, [ScheduledLock({ name, leaseMs: Number(process.env.LEASE_MS) }), scheduler]);
   }
   watchClock();
   const { app } = await boot(

@@ -30,7 +30,7 @@ const JOBS = [
 const ticks = [];
 const runs = [];
 const stalls = [];
-subscribe(SCHEDULED_LOCK_CHANNELS.outcome, ({ name, outcome, slot }) =>
+subscribe(SCHEDULED_LOCK_CHANNELS.tickEnded, ({ name, outcome, slot }) =>
   ticks.push([name.split('.')[1], outcome, slot, realNow()]),
 );
 const report = () =>
