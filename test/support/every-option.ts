@@ -158,7 +158,6 @@ export const libs: readonly Lib[] = [
       replicas: 0,
       replicasTimeoutMs: 10,
       holder: 'me',
-      promptAnswers: false,
       drainMs: 0,
       abortGraceMs: 0,
     } satisfies Required<LockModuleOptions>,

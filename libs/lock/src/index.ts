@@ -1,4 +1,3 @@
-export { Lease, type LeaseKeeper, type LeasePort, type LeaseStart } from './lease/lease';
 export {
   LockBusyError,
   LockClosedError,

@@ -1,32 +1,32 @@
 import { eventChannels } from '../../internal/src';
 
-/** Somebody asked for a lock, of one name or several, and has his answer. */
+/** An acquisition of one or several names ended. */
 export interface LockAcquisitionEndedEvent {
   readonly names: readonly string[];
-  /** `busy`: others held it for as long as the caller would wait. `failed`: Redis or the caller's own mistake. */
+  /** `busy`: the lock was held until the end of the wait. `failed`: the call threw another error. */
   readonly outcome: 'acquired' | 'busy' | 'failed';
-  /** How long it took, waiting included, ms. */
+  /** Duration of the call, waiting included, ms. */
   readonly durationMs: number;
 }
 
-/** A lock was lost before it was released. */
+/** A lock was lost before its release. */
 export interface LockLostEvent {
   readonly name: string;
   readonly fence: number;
   readonly reason: string;
-  /** From before it was asked for, ms. */
+  /** Time since the acquisition was sent, ms. */
   readonly heldMs: number;
 }
 
-/** A lock was given back by its holder. */
+/** A lock was released by its holder. */
 export interface LockReleasedEvent {
   readonly name: string;
   readonly fence: number;
-  /** From before it was asked for until it was given back, ms. */
+  /** Time from when the acquisition was sent until the reply to the release, ms. */
   readonly heldMs: number;
 }
 
-/** A renewal or a release failed; renewals are tried again until the lease ends. */
+/** A renewal, a release or a subscription failed. Renewals are tried again until the lease ends. */
 export interface LockCallFailedEvent {
   readonly name: string;
   readonly during: 'renew' | 'release' | 'subscribe';
@@ -48,5 +48,5 @@ interface Events {
   callFailed: LockCallFailedEvent;
 }
 
-/** Where this lib tells what happens. */
+/** Publishers of this lib's events. */
 export const events = eventChannels<Events>(LOCK_CHANNELS);

@@ -5,11 +5,11 @@ import { resolveOptions, type LockModuleOptions, type ResolvedLockModuleOptions 
 import { lockScripts } from './lock.scripts';
 import { LockService } from './lock.service';
 
-/** Settings that must be known before the options are. */
+/** Settings that the module needs before `useFactory` can return the options. */
 export interface LockModuleExtras {
-  /** Whether every module of the app can inject the service without an import. Default true. */
+  /** True to let every module of the app inject the service without an import. Default true. */
   readonly isGlobal?: boolean;
-  /** Name of the ScriptRegistry to run on. Default: the default one. */
+  /** Name of the ScriptRegistry that runs the scripts. Default: the registry without a name. */
   readonly registry?: string;
 }
 
@@ -23,6 +23,6 @@ const LockModuleBase = defineLuanestModule<LockModuleOptions, LockModuleExtras, 
   }),
 });
 
-/** Locks over a ScriptRegistry. Every option has a default. */
+/** Module that provides LockService. Every option has a default. */
 @Module({})
 export class LockModule extends LockModuleBase {}

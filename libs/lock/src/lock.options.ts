@@ -3,21 +3,21 @@ import { Checks, type KnownOptions } from '../../internal/src';
 
 /** Options of one acquisition. */
 export interface LockOptions {
-  /** How long the lock outlives a holder that dies, ms; integer of 10 to 2^31 - 1. Default: the module's. */
+  /** Lease: how long a process that died keeps the lock, ms; integer of 10 to 2^31 - 1. Default: the module's. */
   readonly leaseMs?: number;
-  /** How long to wait for others, ms; integer >= 0. Default: the module's. Not used by `tryAcquire`. */
+  /** How long to wait while the lock is held, ms; integer >= 0. Default: the module's, or 0 with `skip`. */
   readonly waitMs?: number;
-  /** What to do when others hold it: `wait` up to `waitMs`, or `skip`. Default `wait`. Not used by `tryAcquire`. */
+  /** Behaviour if the lock is held: `wait` up to `waitMs`, or `skip`. Default `wait`. `tryAcquire` always skips. */
   readonly onBusy?: 'wait' | 'skip';
-  /** Whether the lease is renewed until release. Default true. */
+  /** True to renew the lease until the release. Default true. */
   readonly renew?: boolean;
-  /** Replicas that must have the lock before it counts, integer >= 0. Default: the module's. */
+  /** Number of replicas that must have the lock, integer of 0 to 100. With fewer, the lock is released. Default: the module's. */
   readonly replicas?: number;
-  /** How long to wait for the replicas, ms; integer >= 1. Default: the module's. */
+  /** Longest wait for the replicas, ms; integer >= 1. Default: the module's. */
   readonly replicasTimeoutMs?: number;
   /**
-   * Ends the acquisition, which then throws the signal's reason; a lock that was taken meanwhile is released. It does not end
-   * the lock or the work under it: for that see `signal` of the lock. Default none.
+   * Signal that ends the acquisition, which then throws the signal's reason. A lock that arrives after that is released. The
+   * signal does not end an acquired lock or the work under it: see `signal` of the lock for that. Default none.
    */
   readonly signal?: AbortSignal;
 }
@@ -28,30 +28,25 @@ export interface LockModuleOptions {
   readonly leaseMs?: number;
   /** Default of `waitMs`. Default 10,000. */
   readonly waitMs?: number;
-  /** Longest pause between two tries while waiting, ms; integer >= 1. A release wakes at once. Default 1,000. */
+  /** Longest pause between two tries while waiting, ms; integer >= 1. A release wakes waiters at once. Default 1,000. */
   readonly pollMs?: number;
-  /** How long Redis may take to answer an acquisition after its `waitMs`, ms; integer >= 1. Default 500. */
+  /** Longest time for the reply to an acquisition after its `waitMs`, ms; integer >= 1. Default 500. */
   readonly redisTimeoutMs?: number;
-  /** How long a lock's fence is kept after its lease, ms; integer >= 1,000. Default 1 hour. */
+  /** How long the fence of a lock is kept after its lease, ms; integer >= 1,000. Default 1 hour. */
   readonly fenceRetentionMs?: number;
   /** Default of `replicas`. Default 0: WAIT is not used. */
   readonly replicas?: number;
   /** Default of `replicasTimeoutMs`. Default 1,000. */
   readonly replicasTimeoutMs?: number;
-  /** Who `status` says holds a lock; text of 1 to 200 characters without `#`. Default `<host>:<pid>`. */
+  /** Name of this process as `status` returns it, text of 1 to 200 characters without `#`. Default `<host>:<pid>`. */
   readonly holder?: string;
-  /**
-   * Whether the event loop is kept awake for up to 0.15 ms while a lone acquisition or release is out, where answers
-   * come that fast. Default true.
-   */
-  readonly promptAnswers?: boolean;
   /** How long shutdown waits for held locks before it fires their signals, ms; integer >= 0. Default 10,000. */
   readonly drainMs?: number;
-  /** How long it waits after the signals before it gives the locks up, ms; integer >= 0. Default 500. */
+  /** How long shutdown waits after the signals before it releases the locks, ms; integer >= 0. Default 500. */
   readonly abortGraceMs?: number;
 }
 
-/** Options with every default filled in. */
+/** Module options with every default filled in. */
 export type ResolvedLockModuleOptions = Required<LockModuleOptions>;
 
 const KNOWN: KnownOptions<LockModuleOptions> = {
@@ -63,11 +58,10 @@ const KNOWN: KnownOptions<LockModuleOptions> = {
   replicas: true,
   replicasTimeoutMs: true,
   holder: true,
-  promptAnswers: true,
   drainMs: true,
   abortGraceMs: true,
 };
-const KNOWN_OF_ACQUIRE: KnownOptions<LockOptions> = {
+const KNOWN_PER_CALL: KnownOptions<LockOptions> = {
   leaseMs: true,
   waitMs: true,
   onBusy: true,
@@ -83,7 +77,7 @@ const callChecks = new Checks('LockService');
 /**
  * Checks the options and fills in the defaults.
  *
- * @throws InvalidOptionError naming the option, the value seen and what to do
+ * @throws InvalidOptionError with the option, its value and what is allowed
  */
 export function resolveOptions(options: LockModuleOptions): ResolvedLockModuleOptions {
   moduleChecks.options('', options, KNOWN);
@@ -97,23 +91,22 @@ export function resolveOptions(options: LockModuleOptions): ResolvedLockModuleOp
     replicas: moduleChecks.integer('replicas', options.replicas ?? 0, 0, 100),
     replicasTimeoutMs: moduleChecks.integer('replicasTimeoutMs', options.replicasTimeoutMs ?? 1_000, 1),
     holder: moduleChecks.text('holder', holder, /^[^#]{1,200}$/, 'text of 1 to 200 characters without "#"'),
-    promptAnswers: moduleChecks.flag('promptAnswers', options.promptAnswers ?? true),
     drainMs: moduleChecks.integer('drainMs', options.drainMs ?? 10_000, 0),
     abortGraceMs: moduleChecks.integer('abortGraceMs', options.abortGraceMs ?? 500, 0),
   });
 }
 
-/** Options of an acquisition with every default filled in; `signal` has none. */
+/** Options of an acquisition with every default filled in, except for `signal`, which has none. */
 export type ResolvedLockOptions = Required<Omit<LockOptions, 'signal'>> & Pick<LockOptions, 'signal'>;
 
-/** Checks the options of an acquisition and fills in the defaults. @throws InvalidOptionError as `resolveOptions` */
+/** Checks the options of an acquisition and fills in the defaults. @throws InvalidOptionError like `resolveOptions` */
 export function resolveAcquire(options: LockOptions, defaults: ResolvedLockModuleOptions): ResolvedLockOptions {
-  const { signal } = callChecks.options('', options, KNOWN_OF_ACQUIRE);
+  const { signal } = callChecks.options('', options, KNOWN_PER_CALL);
   const onBusy = callChecks.choice('onBusy', options.onBusy ?? 'wait', ['wait', 'skip']);
   if (signal !== undefined && !isSignal(signal)) callChecks.refuse('signal', signal, 'an AbortSignal or undefined');
   const waitMs = callChecks.integer('waitMs', options.waitMs ?? (onBusy === 'skip' ? 0 : defaults.waitMs), 0);
   if (onBusy === 'skip' && waitMs > 0) {
-    throw callChecks.error(`waitMs is ${waitMs}, and nothing waits with onBusy 'skip'. Leave one of them out.`);
+    throw callChecks.error(`waitMs is ${waitMs}, but onBusy 'skip' does not wait. Leave one of them out.`);
   }
   return {
     leaseMs: callChecks.integer('leaseMs', options.leaseMs ?? defaults.leaseMs, 10),

@@ -5,7 +5,7 @@ import { acquireLua, forceUnlockLua, leaveLua, releaseLua, renewLua, statusLua, 
 const KEYS = ['lock'] as const;
 const WITH_QUEUE = ['lock', 'queue'] as const;
 // See DECISIONS.md: groups-of-32-locks
-/** Small groups: while Redis runs one, this process writes or reads another. */
+/** Small groups: while Redis runs one group, this process writes or reads another. */
 const GROUP = { maxCalls: 32 };
 
 export const acquireLock = defineScript({
@@ -76,5 +76,5 @@ export const readStatus = defineScript({
   }),
 });
 
-/** Every script of this lib, for registration. */
+/** All scripts of this lib, for registration. */
 export const lockScripts = [acquireLock, waitForLock, leaveQueue, renewLock, releaseLock, forceUnlock, readStatus];

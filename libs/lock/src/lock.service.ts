@@ -4,8 +4,7 @@ import { type ScriptRegistry, InvalidCallError } from 'luanest/script-registry';
 import { shown } from '../../internal/src';
 import { Acquirer } from './acquisition/acquirer';
 import { holderOf } from './acquisition/owner-tokens';
-import { HeldLock, lostBeforeItsEnd, releaseQuietly } from './lease/held-lock';
-import { within } from './lease/within';
+import { HeldLock, lostDuringWork, releaseAndReport } from './lease/held-lock';
 import type { Lease } from './lease/lease';
 import { LockBusyError, ReentrantLockError } from './lock.errors';
 import { events, type LockAcquisitionEndedEvent } from './lock.events';
@@ -22,13 +21,14 @@ import type { Lock, LockStatus } from './lock.types';
 
 type Names = string | readonly string[];
 
-/** The name that others hold. */
+/** Result of an acquisition that found a name held. */
 class Busy {
   constructor(readonly name: string) {}
 }
 
-/** Locks by name: one holder each, in all processes that use one Redis and prefix. */
+/** Locks by name. A lock has one holder at a time among all processes that use one Redis and prefix. */
 export class LockService implements BeforeApplicationShutdown {
+  /** Locks of the `withLock` calls that the current code runs in. */
   private readonly context = new AsyncLocalStorage<readonly Lock[]>();
   private readonly acquirer: Acquirer;
   private readonly shutdown: Shutdown;
@@ -42,27 +42,27 @@ export class LockService implements BeforeApplicationShutdown {
   }
 
   /**
-   * Takes a lock, or several: sorted, all or none.
+   * Acquires a lock on one name, or on several: all or none, in sorted order.
    *
-   * @throws LockBusyError when others held one of them for `waitMs`
-   * @throws the reason of `signal`, when that fires first
+   * @throws LockBusyError if one of the names was held until the end of `waitMs`
+   * @throws the reason of `signal`, if that fires first
    * @throws ReentrantLockError inside `withLock` of the same name
    * @throws LockNotReplicatedError, LockClosedError, errors of the registry
    */
   async acquire(names: Names, options: LockOptions = {}): Promise<Lock> {
-    return this.takeInTime(names, resolveAcquire(options, this.options));
+    return this.acquireOrThrow(names, resolveAcquire(options, this.options));
   }
 
-  /** As `acquire`, without waiting. Returns undefined when others hold one of the names, or wait for it. */
+  /** Like `acquire`, without waiting. Returns undefined if one of the names is held, or other callers wait for it. */
   async tryAcquire(names: Names, options: Omit<LockOptions, 'waitMs' | 'onBusy'> = {}): Promise<Lock | undefined> {
-    return this.takeIfFree(names, resolveAcquire({ ...options, onBusy: 'skip' }, this.options));
+    return this.acquireOrSkip(names, resolveAcquire({ ...options, onBusy: 'skip' }, this.options));
   }
 
   /**
-   * Runs `work` under a lock and gives the lock back, whatever happens.
+   * Runs `work` under a lock, and releases the lock when `work` has ended.
    *
-   * @returns what `work` returned; undefined when `onBusy` is `skip` and others hold it
-   * @throws what `work` threw; LockLostError when the lock was lost while `work` ran; else as `acquire`
+   * @returns the result of `work`; undefined if `onBusy` is `skip` and the lock is held
+   * @throws the error of `work`; LockLostError if the lock was lost while `work` ran; otherwise like `acquire`
    */
   withLock<T>(
     names: Names,
@@ -71,126 +71,119 @@ export class LockService implements BeforeApplicationShutdown {
   ): Promise<T | undefined>;
   withLock<T>(names: Names, options: LockOptions, work: (lock: Lock) => Promise<T> | T): Promise<T>;
   async withLock<T>(names: Names, options: LockOptions, work: (lock: Lock) => Promise<T> | T): Promise<T | undefined> {
-    const request = resolveAcquire(options, this.options);
-    const lock = await (request.onBusy === 'skip' ? this.takeIfFree(names, request) : this.takeInTime(names, request));
-    return lock && this.shutdown.await(lock, () => this.under(lock, work));
+    const resolved = resolveAcquire(options, this.options);
+    const skips = resolved.onBusy === 'skip';
+    const lock = await (skips ? this.acquireOrSkip(names, resolved) : this.acquireOrThrow(names, resolved));
+    return lock && this.shutdown.track(lock, () => this.runUnder(lock, work));
   }
 
-  /** Who holds a lock, since when and until when, and its last fence. @throws errors of the registry */
+  /** Returns the holder of a lock, when it was acquired, when its lease ends, and its last fence. @throws errors of the registry */
   async status(name: string): Promise<LockStatus> {
     const keys = { lock: this.acquirer.keyOf(name) };
     const { held, fence, leaseEndsAtMs, owner } = await this.registry.run(readStatus, { keys, args: {} });
     if (!held) return { held: false, fence };
-    // The fence is Redis' time in microseconds of when the lock was taken.
+    // The fence is Redis' time in microseconds at which the lock was acquired.
     return { held: true, holder: holderOf(owner), acquiredAtMs: Math.floor(fence / 1_000), leaseEndsAtMs, fence };
   }
 
   /**
-   * Takes a lock from whoever has it and raises its fence. The old holder's signal fires at its next renewal, at once
-   * when it is in this process.
+   * Takes a lock from its holder, and raises its fence. The signal of the old holder fires at its next renewal, or at once
+   * if it is in this process.
    *
+   * @returns `forced`: true if the lock was held; `fence`: the raised fence
    * @throws errors of the registry
    */
   async forceUnlock(name: string): Promise<{ readonly forced: boolean; readonly fence: number }> {
     const keys = { lock: this.acquirer.keyOf(name) };
     const args = { retentionMs: this.options.fenceRetentionMs };
-    const answer = await this.registry.run(forceUnlock, { keys, args });
-    for (const lease of this.acquirer.live) {
-      if (lease.name === name && lease.fence < answer.fence) lease.lose('it was unlocked by force');
+    const result = await this.registry.run(forceUnlock, { keys, args });
+    for (const lease of this.acquirer.leases) {
+      if (lease.name === name && lease.fence < result.fence) lease.lose('it was unlocked by force');
     }
-    return answer;
+    return result;
   }
 
   /**
-   * Takes no more locks, and ends all waiting with LockClosedError. Waits up to `drainMs` until the locks that are held
-   * are released; then fires their signals, waits up to `abortGraceMs`, and gives up what is left.
+   * Refuses further acquisitions, and ends all waits with LockClosedError. Waits up to `drainMs` until the held locks are
+   * released. Then fires their signals, waits up to `abortGraceMs`, and releases the rest.
    */
   beforeApplicationShutdown(): Promise<void> {
     return this.shutdown.run();
   }
 
-  private async under<T>(lock: Lock, work: (lock: Lock) => Promise<T> | T): Promise<T> {
+  private async runUnder<T>(lock: Lock, work: (lock: Lock) => Promise<T> | T): Promise<T> {
     let result: T;
     try {
       result = await this.context.run([...(this.context.getStore() ?? []), lock], async () => work(lock));
     } catch (error) {
-      await releaseQuietly(lock);
+      await releaseAndReport(lock);
       throw error;
     }
-    if ((await releaseQuietly(lock)) === 'lost') throw lostBeforeItsEnd(lock);
+    if ((await releaseAndReport(lock)) === 'lost') throw lostDuringWork(lock);
     return result;
   }
 
-  private async takeInTime(names: Names, request: ResolvedLockOptions): Promise<Lock> {
-    const taken = await this.take(names, request);
-    if (!(taken instanceof Busy)) return taken;
-    const [wanted, busy] = [[names].flat(), taken.name];
-    const which = wanted.length > 1 ? `Lock ${busy} (of ${wanted.join(', ')})` : `Lock ${busy}`;
-    throw new LockBusyError(
-      `${which} was held by others for all of the ${request.waitMs} ms that this call would wait.`,
-    );
+  private async acquireOrThrow(names: Names, options: ResolvedLockOptions): Promise<Lock> {
+    const result = await this.acquireAndReport(names, options);
+    if (!(result instanceof Busy)) return result;
+    const wanted = [names].flat();
+    const which = wanted.length > 1 ? `Lock ${result.name} (of ${wanted.join(', ')})` : `Lock ${result.name}`;
+    throw new LockBusyError(`${which} was still held after waitMs (${options.waitMs} ms).`);
   }
 
-  private async takeIfFree(names: Names, request: ResolvedLockOptions): Promise<Lock | undefined> {
-    const taken = await this.take(names, request);
-    return taken instanceof Busy ? undefined : taken;
+  private async acquireOrSkip(names: Names, options: ResolvedLockOptions): Promise<Lock | undefined> {
+    const result = await this.acquireAndReport(names, options);
+    return result instanceof Busy ? undefined : result;
   }
 
-  private take(names: Names, request: ResolvedLockOptions): Promise<Lock | Busy> {
-    return events.acquisitionEnded.hasSubscribers ? this.takeTold(names, request) : this.takeNow(names, request);
-  }
-
-  private async takeTold(names: Names, request: ResolvedLockOptions): Promise<Lock | Busy> {
+  private async acquireAndReport(names: Names, options: ResolvedLockOptions): Promise<Lock | Busy> {
     const startedAt = performance.now();
     let outcome: LockAcquisitionEndedEvent['outcome'] = 'failed';
     try {
-      const taken = await this.takeNow(names, request);
-      outcome = taken instanceof Busy ? 'busy' : 'acquired';
-      return taken;
+      const result = await this.acquireNames(names, options);
+      outcome = result instanceof Busy ? 'busy' : 'acquired';
+      return result;
     } finally {
-      events.acquisitionEnded.publish(() => ({
-        names: [names].flat(),
-        outcome,
-        durationMs: performance.now() - startedAt,
-      }));
+      const durationMs = performance.now() - startedAt;
+      events.acquisitionEnded.publish(() => ({ names: [names].flat(), outcome, durationMs }));
     }
   }
 
-  private async takeNow(names: Names, request: ResolvedLockOptions): Promise<Lock | Busy> {
+  private async acquireNames(names: Names, options: ResolvedLockOptions): Promise<Lock | Busy> {
     if (typeof names === 'string') {
       this.refuseReentry(names);
-      const lease = await this.acquirer.take(names, request);
+      const lease = await this.acquirer.acquire(names, options);
       return lease ? new HeldLock([lease]) : new Busy(names);
     }
     if (!Array.isArray(names)) {
       throw new InvalidCallError(`The name of the lock is ${shown(names)}. Expected a string, or an array of strings.`);
     }
     const sorted = [...new Set(names as readonly string[])].sort();
-    if (sorted.length === 0) throw new InvalidCallError('The list of names is empty. Expected at least one.');
+    if (sorted.length === 0) throw new InvalidCallError('The list of names is empty. Expected at least one name.');
     for (const name of sorted) this.refuseReentry(name);
-    return this.takeAll(sorted, request);
+    return this.acquireAll(sorted, options);
   }
 
-  private async takeAll(names: readonly string[], request: ResolvedLockOptions): Promise<Lock | Busy> {
-    const deadline = performance.now() + request.waitMs;
+  private async acquireAll(names: readonly string[], options: ResolvedLockOptions): Promise<Lock | Busy> {
+    const until = performance.now() + options.waitMs;
     const leases: Lease[] = [];
-    const giveBack = (): Promise<unknown> => Promise.allSettled(leases.map((lease) => lease.release()));
+    const releaseAll = (): Promise<unknown> => Promise.allSettled(leases.map((lease) => lease.release()));
     try {
       for (const name of names) {
-        const lease = await this.acquirer.take(name, request, deadline);
+        const lease = await this.acquirer.acquire(name, options, until);
         if (!lease) {
-          await within(this.options.redisTimeoutMs, giveBack());
+          await within(this.options.redisTimeoutMs, releaseAll());
           return new Busy(name);
         }
         leases.push(lease);
       }
     } catch (error) {
-      void giveBack();
+      void releaseAll();
       throw error;
     }
     const lost = leases.find(({ held }) => !held);
     if (!lost) return new HeldLock(leases as [Lease, ...Lease[]]);
-    await within(this.options.redisTimeoutMs, giveBack());
+    await within(this.options.redisTimeoutMs, releaseAll());
     return new Busy(lost.name);
   }
 
@@ -198,8 +191,16 @@ export class LockService implements BeforeApplicationShutdown {
     for (const lock of this.context.getStore() ?? []) {
       if (!lock.held || !lock.names.includes(name)) continue;
       throw new ReentrantLockError(
-        `Lock ${name} is held by the withLock() that this code runs in; it would wait for itself. Pass the lock down instead.`,
+        `Lock ${name} is held by the withLock() that this code runs in, so it would wait for itself. Pass the lock as an argument instead.`,
       );
     }
   }
+}
+
+/** Waits until `work` has ended, for at most `ms`. */
+async function within(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)));
+  await Promise.race([work, timeout]);
+  clearTimeout(timer);
 }

@@ -1,42 +1,42 @@
 /** A lock that was acquired. */
 export interface Lock {
-  /** Names in sorted order; one, unless several were asked for. */
+  /** Names of the lock in sorted order; one, unless several were acquired together. */
   readonly names: readonly string[];
-  /** Rises with each acquisition of a name, also after its key was flushed; of several names, the greatest. */
+  /** Fencing token. Rises with each acquisition of a name, also after its key was flushed; of several names, the greatest. */
   readonly fence: number;
   /**
-   * Aborted at the local deadline, when a renewal finds the lock gone, and at shutdown after `drainMs`. Its reason is a
-   * LockLostError.
+   * Signal that is aborted at the local deadline, when a renewal finds the lock gone, and at shutdown after `drainMs`. Its
+   * reason is a LockLostError.
    */
   readonly signal: AbortSignal;
-  /** Whether the lease still lasts, by the local monotonic clock. */
+  /** True while the lease lasts, by the local monotonic clock. */
   readonly held: boolean;
-  /** The fence of one of the names. @throws LockLostError for a name that is not part of it */
+  /** Returns the fence of one of the names. @throws LockLostError for a name that is not part of the lock */
   fenceOf(name: string): number;
-  /** @throws LockLostError unless the lease still lasts */
+  /** To be called right before an action that must not happen without the lock. @throws LockLostError unless it is held */
   assertHeld(): void;
   /**
-   * Lets the lease start anew, now.
+   * Restarts the lease now.
    *
-   * @param leaseMs from now, and at later renewals; default: as before
-   * @throws LockLostError when it is over; errors of the registry when Redis fails
+   * @param leaseMs length of the lease from now on, also of later renewals, ms; integer of 10 to 2^31 - 1. Default: as before
+   * @throws LockLostError if the lock is not held; errors of the registry if Redis fails
    */
   extend(leaseMs?: number): Promise<void>;
   /**
-   * Stops the renewal and gives the lock up. Harmless twice: later calls get the first one's answer.
+   * Stops the renewal and releases the lock. Later calls return the result of the first.
    *
-   * @throws errors of the registry when Redis fails; the lease then ends by itself
+   * @throws errors of the registry if Redis fails; the lease then ends by itself
    */
   release(): Promise<'released' | 'lost'>;
   /**
-   * Releases at the end of the scope of `await using lock = ...`.
+   * Releases the lock at the end of the scope of `await using lock = ...`.
    *
-   * @throws LockLostError when the lock was lost before
+   * @throws LockLostError if the lock was lost before
    */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Who holds a lock. */
+/** State of a lock, as `LockService.status()` returns it. `fence` is 0 if none is known. */
 export type LockStatus =
   | { readonly held: false; readonly fence: number }
   | {

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
-import { holderOf, Owners } from '../src/acquisition/owner-tokens';
+import { holderOf, OwnerTokens } from '../src/acquisition/owner-tokens';
 
 describe('owner tokens', () => {
   it('are never the same for two acquisitions of one name, and name their holder', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 1_500 }), { maxLength: 6_000 }), (ids) => {
-        const owners = new Owners('host:1');
+        const owners = new OwnerTokens('host:1');
         const seen = new Set<string>();
         for (const id of ids) {
           const token = owners.tokenFor(`name-${id}`);
@@ -19,10 +19,10 @@ describe('owner tokens', () => {
   });
 
   it('are shared by names that are taken together, and by no other process', () => {
-    const owners = new Owners('host:1');
+    const owners = new OwnerTokens('host:1');
     const token = owners.tokenFor('a');
     expect(owners.tokenFor('b')).toBe(token);
     expect(owners.tokenFor('a')).not.toBe(token);
-    expect(new Owners('host:1').tokenFor('a')).not.toBe(token);
+    expect(new OwnerTokens('host:1').tokenFor('a')).not.toBe(token);
   });
 });

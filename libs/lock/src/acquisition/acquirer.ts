@@ -3,171 +3,166 @@ import { Lease } from '../lease/lease';
 import { LiveLeases } from '../lease/live-leases';
 import { LockClosedError, LockNotReplicatedError } from '../lock.errors';
 import type { ResolvedLockModuleOptions, ResolvedLockOptions } from '../lock.options';
-import { Claim, leave, type ClaimAnswer, type ClaimContext, type LockKeys, type Ticket } from './lock-calls';
-import { Ending } from './ending';
-import { Line, TURN_MS, type Look } from './wait-queue';
-import { Owners } from './owner-tokens';
-import { PromptAnswers } from './spin-wait';
-import { Releases } from './waiting';
+import { Cancellation } from './cancellation';
+import { leave, LockCalls, type AcquireReply, type LockKeys, type Ticket } from './lock-calls';
+import { OwnerTokens } from './owner-tokens';
+import { ReleaseSubscription } from './release-subscription';
+import { TURN_MS, WaitQueue, type TryResult } from './wait-queue';
 
-/** Of those that do not wait. */
+/** Ticket of callers that do not wait: it is never written to Redis. */
 const NO_TICKET = '-';
 
-/** What is asked of Redis for one name. */
-interface Wish {
+/** Acquisition of one name. */
+interface Acquisition {
   readonly name: string;
   readonly key: string;
-  readonly request: ResolvedLockOptions;
-  /** When the caller waits no longer, by `performance.now()`. */
+  readonly options: ResolvedLockOptions;
+  /** End of the caller's wait, by `performance.now()`. */
   readonly until: number;
 }
 
-/** Takes one name at a time: asks Redis, waits for others, and makes a lease of what it got. */
+/** Acquires one name at a time: calls Redis, waits while the lock is held, and makes a lease of the result. */
 export class Acquirer {
-  /** What this process holds. */
-  readonly live = new LiveLeases();
-  private readonly owners: Owners;
-  private readonly context: ClaimContext;
+  /** Leases that this process holds. */
+  readonly leases = new LiveLeases();
+  private readonly tokens: OwnerTokens;
   private readonly space: KeySpace;
-  private readonly lines = new Map<string, Line>();
-  private readonly endings = new Set<Ending>();
-  private asking = 0;
+  private readonly queues = new Map<string, WaitQueue>();
+  private readonly waiting = new Set<Cancellation>();
+  private callsInFlight = 0;
   private closed = false;
 
   constructor(
     private readonly registry: ScriptRegistry,
-    private readonly options: ResolvedLockModuleOptions,
+    private readonly moduleOptions: ResolvedLockModuleOptions,
   ) {
-    this.owners = new Owners(options.holder);
+    this.tokens = new OwnerTokens(moduleOptions.holder);
     this.space = registry.keySpace('lock');
-    this.context = {
-      registry,
-      prompt: new PromptAnswers(options.promptAnswers),
-      retentionMs: options.fenceRetentionMs,
-    };
   }
 
-  /** The key of a name. @throws InvalidKeyError for a name that no key can hold */
+  /** Returns the Redis key of a name. @throws InvalidKeyError for a name that a key cannot hold */
   keyOf(name: string): string {
     return this.space.tag(name).key('lock');
   }
 
   /**
-   * Takes a name. Returns undefined when others hold it, or wait for it, for as long as the request is willing to wait.
+   * Acquires a name. Returns undefined if it is held, or other processes wait for it, until the end of the wait.
    *
    * @param until end of the wait, by `performance.now()`; default: `waitMs` from now
-   * @throws the reason of the request's signal, when it fires before the name is taken
+   * @throws the reason of the caller's signal, if that fires before the name is acquired
    */
-  take(
+  acquire(
     name: string,
-    request: ResolvedLockOptions,
-    until = performance.now() + request.waitMs,
+    options: ResolvedLockOptions,
+    until = performance.now() + options.waitMs,
   ): Promise<Lease | undefined> {
-    const wish = { name, key: this.keyOf(name), request, until };
-    return request.signal ? this.takeUnlessAborted(wish, request.signal) : this.takeOrWait(wish);
+    const acquisition = { name, key: this.keyOf(name), options, until };
+    return options.signal ? this.acquireUnlessAborted(acquisition, options.signal) : this.acquireOrWait(acquisition);
   }
 
-  /** Returns true when nothing is held, and no call of an acquisition or a release is in flight. */
+  /** True while no lock is held, and no acquisition or release is in flight. */
   get idle(): boolean {
-    return this.asking === 0 && this.live.empty;
+    return this.callsInFlight === 0 && this.leases.empty;
   }
 
-  /** Ends all waiting, and refuses to take more. */
+  /** Ends all waits with LockClosedError, and refuses further acquisitions. */
   close(): void {
     this.closed = true;
-    for (const ending of this.endings) ending.end(closedError());
+    for (const cancellation of this.waiting) cancellation.cancel(closedError());
   }
 
-  private async takeUnlessAborted(wish: Wish, signal: AbortSignal): Promise<Lease | undefined> {
+  private async acquireUnlessAborted(acquisition: Acquisition, signal: AbortSignal): Promise<Lease | undefined> {
     signal.throwIfAborted();
-    const ending = new Ending(signal);
+    const cancellation = new Cancellation(signal);
     try {
-      return await ending.race(this.takeOrWait(wish, ending));
+      return await cancellation.race(this.acquireOrWait(acquisition, cancellation));
     } finally {
-      ending.close();
+      cancellation.close();
     }
   }
 
-  private async takeOrWait(wish: Wish, ending?: Ending): Promise<Lease | undefined> {
-    const { waitMs } = wish.request;
-    if (!this.lines.has(wish.key)) {
-      const first = await this.ask(wish);
+  private async acquireOrWait(acquisition: Acquisition, cancellation?: Cancellation): Promise<Lease | undefined> {
+    const { waitMs } = acquisition.options;
+    if (!this.queues.has(acquisition.key)) {
+      const first = await this.tryOnce(acquisition);
       if ('lease' in first) return first.lease;
-      if (waitMs === 0) return first.leftMs < 0 ? this.takeUnlessWaitedFor(wish) : undefined;
+      if (waitMs === 0) return first.leftMs < 0 ? this.acquireUnlessQueued(acquisition) : undefined;
     }
-    return waitMs === 0 ? undefined : this.wait(wish, ending);
+    return waitMs === 0 ? undefined : this.wait(acquisition, cancellation);
   }
 
-  private async takeUnlessWaitedFor(wish: Wish): Promise<Lease | undefined> {
-    const found = await this.ask(wish, { ticket: NO_TICKET, countsMs: 0, turnMs: TURN_MS });
-    return 'lease' in found ? found.lease : undefined;
+  private async acquireUnlessQueued(acquisition: Acquisition): Promise<Lease | undefined> {
+    const result = await this.tryOnce(acquisition, { ticket: NO_TICKET, countsMs: 0, turnMs: TURN_MS });
+    return 'lease' in result ? result.lease : undefined;
   }
 
-  private async wait(wish: Wish, ending = new Ending()): Promise<Lease | undefined> {
-    this.endings.add(ending);
+  private async wait(acquisition: Acquisition, cancellation = new Cancellation()): Promise<Lease | undefined> {
+    this.waiting.add(cancellation);
     try {
-      const waiting = this.lineOf(wish).wait(wish.until, ending, (ticket) => this.ask(wish, ticket));
-      return await ending.race(waiting);
+      const queue = this.queueOf(acquisition);
+      const acquiring = queue.wait(acquisition.until, cancellation, (ticket) => this.tryOnce(acquisition, ticket));
+      return await cancellation.race(acquiring);
     } finally {
-      this.endings.delete(ending);
+      this.waiting.delete(cancellation);
     }
   }
 
-  private lineOf({ name, key }: Wish): Line {
-    const known = this.lines.get(key);
+  private queueOf({ name, key }: Acquisition): WaitQueue {
+    const known = this.queues.get(key);
     if (known) return known;
-    const ticket = this.owners.tokenFor(name);
+    const ticket = this.tokens.tokenFor(name);
     const keys = this.bothKeysOf(name);
-    const line: Line = new Line({
-      pollMs: this.options.pollMs,
-      releases: new Releases(this.registry, name, key, () => line.released()),
+    const queue: WaitQueue = new WaitQueue({
+      pollMs: this.moduleOptions.pollMs,
+      releases: new ReleaseSubscription(this.registry, name, key, () => queue.released()),
       ticket,
-      leave: () => this.inBackground(leave(this.registry, keys, ticket)),
-      emptied: () => this.lines.delete(key),
+      leave: () => this.runInBackground(leave(this.registry, keys, ticket)),
+      onEmpty: () => this.queues.delete(key),
     });
-    this.lines.set(key, line);
-    return line;
+    this.queues.set(key, queue);
+    return queue;
   }
 
-  /** Asks Redis once. */
-  private async ask(wish: Wish, ticket?: Ticket): Promise<Look> {
-    this.refuseClosed();
-    const { name, request } = wish;
-    const keys = ticket ? this.bothKeysOf(name) : { lock: wish.key };
-    const { leaseMs, replicas, replicasTimeoutMs } = request;
-    const claim = new Claim(this.context, keys, this.owners.tokenFor(name));
+  /** Makes one call to Redis. */
+  private async tryOnce(acquisition: Acquisition, ticket?: Ticket): Promise<TryResult> {
+    this.refuseIfClosed();
+    const { name, options } = acquisition;
+    const keys = ticket ? this.bothKeysOf(name) : { lock: acquisition.key };
+    const { leaseMs, replicas, replicasTimeoutMs } = options;
+    const retentionMs = this.moduleOptions.fenceRetentionMs;
+    const calls = new LockCalls(this.registry, retentionMs, keys, this.tokens.tokenFor(name));
     const sentAt = performance.now();
-    const deadlineMs = this.deadlineOf(wish, sentAt);
-    let answer: ClaimAnswer;
-    this.asking += 1;
+    const deadlineMs = this.deadlineOf(acquisition, sentAt);
+    let reply: AcquireReply;
+    this.callsInFlight += 1;
     try {
-      answer = await claim.acquire({ leaseMs, replicas, replicasTimeoutMs, deadlineMs, ticket });
+      reply = await calls.acquire({ leaseMs, replicas, replicasTimeoutMs, deadlineMs, ticket });
     } catch (error) {
-      // Unless it is known not to have run, the lock may be ours without anybody to hold it.
-      if (error instanceof UnknownOutcomeError) this.inBackground(claim.release());
+      // The call may have run: then Redis has the lock for this owner, and no lease would release it.
+      if (error instanceof UnknownOutcomeError) this.runInBackground(calls.release());
       throw error;
     } finally {
-      this.asking -= 1;
+      this.callsInFlight -= 1;
     }
-    const { leftMs, fence, ahead = 0, copies = replicas } = answer;
+    const { leftMs, fence, ahead = 0, copies = replicas } = reply;
     if (leftMs !== 0) return { leftMs, ahead };
-    if (this.closed) this.inBackground(claim.release());
-    this.refuseClosed();
+    if (this.closed) this.runInBackground(calls.release());
+    this.refuseIfClosed();
     if (copies < replicas) {
-      this.inBackground(claim.release());
+      this.runInBackground(calls.release());
       throw new LockNotReplicatedError(
         `Lock ${name} reached ${copies} of ${replicas} replicas in ${replicasTimeoutMs} ms.`,
       );
     }
-    return this.hold(wish, claim, fence, sentAt);
+    return this.leaseOf(acquisition, calls, fence, sentAt);
   }
 
-  /** How long Redis has to answer: until shortly after the caller's wait, and no longer than any call. */
-  private deadlineOf({ request, until }: Wish, now: number): number {
-    const { replicas, replicasTimeoutMs } = request;
+  /** Returns the time for Redis to reply, ms: the caller's wait and `redisTimeoutMs`, at most the registry's deadline. */
+  private deadlineOf({ options, until }: Acquisition, now: number): number {
+    const { replicas, replicasTimeoutMs } = options;
     const replicasMs = replicas > 0 ? replicasTimeoutMs : 0;
     const leftMs = Math.max(0, Math.ceil(until - now));
-    return Math.min(this.registry.deadlineMs, leftMs + this.options.redisTimeoutMs + replicasMs);
+    return Math.min(this.registry.deadlineMs, leftMs + this.moduleOptions.redisTimeoutMs + replicasMs);
   }
 
   private bothKeysOf(name: string): LockKeys {
@@ -175,27 +170,27 @@ export class Acquirer {
     return { lock: tag.key('lock'), queue: tag.key('queue') };
   }
 
-  private hold({ name, request }: Wish, claim: Claim, fence: number, sentAt: number): Look {
-    const { leaseMs, renew } = request;
-    const lease = new Lease({ name, fence, leaseMs, sentAt, renew, keeper: this.live }, claim);
+  private leaseOf({ name, options }: Acquisition, calls: LockCalls, fence: number, sentAt: number): TryResult {
+    const { leaseMs, renew } = options;
+    const lease = new Lease({ name, fence, leaseMs, sentAt, renew, keeper: this.leases }, calls);
     if (lease.held) return { lease };
-    // The answer came when the lease was over already.
-    this.inBackground(claim.release());
+    // The reply took longer than the lease.
+    this.runInBackground(calls.release());
     return { leftMs: 1, ahead: 0 };
   }
 
-  /** Lets a release run in the background; if it fails, what it would give up ends by itself. */
-  private inBackground(release: Promise<unknown>): void {
-    this.asking += 1;
-    const ended = (): void => void (this.asking -= 1);
-    release.then(ended, ended);
+  /** Counts a call as in flight, and ignores its error: a lock or ticket that it does not remove ends by itself. */
+  private runInBackground(call: Promise<unknown>): void {
+    this.callsInFlight += 1;
+    const ended = (): void => void (this.callsInFlight -= 1);
+    call.then(ended, ended);
   }
 
-  private refuseClosed(): void {
+  private refuseIfClosed(): void {
     if (this.closed) throw closedError();
   }
 }
 
 function closedError(): LockClosedError {
-  return new LockClosedError('No lock was taken: the app is shutting down.');
+  return new LockClosedError('No lock was acquired: the app is shutting down.');
 }

@@ -1,95 +1,89 @@
 import type { ArgsOf, KeysOf, ScriptDefinition, ScriptRegistry } from 'luanest/script-registry';
 import type { LeasePort } from '../lease/lease';
 import { acquireLock, leaveQueue, releaseLock, renewLock, waitForLock } from '../lock.scripts';
-import type { PromptAnswers } from './spin-wait';
 
-/** What Redis returns to an acquisition. */
-export interface ClaimAnswer {
-  /** Of this acquisition, or of the holder's. */
+/** Reply of Redis to an acquisition. */
+export interface AcquireReply {
+  /** Fence of this acquisition, or of the holder's. */
   readonly fence: number;
-  /** 0 when taken; -1 when the lock is free and others wait; else when to ask again, ms. */
+  /** 0 if the lock was acquired; -1 if it is free and other processes wait for it; else when to try again, ms. */
   readonly leftMs: number;
-  /** Processes that come first, where this one waits in turn. */
+  /** Number of processes that come before this one; only if it waits in the queue. */
   readonly ahead?: number;
-  /** Replicas that had the lock in time, where some were asked for. */
+  /** Number of replicas that had the lock in time; only if replicas were required. */
   readonly copies?: number;
 }
 
-/** A process that waits in turn. */
+/** Position of a process in the queue of a lock. */
 export interface Ticket {
-  /** No two of one name alike. */
+  /** Unique among the tickets of one lock. */
   readonly ticket: string;
-  /** How long the ticket counts without another call, ms; 0: does not wait. */
+  /** How long the ticket is valid without another call, ms; 0: takes no position in the queue. */
   readonly countsMs: number;
-  /** How long the first in the queue has to take a lock that is free, ms. */
+  /** How long the first process in the queue has to take a free lock, ms. */
   readonly turnMs: number;
 }
 
-/** How an acquisition is asked for. */
-export interface Asking {
+/** Parameters of one acquisition. */
+export interface AcquireParameters {
   readonly leaseMs: number;
   readonly replicas: number;
   readonly replicasTimeoutMs: number;
-  /** When it must be answered, ms from now. */
+  /** Time until the reply must be there, ms. */
   readonly deadlineMs: number;
-  /** Without one, the lock is taken if it is free and nobody waits for it. */
+  /** Without a ticket, the lock is acquired only if it is free and no process waits for it. */
   readonly ticket?: Ticket;
 }
 
-/** How Redis is asked. */
-export interface ClaimContext {
-  readonly registry: ScriptRegistry;
-  readonly prompt: PromptAnswers;
-  /** How long a fence is kept beyond the lease, ms. */
-  readonly retentionMs: number;
-}
-
-/** The keys of a name. */
+/** Redis keys of a lock. */
 export interface LockKeys {
   readonly lock: string;
   readonly queue: string;
 }
 
-/** One acquisition of one name as Redis knows it: its keys, and the token that goes with each call. */
-export class Claim implements LeasePort {
+/** Redis calls of one acquisition of one lock: all with the same keys and owner token. */
+export class LockCalls implements LeasePort {
+  /**
+   * @param retentionMs how long the fence is kept after the lease
+   * @param owner token that no other acquisition of this lock has
+   */
   constructor(
-    private readonly context: ClaimContext,
+    private readonly registry: ScriptRegistry,
+    private readonly retentionMs: number,
     private readonly keys: Pick<LockKeys, 'lock'> & Partial<LockKeys>,
     private readonly owner: string,
   ) {}
 
-  acquire(asking: Asking): Promise<ClaimAnswer> {
-    const { keys, owner, context } = this;
-    const { leaseMs, ticket } = asking;
-    const args = { owner, leaseMs, ttlMs: leaseMs + context.retentionMs };
-    if (ticket) return this.ask(waitForLock, { keys: keys as LockKeys, args: { ...args, ...ticket } }, asking);
-    return this.ask(acquireLock, { keys, args }, asking);
+  acquire(parameters: AcquireParameters): Promise<AcquireReply> {
+    const { keys, owner } = this;
+    const { leaseMs, ticket } = parameters;
+    const args = { owner, leaseMs, ttlMs: leaseMs + this.retentionMs };
+    if (ticket) return this.run(waitForLock, { keys: keys as LockKeys, args: { ...args, ...ticket } }, parameters);
+    return this.run(acquireLock, { keys, args }, parameters);
   }
 
   async renew(leaseMs: number, deadlineMs: number): Promise<boolean> {
     const { keys, owner } = this;
-    const args = { owner, leaseMs, ttlMs: leaseMs + this.context.retentionMs };
-    return (await this.context.registry.run(renewLock, { keys, args }, { deadlineMs })).held;
+    const args = { owner, leaseMs, ttlMs: leaseMs + this.retentionMs };
+    return (await this.registry.run(renewLock, { keys, args }, { deadlineMs })).held;
   }
 
   release(): Promise<boolean> {
-    const { registry, prompt } = this.context;
-    return prompt.watch(registry.run(releaseLock, { keys: this.keys, args: { owner: this.owner } }));
+    return this.registry.run(releaseLock, { keys: this.keys, args: { owner: this.owner } });
   }
 
-  private ask<K extends readonly string[], A>(
-    script: ScriptDefinition<K, A, ClaimAnswer>,
+  private run<K extends readonly string[], A>(
+    script: ScriptDefinition<K, A, AcquireReply>,
     input: { readonly keys: KeysOf<K>; readonly args: ArgsOf<A> },
-    { replicas, replicasTimeoutMs: timeoutMs, deadlineMs }: Asking,
-  ): Promise<ClaimAnswer> {
-    const { registry, prompt } = this.context;
-    if (replicas === 0) return prompt.watch(registry.run(script, input, { deadlineMs }));
-    const waited = registry.runAndWait(script, input, { replicas, timeoutMs, deadlineMs });
+    { replicas, replicasTimeoutMs: timeoutMs, deadlineMs }: AcquireParameters,
+  ): Promise<AcquireReply> {
+    if (replicas === 0) return this.registry.run(script, input, { deadlineMs });
+    const waited = this.registry.runAndWait(script, input, { replicas, timeoutMs, deadlineMs });
     return waited.then(({ result, replicas: copies }) => ({ ...result, copies }));
   }
 }
 
-/** Takes a ticket out of the queue. */
+/** Removes a ticket from the queue of a lock. Returns false if the queue does not have it. */
 export function leave(registry: ScriptRegistry, keys: LockKeys, ticket: string): Promise<boolean> {
   return registry.run(leaveQueue, { keys, args: { ticket } });
 }

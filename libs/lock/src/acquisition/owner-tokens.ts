@@ -1,25 +1,25 @@
 import { randomBytes } from 'node:crypto';
 
-/** Names under one token; then there is a next one. Bounds what is remembered. */
+/** Number of names that may share one token. Limits the memory for them. */
 const MAX_NAMES = 1_024;
 
 /**
- * Tokens of acquisitions, no two of one name alike. Acquisitions of different names share one: what all calls of a group
- * have in common is sent once, and Redis builds one value for all of them.
+ * Generator of owner tokens. Two acquisitions of one name never have the same token. Acquisitions of different names share
+ * one: arguments that all calls of a group share are sent once, and Redis builds one value for all of them.
  * See DECISIONS.md: owner-token-for-many-names
  */
-export class Owners {
+export class OwnerTokens {
   private readonly process = randomBytes(9).toString('base64url');
   private readonly names = new Set<string>();
   private issued = 0;
   private token: string;
 
-  /** @param holder whom `status` shows; without `#` */
+  /** @param holder name that `status` returns; must not contain `#` */
   constructor(private readonly holder: string) {
     this.token = this.next();
   }
 
-  /** The token for an acquisition of `name`. */
+  /** Returns the token for an acquisition of `name`. */
   tokenFor(name: string): string {
     if (this.names.has(name) || this.names.size === MAX_NAMES) {
       this.names.clear();
@@ -34,7 +34,7 @@ export class Owners {
   }
 }
 
-/** The holder in a token. */
+/** Returns the holder that a token contains. */
 export function holderOf(token: string): string {
   return token.slice(0, token.lastIndexOf('#'));
 }

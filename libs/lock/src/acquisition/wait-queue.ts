@@ -1,118 +1,133 @@
 import type { Lease } from '../lease/lease';
+import type { Cancellation } from './cancellation';
 import type { Ticket } from './lock-calls';
-import type { Ending } from './ending';
-import { Sleeper, type Releases } from './waiting';
+import type { ReleaseSubscription } from './release-subscription';
+import { Sleeper } from './sleeper';
 
-/** How long the first in the queue has to take a lock that is free, ms. Longer than the way from Redis and back. */
+/** Time that the first process in the queue has to take a free lock, ms. Longer than a round trip to Redis. */
 export const TURN_MS = 250;
-/** How long waiting may be held up by the subscription to releases, ms. */
-const LISTEN_MS = 100;
+/** Longest time that the subscription to releases may delay a try, ms. */
+const SUBSCRIBE_MS = 100;
 
-/** What a look at the lock found: it is taken now, or it is to be looked at again. */
-export type Look = { readonly lease: Lease } | { readonly leftMs: number; readonly ahead: number };
+/** Result of one try: the lease, or when to try again (`leftMs`) and the number of tickets that come first (`ahead`). */
+export type TryResult = { readonly lease: Lease } | { readonly leftMs: number; readonly ahead: number };
 
-/** What a line needs. */
-export interface LineContext {
+/** Dependencies of a queue. */
+export interface WaitQueueContext {
+  /** Longest pause between two tries, ms. */
   readonly pollMs: number;
-  readonly releases: Releases;
+  readonly releases: ReleaseSubscription;
+  /** Id of this process in the queue that Redis keeps. */
   readonly ticket: string;
-  /** Takes the ticket out of the queue in Redis. */
+  /** Removes the ticket from the queue in Redis. */
   leave(): void;
-  /** Called when nobody is in line any more. */
-  emptied(): void;
+  /** Called when the last caller has left the queue. */
+  onEmpty(): void;
 }
 
 /**
- * Those that wait for one lock in this process, first come first served. Together they have one ticket in the queue that
- * Redis keeps of the processes; the first of them asks for all.
+ * Callers in this process that wait for one lock, first come, first served. They share one ticket in the queue of processes
+ * that Redis keeps. Only the first caller calls Redis.
  * See DECISIONS.md: queue-of-processes
  */
-export class Line {
+export class WaitQueue {
   private readonly sleepers: Sleeper[] = [];
   private readonly ticket: Ticket;
-  /** Tickets that come first: as many as Redis counted, and one less for each release since. */
+  /** Tickets that come before this one: the number that Redis returned, less one for each release since. */
   private ahead = 0;
-  /** When to look again, by `performance.now()`. */
-  private lookAt = 0;
-  /** True while Redis may have the ticket. */
+  /** When to try again, by `performance.now()`. */
+  private nextTryAt = 0;
+  /** True while the ticket may be in Redis. */
   private queued = false;
-  private looking = false;
-  /** Releases since the last look was sent. */
-  private rings = 0;
+  private trying = false;
+  /** Number of releases since the current try was sent. */
+  private releasesDuringTry = 0;
 
-  constructor(private readonly context: LineContext) {
+  constructor(private readonly context: WaitQueueContext) {
     this.ticket = { ticket: context.ticket, countsMs: 2 * context.pollMs + 1_000, turnMs: TURN_MS };
   }
 
-  /** Called at each release, and where one may have been missed. */
+  /** To be called at each release, and when a release may have been missed. */
   released(): void {
-    this.rings += 1;
-    if (!this.looking) this.advance();
-    this.sleepers[0]?.ring();
+    this.releasesDuringTry += 1;
+    if (!this.trying) this.advance();
+    this.sleepers[0]?.wake();
   }
 
-  /** Waits until `until`, and looks when it is time. @returns undefined when the time is over, or `ending` has come */
-  async wait(until: number, ending: Ending, look: (ticket: Ticket) => Promise<Look>): Promise<Lease | undefined> {
-    const me = new Sleeper();
-    this.sleepers.push(me);
-    ending.onEnd(() => me.ring());
+  /**
+   * Waits for the lock. Calls `tryOnce` whenever the caller is the first in this queue and a try is due.
+   *
+   * @param until end of the wait, by `performance.now()`
+   * @returns undefined if the wait ended, or was cancelled, without the lock
+   */
+  async wait(
+    until: number,
+    cancellation: Cancellation,
+    tryOnce: (ticket: Ticket) => Promise<TryResult>,
+  ): Promise<Lease | undefined> {
+    const caller = new Sleeper();
+    this.sleepers.push(caller);
+    cancellation.onCancel(() => caller.wake());
     try {
       for (;;) {
         const leftMs = until - performance.now();
-        if (ending.over || leftMs <= 0) return undefined;
-        const dueMs = this.sleepers[0] === me ? this.lookAt - performance.now() : Infinity;
+        if (cancellation.cancelled || leftMs <= 0) return undefined;
+        const dueMs = this.sleepers[0] === caller ? this.nextTryAt - performance.now() : Infinity;
         if (dueMs > 0) {
-          await me.sleep(Math.max(1, Math.min(dueMs, leftMs)));
+          await caller.sleep(Math.max(1, Math.min(dueMs, leftMs)));
         } else {
-          const lease = await this.lookNow(Math.min(leftMs, LISTEN_MS), look);
+          const lease = await this.tryNow(Math.min(leftMs, SUBSCRIBE_MS), tryOnce);
           if (lease) return lease;
         }
       }
     } finally {
-      this.sleepers.splice(this.sleepers.indexOf(me), 1);
+      this.sleepers.splice(this.sleepers.indexOf(caller), 1);
       if (this.sleepers.length === 0) this.close();
-      else this.sleepers[0]?.ring();
+      else this.sleepers[0]?.wake();
     }
   }
 
-  private async lookNow(listenMs: number, look: (ticket: Ticket) => Promise<Look>): Promise<Lease | undefined> {
+  private async tryNow(
+    subscribeMs: number,
+    tryOnce: (ticket: Ticket) => Promise<TryResult>,
+  ): Promise<Lease | undefined> {
     const { releases, pollMs } = this.context;
-    // A release between the look and the subscription would be missed: look once that stands.
-    await releases.listen(listenMs);
-    this.queued = this.looking = true;
-    this.rings = this.ahead = this.lookAt = 0;
+    // Subscribe first: a release between the try and the subscription would be missed.
+    await releases.open(subscribeMs);
+    this.queued = this.trying = true;
+    this.releasesDuringTry = this.ahead = this.nextTryAt = 0;
     try {
-      const found = await look(this.ticket);
-      if ('lease' in found) {
+      const result = await tryOnce(this.ticket);
+      if ('lease' in result) {
         this.queued = false;
-        return found.lease;
+        return result.lease;
       }
-      this.ahead = found.ahead;
+      this.ahead = result.ahead;
       const polls = pollMs * (0.5 + Math.random() / 2);
-      // The first in the queue has to be there when the lock is released.
-      const pause = releases.listening || found.ahead > 0 ? polls : Math.min(polls, TURN_MS / 2);
-      this.lookAt = performance.now() + Math.min(pause, found.leftMs + 1);
-      // The answer may be older than a release that was heard meanwhile.
-      for (let i = 0; i < this.rings; i++) this.advance();
+      // Without a subscription, the first in the queue must try again before its turn ends.
+      const pause = releases.active || result.ahead > 0 ? polls : Math.min(polls, TURN_MS / 2);
+      this.nextTryAt = performance.now() + Math.min(pause, result.leftMs + 1);
+      // The reply may be older than a release that was reported during the try.
+      for (let i = 0; i < this.releasesDuringTry; i++) this.advance();
       return undefined;
     } finally {
-      this.looking = false;
+      this.trying = false;
     }
   }
 
   private advance(): void {
     if (this.ahead === 0) {
-      this.lookAt = 0;
+      this.nextTryAt = 0;
     } else {
       this.ahead -= 1;
-      // Whoever comes first may be gone.
-      this.lookAt = Math.min(this.lookAt, performance.now() + TURN_MS);
+      // The process that comes first may have died.
+      this.nextTryAt = Math.min(this.nextTryAt, performance.now() + TURN_MS);
     }
   }
 
   private close(): void {
     this.context.releases.close();
     if (this.queued) this.context.leave();
-    this.context.emptied();
+    this.context.onEmpty();
   }
 }

@@ -1,7 +1,7 @@
 import { NotSentError, ScriptRefusedError, UnknownOutcomeError } from 'luanest/script-registry';
+import { Checks, unlimitedListeners } from '../../../internal/src';
 import { LockLostError } from '../lock.errors';
 import { events } from '../lock.events';
-import { Checks, unlimitedListeners } from '../../../internal/src';
 import type { Lock } from '../lock.types';
 import type { Lease } from './lease';
 
@@ -52,7 +52,7 @@ export class HeldLock implements Lock {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if ((await releaseQuietly(this)) === 'lost') throw lostBeforeItsEnd(this);
+    if ((await releaseAndReport(this)) === 'lost') throw lostDuringWork(this);
   }
 
   private async releaseAll(): Promise<'released' | 'lost'> {
@@ -65,8 +65,10 @@ export class HeldLock implements Lock {
   }
 }
 
-/** Releases a lock. Returns `unknown` where Redis failed, since the lock may or may not be released then. */
-export async function releaseQuietly(lock: Lock): Promise<'released' | 'lost' | 'unknown'> {
+/**
+ * Releases a lock. If Redis fails, publishes the error. Returns `unknown` if the lock may still be held or may be released.
+ */
+export async function releaseAndReport(lock: Lock): Promise<'released' | 'lost' | 'unknown'> {
   try {
     return await lock.release();
   } catch (error) {
@@ -76,7 +78,7 @@ export async function releaseQuietly(lock: Lock): Promise<'released' | 'lost' | 
   }
 }
 
-/** The error of work whose lock was lost while it ran. */
-export function lostBeforeItsEnd(lock: Lock): LockLostError {
+/** Returns the error for work whose lock was lost while the work ran. */
+export function lostDuringWork(lock: Lock): LockLostError {
   return new LockLostError(`Lock ${lock.names.join(', ')} was lost before its work was done.`);
 }

@@ -1,56 +1,57 @@
 import { MAX_TIMER_MS, unlimitedListeners } from '../../../internal/src';
-import { events, type LockReleasedEvent } from '../lock.events';
 import { LockLostError } from '../lock.errors';
+import { events, type LockReleasedEvent } from '../lock.events';
 
-/** How a lease speaks to Redis. */
+/** Redis calls of a lease. */
 export interface LeasePort {
-  /** Lets the lease start anew for `leaseMs`; false when it is lost. Answers within `timeoutMs` or throws. */
+  /** Restarts the lease with `leaseMs`. Returns false if it is lost. Settles within `timeoutMs`. */
   renew(leaseMs: number, timeoutMs: number): Promise<boolean>;
-  /** Gives the lease up; false when it was lost. */
+  /** Gives the lease up. Returns false if it was lost. */
   release(): Promise<boolean>;
 }
 
-/** Who knows the leases of a process and tells them when to watch their time. */
+/** Set of the leases of a process. It calls `watch()` of each, so that most leases need no timer of their own. */
 export interface LeaseKeeper {
-  /** Each lease is told to `watch()` within so many ms of its start; one that must act sooner does so by itself. */
+  /** Longest time after `add` until `watch()` is called, ms. A lease that must act sooner starts its own timer. */
   readonly watchWithinMs: number;
-  /** Takes note of a new lease; answers how to forget it, which is harmless twice. */
-  took(lease: Lease): () => void;
+  add(lease: Lease): void;
+  /** Removes a lease. Harmless twice. */
+  remove(lease: Lease): void;
 }
 
-/** What a lease is made of. */
+/** Parameters of a new lease. */
 export interface LeaseStart {
-  /** For messages and events. */
+  /** Name of the lock, for messages and events. */
   readonly name: string;
   readonly fence: number;
   readonly leaseMs: number;
   /** `performance.now()` from before the acquisition was sent. */
   readonly sentAt: number;
-  /** Whether to renew at each third of the lease. */
+  /** True to renew at each third of the lease. */
   readonly renew: boolean;
-  /** Default none: the lease watches its time from the start. */
+  /** Default none: the lease has its own timer from the start. */
   readonly keeper?: LeaseKeeper;
 }
 
-/** The local side of a lease: its deadline by the monotonic clock, its renewal and its signal. */
+/** Local side of a lease: its deadline by the monotonic clock, its renewal and its signal. */
 export class Lease {
   readonly name: string;
   readonly fence: number;
   private readonly sentAt: number;
   private readonly port: LeasePort;
   private readonly renews: boolean;
-  private readonly forget: (() => void) | undefined;
+  private readonly keeper: LeaseKeeper | undefined;
   private leaseMs: number;
   private deadline: number;
   private renewAt: number;
   private controller: AbortController | undefined;
-  private lostBecause: LockLostError | undefined;
-  /** True once the lease has ended in Redis, as far as this process knows; a revoked one may last still. */
-  private over = false;
+  private lossError: LockLostError | undefined;
+  /** True once the lease has ended in Redis, as far as this process knows. A revoked lease may not have ended yet. */
+  private ended = false;
   private releasing: Promise<'released' | 'lost'> | undefined;
-  private turn: Promise<unknown> | undefined;
+  /** The last renewal that was started, until it is settled. */
+  private lastRenewal: Promise<unknown> | undefined;
   private timer: NodeJS.Timeout | undefined;
-  private renewing = false;
 
   constructor({ name, fence, leaseMs, sentAt, renew, keeper }: LeaseStart, port: LeasePort) {
     this.name = name;
@@ -59,52 +60,56 @@ export class Lease {
     this.port = port;
     this.leaseMs = leaseMs;
     this.renews = renew;
+    this.keeper = keeper;
     this.deadline = sentAt + leaseMs;
     this.renewAt = renew ? sentAt + leaseMs / 3 : Infinity;
-    this.forget = keeper?.took(this);
-    if (!keeper || this.nextAlarmMs < keeper.watchWithinMs) this.arm();
+    keeper?.add(this);
+    if (!keeper || this.untilAlarmMs < keeper.watchWithinMs) this.startTimer();
   }
 
-  /** Aborted at the local deadline, when a renewal finds the lease lost, and when it is revoked. Its reason is a LockLostError. */
+  /**
+   * Signal that is aborted at the local deadline, when a renewal finds the lease lost, and when the lease is revoked. Its
+   * reason is a LockLostError. The signal is made on demand: most locks do not need one.
+   */
   get signal(): AbortSignal {
     if (!this.controller) {
       this.controller = new AbortController();
       unlimitedListeners(this.controller.signal);
     }
-    this.noticeDeadline();
-    if (this.lostBecause && !this.controller.signal.aborted) this.controller.abort(this.lostBecause);
+    this.checkDeadline();
+    if (this.lossError && !this.controller.signal.aborted) this.controller.abort(this.lossError);
     return this.controller.signal;
   }
 
-  /** Returns true while the lease lasts by the local clock, and is neither released nor revoked. */
+  /** True until the local deadline, unless the lease is released or revoked. */
   get held(): boolean {
-    return this.lasts && this.lostBecause === undefined;
+    return this.active && this.lossError === undefined;
   }
 
-  /** Milliseconds until the local deadline; 0 when it is over. */
+  /** Milliseconds until the local deadline; 0 if the lease is not held. */
   get leftMs(): number {
     return this.held ? Math.max(0, this.deadline - performance.now()) : 0;
   }
 
   /**
-   * To be called right before what must not happen without the lock.
+   * To be called right before an action that must not happen without the lock.
    *
-   * @throws LockLostError unless the lease still lasts
+   * @throws LockLostError unless the lease is held
    */
   assertHeld(): void {
     if (this.held) return;
-    throw this.lostBecause ?? new LockLostError(`Lock ${this.name} was released.`);
+    throw this.lossError ?? new LockLostError(`Lock ${this.name} was released.`);
   }
 
   /**
-   * Lets the lease start anew, now.
+   * Restarts the lease now.
    *
-   * @param leaseMs how long it lasts from now, and at later renewals; default: as before
-   * @throws LockLostError when it is over; errors of the registry when Redis fails, the lease then ends as before
+   * @param leaseMs length of the lease from now on, also of later renewals; default: as before
+   * @throws LockLostError if the lease is not held; errors of the registry if Redis fails, the lease then ends as before
    */
   async extend(leaseMs = this.leaseMs): Promise<void> {
     this.assertHeld();
-    await this.inTurn(async () => {
+    await this.afterLastRenewal(async () => {
       this.assertHeld();
       this.leaseMs = leaseMs;
       await this.renewOnce(Math.max(1, Math.floor(this.leftMs)));
@@ -113,110 +118,114 @@ export class Lease {
   }
 
   /**
-   * Stops the renewal, awaits one in flight, and gives the lease up. Every call gets the first one's answer.
+   * Stops the renewal, awaits a renewal in flight, and gives the lease up. Later calls return the result of the first.
    *
-   * @throws the registry's errors when Redis fails; the lease then ends by itself
+   * @throws errors of the registry if Redis fails; the lease then ends by itself
    */
   release(): Promise<'released' | 'lost'> {
     this.releasing ??= this.stop();
     return this.releasing;
   }
 
-  /** Renews, and fires the signal, when it is time. A lease without a keeper does so from the start. */
+  /** Starts the timer that renews the lease and fires the signal. Only a keeper calls this. */
   watch(): void {
-    if (this.lasts) this.arm();
+    if (this.active) this.startTimer();
   }
 
-  /** Ends the lease in this process and fires the signal; Redis is not asked. */
+  /** Ends the lease in this process and fires the signal. Does not call Redis. */
   lose(reason: string): void {
-    if (this.over || this.releasing) return;
-    this.over = true;
+    if (this.ended || this.releasing) return;
+    this.ended = true;
     clearTimeout(this.timer);
-    this.forget?.();
+    this.keeper?.remove(this);
     this.revoke(reason);
   }
 
-  /** Fires the signal. The lease is renewed until its release: what runs under it may need a moment to end. */
+  /** Fires the signal. The lease is renewed until its release: work under it may need a moment to end. */
   revoke(reason: string): void {
-    if (this.lostBecause || this.releasing) return;
-    this.lostBecause = new LockLostError(`Lock ${this.name} (fence ${this.fence}) was lost: ${reason}.`);
-    events.lockLost.publish(() => ({ ...this.told, reason }));
-    this.controller?.abort(this.lostBecause);
+    if (this.lossError || this.releasing) return;
+    this.lossError = new LockLostError(`Lock ${this.name} (fence ${this.fence}) was lost: ${reason}.`);
+    events.lockLost.publish(() => ({ ...this.summary, reason }));
+    this.controller?.abort(this.lossError);
   }
 
-  private get told(): LockReleasedEvent {
+  private get summary(): LockReleasedEvent {
     return { name: this.name, fence: this.fence, heldMs: performance.now() - this.sentAt };
   }
 
   private stop(): Promise<'released' | 'lost'> {
-    this.noticeDeadline();
+    this.checkDeadline();
     clearTimeout(this.timer);
-    const giveUp = (): Promise<'released' | 'lost'> => this.port.release().then(this.released, this.notReleased);
-    return this.turn ? this.turn.then(giveUp, giveUp) : giveUp();
+    const giveUp = (): Promise<'released' | 'lost'> =>
+      this.port.release().then(this.releaseReplied, this.releaseFailed);
+    return this.lastRenewal ? this.lastRenewal.then(giveUp, giveUp) : giveUp();
   }
 
-  // Until Redis has answered the lease is not forgotten, so that a shutdown waits for that.
-  private readonly released = (released: boolean): 'released' | 'lost' => {
-    this.forget?.();
-    if (this.lostBecause) return 'lost';
-    if (released) events.lockReleased.publish(() => this.told);
-    else events.lockLost.publish(() => ({ ...this.told, reason: 'its release found it gone' }));
+  // The keeper has the lease until Redis has replied, so that a shutdown waits for the reply.
+  private readonly releaseReplied = (released: boolean): 'released' | 'lost' => {
+    this.keeper?.remove(this);
+    if (this.lossError) return 'lost';
+    if (released) events.lockReleased.publish(() => this.summary);
+    else events.lockLost.publish(() => ({ ...this.summary, reason: 'its release found it gone' }));
     return released ? 'released' : 'lost';
   };
 
-  private readonly notReleased = (error: unknown): never => {
-    this.forget?.();
+  private readonly releaseFailed = (error: unknown): never => {
+    this.keeper?.remove(this);
     throw error;
   };
 
-  /** Returns true until the lease ends by the local clock, is found lost, or is being released. */
-  private get lasts(): boolean {
-    this.noticeDeadline();
-    return !this.over && this.releasing === undefined;
+  /** True until the lease ends by the local clock, is found lost, or is being released. */
+  private get active(): boolean {
+    this.checkDeadline();
+    return !this.ended && this.releasing === undefined;
   }
 
-  private noticeDeadline(): void {
-    if (!this.over && !this.releasing && performance.now() >= this.deadline) this.lose('its lease ended');
+  private checkDeadline(): void {
+    if (!this.ended && !this.releasing && performance.now() >= this.deadline) this.lose('its lease ended');
   }
 
-  private arm(): void {
+  private startTimer(): void {
     clearTimeout(this.timer);
-    const due = Math.min(Math.max(1, Math.ceil(this.nextAlarmMs)), MAX_TIMER_MS);
-    this.timer = setTimeout(() => this.ring(), due).unref();
+    const dueMs = Math.min(Math.max(1, Math.ceil(this.untilAlarmMs)), MAX_TIMER_MS);
+    this.timer = setTimeout(() => this.onTimer(), dueMs).unref();
   }
 
-  private get nextAlarmMs(): number {
+  private get renewing(): boolean {
+    return this.lastRenewal !== undefined;
+  }
+
+  /** Milliseconds until the next renewal is due, or until the deadline while a renewal is in flight. */
+  private get untilAlarmMs(): number {
     return (this.renewing ? this.deadline : Math.min(this.renewAt, this.deadline)) - performance.now();
   }
 
-  private ring(): void {
-    if (!this.lasts) return;
-    if (!this.renewing && performance.now() >= this.renewAt) void this.inTurn(() => this.renewQuietly());
-    this.arm();
+  private onTimer(): void {
+    if (!this.active) return;
+    if (!this.renewing && performance.now() >= this.renewAt) void this.afterLastRenewal(() => this.renewAndReport());
+    this.startTimer();
   }
 
-  /** One renewal at a time, so that the answer of an older one cannot shorten what a newer one got. */
-  private inTurn<T>(work: () => Promise<T>): Promise<T> {
-    this.renewing = true;
-    const mine: Promise<T> = (this.turn ?? Promise.resolve())
+  /** Runs one renewal at a time: the reply to an older one must not shorten the lease that a newer one got. */
+  private afterLastRenewal<T>(renew: () => Promise<T>): Promise<T> {
+    const mine: Promise<T> = (this.lastRenewal ?? Promise.resolve())
       .catch(() => undefined)
-      .then(work)
+      .then(renew)
       .finally(() => {
-        if (this.turn !== mine) return;
-        this.turn = undefined;
-        this.renewing = false;
-        if (this.lasts) this.arm();
+        if (this.lastRenewal !== mine) return;
+        this.lastRenewal = undefined;
+        if (this.active) this.startTimer();
       });
-    this.turn = mine;
+    this.lastRenewal = mine;
     return mine;
   }
 
-  private async renewQuietly(): Promise<void> {
+  private async renewAndReport(): Promise<void> {
     try {
       const leftMs = this.deadline - performance.now();
-      if (this.lasts) await this.renewOnce(Math.ceil(Math.min(leftMs, Math.max(50, this.leaseMs / 3))));
+      if (this.active) await this.renewOnce(Math.ceil(Math.min(leftMs, Math.max(50, this.leaseMs / 3))));
     } catch (error) {
-      // Redis may be back before the lease is over.
+      // Try again before the lease ends: Redis may reply by then.
       this.renewAt = performance.now() + (this.leaseMs / 20) * (0.5 + Math.random());
       events.callFailed.publish(() => ({ name: this.name, during: 'renew', error }));
     }
@@ -226,9 +235,9 @@ export class Lease {
     const sentAt = performance.now();
     const { leaseMs } = this;
     const renewed = await this.port.renew(leaseMs, Math.max(1, timeoutMs));
-    this.noticeDeadline();
+    this.checkDeadline();
     if (!renewed) this.lose('a renewal found it gone');
-    else if (!this.over) {
+    else if (!this.ended) {
       this.deadline = sentAt + leaseMs;
       this.renewAt = this.renews ? sentAt + leaseMs / 3 : Infinity;
     }

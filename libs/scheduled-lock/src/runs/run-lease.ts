@@ -1,4 +1,4 @@
-import { Lease } from 'luanest/lock';
+import { Lease } from '../../../lock/src/internal';
 import type { ScriptRegistry } from 'luanest/script-registry';
 import type { Job } from '../jobs/job';
 import type { ResolvedScheduledLockModuleOptions } from '../scheduled-lock.options';

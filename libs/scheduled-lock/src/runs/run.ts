@@ -1,5 +1,6 @@
 import { unlimitedListeners } from '../../../internal/src';
-import { LockLostError, type Lease } from 'luanest/lock';
+import { LockLostError } from 'luanest/lock';
+import type { Lease } from '../../../lock/src/internal';
 import type { ScheduledRun } from '../scheduled-lock.types';
 
 /** A run as its method sees it. Without a lease it runs unlocked, since Redis failed. */

@@ -1,0 +1,56 @@
+import { defaultMaxListeners, getMaxListeners, setMaxListeners } from 'node:events';
+import type { Lease } from '../lease/lease';
+
+/** Early end of an acquisition, before Redis has replied: by the caller's signal, or by the shutdown of the app. */
+export class Cancellation {
+  private readonly listeners = new Set<() => void>();
+  private reason: { readonly error: unknown } | undefined;
+
+  /** @param signal the caller's; `close` must be called when the acquisition has ended */
+  constructor(private readonly signal?: AbortSignal) {
+    if (!signal) return;
+    // Callers may pass one signal to any number of acquisitions at the same time.
+    if (getMaxListeners(signal) === defaultMaxListeners) setMaxListeners(Infinity, signal);
+    signal.addEventListener('abort', this.aborted);
+  }
+
+  /** True once the acquisition is cancelled. */
+  get cancelled(): boolean {
+    return this.reason !== undefined;
+  }
+
+  /** Cancels the acquisition with an error. Later calls have no effect. */
+  cancel(error: unknown): void {
+    if (this.reason) return;
+    this.reason = { error };
+    for (const listener of this.listeners) listener();
+  }
+
+  /** Calls `listener` when the acquisition is cancelled, at once if it is already. */
+  onCancel(listener: () => void): void {
+    this.listeners.add(listener);
+    if (this.reason) listener();
+  }
+
+  /**
+   * Returns the result of `acquiring`. A lease that arrives after the cancellation is released.
+   *
+   * @throws the error of the cancellation, as soon as it comes
+   */
+  race(acquiring: Promise<Lease | undefined>): Promise<Lease | undefined> {
+    return new Promise((resolve, reject) => {
+      this.onCancel(() => reject((this.reason as { error: Error }).error));
+      acquiring.then((lease) => {
+        if (this.reason) lease?.release().catch(() => undefined);
+        else resolve(lease);
+      }, reject);
+    });
+  }
+
+  /** Removes the listener from the caller's signal. */
+  close(): void {
+    this.signal?.removeEventListener('abort', this.aborted);
+  }
+
+  private readonly aborted = (): void => this.cancel(this.signal?.reason);
+}

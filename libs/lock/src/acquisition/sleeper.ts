@@ -1,0 +1,26 @@
+/** A sleep that another function can end early. */
+export class Sleeper {
+  private woken = false;
+  private endSleep: (() => void) | undefined;
+
+  /** Sleeps for at most `ms`. Returns at once if `wake` was called since the last sleep. */
+  async sleep(ms: number): Promise<void> {
+    if (!this.woken) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, ms);
+        this.endSleep = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    this.woken = false;
+    this.endSleep = undefined;
+  }
+
+  /** Ends the current sleep, or the next one if there is none. */
+  wake(): void {
+    this.woken = true;
+    this.endSleep?.();
+  }
+}
