@@ -52,9 +52,6 @@ export const EXCEPTIONS = [];
  * @type {readonly string[]}
  */
 export const NOT_CLEAN_YET = [
-  'libs/lock/DECISIONS.md',
-  'libs/lock/src',
-  'libs/lock/test',
   'libs/metrics/DECISIONS.md',
   'libs/metrics/src',
   'libs/metrics/test',
@@ -69,6 +66,5 @@ export const NOT_CLEAN_YET = [
   'libs/read-reward/DECISIONS.md',
   'libs/read-reward/src',
   'libs/read-reward/test',
-  'libs/scheduled-lock/src',
   'libs/scheduled-lock/test',
 ];

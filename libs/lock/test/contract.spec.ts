@@ -19,7 +19,7 @@ describe.each(servers)('locks on a %s', (_, client) => {
     other.close();
   });
 
-  it('are held by one, told by status, and given back', async () => {
+  it('are held by one, returned by status, and given back', async () => {
     const lock = await bench.locks.acquire('a');
     expect(await other.locks.tryAcquire('a')).toBeUndefined();
     expect(await other.locks.status('a')).toMatchObject({ held: true, holder: 'one', fence: lock.fence });

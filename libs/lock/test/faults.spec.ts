@@ -40,7 +40,7 @@ describe('locks when Redis fails', () => {
     expect((await direct.locks.status('lost-reply')).held).toBe(false);
   });
 
-  it('a release whose reply was lost is told as released', async () => {
+  it('a release whose reply was lost reports released', async () => {
     const lock = await bench.locks.acquire('lost-release');
     const cut = proxy.cutFromReply({ when: evalsha });
     expect(await lock.release()).toBe('released');

@@ -5,7 +5,7 @@ import { resolveOptions } from '../src/lock.options';
 import { openBench, servers } from './support';
 
 describe.each(servers)('locks that strangers name, on %s', (_name, connect) => {
-  it('are held each by itself, all at once, and told of each', async () => {
+  it('are held each by itself, all at once, and reported one by one', async () => {
     const bench = await openBench(connect());
     try {
       const held = await Promise.all(HOSTILE_IDS.map((name) => bench.locks.tryAcquire(name)));

@@ -9,7 +9,7 @@ import { lockScripts } from '../src/lock.scripts';
 
 export { quiet } from '../../script-registry/test/support';
 
-/** The two kinds of server that each contract is held against. */
+/** The two kinds of server that each contract test runs on. */
 export const servers: [string, () => Redis | Cluster][] = [
   ['standalone', standaloneClient],
   ['Cluster', clusterClient],

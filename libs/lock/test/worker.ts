@@ -5,7 +5,7 @@ import { openRegistry } from '../../script-registry/test/support';
 import { resolveOptions } from '../src/lock.options';
 import { lockScripts } from '../src/lock.scripts';
 
-/** What the parent tells a worker. */
+/** Job that the parent process sends to a worker. */
 export type WorkerJob = { readonly url: string; readonly prefix: string } & (
   | {
       /** Count to `target` under each lock, and note in `<prefix>:by:<worker>` how often this one did. */
@@ -16,14 +16,14 @@ export type WorkerJob = { readonly url: string; readonly prefix: string } & (
       readonly leaseMs: number;
     }
   | {
-      /** Hold a lock, tell its fence, and after the next message what is left of it. */
+      /** Hold a lock, report its fence, and after the next message the state of the lock. */
       readonly mode: 'hold';
       readonly lock: string;
       readonly leaseMs: number;
     }
 );
 
-/** What a holder finds when it is asked. */
+/** State of the lock, as the holder reports it. */
 export interface Woken {
   readonly thrown: string | undefined;
   readonly aborted: boolean;

@@ -4,7 +4,7 @@ import { ScheduledLockSetupError } from './scheduled-lock.errors';
 import type { ScheduledLockService } from './scheduled-lock.service';
 import type { ScheduledLockOptions } from './scheduled-lock.types';
 
-/** Injection token under which decorated classes ask for the service, and the property where an instance has it. */
+/** Injection token of the service for decorated classes, and the property of their instances that holds it. */
 export const SCHEDULED_LOCK_HOST = Symbol('ScheduledLockModule.forRoot()');
 
 const LOCKED = 'luanest:scheduled-lock';
@@ -12,32 +12,32 @@ const LOCKED_METHODS = 'luanest:scheduled-lock-methods';
 
 type Method = (this: object, ...args: unknown[]) => unknown;
 
-/** What the decorator left on a method. */
+/** Metadata of a decorated method. */
 export interface LockedMethod {
   readonly options: ScheduledLockOptions;
   readonly original: Method;
 }
 
 /**
- * Lets a job of `@nestjs/schedule` run on one node for each tick. Put it above or below `@Cron`, `@Interval` or `@Timeout`.
+ * Makes a job of `@nestjs/schedule` run on one node for each tick. Goes above or below `@Cron`, `@Interval` or `@Timeout`.
  *
- * On an HTTP or RPC handler it sets the options that `ScheduledLockInterceptor` uses.
+ * On an HTTP or RPC handler, it sets the options for `ScheduledLockInterceptor`.
  *
  * @param options default: the module's, under the name `Class.method`
  * @throws InvalidOptionError for options that are not an object, and on anything but an instance method;
- *   ScheduledLockSetupError where it is used twice on one method
+ *   ScheduledLockSetupError if it decorates one method twice
  */
 export function ScheduledLock(options: ScheduledLockOptions = {}): MethodDecorator {
   return methodDecorator('@ScheduledLock', ({ checks, target, key, method, descriptor }) => {
     checks.object('', options);
     if (lockedMethod(method))
-      throw new ScheduledLockSetupError(`${checks.where}: it is used twice. Leave one of them out.`);
+      throw new ScheduledLockSetupError(`${checks.where}: @ScheduledLock() is used twice on this method. Remove one of them.`);
     descriptor.value = lockedForm(target, key, method, options, checks.where);
   });
 }
 
 // See DECISIONS.md: decorator-replaces-the-method
-/** The method that takes the place of `original`. */
+/** Returns the method that replaces `original`. */
 function lockedForm(
   target: object,
   key: string | symbol,
@@ -46,18 +46,18 @@ function lockedForm(
   where: string,
 ): Method {
   const host = Symbol(`${where} needs ScheduledLockModule.forRoot()`);
-  // Nest refuses to build the class where the module is missing, and prints the symbol.
+  // If the module is missing, Nest refuses to create the class and prints the symbol.
   Inject(SCHEDULED_LOCK_HOST)(target, host);
   const wrapper: Method = function (this: object, ...args) {
     const services = this as Record<symbol, ScheduledLockService | undefined>;
     const service = services[host] ?? services[SCHEDULED_LOCK_HOST];
     if (service) return service.call(this, String(key), original, args);
     throw new ScheduledLockSetupError(
-      `${where}: this instance has no lock. Get it from an app that imports ScheduledLockModule.forRoot(); ` +
-        'in a unit test, move the work into a method without the decorator and call that one.',
+      `${where}: this instance has no lock service. Get the instance from an app that imports ScheduledLockModule.forRoot(); ` +
+        'in a unit test, move the work into a method without the decorator and call that method.',
     );
   };
-  // Metadata is looked up along the prototypes: what is below is inherited, what is above is set on the wrapper.
+  // Metadata is looked up along prototypes: the wrapper inherits that of decorators below, and gets that of decorators above.
   Object.setPrototypeOf(wrapper, original);
   Object.defineProperty(wrapper, 'name', { value: original.name, configurable: true });
   Object.defineProperty(wrapper, 'length', { value: original.length, configurable: true });
@@ -67,12 +67,12 @@ function lockedForm(
   return wrapper;
 }
 
-/** What `@ScheduledLock` left on a function, which a decorator above it may have copied; undefined where it was not used. */
+/** Reads the metadata of `@ScheduledLock`, which a decorator above it may have copied; undefined without the decorator. */
 export function lockedMethod(method: object): LockedMethod | undefined {
   return Reflect.getMetadata(LOCKED, method) as LockedMethod | undefined;
 }
 
-/** Names of the methods of a prototype that carry `@ScheduledLock`. */
+/** Returns the names of the methods of a prototype that `@ScheduledLock` decorates. */
 export function lockedMethodNames(prototype: object): readonly string[] {
   return (Reflect.getMetadata(LOCKED_METHODS, prototype) ?? []) as string[];
 }

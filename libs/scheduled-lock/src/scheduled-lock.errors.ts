@@ -1,6 +1,6 @@
 import { LuanestError } from '../../internal/src';
 
-/** A job's decorators or providers cannot work as they are; thrown at boot, naming class and method. */
+/** The decorators or providers of a job cannot work. Thrown at boot, with class and method. */
 export class ScheduledLockSetupError extends LuanestError {
   readonly code = 'SCHEDULED_LOCK_SETUP';
 }

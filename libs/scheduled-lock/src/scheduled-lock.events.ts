@@ -1,7 +1,7 @@
 import { eventChannels } from '../../internal/src';
 import type { JobRecord } from './scheduled-lock.types';
 
-/** A tick of a job ended, in this process. */
+/** A tick of a job ended in this process. */
 export interface TickEndedEvent extends JobRecord {
   readonly name: string;
   readonly error?: unknown;
@@ -14,5 +14,5 @@ interface Events {
   tickEnded: TickEndedEvent;
 }
 
-/** Where this lib tells what happens. */
+/** Publishers of this lib's events. */
 export const events = eventChannels<Events>(SCHEDULED_LOCK_CHANNELS);

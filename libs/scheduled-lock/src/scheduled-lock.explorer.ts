@@ -14,7 +14,7 @@ import { ScheduledLockSetupError } from './scheduled-lock.errors';
 import { resolveJobOptions, type ResolvedScheduledLockModuleOptions } from './scheduled-lock.options';
 import { ScheduledLockService } from './scheduled-lock.service';
 
-/** Finds decorated jobs at boot, and refuses each that would run unlocked, never, or twice. */
+/** Finds decorated jobs at boot. Refuses jobs that would run without a lock, never, or twice. */
 @Injectable()
 export class ScheduledLockExplorer implements OnModuleInit {
   private readonly seen = new Map<object, Set<string>>();
@@ -29,10 +29,10 @@ export class ScheduledLockExplorer implements OnModuleInit {
     private readonly options: ResolvedScheduledLockModuleOptions,
   ) {}
 
-  /** @throws ScheduledLockSetupError naming class and method */
+  /** @throws ScheduledLockSetupError with class and method */
   onModuleInit(): void {
     const schedulers = this.providersThat(isScheduleExplorer).length;
-    // The scheduler runs the jobs of an alias as well.
+    // The scheduler also runs the jobs of an alias (`useExisting`).
     for (const found of exploreMethods(this.discovery, this.scanner, { aliases: true })) {
       const candidate = candidateOf(found);
       const why = problemOf(candidate, schedulers) ?? this.seenBefore(candidate);
@@ -64,12 +64,12 @@ export class ScheduledLockExplorer implements OnModuleInit {
       history: tag.key('history'),
       enhanced: options.enhancers ? this.enhance(instance, original, method, name) : undefined,
     };
-    // Nest injects no properties into what a factory made.
+    // Nest does not inject properties into instances that a factory made.
     Object.defineProperty(instance, SCHEDULED_LOCK_HOST, { value: this.service, configurable: true });
     this.service.add({ instance, method: name, job, original });
   }
 
-  /** @param method has the metadata that was put above `@ScheduledLock`, too */
+  /** Returns the job with its enhancers. @param method also has the metadata of decorators above `@ScheduledLock` */
   private enhance(
     instance: object,
     original: Method,

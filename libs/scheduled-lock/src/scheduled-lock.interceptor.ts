@@ -8,10 +8,10 @@ import { ScheduledLockSetupError } from './scheduled-lock.errors';
 import type { ScheduledLockService } from './scheduled-lock.service';
 
 /**
- * Runs an HTTP or RPC handler that carries `@ScheduledLock()` under its lock, one call at a time on all nodes. A call
- * that does not run gets 409 where another has the lock, else 503; over RPC an RpcException of the same body.
+ * Runs an HTTP or RPC handler that `@ScheduledLock()` decorates under its lock: one call at a time on all nodes. A call that
+ * does not run gets 409 if another call holds the lock, otherwise 503; over RPC, an RpcException with the same body.
  *
- * Not for scheduled methods: Nest runs no interceptors on them.
+ * Not for scheduled methods: Nest does not run interceptors on them.
  */
 @Injectable()
 export class ScheduledLockInterceptor implements NestInterceptor {
@@ -27,7 +27,7 @@ export class ScheduledLockInterceptor implements NestInterceptor {
     const run = this.service.handle(instance, method, () => lastValueFrom(next.handle(), { defaultValue: undefined }));
     if (!run)
       throw new ScheduledLockSetupError(
-        `${type.name}.${method}: ScheduledLockInterceptor runs, and there is no @ScheduledLock() on it.`,
+        `${type.name}.${method}: ScheduledLockInterceptor is used without @ScheduledLock(). Add @ScheduledLock() to the method.`,
       );
     return from(
       run.then((result) => {

@@ -12,11 +12,11 @@ import {
 import { scheduledLockScripts } from './scheduled-lock.scripts';
 import { ScheduledLockService } from './scheduled-lock.service';
 
-/** Settings that must be known before the options are. */
+/** Settings that the module needs before `useFactory` can return the options. */
 export interface ScheduledLockModuleExtras {
-  /** Whether every module of the app can inject the service without an import. Default true. */
+  /** True to let every module of the app inject the service without an import. Default true. */
   readonly isGlobal?: boolean;
-  /** Name of the ScriptRegistry to run on. Default: the default one. */
+  /** Name of the ScriptRegistry that runs the scripts. Default: the registry without a name. */
   readonly registry?: string;
 }
 
@@ -41,6 +41,6 @@ const ScheduledLockModuleBase = defineLuanestModule<
   },
 });
 
-/** Jobs of `@nestjs/schedule` that run on one node for each tick. `namespace` is required. */
+/** Module that makes jobs of `@nestjs/schedule` run on one node for each tick. `namespace` is required. */
 @Module({})
 export class ScheduledLockModule extends ScheduledLockModuleBase {}

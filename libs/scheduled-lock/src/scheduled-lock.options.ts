@@ -5,8 +5,8 @@ import type { ScheduledLockOptions } from './scheduled-lock.types';
 /** Options of ScheduledLockModule. */
 export interface ScheduledLockModuleOptions {
   /**
-   * Name of the app, the same on all its nodes: two apps that share a Redis and a namespace share the slots of jobs of one name,
-   * so each tick would run in one of them only. Text of 1 to 100 letters, digits, `.`, `_`, `-`. Required.
+   * Name of the app, the same on all its nodes. If two apps share a Redis, a namespace and the name of a job, each tick runs in
+   * only one of them. Text of 1 to 100 letters, digits, `.`, `_`, `-`. Required.
    */
   readonly namespace: string;
   /** Name of this node in histories, without spaces. Default `<host>:<pid>`. */
@@ -17,7 +17,7 @@ export interface ScheduledLockModuleOptions {
   readonly onRedisError?: 'skip' | 'run';
   /** Default of `staleAfterMs`. Default 5,000. */
   readonly staleAfterMs?: number;
-  /** How long a tick waits for Redis, ms; integer >= 1. Default 2,000. */
+  /** Longest time that a tick waits for Redis, ms; integer >= 1. Default 2,000. */
   readonly redisTimeoutMs?: number;
   /** Default of `replicas`. Default 0: WAIT is not used. */
   readonly replicas?: number;
@@ -27,13 +27,13 @@ export interface ScheduledLockModuleOptions {
   readonly historySize?: number;
   /** How long shutdown waits for running jobs before it aborts them, ms; integer >= 0. Default 10,000. */
   readonly drainMs?: number;
-  /** How long it waits after the abort before it releases, ms; integer >= 0. Default 500. */
+  /** How long shutdown waits after the abort before it releases the locks, ms; integer >= 0. Default 500. */
   readonly abortGraceMs?: number;
   /** How long slots, fences and histories are kept, ms; integer >= 60,000. Default 7 days. */
   readonly retentionMs?: number;
 }
 
-/** Options with every default filled in. */
+/** Module options with every default filled in. */
 export type ResolvedScheduledLockModuleOptions = Required<ScheduledLockModuleOptions>;
 
 /** Options of a job with every default filled in; `key` stays as it was given. */
@@ -53,7 +53,7 @@ const KNOWN: KnownOptions<ScheduledLockModuleOptions> = {
   abortGraceMs: true,
   retentionMs: true,
 };
-const KNOWN_OF_JOB: KnownOptions<ScheduledLockOptions> = {
+const KNOWN_PER_JOB: KnownOptions<ScheduledLockOptions> = {
   name: true,
   leaseMs: true,
   lockAtLeastForMs: true,
@@ -74,7 +74,7 @@ const checks = new Checks('ScheduledLockModule');
 /**
  * Checks the options and fills in the defaults.
  *
- * @throws InvalidOptionError naming the option, the value seen and what to do
+ * @throws InvalidOptionError with the option, its value and what is allowed
  */
 export function resolveOptions(options: ScheduledLockModuleOptions): ResolvedScheduledLockModuleOptions {
   checks.options('', options, KNOWN);
@@ -104,7 +104,7 @@ export function resolveOptions(options: ScheduledLockModuleOptions): ResolvedSch
  * Checks a job's options and fills in the defaults.
  *
  * @param where `Class.method`, for messages and as the default name
- * @throws InvalidOptionError as `resolveOptions`
+ * @throws InvalidOptionError like `resolveOptions`
  */
 export function resolveJobOptions(
   options: ScheduledLockOptions,
@@ -112,7 +112,7 @@ export function resolveJobOptions(
   module: ResolvedScheduledLockModuleOptions,
 ): ResolvedJobOptions {
   const job = new Checks(`@ScheduledLock on ${where}`);
-  job.options('', options, KNOWN_OF_JOB);
+  job.options('', options, KNOWN_PER_JOB);
   const given = { ...module, lockAtLeastForMs: 0, catchUpWithinMs: 0, ...withoutUndefined(options) };
   const ms = (option: MsOption, min: number): number => job.integer(option, given[option], min);
   const { name = where, key, renew = true, enhancers = false } = options;

@@ -3,12 +3,12 @@ import { FREES_MEMORY } from '../../internal/src';
 import type { JobOutcome, JobRecord } from './scheduled-lock.types';
 import { claimLua, completeLua, historyLua, renewLua } from './scripts/generated';
 
-/** What became of a claim. */
-export interface ClaimAnswer {
+/** Reply of Redis to a claim. */
+export interface ClaimReply {
   readonly outcome: 'ran' | 'skipped-held' | 'skipped-slot' | 'stale' | 'nothing';
   readonly slot: number;
   readonly fence: number;
-  /** Above 0: refused, but another try within so many ms may find it free. */
+  /** Above 0: refused, but another try within this many ms may find the lock free. */
   readonly leftMs: number;
 }
 
@@ -27,8 +27,8 @@ export const claimRun = defineScript({
     retentionMs: int,
     keep: int,
   },
-  reply: ([outcome, slot, fence, leftMs]: [string, string, string, number]): ClaimAnswer => ({
-    outcome: outcome as ClaimAnswer['outcome'],
+  reply: ([outcome, slot, fence, leftMs]: [string, string, string, number]): ClaimReply => ({
+    outcome: outcome as ClaimReply['outcome'],
     slot: Number(slot),
     fence: Number(fence),
     leftMs,
@@ -84,5 +84,5 @@ export const readHistory = defineScript({
     }),
 });
 
-/** Every script of this lib, for registration. */
+/** All scripts of this lib, for registration. */
 export const scheduledLockScripts = [claimRun, renewRun, completeRun, readHistory];

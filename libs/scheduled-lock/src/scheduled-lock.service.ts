@@ -3,19 +3,19 @@ import { LockLostError } from 'luanest/lock';
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { disguise } from '../../internal/src';
 import type { Job, JobMethod, Work } from './jobs/job';
-import { JobBook } from './jobs/job-registry';
+import { JobRegistry } from './jobs/job-registry';
 import { CatchUps } from './runs/catch-ups';
-import { Outcomes } from './runs/outcome-log';
+import { OutcomeLog } from './runs/outcome-log';
 import { Ticks, type TickResult } from './runs/ticks';
 import { ScheduledLockSetupError } from './scheduled-lock.errors';
 import type { ResolvedScheduledLockModuleOptions } from './scheduled-lock.options';
 import { readHistory } from './scheduled-lock.scripts';
 import type { JobRecord, RunNowResult, ScheduledRun } from './scheduled-lock.types';
 
-/** Runs jobs under their locks, and reports how they went. */
+/** Runs jobs under their locks, and reports their outcomes. */
 export class ScheduledLockService implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly jobs = new JobBook();
-  private readonly outcomes: Outcomes;
+  private readonly jobs = new JobRegistry();
+  private readonly outcomes: OutcomeLog;
   private readonly ticks: Ticks;
   private readonly catchUps: CatchUps;
   private readonly logger = new Logger('ScheduledLock');
@@ -24,7 +24,7 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
     private readonly registry: ScriptRegistry,
     private readonly options: ResolvedScheduledLockModuleOptions,
   ) {
-    this.outcomes = new Outcomes(options, this.logger);
+    this.outcomes = new OutcomeLog(options, this.logger);
     this.ticks = new Ticks(registry, options, this.outcomes);
     this.catchUps = new CatchUps(this.ticks);
   }
@@ -34,15 +34,15 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
     return this.jobs.names;
   }
 
-  /** The lock of the run that this code belongs to; undefined outside of one. */
+  /** Returns the run that the caller is part of; undefined outside of a run. */
   current(): ScheduledRun | undefined {
     return this.ticks.current();
   }
 
   /**
-   * To be called right before what must not happen without the lock of a job.
+   * To be called right before an action that must not happen without the lock of a job.
    *
-   * @throws LockLostError outside of a run, when the lease of the run is over, and in a run without lock
+   * @throws LockLostError outside of a run, after the lease of the run, and in a run without a lock
    */
   assertHeld(): void {
     const run = this.ticks.current();
@@ -51,38 +51,38 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
   }
 
   /**
-   * Runs a job now, whatever its schedule: under its lock, and without a slot, so that its next tick runs all the same. A tick
-   * that comes meanwhile is skipped, and vice versa.
+   * Runs a job now, under its lock and without a slot. Its next tick runs as scheduled. A tick that comes during the run is
+   * skipped, and the other way round.
    *
    * @param name as given to the decorator, or `Class.method`
-   * @throws what the job throws; ScheduledLockSetupError for a handler, and for a job that this app does not have
+   * @throws the error of the job; ScheduledLockSetupError for a handler, and for a job that this app does not have
    */
   async runNow(name: string): Promise<RunNowResult> {
     const found = this.jobs.named(name);
     if (found.job.kind.type === 'handler') {
       throw new ScheduledLockSetupError(
-        `${name} is a handler: it runs when it is called. Only scheduled jobs run by runNow.`,
+        `${name} is a handler, and runs when it is called. runNow() runs only scheduled jobs.`,
       );
     }
     return this.ticks.run(found.job, 'free', workOf(found)) as Promise<RunNowResult>;
   }
 
   /**
-   * The last outcomes of a job on all nodes, the newest first, and those that this node could not note in Redis.
+   * Returns the last outcomes of a job on all nodes, the newest first, and those that this node could not save in Redis.
    *
    * @param name as given to the decorator, or `Class.method`
    * @throws ScheduledLockSetupError for a job that this app does not have; errors of the registry
    */
   async history(name: string): Promise<readonly JobRecord[]> {
     const { history } = this.jobs.named(name).job;
-    const noted = await this.registry.run(readHistory, { keys: { history }, args: {} });
-    const all = [...this.outcomes.unnotedOf(name), ...noted].sort(
+    const saved = await this.registry.run(readHistory, { keys: { history }, args: {} });
+    const all = [...this.outcomes.unsavedOf(name), ...saved].sort(
       (one, other) => other.recordedAtMs - one.recordedAtMs,
     );
     return all.slice(0, this.options.historySize);
   }
 
-  /** Called by the explorer at boot. @throws ScheduledLockSetupError when the name is taken */
+  /** Called by the explorer at boot. @throws ScheduledLockSetupError if another job has the name */
   add(added: JobMethod): void {
     this.jobs.add(added);
     if (added.job.options.catchUpWithinMs > 0) this.catchUps.add(added.job, workOf(added));
@@ -98,30 +98,30 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
     const job = this.jobs.find(instance, method);
     if (!job) {
       throw new ScheduledLockSetupError(
-        `@ScheduledLock() on ${instance.constructor.name}.${method}: it was called before app.init() or app.listen(), or on an instance that Nest does not know.`,
+        `@ScheduledLock() on ${instance.constructor.name}.${method}: the method was called before app.init() or app.listen(), or on an instance that Nest did not create.`,
       );
     }
-    // An override that calls super, or a job that calls itself, has the lock already.
+    // An override that calls super, or a job that calls itself, already has the lock.
     if (this.ticks.inside(job)) return original.apply(instance, args);
     const work = workOf({ instance, job, original }, args);
     if (job.kind.type === 'handler') return work();
     const byHand = job.kind.type === 'cron' && job.kind.live.firedByHand();
-    return this.answerOf(job, await this.ticks.run(job, 'tick', work), byHand ? 'fired by hand' : undefined);
+    return this.valueOf(job, await this.ticks.run(job, 'tick', work), byHand ? 'fired by hand' : undefined);
   }
 
-  /** Called by the interceptor; undefined when the method does not carry the decorator. */
+  /** Called by the interceptor. Returns undefined if `@ScheduledLock` does not decorate the method. */
   handle(instance: object, method: string, work: Work): Promise<TickResult> | undefined {
     const job = this.jobs.find(instance, method);
     return job && this.ticks.run(job, 'free', work);
   }
 
-  /** Lets jobs run, and lets direct calls run them now: the scheduler has taken its methods from the classes before. */
+  /** Starts catch-ups. From now on a direct call runs the job now: the scheduler took its methods from the classes before. */
   onApplicationBootstrap(): void {
     for (const found of this.jobs.all) if (found.job.kind.type !== 'handler') this.runOnCall(found);
     this.catchUps.start();
   }
 
-  /** Lets no run begin, awaits those that run up to `drainMs`, aborts them, and gives their locks back. */
+  /** Refuses new runs, waits up to `drainMs` for those in flight, aborts them, and releases their locks. */
   async beforeApplicationShutdown(): Promise<void> {
     this.catchUps.stop();
     await this.ticks.close();
@@ -132,15 +132,15 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
     const direct = async (...args: unknown[]): Promise<unknown> => {
       if (this.ticks.inside(job)) return scheduled.apply(instance, args);
       const result = await this.ticks.run(job, 'free', workOf({ instance, job, original }, args));
-      return this.answerOf(job, result, 'called directly');
+      return this.valueOf(job, result, 'called directly');
     };
     Object.defineProperty(direct, 'length', { value: scheduled.length, configurable: true });
     const value = disguise(direct, scheduled, method);
     Object.defineProperty(instance, method, { value, writable: true, configurable: true });
   }
 
-  /** @param byHand how it was called, where that was not the scheduler */
-  private answerOf({ options: { name } }: Job, result: TickResult, byHand?: string): unknown {
+  /** @param byHand how the job was called, if not by the scheduler */
+  private valueOf({ options: { name } }: Job, result: TickResult, byHand?: string): unknown {
     if (result.ran) return result.value;
     if (byHand !== undefined) {
       this.logger.warn(

@@ -213,7 +213,7 @@ describe.each(versions)('on the %s @nestjs/schedule boot refuses', (_, { Cron, I
       @Cron(NEVER)
       other(): void {}
     }
-    await refused({ providers: [Fine, Named] }, /^Named\.other: another job is named Fine\.job already/);
+    await refused({ providers: [Fine, Named] }, /^Named\.other: another job is already named Fine\.job/);
   });
 
   it('a method that was replaced, so that the scheduled one has no lock', async () => {

@@ -125,7 +125,7 @@ it('what is not a method, and a second @ScheduledLock on one method, are refused
       job(): void {}
     }
     return Jobs;
-  }).toThrow(/^@ScheduledLock on Jobs\.job: it is used twice\. /);
+  }).toThrow(/^@ScheduledLock on Jobs\.job: @ScheduledLock\(\) is used twice on this method\. /);
 });
 
 it('boot refuses the interceptor on a route without @ScheduledLock, also by its class', async () => {
@@ -163,6 +163,6 @@ it('an instance that Nest did not make says what to do', async () => {
   }
   const calling = async (): Promise<unknown> => tick(new Jobs(), 'job');
   await expect(calling()).rejects.toThrow(
-    /^@ScheduledLock on Jobs\.job: this instance has no lock\. .*ScheduledLockModule\.forRoot\(\).*unit test/,
+    /^@ScheduledLock on Jobs\.job: this instance has no lock service\. .*ScheduledLockModule\.forRoot\(\).*unit test/,
   );
 });

@@ -3,7 +3,7 @@ import type { JobKind } from '../jobs/job';
 import type { ResolvedJobOptions, ResolvedScheduledLockModuleOptions } from '../scheduled-lock.options';
 import type { ScheduledLockOptions } from '../scheduled-lock.types';
 
-/** Options that only some kinds of jobs have a use for, and why the others have none. */
+/** Options that have an effect only for some kinds of jobs, and why they have none for the others. */
 const ONLY_FOR: readonly (readonly [option: keyof ScheduledLockOptions, kinds: readonly string[], why: string])[] = [
   ['key', ['timeout'], 'Only a job of @Timeout has a key.'],
   ['staleAfterMs', ['cron'], 'Only ticks of @Cron can be stale.'],
@@ -12,11 +12,11 @@ const ONLY_FOR: readonly (readonly [option: keyof ScheduledLockOptions, kinds: r
 ];
 
 /**
- * Refuses options of a job that could never act, and those that would let a slot run twice.
+ * Refuses options of a job that have no effect, and those that would let a slot run twice.
  *
- * @param where names the decorator and the method
- * @param given as the decorator got them
- * @throws InvalidOptionError naming the option, its value and the remedy
+ * @param where decorator and method, for messages
+ * @param given options of the decorator, without defaults
+ * @throws InvalidOptionError with the option, its value and what to do
  */
 export function refuseDeadOptions(
   where: string,

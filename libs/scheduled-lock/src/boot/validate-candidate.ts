@@ -2,9 +2,9 @@ import type { Candidate } from '../nest-schedule/candidate';
 import { cronOptions, hasTwoSchedulers, isTimeout } from '../nest-schedule/scheduler-metadata';
 
 /**
- * Why a method would run unlocked, never, or twice; undefined when it is fine.
+ * Returns the reason why a method would run without a lock, never, or twice; undefined if it is valid.
  *
- * @param schedulers how many ScheduleModule.forRoot() there are
+ * @param schedulers number of imports of ScheduleModule.forRoot()
  */
 export function problemOf(candidate: Candidate, schedulers: number): string | undefined {
   const { lock, named, scheduled, handler, intercepted } = candidate;

@@ -1,4 +1,4 @@
-/** What the scheduler's CronTime is asked. */
+/** The part of the scheduler's CronTime that this lib uses. */
 export interface CronTimes {
   readonly realDate: boolean;
   readonly source: unknown;
@@ -16,12 +16,12 @@ export interface CronOptions {
   readonly runOnInit?: boolean;
 }
 
-// A clock may be set back by a little between the timer and the look at it.
+// The clock may be set back a little between the start of the timer and the read of the clock.
 const EARLY_MS = 5;
 const LOOKBACKS_MS = [2_000, 61_000, 3_601_000, 86_401_000, 2_764_800_000, 31_708_800_000, 158_112_000_000];
 
 /**
- * The latest scheduled instant that is not after `now`, ms since the epoch.
+ * Returns the latest scheduled instant that is not after `now`, ms since 1970.
  *
  * @param zone IANA name or `UTC+hh:mm`; default: the process' zone
  */
@@ -39,7 +39,7 @@ export function latestSlot(times: CronTimes, now: number, zone?: string): number
   return Math.floor(now / 1_000) * 1_000;
 }
 
-/** The zone in which a cron expression is read; `utcOffset` is in minutes, as the cron package takes it. */
+/** Returns the time zone of a cron expression. `utcOffset` is in minutes, as in the cron package. */
 export function zoneOf({ timeZone, utcOffset }: Pick<CronOptions, 'timeZone' | 'utcOffset'>): string | undefined {
   if (timeZone !== undefined || utcOffset === undefined) return timeZone;
   const minutes = Math.abs(Number(utcOffset));

@@ -1,8 +1,8 @@
 import { ScheduledLockSetupError } from '../scheduled-lock.errors';
 import type { Job, JobMethod } from './job';
 
-/** The jobs of this app: by name, and by the method that is called. */
-export class JobBook {
+/** Jobs of this app, by name and by method. */
+export class JobRegistry {
   private readonly byName = new Map<string, JobMethod>();
   private readonly byInstance = new WeakMap<object, Map<string, Job>>();
 
@@ -14,13 +14,13 @@ export class JobBook {
     return [...this.byName.values()];
   }
 
-  /** @throws ScheduledLockSetupError when the name is taken */
+  /** @throws ScheduledLockSetupError if another job has the name */
   add(added: JobMethod): void {
     const { instance, method, job } = added;
     const { name } = job.options;
     if (this.byName.has(name)) {
       throw new ScheduledLockSetupError(
-        `${instance.constructor.name}.${method}: another job is named ${name} already. Give one of them another name.`,
+        `${instance.constructor.name}.${method}: another job is already named ${name}. Give one of them another name.`,
       );
     }
     this.byName.set(name, added);
@@ -32,7 +32,7 @@ export class JobBook {
     return this.byInstance.get(instance)?.get(method);
   }
 
-  /** @throws ScheduledLockSetupError for a job that this app does not have */
+  /** Returns the job of a name. @throws ScheduledLockSetupError if this app has no job of that name */
   named(name: string): JobMethod {
     const job = this.byName.get(name);
     if (job) return job;

@@ -1,14 +1,14 @@
 import type { ResolvedJobOptions } from '../scheduled-lock.options';
 
-/** Where the slots of a job of `@Cron` come from. */
+/** Source of the slots of a `@Cron` job. */
 export interface CronSlots {
-  /** Returns true if a tick was made by hand; asked once for each tick, in the turn in which it begins. */
+  /** Returns true if the tick was fired by hand. To be called once for each tick, in the turn in which the tick begins. */
   firedByHand(): boolean;
-  /** The latest scheduled instant, ms since the epoch. */
+  /** Returns the latest scheduled instant, ms since 1970. */
   slotNow(): Promise<number>;
 }
 
-/** How a job's slots are found. */
+/** Kind of a job, which decides how its slots are found. */
 export type JobKind =
   | { readonly type: 'cron'; readonly live: CronSlots }
   | { readonly type: 'interval'; readonly periodMs: number }
@@ -19,15 +19,15 @@ export type JobKind =
 export interface Job {
   readonly options: ResolvedJobOptions;
   readonly kind: JobKind;
-  /** Redis key of the slot, the fence and the lease. */
+  /** Redis key of the state: slot, fence and lease. */
   readonly state: string;
-  /** Redis key of the outcomes. */
+  /** Redis key of the history. */
   readonly history: string;
-  /** Runs the method through its enhancers, where these were asked for. */
+  /** The method with its enhancers; undefined unless the option `enhancers` is true. */
   readonly enhanced: ((...args: unknown[]) => Promise<unknown>) | undefined;
 }
 
-/** A job and the method that it runs. */
+/** A job, and the method that it runs. */
 export interface JobMethod {
   readonly instance: object;
   readonly method: string;
@@ -36,5 +36,5 @@ export interface JobMethod {
   readonly original: (...args: unknown[]) => unknown;
 }
 
-/** What a tick does once it has the lock. */
+/** Work of a tick under the lock. */
 export type Work = () => unknown;

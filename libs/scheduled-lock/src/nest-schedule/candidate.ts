@@ -3,22 +3,22 @@ import { lockedMethod, lockedMethodNames, type LockedMethod } from '../scheduled
 import { ScheduledLockInterceptor } from '../scheduled-lock.interceptor';
 import { isScheduled } from './scheduler-metadata';
 
-/** What boot knows of one method of one provider. */
+/** Metadata of one method of one provider. */
 export interface Candidate extends ExploredMethod {
   readonly lock: LockedMethod | undefined;
-  /** Whether `@ScheduledLock` was put on a method of this name, although it may not be this one. */
+  /** True if `@ScheduledLock` decorates a method of this name, which may be another method (an override, for example). */
   readonly named: boolean;
   readonly scheduled: boolean;
-  /** Whether it is a handler of requests, messages or events. */
+  /** True for a handler of requests, messages or events. */
   readonly handler: boolean;
-  /** Whether `ScheduledLockInterceptor` is used on it or on its class. */
+  /** True if the method or its class uses `ScheduledLockInterceptor`. */
   readonly intercepted: boolean;
 }
 
 const INTERCEPTORS = '__interceptors__';
 const HANDLERS = ['path', 'microservices:pattern', 'microservices:handler_type'];
 
-/** Reads what decorators left on a method and on its class. */
+/** Reads the metadata of a method and of its class. */
 export function candidateOf(found: ExploredMethod): Candidate {
   const { prototype, name, method } = found;
   return {
@@ -27,11 +27,11 @@ export function candidateOf(found: ExploredMethod): Candidate {
     named: lockedMethodNames(prototype).includes(name),
     scheduled: isScheduled(method),
     handler: HANDLERS.some((key) => Reflect.hasMetadata(key, method)),
-    intercepted: [method, prototype.constructor].some((place) => usesInterceptor(place)),
+    intercepted: [method, prototype.constructor].some((target) => usesInterceptor(target)),
   };
 }
 
-function usesInterceptor(place: object): boolean {
-  const used = (Reflect.getMetadata(INTERCEPTORS, place) ?? []) as unknown[];
+function usesInterceptor(target: object): boolean {
+  const used = (Reflect.getMetadata(INTERCEPTORS, target) ?? []) as unknown[];
   return used.some((one) => one === ScheduledLockInterceptor || one instanceof ScheduledLockInterceptor);
 }

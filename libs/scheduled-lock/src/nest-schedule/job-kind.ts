@@ -2,7 +2,7 @@ import type { JobKind } from '../jobs/job';
 import { LiveCron, type CronJobs } from './live-cron';
 import { cronOptions, intervalMs, isTimeout } from './scheduler-metadata';
 
-/** How the slots of a decorated method are found. @param registries the app's SchedulerRegistry, in a list */
+/** Returns the kind of a decorated method. @param registries returns the app's SchedulerRegistry, in a list */
 export function kindOf(method: object, registries: () => readonly CronJobs[]): JobKind {
   const cron = cronOptions(method);
   if (cron) return { type: 'cron', live: new LiveCron(cron, registries) };

@@ -1,23 +1,26 @@
 import { latestSlot, zoneOf, type CronOptions, type CronTimes } from '../jobs/cron-slot';
 import { ScheduledLockSetupError } from '../scheduled-lock.errors';
 
-/** A job that waits for its completion may run its callbacks for long. */
+/**
+ * Longest time since a job's date at which a running job may be the one that just fired, ms. A job with `waitForCompletion` may
+ * run its callbacks for longer.
+ */
 const RECENT_MS = 1_000;
 
-/** A job of the scheduler's cron package. */
+/** The part of a job of the cron package that this lib uses. */
 export interface CronJob {
   readonly cronTime: CronTimes;
   readonly isCallbackRunning: boolean;
   lastDate(): Date | null;
 }
 
-/** What is asked of the SchedulerRegistry. */
+/** The part of the SchedulerRegistry that this lib uses. */
 export interface CronJobs {
   getCronJobs(): Map<string, CronJob>;
 }
 
 // See DECISIONS.md: slots-from-the-live-cron-job
-/** The scheduler's job behind a method of `@Cron`, as it is now: its times may be changed while the app runs. */
+/** The scheduler's job of a `@Cron` method in its current state: its times may be changed while the app runs. */
 export class LiveCron {
   private job: CronJob | undefined;
   private lastDate: Date | null | undefined;
@@ -29,9 +32,8 @@ export class LiveCron {
   ) {}
 
   /**
-   * Returns true if this tick was not made by the scheduler's timer, but by a call of `fireOnTick()`. To be called once for each
-   * tick, in the turn in which it begins: only then the job is known to be running, and before it fires, a timer gives the job a
-   * new date.
+   * Returns true if a call of `fireOnTick()` made this tick, and not the scheduler's timer. To be called once for each tick, in
+   * the turn in which it begins: only then can the running job be found. A timer gives the job a new date before it fires.
    */
   firedByHand(): boolean {
     this.job = this.registered() ?? this.running();
@@ -42,10 +44,10 @@ export class LiveCron {
     return byHand;
   }
 
-  /** The latest scheduled instant, ms since the epoch. @throws ScheduledLockSetupError without a scheduler */
+  /** Returns the latest scheduled instant, ms since 1970. @throws ScheduledLockSetupError if no scheduler is running */
   async slotNow(): Promise<number> {
     const now = Date.now();
-    // A job that is late when it is made fires before the scheduler has registered it, in the same turn.
+    // A job that is late when it is created fires in the same turn, before the scheduler has registered it.
     if (!this.job) await Promise.resolve();
     const times = this.registered()?.cronTime ?? this.timesOfDecorator();
     return latestSlot(times, now, zoneOf(times));
@@ -60,7 +62,7 @@ export class LiveCron {
     return this.all.find(([key, job]) => (name ? key === name : job === this.job))?.[1];
   }
 
-  /** The scheduler names a job that has no name at random: the only one that has begun to run its callbacks is this one. */
+  /** Finds a job without a name, which the scheduler gave a random name: it is the only job that has just begun to run. */
   private running(): CronJob | undefined {
     if (this.options.name) return undefined;
     const recent = (date: Date | null): boolean => date === null || Date.now() - date.getTime() < RECENT_MS;
@@ -68,7 +70,7 @@ export class LiveCron {
     return running.length === 1 ? running[0]?.[1] : undefined;
   }
 
-  /** A CronTime of the scheduler's own cron package, found through a job that it registered: ours at the latest. */
+  /** Builds a CronTime with the class that the scheduler uses, which is found through any registered job. */
   private timesOfDecorator(): CronTimes {
     const { cronTime, timeZone, utcOffset } = this.options;
     for (const registry of this.registries()) {
@@ -78,7 +80,7 @@ export class LiveCron {
       }
     }
     throw new ScheduledLockSetupError(
-      'The scheduler has no cron job, so the slot of this call is not known. Call it between bootstrap and shutdown.',
+      'The scheduler has no cron job, so the slot of this call is unknown. Call the method between bootstrap and shutdown.',
     );
   }
 }

@@ -1,21 +1,22 @@
 import type { CronOptions } from '../jobs/cron-slot';
 
-// Names under which @nestjs/schedule keeps its metadata; equal in all versions of the peer range.
+// Metadata keys of @nestjs/schedule, the same in all versions of the peer range.
 const TYPE = 'SCHEDULER_TYPE';
 const CRON = 'SCHEDULE_CRON_OPTIONS';
 const TIMEOUT = 'SCHEDULE_TIMEOUT_OPTIONS';
 const INTERVAL = 'SCHEDULE_INTERVAL_OPTIONS';
 
-/** Returns true if `@Cron`, `@Interval` or `@Timeout` is applied to a method. */
+/** Returns true if `@Cron`, `@Interval` or `@Timeout` decorates a method. */
 export function isScheduled(method: object): boolean {
   return Reflect.hasMetadata(TYPE, method);
 }
 
 /**
- * Returns true if two of them do. Two of one kind, directly above one another, cannot be told from one: the upper overwrites
- * what the lower left. A decorator that copies metadata makes no second one: what it copied is the same object.
+ * Returns true if two schedulers decorate a method. Two of one kind, directly above one another, cannot be distinguished from
+ * one: the upper one overwrites the metadata of the lower one. A decorator that copies metadata does not count as a second
+ * scheduler: the copied value is the same object.
  *
- * @param method what Nest schedules: what `@ScheduledLock` made of `original`, or a wrapper of it
+ * @param method the method that Nest schedules: the wrapper of `@ScheduledLock` around `original`, or a wrapper of that
  */
 export function hasTwoSchedulers(method: object, original: object): boolean {
   const kinds = [CRON, TIMEOUT, INTERVAL].filter((key) => Reflect.hasMetadata(key, method));
@@ -24,14 +25,17 @@ export function hasTwoSchedulers(method: object, original: object): boolean {
   return kinds.length > 1 || kinds.some(differs);
 }
 
+/** Returns the options of `@Cron`; undefined without it. */
 export function cronOptions(method: object): CronOptions | undefined {
   return Reflect.getMetadata(CRON, method) as CronOptions | undefined;
 }
 
+/** Returns the period of `@Interval`, ms; undefined without it. */
 export function intervalMs(method: object): number | undefined {
   return (Reflect.getMetadata(INTERVAL, method) as { timeout: number } | undefined)?.timeout;
 }
 
+/** Returns true if `@Timeout` decorates a method. */
 export function isTimeout(method: object): boolean {
   return Reflect.hasMetadata(TIMEOUT, method);
 }

@@ -3,7 +3,7 @@ import type { Ticks } from './ticks';
 
 const SHORTEST_MS = 100;
 
-/** Looks periodically whether the run of a slot died. */
+/** Checks periodically for slots whose run died, and runs them. */
 export class CatchUps {
   private readonly jobs: { readonly job: Job; readonly work: Work }[] = [];
   private timers: NodeJS.Timeout[] = [];
@@ -16,7 +16,7 @@ export class CatchUps {
 
   start(): void {
     this.timers = this.jobs.map(({ job, work }) => {
-      // Not all nodes at once.
+      // Random, so that nodes do not check at the same time.
       const everyMs = Math.max(SHORTEST_MS, job.options.leaseMs / 2) * (0.75 + Math.random() / 2);
       return setInterval(() => void this.ticks.run(job, 'catch-up', work).catch(() => undefined), everyMs).unref();
     });

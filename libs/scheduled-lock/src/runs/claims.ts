@@ -4,29 +4,29 @@ import { LockNotReplicatedError } from 'luanest/lock';
 import { type ScriptRegistry, UnknownOutcomeError } from 'luanest/script-registry';
 import type { Job, JobKind } from '../jobs/job';
 import type { ResolvedScheduledLockModuleOptions } from '../scheduled-lock.options';
-import { claimRun, completeRun, type ClaimAnswer } from '../scheduled-lock.scripts';
+import { claimRun, completeRun, type ClaimReply } from '../scheduled-lock.scripts';
 
-/** `tick` is bound to a slot, `catch-up` takes the slot of a run that died, `free` takes the lock and has no slot. */
+/** `tick` claims a slot, `catch-up` claims the slot of a run that died, `free` takes the lock without a slot. */
 export type Mode = 'tick' | 'catch-up' | 'free';
 
-/** The right to run. */
+/** Claim that Redis granted. */
 export interface Claim {
   readonly owner: string;
   readonly slot: number;
   readonly fence: number;
-  /** `performance.now()` from before it was sent. */
+  /** `performance.now()` from before the claim was sent. */
   readonly sentAt: number;
 }
 
-/** What became of a claim. */
+/** Result of an attempt to claim. */
 export type ClaimResult =
   | { readonly got: 'claim'; readonly claim: Claim }
-  | { readonly got: 'refusal'; readonly outcome: Exclude<ClaimAnswer['outcome'], 'ran'>; readonly slot: number }
+  | { readonly got: 'refusal'; readonly outcome: Exclude<ClaimReply['outcome'], 'ran'>; readonly slot: number }
   | { readonly got: 'failure'; readonly error: unknown; readonly slot: number };
 
 const FIRST_PAUSE_MS = 5;
 
-/** 0 lets the script take the period of Redis' time. */
+/** Returns the slot to claim, ms since 1970. 0 makes the script use the current period of Redis' time. */
 function slotNow(kind: JobKind): number | Promise<number> {
   if (kind.type === 'cron') return kind.live.slotNow();
   return kind.type === 'timeout' ? 1 : 0;
@@ -42,10 +42,10 @@ export class Claims {
   ) {}
 
   /**
-   * One claim; of an interval that meets the run of the period before, several, while its own period lasts.
+   * Claims once. An interval tick that finds the run of the previous period still active tries again until its period ends.
    * See DECISIONS.md: interval-tick-retries-in-its-period
    *
-   * @param closing ends the waiting
+   * @param closing signal that ends the retries
    */
   async take(job: Job, mode: Mode, closing: AbortSignal): Promise<ClaimResult> {
     const owner = `${this.options.node}#${this.ids.next()}`;
@@ -55,15 +55,15 @@ export class Claims {
     try {
       for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, longestMs)) {
         const sentAt = performance.now();
-        const { outcome, fence, leftMs, ...answer } = await this.send(job, owner, mode, slot);
-        slot = answer.slot;
+        const { outcome, fence, leftMs, ...reply } = await this.send(job, owner, mode, slot);
+        slot = reply.slot;
         if (outcome === 'ran') return { got: 'claim', claim: { owner, slot, fence, sentAt } };
         const jittered = Math.min(leftMs, pauseMs * (0.75 + Math.random() / 2));
         if (leftMs > 0) await sleep(jittered, undefined, { signal: closing }).catch(() => undefined);
         if (leftMs === 0 || closing.aborted) return { got: 'refusal', outcome, slot };
       }
     } catch (error) {
-      // The claim may be in force, or come to be, and nobody would hold its lock.
+      // Redis may have granted the claim, or may still do so, and no run would release it.
       const maybeClaimed = error instanceof UnknownOutcomeError || error instanceof LockNotReplicatedError;
       if (maybeClaimed) void this.giveBack(job, owner, slot).catch(() => undefined);
       return { got: 'failure', error, slot };

@@ -5,8 +5,8 @@ import { events } from '../scheduled-lock.events';
 import type { ResolvedScheduledLockModuleOptions } from '../scheduled-lock.options';
 import type { JobOutcome, JobRecord } from '../scheduled-lock.types';
 
-/** What is known of one tick. */
-export interface Told {
+/** Outcome of one tick. */
+export interface TickOutcome {
   readonly outcome: JobOutcome;
   readonly slot: number;
   readonly fence?: number;
@@ -14,15 +14,18 @@ export interface Told {
   readonly error?: unknown;
 }
 
-/** Ticks of a job in a row that all failed in one way. */
+/** Consecutive ticks of a job that failed in the same way. */
 interface Streak {
   readonly sinceMs: number;
   ticks: number;
 }
 
-/** Reports how ticks went, and remembers what could not be noted in Redis. Each kind of trouble is logged when it begins and ends. */
-export class Outcomes {
-  private readonly unnoted = new Map<string, JobRecord[]>();
+/**
+ * Publishes outcomes of ticks, and keeps those that are not in the history in Redis. Logs a warning when ticks begin to fail or
+ * to be stale, and a line when that ends.
+ */
+export class OutcomeLog {
+  private readonly unsaved = new Map<string, JobRecord[]>();
   private readonly failing = new Map<string, Streak>();
   private readonly stale = new Map<string, Streak>();
 
@@ -31,23 +34,24 @@ export class Outcomes {
     private readonly logger: Pick<Logger, 'warn' | 'log'>,
   ) {}
 
-  /** @param noted whether the history in Redis has it */
-  tell(job: Job, told: Told, noted: boolean): void {
+  /** @param saved true if the history in Redis has the outcome */
+  record(job: Job, tick: TickOutcome, saved: boolean): void {
     const { name } = job.options;
-    const { outcome, slot, fence = 0, durationMs = 0, error } = told;
+    const { outcome, slot, fence = 0, durationMs = 0, error } = tick;
     const { node, historySize } = this.options;
     const record: JobRecord = { outcome, slot, fence, recordedAtMs: Date.now(), durationMs, node };
     events.tickEnded.publish(() => ({ name, ...record, ...(error === undefined ? {} : { error }) }));
-    if (!noted) this.unnoted.set(name, [record, ...this.unnotedOf(name)].slice(0, historySize));
-    if (outcome === 'redis-error') this.noteFailing(job, error);
-    else this.noteAnswered(job, told);
+    if (!saved) this.unsaved.set(name, [record, ...this.unsavedOf(name)].slice(0, historySize));
+    if (outcome === 'redis-error') this.logFailure(job, error);
+    else this.logRecovery(job, tick);
   }
 
-  unnotedOf(name: string): readonly JobRecord[] {
-    return this.unnoted.get(name) ?? [];
+  /** Returns the outcomes of a job that this node could not save in Redis, the newest first. */
+  unsavedOf(name: string): readonly JobRecord[] {
+    return this.unsaved.get(name) ?? [];
   }
 
-  private noteFailing({ options: { name, onRedisError } }: Job, error: unknown): void {
+  private logFailure({ options: { name, onRedisError } }: Job, error: unknown): void {
     if (!begins(this.failing, name)) return;
     const why = error instanceof LuanestError ? error.code : error instanceof Error ? error.name : 'no error';
     const what = onRedisError === 'run' ? 'runs without the lock' : 'does not run';
@@ -56,7 +60,7 @@ export class Outcomes {
     );
   }
 
-  private noteAnswered({ options: { name, onRedisError, staleAfterMs } }: Job, { outcome, slot }: Told): void {
+  private logRecovery({ options: { name, onRedisError, staleAfterMs } }: Job, { outcome, slot }: TickOutcome): void {
     const failed = this.failing.get(name);
     if (failed && this.failing.delete(name)) {
       const what = onRedisError === 'run' ? 'ran without the lock' : 'did not run';

@@ -5,13 +5,13 @@ import type { ResolvedScheduledLockModuleOptions } from '../scheduled-lock.optio
 import { completeRun, renewRun } from '../scheduled-lock.scripts';
 import type { Claim } from './claims';
 
-/** How a run ended, as it is to be noted. */
+/** End of a run, for the history. */
 export interface Ending {
   readonly outcome: 'ran' | 'failed' | 'lost';
   readonly durationMs: number;
 }
 
-/** The lease of a claimed run; its release notes in the history what `ending` answers then. */
+/** Makes the lease of a claimed run. Its release adds the result of `ending` to the history. */
 export function runLease(
   registry: ScriptRegistry,
   module: ResolvedScheduledLockModuleOptions,

@@ -3,7 +3,7 @@ import { LockLostError } from 'luanest/lock';
 import type { Lease } from '../../../lock/src/internal';
 import type { ScheduledRun } from '../scheduled-lock.types';
 
-/** A run as its method sees it. Without a lease it runs unlocked, since Redis failed. */
+/** A run, as its method sees it. A run without a lease is not locked, because Redis failed. */
 export class Run implements ScheduledRun {
   private readonly stopping = new AbortController();
   private either: AbortSignal | undefined;
@@ -21,22 +21,22 @@ export class Run implements ScheduledRun {
   get signal(): AbortSignal {
     const stopping = this.stopping.signal;
     this.either ??= unlimitedListeners(this.lease ? AbortSignal.any([stopping, this.lease.signal]) : stopping);
-    // A lease that is over says so when it is asked, although its timer could not ring yet.
+    // The getter aborts the signal if the lease has ended and its timer has not fired yet.
     void this.lease?.signal;
     return this.either;
   }
 
-  /** Whether it was stopped, or its lease is over. */
+  /** True if the run was stopped, or its lease has ended. */
   get lost(): boolean {
     return this.stopping.signal.aborted || this.lease?.held === false;
   }
 
   assertHeld(): void {
     if (this.lease) return this.lease.assertHeld();
-    throw new LockLostError(`Job ${this.name} runs without its lock, since Redis failed and onRedisError is 'run'.`);
+    throw new LockLostError(`Job ${this.name} runs without its lock, because Redis failed and onRedisError is 'run'.`);
   }
 
-  /** Fires the signal; the lease lasts until it is released. */
+  /** Fires the signal. The lease is kept until its release. */
   stop(): void {
     this.stopping.abort(new Error('The app is shutting down.'));
   }

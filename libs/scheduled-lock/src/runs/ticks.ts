@@ -6,16 +6,16 @@ import type { Job, Work } from '../jobs/job';
 import type { ResolvedScheduledLockModuleOptions } from '../scheduled-lock.options';
 import type { JobOutcome } from '../scheduled-lock.types';
 import { Claims, type Claim, type ClaimResult, type Mode } from './claims';
-import type { Outcomes } from './outcome-log';
+import type { OutcomeLog } from './outcome-log';
 import { Run } from './run';
 import { runLease, type Ending } from './run-lease';
 
-/** What became of a tick, and what the method returned where it ran. */
+/** Result of a tick: its outcome, and the return value of the method if it ran. */
 export type TickResult =
   | { readonly ran: true; readonly outcome: JobOutcome; readonly value: unknown }
   | { readonly ran: false; readonly outcome: JobOutcome | 'nothing' | 'closed' };
 
-/** From a tick to its outcome: claims, runs, releases. */
+/** Runs ticks: claims the slot, calls the method and releases the lock. */
 export class Ticks {
   private readonly context = new AsyncLocalStorage<Run>();
   private readonly open = new Set<Promise<unknown>>();
@@ -26,14 +26,14 @@ export class Ticks {
   constructor(
     private readonly registry: ScriptRegistry,
     private readonly options: ResolvedScheduledLockModuleOptions,
-    private readonly outcomes: Outcomes,
+    private readonly outcomes: OutcomeLog,
   ) {
     // Each tick that waits listens to it.
     unlimitedListeners(this.closing.signal);
     this.claims = new Claims(registry, options);
   }
 
-  /** The run that calls. */
+  /** Returns the run that the caller is part of; undefined outside of a run. */
   current(): Run | undefined {
     return this.context.getStore();
   }
@@ -44,7 +44,7 @@ export class Ticks {
     return run !== undefined && run.name === name && this.runs.has(run);
   }
 
-  /** @throws what `work` throws */
+  /** Runs one tick. @throws the error of `work` */
   async run(job: Job, mode: Mode, work: Work): Promise<TickResult> {
     if (this.closing.signal.aborted) return { ran: false, outcome: 'closed' };
     const tick = this.decide(job, mode, work);
@@ -56,7 +56,7 @@ export class Ticks {
     }
   }
 
-  /** Lets no tick begin, awaits those under way for `drainMs`, aborts them, and gives their locks back. */
+  /** Refuses new ticks, waits up to `drainMs` for those in flight, aborts them, and releases their locks. */
   async close(): Promise<void> {
     this.closing.abort();
     await this.ended(this.options.drainMs);
@@ -77,7 +77,7 @@ export class Ticks {
     if (result.got === 'claim') return this.underLease(job, result.claim, work);
     if (result.got === 'failure') return this.withoutRedis(job, mode, result, work);
     const { outcome, slot } = result;
-    if (outcome !== 'nothing') this.outcomes.tell(job, { outcome, slot }, true);
+    if (outcome !== 'nothing') this.outcomes.record(job, { outcome, slot }, true);
     return { ran: false, outcome };
   }
 
@@ -90,10 +90,10 @@ export class Ticks {
     });
     const lease = runLease(this.registry, this.options, job, claim, ending);
     const run = new Run(job.options.name, claim.slot, lease);
-    // Until it has ended, a release at shutdown finds it unfinished.
+    // True until the run has ended: a release at shutdown before that reports the run as lost.
     let lost = true;
     let value: unknown;
-    // The answer may come when the lease is over already.
+    // The reply may have taken longer than the lease.
     const ran = lease.held;
     try {
       if (ran) value = await this.within(run, work);
@@ -103,11 +103,11 @@ export class Ticks {
     lost = run.lost;
     const { outcome, durationMs } = ending();
     const released = await lease.release().catch(() => 'unknown');
-    const told = released === 'lost' ? 'lost' : outcome;
+    const final = released === 'lost' ? 'lost' : outcome;
     const { slot, fence } = claim;
-    this.outcomes.tell(job, { outcome: told, slot, fence, durationMs, ...failure }, released !== 'unknown');
+    this.outcomes.record(job, { outcome: final, slot, fence, durationMs, ...failure }, released !== 'unknown');
     if (failure) throw failure.error;
-    return ran ? { ran, outcome: told, value } : { ran, outcome: told };
+    return ran ? { ran, outcome: final, value } : { ran, outcome: final };
   }
 
   private async withoutRedis(
@@ -118,7 +118,7 @@ export class Ticks {
   ): Promise<TickResult> {
     if (mode === 'catch-up') return { ran: false, outcome: 'nothing' };
     const outcome = 'redis-error';
-    this.outcomes.tell(job, { outcome, slot, error }, false);
+    this.outcomes.record(job, { outcome, slot, error }, false);
     if (job.options.onRedisError === 'skip') return { ran: false, outcome };
     return { ran: true, outcome, value: await this.within(new Run(job.options.name, slot), work) };
   }
