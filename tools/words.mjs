@@ -52,9 +52,6 @@ export const EXCEPTIONS = [];
  * @type {readonly string[]}
  */
 export const NOT_CLEAN_YET = [
-  'libs/metrics/DECISIONS.md',
-  'libs/metrics/src',
-  'libs/metrics/test',
   'libs/once/DECISIONS.md',
   'libs/once/README.md',
   'libs/once/src',
@@ -66,5 +63,4 @@ export const NOT_CLEAN_YET = [
   'libs/read-reward/DECISIONS.md',
   'libs/read-reward/src',
   'libs/read-reward/test',
-  'libs/scheduled-lock/test',
 ];

@@ -6,8 +6,8 @@ interface Row {
 }
 
 /**
- * What a counter has counted, by its attributes. It is read when metrics are collected: to find the row of a value here
- * costs a fraction of what a counter of OpenTelemetry's takes to find its own.
+ * Sums of a counter by its attributes, read when metrics are collected. Adding a value here costs a fraction of adding it to a
+ * counter of OpenTelemetry.
  */
 export class Sums {
   private readonly rows = new Map<string, Row>();

@@ -52,7 +52,7 @@ import type {
   StreamCallFailedEvent,
 } from 'luanest/stream-consumer';
 
-// Types only: a lib is not loaded because its metrics could be kept.
+// Type imports only: metrics must not load the libs.
 // See DECISIONS.md: metrics-from-events
 type Registry = typeof SCRIPT_REGISTRY_CHANNELS;
 type RateLimit = typeof RATE_LIMIT_CHANNELS;
@@ -62,7 +62,7 @@ type Lock = typeof LOCK_CHANNELS;
 type DelayedTask = typeof DELAYED_TASK_CHANNELS;
 type Stream = typeof STREAM_CONSUMER_CHANNELS;
 
-/** What is told on each channel that metrics are made of. */
+/** Event type of each channel that metrics are made from. */
 export type ChannelEvents = Record<Registry['scriptsLoaded'], ScriptsLoadedEvent> &
   Record<Registry['scriptsHealed'], ScriptsHealedEvent> &
   Record<Registry['groupEnded'], GroupEndedEvent> &

@@ -6,7 +6,7 @@ import { KNOWN, resolveOptions, type MetricsOptions, type QueueStatsSource } fro
 
 /** Options of MetricsModule. */
 export interface MetricsModuleOptions extends Omit<MetricsOptions, 'tasks'> {
-  /** `DelayedTaskService`, for gauges of its queue; one call to Redis each time that metrics are collected. Default: none. */
+  /** Injection token of `DelayedTaskService`, for gauges of its queue: one call to Redis per collection. Default: no gauges. */
   readonly tasks?: InjectionToken<QueueStatsSource>;
 }
 
@@ -25,12 +25,12 @@ const MetricsModuleBase = defineLuanestModule<MetricsModuleOptions, object>({
   parts: () => ({ providers: [], exports: [] }),
 });
 
-/** Keeps metrics from when the app is made until it has shut down. Every option has a default. Import it once a process. */
+/** Module that records metrics until the app has shut down. Every option has a default. Import it once per process. */
 @Module({})
 export class MetricsModule extends MetricsModuleBase implements OnModuleInit, OnApplicationShutdown {
   private readonly running: RunningMetrics;
 
-  /** Begins to listen: what other modules do when they initialise is heard, whatever their order. */
+  /** Subscribes in the constructor, so that events of other modules' initialisation are counted, in any order of modules. */
   constructor(
     @Inject(OPTIONS) private readonly options: MetricsModuleOptions,
     @Inject(ModuleRef) private readonly moduleRef: ModuleRef,
@@ -41,12 +41,12 @@ export class MetricsModule extends MetricsModuleBase implements OnModuleInit, On
     this.running = startMetrics({ ...others, ...(tasks && { tasks: { stats: () => this.queue(tasks).stats() } }) });
   }
 
-  /** @throws Error when nobody provides `tasks` */
+  /** @throws Error if the app does not provide `tasks` */
   onModuleInit(): void {
     if (this.options.tasks) this.queue(this.options.tasks);
   }
 
-  /** Listens no more. */
+  /** Unsubscribes. */
   onApplicationShutdown(): void {
     this.running.stop();
   }

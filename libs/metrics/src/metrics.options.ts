@@ -1,9 +1,9 @@
 import type { MeterProvider, TracerProvider } from '@opentelemetry/api';
 import { Checks, type KnownOptions } from '../../internal/src';
 
-/** Who knows how a queue of tasks stands, as `DelayedTaskService` does. */
+/** Source of the statistics of a queue of tasks, such as `DelayedTaskService`. */
 export interface QueueStatsSource {
-  /** How many tasks the queue holds, and how late it is. */
+  /** Returns the number of tasks by state, and the lateness of the oldest overdue task, ms. */
   stats(): Promise<{
     readonly waiting: number;
     readonly overdue: number;
@@ -15,21 +15,21 @@ export interface QueueStatsSource {
 
 /** Options of `startMetrics`. */
 export interface MetricsOptions {
-  /** Keeps the metrics. Default: the one that is registered with OpenTelemetry's API when metrics start. */
+  /** Provider of meters. Default: the one that is registered with OpenTelemetry's API when metrics start. */
   readonly meterProvider?: MeterProvider;
-  /** Makes the spans. Default: the one that is registered with OpenTelemetry's API. */
+  /** Provider of tracers. Default: the one that is registered with OpenTelemetry's API. */
   readonly tracerProvider?: TracerProvider;
-  /** Whether every call of a script is timed, `luanest.script.call.duration`. Default false: groups of calls are. */
+  /** True to time every call of a script (`luanest.script.call.duration`). Default false: only groups of calls are timed. */
   readonly calls?: boolean;
-  /** Whether a span is drawn around every call of a script. Default false. */
+  /** True to create a span for every call of a script. Default false. */
   readonly spans?: boolean;
-  /** Whether gauges show how consumer groups of this process stand. Default false. */
+  /** True for gauges of the consumer groups of this process. Default false. */
   readonly streams?: boolean;
-  /** Whose tasks gauges show; one call to Redis each time that metrics are collected. Default: none. */
+  /** Queue of tasks for gauges: one call to Redis each time that metrics are collected. Default: no gauges. */
   readonly tasks?: QueueStatsSource;
 }
 
-/** Names of the options, of MetricsModule's too. */
+/** Names of the options, also of those of MetricsModule. */
 export const KNOWN: KnownOptions<MetricsOptions> = {
   meterProvider: true,
   tracerProvider: true,
@@ -39,7 +39,7 @@ export const KNOWN: KnownOptions<MetricsOptions> = {
   tasks: true,
 };
 
-/** @throws InvalidOptionError naming the option and the value */
+/** Checks the options. @throws InvalidOptionError with the option, its value and what is allowed */
 export function resolveOptions(options: MetricsOptions, checks = new Checks('startMetrics')): MetricsOptions {
   checks.options('', options, KNOWN);
   for (const name of ['calls', 'spans', 'streams'] as const) checks.flag(name, options[name] ?? false);

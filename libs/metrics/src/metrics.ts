@@ -21,15 +21,15 @@ const SOURCES = [
   countStreams,
 ];
 
-/** Metrics that are kept, until they are stopped. */
+/** Running metrics. */
 export interface RunningMetrics {
-  /** Listens no more; what was counted is shown no more. Harmless twice. */
+  /** Unsubscribes, and stops to report what was counted. Harmless twice. */
   stop(): void;
 }
 
 /**
- * Turns what the libs tell on `node:diagnostics_channel` into metrics of OpenTelemetry: of all libs and all apps of this
- * process, so start it once. OpenTelemetry's SDK must have been set up before, or its providers be given.
+ * Turns events of the libs on `node:diagnostics_channel` into OpenTelemetry metrics. It covers all libs and all apps of the
+ * process, so start it once. Set up OpenTelemetry's SDK before, or pass its providers.
  *
  * @throws InvalidOptionError
  */

@@ -1,13 +1,13 @@
-/** How a metric is kept. */
+/** Kind of an OpenTelemetry instrument. */
 export type MetricKind = 'counter' | 'histogram' | 'gauge';
 
-/** What a metric is. */
+/** Definition of a metric. */
 export interface Metric {
   readonly kind: MetricKind;
-  /** UCUM, as OpenTelemetry wants it. */
+  /** Unit in UCUM, as OpenTelemetry requires. */
   readonly unit: string;
   readonly description: string;
-  /** Names of its attributes, all of them on every value. */
+  /** Names of the attributes. Every value has all of them. */
   readonly attributes: readonly string[];
   /** Bounds of a histogram's buckets. */
   readonly buckets?: readonly number[];

@@ -3,12 +3,12 @@ import { TABLE, type AttributesOf, type MetricName, type MetricOf } from './metr
 import type { Metric } from './metrics.types';
 import { Sums } from './counter-sums';
 
-/** Answers what a gauge shows now. */
+/** Reads the current values of a gauge and passes each to `show`. */
 type Observe<N extends MetricOf<'gauge'>> = (
   show: (value: number, attributes: AttributesOf<N>) => void,
 ) => void | Promise<void>;
 
-/** Keeps the metrics of the table in a meter. Instruments are made when their first value comes. */
+/** Records metrics in a meter. An instrument is created with its first value. */
 export class Recorder {
   private readonly sums = new Map<MetricName, Sums>();
   private readonly histograms = new Map<MetricName, Histogram>();
@@ -37,7 +37,7 @@ export class Recorder {
     histogram.record(value, attributes);
   }
 
-  /** Asks for the values of a gauge whenever metrics are collected. */
+  /** Calls `observe` for the values of a gauge whenever metrics are collected. */
   watch<N extends MetricOf<'gauge'>>(name: N, observe: Observe<N>): void {
     const { unit, description }: Metric = TABLE[name];
     const gauge = this.meter.createObservableGauge(name, { unit, description });

@@ -4,8 +4,8 @@ import { errorType } from './error-type';
 import type { Subscriptions } from './subscriptions';
 
 /**
- * Draws a span around every call of a script, below the span that is active where the call was made. It carries names
- * only: texts of errors may hold what an app put into them.
+ * Creates a span for every call of a script, as a child of the span that is active at the call. Spans have names only: the text
+ * of an error may contain data of the app.
  */
 export function drawSpans(on: Subscriptions, tracer: Tracer): void {
   const spans = new WeakMap<CallStartedEvent, Span>();

@@ -2,11 +2,11 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { diag } from '@opentelemetry/api';
 import type { ChannelEvents } from './metrics.channels';
 
-/** Listens to channels until it is closed. */
+/** Subscriptions to channels, until `close`. */
 export class Subscriptions {
   private readonly undo: (() => void)[] = [];
 
-  /** @param handle what it throws is told to OpenTelemetry's `diag`; on a channel it would end the process */
+  /** @param handle its errors are reported to OpenTelemetry's `diag`; thrown on a channel, they would end the process */
   on<C extends keyof ChannelEvents>(channel: C, handle: (event: ChannelEvents[C]) => void): void {
     const listener = (event: unknown): void => {
       try {

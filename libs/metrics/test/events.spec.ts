@@ -11,7 +11,7 @@ const error = new NotSentError(`nothing was sent for ${SECRET}`);
 const stats = { length: 9, pending: 3, lag: 4, oldestMs: 1_500, due: 2, parked: 1, dead: 5, sessions: 1 };
 const group = { stream: 'orders', group: 'mails' };
 
-/** What each channel tells once, with something secret wherever an app's own text may stand. */
+/** One event for each channel, with a secret in each field that may have text of the app. */
 const events: { readonly [C in keyof ChannelEvents]: ChannelEvents[C] } = {
   'luanest:script-registry:scripts.loaded': { registry: 'r', node: '127.0.0.1:1', scripts: 2, error },
   'luanest:script-registry:scripts.healed': { registry: 'r', node: '127.0.0.1:1', script: 's' },
@@ -180,7 +180,7 @@ it('counts nothing any more once it is stopped, and shows nothing of what was', 
   expect(await meters.values('luanest.once.claims')).toEqual([]);
 });
 
-it('an event that cannot be counted is told to diag, and ends nothing', async () => {
+it('an event that cannot be counted is reported to diag, and does not end the process', async () => {
   const told: string[] = [];
   const silent = (): void => undefined;
   diag.setLogger({
@@ -196,7 +196,7 @@ it('an event that cannot be counted is told to diag, and ends nothing', async ()
   diag.disable();
 });
 
-it('refuses nonsense, naming the option', () => {
+it('refuses invalid options, and names the option', () => {
   expect(() => startMetrics({ spans: 'yes' as never })).toThrow('spans is "yes".');
   expect(() => startMetrics({ tasks: {} as never })).toThrow(
     'startMetrics: tasks is an object. Expected an object with a method stats().',

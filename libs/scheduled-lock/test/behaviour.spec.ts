@@ -105,7 +105,7 @@ it('the history has each outcome, the newest first, and is bounded', async () =>
   expect(await outcomes('loses')).toEqual(['lost']);
 });
 
-it('while Redis is away a job is skipped, or runs unlocked on every node; both are told', async () => {
+it('while Redis is unavailable a job is skipped, or runs without a lock on every node; both are reported', async () => {
   const runs: string[] = [];
   @Injectable()
   class Jobs {

@@ -237,7 +237,7 @@ describe.each(versions)('on the %s @nestjs/schedule boot refuses', (_, { Cron, I
     await refused({ providers: [Overriding] }, /^Overriding\.job: another decorator or an override replaced/);
   });
 
-  it('nonsense in the options of a job, naming it', async () => {
+  it('invalid options of a job, and names the job', async () => {
     class Hasty {
       @ScheduledLock({ leaseMs: 0 })
       @Cron(NEVER)

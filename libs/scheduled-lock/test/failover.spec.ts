@@ -130,7 +130,7 @@ it('with WAIT a claim that no replica has does not run, and one that runs surviv
   replica.resume();
   await cluster.untilSettled();
 
-  // It was given back, so the same slot is there for whoever comes.
+  // The claim was given back, so any node can claim the same slot.
   const ticks: Promise<unknown>[] = [];
   await eventually(async () => {
     ticks.push(tick(one, 'one'));

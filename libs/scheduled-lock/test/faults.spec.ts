@@ -49,7 +49,7 @@ async function twoNodes(jobs: Type, lock: Partial<ScheduledLockModuleOptions>): 
 
 const stateOf = (job: string): string => `${prefix}:scheduled-lock:{default:${job}}:state`;
 
-/** Whether a request is a claim: no other script takes a mode. */
+/** Returns true for a claim: no other script has an argument `mode`. */
 const claims = (request: Buffer): boolean => /evalsha/i.test(request.toString('latin1')) && request.includes('tick');
 
 it('the reply to a claim is lost: its node runs the slot, once, and holds no lock afterwards', async () => {
@@ -156,7 +156,7 @@ it('the connection is reset again and again during renewals: the lease holds, an
   }
   const metadata = { imports: [ScheduleModule.forRoot()], providers: [Jobs] };
   const client = quiet(new Redis(proxy.url, { retryStrategy: () => 20 }));
-  // All that ends while Redis or this process stands still is told at once: what is looked for must still be there.
+  // All that ends while Redis or this process stands still is reported at once: the expected entry must still be there.
   const lock = { historySize: 1_000, redisTimeoutMs: 20_000 };
   const one = await boot(metadata, { prefix, client, lock: { node: 'one', ...lock } });
   await eventually(() => expect(gate.entered).toBe(1));

@@ -91,7 +91,7 @@ async function runsOnceASlot(
   );
   for (const [job, seen] of Object.entries(slots)) {
     expect([label, job, [...new Set(seen)].sort((one, other) => one - other)]).toEqual([label, job, seen]);
-    // A loser may be told before the winner has begun.
+    // The tick of a loser may end before the winner has begun.
     await eventually(() => {
       const fired = new Set(told.events.filter(({ name }) => name === `${label}-${job}`).map(({ slot }) => slot));
       for (const slot of seen) fired.delete(slot);

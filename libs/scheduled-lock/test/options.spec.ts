@@ -22,7 +22,7 @@ it('a job takes what it does not say from the module', () => {
   expect(resolveJobOptions({ replicas: 0 }, 'Class.method', module).replicas).toBe(0);
 });
 
-const nonsenseOfModule: [string, Partial<ScheduledLockModuleOptions>][] = [
+const invalidOfModule: [string, Partial<ScheduledLockModuleOptions>][] = [
   ['namespace', { namespace: undefined }],
   ['namespace', { namespace: 'two words' }],
   ['node', { node: '' }],
@@ -37,13 +37,13 @@ const nonsenseOfModule: [string, Partial<ScheduledLockModuleOptions>][] = [
   ['onRedisError', { onRedisError: 'panic' as 'run' }],
 ];
 
-it.each(nonsenseOfModule)('refuses nonsense as the %s of the module', (name, options) => {
+it.each(invalidOfModule)('refuses an invalid value for %s of the module', (name, options) => {
   const resolving = (): unknown => resolveOptions({ namespace: 'n', ...options });
   expect(resolving).toThrow(InvalidOptionError);
   expect(resolving).toThrow(new RegExp(`^ScheduledLockModule: ${name} is .* Expected `));
 });
 
-const nonsenseOfJob: [string, ScheduledLockOptions][] = [
+const invalidOfJob: [string, ScheduledLockOptions][] = [
   ['name', { name: '' }],
   ['key', { key: '' }],
   ['lockAtLeastForMs', { lockAtLeastForMs: -1 }],
@@ -52,7 +52,7 @@ const nonsenseOfJob: [string, ScheduledLockOptions][] = [
   ['onRedisError', { onRedisError: 'panic' as 'run' }],
 ];
 
-it.each(nonsenseOfJob)('refuses nonsense as the %s of a job, naming the job', (name, options) => {
+it.each(invalidOfJob)('refuses an invalid value for %s of a job, naming the job', (name, options) => {
   const resolving = (): unknown => resolveJobOptions(options, 'Class.method', resolveOptions({ namespace: 'n' }));
   expect(resolving).toThrow(new RegExp(`^@ScheduledLock on Class\\.method: ${name} is .* Expected `));
 });

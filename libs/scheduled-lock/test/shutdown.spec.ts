@@ -103,7 +103,7 @@ describe.each(versions)('app.close() in the middle of a job, on the %s @nestjs/s
     await eventually(() => expect(began.some(({ node }) => node === 'other')).toBe(true));
     const takenOver = began.find(({ node }) => node === 'other');
     const end = told.events.find(({ node, outcome }) => node === 'one' && ended(outcome));
-    // The lease would have lasted for a minute; the figure is for who reads it.
+    // The lease would have lasted for a minute; the number is printed for readers.
     const waitedMs = (takenOver?.at ?? Infinity) - (how === 'deaf' ? closedAt : (end?.recordedAtMs ?? -Infinity));
     process.stdout.write(`    another node ran ${waitedMs} ms after the release\n`);
     expect(waitedMs).toBeLessThan(LEASE_MS / 6);
@@ -168,7 +168,7 @@ describe.each(versions)('app.close() in the middle of a job, on the %s @nestjs/s
     gate.open();
     await closing;
     const outcomes = told.events.length;
-    // Whoever comes now is turned away, and nothing is sent.
+    // New calls are refused, and nothing is sent.
     await eventually(() =>
       expect(
         mine()

@@ -16,11 +16,11 @@ export interface Proof {
   readonly ran: number;
   readonly twice: readonly number[];
   readonly missing: ReadonlyMap<number, Reason>;
-  /** What no record accounts for, and what is known of it. */
+  /** Slots that no record explains, and the known facts about them. */
   readonly unexplained: readonly { readonly slot: number; readonly why: string }[];
 }
 
-/** What may pass between a timer and what it starts on a machine that is busy, without being noted as a stall, ms. */
+/** Longest time between a timer and its effect on a busy machine that is not recorded as a stall, ms. */
 const SLACK_MS = 30;
 
 /** How long the way of a tick to Redis may take on such a machine; what takes longer is seen as a stall of one of them, ms. */

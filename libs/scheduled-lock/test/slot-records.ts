@@ -2,11 +2,11 @@ import { existsSync, readFileSync } from 'node:fs';
 import type { WatchedCommand } from '../../../test/support/command-watcher';
 import type { Span } from '../../../test/support/takeovers';
 
-/** What one process wrote of itself. All times are ms since the epoch. */
+/** Records that one process wrote about itself. All times are ms since 1970. */
 export interface NodeRecord {
   readonly name: string;
   readonly readyAt: number;
-  /** When it was killed or told to close; Infinity for neither. */
+  /** When the process was killed or asked to close; Infinity if neither happened. */
   endedAt: number;
   readonly killed: boolean;
   readonly stops: readonly Span[];
@@ -22,7 +22,7 @@ export interface NodeRecord {
   readonly runs: { readonly job: string; readonly slot: number; readonly at: number }[];
 }
 
-/** What Redis carried out: a run of a job has its slot from `since` on, and the lock until `endedAt`. */
+/** Claim that Redis granted: a run of a job has its slot from `since` on, and the lock until `endedAt`. */
 export interface ClaimRecord {
   readonly job: string;
   readonly node: string;
@@ -32,7 +32,7 @@ export interface ClaimRecord {
   endedAt: number | undefined;
 }
 
-/** What the test did to a process. */
+/** Fault that the test caused in a process. */
 export interface Faults {
   readonly killedAt: number | undefined;
   readonly stops: readonly Span[];

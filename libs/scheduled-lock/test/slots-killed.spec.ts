@@ -129,7 +129,7 @@ it(
   RUN_MS * 1.5 + 180_000,
 );
 
-/** What the proof is made of is what it must miss: a slot that ran, without its record, is not explained; with two, it ran twice. */
+/** Checks that the proof needs each record: a slot that ran, without its record, is not explained; with two, it ran twice. */
 function expectNoticed(nodes: readonly NodeRecord[], claims: readonly ClaimRecord[], span: Span): void {
   const quiet = nodes
     .flatMap((node) => node.runs.map((run) => ({ node, run })))

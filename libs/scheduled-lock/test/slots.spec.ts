@@ -28,7 +28,7 @@ interface Report {
   readonly ticks?: readonly (readonly [job: string, outcome: string, slot: number, toldAt: number])[];
   readonly runs?: readonly (readonly [job: string, slot: number, startedAt: number, endedAt: number])[];
   readonly stalls?: readonly Span[];
-  /** How often each job's timer has fired so far, and had when the node was told to stop. */
+  /** How often each job's timer has fired so far, and had when the node was asked to stop. */
   readonly fires?: Readonly<Record<string, number>>;
   readonly firesBeforeClose?: Readonly<Record<string, number>>;
 }
@@ -85,7 +85,7 @@ function missed(
   return over.filter((slot) => !(periodMs >= 1_000 ? stoodStill(slot) : hopeless(slot)));
 }
 
-/** What a node printed, but for its scheduler's own word on timers that were late. */
+/** Returns the output of a node without the scheduler's messages on late timers. */
 function printedBy({ output }: Child): string {
   return output.replaceAll(/^\[Cron\] Missed execution deadline .*\n/gm, '');
 }

@@ -7,7 +7,7 @@ export function quickPulse(url: string): Pulse {
 }
 
 /**
- * Whether a slot may be lost although its timer fired: a tick that meets the run before it looks again until its period
+ * Returns true if a slot may be lost although its timer fired: a tick that meets the run before it looks again until its period
  * is over, which nobody can who stands still.
  */
 export function excused(stalls: readonly Span[], slot: number, periodMs: number): boolean {

@@ -142,7 +142,7 @@ export async function closeAll(): Promise<void> {
   await Promise.all([...open].map((booted) => booted.close()));
 }
 
-/** The outcomes that this process tells, in their order, until `stop`. */
+/** Collects the outcomes that this process publishes, in order, until `stop`. */
 export function listen(): { readonly events: TickEndedEvent[]; of(name: string): string[]; stop(): void } {
   const events: TickEndedEvent[] = [];
   const listener = (event: unknown): void => void events.push(event as TickEndedEvent);

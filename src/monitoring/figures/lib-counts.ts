@@ -5,13 +5,8 @@ import { LOCK_CHANNELS } from 'luanest/lock';
 import { ONCE_CHANNELS, type ClaimAnsweredEvent } from 'luanest/once';
 import { RATE_LIMIT_CHANNELS, type RateLimitDecidedEvent } from 'luanest/rate-limit';
 import { READ_REWARD_CHANNELS, type ReadRecordedEvent } from 'luanest/read-reward';
-import { type JobOutcomeEvent, SCHEDULED_LOCK_CHANNELS, type TickEndedEvent } from 'luanest/scheduled-lock';
-import {
-  type MessagesLostEvent,
-  type SessionTakenOverEvent,
-  STREAM_CONSUMER_CHANNELS,
-  type TakenOverEvent,
-} from 'luanest/stream-consumer';
+import { SCHEDULED_LOCK_CHANNELS, type TickEndedEvent } from 'luanest/scheduled-lock';
+import { type MessagesLostEvent, type SessionTakenOverEvent, STREAM_CONSUMER_CHANNELS } from 'luanest/stream-consumer';
 
 const KEPT_TASKS = 5;
 const MOST_NAMES = 20;

@@ -3,21 +3,21 @@ import type { QueueStatsSource } from '../metrics.options';
 import type { Recorder } from '../recorder';
 import type { Subscriptions } from '../subscriptions';
 
-/** A consumer that has stopped tells nothing more; what it told last is not shown for ever. */
+/** Age at which the last statistics of a group are dropped, ms: a consumer that has stopped publishes no more. */
 const STREAM_STATS_LAST_MS = 300_000;
 
 const STREAM_STATES = ['length', 'pending', 'lag', 'due', 'parked', 'dead'] as const;
 const TASK_STATES = ['waiting', 'overdue', 'running', 'dead'] as const;
 
-/** Shows how groups stand, as their consumers of this process last told. */
+/** Observes the last statistics that consumers of this process published for their groups. */
 export function watchStreams(on: Subscriptions, recorder: Recorder): void {
-  const told = new Map<string, GroupMeasuredEvent & { readonly at: number }>();
+  const latest = new Map<string, GroupMeasuredEvent & { readonly at: number }>();
   on.on('luanest:stream-consumer:group.measured', (event) =>
-    told.set(`${event.stream}\n${event.group}`, { ...event, at: performance.now() }),
+    latest.set(`${event.stream}\n${event.group}`, { ...event, at: performance.now() }),
   );
   const fresh = (): GroupMeasuredEvent[] => {
-    for (const [key, { at }] of told) if (performance.now() - at > STREAM_STATS_LAST_MS) told.delete(key);
-    return [...told.values()];
+    for (const [key, { at }] of latest) if (performance.now() - at > STREAM_STATS_LAST_MS) latest.delete(key);
+    return [...latest.values()];
   };
   recorder.watch('luanest.stream.messages', (show) => {
     for (const { stream, group, stats } of fresh()) {
@@ -34,13 +34,13 @@ export function watchStreams(on: Subscriptions, recorder: Recorder): void {
   });
 }
 
-/** Shows what a queue of tasks holds; asks Redis each time that metrics are collected. */
+/** Observes the size and lateness of a queue of tasks. Calls Redis each time that metrics are collected. */
 export function watchTasks(queue: QueueStatsSource, recorder: Recorder): void {
-  let asked: ReturnType<QueueStatsSource['stats']> | undefined;
+  let pending: ReturnType<QueueStatsSource['stats']> | undefined;
   const stats = (): ReturnType<QueueStatsSource['stats']> => {
-    // Both gauges are asked in one collection, and one answer is for both.
-    asked ??= queue.stats().finally(() => (asked = undefined));
-    return asked;
+    // One collection reads both gauges: they share one call.
+    pending ??= queue.stats().finally(() => (pending = undefined));
+    return pending;
   };
   recorder.watch('luanest.delayed_task.tasks', async (show) => {
     const now = await stats();

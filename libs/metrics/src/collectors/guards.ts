@@ -2,7 +2,7 @@ import { errorType } from '../error-type';
 import type { Recorder } from '../recorder';
 import type { Subscriptions } from '../subscriptions';
 
-/** Counts what rate limits decide. */
+/** Counts decisions and failures of rate limits. */
 export function countRateLimits(on: Subscriptions, recorder: Recorder): void {
   for (const outcome of ['allowed', 'refused'] as const) {
     on.on(`luanest:rate-limit:${outcome}`, ({ source, violated }) => {
@@ -27,7 +27,7 @@ export function countRateLimits(on: Subscriptions, recorder: Recorder): void {
   );
 }
 
-/** Counts claims and what becomes of them. */
+/** Counts claims, lost leases and results that were not stored. */
 export function countOnce(on: Subscriptions, recorder: Recorder): void {
   on.on('luanest:once:claim-answered', ({ status }) =>
     recorder.add('luanest.once.claims', { 'luanest.outcome': status }),
@@ -43,7 +43,7 @@ export function countOnce(on: Subscriptions, recorder: Recorder): void {
   );
 }
 
-/** Counts items and points. */
+/** Counts recorded items, points and refunds. */
 export function countReadRewards(on: Subscriptions, recorder: Recorder): void {
   on.on('luanest:read-reward:read-recorded', ({ rule, status, points }) => {
     const named = { 'luanest.read_reward.rule': rule };

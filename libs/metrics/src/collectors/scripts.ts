@@ -2,7 +2,7 @@ import { errorType } from '../error-type';
 import type { Recorder } from '../recorder';
 import type { Subscriptions } from '../subscriptions';
 
-/** Keeps how groups of calls fare, and what becomes of scripts on nodes. */
+/** Records groups of calls, and counts errors, loads and repairs of scripts. */
 export function countScripts(on: Subscriptions, recorder: Recorder): void {
   on.on('luanest:script-registry:group.ended', ({ registry, script, calls, durationMs }) => {
     const named = { 'luanest.registry': registry, 'luanest.script': script };
@@ -24,7 +24,7 @@ export function countScripts(on: Subscriptions, recorder: Recorder): void {
   );
 }
 
-/** Keeps how long each call takes. */
+/** Records the duration of each call. */
 export function timeCalls(on: Subscriptions, recorder: Recorder): void {
   on.on('luanest:script-registry:call.ended', ({ call, durationMs, error }) =>
     recorder.record(

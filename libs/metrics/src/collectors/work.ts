@@ -2,7 +2,7 @@ import { errorType } from '../error-type';
 import type { Recorder } from '../recorder';
 import type { Subscriptions } from '../subscriptions';
 
-/** Keeps how long locks are waited for and held. */
+/** Records how long acquisitions take and how long locks are held. */
 export function countLocks(on: Subscriptions, recorder: Recorder): void {
   on.on('luanest:lock:acquisition.ended', ({ outcome, durationMs }) =>
     recorder.record('luanest.lock.acquire.duration', { 'luanest.outcome': outcome }, durationMs / 1_000),
@@ -17,7 +17,7 @@ export function countLocks(on: Subscriptions, recorder: Recorder): void {
   );
 }
 
-/** Counts ticks of jobs, and keeps how long those took that ran. */
+/** Counts ticks of jobs, and records the duration of runs. */
 export function countJobs(on: Subscriptions, recorder: Recorder): void {
   on.on('luanest:scheduled-lock:tick.ended', ({ name, outcome, durationMs }) => {
     const named = { 'luanest.scheduled_lock.job': name, 'luanest.outcome': outcome };
@@ -28,13 +28,13 @@ export function countJobs(on: Subscriptions, recorder: Recorder): void {
   });
 }
 
-/** Keeps how attempts of tasks fare, and what the worker had to mend. */
+/** Records attempts of tasks, and counts repairs of the queue. */
 export function countTasks(on: Subscriptions, recorder: Recorder): void {
   on.on('luanest:delayed-task:attempt.settled', ({ queue, name, outcome, lateMs, durationMs }) => {
     const named = { 'luanest.delayed_task.queue': queue };
     const full = { ...named, 'luanest.delayed_task.name': name, 'luanest.outcome': outcome };
     recorder.record('luanest.delayed_task.attempt.duration', full, durationMs / 1_000);
-    // One that is handed from worker to worker would be counted each time.
+    // An attempt that passes from worker to worker would be counted each time.
     if (outcome !== 'unknown') recorder.record('luanest.delayed_task.lateness', named, lateMs / 1_000);
   });
   on.on('luanest:delayed-task:tasks.buried', ({ queue, count }) =>
@@ -55,10 +55,10 @@ export function countTasks(on: Subscriptions, recorder: Recorder): void {
   );
 }
 
-/** Counts what goes wrong with messages. */
+/** Counts retries, dead letters, losses and errors of messages. */
 export function countStreams(on: Subscriptions, recorder: Recorder): void {
   const named = ({ stream, group }: { readonly stream: string; readonly group: string }) => ({
-    // The outboxes of red-packet are a stream for each activity, of which there is no end.
+    // red-packet has a stream for each activity: their number has no limit.
     'luanest.stream': stream.startsWith('red-packet.') ? 'red-packet' : stream,
     'luanest.stream.group': group,
   });

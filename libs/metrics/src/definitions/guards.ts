@@ -1,6 +1,6 @@
 import type { Metric } from '../metrics.types';
 
-/** Metrics of what lets work through: limits, claims and rewards. */
+/** Metrics of rate limits, claims and rewards. */
 export const GUARDS = {
   'luanest.rate_limit.decisions': {
     kind: 'counter',
@@ -11,13 +11,13 @@ export const GUARDS = {
   'luanest.rate_limit.violations': {
     kind: 'counter',
     unit: '{violation}',
-    description: 'Rules that a request was over, shadow rules among them',
+    description: 'Rules that a request exceeded, shadow rules included',
     attributes: ['luanest.rate_limit.rule'],
   },
   'luanest.rate_limit.redis_failures': {
     kind: 'counter',
     unit: '{failure}',
-    description: 'Requests that Redis did not decide, by what was done instead',
+    description: 'Requests that Redis did not decide, by the policy that decided instead',
     attributes: ['luanest.rate_limit.policy', 'error.type'],
   },
   'luanest.rate_limit.breaker.changes': {
@@ -29,31 +29,31 @@ export const GUARDS = {
   'luanest.rate_limit.unknown_subjects': {
     kind: 'counter',
     unit: '{request}',
-    description: 'Requests of which a rule could not tell whose they are',
+    description: 'Requests whose subject a rule could not determine',
     attributes: ['luanest.rate_limit.rule', 'luanest.context'],
   },
   'luanest.once.claims': {
     kind: 'counter',
     unit: '{claim}',
-    description: 'Claims that were answered',
+    description: 'Claims that got a reply',
     attributes: ['luanest.outcome'],
   },
   'luanest.once.leases.lost': {
     kind: 'counter',
     unit: '{lease}',
-    description: 'Owners who found that their lease was over',
+    description: 'Leases that ended before their owner was done',
     attributes: ['luanest.during'],
   },
   'luanest.once.results.not_stored': {
     kind: 'counter',
     unit: '{result}',
-    description: 'Work that was done and whose result could not be kept',
+    description: 'Results of finished work that could not be stored',
     attributes: ['luanest.reason'],
   },
   'luanest.once.settle.errors': {
     kind: 'counter',
     unit: '{call}',
-    description: 'Work that ended and of which Redis could not be told',
+    description: 'Outcomes of work that could not be written to Redis',
     attributes: ['error.type'],
   },
   'luanest.read_reward.records': {
@@ -83,7 +83,7 @@ export const GUARDS = {
   'luanest.read_reward.periods.missed': {
     kind: 'counter',
     unit: '{call}',
-    description: "Calls that were made again since Redis' clock was in none of their periods",
+    description: "Calls that were repeated because Redis' clock was outside of their periods",
     attributes: ['luanest.read_reward.rule'],
   },
 } as const satisfies Record<string, Metric>;

@@ -1,12 +1,12 @@
 import { SECONDS } from '../histogram-bounds';
 import type { Metric } from '../metrics.types';
 
-/** Metrics of work that is done once: locks, jobs, tasks and messages. */
+/** Metrics of locks, jobs, tasks and messages. */
 export const WORK = {
   'luanest.lock.acquire.duration': {
     kind: 'histogram',
     unit: 's',
-    description: 'From when a lock was asked for until the answer, waiting included',
+    description: 'Duration of an acquisition, waiting included',
     attributes: ['luanest.outcome'],
     buckets: SECONDS,
   },
@@ -26,7 +26,7 @@ export const WORK = {
   'luanest.scheduled_lock.runs': {
     kind: 'counter',
     unit: '{tick}',
-    description: 'Ticks of jobs in this process, by what became of them',
+    description: 'Ticks of jobs in this process, by outcome',
     attributes: ['luanest.scheduled_lock.job', 'luanest.outcome'],
   },
   'luanest.scheduled_lock.run.duration': {
@@ -77,7 +77,7 @@ export const WORK = {
   'luanest.delayed_task.late': {
     kind: 'gauge',
     unit: 's',
-    description: 'How long the first of the overdue tasks has been due',
+    description: 'Time since the oldest overdue task was due',
     attributes: [],
   },
   'luanest.stream.retries': {
@@ -89,7 +89,7 @@ export const WORK = {
   'luanest.stream.dead_letters': {
     kind: 'counter',
     unit: '{message}',
-    description: 'Messages that were given up',
+    description: 'Messages that were dead-lettered',
     attributes: ['luanest.stream', 'luanest.stream.group'],
   },
   'luanest.stream.lost': {

@@ -1,5 +1,5 @@
 // One node whose job runs until a message comes. A message that was sent while the process stood still arrives in the first
-// turn after it: what the lock says then is told, and how the run ended.
+// turn after it: it reports the state of the lock then, and how the run ended.
 const { once } = require('node:events');
 const { subscribe } = require('node:diagnostics_channel');
 const { boot, decorate, lib } = require('./app.cjs');
