@@ -31,7 +31,9 @@ export function ScheduledLock(options: ScheduledLockOptions = {}): MethodDecorat
   return methodDecorator('@ScheduledLock', ({ checks, target, key, method, descriptor }) => {
     checks.object('', options);
     if (lockedMethod(method))
-      throw new ScheduledLockSetupError(`${checks.where}: @ScheduledLock() is used twice on this method. Remove one of them.`);
+      throw new ScheduledLockSetupError(
+        `${checks.where}: @ScheduledLock() is used twice on this method. Remove one of them.`,
+      );
     descriptor.value = lockedForm(target, key, method, options, checks.where);
   });
 }
