@@ -3,11 +3,10 @@ import { DiscoveryModule, DiscoveryService, MetadataScanner } from '@nestjs/core
 import { getScriptRegistryToken, ScriptRegistryModule } from 'luanest/script-registry';
 import { constructed, defineLuanestModule } from '../../internal/src';
 import { IdempotencyExplorer } from './idempotency/idempotency.explorer';
-import { resolveOptions, type OnceOptions, type ResolvedOnceOptions } from './once.options';
+import { ONCE_OPTIONS, resolveOptions, type OnceOptions, type ResolvedOnceOptions } from './once.options';
 import { onceScripts } from './once.scripts';
 import { OnceService } from './once.service';
 import { OnceStore } from './once.store';
-import { ONCE_OPTIONS } from './once.tokens';
 import { Runs } from './runs/runs';
 
 /** Settings that must be known before the options are: they shape the module itself. */

@@ -10,6 +10,9 @@ import type { ClaimTerms } from './once.types';
 
 const checks = new Checks('OnceModule');
 
+/** Injection token of the resolved options. */
+export const ONCE_OPTIONS = Symbol('luanest:once-options');
+
 /** Options of OnceModule. Those of `ClaimTerms` are the defaults of all claims. */
 export interface OnceOptions extends ClaimTerms {
   /** Most bytes of a stored result, as JSON; integer of 1 to 64 MiB. Default 65,536. */

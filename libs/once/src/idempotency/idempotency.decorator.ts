@@ -2,7 +2,7 @@ import { SetMetadata, UseInterceptors } from '@nestjs/common';
 import { checkRouteOptions, type IdempotencyRouteOptions } from './idempotency.options';
 import { classOrMethodDecorator } from '../../../internal/src';
 import { IdempotencyInterceptor } from './idempotency.interceptor';
-import { IDEMPOTENT } from './idempotency.tokens';
+import { IDEMPOTENT } from './idempotency.explorer';
 
 /**
  * Makes a route, or all routes of a controller, idempotent by the request's `Idempotency-Key`.

@@ -1,8 +1,9 @@
 import type { OnModuleInit } from '@nestjs/common';
 import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { exploreMethods, InvalidOptionError } from '../../../internal/src';
-import { IDEMPOTENT } from './idempotency.tokens';
 
+/** Metadata key of `@Idempotent()`. */
+export const IDEMPOTENT = 'luanest:idempotent';
 /** Metadata that Nest's route decorators leave on a method. */
 const ROUTE_PATH = 'path';
 

@@ -11,7 +11,7 @@ import { Reflector } from '@nestjs/core';
 import { NotSentError, ScriptRefusedError, UnknownOutcomeError } from 'luanest/script-registry';
 import { Checks, InvalidOptionError } from '../../../internal/src';
 import { Observable, type Subscriber } from 'rxjs';
-import type { ResolvedOnceOptions } from '../once.options';
+import { ONCE_OPTIONS, type ResolvedOnceOptions } from '../once.options';
 import {
   resolveRoute,
   type IdempotencyRouteOptions,
@@ -21,13 +21,11 @@ import {
 } from './idempotency.options';
 import { OnceNotReplicatedError } from '../once.errors';
 import { fenceOf, OnceStore, type FullClaim, type StoredAnswer } from '../once.store';
-import { ONCE_OPTIONS } from '../once.tokens';
 import { Runs } from '../runs/runs';
 import { Exchange } from './protected-request';
 import { hasLeft } from './http2-head';
 import { IdempotencyException } from './idempotency.exception';
-import { notHttp } from './idempotency.explorer';
-import { IDEMPOTENT } from './idempotency.tokens';
+import { IDEMPOTENT, notHttp } from './idempotency.explorer';
 import type { HttpRequest } from './request-body';
 import { fingerprintOf, idOf, readKey, subjectOf } from './request-identity';
 import { answerRepeat, Waiting } from './repeat';

@@ -1,2 +1,0 @@
-/** Metadata key of `@Idempotent()`. */
-export const IDEMPOTENT = 'luanest:idempotent';
