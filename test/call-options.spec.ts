@@ -139,7 +139,7 @@ describe('options of decorators', () => {
       @Once({
         id: () => 'a',
         scope: 's',
-        whenInProgress: 'skip',
+        onInProgress: 'skip',
         leaseMs: 1,
         maxLeaseMs: 1,
         retentionMs: 1,

@@ -42,7 +42,7 @@ it('options of idempotency and of rules are taken or refused by name', () => {
   const subject = (): string => 'u';
   const attempts: [string, (value: unknown) => object][] = [
     ['header', (value) => once({ idempotency: { subject, header: value as string } })],
-    ['whenRedisFails', (value) => once({ idempotency: { subject, whenRedisFails: value as 'run' } })],
+    ['onRedisError', (value) => once({ idempotency: { subject, onRedisError: value as 'run' } })],
     ['subject', (value) => once({ idempotency: { subject: value as () => string } })],
     ['rules', (value) => rateLimit({ rules: [value as never] })],
     ['limit', (value) => rateLimit({ rules: [{ name: 'a', limit: value as number, windowMs: 1 }] })],

@@ -4,14 +4,24 @@ import { metrics, trace } from '@opentelemetry/api';
 import { DelayedTaskModule, DelayedTaskService, type DelayedTaskModuleOptions } from 'luanest/delayed-task';
 import { LockModule, type LockModuleOptions } from 'luanest/lock';
 import { MetricsModule, type MetricsModuleOptions } from 'luanest/metrics';
-import { OnceModule, type IdempotencyOptions, type IdempotencyRouteOptions, type OnceOptions } from 'luanest/once';
+import {
+  OnceModule,
+  type IdempotencyOptions,
+  type IdempotencyRouteOptions,
+  type OnceModuleOptions,
+} from 'luanest/once';
 import { RateLimitModule, type RateLimitOptions } from 'luanest/rate-limit';
 import {
   RateLimitThrottlerStorageModule,
   type RateLimitThrottlerStorageOptions,
 } from 'luanest/rate-limit/throttler-storage';
-import { ReadRewardModule, type ReadRewardOptions, type RewardRule } from 'luanest/read-reward';
-import { RedPacketModule, type RedPacketModuleOptions } from 'luanest/red-packet';
+import {
+  ReadRewardModule,
+  type ReadRewardModuleOptions,
+  type ReadRewardOptions,
+  type RewardRule,
+} from 'luanest/read-reward';
+import { RedPacketModule, type RedPacketModuleOptions, type RedPacketOptions } from 'luanest/red-packet';
 import { ScheduledLockModule, type ScheduledLockModuleOptions } from 'luanest/scheduled-lock';
 import { ScriptRegistryModule, type ScriptRegistryModuleOptions } from 'luanest/script-registry';
 import { StreamConsumerModule, type StreamConsumerModuleOptions } from 'luanest/stream-consumer';
@@ -201,10 +211,10 @@ export const libs: readonly Lib[] = [
       idempotency: {
         subject: resolver,
         header: 'X-Key',
-        whenRedisFails: 'run',
+        onRedisError: 'run',
         ...route,
       } satisfies Required<IdempotencyOptions>,
-    } satisfies Required<OnceOptions>,
+    } satisfies Required<OnceModuleOptions>,
     nested: [
       [{ idempotency: null }, /^idempotency is null\. Expected an object with subject, /],
       [{ idempotency: { subject: resolver, headers: 'a' } }, /^There is no option "headers" in idempotency\. Known: /],
@@ -220,7 +230,7 @@ export const libs: readonly Lib[] = [
       operationRetentionMs: 1_000,
       ledger: { retentionMs: 60_000 },
       shards: 1,
-    } satisfies Required<ReadRewardOptions>,
+    } satisfies Required<ReadRewardModuleOptions>,
     nested: [
       [{ rules: { read: { limit: 1, cap: 2 } } }, /^There is no option "cap" in rules\.read\. Known: limit, /],
       [{ rules: { read: 5 } }, /^rules\.read is 5\. Expected an object with limit, /],

@@ -16,8 +16,8 @@ import type {
   ClaimAnsweredEvent,
   LeaseLostEvent,
   ONCE_CHANNELS,
-  ResultNotStoredEvent,
-  SettleFailedEvent,
+  ResultDroppedEvent,
+  SettlementFailedEvent,
 } from 'luanest/once';
 import type {
   RATE_LIMIT_CHANNELS,
@@ -75,8 +75,8 @@ export type ChannelEvents = Record<Registry['scriptsLoaded'], ScriptsLoadedEvent
   Record<RateLimit['unknownSubject'], RateLimitUnknownSubjectEvent> &
   Record<Once['claimAnswered'], ClaimAnsweredEvent> &
   Record<Once['leaseLost'], LeaseLostEvent> &
-  Record<Once['resultNotStored'], ResultNotStoredEvent> &
-  Record<Once['settleFailed'], SettleFailedEvent> &
+  Record<Once['resultDropped'], ResultDroppedEvent> &
+  Record<Once['settlementFailed'], SettlementFailedEvent> &
   Record<ReadReward['readRecorded'], ReadRecordedEvent> &
   Record<ReadReward['grantRefunded'], GrantRefundedEvent> &
   Record<ReadReward['periodMissed'], PeriodMissedEvent> &

@@ -21,11 +21,11 @@ export {
   ONCE_CHANNELS,
   type ClaimAnsweredEvent,
   type LeaseLostEvent,
-  type ResultNotStoredEvent,
-  type SettleFailedEvent,
+  type ResultDroppedEvent,
+  type SettlementFailedEvent,
 } from './once.events';
-export { OnceModule, type OnceModuleExtras } from './once.module';
-export type { OnceOptions } from './once.options';
+export { OnceModule } from './once.module';
+export type { OnceModuleOptions } from './once.options';
 export { OnceService } from './once.service';
 export type {
   Claim,

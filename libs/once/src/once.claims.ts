@@ -1,14 +1,14 @@
 import { Checks, type KnownOptions } from '../../internal/src';
 import { InvalidOnceInputError } from './once.errors';
 import { decodeResult, encodeResult } from './once.input';
-import type { ResolvedOnceOptions } from './once.options';
+import type { ResolvedOnceModuleOptions } from './once.options';
 import { fenceOf, leaseEndsAtOf } from './once.scripts';
 import type { FullClaim, OnceStore, StoredAnswer } from './once.store';
 import { KNOWN_TERMS, resolveTerms, type ResolvedTerms } from './once.terms';
 import type { Claim, ClaimAnswer, RunOptions } from './once.types';
 
 /** The module's settings but those of HTTP. */
-export type ClaimsOptions = Omit<ResolvedOnceOptions, 'idempotency'>;
+export type ClaimsOptions = Omit<ResolvedOnceModuleOptions, 'idempotency'>;
 
 /** A claim of a run, whose renewals have an end. */
 export type FullRun = FullClaim & Pick<ResolvedTerms, 'maxLeaseMs'>;

@@ -18,13 +18,13 @@ export interface OnceHandlerOptions extends ClaimTerms {
    * What happens while another is at the message: `throw` an OnceInProgressError, so that it is delivered again, or `skip`.
    * Default `throw`, and `skip` with `delivery: 'at-most-once'`.
    */
-  readonly whenInProgress?: 'throw' | 'skip';
+  readonly onInProgress?: 'throw' | 'skip';
 }
 
 const KNOWN: KnownOptions<OnceHandlerOptions> = {
   id: true,
   scope: true,
-  whenInProgress: true,
+  onInProgress: true,
   ...KNOWN_TERMS,
 };
 
@@ -75,7 +75,7 @@ export function Once(options: OnceHandlerOptions) {
   }) as OnceDecorator;
 }
 
-function termsOf({ id: _id, scope: _scope, whenInProgress: _when, ...terms }: OnceHandlerOptions): ClaimTerms {
+function termsOf({ id: _id, scope: _scope, onInProgress: _when, ...terms }: OnceHandlerOptions): ClaimTerms {
   return terms;
 }
 
@@ -89,8 +89,8 @@ function idOf(scope: string, options: OnceHandlerOptions, args: readonly unknown
 
 function outcome<T>(answer: RunAnswer<T>, options: OnceHandlerOptions): T | undefined {
   if (answer.status !== 'in-progress') return answer.result;
-  const whenInProgress = options.whenInProgress ?? (options.delivery === 'at-most-once' ? 'skip' : 'throw');
-  if (whenInProgress === 'throw') throw new OnceInProgressError(answer.retryAfterMs);
+  const onInProgress = options.onInProgress ?? (options.delivery === 'at-most-once' ? 'skip' : 'throw');
+  if (onInProgress === 'throw') throw new OnceInProgressError(answer.retryAfterMs);
   return undefined;
 }
 

@@ -11,29 +11,29 @@ export interface LeaseLostEvent {
 }
 
 /** Work was done whose result or response could not be stored; the id is done without one. */
-export interface ResultNotStoredEvent {
+export interface ResultDroppedEvent {
   /** `abandoned`: somebody outside, such as a timeout, had answered before the handler did. */
   readonly reason: 'too-large' | 'not-json' | 'streamed' | 'abandoned';
 }
 
 /** Work was done or failed, and Redis could not be told; the claim stays until its lease ends. */
-export interface SettleFailedEvent {
+export interface SettlementFailedEvent {
   readonly error: unknown;
 }
 
 /** Names of the `node:diagnostics_channel` channels of this lib. No event carries an id, a token, a key or a result. */
 export const ONCE_CHANNELS = Object.freeze({
-  claimAnswered: 'luanest:once:claim-answered',
-  leaseLost: 'luanest:once:lease-lost',
-  resultNotStored: 'luanest:once:result-not-stored',
-  settleFailed: 'luanest:once:settle-failed',
+  claimAnswered: 'luanest:once:claim.answered',
+  leaseLost: 'luanest:once:lease.lost',
+  resultDropped: 'luanest:once:result.dropped',
+  settlementFailed: 'luanest:once:settlement.failed',
 });
 
 interface Events {
   claimAnswered: ClaimAnsweredEvent;
   leaseLost: LeaseLostEvent;
-  resultNotStored: ResultNotStoredEvent;
-  settleFailed: SettleFailedEvent;
+  resultDropped: ResultDroppedEvent;
+  settlementFailed: SettlementFailedEvent;
 }
 
 /** Where this lib tells what happens. */

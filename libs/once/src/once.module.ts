@@ -1,23 +1,15 @@
 import { Module } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { getScriptRegistryToken, ScriptRegistryModule } from 'luanest/script-registry';
-import { constructed, defineLuanestModule } from '../../internal/src';
+import { constructed, defineLuanestModule, type ModuleExtras } from '../../internal/src';
 import { IdempotencyExplorer } from './idempotency/idempotency.explorer';
-import { ONCE_OPTIONS, resolveOptions, type OnceOptions, type ResolvedOnceOptions } from './once.options';
+import { ONCE_OPTIONS, resolveOptions, type OnceModuleOptions, type ResolvedOnceModuleOptions } from './once.options';
 import { onceScripts } from './once.scripts';
 import { OnceService } from './once.service';
 import { OnceStore } from './once.store';
 import { Runs } from './runs/runs';
 
-/** Settings that must be known before the options are: they shape the module itself. */
-export interface OnceModuleExtras {
-  /** Whether the whole app sees the module, as `@Once()` and `@Idempotent()` need it. Default true. */
-  readonly isGlobal?: boolean;
-  /** Name of the ScriptRegistry to run on. Default: the default one. */
-  readonly registry?: string;
-}
-
-const OnceModuleBase = defineLuanestModule<OnceOptions, OnceModuleExtras, ResolvedOnceOptions>({
+const OnceModuleBase = defineLuanestModule<OnceModuleOptions, ModuleExtras, ResolvedOnceModuleOptions>({
   name: 'OnceModule',
   optionsToken: ONCE_OPTIONS,
   resolve: resolveOptions,
@@ -34,8 +26,10 @@ const OnceModuleBase = defineLuanestModule<OnceOptions, OnceModuleExtras, Resolv
 });
 
 /**
- * Once over a ScriptRegistry: the service, and what `@Once()` and `@Idempotent()` need. Every option has a default but those
- * of HTTP.
+ * Provides OnceService, `@Once()` and `@Idempotent()`, on a ScriptRegistry. Every option has a default, except
+ * `idempotency.subject`, which `@Idempotent()` needs.
+ *
+ * `@Once()` and `@Idempotent()` work only in modules that can inject this one: keep `isGlobal` true, its default, or import it.
  */
 @Module({})
 export class OnceModule extends OnceModuleBase {}

@@ -14,7 +14,7 @@ const checks = new Checks('OnceModule');
 export const ONCE_OPTIONS = Symbol('luanest:once-options');
 
 /** Options of OnceModule. Those of `ClaimTerms` are the defaults of all claims. */
-export interface OnceOptions extends ClaimTerms {
+export interface OnceModuleOptions extends ClaimTerms {
   /** Most bytes of a stored result, as JSON; integer of 1 to 64 MiB. Default 65,536. */
   readonly maxResultBytes?: number;
   /** How long shutdown waits for runs before it fires their signals, ms; integer >= 0. Default 10,000. */
@@ -26,14 +26,14 @@ export interface OnceOptions extends ClaimTerms {
 }
 
 /** Options with every default filled in. */
-export interface ResolvedOnceOptions extends ResolvedTerms {
+export interface ResolvedOnceModuleOptions extends ResolvedTerms {
   readonly maxResultBytes: number;
   readonly drainMs: number;
   readonly abortGraceMs: number;
   readonly idempotency: ResolvedIdempotencyOptions | undefined;
 }
 
-const KNOWN: KnownOptions<OnceOptions> = {
+const KNOWN: KnownOptions<OnceModuleOptions> = {
   ...KNOWN_TERMS,
   maxResultBytes: true,
   drainMs: true,
@@ -46,7 +46,7 @@ const KNOWN: KnownOptions<OnceOptions> = {
  *
  * @throws InvalidOptionError naming the option, the value seen and what to do
  */
-export function resolveOptions(options: OnceOptions): ResolvedOnceOptions {
+export function resolveOptions(options: OnceModuleOptions): ResolvedOnceModuleOptions {
   checks.options('', options, KNOWN);
   const terms = resolveTerms(options, DEFAULT_TERMS, checks);
   const maxResultBytes = checks.integer('maxResultBytes', options.maxResultBytes ?? 65_536, 1, MAX_RESULT_BYTES);

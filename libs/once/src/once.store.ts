@@ -123,7 +123,7 @@ export class OnceStore {
     try {
       await this.release(key, token);
     } catch (error) {
-      events.settleFailed.publish(() => ({ error }));
+      events.settlementFailed.publish(() => ({ error }));
     }
   }
 

@@ -61,7 +61,7 @@ export interface Claim {
 export interface OnceRun {
   /** The id given to `run`, that of the message under `@Once()`, or the request's key under `@Idempotent()`. */
   readonly id: string;
-  /** Rises with each claim of the id; 0 for a request that runs unprotected under `whenRedisFails: 'run'`. */
+  /** Rises with each claim of the id; 0 for a request that runs unprotected under `onRedisError: 'run'`. */
   readonly fence: number;
   /**
    * Aborted when the lease is lost, after `maxLeaseMs`, and at shutdown after `drainMs`. Its reason is an OnceLostError, but

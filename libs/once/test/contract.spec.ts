@@ -217,10 +217,10 @@ describe.each(servers)('once on %s', (_name, client) => {
     it('confirms without a result that does not fit, and says so', async () => {
       const seen: unknown[] = [];
       const listen = (event: unknown): void => void seen.push(event);
-      subscribe(ONCE_CHANNELS.resultNotStored, listen);
+      subscribe(ONCE_CHANNELS.resultDropped, listen);
       const large = 'x'.repeat(200);
       expect(await bench.once.run(id, terms, () => large)).toEqual({ status: 'ran', result: large, confirmed: true });
-      unsubscribe(ONCE_CHANNELS.resultNotStored, listen);
+      unsubscribe(ONCE_CHANNELS.resultDropped, listen);
       expect(seen).toEqual([{ reason: 'too-large' }]);
       expect(await bench.once.run(id, terms, () => large)).toEqual({
         status: 'duplicate',

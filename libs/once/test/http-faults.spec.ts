@@ -107,11 +107,11 @@ describe('an idempotent route when Redis fails', () => {
     await server.stop();
   });
 
-  function open(whenRedisFails: 'refuse' | 'run', deadlineMs: number): Promise<HttpApp> {
+  function open(onRedisError: 'refuse' | 'run', deadlineMs: number): Promise<HttpApp> {
     const client = quiet(new Redis(proxy.port, { retryStrategy: () => 20 }));
     const registry = { prefix: uniquePrefix(), deadlineMs };
     const controllers = [Routes];
-    return openHttp({ adapter: new FastifyAdapter(), client, controllers, registry, idempotency: { whenRedisFails } });
+    return openHttp({ adapter: new FastifyAdapter(), client, controllers, registry, idempotency: { onRedisError } });
   }
 
   it.each(['refuse', 'blackhole'] as const)('answers 503 where it shall refuse, by %s', async (fault) => {
@@ -140,12 +140,12 @@ describe('an idempotent route when Redis fails', () => {
     await eventually(async () => expect((await http?.post('/decorated', 'warm'))?.status).toBe(201));
     let failed = 0;
     const listen = (): void => void (failed += 1);
-    subscribe(ONCE_CHANNELS.settleFailed, listen);
+    subscribe(ONCE_CHANNELS.settlementFailed, listen);
     const cut = proxy.cutFromReply({ when: (request) => request.includes('"utf8"]') && (proxy.refuse(), true) });
     expect(await http.post('/decorated', 'key-2')).toMatchObject({ status: 201, body: '{"run":2}' });
     // The response has waited for the confirmation, as long as that could still come.
     expect(failed).toBe(1);
-    unsubscribe(ONCE_CHANNELS.settleFailed, listen);
+    unsubscribe(ONCE_CHANNELS.settlementFailed, listen);
     await cut;
     proxy.pass();
     await eventually(async () => expect([201, 409]).toContain((await http?.post('/decorated', 'key-2'))?.status));

@@ -161,7 +161,7 @@ describe.each(platforms)('what is stored of a response on %s', (_name, adapter) 
   const listen = (event: unknown): void => void seen.push((event as { reason: string }).reason);
 
   beforeAll(async () => {
-    subscribe(ONCE_CHANNELS.resultNotStored, listen);
+    subscribe(ONCE_CHANNELS.resultDropped, listen);
     const interceptors = [new Outside()];
     http = await openHttp({ adapter: adapter(), client: standaloneClient(), controllers: [Routes], interceptors });
   });
@@ -173,7 +173,7 @@ describe.each(platforms)('what is stored of a response on %s', (_name, adapter) 
     seen.length = 0;
   });
   afterAll(async () => {
-    unsubscribe(ONCE_CHANNELS.resultNotStored, listen);
+    unsubscribe(ONCE_CHANNELS.resultDropped, listen);
     await http.close();
   });
 

@@ -3,7 +3,7 @@ import { NestFactory } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { Redis } from 'ioredis';
-import { OnceModule, type OnceOptions } from 'luanest/once';
+import { OnceModule, type OnceModuleOptions, type OnceOptions } from 'luanest/once';
 import { ScriptRegistryModule, type ScriptRegistryModuleOptions } from 'luanest/script-registry';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 
@@ -19,7 +19,7 @@ export interface HttpOptions {
   readonly providers?: Provider[];
   readonly interceptors?: NestInterceptor[];
   readonly registry?: ScriptRegistryModuleOptions;
-  readonly idempotency?: Partial<NonNullable<OnceOptions['idempotency']>>;
+  readonly idempotency?: Partial<NonNullable<OnceModuleOptions['idempotency']>>;
   /** Bodies that a test's parsers make. Default true. */
   readonly bodyParser?: boolean;
   readonly middlewares?: readonly unknown[];

@@ -93,7 +93,7 @@ describe('without the replica', () => {
   });
 });
 
-describe.each(['refuse', 'run'] as const)('an idempotent route with whenRedisFails %s', (whenRedisFails) => {
+describe.each(['refuse', 'run'] as const)('an idempotent route with onRedisError %s', (onRedisError) => {
   it('whose claim no replica has', async () => {
     const seen: (OnceRun | undefined)[] = [];
     @Controller()
@@ -113,10 +113,10 @@ describe.each(['refuse', 'run'] as const)('an idempotent route with whenRedisFai
       adapter: new ExpressAdapter(),
       client,
       controllers: [Routes],
-      idempotency: { whenRedisFails },
+      idempotency: { onRedisError },
     });
     const answer = await http.post('/orders', 'k1');
-    if (whenRedisFails === 'refuse') {
+    if (onRedisError === 'refuse') {
       expect([answer.status, JSON.parse(answer.body)]).toMatchObject([503, { code: 'REDIS_UNAVAILABLE' }]);
       expect(seen).toEqual([]);
     } else {

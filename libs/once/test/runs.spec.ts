@@ -1,7 +1,7 @@
 import { OnceLostError, OnceService, type OnceRun } from 'luanest/once';
 import { eventually } from '../../../test/support/wait';
 import { standaloneClient } from '../../script-registry/test/support';
-import { resolveOptions, type OnceOptions } from '../src/once.options';
+import { resolveOptions, type OnceModuleOptions } from '../src/once.options';
 import { openBench, type Bench } from './support';
 
 const terms = { leaseMs: 60_000, retentionMs: 120_000 };
@@ -22,7 +22,7 @@ const gate = (): { readonly opened: Promise<void>; readonly open: () => void } =
   let open = (): void => undefined;
   return { opened: new Promise<void>((resolve) => (open = resolve)), open: () => open() };
 };
-const serviceWith = (options: OnceOptions): OnceService => new OnceService(bench.store, resolveOptions(options));
+const serviceWith = (options: OnceModuleOptions): OnceService => new OnceService(bench.store, resolveOptions(options));
 
 async function reasonOf(signal: AbortSignal): Promise<string> {
   await eventually(() => expect(signal.aborted).toBe(true));

@@ -4,7 +4,7 @@ import type { Claim, ClaimAnswer } from 'luanest/once';
 import type { ScriptRegistry, ScriptRegistryModuleOptions } from 'luanest/script-registry';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { clusterClient, openRegistry, standaloneClient } from '../../script-registry/test/support';
-import { resolveOptions, type OnceOptions } from '../src/once.options';
+import { resolveOptions, type OnceModuleOptions } from '../src/once.options';
 import { onceScripts } from '../src/once.scripts';
 import { OnceService } from '../src/once.service';
 import { OnceStore } from '../src/once.store';
@@ -47,7 +47,7 @@ export interface Bench {
 export async function openBench(
   client: Redis | Cluster,
   { prefix = uniquePrefix(), ...options }: ScriptRegistryModuleOptions = {},
-  onceOptions: OnceOptions = {},
+  onceOptions: OnceModuleOptions = {},
 ): Promise<Bench> {
   if (client.status !== 'ready') await once(client, 'ready');
   const registry = await openRegistry(client, { preload: 'required', ...options, prefix }, onceScripts);

@@ -7,7 +7,7 @@ const MAX_ID_CHARS = 256;
 /** What a grant id says. */
 interface GrantParts {
   readonly rule: string;
-  readonly startMs: number;
+  readonly startsAtMs: number;
   readonly seq: number;
   readonly userId: string;
   readonly itemId: string;
@@ -32,8 +32,8 @@ function escaped(id: string): string {
 }
 
 /** Writes a grant's id: `<rule>:<start>:<seq>:<user>:<item>`, with both ids escaped. */
-export function grantIdOf(rule: string, startMs: number, seq: number, userId: string, itemId: string): string {
-  return `${rule}:${startMs}:${seq}:${escaped(userId)}:${escaped(itemId)}`;
+export function grantIdOf(rule: string, startsAtMs: number, seq: number, userId: string, itemId: string): string {
+  return `${rule}:${startsAtMs}:${seq}:${escaped(userId)}:${escaped(itemId)}`;
 }
 
 /**
@@ -48,7 +48,7 @@ export function readGrantId(grantId: unknown): GrantParts {
   try {
     if (rule === undefined) throw new Error('It does not have the shape of a grant id.');
     const ids = { userId: decodeURIComponent(user), itemId: decodeURIComponent(item) };
-    return { rule, startMs: Number(start), seq: Number(seq), ...ids };
+    return { rule, startsAtMs: Number(start), seq: Number(seq), ...ids };
   } catch (cause) {
     throw new InvalidReadRewardInputError(
       `grantId is ${shown(grantId)}. Expected the grantId of a rewarded answer, unchanged.`,

@@ -7,8 +7,8 @@ export {
   type ReadRecordedEvent,
 } from './read-reward.events';
 export { parseLedgerRow } from './grant-id';
-export { ReadRewardModule, type ReadRewardModuleExtras } from './read-reward.module';
-export type { ReadRewardOptions, RewardRule } from './read-reward.options';
+export { ReadRewardModule } from './read-reward.module';
+export type { ReadRewardModuleOptions, RewardRule } from './read-reward.options';
 export { ReadRewardService } from './read-reward.service';
 export type {
   LedgerRow,

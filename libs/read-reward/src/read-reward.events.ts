@@ -26,9 +26,9 @@ export interface PeriodMissedEvent {
 
 /** Names of the `node:diagnostics_channel` channels that the service publishes to. No event names a user or an item. */
 export const READ_REWARD_CHANNELS = Object.freeze({
-  readRecorded: 'luanest:read-reward:read-recorded',
-  grantRefunded: 'luanest:read-reward:grant-refunded',
-  periodMissed: 'luanest:read-reward:period-missed',
+  readRecorded: 'luanest:read-reward:read.recorded',
+  grantRefunded: 'luanest:read-reward:grant.refunded',
+  periodMissed: 'luanest:read-reward:period.missed',
 });
 
 interface Events {

@@ -1,19 +1,19 @@
 import { Module } from '@nestjs/common';
 import { getScriptRegistryToken, ScriptRegistryModule } from 'luanest/script-registry';
-import { constructed, defineLuanestModule } from '../../internal/src';
-import { resolveOptions, type ReadRewardOptions, type ResolvedReadRewardOptions } from './read-reward.options';
+import { constructed, defineLuanestModule, type ModuleExtras } from '../../internal/src';
+import {
+  resolveOptions,
+  type ReadRewardModuleOptions,
+  type ResolvedReadRewardModuleOptions,
+} from './read-reward.options';
 import { readRewardScripts } from './read-reward.scripts';
 import { ReadRewardService } from './read-reward.service';
 
-/** Settings that must be known before the options are: they shape the module itself. */
-export interface ReadRewardModuleExtras {
-  /** Whether every module of the app can inject the service without an import. Default true. */
-  readonly isGlobal?: boolean;
-  /** Name of the ScriptRegistry to run on. Default: the default one. */
-  readonly registry?: string;
-}
-
-const ReadRewardModuleBase = defineLuanestModule<ReadRewardOptions, ReadRewardModuleExtras, ResolvedReadRewardOptions>({
+const ReadRewardModuleBase = defineLuanestModule<
+  ReadRewardModuleOptions,
+  ModuleExtras,
+  ResolvedReadRewardModuleOptions
+>({
   name: 'ReadRewardModule',
   resolve: resolveOptions,
   parts: ({ registry }, options) => ({
@@ -23,6 +23,6 @@ const ReadRewardModuleBase = defineLuanestModule<ReadRewardOptions, ReadRewardMo
   }),
 });
 
-/** Points for distinct items, up to a cap in each civil period, over a ScriptRegistry. `rules` is required. */
+/** Provides ReadRewardService on a ScriptRegistry: points for distinct items, up to a limit for each civil period. `rules` is required. */
 @Module({})
 export class ReadRewardModule extends ReadRewardModuleBase {}

@@ -30,7 +30,7 @@ export interface RewardRule {
 }
 
 /** Options of ReadRewardModule. */
-export interface ReadRewardOptions {
+export interface ReadRewardModuleOptions {
   /** Rules by name; names are kebab-case. At least one. */
   readonly rules: Readonly<Record<string, RewardRule>>;
   /** How long the first answer to an operation id, and a refund's receipt, are kept, ms; integer of 1,000 to 10 years. Default 1 day. */
@@ -55,7 +55,7 @@ export interface ResolvedRewardRule extends Required<Omit<RewardRule, 'capPoints
 }
 
 /** Options with every default filled in. */
-export interface ResolvedReadRewardOptions {
+export interface ResolvedReadRewardModuleOptions {
   readonly rules: ReadonlyMap<string, ResolvedRewardRule>;
   readonly operationRetentionMs: number;
   /** 0 without a ledger. */
@@ -76,8 +76,13 @@ const KNOWN_OF_RULE: KnownOptions<RewardRule> = {
   dedupe: true,
   retentionMs: true,
 };
-const KNOWN: KnownOptions<ReadRewardOptions> = { rules: true, operationRetentionMs: true, ledger: true, shards: true };
-const KNOWN_OF_LEDGER: KnownOptions<NonNullable<ReadRewardOptions['ledger']>> = { retentionMs: true };
+const KNOWN: KnownOptions<ReadRewardModuleOptions> = {
+  rules: true,
+  operationRetentionMs: true,
+  ledger: true,
+  shards: true,
+};
+const KNOWN_OF_LEDGER: KnownOptions<NonNullable<ReadRewardModuleOptions['ledger']>> = { retentionMs: true };
 
 const checks = new Checks('ReadRewardModule');
 
@@ -119,7 +124,7 @@ function resolveRule(name: string, rule: RewardRule): ResolvedRewardRule {
  *
  * @throws InvalidOptionError naming the option, the value seen and what to do
  */
-export function resolveOptions(options: ReadRewardOptions): ResolvedReadRewardOptions {
+export function resolveOptions(options: ReadRewardModuleOptions): ResolvedReadRewardModuleOptions {
   checks.options('', options, KNOWN);
   const { rules, ledger } = options;
   if (typeof rules !== 'object' || rules === null || Object.keys(rules).length === 0) {

@@ -7,7 +7,7 @@ import { events } from './read-reward.events';
 import { FullUsers } from './capped-users-hint';
 import { grantIdOf } from './grant-id';
 import type { RewardKeys, RuleKeys } from './read-reward.keys';
-import type { ResolvedReadRewardOptions, ResolvedRewardRule } from './read-reward.options';
+import type { ResolvedReadRewardModuleOptions, ResolvedRewardRule } from './read-reward.options';
 import { lookUp, readRecorded, recordFully, recordRead, type Recorded } from './read-reward.scripts';
 import type { RecordResult, RecordStatus } from './read-reward.types';
 
@@ -30,7 +30,7 @@ export class ReadRecorder {
   /** @param token gives one that no other call has */
   constructor(
     private readonly registry: ScriptRegistry,
-    private readonly options: ResolvedReadRewardOptions,
+    private readonly options: ResolvedReadRewardModuleOptions,
     private readonly keys: RewardKeys,
     private readonly clock: RewardClock,
     private readonly token: () => string,
@@ -69,7 +69,7 @@ export class ReadRecorder {
         const status = known ? 'duplicate' : 'capped';
         const remaining = used < rule.limit ? rule.limit - used : 0;
         told(rule, status, 0);
-        return { status, points: 0, used, remaining, resetsAt: periods.bounds[2], grantId: null };
+        return { status, points: 0, used, remaining, resetsAtMs: periods.bounds[2], grantId: null };
       });
   }
 
@@ -136,7 +136,7 @@ export class ReadRecorder {
     const { rule, timeZone } = read;
     let [periods, answer] = [sent, outside];
     for (let left = TRIES; left > 1; left--) {
-      missed(this.clock, rule, periods.bounds[1] + answer.resetsAt);
+      missed(this.clock, rule, periods.bounds[1] + answer.resetsAtMs);
       periods = this.clock.around(rule, timeZone);
       answer = await send(periods);
       if (answer.status !== 'outside') return resultOf(read, periods.bounds, answer, answer.status);
@@ -148,12 +148,12 @@ export class ReadRecorder {
 function resultOf(
   { rule, userId, itemId }: CheckedRead,
   bounds: Bounds,
-  { points, used, remaining, seq, start, resetsAt, itemId: first }: Recorded,
+  { points, used, remaining, seq, start, resetsAtMs, itemId: first }: Recorded,
   status: RecordStatus,
 ): RecordResult {
   told(rule, status, points);
   const grantId = seq === 0 ? null : grantIdOf(rule.name, bounds[1] + start, seq, userId, first ?? itemId);
-  return { status, points, used, remaining, resetsAt: shownEnd(bounds[1] + resetsAt), grantId };
+  return { status, points, used, remaining, resetsAtMs: shownEnd(bounds[1] + resetsAtMs), grantId };
 }
 
 function told(rule: ResolvedRewardRule, status: RecordStatus, points: number): void {

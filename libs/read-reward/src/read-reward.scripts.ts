@@ -18,7 +18,7 @@ export interface Recorded {
   /** Start of the user's period, ms after that of the current one. */
   readonly start: number;
   /** End of the user's period, likewise; Redis' clock when outside. */
-  readonly resetsAt: number;
+  readonly resetsAtMs: number;
   /** The item of an operation's first answer; undefined for that of the call. */
   readonly itemId: string | undefined;
 }
@@ -33,7 +33,7 @@ function recorded(raw: Raw): Recorded {
     remaining: raw[3],
     seq: raw[4],
     start: raw[5],
-    resetsAt: raw[6],
+    resetsAtMs: raw[6],
     itemId: raw[7],
   };
 }
@@ -50,7 +50,7 @@ function brief(answer: number, { limit, pointsPerItem }: Figures, bounds: Bounds
     remaining: used < limit ? limit - used : 0,
     seq: rewarded ? used + Math.floor(counts / 2 ** 20) : 0,
     start: 0,
-    resetsAt: bounds[2] - bounds[1],
+    resetsAtMs: bounds[2] - bounds[1],
     itemId: undefined,
   };
 }
@@ -128,12 +128,12 @@ export const readStatus = defineScript({
   args: { rule: common(str) },
   // It writes nothing but an expiry, for which there is always room.
   flags: FREES_MEMORY,
-  reply: ([open, points, used, remaining, resetsAt]: [number, number, number, number, number]) => ({
+  reply: ([open, points, used, remaining, resetsAtMs]: [number, number, number, number, number]) => ({
     open: open === 1,
     points,
     used,
     remaining,
-    resetsAt,
+    resetsAtMs,
   }),
 });
 

@@ -5,7 +5,7 @@ import { InvalidReadRewardInputError } from './read-reward.errors';
 import { events } from './read-reward.events';
 import { checkId, readGrantId } from './grant-id';
 import { RewardKeys } from './read-reward.keys';
-import type { ResolvedReadRewardOptions, ResolvedRewardRule } from './read-reward.options';
+import type { ResolvedReadRewardModuleOptions, ResolvedRewardRule } from './read-reward.options';
 import { missed, ReadRecorder, shownEnd, TRIES, unsettled } from './read-reward.recorder';
 import { readStatus, refundGrant } from './read-reward.scripts';
 import type { RecordRead, RecordResult, RefundResult, RewardStatus } from './read-reward.types';
@@ -20,7 +20,7 @@ export class ReadRewardService {
 
   constructor(
     private readonly registry: ScriptRegistry,
-    private readonly options: ResolvedReadRewardOptions,
+    private readonly options: ResolvedReadRewardModuleOptions,
   ) {
     this.keys = new RewardKeys(registry.keySpace('read-reward'), options.shards, options.rules.keys());
     this.recorder = new ReadRecorder(registry, options, this.keys, this.clock, () => this.token());
@@ -64,7 +64,7 @@ export class ReadRewardService {
    * @throws InvalidReadRewardInputError for text that is no grant id, or whose rule is none of the options
    */
   async refund(grantId: string): Promise<RefundResult> {
-    const { rule: name, startMs, seq, userId, itemId } = readGrantId(grantId);
+    const { rule: name, startsAtMs, seq, userId, itemId } = readGrantId(grantId);
     const rule = this.ruleOf(name);
     const shard = this.keys.shardOf(spread(checkId('userId', userId)));
     const key = (kind: string, ...more: string[]) => this.keys.key(shard, kind, name, userId, ...more);
@@ -73,12 +73,12 @@ export class ReadRewardService {
         items: key('items'),
         state: key('state'),
         ever: key('ever'),
-        receipt: key('receipt', String(startMs), String(seq)),
+        receipt: key('receipt', String(startsAtMs), String(seq)),
         ledger: this.keys.ledgers[shard] as string,
       },
       args: {
         itemId: checkId('itemId', itemId),
-        start: startMs,
+        start: startsAtMs,
         seq,
         token: this.token(),
         answerMs: this.options.operationRetentionMs,
@@ -104,8 +104,8 @@ export class ReadRewardService {
       const { bounds, rule: figures } = this.clock.around(rule, timeZone);
       const answer = await this.registry.run(readStatus, { keys: call, args: { rule: figures } });
       const { open, points, used, remaining } = answer;
-      const at = bounds[1] + answer.resetsAt;
-      if (open) return { rule: rule.name, points, used, remaining, resetsAt: shownEnd(at) };
+      const at = bounds[1] + answer.resetsAtMs;
+      if (open) return { rule: rule.name, points, used, remaining, resetsAtMs: shownEnd(at) };
       missed(this.clock, rule, at);
     }
     throw unsettled(rule);

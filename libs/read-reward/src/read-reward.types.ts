@@ -31,7 +31,7 @@ export interface RecordResult {
   /** Items that the period would still reward. */
   readonly remaining: number;
   /** When the user's period ends, ms since 1970; null for period `total`. */
-  readonly resetsAt: number | null;
+  readonly resetsAtMs: number | null;
   /** Names the grant for `refund` and for the books; null unless rewarded. At most 1,700 characters. */
   readonly grantId: string | null;
 }
@@ -46,7 +46,7 @@ export interface RewardStatus {
   /** Items that it would still reward. */
   readonly remaining: number;
   /** When it ends, ms since 1970; null for period `total`. */
-  readonly resetsAt: number | null;
+  readonly resetsAtMs: number | null;
 }
 
 /** What a refund did. */

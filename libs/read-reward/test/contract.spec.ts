@@ -17,7 +17,7 @@ describe.each(servers)('rewards on %s', (_name, connect) => {
     const first = await rewards.record(read('u', 'a'));
     expect(first).toMatchObject({ status: 'rewarded', points: 5, used: 1, remaining: 1 });
     expect(first.grantId).toEqual(expect.any(String));
-    expect((first.resetsAt as number) % 86_400_000).toBe(0);
+    expect((first.resetsAtMs as number) % 86_400_000).toBe(0);
     expect(await rewards.record(read('u', 'a'))).toMatchObject({
       status: 'duplicate',
       points: 0,
@@ -27,7 +27,7 @@ describe.each(servers)('rewards on %s', (_name, connect) => {
     expect(await rewards.record(read('u', 'b'))).toMatchObject({ status: 'rewarded', used: 2, remaining: 0 });
     expect(await rewards.record(read('u', 'c'))).toMatchObject({ status: 'capped', points: 0, used: 2, remaining: 0 });
     expect(await rewards.record(read('u', 'a'))).toMatchObject({ status: 'duplicate', used: 2 });
-    const status = { rule: 'read', points: 10, used: 2, remaining: 0, resetsAt: first.resetsAt };
+    const status = { rule: 'read', points: 10, used: 2, remaining: 0, resetsAtMs: first.resetsAtMs };
     expect(await rewards.status('u')).toEqual([status]);
   });
 
@@ -93,9 +93,9 @@ describe.each(servers)('rewards on %s', (_name, connect) => {
     const rewards = bench.service({ ever: { limit: 9, dedupe: 'ever' }, total: { limit: 1, period: 'total' } });
     expect(await rewards.record(read('e', 'a', 'ever'))).toMatchObject({ status: 'rewarded' });
     expect(await rewards.record(read('e', 'a', 'ever'))).toMatchObject({ status: 'duplicate' });
-    expect(await rewards.record(read('e', 'a', 'total'))).toMatchObject({ status: 'rewarded', resetsAt: null });
+    expect(await rewards.record(read('e', 'a', 'total'))).toMatchObject({ status: 'rewarded', resetsAtMs: null });
     const other = await rewards.record(read('e', 'b', 'total'));
-    expect(other).toMatchObject({ status: 'capped', resetsAt: null });
+    expect(other).toMatchObject({ status: 'capped', resetsAtMs: null });
     expect((await rewards.status('e')).map(({ rule, used }) => [rule, used])).toEqual([
       ['ever', 1],
       ['total', 1],

@@ -48,12 +48,12 @@ describe.each(servers)('users and items that strangers name, on %s', (_name, con
     try {
       const service = bench.service({ read: { limit: 9 } });
       const { grantId } = await service.record({ rule: 'read', userId: 'u', itemId: 'i' });
-      const { startMs, seq } = readGrantId(grantId);
+      const { startsAtMs, seq } = readGrantId(grantId);
       for (const forged of [
-        grantIdOf('read', startMs, seq + 1, 'u', 'i'),
-        grantIdOf('read', startMs + 1, seq, 'u', 'i'),
-        grantIdOf('read', startMs, seq, 'v', 'i'),
-        grantIdOf('read', startMs, seq, 'u', 'j'),
+        grantIdOf('read', startsAtMs, seq + 1, 'u', 'i'),
+        grantIdOf('read', startsAtMs + 1, seq, 'u', 'i'),
+        grantIdOf('read', startsAtMs, seq, 'v', 'i'),
+        grantIdOf('read', startsAtMs, seq, 'u', 'j'),
       ]) {
         expect(await service.refund(forged)).not.toMatchObject({ status: 'refunded' });
       }

@@ -30,12 +30,12 @@ describe("Redis' clock", () => {
 
   it('decides the day, to the millisecond, and forgets the items of the last', async () => {
     const rewards = open({ limit: 1 });
-    expect(await at(rewards, 'u', MIDNIGHT - 1, 'a')).toMatchObject({ status: 'rewarded', resetsAt: MIDNIGHT });
+    expect(await at(rewards, 'u', MIDNIGHT - 1, 'a')).toMatchObject({ status: 'rewarded', resetsAtMs: MIDNIGHT });
     expect(await at(rewards, 'u', MIDNIGHT - 1, 'b')).toMatchObject({ status: 'capped' });
     expect((await rewards.status('u'))[0]).toMatchObject({ used: 1, remaining: 0 });
     await bench.setClock('r', 'u', MIDNIGHT);
-    expect((await rewards.status('u'))[0]).toMatchObject({ used: 0, remaining: 1, resetsAt: MIDNIGHT + DAY_MS });
-    expect(await at(rewards, 'u', MIDNIGHT, 'a')).toMatchObject({ status: 'rewarded', resetsAt: MIDNIGHT + DAY_MS });
+    expect((await rewards.status('u'))[0]).toMatchObject({ used: 0, remaining: 1, resetsAtMs: MIDNIGHT + DAY_MS });
+    expect(await at(rewards, 'u', MIDNIGHT, 'a')).toMatchObject({ status: 'rewarded', resetsAtMs: MIDNIGHT + DAY_MS });
     expect(await at(rewards, 'u', MIDNIGHT + 1, 'b')).toMatchObject({ status: 'capped' });
   });
 
@@ -49,7 +49,7 @@ describe("Redis' clock", () => {
         for (const ms of [MIDNIGHT - 1, MIDNIGHT, MIDNIGHT + DAY_MS]) {
           answers.push(await at(rewards, `skew${i}`, ms, 'a'), await at(rewards, `skew${i}`, ms, 'b'));
         }
-        const statuses = answers.map(({ status, resetsAt }) => [status, resetsAt]);
+        const statuses = answers.map(({ status, resetsAtMs }) => [status, resetsAtMs]);
         const ends = [MIDNIGHT, MIDNIGHT + DAY_MS, MIDNIGHT + 2 * DAY_MS];
         expect(statuses).toEqual(
           ends.flatMap((end) => [
@@ -66,15 +66,15 @@ describe("Redis' clock", () => {
   it('lets a change of zone begin with the next period, and makes no period shorter than one', async () => {
     const rewards = open({ limit: 1 });
     const zone = 'Pacific/Kiritimati'; // 14 hours ahead: its midnight is 10:00 UTC.
-    expect(await at(rewards, 'z', NOON, 'a')).toMatchObject({ status: 'rewarded', resetsAt: MIDNIGHT });
-    expect(await at(rewards, 'z', NOON + 1, 'b', zone)).toMatchObject({ status: 'capped', resetsAt: MIDNIGHT });
+    expect(await at(rewards, 'z', NOON, 'a')).toMatchObject({ status: 'rewarded', resetsAtMs: MIDNIGHT });
+    expect(await at(rewards, 'z', NOON + 1, 'b', zone)).toMatchObject({ status: 'capped', resetsAtMs: MIDNIGHT });
     const end = MIDNIGHT + DAY_MS + 10 * 3_600_000;
     await bench.setClock('r', 'z', MIDNIGHT);
-    expect((await rewards.status('z', { timeZone: zone }))[0]).toMatchObject({ used: 0, resetsAt: end });
-    expect(await at(rewards, 'z', MIDNIGHT, 'b', zone)).toMatchObject({ status: 'rewarded', resetsAt: end });
-    expect(await at(rewards, 'z', MIDNIGHT + DAY_MS, 'c', zone)).toMatchObject({ status: 'capped', resetsAt: end });
-    expect(await at(rewards, 'z', MIDNIGHT + DAY_MS, 'c')).toMatchObject({ status: 'capped', resetsAt: end });
-    const next = { status: 'rewarded', resetsAt: end + DAY_MS };
+    expect((await rewards.status('z', { timeZone: zone }))[0]).toMatchObject({ used: 0, resetsAtMs: end });
+    expect(await at(rewards, 'z', MIDNIGHT, 'b', zone)).toMatchObject({ status: 'rewarded', resetsAtMs: end });
+    expect(await at(rewards, 'z', MIDNIGHT + DAY_MS, 'c', zone)).toMatchObject({ status: 'capped', resetsAtMs: end });
+    expect(await at(rewards, 'z', MIDNIGHT + DAY_MS, 'c')).toMatchObject({ status: 'capped', resetsAtMs: end });
+    const next = { status: 'rewarded', resetsAtMs: end + DAY_MS };
     expect(await at(rewards, 'z', end, 'c', zone)).toMatchObject(next);
   });
 
@@ -103,7 +103,7 @@ describe("Redis' clock", () => {
       expect(second).not.toBe(first);
       expect(await service.refund(first as string)).toEqual({ status: 'expired', points: 0, used: 0 });
       expect(await service.refund(second as string)).toEqual({ status: 'refunded', points: 1, used: 0 });
-      expect(await at(service, userId, NOON + 60_001, 'a')).toMatchObject({ status: 'rewarded', resetsAt: null });
+      expect(await at(service, userId, NOON + 60_001, 'a')).toMatchObject({ status: 'rewarded', resetsAtMs: null });
     }
     const rows = await bench.raw.xrange(rewards.ledgerKeys()[0] as string, '-', '+');
     const grants = rows
@@ -119,7 +119,7 @@ describe("Redis' clock", () => {
       return rewards.record({ rule: 'r', userId: 'op', itemId: 'a', operationId: 'op:a' });
     };
     const first = await record(NOON);
-    expect(first).toMatchObject({ status: 'rewarded', resetsAt: MIDNIGHT });
+    expect(first).toMatchObject({ status: 'rewarded', resetsAtMs: MIDNIGHT });
     expect(await record(NOON + 1)).toEqual(first);
     const forget = () =>
       bench.raw.del(bench.registry.keySpace('read-reward').tag('s0').key('answer', 'r', 'op', 'op:a'));
@@ -127,7 +127,7 @@ describe("Redis' clock", () => {
     expect(await record(NOON + 60_000)).toMatchObject({ status: 'duplicate', points: 0, used: 1 });
     await forget();
     const next = await record(MIDNIGHT + 1);
-    expect(next).toMatchObject({ status: 'rewarded', used: 1, resetsAt: MIDNIGHT + DAY_MS });
+    expect(next).toMatchObject({ status: 'rewarded', used: 1, resetsAtMs: MIDNIGHT + DAY_MS });
     expect(next.grantId).not.toBe(first.grantId);
   });
 
@@ -210,7 +210,7 @@ async function play(userId: string, cap: number, steps: readonly Step[]): Promis
       const expected = model.record(day, one.item, limit);
       const answer = await (one.fully ? ledgered : rewards).record({ rule: 'model', userId, itemId: `i${one.item}` });
       expect(answer).toMatchObject(expected);
-      expect(answer.resetsAt).toBe((day + 1) * DAY_MS);
+      expect(answer.resetsAtMs).toBe((day + 1) * DAY_MS);
       if (answer.status === 'rewarded') expect(answer.used).toBeLessThanOrEqual(limit);
       if (answer.grantId) model.add({ id: answer.grantId, item: one.item, points: answer.points, day });
     }

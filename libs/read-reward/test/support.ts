@@ -1,11 +1,17 @@
 import { once } from 'node:events';
 import type { Cluster, Redis } from 'ioredis';
-import { ReadRewardService, type ReadRewardOptions, type RewardRule } from 'luanest/read-reward';
 import {
-  defineScript,
+  type ReadRewardModuleOptions,
+  type ReadRewardOptions,
+  ReadRewardService,
+  type RewardRule,
+} from 'luanest/read-reward';
+import {
   type AnyScript,
+  defineScript,
   type ScriptRegistry,
   type ScriptRegistryModuleOptions,
+  type ScriptRegistryOptions,
 } from 'luanest/script-registry';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { sleep } from '../../../test/support/wait';
@@ -28,7 +34,7 @@ export interface Bench {
   readonly registry: ScriptRegistry;
   readonly raw: Redis;
   /** A service of its own, with a memory of its own, as another process has it. */
-  service(rules: Record<string, RewardRule>, more?: Omit<ReadRewardOptions, 'rules'>): ReadRewardService;
+  service(rules: Record<string, RewardRule>, more?: Omit<ReadRewardModuleOptions, 'rules'>): ReadRewardService;
   close(): void;
 }
 

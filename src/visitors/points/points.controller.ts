@@ -26,7 +26,7 @@ export interface Points {
   /** Points that the visitor can still earn today. */
   readonly remaining: number;
   /** End of the day, ms since 1970. */
-  readonly resetsAt: number | null;
+  readonly resetsAtMs: number | null;
 }
 
 /** Points for rains that a visitor joins. */
@@ -43,8 +43,8 @@ export class PointsController {
   @Get()
   async mine(@Req() request: object): Promise<Points> {
     const [status] = await this.rewards.status(this.guest(request));
-    const { points = 0, remaining = 0, resetsAt = null } = status ?? {};
-    return { points, remaining, resetsAt };
+    const { points = 0, remaining = 0, resetsAtMs = null } = status ?? {};
+    return { points, remaining, resetsAtMs };
   }
 
   /** Gives a point if the rain is open or the guest has a packet of it. A rain counts once a day. */

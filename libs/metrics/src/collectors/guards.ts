@@ -29,33 +29,33 @@ export function countRateLimits(on: Subscriptions, recorder: Recorder): void {
 
 /** Counts claims, lost leases and results that were not stored. */
 export function countOnce(on: Subscriptions, recorder: Recorder): void {
-  on.on('luanest:once:claim-answered', ({ status }) =>
+  on.on('luanest:once:claim.answered', ({ status }) =>
     recorder.add('luanest.once.claims', { 'luanest.outcome': status }),
   );
-  on.on('luanest:once:lease-lost', ({ during }) =>
+  on.on('luanest:once:lease.lost', ({ during }) =>
     recorder.add('luanest.once.leases.lost', { 'luanest.during': during }),
   );
-  on.on('luanest:once:result-not-stored', ({ reason }) =>
+  on.on('luanest:once:result.dropped', ({ reason }) =>
     recorder.add('luanest.once.results.not_stored', { 'luanest.reason': reason }),
   );
-  on.on('luanest:once:settle-failed', ({ error }) =>
+  on.on('luanest:once:settlement.failed', ({ error }) =>
     recorder.add('luanest.once.settle.errors', { 'error.type': errorType(error) }),
   );
 }
 
 /** Counts recorded items, points and refunds. */
 export function countReadRewards(on: Subscriptions, recorder: Recorder): void {
-  on.on('luanest:read-reward:read-recorded', ({ rule, status, points }) => {
+  on.on('luanest:read-reward:read.recorded', ({ rule, status, points }) => {
     const named = { 'luanest.read_reward.rule': rule };
     recorder.add('luanest.read_reward.records', { ...named, 'luanest.outcome': status });
     if (points > 0) recorder.add('luanest.read_reward.points', named, points);
   });
-  on.on('luanest:read-reward:grant-refunded', ({ rule, status, points }) => {
+  on.on('luanest:read-reward:grant.refunded', ({ rule, status, points }) => {
     const named = { 'luanest.read_reward.rule': rule };
     recorder.add('luanest.read_reward.refunds', { ...named, 'luanest.outcome': status });
     if (points > 0) recorder.add('luanest.read_reward.points.refunded', named, points);
   });
-  on.on('luanest:read-reward:period-missed', ({ rule }) =>
+  on.on('luanest:read-reward:period.missed', ({ rule }) =>
     recorder.add('luanest.read_reward.periods.missed', { 'luanest.read_reward.rule': rule }),
   );
 }

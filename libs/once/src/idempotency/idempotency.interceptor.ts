@@ -11,7 +11,7 @@ import { Reflector } from '@nestjs/core';
 import { NotSentError, ScriptRefusedError, UnknownOutcomeError } from 'luanest/script-registry';
 import { Checks, InvalidOptionError } from '../../../internal/src';
 import { Observable, type Subscriber } from 'rxjs';
-import { ONCE_OPTIONS, type ResolvedOnceOptions } from '../once.options';
+import { ONCE_OPTIONS, type ResolvedOnceModuleOptions } from '../once.options';
 import {
   resolveRoute,
   type IdempotencyRouteOptions,
@@ -70,7 +70,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
 
   /** @throws InvalidOptionError when the module has no `idempotency` settings */
   constructor(
-    @Inject(ONCE_OPTIONS) options: ResolvedOnceOptions,
+    @Inject(ONCE_OPTIONS) options: ResolvedOnceModuleOptions,
     @Inject(OnceStore) private readonly store: OnceStore,
     @Inject(Runs) private readonly runs: Runs,
     @Inject(Reflector) private readonly reflector: Reflector,
@@ -223,7 +223,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
   /** Redis does not answer: the handler runs all the same where that was chosen. */
   private withoutClaim(error: unknown, { request, next, key }: Asked, subscriber: Subscriber<unknown>): void {
     if (!REDIS_ERRORS.some((type) => error instanceof type)) throw error;
-    if (this.settings.whenRedisFails === 'refuse') {
+    if (this.settings.onRedisError === 'refuse') {
       const detail = 'The request could not be registered. Send it again, with the same key.';
       throw new IdempotencyException('REDIS_UNAVAILABLE', detail, { cause: error });
     }

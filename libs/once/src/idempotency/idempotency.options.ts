@@ -48,7 +48,7 @@ export interface IdempotencyOptions extends IdempotencyRouteOptions {
   /** Name of the request's header. Default `Idempotency-Key`. */
   readonly header?: string;
   /** What happens while Redis does not answer: `refuse` answers 503, `run` runs the handler unprotected. Default `refuse`. */
-  readonly whenRedisFails?: 'refuse' | 'run';
+  readonly onRedisError?: 'refuse' | 'run';
 }
 
 /** HTTP settings with every default filled in. */
@@ -67,7 +67,7 @@ const KNOWN_OF_ROUTE: KnownOptions<IdempotencyRouteOptions> = {
 const KNOWN_OF_IDEMPOTENCY: KnownOptions<IdempotencyOptions> = {
   subject: true,
   header: true,
-  whenRedisFails: true,
+  onRedisError: true,
   ...KNOWN_OF_ROUTE,
 };
 /** Most bytes of a result or a response that may be stored. */
@@ -132,7 +132,7 @@ export function resolveIdempotency(
   if (options === undefined) return undefined;
   module.options('idempotency', options, KNOWN_OF_IDEMPOTENCY);
   const checks = module.in('idempotency');
-  const { subject, header = 'Idempotency-Key', whenRedisFails = 'refuse', ...route } = options;
+  const { subject, header = 'Idempotency-Key', onRedisError = 'refuse', ...route } = options;
   const defaults: ResolvedRouteOptions = {
     ...terms,
     required: true,
@@ -144,7 +144,7 @@ export function resolveIdempotency(
   return Object.freeze({
     subject: checks.fn('subject', subject, "from the request to the user's id or undefined"),
     header: checks.text('header', header, /^[\w-]{1,100}$/, 'the name of a header'),
-    whenRedisFails: checks.choice('whenRedisFails', whenRedisFails, ['refuse', 'run']),
+    onRedisError: checks.choice('onRedisError', onRedisError, ['refuse', 'run']),
     ...resolveRoute(route, defaults, checks),
   });
 }

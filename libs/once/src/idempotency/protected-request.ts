@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { CallHandler } from '@nestjs/common';
 import type { Subscriber, Subscription } from 'rxjs';
-import { events, type ResultNotStoredEvent } from '../once.events';
+import { events, type ResultDroppedEvent } from '../once.events';
 import type { OnceStore } from '../once.store';
 import type { Held, Run } from '../runs/run';
 import type { Runs } from '../runs/runs';
@@ -21,7 +21,7 @@ export interface ExchangeStart {
 
 const noop = (): void => undefined;
 
-type NotStored = ResultNotStoredEvent['reason'];
+type NotStored = ResultDroppedEvent['reason'];
 
 /**
  * One request under its claim: runs the handler, and settles the claim when the response is about to end, so that what a
@@ -114,7 +114,7 @@ export class Exchange implements ResponseWatcher {
       then();
     };
     const fail = (error: unknown): void => {
-      events.settleFailed.publish(() => ({ error }));
+      events.settlementFailed.publish(() => ({ error }));
       ended();
     };
     try {
@@ -133,7 +133,7 @@ export class Exchange implements ResponseWatcher {
   /** '' where the response cannot be kept: the key is done all the same. */
   private encode(sent: SentResponse | undefined, otherwise: NotStored): string {
     const stored = sent && encodeResponse(sent, this.before, this.route.maxStoredBytes);
-    if (stored === undefined) events.resultNotStored.publish(() => ({ reason: sent ? 'too-large' : otherwise }));
+    if (stored === undefined) events.resultDropped.publish(() => ({ reason: sent ? 'too-large' : otherwise }));
     return stored ?? '';
   }
 }

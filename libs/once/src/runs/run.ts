@@ -113,7 +113,7 @@ export class Run implements OnceRun, Member {
   }
 }
 
-/** A request that runs although Redis failed (`whenRedisFails: 'run'`): nothing keeps another from the same work. */
+/** A request that runs although Redis failed (`onRedisError: 'run'`): nothing keeps another from the same work. */
 export class UnprotectedRun implements OnceRun {
   readonly fence = 0;
   private own: AbortSignal | undefined;
@@ -132,6 +132,6 @@ export class UnprotectedRun implements OnceRun {
   }
 
   assertHeld(): void {
-    throw new OnceLostError(this.id, "it runs without a claim, since Redis failed and whenRedisFails is 'run'");
+    throw new OnceLostError(this.id, "it runs without a claim, since Redis failed and onRedisError is 'run'");
   }
 }

@@ -69,7 +69,7 @@ export class Runner {
     try {
       await (delivery === 'at-most-once' ? claim.confirm() : claim.release());
     } catch (error) {
-      events.settleFailed.publish(() => ({ error }));
+      events.settlementFailed.publish(() => ({ error }));
     }
   }
 
@@ -79,7 +79,7 @@ export class Runner {
       return this.claims.encode(result);
     } catch (error) {
       const reason = error instanceof OnceResultTooLargeError ? 'too-large' : 'not-json';
-      events.resultNotStored.publish(() => ({ reason }));
+      events.resultDropped.publish(() => ({ reason }));
       return '';
     }
   }
