@@ -31,6 +31,11 @@ export function isIntegerOf(value: unknown, min: number, max: number): value is 
   return Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max;
 }
 
+/** Returns true for well-formed Unicode of 1 to `maxChars` UTF-16 units. */
+export function isIdOf(value: unknown, maxChars: number): value is string {
+  return typeof value === 'string' && value !== '' && value.length <= maxChars && value.isWellFormed();
+}
+
 /**
  * Checks for the options of a module, a decorator or a call. Each check returns the value, or throws an error that names the
  * owner of the options, the option, the value and what is allowed:
@@ -87,6 +92,12 @@ export class Checks {
   /** Checks for text that matches a pattern. @param expected describes it, such as `1 to 100 letters or digits` */
   text(name: string, value: unknown, pattern: RegExp, expected: string): string {
     return typeof value === 'string' && pattern.test(value) ? value : this.refuse(name, value, expected);
+  }
+
+  /** Checks for an id or a key: well-formed Unicode of 1 to `maxChars` UTF-16 units. */
+  id(name: string, value: unknown, maxChars: number): string {
+    if (isIdOf(value, maxChars)) return value;
+    return this.refuse(name, value, `1 to ${maxChars} characters of well-formed Unicode`);
   }
 
   /** Checks for one of several texts. */

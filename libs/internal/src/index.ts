@@ -1,5 +1,5 @@
 export { unlimitedListeners } from './abort-signals';
-export { Checks, isIntegerOf, MAX_TIMER_MS, type KnownOptions, type Refusal } from './checks';
+export { Checks, isIdOf, isIntegerOf, MAX_TIMER_MS, type KnownOptions, type Refusal } from './checks';
 export { constructed, defineLuanestModule, type LuanestModuleClass, type ModuleExtras } from './define-module';
 export { classOrMethodDecorator, methodDecorator, type Decorated, type DecoratedMethod } from './decorators';
 export { exploreMethods, NOT_A_SINGLETON, singletonOf, type ExploredMethod } from './explorer';

@@ -16,6 +16,7 @@ export {
   OnceLostError,
   OnceNotReplicatedError,
   OnceResultTooLargeError,
+  OnceSetupError,
 } from './once.errors';
 export {
   ONCE_CHANNELS,

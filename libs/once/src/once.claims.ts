@@ -7,10 +7,10 @@ import type { FullClaim, OnceStore, StoredAnswer } from './once.store';
 import { KNOWN_TERMS, resolveTerms, type ResolvedTerms } from './once.terms';
 import type { Claim, ClaimAnswer, RunOptions } from './once.types';
 
-/** The module's settings but those of HTTP. */
+/** Options of the module, without those of HTTP. */
 export type ClaimsOptions = Omit<ResolvedOnceModuleOptions, 'idempotency'>;
 
-/** A claim of a run, whose renewals have an end. */
+/** Claim parameters of a run: with the time after which it is no longer renewed. */
 export type FullRun = FullClaim & Pick<ResolvedTerms, 'maxLeaseMs'>;
 
 const KNOWN: KnownOptions<RunOptions> = { ...KNOWN_TERMS, token: true };
@@ -18,34 +18,34 @@ const KNOWN: KnownOptions<RunOptions> = { ...KNOWN_TERMS, token: true };
 const unknownOptions = new Checks('OnceService');
 const input = new Checks('OnceService', (message) => new InvalidOnceInputError(message));
 
-/** Claims with the module's settings, as their owners hold them. */
+/** Makes claims with the module's options as defaults, for the service and for runs. */
 export class Claims {
   constructor(
     readonly store: OnceStore,
     readonly options: ClaimsOptions,
   ) {}
 
-  /** Checks the options of a call and fills in the module's. @throws InvalidOnceInputError, InvalidOptionError */
+  /** Checks the options of a call and fills in those of the module. @throws InvalidOnceInputError, InvalidOptionError */
   fill(options: RunOptions): FullRun {
     unknownOptions.options('', options, KNOWN);
     const terms = resolveTerms(options, this.options, input);
     return { ...terms, token: options.token ?? this.store.newToken(), fingerprint: '' };
   }
 
-  /** Claims a key. @param id as its owner knows it */
+  /** Claims a key. @param id the id that the returned claim has */
   async take(id: string, key: string, full: FullClaim): Promise<ClaimAnswer> {
     const answer = await this.store.claim(key, full);
     if (answer.status === 'in-progress') return { status: 'in-progress', retryAfterMs: Number(answer.text) };
-    if (answer.status === 'claimed') return this.handle(id, key, full, answer);
+    if (answer.status === 'claimed') return this.claimOf(id, key, full, answer);
     return { status: 'done', result: decodeResult(answer.text), confirmed: answer.status === 'done' };
   }
 
-  /** A result as it is stored. @throws OnceResultTooLargeError, InvalidOnceInputError */
+  /** Writes a result as it is stored. @throws OnceResultTooLargeError, InvalidOnceInputError */
   encode(result: unknown): string {
     return encodeResult(result, this.options.maxResultBytes);
   }
 
-  private handle(id: string, key: string, full: FullClaim, answer: StoredAnswer): Claim {
+  private claimOf(id: string, key: string, full: FullClaim, answer: StoredAnswer): Claim {
     const { store } = this;
     const { token, leaseMs } = full;
     return {

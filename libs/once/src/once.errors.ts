@@ -1,6 +1,11 @@
 import { LuanestError } from '../../internal/src';
 
-/** An id, a token, a duration or a result is missing, of the wrong type or out of range; nothing was written. */
+/** `@Once()` was called on an object that Nest did not create, so it has no OnceService; nothing ran. */
+export class OnceSetupError extends LuanestError {
+  readonly code = 'ONCE_SETUP';
+}
+
+/** An id, a token, a duration or a result is missing, has a wrong type or is out of range; nothing was written. */
 export class InvalidOnceInputError extends LuanestError {
   readonly code = 'INVALID_ONCE_INPUT';
 }
@@ -11,56 +16,56 @@ export class OnceResultTooLargeError extends LuanestError {
 
   /**
    * @param bytes size of the result as JSON, in bytes
-   * @param maxResultBytes the most that is stored
+   * @param maxResultBytes the maximum, bytes
    */
   constructor(
     readonly bytes: number,
     readonly maxResultBytes: number,
   ) {
     super(
-      `The result has ${bytes} bytes as JSON, and at most ${maxResultBytes} are stored. ` +
-        `Nothing was written. Confirm with less, such as an id, or raise maxResultBytes.`,
+      `The result has ${bytes} bytes as JSON. The maximum is ${maxResultBytes}. ` +
+        `Nothing was written. Confirm with a smaller result, such as an id, or raise maxResultBytes.`,
     );
   }
 }
 
-/** A handler under `@Once()` was not run because another is at the same message; deliver it again later. */
+/** A handler with `@Once()` did not run, because another process handles the same message. Deliver the message again later. */
 export class OnceInProgressError extends LuanestError {
   readonly code = 'ONCE_IN_PROGRESS';
 
-  /** @param retryAfterMs when the present owner's lease ends unless it renews, ms */
+  /** @param retryAfterMs time until the owner's lease ends unless the owner renews it, ms */
   constructor(readonly retryAfterMs: number) {
-    super(`Another is at this message. Deliver it again in ${retryAfterMs} ms or later.`);
+    super(`Another process handles this message. Deliver it again in ${retryAfterMs} ms or later.`);
   }
 }
 
-/** A run may not go on: its lease ended, another has the id, `maxLeaseMs` is over, or the app shuts down. */
+/** A run must not go on: its lease ended, another owner has the id, `maxLeaseMs` is over, or the app shuts down. */
 export class OnceLostError extends LuanestError {
   readonly code = 'ONCE_LOST';
 
   /**
-   * @param id of the run
-   * @param because completes the sentence "The run was lost: ..."
+   * @param id of the run; '' in the signal of a request that runs unprotected
+   * @param because completes the sentence "The run must not go on: ..."
    */
   constructor(
     readonly id: string,
     because: string,
   ) {
-    super(`The run was lost: ${because}.`);
+    super(`The run must not go on: ${because}.`);
   }
 }
 
 /**
- * Too few replicas had a claim or a confirmation in time. After a claim nothing ran, and the id was given back. After a
- * confirmation the work has happened, and the id is done unless a failover loses that.
+ * Too few replicas had a claim or a confirmation in time. During a claim: nothing ran, and the id was released. During a
+ * confirmation: the work is done, and so is the id, unless a failover loses the confirmation.
  */
 export class OnceNotReplicatedError extends LuanestError {
   readonly code = 'ONCE_NOT_REPLICATED';
 
   /**
-   * @param during what was not replicated
-   * @param copies how many replicas had it
-   * @param replicas how many had to
+   * @param during the call that was not replicated
+   * @param copies number of replicas that had it in time
+   * @param replicas number of replicas that were required
    */
   constructor(
     readonly during: 'claim' | 'confirm',
@@ -70,8 +75,8 @@ export class OnceNotReplicatedError extends LuanestError {
     super(
       `The ${during === 'claim' ? 'claim' : 'confirmation'} reached ${copies} of ${replicas} replicas in time. ` +
         (during === 'claim'
-          ? 'It was given back, and nothing ran.'
-          : 'The work has happened; a failover may lose the confirmation, and then it can happen again.'),
+          ? 'It was released, and nothing ran.'
+          : 'The work is done. A failover may lose the confirmation, and then the work can run again.'),
     );
   }
 }

@@ -1,27 +1,37 @@
 import { eventChannels } from '../../internal/src';
 
-/** A claim was answered. */
+/** Redis answered a claim. */
 export interface ClaimAnsweredEvent {
+  /**
+   * `claimed`: the caller owns the id. `in-progress`: another owner has it. `done`: it is confirmed. `abandoned`: the lease of
+   * an at-most-once claim ended without a confirmation. `mismatch`: the key of a request was used with other content.
+   */
   readonly status: 'claimed' | 'in-progress' | 'done' | 'abandoned' | 'mismatch';
 }
 
-/** An owner found that its lease is over, or that another owns the id. */
+/** A call of an owner failed, because its lease ended or another owner has the id. */
 export interface LeaseLostEvent {
+  /** The call that failed. */
   readonly during: 'renew' | 'confirm' | 'release';
 }
 
-/** Work was done whose result or response could not be stored; the id is done without one. */
+/** Work was done, but its result or response could not be stored; the id is done without one. */
 export interface ResultDroppedEvent {
-  /** `abandoned`: somebody outside, such as a timeout, had answered before the handler did. */
+  /**
+   * `too-large`: it has more bytes than `maxResultBytes` or `maxStoredBytes`. `not-json`: JSON cannot represent it.
+   * `streamed`: the response was sent in pieces. `abandoned`: code outside, such as a timeout, sent a response before the
+   * handler ended.
+   */
   readonly reason: 'too-large' | 'not-json' | 'streamed' | 'abandoned';
 }
 
-/** Work was done or failed, and Redis could not be told; the claim stays until its lease ends. */
+/** Work ended, but its claim could not be confirmed or released in Redis. Unless the call took effect, the claim stays until its lease ends. */
 export interface SettlementFailedEvent {
+  /** Error of the confirmation or the release. */
   readonly error: unknown;
 }
 
-/** Names of the `node:diagnostics_channel` channels of this lib. No event carries an id, a token, a key or a result. */
+/** Names of this lib's channels on `node:diagnostics_channel`. No event carries an id, a token, a key or a result. */
 export const ONCE_CHANNELS = Object.freeze({
   claimAnswered: 'luanest:once:claim.answered',
   leaseLost: 'luanest:once:lease.lost',
@@ -36,5 +46,5 @@ interface Events {
   settlementFailed: SettlementFailedEvent;
 }
 
-/** Where this lib tells what happens. */
+/** Publishes the events of this lib. */
 export const events = eventChannels<Events>(ONCE_CHANNELS);

@@ -1,42 +1,37 @@
-import { Checks, shown } from '../../internal/src';
+import { Checks, isIdOf } from '../../internal/src';
 import { InvalidOnceInputError, OnceResultTooLargeError } from './once.errors';
 
 const MAX_ID = 1_024;
 const MAX_TOKEN = 256;
-/** The longest lease and retention: ten years, in ms. */
+/** Maximum of a lease and of a retention: ten years, ms. */
 export const MAX_DURATION_MS = 3_650 * 86_400_000;
 
 const input = new Checks('OnceService', (message) => new InvalidOnceInputError(message));
 
-function checkText(field: string, value: unknown, maxChars: number): string {
-  if (typeof value !== 'string' || value === '' || value.length > maxChars || !value.isWellFormed()) {
-    // The value of a token is a secret.
-    const seen = field === 'token' ? `of ${typeof value} type and not usable` : shown(value);
-    throw input.error(`${field} is ${seen}. Expected 1 to ${maxChars} characters of well-formed Unicode.`);
-  }
-  return value;
-}
-
-/** An id. @throws InvalidOnceInputError unless it is 1 to 1,024 well-formed characters */
+/** Checks an id and returns it. @throws InvalidOnceInputError unless it is 1 to 1,024 characters of well-formed Unicode */
 export function checkId(value: unknown): string {
-  return checkText('id', value, MAX_ID);
+  return input.id('id', value, MAX_ID);
 }
 
-/** A token. @throws InvalidOnceInputError unless it is 1 to 256 well-formed characters */
+/** Checks a token and returns it. @throws InvalidOnceInputError unless it is 1 to 256 characters of well-formed Unicode */
 export function checkToken(value: unknown): string {
-  return checkText('token', value, MAX_TOKEN);
+  if (isIdOf(value, MAX_TOKEN)) return value;
+  // The error does not show the value: a token is a secret.
+  throw input.error(
+    `token is an invalid value of type ${typeof value}. Expected 1 to ${MAX_TOKEN} characters of well-formed Unicode.`,
+  );
 }
 
-/** A duration. @throws InvalidOnceInputError unless it is an integer of 1 ms to ten years */
+/** Checks a duration in ms and returns it. @throws InvalidOnceInputError unless it is an integer from 1 to ten years */
 export function checkDuration(field: string, value: unknown): number {
   return input.integer(field, value, 1, MAX_DURATION_MS);
 }
 
 /**
- * A result as the JSON that is stored; '' for undefined.
+ * Writes a result as the JSON that is stored; '' for undefined.
  *
- * @throws InvalidOnceInputError for what JSON cannot hold
- * @throws OnceResultTooLargeError beyond `maxBytes`
+ * @throws InvalidOnceInputError for a value that JSON cannot represent
+ * @throws OnceResultTooLargeError if the JSON has more than `maxBytes` bytes
  */
 export function encodeResult(result: unknown, maxBytes: number): string {
   if (result === undefined) return '';
@@ -46,11 +41,11 @@ export function encodeResult(result: unknown, maxBytes: number): string {
   } catch (cause) {
     throw new InvalidOnceInputError('The result cannot be written as JSON. Confirm with plain data.', { cause });
   }
-  // An object whose `toJSON` says nothing.
+  // An object whose `toJSON` returns undefined.
   if (json === undefined && typeof result === 'object') return '';
   if (json === undefined) {
     throw new InvalidOnceInputError(
-      `The result is a ${typeof result}, which JSON cannot hold. Confirm with plain data.`,
+      `The result is a ${typeof result}, which JSON cannot represent. Confirm with plain data.`,
     );
   }
   const bytes = Buffer.byteLength(json);
@@ -58,7 +53,7 @@ export function encodeResult(result: unknown, maxBytes: number): string {
   return json;
 }
 
-/** A stored result as it was confirmed. */
+/** Parses a stored result. */
 export function decodeResult(json: string): unknown {
   return json === '' ? undefined : (JSON.parse(json) as unknown);
 }

@@ -13,19 +13,19 @@ const checks = new Checks('OnceModule');
 /** Injection token of the resolved options. */
 export const ONCE_OPTIONS = Symbol('luanest:once-options');
 
-/** Options of OnceModule. Those of `ClaimTerms` are the defaults of all claims. */
+/** Options of OnceModule. Those of `ClaimTerms` are the defaults for each claim. */
 export interface OnceModuleOptions extends ClaimTerms {
-  /** Most bytes of a stored result, as JSON; integer of 1 to 64 MiB. Default 65,536. */
+  /** Maximum size of a stored result as JSON, bytes; integer of 1 to 67,108,864 (64 MiB). Default 65,536. */
   readonly maxResultBytes?: number;
-  /** How long shutdown waits for runs before it fires their signals, ms; integer >= 0. Default 10,000. */
+  /** Time that shutdown waits for runs before it fires their signals, ms; integer of 0 to 2^31 - 1. Default 10,000. */
   readonly drainMs?: number;
-  /** How long it waits after the signals, ms; integer >= 0. Default 500. */
+  /** Time that shutdown waits after it fired the signals, ms; integer of 0 to 2^31 - 1. Default 500. */
   readonly abortGraceMs?: number;
-  /** HTTP. Default none: `@Idempotent()` then fails at boot. */
+  /** Options of idempotent HTTP routes. Default none: an app with `@Idempotent()` then fails at boot. */
   readonly idempotency?: IdempotencyOptions;
 }
 
-/** Options with every default filled in. */
+/** Options with all defaults filled in. */
 export interface ResolvedOnceModuleOptions extends ResolvedTerms {
   readonly maxResultBytes: number;
   readonly drainMs: number;
@@ -44,7 +44,7 @@ const KNOWN: KnownOptions<OnceModuleOptions> = {
 /**
  * Checks the options and fills in the defaults.
  *
- * @throws InvalidOptionError naming the option, the value seen and what to do
+ * @throws InvalidOptionError that names the option, its value and what is allowed
  */
 export function resolveOptions(options: OnceModuleOptions): ResolvedOnceModuleOptions {
   checks.options('', options, KNOWN);

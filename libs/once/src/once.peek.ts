@@ -6,12 +6,12 @@ import { decodeResult } from './once.input';
 import type { OnceStore } from './once.store';
 import type { PeekAnswer, PeekTarget } from './once.types';
 
-/** The id under which a message of an `@Once()` handler is claimed. */
+/** Returns the id under which a message of an `@Once()` handler is claimed. */
 export function messageIdOf(scope: string, id: string): string {
   return JSON.stringify([scope, id]);
 }
 
-/** Reads what is known of a target. @throws InvalidOnceInputError before anything is sent */
+/** Reads the state of a target. @throws InvalidOnceInputError before anything is sent */
 export async function peekAt(store: OnceStore, target: string | PeekTarget): Promise<PeekAnswer> {
   const [key, decode] = locate(store, target);
   const { status, fence, leaseEndsAtMs, expiresAtMs, result } = await store.peek(key);
@@ -25,7 +25,7 @@ export async function peekAt(store: OnceStore, target: string | PeekTarget): Pro
   };
 }
 
-/** The key of a target, and how its result is read. */
+/** Returns the key of a target, and the function that parses its result. */
 function locate(store: OnceStore, target: string | PeekTarget): [key: string, decode: (stored: string) => unknown] {
   if (typeof target === 'string') return [store.keyOf(target), decodeResult];
   const { scope, id, subject, key } = (target ?? {}) as Record<string, unknown>;
@@ -34,7 +34,7 @@ function locate(store: OnceStore, target: string | PeekTarget): [key: string, de
   const named = typeof key === 'string' ? readKey(key) : undefined;
   if (user !== '' && named) return [store.keyOf(idOf(user, named), 'request'), decodeResponse];
   throw new InvalidOnceInputError(
-    `Nothing can be looked at by ${shown(target)}. Give an id, { scope, id } of a message, or { subject, key } of a request.`,
+    `The target is ${shown(target)}. Expected an id, { scope, id } of a message, or { subject, key } of a request.`,
   );
 }
 

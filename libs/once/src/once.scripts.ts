@@ -1,5 +1,5 @@
 import { defineScript, int, str } from 'luanest/script-registry';
-import { FREES_MEMORY } from '../../internal/src';
+import { FREES_MEMORY, shown } from '../../internal/src';
 import type { ConfirmAnswer } from './once.types';
 import { claimLua, confirmLua, firstLua, peekLua, releaseLua, renewLua } from './scripts/generated';
 
@@ -11,10 +11,13 @@ export const firstOnce = defineScript({
   reply: (first: number) => first === 1,
 });
 
-/** What the claim script answers. */
+/** Reply of the claim script. */
 export interface StoredAnswer {
   readonly status: 'claimed' | 'in-progress' | 'done' | 'abandoned' | 'mismatch';
-  /** Of a claim: its fence and then the end of its lease, 16 and 13 digits. Of one in progress: how long, ms. Else the result. */
+  /**
+   * `claimed`: the fence in 16 digits, then the end of the lease in 13, ms since 1970. `in-progress`: time until the lease
+   * ends, ms. `done`: the stored result. Otherwise ''.
+   */
   readonly text: string;
 }
 
@@ -33,17 +36,17 @@ export const claimOnce = defineScript({
   args: { token: str, leaseMs: int, retentionMs: int, delivery: str, fingerprint: str },
   reply: (answer: string): StoredAnswer => {
     const status = STATUS[answer.charAt(0)];
-    if (status === undefined) throw new TypeError(`${answer} is no answer to a claim.`);
+    if (status === undefined) throw new TypeError(`A reply of once.claim begins with ${shown(answer.charAt(0))}.`);
     return { status, text: answer.slice(1) };
   },
 });
 
-/** The fence of a claim. */
+/** Returns the fence of a claim. */
 export function fenceOf({ text }: StoredAnswer): number {
   return Number(text.slice(0, 16));
 }
 
-/** When the lease of a claim ends, ms since the epoch. */
+/** Returns the end of a claim's lease, ms since 1970. */
 export function leaseEndsAtOf({ text }: StoredAnswer): number {
   return Number(text.slice(16));
 }
@@ -79,12 +82,14 @@ export const releaseOnce = defineScript({
   reply: (status: string) => status as 'released' | 'lost',
 });
 
-/** What the peek script reads. */
+/** Reply of the peek script. */
 export interface StoredPeek {
   readonly status: 'unknown' | 'in-progress' | 'done' | 'abandoned';
+  /** 0 unless in progress. */
   readonly fence: number;
+  /** Ms since 1970; 0 unless in progress. */
   readonly leaseEndsAtMs: number;
-  /** -1 where the key has no TTL. */
+  /** Time at which the key expires, ms since 1970; -1 if the key has lost its TTL, 0 if the id is unknown. */
   readonly expiresAtMs: number;
   readonly result: string;
 }
@@ -110,5 +115,5 @@ export const peekOnce = defineScript({
   }),
 });
 
-/** Every script of this lib, for the registry. */
+/** All scripts of this lib. */
 export const onceScripts = [firstOnce, claimOnce, renewOnce, confirmOnce, releaseOnce, peekOnce];

@@ -19,9 +19,10 @@ import { Runner } from './runs/runner';
 import { Runs } from './runs/runs';
 
 /**
- * Lets one of many callers do a thing, and remembers that it was done.
+ * Lets one of many callers do a piece of work, and remembers that it is done.
  *
- * Nothing is exactly once without the receiver's help: hand it the id, so that it knows a repeat, or the fence.
+ * Exactly once needs the help of the system that receives the work's effect. Pass it the id, so that it can ignore a repeat,
+ * or the fence, so that it can refuse an owner whose lease has ended.
  */
 export class OnceService implements BeforeApplicationShutdown {
   private readonly claims: Claims;
@@ -37,15 +38,16 @@ export class OnceService implements BeforeApplicationShutdown {
   }
 
   /**
-   * Returns the run that this code belongs to: work under `run`, an `@Once()` handler, or the handler of an idempotent request
-   * and the interceptors inside. Undefined outside of one. Of nested runs the innermost.
+   * Returns the run that the calling code is part of: the work of `run`, an `@Once()` handler, or the handler of an idempotent
+   * request and the interceptors between it and `@Idempotent()`. Returns undefined outside of a run, and the innermost of
+   * nested runs.
    */
   current(): OnceRun | undefined {
     return this.runs.current();
   }
 
   /**
-   * Takes an id for a lease, unless another has it or it is done.
+   * Claims an id for the time of a lease, unless another owner has the id or the id is done.
    *
    * @throws InvalidOnceInputError before anything is sent; OnceNotReplicatedError with `replicas`
    */
@@ -55,9 +57,9 @@ export class OnceService implements BeforeApplicationShutdown {
   }
 
   /**
-   * Renews an owner's lease: it lasts `leaseMs` from now.
+   * Renews an owner's lease: it ends `leaseMs` from now.
    *
-   * @param options leaseMs; default the module's
+   * @param options leaseMs, ms; default: that of the module
    * @throws InvalidOnceInputError before anything is sent
    */
   async renew(id: string, token: string, options: { readonly leaseMs?: number } = {}): Promise<RenewAnswer> {
@@ -65,29 +67,29 @@ export class OnceService implements BeforeApplicationShutdown {
   }
 
   /**
-   * Marks an id as done, for the retention that it was claimed with. Waits for the module's `replicas`.
+   * Marks an id as done for the retention that it was claimed with. Waits for the `replicas` of the module.
    *
-   * @param result JSON data for those who ask again; at most `maxResultBytes`. Default none
+   * @param result returned to later callers; a value that JSON can represent, at most `maxResultBytes` as JSON. Default none
    * @throws OnceResultTooLargeError, InvalidOnceInputError before anything is sent; OnceNotReplicatedError
    */
   async confirm(id: string, token: string, result?: unknown): Promise<ConfirmAnswer> {
     return this.store.confirm(this.store.keyOf(id), token, this.claims.encode(result), this.options);
   }
 
-  /** Gives an id back, undone, for anybody to claim. @throws InvalidOnceInputError before anything is sent */
+  /** Releases an id without marking it as done: anyone can claim it again. @throws InvalidOnceInputError before anything is sent */
   async release(id: string, token: string): Promise<ReleaseAnswer> {
     return this.store.release(this.store.keyOf(id), token);
   }
 
   /**
-   * Remembers an id and returns true to the first call: at most once, in one command, with no lease and no result. Does not wait
-   * for replicas.
+   * Remembers an id and returns true to the first caller: at most once, in one command, without a lease and without a result.
+   * Does not wait for replicas.
    *
-   * @param options retentionMs, default the module's; a token, with which a repeat of the first call gets true again
+   * @param options retentionMs, ms, default: that of the module; a token, with which the first caller gets true again
    * @throws InvalidOnceInputError before anything is sent
    */
   first(id: string, options: Pick<ClaimOptions, 'retentionMs' | 'token'> = {}): Promise<boolean> {
-    // One promise a call, the registry's: another for each level shows at this rate.
+    // Not async: the promise of the registry is returned as it is, since one more for each call would cost throughput.
     try {
       const { token, retentionMs } = options;
       return this.store.first(id, token ?? this.store.newToken(), retentionMs ?? this.options.retentionMs);
@@ -97,9 +99,9 @@ export class OnceService implements BeforeApplicationShutdown {
   }
 
   /**
-   * Reads what is known of an id, and changes nothing: no lease and no retention gets longer. Ids of `first` are not known to it.
+   * Reads the state of an id and changes nothing: it extends no lease and no retention. It does not find ids of `first`.
    *
-   * @param target an id; `{ scope, id }` of a message under `@Once()`; `{ subject, key }` of an idempotent request
+   * @param target an id; `{ scope, id }` of a message of an `@Once()` handler; `{ subject, key }` of an idempotent request
    * @throws InvalidOnceInputError before anything is sent
    */
   peek(target: string | PeekTarget): Promise<PeekAnswer> {
@@ -107,13 +109,13 @@ export class OnceService implements BeforeApplicationShutdown {
   }
 
   /**
-   * Runs work under a claim that is renewed until it ends, and confirms what it returns.
+   * Claims an id, runs the work, renews the lease while the work runs, and confirms the id with the result of the work.
    *
-   * Work that throws, or resolves with what says that it is not done (`UNFINISHED`), leaves the id free with
-   * `at-least-once`, and done with `at-most-once`; the error is thrown on.
+   * If the work throws, or returns a value marked as `UNFINISHED` (such as `retryLater()`), the id is released with
+   * `at-least-once`, and done with `at-most-once`. An error of the work is thrown again.
    *
-   * @throws InvalidOnceInputError before anything is sent; what the work throws; OnceNotReplicatedError with `replicas`,
-   * before the work or after it, as its `during` says
+   * @throws InvalidOnceInputError before anything is sent; the error of the work; OnceNotReplicatedError with `replicas`,
+   * before the work (`during: 'claim'`) or after it (`during: 'confirm'`)
    */
   async run<T>(
     id: string,
@@ -123,7 +125,7 @@ export class OnceService implements BeforeApplicationShutdown {
     return this.runs.track(this.runner.run({ id, key: this.store.keyOf(id), options, body: work }));
   }
 
-  /** As `run`, for a message of an `@Once()` handler. Handlers of other scopes, and ids of `run`, do not meet it. */
+  /** Like `run`, for a message of an `@Once()` handler. Its ids do not collide with those of other scopes or of `run`. @internal */
   async runMessage<T>(
     scope: string,
     id: string,
@@ -134,7 +136,7 @@ export class OnceService implements BeforeApplicationShutdown {
     return this.runs.track(this.runner.run({ id, key, options, body: work }));
   }
 
-  /** Waits for runs up to `drainMs`, then fires their signals and waits up to `abortGraceMs`. */
+  /** Waits up to `drainMs` for runs, then fires their signals and waits up to `abortGraceMs`. */
   beforeApplicationShutdown(): Promise<void> {
     return this.runs.close();
   }

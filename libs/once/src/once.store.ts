@@ -17,27 +17,27 @@ import type { ResolvedTerms } from './once.terms';
 export { fenceOf, type StoredAnswer } from './once.scripts';
 import type { ConfirmAnswer, Delivery, ReleaseAnswer, RenewAnswer } from './once.types';
 
-/** How a write waits for replicas; not at all with 0. */
+/** Number of replicas that a write waits for, and for how long; 0 replicas: it does not wait. */
 export type Waits = Pick<ResolvedTerms, 'replicas' | 'replicasTimeoutMs'>;
 
-/** A claim with nothing left out. */
+/** Parameters of a claim, with all defaults filled in. */
 export interface FullClaim extends Waits {
   readonly token: string;
   readonly leaseMs: number;
   readonly retentionMs: number;
   readonly delivery: Delivery;
-  /** What a repeat must equal; '' for nothing. */
+  /** Hash of a request's content: a repeat with another one is a mismatch. '' if there is nothing to compare. */
   readonly fingerprint: string;
 }
 
 // See DECISIONS.md: claims-of-each-kind-have-own-keys
-/** What an id is claimed for. Each has keys of its own, so that no id of one leads to a claim of another. */
+/** Kind of a claim. Each kind has keys of its own, so an id of one kind never leads to a claim of another kind. */
 export type ClaimKind = 'claim' | 'handler' | 'request';
 
-/** The caller of a call hears of its failure. */
+/** For the copy of a promise that only publishes an event: the caller gets the error from the original. */
 const ignore = (): void => undefined;
 
-/** The claims in Redis: what the service and the interceptor are made of. */
+/** Reads and writes the claims in Redis, for the service and the interceptor. */
 export class OnceStore {
   private readonly keys: KeySpace;
   private readonly tokens = new UniqueIds();
@@ -46,15 +46,15 @@ export class OnceStore {
     this.keys = registry.keySpace('once');
   }
 
-  /** A token that no other call has. */
+  /** Returns a new token that no other call has. */
   newToken(): string {
     return this.tokens.next();
   }
 
   /**
-   * Claims an id, by its key. Throws what is wrong with its arguments at once.
+   * Claims an id, by its key. Not async: invalid arguments throw immediately.
    *
-   * @throws InvalidOnceInputError; OnceNotReplicatedError, after the claim was given back
+   * @throws InvalidOnceInputError before anything is sent; OnceNotReplicatedError after the claim was released
    */
   claim(key: string, claim: FullClaim): Promise<StoredAnswer> {
     const { token, leaseMs, retentionMs, delivery, fingerprint, replicas } = claim;
@@ -71,7 +71,7 @@ export class OnceStore {
         ? this.registry.run(claimOnce, input)
         : this.registry
             .runAndWait(claimOnce, input, this.waitOf(claim))
-            .then((waited) => this.kept(waited, key, claim));
+            .then((waited) => this.releaseUnlessReplicated(waited, key, claim));
     if (events.claimAnswered.hasSubscribers)
       void answer.then(({ status }) => events.claimAnswered.publish(() => ({ status })), ignore);
     return answer;
@@ -91,10 +91,10 @@ export class OnceStore {
   }
 
   /**
-   * Marks an id as done. Throws what is wrong with its arguments at once.
+   * Marks an id as done. Not async: invalid arguments throw immediately.
    *
    * @param result JSON, or '' for none
-   * @throws OnceNotReplicatedError; the id is done then, on the master
+   * @throws OnceNotReplicatedError if too few replicas have the confirmation; on the master the id is done
    */
   confirm(key: string, token: string, result: string, waits: Waits): Promise<ConfirmAnswer> {
     const input = { keys: { claim: key }, args: { token: checkToken(token), result } };
@@ -110,7 +110,7 @@ export class OnceStore {
     return answer;
   }
 
-  /** Gives an id back. */
+  /** Releases an id. @throws InvalidOnceInputError before anything is sent */
   async release(key: string, token: string): Promise<ReleaseAnswer> {
     const args = { token: checkToken(token) };
     const status = await this.registry.run(releaseOnce, { keys: { claim: key }, args });
@@ -118,7 +118,7 @@ export class OnceStore {
     return { status };
   }
 
-  /** Releases a claim under which nobody will work. Never throws: if it fails, the lease ends by itself. */
+  /** Releases a claim that nobody will use. Never throws: if the release fails, the lease ends by itself. */
   async giveBack(key: string, token: string): Promise<void> {
     try {
       await this.release(key, token);
@@ -127,30 +127,34 @@ export class OnceStore {
     }
   }
 
-  /** Reads what is known of an id, by its key. */
+  /** Reads the state of an id, by its key. */
   peek(key: string): Promise<StoredPeek> {
     return this.registry.run(peekOnce, { keys: { claim: key }, args: {} });
   }
 
-  /** Remembers an id; true for the call that was first. Throws what is wrong with its arguments at once. */
+  /** Remembers an id, and resolves with true for the first call. Not async: invalid arguments throw immediately. */
   first(id: string, token: string, retentionMs: number): Promise<boolean> {
     const args = { token: checkToken(token), retentionMs: checkDuration('retentionMs', retentionMs) };
     return this.registry.run(firstOnce, { keys: { first: this.keys.tag(checkId(id)).key('first') }, args });
   }
 
-  /** The key of an id. @throws InvalidOnceInputError */
+  /** Returns the key of an id. @throws InvalidOnceInputError */
   keyOf(id: string, kind: ClaimKind = 'claim'): string {
     return this.keys.tag(checkId(id)).key(kind);
   }
 
-  /** Gives a claim back that too few replicas have. */
-  private async kept({ result, replicas }: WaitedResult<StoredAnswer>, key: string, claim: FullClaim) {
+  /** Releases a claim that too few replicas have, and throws. */
+  private async releaseUnlessReplicated(
+    { result, replicas }: WaitedResult<StoredAnswer>,
+    key: string,
+    claim: FullClaim,
+  ) {
     if (result.status !== 'claimed' || replicas >= claim.replicas) return result;
     await this.giveBack(key, claim.token);
     throw new OnceNotReplicatedError('claim', replicas, claim.replicas);
   }
 
-  /** The replicas' time comes on top of Redis' own. */
+  /** Returns options for WAIT. The time for the replicas is added to the deadline of the call. */
   private waitOf({ replicas, replicasTimeoutMs: timeoutMs }: Waits): RunAndWaitOptions {
     const deadlineMs = Math.min(this.registry.deadlineMs + timeoutMs, MAX_TIMER_MS);
     return { replicas, timeoutMs, deadlineMs };

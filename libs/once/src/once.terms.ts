@@ -2,10 +2,10 @@ import type { Checks, KnownOptions } from '../../internal/src';
 import { MAX_DURATION_MS } from './once.input';
 import type { ClaimTerms, Delivery } from './once.types';
 
-/** Terms of a claim with nothing left out. */
+/** Terms of a claim, with all defaults filled in. */
 export type ResolvedTerms = Readonly<Required<ClaimTerms>>;
 
-/** Names of the terms, for lists of known options. */
+/** Names of the terms, for the check against unknown options. */
 export const KNOWN_TERMS: KnownOptions<ClaimTerms> = {
   leaseMs: true,
   maxLeaseMs: true,
@@ -15,7 +15,7 @@ export const KNOWN_TERMS: KnownOptions<ClaimTerms> = {
   replicasTimeoutMs: true,
 };
 
-/** Terms where nobody gives any. */
+/** Default terms. */
 export const DEFAULT_TERMS: ResolvedTerms = Object.freeze({
   leaseMs: 30_000,
   maxLeaseMs: 3_600_000,
@@ -25,7 +25,7 @@ export const DEFAULT_TERMS: ResolvedTerms = Object.freeze({
   replicasTimeoutMs: 1_000,
 });
 
-/** Longest wait for replicas, ms. */
+/** Maximum of `replicasTimeoutMs`, ms. */
 const MAX_REPLICAS_TIMEOUT_MS = 3_600_000;
 
 const DELIVERIES: readonly Delivery[] = ['at-least-once', 'at-most-once'];
@@ -33,7 +33,7 @@ const DELIVERIES: readonly Delivery[] = ['at-least-once', 'at-most-once'];
 /**
  * Checks terms and fills in the defaults.
  *
- * @throws the error of `checks`, naming the option, the value and what is allowed
+ * @throws the error of `checks`, which names the option, its value and what is allowed
  */
 export function resolveTerms(terms: ClaimTerms, defaults: ResolvedTerms, checks: Checks): ResolvedTerms {
   const integer = (

@@ -1,167 +1,173 @@
 /**
- * What a crash between claim and confirm means. `at-least-once`: the id may be claimed again when the lease is over, so
- * the work may happen twice. `at-most-once`: it may not, so the work may not happen.
+ * Effect of a crash between claim and confirmation. `at-least-once`: the id can be claimed again when the lease has ended, so
+ * the work may run twice. `at-most-once`: the id can never be claimed again, so the work may never be completed.
  */
 export type Delivery = 'at-least-once' | 'at-most-once';
 
-/** Terms of a claim; what is left out is the module's. */
+/** Terms of a claim. Default of each: the option of the module with the same name. */
 export interface ClaimTerms {
-  /** How long the owner has before it must renew, ms; integer of 1 to 10 years. Default: the module's, 30,000. */
+  /** Length of the lease: the owner must renew it in this time, ms; integer of 1 to 10 years. Default 30,000. */
   readonly leaseMs?: number;
   /**
-   * How long the claim of work is renewed, ms; integer of 1 to 10 years. Then its signal fires and its lease ends, as if the
-   * process had died: work that never ends does not keep its id for ever. A longer `leaseMs` lasts to its own end.
-   * Default: the module's, 3,600,000.
+   * Time from the claim for which a run renews its lease, ms; integer of 1 to 10 years. After it the signal of the run fires,
+   * and the lease ends as if the process had died: work that never ends does not keep its id forever. If `leaseMs` is
+   * longer, the lease ends after `leaseMs`. Default 3,600,000.
    */
   readonly maxLeaseMs?: number;
-  /** How long the id is remembered, ms; integer of 1 to 10 years. Longer than any redelivery. Default: the module's, 1 day. */
+  /**
+   * Time for which the id is remembered, ms; integer of 1 to 10 years. Make it longer than the longest delay of a redelivery.
+   * Default 86,400,000 (1 day).
+   */
   readonly retentionMs?: number;
-  /** What a crash of the owner means. Default: the module's, `at-least-once`. */
+  /** Effect of a crash of the owner. Default `at-least-once`. */
   readonly delivery?: Delivery;
   /**
-   * Replicas that must have the claim before the work begins, and the confirmation before its answer; integer of 0 to 100.
-   * Default: the module's, 0: WAIT is not used.
+   * Number of replicas that must have the claim before the work begins, and the confirmation before the call resolves;
+   * integer of 0 to 100. Default 0: WAIT is not used.
    */
   readonly replicas?: number;
-  /** How long to wait for the replicas, ms; integer of 1 to 3,600,000. Default: the module's, 1,000. */
+  /** Time to wait for the replicas, ms; integer of 1 to 3,600,000. Default 1,000. */
   readonly replicasTimeoutMs?: number;
 }
 
-/** How an id is claimed for work that `OnceService.run` runs. */
+/** Options of `OnceService.run`. */
 export interface RunOptions extends ClaimTerms {
   /**
-   * Names the claim, so that the same token claims again and gets the same answer; 1 to 256 characters, hard to guess.
-   * Default: a new one.
+   * Identifies the claim: another claim with the same token gets the same result while the lease lasts. 1 to 256 characters,
+   * hard to guess. Default: a new one for each call.
    */
   readonly token?: string;
 }
 
-/** How an id is claimed by hand: nothing renews that claim but its owner. */
+/** Options of `OnceService.claim`. Nothing renews such a claim, except its owner. */
 export type ClaimOptions = Omit<RunOptions, 'maxLeaseMs'>;
 
-/** An id in this caller's hands. */
+/** Claim of an id that this caller owns. */
 export interface Claim {
   readonly status: 'claimed';
   readonly id: string;
-  /** Proves the ownership. */
+  /** Secret that identifies the owner to `renew`, `confirm` and `release`. */
   readonly token: string;
-  /** Rises with each claim of the id; a receiver that refuses a lower one than it has seen is safe from stale owners. */
+  /**
+   * Fencing token: higher for each later claim of the id. A system that refuses a lower fence than it has seen is safe from
+   * owners whose lease has ended.
+   */
   readonly fence: number;
-  /** When the lease ends, ms since the epoch by Redis' clock. */
+  /** End of the lease, ms since 1970 by Redis' clock. */
   readonly leaseEndsAtMs: number;
-  /** As `OnceService.renew`, with the claim's lease unless another is given. */
+  /** Like `OnceService.renew`. Default of `leaseMs`: the lease of the claim. */
   renew(options?: { readonly leaseMs?: number }): Promise<RenewAnswer>;
-  /** As `OnceService.confirm`. */
+  /** Like `OnceService.confirm`. */
   confirm(result?: unknown): Promise<ConfirmAnswer>;
-  /** As `OnceService.release`. */
+  /** Like `OnceService.release`. */
   release(): Promise<ReleaseAnswer>;
 }
 
-/** A run in progress: what `OnceService.run` gives its work, and what `OnceService.current()` returns in it. */
+/** Run in progress: passed to the work of `OnceService.run`, and returned by `OnceService.current()`. */
 export interface OnceRun {
-  /** The id given to `run`, that of the message under `@Once()`, or the request's key under `@Idempotent()`. */
+  /** The id that was passed to `run`, the id of the message with `@Once()`, or the request's key with `@Idempotent()`. */
   readonly id: string;
-  /** Rises with each claim of the id; 0 for a request that runs unprotected under `onRedisError: 'run'`. */
+  /** Fencing token: higher for each later claim of the id. 0 for a request that runs unprotected with `onRedisError: 'run'`. */
   readonly fence: number;
   /**
-   * Aborted when the lease is lost, after `maxLeaseMs`, and at shutdown after `drainMs`. Its reason is an OnceLostError, but
-   * for unprotected requests: theirs is an Error, at shutdown alone.
+   * Fires when the lease is lost, after `maxLeaseMs`, and at shutdown after `drainMs`. For an unprotected request it fires
+   * only at shutdown. Its reason is an OnceLostError.
    */
   readonly signal: AbortSignal;
-  /** @throws OnceLostError unless the lease still lasts; also for a request that runs unprotected */
+  /** Returns while the run holds its lease. @throws OnceLostError otherwise, and always for an unprotected request */
   assertHeld(): void;
 }
 
-/** Another owns the id. */
+/** Another owner has the id. */
 export interface InProgress {
   readonly status: 'in-progress';
-  /** When its lease ends unless it renews, ms; at least 1. */
+  /** Time until the owner's lease ends unless the owner renews it, ms; at least 1. */
   readonly retryAfterMs: number;
 }
 
 /** The id is done. */
 export interface Done {
   readonly status: 'done';
-  /** What was confirmed; undefined where nothing was. */
+  /** The result that was confirmed; undefined if there was none. */
   readonly result: unknown;
-  /** False where the owner of an `at-most-once` claim never confirmed: nobody knows whether the work happened. */
+  /** False if the lease of an `at-most-once` claim ended without a confirmation: whether the work was completed is unknown. */
   readonly confirmed: boolean;
 }
 
-/** The answer to a claim. */
+/** Result of `OnceService.claim`. */
 export type ClaimAnswer = Claim | InProgress | Done;
 
-/** The caller owns the id no longer; nothing was changed. */
+/** The caller no longer owns the id; nothing was changed. */
 export interface Lost {
   readonly status: 'lost';
 }
-/** The answer to a renewal. */
+/** Result of a renewal; `leaseEndsAtMs` is the new end of the lease, ms since 1970 by Redis' clock. */
 export type RenewAnswer = { readonly status: 'renewed'; readonly leaseEndsAtMs: number } | Lost;
-/** The answer to a confirmation. */
+/** Result of a confirmation. */
 export type ConfirmAnswer = { readonly status: 'confirmed' } | Lost;
-/** The answer to a release. */
+/** Result of a release. */
 export type ReleaseAnswer = { readonly status: 'released' } | Lost;
 
-/** The answer to `OnceService.run`. */
+/** Result of `OnceService.run`. */
 export type RunAnswer<T> =
   | {
       readonly status: 'ran';
       readonly result: T;
-      /** False where the lease was lost meanwhile: the work may run again elsewhere. */
+      /** False if the lease was lost before the confirmation, or the work was not finished: the work may run again. */
       readonly confirmed: boolean;
     }
   | {
       readonly status: 'duplicate';
-      /** What the work returned, from JSON; undefined where it returned nothing or too much, or never ended. */
+      /** Result of the first run, parsed from JSON; undefined if it had no result, could not be stored, or was not completed. */
       readonly result: T | undefined;
       readonly confirmed: boolean;
     }
   | InProgress;
 
-/** What `OnceService.peek` looks at besides an id of `run`, `claim`, `renew`, `confirm` and `release`. */
+/** Target of `OnceService.peek` that is not an id of `run` or `claim`. */
 export type PeekTarget =
   | {
-      /** Scope of the `@Once()` handler; `<Class>.<method>` unless it has another. */
+      /** `scope` of the `@Once()` handler, by default `<Class>.<method>`. */
       readonly scope: string;
-      /** The message's id, as the handler's `id` returns it. */
+      /** Id of the message, as the option `id` of the handler returns it. */
       readonly id: string;
     }
   | {
-      /** The user of an idempotent route, as `idempotency.subject` returns it. */
+      /** User of the request, as `idempotency.subject` returns it. */
       readonly subject: string | number | bigint;
-      /** The request's key, as the client sends it. */
+      /** Key of the request, as the client sends it. */
       readonly key: string;
     };
 
-/** What is known of an id. Instants are ms since 1970 by Redis' clock. */
+/** State of an id. Instants are ms since 1970 by Redis' clock. */
 export type PeekAnswer =
-  /** Never claimed, released, forgotten, or its owner's lease ended: the next claim gets it. */
+  /** The next claim gets the id: it was never claimed, was released, was forgotten, or its owner's lease has ended. */
   | { readonly status: 'unknown' }
   | {
       readonly status: 'in-progress';
       readonly fence: number;
-      /** When it was claimed; taken from the fence, so it may be ahead where the server's clock went back. */
+      /** Time of the claim. It is computed from the fence, so it can be too late if the server's clock was set back. */
       readonly startedAtMs: number;
-      /** When the lease ends unless it is renewed. */
+      /** End of the lease, unless the owner renews it. */
       readonly leaseEndsAtMs: number;
     }
   | {
       readonly status: 'done';
-      /** What was confirmed; a `StoredResponse` for requests. Undefined where nothing was, or it was not kept. */
+      /** Result that was confirmed; a `StoredResponse` for a request. Undefined if there was none, or it could not be stored. */
       readonly result: unknown;
-      /** False where the owner of an `at-most-once` claim never confirmed: nobody knows whether the work happened. */
+      /** False if the lease of an `at-most-once` claim ended without a confirmation: whether the work was completed is unknown. */
       readonly confirmed: boolean;
-      /** When it is forgotten; undefined where the key lost its TTL, which the next claim repairs. */
+      /** Time at which the id is forgotten; undefined if the key has lost its TTL, which the next claim sets again. */
       readonly expiresAtMs: number | undefined;
     };
 
-/** A response that is replayed to repeats of its request. */
+/** Stored response, which repeats of its request get. */
 export interface StoredResponse {
   readonly status: number;
-  /** The text after the status, where it is not the usual one. */
+  /** Status message (reason phrase), if it is not the usual one. */
   readonly message: string | undefined;
-  /** Null where a repeat must not have a header that was there before the handler ran. */
+  /** Headers by name. Null: the handler removed this header, so a replay removes it, too. */
   readonly headers: readonly (readonly [name: string, value: string | string[] | null])[];
-  /** Text; bytes where they are not UTF-8. */
+  /** Text if the bytes are UTF-8, otherwise a Buffer. */
   readonly body: string | Buffer;
 }

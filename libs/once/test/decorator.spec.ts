@@ -113,9 +113,18 @@ describe('@Once()', () => {
     expect(pushed).toEqual(['plain 1', 'risky 1']);
   });
 
-  it('refuses a message without an id, and an object that Nest has not made', async () => {
-    await expect(app.get(Plain).push({} as Message)).rejects.toMatchObject({ code: 'INVALID_ONCE_INPUT' });
-    await expect(new Plain().push({ id: 'x' })).rejects.toThrow('Nest has not made');
+  it('refuses a message without an id, and an object that Nest did not create', async () => {
+    await expect(app.get(Plain).push({} as Message)).rejects.toMatchObject({
+      code: 'INVALID_ONCE_INPUT',
+      message: '@Once on Plain.push: id is undefined. Expected 1 to 512 characters.',
+    });
+    const refused = new Plain().push({ id: 'x' });
+    await expect(refused).rejects.toMatchObject({
+      code: 'ONCE_SETUP',
+      message: expect.stringMatching(
+        /^@Once on Plain\.push: It was called on an object that Nest did not create/,
+      ) as string,
+    });
     expect(app.get(OnceService)).toBeInstanceOf(OnceService);
   });
 });

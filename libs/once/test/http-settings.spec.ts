@@ -148,7 +148,7 @@ describe('@Idempotent() where no HTTP request comes', () => {
   ])('fails at boot, and names %s', async (where, classes) => {
     const client = standaloneClient();
     const opening = openHttp({ adapter: adapter(), client, ...classes });
-    await expect(opening).rejects.toThrow(`@Idempotent on ${where}: It gets no HTTP requests`);
+    await expect(opening).rejects.toThrow(`@Idempotent on ${where}: It does not get HTTP requests`);
     client.disconnect();
   });
 
@@ -169,7 +169,7 @@ describe('@Idempotent() where no HTTP request comes', () => {
       context.setType('rpc');
       return interceptor.intercept(context, { handle: () => of('handled') });
     };
-    expect(() => message(Mixed)).toThrow('It gets no HTTP requests');
+    expect(() => message(Mixed)).toThrow('It does not get HTTP requests');
     expect(message(Plain)).toBeInstanceOf(Observable);
   });
 });

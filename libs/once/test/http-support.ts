@@ -3,7 +3,7 @@ import { NestFactory } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { Redis } from 'ioredis';
-import { OnceModule, type OnceModuleOptions, type OnceOptions } from 'luanest/once';
+import { OnceModule, type OnceModuleOptions } from 'luanest/once';
 import { ScriptRegistryModule, type ScriptRegistryModuleOptions } from 'luanest/script-registry';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 

@@ -2,6 +2,7 @@ import { OnceLostError, OnceService, type OnceRun } from 'luanest/once';
 import { eventually } from '../../../test/support/wait';
 import { standaloneClient } from '../../script-registry/test/support';
 import { resolveOptions, type OnceModuleOptions } from '../src/once.options';
+import { Runs } from '../src/runs/runs';
 import { openBench, type Bench } from './support';
 
 const terms = { leaseMs: 60_000, retentionMs: 120_000 };
@@ -49,7 +50,7 @@ describe('the run in progress', () => {
     expect(seen[0]?.id).toBe(id);
     const { fence } = (await bench.stored(id)) ?? {};
     expect(answer).toEqual({ status: 'ran', result: { fence: Number(fence), aborted: false }, confirmed: true });
-    expect(() => seen[0]?.assertHeld()).toThrow('The run was lost: its work has ended.');
+    expect(() => seen[0]?.assertHeld()).toThrow('The run must not go on: its work has already ended.');
   });
 
   it('keeps runs at the same time apart', async () => {
@@ -85,7 +86,7 @@ describe('the signal of a run', () => {
   it('fires when another has the id', async () => {
     const answer = await bench.once.run(id, { leaseMs: 600, retentionMs: 60_000 }, async (run) => {
       await bench.expire(id);
-      expect(await reasonOf(run.signal)).toMatch(/its lease is over, or another has it/);
+      expect(await reasonOf(run.signal)).toMatch(/its lease ended, or another owner has the id/);
       expect(() => run.assertHeld()).toThrow(OnceLostError);
     });
     expect(answer).toMatchObject({ status: 'ran', confirmed: false });
@@ -133,10 +134,17 @@ describe('the signal of a run', () => {
     await once.beforeApplicationShutdown();
     expect(await running).toEqual({
       status: 'ran',
-      result: 'The run was lost: the app is shutting down.',
+      result: 'The run must not go on: the app is shutting down.',
       confirmed: true,
     });
     expect(firedAfterMs).toBeGreaterThan(30);
+  });
+
+  it('fires for a request without a claim when the app shuts down', async () => {
+    const runs = new Runs(bench.store, { drainMs: 0, abortGraceMs: 0 });
+    const { signal } = runs.unprotected('key');
+    await runs.close();
+    await eventually(() => expect(signal.reason).toBeInstanceOf(OnceLostError));
   });
 
   it('does not hold a shutdown up for longer than drainMs and abortGraceMs', async () => {

@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import type { Cluster, Redis } from 'ioredis';
 import {
   type ReadRewardModuleOptions,
-  type ReadRewardOptions,
   ReadRewardService,
   type RewardRule,
 } from 'luanest/read-reward';

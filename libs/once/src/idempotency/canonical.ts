@@ -1,20 +1,20 @@
 import { hash } from 'node:crypto';
 import { isArrayBuffer, isDate, isMap, isSet } from 'node:util/types';
 
-/** A body that has no text of its own: a stream, a circular object, a function, an instance of an unknown class. */
+/** Content that cannot be written as a canonical text: a stream, a circular object, a function, an instance of an unknown class. */
 export class NotComparableError extends Error {}
 
-/** A digest that differs for any two texts, lone surrogates too: UTF-8 would make one character of them all. */
+/** Returns the SHA-256 of a text. Texts with different lone surrogates differ, too: UTF-8 would replace them all by U+FFFD. */
 export function digest(text: string): string {
   return hash('sha256', text.isWellFormed() ? text : Buffer.from(text, 'utf16le'), 'base64url');
 }
 
 /**
- * Writes a value as a text that equal values share and others do not: JSON with sorted keys, and marks that JSON does not
- * have for bytes, BigInt, Map, Set, URLSearchParams and FormData.
+ * Writes a value as a text. Equal values have the same text, and different values have different texts: JSON with sorted
+ * keys, and notations of its own for bytes, BigInt, Map, Set, URLSearchParams, FormData and Blob.
  *
- * @returns a promise only where the content of a Blob or File must be read
- * @throws NotComparableError for what cannot be written, RangeError for what is nested too deeply
+ * @returns a promise only if the content of a Blob or File must be read
+ * @throws NotComparableError for a value that cannot be written, RangeError for a value that is nested too deeply
  */
 export function canonical(value: unknown): string | Promise<string> {
   const writer = new Writer();
@@ -24,9 +24,9 @@ export function canonical(value: unknown): string | Promise<string> {
 }
 
 class Writer {
-  /** Digests of the blobs, in the order in which they are met. */
+  /** Digests of the blobs, in the order in which they are found. */
   readonly blobs: Promise<string>[] = [];
-  /** The objects around the present value: one that is met again is circular. */
+  /** Objects that contain the present value: if one of them is found inside, it is circular. */
   private readonly open = new Set<object>();
 
   write(value: unknown): string {
@@ -93,7 +93,7 @@ function bytes(content: Uint8Array): string {
   return `bytes(${hash('sha256', content, 'base64url')})`;
 }
 
-/** Objects of literals and parsers, also of another realm; what a class keeps out of sight would be left out. */
+/** Returns true for objects of literals and parsers, also of another realm. Other classes may hide a part of their content. */
 function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
@@ -101,5 +101,5 @@ function isPlain(value: object): boolean {
 
 function nameOf(value: object): string {
   const name: unknown = (value.constructor as { readonly name?: unknown } | undefined)?.name;
-  return typeof name === 'string' && name !== '' ? name : 'object of no class';
+  return typeof name === 'string' && name !== '' ? name : 'object without a class';
 }

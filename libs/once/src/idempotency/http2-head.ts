@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Headers } from './stored-response';
 
-/** A head that waits: over HTTP/2, `writeHead` would send it at once, before the response is stored. */
+/** Head of a response that is not sent yet: over HTTP/2, `writeHead` would send it before the response is stored. */
 export interface HeldHead {
   readonly status: number;
   readonly headers: Headers;
@@ -21,7 +21,7 @@ export function hasLeft(response: ServerResponse): boolean {
 }
 
 // See DECISIONS.md: http2-head-is-held
-/** Takes the head as `writeHead` would. From here on the response counts as sent, so that nothing else is put in it. */
+/** Sets status and headers like `writeHead`, but sends nothing. `headersSent` is then true, so other code leaves the head alone. */
 export function holdHead(response: ServerResponse, status: number, fields: Fields): HeldHead {
   response.statusCode = status;
   const flat = Array.isArray(fields) ? (fields as readonly unknown[]).flat() : Object.entries(fields ?? {}).flat(1);
@@ -34,10 +34,10 @@ export function holdHead(response: ServerResponse, status: number, fields: Field
   return held;
 }
 
-/** Gives the response back the head that was taken, whatever was set since. */
+/** Sets the head of `holdHead` again, and drops headers that were set since. */
 export function restoreHead(response: ServerResponse, { status, headers }: HeldHead): void {
   delete (response as { headersSent?: boolean }).headersSent;
-  // Nobody is left to send it to, and setting a header could throw.
+  // The client has left, and setting a header could throw.
   if (hasLeft(response)) return;
   for (const name of response.getHeaderNames()) if (!(name in headers)) response.removeHeader(name);
   for (const name in headers) if (!name.startsWith(':')) response.setHeader(name, headers[name] as string);

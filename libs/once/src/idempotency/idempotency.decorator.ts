@@ -7,9 +7,9 @@ import { IDEMPOTENT } from './idempotency.explorer';
 /**
  * Makes a route, or all routes of a controller, idempotent by the request's `Idempotency-Key`.
  *
- * On a method that is not a route the app does not boot.
+ * The app does not boot if it is on a method that is not a route, or if OnceModule has no option `idempotency`.
  *
- * @throws InvalidOptionError for an option that does not exist or has an invalid value
+ * @throws InvalidOptionError for an option that does not exist or has an invalid value, and on a member that is not a method
  * @see https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/
  */
 export function Idempotent(options: IdempotencyRouteOptions = {}): MethodDecorator & ClassDecorator {

@@ -14,14 +14,14 @@ const REFUSALS = {
   REDIS_UNAVAILABLE: [503, 'Service Unavailable'],
 } as const;
 
-/** Why an idempotent route did not run its handler and replayed nothing. */
+/** Reason why an idempotent route neither ran its handler nor replayed a response. */
 export type IdempotencyRefusal = keyof typeof REFUSALS;
 
-/** A request that an idempotent route refuses; its body is a problem of RFC 9457, with `code`. */
+/** Refusal of a request by an idempotent route. Its body is a problem of RFC 9457 that has the member `code`. */
 export class IdempotencyException extends HttpException {
   /**
-   * @param code names the reason
-   * @param detail one or two sentences for the client
+   * @param code reason of the refusal
+   * @param detail one or two sentences for the client; also the message
    */
   constructor(
     readonly code: IdempotencyRefusal,

@@ -22,31 +22,31 @@ import {
 import { OnceNotReplicatedError } from '../once.errors';
 import { fenceOf, OnceStore, type FullClaim, type StoredAnswer } from '../once.store';
 import { Runs } from '../runs/runs';
-import { Exchange } from './protected-request';
+import { ProtectedRequest } from './protected-request';
 import { hasLeft } from './http2-head';
 import { IdempotencyException } from './idempotency.exception';
 import { IDEMPOTENT, notHttp } from './idempotency.explorer';
 import type { HttpRequest } from './request-body';
 import { fingerprintOf, idOf, readKey, subjectOf } from './request-identity';
-import { answerRepeat, Waiting } from './repeat';
+import { answerRepeat, RetryPauses } from './repeat';
 import { sendAsProblem } from './problem';
 import { rawOf, type HttpResponse } from './response-recorder';
 
-/** On a request: its exchange, or that it passes unprotected. Bound twice, the interceptor must not meet its own claim. */
+/** Property of a request that this interceptor has seen: if it is bound twice, it must not treat its own claim as another request. */
 const SEEN = Symbol('luanest:idempotency-seen');
-type Request = HttpRequest & { [SEEN]?: Exchange | 'unprotected' };
+type Request = HttpRequest & { [SEEN]?: ProtectedRequest | 'unprotected' };
 
-/** How a claim fails where Redis, or too few of its replicas, answered. Nothing runs under it then. */
+/** Errors of a claim that `onRedisError` is applied to: Redis did not reply, refused the claim, or too few replicas have it. */
 const REDIS_ERRORS = [NotSentError, ScriptRefusedError, UnknownOutcomeError, OnceNotReplicatedError];
 
-/** A handler's settings, and whether it or its controller carries the decorator. */
-interface Covered {
+/** Settings of a handler; `decorated`: true if the handler or its controller has the decorator. */
+interface HandlerSettings {
   readonly settings: ResolvedRouteOptions;
   readonly decorated: boolean;
 }
 
-/** One request on its way to a claim. */
-interface Asked {
+/** Request with a key, before its claim. */
+interface KeyedRequest {
   readonly request: Request;
   readonly response: HttpResponse;
   readonly next: CallHandler;
@@ -55,20 +55,21 @@ interface Asked {
 }
 
 /**
- * Answers a repeat of a request from what was stored of the first, by the request's `Idempotency-Key`.
+ * Replies to a repeat of a request with the stored response of the first request with the same `Idempotency-Key`.
  *
- * Routes under `@Idempotent()` as that says; where the interceptor is bound otherwise, POST and PATCH.
+ * It applies to routes with `@Idempotent()`. If it is bound in another way, such as globally, it also applies to all POST and
+ * PATCH requests.
  */
 @Injectable()
 export class IdempotencyInterceptor implements NestInterceptor {
   private readonly settings: ResolvedIdempotencyOptions;
-  /** By controller and handler: both may carry the decorator, and a handler may be inherited. */
-  private readonly routes = new Map<object, Map<object, Covered>>();
+  /** Settings by controller and handler: both may have the decorator, and a handler may be inherited. */
+  private readonly routes = new Map<object, Map<object, HandlerSettings>>();
   private readonly logger = new Logger('OnceModule');
   /** Handlers whose requests could not be compared; each is logged once. */
   private readonly warned = new WeakSet<object>();
 
-  /** @throws InvalidOptionError when the module has no `idempotency` settings */
+  /** @throws InvalidOptionError if the module has no option `idempotency` */
   constructor(
     @Inject(ONCE_OPTIONS) options: ResolvedOnceModuleOptions,
     @Inject(OnceStore) private readonly store: OnceStore,
@@ -110,40 +111,40 @@ export class IdempotencyInterceptor implements NestInterceptor {
     });
   }
 
-  /** Messages have no key in a header: bound to all handlers, the interceptor lets them pass. */
+  /** Lets a message pass, since it has no header with a key. @throws InvalidOptionError if the handler has `@Idempotent()` */
   private passMessage(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const targets = [context.getHandler(), context.getClass()];
     if (this.reflector.getAllAndOverride(IDEMPOTENT, targets) === undefined) return next.handle();
     throw notHttp(`${context.getClass().name}.${context.getHandler().name}`);
   }
 
-  /** A refusal is a problem of RFC 9457; one that the route's author can prevent is logged once. */
+  /** Makes the body of a refusal a problem of RFC 9457. Logs once for each handler if requests cannot be compared. */
   private prepare({ code, cause }: IdempotencyException, response: HttpResponse, context: ExecutionContext): void {
     sendAsProblem(response);
     const handler = context.getHandler();
     if (code !== 'BODY_NOT_COMPARABLE' || this.warned.has(handler)) return;
     this.warned.add(handler);
     this.logger.warn(
-      `A request to ${context.getClass().name}.${handler.name} carries ${(cause as Error).message}, which cannot be ` +
-        'compared with a repeat, so it was answered 415. Parse the body before the route, or give @Idempotent() a ' +
-        'fingerprint. Logged once.',
+      `A request to ${context.getClass().name}.${handler.name} has ${(cause as Error).message}, which cannot be ` +
+        'compared with a repeat, so the route refused it with 415. Parse the body before the route, or set the option ' +
+        'fingerprint of @Idempotent(). Logged once.',
     );
   }
 
-  /** Undefined for what is not covered. */
+  /** Returns the settings of a handler; undefined if the interceptor does not apply to the request. */
   private routeOf(context: ExecutionContext, method: string): ResolvedRouteOptions | undefined {
     const [handler, controller] = [context.getHandler(), context.getClass()];
     let routes = this.routes.get(controller);
     if (routes === undefined) {
-      routes = new Map<object, Covered>();
+      routes = new Map<object, HandlerSettings>();
       this.routes.set(controller, routes);
     }
     let route = routes.get(handler);
     if (route === undefined) {
       const targets = [handler, controller];
-      const asked = this.reflector.getAllAndOverride<IdempotencyRouteOptions | undefined>(IDEMPOTENT, targets);
-      const settings = resolveRoute(asked ?? {}, this.settings, new Checks('@Idempotent'));
-      route = { settings, decorated: asked !== undefined };
+      const given = this.reflector.getAllAndOverride<IdempotencyRouteOptions | undefined>(IDEMPOTENT, targets);
+      const settings = resolveRoute(given ?? {}, this.settings, new Checks('@Idempotent'));
+      route = { settings, decorated: given !== undefined };
       routes.set(handler, route);
     }
     return route.decorated || method === 'POST' || method === 'PATCH' ? route.settings : undefined;
@@ -164,67 +165,67 @@ export class IdempotencyInterceptor implements NestInterceptor {
     return key;
   }
 
-  private start(asked: Asked, subscriber: Subscriber<unknown>, refuse: (error: unknown) => void): void {
-    const known = this.settings.subject(asked.request);
-    // Most resolvers answer at once, and a promise less a request shows.
-    if (typeof known !== 'object' || known === null) this.identify(asked, known, subscriber, refuse);
-    else known.then((subject) => this.identify(asked, subject, subscriber, refuse)).catch(refuse);
+  private start(keyed: KeyedRequest, subscriber: Subscriber<unknown>, refuse: (error: unknown) => void): void {
+    const known = this.settings.subject(keyed.request);
+    // Most resolvers are not async: without a promise, a request costs less.
+    if (typeof known !== 'object' || known === null) this.identify(keyed, known, subscriber, refuse);
+    else known.then((subject) => this.identify(keyed, subject, subscriber, refuse)).catch(refuse);
   }
 
   private identify(
-    asked: Asked,
+    keyed: KeyedRequest,
     known: Subject | null | undefined,
     subscriber: Subscriber<unknown>,
     refuse: (error: unknown) => void,
   ): void {
     const subject = subjectOf(known);
-    const fingerprint = fingerprintOf(asked.request, subject, asked.route.fingerprint);
-    const claim = (text: string): Promise<void> => this.claim(asked, subject, text, subscriber);
+    const fingerprint = fingerprintOf(keyed.request, subject, keyed.route.fingerprint);
+    const claim = (text: string): Promise<void> => this.claim(keyed, subject, text, subscriber);
     if (typeof fingerprint === 'string') claim(fingerprint).catch(refuse);
     else fingerprint.then(claim).catch(refuse);
   }
 
   private async claim(
-    asked: Asked,
+    keyed: KeyedRequest,
     subject: string,
     fingerprint: string,
     subscriber: Subscriber<unknown>,
   ): Promise<void> {
-    const { request, response, route, next } = asked;
+    const { request, response, route, next } = keyed;
     const { leaseMs, maxLeaseMs, retentionMs, delivery, replicas, replicasTimeoutMs } = route;
     const token = this.store.newToken();
     const claim: FullClaim = { token, leaseMs, retentionMs, delivery, fingerprint, replicas, replicasTimeoutMs };
-    const key = this.store.keyOf(idOf(subject, asked.key), 'request');
-    const waiting = new Waiting(route.onInProgress === 'wait' ? route.waitMs : 0);
+    const key = this.store.keyOf(idOf(subject, keyed.key), 'request');
+    const pauses = new RetryPauses(route.onInProgress === 'wait' ? route.waitMs : 0);
     for (;;) {
       const claimedAt = performance.now();
       let answer: StoredAnswer;
       try {
         answer = await this.store.claim(key, claim);
       } catch (error) {
-        // The client may send the claim again when Redis is back, for nobody: a release behind it frees the key.
+        // ioredis may send the claim again when Redis is available again. The release is sent after it, and frees the key.
         if (error instanceof UnknownOutcomeError) void this.store.giveBack(key, token);
-        return this.withoutClaim(error, asked, subscriber);
+        return this.withoutClaim(error, keyed, subscriber);
       }
       if (answer.status === 'claimed') {
         if (subscriber.closed) return this.store.giveBack(key, token);
         const held = { key, token, fence: fenceOf(answer), claimedAt, leaseMs, maxLeaseMs };
-        const exchange = new Exchange(this.store, this.runs, { id: asked.key, held, route, response });
-        request[SEEN] = exchange;
-        return exchange.run(next, subscriber);
+        const protectedRequest = new ProtectedRequest(this.store, this.runs, { id: keyed.key, held, route, response });
+        request[SEEN] = protectedRequest;
+        return protectedRequest.run(next, subscriber);
       }
-      const there = !subscriber.closed && !hasLeft(rawOf(response));
-      if (answer.status !== 'in-progress' || !there || !(await waiting.pause())) {
+      const isConnected = !subscriber.closed && !hasLeft(rawOf(response));
+      if (answer.status !== 'in-progress' || !isConnected || !(await pauses.pause())) {
         return answerRepeat(answer, this.settings.header, response, subscriber);
       }
     }
   }
 
-  /** Redis does not answer: the handler runs all the same where that was chosen. */
-  private withoutClaim(error: unknown, { request, next, key }: Asked, subscriber: Subscriber<unknown>): void {
+  /** Applies `onRedisError` to a request whose claim failed: refuses it, or runs the handler unprotected. */
+  private withoutClaim(error: unknown, { request, next, key }: KeyedRequest, subscriber: Subscriber<unknown>): void {
     if (!REDIS_ERRORS.some((type) => error instanceof type)) throw error;
     if (this.settings.onRedisError === 'refuse') {
-      const detail = 'The request could not be registered. Send it again, with the same key.';
+      const detail = 'The request was not processed. Send it again with the same key.';
       throw new IdempotencyException('REDIS_UNAVAILABLE', detail, { cause: error });
     }
     request[SEEN] = 'unprotected';

@@ -2,56 +2,59 @@ import type { Checks, KnownOptions } from '../../../internal/src';
 import { DEFAULT_TERMS, KNOWN_TERMS, resolveTerms, type ResolvedTerms } from '../once.terms';
 import type { ClaimTerms } from '../once.types';
 
-/** What a subject may be: the id of a user, not empty. */
+/** Id of the user whom a request comes from; not empty. */
 export type Subject = string | number | bigint;
 
-/** Returns the user on whose behalf a request comes; undefined for an unknown one, who gets 401. */
+/** Returns the user whom a request comes from; undefined, null or '' if the user is unknown, which is refused with 401. */
 export type SubjectResolver = (request: unknown) => Subject | null | undefined | Promise<Subject | null | undefined>;
 
-/** Returns a text that repeats of a request share, and requests with other content do not. */
+/** Returns a text that is the same for repeats of a request, and different for requests with other content. */
 export type FingerprintResolver = (request: unknown) => string | Promise<string>;
 
 /**
- * How `@Idempotent()` treats a route; what a route leaves out is the module's.
+ * Options of a route with `@Idempotent()`. Default of each: the option with the same name in `idempotency` of the module.
  *
- * With `at-most-once` a crash between claim and response, and an error, mean 409 from then on. With `replicas` a request whose
- * claim too few of them had is treated as one that Redis did not answer; a response leaves when they have it, and at the
- * latest after `replicasTimeoutMs`.
+ * With `at-most-once`, repeats get 409 after a crash between claim and response, and after an error. With `replicas`,
+ * `onRedisError` is applied to a request whose claim too few replicas have; a response is sent when they have it, and after
+ * `replicasTimeoutMs` at the latest.
  */
 export interface IdempotencyRouteOptions extends ClaimTerms {
-  /** Whether a request without a key is refused (400); false lets it pass unprotected. Default true. */
+  /** True: a request without a key is refused with 400. False: it passes unprotected. Default true. */
   readonly required?: boolean;
-  /** Whether errors (thrown ones, and statuses of 500 and above) are stored and replayed as well. Default false: the key is free again. */
+  /** True: errors (thrown ones, and statuses of 500 and above) are stored and replayed, too. Default false: they free the key. */
   readonly storeErrors?: boolean;
-  /** Most bytes of a stored response: status, headers and body; integer of 1 to 64 MiB. Default: the module's maxResultBytes. */
+  /**
+   * Maximum size of a stored response with status, headers and body, bytes; integer of 1 to 67,108,864 (64 MiB). Default:
+   * `maxResultBytes` of the module.
+   */
   readonly maxStoredBytes?: number;
   /**
-   * Stands for the content of a request, which a repeat must have as well; method, URL and subject are compared besides.
-   * Default: body and uploaded files, JSON by its values.
+   * Returns the text that is compared as the content of a request. Method, URL and subject are always compared.
+   * Default: the body and uploaded files are compared, JSON by its values.
    */
   readonly fingerprint?: FingerprintResolver;
-  /** What a repeat gets while the first is in progress: `refuse` is 409 at once, `wait` its response. Default `refuse`. */
+  /** Response to a repeat while the first request is in progress: `refuse` 409 at once, `wait` the response of the first. Default `refuse`. */
   readonly onInProgress?: 'refuse' | 'wait';
-  /** How long `wait` waits before 409, ms; integer of 1 to 2^31 - 1. Default 10,000. */
+  /** Time that `wait` waits before it replies 409, ms; integer of 1 to 2^31 - 1. Default 10,000. */
   readonly waitMs?: number;
 }
 
-/** A route's settings with nothing left out. */
+/** Options of a route, with all defaults filled in. */
 export type ResolvedRouteOptions = Readonly<
   Required<Omit<IdempotencyRouteOptions, 'fingerprint'>> & Pick<IdempotencyRouteOptions, 'fingerprint'>
 >;
 
-/** The module's settings for HTTP. */
+/** Option `idempotency` of the module: options of HTTP, and defaults of all routes. */
 export interface IdempotencyOptions extends IdempotencyRouteOptions {
-  /** Resolves the subject that keys belong to, from a session or a verified token. Needed by `@Idempotent()`; no default. */
+  /** Returns the user that keys belong to, from a session or a verified token. Required. */
   readonly subject: SubjectResolver;
-  /** Name of the request's header. Default `Idempotency-Key`. */
+  /** Name of the request header that has the key. Default `Idempotency-Key`. */
   readonly header?: string;
-  /** What happens while Redis does not answer: `refuse` answers 503, `run` runs the handler unprotected. Default `refuse`. */
+  /** Reaction if the claim fails in Redis: `refuse` replies 503, `run` runs the handler unprotected. Default `refuse`. */
   readonly onRedisError?: 'refuse' | 'run';
 }
 
-/** HTTP settings with every default filled in. */
+/** Options of HTTP, with all defaults filled in. */
 export type ResolvedIdempotencyOptions = ResolvedRouteOptions &
   Readonly<Required<Omit<IdempotencyOptions, keyof IdempotencyRouteOptions>>>;
 
@@ -70,13 +73,13 @@ const KNOWN_OF_IDEMPOTENCY: KnownOptions<IdempotencyOptions> = {
   onRedisError: true,
   ...KNOWN_OF_ROUTE,
 };
-/** Most bytes of a result or a response that may be stored. */
+/** Maximum of `maxResultBytes` and `maxStoredBytes`. */
 export const MAX_RESULT_BYTES = 64 * 1_024 * 1_024;
 
 /**
- * Checks a route's settings and fills in the module's.
+ * Checks the options of a route and fills in those of the module.
  *
- * @throws InvalidOptionError naming the option, the value and what is allowed
+ * @throws InvalidOptionError that names the option, its value and what is allowed
  */
 export function resolveRoute(
   options: IdempotencyRouteOptions,
@@ -100,7 +103,7 @@ export function resolveRoute(
   });
 }
 
-/** What stands in for a module's settings while a route's own are checked. */
+/** Valid module options, for the check of a route's options before the options of the module are known. */
 const ANY_MODULE: ResolvedRouteOptions = {
   ...DEFAULT_TERMS,
   onInProgress: 'refuse',
@@ -110,18 +113,18 @@ const ANY_MODULE: ResolvedRouteOptions = {
   maxStoredBytes: 1,
 };
 
-/** Refuses settings that no route knows, or values that none takes. @throws InvalidOptionError naming the option */
+/** Refuses unknown options and invalid values. @throws InvalidOptionError that names the option */
 export function checkRouteOptions(options: IdempotencyRouteOptions, checks: Checks): void {
   resolveRoute(checks.options('', options, KNOWN_OF_ROUTE), ANY_MODULE, checks);
 }
 
 /**
- * Checks the settings for HTTP and fills in the defaults.
+ * Checks the options of HTTP and fills in the defaults.
  *
- * @param terms the module's
- * @param maxStoredBytes default of that option
- * @param module the module's checks
- * @throws InvalidOptionError naming the option, the value seen and what to do
+ * @param terms default terms, from the module's options
+ * @param maxStoredBytes default of `maxStoredBytes`
+ * @param module checks of the module's options
+ * @throws InvalidOptionError that names the option, its value and what is allowed
  */
 export function resolveIdempotency(
   options: IdempotencyOptions | undefined,

@@ -3,18 +3,18 @@ import type { CallHandler } from '@nestjs/common';
 import type { Subscriber, Subscription } from 'rxjs';
 import { events, type ResultDroppedEvent } from '../once.events';
 import type { OnceStore } from '../once.store';
-import type { Held, Run } from '../runs/run';
+import type { HeldClaim, Run } from '../runs/run';
 import type { Runs } from '../runs/runs';
 import { hasLeft } from './http2-head';
 import type { ResolvedRouteOptions } from './idempotency.options';
 import { isInPieces, rawOf, tapResponse, type HttpResponse, type ResponseWatcher } from './response-recorder';
 import { encodeResponse, type Headers, type SentResponse } from './stored-response';
 
-/** What an exchange is made of. */
-export interface ExchangeStart {
-  /** The request's key, as its client knows it. */
+/** Parameters of a ProtectedRequest. */
+export interface ProtectedRequestStart {
+  /** Key of the request, as the client sends it. */
   readonly id: string;
-  readonly held: Held;
+  readonly held: HeldClaim;
   readonly route: ResolvedRouteOptions;
   readonly response: HttpResponse;
 }
@@ -24,59 +24,59 @@ const noop = (): void => undefined;
 type NotStored = ResultDroppedEvent['reason'];
 
 /**
- * One request under its claim: runs the handler, and settles the claim when the response is about to end, so that what a
- * client has seen is stored.
+ * One request under its claim: runs the handler, and confirms or releases the claim before the response is sent, so that the
+ * client never sees a response that is not stored.
  * See DECISIONS.md: response-stored-as-sent
  */
-export class Exchange implements ResponseWatcher {
+export class ProtectedRequest implements ResponseWatcher {
   private readonly claim: Run;
   private readonly route: ResolvedRouteOptions;
   private readonly raw: ServerResponse;
   private readonly before: Headers;
-  /** Which run of the handler counts: an interceptor outside may ask for another. */
-  private turn = 0;
+  /** Number of the last run of the handler, whose outcome counts: an interceptor outside may run the handler again. */
+  private runNumber = 0;
   private state: 'running' | 'answered' | 'threw' = 'running';
-  /** Whether somebody outside answers in place of the handler, which still runs. */
+  /** True if code outside, such as a timeout, has left the handler, which still runs. */
   private abandoned = false;
   private settled = false;
 
   constructor(
     private readonly store: OnceStore,
     private readonly runs: Runs,
-    { id, held, route, response }: ExchangeStart,
+    { id, held, route, response }: ProtectedRequestStart,
   ) {
     this.route = route;
     this.raw = rawOf(response);
     this.before = response.getHeaders();
-    this.claim = runs.begin(id, held, () => this.look());
+    this.claim = runs.begin(id, held, () => this.settleIfClientLeft());
     tapResponse(this.raw, this);
   }
 
-  /** Runs the handler for a subscriber; to its end, also when the subscriber leaves before it has answered. */
+  /** Runs the handler for a subscriber. The handler runs to its end even if the subscriber leaves before its first value. */
   run(next: CallHandler, subscriber: Subscriber<unknown>): void {
-    const turn = ++this.turn;
+    const runNumber = ++this.runNumber;
     this.state = 'running';
     this.abandoned = false;
-    const source = this.runs.within(this.claim, () => this.subscribe(turn, next, subscriber));
+    const source = this.runs.within(this.claim, () => this.subscribe(runNumber, next, subscriber));
     if (source.closed) return;
     subscriber.add(() => {
-      if (turn !== this.turn || this.state !== 'running' || isInPieces(this.raw)) source.unsubscribe();
+      if (runNumber !== this.runNumber || this.state !== 'running' || isInPieces(this.raw)) source.unsubscribe();
       else this.abandoned = true;
     });
   }
 
-  private subscribe(turn: number, next: CallHandler, subscriber: Subscriber<unknown>): Subscription {
+  private subscribe(runNumber: number, next: CallHandler, subscriber: Subscriber<unknown>): Subscription {
     return next.handle().subscribe({
       next: (value) => {
-        if (turn === this.turn) this.state = 'answered';
+        if (runNumber === this.runNumber) this.state = 'answered';
         subscriber.next(value);
       },
       error: (error: unknown) => {
-        this.finish(turn, 'threw');
+        this.finish(runNumber, 'threw');
         subscriber.error(error);
       },
       complete: () => {
-        this.finish(turn, 'answered');
+        this.finish(runNumber, 'answered');
         subscriber.complete();
       },
     });
@@ -87,24 +87,24 @@ export class Exchange implements ResponseWatcher {
   }
 
   ending(sent: SentResponse | undefined, send: () => void): void {
-    // Not the handler's answer: a timeout outside, say. The claim waits for the handler.
+    // This response is not from the handler, but from a timeout outside, for example. The claim waits for the handler.
     if (this.abandoned) return send();
     const failed = this.state === 'threw' || this.raw.statusCode >= 500;
     this.settle(failed, sent, 'streamed', send);
   }
 
-  private finish(turn: number, state: 'answered' | 'threw'): void {
-    if (turn !== this.turn) return;
+  private finish(runNumber: number, state: 'answered' | 'threw'): void {
+    if (runNumber !== this.runNumber) return;
     this.state = state;
     if (this.abandoned) this.settle(state === 'threw', undefined, 'abandoned', noop);
   }
 
-  /** Settles a claim whose client has left, when nothing will end the response any more. */
-  private look(): void {
+  /** Settles the claim if the client has left and the handler has replied: then nothing ends the response. */
+  private settleIfClientLeft(): void {
     if (hasLeft(this.raw) && this.state !== 'running') this.settle(this.state === 'threw', undefined, 'streamed', noop);
   }
 
-  /** The handler has spoken, so the client gets its answer, whatever becomes of the claim. */
+  /** Confirms or releases the claim, then calls `then`, which sends the response: also if Redis fails. @param otherwise reason of an event if `sent` is undefined */
   private settle(failed: boolean, sent: SentResponse | undefined, otherwise: NotStored, then: () => void): void {
     if (this.settled) return then();
     this.settled = true;
@@ -130,7 +130,7 @@ export class Exchange implements ResponseWatcher {
     }
   }
 
-  /** '' where the response cannot be kept: the key is done all the same. */
+  /** Encodes the response, or '' if it cannot be stored: the key is done all the same. */
   private encode(sent: SentResponse | undefined, otherwise: NotStored): string {
     const stored = sent && encodeResponse(sent, this.before, this.route.maxStoredBytes);
     if (stored === undefined) events.resultDropped.publish(() => ({ reason: sent ? 'too-large' : otherwise }));

@@ -7,23 +7,23 @@ import { NO_VALUE } from './replay-placeholder';
 import { rawOf, replayResponse, setHeader, type HttpResponse } from './response-recorder';
 import { decodeResponse } from './stored-response';
 
-/** Set on a response that was answered from the store. */
+/** Name of the header that a replayed response has, with the value `true`. */
 export const REPLAYED_HEADER = 'Idempotency-Replayed';
 
 const FIRST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 500;
 
-/** The pauses of a repeat that waits for the first request to end. */
-export class Waiting {
+/** Pauses of a repeat that waits for the end of the first request. */
+export class RetryPauses {
   private readonly until: number;
   private pauseMs = FIRST_PAUSE_MS;
 
-  /** @param waitMs how long all pauses together last; 0 for none */
+  /** @param waitMs total length of the pauses, ms; 0: no pause */
   constructor(waitMs: number) {
     this.until = performance.now() + waitMs;
   }
 
-  /** Waits until it is time to ask again; returns false when the time is over. */
+  /** Waits until the next claim is due. Returns false if the total time is over. */
   async pause(): Promise<boolean> {
     const leftMs = this.until - performance.now();
     if (leftMs <= 0) return false;
@@ -34,10 +34,11 @@ export class Waiting {
 }
 
 /**
- * Answers a request whose key is taken: replays what is stored.
+ * Replies to a request whose key was used before: replays the stored response.
  *
- * @param header name of the key's header, for the client
- * @throws IdempotencyException where there is nothing to replay
+ * @param answer status of the claim, which is not `claimed`
+ * @param header name of the header with the key, for the texts of refusals
+ * @throws IdempotencyException if there is no stored response
  */
 export function answerRepeat(
   answer: StoredAnswer,
@@ -54,12 +55,12 @@ export function answerRepeat(
     throw new IdempotencyException('IN_PROGRESS', `A request with this ${header} is in progress. Send it again later.`);
   }
   if (answer.status === 'abandoned') {
-    const detail = `A request with this ${header} was begun and not finished. It will not be run again.`;
+    const detail = `A request with this ${header} was started but not finished. It will not run again.`;
     throw new IdempotencyException('NOT_FINISHED', detail);
   }
   const stored = decodeResponse(answer.text);
   if (stored === undefined) {
-    const detail = `The request with this ${header} was done. Its response was not kept.`;
+    const detail = `The request with this ${header} was processed. Its response was not stored.`;
     throw new IdempotencyException('RESPONSE_NOT_KEPT', detail);
   }
   replayResponse(response, stored, REPLAYED_HEADER);

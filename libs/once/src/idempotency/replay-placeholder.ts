@@ -1,14 +1,15 @@
 const target = (): unknown => NO_VALUE;
 
 /**
- * What interceptors outside get at a replay, in place of the handler's value, which is not stored.
+ * Placeholder that interceptors outside get at a replay, because the value of the handler is not stored.
  *
- * Its properties and calls give it again; it is empty when it is listed or written out. An interceptor that reads into the
- * handler's value does not fail, so a replay is not logged as an error. Nothing that is made of it is sent.
+ * Its properties and calls return the placeholder again; it is empty when it is iterated or serialized. So an interceptor
+ * that reads properties of the handler's value does not throw, and a replay is not logged as an error. The client never gets
+ * the placeholder, or a value made from it.
  */
 export const NO_VALUE: unknown = new Proxy(target, {
   get(_target, key) {
-    // It is not a promise or an observable, and not a redirect of Nest's, which has a url and a status.
+    // It must not look like a promise, an Observable, or a redirect of Nest, which has `url` and `statusCode`.
     if (key === 'then' || key === 'subscribe' || key === 'url' || key === 'statusCode') return undefined;
     if (key === 'toJSON') return () => null;
     if (key === 'toString') return () => '';

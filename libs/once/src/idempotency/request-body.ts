@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { canonical, NotComparableError } from './canonical';
 
-/** What Express and Fastify requests have in common. */
+/** Properties that requests of Express and of Fastify have. */
 export interface HttpRequest {
   readonly method: string;
   readonly url: string;
@@ -11,11 +11,11 @@ export interface HttpRequest {
   /** Set by multer. */
   readonly file?: unknown;
   readonly files?: unknown;
-  /** Fastify: Node's request. */
+  /** Node's request; Fastify only. */
   readonly raw?: unknown;
 }
 
-/** A file as multer hands it over; with its memory storage it has the bytes. */
+/** Uploaded file of multer. With memory storage it has the bytes in `buffer`. */
 interface UploadedFile {
   readonly fieldname?: unknown;
   readonly originalname?: unknown;
@@ -24,9 +24,9 @@ interface UploadedFile {
 }
 
 /**
- * Writes what a request carries, body and uploaded files, as a text that only equal requests share.
+ * Writes the body and the uploaded files of a request as a text that is the same only for equal content.
  *
- * @throws NotComparableError where that is not known here: nothing has read the body yet, or its content is elsewhere
+ * @throws NotComparableError if the content is unknown here: no parser has read the body yet, or a file is not in memory
  * @throws RangeError for a body that is nested too deeply
  */
 export function contentOf(request: HttpRequest): string | Promise<string> {
@@ -43,7 +43,7 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }
 
-/** One file, an array of them, or arrays of them by field. */
+/** Describes one file, an array of files, or arrays of files by field. */
 function describe(files: object): unknown {
   if (Array.isArray(files)) return files.map((file) => describe(file as object));
   const { fieldname, originalname, mimetype, buffer } = files as UploadedFile;
@@ -54,7 +54,7 @@ function describe(files: object): unknown {
   return { fieldname, originalname, mimetype, buffer };
 }
 
-/** Returns true for a request that announces a body which nobody has read to its end. */
+/** Returns true if the headers announce a body that was not read to its end. */
 function isUnread(request: HttpRequest): boolean {
   const raw = (request.raw ?? request) as Partial<IncomingMessage>;
   const { 'content-length': length, 'content-type': type, 'transfer-encoding': encoding } = request.headers;

@@ -9,9 +9,9 @@ const MAX_KEY_CHARS = 255;
 const MAX_ID_CHARS = 512;
 
 /**
- * The key of a request's header: a quoted string, as the draft has it, or the bare text that most clients send.
+ * Reads the key from a header: a quoted string, as in the IETF draft, or a text without quotes, as most clients send it.
  *
- * @returns undefined when there is none, null when it is no key
+ * @returns undefined if there is no header, null if its value is not a valid key
  */
 export function readKey(header: string | string[] | undefined): string | null | undefined {
   if (header === undefined) return undefined;
@@ -21,40 +21,38 @@ export function readKey(header: string | string[] | undefined): string | null | 
   return key.length <= MAX_KEY_CHARS && /^[\x21\x23-\x2b\x2d-\x7e]+$/.test(key) ? key : null;
 }
 
-/** A subject as text. @throws IdempotencyException for nobody, and TypeError for what is not an id */
+/** Returns a subject as text. @throws IdempotencyException for an unknown user, InvalidOnceInputError for a value that is not an id */
 export function subjectOf(known: unknown): string {
   if (known === undefined || known === null || known === '') {
-    throw new IdempotencyException(
-      'SUBJECT_UNKNOWN',
-      'The user of this request is unknown, so the key belongs to nobody.',
-    );
+    throw new IdempotencyException('SUBJECT_UNKNOWN', 'This request has no authenticated user.');
   }
   if (typeof known === 'string') return known;
   if (typeof known === 'bigint' || (typeof known === 'number' && Number.isSafeInteger(known))) return String(known);
   throw new InvalidOnceInputError(
-    `The subject of a request is ${shown(known)}. Return a string, an integer or a bigint.`,
+    `idempotency.subject returned ${shown(known)}. Expected a string, an integer or a bigint.`,
   );
 }
 
-/** Texts as one from which each can be told: every one comes after its length. */
+/** Joins texts, each after its length, so that different lists of texts never give the same result. */
 function joined(parts: readonly string[]): string {
   let text = '';
   for (const part of parts) text += `${part.length}:${part}`;
   return text;
 }
 
-/** The id under which a subject's key is claimed; nobody else's key leads there. */
+/** Returns the id under which a subject's key is claimed. Keys of other subjects never have the same id. */
 export function idOf(subject: string, key: string): string {
   const id = `http:${subject.length}:${subject}:${key}`;
-  // An id may have 1,024 characters, and must be well-formed.
+  // An id has at most 1,024 characters, and must be well-formed Unicode.
   return id.length <= MAX_ID_CHARS && id.isWellFormed() ? id : `http-hash:${digest(id)}`;
 }
 
 /**
- * Writes what a request with the same key must equal: method, route with its parameters and query, subject, content.
+ * Returns a hash of the parts in which a repeat must equal the first request: method, URL with path and query, subject,
+ * content.
  *
- * @param fingerprint the app's own text for the content; default the body and uploaded files
- * @returns a promise where the content must be read or the app's function is asynchronous
+ * @param fingerprint function of the app that returns the content as text. Default: the body and uploaded files
+ * @returns a promise if a Blob must be read or the function of the app is async
  * @throws IdempotencyException for content that is nested too deeply or cannot be compared
  */
 export function fingerprintOf(
@@ -76,10 +74,10 @@ export function fingerprintOf(
 
 function checked(text: unknown): string {
   if (typeof text === 'string') return text;
-  throw new InvalidOnceInputError(`The fingerprint of a request is ${shown(text)}. Return a string.`);
+  throw new InvalidOnceInputError(`fingerprint returned ${shown(text)}. Expected a string.`);
 }
 
-/** The content of a request, or the refusal of one whose repeat could not be told from another request. */
+/** Returns the content of a request as text. @throws IdempotencyException if it cannot be compared with the content of a repeat */
 function comparable(request: HttpRequest): string | Promise<string> {
   try {
     return contentOf(request);
@@ -90,7 +88,7 @@ function comparable(request: HttpRequest): string | Promise<string> {
     if (!(cause instanceof NotComparableError)) throw cause;
     throw new IdempotencyException(
       'BODY_NOT_COMPARABLE',
-      'The content of this request cannot be compared with that of a repeat, so the route does not take it.',
+      'The content of this request cannot be compared with that of a repeat, so this route refuses it.',
       { cause },
     );
   }

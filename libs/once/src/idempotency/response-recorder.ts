@@ -3,34 +3,35 @@ import { holdHead, isHttp2, restoreHead, type HeldHead } from './http2-head';
 import type { StoredResponse } from '../once.types';
 import type { Headers, SentResponse } from './stored-response';
 
-/** What Express and Fastify responses have in common; Express' is Node's own. */
+/** Properties that responses of Express and of Fastify have. The response of Express is Node's response. */
 export interface HttpResponse {
-  /** Fastify: Node's response. */
+  /** Node's response; Fastify only. */
   readonly raw?: ServerResponse;
   readonly statusCode: number;
   getHeaders(): Headers;
-  /** Sets a header; Fastify keeps headers of its own until it sends. */
+  /** Sets a header. Fastify keeps its headers apart from Node's until it sends the response. */
   header?(name: string, value: string): unknown;
-  /** Fastify: leaves the response to the caller. */
+  /** Makes Fastify leave the response to the caller; Fastify only. */
   hijack?(): unknown;
   send?: unknown;
 }
 
-/** Who is told of what a response is about to send. */
+/** Gets a response before it is sent. */
 export interface ResponseWatcher {
-  /** Most bytes of a response that are worth keeping together. */
+  /** Maximum size of a body that is collected from pieces, bytes. */
   readonly maxStoredBytes: number;
   /**
    * The response is about to end.
    *
-   * @param sent all of it; undefined where a part of it has gone out already
-   * @param send lets it go; the client sees nothing of `sent` before that
+   * @param sent the whole response; undefined if a part of it was sent already
+   * @param send sends it; before that, the client gets nothing of `sent`
    */
   ending(sent: SentResponse | undefined, send: () => void): void;
 }
 
 const TAP = Symbol('luanest:response-tap');
-/** The methods by which anything leaves a response; called on it. */
+
+/** Methods of Node's response that send anything. */
 interface Methods {
   end: (this: ServerResponse, ...args: unknown[]) => ServerResponse;
   write: (this: ServerResponse, ...args: unknown[]) => boolean;
@@ -41,22 +42,24 @@ type Tapped = ServerResponse & { [TAP]: Tap };
 type Chunk = string | Uint8Array | null | undefined;
 type Callback = () => void;
 
-/** Beside a response: what it does by itself, and what is known of it. */
+/** State of a tapped response, and its original methods. */
 interface Tap extends Methods {
   readonly watcher: ResponseWatcher;
-  /** Headers that were given to `writeHead`, which `getHeaders` may not know. */
+  /** Headers that were passed to `writeHead`; `getHeaders` may not return them. */
   head: OutgoingHttpHeaders | readonly unknown[] | undefined;
-  /** Over HTTP/2: the head, until the response is stored. */
+  /** Head that is not sent yet, until the response is stored; HTTP/2 only. */
   held: HeldHead | undefined;
-  /** Over HTTP/2, where Fastify writes bodies of more than 16 KiB in pieces: those, of a body whose length is known. */
+  /** Pieces of a body whose length is known; HTTP/2 only, where Fastify writes a body of more than 16 KiB in pieces. */
   readonly pieces: Uint8Array[];
+  /** True if a part of the response was sent before its end. */
   inPieces: boolean;
+  /** True after the first call of `end`. */
   ending: boolean;
-  /** Whether the watcher has let the response go. */
+  /** True if the watcher has called `send`. */
   released: boolean;
 }
 
-/** Node's response below a platform's. */
+/** Returns Node's response of a platform's response. */
 export function rawOf(response: HttpResponse): ServerResponse {
   return response.raw ?? (response as unknown as ServerResponse);
 }
@@ -67,15 +70,15 @@ export function setHeader(response: HttpResponse, name: string, value: string): 
   else response.header(name, value);
 }
 
-/** Whether a part of a tapped response has gone out. */
+/** Returns true if a part of a tapped response was sent before its end. */
 export function isInPieces(response: ServerResponse): boolean {
   return (response as Partial<Tapped>)[TAP]?.inPieces === true;
 }
 
 /**
- * Tells a watcher of the end of a response before it happens, whoever sends it: Nest, a filter or the handler.
+ * Calls a watcher before a response is sent, no matter if Nest, a filter or the handler sends it.
  *
- * The methods are shared by all responses and find their tap on them: closures for each request would cost more.
+ * It replaces methods of the response by functions that all responses share: closures for each request would cost more.
  * See DECISIONS.md: shared-response-methods
  */
 export function tapResponse(response: ServerResponse, watcher: ResponseWatcher): void {
@@ -112,7 +115,7 @@ function tappedWriteHead(this: Tapped, ...args: [number, unknown?, unknown?]): S
   return tap.writeHead.apply(this, args);
 }
 
-/** Lets a head go that was held. */
+/** Sets the head that was held, so that it is sent. */
 function freeHead(response: Tapped): void {
   const tap = response[TAP];
   if (tap.held !== undefined) restoreHead(response, tap.held);
@@ -121,16 +124,16 @@ function freeHead(response: Tapped): void {
 
 function tappedWrite(this: Tapped, ...args: unknown[]): boolean {
   const tap = this[TAP];
-  // After the end has been asked for, as Node would have it: nothing more is sent.
+  // After `end` was called, nothing more is sent: Node does the same.
   if (tap.ending && !tap.released) return false;
-  if (!tap.released && gather(tap, args)) return true;
+  if (!tap.released && keepPiece(tap, args)) return true;
   tap.inPieces = true;
   freeHead(this);
   return tap.write.apply(this, args);
 }
 
-/** Keeps a piece until the end where all of them together can be stored; returns false where they cannot. */
-function gather({ held, pieces, watcher }: Tap, [chunk, encoding, callback]: unknown[]): boolean {
+/** Keeps a piece until the end, if the whole body can be stored. Returns false otherwise. */
+function keepPiece({ held, pieces, watcher }: Tap, [chunk, encoding, callback]: unknown[]): boolean {
   if (held === undefined || !(Number(held.headers['content-length']) <= watcher.maxStoredBytes)) return false;
   pieces.push(Buffer.from(bodyOf(chunk as Chunk, encoding)));
   const done = typeof encoding === 'function' ? encoding : callback;
@@ -161,7 +164,7 @@ function tappedEnd(
     let body = typeof chunk === 'function' ? '' : bodyOf(chunk, encoding);
     if (tap.pieces.length > 0) body = chunk = Buffer.concat([...tap.pieces, Buffer.from(body)]);
     sent = { status: this.statusCode, message: messageOf(this), headers: headersOf(this, tap), body };
-    // From here on the response counts as sent, as it would without the tap: later answers must not mix into it.
+    // Writes the head, as `end` would do without the tap: then `headersSent` is true, and no other code replies a second time.
     if (!this.headersSent) writeHead(this, tap, body);
   }
   tap.watcher.ending(sent, () => {
@@ -179,7 +182,7 @@ function bodyOf(chunk: Chunk, encoding: unknown): string | Uint8Array {
 }
 
 function headersOf(response: ServerResponse, { head }: Tap): Headers {
-  // Fastify's way: everything in one object, with names in lower case.
+  // Fastify passes all headers in one object, with names in lower case.
   if (head !== undefined && !Array.isArray(head) && response.getHeaderNames().length === 0) return head as Headers;
   const headers = response.getHeaders() as Record<string, Headers[string]>;
   if (head === undefined) return headers;
@@ -194,7 +197,7 @@ function headersOf(response: ServerResponse, { head }: Tap): Headers {
   return headers;
 }
 
-/** HTTP/2 has no status messages, and warns where one is read. */
+/** Returns the status message if it is not the usual one. HTTP/2 has none, and warns when it is read. */
 function messageOf(response: ServerResponse): string | undefined {
   if (isHttp2(response)) return undefined;
   const { statusCode, statusMessage } = response;
@@ -207,16 +210,16 @@ function isBodiless(status: number): boolean {
 
 function writeHead(response: ServerResponse, tap: Tap, body: string | Uint8Array): void {
   const framed = ['content-length', 'transfer-encoding', 'trailer'].some((name) => response.hasHeader(name));
-  // What `end` would find out by itself if it came first.
+  // `end` sets it by itself only if no head was written before.
   if (!framed && !isBodiless(response.statusCode)) response.setHeader('content-length', Buffer.byteLength(body));
   if (isHttp2(response)) tap.held = holdHead(response, response.statusCode, undefined);
   else tap.writeHead.call(response, response.statusCode);
 }
 
-/** Sends a stored response, and makes the response deaf to whatever else is sent to it. */
+/** Sends a stored response, and then makes the response ignore all further calls. @param marker header that marks a replay */
 export function replayResponse(response: HttpResponse, stored: StoredResponse, marker: string): void {
   const raw = rawOf(response);
-  // Fastify keeps headers of its own until it sends, which this takes out of its hands.
+  // Fastify keeps its headers apart until it sends the response. It will not send this one, so they are copied.
   const present = raw === (response as unknown) ? {} : response.getHeaders();
   response.hijack?.();
   for (const name in present) raw.setHeader(name, present[name] as string);
@@ -228,7 +231,7 @@ export function replayResponse(response: HttpResponse, stored: StoredResponse, m
   else if (stored.body.length > 0 || !raw.hasHeader('content-length'))
     raw.setHeader('content-length', Buffer.byteLength(stored.body));
   raw.setHeader(marker, 'true');
-  // Before the end: a middleware may have `end` wait, and the head must be what it is here when that goes on.
+  // Before `end`: a middleware may delay `end`, and must not change the head until then.
   if (stored.message === undefined || isHttp2(raw)) raw.writeHead(stored.status);
   else raw.writeHead(stored.status, stored.message);
   raw.end(stored.body);
@@ -236,11 +239,11 @@ export function replayResponse(response: HttpResponse, stored: StoredResponse, m
   if (response.raw !== undefined) response.send = () => response;
 }
 
-/** Nest sends what the interceptors answer, and cannot know that the response is over. */
+/** Makes a response ignore further calls: Nest sends the value of the interceptors, although the response has ended. */
 function silence(raw: ServerResponse, status: number): void {
   const ignored = (): ServerResponse => raw;
   const silent = { end: ignored, setHeader: ignored, appendHeader: ignored, removeHeader: ignored, writeHead: ignored };
   Object.assign(raw, silent, { write: () => false, flushHeaders: () => undefined });
-  // Loggers read the status when the response has finished.
+  // Loggers read the status after the response has finished.
   Object.defineProperty(raw, 'statusCode', { get: () => status, set: () => undefined });
 }

@@ -2,21 +2,21 @@ import { isUtf8 } from 'node:buffer';
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import type { StoredResponse } from '../once.types';
 
-/** A header's value as Node holds it. */
+/** Value of a header, as Node keeps it. */
 type HeaderValue = number | string | readonly string[] | undefined;
 /** Headers by their names in lower case. */
 export type Headers = Readonly<Record<string, HeaderValue>>;
 
-/** A response as it goes to the client. */
+/** Response as it is sent to the client. */
 export interface SentResponse {
   readonly status: number;
-  /** The text after the status, where it is not the usual one. */
+  /** Status message (reason phrase), if it is not the usual one. */
   readonly message?: string | undefined;
   readonly headers: Headers;
   readonly body: string | Uint8Array;
 }
 
-/** Of one exchange, or secrets of one client: these are made anew, or not repeated. */
+/** Headers that are not stored: they belong to one connection, are computed again, or are secrets of one client (cookies). */
 const NOT_STORED = new Set([
   'connection',
   'content-length',
@@ -32,12 +32,12 @@ function same(a: HeaderValue, b: HeaderValue): boolean {
   return a === b || (typeof a === 'object' && typeof b === 'object' && JSON.stringify(a) === JSON.stringify(b));
 }
 
-/** The headers that came since: those that were there before are there at a replay, too, with values of their own. */
+/** Returns the headers that changed since `before`. The others are not stored: a replay has its own values of them. */
 function headersSince(before: Headers, after: Headers): [string, HeaderValue | null][] {
   const since: [string, HeaderValue | null][] = [];
   for (const name in after) {
     const value = after[name];
-    // Over HTTP/2 the status is among the headers, as `:status`.
+    // HTTP/2 has the status as a header, `:status`.
     if (value === undefined || name.startsWith(':') || NOT_STORED.has(name) || same(before[name], value)) continue;
     since.push([name, typeof value === 'number' ? String(value) : value]);
   }
@@ -46,30 +46,30 @@ function headersSince(before: Headers, after: Headers): [string, HeaderValue | n
 }
 
 /**
- * A response as text: a line of JSON about it, then its body.
+ * Writes a response as text: a line of JSON with status and headers, then the body.
  *
- * @param before the headers from before the handler ran
- * @returns undefined for one of more than `maxBytes`
+ * @param before headers before the handler ran
+ * @returns undefined if the text has more than `maxBytes` bytes
  */
 export function encodeResponse(sent: SentResponse, before: Headers, maxBytes: number): string | undefined {
   const { body } = sent;
   const text = typeof body === 'string' || isUtf8(body);
   const headers = headersSince(before, sent.headers);
-  // The answer to HEAD: the length is that of a body which is not sent.
+  // A response to HEAD has the length of a body that is not sent.
   const length = sent.headers['content-length'];
   if (body.length === 0 && Number(length) > 0) headers.push(['content-length', String(length)]);
   const line = [sent.status, headers, text ? 'utf8' : 'base64', ...(sent.message === undefined ? [] : [sent.message])];
   const head = `${JSON.stringify(line)}\n`;
-  // Three bytes are the most that a UTF-16 unit can take.
+  // A UTF-16 unit has at most three bytes in UTF-8, so a short text needs no exact count.
   if (typeof body !== 'string' || 3 * (body.length + head.length) > maxBytes) {
     if (Buffer.byteLength(body) + Buffer.byteLength(head) > maxBytes) return undefined;
   }
-  // A lone surrogate goes out as U+FFFD, so it is stored as that.
+  // Node sends a lone surrogate as U+FFFD, so it is stored as that.
   if (typeof body === 'string') return head + body.toWellFormed();
   return head + Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString(text ? 'utf8' : 'base64');
 }
 
-/** A stored response; undefined where none was kept. @throws TypeError for one that no response can be made of */
+/** Parses a stored response; returns undefined if there is none. @throws TypeError or SyntaxError if another program changed it to an invalid one */
 export function decodeResponse(stored: string): StoredResponse | undefined {
   const end = stored.indexOf('\n');
   if (end === -1) return undefined;
@@ -79,8 +79,9 @@ export function decodeResponse(stored: string): StoredResponse | undefined {
     'utf8' | 'base64',
     string | undefined,
   ];
-  // Before anything of it is sent: Redis may have been written to by others.
-  if (!Number.isInteger(status) || status < 200 || status > 599) throw new TypeError('The stored status is none.');
+  // Checked before anything is sent: another program may have written to the key.
+  if (!Number.isInteger(status) || status < 200 || status > 599)
+    throw new TypeError('The status of the stored response is invalid.');
   if (message !== undefined) validateHeaderValue('status message', message);
   for (const [name, value] of headers) {
     validateHeaderName(name);

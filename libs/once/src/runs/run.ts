@@ -3,24 +3,24 @@ import { unlimitedListeners } from '../../../internal/src';
 import { OnceLostError } from '../once.errors';
 import type { OnceStore } from '../once.store';
 import type { OnceRun } from '../once.types';
-import type { Member } from './rounds';
+import type { TimedLease } from './lease-timer';
 
-/** A claim that work runs under. */
-export interface Held {
+/** Claim under which work runs. */
+export interface HeldClaim {
   readonly key: string;
   readonly token: string;
   readonly fence: number;
-  /** `performance.now()` from before the claim was sent: the lease ends no earlier than `leaseMs` after it. */
+  /** `performance.now()` before the claim was sent: the lease does not end earlier than `leaseMs` after it. */
   readonly claimedAt: number;
   readonly leaseMs: number;
-  /** How long the claim is renewed, ms. A lease that is longer lasts to its own end. */
+  /** Time from the claim for which the lease is renewed, ms. If the lease is longer, it still ends after `leaseMs`. */
   readonly maxLeaseMs: number;
 }
 
-/** Work under a claim: the lease by the local monotonic clock, its renewal and its signal. */
-export class Run implements OnceRun, Member {
+/** Work under a claim: tracks the lease by the local monotonic clock, renews it, and fires the signal when it is lost. */
+export class Run implements OnceRun, TimedLease {
   index = -1;
-  /** True until the claim is settled and that was answered. */
+  /** True until Redis has replied to the confirmation or the release. */
   open = true;
   readonly fence: number;
   private readonly lastAt: number;
@@ -29,18 +29,18 @@ export class Run implements OnceRun, Member {
   private settling = false;
   private controller: AbortController | undefined;
   private lostBecause: OnceLostError | undefined;
-  /** True once the lease is over, as far as this process knows; after a revocation it may last still. */
+  /** True when the lease has ended, as far as this process knows. After `revoke` the lease may still last. */
   private over = false;
 
   /**
-   * @param id the caller's name for what is done once
-   * @param look called before each renewal that is due: may settle the run, which then needs none
+   * @param id as in OnceRun
+   * @param beforeRenewal called before each renewal that is due; it may settle the run, which then is not renewed
    */
   constructor(
     readonly id: string,
-    readonly held: Held,
+    readonly held: HeldClaim,
     private readonly store: OnceStore,
-    private readonly look?: () => void,
+    private readonly beforeRenewal?: () => void,
   ) {
     const { claimedAt, leaseMs, maxLeaseMs, fence } = held;
     this.fence = fence;
@@ -62,7 +62,7 @@ export class Run implements OnceRun, Member {
   assertHeld(): void {
     this.watchTime(performance.now());
     if (this.lostBecause !== undefined) throw this.lostBecause;
-    if (this.settling) throw new OnceLostError(this.id, 'its work has ended');
+    if (this.settling) throw new OnceLostError(this.id, 'its work has already ended');
   }
 
   tick(now: number): number {
@@ -70,20 +70,20 @@ export class Run implements OnceRun, Member {
     this.watchTime(now);
     if (now >= this.renewAt) {
       this.renewAt = now + this.held.leaseMs / 3;
-      this.look?.();
+      this.beforeRenewal?.();
       if (!this.settling && !this.over) this.renew(now);
     }
     return this.over ? Infinity : Math.min(this.endsAt, this.lastAt);
   }
 
-  /** Fires the signal while the lease lasts: the work may still end and be confirmed. Harmless twice. */
+  /** Fires the signal but keeps the lease: the work may still end, and is confirmed then. Harmless twice. */
   revoke(because: string): void {
     if (this.lostBecause !== undefined) return;
     this.lostBecause = new OnceLostError(this.id, because);
     this.controller?.abort(this.lostBecause);
   }
 
-  /** Ends the renewals, since the claim is about to be confirmed or released. */
+  /** Stops the renewals, because the claim is about to be confirmed or released. */
   settle(): void {
     this.settling = true;
   }
@@ -92,10 +92,10 @@ export class Run implements OnceRun, Member {
     const { key, token, leaseMs } = this.held;
     this.store.renew(key, token, leaseMs).then(
       ({ status }) => {
-        if (status === 'lost') this.lose('its lease is over, or another has it');
+        if (status === 'lost') this.lose('its lease ended, or another owner has the id');
         else this.endsAt = Math.max(this.endsAt, now + leaseMs);
       },
-      // Redis was unavailable or silent: the lease may last still, and is asked for again until its local end.
+      // Redis was unavailable or did not reply: the lease may still last, so it is renewed again until its local end.
       () => undefined,
     );
   }
@@ -113,7 +113,7 @@ export class Run implements OnceRun, Member {
   }
 }
 
-/** A request that runs although Redis failed (`onRedisError: 'run'`): nothing keeps another from the same work. */
+/** Run of a request without a claim, because Redis failed and `onRedisError` is 'run': another request may do the same work. */
 export class UnprotectedRun implements OnceRun {
   readonly fence = 0;
   private own: AbortSignal | undefined;
@@ -132,6 +132,6 @@ export class UnprotectedRun implements OnceRun {
   }
 
   assertHeld(): void {
-    throw new OnceLostError(this.id, "it runs without a claim, since Redis failed and onRedisError is 'run'");
+    throw new OnceLostError(this.id, "it has no claim, because Redis failed and onRedisError is 'run'");
   }
 }

@@ -7,24 +7,24 @@ import { events } from '../once.events';
 import type { Claim, ClaimAnswer, Delivery, OnceRun, RunAnswer, RunOptions } from '../once.types';
 import type { Runs } from './runs';
 
-/** What is run once. */
+/** Work that runs once. */
 export interface Work<T> {
-  /** The id as the work knows it. */
+  /** Id that the work sees in `OnceRun.id`. */
   readonly id: string;
-  /** The key that is claimed. */
+  /** Redis key of the claim. */
   readonly key: string;
   readonly options: RunOptions;
   readonly body: (run: OnceRun) => T | PromiseLike<T>;
 }
 
-/** From a claim to its end: runs the work, and confirms or frees the id. */
+/** Claims an id, runs the work, and confirms or releases the id. */
 export class Runner {
   constructor(
     private readonly claims: Claims,
     private readonly runs: Runs,
   ) {}
 
-  /** Runs work unless it is done or in progress. @throws as `OnceService.run` */
+  /** Runs work unless its id is done or in progress. @throws like `OnceService.run` */
   async run<T>({ id, key, options, body }: Work<T>): Promise<RunAnswer<Awaited<T>>> {
     const full = this.claims.fill(options);
     const { token, leaseMs, maxLeaseMs } = full;
@@ -33,7 +33,7 @@ export class Runner {
     try {
       claim = await this.claims.take(id, key, full);
     } catch (error) {
-      // The claim may be in force, and nobody else knows its token.
+      // The claim may have taken effect, and only this call knows its token.
       if (error instanceof UnknownOutcomeError && options.token === undefined)
         void this.claims.store.giveBack(key, token);
       throw error;
@@ -49,23 +49,23 @@ export class Runner {
         result = await this.runs.within(run, async () => body(run));
       } catch (error) {
         run.settle();
-        await this.fail(claim, full.delivery);
+        await this.settleUnfinished(claim, full.delivery);
         throw error;
       }
       run.settle();
       if (isUnfinished(result)) {
-        await this.fail(claim, full.delivery);
+        await this.settleUnfinished(claim, full.delivery);
         return { status: 'ran', result, confirmed: false };
       }
-      const { status } = await this.claims.store.confirm(key, token, this.encodeWhatFits(result), full);
+      const { status } = await this.claims.store.confirm(key, token, this.encodeOrNothing(result), full);
       return { status: 'ran', result, confirmed: status === 'confirmed' };
     } finally {
       this.runs.end(run);
     }
   }
 
-  /** The work's own error is what the caller must see, so Redis' is only published. */
-  private async fail(claim: Claim, delivery: Delivery): Promise<void> {
+  /** Ends a claim whose work failed. An error of Redis is only published, because the caller must get the error of the work. */
+  private async settleUnfinished(claim: Claim, delivery: Delivery): Promise<void> {
     try {
       await (delivery === 'at-most-once' ? claim.confirm() : claim.release());
     } catch (error) {
@@ -73,8 +73,8 @@ export class Runner {
     }
   }
 
-  /** The work has happened: a result that cannot be stored must not keep it from being confirmed. */
-  private encodeWhatFits(result: unknown): string {
+  /** Encodes a result, or '' if it cannot be stored: the work is done, so its id must be confirmed all the same. */
+  private encodeOrNothing(result: unknown): string {
     try {
       return this.claims.encode(result);
     } catch (error) {

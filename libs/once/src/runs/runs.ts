@@ -1,25 +1,27 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { OnceLostError } from '../once.errors';
 import type { OnceStore } from '../once.store';
 import type { OnceRun } from '../once.types';
-import { Rounds } from './rounds';
-import { Run, UnprotectedRun, type Held } from './run';
+import { LeaseTimer } from './lease-timer';
+import { Run, UnprotectedRun, type HeldClaim } from './run';
 
-/** How often shutdown looks whether the last run has ended, ms. */
-const LOOK_EVERY_MS = 5;
+/** Interval at which shutdown checks if the last run has ended, ms. */
+const CHECK_EVERY_MS = 5;
 const SHUTDOWN = 'the app is shutting down';
 
-/** How long a shutdown waits. */
+/** Times for which a shutdown waits, ms. */
 export interface RunsOptions {
   readonly drainMs: number;
   readonly abortGraceMs: number;
 }
 
-/** The runs of a process: which one calls, who renews their leases, and how they end when the app shuts down. */
+/** Runs of this process: finds the current one, has their leases renewed, and ends them when the app shuts down. */
 export class Runs {
   private readonly context = new AsyncLocalStorage<OnceRun>();
-  private readonly rounds = new Map<number, Rounds>();
+  /** Timers by `leaseMs`. */
+  private readonly timers = new Map<number, LeaseTimer>();
   /** Calls of `run`, from before their claim until they have ended. */
   private readonly calls = new Set<Promise<unknown>>();
   private readonly stopping = new AbortController();
@@ -29,24 +31,24 @@ export class Runs {
     private readonly options: RunsOptions,
   ) {}
 
-  /** Returns the run that the caller is part of. */
+  /** Returns the run that the calling code is part of. */
   current(): OnceRun | undefined {
     return this.context.getStore();
   }
 
-  /** Begins a run. Its lease is renewed until `settle`, and it is open until `end`. */
-  begin(id: string, held: Held, look?: () => void): Run {
-    const run = new Run(id, held, this.store, look);
+  /** Begins a run. Its lease is renewed until `settle`, and a shutdown waits for it until `end`. @param beforeRenewal as in Run */
+  begin(id: string, held: HeldClaim, beforeRenewal?: () => void): Run {
+    const run = new Run(id, held, this.store, beforeRenewal);
     if (this.stopping.signal.aborted) run.revoke(SHUTDOWN);
-    this.roundsOf(held.leaseMs).add(run);
+    this.timerOf(held.leaseMs).add(run);
     return run;
   }
 
-  /** Lets a run go, whose claim was settled. Harmless twice. */
+  /** Removes a run whose claim was confirmed or released. Harmless twice. */
   end(run: Run): void {
     run.settle();
     run.open = false;
-    this.rounds.get(run.held.leaseMs)?.remove(run);
+    this.timers.get(run.held.leaseMs)?.remove(run);
   }
 
   /** Makes a run without a claim. */
@@ -54,12 +56,12 @@ export class Runs {
     return new UnprotectedRun(id, this.stopping.signal);
   }
 
-  /** Calls `work` so that `current()` returns the run there, and in all that it awaits. */
+  /** Calls `work` so that `current()` returns the run in it, and in everything that it awaits. */
   within<T>(run: OnceRun, work: () => T): T {
     return this.context.run(run, work);
   }
 
-  /** Has a shutdown wait for a call. */
+  /** Makes a shutdown wait for a call. */
   track<T>(call: Promise<T>): Promise<T> {
     this.calls.add(call);
     const forget = (): void => void this.calls.delete(call);
@@ -67,13 +69,13 @@ export class Runs {
     return call;
   }
 
-  /** Waits for what runs now, up to `drainMs`; then fires the signals of all runs, and waits up to `abortGraceMs`. */
+  /** Waits up to `drainMs` for the present runs; then fires the signals of all runs and waits up to `abortGraceMs`. */
   async close(): Promise<void> {
     const { drainMs, abortGraceMs } = this.options;
     const runs = this.open();
     const calls = [...this.calls];
     const idle = (): boolean => !calls.some((call) => this.calls.has(call)) && !runs.some((run) => run.open);
-    // Requests still come while this waits, and the server waits for them afterwards: they have until the same time.
+    // Requests still arrive while this waits, and the server waits for them afterwards. Their signals fire at the same time.
     setTimeout(() => this.stop(), drainMs).unref();
     if (await reached(idle, drainMs)) return;
     this.stop();
@@ -81,21 +83,21 @@ export class Runs {
   }
 
   private stop(): void {
-    this.stopping.abort(new Error('The app is shutting down.'));
+    this.stopping.abort(new OnceLostError('', SHUTDOWN));
     for (const run of this.open()) run.revoke(SHUTDOWN);
   }
 
   private open(): Run[] {
-    return [...this.rounds.values()].flatMap(({ members }) => members as readonly Run[]);
+    return [...this.timers.values()].flatMap(({ leases }) => leases as readonly Run[]);
   }
 
-  private roundsOf(leaseMs: number): Rounds {
-    let rounds = this.rounds.get(leaseMs);
-    if (rounds === undefined) {
-      rounds = new Rounds(leaseMs, () => this.rounds.delete(leaseMs));
-      this.rounds.set(leaseMs, rounds);
+  private timerOf(leaseMs: number): LeaseTimer {
+    let timer = this.timers.get(leaseMs);
+    if (timer === undefined) {
+      timer = new LeaseTimer(leaseMs, () => this.timers.delete(leaseMs));
+      this.timers.set(leaseMs, timer);
     }
-    return rounds;
+    return timer;
   }
 }
 
@@ -104,7 +106,7 @@ async function reached(condition: () => boolean, withinMs: number): Promise<bool
   while (!condition()) {
     const leftMs = until - performance.now();
     if (leftMs <= 0) return false;
-    await sleep(Math.min(LOOK_EVERY_MS, leftMs));
+    await sleep(Math.min(CHECK_EVERY_MS, leftMs));
   }
   return true;
 }
