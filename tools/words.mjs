@@ -52,15 +52,8 @@ export const EXCEPTIONS = [];
  * @type {readonly string[]}
  */
 export const NOT_CLEAN_YET = [
-  'libs/once/DECISIONS.md',
-  'libs/once/README.md',
-  'libs/once/src',
-  'libs/once/test',
   'libs/rate-limit/DECISIONS.md',
   'libs/rate-limit/README.md',
   'libs/rate-limit/src',
   'libs/rate-limit/test',
-  'libs/read-reward/DECISIONS.md',
-  'libs/read-reward/src',
-  'libs/read-reward/test',
 ];

@@ -22,7 +22,7 @@ describe.each(servers)('once on %s', (_name, client) => {
     return bench.raw.get(bench.keyOf(id));
   }
 
-  it('claims an id for one, tells others when to come back, and remembers the result', async () => {
+  it('gives an id to one caller, reports retryAfterMs to others, and remembers the result', async () => {
     const { once } = bench;
     const mine = claimed(await once.claim(id, terms));
     const other = await once.claim(id, terms);

@@ -69,7 +69,7 @@ describe('ids on a server of their own', () => {
     expect((await once.claim('full too', terms)).status).toBe('claimed');
   });
 
-  it('can be confirmed by run after Redis was away while the work ran', async () => {
+  it('can be confirmed by run after Redis was unavailable while the work ran', async () => {
     const answer = await bench.once.run('away', terms, async () => {
       await server.kill();
       await server.restart();

@@ -15,7 +15,7 @@ describe('ids that strangers choose', () => {
   });
   afterAll(() => bench.close());
 
-  it('are claimed, done and remembered each by itself', async () => {
+  it('are claimed and confirmed independently of each other', async () => {
     const { once } = bench;
     const claims = await Promise.all(HOSTILE_IDS.map((id) => once.claim(id)));
     await Promise.all(claims.map((claim, i) => claimed(claim).confirm({ of: HOSTILE_IDS[i] })));
@@ -26,7 +26,7 @@ describe('ids that strangers choose', () => {
     expect(await Promise.all(HOSTILE_IDS.map((id) => once.first(id)))).toEqual(HOSTILE_IDS.map(() => true));
   });
 
-  it('are refused where no key can hold them, in one short line', async () => {
+  it('are refused if they are invalid, with an error of one short line', async () => {
     const { once } = bench;
     for (const id of [...IMPOSSIBLE_IDS.filter((text) => text.length !== 10), ...hostileValues()] as string[]) {
       if (typeof id === 'string' && HOSTILE_IDS.includes(id)) continue;
@@ -46,7 +46,7 @@ describe('ids that strangers choose', () => {
     }
   });
 
-  it('lead to no claim of a route or a handler, whatever those are called', async () => {
+  it('never lead to a claim of a route or a handler', async () => {
     const { once, store } = bench;
     const request = idOf('ann', 'k1');
     const handler = JSON.stringify(['Orders.create', 'm1']);
@@ -84,7 +84,7 @@ const HEADERS = [
   'a b',
 ];
 
-it.each(HEADERS.map((text) => [text.slice(0, 20), text]))('the key %j... of a header is no key', (_start, text) => {
+it.each(HEADERS.map((text) => [text.slice(0, 20), text]))('refuses %j... as the key of a header', (_start, text) => {
   const key = readKey(text);
   // Surrounding white space and quotes are the header's, not the key's.
   expect(key === null || /^[\x21\x23-\x2b\x2d-\x7e]{1,255}$/.test(key as string)).toBe(true);

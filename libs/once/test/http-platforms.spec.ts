@@ -245,7 +245,7 @@ describe.each(platforms)('a replay on %s', (_name, adapter) => {
     expect([first.statusText, again.statusText]).toEqual(['Mine', 'Mine']);
   });
 
-  it('is no error for interceptors outside that read into the value', async () => {
+  it('does not throw in interceptors outside that read properties of the value', async () => {
     caught = [];
     const first = await http.post('/list', 'list');
     const again = await http.post('/list', 'list');

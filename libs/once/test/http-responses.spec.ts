@@ -126,7 +126,7 @@ class Routes {
   }
 }
 
-/** What stands outside: hides fields, adds headers, gives up, retries, as the request asks. */
+/** Interceptor outside: hides fields, adds headers, gives up, retries, as the request asks. */
 class Outside implements NestInterceptor {
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const http = context.switchToHttp();
@@ -190,7 +190,7 @@ describe.each(platforms)('what is stored of a response on %s', (_name, adapter) 
     ['/by-hand', 202, 'text/csv'],
     ['/bytes', 201, 'image/png'],
     ['/observable', 201, 'application/json; charset=utf-8'],
-  ])('is what %s has sent, whoever sent it', async (path, status, type) => {
+  ])('is the response that %s has sent, also by itself or in a filter', async (path, status, type) => {
     const first = await http.post(path, key);
     const again = await http.post(path, key);
     expect(again.status).toBe(status);

@@ -18,7 +18,7 @@ import { eventually } from '../../../test/support/wait';
 import { standaloneClient } from '../../script-registry/test/support';
 import { openHttp, platforms, type HttpApp } from './http-support';
 
-/** What `current()` returned, by where it was asked. */
+/** Results of `current()`, by the code that called it. */
 let seen: Record<string, OnceRun | undefined> = {};
 let service: OnceService;
 let gate: Promise<void> = Promise.resolve();

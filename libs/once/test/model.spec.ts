@@ -17,9 +17,9 @@ interface Model {
   delivery: Delivery;
   /** Who confirmed, and the result. */
   result: string | undefined;
-  /** Whose release is remembered, so that its replay is told the same. */
+  /** Token of the last release, so that its replay gets the same result. */
   released: number | undefined;
-  /** Who had released it before the one who did last: told so again, too, until somebody claims it. */
+  /** Token of the release before the last one: its replay gets the same result, too, until the next claim. */
   before: number | undefined;
   fence: number;
 }
@@ -35,7 +35,7 @@ const fresh = (): Model => ({
   fence: 0,
 });
 
-/** What the scripts must answer, and what becomes of the model. */
+/** Computes the replies that the scripts must give, and changes the model. */
 function step(model: Model, command: Command, at: number): string {
   if (command.verb === 'expire') {
     model.live = false;
@@ -102,7 +102,7 @@ describe.each(servers)('random orders of calls on %s', (_name, client) => {
     if (answer.status === 'done') return `done ${String(answer.result)}`;
     if (answer.status === 'claimed') {
       const { fence } = claimed(answer);
-      // The same token is told the same fence; every other claim a higher one.
+      // The same token gets the same fence; every other claim gets a higher one.
       if (fence < model.fence) throw new Error(`fence ${fence} after ${model.fence}`);
       model.fence = fence;
     }

@@ -5,13 +5,13 @@ import { Redis } from 'ioredis';
 import { Idempotent, OnceModule, type Delivery } from 'luanest/once';
 import { ScriptRegistryModule } from 'luanest/script-registry';
 
-/** What the parent tells a server. */
+/** Job that the parent process sends to a server. */
 export interface ServerJob {
   readonly redis: string;
   readonly prefix: string;
   readonly delivery: Delivery;
   readonly leaseMs: number;
-  /** Whether the handler waits for the end of the process. */
+  /** True: the handler never ends. */
   readonly hangs: boolean;
 }
 

@@ -11,13 +11,13 @@ import { OnceStore } from '../src/once.store';
 
 export { quiet } from '../../script-registry/test/support';
 
-/** The two kinds of server that each contract is held against. */
+/** The two kinds of server on which each contract is checked. */
 export const servers: [string, () => Redis | Cluster][] = [
   ['standalone', standaloneClient],
   ['Cluster', clusterClient],
 ];
 
-/** A claim as it is stored, taken apart; lengths in bytes, so its texts must be ASCII here. */
+/** Parts of a stored claim. Lengths are in bytes, so its texts must be ASCII here. */
 export interface Stored {
   readonly state: 'c' | 'd' | 'r';
   readonly delivery: 'l' | 'm';
@@ -38,7 +38,7 @@ export interface Bench {
   keyOf(id: string, name?: 'claim' | 'first'): string;
   /** The claim of an id; undefined where there is none. */
   stored(id: string): Promise<Stored | undefined>;
-  /** Ends the lease of whoever holds the id, as the passing of its time would. */
+  /** Ends the lease of the owner of an id. */
   expire(id: string): Promise<void>;
   close(): void;
 }
@@ -66,7 +66,7 @@ export async function openBench(
       const text = await raw.get(keyOf(id));
       if (text === null) return undefined;
       const parts = layout.exec(text);
-      if (parts === null) throw new Error(`${text} is no claim.`);
+      if (parts === null) throw new Error(`${text} is not a claim.`);
       const [head, state, delivery, fence = '', until = '', ...lengths] = parts;
       const [token = 0, released = 0, renewal = 0, fingerprint = 0] = lengths.map(Number);
       let at = head.length;

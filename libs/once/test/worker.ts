@@ -6,7 +6,7 @@ import { onceScripts } from '../src/once.scripts';
 import { OnceService } from '../src/once.service';
 import { OnceStore } from '../src/once.store';
 
-/** What the parent tells a worker. */
+/** Job that the parent process sends to a worker. */
 export interface WorkerJob {
   readonly url: string;
   readonly prefix: string;
@@ -14,7 +14,7 @@ export interface WorkerJob {
   readonly delivery: Delivery;
   readonly leaseMs: number;
   readonly parallel: number;
-  /** Where the worker stops and waits for its end. */
+  /** Point at which the worker stops and waits until it is killed. */
   readonly stopAt?: 'before-claim' | 'after-claim' | 'after-push' | 'after-confirm';
 }
 

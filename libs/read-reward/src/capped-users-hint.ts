@@ -2,42 +2,43 @@ const FIRST_LOG2 = 8;
 const LAST_LOG2 = 16;
 
 /**
- * Users who were lately answered that their period is full: a hint of which script to send first, never an answer.
+ * Users whose last result was that their period is full. It is a hint that selects the script to send first, and never
+ * decides a result.
  *
- * Takes 1 KiB, and 256 KiB where many users are full: users whose hashes meet displace each other.
+ * It takes 1 KiB, and up to 256 KiB if many users are full. Users whose hashes collide replace each other.
  * See DECISIONS.md: look-first-for-full-users
  */
-export class FullUsers {
+export class CappedUsersHint {
   private log2 = FIRST_LOG2;
   private tags = new Uint32Array(1 << FIRST_LOG2);
-  private displaced = 0;
+  private collisions = 0;
 
   /**
-   * Whether the user was last noted as full.
+   * Returns true if the last `note` of this user said that the period is full.
    *
-   * @param hash of the user
-   * @param mark of the rule and the period
+   * @param hash hash of the user id
+   * @param mark number that identifies rule, zone and period
    */
   has(hash: number, mark: number): boolean {
     return this.tags[this.slotOf(hash, mark)] === (hash ^ mark) >>> 0;
   }
 
-  /** Notes that the user has no room in this period, or has some. */
+  /** Notes if the user's period is full. Parameters as in `has`. */
   note(hash: number, mark: number, full: boolean): void {
     const [slot, tag] = [this.slotOf(hash, mark), (hash ^ mark) >>> 0];
     const held = this.tags[slot];
     if (!full && held === tag) this.tags[slot] = 0;
     if (!full || held === tag) return;
     this.tags[slot] = tag;
-    if (held !== 0 && this.log2 < LAST_LOG2) this.displace();
+    if (held !== 0 && this.log2 < LAST_LOG2) this.countCollision();
   }
 
-  /** A larger table begins empty: what it forgets costs a hint. */
-  private displace(): void {
-    this.displaced += 1;
-    if (this.displaced < this.tags.length / 4) return;
+  /** Counts a collision, and makes the table larger after many. A larger table begins empty: that loses only hints. */
+  private countCollision(): void {
+    this.collisions += 1;
+    if (this.collisions < this.tags.length / 4) return;
     this.log2 += 2;
-    [this.tags, this.displaced] = [new Uint32Array(1 << this.log2), 0];
+    [this.tags, this.collisions] = [new Uint32Array(1 << this.log2), 0];
   }
 
   private slotOf(hash: number, mark: number): number {

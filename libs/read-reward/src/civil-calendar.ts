@@ -1,7 +1,7 @@
 /** Length of a reward period. */
 export type Period = 'day' | 'week' | 'month' | 'total';
 
-/** What decides where periods begin. */
+/** Settings that decide when periods begin. */
 export interface CivilRule {
   readonly period: Period;
   /** Minutes after civil midnight at which a day starts, 0 to 1,439. */
@@ -10,20 +10,20 @@ export interface CivilRule {
   readonly weekStartsOn: number;
 }
 
-/** Starts of the previous, the current, the next period and the two after it, ms since 1970, ascending. */
+/** Starts of the previous, the current and the next three periods, ms since 1970, ascending. */
 export type Bounds = readonly [number, number, number, number, number];
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
-/** The last instant that a Date can hold: the end of the period `total`. */
+/** Latest instant of a Date: the end of the period `total`. */
 export const END_OF_TIME_MS = 8_640_000_000_000_000;
-/** More than any zone is away from UTC, and less than from one transition to the next. */
+/** Longer than the offset of any zone from UTC, and shorter than the time between two offset transitions. */
 const REACH_MS = 16 * 3_600_000;
 const ENDLESS: Bounds = [0, 1, END_OF_TIME_MS, END_OF_TIME_MS + 1, END_OF_TIME_MS + 2];
 
 const FIELDS = /^(\d+)\/(\d+)\/(\d+), (\d+):(\d+):(\d+)$/;
 
-/** A zone's distance from UTC at an instant, from what Intl says the clocks there show. */
+/** Offsets of a time zone from UTC, computed from the local time that Intl formats. */
 class ZoneClock {
   private readonly format: Intl.DateTimeFormat;
 
@@ -41,10 +41,11 @@ class ZoneClock {
     });
   }
 
-  /** What must be added to an instant to get the wall time as if it were UTC, ms. */
+  /** Returns the offset from UTC at an instant, ms: the instant plus the offset is the local time, read as UTC. */
   offsetAt(instantMs: number): number {
     const fields = FIELDS.exec(this.format.format(instantMs));
-    if (fields === null) throw new Error(`Intl wrote a date as ${this.format.format(instantMs)}.`);
+    if (fields === null)
+      throw new Error(`Intl formatted a date in an unexpected way: ${this.format.format(instantMs)}.`);
     const [month, day, year, hour, minute, second] = fields.slice(1).map(Number) as [
       number,
       number,
@@ -56,18 +57,18 @@ class ZoneClock {
     return Date.UTC(year, month - 1, day, hour, minute, second) - Math.floor(instantMs / 1_000) * 1_000;
   }
 
-  /** The first instant at which the clocks show this wall time or, where they leap over it, a later one. */
-  firstInstantAt(wallMs: number): number {
-    const [before, after] = [this.offsetAt(wallMs - REACH_MS), this.offsetAt(wallMs + REACH_MS)];
-    const early = wallMs - before;
+  /** Returns the first instant with this local time. If the clocks skip it, returns the instant of the skip. */
+  firstInstantAt(localMs: number): number {
+    const [before, after] = [this.offsetAt(localMs - REACH_MS), this.offsetAt(localMs + REACH_MS)];
+    const early = localMs - before;
     if (before === after || this.offsetAt(early) === before) return early;
-    const late = wallMs - after;
-    return this.offsetAt(late) === after ? late : this.transition(wallMs, before);
+    const late = localMs - after;
+    return this.offsetAt(late) === after ? late : this.transition(localMs, before);
   }
 
-  /** The first instant after the clocks leapt over a wall time. */
-  private transition(wallMs: number, before: number): number {
-    let [low, high] = [wallMs - REACH_MS, wallMs + REACH_MS];
+  /** Returns the instant at which the clocks skip a local time. @param before offset before it */
+  private transition(localMs: number, before: number): number {
+    let [low, high] = [localMs - REACH_MS, localMs + REACH_MS];
     while (high - low > 1) {
       const middle = Math.floor((low + high) / 2);
       if (this.offsetAt(middle) === before) low = middle;
@@ -77,8 +78,8 @@ class ZoneClock {
   }
 }
 
-/** Start of the k-th period, counted from 1970, as a wall time. */
-function wallStart(k: number, { period, weekStartsOn, dayStartsAtMinutes }: CivilRule): number {
+/** Returns the start of the k-th period since 1970, as local time. */
+function localStart(k: number, { period, weekStartsOn, dayStartsAtMinutes }: CivilRule): number {
   const startsAt = dayStartsAtMinutes * MINUTE_MS;
   if (period === 'day') return k * DAY_MS + startsAt;
   // 1970 began on a Thursday.
@@ -86,9 +87,9 @@ function wallStart(k: number, { period, weekStartsOn, dayStartsAtMinutes }: Civi
   return Date.UTC(1970, k, 1) + startsAt;
 }
 
-/** The period of a wall time, as the count that `wallStart` takes. */
-function indexOf(wallMs: number, { period, weekStartsOn, dayStartsAtMinutes }: CivilRule): number {
-  const shifted = wallMs - dayStartsAtMinutes * MINUTE_MS;
+/** Returns the number of the period that contains a local time: the `k` of `localStart`. */
+function indexOf(localMs: number, { period, weekStartsOn, dayStartsAtMinutes }: CivilRule): number {
+  const shifted = localMs - dayStartsAtMinutes * MINUTE_MS;
   const day = Math.floor(shifted / DAY_MS);
   if (period === 'day') return day;
   if (period === 'week') return Math.floor((day - weekStartsOn + 4) / 7);
@@ -96,7 +97,7 @@ function indexOf(wallMs: number, { period, weekStartsOn, dayStartsAtMinutes }: C
   return (date.getUTCFullYear() - 1970) * 12 + date.getUTCMonth();
 }
 
-/** Periods of one rule in one zone; remembers those of the last instant that was asked for. */
+/** Periods of one rule in one time zone. It caches the periods of the last instant. */
 export class CivilCalendar {
   private readonly clock: ZoneClock;
   private bounds: Bounds = [0, 0, 0, 0, 0];
@@ -109,7 +110,7 @@ export class CivilCalendar {
     this.clock = new ZoneClock(timeZone);
   }
 
-  /** The periods around an instant: it lies in the current one, from the second of the bounds to before the third. */
+  /** Returns the periods around an instant. The current period, which contains the instant, begins at `bounds[1]`. */
   around(instantMs: number): Bounds {
     if (this.rule.period === 'total') return ENDLESS;
     const { bounds } = this;
@@ -118,14 +119,14 @@ export class CivilCalendar {
 
   private compute(instantMs: number): Bounds {
     const k = indexOf(instantMs + this.clock.offsetAt(instantMs), this.rule);
-    // Wall time may be ahead of its period or behind it near a transition, and a civil day may be skipped altogether.
+    // Near a transition the local time may be in the period before or after, and a whole civil day may be skipped.
     const starts = [-4, -3, -2, -1, 0, 1, 2, 3, 4, 5].map((i) =>
-      this.clock.firstInstantAt(wallStart(k + i, this.rule)),
+      this.clock.firstInstantAt(localStart(k + i, this.rule)),
     );
     const distinct = starts.filter((start, i) => i === 0 || start > (starts[i - 1] as number));
     const next = distinct.findIndex((start) => start > instantMs);
     const found = distinct.slice(next - 2, next + 3);
-    if (next < 2 || found.length < 5) throw new Error(`No periods were found around ${instantMs}.`);
+    if (next < 2 || found.length < 5) throw new Error(`No periods were found around the instant ${instantMs}.`);
     return found as unknown as Bounds;
   }
 }

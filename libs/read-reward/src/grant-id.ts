@@ -1,10 +1,10 @@
-import { shown } from '../../internal/src';
+import { Checks, shown } from '../../internal/src';
 import { InvalidReadRewardInputError } from './read-reward.errors';
 import type { LedgerRow } from './read-reward.types';
 
 const MAX_ID_CHARS = 256;
 
-/** What a grant id says. */
+/** Parts of a grant id. */
 interface GrantParts {
   readonly rule: string;
   readonly startsAtMs: number;
@@ -13,16 +13,15 @@ interface GrantParts {
   readonly itemId: string;
 }
 
+const input = new Checks('', (message) => new InvalidReadRewardInputError(message));
+
 /**
- * Refuses an id that is not a string of 1 to 256 well-formed characters.
+ * Checks an id and returns it.
  *
- * @throws InvalidReadRewardInputError naming the field and the value
+ * @throws InvalidReadRewardInputError that names the field, unless it is 1 to 256 characters of well-formed Unicode
  */
 export function checkId(name: string, value: unknown): string {
-  if (typeof value === 'string' && value !== '' && value.length <= MAX_ID_CHARS && value.isWellFormed()) return value;
-  throw new InvalidReadRewardInputError(
-    `${name} is ${shown(value)}. Expected a well-formed string of 1 to ${MAX_ID_CHARS} characters.`,
-  );
+  return input.id(name, value, MAX_ID_CHARS);
 }
 
 const PLAIN = /^[\w.-]+$/;
@@ -31,13 +30,13 @@ function escaped(id: string): string {
   return PLAIN.test(id) ? id : encodeURIComponent(id);
 }
 
-/** Writes a grant's id: `<rule>:<start>:<seq>:<user>:<item>`, with both ids escaped. */
+/** Returns a grant's id: `<rule>:<start>:<seq>:<user>:<item>`, with user and item percent-encoded if necessary. */
 export function grantIdOf(rule: string, startsAtMs: number, seq: number, userId: string, itemId: string): string {
   return `${rule}:${startsAtMs}:${seq}:${escaped(userId)}:${escaped(itemId)}`;
 }
 
 /**
- * Reads a grant's id.
+ * Parses a grant's id.
  *
  * @throws InvalidReadRewardInputError for text that is not a grant id
  */
@@ -51,7 +50,7 @@ export function readGrantId(grantId: unknown): GrantParts {
     return { rule, startsAtMs: Number(start), seq: Number(seq), ...ids };
   } catch (cause) {
     throw new InvalidReadRewardInputError(
-      `grantId is ${shown(grantId)}. Expected the grantId of a rewarded answer, unchanged.`,
+      `grantId is ${shown(grantId)}. Expected the grantId of a result with the status rewarded, unchanged.`,
       { cause },
     );
   }
@@ -65,11 +64,11 @@ function integerOf(text: string | undefined): number {
 }
 
 /**
- * Reads the fields of an entry of a ledger stream, as XRANGE and XREADGROUP return them.
+ * Parses the fields of a ledger stream entry, as XRANGE and XREADGROUP return them.
  *
- * @param fields names and values in turn
- * @throws InvalidReadRewardInputError for an entry that this lib did not write; its message names the fields that are
- *   missing or wrong, and no value
+ * @param fields names and values, alternating
+ * @throws InvalidReadRewardInputError for an entry that this lib did not write; the message names the fields that are
+ *   missing or wrong, but no values
  */
 export function parseLedgerRow(fields: readonly string[]): LedgerRow {
   const row = new Map<string, string>();

@@ -6,22 +6,22 @@ import type { ResolvedRewardRule } from './read-reward.options';
 const MAX_CALENDARS = 1_024;
 
 // See DECISIONS.md: period-is-kept-with-the-user
-/** The periods around an instant, and how scripts are told of them. */
+/** Periods around an instant, and their form as script arguments. */
 export interface Periods {
   readonly bounds: Bounds;
-  /** The rule's figures and the bounds, as `record` takes them. */
+  /** Settings of the rule and the bounds, as the argument `rule` of the scripts. */
   readonly rule: string;
-  /** End of the current period, ms since 1970. */
+  /** End of the current period, ms since 1970, as text. */
   readonly end: string;
-  /** Tells rules, zones and periods apart in `FullUsers`. */
+  /** Number that identifies rule, zone and period in `CappedUsersHint`. */
   readonly mark: number;
 }
 
-/** Periods of one rule in one zone; what was made of the last ones is kept. */
+/** Periods of one rule in one time zone. It caches the script arguments of the last periods. */
 class RulePeriods {
   private last: Periods | undefined;
   private readonly calendar: CivilCalendar;
-  private readonly figures: string;
+  private readonly settings: string;
 
   /** @throws RangeError for a zone that Intl does not know */
   constructor(
@@ -31,7 +31,7 @@ class RulePeriods {
   ) {
     this.calendar = new CivilCalendar(rule, timeZone);
     const totalMs = rule.period === 'total' ? rule.retentionMs : 0;
-    this.figures = [rule.limit, rule.pointsPerItem, rule.capPoints, totalMs].join(':');
+    this.settings = [rule.limit, rule.pointsPerItem, rule.capPoints, totalMs].join(':');
   }
 
   around(instantMs: number): Periods {
@@ -41,25 +41,25 @@ class RulePeriods {
 
   private describe(bounds: Bounds): Periods {
     const mark = Math.imul((bounds[2] / 1_000) ^ Math.imul(this.seed, 0x85ebca6b), 0xc2b2ae35);
-    return { bounds, rule: `${this.figures}:${bounds.join(':')}`, end: String(bounds[2]), mark };
+    return { bounds, rule: `${this.settings}:${bounds.join(':')}`, end: String(bounds[2]), mark };
   }
 }
 
-/** Periods by rule and zone, around what Redis' clock is thought to show. */
+/** Periods of all rules and zones, around the estimated time of Redis' clock. */
 export class RewardClock {
   private readonly periods = new Map<string, RulePeriods>();
   private readonly defaults = new Map<ResolvedRewardRule, RulePeriods>();
   private made = 0;
-  /** Redis' clock less ours, as learnt from the last answer that needed it, ms. */
+  /** Redis' clock minus this process's clock, ms; updated when Redis' clock was in none of the periods that were sent. */
   private skewMs = 0;
 
-  /** Periods of the rule, in the user's zone where one is given. @throws InvalidReadRewardInputError for an unknown zone */
+  /** Returns the periods of a rule, in the zone of the user if there is one. @throws InvalidReadRewardInputError for an unknown zone */
   around(rule: ResolvedRewardRule, timeZone: string | undefined): Periods {
     return this.of(rule, timeZone).around(Date.now() + this.skewMs);
   }
 
-  /** Takes Redis' clock from an answer that found itself in none of the periods; answers the skew, ms. */
-  learn(redisNowMs: number): number {
+  /** Sets the estimate to the time that Redis has returned. Returns the skew: Redis' clock minus this process's clock, ms. */
+  synchronize(redisNowMs: number): number {
     return (this.skewMs = redisNowMs - Date.now());
   }
 
@@ -76,7 +76,7 @@ export class RewardClock {
     const found = this.periods.get(key);
     if (found !== undefined) return found;
     const made = this.make(rule, timeZone);
-    // Formatters are large: more than there are zones in use is not worth keeping.
+    // Formatters need much memory, and this is more than the number of zones.
     if (this.periods.size >= MAX_CALENDARS) this.periods.clear();
     this.periods.set(key, made);
     return made;

@@ -1,11 +1,11 @@
 import { LuanestError } from '../../internal/src';
 
-/** A rule's name, a user, an item, an operation, a grant or a time zone cannot be what it is given as; nothing was written. */
+/** The name of a rule, a user, an item, an operation id, a grant id, a time zone or a ledger entry is invalid; nothing was written. */
 export class InvalidReadRewardInputError extends LuanestError {
   readonly code = 'INVALID_READ_REWARD_INPUT';
 }
 
-/** Redis' clock moved faster than its periods could be computed, several times over; nothing was written. */
+/** Redis' clock was in none of the periods that were sent, four times in a row; nothing was written. */
 export class PeriodUnsettledError extends LuanestError {
   readonly code = 'PERIOD_UNSETTLED';
 }

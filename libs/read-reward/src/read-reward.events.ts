@@ -1,7 +1,7 @@
 import { eventChannels } from '../../internal/src';
 import type { RecordStatus, RefundStatus } from './read-reward.types';
 
-/** A read was recorded, or found to count already or to be too much. */
+/** A call of `record` got its result: rewarded, duplicate or capped. */
 export interface ReadRecordedEvent {
   readonly rule: string;
   readonly status: RecordStatus;
@@ -9,22 +9,22 @@ export interface ReadRecordedEvent {
   readonly points: number;
 }
 
-/** A refund was asked for. */
+/** A call of `refund` got its result, also if nothing was refunded. */
 export interface GrantRefundedEvent {
   readonly rule: string;
   readonly status: RefundStatus;
-  /** Points that were taken back. */
+  /** Points that were refunded. */
   readonly points: number;
 }
 
-/** Redis' clock was in none of the periods that were sent, so a call was sent again with the right ones. */
+/** Redis' clock was in none of the periods that were sent, so the call is sent again with other periods. */
 export interface PeriodMissedEvent {
   readonly rule: string;
-  /** Redis' clock less this process' clock, ms. */
+  /** Redis' clock minus this process's clock, ms. */
   readonly skewMs: number;
 }
 
-/** Names of the `node:diagnostics_channel` channels that the service publishes to. No event names a user or an item. */
+/** Names of this lib's channels on `node:diagnostics_channel`. No event has a user or an item. */
 export const READ_REWARD_CHANNELS = Object.freeze({
   readRecorded: 'luanest:read-reward:read.recorded',
   grantRefunded: 'luanest:read-reward:grant.refunded',
@@ -37,5 +37,5 @@ interface Events {
   periodMissed: PeriodMissedEvent;
 }
 
-/** Where this lib tells what happens. */
+/** Publishes the events of this lib. */
 export const events = eventChannels<Events>(READ_REWARD_CHANNELS);

@@ -1,17 +1,17 @@
 import type { KeySpace, TaggedKeys } from 'luanest/script-registry';
 
-/** Keys of one rule, by user; one for each shard. */
+/** Keys of one rule in one shard, by user. */
 export interface RuleKeys {
   readonly items: (userId: string) => string;
   readonly state: (userId: string) => string;
 }
 
 // See DECISIONS.md: users-in-fixed-shards
-/** Spreads users over hash tags, so that calls of many users share a slot and a ledger has a known place. */
+/** Shards users over hash tags, so that calls of many users share a slot, and the keys of the ledger are known. */
 export class RewardKeys {
   private readonly tags: readonly TaggedKeys[];
   private readonly byRule = new Map<string, readonly RuleKeys[]>();
-  /** Streams of the ledger, one a shard. */
+  /** Keys of the ledger's streams, one for each shard. */
   readonly ledgers: readonly string[];
 
   constructor(space: KeySpace, shards: number, rules: Iterable<string>) {
@@ -23,17 +23,17 @@ export class RewardKeys {
     }
   }
 
-  /** The shard of a user, by `spread`. */
+  /** Returns the shard of a user. @param hash `spread` of the user id */
   shardOf(hash: number): number {
     return hash % this.tags.length;
   }
 
-  /** Keys of a rule in a shard. */
+  /** Returns the keys of a rule in a shard. */
   of(rule: string, shard: number): RuleKeys {
     return (this.byRule.get(rule) as readonly RuleKeys[])[shard] as RuleKeys;
   }
 
-  /** Any other key of a user. */
+  /** Returns another key of a user. */
   key(shard: number, name: string, ...segments: readonly string[]): string {
     return (this.tags[shard] as TaggedKeys).key(name, ...segments);
   }

@@ -1,29 +1,29 @@
 import { Checks, type KnownOptions, shown } from '../../internal/src';
 import { CivilCalendar, type Period } from './civil-calendar';
 
-/** What a rule rewards, and how often. */
+/** Rule: how many items a period rewards, and when periods begin. */
 export interface RewardRule {
-  /** Most items that a period rewards; integer of 0 to 1,000,000. */
+  /** Maximum number of items that a period rewards; integer of 0 to 1,000,000. */
   readonly limit: number;
-  /** Points of an item; integer of 1 to 1,000,000. Default 1. */
+  /** Points for an item; integer of 1 to 1,000,000. Default 1. */
   readonly pointsPerItem?: number;
   /**
-   * Most points that a period gives; integer of 1 to 10^12. The item that would pass it is granted what is left.
+   * Maximum points of a period; integer of 1 to 10^12. The item that would exceed it is granted the points that are left.
    * Default none.
    */
   readonly capPoints?: number;
-  /** Default `day`. */
+  /** Length of a period. `total` never ends. Default `day`. */
   readonly period?: Period;
-  /** IANA zone in which periods begin; a call may name its user's. Default `UTC`. */
+  /** IANA time zone in which periods begin. A call may give the zone of its user. Default `UTC`. */
   readonly timeZone?: string;
-  /** Wall time at which a day starts, `HH:MM` of 00:00 to 23:59. Default `00:00`. */
+  /** Local time at which a day starts, `HH:MM` of 00:00 to 23:59. Default `00:00`. */
   readonly dayStartsAt?: string;
   /** First day of a week, 1 Monday to 7 Sunday. Default 1. */
   readonly weekStartsOn?: number;
-  /** Whether an item counts again in the next period, or is a duplicate for `retentionMs`. Default `period`. */
+  /** `period`: an item is rewarded again in the next period. `ever`: it is a duplicate for `retentionMs`. Default `period`. */
   readonly dedupe?: 'period' | 'ever';
   /**
-   * For period `total` and dedupe `ever`: how long Redis keeps a user after the last grant, ms; integer of 60,000 to
+   * For period `total` and dedupe `ever`: time for which Redis keeps a user after the last grant, ms; integer of 60,000 to
    * 10 years. Default 365 days.
    */
   readonly retentionMs?: number;
@@ -33,28 +33,31 @@ export interface RewardRule {
 export interface ReadRewardModuleOptions {
   /** Rules by name; names are kebab-case. At least one. */
   readonly rules: Readonly<Record<string, RewardRule>>;
-  /** How long the first answer to an operation id, and a refund's receipt, are kept, ms; integer of 1,000 to 10 years. Default 1 day. */
+  /**
+   * Time for which the first result of an operation id and the receipt of a refund are kept, ms; integer of 1,000 to 10
+   * years. Default 86,400,000 (1 day).
+   */
   readonly operationRetentionMs?: number;
-  /** A stream of every grant and refund, written in the same script. Default none. */
+  /** Writes each grant and refund to a stream, in the same script. Default none. */
   readonly ledger?: {
-    /** How long a stream is kept after its last row, ms; integer of 60,000 to 10 years. Default 30 days. */
+    /** Time for which a stream is kept after its last entry, ms; integer of 60,000 to 10 years. Default 30 days. */
     readonly retentionMs?: number;
   };
-  /** Hash tags over which users are spread; integer of 1 to 1,024. Never change it while periods run. Default 16. */
+  /** Number of hash tags over which users are sharded; integer of 1 to 1,024. Do not change it while periods run. Default 16. */
   readonly shards?: number;
 }
 
-/** A rule with every default filled in. */
+/** Rule with all defaults filled in. */
 export interface ResolvedRewardRule extends Required<Omit<RewardRule, 'capPoints' | 'dayStartsAt'>> {
   readonly name: string;
   /** 0 without a cap. */
   readonly capPoints: number;
   readonly dayStartsAtMinutes: number;
-  /** Whether the items of a period alone tell that it is full. */
+  /** True if the set of items is enough to see that a period is full, so that the script `look` can be used. */
   readonly lookable: boolean;
 }
 
-/** Options with every default filled in. */
+/** Options with all defaults filled in. */
 export interface ResolvedReadRewardModuleOptions {
   readonly rules: ReadonlyMap<string, ResolvedRewardRule>;
   readonly operationRetentionMs: number;
@@ -122,7 +125,7 @@ function resolveRule(name: string, rule: RewardRule): ResolvedRewardRule {
 /**
  * Checks the options and fills in the defaults.
  *
- * @throws InvalidOptionError naming the option, the value seen and what to do
+ * @throws InvalidOptionError that names the option, its value and what is allowed
  */
 export function resolveOptions(options: ReadRewardModuleOptions): ResolvedReadRewardModuleOptions {
   checks.options('', options, KNOWN);

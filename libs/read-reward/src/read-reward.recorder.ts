@@ -4,17 +4,17 @@ import { END_OF_TIME_MS, type Bounds } from './civil-calendar';
 import type { Periods, RewardClock } from './periods';
 import { PeriodUnsettledError } from './read-reward.errors';
 import { events } from './read-reward.events';
-import { FullUsers } from './capped-users-hint';
+import { CappedUsersHint } from './capped-users-hint';
 import { grantIdOf } from './grant-id';
 import type { RewardKeys, RuleKeys } from './read-reward.keys';
 import type { ResolvedReadRewardModuleOptions, ResolvedRewardRule } from './read-reward.options';
 import { lookUp, readRecorded, recordFully, recordRead, type Recorded } from './read-reward.scripts';
 import type { RecordResult, RecordStatus } from './read-reward.types';
 
-/** How often a call is sent with new periods, when Redis' clock is in none of those that it was sent with. */
-export const TRIES = 4;
+/** Maximum number of times that a call is sent because Redis' clock was in none of the periods that were sent. */
+export const MAX_TRIES = 4;
 
-/** A read whose fields were found good. */
+/** Read with valid fields. */
 interface CheckedRead {
   readonly rule: ResolvedRewardRule;
   readonly userId: string;
@@ -23,11 +23,11 @@ interface CheckedRead {
   readonly timeZone: string | undefined;
 }
 
-/** Sends each read by the leanest script that can decide it. */
+/** Sends each read with the cheapest script that can decide it. */
 export class ReadRecorder {
-  private readonly full = new FullUsers();
+  private readonly cappedUsers = new CappedUsersHint();
 
-  /** @param token gives one that no other call has */
+  /** @param token returns a token that no other call has */
   constructor(
     private readonly registry: ScriptRegistry,
     private readonly options: ResolvedReadRewardModuleOptions,
@@ -36,7 +36,7 @@ export class ReadRecorder {
     private readonly token: () => string,
   ) {}
 
-  /** Records one read. @throws PeriodUnsettledError, and what the registry throws */
+  /** Records one read. @throws PeriodUnsettledError; errors of the registry */
   record(read: CheckedRead): Promise<RecordResult> {
     const { rule, userId, operationId } = read;
     const periods = this.clock.around(rule, read.timeZone);
@@ -45,13 +45,13 @@ export class ReadRecorder {
     const keys = this.keys.of(rule.name, shard);
     if (operationId !== undefined || rule.dedupe === 'ever' || this.options.ledgerMs > 0) {
       const token = operationId === undefined ? this.token() : `o${operationId}`;
-      return this.repeated(read, periods, (now) => this.sendFully(read, shard, keys, now, token));
+      return this.sendUntilInside(read, periods, (now) => this.sendFully(read, shard, keys, now, token));
     }
-    if (rule.lookable && this.full.has(hash, periods.mark)) return this.look(read, hash, keys, periods);
+    if (rule.lookable && this.cappedUsers.has(hash, periods.mark)) return this.look(read, hash, keys, periods);
     return this.decide(read, hash, keys, periods);
   }
 
-  /** For users who were lately full: mostly one command that writes nothing. */
+  /** For users whose period was full at the last call: usually one command that writes nothing. */
   private look(read: CheckedRead, hash: number, keys: RuleKeys, periods: Periods): Promise<RecordResult> {
     const { rule, userId, itemId } = read;
     return this.registry
@@ -63,12 +63,12 @@ export class ReadRecorder {
         const used = found >> 1;
         const known = (found & 1) === 1;
         if (found < 0 || (used < rule.limit && !known)) {
-          this.full.note(hash, periods.mark, false);
+          this.cappedUsers.note(hash, periods.mark, false);
           return this.decide(read, hash, keys, periods);
         }
         const status = known ? 'duplicate' : 'capped';
         const remaining = used < rule.limit ? rule.limit - used : 0;
-        told(rule, status, 0);
+        publishRecorded(rule, status, 0);
         return { status, points: 0, used, remaining, resetsAtMs: periods.bounds[2], grantId: null };
       });
   }
@@ -81,10 +81,10 @@ export class ReadRecorder {
     return send(periods).then((raw) => {
       const answer = readRecorded(raw, rule, periods.bounds);
       if (answer.status === 'outside') {
-        return this.again(read, periods, answer, async (now) => readRecorded(await send(now), rule, now.bounds));
+        return this.sendAgain(read, periods, answer, async (now) => readRecorded(await send(now), rule, now.bounds));
       }
       const { used, start } = answer;
-      if (rule.lookable && start === 0) this.full.note(hash, periods.mark, used > 0 && used >= rule.limit);
+      if (rule.lookable && start === 0) this.cappedUsers.note(hash, periods.mark, used > 0 && used >= rule.limit);
       return resultOf(read, periods.bounds, answer, answer.status);
     });
   }
@@ -93,7 +93,7 @@ export class ReadRecorder {
     const { rule, userId, itemId, operationId } = read;
     const { ledgerMs, operationRetentionMs } = this.options;
     const ever = rule.dedupe === 'ever';
-    // A key that the call does not need is the state's, so that none is named that nothing is written to.
+    // A key that the call does not need repeats the key of the state: the call names no key that it does not use.
     const state = keys.state(userId);
     return this.registry.run(recordFully, {
       keys: {
@@ -116,18 +116,19 @@ export class ReadRecorder {
     });
   }
 
-  private async repeated(
+  /** Sends a call, again with other periods while Redis' clock is in none of them. */
+  private async sendUntilInside(
     read: CheckedRead,
     periods: Periods,
     send: (now: Periods) => Promise<Recorded>,
   ): Promise<RecordResult> {
     const answer = await send(periods);
-    if (answer.status === 'outside') return this.again(read, periods, answer, send);
+    if (answer.status === 'outside') return this.sendAgain(read, periods, answer, send);
     return resultOf(read, periods.bounds, answer, answer.status);
   }
 
-  /** Sends the same call with the periods around Redis' clock, until that is in one of them. */
-  private async again(
+  /** Sends the same call with the periods around Redis' clock, until the clock is in one of them. */
+  private async sendAgain(
     read: CheckedRead,
     sent: Periods,
     outside: Recorded,
@@ -135,8 +136,8 @@ export class ReadRecorder {
   ): Promise<RecordResult> {
     const { rule, timeZone } = read;
     let [periods, answer] = [sent, outside];
-    for (let left = TRIES; left > 1; left--) {
-      missed(this.clock, rule, periods.bounds[1] + answer.resetsAtMs);
+    for (let left = MAX_TRIES; left > 1; left--) {
+      synchronize(this.clock, rule, periods.bounds[1] + answer.end);
       periods = this.clock.around(rule, timeZone);
       answer = await send(periods);
       if (answer.status !== 'outside') return resultOf(read, periods.bounds, answer, answer.status);
@@ -148,33 +149,33 @@ export class ReadRecorder {
 function resultOf(
   { rule, userId, itemId }: CheckedRead,
   bounds: Bounds,
-  { points, used, remaining, seq, start, resetsAtMs, itemId: first }: Recorded,
+  { points, used, remaining, seq, start, end, itemId: first }: Recorded,
   status: RecordStatus,
 ): RecordResult {
-  told(rule, status, points);
+  publishRecorded(rule, status, points);
   const grantId = seq === 0 ? null : grantIdOf(rule.name, bounds[1] + start, seq, userId, first ?? itemId);
-  return { status, points, used, remaining, resetsAtMs: shownEnd(bounds[1] + resetsAtMs), grantId };
+  return { status, points, used, remaining, resetsAtMs: endOrNull(bounds[1] + end), grantId };
 }
 
-function told(rule: ResolvedRewardRule, status: RecordStatus, points: number): void {
-  // Asked first: every record passes here, where even what makes the event would cost.
+function publishRecorded(rule: ResolvedRewardRule, status: RecordStatus, points: number): void {
+  // Checked first, because making the closure would cost each record some time.
   if (events.readRecorded.hasSubscribers) events.readRecorded.publish(() => ({ rule: rule.name, status, points }));
 }
 
-/** Takes Redis' clock from an answer that found it in none of the periods. */
-export function missed(clock: RewardClock, rule: ResolvedRewardRule, redisNowMs: number): void {
-  const skewMs = clock.learn(redisNowMs);
+/** Adopts the time of Redis' clock after a reply that it is in none of the periods, and publishes that. */
+export function synchronize(clock: RewardClock, rule: ResolvedRewardRule, redisNowMs: number): void {
+  const skewMs = clock.synchronize(redisNowMs);
   events.periodMissed.publish(() => ({ rule: rule.name, skewMs }));
 }
 
-/** @returns what a period's end is shown as: null for one that has none */
-export function shownEnd(endMs: number): number | null {
+/** Returns the end of a period, ms since 1970, or null for the period `total`. */
+export function endOrNull(endMs: number): number | null {
   return endMs >= END_OF_TIME_MS ? null : endMs;
 }
 
-/** The error of a call that was sent as often as it may be. */
+/** Returns the error of a call that was sent MAX_TRIES times. */
 export function unsettled(rule: ResolvedRewardRule): PeriodUnsettledError {
   return new PeriodUnsettledError(
-    `Redis' clock was outside the periods of rule "${rule.name}" ${TRIES} times. Check the clocks of the Redis nodes.`,
+    `Redis' clock was outside the periods of rule "${rule.name}" ${MAX_TRIES} times. Check the clocks of the Redis nodes.`,
   );
 }

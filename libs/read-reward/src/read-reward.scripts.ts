@@ -6,20 +6,20 @@ import type { RecordStatus, RefundStatus } from './read-reward.types';
 
 const STATUSES = ['outside', 'rewarded', 'duplicate', 'capped'] as const;
 
-/** What a record script decided. */
+/** Reply of `record` and `record-fully`. */
 export interface Recorded {
-  /** `outside`: Redis' clock was in none of the three periods, and nothing was written. */
+  /** `outside`: Redis' clock is in none of the periods, and nothing was written. */
   readonly status: RecordStatus | 'outside';
   readonly points: number;
   readonly used: number;
   readonly remaining: number;
-  /** 0 without a grant. */
+  /** Number of the grant in its period; 0 without a grant. */
   readonly seq: number;
-  /** Start of the user's period, ms after that of the current one. */
+  /** Start of the user's period, ms after the start of the current period of the rule. */
   readonly start: number;
-  /** End of the user's period, likewise; Redis' clock when outside. */
-  readonly resetsAtMs: number;
-  /** The item of an operation's first answer; undefined for that of the call. */
+  /** End of the user's period, ms after the start of the current period of the rule; if `outside`, Redis' clock in the same way. */
+  readonly end: number;
+  /** Item of the first result of the operation id; undefined: the item of the call. */
   readonly itemId: string | undefined;
 }
 
@@ -33,13 +33,13 @@ function recorded(raw: Raw): Recorded {
     remaining: raw[3],
     seq: raw[4],
     start: raw[5],
-    resetsAtMs: raw[6],
+    end: raw[6],
     itemId: raw[7],
   };
 }
 
-/** An answer in the current period of a rule without a cap, of which the rule says the rest. */
-function brief(answer: number, { limit, pointsPerItem }: Figures, bounds: Bounds): Recorded {
+/** Decodes a reply of one integer: a result in the current period of a rule without `capPoints`. The rest follows from the rule. */
+function decodeShort(answer: number, { limit, pointsPerItem }: ShortReplySettings, bounds: Bounds): Recorded {
   const [status, counts] = [answer % 4, Math.floor(answer / 4)];
   const used = counts % 2 ** 20;
   const rewarded = status === 1;
@@ -50,23 +50,23 @@ function brief(answer: number, { limit, pointsPerItem }: Figures, bounds: Bounds
     remaining: used < limit ? limit - used : 0,
     seq: rewarded ? used + Math.floor(counts / 2 ** 20) : 0,
     start: 0,
-    resetsAtMs: bounds[2] - bounds[1],
+    end: bounds[2] - bounds[1],
     itemId: undefined,
   };
 }
 
-/** What a brief answer leaves to the rule. */
-interface Figures {
+/** Settings of a rule that complete a reply of one integer. */
+interface ShortReplySettings {
   readonly limit: number;
   readonly pointsPerItem: number;
 }
 
-/** Reads an answer of `record`. @param bounds of the periods, as they were sent */
-export function readRecorded(answer: RawAnswer, figures: Figures, bounds: Bounds): Recorded {
-  return typeof answer === 'number' ? brief(answer, figures, bounds) : recorded(answer);
+/** Decodes a reply of `record`. @param bounds bounds of the periods that were sent */
+export function readRecorded(answer: RawAnswer, settings: ShortReplySettings, bounds: Bounds): Recorded {
+  return typeof answer === 'number' ? decodeShort(answer, settings, bounds) : recorded(answer);
 }
 
-/** As `record` gives it. */
+/** Reply of `record`. */
 type RawAnswer = number | Raw;
 
 export const recordRead = defineScript({
@@ -126,14 +126,14 @@ export const readStatus = defineScript({
   ...statusLua,
   keys: ['items', 'state'],
   args: { rule: common(str) },
-  // It writes nothing but an expiry, for which there is always room.
+  // It only sets an expiry, which needs no memory.
   flags: FREES_MEMORY,
-  reply: ([open, points, used, remaining, resetsAtMs]: [number, number, number, number, number]) => ({
+  reply: ([open, points, used, remaining, end]: [number, number, number, number, number]) => ({
     open: open === 1,
     points,
     used,
     remaining,
-    resetsAtMs,
+    end,
   }),
 });
 

@@ -6,16 +6,16 @@ import { events } from './read-reward.events';
 import { checkId, readGrantId } from './grant-id';
 import { RewardKeys } from './read-reward.keys';
 import type { ResolvedReadRewardModuleOptions, ResolvedRewardRule } from './read-reward.options';
-import { missed, ReadRecorder, shownEnd, TRIES, unsettled } from './read-reward.recorder';
+import { synchronize, ReadRecorder, endOrNull, MAX_TRIES, unsettled } from './read-reward.recorder';
 import { readStatus, refundGrant } from './read-reward.scripts';
 import type { RecordRead, RecordResult, RefundResult, RewardStatus } from './read-reward.types';
 
-/** Points for distinct items, at most so many a civil period. */
+/** Grants users points for distinct items, up to a limit for each civil period. */
 export class ReadRewardService {
   private readonly keys: RewardKeys;
   private readonly clock = new RewardClock();
   private readonly recorder: ReadRecorder;
-  // Operation ids and our own tokens must never meet: each kind has a first letter of its own.
+  // Operation ids begin with `o` and generated tokens with `c`, so they never collide.
   private readonly callIds = new UniqueIds('c');
 
   constructor(
@@ -27,10 +27,10 @@ export class ReadRewardService {
   }
 
   /**
-   * Records that a user read an item, and grants its points when it counts.
+   * Records that a user read an item, and grants points if the item is new and the period has room.
    *
-   * @throws InvalidReadRewardInputError when a field cannot be what it is given as; nothing was sent
-   * @throws PeriodUnsettledError when Redis' clock kept leaving the periods; nothing was written
+   * @throws InvalidReadRewardInputError for an invalid field; nothing was sent
+   * @throws PeriodUnsettledError if Redis' clock was outside the periods four times in a row; nothing was written
    */
   record({ rule, userId, itemId, operationId, timeZone }: RecordRead): Promise<RecordResult> {
     try {
@@ -47,10 +47,11 @@ export class ReadRewardService {
   }
 
   /**
-   * Where a user stands with every rule, in the order of the options; changes nothing.
+   * Reads a user's points and remaining items: one row for each rule, in the order of the options. Changes nothing.
    *
-   * @param timeZone the user's zone, as `record` takes it
-   * @throws InvalidReadRewardInputError for a user or a zone that cannot be one
+   * @param timeZone IANA zone of the user. Default: that of the rule
+   * @throws InvalidReadRewardInputError for an invalid user or an unknown zone; nothing was sent
+   * @throws PeriodUnsettledError if Redis' clock was outside the periods four times in a row
    */
   async status(userId: string, { timeZone }: { readonly timeZone?: string } = {}): Promise<RewardStatus[]> {
     checkId('userId', userId);
@@ -58,10 +59,10 @@ export class ReadRewardService {
   }
 
   /**
-   * Takes a grant back, once: while its period runs, the item and the points have room again.
+   * Refunds a grant, once, while its period runs: after that the item can be rewarded again.
    *
-   * @param grantId as a rewarded answer gave it
-   * @throws InvalidReadRewardInputError for text that is no grant id, or whose rule is none of the options
+   * @param grantId the `grantId` of a result with the status `rewarded`
+   * @throws InvalidReadRewardInputError for a text that is not a grant id, or a rule that is not in the options
    */
   async refund(grantId: string): Promise<RefundResult> {
     const { rule: name, startsAtMs, seq, userId, itemId } = readGrantId(grantId);
@@ -92,7 +93,7 @@ export class ReadRewardService {
     return result;
   }
 
-  /** Keys of the ledger's streams, one a shard; read each with a consumer group of yours. */
+  /** Returns the keys of the ledger's streams, one for each shard. Read each with a consumer group of your own. */
   ledgerKeys(): readonly string[] {
     return [...this.keys.ledgers];
   }
@@ -100,13 +101,13 @@ export class ReadRewardService {
   private async statusOf(rule: ResolvedRewardRule, userId: string, timeZone?: string): Promise<RewardStatus> {
     const keys = this.keys.of(rule.name, this.keys.shardOf(spread(userId)));
     const call = { items: keys.items(userId), state: keys.state(userId) };
-    for (let left = TRIES; left > 0; left--) {
-      const { bounds, rule: figures } = this.clock.around(rule, timeZone);
-      const answer = await this.registry.run(readStatus, { keys: call, args: { rule: figures } });
+    for (let left = MAX_TRIES; left > 0; left--) {
+      const { bounds, rule: settings } = this.clock.around(rule, timeZone);
+      const answer = await this.registry.run(readStatus, { keys: call, args: { rule: settings } });
       const { open, points, used, remaining } = answer;
-      const at = bounds[1] + answer.resetsAtMs;
-      if (open) return { rule: rule.name, points, used, remaining, resetsAtMs: shownEnd(at) };
-      missed(this.clock, rule, at);
+      const at = bounds[1] + answer.end;
+      if (open) return { rule: rule.name, points, used, remaining, resetsAtMs: endOrNull(at) };
+      synchronize(this.clock, rule, at);
     }
     throw unsettled(rule);
   }

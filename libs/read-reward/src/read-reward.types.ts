@@ -1,64 +1,64 @@
-/** How a read ended. */
+/** Result of a read: `duplicate` if the item counts already, `capped` if the period has no room. */
 export type RecordStatus = 'rewarded' | 'duplicate' | 'capped';
 
-/** How a refund ended: `expired` when the grant's period is over, `unknown` when there is no such grant. */
+/** Result of a refund: `expired` if the period of the grant has ended, `unknown` if there is no such grant. */
 export type RefundStatus = 'refunded' | 'already-refunded' | 'expired' | 'unknown';
 
-/** A user read an item. */
+/** Read of an item by a user. */
 export interface RecordRead {
-  /** Name of a rule of the module's options. */
+  /** Name of a rule in the options of the module. */
   readonly rule: string;
-  /** Who read; 1 to 256 characters. */
+  /** Id of the user; 1 to 256 characters. */
   readonly userId: string;
-  /** What was read; 1 to 256 characters. */
+  /** Id of the item; 1 to 256 characters. */
   readonly itemId: string;
   /**
-   * Names the attempt, 1 to 256 characters: the same rule, user and operation get the first answer again, whatever the
-   * item. Default none: then only what ioredis sends again is known as the same call.
+   * Id of the operation, 1 to 256 characters. A call with the same rule, user and operation id gets the first result again,
+   * even with another item. Default none: then only a command that ioredis sends again is recognized as the same call.
    */
   readonly operationId?: string;
-  /** IANA zone of the user, from the next period on. Default: the rule's. */
+  /** IANA zone of the user. A change takes effect when the current period ends. Default: that of the rule. */
   readonly timeZone?: string;
 }
 
-/** What a read brought. */
+/** Result of `record`. */
 export interface RecordResult {
   readonly status: RecordStatus;
   /** Points granted by this read; 0 unless rewarded. */
   readonly points: number;
-  /** Items that count in the user's period. */
+  /** Number of items that count in the user's period. */
   readonly used: number;
-  /** Items that the period would still reward. */
+  /** Number of items that the period still rewards. */
   readonly remaining: number;
-  /** When the user's period ends, ms since 1970; null for period `total`. */
+  /** End of the user's period, ms since 1970; null for period `total`. */
   readonly resetsAtMs: number | null;
-  /** Names the grant for `refund` and for the books; null unless rewarded. At most 1,700 characters. */
+  /** Id of the grant, for `refund` and for your accounts; null unless rewarded. At most 1,700 characters. */
   readonly grantId: string | null;
 }
 
-/** Where a user stands with one rule. */
+/** State of a user with one rule. */
 export interface RewardStatus {
   readonly rule: string;
-  /** Points granted in the period. */
+  /** Points granted in the user's period. */
   readonly points: number;
-  /** Items that count in it. */
+  /** Number of items that count in it. */
   readonly used: number;
-  /** Items that it would still reward. */
+  /** Number of items that it still rewards. */
   readonly remaining: number;
-  /** When it ends, ms since 1970; null for period `total`. */
+  /** End of the period, ms since 1970; null for period `total`. */
   readonly resetsAtMs: number | null;
 }
 
-/** What a refund did. */
+/** Result of `refund`. */
 export interface RefundResult {
   readonly status: RefundStatus;
-  /** Points that the caller is to take back; 0 unless refunded. */
+  /** Points that your app must take back; 0 unless refunded. */
   readonly points: number;
-  /** Items that count in the period after it; 0 when expired or unknown. */
+  /** Number of items that count in the period after the refund; 0 if expired or unknown. */
   readonly used: number;
 }
 
-/** A row of the ledger stream. */
+/** Entry of a ledger stream. */
 export interface LedgerRow {
   readonly kind: 'grant' | 'refund';
   readonly grantId: string;
@@ -66,6 +66,6 @@ export interface LedgerRow {
   readonly userId: string;
   readonly itemId: string;
   readonly points: number;
-  /** By Redis' clock, ms since 1970. */
+  /** Time of the grant or refund, ms since 1970 by Redis' clock. */
   readonly atMs: number;
 }

@@ -33,7 +33,7 @@ function transitions(zone: IANAZone): number[] {
 const wall = (zone: IANAZone, at: number): number => at + Math.round(zone.offset(at) * MINUTE);
 
 /**
- * Whether an instant is the first at which the clocks show `startsAt` of its day or later: before it they showed less,
+ * Returns true if an instant is the first at which the clocks show `startsAt` of its day or later: before it they showed less,
  * and since a civil day before it they never showed as much.
  */
 function isDayStart(zone: IANAZone, at: number, startsAt: number): boolean {

@@ -12,7 +12,7 @@ describe.each(servers)('rewards on %s', (_name, connect) => {
 
   const read = (userId: string, itemId: string, rule = 'read') => ({ rule, userId, itemId });
 
-  it('grants distinct items up to the limit, and tells a duplicate from a full day', async () => {
+  it('grants distinct items up to the limit, and reports duplicates also when the day is full', async () => {
     const rewards = bench.service({ read: { limit: 2, pointsPerItem: 5 } });
     const first = await rewards.record(read('u', 'a'));
     expect(first).toMatchObject({ status: 'rewarded', points: 5, used: 1, remaining: 1 });

@@ -63,7 +63,7 @@ describe('rewards when Redis fails', () => {
     }
   });
 
-  it('a full memory and a replica refuse the whole call, and what is known is still told', async () => {
+  it('a full memory and a replica refuse the whole call, and calls that write nothing still work', async () => {
     const plain = bench.service(rules, { shards: 1 });
     for (const item of ['a', 'b', 'c']) await plain.record(read('full', item));
     const before = await contents();

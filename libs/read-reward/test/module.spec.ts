@@ -57,7 +57,7 @@ describe('ReadRewardModule', () => {
     await close();
   });
 
-  it('refuses nonsense at boot', async () => {
+  it('refuses an invalid option at boot', async () => {
     const booting = boot(undefined, [ReadRewardModule.forRoot({ rules: { read: { limit: 0.5 } } })]);
     await expect(booting).rejects.toMatchObject({ code: 'INVALID_OPTION' });
   });

@@ -97,7 +97,7 @@ describe("Redis' clock", () => {
     ] as const) {
       const { grantId: first } = await at(service, userId, NOON, 'a');
       const tag = bench.registry.keySpace('read-reward').tag('s0');
-      // What Redis does when `retentionMs` is over.
+      // Redis expires the keys when `retentionMs` is over.
       await bench.raw.del(tag.key('items', 'r', userId), tag.key('state', 'r', userId));
       const { grantId: second } = await at(service, userId, NOON + 60_000, 'a');
       expect(second).not.toBe(first);
@@ -160,7 +160,7 @@ interface Grant {
   day: number;
 }
 
-/** What the lib should say, in plain TypeScript: one user, days of UTC, 2 points an item, at most `cap` points or, with 0, any. */
+/** Model of the lib in plain TypeScript: one user, days of UTC, 2 points an item, at most `cap` points or, with 0, any. */
 class Model {
   private day = 0;
   private live: Grant[] = [];

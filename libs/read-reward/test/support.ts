@@ -20,7 +20,7 @@ import { readRewardScripts } from '../src/read-reward.scripts';
 
 export { quiet } from '../../script-registry/test/support';
 
-/** The two kinds of server that each contract is held against. */
+/** The two kinds of server on which each contract is checked. */
 export const servers: [string, () => Redis | Cluster][] = [
   ['standalone', standaloneClient],
   ['Cluster', clusterClient],
