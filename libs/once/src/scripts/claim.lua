@@ -1,21 +1,21 @@
 --[[
-claim: take an id for a lease, unless it is taken or done.
+claim: claim an id for the time of a lease, unless another owner has it or it is done.
 
 KEYS[1]  claim        string    <prefix>:once:{<id>}:claim   one text, so that one command reads it and one writes it:
                                 state c(laimed) | d(one) | r(eleased); delivery l(east) | m(ost); fence, 16 digits; end
                                 of the lease, 13; retention, 12; bytes of token, of the last release's token, of the
                                 last renewal's operation and of the fingerprint, 4 each; ':', these four, the result
-ARGV[1]  token        str       names the claim; a caller that has it owns the claim
+ARGV[1]  token        str       identifies the claim; a caller that has it owns the claim
 ARGV[2]  leaseMs      int >= 1  how long the owner has before it must renew, ms
 ARGV[3]  retentionMs  int >= 1  how long the id is remembered, ms
-ARGV[4]  delivery     str       'at-least-once' | 'at-most-once'; the claim's, kept with it
-ARGV[5]  fingerprint  str       what a repeat must equal; '' for nothing
+ARGV[4]  delivery     str       'at-least-once' | 'at-most-once'; stored with the claim
+ARGV[5]  fingerprint  str       a repeat must have the same; '' for nothing to compare
 
 Returns answer
   answer  str  'c', the fence in 16 digits and the end of the lease in 13: claimed; fences rise from claim to claim
                'p' and how many ms the present lease lasts unless renewed: in progress
                'd' and the result: done
-               'a': abandoned, its owner's lease ended, and at most once means that no other owner may try
+               'a': abandoned, the owner's lease ended, and at-most-once allows no other owner
                'm': mismatch, the id has another fingerprint
 
 O(1). TTL: the longer of lease and retention. Clock: Redis. Replay: the same token gets the same reply while the lease

@@ -2,7 +2,7 @@
 first: remember an id, and report to one call that it was the first.
 
 KEYS[1]  first        string    <prefix>:once:{<id>}:first
-ARGV[1]  token        str       names the call
+ARGV[1]  token        str       identifies the call
 ARGV[2]  retentionMs  int >= 1  how long the id is remembered, ms
 
 Returns first

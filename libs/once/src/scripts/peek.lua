@@ -1,5 +1,5 @@
 --[[
-peek: read what is known of an id.
+peek: read the state of an id.
 
 KEYS[1]  claim  string  <prefix>:once:{<id>}:claim   laid out as `claim` says
 
@@ -7,7 +7,7 @@ Returns {status, fence, leaseEndsAtMs, expiresAtMs, result}
   status         'unknown' | 'in-progress' | 'done' | 'abandoned'   what the next claim would find: 'unknown' gets the id
   fence          str  16 digits; of the claim in progress, else '0'
   leaseEndsAtMs  str  digits, by Redis' clock; of the claim in progress, else '0'
-  expiresAtMs    int  when the key goes, by Redis' clock; -1 where its TTL was lost; 0 for 'unknown'
+  expiresAtMs    int  when the key goes, by Redis' clock; -1 if its TTL was lost; 0 for 'unknown'
   result         str  '' for none
 
 O(1). TTL: untouched. Clock: Redis. Replay: reads again.

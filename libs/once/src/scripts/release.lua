@@ -1,5 +1,5 @@
 --[[
-release: give up a claim whose work was not done, so that the id can be claimed again.
+release: end a claim without marking its id as done, so that the id can be claimed again.
 
 KEYS[1]  claim  string  <prefix>:once:{<id>}:claim   laid out as in `claim`
 ARGV[1]  token  str     the owner's

@@ -1,10 +1,10 @@
 --[[
-renew: let an owner's lease start again from now.
+renew: extend an owner's lease to leaseMs from now.
 
 KEYS[1]  claim      string    <prefix>:once:{<id>}:claim   laid out as in `claim`
 ARGV[1]  token      str       the owner's
 ARGV[2]  leaseMs    int >= 1  how long the owner has from now on, ms
-ARGV[3]  operation  str       names this renewal
+ARGV[3]  operation  str       identifies this renewal
 
 Returns {status, leaseEndsAtMs}
   status        'renewed' | 'lost'

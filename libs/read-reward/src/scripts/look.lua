@@ -1,5 +1,5 @@
 --[[
-look: read whether an item counts, and how many do, for a user who had no room lately; changes nothing.
+look: read whether an item counts, and how many do, for a user whose period was full at the last call; changes nothing.
 
 KEYS[1]  items   set  <prefix>:read-reward:{<shard>}:items:<rule>:<user>
 ARGV[1]  itemId  str  1 to 256 characters
@@ -9,7 +9,7 @@ Returns found
   found  int  2 * used + 1 for an item that counts, 2 * used for one that does not; -1 when the user's period does not end
               then, or the items have lost their TTL: `record` decides
 
-O(1). TTL: untouched. Clock: Redis. Replay: looks again.
+O(1). TTL: untouched. Clock: Redis. Replay: reads again.
 ]]
 -- @include number
 local known, used = redis.call('SISMEMBER', KEYS[1], ARGV[1]), redis.call('SCARD', KEYS[1])

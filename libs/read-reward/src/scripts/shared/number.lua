@@ -1,4 +1,4 @@
--- A number of a text. Calls of a group mostly have the same texts, so each is parsed once a group.
+-- Parses a number. Calls of a group mostly have the same texts, so each text is parsed once for each group.
 local numbers = {}
 local function parse_number(text)
   local number = numbers[text]

@@ -1,4 +1,4 @@
--- Calls of a group mostly have the same rule and periods, so each text is parsed once a group.
+-- Calls of a group mostly have the same rule and periods, so each text is parsed once for each group.
 local REWARDED, DUPLICATE, CAPPED, OUTSIDE = 1, 2, 3, 0
 local rules = {}
 local function parse_rule(text)
@@ -53,14 +53,14 @@ local function find_period(rule, head, now)
   return true, format_integer(from), format_integer(to), format_integer(after), 0, 0, 0
 end
 
--- Items that the period would still reward.
+-- Number of items that the period still rewards.
 local function count_room(rule, used, sum)
   local room = rule.limit - used
   if rule.cap > 0 then room = math.min(room, math.ceil((rule.cap - sum) / rule.each)) end
   return room > 0 and room or 0
 end
 
--- No key outlives what it counts: a key that lost its expiry gets it again.
+-- Sets the expiry of a key that has lost it.
 local function keep_ttl(key, until_ms)
   if redis.call('PEXPIRETIME', key) == -1 then redis.call('PEXPIREAT', key, until_ms) end
 end
