@@ -5,15 +5,16 @@ import { DelayedTaskModule, DelayedTaskService, type DelayedTaskModuleOptions } 
 import { LockModule, type LockModuleOptions } from 'luanest/lock';
 import { MetricsModule, type MetricsModuleOptions } from 'luanest/metrics';
 import {
-  OnceModule,
   type IdempotencyOptions,
   type IdempotencyRouteOptions,
+  OnceModule,
   type OnceModuleOptions,
+  type OnceOptions,
 } from 'luanest/once';
-import { RateLimitModule, type RateLimitOptions } from 'luanest/rate-limit';
+import { RateLimitModule, type RateLimitModuleOptions, type RateLimitOptions } from 'luanest/rate-limit';
 import {
   RateLimitThrottlerStorageModule,
-  type RateLimitThrottlerStorageOptions,
+  type RateLimitThrottlerStorageModuleOptions,
 } from 'luanest/rate-limit/throttler-storage';
 import {
   ReadRewardModule,
@@ -110,7 +111,7 @@ const limiter = {
   blockCache: { maxSubjects: 10, maxMs: 10 },
   localSubjects: 10,
   tags: 2,
-} satisfies Partial<RateLimitOptions>;
+} satisfies Partial<RateLimitModuleOptions>;
 const adapter = { address: () => undefined, refusal: () => new Error('no'), call: () => undefined };
 export const everyOfPayouts = {
   concurrency: 2,
@@ -307,7 +308,7 @@ export const libs: readonly Lib[] = [
       ipv6Prefix: 64,
       answers: { legacy: false, draft: false, retryAfter: false, problem: false, headers: () => ({}) },
       contexts: { own: adapter },
-    } satisfies Required<RateLimitOptions>,
+    } satisfies Required<RateLimitModuleOptions>,
     nested: [
       [{ breaker: { failure: 1 } }, 'There is no option "failure" in breaker. Known: failures, openMs.'],
       [{ breaker: null }, 'breaker is null. Expected an object with failures, openMs.'],
@@ -333,7 +334,7 @@ export const libs: readonly Lib[] = [
     name: 'rate-limit/throttler-storage',
     module: RateLimitThrottlerStorageModule,
     extras: { registry: 'other' },
-    every: { algorithm: 'sliding-window', ...limiter } satisfies Required<RateLimitThrottlerStorageOptions>,
+    every: { algorithm: 'sliding-window', ...limiter } satisfies Required<RateLimitThrottlerStorageModuleOptions>,
     nested: [
       [{ rules: [] }, /^There is no option "rules"\. Known: algorithm, /],
       [{ breaker: { failure: 1 } }, 'There is no option "failure" in breaker. Known: failures, openMs.'],

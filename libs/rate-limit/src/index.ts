@@ -1,4 +1,4 @@
-export type { RateLimitAnswers } from './responses/responses.options';
+export type { RateLimitResponseOptions } from './responses/responses.options';
 export type { RateLimitContextAdapter, RateLimitRefusal } from './contexts/context-adapter';
 export { RateLimit, RateLimitResult, SkipRateLimit } from './rate-limit.decorator';
 export { InvalidRateLimitInputError } from './rate-limit.errors';
@@ -13,9 +13,9 @@ export { RateLimitException, type RateLimitErrorExtensions } from './rate-limit.
 export { RateLimitGuard } from './rate-limit.guard';
 export { RateLimitInterceptor } from './rate-limit.interceptor';
 export { RateLimitModule, type RateLimitModuleExtras } from './rate-limit.module';
-export type { RateLimitOptions } from './rate-limit.options';
-export { RateLimitService, type ConsumeOptions } from './rate-limit.service';
-export { RateLimitTestClock, RateLimitTestingModule, type RateLimitTestingOptions } from './rate-limit.testing';
+export type { RateLimitModuleOptions } from './rate-limit.options';
+export { RateLimitService, type RateLimitOptions } from './rate-limit.service';
+export { RateLimitTestClock, RateLimitTestingModule, type RateLimitTestingModuleOptions } from './rate-limit.testing';
 export type { RateLimitCheck, RateLimitDecision, RateLimitPolicy, RateLimitRuleDecision } from './rate-limit.types';
 export { getRateLimitResult } from './rules/results';
 export type { BlockEscalation, PerRequest, RateLimitAlgorithm, RateLimitRule, RedisErrorPolicy } from './rules/rule';

@@ -1,5 +1,5 @@
 import { Logger, type ExecutionContext } from '@nestjs/common';
-import { Answers } from './responses/http-headers';
+import { HttpResponses } from './responses/http-responses';
 import { clientOf } from './contexts/client-address';
 import type { RateLimitContextAdapter } from './contexts/context-adapter';
 import { graphqlAdapter } from './contexts/graphql';
@@ -12,7 +12,7 @@ import { events } from './rate-limit.events';
 import type { ResolvedRateLimitOptions } from './rate-limit.options';
 import type { RateLimitService } from './rate-limit.service';
 import type { RateLimitDecision } from './rate-limit.types';
-import { CallRecords } from './rules/pending-decisions';
+import { PendingDecisions } from './rules/pending-decisions';
 import { checkOf, UNKNOWN_SUBJECT } from './rules/evaluate-rule';
 import { RoutePlans, type RoutePlan } from './rules/route-rules';
 import { keepResult } from './rules/results';
@@ -25,15 +25,15 @@ const PROBLEM_TYPE = { 'Content-Type': 'application/problem+json' };
 const DECIDED = Symbol('luanest:rate-limit-decided');
 
 /** All guards of a route see one context: a guard that stands there twice decides once. */
-type GuardRound = ExecutionContext & { [DECIDED]?: RateLimitEdge };
+type GuardRound = ExecutionContext & { [DECIDED]?: RateLimitEnforcer };
 
 /** What guard and interceptor share: plans, adapters, answers and what one hands to the other. */
-export class RateLimitEdge {
+export class RateLimitEnforcer {
   readonly plans: RoutePlans;
   private readonly adapters: ReadonlyMap<string, RateLimitContextAdapter>;
-  private readonly answers: Answers;
+  private readonly answers: HttpResponses;
   private readonly proxies: ProxyWarnings | undefined;
-  private readonly records = new CallRecords();
+  private readonly records = new PendingDecisions();
   private readonly warned = new Set<string>();
   private readonly logger = new Logger('RateLimit');
 
@@ -42,7 +42,7 @@ export class RateLimitEdge {
     private readonly options: ResolvedRateLimitOptions,
   ) {
     this.plans = new RoutePlans(options.rules);
-    this.answers = new Answers(options.answers);
+    this.answers = new HttpResponses(options.answers);
     this.proxies = options.proxyWarnings ? new ProxyWarnings() : undefined;
     const known = { http: httpAdapter, graphql: graphqlAdapter, ws: wsAdapter, rpc: rpcAdapter };
     this.adapters = new Map(Object.entries({ ...known, ...options.contexts }));

@@ -1,7 +1,7 @@
 import type { OnModuleInit, Type } from '@nestjs/common';
 import type { DiscoveryService, MetadataScanner, ModulesContainer } from '@nestjs/core';
 import { methodOf } from '../../internal/src';
-import type { RateLimitEdge } from './rate-limit.enforcer';
+import type { RateLimitEnforcer } from './rate-limit.enforcer';
 import { BootChecks } from './rules/boot-checks';
 import type { GuardedRoutes } from './rules/guarded-routes';
 import { metadata, type Handler } from './rules/route-names';
@@ -19,7 +19,7 @@ export class RateLimitExplorer implements OnModuleInit {
     private readonly discovery: DiscoveryService,
     private readonly scanner: MetadataScanner,
     private readonly modules: ModulesContainer,
-    private readonly edge: RateLimitEdge,
+    private readonly edge: RateLimitEnforcer,
     private readonly guarded: () => GuardedRoutes,
     private readonly interceptor: boolean,
   ) {}

@@ -1,5 +1,5 @@
 import { Inject, Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
-import type { RateLimitEdge } from './rate-limit.enforcer';
+import type { RateLimitEnforcer } from './rate-limit.enforcer';
 import { RATE_LIMIT_EDGE } from './rate-limit.tokens';
 
 /**
@@ -9,7 +9,7 @@ import { RATE_LIMIT_EDGE } from './rate-limit.tokens';
  */
 @Injectable()
 export class RateLimitGuard implements CanActivate {
-  constructor(@Inject(RATE_LIMIT_EDGE) private readonly edge: RateLimitEdge) {}
+  constructor(@Inject(RATE_LIMIT_EDGE) private readonly edge: RateLimitEnforcer) {}
 
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     return this.edge.admit(context);

@@ -1,6 +1,6 @@
 import { Inject, Injectable, type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
 import { tap, type Observable } from 'rxjs';
-import type { RateLimitEdge } from './rate-limit.enforcer';
+import type { RateLimitEnforcer } from './rate-limit.enforcer';
 import { RATE_LIMIT_EDGE } from './rate-limit.tokens';
 
 /**
@@ -12,7 +12,7 @@ import { RATE_LIMIT_EDGE } from './rate-limit.tokens';
  */
 @Injectable()
 export class RateLimitInterceptor implements NestInterceptor {
-  constructor(@Inject(RATE_LIMIT_EDGE) private readonly edge: RateLimitEdge) {}
+  constructor(@Inject(RATE_LIMIT_EDGE) private readonly edge: RateLimitEnforcer) {}
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const decision = this.edge.takeDecision(context);

@@ -10,11 +10,11 @@ import {
 import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
 import { defineLuanestModule } from '../../internal/src';
 import { RedisLimiter } from './limiter/redis-limiter';
-import { RateLimitEdge } from './rate-limit.enforcer';
+import { RateLimitEnforcer } from './rate-limit.enforcer';
 import { RateLimitExplorer } from './rate-limit.explorer';
 import { RateLimitGuard } from './rate-limit.guard';
 import { RateLimitInterceptor } from './rate-limit.interceptor';
-import { resolveOptions, type RateLimitOptions, type ResolvedRateLimitOptions } from './rate-limit.options';
+import { resolveOptions, type RateLimitModuleOptions, type ResolvedRateLimitOptions } from './rate-limit.options';
 import { rateLimitScripts } from './rate-limit.scripts';
 import { RateLimitService } from './rate-limit.service';
 import { RATE_LIMIT_EDGE, RATE_LIMIT_OPTIONS } from './rate-limit.tokens';
@@ -42,7 +42,7 @@ export function edgeProviders(interceptor: boolean): Provider[] {
     {
       provide: RATE_LIMIT_EDGE,
       inject: [RateLimitService, RATE_LIMIT_OPTIONS],
-      useFactory: (service: RateLimitService, options: ResolvedRateLimitOptions) => new RateLimitEdge(service, options),
+      useFactory: (service: RateLimitService, options: ResolvedRateLimitOptions) => new RateLimitEnforcer(service, options),
     },
     {
       provide: RateLimitExplorer,
@@ -51,7 +51,7 @@ export function edgeProviders(interceptor: boolean): Provider[] {
         discovery: DiscoveryService,
         scanner: MetadataScanner,
         modules: ModulesContainer,
-        edge: RateLimitEdge,
+        edge: RateLimitEnforcer,
         config: ApplicationConfig,
         guard: unknown,
       ) =>
@@ -63,7 +63,7 @@ export function edgeProviders(interceptor: boolean): Provider[] {
   ];
 }
 
-const RateLimitModuleBase = defineLuanestModule<RateLimitOptions, RateLimitModuleExtras, ResolvedRateLimitOptions>({
+const RateLimitModuleBase = defineLuanestModule<RateLimitModuleOptions, RateLimitModuleExtras, ResolvedRateLimitOptions>({
   name: 'RateLimitModule',
   optionsToken: RATE_LIMIT_OPTIONS,
   extras: { interceptor: false },

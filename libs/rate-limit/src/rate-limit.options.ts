@@ -1,11 +1,11 @@
 import { Checks, type KnownOptions, shown } from '../../internal/src';
-import { resolveAnswers, type RateLimitAnswers, type ResolvedAnswers } from './responses/responses.options';
+import { resolveResponses, type RateLimitResponseOptions, type ResolvedResponseOptions } from './responses/responses.options';
 import type { RateLimitContextAdapter } from './contexts/context-adapter';
 import { MAX_DURATION_MS, named, ON_REDIS_ERROR, resolveRule } from './rules/resolve-rule';
 import type { NamedRule, RateLimitRule, RedisErrorPolicy } from './rules/rule';
 
 /** Options of RateLimitModule. */
-export interface RateLimitOptions {
+export interface RateLimitModuleOptions {
   /** Rules of every route that the guard is on; each has a name. Default none. */
   readonly rules?: readonly RateLimitRule[];
   /** What is done with a request that Redis could not decide in time. Default `local`. */
@@ -43,7 +43,7 @@ export interface RateLimitOptions {
   /** Logs a warning, once of each kind, where requests show that proxies are set up wrongly. Default true. */
   readonly proxyWarnings?: boolean;
   /** What answers say of the limits. */
-  readonly answers?: RateLimitAnswers;
+  readonly answers?: RateLimitResponseOptions;
   /** Adapters for further kinds of context, or in place of the lib's own, by Nest's name of the kind. Default none. */
   readonly contexts?: Readonly<Record<string, RateLimitContextAdapter>>;
 }
@@ -61,12 +61,12 @@ export interface ResolvedRateLimitOptions {
   readonly onUnknownSubject: 'count' | 'deny';
   readonly ipv6Prefix: number;
   readonly proxyWarnings: boolean;
-  readonly answers: ResolvedAnswers;
+  readonly answers: ResolvedResponseOptions;
   readonly contexts: Readonly<Record<string, RateLimitContextAdapter>>;
 }
 
 const MAX_SUBJECTS = 10_000_000;
-const KNOWN: KnownOptions<RateLimitOptions> = {
+const KNOWN: KnownOptions<RateLimitModuleOptions> = {
   rules: true,
   onRedisError: true,
   deadlineMs: true,
@@ -111,7 +111,7 @@ function checkedAdapters(checks: Checks, contexts: Readonly<Record<string, RateL
  * @throws InvalidOptionError naming the option, the value seen and what to do
  */
 export function resolveOptions(
-  options: RateLimitOptions,
+  options: RateLimitModuleOptions,
   checks = new Checks('RateLimitModule'),
 ): ResolvedRateLimitOptions {
   checks.options('', options, KNOWN);
@@ -137,7 +137,7 @@ export function resolveOptions(
     onUnknownSubject: checks.choice('onUnknownSubject', onUnknownSubject, ['count', 'deny']),
     ipv6Prefix: checks.integer('ipv6Prefix', ipv6Prefix, 32, 128),
     proxyWarnings: checks.flag('proxyWarnings', proxyWarnings),
-    answers: resolveAnswers(answers, checks),
+    answers: resolveResponses(answers, checks),
     contexts: checkedAdapters(checks, contexts),
   });
 }

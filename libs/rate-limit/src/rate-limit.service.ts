@@ -1,5 +1,5 @@
 import { Checks, shown } from '../../internal/src';
-import { Decider, type Clocks } from './limiter/resilient-limiter';
+import { ResilientLimiter, type Clocks } from './limiter/resilient-limiter';
 import type { Decision } from './limiter/decision';
 import type { Check, Limiter } from './limiter/limiter.port';
 import { InvalidRateLimitInputError } from './rate-limit.errors';
@@ -9,14 +9,14 @@ import { MAX_DURATION_MS, MAX_HITS, mostHits, named, resolveRule } from './rules
 import type { NamedRule, RateLimitRule } from './rules/rule';
 
 /** Figures of one call, where they are not the rule's. */
-export interface ConsumeOptions {
+export interface RateLimitOptions {
   /** Hits to count; integer of 0 to 1e9. Default: the rule's. */
   readonly cost?: number;
   /** Hits that pass in a window; integer of 0 to the algorithm's most. Default: the rule's. */
   readonly limit?: number;
 }
 
-const RULE_FIGURES: ConsumeOptions = Object.freeze({});
+const RULE_FIGURES: RateLimitOptions = Object.freeze({});
 
 /**
  * Counts hits of subjects under rules; works without HTTP.
@@ -24,7 +24,7 @@ const RULE_FIGURES: ConsumeOptions = Object.freeze({});
  * A rule is given as an object with a name, or as the name of one of the module's rules.
  */
 export class RateLimitService {
-  private readonly decider: Decider;
+  private readonly decider: ResilientLimiter;
   private readonly resolved = new WeakMap<RateLimitRule, NamedRule>();
   private readonly byName: ReadonlyMap<string, NamedRule>;
   private lastGiven: RateLimitRule | undefined;
@@ -32,7 +32,7 @@ export class RateLimitService {
 
   /** @param clocks of this process; default its own */
   constructor(limiter: Limiter, options: ResolvedRateLimitOptions, clocks?: Clocks) {
-    this.decider = new Decider(limiter, options, clocks);
+    this.decider = new ResilientLimiter(limiter, options, clocks);
     this.byName = new Map(options.rules.map((rule) => [rule.name, rule]));
   }
 
@@ -44,7 +44,7 @@ export class RateLimitService {
   consume(
     rule: RateLimitRule | string,
     subject: string,
-    options: ConsumeOptions = RULE_FIGURES,
+    options: RateLimitOptions = RULE_FIGURES,
   ): Promise<RateLimitDecision> {
     // Without `attempt`: this is the call that is made most.
     let check: Check;
@@ -65,7 +65,7 @@ export class RateLimitService {
   peek(
     rule: RateLimitRule | string,
     subject: string,
-    options: ConsumeOptions = RULE_FIGURES,
+    options: RateLimitOptions = RULE_FIGURES,
   ): Promise<RateLimitDecision> {
     return this.attempt(() => [this.checkOf(rule, subject, options)], false);
   }
@@ -133,7 +133,7 @@ export class RateLimitService {
     return resolved;
   }
 
-  private checkOf(given: RateLimitRule | string, subject: string, { cost, limit }: ConsumeOptions): Check {
+  private checkOf(given: RateLimitRule | string, subject: string, { cost, limit }: RateLimitOptions): Check {
     const rule = this.ruleOf(given);
     return {
       rule,

@@ -3,7 +3,7 @@ import { DiscoveryModule } from '@nestjs/core';
 import { Checks } from '../../internal/src';
 import { MemoryLimiter } from './limiter/memory-limiter';
 import { edgeProviders, EXPORTS, type RateLimitModuleExtras } from './rate-limit.module';
-import { resolveOptions, type RateLimitOptions } from './rate-limit.options';
+import { resolveOptions, type RateLimitModuleOptions } from './rate-limit.options';
 import { RateLimitService } from './rate-limit.service';
 import { RATE_LIMIT_OPTIONS } from './rate-limit.tokens';
 
@@ -25,7 +25,7 @@ export class RateLimitTestClock {
 }
 
 /** Options of RateLimitTestingModule: those of RateLimitModule, and a clock. */
-export interface RateLimitTestingOptions extends RateLimitOptions, Pick<RateLimitModuleExtras, 'interceptor'> {
+export interface RateLimitTestingModuleOptions extends RateLimitModuleOptions, Pick<RateLimitModuleExtras, 'interceptor'> {
   /** Default: a clock of its own, which the app gives as RateLimitTestClock. */
   readonly clock?: RateLimitTestClock;
 }
@@ -45,7 +45,7 @@ export class RateLimitTestingModule {
    *
    * @throws InvalidOptionError as RateLimitModule does
    */
-  static forRoot(options: RateLimitTestingOptions = {}): DynamicModule {
+  static forRoot(options: RateLimitTestingModuleOptions = {}): DynamicModule {
     const { clock = new RateLimitTestClock(), interceptor = false, ...others } = checks.object('', options);
     // It may come with what an app gives RateLimitModule.
     const rest = Object.fromEntries(Object.entries(others).filter(([name]) => name !== 'registry'));

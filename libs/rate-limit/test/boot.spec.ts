@@ -22,7 +22,7 @@ import {
   RateLimitGuard,
   RateLimitTestingModule,
   SkipRateLimit,
-  type RateLimitTestingOptions,
+  type RateLimitTestingModuleOptions,
 } from 'luanest/rate-limit';
 import { SKIP_METADATA } from '../src/rules/route-rules';
 
@@ -38,7 +38,7 @@ afterEach(async () => {
 
 async function boot(
   parts: { controllers?: Type[]; providers?: object[]; imports?: object[] },
-  options: RateLimitTestingOptions = {},
+  options: RateLimitTestingModuleOptions = {},
   adapter: object = new ExpressAdapter(),
 ): Promise<INestApplication> {
   @Module({

@@ -13,7 +13,7 @@ import {
   RateLimitGuard,
   RateLimitModule,
   RateLimitService,
-  type RateLimitOptions,
+  type RateLimitModuleOptions,
 } from 'luanest/rate-limit';
 import { ScriptRegistryModule } from 'luanest/script-registry';
 import type { Redis } from 'ioredis';
@@ -193,7 +193,7 @@ describe('a kind of context that nobody knows', () => {
       getArgByIndex: () => undefined,
     }) as never;
 
-  async function guard(options: RateLimitOptions): Promise<RateLimitGuard> {
+  async function guard(options: RateLimitModuleOptions): Promise<RateLimitGuard> {
     client = standalone();
     @Module({
       imports: [

@@ -9,7 +9,7 @@ import {
   RateLimitTestClock,
   RateLimitTestingModule,
   SkipRateLimit,
-  type RateLimitTestingOptions,
+  type RateLimitTestingModuleOptions,
 } from 'luanest/rate-limit';
 import { clientOf } from '../src/contexts/client-address';
 import { resolveOptions } from '../src/rate-limit.options';
@@ -184,7 +184,7 @@ describe('the module for tests', () => {
   }
 
   async function open(
-    options: RateLimitTestingOptions,
+    options: RateLimitTestingModuleOptions,
     controller: Type = CatsController,
   ): Promise<NestFastifyApplication> {
     @Module({ imports: [RateLimitTestingModule.forRoot(options)], controllers: [controller] })

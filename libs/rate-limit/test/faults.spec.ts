@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Redis, type RedisOptions } from 'ioredis';
-import { RATE_LIMIT_CHANNELS, type RateLimitFailedEvent, type RateLimitOptions } from 'luanest/rate-limit';
+import { RATE_LIMIT_CHANNELS, type RateLimitFailedEvent, type RateLimitModuleOptions } from 'luanest/rate-limit';
 import { SCRIPT_REGISTRY_CHANNELS } from 'luanest/script-registry';
 import { FaultProxy } from '../../../test/support/fault-proxy';
 import { RedisServer } from '../../../test/support/redis-server';
@@ -43,7 +43,7 @@ describe('when Redis is slow or gone', () => {
     await server.stop();
   });
 
-  async function open(options: RateLimitOptions = {}, redis: RedisOptions = {}): Promise<Bench> {
+  async function open(options: RateLimitModuleOptions = {}, redis: RedisOptions = {}): Promise<Bench> {
     const client = quiet(new Redis(proxy.port, '127.0.0.1', { retryStrategy: () => 20, ...redis }));
     const bench = await openBench(client, options);
     closing.push(() => bench.close());

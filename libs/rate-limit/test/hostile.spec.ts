@@ -6,8 +6,8 @@ import { CommandWatcher } from '../../../test/support/command-watcher';
 import { HOSTILE_IDS, hostileValues, isPolluted } from '../../../test/support/hostile';
 import { RedisServer } from '../../../test/support/redis-server';
 import { eventually, sleep } from '../../../test/support/wait';
-import { Answers } from '../src/responses/http-headers';
-import { resolveAnswers } from '../src/responses/responses.options';
+import { HttpResponses } from '../src/responses/http-responses';
+import { resolveResponses } from '../src/responses/responses.options';
 import { BlockCache } from '../src/limiter/block-cache';
 import { MemoryLimiter } from '../src/limiter/memory-limiter';
 import { MAX_DURATION_MS, named, resolveRule } from '../src/rules/resolve-rule';
@@ -220,7 +220,7 @@ describe('subjects that strangers choose', () => {
 });
 
 it('headers of rules hold nothing but printable ASCII, whatever a route is called', () => {
-  const answers = new Answers(resolveAnswers({}));
+  const answers = new HttpResponses(resolveResponses({}));
   for (const name of [...HOSTILE_IDS, '\ud800', '\udc00x', 'GET /\u{1f9e7}', 'a\r\nset-cookie: b=c']) {
     const rule = {
       name,

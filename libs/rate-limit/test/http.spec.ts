@@ -21,7 +21,7 @@ import {
   RateLimitModule,
   RateLimitService,
   SkipRateLimit,
-  type RateLimitOptions,
+  type RateLimitModuleOptions,
 } from 'luanest/rate-limit';
 import { ScriptRegistryModule } from 'luanest/script-registry';
 import { uniquePrefix } from '../../../test/support/shared-servers';
@@ -152,7 +152,7 @@ describe.each(stages)('the guard on %s with %s', (_platform, _server, adapter, c
   let client: ReturnType<typeof connect>;
   let url: string;
 
-  async function open(options: RateLimitOptions = {}): Promise<void> {
+  async function open(options: RateLimitModuleOptions = {}): Promise<void> {
     client = connect();
     @Module({
       imports: [

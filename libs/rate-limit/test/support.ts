@@ -4,7 +4,7 @@ import { connectIoredis } from '../../script-registry/src/connection/ioredis-con
 import { resolveOptions as resolveRegistryOptions } from '../../script-registry/src/script-registry.options';
 import { sharedClusterNodes, sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
 import { RedisLimiter } from '../src/limiter/redis-limiter';
-import { resolveOptions, type RateLimitOptions } from '../src/rate-limit.options';
+import { resolveOptions, type RateLimitModuleOptions } from '../src/rate-limit.options';
 import { rateLimitScripts } from '../src/rate-limit.scripts';
 import { RateLimitService } from '../src/rate-limit.service';
 import { named, resolveRule } from '../src/rules/resolve-rule';
@@ -34,7 +34,7 @@ export interface Bench {
 }
 
 /** A service over a registry of its own; `tags` as the module chooses them. */
-export async function openBench(client: Redis | Cluster, options: RateLimitOptions = {}): Promise<Bench> {
+export async function openBench(client: Redis | Cluster, options: RateLimitModuleOptions = {}): Promise<Bench> {
   const prefix = uniquePrefix();
   const registry = await openRegistry(client, prefix, rateLimitScripts);
   // A busy machine must not turn a check into one without Redis.

@@ -19,7 +19,7 @@ export interface Clocks {
 const SYSTEM_CLOCKS: Clocks = { monotonicMs: () => performance.now(), wallUs: () => Date.now() * 1_000 };
 
 /** Decides requests: by what is remembered, by Redis, or by policy while Redis does not answer. */
-export class Decider {
+export class ResilientLimiter {
   private readonly breaker: Breaker;
   private readonly cache: BlockCache;
   private readonly local: MemoryLimiter;

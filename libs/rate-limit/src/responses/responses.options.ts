@@ -3,7 +3,7 @@ import type { ExecutionContext } from '@nestjs/common';
 import type { RateLimitDecision } from '../rate-limit.types';
 
 /** What answers say of the limits. */
-export interface RateLimitAnswers {
+export interface RateLimitResponseOptions {
   /** `X-RateLimit-Limit`, `-Remaining` and `-Reset` (s) of the rule nearest to a refusal. Default true. */
   readonly legacy?: boolean;
   /** `RateLimit-Policy` and `RateLimit` of all rules, by the IETF draft. Default true. */
@@ -17,15 +17,15 @@ export interface RateLimitAnswers {
 }
 
 /** Answers with every default filled in. */
-export interface ResolvedAnswers {
+export interface ResolvedResponseOptions {
   readonly legacy: boolean;
   readonly draft: boolean;
   readonly retryAfter: boolean;
-  readonly problem: NonNullable<RateLimitAnswers['problem']>;
-  readonly headers: RateLimitAnswers['headers'];
+  readonly problem: NonNullable<RateLimitResponseOptions['problem']>;
+  readonly headers: RateLimitResponseOptions['headers'];
 }
 
-const KNOWN: KnownOptions<RateLimitAnswers> = {
+const KNOWN: KnownOptions<RateLimitResponseOptions> = {
   legacy: true,
   draft: true,
   retryAfter: true,
@@ -34,7 +34,7 @@ const KNOWN: KnownOptions<RateLimitAnswers> = {
 };
 
 /** @throws InvalidOptionError naming the option and the value seen */
-export function resolveAnswers(answers: RateLimitAnswers, module = new Checks('RateLimitModule')): ResolvedAnswers {
+export function resolveResponses(answers: RateLimitResponseOptions, module = new Checks('RateLimitModule')): ResolvedResponseOptions {
   module.options('answers', answers, KNOWN);
   const checks = module.in('answers');
   const { legacy = true, draft = true, retryAfter = true, problem = true, headers } = answers;

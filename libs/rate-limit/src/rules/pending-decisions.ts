@@ -8,7 +8,7 @@ interface CallRecord {
 }
 
 /** What the guard hands over to the interceptor, by an object of the call that both see. */
-export class CallRecords {
+export class PendingDecisions {
   private readonly records = new WeakMap<object, CallRecord[]>();
 
   put(call: object, handler: Handler, decision: RateLimitDecision): void {

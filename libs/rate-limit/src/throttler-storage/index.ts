@@ -2,5 +2,5 @@ export {
   RateLimitThrottlerStorageModule,
   type RateLimitThrottlerStorageModuleExtras,
 } from './throttler-storage.module';
-export type { RateLimitThrottlerStorageOptions } from './throttler-storage.options';
+export type { RateLimitThrottlerStorageModuleOptions } from './throttler-storage.options';
 export { RateLimitThrottlerStorage } from './throttler-storage.service';

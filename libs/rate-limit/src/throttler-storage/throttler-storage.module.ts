@@ -6,7 +6,7 @@ import { rateLimitScripts } from '../rate-limit.scripts';
 import { RateLimitService } from '../rate-limit.service';
 import {
   resolveStorageOptions,
-  type RateLimitThrottlerStorageOptions,
+  type RateLimitThrottlerStorageModuleOptions,
   type ResolvedThrottlerStorageOptions,
 } from './throttler-storage.options';
 import { RateLimitThrottlerStorage } from './throttler-storage.service';
@@ -18,7 +18,7 @@ export interface RateLimitThrottlerStorageModuleExtras {
 }
 
 const StorageModuleBase = defineLuanestModule<
-  RateLimitThrottlerStorageOptions,
+  RateLimitThrottlerStorageModuleOptions,
   RateLimitThrottlerStorageModuleExtras,
   ResolvedThrottlerStorageOptions
 >({

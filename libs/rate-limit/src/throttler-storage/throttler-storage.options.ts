@@ -1,11 +1,11 @@
 import { Checks, type KnownOptions } from '../../../internal/src';
 import { ALGORITHMS } from '../limiter/algorithms';
-import { resolveOptions, type RateLimitOptions, type ResolvedRateLimitOptions } from '../rate-limit.options';
+import { resolveOptions, type RateLimitModuleOptions, type ResolvedRateLimitOptions } from '../rate-limit.options';
 import type { RateLimitAlgorithm } from '../rules/rule';
 
 /** Options of RateLimitThrottlerStorageModule; options that RateLimitModule also has mean the same here. */
-export interface RateLimitThrottlerStorageOptions extends Pick<
-  RateLimitOptions,
+export interface RateLimitThrottlerStorageModuleOptions extends Pick<
+  RateLimitModuleOptions,
   'onRedisError' | 'deadlineMs' | 'breaker' | 'blockCache' | 'localSubjects' | 'tags'
 > {
   /**
@@ -21,7 +21,7 @@ export interface ResolvedThrottlerStorageOptions {
   readonly limiter: ResolvedRateLimitOptions;
 }
 
-const KNOWN: KnownOptions<RateLimitThrottlerStorageOptions> = {
+const KNOWN: KnownOptions<RateLimitThrottlerStorageModuleOptions> = {
   algorithm: true,
   onRedisError: true,
   deadlineMs: true,
@@ -36,7 +36,7 @@ const KNOWN: KnownOptions<RateLimitThrottlerStorageOptions> = {
  *
  * @throws InvalidOptionError naming the option, the value seen and what to do
  */
-export function resolveStorageOptions(options: RateLimitThrottlerStorageOptions): ResolvedThrottlerStorageOptions {
+export function resolveStorageOptions(options: RateLimitThrottlerStorageModuleOptions): ResolvedThrottlerStorageOptions {
   const checks = new Checks('RateLimitThrottlerStorageModule');
   checks.options('', options, KNOWN);
   const { algorithm = 'fixed-window', onRedisError, deadlineMs, breaker, blockCache, localSubjects, tags } = options;

@@ -1,4 +1,4 @@
-import type { ResolvedAnswers } from './responses.options';
+import type { ResolvedResponseOptions } from './responses.options';
 import type { RateLimitDecision, RateLimitPolicy, RateLimitRuleDecision } from '../rate-limit.types';
 import type { ExecutionContext } from '@nestjs/common';
 
@@ -33,11 +33,11 @@ function periodOf(limit: number, windowMs: number, capacity: number): number {
 }
 
 /** Writes headers and bodies of decisions. */
-export class Answers {
+export class HttpResponses {
   /** By rule: what is the same for most of its requests. */
   private readonly texts = new Map<string, PolicyText>();
 
-  constructor(private readonly options: ResolvedAnswers) {}
+  constructor(private readonly options: ResolvedResponseOptions) {}
 
   /** Headers of an answer, allowed or refused; none where no rule but shadow rules said anything. */
   headers(decision: RateLimitDecision): Readonly<Record<string, string>> {

@@ -1,7 +1,7 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { RateLimitException, RateLimitService, type RateLimitDecision, type RateLimitRule } from 'luanest/rate-limit';
-import { Answers } from '../src/responses/http-headers';
-import { resolveAnswers } from '../src/responses/responses.options';
+import { HttpResponses } from '../src/responses/http-responses';
+import { resolveResponses } from '../src/responses/responses.options';
 import { MemoryLimiter } from '../src/limiter/memory-limiter';
 import { resolveOptions } from '../src/rate-limit.options';
 import { seeded } from './support';
@@ -9,7 +9,7 @@ import { seeded } from './support';
 let nowUs = 0;
 let service: RateLimitService;
 const headers = (decision: RateLimitDecision): Record<string, string> => ({
-  ...new Answers(resolveAnswers({})).headers(decision),
+  ...new HttpResponses(resolveResponses({})).headers(decision),
 });
 
 beforeEach(() => {
@@ -104,7 +104,7 @@ describe('a request that costs more than the limit', () => {
       expect(Object.keys(said).sort()).toEqual([
         ...['RateLimit', 'RateLimit-Policy', 'X-RateLimit-Limit', 'X-RateLimit-Remaining'],
       ]);
-      expect(new Answers(resolveAnswers({})).refusal(decision, context)).toMatchObject({
+      expect(new HttpResponses(resolveResponses({})).refusal(decision, context)).toMatchObject({
         status: 429,
         body: {
           detail: `This request can never pass: it costs ${most + 1}, and the limit is ${most}.`,
@@ -131,7 +131,7 @@ it.each([
       service = new RateLimitService(limiter as never, resolveOptions({}));
     }
     const decision = await service.consume(rule, 's');
-    const { status, body } = new Answers(resolveAnswers({})).refusal(decision, {} as ExecutionContext);
+    const { status, body } = new HttpResponses(resolveResponses({})).refusal(decision, {} as ExecutionContext);
     const exception = new RateLimitException(decision, status, body);
     expect(exception).toMatchObject({ options: { description } });
     expect(exception.extensions).toEqual({
