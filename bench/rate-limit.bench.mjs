@@ -39,8 +39,8 @@ async function openService(client) {
   const refuse = ({ error }) => {
     throw new Error(`Redis did not decide: ${error.message}`);
   };
-  subscribe(RATE_LIMIT_CHANNELS.failed, refuse);
-  return { consume, close: () => (unsubscribe(RATE_LIMIT_CHANNELS.failed, refuse), app.close()) };
+  subscribe(RATE_LIMIT_CHANNELS.redisFailed, refuse);
+  return { consume, close: () => (unsubscribe(RATE_LIMIT_CHANNELS.redisFailed, refuse), app.close()) };
 }
 
 function flexible(storeClient) {

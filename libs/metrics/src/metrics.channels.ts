@@ -69,10 +69,10 @@ export type ChannelEvents = Record<Registry['scriptsLoaded'], ScriptsLoadedEvent
   Record<Registry['callStarted'], CallStartedEvent> &
   Record<Registry['callEnded'], CallEndedEvent> &
   Record<Registry['callFailed'], CallFailedEvent> &
-  Record<RateLimit['allowed'] | RateLimit['refused'], RateLimitDecidedEvent> &
-  Record<RateLimit['failed'], RateLimitFailedEvent> &
-  Record<RateLimit['breaker'], RateLimitBreakerEvent> &
-  Record<RateLimit['unknownSubject'], RateLimitUnknownSubjectEvent> &
+  Record<RateLimit['requestAllowed'] | RateLimit['requestRefused'], RateLimitDecidedEvent> &
+  Record<RateLimit['redisFailed'], RateLimitFailedEvent> &
+  Record<RateLimit['breakerChanged'], RateLimitBreakerEvent> &
+  Record<RateLimit['subjectUnknown'], RateLimitUnknownSubjectEvent> &
   Record<Once['claimAnswered'], ClaimAnsweredEvent> &
   Record<Once['leaseLost'], LeaseLostEvent> &
   Record<Once['resultDropped'], ResultDroppedEvent> &

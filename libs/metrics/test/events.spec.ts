@@ -19,11 +19,11 @@ const events: { readonly [C in keyof ChannelEvents]: ChannelEvents[C] } = {
   'luanest:script-registry:call.started': { registry: 'r', script: 's' },
   'luanest:script-registry:call.ended': { call: { registry: 'r', script: 's' }, durationMs: 3, error },
   'luanest:script-registry:call.failed': { registry: 'r', script: 's', error },
-  'luanest:rate-limit:allowed': { rules: ['a'], violated: ['shadowed'], source: 'redis', retryAfterMs: 0 },
-  'luanest:rate-limit:refused': { rules: ['a', 'b'], violated: ['b'], source: 'cache', retryAfterMs: 5 },
-  'luanest:rate-limit:failed': { rules: ['a'], policy: 'local', error: new Error(SECRET) },
-  'luanest:rate-limit:breaker': { state: 'opened' },
-  'luanest:rate-limit:unknown-subject': { context: 'ws', rule: 'a' },
+  'luanest:rate-limit:request.allowed': { rules: ['a'], violated: ['shadowed'], source: 'redis', retryAfterMs: 0 },
+  'luanest:rate-limit:request.refused': { rules: ['a', 'b'], violated: ['b'], source: 'cache', retryAfterMs: 5 },
+  'luanest:rate-limit:redis.failed': { rules: ['a'], policy: 'local', error: new Error(SECRET) },
+  'luanest:rate-limit:breaker.changed': { state: 'opened' },
+  'luanest:rate-limit:subject.unknown': { context: 'ws', rule: 'a' },
   'luanest:once:claim.answered': { status: 'claimed' },
   'luanest:once:lease.lost': { during: 'confirm' },
   'luanest:once:result.dropped': { reason: 'too-large' },
@@ -190,9 +190,9 @@ it('an event that cannot be counted is reported to diag, and does not end the pr
     debug: silent,
     verbose: silent,
   });
-  channel('luanest:rate-limit:refused').publish({});
+  channel('luanest:rate-limit:request.refused').publish({});
   await new Promise(setImmediate);
-  expect(told).toEqual([expect.stringContaining('luanest:rate-limit:refused')]);
+  expect(told).toEqual([expect.stringContaining('luanest:rate-limit:request.refused')]);
   diag.disable();
 });
 

@@ -10,15 +10,15 @@ import type { RateLimitRule, ResolvedRule } from './rules/rule';
 type AnyDecorator = ClassDecorator & MethodDecorator;
 
 /**
- * Limits routes that RateLimitGuard is on: on a method that route, on a class all of its routes together.
+ * Limits a route (on a method) or all routes of a class together (on the class). RateLimitGuard enforces the rules.
  *
- * Rules of one name, here and in the module, are one rule, and the nearest to the method applies.
+ * Of rules with one name, the method's rule replaces the class's, which replaces the module's.
  *
- * @throws InvalidOptionError when the class is loaded, for a rule that cannot work; at boot, for one that no guard enforces
+ * @throws InvalidOptionError when the class is loaded, for an invalid rule; at boot, for a rule that no guard enforces
  */
 export function RateLimit(...rules: readonly [RateLimitRule, ...RateLimitRule[]]): AnyDecorator {
   return classOrMethodDecorator('@RateLimit', ({ on, checks, apply }) => {
-    if (rules.length === 0) throw checks.error('It has no rule. Expected at least one.');
+    if (rules.length === 0) throw checks.error('There are no rules. Expected at least one.');
     const resolved = rules.map((rule, i) => resolveRule(rule, rules.length === 1 ? checks : checks.in(`rules[${i}]`)));
     const below = (Reflect.getOwnMetadata(RULES_METADATA, on) as ResolvedRule[] | undefined) ?? [];
     Reflect.defineMetadata(RULES_METADATA, [...resolved, ...below], on);
@@ -28,14 +28,15 @@ export function RateLimit(...rules: readonly [RateLimitRule, ...RateLimitRule[]]
 }
 
 /**
- * Leaves a route, or all routes of a class, out of all rules, or of the named rules. Several on one method add up.
+ * Exempts a route, or all routes of a class, from the named rules, or from all rules if no name is given. Several decorators
+ * on one method add up.
  *
- * @throws InvalidOptionError when the class is loaded, for a name that is not text; at boot, for a name that no rule there has
+ * @throws InvalidOptionError when the class is loaded, for a name that is not text; at boot, for the name of an unknown rule
  */
 export function SkipRateLimit(...names: readonly string[]): AnyDecorator {
   return classOrMethodDecorator('@SkipRateLimit', ({ on, checks }) => {
     const wrong = names.find((name) => typeof name !== 'string' || name === '');
-    if (wrong !== undefined) throw checks.error(`It has ${shown(wrong)}. Expected names of rules, or nothing.`);
+    if (wrong !== undefined) throw checks.error(`A name is ${shown(wrong)}. Expected names of rules, or nothing.`);
     const below = Reflect.getOwnMetadata(SKIP_METADATA, on) as string[] | undefined;
     const all = names.length === 0 || below?.length === 0;
     Reflect.defineMetadata(SKIP_METADATA, all ? [] : [...new Set([...names, ...(below ?? [])])], on);
@@ -43,9 +44,11 @@ export function SkipRateLimit(...names: readonly string[]): AnyDecorator {
 }
 
 /**
- * Injects what RateLimitGuard decided into a parameter of a handler: `@RateLimitResult() limits: RateLimitDecision | undefined`.
+ * Injects the decision of RateLimitGuard into a parameter of a handler:
+ * `@RateLimitResult() limits: RateLimitDecision | undefined`.
  *
- * Undefined where no rule applied. Of WebSocket messages whose payload is no object, it is the client's last decision there.
+ * Undefined if no rule applied. For WebSocket messages whose payload is not an object, it is the client's last decision for
+ * this handler.
  */
 export const RateLimitResult: () => ParameterDecorator = createParamDecorator(
   (_data: unknown, context: ExecutionContext): RateLimitDecision | undefined => getRateLimitResult(context),

@@ -1,6 +1,6 @@
 import { LuanestError } from '../../internal/src';
 
-/** A subject, a cost, a limit or a duration of a call is missing or out of range; nothing was counted. */
+/** Error of a call whose subject, cost, limit, duration or rule name is invalid. Nothing was counted. */
 export class InvalidRateLimitInputError extends LuanestError {
   readonly code = 'INVALID_RATE_LIMIT_INPUT';
 }

@@ -1,54 +1,57 @@
 import { eventChannels } from '../../internal/src';
 import type { RateLimitDecision } from './rate-limit.types';
 
-/** A request was decided. Subjects are left out: they may be addresses or keys. */
+/** Event of a decided request. It carries no subject, because subjects may be addresses or API keys. */
 export interface RateLimitDecidedEvent {
-  /** Names of the rules that were asked. */
+  /** Names of the rules that were checked. */
   readonly rules: readonly string[];
-  /** Names of those that refuse, shadow rules among them. */
+  /** Names of the rules that refuse, including shadow rules. */
   readonly violated: readonly string[];
-  /** Who decided. */
+  /** Origin of the decision. */
   readonly source: RateLimitDecision['source'];
-  /** Until the request may pass, ms; 0 if it passes, Infinity if it costs more than a rule ever takes. */
+  /** Time until the request may be allowed, ms; 0 if it is allowed, Infinity if its cost exceeds a rule's capacity. */
   readonly retryAfterMs: number;
 }
 
-/** Redis did not decide a request. */
+/** Event of a request that Redis did not decide, or of a refund that failed. */
 export interface RateLimitFailedEvent {
+  /** Names of the rules. */
   readonly rules: readonly string[];
-  /** What is done instead; `not-refunded` where hits could not be given back. */
+  /** Policy that was applied instead; `not-refunded` if a refund failed. */
   readonly policy: 'allow' | 'deny' | 'local' | 'not-refunded';
-  readonly error: Error;
+  /** Error of Redis or of the open circuit breaker. */
+  readonly error?: unknown;
 }
 
-/** Redis is no longer asked (`opened`), or is asked again (`closed`). */
+/** Event of the circuit breaker. `opened`: Redis is no longer called. `closed`: Redis is called again. */
 export interface RateLimitBreakerEvent {
   readonly state: 'opened' | 'closed';
 }
 
-/** A request has no subject under a rule: it is counted with all others of that kind, or refused. */
+/** Event of a request that has no subject under a rule. It shares one counter with all such requests, or is refused. */
 export interface RateLimitUnknownSubjectEvent {
-  /** Nest's name of the context: `http`, `rpc`, `ws`, `graphql` or another. */
+  /** Nest's name of the kind of context: `http`, `rpc`, `ws`, `graphql` or another. */
   readonly context: string;
+  /** Name of the rule. */
   readonly rule: string;
 }
 
 /** Names of the `node:diagnostics_channel` channels that the lib publishes to. No event carries a subject. */
 export const RATE_LIMIT_CHANNELS = Object.freeze({
-  allowed: 'luanest:rate-limit:allowed',
-  refused: 'luanest:rate-limit:refused',
-  failed: 'luanest:rate-limit:failed',
-  breaker: 'luanest:rate-limit:breaker',
-  unknownSubject: 'luanest:rate-limit:unknown-subject',
+  requestAllowed: 'luanest:rate-limit:request.allowed',
+  requestRefused: 'luanest:rate-limit:request.refused',
+  redisFailed: 'luanest:rate-limit:redis.failed',
+  breakerChanged: 'luanest:rate-limit:breaker.changed',
+  subjectUnknown: 'luanest:rate-limit:subject.unknown',
 });
 
 interface Events {
-  allowed: RateLimitDecidedEvent;
-  refused: RateLimitDecidedEvent;
-  failed: RateLimitFailedEvent;
-  breaker: RateLimitBreakerEvent;
-  unknownSubject: RateLimitUnknownSubjectEvent;
+  requestAllowed: RateLimitDecidedEvent;
+  requestRefused: RateLimitDecidedEvent;
+  redisFailed: RateLimitFailedEvent;
+  breakerChanged: RateLimitBreakerEvent;
+  subjectUnknown: RateLimitUnknownSubjectEvent;
 }
 
-/** Where this lib tells what happens. */
+/** Channels of this lib, by the names in RATE_LIMIT_CHANNELS. */
 export const events = eventChannels<Events>(RATE_LIMIT_CHANNELS);

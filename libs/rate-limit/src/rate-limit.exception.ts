@@ -1,21 +1,21 @@
 import { HttpException } from '@nestjs/common';
 import type { RateLimitDecision } from './rate-limit.types';
 
-/** `extensions` of a refused GraphQL field. */
+/** `extensions` of the error of a refused GraphQL field. */
 export interface RateLimitErrorExtensions {
-  /** `RATE_LIMIT_UNAVAILABLE` if Redis did not answer and the policy denies. */
+  /** `RATE_LIMIT_UNAVAILABLE` if Redis failed and the policy is `deny`. */
   readonly code: 'RATE_LIMITED' | 'RATE_LIMIT_UNAVAILABLE';
-  /** 429 or 503, as an HTTP request gets. */
+  /** HTTP status: 429 or 503. */
   readonly status: number;
-  /** Until the field may be asked for again, ms; missing if it never passes, or nobody knows. */
+  /** Time until the field may be requested again, ms; missing if waiting does not help, or if Redis failed. */
   readonly retryAfterMs?: number;
-  /** Names of the rules that refuse; missing if Redis did not answer. */
+  /** Names of the rules that refuse; missing if Redis failed. */
   readonly violatedPolicies?: readonly string[];
 }
 
-/** A refused HTTP request: 429, or 503 if Redis did not answer and the policy denies. The body is the response. */
+/** Error of a refused HTTP request or GraphQL field: 429, or 503 if Redis failed and the policy is `deny`. */
 export class RateLimitException extends HttpException {
-  /** GraphQL servers copy it into the error that the client gets; HTTP responses leave it out. */
+  /** GraphQL servers copy it into the error for the client; HTTP responses do not contain it. */
   readonly extensions: RateLimitErrorExtensions;
 
   constructor(

@@ -1,32 +1,31 @@
 import type { OnModuleInit, Type } from '@nestjs/common';
 import type { DiscoveryService, MetadataScanner, ModulesContainer } from '@nestjs/core';
 import { methodOf } from '../../internal/src';
-import type { RateLimitEnforcer } from './rate-limit.enforcer';
 import { BootChecks } from './rules/boot-checks';
 import type { GuardedRoutes } from './rules/guarded-routes';
 import { metadata, type Handler } from './rules/route-names';
-import { RULES_METADATA, SKIP_METADATA } from './rules/route-rules';
+import { RULES_METADATA, SKIP_METADATA, type RoutePlans } from './rules/route-rules';
 
-/** What is asked of a class that Nest knows. */
+/** Part of Nest's InstanceWrapper that is used here. */
 interface Wrapper {
   readonly metatype: unknown;
   readonly host?: { readonly metatype?: unknown };
 }
 
-/** Works out the rules of every route when the app starts, so that one that cannot work stops it then. */
+/** Collects the rules of all routes when the app boots, and stops the boot if one cannot work. */
 export class RateLimitExplorer implements OnModuleInit {
   constructor(
     private readonly discovery: DiscoveryService,
     private readonly scanner: MetadataScanner,
     private readonly modules: ModulesContainer,
-    private readonly edge: RateLimitEnforcer,
+    private readonly plans: RoutePlans,
     private readonly guarded: () => GuardedRoutes,
     private readonly interceptor: boolean,
   ) {}
 
-  /** @throws InvalidOptionError naming class and method */
+  /** @throws InvalidOptionError that names the class and the method */
   onModuleInit(): void {
-    const { plans } = this.edge;
+    const { plans } = this;
     const controllers: Wrapper[] = this.discovery.getControllers();
     for (const { metatype, host } of controllers) {
       if (typeof metatype === 'function') plans.addModulePath(metatype as Type<unknown>, this.pathOf(host?.metatype));
@@ -39,8 +38,8 @@ export class RateLimitExplorer implements OnModuleInit {
       const target = metatype as Type<unknown>;
       const handlers = this.handlersOf(target);
       const methods = handlers
-        .filter(says(target))
-        .map((handler) => ({ handler, said: plans.declarations(target, handler) }));
+        .filter(hasDeclarations(target))
+        .map((handler) => ({ handler, declared: plans.declarations(target, handler) }));
       if (methods.length > 0) checks.check({ target, methods });
       for (const handler of handlers) checks.checkOutcomes(target, handler);
     }
@@ -52,7 +51,7 @@ export class RateLimitExplorer implements OnModuleInit {
     return names.flatMap((name) => methodOf(prototype as object, name) ?? []);
   }
 
-  /** The path that RouterModule gives a module. */
+  /** Returns the path that RouterModule gives a module; '' if there is none. */
   private pathOf(module: unknown): string {
     if (typeof module !== 'function') return '';
     const target = module as Type<unknown>;
@@ -61,8 +60,8 @@ export class RateLimitExplorer implements OnModuleInit {
   }
 }
 
-/** Finds methods that say something of rules; all of a class that does. */
-function says(target: Type<unknown>): (handler: Handler) => boolean {
+/** Returns a filter for methods that have one of the decorators, or whose class has one. */
+function hasDeclarations(target: Type<unknown>): (handler: Handler) => boolean {
   const has = (on: Handler | Type<unknown>): boolean =>
     Reflect.hasMetadata(RULES_METADATA, on) || Reflect.hasMetadata(SKIP_METADATA, on);
   const ofClass = has(target);

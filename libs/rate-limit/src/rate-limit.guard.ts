@@ -1,17 +1,18 @@
 import { Inject, Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
-import type { RateLimitEnforcer } from './rate-limit.enforcer';
-import { RATE_LIMIT_EDGE } from './rate-limit.tokens';
+import { RateLimitEnforcer } from './rate-limit.enforcer';
 
 /**
- * Lets a call pass, or refuses it, by the rules of its route: those of the module, of the class and of the method.
+ * Allows or refuses a request by the rules of its route: those of the module, of the class and of the method.
  *
- * Works for HTTP on Express and Fastify, GraphQL, WebSocket gateways and microservices; on a route twice, it counts once.
+ * Works for HTTP on Express and Fastify, GraphQL, WebSocket gateways and microservices. A guard that is applied to a route
+ * twice counts once.
  */
 @Injectable()
 export class RateLimitGuard implements CanActivate {
-  constructor(@Inject(RATE_LIMIT_EDGE) private readonly edge: RateLimitEnforcer) {}
+  constructor(@Inject(RateLimitEnforcer) private readonly enforcer: RateLimitEnforcer) {}
 
+  /** Returns true, or rejects with the refusal: for HTTP a RateLimitException. */
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
-    return this.edge.admit(context);
+    return this.enforcer.admit(context);
   }
 }

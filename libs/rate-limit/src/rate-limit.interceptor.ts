@@ -1,26 +1,26 @@
 import { Inject, Injectable, type CallHandler, type ExecutionContext, type NestInterceptor } from '@nestjs/common';
 import { tap, type Observable } from 'rxjs';
-import type { RateLimitEnforcer } from './rate-limit.enforcer';
-import { RATE_LIMIT_EDGE } from './rate-limit.tokens';
+import { RateLimitEnforcer } from './rate-limit.enforcer';
 
 /**
- * Gives hits back by the outcome of a handler: to rules that count failures when it succeeds, to those that count successes
- * when it throws. For calls without an HTTP response of their own (GraphQL, WebSocket, messages); the outcome of an HTTP
- * request is its response.
+ * Refunds hits by the outcome of a handler: to rules that count failures if it succeeds, to rules that count successes if it
+ * throws. It is for calls without an HTTP response of their own (GraphQL, WebSocket, messages). The outcome of an HTTP
+ * request is the status of its response.
  *
- * `@RateLimit()` puts it where a rule needs it; for rules of the module see the module's `interceptor`.
+ * `@RateLimit()` applies it to handlers whose rules need it; for rules of the module see the module's `interceptor`.
  */
 @Injectable()
 export class RateLimitInterceptor implements NestInterceptor {
-  constructor(@Inject(RATE_LIMIT_EDGE) private readonly edge: RateLimitEnforcer) {}
+  constructor(@Inject(RateLimitEnforcer) private readonly enforcer: RateLimitEnforcer) {}
 
+  /** Runs the handler and settles its decision when it completes or throws. */
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    const decision = this.edge.takeDecision(context);
+    const decision = this.enforcer.takeDecision(context);
     if (decision === undefined) return next.handle();
     return next.handle().pipe(
       tap({
-        error: () => void this.edge.settle(context, decision, true),
-        complete: () => void this.edge.settle(context, decision, false),
+        error: () => void this.enforcer.settle(context, decision, true),
+        complete: () => void this.enforcer.settle(context, decision, false),
       }),
     );
   }

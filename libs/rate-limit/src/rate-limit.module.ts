@@ -10,52 +10,71 @@ import {
 import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
 import { defineLuanestModule } from '../../internal/src';
 import { RedisLimiter } from './limiter/redis-limiter';
+import { ResilientLimiter } from './limiter/resilient-limiter';
 import { RateLimitEnforcer } from './rate-limit.enforcer';
 import { RateLimitExplorer } from './rate-limit.explorer';
 import { RateLimitGuard } from './rate-limit.guard';
 import { RateLimitInterceptor } from './rate-limit.interceptor';
-import { resolveOptions, type RateLimitModuleOptions, type ResolvedRateLimitOptions } from './rate-limit.options';
+import {
+  RATE_LIMIT_OPTIONS,
+  resolveOptions,
+  type RateLimitModuleOptions,
+  type ResolvedRateLimitOptions,
+} from './rate-limit.options';
 import { rateLimitScripts } from './rate-limit.scripts';
 import { RateLimitService } from './rate-limit.service';
-import { RATE_LIMIT_EDGE, RATE_LIMIT_OPTIONS } from './rate-limit.tokens';
 import { GuardedRoutes } from './rules/guarded-routes';
 
-/** Settings that must be known before the options are: they shape the module itself. */
+/** Settings that shape the module itself, so they are given next to the options, also to `forRootAsync`. */
 export interface RateLimitModuleExtras {
-  /** Whether every module of the app can inject the service without an import. Default true. */
+  /** Makes the service and the guard available in all modules without an import. Default true. */
   readonly isGlobal?: boolean;
-  /** Name of the ScriptRegistry to run on. Default: the default one. */
+  /** Name of the ScriptRegistry to use. Default: the default one. */
   readonly registry?: string;
   /**
-   * Puts RateLimitInterceptor on every handler. Rules of the module that count by outcome need it for GraphQL, WebSocket and
+   * Applies RateLimitInterceptor to all handlers. Rules of the module with `count` need it for GraphQL, WebSocket and
    * messages, not for HTTP. Default false.
    */
   readonly interceptor?: boolean;
 }
 
-/** What every module of the lib gives its app. */
-export const EXPORTS = [RateLimitService, RateLimitGuard, RateLimitInterceptor, RATE_LIMIT_OPTIONS, RATE_LIMIT_EDGE];
+/** Exports of RateLimitModule and RateLimitTestingModule. RateLimitGuard and RateLimitInterceptor inject the enforcer. */
+export const EXPORTS = [RateLimitService, RateLimitGuard, RateLimitInterceptor, RateLimitEnforcer];
 
-/** Everything between a request and the service. */
-export function edgeProviders(interceptor: boolean): Provider[] {
+/** Returns the providers that both modules share. They inject ResilientLimiter and RATE_LIMIT_OPTIONS. */
+export function commonProviders(interceptor: boolean): Provider[] {
   return [
     {
-      provide: RATE_LIMIT_EDGE,
-      inject: [RateLimitService, RATE_LIMIT_OPTIONS],
-      useFactory: (service: RateLimitService, options: ResolvedRateLimitOptions) => new RateLimitEnforcer(service, options),
+      provide: RateLimitService,
+      inject: [ResilientLimiter, RATE_LIMIT_OPTIONS],
+      useFactory: (limiter: ResilientLimiter, { rules }: ResolvedRateLimitOptions) =>
+        new RateLimitService(limiter, rules),
+    },
+    {
+      provide: RateLimitEnforcer,
+      inject: [ResilientLimiter, RATE_LIMIT_OPTIONS],
+      useFactory: (limiter: ResilientLimiter, options: ResolvedRateLimitOptions) =>
+        new RateLimitEnforcer(limiter, options),
     },
     {
       provide: RateLimitExplorer,
-      inject: [DiscoveryService, MetadataScanner, ModulesContainer, RATE_LIMIT_EDGE, ApplicationConfig, RateLimitGuard],
+      inject: [
+        DiscoveryService,
+        MetadataScanner,
+        ModulesContainer,
+        RateLimitEnforcer,
+        ApplicationConfig,
+        RateLimitGuard,
+      ],
       useFactory: (
         discovery: DiscoveryService,
         scanner: MetadataScanner,
         modules: ModulesContainer,
-        edge: RateLimitEnforcer,
+        { plans }: RateLimitEnforcer,
         config: ApplicationConfig,
         guard: unknown,
       ) =>
-        new RateLimitExplorer(discovery, scanner, modules, edge, () => new GuardedRoutes(config, guard), interceptor),
+        new RateLimitExplorer(discovery, scanner, modules, plans, () => new GuardedRoutes(config, guard), interceptor),
     },
     RateLimitGuard,
     RateLimitInterceptor,
@@ -63,7 +82,11 @@ export function edgeProviders(interceptor: boolean): Provider[] {
   ];
 }
 
-const RateLimitModuleBase = defineLuanestModule<RateLimitModuleOptions, RateLimitModuleExtras, ResolvedRateLimitOptions>({
+const RateLimitModuleBase = defineLuanestModule<
+  RateLimitModuleOptions,
+  RateLimitModuleExtras,
+  ResolvedRateLimitOptions
+>({
   name: 'RateLimitModule',
   optionsToken: RATE_LIMIT_OPTIONS,
   extras: { interceptor: false },
@@ -73,17 +96,17 @@ const RateLimitModuleBase = defineLuanestModule<RateLimitModuleOptions, RateLimi
     imports: [DiscoveryModule, ScriptRegistryModule.forFeature(rateLimitScripts, registry)],
     providers: [
       {
-        provide: RateLimitService,
+        provide: ResilientLimiter,
         inject: [getScriptRegistryToken(registry), token],
         useFactory: (scripts: ScriptRegistry, options: ResolvedRateLimitOptions) =>
-          new RateLimitService(new RedisLimiter(scripts, options.tags), options),
+          new ResilientLimiter(new RedisLimiter(scripts, options.tags), options),
       },
-      ...edgeProviders(interceptor === true),
+      ...commonProviders(interceptor === true),
     ],
     exports: EXPORTS,
   }),
 });
 
-/** RateLimitService, RateLimitGuard and the rules of all routes. Every option has a default. */
+/** Provides RateLimitService and RateLimitGuard, and the rules of all routes. Every option has a default. */
 @Module({})
 export class RateLimitModule extends RateLimitModuleBase {}

@@ -18,6 +18,7 @@ function verdictsOf([allowed = 0, ...flat]: number[], atUs: number): Verdicts {
   return { allowed: allowed === 1, rules };
 }
 
+/** Charges the rules of one request, or none. */
 export const consume = defineScript({
   name: 'rate-limit.consume',
   ...consumeLua,
@@ -27,6 +28,7 @@ export const consume = defineScript({
   timed: true,
 });
 
+/** Charges one fixed window without blocks. */
 export const consumeFixedWindow = defineScript({
   name: 'rate-limit.consume-fixed-window',
   ...consumeFixedWindowLua,
@@ -41,22 +43,24 @@ export const consumeFixedWindow = defineScript({
   timed: true,
 });
 
-/** Figures of several fixed windows: hits and ms to the end, in turn. */
+/** Reply of `consumeFixedWindows`. */
 export interface FixedWindows {
+  /** Per window: hits, with those of the request; ms to its end. */
   readonly windows: readonly number[];
   readonly atUs: number;
 }
 
-/** Answers figures rather than verdicts: whoever calls it knows the limits and costs. */
+/** Charges several fixed windows without blocks, or none. The caller computes the verdicts, from its limits and costs. */
 export const consumeFixedWindows = defineScript({
   name: 'rate-limit.consume-fixed-windows',
   ...consumeFixedWindowsLua,
   keys: ['counters[]'],
-  args: { figures: str },
+  args: { parameters: str },
   reply: (windows: readonly number[], atUs): FixedWindows => ({ windows, atUs }),
   timed: true,
 });
 
+/** Refunds the hits of one decision. */
 export const refund = defineScript({
   name: 'rate-limit.refund',
   ...refundLua,
@@ -65,6 +69,7 @@ export const refund = defineScript({
   reply: (given: number[]) => given,
 });
 
+/** Deletes the counter and the penalty of a subject. */
 export const reset = defineScript({
   name: 'rate-limit.reset',
   ...resetLua,
@@ -73,6 +78,7 @@ export const reset = defineScript({
   reply: ([deleted = 0]: number[]) => deleted,
 });
 
+/** Blocks a subject. */
 export const block = defineScript({
   name: 'rate-limit.block',
   ...blockLua,
@@ -81,5 +87,5 @@ export const block = defineScript({
   reply: ([strikes = 0]: number[]) => strikes,
 });
 
-/** Every script of the lib. */
+/** All scripts of the lib. */
 export const rateLimitScripts = [consume, consumeFixedWindow, consumeFixedWindows, refund, reset, block];

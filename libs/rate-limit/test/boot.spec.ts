@@ -188,7 +188,7 @@ describe('a rule without a name belongs to its route', () => {
       }
     }
     expect(await refusal({ providers: [One, Two, everywhere] })).toMatch(
-      /@RateLimit\(\) of One\.paid and of Two\.book .*"rpc \[\\?"paid\\?"\]".*Give each rule a name/,
+      /^@RateLimit on Two\.book: .*one of One\.paid\..*"rpc \[\\?"paid\\?"\]".*Set their names/,
     );
   });
 });
@@ -198,9 +198,13 @@ describe('refused at boot', () => {
     [
       'another window',
       { windowMs: 300 },
-      /"default" has windowMs 300 in @RateLimit\(\) of Cats\.find, but 60000 in the module's rules/,
+      /^@RateLimit on Cats\.find: windowMs of rule "default" is 300, but 60000 in the rules of RateLimitModule\./,
     ],
-    ['another algorithm', { algorithm: 'sliding-log' }, /"default" has algorithm sliding-log .* but fixed-window in/],
+    [
+      'another algorithm',
+      { algorithm: 'sliding-log' },
+      /^@RateLimit on Cats\.find: algorithm of rule "default" is "sliding-log", but "fixed-window" in/,
+    ],
   ])('one name with %s', async (_what, other, message) => {
     @Controller('cats')
     class Cats {
@@ -229,7 +233,7 @@ describe('refused at boot', () => {
       }
     }
     expect(await refusal({ controllers: [Cats] })).toMatch(
-      /"shared" has windowMs 1000 in .*Cats\.one, but 60000 in .*Cats\.find/,
+      /^@RateLimit on Cats\.one: windowMs of rule "shared" is 1000, but 60000 in @RateLimit on Cats\.find\./,
     );
   });
 
@@ -243,14 +247,16 @@ describe('refused at boot', () => {
       }
     }
     expect(await refusal({ controllers: [Cats] }, { rules })).toMatch(
-      /@SkipRateLimit\(\) of Cats\.find names "defualt".*Rules there: "default"/,
+      /^@SkipRateLimit on Cats\.find: There is no rule "defualt"\. Known: "default"\./,
     );
     SkipRateLimit('one', 'gone')(Cats);
     RateLimit({ name: 'one', limit: 1, ...minute })(Cats);
     const method = Object.getOwnPropertyDescriptor(Cats.prototype, 'find') as PropertyDescriptor;
     Reflect.deleteMetadata(SKIP_METADATA, method.value as object);
     SkipRateLimit('default')(Cats.prototype, 'find', method);
-    expect(await refusal({ controllers: [Cats] }, { rules })).toMatch(/@SkipRateLimit\(\) of Cats names "gone"/);
+    expect(await refusal({ controllers: [Cats] }, { rules })).toMatch(
+      /^@SkipRateLimit on Cats: There is no rule "gone"\./,
+    );
   });
 
   it('a rule that no guard enforces, and not one that a guard does, wherever it is', async () => {
@@ -281,7 +287,7 @@ describe('refused at boot', () => {
         return true;
       }
     }
-    const message = /@RateLimit\(\) of Cats\.find limits nothing, because RateLimitGuard is not there/;
+    const message = /^@RateLimit on Cats\.find: The rule is not enforced, because RateLimitGuard is missing\./;
     const none = (): void => undefined;
     const on =
       (guard: Type): ((target: Type, handler: PropertyDescriptor) => void) =>
@@ -290,7 +296,7 @@ describe('refused at boot', () => {
     expect(await refusal({ controllers: [cats(none)], providers: [] })).toMatch(message);
     expect(await refusal({ controllers: [cats(on(Unlike))], providers: [] })).toMatch(message);
     expect(await refusal({ controllers: [cats(none, true)], providers: [] })).toMatch(
-      /@RateLimit\(\) of Cats limits nothing/,
+      /^@RateLimit on Cats: The rule is not enforced/,
     );
     for (const controllers of [[cats(on(RateLimitGuard))], [cats(on(Delegating))], [cats(on(RateLimitGuard), true)]]) {
       expect(await refusal({ controllers, providers: [] })).toBe('booted');

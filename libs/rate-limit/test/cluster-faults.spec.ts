@@ -21,7 +21,7 @@ describe('a Cluster that fails over', () => {
     );
     const breaker = { failures: 5, openMs: 100 };
     // What is remembered of refusals would hide who decides.
-    const blockCache = { maxSubjects: 0 };
+    const blockCache = false;
     bench = await openBench(client, { deadlineMs: 500, onRedisError: 'local', breaker, blockCache });
   });
   afterEach(() => bench.close());

@@ -14,7 +14,7 @@ describe.each(servers)('the service on %s', (_name, connect) => {
   beforeAll(async () => {
     bench = await openBench(connect(), {
       rules: [{ name: 'known', limit: 2, ...minute }],
-      blockCache: { maxSubjects: 0 },
+      blockCache: false,
     });
   });
   afterAll(() => bench.close());

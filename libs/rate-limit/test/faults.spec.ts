@@ -24,8 +24,8 @@ describe('when Redis is slow or gone', () => {
     server = await RedisServer.start();
     proxy = await FaultProxy.start({ targetPort: server.port });
     admin = quiet(new Redis(server.port));
-    subscribe(RATE_LIMIT_CHANNELS.failed, onFailure);
-    subscribe(RATE_LIMIT_CHANNELS.breaker, onBreaker);
+    subscribe(RATE_LIMIT_CHANNELS.redisFailed, onFailure);
+    subscribe(RATE_LIMIT_CHANNELS.breakerChanged, onBreaker);
   });
   beforeEach(() => {
     proxy.pass();
@@ -36,8 +36,8 @@ describe('when Redis is slow or gone', () => {
     for (const close of closing.splice(0)) close();
   });
   afterAll(async () => {
-    unsubscribe(RATE_LIMIT_CHANNELS.failed, onFailure);
-    unsubscribe(RATE_LIMIT_CHANNELS.breaker, onBreaker);
+    unsubscribe(RATE_LIMIT_CHANNELS.redisFailed, onFailure);
+    unsubscribe(RATE_LIMIT_CHANNELS.breakerChanged, onBreaker);
     admin.disconnect();
     await proxy.stop();
     await server.stop();
@@ -132,7 +132,7 @@ describe('when Redis is slow or gone', () => {
   });
 
   it('a refund, a reset and a block whose reply was lost take effect, and say so after the resend', async () => {
-    const { service } = await open({ deadlineMs: 10_000, blockCache: { maxSubjects: 0 } });
+    const { service } = await open({ deadlineMs: 10_000, blockCache: false });
     const log = { name: 'lost-log', limit: 3, ...minute, algorithm: 'sliding-log' as const };
     const [first] = [await service.consume(log, 's'), await service.consume(log, 's')];
     let cut = proxy.cutFromReply({ when: isEvalsha });
@@ -150,7 +150,7 @@ describe('when Redis is slow or gone', () => {
   });
 
   it('SCRIPT FLUSH amid checks: none fails, and exactly the limit passes', async () => {
-    const { service } = await open({ deadlineMs: 10_000, blockCache: { maxSubjects: 0 } });
+    const { service } = await open({ deadlineMs: 10_000, blockCache: false });
     const rule = { name: 'flushed', limit: 100, ...minute };
     const decisions = await Promise.all(
       Array.from({ length: 500 }, (_, i) => {

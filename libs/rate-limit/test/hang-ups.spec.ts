@@ -6,7 +6,13 @@ import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import type { Redis } from 'ioredis';
-import { RateLimit, RateLimitGuard, RateLimitModule, SkipRateLimit, type RateLimitModuleOptions } from 'luanest/rate-limit';
+import {
+  RateLimit,
+  RateLimitGuard,
+  RateLimitModule,
+  SkipRateLimit,
+  type RateLimitModuleOptions,
+} from 'luanest/rate-limit';
 import { ScriptRegistryModule } from 'luanest/script-registry';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually, sleep } from '../../../test/support/wait';
@@ -60,7 +66,12 @@ afterEach(async () => {
   client.disconnect();
 });
 
-async function open(platform: string, trustProxy: unknown, waitMs: number, options?: RateLimitModuleOptions): Promise<void> {
+async function open(
+  platform: string,
+  trustProxy: unknown,
+  waitMs: number,
+  options?: RateLimitModuleOptions,
+): Promise<void> {
   [asked, ran] = [0, 0];
   client = standalone();
   @Module({

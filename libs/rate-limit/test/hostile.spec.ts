@@ -19,7 +19,7 @@ const DAY_MS = 86_400_000;
 describe('state that others have spoilt', () => {
   let bench: Bench;
   beforeAll(async () => {
-    bench = await openBench(standalone(), { blockCache: { maxSubjects: 0 } });
+    bench = await openBench(standalone(), { blockCache: false });
   });
   afterAll(() => bench.close());
 
@@ -44,7 +44,7 @@ describe('state that others have spoilt', () => {
   it('whatever was done to a key, after the next touch it has a TTL within its bound, and answers make sense', async () => {
     const random = seeded(20_261_120);
     const failures: unknown[] = [];
-    subscribe(RATE_LIMIT_CHANNELS.failed, (event) => failures.push(event));
+    subscribe(RATE_LIMIT_CHANNELS.redisFailed, (event) => failures.push(event));
     const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)] as T;
     const algorithms = ['fixed-window', 'sliding-window', 'sliding-log', 'token-bucket'] as const;
     for (let round = 0; round < 400; round++) {
@@ -182,7 +182,7 @@ describe('subjects that strangers choose', () => {
       limit: 1,
       cost: 1,
     });
-    cache.remember(check('GET /a', 'undelete:x'), verdict, 0);
+    cache.add(check('GET /a', 'undelete:x'), verdict, 0);
     expect(cache.find(check('GET /a', 'undelete:x'))).toEqual(verdict);
     // The subject of the first is the rest of the second's name.
     expect(cache.find(check('GET /a:undelete', 'x'))).toBeUndefined();

@@ -281,10 +281,10 @@ describe.each(stages)('the guard on %s with %s', (_platform, _server, adapter, c
     expect(Number(blocked.headers.get('retry-after'))).toBeGreaterThan(50);
   });
 
-  it('answers can be switched off or replaced, and an unknown subject denied', async () => {
+  it('the app can turn off the headers, replace the body, and deny requests without a subject', async () => {
     await open({
       onUnknownSubject: 'deny',
-      answers: { legacy: false, draft: false, retryAfter: false, problem: ({ reason }) => ({ sorry: reason }) },
+      responses: { headers: false, problem: ({ reason }) => ({ sorry: reason }) },
     });
     expect(await statuses('asked', 1)).toEqual([403]);
     await statuses('plain/own', 2);
@@ -293,12 +293,16 @@ describe.each(stages)('the guard on %s with %s', (_platform, _server, adapter, c
     expect(await refused.json()).toEqual({ sorry: 'over-limit' });
   });
 
-  it('without Redis the policy answers: 503 for deny', async () => {
-    await open({ deadlineMs: 30, onRedisError: 'deny', answers: { headers: () => ({ 'X-Own': 'yes' }) } });
+  it('without Redis, deny responds with 503, and the app can choose the headers', async () => {
+    const headers = (_decision: unknown, all: Readonly<Record<string, string>>): Record<string, string> => ({
+      'X-Own': Object.keys(all).join(),
+    });
+    await open({ deadlineMs: 30, onRedisError: 'deny', responses: { headers } });
     client.disconnect();
     const refused = await send('plain/global');
     expect(refused.status).toBe(503);
-    expect(refused.headers.get('x-own')).toBe('yes');
+    expect(refused.headers.get('x-own')).toBe('Retry-After');
+    expect(refused.headers.get('retry-after')).toBeNull();
     expect(await refused.json()).toMatchObject({ status: 503, title: 'Service Unavailable' });
   });
 });

@@ -1,10 +1,15 @@
 import type { ExecutionContext } from '@nestjs/common';
-import { RateLimitException, RateLimitService, type RateLimitDecision, type RateLimitRule } from 'luanest/rate-limit';
+import {
+  RateLimitException,
+  type RateLimitDecision,
+  type RateLimitRule,
+  type RateLimitService,
+} from 'luanest/rate-limit';
 import { HttpResponses } from '../src/responses/http-responses';
 import { resolveResponses } from '../src/responses/responses.options';
 import { MemoryLimiter } from '../src/limiter/memory-limiter';
 import { resolveOptions } from '../src/rate-limit.options';
-import { seeded } from './support';
+import { seeded, serviceOf } from './support';
 
 let nowUs = 0;
 let service: RateLimitService;
@@ -16,7 +21,7 @@ beforeEach(() => {
   // 18 s into a minute.
   nowUs = (Date.UTC(2026, 0, 1) + 18_000) * 1_000;
   const clocks = { monotonicMs: () => nowUs / 1_000, wallUs: () => nowUs };
-  service = new RateLimitService(new MemoryLimiter(() => nowUs, 100), resolveOptions({}), clocks);
+  service = serviceOf(new MemoryLimiter(() => nowUs, 100), resolveOptions({}), clocks);
 });
 
 it.each<[string, Partial<RateLimitRule>, number, string]>([
@@ -24,8 +29,8 @@ it.each<[string, Partial<RateLimitRule>, number, string]>([
   ['token-bucket', { limit: 60, algorithm: 'token-bucket' }, 1, '"a";r=59;t=1'],
   ['sliding-window', { limit: 6, algorithm: 'sliding-window' }, 6, '"a";r=0;t=52'],
   ['fixed-window', { limit: 6 }, 6, '"a";r=0;t=60'],
-])('t is the time to the next hit: %s', async (_algorithm, figures, cost, expected) => {
-  const rule = { name: 'a', limit: 1, windowMs: 60_000, ...figures };
+])('t is the time to the next hit: %s', async (_algorithm, options, cost, expected) => {
+  const rule = { name: 'a', limit: 1, windowMs: 60_000, ...options };
   const decision = await service.consume(rule, 's', { cost });
   expect(headers(decision)['RateLimit']).toBe(expected);
   const [, t] = /t=(\d+)/.exec(expected) ?? [];
@@ -36,7 +41,7 @@ it.each<[string, Partial<RateLimitRule>, number, string]>([
 
 it.each<[RateLimitRule['algorithm'], string]>([
   ['sliding-log', '"a";r=1;t=10'],
-  // 8 s into the next minute: 22 s later half of it reaches back, so that two hits of the last minute count as one.
+  // 8 s into the next minute. 22 s later, the previous minute weighs one half, so its two hits count as one.
   ['sliding-window', '"a";r=1;t=22'],
   ['fixed-window', '"a";r=1;t=10'],
 ])('t after hits at several times: %s', async (algorithm, expected) => {
@@ -49,12 +54,12 @@ it.each<[RateLimitRule['algorithm'], string]>([
 });
 
 it.each(['fixed-window', 'sliding-window', 'sliding-log', 'token-bucket'] as const)(
-  'whatever the traffic, no hit more passes before nextMs, and one does then: %s',
+  'no further hit is allowed before nextMs, and one is then, for any traffic: %s',
   async (algorithm) => {
     const random = seeded(7);
     const clocks = { monotonicMs: () => nowUs / 1_000, wallUs: () => nowUs };
-    const uncached = resolveOptions({ blockCache: { maxSubjects: 0 } });
-    service = new RateLimitService(new MemoryLimiter(() => nowUs, 100), uncached, clocks);
+    const uncached = resolveOptions({ blockCache: false });
+    service = serviceOf(new MemoryLimiter(() => nowUs, 100), uncached, clocks);
     const rule = { name: 'a', limit: 9, windowMs: 10_000, algorithm };
     const remaining = async (): Promise<number> => (await service.peek(rule, 's')).rules[0]?.remaining ?? -1;
     for (let i = 0; i < 400; i++) {
@@ -74,7 +79,7 @@ it.each(['fixed-window', 'sliding-window', 'sliding-log', 'token-bucket'] as con
   },
 );
 
-it('a burst is what passes at once, and the window what it comes back in', async () => {
+it('the policy of a bucket has its burst, and the time in which the burst is refilled', async () => {
   const rule = { name: 'a', limit: 1, windowMs: 10_000, algorithm: 'token-bucket', burst: 50 } as const;
   expect(headers(await service.consume(rule, 's'))).toMatchObject({
     'X-RateLimit-Limit': '50',
@@ -90,18 +95,18 @@ describe('a request that costs more than the limit', () => {
     ['of a bucket', { limit: 50, algorithm: 'token-bucket', burst: 5 }, 5],
     ['of a blocking rule', { limit: 5, blockMs: 1_000 }, 5],
     ['which is 0', { limit: 0 }, 0],
-  ])('is refused as one that never passes: %s', async (_what, more, most) => {
+  ])('is refused for ever: %s', async (_what, more, most) => {
     const rule = { name: 'a', limit: 5, windowMs: 60_000, ...more };
-    // The second refusal is remembered.
+    // The second refusal comes from the cache.
     for (const source of ['redis', 'cache']) {
       const decision = await service.consume(rule, 's', { cost: most + 1 });
       expect(decision).toMatchObject({
         ...{ allowed: false, source, reason: 'cost-over-limit', retryAfterMs: Infinity },
         rules: [{ retryAfterMs: Infinity, nextMs: Infinity }],
       });
-      const said = headers(decision);
-      expect(said['RateLimit']).toBe(`"a";r=${decision.rules[0]?.remaining}`);
-      expect(Object.keys(said).sort()).toEqual([
+      const sent = headers(decision);
+      expect(sent['RateLimit']).toBe(`"a";r=${decision.rules[0]?.remaining}`);
+      expect(Object.keys(sent).sort()).toEqual([
         ...['RateLimit', 'RateLimit-Policy', 'X-RateLimit-Limit', 'X-RateLimit-Remaining'],
       ]);
       expect(new HttpResponses(resolveResponses({})).refusal(decision, context)).toMatchObject({
@@ -123,12 +128,12 @@ it.each([
   ['without Redis', 'Service Unavailable', { code: 'RATE_LIMIT_UNAVAILABLE', status: 503 }, undefined],
 ])(
   'an exception names its status and has extensions for GraphQL: %s',
-  async (_why, description, extensions, figures) => {
-    const rule = { name: 'a', windowMs: 60_000, ...(figures ?? { limit: 1, onRedisError: 'deny' as const }) };
-    if (figures) await service.consume(rule, 's');
+  async (_reason, description, extensions, options) => {
+    const rule = { name: 'a', windowMs: 60_000, ...(options ?? { limit: 1, onRedisError: 'deny' as const }) };
+    if (options) await service.consume(rule, 's');
     else {
-      const limiter = { consume: () => Promise.reject(new Error('gone')), recover: () => undefined };
-      service = new RateLimitService(limiter as never, resolveOptions({}));
+      const limiter = { consume: () => Promise.reject(new Error('gone')) };
+      service = serviceOf(limiter as never, resolveOptions({}));
     }
     const decision = await service.consume(rule, 's');
     const { status, body } = new HttpResponses(resolveResponses({})).refusal(decision, {} as ExecutionContext);
@@ -136,13 +141,13 @@ it.each([
     expect(exception).toMatchObject({ options: { description } });
     expect(exception.extensions).toEqual({
       ...extensions,
-      ...(figures ? { violatedPolicies: ['a'] } : {}),
-      ...(figures?.limit === 1 ? { retryAfterMs: 60_000 } : {}),
+      ...(options ? { violatedPolicies: ['a'] } : {}),
+      ...(options?.limit === 1 ? { retryAfterMs: 60_000 } : {}),
     });
   },
 );
 
-it('a refusal that is remembered names all policies', async () => {
+it('a cached refusal names all policies', async () => {
   const checks = [
     { rule: { name: 'a', limit: 1, windowMs: 60_000 }, subject: 's' },
     { rule: { name: 'b', limit: 50, windowMs: 60_000 }, subject: 's' },

@@ -21,7 +21,7 @@ describe('a process that stalls', () => {
 
   beforeAll(async () => {
     server = await RedisServer.start();
-    subscribe(RATE_LIMIT_CHANNELS.failed, onFailure);
+    subscribe(RATE_LIMIT_CHANNELS.redisFailed, onFailure);
   });
   const open = async (): Promise<void> => {
     failures.length = 0;
@@ -30,7 +30,7 @@ describe('a process that stalls', () => {
   beforeEach(open);
   afterEach(() => bench.close());
   afterAll(async () => {
-    unsubscribe(RATE_LIMIT_CHANNELS.failed, onFailure);
+    unsubscribe(RATE_LIMIT_CHANNELS.redisFailed, onFailure);
     await server.stop();
   });
 
@@ -91,7 +91,7 @@ describe('a process that stalls', () => {
 
   it('while it asks about a blocked subject, which takes two scripts: Redis decides', async () => {
     const rule = { name: 'blocked', limit: LIMIT, windowMs: 600_000 };
-    const asking = await openBench(standalone({}, server.port), { deadlineMs: 50, blockCache: { maxSubjects: 0 } });
+    const asking = await openBench(standalone({}, server.port), { deadlineMs: 50, blockCache: false });
     try {
       await asking.service.block(rule, 'one', 600_000);
       for (let round = 0; round < ROUNDS; round++) {

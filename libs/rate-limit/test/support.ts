@@ -3,8 +3,10 @@ import { ScriptRegistry, type AnyScript } from 'luanest/script-registry';
 import { connectIoredis } from '../../script-registry/src/connection/ioredis-connection';
 import { resolveOptions as resolveRegistryOptions } from '../../script-registry/src/script-registry.options';
 import { sharedClusterNodes, sharedRedisUrl, uniquePrefix } from '../../../test/support/shared-servers';
+import type { Limiter } from '../src/limiter/limiter.port';
 import { RedisLimiter } from '../src/limiter/redis-limiter';
-import { resolveOptions, type RateLimitModuleOptions } from '../src/rate-limit.options';
+import { ResilientLimiter, type Clocks } from '../src/limiter/resilient-limiter';
+import { resolveOptions, type RateLimitModuleOptions, type ResolvedRateLimitOptions } from '../src/rate-limit.options';
 import { rateLimitScripts } from '../src/rate-limit.scripts';
 import { RateLimitService } from '../src/rate-limit.service';
 import { named, resolveRule } from '../src/rules/resolve-rule';
@@ -29,20 +31,26 @@ export interface Bench {
   readonly registry: ScriptRegistry;
   readonly service: RateLimitService;
   readonly limiter: RedisLimiter;
+  readonly resilient: ResilientLimiter;
   readonly prefix: string;
   close(): void;
 }
 
-/** A service over a registry of its own; `tags` as the module chooses them. */
-export async function openBench(client: Redis | Cluster, options: RateLimitModuleOptions = {}): Promise<Bench> {
+/** Makes a service with its own registry and key prefix, as the module makes it. */
+export async function openBench(
+  client: Redis | Cluster,
+  options: RateLimitModuleOptions = {},
+  clocks?: Clocks,
+): Promise<Bench> {
   const prefix = uniquePrefix();
   const registry = await openRegistry(client, prefix, rateLimitScripts);
-  // A busy machine must not turn a check into one without Redis.
+  // The default deadline is too short for a busy machine.
   const resolved = resolveOptions({ deadlineMs: 10_000, ...options });
   const limiter = new RedisLimiter(registry, resolved.tags);
+  const resilient = new ResilientLimiter(limiter, resolved, clocks);
   return {
-    ...{ client, registry, limiter, prefix },
-    service: new RateLimitService(limiter, resolved),
+    ...{ client, registry, limiter, resilient, prefix },
+    service: new RateLimitService(resilient, resolved.rules),
     close() {
       registry.close();
       client.disconnect();
@@ -61,7 +69,12 @@ export async function openRegistry(
   return registry;
 }
 
-/** A rule as the limiter takes it. */
+/** Makes a service of a limiter. */
+export function serviceOf(limiter: Limiter, options: ResolvedRateLimitOptions, clocks?: Clocks): RateLimitService {
+  return new RateLimitService(new ResilientLimiter(limiter, options, clocks), options.rules);
+}
+
+/** Returns a rule in the form that limiters take. */
 export function ruleOf(rule: RateLimitRule & { name: string }): NamedRule {
   return named(resolveRule(rule), rule.name);
 }

@@ -14,7 +14,7 @@ import { platforms, ThrottlerBench } from './throttler-bench';
 type Hit = (key: string) => ReturnType<ThrottlerStorage['increment']>;
 
 /** Every refusal is asked of Redis, unless a test is about those that are remembered. */
-const UNCACHED = { blockCache: { maxSubjects: 0 } };
+const UNCACHED = { blockCache: false };
 
 /** Lifetimes of all keys under a prefix, ms. */
 async function lifetimes(bench: Pick<Bench, 'client' | 'prefix'>): Promise<number[]> {
@@ -64,7 +64,7 @@ describe.each(servers)('the storage on %s', (_name, connect) => {
   let storage: RateLimitThrottlerStorage;
   beforeEach(async () => {
     bench = await openBench(connect(), UNCACHED);
-    storage = new RateLimitThrottlerStorage(bench.service, 'fixed-window');
+    storage = new RateLimitThrottlerStorage(bench.resilient, 'fixed-window');
   });
   afterEach(() => bench.close());
 
@@ -188,7 +188,7 @@ describe.each(servers)('the storage on %s', (_name, connect) => {
     expect((await keysUnder(bench)).filter((name) => name.includes(':penalty:'))).toEqual([]);
     await untilItPasses(() => hit(key));
 
-    const bucket = new RateLimitThrottlerStorage(bench.service, 'token-bucket');
+    const bucket = new RateLimitThrottlerStorage(bench.resilient, 'token-bucket');
     const take = (from: string) => bucket.increment(from, 60_000, 100, 0, 'bucket');
     // A token comes back every 600 ms, long before the window is over.
     const empty = await inTime(600, async (n) => {
@@ -200,7 +200,7 @@ describe.each(servers)('the storage on %s', (_name, connect) => {
   });
 
   it.each<RateLimitAlgorithm>(['sliding-window', 'sliding-log', 'token-bucket'])('counts by %s', async (algorithm) => {
-    const other = new RateLimitThrottlerStorage(bench.service, algorithm);
+    const other = new RateLimitThrottlerStorage(bench.resilient, algorithm);
     const take = () => other.increment('a', 60_000, 2, 500, 'default');
     expect([await take(), await take(), await take()].map(({ isBlocked }) => isBlocked)).toEqual([false, false, true]);
     expect(await untilItPasses(take)).toMatchObject({ totalHits: 1 });
@@ -276,7 +276,7 @@ describe.each(servers)('the storage on %s', (_name, connect) => {
 describe('without Redis', () => {
   it.each(['allow', 'local', 'deny'] as const)('it does what onRedisError says: %s', async (onRedisError) => {
     const bench = await openBench(standalone(), { onRedisError, deadlineMs: 50 });
-    const storage = new RateLimitThrottlerStorage(bench.service, 'fixed-window');
+    const storage = new RateLimitThrottlerStorage(bench.resilient, 'fixed-window');
     bench.client.disconnect();
     const hit = () => storage.increment('a', 60_000, 1, 30_000, 'default');
     if (onRedisError === 'deny') {
@@ -317,7 +317,7 @@ describe('a client that polls 20 times a second against 5 per 500 ms for 6 s', (
     await whileNothingStalls(async (n) => {
       const admitted = await Promise.all([
         ...benches.map((bench) => {
-          const storage = new RateLimitThrottlerStorage(bench.service, 'fixed-window');
+          const storage = new RateLimitThrottlerStorage(bench.resilient, 'fixed-window');
           return poll(async () => !(await storage.increment(`poller-${n}`, 500, 5, 500, 'default')).isBlocked);
         }),
         ...apps.map((app) => poll(async () => (await app.get('/cats/polled')).status === 200)),

@@ -74,7 +74,7 @@ export class LibCounts implements OnApplicationBootstrap, OnApplicationShutdown 
 
   /** Listeners by channel. */
   private readonly listeners: readonly (readonly [string, (event: never) => void])[] = [
-    [RATE_LIMIT_CHANNELS.refused, (event: RateLimitDecidedEvent) => this.countRefusal(event)],
+    [RATE_LIMIT_CHANNELS.requestRefused, (event: RateLimitDecidedEvent) => this.countRefusal(event)],
     [ONCE_CHANNELS.claimAnswered, ({ status }: ClaimAnsweredEvent) => this.once.add(status)],
     [SCHEDULED_LOCK_CHANNELS.tickEnded, ({ outcome }: TickEndedEvent) => this.jobs.add(outcome)],
     [LOCK_CHANNELS.lockLost, () => this.locks.add('lost')],

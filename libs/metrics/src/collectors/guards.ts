@@ -5,21 +5,21 @@ import type { Subscriptions } from '../subscriptions';
 /** Counts decisions and failures of rate limits. */
 export function countRateLimits(on: Subscriptions, recorder: Recorder): void {
   for (const outcome of ['allowed', 'refused'] as const) {
-    on.on(`luanest:rate-limit:${outcome}`, ({ source, violated }) => {
+    on.on(`luanest:rate-limit:request.${outcome}`, ({ source, violated }) => {
       recorder.add('luanest.rate_limit.decisions', { 'luanest.outcome': outcome, 'luanest.rate_limit.source': source });
       for (const rule of violated) recorder.add('luanest.rate_limit.violations', { 'luanest.rate_limit.rule': rule });
     });
   }
-  on.on('luanest:rate-limit:failed', ({ policy, error }) =>
+  on.on('luanest:rate-limit:redis.failed', ({ policy, error }) =>
     recorder.add('luanest.rate_limit.redis_failures', {
       'luanest.rate_limit.policy': policy,
       'error.type': errorType(error),
     }),
   );
-  on.on('luanest:rate-limit:breaker', ({ state }) =>
+  on.on('luanest:rate-limit:breaker.changed', ({ state }) =>
     recorder.add('luanest.rate_limit.breaker.changes', { 'luanest.rate_limit.breaker.state': state }),
   );
-  on.on('luanest:rate-limit:unknown-subject', ({ rule, context }) =>
+  on.on('luanest:rate-limit:subject.unknown', ({ rule, context }) =>
     recorder.add('luanest.rate_limit.unknown_subjects', {
       'luanest.rate_limit.rule': rule,
       'luanest.context': context,

@@ -1,6 +1,6 @@
 import { isIPv4, isIPv6 } from 'node:net';
 
-/** The eight groups of an IPv6 address, or undefined for text that is none. */
+/** Returns the eight groups of an IPv6 address; undefined for other text. */
 function groupsOf(address: string): number[] | undefined {
   if (!isIPv6(address)) return undefined;
   const dotted = /(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(address);
@@ -15,20 +15,20 @@ function groupsOf(address: string): number[] | undefined {
   return [...left, ...new Array<number>(8 - left.length - right.length).fill(0), ...right];
 }
 
-/** An address with a port, as some proxies write it: `192.0.2.1:4001`, `[2001:db8::1]:4001`, or only in brackets. */
+/** Address with a port, in the formats of some proxies: `192.0.2.1:4001`, `[2001:db8::1]:4001`, or `[2001:db8::1]`. */
 const WITH_PORT = /^(?:(\d+\.\d+\.\d+\.\d+):\d+|\[([^\]]+)\](?::\d+)?)$/;
 
-/** Returns true for an address with a port, of which each connection of a client has another. */
+/** Returns true for an address with a port. Each connection of a client has another port. */
 export function hasPort(address: string): boolean {
   return WITH_PORT.test(address);
 }
 
 /**
- * The client that an address stands for: IPv4 as it is, also where it is mapped into IPv6; IPv6 cut to its leading bits,
- * since one client has a whole network of addresses; other text as it is.
+ * Returns the client of an address: an IPv4 address, also one that is mapped into IPv6; the leading bits of an IPv6 address,
+ * because one client has a whole network of them; other text unchanged.
  *
- * @param address as the socket or the proxy header has it; a port and a zone such as `%eth0` are dropped
- * @param ipv6Prefix leading bits that make one client, 32 to 128
+ * @param address address of the socket or the proxy header; a port and a zone such as `%eth0` are removed
+ * @param ipv6Prefix leading bits that identify one client, 32 to 128
  */
 export function clientOf(address: string, ipv6Prefix: number): string {
   if (!address.includes(':')) return address;

@@ -1,28 +1,29 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { RateLimitDecision } from '../rate-limit.types';
 
-/** What a refused request is answered with. */
+/** Response to a refused request. */
 export interface RateLimitRefusal {
+  /** Decision that refused the request. */
   readonly decision: RateLimitDecision;
-  /** 429 for a limit, 503 where Redis did not answer and the policy denies. */
+  /** HTTP status: 429 for a limit, 503 if Redis failed and the policy is `deny`. */
   readonly status: number;
-  /** RFC 9457 problem details, or what the app puts in their place. */
+  /** RFC 9457 problem details, or the body of the option `responses.problem`. */
   readonly body: object;
 }
 
-/** What the guard asks of one kind of context; for kinds that it does not know itself, see the option `contexts`. */
+/** Adapter of one kind of context. For kinds that the guard does not know, see the option `contexts`. */
 export interface RateLimitContextAdapter {
-  /** Where the call comes from, as an address; undefined where nobody can tell. */
+  /** Returns the client's address; undefined if it is unknown. */
   address(context: ExecutionContext): string | undefined;
-  /** Sets headers on the response; leave it out where there is none. */
+  /** Sets headers of the response. Omit it if there is no response. */
   setHeaders?(context: ExecutionContext, headers: Readonly<Record<string, string>>): void;
-  /** What is thrown for a refused call. */
+  /** Returns the error that is thrown for a refused call. */
   refusal(context: ExecutionContext, refusal: RateLimitRefusal): Error;
-  /** An object that belongs to this one call and is the same in guards and interceptors. */
+  /** Returns an object that belongs to this call alone and is the same in guards and interceptors. */
   call(context: ExecutionContext): object | undefined;
   /**
-   * Calls back once when the response has been sent, with true for a failure; not at all where the client is gone before.
-   * Leave it out where there is no response: the outcome is then that of the handler, which RateLimitInterceptor sees.
+   * Calls `sent` once when the response has been sent, with true for a failure; never if the client is gone before. Omit it
+   * if there is no response: RateLimitInterceptor then reports the outcome of the handler.
    */
   onSent?(context: ExecutionContext, sent: (failed: boolean) => void): void;
 }

@@ -3,13 +3,13 @@ import { RateLimitException } from '../rate-limit.exception';
 import type { RateLimitContextAdapter } from './context-adapter';
 import type { ProxiedRequest } from './proxy-warnings';
 
-/** What is read of a request, on whatever platform. */
+/** Fields of a request that are used, on Express and Fastify. */
 export interface RequestLike extends ProxiedRequest {
   readonly socket?: { readonly remoteAddress?: string };
   readonly res?: ResponseLike;
 }
 
-/** What is done to a response: Express has `setHeader`, Fastify's reply `header`. */
+/** Methods of a response that are used: Express has `setHeader`, Fastify's reply has `header`. */
 interface ResponseLike {
   setHeader?(name: string, value: string): unknown;
   getHeader?(name: string): unknown;
@@ -17,7 +17,7 @@ interface ResponseLike {
   header?(name: string, value: string): unknown;
   readonly headersSent?: boolean;
   readonly sent?: boolean;
-  /** Node's response, behind Fastify's reply. */
+  /** Node's response of Fastify's reply. */
   readonly raw?: NodeResponse;
 }
 
@@ -27,15 +27,14 @@ interface NodeResponse {
   once?(event: 'finish', listener: () => void): unknown;
 }
 
-/** A request and its response, where there are such. */
+/** Request and response of a context, if it has them. */
 export interface Exchange {
   readonly request: RequestLike | undefined;
   readonly response: ResponseLike | undefined;
 }
 
 /**
- * Fastify makes names lower case before it keeps them as properties; a new text for each header of each answer costs it
- * more than all the rest of setting one.
+ * Names in lower case, for Fastify: it converts other names at every call, which costs more than setting the header.
  */
 const IN_LOWER_CASE: Readonly<Record<string, string | undefined>> = {
   'X-RateLimit-Limit': 'x-ratelimit-limit',
@@ -46,8 +45,8 @@ const IN_LOWER_CASE: Readonly<Record<string, string | undefined>> = {
 };
 
 /**
- * Gives a JSON body another type at the last moment. Nest 11 and early 12 replace, with a warning for each response, what
- * an error's body has for a type before it is sent.
+ * Sets the content type of a JSON body when the headers are written. Nest 11 and early versions of 12 replace a type that was
+ * set before, and log a warning for each response.
  */
 function typeJsonAs(response: ResponseLike, type: string): void {
   const { writeHead } = response;
@@ -60,7 +59,7 @@ function typeJsonAs(response: ResponseLike, type: string): void {
   };
 }
 
-/** Builds an adapter for contexts that have an HTTP request behind them. */
+/** Makes an adapter for contexts that belong to an HTTP request. */
 export function exchangeAdapter(
   exchangeOf: (context: ExecutionContext) => Exchange,
   callOf: (context: ExecutionContext) => object | undefined,
@@ -85,7 +84,7 @@ export function exchangeAdapter(
   };
 }
 
-/** Express and Fastify. */
+/** Adapter of HTTP routes on Express and Fastify. */
 export const httpAdapter: RateLimitContextAdapter = {
   ...exchangeAdapter(
     (context) => ({
@@ -98,7 +97,7 @@ export const httpAdapter: RateLimitContextAdapter = {
   onSent(context, sent) {
     const response = context.getArgByIndex<(ResponseLike & NodeResponse) | undefined>(1);
     const node = response?.raw ?? response;
-    // Whoever answered: the handler, another guard, an interceptor or a filter.
+    // Any response counts: of the handler, another guard, an interceptor or a filter.
     node?.once?.('finish', () => sent((node.statusCode ?? 200) >= 400));
   },
 };

@@ -7,19 +7,19 @@ type ExceptionClass = new (error: object) => Error;
 let loaded: ExceptionClass | undefined;
 
 function loadWsException(): ExceptionClass {
-  // Of an optional peer: an import would demand it of everybody, and so would a bundler for a require outside of `try`.
+  // An optional peer dependency. An import would make all apps need it, and so would a `require` outside of `try` in a bundle.
   try {
     // eslint-disable-next-line @typescript-eslint/no-require-imports
     return (require('@nestjs/websockets') as { WsException: ExceptionClass }).WsException;
   } catch (cause) {
-    throw new Error('@nestjs/websockets cannot be loaded, and is needed to refuse a message.', { cause });
+    throw new Error('RateLimitGuard: Cannot load @nestjs/websockets, which it needs to refuse a message.', { cause });
   }
 }
 
-/** The object among the arguments that belongs to one message: the payload, or what stands beside it. */
-function objectAt(context: ExecutionContext, ...places: readonly number[]): object | undefined {
-  for (const place of places) {
-    const value: unknown = context.getArgByIndex(place);
+/** Returns the first argument that is an object, at the given indexes. */
+function objectAt(context: ExecutionContext, ...indexes: readonly number[]): object | undefined {
+  for (const index of indexes) {
+    const value: unknown = context.getArgByIndex(index);
     if (typeof value === 'object' && value !== null) return value;
   }
   return undefined;
@@ -29,13 +29,16 @@ interface Socket {
   readonly remoteAddress?: string;
 }
 
-/** Clients of socket.io and of ws. */
+/** Client of socket.io or ws. */
 interface ClientLike {
   readonly handshake?: { readonly address?: string };
   readonly _socket?: Socket;
 }
 
-/** WebSocket gateways. A client outlives its messages, so it is taken for the call only where nothing else can be. */
+/**
+ * Adapter of WebSocket gateways. The object of a call is the payload, or the client if the payload is not an object: the
+ * client is the same for all of its messages.
+ */
 export const wsAdapter: RateLimitContextAdapter = {
   address(context) {
     const client = context.getArgByIndex<ClientLike | undefined>(0);
@@ -45,12 +48,12 @@ export const wsAdapter: RateLimitContextAdapter = {
   call: (context) => objectAt(context, 1, 0),
 };
 
-/** The TCP transport's context; others know no address. */
+/** Context of the TCP transport; other transports have no address. */
 interface RpcContextLike {
   getSocketRef?(): { readonly netSocket?: Socket; readonly socket?: Socket };
 }
 
-/** Message and event patterns of microservices. */
+/** Adapter of message and event patterns of microservices. */
 export const rpcAdapter: RateLimitContextAdapter = {
   address(context) {
     const socket = context.getArgByIndex<RpcContextLike | undefined>(1)?.getSocketRef?.();

@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { hasPort } from './client-address';
 
-/** What is read of a request to know how proxies are set up. */
+/** Fields of a request that show the app's proxy settings. */
 export interface ProxiedRequest {
   readonly ip?: unknown;
   /** Fastify: undefined without `trustProxy`. */
@@ -15,35 +15,35 @@ export interface ProxiedRequest {
 
 const FIX = {
   untrusted:
-    'A request has X-Forwarded-For, but the app trusts no proxy, so all clients behind one share its address. If there is a ' +
-    'proxy, set `trust proxy` (Express) or `trustProxy` (Fastify) to its address or to the number of proxies.',
+    'A request has X-Forwarded-For, but the app trusts no proxy, so all clients behind a proxy share its address. If there is ' +
+    'a proxy, set `trust proxy` (Express) or `trustProxy` (Fastify) to its address or to the number of proxies.',
   permissive:
     'The app trusts every proxy (`trust proxy` or `trustProxy` is true), so a client can choose its address by ' +
-    'X-Forwarded-For and get past every limit by address. Set it to the addresses or the number of your proxies.',
+    'X-Forwarded-For and bypass every limit by address. Set it to the addresses or the number of your proxies.',
   port: 'A proxy writes addresses with ports into X-Forwarded-For. Clients are counted by the address alone.',
 } as const;
 
-/** Warns of proxies that are set up wrongly, once of each kind. */
+/** Logs warnings about wrong proxy settings, each once. */
 export class ProxyWarnings {
   private readonly logger = new Logger('RateLimit');
-  private readonly told = new Set<keyof typeof FIX>();
-  private looked = false;
+  private readonly logged = new Set<keyof typeof FIX>();
+  private settingChecked = false;
 
-  /** Looks at a request that is limited by its address. */
-  look(request: ProxiedRequest): void {
-    if (this.told.size === Object.keys(FIX).length) return;
+  /** Checks a request that is limited by its address. */
+  inspect(request: ProxiedRequest): void {
+    if (this.logged.size === Object.keys(FIX).length) return;
     if (typeof request.ip === 'string' && request.ip.includes(':') && hasPort(request.ip)) this.warn('port');
     if (request.headers?.['x-forwarded-for'] === undefined) return;
-    // The setting is one for the app, so the first such request shows it.
-    if (this.looked) return;
-    this.looked = true;
+    // The app has one setting, so the first such request shows it.
+    if (this.settingChecked) return;
+    this.settingChecked = true;
     if (trustsNobody(request)) this.warn('untrusted');
     else if (trustsEverybody(request)) this.warn('permissive');
   }
 
   private warn(kind: keyof typeof FIX): void {
-    if (this.told.has(kind)) return;
-    this.told.add(kind);
+    if (this.logged.has(kind)) return;
+    this.logged.add(kind);
     this.logger.warn(`${FIX[kind]} Logged once; silence it with proxyWarnings: false.`);
   }
 }
@@ -55,25 +55,25 @@ function trustsNobody({ ips, app, server }: ProxiedRequest): boolean {
   return setting === undefined || setting === false;
 }
 
-/** Addresses for documentation, more than there are proxies in a row. */
-const NOBODYS = Array.from({ length: 100 }, (_, i) => `192.0.2.${i + 1}`);
+/** Addresses reserved for documentation: more than any chain of proxies. */
+const FORGED_CHAIN = Array.from({ length: 100 }, (_, i) => `192.0.2.${i + 1}`);
 
 /**
- * Returns true if the platform takes the first address of X-Forwarded-For, whoever sent it. Fastify does not show its
- * setting and Express' may be a function, so both are asked about a request that has passed a hundred strangers.
+ * Returns true if the platform takes the first address of any X-Forwarded-For. Fastify does not show its setting and that of
+ * Express may be a function, so the platform evaluates a copy of the request with a chain of 100 unknown proxies.
  */
 function trustsEverybody(request: object): boolean {
-  const asked = {
-    headers: { 'x-forwarded-for': NOBODYS.join(', ') },
+  const forged = {
+    headers: { 'x-forwarded-for': FORGED_CHAIN.join(', ') },
     socket: { remoteAddress: '198.51.100.1' },
     connection: { remoteAddress: '198.51.100.1' },
   };
-  const values = { ...asked, raw: asked };
+  const values = { ...forged, raw: forged };
   const own = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, { value }]));
   try {
-    return (Object.create(request, own) as ProxiedRequest).ip === NOBODYS[0];
+    return (Object.create(request, own) as ProxiedRequest).ip === FORGED_CHAIN[0];
   } catch {
-    // A platform or a trust function that knows only its own requests.
+    // The platform or its trust function cannot handle the copy.
     return false;
   }
 }

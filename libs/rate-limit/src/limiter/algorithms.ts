@@ -1,7 +1,7 @@
 import type { RateLimitAlgorithm } from '../rules/rule';
 
-/** What an algorithm is asked about: one check at one instant. */
-export interface Question {
+/** Input of an algorithm: one check at one instant. */
+export interface AlgorithmInput {
   readonly limit: number;
   readonly windowMs: number;
   readonly cost: number;
@@ -9,14 +9,14 @@ export interface Question {
   readonly nowUs: number;
 }
 
-/** What is kept of a subject; each algorithm reads only its own. */
+/** State of a subject under a rule; an algorithm ignores the state of another one. */
 export type State =
   | { readonly kind: 'fixed-window'; readonly count: number; readonly endsMs: number }
   | { readonly kind: 'sliding-window'; readonly last: number; readonly current: number; readonly previous: number }
   | { readonly kind: 'sliding-log'; readonly hits: readonly { readonly us: number; readonly cost: number }[] }
   | Bucket;
 
-/** Level of a token bucket just before a charge. */
+/** Level of a token bucket just before a charge. See DECISIONS.md: token-bucket-keeps-lows */
 interface Low {
   readonly us: number;
   readonly level: number;
@@ -26,32 +26,38 @@ interface Bucket {
   readonly kind: 'token-bucket';
   readonly level: number;
   readonly us: number;
-  /** When it was last empty, us. */
+  /** Instant at which the bucket was last empty, us. */
   readonly emptyUs: number;
-  /** Newest first, each below all that are newer. */
+  /** Newest first. Each is lower than all newer ones. */
   readonly lows: readonly Low[];
 }
 
-const MOST_LOWS = 8;
+const MAX_LOWS = 8;
 
-/** When a subject may do more, ms; see Verdict. */
+/** Times of a verdict, ms; see Verdict. */
 interface Times {
   readonly resetMs: number;
   readonly nextMs: number;
 }
 
-/** What a look finds, and what would be kept if the cost were charged. */
+/** Current values of a subject, and the state after a charge. */
 export interface Look extends Times {
   readonly used: number;
   readonly retryMs: number;
+  /** Returns the state and the times if the cost is charged. */
   charge(): { readonly state: State } & Times;
 }
 
-/** The same arithmetic as in the Lua scripts. */
+/** One algorithm, with the same arithmetic as its Lua script. */
 interface Algorithm {
-  look(state: State | undefined, question: Question): Look;
-  /** What is left after giving back, and how much was given; undefined for nothing left. */
-  refund(state: State | undefined, question: Question, chargedUs: number): { state: State | undefined; given: number };
+  /** Evaluates a check without charging it. */
+  look(state: State | undefined, input: AlgorithmInput): Look;
+  /** Returns the state after a refund (undefined: no hits left) and the refunded hits. */
+  refund(
+    state: State | undefined,
+    input: AlgorithmInput,
+    chargedUs: number,
+  ): { state: State | undefined; given: number };
 }
 
 const fixedWindow: Algorithm = {
@@ -82,8 +88,8 @@ const slidingWindow: Algorithm = {
     const nowMs = Math.floor(nowUs / 1_000);
     const window = Math.floor(nowMs / windowMs);
     const leftMs = windowMs - (nowMs % windowMs);
-    const known = state?.kind === 'sliding-window' && state.last >= window - 1 && state.last <= window + 1;
-    const kept = known ? state : undefined;
+    const live = state?.kind === 'sliding-window' && state.last >= window - 1 && state.last <= window + 1;
+    const kept = live ? state : undefined;
     const { last, current, previous } =
       kept === undefined || kept.last >= window
         ? (kept ?? { last: window, current: 0, previous: 0 })
@@ -146,37 +152,37 @@ const slidingLog: Algorithm = {
   },
   refund(state, { windowMs, cost, nowUs }, chargedUs) {
     if (state?.kind !== 'sliding-log' || chargedUs <= nowUs - windowMs * 1_000) return { state, given: 0 };
-    const at = state.hits.findIndex((hit) => hit.us === chargedUs && hit.cost === cost);
-    return at === -1
+    const index = state.hits.findIndex((hit) => hit.us === chargedUs && hit.cost === cost);
+    return index === -1
       ? { state, given: 0 }
-      : { state: { ...state, hits: state.hits.filter((_, i) => i !== at) }, given: cost };
+      : { state: { ...state, hits: state.hits.filter((_, i) => i !== index) }, given: cost };
   },
 };
 
-function drainedIn(us: number, { limit, windowMs }: Question): number {
+function drainedIn(us: number, { limit, windowMs }: AlgorithmInput): number {
   return (Math.max(0, us) * limit) / (windowMs * 1_000);
 }
 
-function bucketOf(state: State | undefined, question: Question): Bucket {
-  const { nowUs } = question;
+function bucketOf(state: State | undefined, input: AlgorithmInput): Bucket {
+  const { nowUs } = input;
   if (state?.kind === 'token-bucket') {
-    const level = state.level - drainedIn(nowUs - state.us, question);
+    const level = state.level - drainedIn(nowUs - state.us, input);
     if (level > 0) return { ...state, level, us: nowUs };
   }
   return { kind: 'token-bucket', level: 0, us: nowUs, emptyUs: nowUs, lows: [] };
 }
 
-function msToDrain(hits: number, { limit, windowMs }: Question): number {
+function msToDrain(hits: number, { limit, windowMs }: AlgorithmInput): number {
   return limit > 0 ? Math.min(1e13, Math.max(0, Math.ceil((hits * windowMs) / limit))) : windowMs;
 }
 
-/** Ms until one more hit fits. */
-function msToNext(level: number, question: Question): number {
-  const used = Math.min(question.capacity, Math.ceil(level - 1e-9));
-  return used > 0 ? Math.max(1, msToDrain(level - used + 1, question)) : 0;
+/** Returns the time until one hit more is allowed, ms. */
+function msToNext(level: number, input: AlgorithmInput): number {
+  const used = Math.min(input.capacity, Math.ceil(level - 1e-9));
+  return used > 0 ? Math.max(1, msToDrain(level - used + 1, input)) : 0;
 }
 
-/** As the script keeps it. */
+/** Returns a low, rounded as in the script. */
 const lowOf = (us: number, level: number): Low => ({ us, level: Math.floor(level * 1e4) / 1e4 });
 
 /** Adds the level before a charge, newest first; see token-bucket.lua. */
@@ -185,36 +191,36 @@ function withLow(lows: readonly Low[], us: number, level: number): readonly Low[
   const kept = below === -1 ? [] : lows.slice(below);
   if (kept[0]?.us === us) return kept;
   const all = [lowOf(us, level), ...kept];
-  if (all.length <= MOST_LOWS) return all;
+  if (all.length <= MAX_LOWS) return all;
   const [later, earlier] = all.slice(-2) as [Low, Low];
   return [...all.slice(0, -2), { us: later.us, level: Math.min(later.level, earlier.level) }];
 }
 
 const tokenBucket: Algorithm = {
-  look(state, question) {
-    const { cost, capacity, nowUs } = question;
-    const bucket = bucketOf(state, question);
+  look(state, input) {
+    const { cost, capacity, nowUs } = input;
+    const bucket = bucketOf(state, input);
     const level = Math.min(capacity, bucket.level);
     const lows = level > 0 ? withLow(bucket.lows, nowUs, level) : [];
     return {
       used: level,
-      resetMs: level > 0 ? msToDrain(level, question) : 0,
-      nextMs: msToNext(level, question),
-      retryMs: Math.max(1, msToDrain(level + cost - capacity, question)),
+      resetMs: level > 0 ? msToDrain(level, input) : 0,
+      nextMs: msToNext(level, input),
+      retryMs: Math.max(1, msToDrain(level + cost - capacity, input)),
       charge: () => ({
         state: { ...bucket, level: level + cost, lows },
-        resetMs: msToDrain(level + cost, question),
-        nextMs: msToNext(level + cost, question),
+        resetMs: msToDrain(level + cost, input),
+        nextMs: msToNext(level + cost, input),
       }),
     };
   },
-  refund(state, question, chargedUs) {
-    const { cost } = question;
-    const bucket = bucketOf(state, question);
+  refund(state, input, chargedUs) {
+    const { cost } = input;
+    const bucket = bucketOf(state, input);
     if (chargedUs < bucket.emptyUs) return { state, given: 0 };
     const since = bucket.lows.filter(({ us }) => us > chargedUs);
-    // Without the charge it would hold less, but never less than nothing; see token-bucket.lua.
-    const least = since.map(({ us, level }) => Math.max(level, cost - drainedIn(us - chargedUs, question)));
+    // Without the charge the bucket would hold less, but never less than 0; see token-bucket.lua.
+    const least = since.map(({ us, level }) => Math.max(level, cost - drainedIn(us - chargedUs, input)));
     const given = Math.min(bucket.level, cost, ...least);
     if (given <= 0) return { state, given: 0 };
     const lows = bucket.lows.map((low) => (low.us > chargedUs ? lowOf(low.us, Math.max(0, low.level - given)) : low));
@@ -222,7 +228,7 @@ const tokenBucket: Algorithm = {
   },
 };
 
-/** Every algorithm by its name. */
+/** Algorithms by name. */
 export const ALGORITHMS: Readonly<Record<RateLimitAlgorithm, Algorithm>> = {
   'fixed-window': fixedWindow,
   'sliding-window': slidingWindow,

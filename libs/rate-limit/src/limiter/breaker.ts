@@ -1,14 +1,14 @@
-/** Stops asking a Redis that does not answer, and asks again once in a while. */
+/** Circuit breaker: stops calls to a Redis that does not answer, and lets single calls through to test it. */
 export class Breaker {
   private failures = 0;
-  private openUntil = 0;
+  private openUntilMs = 0;
   private probing = false;
 
   /**
-   * @param threshold failures in a row that open it
-   * @param openMs how long it stays open before one call may try, ms
+   * @param threshold consecutive failures that open the breaker
+   * @param openMs time that it stays open before it lets one call through, ms
    * @param now monotonic clock, ms
-   * @param changed told when it opens and when it closes again
+   * @param changed called when the breaker opens and when it closes
    */
   constructor(
     private readonly threshold: number,
@@ -17,21 +17,22 @@ export class Breaker {
     private readonly changed: (state: 'opened' | 'closed') => void,
   ) {}
 
+  /** True from the failure that opens the breaker until a call succeeds. */
   get open(): boolean {
     return this.failures >= this.threshold;
   }
 
-  /** Whether a call may be made now. While open, one call at a time may, after `openMs`. */
+  /** Returns true if a call may be made now. While the breaker is open, that is one call at a time, every `openMs`. */
   enter(): boolean {
     if (!this.open) return true;
-    if (this.probing || this.now() < this.openUntil) return false;
+    if (this.probing || this.now() < this.openUntilMs) return false;
     this.probing = true;
     return true;
   }
 
-  /** A call that had entered was answered. */
+  /** Records that a call succeeded. */
   succeeded(): void {
-    // An answer to a call from before it opened says nothing new of a Redis that has gone since.
+    // The reply to a call from before the breaker opened does not show that Redis is available now.
     if (this.open && !this.probing) return;
     const wasOpen = this.open;
     this.failures = 0;
@@ -39,13 +40,13 @@ export class Breaker {
     if (wasOpen) this.changed('closed');
   }
 
-  /** A call that had entered was not answered, or refused. */
+  /** Records that a call failed or timed out. */
   failed(): void {
     const wasOpen = this.open;
     this.failures += 1;
     this.probing = false;
     if (!this.open) return;
-    this.openUntil = this.now() + this.openMs;
+    this.openUntilMs = this.now() + this.openMs;
     if (!wasOpen) this.changed('opened');
   }
 }

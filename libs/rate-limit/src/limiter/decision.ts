@@ -9,7 +9,7 @@ import {
   type Verdicts,
 } from './limiter.port';
 
-/** A decision that knows what it charged, so that it can be given back once. */
+/** A decision that keeps what it charged, so that it can be refunded once. */
 export class Decision implements RateLimitDecision {
   readonly allowed: boolean;
   readonly reason: RateLimitDecision['reason'];
@@ -21,9 +21,9 @@ export class Decision implements RateLimitDecision {
 
   /**
    * @param checks in the order of the verdicts
-   * @param charged whether what passed was charged
-   * @param denied whether the policy refuses, whatever the verdicts say
-   * @param asked all checks of the request; default those that have verdicts
+   * @param charged true if an allowed request was charged
+   * @param denied true if the policy refuses, regardless of the verdicts
+   * @param requested all checks of the request. Default: those that have verdicts
    */
   constructor(
     readonly source: RateLimitDecision['source'],
@@ -31,7 +31,7 @@ export class Decision implements RateLimitDecision {
     { allowed, rules }: Verdicts,
     charged: boolean,
     denied = false,
-    private readonly asked: readonly Check[] = checks,
+    private readonly requested: readonly Check[] = checks,
   ) {
     this.#checks = checks;
     this.#verdicts = rules;
@@ -41,31 +41,31 @@ export class Decision implements RateLimitDecision {
     this.reason = denied ? 'redis-error' : allowed ? undefined : reasonOf(checks, rules);
   }
 
-  /** One per rule that said something; made when first asked for, since many callers only ask `allowed`. */
+  /** One per rule that has a verdict; made at the first access, because many callers only read `allowed`. */
   get rules(): readonly RateLimitRuleDecision[] {
     return (this.#rules ??= this.#verdicts.map((verdict, i) => ruleDecision(this.#checks[i] as Check, verdict)));
   }
 
   get policies(): readonly RateLimitPolicy[] {
-    if (this.asked === this.#checks) return this.rules.filter(({ shadow }) => !shadow);
-    return this.asked.filter(enforced).map((check) => {
+    if (this.requested === this.#checks) return this.rules.filter(({ shadow }) => !shadow);
+    return this.requested.filter(enforced).map((check) => {
       const { rule, limit } = check;
       return { name: rule.name, limit, windowMs: rule.windowMs, capacity: capacityOf(check) };
     });
   }
 
-  /** What JSON.stringify shows: all of RateLimitDecision. */
+  /** Returns the fields of RateLimitDecision, for JSON.stringify. */
   toJSON(): RateLimitDecision {
     const { allowed, source, reason, retryAfterMs, rules, policies } = this;
     return { allowed, source, reason, retryAfterMs, rules, policies };
   }
 
-  /** Where no rule was asked, or the answer is the policy's. */
+  /** Makes a decision without verdicts: of a request without rules, or of the policy. */
   static without(source: 'policy' | 'none', allowed: boolean): Decision {
     return new Decision(source, [], { allowed: true, rules: [] }, false, !allowed);
   }
 
-  /** Takes what was charged, once. @param wanted which of the rules; default all */
+  /** Returns the charged hits, only at the first call. @param wanted selects checks. Default: all */
   static takeCharged(decision: RateLimitDecision, wanted: (check: Check) => boolean = () => true): ChargedHits[] {
     if (!(decision instanceof Decision) || !decision.#charged) return [];
     decision.#charged = false;

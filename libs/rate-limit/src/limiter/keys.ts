@@ -6,17 +6,20 @@ import type { NamedRule } from '../rules/rule';
 const MAX_PLAIN_SUBJECT = 128;
 const HASHED = 'sha256-';
 
-/** A subject as part of a key: hostile ones, too long or no Unicode, by their hash, which no other subject can name. */
-function plain(subject: string): string {
+/**
+ * Returns a subject as part of a key: as it is, or its hash if it is empty, too long or not well-formed Unicode. A subject
+ * that looks like a hash is hashed too, so no two subjects share a key.
+ */
+function subjectPart(subject: string): string {
   if (subject.length <= MAX_PLAIN_SUBJECT && subject !== '' && !subject.startsWith(HASHED) && subject.isWellFormed()) {
     return subject;
   }
   return HASHED + createHash('sha256').update(Buffer.from(subject, 'utf16le')).digest('hex');
 }
 
-/** What a process keeps a subject of a rule under: bounded, whatever the subject, and no two alike. */
+/** Returns the id of a rule and a subject in this process's memory: unique, and of bounded length. */
 export function memoryId({ algorithm, name, windowMs }: NamedRule, subject: string): string {
-  return `${algorithm}:${windowMs}:${name.length}:${name}:${plain(subject)}`;
+  return `${algorithm}:${windowMs}:${name.length}:${name}:${subjectPart(subject)}`;
 }
 
 /** The keys of one rule under one hash tag. */
@@ -25,14 +28,12 @@ interface RuleKeys {
   readonly penalty: (subject: string) => string;
 }
 
-/** Names the keys of rules and subjects: all rules of one subject share a hash tag, and tags lie evenly over slots. */
+/** Builds the Redis keys of rules and subjects. All rules of a subject share a hash tag; the tags cover the slots evenly. */
 export class LimiterKeys {
   private readonly tags: readonly string[];
   private readonly rules = new WeakMap<NamedRule, (RuleKeys | undefined)[]>();
-  private lastRule: NamedRule | undefined;
-  private lastKeys: (RuleKeys | undefined)[] = [];
 
-  /** @param count of hash tags, at least 1 */
+  /** @param count number of hash tags, at least 1 */
   constructor(
     private readonly space: KeySpace,
     count: number,
@@ -40,38 +41,34 @@ export class LimiterKeys {
     this.tags = evenTags(count);
   }
 
-  /** Which tag a subject has; checks of one tag may share a command. */
+  /** Returns the index of a subject's tag. Checks of one tag may share a command. */
   tagOf(subject: string): number {
     return this.tags.length === 1 ? 0 : spread(subject) % this.tags.length;
   }
 
-  /** The state of a subject under a rule. */
+  /** Returns the key of a subject's counter under a rule. */
   state(rule: NamedRule, subject: string): string {
-    return this.keysOf(rule, this.tagOf(subject)).state(plain(subject));
+    return this.keysOf(rule, this.tagOf(subject)).state(subjectPart(subject));
   }
 
-  /** The penalty of a subject under a rule. */
+  /** Returns the key of a subject's penalty under a rule. */
   penalty(rule: NamedRule, subject: string): string {
-    return this.keysOf(rule, this.tagOf(subject)).penalty(plain(subject));
+    return this.keysOf(rule, this.tagOf(subject)).penalty(subjectPart(subject));
   }
 
   private keysOf(rule: NamedRule, tag: number): RuleKeys {
-    // Checks of one rule come in runs, and a look into a WeakMap is not free.
-    if (rule !== this.lastRule) {
-      let byTag = this.rules.get(rule);
-      if (byTag === undefined) {
-        byTag = new Array<RuleKeys | undefined>(this.tags.length).fill(undefined);
-        this.rules.set(rule, byTag);
-      }
-      this.lastRule = rule;
-      this.lastKeys = byTag;
+    let byTag = this.rules.get(rule);
+    if (byTag === undefined) {
+      byTag = new Array<RuleKeys | undefined>(this.tags.length).fill(undefined);
+      this.rules.set(rule, byTag);
     }
-    return (this.lastKeys[tag] ??= this.makeKeys(rule, tag));
+    return (byTag[tag] ??= this.makeKeys(rule, tag));
   }
 
   private makeKeys(rule: NamedRule, tag: number): RuleKeys {
     const tagged = this.space.tag(this.tags[tag] as string);
-    // The window is part of it, or one of another length would end it: versions of an app may differ in it.
+    // Two versions of an app may run with different windows. In one key, each would shorten the other's.
+    // See DECISIONS.md: window-is-part-of-the-key
     const state = tagged.series(rule.algorithm, rule.name, String(rule.windowMs));
     return { state, penalty: tagged.series('penalty', rule.name) };
   }

@@ -1,79 +1,81 @@
 import type { NamedRule } from '../rules/rule';
 
-/** One rule as one request meets it, with every figure known. */
+/** One rule of one request. The rule's functions have been called, so limit and cost are numbers. */
 export interface Check {
   readonly rule: NamedRule;
-  /** Who is counted; any text. */
+  /** The client, user or other party that is counted; any text. */
   readonly subject: string;
-  /** Hits that pass in a window, at least 0. */
+  /** Hits that are allowed in a window, at least 0. */
   readonly limit: number;
   /** Hits of this request, at least 0. */
   readonly cost: number;
 }
 
-/** What one rule says of a request. */
+/** Outcome of one check. */
 export interface Verdict {
-  /** 0 passes, 1 over the limit, 2 blocked. */
+  /** 0 allowed, 1 over the limit, 2 blocked. */
   readonly verdict: number;
-  /** Hits that count, this request's own if it was charged. */
+  /** Hits that count, with those of this request if they were charged. */
   readonly used: number;
-  /** Until no hit counts any more, ms. */
+  /** Time until no hit counts any longer, ms. */
   readonly resetMs: number;
-  /** Until this request's cost may pass, ms; 0 if it passes now. Finite also where it never passes: see `neverPasses`. */
+  /**
+   * Time until the request's cost may be allowed, ms; 0 if it is allowed now. Finite even if the cost exceeds the capacity:
+   * see `neverPasses`.
+   */
   readonly retryMs: number;
-  /** Until one more hit passes than now, ms; 0 if no hit counts; of a refusal `retryMs`. */
+  /** Time until one hit more than now is allowed, ms; 0 if no hit counts; equal to `retryMs` if this check refuses. */
   readonly nextMs: number;
-  /** The deciding clock's time, us. */
+  /** Time of the decision by the limiter's clock, us since 1970. */
   readonly atUs: number;
 }
 
-/** What a limiter answers for a request. */
+/** Outcome of all checks of one request. */
 export interface Verdicts {
-  /** Whether no rule that is enforced refuses. */
+  /** True if no enforced rule refuses. */
   readonly allowed: boolean;
   /** One per check, in their order. */
   readonly rules: readonly Verdict[];
 }
 
-/** Hits that were charged, so that they can be given back. */
+/** Hits that were charged and may be refunded. */
 export interface ChargedHits {
   readonly check: Check;
-  /** `atUs` of the verdict that charged them. */
+  /** `atUs` of the verdict that charged the hits. */
   readonly chargedUs: number;
 }
 
-/** How long a decision may take, in all that it asks. */
+/** Time limit of one decision, over all of its calls to Redis. */
 export interface Budget {
-  /** When it began, by the process's monotonic clock, ms. */
+  /** Start of the decision by the process's monotonic clock, ms. */
   readonly since: number;
+  /** Longest duration from `since`, ms. */
   readonly deadlineMs: number;
 }
 
-/** What counts hits: Redis, or this process where Redis is not asked. */
+/** Counts hits, in Redis or in this process. */
 export interface Limiter {
-  /** Charges every check, or none when one refuses; with `charge` false it only looks. */
+  /** Charges all checks, or none if one refuses. With `charge` false, it reads and charges nothing. */
   consume(checks: readonly Check[], charge: boolean, budget: Budget): Promise<Verdicts>;
-  /** Another way to the answer where `consume` rejected with this error before anything was charged; undefined for none. */
-  recover(error: unknown, checks: readonly Check[], charge: boolean, budget: Budget): Promise<Verdicts> | undefined;
-  /** Gives hits back as far as they still count; answers how many, in the order given. */
+  /** Refunds hits that still count. Returns the refunded hits, in the order of `charged`. */
   refund(charged: readonly ChargedHits[], deadlineMs: number): Promise<number[]>;
-  /** Forgets a subject; answers whether anything was known of it. */
+  /** Deletes the counter and the block of a subject. Returns true if there was any. */
   reset(rule: NamedRule, subject: string, deadlineMs: number): Promise<boolean>;
-  /** Refuses a subject for a time, whatever it has used, and forgets what it has. */
+  /** Refuses a subject for `blockMs` and deletes its counter. */
   block(rule: NamedRule, subject: string, blockMs: number, deadlineMs: number): Promise<void>;
 }
 
-/** Hits that a rule takes at once. */
+/** Returns the most hits that a rule allows at once: the burst of a token bucket, else the limit. */
 export function capacityOf({ rule, limit }: Check): number {
   return limit === 0 ? 0 : (rule.burst ?? limit);
 }
 
-/** Returns true if a request costs more than its rule ever takes at once, so that waiting does not help. */
+/** Returns true if the cost exceeds the rule's capacity, so that waiting does not help. */
 export function neverPasses(check: Check): boolean {
   return check.cost > capacityOf(check);
 }
 
-/** Returns true if a rule may refuse. */
+/** Returns true if the rule may refuse a request; a shadow rule only counts. */
 export function enforced(check: Check): boolean {
   return !check.rule.shadow;
 }

@@ -1,6 +1,6 @@
 import type { NamedRule } from '../rules/rule';
 import { memoryId } from './keys';
-import { ALGORITHMS, type Look, type Question, type State } from './algorithms';
+import { ALGORITHMS, type AlgorithmInput, type Look, type State } from './algorithms';
 import {
   capacityOf,
   enforced,
@@ -11,7 +11,7 @@ import {
   type Verdicts,
 } from './limiter.port';
 
-/** What is kept of one rule and subject. */
+/** State of one rule and subject. */
 interface Entry {
   state: State | undefined;
   blockedUntilMs: number;
@@ -26,20 +26,23 @@ interface Judged {
   readonly verdict: Verdict;
 }
 
-/** Counts in this process: the model that the scripts are tested against, and the stand-in while Redis is away. */
+/**
+ * Counts hits in this process: for the policy `local` while Redis is unavailable, and for RateLimitTestingModule. Tests
+ * compare the scripts with it.
+ */
 export class MemoryLimiter implements Limiter {
   private readonly entries = new Map<string, Entry>();
 
   /**
-   * @param nowUs the clock, us
-   * @param maxSubjects entries that are kept; the one touched longest ago goes first
+   * @param nowUs clock, us since 1970
+   * @param maxSubjects entries that are kept; the least recently used is evicted first
    */
   constructor(
     private readonly nowUs: () => number,
     private readonly maxSubjects: number,
   ) {}
 
-  /** Entries that are kept now. */
+  /** Number of entries that are kept. */
   get size(): number {
     return this.entries.size;
   }
@@ -48,11 +51,7 @@ export class MemoryLimiter implements Limiter {
     return Promise.resolve(this.decide(checks, charge));
   }
 
-  recover(): undefined {
-    return undefined;
-  }
-
-  /** As `consume`, at once. */
+  /** Does the same as `consume`, synchronously. */
   decide(checks: readonly Check[], charge: boolean): Verdicts {
     const atUs = this.nowUs();
     const judged = checks.map((check) => this.judge(check, charge, atUs));
@@ -71,9 +70,9 @@ export class MemoryLimiter implements Limiter {
     const given = charged.map(({ check, chargedUs }) => {
       const entry = this.entries.get(memoryId(check.rule, check.subject));
       if (entry === undefined) return 0;
-      const answer = ALGORITHMS[check.rule.algorithm].refund(entry.state, questionOf(check, nowUs), chargedUs);
-      entry.state = answer.state;
-      return answer.given;
+      const refunded = ALGORITHMS[check.rule.algorithm].refund(entry.state, inputOf(check, nowUs), chargedUs);
+      entry.state = refunded.state;
+      return refunded.given;
     });
     return Promise.resolve(given);
   }
@@ -90,25 +89,20 @@ export class MemoryLimiter implements Limiter {
     return Promise.resolve();
   }
 
-  /** Forgets everything. */
-  clear(): void {
-    this.entries.clear();
-  }
-
   private judge(check: Check, charge: boolean, atUs: number): Judged {
     const { rule, subject, cost } = check;
     const nowMs = Math.floor(atUs / 1_000);
     const entry = this.entryOf(rule, subject);
-    const question = questionOf(check, atUs);
-    const look = ALGORITHMS[rule.algorithm].look(entry.state, question);
-    const over = look.used + cost > question.capacity + 1e-9;
-    let retryMs = !over ? 0 : cost > question.capacity ? rule.windowMs : look.retryMs;
+    const input = inputOf(check, atUs);
+    const look = ALGORITHMS[rule.algorithm].look(entry.state, input);
+    const over = look.used + cost > input.capacity + 1e-9;
+    let retryMs = !over ? 0 : cost > input.capacity ? rule.windowMs : look.retryMs;
     if (over && charge && !rule.shadow && rule.blockMs > 0 && entry.blockedUntilMs <= nowMs) {
-      punish(entry, rule, nowMs);
+      addStrike(entry, rule, nowMs);
       if (rule.freshAfterBlock) entry.state = undefined;
     }
     const blockedMs = Math.max(0, entry.blockedUntilMs - nowMs);
-    // What follows the block is a fresh window.
+    // A new window begins after the block.
     const fresh = blockedMs > 0 && rule.freshAfterBlock === true;
     retryMs = Math.max(fresh ? 0 : retryMs, blockedMs);
     const verdict = {
@@ -122,7 +116,7 @@ export class MemoryLimiter implements Limiter {
     return { check, entry, look, verdict };
   }
 
-  /** The entry, now the one touched last. */
+  /** Returns the entry of a rule and a subject, and marks it as the most recently used. */
   private entryOf(rule: NamedRule, subject: string): Entry {
     const id = memoryId(rule, subject);
     const entry = this.entries.get(id) ?? { state: undefined, blockedUntilMs: 0, strikes: 0, strikesUntilMs: 0 };
@@ -138,7 +132,7 @@ export class MemoryLimiter implements Limiter {
   }
 }
 
-function punish(entry: Entry, { blockMs, blockEscalation }: NamedRule, nowMs: number): void {
+function addStrike(entry: Entry, { blockMs, blockEscalation }: NamedRule, nowMs: number): void {
   const { factor = 1, maxMs = blockMs, memoryMs = 0 } = blockEscalation ?? {};
   if (entry.strikesUntilMs <= nowMs) entry.strikes = 0;
   entry.blockedUntilMs = nowMs + Math.min(maxMs, blockMs * factor ** entry.strikes);
@@ -146,12 +140,12 @@ function punish(entry: Entry, { blockMs, blockEscalation }: NamedRule, nowMs: nu
   entry.strikesUntilMs = entry.blockedUntilMs + memoryMs;
 }
 
-function questionOf(check: Check, nowUs: number): Question {
+function inputOf(check: Check, nowUs: number): AlgorithmInput {
   const { rule, limit, cost } = check;
   return { limit, windowMs: rule.windowMs, cost, capacity: capacityOf(check), nowUs };
 }
 
 function rounded(used: number): number {
-  // Without `max`, nothing would be -0.
+  // Math.ceil(-1e-9) is -0; `max` makes it 0.
   return Math.max(0, Math.ceil(used - 1e-9));
 }

@@ -20,14 +20,15 @@ import {
   type Verdicts,
 } from './limiter.port';
 
+/** Default number of hash tags on a Cluster. */
 const CLUSTER_TAGS = 32;
 
-/** Counts in Redis, by Redis' clock. */
+/** Counts hits in Redis, by Redis' clock. */
 export class RedisLimiter implements Limiter {
   private readonly keys: LimiterKeys;
   private readonly texts = new WeakMap<NamedRule, { readonly limit: number; readonly text: string }>();
 
-  /** @param tags hash tags that subjects are spread over, at least 1; default 32 on a Cluster, else 1 */
+  /** @param tags number of hash tags that subjects are sharded over, at least 1. Default: 32 on a Cluster, else 1 */
   constructor(
     private readonly registry: ScriptRegistry,
     tags: number = registry.clustered ? CLUSTER_TAGS : 1,
@@ -49,12 +50,6 @@ export class RedisLimiter implements Limiter {
     return this.consumeAcrossTags(checks, charge, budget);
   }
 
-  recover(error: unknown, checks: readonly Check[], charge: boolean, budget: Budget): Promise<Verdicts> | undefined {
-    // The short scripts met a counter that holds no integer: blocked, or spoilt by others. Nothing was charged.
-    const short = charge && checks.every(isPlain);
-    return short && error instanceof ScriptFailedError ? this.run(checks, charge, budget) : undefined;
-  }
-
   async refund(charged: readonly ChargedHits[], deadlineMs: number): Promise<number[]> {
     const given = new Array<number>(charged.length).fill(0);
     const groups = groupBy(charged, ({ check, chargedUs }) => `${this.keys.tagOf(check.subject)}:${chargedUs}`);
@@ -63,12 +58,12 @@ export class RedisLimiter implements Limiter {
         const states = group.map(({ item: { check } }) => this.keys.state(check.rule, check.subject));
         const rules = group.flatMap(({ item: { check } }) => [this.textOf(check), String(check.cost)]);
         const { chargedUs } = (group[0] as { item: ChargedHits }).item;
-        const answer = await this.registry.run(
+        const refunded = await this.registry.run(
           refund,
           { keys: { states }, args: { chargedUs, rules } },
           { deadlineMs },
         );
-        for (const [n, { at }] of group.entries()) given[at] = answer[n] ?? 0;
+        for (const [n, { at }] of group.entries()) given[at] = refunded[n] ?? 0;
       }),
     );
     return given;
@@ -88,14 +83,27 @@ export class RedisLimiter implements Limiter {
   private consumeFixedWindow(check: Check, budget: Budget): Promise<Verdicts> {
     const { rule, subject, limit, cost } = check;
     const input = { keys: { counter: this.keys.state(rule, subject) }, args: { limit, windowMs: rule.windowMs, cost } };
-    return this.registry.run(consumeFixedWindow, input, budget);
+    return this.registry
+      .run(consumeFixedWindow, input, budget)
+      .catch((error: unknown) => this.runAfter(error, [check], budget));
   }
 
   private consumeFixedWindows(checks: readonly Check[], budget: Budget): Promise<Verdicts> {
     const counters = checks.map(({ rule, subject }) => this.keys.state(rule, subject));
-    const figures = checks.map(({ rule, limit, cost }) => `${limit} ${rule.windowMs} ${cost}`).join(' ');
-    const run = this.registry.run(consumeFixedWindows, { keys: { counters }, args: { figures } }, budget);
-    return run.then((answer) => verdictsOfWindows(checks, answer));
+    const parameters = checks.map(({ rule, limit, cost }) => `${limit} ${rule.windowMs} ${cost}`).join(' ');
+    return this.registry.run(consumeFixedWindows, { keys: { counters }, args: { parameters } }, budget).then(
+      (reply) => verdictsOfWindows(checks, reply),
+      (error: unknown) => this.runAfter(error, checks, budget),
+    );
+  }
+
+  /**
+   * Charges with the script `consume` after a short script failed. A short script fails, before it charges anything, if a
+   * counter is not an integer: `block` leaves such a value. Other errors are thrown again.
+   */
+  private runAfter(error: unknown, checks: readonly Check[], budget: Budget): Promise<Verdicts> {
+    if (error instanceof ScriptFailedError) return this.run(checks, true, budget);
+    throw error;
   }
 
   private run(checks: readonly Check[], charge: boolean, budget: Budget): Promise<Verdicts> {
@@ -109,7 +117,7 @@ export class RedisLimiter implements Limiter {
     return this.registry.run(consume, { keys: { keys }, args }, budget);
   }
 
-  /** A rule's text; kept, since the limit of most rules is the same for every request. */
+  /** Returns a rule's text; cached, because the limit of most rules is the same for every request. */
   private textOf(check: Check): string {
     const kept = this.texts.get(check.rule);
     if (kept?.limit === check.limit) return kept.text;
@@ -118,7 +126,7 @@ export class RedisLimiter implements Limiter {
     return text;
   }
 
-  /** Subjects of several tags share no command: each tag's checks are charged, and given back when another refuses. */
+  /** Charges the checks of each hash tag by a command of its own, and refunds them if a check of another tag refuses. */
   private async consumeAcrossTags(checks: readonly Check[], charge: boolean, budget: Budget): Promise<Verdicts> {
     const groups = groupBy(checks, ({ subject }) => String(this.keys.tagOf(subject)));
     const outcomes = await Promise.allSettled(
@@ -131,40 +139,40 @@ export class RedisLimiter implements Limiter {
       ),
     );
     const failed = outcomes.find((outcome) => outcome.status === 'rejected');
-    const answers = outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value : undefined));
-    const allowed = failed === undefined && answers.every((answer) => answer?.allowed);
+    const replies = outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value : undefined));
+    const allowed = failed === undefined && replies.every((reply) => reply?.allowed);
     const rules: Verdict[] = [];
     const charged: ChargedHits[] = [];
     for (const [n, group] of groups.entries()) {
-      const answer = answers[n];
+      const reply = replies[n];
       for (const [i, { item: check, at }] of group.entries()) {
-        const verdict = answer?.rules[i];
+        const verdict = reply?.rules[i];
         if (verdict === undefined) continue;
-        const reserved = charge && answer?.allowed === true && verdict.verdict === 0 && check.cost > 0;
+        const reserved = charge && reply?.allowed === true && verdict.verdict === 0 && check.cost > 0;
         if (reserved && !allowed) charged.push({ check, chargedUs: verdict.atUs });
         rules[at] = reserved && !allowed ? withoutCharge(verdict, check.cost) : verdict;
       }
     }
-    // Nobody waits for it, and what is not given back expires with its window.
+    // Not awaited: hits that are not refunded expire with their window.
     if (charged.length > 0) this.refund(charged, budget.deadlineMs).catch(() => undefined);
     if (failed) throw failed.reason;
     return { allowed, rules };
   }
 }
 
-/** A verdict whose hits are given back; its times are still those with the charge, unless nothing else counts. */
+/** Returns a verdict without its refunded hits. Its times still include them, unless no other hit counts. */
 function withoutCharge(verdict: Verdict, cost: number): Verdict {
   const used = verdict.used - cost;
   return used > 0 ? { ...verdict, used } : { ...verdict, used, resetMs: 0, nextMs: 0 };
 }
 
 // See DECISIONS.md: short-scripts-for-fixed-windows
-/** Returns true if the short script can decide a check. */
+/** Returns true if the short scripts can decide a check. */
 function isPlain({ rule, limit, cost }: Check): boolean {
   return rule.algorithm === 'fixed-window' && rule.blockMs === 0 && !rule.shadow && cost > 0 && cost <= limit;
 }
 
-/** What `consumeFixedWindows` has decided: all are charged, or none. */
+/** Returns the verdicts of a reply of `consumeFixedWindows`, which charged all checks or none. */
 function verdictsOfWindows(checks: readonly Check[], { windows, atUs }: FixedWindows): Verdicts {
   const allowed = checks.every(({ limit }, i) => (windows[2 * i] as number) <= limit);
   const rules = checks.map(({ limit, cost }, i): Verdict => {
@@ -177,7 +185,7 @@ function verdictsOfWindows(checks: readonly Check[], { windows, atUs }: FixedWin
   return { allowed, rules };
 }
 
-/** A rule with its figures, as the scripts read it. */
+/** Returns a rule with its limit, in the format that the scripts read. */
 function textOf(check: Check): string {
   const { rule, limit } = check;
   const mode = rule.shadow ? 'shadow' : rule.freshAfterBlock ? 'fresh' : '';

@@ -1,6 +1,7 @@
 import { InvalidCallError, InvalidKeyError } from 'luanest/script-registry';
 import { events } from '../rate-limit.events';
 import type { ResolvedRateLimitOptions } from '../rate-limit.options';
+import type { RateLimitDecision } from '../rate-limit.types';
 import type { NamedRule, RedisErrorPolicy } from '../rules/rule';
 import { BlockCache } from './block-cache';
 import { Breaker } from './breaker';
@@ -8,118 +9,135 @@ import { Decision } from './decision';
 import { enforced, type Check, type Limiter, type Verdicts } from './limiter.port';
 import { MemoryLimiter } from './memory-limiter';
 
-/** The clocks of this process. */
+/** Clocks of this process. */
 export interface Clocks {
-  /** Runs on, whatever is done to the time of day, ms. */
+  /** Monotonic time, ms. */
   monotonicMs(): number;
-  /** Unix time, us. */
+  /** Time of day, us since 1970. */
   wallUs(): number;
 }
 
 const SYSTEM_CLOCKS: Clocks = { monotonicMs: () => performance.now(), wallUs: () => Date.now() * 1_000 };
 
-/** Decides requests: by what is remembered, by Redis, or by policy while Redis does not answer. */
+/** Refusals that a process caches. */
+const CACHED_REFUSALS = 10_000;
+/** Longest time that a cached refusal is used, ms. */
+const CACHED_REFUSAL_MS = 5_000;
+/** Subjects that a process counts while Redis is unavailable. */
+const LOCAL_SUBJECTS = 10_000;
+/** Shortest deadline of refund, reset and block, ms: they are not part of a request, so they may wait longer than one. */
+const MIN_ADMIN_DEADLINE_MS = 1_000;
+
+/** Options of ResilientLimiter. */
+export type ResilientLimiterOptions = Pick<
+  ResolvedRateLimitOptions,
+  'onRedisError' | 'deadlineMs' | 'breaker' | 'blockCache'
+>;
+
+/** Decides requests: by cached refusals, by the limiter, or by the policy `onRedisError` if the limiter fails. */
 export class ResilientLimiter {
   private readonly breaker: Breaker;
-  private readonly cache: BlockCache;
+  private readonly cache: BlockCache | undefined;
   private readonly local: MemoryLimiter;
 
   constructor(
     private readonly limiter: Limiter,
-    private readonly options: ResolvedRateLimitOptions,
+    private readonly options: ResilientLimiterOptions,
     private readonly clocks: Clocks = SYSTEM_CLOCKS,
   ) {
-    const { breaker, blockCache, localSubjects } = options;
+    const { breaker, blockCache } = options;
     const now = (): number => clocks.monotonicMs();
     this.breaker = new Breaker(breaker.failures, breaker.openMs, now, (state) =>
-      events.breaker.publish(() => ({ state })),
+      events.breakerChanged.publish(() => ({ state })),
     );
-    this.cache = new BlockCache(blockCache.maxSubjects, blockCache.maxMs, now);
-    // The clock of the wall, so that windows end when those in Redis do, more or less.
-    this.local = new MemoryLimiter(() => clocks.wallUs(), localSubjects);
+    this.cache = blockCache ? new BlockCache(CACHED_REFUSALS, CACHED_REFUSAL_MS, now) : undefined;
+    // By the time of day, as Redis does, so that windows end at about the same time.
+    this.local = new MemoryLimiter(() => clocks.wallUs(), LOCAL_SUBJECTS);
   }
 
-  /** Decides, and charges what passes unless `charge` is false. Never rejects because of Redis. */
+  /**
+   * Decides a request, and charges it if it is allowed and `charge` is true. Never rejects because Redis is unavailable.
+   *
+   * @throws InvalidCallError, InvalidKeyError if a key or an argument is invalid
+   */
   decide(checks: readonly Check[], charge: boolean): Promise<Decision> {
     if (checks.length === 0) return Promise.resolve(Decision.without('none', true));
-    const known = this.remembered(checks);
-    if (known !== undefined) return Promise.resolve(reported(known, checks, charge));
+    const cached = this.cachedRefusal(checks);
+    if (cached !== undefined) return Promise.resolve(published(cached, checks, charge));
     if (!this.breaker.enter()) return Promise.resolve(this.withoutRedis(checks, charge, BREAKER_OPEN));
     const budget = { since: this.clocks.monotonicMs(), deadlineMs: this.deadlineOf(checks) };
-    const answered = (verdicts: Verdicts): Decision => this.answered(checks, charge, verdicts, budget.since);
-    return this.limiter.consume(checks, charge, budget).then(answered, (error: unknown) => {
-      const another = this.limiter.recover(error, checks, charge, budget);
-      if (another === undefined) return this.failed(checks, charge, error);
-      return another.then(answered, (last: unknown) => this.failed(checks, charge, last));
-    });
+    return this.limiter.consume(checks, charge, budget).then(
+      (verdicts) => this.succeeded(checks, charge, verdicts, budget.since),
+      (error: unknown) => this.failed(checks, charge, error),
+    );
   }
 
-  /** Gives back what a decision charged; answers the hits. @throws LuanestError when Redis does not answer */
-  async refund(decision: Decision, wanted?: (check: Check) => boolean): Promise<number> {
+  /** Refunds what a decision charged. Returns the refunded hits. @throws LuanestError if Redis fails */
+  async refund(decision: RateLimitDecision, wanted?: (check: Check) => boolean): Promise<number> {
     const charged = Decision.takeCharged(decision, wanted);
     if (charged.length === 0) return 0;
-    for (const { check } of charged) this.cache.forget(check);
+    for (const { check } of charged) this.cache?.remove(check);
     const given =
       decision.source === 'local'
         ? await this.local.refund(charged)
-        : await this.limiter.refund(charged, this.patience);
+        : await this.limiter.refund(charged, this.adminDeadlineMs);
     return given.reduce((sum, hits) => sum + hits, 0);
   }
 
-  /** Forgets a subject. @throws LuanestError when Redis does not answer */
+  /** Deletes the counter and the block of a subject. Returns true if there was any. @throws LuanestError if Redis fails */
   async reset(rule: NamedRule, subject: string): Promise<boolean> {
     await this.local.reset(rule, subject);
     try {
-      return await this.limiter.reset(rule, subject, this.patience);
+      return await this.limiter.reset(rule, subject, this.adminDeadlineMs);
     } finally {
-      // Afterwards: a refusal that came meanwhile is of the time before.
-      this.cache.forget({ rule, subject });
+      // After the reset: a refusal that was cached while it ran is out of date.
+      this.cache?.remove({ rule, subject });
     }
   }
 
-  /** Refuses a subject for a time. @throws LuanestError when Redis does not answer */
+  /** Refuses a subject for `blockMs`. @throws LuanestError if Redis fails */
   async block(rule: NamedRule, subject: string, blockMs: number): Promise<void> {
     await this.local.block(rule, subject, blockMs);
     try {
-      await this.limiter.block(rule, subject, blockMs, this.patience);
+      await this.limiter.block(rule, subject, blockMs, this.adminDeadlineMs);
     } finally {
-      this.cache.forget({ rule, subject });
+      this.cache?.remove({ rule, subject });
     }
   }
 
-  /** What is asked outside a request may wait longer than a request. */
-  private get patience(): number {
-    return Math.max(1_000, this.options.deadlineMs);
+  private get adminDeadlineMs(): number {
+    return Math.max(MIN_ADMIN_DEADLINE_MS, this.options.deadlineMs);
   }
 
-  private remembered(checks: readonly Check[]): Decision | undefined {
-    if (this.cache.size === 0) return undefined;
+  private cachedRefusal(checks: readonly Check[]): Decision | undefined {
+    const { cache } = this;
+    if (cache === undefined || cache.size === 0) return undefined;
     for (const check of checks) {
-      const verdict = enforced(check) ? this.cache.find(check) : undefined;
+      const verdict = enforced(check) ? cache.find(check) : undefined;
       if (verdict) return new Decision('cache', [check], { allowed: false, rules: [verdict] }, false, false, checks);
     }
     return undefined;
   }
 
-  private answered(checks: readonly Check[], charge: boolean, verdicts: Verdicts, since: number): Decision {
+  private succeeded(checks: readonly Check[], charge: boolean, verdicts: Verdicts, calledAtMs: number): Decision {
     this.breaker.succeeded();
     if (!verdicts.allowed) {
       for (const [i, verdict] of verdicts.rules.entries()) {
         const check = checks[i] as Check;
-        if (verdict.verdict > 0 && enforced(check)) this.cache.remember(check, verdict, since);
+        if (verdict.verdict > 0 && enforced(check)) this.cache?.add(check, verdict, calledAtMs);
       }
     }
-    return reported(new Decision('redis', checks, verdicts, charge), checks, charge);
+    return published(new Decision('redis', checks, verdicts, charge), checks, charge);
   }
 
   private failed(checks: readonly Check[], charge: boolean, error: unknown): Decision {
-    // The caller's own mistake says nothing of Redis.
+    // A mistake of the caller, not a failure of Redis.
     if (error instanceof InvalidCallError || error instanceof InvalidKeyError) {
       this.breaker.succeeded();
       throw error;
     }
     this.breaker.failed();
-    return this.withoutRedis(checks, charge, error as Error);
+    return this.withoutRedis(checks, charge, error);
   }
 
   private deadlineOf(checks: readonly Check[]): number {
@@ -130,23 +148,25 @@ export class ResilientLimiter {
     return deadlineMs;
   }
 
-  /** The strictest rule decides: one that denies, then those that count locally. */
-  private withoutRedis(checks: readonly Check[], charge: boolean, error: Error): Decision {
+  /** Decides by the strictest policy of the rules: `deny`, then `local`, then `allow`. */
+  private withoutRedis(checks: readonly Check[], charge: boolean, error: unknown): Decision {
     const policyOf = ({ rule }: Check): RedisErrorPolicy => rule.onRedisError ?? this.options.onRedisError;
     const locals = checks.filter((check) => policyOf(check) === 'local');
     const denied = checks.some((check) => enforced(check) && policyOf(check) === 'deny');
     const policy = denied ? 'deny' : locals.length > 0 ? 'local' : 'allow';
-    events.failed.publish(() => ({ rules: checks.map(({ rule }) => rule.name), policy, error }));
-    if (policy !== 'local') return reported(Decision.without('policy', !denied), checks, charge);
-    return reported(new Decision('local', locals, this.local.decide(locals, charge), charge), checks, charge);
+    events.redisFailed.publish(() => ({ rules: checks.map(({ rule }) => rule.name), policy, error }));
+    if (policy !== 'local') return published(Decision.without('policy', !denied), checks, charge);
+    return published(new Decision('local', locals, this.local.decide(locals, charge), charge), checks, charge);
   }
 }
 
-const BREAKER_OPEN = new Error('Redis is not asked for a while, because it did not answer: the breaker is open.');
+const BREAKER_OPEN = new Error(
+  'The circuit breaker is open: Redis failed several times in a row, so it is not called for a while.',
+);
 
-/** Tells listeners of a decision that counts; a look is none. */
-function reported(decision: Decision, checks: readonly Check[], charge: boolean): Decision {
-  const event = decision.allowed ? 'allowed' : 'refused';
+/** Publishes the event of a decision, unless it was a peek. Returns the decision. */
+function published(decision: Decision, checks: readonly Check[], charge: boolean): Decision {
+  const event = decision.allowed ? 'requestAllowed' : 'requestRefused';
   if (charge && events[event].hasSubscribers) {
     events[event].publish(() => ({
       rules: checks.map(({ rule }) => rule.name),

@@ -4,21 +4,21 @@ import type { ExecutionContext } from '@nestjs/common';
 
 const seconds = (ms: number): number => Math.ceil(ms / 1_000);
 
-/** A string of RFC 9651: printable ASCII, quoted. */
+/** Returns a name as a string of RFC 9651: printable ASCII, quoted. */
 function quoted(name: string): string {
-  // By code points: half of a pair of surrogates cannot be encoded.
+  // By code points, because half of a surrogate pair cannot be encoded.
   const printable = name.toWellFormed().replace(/[^\x20-\x7e]/gu, (char) => encodeURIComponent(char));
   return `"${printable.replace(/["\\]/g, '\\$&')}"`;
 }
 
-/** Whether `a` stands nearer to a refusal than `b`, or refuses for longer. */
+/** Returns true if `a` is closer to a refusal than `b`, or refuses for longer. */
 function isTighter(a: RateLimitRuleDecision, b: RateLimitRuleDecision): boolean {
   if (a.allowed !== b.allowed) return !a.allowed;
   if (!a.allowed) return a.retryAfterMs > b.retryAfterMs;
   return a.remaining * Math.max(1, b.limit) < b.remaining * Math.max(1, a.limit);
 }
 
-/** A rule's name and policy, as headers spell them. */
+/** Name and policy of a rule in the format of the headers, and the values that they depend on. */
 interface PolicyText {
   readonly name: string;
   readonly policy: string;
@@ -27,50 +27,53 @@ interface PolicyText {
   readonly capacity: number;
 }
 
-/** Seconds in which as many hits come back as pass at once, which is another rate's window where a bucket has a burst. */
+/** Returns the time in which `capacity` hits become free again, s. It differs from the window if a bucket has a burst. */
 function periodOf(limit: number, windowMs: number, capacity: number): number {
   return seconds(limit === 0 ? windowMs : (windowMs * capacity) / limit);
 }
 
-/** Writes headers and bodies of decisions. */
+/** Builds headers and bodies of HTTP responses from decisions. */
 export class HttpResponses {
-  /** By rule: what is the same for most of its requests. */
+  /** Texts of the rules, which are the same for most of their requests. */
   private readonly texts = new Map<string, PolicyText>();
 
   constructor(private readonly options: ResolvedResponseOptions) {}
 
-  /** Headers of an answer, allowed or refused; none where no rule but shadow rules said anything. */
+  /** Returns the headers of an allowed or refused request. Shadow rules are left out. */
   headers(decision: RateLimitDecision): Readonly<Record<string, string>> {
-    const { legacy, draft, retryAfter, headers } = this.options;
-    if (headers) return headers(decision);
-    const answer: Record<string, string> = {};
+    const { headers } = this.options;
+    if (headers === false) return NO_HEADERS;
+    return headers === true ? this.allHeaders(decision) : headers(decision, this.allHeaders(decision));
+  }
+
+  private allHeaders(decision: RateLimitDecision): Record<string, string> {
+    const headers: Record<string, string> = {};
     let tightest: RateLimitRuleDecision | undefined;
-    let [policies, limits] = ['', ''];
+    let limits = '';
     for (const rule of decision.rules) {
       if (rule.shadow) continue;
       if (tightest === undefined || isTighter(rule, tightest)) tightest = rule;
-      if (!draft) continue;
       const { name } = this.textOf(rule);
       const next = rule.nextMs === Infinity ? '' : `;t=${seconds(rule.nextMs)}`;
       limits += `${limits === '' ? '' : ', '}${name};r=${rule.remaining}${next}`;
     }
-    if (draft) policies = decision.policies.map((rule) => this.textOf(rule).policy).join(', ');
-    if (legacy && tightest) {
-      answer['X-RateLimit-Limit'] = String(tightest.capacity);
-      answer['X-RateLimit-Remaining'] = String(tightest.remaining);
-      if (tightest.nextMs !== Infinity) answer['X-RateLimit-Reset'] = String(seconds(tightest.nextMs));
+    const policies = decision.policies.map((rule) => this.textOf(rule).policy).join(', ');
+    if (tightest) {
+      headers['X-RateLimit-Limit'] = String(tightest.capacity);
+      headers['X-RateLimit-Remaining'] = String(tightest.remaining);
+      if (tightest.nextMs !== Infinity) headers['X-RateLimit-Reset'] = String(seconds(tightest.nextMs));
     }
     if (policies !== '') {
-      answer['RateLimit-Policy'] = policies;
-      if (limits !== '') answer['RateLimit'] = limits;
+      headers['RateLimit-Policy'] = policies;
+      if (limits !== '') headers['RateLimit'] = limits;
     }
-    if (retryAfter && !decision.allowed && decision.retryAfterMs !== Infinity) {
-      answer['Retry-After'] = String(Math.max(1, seconds(decision.retryAfterMs)));
+    if (!decision.allowed && decision.retryAfterMs !== Infinity) {
+      headers['Retry-After'] = String(Math.max(1, seconds(decision.retryAfterMs)));
     }
-    return answer;
+    return headers;
   }
 
-  /** Status and body of a refusal. */
+  /** Returns status and body of a refusal; `problem` is true if the body is problem details. */
   refusal(decision: RateLimitDecision, context: ExecutionContext): { status: number; body: object; problem: boolean } {
     const unavailable = decision.reason === 'redis-error';
     const status = unavailable ? 503 : 429;
@@ -101,6 +104,8 @@ export class HttpResponses {
   }
 }
 
+const NO_HEADERS = Object.freeze({});
+
 const UNAVAILABLE = Object.freeze({
   type: 'about:blank',
   title: 'Service Unavailable',
@@ -108,7 +113,7 @@ const UNAVAILABLE = Object.freeze({
   detail: 'The rate limit of this resource cannot be checked at the moment.',
 });
 
-/** @see https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/ */
+/** Problem details of an exceeded limit. @see https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/ */
 function exceeded({ retryAfterMs, rules }: RateLimitDecision): object {
   const never = rules.find((rule) => !rule.shadow && rule.retryAfterMs === Infinity);
   return {

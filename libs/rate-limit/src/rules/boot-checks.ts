@@ -1,107 +1,109 @@
 import type { Type } from '@nestjs/common';
-import { InvalidOptionError, shown } from '../../../internal/src';
+import { Checks, shown } from '../../../internal/src';
 import { RateLimitInterceptor } from '../rate-limit.interceptor';
 import type { GuardedRoutes } from './guarded-routes';
 import { metadata, type Handler } from './route-names';
 import type { Declarations, DeclaredRule, RoutePlans } from './route-rules';
 import type { NamedRule } from './rule';
 
-/** A class with its methods that have rules, or leave some out. */
+/** A class with the methods that have the lib's decorators. */
 export interface ExploredClass {
   readonly target: Type<unknown>;
-  readonly methods: readonly { readonly handler: Handler; readonly said: Declarations }[];
+  readonly methods: readonly { readonly handler: Handler; readonly declared: Declarations }[];
 }
 
-/** Metadata of handlers of messages, of WebSocket messages and of GraphQL. */
-const OTHER_HANDLERS = ['microservices:pattern', 'message', 'graphql:resolver_type', 'graphql:resolve_property'];
+/** Metadata keys of handlers without an HTTP response of their own: message patterns, WebSocket messages, GraphQL. */
+const NON_HTTP_HANDLERS = ['microservices:pattern', 'message', 'graphql:resolver_type', 'graphql:resolve_property'];
 
-const inDecorator = (where: string): string => `@RateLimit() of ${where}`;
+const rateLimitOn = (where: string): Checks => new Checks(`@RateLimit on ${where}`);
 
-/** Refuses, when an app boots, rules that cannot do what they say. */
+/** Refuses rules that cannot work, when the app boots. */
 export class BootChecks {
-  /** By name: the first rule, and where it is. */
+  /** By rule name: the first rule of that name, and where it is declared. */
   private readonly first = new Map<string, { readonly rule: NamedRule; readonly where: string }>();
-  /** By name that comes from a route: the class or the method that it belongs to. */
-  private readonly owners = new Map<string, { readonly owner: string; readonly of: readonly unknown[] }>();
+  /** By rule name that is derived from a route: the declaring class or method. */
+  private readonly owners = new Map<string, { readonly where: string; readonly parts: readonly unknown[] }>();
 
   private readonly rules: readonly NamedRule[];
 
-  /** @param interceptor whether RateLimitInterceptor is on every handler */
+  /** @param interceptor true if RateLimitInterceptor is applied to every handler */
   constructor(
     private readonly plans: RoutePlans,
     private readonly guarded: GuardedRoutes,
     private readonly interceptor: boolean,
   ) {
     this.rules = plans.rules;
-    for (const rule of this.rules) this.first.set(rule.name, { rule, where: "the module's rules" });
+    for (const rule of this.rules) this.first.set(rule.name, { rule, where: 'the rules of RateLimitModule' });
   }
 
-  /** @throws InvalidOptionError naming class and method, and what to do */
+  /** Checks a class and its methods. @throws InvalidOptionError that names the decorator, the class and the method */
   check({ target, methods }: ExploredClass): void {
-    const ofClass = methods[0]?.said.ofClass ?? [];
-    this.checkAll(ofClass, target.name, [target]);
-    const guards = this.guarded.has(target);
-    if (ofClass.length > 0 && !guards && !methods.some(({ handler }) => this.guarded.has(handler))) {
-      throw notEnforced(target.name, 'the class');
+    const ofClass = methods[0]?.declared.ofClass ?? [];
+    this.checkRules(ofClass, target.name, [target]);
+    const classIsGuarded = this.guarded.has(target);
+    if (ofClass.length > 0 && !classIsGuarded && !methods.some(({ handler }) => this.guarded.has(handler))) {
+      throw notGuarded(target.name, 'the class');
     }
-    for (const { handler, said } of methods) {
+    for (const { handler, declared } of methods) {
       const where = `${target.name}.${handler.name}`;
-      this.checkAll(said.ofMethod, where, [target, handler]);
-      if (said.ofMethod.length > 0 && !guards && !this.guarded.has(handler))
-        throw notEnforced(where, 'it or its class');
-      this.checkSkips(said.skippedByMethod, [...said.ofClass, ...said.ofMethod], where);
+      this.checkRules(declared.ofMethod, where, [target, handler]);
+      if (declared.ofMethod.length > 0 && !classIsGuarded && !this.guarded.has(handler)) {
+        throw notGuarded(where, 'the method or its class');
+      }
+      this.checkSkips(declared.skippedByMethod, [...declared.ofClass, ...declared.ofMethod], where);
     }
-    const all = methods.flatMap(({ said }) => said.ofMethod);
-    this.checkSkips(methods[0]?.said.skippedByClass, [...ofClass, ...all], target.name);
+    const ofMethods = methods.flatMap(({ declared }) => declared.ofMethod);
+    this.checkSkips(methods[0]?.declared.skippedByClass, [...ofClass, ...ofMethods], target.name);
   }
 
   /**
-   * Refuses a rule of every route that counts by outcome where nothing would see the outcome.
+   * Refuses a rule of the module that counts by outcome if the outcome of this handler stays unknown.
    *
-   * @throws InvalidOptionError naming the rule, class and method
+   * @throws InvalidOptionError that names the rule, the class and the method
    */
   checkOutcomes(target: Type<unknown>, handler: Handler): void {
     if (this.interceptor || this.rules.every(({ count }) => count === 'all')) return;
-    if (!OTHER_HANDLERS.some((key) => Reflect.hasMetadata(key, handler))) return;
+    if (!NON_HTTP_HANDLERS.some((key) => Reflect.hasMetadata(key, handler))) return;
     if (!this.guarded.has(target) && !this.guarded.has(handler)) return;
     if (metadata<unknown[]>('__interceptors__', handler)?.includes(RateLimitInterceptor)) return;
     const rule = this.plans.of(target, handler).rules.find((each) => each.count !== 'all' && this.rules.includes(each));
     if (rule === undefined) return;
-    throw new InvalidOptionError(
-      `Rule ${shown(rule.name)} counts ${rule.count} on every route, and ${target.name}.${handler.name} has no HTTP response ` +
-        'to tell them by. Give the module interceptor: true next to its options.',
+    throw new Checks('RateLimitModule').error(
+      `count of rule ${shown(rule.name)} is ${shown(rule.count)}, but ${target.name}.${handler.name} has no HTTP response ` +
+        'that shows its outcome. Set interceptor: true next to the options of the module.',
     );
   }
 
-  private checkAll(declared: readonly DeclaredRule[], where: string, of: readonly unknown[]): void {
+  private checkRules(declared: readonly DeclaredRule[], where: string, parts: readonly unknown[]): void {
     for (const { rule, derived } of declared) {
-      this.checkSame(rule, where);
-      if (derived) this.checkOwner(rule.name, where, of);
+      this.checkShared(rule, where);
+      if (derived) this.checkOwner(rule.name, where, parts);
     }
   }
 
-  /** Rules of one name count together, which those of two windows or algorithms cannot. */
-  private checkSame(rule: NamedRule, where: string): void {
+  /** Refuses rules of one name with different windows or algorithms, because they would share a counter. */
+  private checkShared(rule: NamedRule, where: string): void {
     const { name } = rule;
-    const known = this.first.get(name);
-    if (known === undefined) this.first.set(name, { rule, where: inDecorator(where) });
-    for (const what of ['windowMs', 'algorithm'] as const) {
-      if (known === undefined || known.rule[what] === rule[what]) continue;
-      throw new InvalidOptionError(
-        `Rule ${shown(name)} has ${what} ${rule[what]} in ${inDecorator(where)}, but ${known.rule[what]} in ${known.where}. ` +
-          `Rules of one name count together, so they need one ${what}. Rename one of them; where the other is to be left ` +
-          `out, add @SkipRateLimit(${shown(name)}).`,
+    const first = this.first.get(name);
+    if (first === undefined) this.first.set(name, { rule, where: `@RateLimit on ${where}` });
+    for (const option of ['windowMs', 'algorithm'] as const) {
+      if (first === undefined || first.rule[option] === rule[option]) continue;
+      throw rateLimitOn(where).error(
+        `${option} of rule ${shown(name)} is ${shown(rule[option])}, but ${shown(first.rule[option])} in ${first.where}. ` +
+          `Rules of one name share their counters, so they need the same ${option}. Rename one of the rules. To replace ` +
+          `the other rule, also add @SkipRateLimit(${shown(name)}).`,
       );
     }
   }
 
-  private checkOwner(name: string, where: string, of: readonly unknown[]): void {
-    const known = this.owners.get(name);
-    if (known === undefined) this.owners.set(name, { owner: where, of });
-    else if (known.of.some((part, i) => part !== of[i])) {
-      throw new InvalidOptionError(
-        `@RateLimit() of ${known.owner} and of ${where} both have a rule without a name, and both routes are ${shown(name)}. ` +
-          `They would share a counter. Give each rule a name.`,
+  /** Refuses two rules without a name whose routes have the same name. */
+  private checkOwner(name: string, where: string, parts: readonly unknown[]): void {
+    const owner = this.owners.get(name);
+    if (owner === undefined) this.owners.set(name, { where, parts });
+    else if (owner.parts.some((part, i) => part !== parts[i])) {
+      throw rateLimitOn(where).error(
+        `A rule has no name, and neither has one of ${owner.where}. Both would be named ${shown(name)}, after their ` +
+          'routes, and share a counter. Set their names.',
       );
     }
   }
@@ -110,16 +112,15 @@ export class BootChecks {
     const names = new Set([...this.rules, ...declared.map(({ rule }) => rule)].map(({ name }) => name));
     const unknown = skipped.find((name) => !names.has(name));
     if (unknown === undefined) return;
-    throw new InvalidOptionError(
-      `@SkipRateLimit() of ${where} names ${shown(unknown)}, and no rule there has that name. Rules there: ` +
-        `${[...names].map((name) => shown(name)).join(', ') || 'none'}.`,
+    throw new Checks(`@SkipRateLimit on ${where}`).error(
+      `There is no rule ${shown(unknown)}. Known: ${[...names].map((name) => shown(name)).join(', ') || 'none'}.`,
     );
   }
 }
 
-function notEnforced(where: string, on: string): InvalidOptionError {
-  return new InvalidOptionError(
-    `${inDecorator(where)} limits nothing, because RateLimitGuard is not there. Put @UseGuards(RateLimitGuard) on ${on}, ` +
-      'or provide it as APP_GUARD.',
+function notGuarded(where: string, on: string): Error {
+  return rateLimitOn(where).error(
+    `The rule is not enforced, because RateLimitGuard is missing. Add @UseGuards(RateLimitGuard) to ${on}, or provide ` +
+      'the guard as APP_GUARD.',
   );
 }

@@ -1,39 +1,37 @@
-import { isIntegerOf, shown } from '../../../internal/src';
 import type { ExecutionContext } from '@nestjs/common';
+import { isIntegerOf, shown } from '../../../internal/src';
 import type { Check } from '../limiter/limiter.port';
 import { InvalidRateLimitInputError } from '../rate-limit.errors';
 import { MAX_HITS, mostHits } from './resolve-rule';
 import type { NamedRule, PerRequest } from './rule';
 
-/**
- * Subject of all requests that have none. No other subject is empty, so no client can name it, nor be counted as it.
- */
+/** Subject of requests without a subject. The service refuses it, and a `subject` function that returns it means the same. */
 export const UNKNOWN_SUBJECT = '';
 
-async function figure(
+async function valueOf(
   rule: NamedRule,
-  what: 'limit' | 'cost',
+  option: 'limit' | 'cost',
   value: PerRequest<number>,
-  most: number,
+  max: number,
   context: ExecutionContext,
 ): Promise<number> {
-  const answer = typeof value === 'function' ? await value(context) : value;
-  if (what === 'limit' && answer === Infinity) return answer;
-  if (isIntegerOf(answer, 0, most)) return answer;
+  const result = typeof value === 'function' ? await value(context) : value;
+  if (option === 'limit' && result === Infinity) return result;
+  if (isIntegerOf(result, 0, max)) return result;
   throw new InvalidRateLimitInputError(
-    `The ${what} of rule ${shown(rule.name)} is ${shown(answer)} for this request. Answer an integer of 0 to ${most}` +
-      `${what === 'limit' ? ', or Infinity for no limit' : ''}.`,
+    `The ${option} of rule ${shown(rule.name)} is ${shown(result)} for this request. Expected an integer from 0 to ${max}` +
+      `${option === 'limit' ? ', or Infinity for no limit' : ''}.`,
   );
 }
 
 /**
- * Asks a rule's functions about a request.
+ * Calls a rule's functions for a request.
  *
- * @param client who is counted where the rule does not say
- * @returns undefined where the rule leaves the request out; a check of UNKNOWN_SUBJECT where the request has no subject
- * @throws InvalidRateLimitInputError for an answer that is no figure or no text
+ * @param client subject of rules without a `subject` function
+ * @returns the check, with UNKNOWN_SUBJECT if the request has no subject; undefined if the rule skips the request
+ * @throws InvalidRateLimitInputError if a function returns an invalid value
  */
-export async function checkOf(
+export async function evaluateRule(
   rule: NamedRule,
   context: ExecutionContext,
   client: string | undefined,
@@ -41,14 +39,14 @@ export async function checkOf(
   if (rule.skip !== undefined && (await rule.skip(context))) return undefined;
   const [subject, limit, cost] = await Promise.all([
     rule.subject === undefined ? client : rule.subject(context),
-    figure(rule, 'limit', rule.limit, mostHits(rule.algorithm), context),
-    figure(rule, 'cost', rule.cost, MAX_HITS, context),
+    valueOf(rule, 'limit', rule.limit, mostHits(rule.algorithm), context),
+    valueOf(rule, 'cost', rule.cost, MAX_HITS, context),
   ]);
   if (limit === Infinity) return undefined;
   if (subject === undefined) return { rule, subject: UNKNOWN_SUBJECT, limit, cost };
   if (typeof subject !== 'string') {
     throw new InvalidRateLimitInputError(
-      `The subject of rule ${shown(rule.name)} is ${shown(subject)}. Return text, or undefined if there is none.`,
+      `The subject of rule ${shown(rule.name)} is ${shown(subject)}. Expected text, or undefined if there is none.`,
     );
   }
   return { rule, subject, limit, cost };

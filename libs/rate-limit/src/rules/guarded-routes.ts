@@ -3,8 +3,8 @@ import type { ApplicationConfig } from '@nestjs/core';
 import { RateLimitGuard } from '../rate-limit.guard';
 import { metadata, type Handler } from './route-names';
 
-/** Returns true for RateLimitGuard, a class that extends it, and one that injects it to ask it itself. */
-function limits(guard: unknown): boolean {
+/** Returns true for RateLimitGuard, a class that extends it, and a class that injects it. */
+function usesRateLimitGuard(guard: unknown): boolean {
   if (typeof guard !== 'function') return false;
   const isGuard = (type: unknown): boolean =>
     typeof type === 'function' && (type === RateLimitGuard || type.prototype instanceof RateLimitGuard);
@@ -17,29 +17,29 @@ function limits(guard: unknown): boolean {
   );
 }
 
-/** Knows which routes RateLimitGuard is on. */
+/** Finds the routes that RateLimitGuard is applied to. */
 export class GuardedRoutes {
-  /** True where it is on every route. */
+  /** True if the guard is global. */
   readonly everywhere: boolean;
 
-  /** @param provided what the app injects as RateLimitGuard, which a test may have replaced */
+  /** @param provided provider of RateLimitGuard, which a test may have replaced */
   constructor(
     config: ApplicationConfig,
     private readonly provided: unknown,
   ) {
     const requestScoped = config.getGlobalRequestGuards().map(({ metatype }) => metatype as unknown);
-    this.everywhere = this.among([...config.getGlobalGuards(), ...requestScoped]);
+    this.everywhere = this.includesGuard([...config.getGlobalGuards(), ...requestScoped]);
   }
 
-  /** Whether the guard is on a class, or on a method. */
+  /** Returns true if the guard is global or applied to this class or method. */
   has(target: Type<unknown> | Handler): boolean {
-    return this.everywhere || this.among(metadata<unknown[]>('__guards__', target) ?? []);
+    return this.everywhere || this.includesGuard(metadata<unknown[]>('__guards__', target) ?? []);
   }
 
-  private among(guards: readonly unknown[]): boolean {
+  private includesGuard(guards: readonly unknown[]): boolean {
     return guards.some((guard) => {
-      if (guard === this.provided || guard instanceof RateLimitGuard || limits(guard)) return true;
-      return typeof guard === 'object' && guard !== null && limits(guard.constructor);
+      if (guard === this.provided || guard instanceof RateLimitGuard || usesRateLimitGuard(guard)) return true;
+      return typeof guard === 'object' && guard !== null && usesRateLimitGuard(guard.constructor);
     });
   }
 }

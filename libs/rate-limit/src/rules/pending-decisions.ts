@@ -1,26 +1,26 @@
 import type { RateLimitDecision } from '../rate-limit.types';
 import type { Handler } from './route-names';
 
-/** A decision that the guard made, for the interceptor of the same call. */
-interface CallRecord {
+interface PendingDecision {
   readonly handler: Handler;
   readonly decision: RateLimitDecision;
 }
 
-/** What the guard hands over to the interceptor, by an object of the call that both see. */
+/** Decisions of the guard that the interceptor will settle, by an object of the call that both can read. */
 export class PendingDecisions {
-  private readonly records = new WeakMap<object, CallRecord[]>();
+  private readonly decisions = new WeakMap<object, PendingDecision[]>();
 
-  put(call: object, handler: Handler, decision: RateLimitDecision): void {
-    const records = this.records.get(call) ?? [];
-    records.push({ handler, decision });
-    this.records.set(call, records);
+  /** Adds the decision of a call. */
+  add(call: object, handler: Handler, decision: RateLimitDecision): void {
+    const decisions = this.decisions.get(call) ?? [];
+    decisions.push({ handler, decision });
+    this.decisions.set(call, decisions);
   }
 
-  /** The oldest decision of a handler that is still there; taken only once. */
+  /** Removes and returns the oldest decision of a call and a handler; undefined if there is none. */
   take(call: object, handler: Handler): RateLimitDecision | undefined {
-    const records = this.records.get(call);
-    const at = records?.findIndex((record) => record.handler === handler) ?? -1;
-    return at === -1 ? undefined : records?.splice(at, 1)[0]?.decision;
+    const decisions = this.decisions.get(call);
+    const index = decisions?.findIndex((pending) => pending.handler === handler) ?? -1;
+    return index === -1 ? undefined : decisions?.splice(index, 1)[0]?.decision;
   }
 }

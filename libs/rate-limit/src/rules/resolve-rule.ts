@@ -1,4 +1,4 @@
-import { Checks, type KnownOptions } from '../../../internal/src';
+import { Checks, shown, type KnownOptions } from '../../../internal/src';
 import type {
   BlockEscalation,
   NamedRule,
@@ -9,11 +9,11 @@ import type {
 } from './rule';
 
 const DAY_MS = 86_400_000;
-/** Longest window, block or memory. */
+/** Longest window, block or memory of blocks, ms. */
 export const MAX_DURATION_MS = 400 * DAY_MS;
 /** Highest limit, burst or cost. */
 export const MAX_HITS = 1_000_000_000;
-/** A sliding log keeps every hit, so its limit is its memory. */
+/** Highest limit of a sliding log, which stores every hit. */
 const MAX_LOGGED_HITS = 10_000;
 
 const ALGORITHMS: readonly RateLimitAlgorithm[] = ['fixed-window', 'sliding-window', 'sliding-log', 'token-bucket'];
@@ -38,7 +38,7 @@ const KNOWN: KnownOptions<RateLimitRule> = {
 };
 const KNOWN_OF_ESCALATION: KnownOptions<BlockEscalation> = { factor: true, maxMs: true, memoryMs: true };
 
-/** Highest limit of an algorithm, hits. */
+/** Returns the highest limit of an algorithm, hits. */
 export function mostHits(algorithm: string): number {
   return algorithm === 'sliding-log' ? MAX_LOGGED_HITS : MAX_HITS;
 }
@@ -52,7 +52,7 @@ function resolveEscalation(
   checks.options('blockEscalation', escalation, KNOWN_OF_ESCALATION);
   const inside = checks.in('blockEscalation');
   if (blockMs === 0) {
-    throw checks.error('blockEscalation needs a blockMs of at least 1 to start from, but blockMs is 0.');
+    throw checks.error('blockMs is 0. blockEscalation needs a blockMs of at least 1.');
   }
   const { factor = 2, maxMs, memoryMs = maxMs } = escalation;
   return Object.freeze({
@@ -65,8 +65,8 @@ function resolveEscalation(
 /**
  * Checks a rule and fills in its defaults.
  *
- * @param checks of the place where the rule was given, such as `@RateLimit on CatsController.find`
- * @throws InvalidOptionError naming the option, the value seen and what to do
+ * @param checks names where the rule is declared, such as `@RateLimit on CatsController.find`
+ * @throws InvalidOptionError that names the option, its value and the allowed values
  */
 export function resolveRule(rule: RateLimitRule, checks = new Checks('RateLimitService')): ResolvedRule {
   checks.options('', rule, KNOWN);
@@ -78,11 +78,11 @@ export function resolveRule(rule: RateLimitRule, checks = new Checks('RateLimitS
   if (typeof cost !== 'function') checks.integer('cost', cost, 0, MAX_HITS);
   checks.integer('windowMs', windowMs, 1, MAX_DURATION_MS);
   if (burst !== undefined && algorithm !== 'token-bucket') {
-    throw checks.error(`burst is for token-bucket only, but the algorithm is ${algorithm}.`);
+    throw checks.error(`burst is ${shown(burst)}, but the algorithm is ${algorithm}. Only token-bucket has a burst.`);
   }
   if (burst !== undefined) checks.integer('burst', burst, 1, MAX_HITS);
   const most = burst ?? limit;
-  // A limit of 0 is meant to refuse every request.
+  // Allowed with a limit of 0, which refuses every request on purpose.
   if (typeof most === 'number' && typeof cost === 'number' && limit !== 0 && cost > most) {
     checks.refuse('cost', cost, `an integer from 0 to ${most}, the most that the rule allows at once`);
   }
@@ -100,7 +100,7 @@ export function resolveRule(rule: RateLimitRule, checks = new Checks('RateLimitS
   });
 }
 
-/** Returns the rule with a name. */
+/** Returns the rule with this name. */
 export function named(rule: ResolvedRule, name: string): NamedRule {
   return Object.freeze({ ...rule, name });
 }

@@ -2,7 +2,8 @@ import type { ExecutionContext } from '@nestjs/common';
 import type { RateLimitDecision } from '../rate-limit.types';
 import type { Handler } from './route-names';
 
-// Marks on an object of the call itself: a WeakMap of all requests costs the collector more than all the rest of a check.
+// Properties of an object of the call, because a WeakMap of all requests costs the garbage collector more than the rest of
+// a check. See DECISIONS.md: guard-marks-the-context
 const RESULT = Symbol('luanest:rate-limit-result');
 const HANDLER = Symbol('luanest:rate-limit-result-handler');
 
@@ -11,7 +12,7 @@ interface Marked {
   [HANDLER]?: Handler;
 }
 
-/** Keeps what was decided of a call for its handler. @param call an object that belongs to the call */
+/** Stores the decision of a call for its handler. @param call object that belongs to the call */
 export function keepResult(call: object, handler: Handler, decision: RateLimitDecision): void {
   if (!Object.isExtensible(call)) return;
   (call as Marked)[RESULT] = decision;
@@ -19,9 +20,10 @@ export function keepResult(call: object, handler: Handler, decision: RateLimitDe
 }
 
 /**
- * Returns what RateLimitGuard decided of a call: for interceptors, pipes and filters, in handlers use `@RateLimitResult()`.
+ * Returns the decision of RateLimitGuard for a call. Use it in interceptors, pipes and filters; in handlers use
+ * `@RateLimitResult()`.
  *
- * @returns undefined where no rule applied or the guard has not run
+ * @returns undefined if no rule applied or the guard has not run
  */
 export function getRateLimitResult(context: ExecutionContext): RateLimitDecision | undefined {
   const handler = context.getHandler();

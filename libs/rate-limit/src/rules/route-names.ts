@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { RequestMethod, type ExecutionContext, type Type } from '@nestjs/common';
 
-/** A method that handles requests, as Nest's contexts give it. */
+/** Method that handles requests, of the type that Nest's contexts return. */
 export type Handler = ReturnType<ExecutionContext['getHandler']>;
 
 /** Returns Nest's metadata of a class or a method. */
@@ -23,25 +23,26 @@ function joined(...paths: unknown[]): string {
   return `/${parts.filter((part) => part !== '').join('/')}`;
 }
 
-/** ` v1`, ` v1,2`; VERSION_NEUTRAL is a symbol. */
+/** Returns the version as ` v1` or ` v1,2`; '' if there is none. VERSION_NEUTRAL is a symbol. */
 function versionOf(version: unknown): string {
   if (version === undefined) return '';
   const versions = (Array.isArray(version) ? version : [version]) as unknown[];
   return ` v${versions.map((each) => (typeof each === 'symbol' ? 'neutral' : text(each))).join(',')}`;
 }
 
-/** Where a controller is reached: its host, the path of its module and its own. */
+/** Returns the address of a controller or a route: host, path of the module, path of the controller, path of the route. */
 function addressOf(target: Type<unknown>, modulePath: string, path?: unknown): string {
   const host = metadata<unknown>('host', target);
   return `${host === undefined ? '' : listed(host)}${joined(modulePath, metadata('path', target), path)}`;
 }
 
 /**
- * What clients call a controller, gateway or resolver; undefined where nothing but its class name says.
+ * Returns the name of a controller, gateway or resolver by its address, which stays the same when code is minified.
  *
  * @param modulePath path that RouterModule gives its module
+ * @returns undefined for other classes
  */
-export function placeOf(target: Type<unknown>, modulePath: string): string | undefined {
+export function classRouteOf(target: Type<unknown>, modulePath: string): string | undefined {
   if (metadata('__controller__', target) === true) {
     return `${addressOf(target, modulePath)}${versionOf(metadata('__version__', target))}`;
   }
@@ -53,14 +54,14 @@ export function placeOf(target: Type<unknown>, modulePath: string): string | und
   return `ws ${joined((metadata<number>('port', target) ?? 0) > 0 ? metadata('port', target) : '', namespace, path)}`;
 }
 
-/** What clients call a route; undefined where nothing but the method's name says. */
+/** Returns the name of a route by its address, such as `GET /cats/:id v2`; undefined for methods that are not routes. */
 export function routeOf(target: Type<unknown>, handler: Handler, modulePath: string): string | undefined {
   const pattern = metadata<unknown>('microservices:pattern', handler);
   if (pattern !== undefined) return `rpc ${text(pattern)}`;
   const message = metadata<unknown>('message', handler);
-  if (message !== undefined) return `${placeOf(target, modulePath) ?? 'ws'} ${text(message)}`;
+  if (message !== undefined) return `${classRouteOf(target, modulePath) ?? 'ws'} ${text(message)}`;
   const type = metadata<string>('graphql:resolver_type', handler);
-  // A property's name stays as it is when code is minified; a class's does not.
+  // Minifiers keep names of methods, but not names of classes.
   if (type !== undefined)
     return `graphql ${type}.${metadata<string>('graphql:resolver_name', handler) ?? handler.name}`;
   const method = metadata<number>('method', handler);
@@ -69,7 +70,7 @@ export function routeOf(target: Type<unknown>, handler: Handler, modulePath: str
   return `${RequestMethod[method]} ${addressOf(target, modulePath, metadata('path', handler))}${versionOf(version)}`;
 }
 
-/** Long names by their hash, so that keys and headers stay short. */
+/** Returns a name, shortened by a hash if it is longer than 96 characters, so that keys and headers stay short. */
 export function short(name: string): string {
   if (name.length <= 96) return name;
   return `${name.slice(0, 64)}~${createHash('sha256').update(name).digest('hex').slice(0, 16)}`;

@@ -2,7 +2,7 @@
 consume-fixed-windows: charge several fixed windows or none, as `consume-fixed-window` does one.
 
 KEYS[1..]  counters  per rule  string(int)  <prefix>:rate-limit:{<tag>}:fixed-window:<rule>:<window ms>:<subject>
-ARGV[1]    figures   str  per rule three integers, all separated by spaces: limit >= 1, hits a window; windowMs >= 1, ms;
+ARGV[1]    parameters   str  per rule three integers, all separated by spaces: limit >= 1, hits a window; windowMs >= 1, ms;
                      cost 1 to limit, hits
 
 Returns {windows}
@@ -15,16 +15,16 @@ where one holds no integer.
 ]]
 -- @include clock
 -- @include integers
-local figures, reply, refused = parse_integers(ARGV[1]), {}, false
+local parameters, reply, refused = parse_integers(ARGV[1]), {}, false
 
 local function take_back(last)
   for n = 1, last do
-    if redis.call('DECRBY', KEYS[n], figures[3 * n]) <= 0 then redis.call('DEL', KEYS[n]) end
+    if redis.call('DECRBY', KEYS[n], parameters[3 * n]) <= 0 then redis.call('DEL', KEYS[n]) end
   end
 end
 
 for n = 1, #KEYS do
-  local limit, window_ms, cost = figures[3 * n - 2], figures[3 * n - 1], figures[3 * n]
+  local limit, window_ms, cost = parameters[3 * n - 2], parameters[3 * n - 1], parameters[3 * n]
   local used = redis.pcall('INCRBY', KEYS[n], cost)
   if type(used) ~= 'number' then
     take_back(n - 1)

@@ -2,8 +2,8 @@ import { Module } from '@nestjs/common';
 import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
 import { defineLuanestModule } from '../../../internal/src';
 import { RedisLimiter } from '../limiter/redis-limiter';
+import { ResilientLimiter } from '../limiter/resilient-limiter';
 import { rateLimitScripts } from '../rate-limit.scripts';
-import { RateLimitService } from '../rate-limit.service';
 import {
   resolveStorageOptions,
   type RateLimitThrottlerStorageModuleOptions,
@@ -11,9 +11,9 @@ import {
 } from './throttler-storage.options';
 import { RateLimitThrottlerStorage } from './throttler-storage.service';
 
-/** Settings that must be known before the options are: they shape the module itself. */
+/** Settings that shape the module itself, so they are given next to the options, also to `forRootAsync`. */
 export interface RateLimitThrottlerStorageModuleExtras {
-  /** Name of the ScriptRegistry to run on. Default: the default one. */
+  /** Name of the ScriptRegistry to use. Default: the default one. */
   readonly registry?: string;
 }
 
@@ -33,8 +33,8 @@ const StorageModuleBase = defineLuanestModule<
         provide: RateLimitThrottlerStorage,
         inject: [getScriptRegistryToken(registry), token],
         useFactory: (scripts: ScriptRegistry, { algorithm, limiter }: ResolvedThrottlerStorageOptions) => {
-          const service = new RateLimitService(new RedisLimiter(scripts, limiter.tags), limiter);
-          return new RateLimitThrottlerStorage(service, algorithm);
+          const resilient = new ResilientLimiter(new RedisLimiter(scripts, limiter.tags), limiter);
+          return new RateLimitThrottlerStorage(resilient, algorithm);
         },
       },
     ],
@@ -42,6 +42,6 @@ const StorageModuleBase = defineLuanestModule<
   }),
 });
 
-/** Gives RateLimitThrottlerStorage to the `ThrottlerModule.forRootAsync` that imports it. Every option has a default. */
+/** Provides RateLimitThrottlerStorage to the `ThrottlerModule.forRootAsync` that imports it. Every option has a default. */
 @Module({})
 export class RateLimitThrottlerStorageModule extends StorageModuleBase {}

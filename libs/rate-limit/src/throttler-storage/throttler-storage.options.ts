@@ -3,19 +3,19 @@ import { ALGORITHMS } from '../limiter/algorithms';
 import { resolveOptions, type RateLimitModuleOptions, type ResolvedRateLimitOptions } from '../rate-limit.options';
 import type { RateLimitAlgorithm } from '../rules/rule';
 
-/** Options of RateLimitThrottlerStorageModule; options that RateLimitModule also has mean the same here. */
+/** Options of RateLimitThrottlerStorageModule. Options that RateLimitModule also has mean the same here. */
 export interface RateLimitThrottlerStorageModuleOptions extends Pick<
   RateLimitModuleOptions,
-  'onRedisError' | 'deadlineMs' | 'breaker' | 'blockCache' | 'localSubjects' | 'tags'
+  'onRedisError' | 'deadlineMs' | 'breaker' | 'blockCache' | 'tags'
 > {
   /**
-   * How hits of all throttlers are counted. Default `fixed-window`. Throttler's guard blocks after a refusal, by default
-   * for a whole ttl, which the others soften only where `blockDuration` is 0.
+   * Algorithm of all throttlers. Default `fixed-window`. By default the guard of throttler blocks for a whole ttl after a
+   * refusal, so the other algorithms need a `blockDuration` of 0 to make a difference.
    */
   readonly algorithm?: RateLimitAlgorithm;
 }
 
-/** Options with every default filled in. */
+/** Options with all defaults filled in. */
 export interface ResolvedThrottlerStorageOptions {
   readonly algorithm: RateLimitAlgorithm;
   readonly limiter: ResolvedRateLimitOptions;
@@ -27,21 +27,22 @@ const KNOWN: KnownOptions<RateLimitThrottlerStorageModuleOptions> = {
   deadlineMs: true,
   breaker: true,
   blockCache: true,
-  localSubjects: true,
   tags: true,
 };
 
 /**
  * Checks the options and fills in the defaults.
  *
- * @throws InvalidOptionError naming the option, the value seen and what to do
+ * @throws InvalidOptionError that names the option, its value and the allowed values
  */
-export function resolveStorageOptions(options: RateLimitThrottlerStorageModuleOptions): ResolvedThrottlerStorageOptions {
+export function resolveStorageOptions(
+  options: RateLimitThrottlerStorageModuleOptions,
+): ResolvedThrottlerStorageOptions {
   const checks = new Checks('RateLimitThrottlerStorageModule');
   checks.options('', options, KNOWN);
-  const { algorithm = 'fixed-window', onRedisError, deadlineMs, breaker, blockCache, localSubjects, tags } = options;
+  const { algorithm = 'fixed-window', onRedisError, deadlineMs, breaker, blockCache, tags } = options;
   return Object.freeze({
     algorithm: checks.choice('algorithm', algorithm, Object.keys(ALGORITHMS) as RateLimitAlgorithm[]),
-    limiter: resolveOptions({ onRedisError, deadlineMs, breaker, blockCache, localSubjects, tags }, checks),
+    limiter: resolveOptions({ onRedisError, deadlineMs, breaker, blockCache, tags }, checks),
   });
 }
