@@ -1,5 +1,5 @@
 --[[
-consume-fixed-window: charge one fixed window, by INCR and an expiry; `consume` does the same, and more slowly.
+consume-fixed-window: charge one fixed window by INCRBY and an expiry. `consume` does the same, but slower.
 
 KEYS[1]  counter   string(int)  <prefix>:rate-limit:{<tag>}:fixed-window:<rule>:<window ms>:<subject>
 ARGV[1]  limit     int >= 1, hits a window
@@ -7,11 +7,11 @@ ARGV[2]  windowMs  int >= 1, ms
 ARGV[3]  cost      int 1 to limit, hits to charge
 
 Returns {used, resetMs}
-  used     int  hits in the window with this request's own; where it was refused, -1 less the hits without it
+  used     int  hits in the window, with those of this request; if it is refused, -1 minus the hits without them
   resetMs  int  to the end of the window; 1 to windowMs
 
-O(1). TTL: to the end of the window; a lost or a longer one is set again. Clock: Redis. Replay: charges once more.
-An error, before any write, where the counter holds no integer: `block` leaves such a value, and `consume` handles it.
+O(1). TTL: to the end of the window; a missing or longer one is set again. Clock: Redis. Replay: charges once more.
+Error, before any write, if the counter is not an integer: `block` leaves such a value, and `consume` handles it.
 ]]
 -- @include clock
 -- @include number

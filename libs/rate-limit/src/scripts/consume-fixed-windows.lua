@@ -1,23 +1,23 @@
 --[[
-consume-fixed-windows: charge several fixed windows or none, as `consume-fixed-window` does one.
+consume-fixed-windows: charge several fixed windows, or none if one refuses.
 
 KEYS[1..]  counters  per rule  string(int)  <prefix>:rate-limit:{<tag>}:fixed-window:<rule>:<window ms>:<subject>
 ARGV[1]    parameters   str  per rule three integers, all separated by spaces: limit >= 1, hits a window; windowMs >= 1, ms;
                      cost 1 to limit, hits
 
 Returns {windows}
-  windows  flat, per rule: hits in the window with this request's own, also where they did not stay; ms to its end
+  windows  flat, per rule: hits in the window, with those of this request even if they were removed; ms to its end
 
-Where one of the hits is over its limit, all counters are left as they were.
-O(N). TTL: to the end of the window; a lost or a longer one is set again. Clock: Redis. Replay: charges once more.
-Loops over KEYS, so it cannot run where literal keys are demanded. An error, after which all counters are as they were,
-where one holds no integer.
+If one count exceeds its limit, the script restores all counters.
+O(N). TTL: to the end of the window; a missing or longer one is set again. Clock: Redis. Replay: charges once more.
+Loops over KEYS, so it cannot run where literal keys are required. Error if a counter is not an integer; all counters are then
+restored.
 ]]
 -- @include clock
 -- @include integers
 local parameters, reply, refused = parse_integers(ARGV[1]), {}, false
 
-local function take_back(last)
+local function restore(last)
   for n = 1, last do
     if redis.call('DECRBY', KEYS[n], parameters[3 * n]) <= 0 then redis.call('DEL', KEYS[n]) end
   end
@@ -27,8 +27,8 @@ for n = 1, #KEYS do
   local limit, window_ms, cost = parameters[3 * n - 2], parameters[3 * n - 1], parameters[3 * n]
   local used = redis.pcall('INCRBY', KEYS[n], cost)
   if type(used) ~= 'number' then
-    take_back(n - 1)
-    return redis.error_reply('NOCOUNTER a counter holds no integer, nothing was changed')
+    restore(n - 1)
+    return redis.error_reply('NOCOUNTER a counter is not an integer, nothing was changed')
   end
   local ends_ms = used > cost and redis.call('PEXPIRETIME', KEYS[n]) or 0
   if ends_ms == -1 or ends_ms > now_ms + window_ms then
@@ -45,5 +45,5 @@ for n = 1, #KEYS do
   reply[2 * n - 1], reply[2 * n] = used, ends_ms - now_ms
   refused = refused or used > limit
 end
-if refused then take_back(#KEYS) end
+if refused then restore(#KEYS) end
 return reply

@@ -1,12 +1,12 @@
 --[[
-reset: forget what a rule counts of a subject, its penalty and its strikes.
+reset: delete the counter, the penalty and the strikes of a subject under a rule.
 
 KEYS[1]  state    string | zset  <prefix>:rate-limit:{<tag>}:<algorithm>:<rule>:<window ms>:<subject>
 KEYS[2]  penalty  string         <prefix>:rate-limit:{<tag>}:penalty:<rule>:<subject>
 
 Returns {deleted}
-  deleted  0..2  keys that were there
+  deleted  0..2  deleted keys
 
-O(1), sliding-log O(hits). TTL: none left. Clock: none. Replay: harmless, deletes what was counted in between.
+O(1), sliding-log O(hits). TTL: none. Clock: none. Replay: also deletes hits that were counted since the first call.
 ]]
 return { redis.call('DEL', KEYS[1], KEYS[2]) }

@@ -1,6 +1,6 @@
 -- @include clock
 -- @include state
--- The state is the count; the key's expiry is the end of the window, so that it stays where the first hit put it.
+-- The state is the count. The key's expiry is the end of the window, which the first hit sets.
 local function read_count(rule, key, value)
   local count = string.find(value, '^%d+$') and math.min(tonumber(value), 9e15) or 0
   local ends_ms = count > 0 and redis.call('PEXPIRETIME', key) or 0

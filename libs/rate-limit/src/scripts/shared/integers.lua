@@ -1,4 +1,4 @@
--- Reads the integers of a text. Requests of one route bring the same text, so each is parsed once a group.
+-- Parses the integers of a text. Requests of one route have the same text, so each text is parsed once per group of calls.
 local known = {}
 
 local function parse_integers(text)

@@ -1,4 +1,4 @@
--- Numbers of texts. Calls of one rule have the same arguments, and finding a number again costs less than reading it.
+-- Parses a number. Calls of one rule have the same arguments, and a table lookup costs less than parsing.
 local numbers = {}
 local function number(text)
   local value = tonumber(text)

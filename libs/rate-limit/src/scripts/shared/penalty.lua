@@ -1,6 +1,6 @@
 -- @include clock
 -- @include state
--- A penalty is <until ms>:<strikes>; returns until when the subject is blocked, and starts a block if one is due.
+-- The penalty is <end of the block, ms>:<strikes>. Returns the end of the block, ms, and starts a block if `due` is true.
 local function apply_penalty(rule, key, penalty_key, penalty, due)
   local until_ms, strikes = string.match(penalty or '', '^(%d+):(%d+)$')
   until_ms, strikes = tonumber(until_ms) or 0, math.min(tonumber(strikes) or 0, 1000)

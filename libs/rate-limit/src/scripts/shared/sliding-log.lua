@@ -1,12 +1,13 @@
 -- @include clock
 -- @include state
--- The state is a sorted set of <us>:<n>:<cost> by us; its member `total`, below all of them, has the sum of the costs.
+-- The state is a sorted set of <us>:<n>:<cost>, scored by us. The score of its member `total`, lower than all others, is the
+-- sum of the costs.
 local LOWEST_US = '1e12'
 local function read_total(key)
   local total = redis.pcall('ZSCORE', key, 'total')
   return type(total) == 'string' and math.max(0, math.min(tonumber(total), 1e10)) or nil
 end
--- When the oldest hit was counted, us; nil without hits.
+-- Returns the time of the oldest hit, us; nil without hits.
 local function read_oldest(key)
   return redis.call('ZRANGE', key, 1, 1, 'WITHSCORES')[2]
 end
@@ -17,7 +18,7 @@ end
 algorithms['sliding-log'] = {
   look = function(rule, key, _, cost)
     local total, window_ms = read_total(key), rule.window_ms
-    -- A state that is not a log, or has lost its total, cannot be counted.
+    -- Without a total, or with a key of another type, the log cannot be counted.
     if not total then
       redis.call('DEL', key)
       return 0, 0, window_ms, 0, 0
@@ -48,7 +49,7 @@ algorithms['sliding-log'] = {
   charge = function(rule, key, cost, total, next_ms)
     local start, cost_text, n = string.format('%.0f:', now_us), string.format(':%.0f', cost), total
     total = string.format('%.0f', total + cost)
-    -- The sum makes a member unlike those of the same us, unless hits were given back in it.
+    -- `n` starts with the sum, so members of the same us differ. After a refund they may collide, so it is incremented.
     while redis.call('ZADD', key, 'NX', now_us, start .. n .. cost_text) == 0 do n = n + 1 end
     redis.call('ZADD', key, total, 'total')
     redis.call('PEXPIREAT', key, now_ms + rule.window_ms + 1)

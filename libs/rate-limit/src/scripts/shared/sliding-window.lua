@@ -1,6 +1,6 @@
 -- @include clock
 -- @include state
--- The state is <number of the window>:<hits in it>:<hits in the one before>; windows are cut from Redis' clock.
+-- The state is <number of the window>:<hits in it>:<hits in the previous one>. Window n begins at n * window_ms.
 local function read_windows(value)
   local last, current, previous = string.match(value, '^(%d+):(%d+):(%d+)$')
   if not last then return nil end
@@ -9,11 +9,12 @@ end
 local function write_windows(rule, key, last, current, previous)
   redis.call('SET', key, string.format('%.0f:%.0f:%.0f', last, current, previous), 'PXAT', (last + 2) * rule.window_ms)
 end
--- A state from before the clock was set back may be of the window that comes next, and holds then as it is.
+-- After the clock was set back, the state may belong to the next window; it is then used unchanged.
 local function is_live(last, window)
   return last and last >= window - 1 and last <= window + 1
 end
--- Ms until the estimate is no more than `free`: in this window the older hits fade, in the next one this window's.
+-- Ms until the estimate is at most `free`. In this window the weight of the previous hits falls, in the next one that of the
+-- current hits.
 local function ms_to(free, current, previous, window_ms)
   local left_ms = window_ms - now_ms % window_ms
   if current <= free then

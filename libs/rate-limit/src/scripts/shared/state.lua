@@ -1,19 +1,20 @@
--- What every algorithm gives: look(rule, key, value, cost) returns hits used, ms to the reset, ms to a retry, ms until one
--- more hit passes than now (0 if none counts), and up to three values for charge(rule, key, cost, ...), which writes what
--- was looked at and returns ms to the reset and ms until one more hit passes; refund(rule, key, value, cost, charged_us)
--- returns the hits that it gave back.
+-- Algorithms by name. Each has three functions:
+-- look(rule, key, value, cost): returns hits used, ms to the reset, ms to a retry, ms until one hit more than now is allowed
+--   (0 if none counts), and up to three values for charge.
+-- charge(rule, key, cost, ...): writes the new state; returns ms to the reset and ms until one more hit is allowed.
+-- refund(rule, key, value, cost, charged_us): returns the refunded hits.
 local algorithms = {}
 
--- 400 days: no rule blocks or remembers for longer.
+-- 400 days: the longest block and the longest memory of blocks.
 local LONGEST_MS = 34560000000
 
--- No key outlives what it counts: one that lost its expiry, or was given a later one, gets it again.
+-- Sets the expiry of a key that has none, or one that is too late.
 local function keep_ttl(key, until_ms)
   local ends_ms = redis.call('PEXPIRETIME', key)
   if ends_ms == -1 or ends_ms > until_ms + 1000 then redis.call('PEXPIREAT', key, until_ms + 1) end
 end
 
--- Calls of a group mostly have the same rules, so each text is read once a group.
+-- Parses a rule's text. Calls of a group mostly have the same rules, so each text is parsed once per group.
 local rules = {}
 local function parse_rule(text)
   if rules[text] then return rules[text] end

@@ -1,9 +1,9 @@
 -- @include clock
 -- @include state
--- GCRA, kept as <hits not drained yet>:<us of that>:<us it was last empty><lows>: an arrival time in us has too few digits
--- for high rates. The third part is missing where it is the second. A low is ;<us>,<level just before a charge>, the newest
--- first and each below all that are newer, so that a refund knows how empty the bucket was since its charge.
-local LOW_CHARS, MOST_LOWS = 33, 8
+-- GCRA. The state is <level, hits>:<us of that level>:<us at which it was last empty><lows>; an arrival time in us would be
+-- too coarse for high rates. The third part is omitted if it equals the second. A low is ;<us>,<level just before a charge>,
+-- newest first, each lower than all newer ones. From the lows a refund finds the lowest level since its charge.
+local LOW_CHARS, MAX_LOWS = 33, 8
 
 local function drained_in(rule, us)
   return math.max(0, us) * rule.limit / (rule.window_ms * 1000)
@@ -11,7 +11,7 @@ end
 local function read_bucket(rule, value)
   local level, at_us, empty_us, lows = string.match(value, '^([%d.e+-]+):(%d+):?(%d*)([;,.%d]*)$')
   if not level then return 0, now_us, '' end
-  -- A level that another program has written may be any number.
+  -- Another program may have written any number.
   level = math.min(tonumber(level) or 0, 1e10) - drained_in(rule, now_us - at_us)
   if level <= 0 then return 0, now_us, '' end
   if #lows % LOW_CHARS ~= 0 then lows = '' end
@@ -27,7 +27,7 @@ local function write_bucket(rule, key, level, empty_us, lows)
   redis.call('SET', key, string.format('%.17g:%.0f%s', level, now_us, since), 'PXAT', now_ms + reset_ms + 1)
   return reset_ms
 end
--- Ms until one more hit fits.
+-- Ms until one hit more is allowed.
 local function ms_to_token(rule, level)
   local used = math.min(rule.capacity, math.ceil(level - 1e-9))
   return used > 0 and math.max(1, ms_to_drain(rule, level - used + 1)) or 0
@@ -36,18 +36,18 @@ local function low_text(us, low)
   return string.format(';%016.0f,%015.4f', us, math.floor(low * 1e4) / 1e4)
 end
 
--- Adds the level before a charge. Lows that are not below it are no longer needed; too many are joined at the old end, by
--- the lower one at the later time.
+-- Adds the level before a charge and removes lows that are not below it. If there are too many, the oldest two become one:
+-- the lower level at the later time.
 local function with_low(lows, low)
   local at_us, least = string.match(lows, '^;(%d+),([%d.]+)')
   while at_us and (tonumber(least) or 0) >= low do
     lows = string.sub(lows, LOW_CHARS + 1)
     at_us, least = string.match(lows, '^;(%d+),([%d.]+)')
   end
-  -- Nothing drains between charges of one instant.
+  -- The bucket does not drain between charges of one instant.
   if tonumber(at_us) == now_us then return lows end
   lows = low_text(now_us, low) .. lows
-  if #lows <= MOST_LOWS * LOW_CHARS then return lows end
+  if #lows <= MAX_LOWS * LOW_CHARS then return lows end
   local later_us, later = string.match(lows, ';(%d+),([%d.]+);[^;]*$')
   local lowest = math.min(tonumber(later) or 0, tonumber(string.match(lows, '[%d.]*$')) or 0)
   return string.sub(lows, 1, -2 * LOW_CHARS - 1) .. low_text(tonumber(later_us) or now_us, lowest)
@@ -65,8 +65,8 @@ algorithms['token-bucket'] = {
     if level > 0 then lows = with_low(lows, level) end
     return write_bucket(rule, key, level + cost, empty_us, lows), ms_to_token(rule, level + cost)
   end,
-  -- Without the charge the bucket would hold `cost` less, but never less than nothing: so it gives back no more than the
-  -- least that the bucket held since. At an instant it held at least what had not drained of the charge by then.
+  -- Without the charge the bucket would hold `cost` less, but never less than 0. So the refund is at most the lowest level
+  -- since the charge. At each instant, the level was at least the part of the charge that had not drained by then.
   refund = function(rule, key, value, cost, charged_us)
     local level, empty_us, lows = read_bucket(rule, value)
     if charged_us < empty_us then return 0 end
