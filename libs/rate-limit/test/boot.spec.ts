@@ -60,7 +60,7 @@ const refusal = async (...parts: Parameters<typeof boot>): Promise<string> =>
     (error: Error) => error.message,
   );
 
-it('@SkipRateLimit() may be applied several times, and without names it skips all', async () => {
+it('several @SkipRateLimit() add up, and one without names skips all rules', async () => {
   @Controller()
   class SkippingController {
     @SkipRateLimit('a')
@@ -91,7 +91,7 @@ it('@SkipRateLimit() may be applied several times, and without names it skips al
   expect([await policy('all'), await policy('also')]).toEqual(['200 null', '200 null']);
 });
 
-/** A controller with one limited route; `seen` names the policy of each answer. */
+/** A controller with one limited route; the name of its rule is derived from the route. */
 function limited(options: ControllerOptions, limit: number): Type {
   @Controller(options)
   class LimitedController {
@@ -113,7 +113,7 @@ describe('a rule without a name belongs to its route', () => {
   it.each([
     ['Express', () => new ExpressAdapter()],
     ['Fastify', () => new FastifyAdapter()],
-  ])('also where only the path of the module tells routes apart, on %s', async (_platform, adapter) => {
+  ])('also if only the path of the module differs, on %s', async (_platform, adapter) => {
     @Module({ controllers: [limited({ path: 'users' }, 2)] })
     class AdminModule {}
     @Module({ controllers: [limited({ path: 'users' }, 5)] })
@@ -130,7 +130,7 @@ describe('a rule without a name belongs to its route', () => {
     for (let i = 0; i < 5; i++) expect(await policy('shop/7/users/x')).toBe('200 "GET /shop/:id/users/x";q=5;w=60');
   });
 
-  it('or only the host or the version', async () => {
+  it('also if only the host or the version differs', async () => {
     const controllers = [
       limited({ path: 'a', host: 'admin.test' }, 2),
       limited({ path: 'a', host: ['www.test', /^shop/] }, 3),
@@ -140,7 +140,7 @@ describe('a rule without a name belongs to its route', () => {
     await boot({ controllers });
     await app?.listen(0, '127.0.0.1');
     const url = new URL(await (app as INestApplication).getUrl());
-    const asked = async (path: string, host: string): Promise<string> => {
+    const policyAt = async (path: string, host: string): Promise<string> => {
       const { request } = await import('node:http');
       return new Promise((resolve) =>
         request({ host: url.hostname, port: url.port, path, headers: { host } }, (response) => {
@@ -149,13 +149,13 @@ describe('a rule without a name belongs to its route', () => {
         }).end(),
       );
     };
-    expect(await asked('/a/x', 'admin.test')).toBe('200 "GET admin.test/a/x";q=2;w=60');
-    expect(await asked('/a/x', 'www.test')).toBe('200 "GET www.test,/^shop//a/x";q=3;w=60');
-    expect(await asked('/b/x', 'localhost')).toBe('200 "GET /b/x vneutral";q=4;w=60');
-    expect(await asked('/c/x', 'localhost')).toBe('200 "GET /c/x vneutral,1";q=5;w=60');
+    expect(await policyAt('/a/x', 'admin.test')).toBe('200 "GET admin.test/a/x";q=2;w=60');
+    expect(await policyAt('/a/x', 'www.test')).toBe('200 "GET www.test,/^shop//a/x";q=3;w=60');
+    expect(await policyAt('/b/x', 'localhost')).toBe('200 "GET /b/x vneutral";q=4;w=60');
+    expect(await policyAt('/c/x', 'localhost')).toBe('200 "GET /c/x vneutral,1";q=5;w=60');
   });
 
-  it('so a controller in two modules of two paths needs one', async () => {
+  it('but a controller in two modules with two paths needs a name', async () => {
     const Shared = limited({ path: 'users' }, 2);
     @Module({ controllers: [Shared] })
     class AdminModule {}
@@ -170,7 +170,7 @@ describe('a rule without a name belongs to its route', () => {
     );
   });
 
-  it('and two handlers that would share it are refused', async () => {
+  it('and two handlers that would share the name are refused', async () => {
     @Injectable()
     class One {
       @RateLimit({ limit: 1, ...minute })
@@ -259,7 +259,7 @@ describe('refused at boot', () => {
     );
   });
 
-  it('a rule that no guard enforces, and not one that a guard does, wherever it is', async () => {
+  it('a rule that no guard enforces; a rule with a guard boots, wherever the guard is applied', async () => {
     const cats = (decorate: (target: Type, handler: PropertyDescriptor) => void, ofClass = false): Type => {
       @Controller('cats')
       class Cats {

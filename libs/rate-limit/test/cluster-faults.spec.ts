@@ -29,7 +29,7 @@ describe('a Cluster that fails over', () => {
   const sourceOf = async (subject: string): Promise<string> =>
     (await bench.service.consume({ name: 'seen', limit: 1_000_000, ...minute }, subject)).source;
 
-  /** Checks of all subjects, one after another, until told to stop; each must be decided, by whomever. */
+  /** Checks all subjects in turn until `stop`. Each check must be decided, by Redis or by the policy. */
   function load(): { readonly decided: () => number; stop(): Promise<void> } {
     let [stopped, decided] = [false, 0];
     const workers = SUBJECTS.map(async (subject) => {
@@ -57,7 +57,7 @@ describe('a Cluster that fails over', () => {
     );
   }
 
-  it('planned: counts stay, every check is decided, and Redis decides again', async () => {
+  it('planned failover: counts stay, every check is decided, and Redis decides again', async () => {
     const rule = { name: 'kept', limit: 3, ...minute };
     await eventually(async () => {
       const spent = await Promise.all(SUBJECTS.map((subject) => bench.service.consume(rule, subject, { cost: 3 })));
@@ -74,7 +74,7 @@ describe('a Cluster that fails over', () => {
     });
   }, 120_000);
 
-  it('a master that dies: every check is decided meanwhile, and Redis decides again once a replica has its place', async () => {
+  it('a master dies: every check is decided, and Redis decides again after the failover', async () => {
     await allByRedis();
     const running = load();
     await eventually(() => expect(running.decided()).toBeGreaterThan(200));

@@ -92,7 +92,7 @@ afterEach(async () => {
   client.disconnect();
 });
 
-it('a GraphQL resolver: limits with headers, an error with the reason, each field by itself', async () => {
+it('a GraphQL resolver limits each field separately, with headers and an error with the reason', async () => {
   const graphql = GraphQLModule.forRoot<MercuriusDriverConfig>({
     driver: MercuriusDriver,
     autoSchemaFile: true,
@@ -131,7 +131,7 @@ it('a GraphQL resolver: limits with headers, an error with the reason, each fiel
   }
 });
 
-it('a WebSocket gateway: the client is told why', async () => {
+it('a WebSocket gateway sends the reason to the client', async () => {
   await build([], { providers: [CatsGateway as never] });
   app.useWebSocketAdapter(new WsAdapter(app));
   await app.listen(0, '127.0.0.1');
@@ -148,7 +148,7 @@ it('a WebSocket gateway: the client is told why', async () => {
   expect(JSON.stringify(answers[2])).toMatch(/violated-policies.*ws \/ meow/);
 });
 
-it('a message pattern: the caller gets the problem details, and outcomes count', async () => {
+it('a message pattern sends problem details to the caller and counts by outcome', async () => {
   await build([], { controllers: [CatsHandler as never] });
   const options = { host: '127.0.0.1', port: 0 };
   const service = app.connectMicroservice({ transport: Transport.TCP, options });
@@ -184,7 +184,7 @@ class Free {
   }
 }
 
-describe('a kind of context that nobody knows', () => {
+describe('an unknown kind of context', () => {
   const context = (): never =>
     ({
       getType: () => 'bot',
@@ -209,7 +209,7 @@ describe('a kind of context that nobody knows', () => {
     return app.get(RateLimitGuard);
   }
 
-  it('has one counter for all its calls, or is denied, as the options say', async () => {
+  it('has one counter for all calls, or is denied, by onUnknownSubject', async () => {
     const counting = await guard({});
     expect([await counting.canActivate(context()), await counting.canActivate(context())]).toEqual([true, true]);
     await expect(Promise.resolve(counting.canActivate(context()))).rejects.toMatchObject({ status: 429 });
@@ -218,7 +218,7 @@ describe('a kind of context that nobody knows', () => {
   });
 
   it.each(['stream', 'delayed-task', 'cron'])(
-    'work of the app itself (%s) is left out of the rules of every route',
+    'rules of the module do not apply to work of the app itself (%s)',
     async (kind) => {
       const rules = [{ name: 'all', limit: 1, windowMs: 60_000 }];
       const guarding = await guard({ rules, onUnknownSubject: 'deny' });
@@ -233,7 +233,7 @@ describe('a kind of context that nobody knows', () => {
     },
   );
 
-  it('may have an adapter of its own', async () => {
+  it('can have an adapter', async () => {
     const bot = {
       address: () => 'the clock',
       refusal: () => new Error('too often'),

@@ -26,7 +26,7 @@ describe.each(servers)('the service on %s', (_name, connect) => {
       ...more,
     });
 
-    it('lets exactly the limit pass, and says what is left', async () => {
+    it('allows exactly the limit, and returns what is left', async () => {
       const three = rule('count');
       const left: number[] = [];
       for (let i = 0; i < 3; i++) {
@@ -42,14 +42,14 @@ describe.each(servers)('the service on %s', (_name, connect) => {
       expect(await bench.service.consume(three, 'b')).toMatchObject({ allowed: true });
     });
 
-    it('of a crowd that comes at once exactly the limit passes', async () => {
+    it('allows exactly the limit of concurrent calls', async () => {
       const ten = rule('crowd', { limit: 10 });
       const decisions = await Promise.all(Array.from({ length: 300 }, () => bench.service.consume(ten, 'crowd')));
       expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(10);
       expect((await bench.service.peek(ten, 'crowd')).rules[0]?.used).toBe(10);
     });
 
-    it('charges costs, none of them in part, and cost 0 never', async () => {
+    it('charges a cost wholly or not at all, and nothing for a cost of 0', async () => {
       const ten = rule('cost', { limit: 10 });
       expect(await bench.service.consume(ten, 'a', { cost: 7 })).toMatchObject({ allowed: true, rules: [{ used: 7 }] });
       expect(await bench.service.consume(ten, 'a', { cost: 4 })).toMatchObject({
@@ -66,7 +66,7 @@ describe.each(servers)('the service on %s', (_name, connect) => {
       expect((await keysUnder(bench)).filter((key) => key.includes('never'))).toEqual([]);
     });
 
-    it('peeks without charging, gives back once, resets', async () => {
+    it('peeks without charging, refunds once, resets', async () => {
       const two = rule('refund', { limit: 2 });
       expect(await bench.service.peek(two, 'a')).toMatchObject({ allowed: true, rules: [{ used: 0 }] });
       const first = await bench.service.consume(two, 'a');
@@ -80,7 +80,7 @@ describe.each(servers)('the service on %s', (_name, connect) => {
       expect(await bench.service.peek(two, 'a')).toMatchObject({ allowed: true, rules: [{ used: 0 }] });
     });
 
-    it('gives nothing back in a window that has not charged it', async () => {
+    it('refunds nothing in a later window', async () => {
       const short = rule('late', { limit: 1, windowMs: 300 });
       const charged = async (n: number) => {
         const old = await bench.service.consume(short, `a${n}`);
@@ -98,7 +98,7 @@ describe.each(servers)('the service on %s', (_name, connect) => {
       );
     });
 
-    it('blocks on request, and starts afresh after it', async () => {
+    it('blocks on request, and starts a new window after the block', async () => {
       const ten = rule('block', { limit: 10 });
       const [subject, retryAfterMs] = await inTime(150, async (n) => {
         await bench.service.consume(ten, `a${n}`, { cost: 9 });
@@ -115,7 +115,7 @@ describe.each(servers)('the service on %s', (_name, connect) => {
       expect(await bench.service.consume(ten, 'b')).toMatchObject({ allowed: true });
     });
 
-    it('a penalty blocks after a refusal, is not extended by polling, and grows when asked to', async () => {
+    it('a penalty blocks after a refusal, is not extended by polling, and escalates', async () => {
       const one = rule('penalty', {
         ...{ limit: 1, windowMs: 20, blockMs: 60 },
         blockEscalation: { factor: 3, maxMs: 150, memoryMs: 10_000 },
@@ -141,7 +141,7 @@ describe.each(servers)('the service on %s', (_name, connect) => {
     });
   });
 
-  it.each(ALGORITHMS)('a rule of the same name and another window ends no window: %s', async (algorithm) => {
+  it.each(ALGORITHMS)('rules of one name with two windows do not affect each other: %s', async (algorithm) => {
     const long = { name: `ends-${algorithm}`, algorithm, limit: 2, windowMs: 3_600_000 };
     const short = { ...long, limit: 1, windowMs: 300 };
     for (let i = 0; i < 3; i++) await bench.service.consume(long, 'a');
@@ -153,7 +153,7 @@ describe.each(servers)('the service on %s', (_name, connect) => {
     expect(refused.retryAfterMs).toBeGreaterThan(60_000);
   });
 
-  it('three rules are charged together or not at all', async () => {
+  it('three rules are all charged, or none', async () => {
     const rules = [
       { name: 'all-a', limit: 10, ...minute },
       { name: 'all-b', limit: 10, ...minute, algorithm: 'token-bucket' as const },
@@ -170,7 +170,7 @@ describe.each(servers)('the service on %s', (_name, connect) => {
     expect(after.rules.map(({ used }) => used)).toEqual([1, 1]);
   });
 
-  it('subjects that share no slot: what was reserved is given back when another refuses', async () => {
+  it('subjects in several slots: charged hits are refunded if another rule refuses', async () => {
     const rules = ['address', 'tenant', 'user'].map((name) => ({ name: `mixed-${name}`, limit: 5, ...minute }));
     for (let i = 0; i < 20; i++) {
       const checks = rules.map((rule, n) => ({ rule, subject: `${n}-${i}`, limit: n === 2 ? 1 : 5 }));
@@ -178,7 +178,7 @@ describe.each(servers)('the service on %s', (_name, connect) => {
       const refused = await bench.service.consumeAll(checks);
       expect(refused).toMatchObject({ allowed: false });
       expect(refused.rules.map(({ used }) => used)).toEqual([1, 1, 1]);
-      // The giving back is under way, and over before a call that comes after it in the same slots.
+      // The refund is in flight; Redis runs it before later calls to the same slots.
       for (let n = 0; n < 2; n++) {
         await expect(
           bench.service.peek(rules[n] as RateLimitRule, `${n}-${i}`).then(({ rules: [rule] }) => rule?.used),
@@ -195,7 +195,7 @@ describe.each(servers)('the service on %s', (_name, connect) => {
     }
   });
 
-  it('a shadow rule counts and reports, and never refuses', async () => {
+  it('a shadow rule counts and reports, but never refuses', async () => {
     const shadow = { name: 'shadow', limit: 1, ...minute, shadow: true };
     const real = { name: 'real', limit: 3, ...minute };
     const run = () => bench.service.consumeAll([shadow, real].map((rule) => ({ rule, subject: 's' })));
@@ -205,7 +205,7 @@ describe.each(servers)('the service on %s', (_name, connect) => {
     expect(await run()).toMatchObject({ allowed: false });
   });
 
-  it('hostile subjects are counted apart, each under one hash tag', async () => {
+  it('hostile subjects are counted separately, each under one hash tag', async () => {
     const rule = { name: 'hostile', limit: 1, ...minute };
     const long = 'x'.repeat(5_000);
     const hostile = [
@@ -234,8 +234,8 @@ describe.each(servers)('the service on %s', (_name, connect) => {
     for (const key of keys) expect(key.match(/[{}]/g)).toEqual(['{', '}']);
   });
 
-  it('refuses nonsense before anything is counted, naming the value', async () => {
-    const rule = { name: 'nonsense', limit: 1, ...minute };
+  it('refuses invalid input before anything is counted, with an error that has the value', async () => {
+    const rule = { name: 'invalid', limit: 1, ...minute };
     for (const cost of [-1, 0.5, NaN, Infinity, 1e10, '1' as never]) {
       await expect(bench.service.consume(rule, 's', { cost })).rejects.toThrow(
         `cost is ${JSON.stringify(cost) === 'null' ? cost : JSON.stringify(cost)}`,
@@ -243,7 +243,9 @@ describe.each(servers)('the service on %s', (_name, connect) => {
     }
     await expect(bench.service.consume(rule, '')).rejects.toThrow(InvalidRateLimitInputError);
     await expect(bench.service.consume('unknown', 's')).rejects.toThrow(/named "unknown".*Known: known/);
-    await expect(bench.service.consume({ limit: 1, ...minute }, 's')).rejects.toThrow(/needs a name/);
+    await expect(bench.service.consume({ limit: 1, ...minute }, 's')).rejects.toThrow(
+      /^RateLimitService: The rule has no name/,
+    );
     await expect(bench.service.consume({ ...rule, windowMs: 0.5 }, 's')).rejects.toThrow(InvalidOptionError);
     await expect(bench.service.block(rule, 's', 0)).rejects.toThrow(/blockMs is 0/);
     const twice = [rule, rule].map((each) => ({ rule: each, subject: 's' }));
@@ -260,7 +262,7 @@ describe.each(servers)('the service on %s', (_name, connect) => {
   });
 });
 
-it('hash tags lie evenly over the slots', () => {
+it('hash tags are distributed evenly over the slots', () => {
   for (const count of [1, 2, 3, 32, 100, 1_024]) {
     const slots = evenTags(count).map((tag) => calculateSlot(tag));
     expect(new Set(slots.map((slot) => Math.floor((slot * count) / 16_384))).size).toBe(count);

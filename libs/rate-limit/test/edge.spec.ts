@@ -37,14 +37,14 @@ describe('the client of an address', () => {
     expect(clientOf(address, 56)).toBe(client);
   });
 
-  it('is cut where the options say', () => {
+  it('has the prefix of the options', () => {
     expect(clientOf('2001:db8:1:2345:6:7:8:9', 64)).toBe('2001:db8:1:2345:0:0:0:0/64');
     expect(clientOf('2001:db8:1:2345:6:7:8:9', 128)).toBe('2001:db8:1:2345:6:7:8:9/128');
     expect(clientOf('2001:db8:1:2345:6:7:8:9', 33)).toBe('2001:db8:0:0:0:0:0:0/33');
   });
 });
 
-describe('nonsense is refused when the class is loaded, or at boot', () => {
+describe('invalid options are refused when the class is loaded, or at boot', () => {
   const good = { limit: 1, windowMs: 1_000 };
   it.each<[string, object, RegExp]>([
     ['a window under 1 ms', { windowMs: 0.5 }, /windowMs is 0\.5.*integer from 1 .*milliseconds, not seconds/],
@@ -52,9 +52,9 @@ describe('nonsense is refused when the class is loaded, or at boot', () => {
     ['a window without end', { windowMs: Infinity }, /windowMs is Infinity/],
     ['a limit of text', { limit: '5' }, /limit is "5"/],
     ['a negative limit', { limit: -1 }, /limit is -1/],
-    ['a limit that is no number', { limit: NaN }, /limit is NaN/],
-    ['a log without bound', { algorithm: 'sliding-log', limit: 10_001 }, /limit is 10001.*0 to 10000/],
-    ['an algorithm that is none', { algorithm: 'leaky' }, /algorithm is "leaky".*token-bucket/],
+    ['a limit that is not a number', { limit: NaN }, /limit is NaN/],
+    ['a sliding log that is too large', { algorithm: 'sliding-log', limit: 10_001 }, /limit is 10001.*0 to 10000/],
+    ['an unknown algorithm', { algorithm: 'leaky' }, /algorithm is "leaky".*token-bucket/],
     ['a burst of a window', { burst: 3 }, /burst is 3, .* Only token-bucket has a burst/],
     ['a burst of 0', { algorithm: 'token-bucket', burst: 0 }, /burst is 0/],
     ['a cost that never passes', { cost: 2 }, /cost is 2\. Expected an integer from 0 to 1, /],
@@ -65,13 +65,13 @@ describe('nonsense is refused when the class is loaded, or at boot', () => {
     ],
     ['a cost of a half', { cost: 0.5 }, /cost is 0\.5/],
     ['a subject of text', { subject: 'ip' }, /subject is "ip".*function/],
-    ['an option of others', { ttl: 5 }, /no option "ttl"\. Known: .*windowMs/],
+    ['an unknown option', { ttl: 5 }, /no option "ttl"\. Known: .*windowMs/],
     ['a name with spaces', { name: 'a b' }, /name is "a b"/],
-    ['a count of some', { count: 'some' }, /count is "some"/],
+    ['an unknown count', { count: 'some' }, /count is "some"/],
     ['a negative block', { blockMs: -1 }, /blockMs is -1/],
     ['a growing block of nothing', { blockEscalation: { maxMs: 5 } }, /blockMs is 0\. blockEscalation needs/],
     ['a growing block that shrinks', { blockMs: 10, blockEscalation: { maxMs: 5 } }, /maxMs is 5.*10/],
-    ['a policy that is none', { onRedisError: 'open' }, /onRedisError is "open"/],
+    ['an unknown policy', { onRedisError: 'open' }, /onRedisError is "open"/],
     ['a deadline of 0', { deadlineMs: 0 }, /deadlineMs is 0/],
   ])('%s', (_what, wrong, message) => {
     expect(() => resolveRule({ ...good, ...wrong })).toThrow(message);
@@ -98,7 +98,7 @@ describe('nonsense is refused when the class is loaded, or at boot', () => {
       },
       /two rules named "a"/,
     ],
-    ['rules that are none', { rules: {} }, /array of rules/],
+    ['rules that are not an array', { rules: {} }, /array of rules/],
     ['a deadline in seconds', { deadlineMs: 0.05 }, /deadlineMs is 0\.05.*milliseconds/],
     ['tags without end', { tags: 5_000 }, /tags is 5000/],
     ['invalid headers', { responses: { headers: 1 } }, /responses\.headers is 1/],
@@ -113,7 +113,7 @@ describe('nonsense is refused when the class is loaded, or at boot', () => {
     ],
     [true, undefined],
   ])(
-    'a rule of every route that counts outcomes of messages needs the interceptor: %s',
+    'a rule of the module that counts outcomes of messages needs the interceptor: %s',
     async (interceptor, message) => {
       @Controller()
       @UseGuards(RateLimitGuard)
@@ -140,7 +140,7 @@ describe('nonsense is refused when the class is loaded, or at boot', () => {
     },
   );
 
-  it('a rule whose counters nothing stable names stops the boot', async () => {
+  it('a rule without a name on a method that is not a route stops the boot', async () => {
     @Injectable()
     class Worker {
       @RateLimit(good)
@@ -198,7 +198,7 @@ describe('the module for tests', () => {
     return app;
   }
 
-  it('decides as in production, by a clock that the test sets', async () => {
+  it('decides as in production, by the clock of the test', async () => {
     const app = await open({ rules: [{ name: 'all', limit: 100, windowMs: 1_000 }] });
     const clock = app.get(RateLimitTestClock);
     const find = async (): Promise<number> => (await app.inject({ url: '/cats' })).statusCode;
@@ -215,7 +215,7 @@ describe('the module for tests', () => {
     await app.close();
   });
 
-  it('tells subjects apart, and counts requests without a subject together', async () => {
+  it('counts subjects separately, and requests without a subject together', async () => {
     const app = await open({});
     const dogs = async (tenant?: string): Promise<number> =>
       (await app.inject({ url: '/cats/dogs', headers: tenant ? { 'x-tenant': tenant } : {} })).statusCode;

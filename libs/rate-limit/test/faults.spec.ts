@@ -10,7 +10,7 @@ import { openBench, quiet, type Bench } from './support';
 const minute = { windowMs: 60_000 };
 const isEvalsha = (request: Buffer): boolean => /evalsha/i.test(request.toString('latin1'));
 
-describe('when Redis is slow or gone', () => {
+describe('when Redis is slow or unavailable', () => {
   let server: RedisServer;
   let proxy: FaultProxy;
   let admin: Redis;
@@ -50,42 +50,45 @@ describe('when Redis is slow or gone', () => {
     return bench;
   }
 
-  it.each(['allow', 'deny', 'local'] as const)('blackholed, a check is decided by its deadline: %s', async (policy) => {
-    const { service } = await open({ deadlineMs: 50, onRedisError: policy, breaker: { failures: 3, openMs: 2_000 } });
-    const rule = { name: `hole-${policy}`, limit: 2, ...minute };
-    expect(await service.consume({ ...rule, deadlineMs: 10_000 }, 's')).toMatchObject({ source: 'redis' });
-    proxy.blackhole();
-    const took: number[] = [];
-    let asked = 0;
-    const onGroup = (): unknown => (asked += 1);
-    subscribe(SCRIPT_REGISTRY_CHANNELS.groupSent, onGroup);
-    const decisions = [];
-    for (let i = 0; i < 6; i++) {
-      const started = performance.now();
-      decisions.push(await service.consume(rule, 's'));
-      took.push(performance.now() - started);
-    }
-    const allowed = { allow: [1, 1, 1, 1, 1, 1], deny: [0, 0, 0, 0, 0, 0], local: [1, 1, 0, 0, 0, 0] }[policy];
-    expect(decisions.map((decision) => Number(decision.allowed))).toEqual(allowed);
-    expect(decisions[0]?.source).toBe(policy === 'local' ? 'local' : 'policy');
-    if (policy === 'deny') expect(decisions[0]).toMatchObject({ reason: 'redis-error', rules: [] });
-    // Three wait for Redis, then the breaker is open and nobody does.
-    expect(Math.min(...took.slice(0, 3))).toBeGreaterThan(40);
-    expect(Math.max(...took.slice(0, 3))).toBeLessThan(5_000);
-    unsubscribe(SCRIPT_REGISTRY_CHANNELS.groupSent, onGroup);
-    expect(asked).toBe(3);
-    expect(failures.map((failure) => failure.policy)).toEqual(new Array(6).fill(policy));
-    expect(states).toEqual(['opened']);
+  it.each(['allow', 'deny', 'local'] as const)(
+    'without replies, a check is decided at its deadline: %s',
+    async (policy) => {
+      const { service } = await open({ deadlineMs: 50, onRedisError: policy, breaker: { failures: 3, openMs: 2_000 } });
+      const rule = { name: `hole-${policy}`, limit: 2, ...minute };
+      expect(await service.consume({ ...rule, deadlineMs: 10_000 }, 's')).toMatchObject({ source: 'redis' });
+      proxy.blackhole();
+      const took: number[] = [];
+      let asked = 0;
+      const onGroup = (): unknown => (asked += 1);
+      subscribe(SCRIPT_REGISTRY_CHANNELS.groupSent, onGroup);
+      const decisions = [];
+      for (let i = 0; i < 6; i++) {
+        const started = performance.now();
+        decisions.push(await service.consume(rule, 's'));
+        took.push(performance.now() - started);
+      }
+      const allowed = { allow: [1, 1, 1, 1, 1, 1], deny: [0, 0, 0, 0, 0, 0], local: [1, 1, 0, 0, 0, 0] }[policy];
+      expect(decisions.map((decision) => Number(decision.allowed))).toEqual(allowed);
+      expect(decisions[0]?.source).toBe(policy === 'local' ? 'local' : 'policy');
+      if (policy === 'deny') expect(decisions[0]).toMatchObject({ reason: 'redis-error', rules: [] });
+      // Three wait for Redis, then the breaker is open and nobody does.
+      expect(Math.min(...took.slice(0, 3))).toBeGreaterThan(40);
+      expect(Math.max(...took.slice(0, 3))).toBeLessThan(5_000);
+      unsubscribe(SCRIPT_REGISTRY_CHANNELS.groupSent, onGroup);
+      expect(asked).toBe(3);
+      expect(failures.map((failure) => failure.policy)).toEqual(new Array(6).fill(policy));
+      expect(states).toEqual(['opened']);
 
-    proxy.reset();
-    proxy.pass();
-    await eventually(async () => {
-      expect((await service.consume(rule, 't', { cost: 0 })).source).toBe('redis');
-    });
-    expect(states).toEqual(['opened', 'closed']);
-  });
+      proxy.reset();
+      proxy.pass();
+      await eventually(async () => {
+        expect((await service.consume(rule, 't', { cost: 0 })).source).toBe('redis');
+      });
+      expect(states).toEqual(['opened', 'closed']);
+    },
+  );
 
-  it("a rule's own policy and deadline go before the module's, and the strictest of a request decides", async () => {
+  it("a rule's policy and deadline replace the module's, and the strictest rule of a request decides", async () => {
     const { service } = await open({ deadlineMs: 5_000, onRedisError: 'allow', breaker: { failures: 1_000 } });
     const rule = { name: 'own', limit: 1, ...minute, deadlineMs: 20 };
     proxy.blackhole();
@@ -100,7 +103,7 @@ describe('when Redis is slow or gone', () => {
     expect(await service.consumeAll(mixed.slice(0, 2))).toMatchObject({ allowed: false, source: 'local' });
   });
 
-  it('a server that is away: nothing waits for it beyond the deadline, and nothing is sent later', async () => {
+  it('an unavailable server: no check waits longer than the deadline, and nothing is sent later', async () => {
     const { service, client } = await open({ deadlineMs: 30, breaker: { failures: 1_000 } });
     const rule = { name: 'away', limit: 5, ...minute };
     const patient = { ...rule, deadlineMs: 10_000 };
@@ -118,7 +121,7 @@ describe('when Redis is slow or gone', () => {
     expect(await service.peek(patient, 's')).toMatchObject({ source: 'redis', rules: [{ used: 1 }] });
   });
 
-  it('a resent command charges once more, as its header says, and never twice more', async () => {
+  it('a resent command charges once more, and only once more', async () => {
     const { service } = await open({ deadlineMs: 10_000 });
     const single = { name: 'resent', limit: 10, ...minute };
     const bucket = { name: 'resent-log', limit: 10, ...minute, algorithm: 'sliding-log' as const };
@@ -131,7 +134,7 @@ describe('when Redis is slow or gone', () => {
     await again;
   });
 
-  it('a refund, a reset and a block whose reply was lost take effect, and say so after the resend', async () => {
+  it('a refund, a reset and a block whose reply was lost take effect, and resolve after the resend', async () => {
     const { service } = await open({ deadlineMs: 10_000, blockCache: false });
     const log = { name: 'lost-log', limit: 3, ...minute, algorithm: 'sliding-log' as const };
     const [first] = [await service.consume(log, 's'), await service.consume(log, 's')];
@@ -149,7 +152,7 @@ describe('when Redis is slow or gone', () => {
     expect(await service.consume(log, 's')).toMatchObject({ allowed: true });
   });
 
-  it('SCRIPT FLUSH amid checks: none fails, and exactly the limit passes', async () => {
+  it('SCRIPT FLUSH during checks: none fails, and exactly the limit is allowed', async () => {
     const { service } = await open({ deadlineMs: 10_000, blockCache: false });
     const rule = { name: 'flushed', limit: 100, ...minute };
     const decisions = await Promise.all(
@@ -162,7 +165,7 @@ describe('when Redis is slow or gone', () => {
     expect(failures).toEqual([]);
   });
 
-  it('a user without the commands is met with the policy, and the reason is told', async () => {
+  it('a Redis user without permission for the commands: the policy decides, and the event has the reason', async () => {
     await admin.acl('SETUSER', 'poor', 'on', '>pw', '~*', '&*', '+@all', '-incrby', '-set');
     const { service } = await open({ deadlineMs: 10_000, onRedisError: 'deny' }, { username: 'poor', password: 'pw' });
     expect(await service.consume({ name: 'poor', limit: 1, ...minute }, 's')).toMatchObject({ reason: 'redis-error' });

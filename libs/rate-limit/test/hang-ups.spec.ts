@@ -130,7 +130,7 @@ describe.each(['Express', 'Fastify'])('clients that hang up on %s', (platform) =
     expect(ran).toBeLessThanOrEqual(LIMIT);
   });
 
-  it('have a counter of their own, so that others still have theirs', async () => {
+  it('have a separate counter, so other clients keep theirs', async () => {
     await open(platform, false, 20);
     await hangUp(reset);
     const statuses: number[] = [];
@@ -141,7 +141,7 @@ describe.each(['Express', 'Fastify'])('clients that hang up on %s', (platform) =
   });
 });
 
-it('clients that hang up are refused where the options say so', async () => {
+it('clients that hang up are refused with onUnknownSubject: deny', async () => {
   await open('Express', false, 20, { onUnknownSubject: 'deny' });
   await hangUp(end);
   expect(ran).toBe(0);

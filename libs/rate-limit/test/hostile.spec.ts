@@ -16,7 +16,7 @@ import { size } from '../../../test/support/size';
 
 const DAY_MS = 86_400_000;
 
-describe('state that others have spoilt', () => {
+describe('state that another program has changed', () => {
   let bench: Bench;
   beforeAll(async () => {
     bench = await openBench(standalone(), { blockCache: false });
@@ -41,7 +41,7 @@ describe('state that others have spoilt', () => {
     (key) => bench.client.del(key),
   ];
 
-  it('whatever was done to a key, after the next touch it has a TTL within its bound, and answers make sense', async () => {
+  it('any changed key has a TTL within its bound after the next check, and decisions stay valid', async () => {
     const random = seeded(20_261_120);
     const failures: unknown[] = [];
     subscribe(RATE_LIMIT_CHANNELS.redisFailed, (event) => failures.push(event));
@@ -105,7 +105,7 @@ describe('state that others have spoilt', () => {
     expect(admitted).toBeLessThanOrEqual(65);
   }, 20_000);
 
-  it('the reset stays where the first hit put it, and no clock of an app moves it', async () => {
+  it('the first hit sets the reset, and no clock of an app moves it', async () => {
     const rule = { name: 'steady', limit: 100, windowMs: 30_000 };
     const now = jest.spyOn(Date, 'now');
     const ends = new Set<number>();
@@ -127,7 +127,7 @@ describe('state that others have spoilt', () => {
   });
 });
 
-it('three rules of one subject are one command', async () => {
+it('three rules of one subject need one command', async () => {
   const server = await RedisServer.start();
   const bench = await openBench(standalone({}, server.port));
   const watcher = await CommandWatcher.open(server.port);
@@ -155,8 +155,8 @@ it('three rules of one subject are one command', async () => {
   }
 });
 
-describe('subjects that strangers choose', () => {
-  it('are counted each by itself, and so are they in memory', async () => {
+describe('hostile subjects', () => {
+  it('are counted separately, in Redis and in memory', async () => {
     const odd = ['\ud800', '\ud801', 'z'.repeat(10_240), `${'z'.repeat(10_239)}y`];
     const subjects = [...HOSTILE_IDS, ...odd];
     const rule = { name: 'strangers', limit: 1, windowMs: 60_000 };
@@ -173,7 +173,7 @@ describe('subjects that strangers choose', () => {
     }
   });
 
-  it('that were refused are remembered by what bounds the memory, and cannot be taken for those of another rule', () => {
+  it('have cache entries of bounded size that differ from those of other rules', () => {
     const cache = new BlockCache(10, 1_000, () => 0);
     const verdict = { verdict: 1, used: 1, resetMs: 500, retryMs: 500, nextMs: 500, atUs: 0 };
     const check = (name: string, subject: string) => ({
@@ -195,7 +195,7 @@ describe('subjects that strangers choose', () => {
     ]);
   });
 
-  it('are refused where they are no text, and so are figures that are none', async () => {
+  it('are refused if they are not text, as are invalid numbers', async () => {
     const bench = await openBench(standalone());
     try {
       const rule = { name: 'typed', limit: 5, windowMs: 60_000 };
@@ -219,8 +219,8 @@ describe('subjects that strangers choose', () => {
   });
 });
 
-it('headers of rules hold nothing but printable ASCII, whatever a route is called', () => {
-  const answers = new HttpResponses(resolveResponses({}));
+it('headers contain only printable ASCII, for any name of a route', () => {
+  const responses = new HttpResponses(resolveResponses({}));
   for (const name of [...HOSTILE_IDS, '\ud800', '\udc00x', 'GET /\u{1f9e7}', 'a\r\nset-cookie: b=c']) {
     const rule = {
       name,
@@ -234,7 +234,7 @@ it('headers of rules hold nothing but printable ASCII, whatever a route is calle
       nextMs: 1,
       retryAfterMs: 1,
     };
-    const headers = answers.headers({
+    const headers = responses.headers({
       ...{ allowed: false, rules: [rule], policies: [rule], retryAfterMs: 1, source: 'redis' },
     } as never);
     for (const [header, value] of Object.entries(headers)) {
@@ -251,7 +251,7 @@ it('headers of rules hold nothing but printable ASCII, whatever a route is calle
 const SUBJECTS = size(200_000, 1_000_000);
 
 describe('many subjects', () => {
-  it('leave the heap of the app as it was, and cost Redis what the README says', async () => {
+  it('do not grow the heap, and use as much memory of Redis as the README says', async () => {
     const server = await RedisServer.start();
     const bench = await openBench(standalone({}, server.port));
     try {

@@ -111,7 +111,7 @@ class AskedController {
     return 'ok';
   }
 
-  @RateLimit({ name: 'nonsense', limit: () => NaN, ...minute })
+  @RateLimit({ name: 'invalid', limit: () => NaN, ...minute })
   @Get('nonsense')
   nonsense(): string {
     return 'ok';
@@ -188,7 +188,7 @@ describe.each(stages)('the guard on %s with %s', (_platform, _server, adapter, c
     return seen;
   };
 
-  it('limits with headers on every answer, and refuses with problem details', async () => {
+  it('sets headers on every response, and refuses with problem details', async () => {
     await open();
     const first = await send('plain/own');
     expect(first.status).toBe(200);
@@ -222,7 +222,7 @@ describe.each(stages)('the guard on %s with %s', (_platform, _server, adapter, c
     expect((await send('plain/global')).headers.get('x-ratelimit-remaining')).toBe('1');
   });
 
-  it('merges the rules of module, class and method: by name the nearest, charged once', async () => {
+  it('merges the rules of module, class and method by name, and charges each once', async () => {
     await open();
     expect(await statuses('plain/override', 2)).toEqual([200, 429]);
     expect(await statuses('plain/free', 6)).toEqual([200, 200, 200, 200, 200, 200]);
@@ -233,13 +233,13 @@ describe.each(stages)('the guard on %s with %s', (_platform, _server, adapter, c
     expect(twice.headers.get('ratelimit')).toContain('"twice";r=9');
   });
 
-  it('a shadow rule refuses nothing and stands in no header', async () => {
+  it('a shadow rule refuses nothing and is in no header', async () => {
     await open();
     expect(await statuses('plain/shadow', 3)).toEqual([200, 200, 200]);
     expect((await send('plain/shadow')).headers.get('ratelimit')).not.toContain('shadow');
   });
 
-  it('asks functions of the request for subject, cost, limit and skip', async () => {
+  it('calls the functions of subject, cost, limit and skip', async () => {
     await open();
     expect(await statuses('asked', 4, 'ann')).toEqual([200, 200, 200, 429]);
     expect(await statuses('asked', 2, 'heavy')).toEqual([200, 429]);

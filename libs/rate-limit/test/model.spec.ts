@@ -50,7 +50,7 @@ const anyRule = fc
     freshAfterBlock: fresh && !shadow,
   }));
 
-/** What the short scripts serve. */
+/** Rules that the short scripts decide. */
 const plainRule = fc
   .record({ windowMs: fc.constantFrom(1, 1_000, 60_000), limit: fc.integer({ min: 1, max: 8 }) })
   .map((figures) => ruleOf({ name: `r${serial++}`, ...figures }));
@@ -68,7 +68,7 @@ const anyStep = fc.record({
   ),
 });
 
-it('the scripts and the model decide alike, whatever is done in whatever order', async () => {
+it('the scripts and the model decide the same, for any sequence of calls', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.oneof(anyRule, plainRule), { minLength: 1, maxLength: 3 }),
@@ -113,7 +113,7 @@ it('the scripts and the model decide alike, whatever is done in whatever order',
   );
 }, 120_000);
 
-/** Hits that were admitted, by time. */
+/** An allowed hit. */
 interface Hit {
   readonly us: number;
   readonly cost: number;

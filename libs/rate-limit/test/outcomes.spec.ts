@@ -43,7 +43,7 @@ class NobodyGuard implements CanActivate {
   }
 }
 
-/** Answers itself, as a cache does. */
+/** Responds without the handler, as a cache does. */
 @Injectable()
 class CachedInterceptor implements NestInterceptor {
   intercept(): Observable<string> {
@@ -130,7 +130,7 @@ describe.each([
     (await app.get(RateLimitService).peek({ name, ...two }, '127.0.0.1')).rules[0]?.used;
   const status = async (path: string): Promise<number> => (await fetch(`${url}/${path}`)).status;
 
-  it('is the status that the client gets, whoever answered', async () => {
+  it('is the status that the client gets, from any part of the app', async () => {
     for (let i = 0; i < 4; i++) {
       expect(await status('closed')).toBe(401);
       await eventually(async () => expect(await used('closed')).toBe(0));
@@ -142,7 +142,7 @@ describe.each([
     expect([await status('missing'), await status('missing'), await status('missing')]).toEqual([404, 404, 429]);
   });
 
-  it('that nobody waited for keeps its hits', async () => {
+  it('of a request whose client hung up keeps its hits', async () => {
     ran = 0;
     const socket = connect(Number(new URL(url).port), '127.0.0.1').on('error', () => undefined);
     socket.write('POST /slow HTTP/1.1\r\nhost: a\r\ncontent-length: 0\r\n\r\n');
@@ -156,7 +156,7 @@ describe.each([
     expect(await used('slow')).toBe(1);
   });
 
-  it('is known to the handler', async () => {
+  it('can be read in the handler', async () => {
     expect(await (await fetch(`${url}/shown`)).json()).toEqual([{ name: 'shown', remaining: 1 }]);
     expect(await (await fetch(`${url}/shown`)).json()).toEqual([{ name: 'shown', remaining: 0 }]);
     expect(await (await fetch(`${url}/free`)).text()).toBe('undefined');

@@ -65,13 +65,13 @@ describe.each(['Express', 'Fastify'])('proxies before %s', (platform) => {
     for (const [i, warning] of warnings.entries()) expect(logged[i]).toMatch(warning);
   });
 
-  it('may be left without a warning', async () => {
+  it('log no warning with proxyWarnings: false', async () => {
     await open(platform, true, false);
     await ask('192.0.2.1');
     expect(logged).toEqual([]);
   });
 
-  it('a client with another port is the same client', async () => {
+  it('count a client with another port as the same client', async () => {
     await open(platform, 'loopback');
     expect(await ask('192.0.2.1:50001', '192.0.2.1:50002', '192.0.2.1:50003')).toEqual([200, 200, 429]);
     expect(await ask('[2001:db8::1]:1', '[2001:db8::1]:2', '[2001:db8::1]:3')).toEqual([200, 200, 429]);

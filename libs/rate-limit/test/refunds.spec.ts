@@ -24,7 +24,7 @@ interface Charge {
   kept: boolean;
 }
 
-/** What a bucket holds that was charged so, and never otherwise: drained by time, never below nothing. */
+/** Returns the level of a bucket after these charges and no refund; it drains over time, never below 0. */
 function levelWith(charges: readonly Charge[], nowUs: number): number {
   let [level, at] = [0, 0];
   for (const { atUs, cost } of charges.filter(({ kept }) => kept)) {
@@ -87,7 +87,7 @@ describe.each<[string, () => [Limiter, (us: number) => Promise<void> | void]]>([
     },
   ],
 ])('a token bucket of %s', (_what, open) => {
-  it('is after refunds what it would be without the charges', async () => {
+  it('has after refunds the level that it would have without the charges', async () => {
     const [of, setUs] = open();
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 14 }), async (steps) => {
@@ -99,7 +99,7 @@ describe.each<[string, () => [Limiter, (us: number) => Promise<void> | void]]>([
     );
   });
 
-  it('never gives back more, however many charges overlap', async () => {
+  it('never refunds more, for any number of overlapping charges', async () => {
     const [of, setUs] = open();
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 40, maxLength: 80 }), async (steps) => {
@@ -110,7 +110,7 @@ describe.each<[string, () => [Limiter, (us: number) => Promise<void> | void]]>([
     );
   });
 
-  it('gives back what was charged to one that never ran empty, also of a crowd', async () => {
+  it('refunds everything to a bucket that was never empty, also after concurrent charges', async () => {
     const [of, setUs] = open();
     const burst = Array.from({ length: 600 }, (_, i) => ({ refund: false, pick: 0, cost: 1, waitUs: i % 50 ? 0 : 40 }));
     const back = Array.from({ length: 420 }, (_, i) => ({

@@ -76,7 +76,7 @@ describe('a process that stalls', () => {
     240_000,
   );
 
-  it('again and again, in turns of its loop: Redis decides every call', async () => {
+  it('repeatedly, between turns of the event loop: Redis decides every call', async () => {
     await play(ROUNDS, (n) => {
       const outcomes = consume(`turns-${n}`, 60);
       let turns = 0;
@@ -89,7 +89,7 @@ describe('a process that stalls', () => {
     });
   });
 
-  it('while it asks about a blocked subject, which takes two scripts: Redis decides', async () => {
+  it('during a check of a blocked subject, which needs two scripts: Redis decides', async () => {
     const rule = { name: 'blocked', limit: LIMIT, windowMs: 600_000 };
     const asking = await openBench(standalone({}, server.port), { deadlineMs: 50, blockCache: false });
     try {
@@ -106,7 +106,7 @@ describe('a process that stalls', () => {
     }
   });
 
-  it('still finds a Redis that is silent, by the deadline and after the stall', async () => {
+  it('still detects a Redis that does not answer, at the deadline and after the stall', async () => {
     server.pause();
     try {
       const began = performance.now();

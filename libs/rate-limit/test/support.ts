@@ -80,9 +80,9 @@ export function ruleOf(rule: RateLimitRule & { name: string }): NamedRule {
 }
 
 /**
- * Does what must be over within `withinMs`, and does it again where that failed and the machine was slower.
+ * Runs `quick`, and again up to 9 times if it fails after more than `withinMs`, because the machine was too slow.
  *
- * @param quick told how often it was tried before, for names of its own; what it throws when it was in time is final
+ * @param quick gets the number of earlier attempts, for unique names; an error within `withinMs` is final
  */
 export async function inTime<T, P = undefined>(
   withinMs: number,
@@ -100,7 +100,7 @@ export async function inTime<T, P = undefined>(
   }
 }
 
-/** Every key under a prefix, on whatever node. */
+/** Returns all keys of a prefix, on all nodes. */
 export async function keysUnder({ client, prefix }: Pick<Bench, 'client' | 'prefix'>): Promise<string[]> {
   const nodes = client instanceof Cluster ? client.nodes('master') : [client];
   const found = await Promise.all(
@@ -115,7 +115,7 @@ export async function keysUnder({ client, prefix }: Pick<Bench, 'client' | 'pref
   return found.flat();
 }
 
-/** A clock that a test sets, as the scripts read it: their `TIME` becomes a list in Redis. */
+/** Clock that a test sets and the scripts read: their `TIME` is replaced by a list in Redis. */
 export class TestClock {
   private readonly variants = new Map<AnyScript, AnyScript>();
   /** A day ahead of Redis' own clock, so that Redis itself expires nothing. */
@@ -127,13 +127,13 @@ export class TestClock {
   ) {
     for (const script of rateLimitScripts as readonly AnyScript[]) {
       const shared = script.shared.replace("redis.call('TIME')", `redis.call('LRANGE', '${key}', 0, 1)`);
-      // The registry's own reading of the time, by which a timed reply is stamped, is of Redis' clock.
+      // The registry stamps timed replies by Redis' clock, so the stamp is replaced too.
       const reply = (raw: never): unknown => script.reply(raw, this.nowUs);
       this.variants.set(script, Object.freeze({ ...script, shared, reply }));
     }
   }
 
-  /** A limiter whose scripts, else byte for byte the real ones, go by this clock. */
+  /** Opens a limiter whose scripts use this clock and are otherwise unchanged. */
   static async open(
     client: Redis,
   ): Promise<{ clock: TestClock; limiter: RedisLimiter; prefix: string; close(): void }> {
@@ -166,7 +166,7 @@ export class TestClock {
   }
 }
 
-/** Numbers that look random and are the same for one seed; mulberry32. */
+/** Returns a pseudorandom generator with a seed; mulberry32. */
 export function seeded(seed: number): () => number {
   let state = seed;
   return () => {

@@ -33,15 +33,15 @@ async function untilItPasses(hit: () => ReturnType<Hit>): ReturnType<Hit> {
   );
 }
 
-/** Polls every 50 ms for 6 s, on a schedule that slow answers do not shift; answers how often it was admitted. */
+/** Polls every 50 ms for 6 s, on a schedule that slow responses do not shift. Returns the number of allowed polls. */
 async function poll(admitted: () => Promise<boolean>): Promise<number> {
   const start = performance.now();
-  const answers: Promise<boolean>[] = [];
+  const polls: Promise<boolean>[] = [];
   for (let i = 0; i < 120; i++) {
-    answers.push(admitted());
+    polls.push(admitted());
     await sleep(Math.max(0, start + 50 * (i + 1) - performance.now()));
   }
-  return (await Promise.all(answers)).filter(Boolean).length;
+  return (await Promise.all(polls)).filter(Boolean).length;
 }
 
 /** Tries again, a few times, what failed while the machine stood still. */
@@ -73,7 +73,7 @@ describe.each(servers)('the storage on %s', (_name, connect) => {
     (key) =>
       storage.increment(key, ttl, limit, blockDuration, throttler);
 
-  it('counts to the limit, then blocks, and says for how long in seconds', async () => {
+  it('counts to the limit, then blocks, and returns the time in seconds', async () => {
     const hit = hitter(60_000, 2, 30_000);
     const passed = { timeToExpire: 60, isBlocked: false, timeToBlockExpire: 0 };
     const blocked = { totalHits: 3, timeToExpire: 30, isBlocked: true, timeToBlockExpire: 30 };
@@ -86,7 +86,7 @@ describe.each(servers)('the storage on %s', (_name, connect) => {
     expect(await storage.increment('a0', 60_000, 2, 30_000, 'other')).toMatchObject({ totalHits: 1, isBlocked: false });
   });
 
-  it('a hit of another ttl under the same key ends no window', async () => {
+  it('a hit with another ttl does not end the window of the key', async () => {
     for (let i = 0; i < 3; i++) await storage.increment('same', 60_000, 2, 0, 'default');
     expect(await storage.increment('same', 300, 1, 0, 'default')).toMatchObject({ totalHits: 1, isBlocked: false });
     await sleep(350);
@@ -95,14 +95,14 @@ describe.each(servers)('the storage on %s', (_name, connect) => {
     expect(record.timeToExpire).toBeGreaterThan(50);
   });
 
-  it('answers as the storage of throttler does, hit for hit', async () => {
+  it('returns the same as the storage of throttler, hit by hit', async () => {
     const theirs = new ThrottlerStorageService();
     for (const [limit, blockDuration] of [
       [3, 60_000],
       [3, 10_000],
       [1, 60_000],
     ] as const) {
-      // What is left is told in whole seconds, by a clock each.
+      // Times are whole seconds, and each storage has its own clock.
       await inTime(900, async (n) => {
         for (let i = 0; i < 6; i++) {
           const key = `same-${limit}-${blockDuration}-${n}`;
@@ -141,7 +141,7 @@ describe.each(servers)('the storage on %s', (_name, connect) => {
     if (ttl > 10_000) expect([(await hit(key)).isBlocked, (await hit(key)).isBlocked]).toEqual([false, true]);
   });
 
-  it('neither counts nor prolongs anything while a key is blocked', async () => {
+  it('does not count hits of a blocked key, and does not extend the block', async () => {
     const hit = hitter(60_000, 2, 30_000);
     for (let i = 0; i < 3; i++) await hit('a');
     const held = async (): Promise<unknown> => {
@@ -157,12 +157,12 @@ describe.each(servers)('the storage on %s', (_name, connect) => {
     expect(await held()).toEqual(before);
   });
 
-  it('gives every key an end, and mends one that lost it', async () => {
-    const figures = [
+  it('gives every key a TTL, also one that lost it', async () => {
+    const cases = [
       [60_000, 2, 90_000],
       [60_000, 1, 0],
     ] as const;
-    for (const [n, [ttl, limit, block]] of figures.entries()) {
+    for (const [n, [ttl, limit, block]] of cases.entries()) {
       for (let i = 0; i < 4; i++) {
         await storage.increment(`k${n}`, ttl, limit, block, 'default');
         for (const ms of await lifetimes(bench)) expect([ms > 0, ms <= 90_000]).toEqual([true, true]);
@@ -173,12 +173,12 @@ describe.each(servers)('the storage on %s', (_name, connect) => {
     }
   });
 
-  it('lets exactly the limit of a crowd pass', async () => {
+  it('allows exactly the limit of concurrent hits', async () => {
     const records = await Promise.all(Array.from({ length: 200 }, () => hitter(60_000, 10, 60_000)('crowd')));
     expect(records.filter(({ isBlocked }) => !isBlocked)).toHaveLength(10);
   });
 
-  it('does not block where the duration is 0: the window ends the refusal, or the bucket fills again', async () => {
+  it('does not block with a duration of 0: hits are allowed after the window, or when the bucket has tokens', async () => {
     const hit = hitter(1_000, 1, 0);
     const key = await inTime(900, async (n) => {
       await hit(`a${n}`);
@@ -206,7 +206,7 @@ describe.each(servers)('the storage on %s', (_name, connect) => {
     expect(await untilItPasses(take)).toMatchObject({ totalHits: 1 });
   });
 
-  it('takes any name and any key, and keeps them apart', async () => {
+  it('accepts any name and any key, and counts them separately', async () => {
     const names = ['default', 'a b', 'a:b', '{x}', 'ü', 'x'.repeat(200)];
     const keys = ['1.2.3.4', '::1', '{tag}', 'a:b', 'k'.repeat(5_000), '\ud800'];
     for (const name of names) {
@@ -238,7 +238,7 @@ describe.each(servers)('the storage on %s', (_name, connect) => {
       ['k', 9, 2.5, 9, 'default'],
     ],
     [/^The limit of throttler "default" is -1\./, ['k', 9, -1, 9, 'default']],
-    [/^The blockDuration of throttler "default" is -1\. .*0 is no block/, ['k', 9, 1, -1, 'default']],
+    [/^The blockDuration of throttler "default" is -1\. .*0 means no block/, ['k', 9, 1, -1, 'default']],
     [/^The blockDuration of throttler "default" is 0\.5\./, ['k', 9, 1, 0.5, 'default']],
     [/^The key of throttler "default" is ""\./, ['', 9, 1, 9, 'default']],
     [/^The key of throttler "default" is undefined\./, [undefined, 9, 1, 9, 'default']],
@@ -250,13 +250,13 @@ describe.each(servers)('the storage on %s', (_name, connect) => {
     expect(await keysUnder(bench)).toEqual([]);
   });
 
-  it('lets everything pass where the limit is Infinity, and nothing where it is 0', async () => {
+  it('allows everything with a limit of Infinity, and nothing with 0', async () => {
     expect(await hitter(60_000, Infinity, 60_000)('a')).toMatchObject({ isBlocked: false, totalHits: 0 });
     expect(await keysUnder(bench)).toEqual([]);
     expect(await hitter(60_000, 0, 60_000)('a')).toMatchObject({ isBlocked: true, totalHits: 1 });
   });
 
-  it('a limit of 0 tells clients to wait for the block, or for the ttl where there is none', async () => {
+  it('with a limit of 0, clients wait for the block, or for the ttl without one', async () => {
     for (const [ttl, blockDuration, seconds] of [
       [60_000, 5_000, 5],
       [5_000, 60_000, 60],
@@ -274,7 +274,7 @@ describe.each(servers)('the storage on %s', (_name, connect) => {
 });
 
 describe('without Redis', () => {
-  it.each(['allow', 'local', 'deny'] as const)('it does what onRedisError says: %s', async (onRedisError) => {
+  it.each(['allow', 'local', 'deny'] as const)('onRedisError decides: %s', async (onRedisError) => {
     const bench = await openBench(standalone(), { onRedisError, deadlineMs: 50 });
     const storage = new RateLimitThrottlerStorage(bench.resilient, 'fixed-window');
     bench.client.disconnect();
@@ -299,7 +299,7 @@ describe('options', () => {
     expect(resolveStorageOptions({}).algorithm).toBe('fixed-window');
   });
 
-  it('need not be given', () => {
+  it('are optional', () => {
     expect(RateLimitThrottlerStorageModule.forRoot().module).toBe(RateLimitThrottlerStorageModule);
   });
 });
@@ -347,7 +347,7 @@ describe.each(platforms)("throttler's own guard on %s", (_platform, adapter) => 
       bench = await ThrottlerBench.open(client, adapter(), options);
     };
 
-    it('limits each route by its own figures, and says so in the headers', async () => {
+    it('limits each route by its own values, and shows them in the headers', async () => {
       await open({ throttlers: [{ limit: 5, ttl: 60_000 }] });
       for (const remaining of ['1', '0']) {
         const { status, headers } = await bench.get('/cats');
@@ -370,7 +370,7 @@ describe.each(platforms)("throttler's own guard on %s", (_platform, adapter) => 
       expect(await bench.statuses('/cats/free', 8)).toEqual(new Array(8).fill(200));
     });
 
-    it.each(['/cats/slow', '/cats/strict'])('after the block of %s a fresh window begins', async (path) => {
+    it.each(['/cats/slow', '/cats/strict'])('a new window begins after the block of %s', async (path) => {
       await open({ throttlers: [{ limit: 5, ttl: 60_000 }] });
       await inTime(
         300,
@@ -393,7 +393,7 @@ describe.each(platforms)("throttler's own guard on %s", (_platform, adapter) => 
       expect(fresh.headers.get('x-ratelimit-remaining')).toBe('1');
     });
 
-    it('keeps several throttlers apart, each with headers of its own', async () => {
+    it('counts several throttlers separately, each with its own headers', async () => {
       await open({
         throttlers: [
           { name: 'short', limit: 3, ttl: 30_000 },
@@ -409,7 +409,7 @@ describe.each(platforms)("throttler's own guard on %s", (_platform, adapter) => 
       expect(refused.headers.get('retry-after-long')).toBeNull();
     });
 
-    it("counts by the app's own tracker and key, and answers 500 for figures that cannot be counted", async () => {
+    it("counts by the app's own tracker and key, and responds with 500 to invalid values", async () => {
       const byUser = (request: Record<string, unknown>): string =>
         (request['headers'] as Record<string, string>)['x-user'] ?? '';
       await open({
