@@ -8,7 +8,10 @@ export interface RateLimitCheck {
   readonly subject: string;
   /** Hits of this request; integer from 0 to 1e9. Default: the rule's, which must then be a number. */
   readonly cost?: number;
-  /** Hits that are allowed in a window; integer from 0 to 1e9, for `sliding-log` to 10,000. Default: the rule's, which must then be a number. */
+  /**
+   * Hits that are allowed in a window; integer from 0 to 1e9, for `sliding-log` to 10,000. Default: the rule's, which must
+   * then be a number.
+   */
   readonly limit?: number;
 }
 
@@ -52,7 +55,10 @@ export interface RateLimitDecision {
    * `policy`: Redis failed, and this process counted, or the policy allowed or denied. `none`: there was no rule.
    */
   readonly source: 'redis' | 'cache' | 'local' | 'policy' | 'none';
-  /** Reason of a refusal; undefined if allowed. `cost-over-limit`: the cost exceeds a rule's capacity, so waiting does not help. */
+  /**
+   * Reason of a refusal; undefined if allowed. `cost-over-limit`: the cost exceeds a rule's capacity, so waiting does not
+   * help.
+   */
   readonly reason: 'over-limit' | 'cost-over-limit' | 'blocked' | 'redis-error' | undefined;
   /** Time until all rules may allow the request, ms; 0 if it is allowed or Redis failed, Infinity if waiting does not help. */
   readonly retryAfterMs: number;

@@ -4,7 +4,10 @@ import type { ExecutionContext } from '@nestjs/common';
 export type RateLimitAlgorithm =
   /** One counter that restarts `windowMs` after its first hit: at most 2 x limit. */
   | 'fixed-window'
-  /** Counters of this and the previous window, the previous one weighted by its overlap: an estimate, see the README for its error. */
+  /**
+   * Counters of this and the previous window, the previous one weighted by its overlap: an estimate, see the README for its
+   * error.
+   */
   | 'sliding-window'
   /** Stores every hit: at most limit. */
   | 'sliding-log'
@@ -29,7 +32,10 @@ export interface BlockEscalation {
   readonly factor?: number;
   /** Longest block, ms; integer from the rule's `blockMs` to 400 days. No default. */
   readonly maxMs: number;
-  /** Time after the end of a block in which the next block is a further one, ms; integer from 1 to 400 days. Default `maxMs`. */
+  /**
+   * Time after the end of a block in which the next block is a further one, ms; integer from 1 to 400 days. Default
+   * `maxMs`.
+   */
   readonly memoryMs?: number;
 }
 
