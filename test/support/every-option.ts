@@ -9,20 +9,14 @@ import {
   type IdempotencyRouteOptions,
   OnceModule,
   type OnceModuleOptions,
-  type OnceOptions,
 } from 'luanest/once';
 import { RateLimitModule, type RateLimitModuleOptions, type RateLimitOptions } from 'luanest/rate-limit';
 import {
   RateLimitThrottlerStorageModule,
   type RateLimitThrottlerStorageModuleOptions,
 } from 'luanest/rate-limit/throttler-storage';
-import {
-  ReadRewardModule,
-  type ReadRewardModuleOptions,
-  type ReadRewardOptions,
-  type RewardRule,
-} from 'luanest/read-reward';
-import { RedPacketModule, type RedPacketModuleOptions, type RedPacketOptions } from 'luanest/red-packet';
+import { ReadRewardModule, type ReadRewardModuleOptions, type RewardRule } from 'luanest/read-reward';
+import { RedPacketModule, type RedPacketModuleOptions } from 'luanest/red-packet';
 import { ScheduledLockModule, type ScheduledLockModuleOptions } from 'luanest/scheduled-lock';
 import { ScriptRegistryModule, type ScriptRegistryModuleOptions } from 'luanest/script-registry';
 import { StreamConsumerModule, type StreamConsumerModuleOptions } from 'luanest/stream-consumer';

@@ -1,16 +1,12 @@
 import { once } from 'node:events';
 import type { Cluster, Redis } from 'ioredis';
-import {
-  type ReadRewardModuleOptions,
-  ReadRewardService,
-  type RewardRule,
-} from 'luanest/read-reward';
+import { type ReadRewardModuleOptions, ReadRewardService, type RewardRule } from 'luanest/read-reward';
 import {
   type AnyScript,
   defineScript,
   type ScriptRegistry,
   type ScriptRegistryModuleOptions,
-  type ScriptRegistryOptions,
+  type ScriptRegistryModuleOptions,
 } from 'luanest/script-registry';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { sleep } from '../../../test/support/wait';
