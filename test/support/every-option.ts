@@ -10,7 +10,7 @@ import {
   OnceModule,
   type OnceModuleOptions,
 } from 'luanest/once';
-import { RateLimitModule, type RateLimitModuleOptions, type RateLimitOptions } from 'luanest/rate-limit';
+import { RateLimitModule, type RateLimitModuleOptions } from 'luanest/rate-limit';
 import {
   RateLimitThrottlerStorageModule,
   type RateLimitThrottlerStorageModuleOptions,

@@ -6,7 +6,8 @@ KEYS[2]  sessions  zset    ...:sessions:<group>
 KEYS[3]  tries     hash    ...:tries:<group>
 ARGV[1]  group     str
 ARGV[2]  session   str     session that took the entries
-ARGV[3]  needs     str     groups of the stream, separated by spaces: nothing is deleted while one is missing on this partition; '*': never delete
+ARGV[3]  needs     str     groups of the stream, separated by spaces: nothing is deleted while one of them is
+                           missing on this partition; '*': never delete
 ARGV[4..]  ids     list(str)
 
 Returns {alive}

@@ -22,7 +22,8 @@ Returns {state, more, dueIn, endIn, now, again, entries}
   endIn    int  ms until the next lease ends; 0 or less: a session must be taken over
   now      int  ms since the epoch
   again    int  entries that were delivered before; they come first
-  entries  str  id, payload, key, operation, attempt, first delivery (ms); of new entries the first four. Attempt 0: the entry is for another group
+  entries  str  id, payload, key, operation, attempt, first delivery (ms); of new entries the first four.
+                 Attempt 0: the entry is for another group
 
 O(count). TTL: the stream's. Clock: Redis. Replay: gives the entries of the first call.
 ]]
