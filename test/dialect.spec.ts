@@ -36,6 +36,9 @@ const DURATION = /(timeout|delay|lease|window|retention|grace|ttl|interval|durat
 const INSTANT = /(At|Until|Since|Deadline)$|^(since|until|at|now|expires|deadline)$/;
 const IS_NUMBER = /^number( \| (undefined|null))*$/;
 
+/** Properties of pages. Results of a red packet also have the own packet and the luckiest. */
+const IN_A_PAGE = new Set(['items', 'nextCursor', 'own', 'luckiest']);
+
 const program = ts.createProgram(
   exportedLibs().map((lib) => join(ROOT, 'libs', lib, 'src', 'index.ts')),
   { ...compilerOptions(), noEmit: true },

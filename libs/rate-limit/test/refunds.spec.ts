@@ -6,7 +6,7 @@ import { ruleOf, standalone, TestClock } from './support';
 import { size } from '../../../test/support/size';
 
 const LIMIT = 20;
-const budget = () => ({ since: performance.now(), deadlineMs: 10_000 });
+const budget = () => ({ startedAtMs: performance.now(), deadlineMs: 10_000 });
 
 let clock: TestClock;
 let limiter: RedisLimiter;

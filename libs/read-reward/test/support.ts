@@ -9,6 +9,7 @@ import {
 } from 'luanest/script-registry';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { sleep } from '../../../test/support/wait';
+import { clusterClient, openRegistry, standaloneClient } from '../../script-registry/test/support';
 import { resolveOptions } from '../src/read-reward.options';
 import { readRewardScripts } from '../src/read-reward.scripts';
 

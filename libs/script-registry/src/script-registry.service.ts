@@ -215,9 +215,9 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
       if (this.closed)
         throw new NotSentError(`${script.name} was not sent: registry "${this.name}" is closed. It had no effect.`);
       if (!runner) throw this.notRegistered(script);
-      const { deadlineMs, since } = options ?? NO_OPTIONS;
+      const { deadlineMs, startedAtMs } = options ?? NO_OPTIONS;
       const limitMs = deadlineMs === undefined ? this.options.deadlineMs : checks.integer('deadlineMs', deadlineMs, 1);
-      const expiresAt = this.deadlines.dueAt(since ?? performance.now(), limitMs);
+      const expiresAt = this.deadlines.dueAt(startedAtMs ?? performance.now(), limitMs);
       const call = new Call(script, expiresAt, wait, resolve, reject);
       runner.script.encode(call, input.keys as Record<string, unknown>, input.args as Record<string, unknown>);
       runner.submit(call);

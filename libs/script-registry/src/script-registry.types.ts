@@ -3,7 +3,7 @@ export interface RunOptions {
   /** Longest time until the reply, ms; integer >= 1. Default: the registry's `deadlineMs`. */
   readonly deadlineMs?: number;
   /** Reading of `performance.now()` from which `deadlineMs` is counted, ms. Default: the time of the call. */
-  readonly since?: number;
+  readonly startedAtMs?: number;
 }
 
 /** Options of a call that waits for replicas. */

@@ -48,7 +48,7 @@ export interface ChargedHits {
 /** Time limit of one decision, over all of its calls to Redis. */
 export interface Budget {
   /** Start of the decision by the process's monotonic clock, ms. */
-  readonly since: number;
+  readonly startedAtMs: number;
   /** Longest duration from `since`, ms. */
   readonly deadlineMs: number;
 }

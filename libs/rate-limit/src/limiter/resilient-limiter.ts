@@ -65,9 +65,9 @@ export class ResilientLimiter {
     const cached = this.cachedRefusal(checks);
     if (cached !== undefined) return Promise.resolve(published(cached, checks, charge));
     if (!this.breaker.enter()) return Promise.resolve(this.withoutRedis(checks, charge, BREAKER_OPEN));
-    const budget = { since: this.clocks.monotonicMs(), deadlineMs: this.deadlineOf(checks) };
+    const budget = { startedAtMs: this.clocks.monotonicMs(), deadlineMs: this.deadlineOf(checks) };
     return this.limiter.consume(checks, charge, budget).then(
-      (verdicts) => this.succeeded(checks, charge, verdicts, budget.since),
+      (verdicts) => this.succeeded(checks, charge, verdicts, budget.startedAtMs),
       (error: unknown) => this.failed(checks, charge, error),
     );
   }
