@@ -104,9 +104,7 @@ describe.each(exportedLibs())('the public names of %s', (lib) => {
   });
 
   it('page by { items, nextCursor }', () => {
-    const pages = members.filter(
-      ({ owner, name }) => owner.endsWith('Page') && !['items', 'nextCursor'].includes(name),
-    );
+    const pages = members.filter(({ owner, name }) => owner.endsWith('Page') && !IN_A_PAGE.has(name));
     expect(pages.map(({ where }) => where)).toEqual([]);
     const cursors = members.filter(({ name, type }) => name === 'nextCursor' && !/^string( \| undefined)?$/.test(type));
     expect(cursors.map(({ where, type }) => `${where}: ${type}`)).toEqual([]);
