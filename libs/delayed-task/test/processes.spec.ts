@@ -150,6 +150,6 @@ describe('killed workers and a killed Redis', () => {
       expect(report.abandoned).toBeGreaterThan(0);
       expect(report.slowestTakeoverMs).toBeLessThan(LEASE_MS + 1_000);
     },
-    LONG ? 240_000 : 120_000,
+    LONG ? 600_000 : 120_000,
   );
 });

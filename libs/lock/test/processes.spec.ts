@@ -60,7 +60,7 @@ describe('locks between processes', () => {
     for (let i = 1; i <= kills; i++) {
       const until = (i * TARGET) / (kills + 2);
       await eventually(async () => expect(Math.max(...(await totals(prefix)))).toBeGreaterThan(until), {
-        timeoutMs: 60_000,
+        timeoutMs: 180_000,
         everyMs: 5,
       });
       const victim = [...live.keys()][Math.floor(Math.random() * live.size)] as ChildProcess;
@@ -88,7 +88,7 @@ describe('locks between processes', () => {
     const prefix = uniquePrefix();
     const { workers } = await countBy(prefix, 30_000, 0);
     await expectNoneLost(prefix, workers);
-  }, 120_000);
+  }, 300_000);
 
   it('eight of which some are killed as they count lose none either', async () => {
     const prefix = uniquePrefix();
@@ -97,7 +97,7 @@ describe('locks between processes', () => {
     note('workers killed (SIGKILL)', killed);
     expect(killed).toBeGreaterThan(0);
     await expectNoneLost(prefix, workers);
-  }, 120_000);
+  }, 300_000);
 
   async function stopBeyond(leaseMs: number, resources: SqlResources): Promise<void> {
     const prefix = uniquePrefix();
@@ -127,5 +127,5 @@ describe('locks between processes', () => {
     await resources.open();
     await Promise.all([stopBeyond(900, resources), stopBeyond(3_200, resources)]);
     await resources.close();
-  }, 60_000);
+  }, 180_000);
 });
