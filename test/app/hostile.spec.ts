@@ -186,7 +186,7 @@ it('a payout that is refused is logged without its user', async () => {
     attempt: 3,
     signal: new AbortController().signal,
   });
-  expect(lines).toEqual([expect.stringContaining('Refused to pay 1 of a')]);
+  expect(lines).toEqual([expect.stringContaining('Did not pay packet 1 of a')]);
   expect(lines.join()).not.toContain('ann');
 });
 

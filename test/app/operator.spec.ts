@@ -213,7 +213,7 @@ it('fits on a phone, with long numbers, and shows refusals', async () => {
   expect(await page.locator('#cap:invalid').count()).toBe(1);
   await page.fill('#cap', '0.01');
   await page.click('#create button');
-  await says(page, 'problem', /maxCents/);
+  await says(page, 'problem', /packets of at most 1/);
   await page.fill('#cap', '');
   await page.click('#create button');
   await says(page, 'f-allotted', /^¥999,999,999,999\.99$/);

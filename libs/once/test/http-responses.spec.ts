@@ -216,7 +216,7 @@ describe.each(platforms)('what is stored of a response on %s', (_name, adapter) 
 
   it('is not kept where the handler wrote it in pieces', async () => {
     expect(await http.post('/raw/pieces', key)).toMatchObject({ body: 'one, two', replayed: null });
-    await eventually(async () => expect((await http.post('/raw/pieces', key)).body).toContain('not kept'));
+    await eventually(async () => expect((await http.post('/raw/pieces', key)).body).toContain('RESPONSE_NOT_KEPT'));
     expect(runs).toBe(1);
   });
 
@@ -260,7 +260,7 @@ describe.each(platforms)('what is stored of a response on %s', (_name, adapter) 
       await eventually(async () => expect((await http.post('/later', key)).status).toBe(201));
       expect(runs).toBe(2);
     } else {
-      await eventually(async () => expect((await http.post('/later', key)).body).toContain('not kept'));
+      await eventually(async () => expect((await http.post('/later', key)).body).toContain('RESPONSE_NOT_KEPT'));
       expect([runs, seen]).toEqual([1, ['abandoned']]);
     }
   });
@@ -279,7 +279,7 @@ describe.each(platforms)('what is stored of a response on %s', (_name, adapter) 
     expect(Buffer.from((await reader.read()).value as Uint8Array).toString()).toBe('begun');
     expect((await http.post('/endless', key)).status).toBe(409);
     leaving.abort();
-    await eventually(async () => expect((await http.post('/endless', key)).body).toContain('not kept'));
+    await eventually(async () => expect((await http.post('/endless', key)).body).toContain('RESPONSE_NOT_KEPT'));
     expect([runs, seen]).toEqual([1, ['streamed']]);
   });
 
@@ -289,7 +289,7 @@ describe.each(platforms)('what is stored of a response on %s', (_name, adapter) 
     await eventually(() => expect(runs).toBe(1));
     leaving.abort();
     expect(await first).toBe('left');
-    await eventually(async () => expect((await http.post('/never', key)).body).toContain('not kept'));
+    await eventually(async () => expect((await http.post('/never', key)).body).toContain('RESPONSE_NOT_KEPT'));
     expect(runs).toBe(1);
   });
 
@@ -298,6 +298,6 @@ describe.each(platforms)('what is stored of a response on %s', (_name, adapter) 
     expect(await http.post('/forbidden', key)).toMatchObject({ status: 403, body: '{"run":2}', replayed: null });
     key += '-final';
     expect(await http.post('/final', key)).toMatchObject({ status: 403, body: '{"run":3}' });
-    expect(await http.post('/final', key)).toMatchObject({ status: 409, body: expect.stringContaining('not kept') });
+    expect(await http.post('/final', key)).toMatchObject({ status: 409, body: expect.stringContaining('RESPONSE_NOT_KEPT') });
   });
 });

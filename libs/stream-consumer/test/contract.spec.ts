@@ -271,7 +271,7 @@ describe.each(servers)('streams on %s', (_, client) => {
         expect.objectContaining({ payload: '', error, attempts: 1 }),
       ]),
     );
-    expect(handled).toEqual(['fine']);
+    await eventually(() => expect(handled).toEqual(['fine']));
     await handle.stop();
   });
 

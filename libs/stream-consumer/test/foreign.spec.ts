@@ -286,7 +286,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     const { streams } = bench;
     const { name, key } = fresh();
     expect(() => define(streams, { name, keys: ['a{b'] })).toThrow(InvalidKeyError);
-    expect(() => define(streams, { name, keys: ['{}:a'] })).toThrow(/Give it a tag/);
+    expect(() => define(streams, { name, keys: ['{}:a'] })).toThrow(/Expected a hash tag/);
     expect(() => define(streams, { name, keys: [key, key] })).toThrow(/1 to 1,024 different keys/);
     expect(() => define(streams, { name, keys: [key], partitions: 2 })).toThrow(/Leave one of them out/);
     for (const deleteAfter of ['g', ['g', 'g'], ['a b'], [1]])

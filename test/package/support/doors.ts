@@ -55,6 +55,14 @@ export function exportsOf(root: string, doors: readonly Door[]): Map<string, Doo
   );
 }
 
+/** Returns true if an `export type` on the way to the declaration hides the value. */
+function isTypeOnly(symbol: ts.Symbol, checker: ts.TypeChecker): boolean {
+  if (!(symbol.flags & ts.SymbolFlags.Alias)) return false;
+  if (symbol.declarations?.some((one) => ts.isExportSpecifier(one) && ts.isTypeOnlyExportDeclaration(one))) return true;
+  const next = checker.getImmediateAliasedSymbol(symbol);
+  return next !== undefined && isTypeOnly(next, checker);
+}
+
 function exportOf(symbol: ts.Symbol, checker: ts.TypeChecker): DoorExport {
   const target = symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
   const generic = (target.declarations ?? []).find(
@@ -62,7 +70,7 @@ function exportOf(symbol: ts.Symbol, checker: ts.TypeChecker): DoorExport {
   );
   return {
     name: symbol.name,
-    value: (target.flags & ts.SymbolFlags.Value) !== 0,
+    value: (target.flags & ts.SymbolFlags.Value) !== 0 && !isTypeOnly(symbol, checker),
     typeParameters: generic?.typeParameters?.length ?? 0,
     docs: docsOf(target, checker),
     silentMethods: (target.declarations ?? [])
