@@ -47,7 +47,7 @@ export class LockService implements BeforeApplicationShutdown {
    * @throws LockBusyError if one of the names was held until the end of `waitMs`
    * @throws the reason of `signal`, if that fires first
    * @throws ReentrantLockError inside `withLock` of the same name
-   * @throws LockNotReplicatedError, LockClosedError, errors of the registry
+   * @throws LockNotReplicatedError, LockClosedError, errors of ScriptRegistry.run()
    */
   async acquire(names: Names, options: LockOptions = {}): Promise<Lock> {
     return this.acquireOrThrow(names, resolveAcquire(options, this.options));
@@ -77,7 +77,7 @@ export class LockService implements BeforeApplicationShutdown {
     return lock && this.shutdown.track(lock, () => this.runUnder(lock, work));
   }
 
-  /** Returns the holder of a lock, when it was acquired, when its lease ends, and its last fence. @throws errors of the registry */
+  /** Returns the holder of a lock, when it was acquired, when its lease ends, and its last fence. @throws errors of ScriptRegistry.run() */
   async status(name: string): Promise<LockStatus> {
     const keys = { lock: this.acquirer.keyOf(name) };
     const { held, fence, leaseEndsAtMs, owner } = await this.registry.run(readStatus, { keys, args: {} });
@@ -91,7 +91,7 @@ export class LockService implements BeforeApplicationShutdown {
    * if it is in this process.
    *
    * @returns `forced`: true if the lock was held; `fence`: the raised fence
-   * @throws errors of the registry
+   * @throws errors of ScriptRegistry.run()
    */
   async forceUnlock(name: string): Promise<{ readonly forced: boolean; readonly fence: number }> {
     const keys = { lock: this.acquirer.keyOf(name) };

@@ -19,13 +19,13 @@ export interface Lock {
    * Restarts the lease now.
    *
    * @param leaseMs length of the lease from now on, also of later renewals, ms; integer of 10 to 2^31 - 1. Default: as before
-   * @throws LockLostError if the lock is not held; errors of the registry if Redis fails
+   * @throws LockLostError if the lock is not held; errors of ScriptRegistry.run() if Redis fails
    */
   extend(leaseMs?: number): Promise<void>;
   /**
    * Stops the renewal and releases the lock. Later calls return the result of the first.
    *
-   * @throws errors of the registry if Redis fails; the lease then ends by itself
+   * @throws errors of ScriptRegistry.run() if Redis fails; the lease then ends by itself
    */
   release(): Promise<'released' | 'lost'>;
   /**

@@ -36,7 +36,7 @@ export class ReadRecorder {
     private readonly token: () => string,
   ) {}
 
-  /** Records one read. @throws PeriodUnsettledError; errors of the registry */
+  /** Records one read. @throws PeriodUnsettledError; errors of ScriptRegistry.run() */
   record(read: CheckedRead): Promise<RecordResult> {
     const { rule, userId, operationId } = read;
     const periods = this.clock.around(rule, read.timeZone);

@@ -1,7 +1,10 @@
 /** Result of a read: `duplicate` if the item counts already, `capped` if the period has no room. */
 export type RecordStatus = 'rewarded' | 'duplicate' | 'capped';
 
-/** Result of a refund: `expired` if the period of the grant has ended, `unknown` if there is no such grant. */
+/**
+ * Result of a refund: `expired` if Redis no longer has this period of the user, also for an id that was never granted;
+ * `unknown` if the period is there and the grant is not.
+ */
 export type RefundStatus = 'refunded' | 'already-refunded' | 'expired' | 'unknown';
 
 /** Read of an item by a user. */

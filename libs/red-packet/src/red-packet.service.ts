@@ -95,7 +95,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
    * with the same parameters it resumes an interrupted creation, or finds the activity open.
    * @throws InvalidRedPacketInputError for invalid parameters, for totals that no split can meet, and for a past end
    * @throws ActivityConflictError if the id is used by an activity with other parameters
-   * @throws ActivityIncompleteError if the pool was lost during the creation; errors of the registry
+   * @throws ActivityIncompleteError if the pool was lost during the creation; errors of ScriptRegistry.run()
    */
   async create(input: CreateActivity): Promise<CreatedActivity> {
     return this.creation.create(checkActivity(input));
@@ -103,7 +103,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
 
   /**
    * Grabs a packet for a user, at most one: a repeated grab returns the same packet.
-   * @throws InvalidRedPacketInputError for an invalid id; errors of the registry, and of `eligibility`
+   * @throws InvalidRedPacketInputError for an invalid id; errors of ScriptRegistry.run(), and of `eligibility`
    */
   grab(activityId: string, userId: string): Promise<GrabResult> {
     try {
@@ -156,7 +156,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
 
   /**
    * Reads a page of the packets of all winners, for one of the winners; `page` as for `records`. Returns undefined for a user
-   * without a packet. @throws InvalidRedPacketInputError; errors of the registry, and of `participantName`
+   * without a packet. @throws InvalidRedPacketInputError; errors of ScriptRegistry.run(), and of `participantName`
    */
   async results(
     activityId: string,
@@ -177,7 +177,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
    * as one page. A grant that exists from the first page to the last is listed once or twice. After a failover begin with the
    * first page again.
    * @param page limit from 1 to 1,000, default 100; cursor: the `nextCursor` of the previous page
-   * @throws InvalidRedPacketInputError; errors of the registry
+   * @throws InvalidRedPacketInputError; errors of ScriptRegistry.run()
    */
   async records(
     activityId: string,
@@ -222,7 +222,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   /**
    * Voids a grant that the ledger refused to pay, because it had paid the packet to another user, or another packet to this
    * user. That happens after a failover in which Redis lost grants. In the first case the user gets another packet if any is
-   * left. Harmless twice. @throws InvalidRedPacketInputError; errors of the registry
+   * left. Harmless twice. @throws InvalidRedPacketInputError; errors of ScriptRegistry.run()
    */
   async conflict(activityId: string, { userId, packetId, paid }: PayoutConflict): Promise<VoidedGrant> {
     const layout = (await this.lifecycle.layoutOf(checkActivityId(activityId))) ?? this.layouts.root(activityId);

@@ -123,7 +123,10 @@ export interface ActivityStatus {
   readonly expiresAtMs: number;
   /** True if `expiresAtMs` has passed. */
   readonly overdue: boolean;
-  /** True if nothing is owed: it is closed, or ended with no packets left, and all payouts are settled. */
+  /**
+   * True if the TTL of all keys is set: by `settle()`, once the activity is closed or ended without packets and all payouts are
+   * settled; or by `forget()`, even if payouts are owed.
+   */
   readonly settled: boolean;
 }
 

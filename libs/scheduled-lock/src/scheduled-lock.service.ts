@@ -71,7 +71,7 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
    * Returns the last outcomes of a job on all nodes, the newest first, and those that this node could not save in Redis.
    *
    * @param name as given to the decorator, or `Class.method`
-   * @throws ScheduledLockSetupError for a job that this app does not have; errors of the registry
+   * @throws ScheduledLockSetupError for a job that this app does not have; errors of ScriptRegistry.run()
    */
   async history(name: string): Promise<readonly JobRecord[]> {
     const { history } = this.jobs.named(name).job;

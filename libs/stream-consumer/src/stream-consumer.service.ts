@@ -58,7 +58,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
    * Publishes a message. Redis has the message when this resolves with `published`.
    *
    * @param options `key` and `operationId` of the message
-   * @throws InvalidStreamInputError and InvalidOptionError, before anything is sent; errors of the registry
+   * @throws InvalidStreamInputError and InvalidOptionError, before anything is sent; errors of ScriptRegistry.run()
    */
   async publish<T = unknown>(
     stream: string | StreamDefinition<T>,
@@ -140,7 +140,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
    * Starts a consumer, without decorators.
    *
    * @throws InvalidOptionError for an invalid option, or one that differs from another consumer of the group in this process
-   * @throws StreamConsumerClosedError while the app shuts down; errors of the registry
+   * @throws StreamConsumerClosedError while the app shuts down; errors of ScriptRegistry.run()
    */
   async consume<T = unknown>(
     options: StreamConsumerOptions<T>,
@@ -149,7 +149,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
     return this.consumers.start(options, handler as Invoke);
   }
 
-  /** Returns the numbers of a group, all processes together. @throws errors of the registry */
+  /** Returns the numbers of a group, all processes together. @throws errors of ScriptRegistry.run() */
   async stats(stream: string | AnyStream, group: string): Promise<StreamStats> {
     return statsOf(this.registry, this.catalog.get(stream), group);
   }
@@ -159,7 +159,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
    * the first page to the last is listed once, also when others are added or removed between two pages.
    *
    * @param page `limit`, 1 to 500, default 100; `cursor`, the `nextCursor` of the page before
-   * @throws InvalidStreamInputError for an invalid page; errors of the registry
+   * @throws InvalidStreamInputError for an invalid page; errors of ScriptRegistry.run()
    */
   async deadLetters(
     stream: string | AnyStream,
@@ -174,7 +174,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
    *
    * @param ids ids of dead letters, from `deadLetters`
    * @returns the number of dead letters that existed
-   * @throws InvalidStreamInputError before anything is sent; errors of the registry
+   * @throws InvalidStreamInputError before anything is sent; errors of ScriptRegistry.run()
    */
   async replay(stream: string | AnyStream, group: string, ids: readonly string[]): Promise<number> {
     return this.letters.replay(this.catalog.get(stream), group, ids);
@@ -185,7 +185,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
    *
    * @param ids ids of dead letters, from `deadLetters`
    * @returns the number of dead letters that existed
-   * @throws InvalidStreamInputError before anything is sent; errors of the registry
+   * @throws InvalidStreamInputError before anything is sent; errors of ScriptRegistry.run()
    */
   async drop(stream: string | AnyStream, group: string, ids: readonly string[]): Promise<number> {
     return this.letters.drop(this.catalog.get(stream), group, ids);
@@ -197,7 +197,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
    *
    * @param filter `diedFromAtMs` and `diedBeforeAtMs`. Default: all
    * @returns the number of dead letters that were replayed
-   * @throws InvalidStreamInputError for an invalid filter, before anything is sent; errors of the registry
+   * @throws InvalidStreamInputError for an invalid filter, before anything is sent; errors of ScriptRegistry.run()
    */
   async replayAll(stream: string | AnyStream, group: string, filter: DeadLetterFilter = {}): Promise<number> {
     return this.letters.replayAll(this.catalog.get(stream), group, filter);
@@ -209,7 +209,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
    *
    * @param filter `diedFromAtMs` and `diedBeforeAtMs`. Default: all
    * @returns the number of dead letters that were deleted
-   * @throws InvalidStreamInputError for an invalid filter, before anything is sent; errors of the registry
+   * @throws InvalidStreamInputError for an invalid filter, before anything is sent; errors of ScriptRegistry.run()
    */
   async dropAll(stream: string | AnyStream, group: string, filter: DeadLetterFilter = {}): Promise<number> {
     return this.letters.dropAll(this.catalog.get(stream), group, filter);
@@ -220,7 +220,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
    * needed. Stop its consumers first: a running consumer creates the group again.
    *
    * @returns true if the stream had the group
-   * @throws errors of the registry
+   * @throws errors of ScriptRegistry.run()
    */
   async removeGroup(stream: string | AnyStream, group: string): Promise<boolean> {
     return forgetGroup(this.registry, this.catalog.get(stream), group);

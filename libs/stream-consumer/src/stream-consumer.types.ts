@@ -145,7 +145,7 @@ export interface StreamConsumerHandle {
   readonly group: string;
   /** Handlers that run now. */
   readonly running: number;
-  /** Returns the numbers of the group, all processes together. @throws errors of the registry */
+  /** Returns the numbers of the group, all processes together. @throws errors of ScriptRegistry.run() */
   stats(): Promise<StreamStats>;
   /**
    * Stops the consumer: reads nothing new, waits `drainMs` for handlers, fires their signals, and after `abortGraceMs` hands

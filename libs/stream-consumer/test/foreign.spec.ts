@@ -287,7 +287,11 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     const { name, key } = fresh();
     expect(() => define(streams, { name, keys: ['a{b'] })).toThrow(InvalidKeyError);
     expect(() => define(streams, { name, keys: ['{}:a'] })).toThrow(/Expected a hash tag/);
-    expect(() => define(streams, { name, keys: [key, key] })).toThrow(/1 to 1,024 different keys/);
+    for (const keys of [[], [key, key], [key, 5]]) {
+      expect(() => define(streams, { name, keys: keys as string[] })).toThrow(
+        /a list of 1 to 1,024 different, non-empty strings/,
+      );
+    }
     expect(() => define(streams, { name, keys: [key], partitions: 2 })).toThrow(/Leave one of them out/);
     for (const deleteAfter of ['g', ['g', 'g'], ['a b'], [1]])
       expect(() => define(streams, { name, keys: [key], deleteAfter: deleteAfter as never })).toThrow(/deleteAfter/);

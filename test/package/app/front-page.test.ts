@@ -19,16 +19,17 @@ describe('AppController (e2e)', () => {
 
   afterEach(() => app.close());
 
-  it('/cats (GET)', async () => {
-    const response = await fetch(`${await app.getUrl()}/cats`);
-    expect([response.status, await response.text()]).toEqual([200, 'Tom']);
+  it('/orders (GET)', async () => {
+    const response = await fetch(`${await app.getUrl()}/orders`);
+    expect([response.status, await response.text()]).toEqual([200, 'No orders']);
   });
 
-  it('/articles/1/read (POST)', async () => {
-    const response = await fetch(`${await app.getUrl()}/articles/1/read`, {
-      method: 'POST',
-      headers: { 'x-user': 'ann' },
-    });
-    expect(await response.json()).toMatchObject({ status: 'rewarded', points: 2 });
+  it('/orders (POST)', async () => {
+    const headers = { 'x-user': 'ann', 'idempotency-key': 'k1' };
+    const create = async (): Promise<unknown> =>
+      (await fetch(`${await app.getUrl()}/orders`, { method: 'POST', headers })).json();
+    const first = await create();
+    expect(first).toMatchObject({ orderId: expect.any(String) as string });
+    expect(await create()).toEqual(first);
   });
 });

@@ -105,7 +105,7 @@ export class Lease {
    * Restarts the lease now.
    *
    * @param leaseMs length of the lease from now on, also of later renewals; default: as before
-   * @throws LockLostError if the lease is not held; errors of the registry if Redis fails, the lease then ends as before
+   * @throws LockLostError if the lease is not held; errors of ScriptRegistry.run() if Redis fails, the lease then ends as before
    */
   async extend(leaseMs = this.leaseMs): Promise<void> {
     this.assertHeld();
@@ -120,7 +120,7 @@ export class Lease {
   /**
    * Stops the renewal, awaits a renewal in flight, and gives the lease up. Later calls return the result of the first.
    *
-   * @throws errors of the registry if Redis fails; the lease then ends by itself
+   * @throws errors of ScriptRegistry.run() if Redis fails; the lease then ends by itself
    */
   release(): Promise<'released' | 'lost'> {
     this.releasing ??= this.stop();

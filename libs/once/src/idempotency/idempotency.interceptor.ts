@@ -154,7 +154,10 @@ export class IdempotencyInterceptor implements NestInterceptor {
     const { header } = this.settings;
     const key = readKey(request.headers[header.toLowerCase()]);
     if (key === null) {
-      throw new IdempotencyException('KEY_INVALID', `${header} must be one key of 1 to 255 visible ASCII characters.`);
+      throw new IdempotencyException(
+        'KEY_INVALID',
+        `${header} must be one key of 1 to 255 visible ASCII characters, without commas and quotation marks inside.`,
+      );
     }
     if (key === undefined && required) {
       throw new IdempotencyException(

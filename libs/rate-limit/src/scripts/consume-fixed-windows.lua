@@ -28,7 +28,7 @@ for n = 1, #KEYS do
   local used = redis.pcall('INCRBY', KEYS[n], cost)
   if type(used) ~= 'number' then
     restore(n - 1)
-    return redis.error_reply('NOCOUNTER a counter is not an integer, nothing was changed')
+    return redis.error_reply('NOCOUNTER a counter cannot be raised, the counters are as before: ' .. used.err)
   end
   local ends_ms = used > cost and redis.call('PEXPIRETIME', KEYS[n]) or 0
   if ends_ms == -1 or ends_ms > now_ms + window_ms then

@@ -52,13 +52,13 @@ export class Closing {
    *
    * @param onConflict `replace` for a new activity: an earlier one with this id may have left a dead-lettered task; `keep` for
    *   one that is open, whose task may be running
-   * @throws errors of the registry
+   * @throws errors of ScriptRegistry.run()
    */
   async schedule(activityId: string, endsAtMs: number, onConflict: 'replace' | 'keep' = 'replace'): Promise<void> {
     await this.add(activityId, { runAtMs: endsAtMs, onConflict });
   }
 
-  /** Schedules a call of `onClosed` for a closed activity, due now. @throws errors of the registry */
+  /** Schedules a call of `onClosed` for a closed activity, due now. @throws errors of ScriptRegistry.run() */
   async report(activityId: string): Promise<void> {
     if (this.options.onClosed === undefined) return;
     const status = await this.lifecycle.status(activityId);

@@ -56,7 +56,7 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
     return run;
   }
 
-  /** Reads the state of an activity's payouts. Returns undefined if there is no such activity. @throws errors of the registry */
+  /** Reads the state of an activity's payouts. Returns undefined if there is no such activity. @throws errors of ScriptRegistry.run() */
   async stats(activityId: string): Promise<PayoutStats | undefined> {
     const outbox = await this.outboxOf(activityId);
     if (outbox === undefined) return undefined;
@@ -70,7 +70,7 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
    * page to the last is listed once, also if others are replayed, dropped or dead-lettered between two pages.
    *
    * @param page limit from 1 to 500, default 100; cursor: the `nextCursor` of the previous page
-   * @throws InvalidRedPacketInputError; errors of the registry
+   * @throws InvalidRedPacketInputError; errors of ScriptRegistry.run()
    */
   async deadLetters(
     activityId: string,

@@ -38,7 +38,7 @@ export class ConsumerSet {
     private readonly module: ResolvedStreamConsumerModuleOptions,
   ) {}
 
-  /** Makes a consumer and starts it. @throws InvalidOptionError; StreamConsumerClosedError; errors of the registry */
+  /** Makes a consumer and starts it. @throws InvalidOptionError; StreamConsumerClosedError; errors of ScriptRegistry.run() */
   async start(options: AnyConsumerOptions, invoke: Invoke): Promise<Consumer> {
     const consumer = this.make(options, PLACE, invoke);
     try {

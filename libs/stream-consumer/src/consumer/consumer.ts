@@ -62,7 +62,7 @@ export class Consumer implements StreamConsumerHandle {
     return statsOf(this.registry, this.source, this.group);
   }
 
-  /** Creates the group in all partitions, where it does not exist. @throws errors of the registry */
+  /** Creates the group in all partitions, where it does not exist. @throws errors of ScriptRegistry.run() */
   async open(): Promise<void> {
     await this.openPartitions();
   }

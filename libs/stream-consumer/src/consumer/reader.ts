@@ -62,7 +62,7 @@ export class Reader {
     this.settler = new Settler(registry, options, this, source);
   }
 
-  /** Creates the group, unless it exists. @returns true if the stream exists @throws errors of the registry */
+  /** Creates the group, unless it exists. @returns true if the stream exists @throws errors of ScriptRegistry.run() */
   async open(): Promise<boolean> {
     const { stream, sessions, takes, due, tries, heads } = this.keys;
     const keys = { stream, sessions, takes, due, tries, heads };
@@ -113,7 +113,7 @@ export class Reader {
     else this.lose(session, 'another consumer took it over');
   }
 
-  /** Replaces lost notes, without which an entry would never be taken, and deletes old notes. @throws errors of the registry */
+  /** Replaces lost notes, without which an entry would never be taken, and deletes old notes. @throws errors of ScriptRegistry.run() */
   async repair(): Promise<void> {
     const { stream, sessions, due, tries, heads } = this.keys;
     const { group, leaseMs } = this.options;
@@ -132,7 +132,7 @@ export class Reader {
     });
   }
 
-  /** Deletes entries that every group has settled and that still exist. @throws errors of the registry */
+  /** Deletes entries that every group has settled and that still exist. @throws errors of ScriptRegistry.run() */
   async purge(): Promise<void> {
     for (let deleted = 1; deleted > 0;) {
       const answer = await purge(this.registry, this.source, this.partition, this.purgeAfter);
@@ -141,7 +141,7 @@ export class Reader {
     }
   }
 
-  /** Ends the session, so that its entries can be taken over at once. @throws errors of the registry */
+  /** Ends the session, so that its entries can be taken over at once. @throws errors of ScriptRegistry.run() */
   async leave(): Promise<void> {
     const { session, keys, options } = this;
     if (!session.begun || session.lost) return;

@@ -100,7 +100,7 @@ export class DeadLetters {
   /**
    * Reads a page. The cursor is the id of the last dead letter of the page before.
    *
-   * @throws InvalidStreamInputError; errors of the registry
+   * @throws InvalidStreamInputError; errors of ScriptRegistry.run()
    */
   async page(stream: Stream, group: string, options: DeadLetterPageOptions): Promise<DeadLetterPage> {
     const { limit = 100, cursor } = checks.options('page', options, KNOWN_OF_PAGE);

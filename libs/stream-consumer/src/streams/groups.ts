@@ -12,7 +12,7 @@ const PURGED_A_CALL = 100;
  * was added. After a crash, the call can be made again.
  *
  * @returns true if the stream had the group
- * @throws errors of the registry
+ * @throws errors of ScriptRegistry.run()
  */
 export async function forgetGroup(registry: ScriptRegistry, source: Stream, group: string): Promise<boolean> {
   let found = await source.withdraw(group);
@@ -36,7 +36,7 @@ export async function forgetGroup(registry: ScriptRegistry, source: Stream, grou
  * was removed.
  *
  * @param after `-` to begin, or the `after` of the last call
- * @throws errors of the registry
+ * @throws errors of ScriptRegistry.run()
  */
 export function purge(
   registry: ScriptRegistry,

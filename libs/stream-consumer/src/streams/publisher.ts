@@ -59,7 +59,7 @@ export class Publisher {
 
   constructor(private readonly registry: ScriptRegistry) {}
 
-  /** Publishes a message. @throws InvalidStreamInputError; errors of the registry */
+  /** Publishes a message. @throws InvalidStreamInputError; errors of ScriptRegistry.run() */
   async publish(stream: Stream, message: PublishMessage): Promise<PublishResult> {
     if (typeof message !== 'object' || (message as unknown) === null) {
       throw new InvalidStreamInputError(`The message is ${shown(message)}. Expected { payload, key?, operationId? }.`);

@@ -50,7 +50,7 @@ export class Stream {
     return !this.isForeign || index < this.options.keys.length;
   }
 
-  /** Returns all partitions that any process announced. @throws errors of the registry */
+  /** Returns all partitions that any process announced. @throws errors of ScriptRegistry.run() */
   async all(): Promise<readonly Partition[]> {
     if (!this.isForeign) await this.announce();
     return this.list();
@@ -61,7 +61,7 @@ export class Stream {
    * a consumer that deletes entries of a partition knows every group that is older than the partition. The groups of
    * partition 0 are read too: they replace a note that was lost.
    *
-   * @throws errors of the registry
+   * @throws errors of ScriptRegistry.run()
    */
   async join(group: string): Promise<readonly Partition[]> {
     if (this.isForeign) return this.list();
@@ -78,7 +78,7 @@ export class Stream {
     return this.options.deleteAfter.length > 0 ? this.options.deleteAfter.join(' ') : '*';
   }
 
-  /** Removes the note that a group reads the stream. @returns true if there was a note @throws errors of the registry */
+  /** Removes the note that a group reads the stream. @returns true if there was a note @throws errors of ScriptRegistry.run() */
   async withdraw(group: string): Promise<boolean> {
     const withdrawn =
       !this.isForeign && (await this.registry.run(withdrawGroup, { keys: this.config, args: { group } }));
@@ -97,7 +97,7 @@ export class Stream {
     return true;
   }
 
-  /** Announces the number of partitions, and reads the highest number of all processes. @throws errors of the registry */
+  /** Announces the number of partitions, and reads the highest number of all processes. @throws errors of ScriptRegistry.run() */
   announce(): Promise<void> {
     this.announcing ??= this.announceFor('').finally(() => (this.announcing = undefined));
     return this.announcing;

@@ -118,9 +118,9 @@ export function resolveStream(
 
 function checkKeys(where: Checks, { keys, partitions }: StreamOptions = {}): readonly string[] {
   if (keys === undefined) return [];
-  const isList = Array.isArray(keys) && keys.length <= 1_024 && new Set(keys).size === keys.length;
+  const isList = Array.isArray(keys) && keys.length >= 1 && keys.length <= 1_024 && new Set(keys).size === keys.length;
   if (!isList || keys.some((key) => typeof key !== 'string' || key === '')) {
-    where.refuse('keys', keys, '1 to 1,024 different keys');
+    where.refuse('keys', keys, 'a list of 1 to 1,024 different, non-empty strings');
   }
   if (keys.length > 0 && partitions !== undefined) {
     throw where.error('partitions and keys are set. Leave one of them out.');
