@@ -209,7 +209,10 @@ describe('a process that is killed in an idempotent handler', () => {
       },
       { timeoutMs: 30_000 },
     );
-    const expected = { 'at-least-once': [201, '{"run":2}'], 'at-most-once': [409, expect.stringContaining('started but not finished')] };
+    const expected = {
+      'at-least-once': [201, '{"run":2}'],
+      'at-most-once': [409, expect.stringContaining('started but not finished')],
+    };
     expect([after.status, after.body]).toEqual(expected[delivery]);
     expect(await raw.get(`${prefix}:runs`)).toBe(delivery === 'at-least-once' ? '2' : '1');
     await raw.del(`${prefix}:runs`);

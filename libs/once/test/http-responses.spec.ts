@@ -298,6 +298,9 @@ describe.each(platforms)('what is stored of a response on %s', (_name, adapter) 
     expect(await http.post('/forbidden', key)).toMatchObject({ status: 403, body: '{"run":2}', replayed: null });
     key += '-final';
     expect(await http.post('/final', key)).toMatchObject({ status: 403, body: '{"run":3}' });
-    expect(await http.post('/final', key)).toMatchObject({ status: 409, body: expect.stringContaining('RESPONSE_NOT_KEPT') });
+    expect(await http.post('/final', key)).toMatchObject({
+      status: 409,
+      body: expect.stringContaining('RESPONSE_NOT_KEPT'),
+    });
   });
 });

@@ -252,5 +252,7 @@ it('runNow is not for handlers', async () => {
     go(): void {}
   }
   const { app } = await boot({ controllers: [Routes] }, { prefix: uniquePrefix() });
-  await expect(app.get(ScheduledLockService).runNow('route')).rejects.toThrow(/^route is a handler, and runs when it is called/);
+  await expect(app.get(ScheduledLockService).runNow('route')).rejects.toThrow(
+    /^route is a handler, and runs when it is called/,
+  );
 });
