@@ -1,24 +1,25 @@
 // @ts-check
 // node tools/check-lua.mjs
-// Runs luacheck over each script as Redis gets it, with the parts that it includes, and reports the lines of the .lua files.
+// Runs luacheck over each script together with the parts that it includes. Warnings have the lines of the .lua files.
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { readScripts } from './lua-scripts.mjs';
+import { runAsTool } from './run-as-tool.mjs';
 
 /** @typedef {import('./lua-scripts.mjs').LuaScript} LuaScript */
 /** @typedef {import('./lua-scripts.mjs').LuaFile} LuaFile */
 /** @typedef {{ text: string, file: LuaFile, line: number, isPart: boolean }} Line */
-/** @typedef {{ path: string, lines: Line[] }} Joined  a script as it lies in the temporary folder */
+/** @typedef {{ path: string, lines: Line[] }} Joined  a script with its parts, as a file in the temporary folder */
 
-/** Codes for what a script does not use. A part may define what only another script needs. */
+/** Codes of warnings for something unused. They are reported only if no script uses it: a part may serve several scripts. */
 const UNUSED = /^W(211|221|231|241)$/;
 
 /**
- * The lines of a script and its parts. What finishes a group does not see the locals of the calls.
+ * Returns the lines of a script and its parts. The source is put into a function, because `finish` must not see its locals.
  * @param {LuaScript} script
  * @returns {Line[]}
  */
@@ -37,7 +38,7 @@ function linesOf({ shared, source, finish }) {
 }
 
 /**
- * Warnings of luacheck for all scripts.
+ * Returns the warnings of luacheck for all scripts.
  * @param {string} root
  * @param {string} config path of the .luacheckrc
  * @returns {string[]} `<path>:<line>:<column>: <message>`, once each
@@ -63,6 +64,7 @@ export function checkLua(root, config) {
 }
 
 /**
+ * Converts the output of luacheck to warnings about the .lua files.
  * @param {Joined[]} joined
  * @param {string} output of luacheck
  */
@@ -74,7 +76,7 @@ function report(joined, output) {
     const [, path = '', line, column, code = '', message = ''] = /^(.+?):(\d+):(\d+): \((\w+)\) (.*)$/.exec(text) ?? [];
     const at = byPath.get(path)?.lines[Number(line) - 1];
     if (at === undefined) throw new Error(`luacheck printed a line that is not a warning: ${text}`);
-    // Positions in messages are lines of the joined script.
+    // Line numbers in messages are those of the joined script.
     const clean = message.replace(/ on line (\d+)/, (_, other) => {
       const first = byPath.get(path)?.lines[Number(other) - 1];
       return first === undefined ? '' : ` on line ${first.line} of ${first.file.path}`;
@@ -89,7 +91,7 @@ function report(joined, output) {
 }
 
 /**
- * Returns true if a warning says that a script does not use something of a part, and another script uses it.
+ * Returns true if a warning says that a script does not use something of a part, and another script with this part uses it.
  * @param {string} warning
  * @param {Set<string>} scripts that have the warning
  * @param {Joined[]} joined
@@ -111,11 +113,4 @@ function main() {
   return 1;
 }
 
-if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
-  try {
-    process.exitCode = main();
-  } catch (error) {
-    console.error(/** @type {Error} */ (error).message);
-    process.exitCode = 1;
-  }
-}
+runAsTool(import.meta.url, main);

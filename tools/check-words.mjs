@@ -5,6 +5,7 @@ import { readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { extname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
+import { runAsTool } from './run-as-tool.mjs';
 import { EXCEPTIONS, NOT_CLEAN_YET, WORDS } from './words.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -14,7 +15,7 @@ const SKIPPED_PATHS = new Set(['docs/api', 'tools/words.mjs', 'tools/check-words
 const CODE = new Set(['.ts', '.mjs', '.js', '.cjs']);
 
 /**
- * A piece of prose: text of the file's length from `start` on, in which everything that is not prose is blank.
+ * A piece of prose that begins at position `start` of the file. In `text`, everything that is not prose is replaced by spaces.
  * @typedef {{ start: number, text: string, doc: boolean }} Prose
  * @typedef {{ line: number, word: string, write: string }} Finding
  */
@@ -22,7 +23,7 @@ const CODE = new Set(['.ts', '.mjs', '.js', '.cjs']);
 /** Replaces everything but line breaks by spaces, so that positions stay. @param {string} text */
 const blank = (text) => text.replaceAll(/[^\n]/g, ' ');
 
-/** Blanks what is code, an address or a name inside prose. @param {string} text */
+/** Replaces code, addresses and parameter names inside prose by spaces. @param {string} text */
 const withoutCode = (text) =>
   text
     .replaceAll(/`[^`\n]*(?:\n[^`\n]+)?`/g, blank)
@@ -30,12 +31,12 @@ const withoutCode = (text) =>
     .replaceAll(/\{@\w+ [^}]*\}/g, blank)
     .replaceAll(/@(?:param|typeParam|template)\s+(?:\{[^}]*\}\s*)?[\w.[\]]+/g, blank);
 
-/** Blanks the marks of a comment, so that a phrase is found across its lines. @param {string} text */
+/** Replaces the marks of a comment by spaces, so that a phrase is found across lines. @param {string} text */
 const withoutMarks = (text) =>
   text.replaceAll(/^\s*(?:\/\/|--)|^\s*\*(?!\/)/gm, blank).replaceAll(/^\/\*+|\*\/$|^--\[\[|\]\]$/g, blank);
 
 /**
- * Comments and sentences in string literals of a TypeScript or JavaScript file.
+ * Returns the comments, and the sentences in string literals, of TypeScript or JavaScript.
  * @param {string} code
  * @param {number} [offset]
  * @returns {Prose[]}
@@ -76,11 +77,11 @@ function proseOfCode(code, offset = 0) {
   return [...found.values()];
 }
 
-/** Blanks the quotes of a literal: a template's would be taken for those of code. @param {string} text */
+/** Replaces the quotes of a literal by spaces. Backquotes would be taken for those around code. @param {string} text */
 const unquoted = (text) => text.replaceAll(/^[`'"}]|(?:[`'"]|\$\{)$/g, blank).replaceAll('\\n', '  ');
 
 /**
- * Comments and sentences in strings of a Lua file.
+ * Returns the comments, and the sentences in strings, of Lua.
  * @param {string} code
  * @returns {Prose[]}
  */
@@ -94,7 +95,7 @@ function proseOfLua(code) {
 }
 
 /**
- * A page without its code, addresses and tags, and the prose of its TypeScript blocks.
+ * Returns a Markdown page without its code, addresses and tags, and the prose of its TypeScript blocks.
  * @param {string} page
  * @returns {Prose[]}
  */
@@ -111,13 +112,13 @@ function proseOfMarkdown(page) {
 
 const RULES = WORDS.map(({ pattern, write, opens = false }) => {
   const words = `(?:${pattern.replaceAll(' ', '\\s+')})`;
-  // A path, a file name and a part of a compound are not words.
+  // Parts of a path, a file name or a compound are not matched.
   const source = opens ? `(?<=^\\s*)${words}(?!\\w)` : `(?<![\\w/.@#$-])${words}(?![\\w/-]|\\.\\w)`;
   return { write, opens, matches: new RegExp(source, opens ? 'g' : 'gi') };
 });
 
 /**
- * Words of a file's prose that the repository does not use.
+ * Finds the words of a file's prose that this repository does not use.
  * @param {string} path
  * @param {string} content
  * @returns {Finding[]}
@@ -143,10 +144,10 @@ export function findWords(path, content) {
 }
 
 /**
+ * Returns true if an occurrence of the text in the content contains the position.
  * @param {string} content
  * @param {string} text
  * @param {number} at
- * @returns {boolean} true if one occurrence of the text contains the position
  */
 function surrounds(content, text, at) {
   const first = content.lastIndexOf(text, at);
@@ -154,7 +155,7 @@ function surrounds(content, text, at) {
 }
 
 /**
- * Files of the repository that have prose, below a path.
+ * Returns the files with prose below a path of the repository.
  * @param {string} path
  * @returns {string[]}
  */
@@ -192,6 +193,4 @@ function main(paths) {
   return found + spare.length > 0 ? 1 : 0;
 }
 
-if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
-  process.exitCode = main(process.argv.slice(2));
-}
+runAsTool(import.meta.url, main);

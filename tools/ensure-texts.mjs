@@ -1,8 +1,6 @@
 // @ts-check
 
-/**
- * The name of each tool on each system. `debian` is the package; the others are whole commands.
- */
+/** How each tool is installed on each system. `debian` is the name of the package, the others are whole commands. */
 export const tools = {
   'redis-server': {
     debian: 'redis-server',
@@ -35,6 +33,7 @@ export const tools = {
 };
 
 /**
+ * Returns the message for a missing tool: how to install it on each system.
  * @param {keyof typeof tools} tool
  * @param {{ orRedisUrl?: boolean }} [options]
  */

@@ -1,21 +1,13 @@
 // @ts-check
 // node tools/ensure.mjs [--or-redis-url] <redis-server | luacheck | postgresql | chromium>...
-// Finds what the tests and checks run. Root on Debian or Ubuntu: installs what is missing. Elsewhere: says how to.
+// Finds the programs that the tests and checks need. As root on Debian or Ubuntu it installs missing programs. Elsewhere it
+// prints how to install them.
 import { spawnSync } from 'node:child_process';
-import {
-  accessSync,
-  constants,
-  mkdtempSync,
-  readdirSync,
-  realpathSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { accessSync, constants, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { howToInstall, tools } from './ensure-texts.mjs';
+import { runAsTool } from './run-as-tool.mjs';
 
 /**
  * @typedef {keyof typeof tools} Tool
@@ -26,7 +18,8 @@ import { howToInstall, tools } from './ensure-texts.mjs';
 const MIN_REDIS_MAJOR = 7;
 const DEBIAN_POSTGRES_DIR = '/usr/lib/postgresql';
 
-// Debian's packages start a service and create a database cluster by calling these, which the tests need none of.
+// Debian's packages call these commands to start a service and to create a database cluster. Tests need neither, so the
+// commands are replaced by empty scripts.
 const CALLS_TO_SILENCE = ['invoke-rc.d', 'deb-systemd-invoke', 'pg_createcluster'];
 
 /** @param {string} path */
@@ -49,7 +42,7 @@ function onPath(name, env) {
 }
 
 /**
- * A server needs `initdb` next to it: Debian puts both into a folder per version, outside the PATH.
+ * Finds a PostgreSQL server that has `initdb` next to it. Debian puts both into a folder for each version, outside the PATH.
  * @param {Env} env
  */
 function findPostgres(env) {
@@ -58,7 +51,7 @@ function findPostgres(env) {
   try {
     versions = readdirSync(DEBIAN_POSTGRES_DIR).sort((a, b) => Number(b) - Number(a));
   } catch {
-    // not Debian
+    // The folder exists only on Debian.
   }
   const candidates = [
     env.POSTGRES_BIN_DIR && join(env.POSTGRES_BIN_DIR, 'postgres'),
@@ -69,7 +62,7 @@ function findPostgres(env) {
 }
 
 /**
- * The binary's path, or `undefined` where there is none.
+ * Returns the path of a tool's binary; `undefined` if there is none.
  * @param {Tool} tool
  * @param {Env} [env]
  * @returns {string | undefined}
@@ -86,8 +79,9 @@ export function findBinary(tool, env = process.env) {
 }
 
 /**
+ * Returns the problem of a redis-server binary: it is too old, or another program. `undefined` if there is none.
  * @param {string} path
- * @returns {string | undefined} what is wrong with it
+ * @returns {string | undefined}
  */
 function problemWithRedis(path) {
   const { stdout, error } = spawnSync(path, ['--version'], { encoding: 'utf8', timeout: 10_000 });
@@ -101,9 +95,10 @@ function problemWithRedis(path) {
 }
 
 /**
+ * Installs Debian packages without starting their services.
  * @param {string[]} packages
  * @param {Env} env
- * @returns {string | undefined} what went wrong
+ * @returns {string | undefined} the problem, if there was one
  */
 function aptInstall(packages, env) {
   const silenced = mkdtempSync(join(tmpdir(), 'luanest-apt-'));
@@ -119,19 +114,21 @@ function aptInstall(packages, env) {
         stdio: ['ignore', 'pipe', 'pipe'],
         maxBuffer: 64 * 1024 * 1024,
       });
-    aptGet(['update']); // fails when any one source is out of reach; whether that matters shows in the install
+    // `update` fails if any source is unreachable. That matters only if `install` fails, too.
+    aptGet(['update']);
     const { status, stderr, error } = aptGet(['install', '-y', '--no-install-recommends', ...packages]);
     if (status === 0) return undefined;
-    return `apt-get failed: ${(stderr || error?.message || `it ended with ${status}`).trim()}`;
+    return `apt-get failed: ${(stderr || error?.message || `it ended with exit status ${status}`).trim()}`;
   } finally {
     rmSync(silenced, { recursive: true });
   }
 }
 
 /**
+ * Installs the Debian packages of missing tools. Does nothing without root or apt-get.
  * @param {Tool[]} missing
  * @param {Required<Pick<EnsureOptions, 'env' | 'isRoot' | 'say'>>} options
- * @returns {string | undefined} what went wrong
+ * @returns {string | undefined} the problem, if there was one
  */
 function installMissing(missing, { env, isRoot, say }) {
   if (missing.length === 0 || !isRoot || !onPath('apt-get', env)) return undefined;
@@ -143,10 +140,10 @@ function installMissing(missing, { env, isRoot, say }) {
 }
 
 /**
- * Makes sure of every tool, and names what is wrong: nothing when all are there.
+ * Finds tools, and installs missing ones if it can.
  * @param {Tool[]} wanted
  * @param {EnsureOptions} [options]
- * @returns {string[]}
+ * @returns {string[]} the problems; empty if all tools were found
  */
 export function ensure(wanted, options = {}) {
   const { env = process.env, isRoot = process.getuid?.() === 0, orRedisUrl = false, say = console.error } = options;
@@ -179,6 +176,4 @@ function main(args) {
   return problems.length > 0 ? 1 : 0;
 }
 
-if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
-  process.exitCode = main(process.argv.slice(2));
-}
+runAsTool(import.meta.url, main);

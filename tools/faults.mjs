@@ -1,4 +1,4 @@
-// npm run test:faults: the long versions of all fault suites, and a report of what they did: test/FAULTS.md.
+// npm run test:faults: runs the long versions of all fault suites, and writes a report of what they did, test/FAULTS.md.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
@@ -6,18 +6,18 @@ import { basename, join, relative, resolve } from 'node:path';
 import { format } from 'prettier';
 
 const root = resolve(import.meta.dirname, '..');
-/** Suites in which something is broken, killed, lost or attacked. */
+/** Names of suites in which something is broken, killed, lost or attacked. */
 const FAULTS =
   'faults|fuzz|lost-replies|replays|failover|workers|processes|slots|histories|confirm|leases|nodes|shutdown|large|payouts|closing|' +
   'interleavings|model|split|invariant|wakeups|owners|cluster|embedded-redis|ledger-host|file-lock|app/app';
-/** Suites whose tests are each about bad input. */
+/** Names of suites whose tests are all about bad input. */
 const BAD_INPUT = 'hostile|input|wrong-types|options|edge';
 
 const folder = mkdtempSync(join(tmpdir(), 'luanest-faults-'));
 const notesFile = join(folder, 'notes');
 const output = join(folder, 'jest.json');
 const byName = new RegExp(`(${FAULTS}|${BAD_INPUT})[^/]*\\.spec\\.ts$`);
-/** Suites that ask test/support/size.ts how much to do run here at full size, whatever their name. */
+/** Suites that import test/support/size.ts have a long version, so they are included whatever their name is. */
 const bySize = /support\/size'/;
 const files = ['libs', 'test']
   .flatMap((top) => readdirSync(join(root, top), { recursive: true }).map((name) => join(top, String(name))))

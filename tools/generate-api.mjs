@@ -1,5 +1,5 @@
-// Makes docs/api from the docstrings of all exports of the package. It is not committed; a release makes it. With --check
-// writes nothing; both fail when an export has no docstring.
+// Makes docs/api from the docstrings of all exports of the package, for a release; the folder is not committed. With --check it
+// writes nothing. It fails if an export has no docstring.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { Application, ReflectionKind } from 'typedoc';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const FOLDER = 'docs/api';
 
-/** Doors of the package by their source, as package.json has them. */
+/** Returns the entry points of the package: the name that users import, and the source file. */
 function doors() {
   const { exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
   return Object.entries(exports)
@@ -31,7 +31,7 @@ const options = (named, out) => ({
   excludeProtected: true,
   excludeInternal: true,
   excludeExternals: true,
-  // Lines would change with every edit.
+  // Links to source lines would change with every edit.
   disableSources: true,
   logLevel: 'Warn',
   validation: { notExported: false, invalidLink: true, notDocumented: false },
@@ -48,7 +48,7 @@ const options = (named, out) => ({
   sort: ['kind', 'alphabetical'],
 });
 
-/** Exports without a docstring, and methods of exports without one. */
+/** Returns the exports, and the methods of exports, that have no docstring. */
 function undocumented(project) {
   const has = (one) => one.hasComment() || one.signatures?.some((signature) => signature.hasComment());
   const exported = project.getReflectionsByKind(ReflectionKind.Module).flatMap(({ children = [] }) => children);
@@ -62,7 +62,7 @@ async function generate(out) {
   const named = doors();
   const app = await Application.bootstrapWithPlugins(options(named, out));
   const entries = app.getEntryPoints() ?? [];
-  // Named as users import them, so that the page of luanest/lock is lock.md.
+  // Entry points are named as users import them, so that the page of luanest/lock is lock.md.
   for (const entry of entries) {
     const door = named.find(({ file }) => entry.sourceFile.fileName.endsWith(file));
     if (door) entry.displayName = door.name.replace('luanest/', '');

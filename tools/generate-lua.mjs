@@ -2,11 +2,12 @@
 // node tools/generate-lua.mjs [--check] [--root DIR]
 // Writes libs/*/src/scripts/generated.ts from the .lua files next to it and the parts that these include, so that nothing
 // reads them at run time.
-import { existsSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { camelCase, nameOf, readScripts } from './lua-scripts.mjs';
+import { runAsTool } from './run-as-tool.mjs';
 
 /** @typedef {import('./lua-scripts.mjs').LuaScript} LuaScript */
 /** @typedef {import('./lua-scripts.mjs').LuaFile} LuaFile */
@@ -20,7 +21,7 @@ interface Lua {
 `;
 
 /**
- * The text of a folder's generated.ts, or `undefined` if there is nothing to generate from.
+ * Returns the text of a folder's generated.ts, or `undefined` if the folder has no scripts.
  * @param {LuaScript[]} scripts
  */
 function textFor(scripts) {
@@ -37,13 +38,13 @@ function textFor(scripts) {
   return [HEADER, ...parts, ...constants].join('');
 }
 
-/** @param {LuaScript} script */
+/** Returns all files that a script is joined from. @param {LuaScript} script */
 function filesOf({ source, shared, finish }) {
   return [...shared, ...source, ...finish];
 }
 
 /**
- * Name of the constant that has the text of a file; no script is exported by such a name.
+ * Returns the name of the constant for the text of a file. It differs from the names of all exported constants.
  * @param {LuaFile} file
  */
 function partName(file) {
@@ -52,10 +53,10 @@ function partName(file) {
 }
 
 /**
- * Brings every generated.ts up to date, or with `check` only reports which are not.
+ * Writes every generated.ts that is not up to date; with `check` only reports them.
  * @param {string} root
  * @param {{ check?: boolean }} [options]
- * @returns {string[]} one line for each file that was wrong
+ * @returns {string[]} one line for each file that was not up to date
  */
 export function generateLua(root, { check = false } = {}) {
   const wrong = [];
@@ -82,11 +83,4 @@ function main() {
   return 1;
 }
 
-if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
-  try {
-    process.exitCode = main();
-  } catch (error) {
-    console.error(/** @type {Error} */ (error).message);
-    process.exitCode = 1;
-  }
-}
+runAsTool(import.meta.url, main);

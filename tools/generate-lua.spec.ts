@@ -175,8 +175,8 @@ describe('tools/generate-lua.mjs', () => {
       /shared\/a\.lua includes itself: take -> a -> b -> a\./,
     ],
     ['a part included twice', '-- @include a\n-- @include a\n', { 'shared/a.lua': '' }, /take\.lua includes a twice/],
-    ['a part that no script includes', '', { 'shared/a.lua': '' }, /shared\/a\.lua is included by no script/],
-    ['an include below code', 'local x\n-- @include a\n', { 'shared/a.lua': '' }, /must stand above the first line/],
+    ['a part that no script includes', '', { 'shared/a.lua': '' }, /shared\/a\.lua is not included by any script/],
+    ['an include below code', 'local x\n-- @include a\n', { 'shared/a.lua': '' }, /must come before the first line/],
     ['a misspelled include', '--@include a\n', { 'shared/a.lua': '' }, /"--@include a" must be "-- @include NAME"/],
     ['another directive', '-- @use a\n', { 'shared/a.lua': '' }, /"-- @use a" must be "-- @include NAME"/],
     [
@@ -219,8 +219,9 @@ describe('tools/generate-lua.mjs', () => {
     const path = scripts('once', { 'claim.lua': 'return 1\n' });
     mkdirSync(join(root, 'tools'));
     const tool = join(root, 'tools', 'generate-lua.mjs');
-    copyFileSync(join(__dirname, 'generate-lua.mjs'), tool);
-    copyFileSync(join(__dirname, 'lua-scripts.mjs'), join(root, 'tools', 'lua-scripts.mjs'));
+    for (const file of ['generate-lua.mjs', 'lua-scripts.mjs', 'run-as-tool.mjs']) {
+      copyFileSync(join(__dirname, file), join(root, 'tools', file));
+    }
     execFileSync(process.execPath, [tool], { cwd: tmpdir() });
     expect(exportsOf(path)).toEqual({ claimLua: alone('return 1\n') });
   });

@@ -1,12 +1,13 @@
 // @ts-check
 // Reads the Lua scripts of the libs and what they include. `generate-lua.mjs` and `check-lua.mjs` use it.
 //
-// A script names the shared parts that it needs, one a line, directly below its header:
+// A script names the shared parts that it needs, one on each line, directly below its header:
 //   -- @include clock                         shared/clock.lua of the lib, or else of libs/internal
 //   -- @include own-fields or foreign-fields  makes two scripts of one source, each with one of the parts
 //   -- @finish finish-grab                    Lua that runs after all calls of a group (`finish` of defineScript)
-// A part may include others in its first lines. Each part is joined once, in the order in which it is first needed: before
-// the source of each call if it reads KEYS or ARGV or includes such a part, else as `shared`, which runs once a group.
+// A part may include other parts in its first lines. Each part is joined once, in the order in which it is first needed. A part
+// that reads KEYS or ARGV, or includes such a part, runs before the source of each call. Any other part is `shared`, which runs
+// once for each group.
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { basename, join, relative } from 'node:path';
 
@@ -18,7 +19,7 @@ const DIRECTIVE = /^-- @(include|finish) ([a-z0-9-]+)(?: or ([a-z0-9-]+))?$/;
 /** @typedef {{ constant: string, source: LuaFile[], shared: LuaFile[], finish: LuaFile[] }} LuaScript */
 
 /**
- * Folders `scripts` of all libs that have one.
+ * Returns the folders `scripts` of all libs that have one.
  * @param {string} root
  */
 export function scriptFolders(root) {
@@ -28,7 +29,7 @@ export function scriptFolders(root) {
 }
 
 /**
- * Reads the scripts of every lib, each with the parts that it needs, in the order of their names.
+ * Reads the scripts of every lib, in the order of their names, each with the parts that it needs.
  * @param {string} root
  * @returns {Map<string, LuaScript[]>} by the folder of the scripts
  * @throws Error if a file or an include is wrong, or if no script includes a part
@@ -41,7 +42,7 @@ export function readScripts(root) {
   );
   for (const folder of scripts.keys()) {
     const unused = luaFiles(root, join(folder, 'shared')).find(({ path }) => !included.has(path));
-    if (unused) throw new Error(`${unused.path} is included by no script. Include it or delete it.`);
+    if (unused) throw new Error(`${unused.path} is not included by any script. Include it or delete it.`);
   }
   return scripts;
 }
@@ -72,9 +73,9 @@ function scriptsIn(root, folder) {
 }
 
 /**
- * The parts of a script, each after those that it includes itself.
+ * Returns the files that a script is joined from. A part comes after the parts that it includes itself.
  * @param {LuaFile} script
- * @param {string} choice which of the parts of an `or` is taken
+ * @param {string} choice the part to include where the script names two with `or`
  * @param {Map<string, LuaFile>} parts by name
  */
 function partsOf(script, choice, parts) {
@@ -119,7 +120,7 @@ function isPerCall(part, parts) {
 }
 
 /**
- * The .lua files of a folder, in the order of their names.
+ * Reads the .lua files of a folder, in the order of their names.
  * @param {string} root
  * @param {string} folder
  * @returns {LuaFile[]}
@@ -136,20 +137,22 @@ function luaFiles(root, folder) {
 }
 
 /**
+ * Reads a source file.
  * @param {string} file
- * @param {string} path
+ * @param {string} path name of the file in errors
+ * @throws Error if the file is not UTF-8, or has CRLF line ends
  */
 function readSource(file, path) {
   const bytes = readFileSync(file);
   const source = bytes.toString('utf8');
   if (!Buffer.from(source, 'utf8').equals(bytes)) throw new Error(`${path} is not UTF-8.`);
-  // A checkout with other line ends would give the script another SHA.
+  // Other line ends would change the SHA1 hash of the script.
   if (source.includes('\r')) throw new Error(`${path} has CRLF line ends; it must have LF.`);
   return source;
 }
 
 /**
- * The directives of a file. They stand above its first line of code.
+ * Returns the directives of a file (`-- @include`, `-- @finish`). They must come before the first line of code.
  * @param {string} path
  * @param {string} text
  * @returns {Directive[]}
@@ -170,7 +173,7 @@ function directivesOf(path, text) {
       );
     }
     if (firstCode !== -1 && i > firstCode)
-      throw new Error(`${path}: "${line}" must stand above the first line of code.`);
+      throw new Error(`${path}: "${line}" must come before the first line of code.`);
     directives.push({ kind, names: known });
   }
   const names = directives.flatMap((directive) => directive.names);
@@ -179,7 +182,7 @@ function directivesOf(path, text) {
   return directives;
 }
 
-/** @param {LuaFile} file */
+/** Returns the name of a file without its folder and `.lua`. @param {LuaFile} file */
 export function nameOf({ path }) {
   return basename(path, '.lua');
 }

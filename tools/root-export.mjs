@@ -1,5 +1,5 @@
-// Writes dist/index.js and dist/index.d.ts: luanest has no root export, and an import of it fails with an error that names
-// the subpaths. Needs the build of the libs.
+// Writes dist/index.js and dist/index.d.ts, which throw an error that names the subpaths, because luanest has no root export.
+// Run it after the build of the libs.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';

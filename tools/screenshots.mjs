@@ -1,5 +1,5 @@
 // @ts-check
-// npm run screenshots: runs a rain in three processes of the built app and takes the README's pictures of it.
+// npm run screenshots: runs a red-packet rain in three processes of the built app, and takes the pictures for the README.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,6 +14,7 @@ const ROOT = join(fileURLToPath(import.meta.url), '..', '..');
 const APPS = 3;
 
 /**
+ * Starts the app in three processes, and waits until all of them listen.
  * @param {string} dataDir
  * @returns {Promise<{ url: string, stop: () => Promise<unknown> }>}
  */
@@ -27,7 +28,7 @@ async function startApps(dataDir) {
   /** @type {string} */
   const url = await new Promise((resolve, reject) => {
     let serving = 0;
-    apps.once('exit', (status) => reject(new Error(`The apps ended with ${status}.`)));
+    apps.once('exit', (status) => reject(new Error(`The apps ended with exit status ${status}.`)));
     lines.on('line', (line) => {
       const address = /Listening on (http:\S+)/.exec(line)?.[1];
       if (address) serving += 1;
@@ -38,7 +39,8 @@ async function startApps(dataDir) {
 }
 
 /**
- * Takes the whole page as WebP, a quarter of a PNG, for the pictures are packed with the README.
+ * Saves a picture of the whole page as WebP. It has a quarter of the size of a PNG, which matters because the pictures are part
+ * of the package.
  *
  * @param {import('playwright-core').Page} page
  * @param {string} file
@@ -56,6 +58,7 @@ async function save(page, file) {
 }
 
 /**
+ * Creates an activity as the operator, lets a crowd tap, and saves the pictures of both pages.
  * @param {import('playwright-core').Browser} browser
  * @param {string} url
  * @param {string} token

@@ -2,8 +2,8 @@
 // The words that this repository does not use, and what to write instead. tools/check-words.mjs reads this file.
 
 /**
- * One rule. A space in `pattern` stands for any white space, also a line break of a comment. Rules ignore case and match
- * whole words only. A rule with `opens` looks at the first word of doc comments only.
+ * A rule. A space in `pattern` matches any white space, also a line break of a comment. Rules ignore case and match whole words
+ * only. A rule with `opens` is applied only to the first word of doc comments.
  * @typedef {{ pattern: string, write: string, opens?: boolean }} Rule
  */
 
@@ -40,15 +40,15 @@ export const WORDS = [
 ];
 
 /**
- * Uses that are right. Each names a file, the exact text around the word, and the reason. Keep this list short: most texts
- * can be written in another way.
+ * Uses that are allowed. Each has a file, the exact text around the word, and the reason. Keep this list short, because most
+ * texts can be written in another way.
  * @type {readonly { file: string, text: string, why: string }[]}
  */
 export const EXCEPTIONS = [];
 
 /**
- * Files and folders that are not clean yet. Their words are not reported, except when the command names them:
- * `node tools/check-words.mjs libs/once`. Whoever cleans one removes its line; the check fails for a line that is not needed.
+ * Files and folders whose words are not reported yet, except if the command names them: `node tools/check-words.mjs libs/once`.
+ * After a folder is corrected, remove its line. The check fails for a line that is not needed.
  * @type {readonly string[]}
  */
 export const NOT_CLEAN_YET = [];
