@@ -5,7 +5,7 @@ export interface Address {
   port: number;
 }
 
-/** One short-lived connection that never reconnects and never waits for long, closed whatever happens. */
+/** Runs `use` with a connection that never reconnects and waits at most five seconds for a reply. Closes it in any case. */
 export async function withAdmin<T>({ host, port }: Address, use: (admin: Redis) => Promise<T>): Promise<T> {
   const admin = new Redis({
     host,
@@ -21,12 +21,12 @@ export async function withAdmin<T>({ host, port }: Address, use: (admin: Redis) 
     enableOfflineQueue: false,
     disableClientInfo: true,
   });
-  admin.on('error', () => undefined); // every failure also rejects the command that met it
+  admin.on('error', () => undefined); // each error also rejects the command that failed
   try {
     await admin.connect();
     return await use(admin);
   } finally {
-    // On a connection that has ended already, disconnect() leaves a timer behind that holds the process up.
+    // On a connection that has ended already, disconnect() would start a timer that keeps the process alive.
     if (admin.status !== 'end') admin.disconnect();
   }
 }

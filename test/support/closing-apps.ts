@@ -5,7 +5,7 @@ import { ScriptRegistryModule } from 'luanest/script-registry';
 import { CommandWatcher } from './command-watcher';
 import { RedisServer } from './redis-server';
 
-/** Apps that are closed, a Redis of their own, and all that is sent to it or rejected unseen. */
+/** Starts apps that a test closes, on their own Redis. Records all commands sent to Redis, and all unhandled rejections. */
 export class ClosingApps {
   readonly unhandled: unknown[] = [];
   private readonly onUnhandled = (reason: unknown): void => void this.unhandled.push(reason);
@@ -22,7 +22,7 @@ export class ClosingApps {
     return new ClosingApps(server, await CommandWatcher.open(server.port));
   }
 
-  /** An app as users have it: its Redis client belongs to RedisModule, which quits it at shutdown. */
+  /** Starts an app like those of users. RedisModule makes its Redis client, and quits the client at shutdown. */
   async start(prefix: string, { imports = [], providers = [] }: ModuleMetadata): Promise<TestingModule> {
     const onClientCreated = (client: { on(event: 'error', listener: () => void): unknown }): void =>
       void client.on('error', () => undefined);

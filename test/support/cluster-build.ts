@@ -14,9 +14,9 @@ export async function startNodes(
   const nodeArgs = [
     ['--cluster-enabled', 'yes', '--cluster-config-file', 'nodes.conf'],
     ['--cluster-node-timeout', String(nodeTimeoutMs)],
-    // A replica stays with its master and may always take over: tests name the node that they expect to win.
+    // A replica never changes its master, and may always take over, because tests expect a certain node to be promoted.
     ['--cluster-allow-replica-migration', 'no', '--cluster-replica-validity-factor', '0'],
-    // The default would keep each first synchronisation waiting for five seconds.
+    // With the default, each first synchronisation would wait for five seconds.
     ['--repl-diskless-sync-delay', '0', '--repl-ping-replica-period', '1'],
     args,
   ].flat();
@@ -31,15 +31,15 @@ export async function startNodes(
   throw failed.reason;
 }
 
-/** The first `masters` nodes share the slots evenly; the others become their replicas in turn. */
+/** Makes a Cluster of nodes. The first `masters` nodes share the slots evenly; the others become their replicas in turn. */
 export async function joinNodes(nodes: readonly RedisServer[], masters: number): Promise<void> {
   await Promise.all(nodes.slice(0, masters).map((node, index) => assignSlots(node, index, masters)));
-  // Every pair meets, since gossip would take seconds to introduce them to each other.
+  // Each node meets each other node, since gossip would take seconds.
   await Promise.all(nodes.map((node, index) => meet(node, nodes.slice(index + 1))));
   const ids = await Promise.all(nodes.map((node) => untilAcquainted(node, nodes)));
   await Promise.all(
     nodes.slice(masters).map((replica, index) =>
-      // Refused for as long as the replica does not know yet that the other node is a master.
+      // The command is refused until the replica knows that the other node is a master.
       eventually(() =>
         withAdmin(replica, (admin) => admin.call('CLUSTER', 'REPLICATE', ids[index % masters] as string)),
       ),
@@ -65,7 +65,7 @@ function meet(node: RedisServer, others: readonly RedisServer[]): Promise<unknow
 function untilAcquainted(node: RedisServer, all: readonly RedisServer[]): Promise<string> {
   const look = async (): Promise<string> => {
     const { nodes, self } = await viewOf(node);
-    // Who stands still for longer than the node timeout amid a meeting is forgotten.
+    // A node that stands still for longer than the node timeout during a meeting is forgotten, so it must meet the others again.
     const strangers = all.filter(({ port }) => !nodes.some((other) => other.port === port));
     if (strangers.length > 0) await meet(node, strangers);
     const known = nodes.filter((other) => !isFailing(other) && (other === self || other.linked));

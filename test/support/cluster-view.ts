@@ -15,11 +15,11 @@ export interface ClusterView {
   nodes: NodeView[];
   self: NodeView;
   stateOk: boolean;
-  /** The state of a replica's stream from its master; a master has none. */
+  /** State of a replica's link to its master; undefined for a master. */
   masterLink: string | undefined;
 }
 
-/** View that one node has of the whole Cluster, read on one connection. */
+/** Returns the view that one node has of the whole Cluster, read on one connection. */
 export function viewOf(node: Address): Promise<ClusterView> {
   return withAdmin(node, async (admin) => {
     const [lines, info, replication] = await Promise.all([
@@ -46,7 +46,7 @@ export function owns({ slots }: NodeView, slot: number): boolean {
   });
 }
 
-/** Who owns which slots and who follows whom, as text: two nodes agree when theirs are equal. */
+/** Returns the owners of slots and the masters of replicas as text. Two nodes agree if their texts are equal. */
 export function topologyOf(view: ClusterView): string {
   return view.nodes
     .map(({ id, masterId, slots }) => [id, masterId, ...slots].join(' '))

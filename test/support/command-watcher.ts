@@ -3,17 +3,17 @@ import { connect, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 
 export interface WatchedCommand {
-  /** The connection that sent it (`127.0.0.1:40112`), or `lua` for a command that a script sent. */
+  /** Connection that sent the command (`127.0.0.1:40112`), or `lua` for a command of a script. */
   from: string;
   /** The command's name and its arguments, as bytes in latin1. */
   args: string[];
-  /** When the server carried it out, by its clock, ms since the epoch. */
+  /** When the server ran the command, by the server's clock, ms since 1970. */
   atMs: number;
 }
 
 /**
- * Commands that a server on this machine runs, from its MONITOR. Reads the stream itself: ioredis' monitor fails with
- * "Command queue state error" when another connection's command arrives in one chunk with the reply to MONITOR.
+ * Records the commands that a server on this machine runs, with MONITOR. It reads the socket itself, because ioredis' monitor
+ * fails with "Command queue state error" if a command arrives in one chunk with the reply to MONITOR.
  */
 export class CommandWatcher {
   readonly commands: WatchedCommand[] = [];
@@ -36,14 +36,14 @@ export class CommandWatcher {
     return watcher;
   }
 
-  /** Commands of the connections that sent at least one command that contains `text`. */
+  /** Returns all commands of the connections that sent at least one command with `text` in it. */
   sentBesides(text: string): WatchedCommand[] {
     const mine = ({ args }: WatchedCommand): boolean => args.some((arg) => arg.includes(text));
     const connections = new Set(this.commands.filter(mine).map(({ from }) => from));
     return this.commands.filter(({ from }) => connections.has(from));
   }
 
-  /** Forgets what was seen so far. */
+  /** Removes all recorded commands. */
   clear(): void {
     this.commands.length = 0;
   }

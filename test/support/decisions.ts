@@ -13,14 +13,14 @@ const NOT_OURS = /(^|\/)(node_modules|dist|coverage|data)\/|\/generated\.ts$|(^|
 const PARTS = ['Context', 'Decision', 'Cost', 'Measurement', 'Date'];
 const DATE = /^\d{4}-\d\d-\d\d(, revised \d{4}-\d\d-\d\d)?$/;
 
-/** Decision as a document has it. */
+/** A decision in a DECISIONS.md. */
 export interface Decision {
   readonly name: string;
   /** Text of each part, by its label. */
   readonly parts: ReadonlyMap<string, string>;
 }
 
-/** Mention of a decision in a file of the repository. */
+/** A reference to a decision in a file of the repository. */
 export interface Reference {
   readonly file: string;
   readonly name: string;
@@ -33,12 +33,12 @@ function filesBelow(folder: string): string[] {
   return readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((file) => join(folder, file));
 }
 
-/** Paths of all documents of decisions, from the root. */
+/** Returns the paths of all DECISIONS.md, from the root. */
 export function decisionDocuments(): string[] {
   return FOLDERS.flatMap(filesBelow).filter((file) => file.endsWith(`/${FILE}`) && !file.includes('node_modules/'));
 }
 
-/** Decisions of a document's text, in its order. */
+/** Returns the decisions of a document's text, in their order. */
 export function decisionsIn(text: string): Decision[] {
   return text
     .split(/^### /m)
@@ -50,7 +50,7 @@ export function decisionsIn(text: string): Decision[] {
     });
 }
 
-/** Faults of a document's text; empty if there are none. */
+/** Returns the faults in the form of a document's text; empty if there are none. */
 export function faultsIn(text: string): string[] {
   const decisions = decisionsIn(text);
   const names = decisions.map(({ name }) => name);
@@ -70,7 +70,7 @@ export function faultsIn(text: string): string[] {
   return [...faults, ...twice, ...(same ? [] : ['the table of contents does not list these decisions in their order'])];
 }
 
-/** References to decisions in the text of a file. @param file path from the root */
+/** Returns the references to decisions in the text of a file. @param file path from the root */
 export function referencesIn(file: string, text: string): Reference[] {
   return [...text.matchAll(REFERENCE)].map(([, folder = '', name = '']) => ({
     file,
@@ -79,7 +79,7 @@ export function referencesIn(file: string, text: string): Reference[] {
   }));
 }
 
-/** References to decisions in all files of the repository. */
+/** Returns the references to decisions in all files of the repository. */
 export function allReferences(): Reference[] {
   const files = FOLDERS.flatMap(filesBelow).filter((file) => CODE.test(file) && !NOT_OURS.test(file));
   return files.flatMap((file) => referencesIn(file, readFileSync(join(ROOT, file), 'utf8')));

@@ -1,4 +1,4 @@
-// Taken from the modules and not from the global object, so that Jest's fake timers cannot stop the line.
+// Imported instead of taken from the global object, so that Jest's fake timers cannot stop the delays.
 import { performance } from 'node:perf_hooks';
 import { clearTimeout, setTimeout } from 'node:timers';
 
@@ -8,8 +8,8 @@ interface Item {
 }
 
 /**
- * Delivers in order, each item no earlier than its own due time. Every item gets its due time when it arrives, so
- * items that arrive together leave together: the latencies of a pipeline overlap, as they do on a wire.
+ * Delivers items in order, each after a delay that begins when it arrives. So items that arrive together are delivered together,
+ * as on a real connection.
  */
 export class DelayLine {
   readonly #items: Item[] = [];

@@ -23,7 +23,7 @@ import { StreamConsumerModule, type StreamConsumerModuleOptions } from 'luanest/
 import { standaloneClient } from '../../libs/script-registry/test/support';
 import { uniquePrefix } from './shared-servers';
 
-/** A module as its users see it. */
+/** Functions of a module that users call. */
 export interface Configurable {
   readonly name: string;
   forRoot(options?: unknown): DynamicModule;
@@ -33,21 +33,21 @@ export interface Configurable {
 export interface Lib {
   readonly name: string;
   readonly module: unknown;
-  /** Options next to `useFactory`. */
+  /** Settings of `forRootAsync` that are given next to `useFactory`. */
   readonly extras?: object;
   /** Every option of the module. */
   readonly every: object;
-  /** Other lib modules that it needs. */
+  /** Makes the other modules that this module needs. */
   readonly beside?: () => DynamicModule[];
   /** Options that have no default. */
   readonly needed?: object;
-  /** Options that are refused, and parts of the errors. */
+  /** Options that are refused, each with a part of the error. */
   readonly nested: readonly (readonly [options: object, message: string | RegExp])[];
 }
 
 const open = new Set<() => Promise<void> | void>();
 
-/** An app on the shared Redis, closed by `closeAll`. */
+/** Starts an app on the shared Redis. `closeAll` closes it. */
 export async function boot(metadata: ModuleMetadata, withRegistry = true): Promise<TestingModule> {
   const client = standaloneClient();
   const registry = { client, prefix: uniquePrefix() };
@@ -66,7 +66,7 @@ export async function boot(metadata: ModuleMetadata, withRegistry = true): Promi
   return app.init();
 }
 
-/** Closes the apps, and the clients that they were given. */
+/** Closes all apps of `boot`, and their clients. */
 export async function closeAll(): Promise<void> {
   await Promise.all([...open].map(async (close) => close()));
   open.clear();
@@ -124,7 +124,7 @@ export const everyOfConsumer = {
   maxKeys: 10,
 };
 
-/** Each with every option that its type has: one that is left out does not compile. */
+/** All libs, each with every option of its module. An option that is missing here does not compile. */
 export const libs: readonly Lib[] = [
   {
     name: 'script-registry',

@@ -1,6 +1,6 @@
 import { appendFileSync } from 'node:fs';
 
-/** Counts of a run of the fault suites. */
+/** Names of the counts in the report of `npm run test:faults`. */
 export type FaultNote =
   | 'replies lost'
   | 'connections reset'
@@ -17,10 +17,10 @@ export type FaultNote =
   | 'handled more than once, as at-least-once allows'
   | 'lost';
 
-/** Where `npm run test:faults` wants its notes; without it nothing is noted. */
+/** Environment variable with the path of the file for the notes. If it is not set, `note` does nothing. */
 export const FAULT_NOTES_VARIABLE = 'LUANEST_FAULT_NOTES';
 
-/** Notes something for the report of `npm run test:faults`. */
+/** Adds to a count in the report of `npm run test:faults`. */
 export function note(what: FaultNote, count = 1): void {
   const file = process.env[FAULT_NOTES_VARIABLE];
   if (file) appendFileSync(file, `${JSON.stringify([what, count])}\n`);

@@ -8,16 +8,16 @@ export interface FaultProxyOptions {
   targetPort: number;
   /** Default 127.0.0.1. */
   targetHost?: string;
-  /** Latency of each direction that `pass()` comes back to. Default 0. */
+  /** Latency of each direction, ms, at the start and after `pass()`. Default 0. */
   latencyMs?: number;
 }
 
 export interface CutOptions {
-  /** Which request loses its reply; sees one whole RESP request at a time. Default: the next one. */
+  /** Returns true for the request whose reply is lost; it gets one whole RESP request at a time. Default: the next request. */
   when?: (request: Buffer) => boolean;
-  /** That many replies, that of the request among them, still come through. Default 0: its reply is lost. */
+  /** Number of replies that still pass, from the reply to the request on. Default 0: the reply to the request is lost. */
   afterReplies?: number;
-  /** How long the connection stays silent before it is reset, for requests pipelined behind to run. Default 20. */
+  /** How long the connection stays silent before it is reset, ms, so that requests behind it can run. Default 20. */
   settleMs?: number;
   /** The connection also stays silent until this promise settles. */
   until?: Promise<unknown>;
@@ -30,7 +30,7 @@ interface Cut {
   done: () => void;
 }
 
-/** A TCP proxy in front of one server, whose faults are switched while connections are open. */
+/** TCP proxy in front of one server. Its faults can be switched on and off while connections are open. */
 export class FaultProxy {
   readonly host = '127.0.0.1';
   readonly #links = new Set<ProxyLink>();
@@ -61,14 +61,14 @@ export class FaultProxy {
     return `redis://${this.host}:${this.port}`;
   }
 
-  /** Connections that are open through the proxy. */
+  /** Number of connections that are open through the proxy. */
   get connections(): number {
     return this.#links.size;
   }
 
   /**
-   * No fault, and the latency the proxy was started with. Connections out of which a blackhole has swallowed bytes are
-   * reset: their streams have a hole, and replies would be taken for the answers to other requests.
+   * Ends all faults, and restores the latency of the start. Connections that lost bytes in a blackhole are reset, because their
+   * replies would be taken for replies to other requests.
    */
   pass(): void {
     this.#mode = 'pass';
@@ -76,7 +76,7 @@ export class FaultProxy {
     for (const link of this.#links) if (link.lostBytes) link.reset();
   }
 
-  /** Holds everything back for `ms` in each direction; order and throughput stay. */
+  /** Delays all bytes by `ms` in each direction. Order and throughput stay the same. */
   delay(ms: number): void {
     this.#latencyMs = ms;
   }
@@ -100,7 +100,7 @@ export class FaultProxy {
   }
 
   /**
-   * Loses the reply to one request: the server runs it, everything from its reply onward is discarded, and then the
+   * Loses the reply to one request. The server runs the request, its reply and all later ones are discarded, and then the
    * connection is reset. Happens once; new connections pass. Resolves after the reset.
    */
   cutFromReply(options: CutOptions = {}): Promise<void> {

@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 
 const CLUSTER_BUS_OFFSET = 10_000;
-/** Jest's workers pick from a part each, so that none takes the port of another one's server that is down for a moment. */
+/** Each Jest worker picks ports from its own part of the range. So no worker takes the port of a server that restarts. */
 const PARTS = 4;
-/** Nor is a port given twice to one test file. */
+/** Ports that this test file has got. No port is given to a test file twice. */
 const given = new Set<number>();
 
 interface Range {
@@ -14,8 +14,8 @@ interface Range {
 }
 
 /**
- * Ports from the ephemeral range can be taken at any moment by an outgoing connection of anybody, which would break
- * a restart on the same port. So both ranges stay below it, and apart from each other and from the bus ports.
+ * Returns the ranges of ports for tests. Any outgoing connection may take a port of the ephemeral range at any moment, and then a
+ * restart on this port would fail. So both ranges are below it. They share no port with each other or with the bus ports.
  */
 function portRanges(): { standalone: Range; cluster: Range } {
   const ephemeral = lowestEphemeralPort();
@@ -31,7 +31,7 @@ function lowestEphemeralPort(): number {
   try {
     return Number(readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'utf8').trim().split(/\s+/)[0]);
   } catch {
-    return 49_152; // no /proc: macOS and the BSDs follow IANA
+    return 49_152; // without /proc, on macOS and BSD, the range is that of IANA
   }
 }
 
@@ -61,7 +61,7 @@ async function pick(range: Range, offsets: readonly number[]): Promise<number> {
   throw new Error(`No free port between ${from} and ${to} after 200 tries.`);
 }
 
-/** A port on 127.0.0.1 that nothing listens on. Somebody may take it before you do: callers retry. */
+/** Returns a port on 127.0.0.1 that nothing listens on. Another process may take it before you do, so retry. */
 export function freePort(): Promise<number> {
   return pick(portRanges().standalone, [0]);
 }

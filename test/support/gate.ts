@@ -1,6 +1,6 @@
-/** Something that handlers wait for. */
+/** Gate that handlers wait at until a test opens it. */
 export class Gate {
-  /** How often somebody came to it. */
+  /** Number of calls of `pass`. */
   entered = 0;
   private waiting: (() => void)[] = [];
 

@@ -8,7 +8,8 @@ export default async function globalSetup(): Promise<void> {
   const starting = [RedisServer.start(), RedisCluster.start()] as const;
   try {
     const [standalone, cluster] = await Promise.all(starting);
-    // It was put together quickly. Nobody fails over here: from now on a node that stands still keeps its slots.
+    // The short timeout made the start quick. No test fails over this Cluster, so from now on a node that stands still keeps its
+    // slots.
     const patient = (node: RedisServer) =>
       withAdmin(node, (admin) => admin.config('SET', 'cluster-node-timeout', 30_000));
     await Promise.all(cluster.nodes.map(patient));

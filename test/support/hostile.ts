@@ -24,15 +24,15 @@ export const HOSTILE_IDS: readonly string[] = [
     '/',
     '//',
   ],
-  // One letter to the eye or to a normaliser, and different texts.
+  // Different texts that look the same, or that Unicode normalisation makes equal.
   ...['\u00e9', 'e\u0301', '\ufb01', 'fi', '\u212b', '\u00c5', 'A\u030a', '\uff41', '\u200b', '\ufeff', '\u202e'],
   ...['\u{1f9e7}', '\u{10ffff}', '\ufffd', '\uffff', 'x'.repeat(128), 'y'.repeat(256)],
 ].filter((id, i, all) => all.indexOf(id) === i);
 
-/** Texts that no key can hold as they are. */
+/** Texts that cannot be part of a key. */
 export const IMPOSSIBLE_IDS: readonly string[] = ['', '\ud800', 'a\udc00', '\udbff', 'z'.repeat(10_240)];
 
-/** JSON values instead of an id or a number. Some throw when they are converted to text. */
+/** Returns JSON values to pass instead of an id or a number. Some throw when they are converted to text. */
 export function hostileValues(): readonly unknown[] {
   let deep: unknown = [];
   for (let depth = 0; depth < 50_000; depth++) deep = [deep];

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 
 const ROOT = join(__dirname, '..', '..');
 
-/** Rows of a document's table whose header begins with these cells. @throws Error when there is none */
+/** Returns the rows of the table of a document whose header begins with these cells. @throws Error if there is no such table */
 export function tableOf(file: string, ...header: readonly string[]): string[][] {
   const lines = readFileSync(join(ROOT, file), 'utf8').split('\n');
   const cells = (line: string): string[] =>
@@ -18,12 +18,12 @@ export function tableOf(file: string, ...header: readonly string[]): string[][] 
   return (end === -1 ? rows : rows.slice(0, end)).map(cells);
 }
 
-/** Texts between backquotes. */
+/** Returns the texts between backquotes. */
 export function words(cell = ''): string[] {
   return [...cell.matchAll(/`([^`]+)`/g)].map(([, word = '']) => word);
 }
 
-/** Code blocks of a language. */
+/** Returns the code blocks of a language in a document. */
 export function blocksOf(file: string, language: string): string[] {
   const text = readFileSync(join(ROOT, file), 'utf8');
   return [...text.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))].map(([, code = '']) => code);
@@ -35,7 +35,7 @@ export interface Link {
   readonly anchor?: string;
 }
 
-/** Relative links and pictures of a document. */
+/** Returns the relative links and pictures of a document. */
 export function linksOf(file: string): Link[] {
   const text = readFileSync(join(ROOT, file), 'utf8').replaceAll(/^```[\s\S]*?^```/gm, '');
   const targets = [...text.matchAll(/\]\(([^)\s]+)\)|<(?:img|a)\b[^>]*\b(?:src|href)="([^"]+)"/g)];
@@ -48,7 +48,7 @@ export function linksOf(file: string): Link[] {
     });
 }
 
-/** Anchors of a document's headings, as web sites make them, and those that it has as tags. */
+/** Returns the anchors of a document: those that GitHub makes of headings, and those of `<a id>` tags. */
 export function anchorsOf(file: string): string[] {
   const text = readFileSync(join(ROOT, file), 'utf8').replaceAll(/^```[\s\S]*?^```/gm, '');
   const used = new Map<string, number>();

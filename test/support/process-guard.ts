@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process';
 
 export interface ProcessGuard {
-  /** The process has ended by itself: its id may belong to somebody else from now on. */
+  /** Ends the guard, because the process has ended by itself, and another process may get its id. */
   release(): void;
 }
 
 /**
- * A shell that waits on a pipe from this process. The pipe closes however this process ends, by SIGKILL too, and the
- * shell then kills `pid`. Jest hands its tests a copy of `process` whose exit hooks never run, so a hook cannot do it.
+ * Shell script that waits on a pipe from this process. The pipe closes however this process ends, also by SIGKILL. Then the
+ * shell kills `pid`. An exit hook could not do this, because Jest gives tests a copy of `process` whose exit hooks never run.
  */
 export const GUARD_SCRIPT = `read -r released || {
   kill -KILL "$1"
@@ -17,7 +17,7 @@ export const GUARD_SCRIPT = `read -r released || {
 export function guardProcess(pid: number, temporaryDir = ''): ProcessGuard {
   const guard = spawn('/bin/sh', ['-c', GUARD_SCRIPT, 'guard', String(pid), temporaryDir], {
     stdio: ['pipe', 'ignore', 'ignore'],
-    detached: true, // or Ctrl-C would end the guard together with what it guards against
+    detached: true, // otherwise Ctrl-C would end the guard before it can kill the process
   });
   guard.on('error', () => undefined);
   guard.stdin.on('error', () => undefined);

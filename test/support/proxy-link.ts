@@ -10,11 +10,11 @@ export interface LinkHooks {
   onClose: () => void;
 }
 
-/** One client connection and the connection to the server that belongs to it. */
+/** A client's connection to the proxy, and the proxy's connection to the server for it. */
 export class ProxyLink {
-  /** Requests seen so far, the present one included. */
+  /** Number of requests so far, including the current one. */
   requests = 0;
-  /** True once a byte or an end was swallowed, which leaves both streams useless. */
+  /** True if bytes or the end of a stream were swallowed. Then both streams are useless. */
   lostBytes = false;
   #replies = 0;
   #cut: { fromReply: number; reached: () => void } | undefined;
@@ -34,7 +34,7 @@ export class ProxyLink {
     this.#carry(upstream, client, this.#toClient, (chunk) => this.#keepReplies(replies.push(chunk)));
   }
 
-  /** An RST on both sides, as after a crash of the machine in between. */
+  /** Resets both connections (RST), as after a crash of a machine between client and server. */
   reset(): void {
     this.#toServer.clear();
     this.#toClient.clear();
@@ -43,12 +43,12 @@ export class ProxyLink {
     this.#cut?.reached();
   }
 
-  /** True from the moment a cut is planned: whatever else is sent here is lost with it. */
+  /** True once a cut is planned. Then all later replies of this connection are lost, too. */
   get cutting(): boolean {
     return this.#cut !== undefined;
   }
 
-  /** Discards what the server sends from the reply to the given request onward; resolves once that reply has come. */
+  /** Discards the reply to a request and all that follows it. Resolves when that reply has come. */
   discardFromReplyTo(request: number, afterReplies: number): Promise<void> {
     return new Promise((reached) => (this.#cut = { fromReply: request + afterReplies, reached }));
   }
@@ -91,7 +91,7 @@ export class ProxyLink {
     return chunk;
   }
 
-  /** Passes whole replies only, so that a cut planned in the middle of a chunk still falls between two replies. */
+  /** Passes whole replies only, so that a cut is always between two replies. */
   #keepReplies(frames: Buffer[]): Buffer {
     const kept: Buffer[] = [];
     for (const frame of frames) {

@@ -5,17 +5,17 @@ import type { Span } from './takeovers';
 import { sleep } from './wait';
 
 export interface PulseOptions {
-  /** The clock of the spans, ms. Default: the monotonic one. */
+  /** Clock of the recorded times, ms. Default: `performance.now()`. */
   readonly now?: () => number;
   /** Default 50. */
   readonly everyMs?: number;
-  /** A beat that takes longer was held up by the machine: by its disk, or for want of a core. Default 400. */
+  /** Longest time of a write, ms. A write that takes longer is a stall, for example of the disk or the CPU. Default 400. */
   readonly stallMs?: number;
 }
 
 const [EVERY_MS, STALL_MS] = [50, 400];
 
-/** Writes to Redis all the time, to know when this process, Redis or the machine stood still: nothing is in time then. */
+/** Writes to Redis all the time, to record when this process, Redis or the machine stood still. Tests ignore delays in that time. */
 export class Pulse {
   readonly stalls: Span[] = [];
   private readonly client: Redis;
@@ -53,7 +53,7 @@ export class Pulse {
   }
 }
 
-/** Reports when this process stood still, as soon as it goes on. Another process could not see that. */
+/** Calls `tell` with the length of each stall of this process, ms, after the stall. Other processes cannot notice such a stall. */
 export function ownStalls(tell: (ms: number) => void): void {
   let seenAt = performance.now();
   setInterval(() => {

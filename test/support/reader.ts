@@ -11,7 +11,7 @@ export interface Answer {
   readonly text: string;
 }
 
-/** Asks a route of an app that listens. */
+/** Sends an HTTP request to an app that listens. */
 export async function request(
   app: INestApplication,
   method: string,
@@ -24,7 +24,7 @@ export async function request(
   return { status: response.status, body: text.startsWith('{') ? JSON.parse(text) : text, text };
 }
 
-/** Makes the request of a `curl` line; what ends in some seconds there ends in five at most here. */
+/** Makes the request of a `curl` line. A time in its body that is some seconds ahead becomes a time that is five seconds ahead. */
 async function curl(app: INestApplication, line: string): Promise<Answer> {
   const soon = String(Math.floor(Date.now() / 1_000) + 5);
   const plain = line.replaceAll(/'\$\(\(\$\(date \+%s\) \+ \d+\)\)'/g, soon);
@@ -37,7 +37,7 @@ async function curl(app: INestApplication, line: string): Promise<Answer> {
   return request(app, method, path.replace('localhost:3000', ''), { headers, ...(body !== undefined && { body }) });
 }
 
-/** A text as a document has it, where `...` is anything. */
+/** Returns a pattern for a text of a document, in which `...` matches anything. */
 export function written(text: string): RegExp {
   const parts = text.split('...').map((part) => part.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&'));
   return new RegExp(`^${parts.join('.+')}$`);
@@ -55,7 +55,7 @@ export async function follow(app: INestApplication, file: string, block = 0): Pr
   for (const line of lines.split('\n').filter((text) => text.startsWith('curl'))) {
     const [command = '', said = '...'] = line.split(/ +# /);
     const wanted = said === 'the same' ? (answers.at(-1)?.text ?? '') : said;
-    // What is looked at may come a moment later than it does for a reader.
+    // GET requests are repeated, because results may appear later than for a reader.
     const answer = await eventually(
       async () => {
         const now = await curl(app, command);

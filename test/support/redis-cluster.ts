@@ -7,22 +7,22 @@ import type { RedisServer } from './redis-server';
 import { eventually, sleep } from './wait';
 
 const POLL_MS = 40;
-/** For a planned failover that has to be asked for several times. */
+/** Limit for a planned failover, which may have to be requested several times. */
 const PATIENCE = { timeoutMs: 20_000 };
 
 export interface RedisClusterOptions {
   /** Default 3. */
   masters?: number;
-  /** Of each master. Default 1. */
+  /** Number of replicas of each master. Default 1. */
   replicas?: number;
-  /** How long a node may be silent before it counts as failing. Default 1,000. */
+  /** How long a node may be silent before it counts as failing, ms. Default 1,000. */
   nodeTimeoutMs?: number;
   args?: readonly string[];
 }
 
 /** A real Redis Cluster on 127.0.0.1. */
 export class RedisCluster {
-  /** When each master was last failed over by plan, by its port. */
+  /** Time of the last planned failover of each master, by the master's port. */
   readonly #failedOver = new Map<number, number>();
 
   private constructor(
@@ -67,18 +67,18 @@ export class RedisCluster {
     return nodes.filter(({ masterId }) => masterId === id).map((node) => this.#serverOf(node));
   }
 
-  /** A planned failover, which loses no write; resolves with the new master once all live nodes agree on it. */
+  /** Makes a planned failover, which loses no write. Returns the new master when all live nodes agree on it. */
   async failover(master: RedisServer): Promise<RedisServer> {
     const replica = (await this.replicasOf(master)).find(({ live }) => live);
     if (!replica) throw new Error(`The master on port ${master.port} has no live replica.`);
     note('failovers');
     await this.untilSettled();
-    // Masters vote for replicas of one master once in two node timeouts; to be refused costs five seconds.
+    // Masters vote for replicas of one master only once in two node timeouts. A refused vote costs five seconds.
     const mayBeAt = (this.#failedOver.get(master.port) ?? -Infinity) + 2 * this.nodeTimeoutMs + POLL_MS;
     await sleep(Math.max(0, mayBeAt - performance.now()));
     const done = ({ nodes }: ClusterView): boolean =>
       nodes.some(({ port, slots }) => port === replica.port && slots.length > 0);
-    // The nodes give a failover up in silence when the votes do not come in within five seconds.
+    // The nodes give up a failover without an error if the votes do not arrive within five seconds.
     await eventually(async () => {
       if (!done(await viewOf(replica))) await withAdmin(replica, (admin) => admin.call('CLUSTER', 'FAILOVER'));
       await this.untilSettled(done, 6_000);
@@ -88,8 +88,8 @@ export class RedisCluster {
   }
 
   /**
-   * Makes a replica the master without a vote of the other masters, which allow one only every two node timeouts. Loses no
-   * write if nobody writes meanwhile. Resolves with the new master once all live nodes agree on it.
+   * Makes a replica the master without a vote of the other masters, which allow only one vote in two node timeouts. Loses no
+   * write if nobody writes meanwhile. Returns the new master when all live nodes agree on it.
    */
   async takeOver(master: RedisServer): Promise<RedisServer> {
     const replica = (await this.replicasOf(master)).find(({ live }) => live);
@@ -107,7 +107,7 @@ export class RedisCluster {
     return replica;
   }
 
-  /** SIGKILL; resolves with the replica that was promoted once all live nodes agree on it. */
+  /** Kills a master with SIGKILL. Returns the promoted replica when all live nodes agree on it. */
   async killMaster(master: RedisServer): Promise<RedisServer> {
     const candidates = (await this.replicasOf(master)).map(({ port }) => port);
     note('failovers');
@@ -118,7 +118,7 @@ export class RedisCluster {
     return this.#serverOf(promoted(await this.#anyView()) as NodeView);
   }
 
-  /** Moves a slot with its keys; with `finish: false` stays in the middle, where clients meet ASK and TRYAGAIN. */
+  /** Moves a slot with its keys. With `finish: false` it stops in the middle, where clients get ASK and TRYAGAIN. */
   async migrateSlot(
     slot: number,
     from: RedisServer,
@@ -134,7 +134,7 @@ export class RedisCluster {
     await this.#setSlot(from, slot, 'MIGRATING', await this.#idOf(to));
   }
 
-  /** Moves at most `count` keys and resolves with how many it moved. Default: all keys of the slot. */
+  /** Moves at most `count` keys of a slot, by default all. Returns how many it moved. */
   migrateKeys(slot: number, from: RedisServer, to: RedisServer, count = Infinity): Promise<number> {
     return withAdmin(from, async (admin) => {
       let moved = 0;
@@ -149,7 +149,7 @@ export class RedisCluster {
     });
   }
 
-  /** Moves what is left and hands the slot over; resolves once all live nodes agree. */
+  /** Moves the remaining keys and the slot. Resolves when all live nodes agree. */
   async finishMigration(slot: number, from: RedisServer, to: RedisServer): Promise<void> {
     await this.migrateKeys(slot, from, to);
     const target = await this.#idOf(to);
@@ -159,15 +159,15 @@ export class RedisCluster {
     await this.untilSettled(({ nodes }) => nodes.some((node) => node.id === target && owns(node, slot)));
   }
 
-  /** Leaves the slot with `from`; keys that have moved already stay behind on `to`. */
+  /** Ends a migration: the slot stays with `from`. Keys that have moved already stay on `to`. */
   async cancelMigration(slot: number, from: RedisServer, to: RedisServer): Promise<void> {
     await this.#setSlot(from, slot, 'STABLE');
     await this.#setSlot(to, slot, 'STABLE');
   }
 
   /**
-   * Resolves once all live nodes say that the Cluster is up, agree on who is what, see each other, and (replicas)
-   * follow their live master; and once `extra` holds for the view of each.
+   * Waits until all live nodes report that the Cluster is up, agree on all roles, see each other and, if they are replicas,
+   * follow their live master; and until `extra` returns true for the view of each node.
    */
   async untilSettled(extra: (view: ClusterView) => boolean = () => true, timeoutMs = 20_000): Promise<void> {
     const check = async (): Promise<void> => {
@@ -176,7 +176,7 @@ export class RedisCluster {
       const ports = new Set(live.map(({ port }) => port));
       const problem = views.map((view) => this.#problemOf(view, ports)).find((found) => found !== undefined);
       if (problem !== undefined) throw new Error(problem);
-      if (new Set(views.map(topologyOf)).size !== 1) throw new Error('The nodes disagree on who is what.');
+      if (new Set(views.map(topologyOf)).size !== 1) throw new Error('The nodes disagree on the roles.');
       if (!views.every(extra)) throw new Error('Not all nodes have seen the change yet.');
     };
     await eventually(check, { timeoutMs, everyMs: POLL_MS });
@@ -188,7 +188,7 @@ export class RedisCluster {
 
   #problemOf(view: ClusterView, live: ReadonlySet<number>): string | undefined {
     const who = `The node on port ${view.self.port}`;
-    if (!view.stateOk) return `${who} says that the Cluster is down.`;
+    if (!view.stateOk) return `${who} reports that the Cluster is down.`;
     if (view.nodes.length !== this.nodes.length) return `${who} knows ${view.nodes.length} nodes.`;
     const unseen = view.nodes.find((node) => live.has(node.port) && isFailing(node));
     if (unseen) return `${who} does not see the node on port ${unseen.port}.`;
@@ -207,7 +207,7 @@ export class RedisCluster {
 
   #serverOf({ port }: NodeView): RedisServer {
     const server = this.nodes.find((node) => node.port === port);
-    if (!server) throw new Error(`The node on port ${port} is not one of ours.`);
+    if (!server) throw new Error(`The node on port ${port} is not a node of this RedisCluster.`);
     return server;
   }
 

@@ -18,13 +18,13 @@ const START_ATTEMPTS = 5;
 export interface RedisServerOptions {
   /** Appended to the command line, so they win over the defaults. */
   args?: readonly string[];
-  /** Fixed port; without it a free one is chosen. */
+  /** Fixed port. Default: a free one. */
   port?: number;
   /** How a free port is chosen. Default `freePort`. */
   pickPort?: () => Promise<number>;
-  /** Fixed data directory, which `stop()` leaves alone; without it a temporary one. */
+  /** Fixed data directory, which `stop()` does not remove. Default: a temporary one. */
   dir?: string;
-  /** `false` resolves as soon as the process exists, without waiting for it to answer. Default `true`. */
+  /** False: `start` resolves as soon as the process exists, before the server answers. Default true. */
   ready?: boolean;
 }
 
@@ -93,7 +93,7 @@ export class RedisServer {
     if (this.ownsDir) rmSync(this.dir, { recursive: true, force: true });
   }
 
-  /** SIGTERM: an orderly end that keeps the directory, for `restart()`. */
+  /** Ends the server with SIGTERM, and keeps its directory for `restart()`. */
   async terminate(): Promise<void> {
     const child = this.#child;
     if (!child) return;
@@ -101,17 +101,17 @@ export class RedisServer {
     this.resume(); // a paused process would never see the SIGTERM
     const tooLong = after(STOP_TIMEOUT_MS, false, { ref: false });
     const ended = await Promise.race([this.#exited.then(() => true), tooLong]);
-    if (!ended) await this.kill(); // a busy script or a lagging replica holds an orderly end up
+    if (!ended) await this.kill(); // a busy script or a lagging replica delays the end
   }
 
-  /** SIGKILL: nothing is flushed, no connection is closed in order. */
+  /** Ends the server with SIGKILL. It flushes nothing and closes no connection properly. */
   async kill(): Promise<void> {
     if (this.#child && !this.#stopped) note('servers killed (SIGKILL)');
     this.#child?.kill('SIGKILL');
     await this.#exited;
   }
 
-  /** Same port, directory and arguments; ends the server first when it still runs. */
+  /** Starts the server again with the same port, directory and arguments. Ends it first if it still runs. */
   async restart(): Promise<void> {
     if (this.#stopped) throw new Error('A stopped server has lost its directory: use kill() or terminate() first.');
     await this.terminate();
@@ -177,7 +177,7 @@ export class RedisServer {
     throw /Address already in use|Failed listening/i.test(log) ? new PortTaken(message) : new Error(message);
   }
 
-  /** How many scripts it has run, since its start or CONFIG RESETSTAT. */
+  /** Notes how many scripts the server has run since its start or CONFIG RESETSTAT. */
   async #noteLoad(): Promise<void> {
     if (!this.live) return;
     const stats = await withAdmin(this, (admin) => admin.info('commandstats')).catch(() => '');
@@ -186,7 +186,7 @@ export class RedisServer {
     }
   }
 
-  /** Compares the process id, since another server may have been faster to take the port. */
+  /** Returns true if the server on the port is ours. It compares the process id, since another server may have taken the port. */
   async #answersAs(pid: number): Promise<boolean> {
     try {
       const info = await withAdmin(this, (admin) => admin.info('server'));

@@ -14,14 +14,19 @@ export interface ReplayBench {
   close(): Promise<void>;
 }
 
-/** Two benches over the same keys, and a way to have a script run twice with the same arguments. */
+/** Two setups that use the same keys, and a way to make a script run twice with the same arguments. */
 export interface Replays<B extends ReplayBench> {
   readonly direct: B;
-  /** Its next script runs twice within `twice`. */
+  /** Setup whose next script runs twice while `twice` runs. */
   readonly replayed: B;
   /** Names of the scripts that ran twice. */
   readonly seen: ReadonlySet<string>;
-  /** Does `work`, whose next script runs twice, and returns its result: it got the second reply. `between` runs between. */
+  /**
+   * Runs `work`. The next script of `replayed` then runs twice with the same arguments, and `work` gets the second reply.
+   *
+   * @param between runs between the two runs of the script
+   * @returns the result of `work`
+   */
   twice<T>(work: () => Promise<T>, between?: () => Promise<unknown>): Promise<T>;
   clear(): Promise<void>;
   close(): Promise<void>;
@@ -29,7 +34,7 @@ export interface Replays<B extends ReplayBench> {
 
 type OpenBench<B> = (client: Redis | Cluster) => Promise<B>;
 
-/** A single server, a connection that is cut from under the reply, and ioredis, which then sends the command again. */
+/** Makes scripts run twice on a single server: cuts the connection before the reply, so that ioredis sends the command again. */
 export async function lostReplies<B extends ReplayBench>(open: OpenBench<B>): Promise<Replays<B>> {
   const server = await RedisServer.start();
   const proxy = await FaultProxy.start({ targetPort: server.port });
@@ -78,7 +83,7 @@ export async function lostReplies<B extends ReplayBench>(open: OpenBench<B>): Pr
   };
 }
 
-/** A Cluster whose master of the script's keys changes between a call and the same call again. */
+/** Makes scripts run twice on a Cluster: a failover changes the master of the keys between the two runs. */
 export async function failovers<B extends ReplayBench>(open: OpenBench<B>): Promise<Replays<B>> {
   const cluster = await RedisCluster.start();
   const client = (): Cluster => quiet(new Cluster(cluster.startupNodes, { slotsRefreshTimeout: 5_000 }));
@@ -120,7 +125,7 @@ export async function failovers<B extends ReplayBench>(open: OpenBench<B>): Prom
   };
 }
 
-/** How scripts come to run twice: for `describe.each`. */
+/** Causes of a second run of a script, for `describe.each`. */
 export const REPLAYS = [
   ['a reply that is lost, after which ioredis sends again', lostReplies],
   ['a failover between a call and the same call again', failovers],

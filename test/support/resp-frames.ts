@@ -1,11 +1,11 @@
 const CR = 0x0d;
 
-/** Cuts a RESP2 or RESP3 byte stream into whole requests or replies, whatever the chunks it comes in. */
+/** Cuts a RESP2 or RESP3 byte stream into whole requests or replies. Its chunks may begin and end anywhere. */
 export class RespFrames {
   #pending: Buffer = Buffer.alloc(0);
   #broken = false;
 
-  /** Whole frames so far; what is not RESP comes back chunk by chunk. */
+  /** Adds a chunk. Returns the frames that are whole now; a stream that is not RESP is returned chunk by chunk. */
   push(chunk: Buffer): Buffer[] {
     if (this.#broken) return [chunk];
     this.#pending = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk]);
@@ -37,7 +37,7 @@ type End = number | 'incomplete' | 'not resp';
 
 function frameEnd(bytes: Buffer, start: number): End {
   let at = start;
-  // One frame is done when nothing that it announced is outstanding; a loop, since nesting may be deep.
+  // A frame is whole when all elements that it announced are there. A loop and not a recursion, since nesting may be deep.
   for (let outstanding = 1; outstanding > 0; outstanding -= 1) {
     const lineEnd = bytes.indexOf(CR, at);
     if (at < bytes.length && !'+-:_#,(*~>%|$=!'.includes(String.fromCharCode(bytes[at] as number))) return 'not resp';

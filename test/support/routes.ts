@@ -11,7 +11,7 @@ export interface Route {
   readonly controller: Type<unknown>;
 }
 
-/** Every route of a controller, as Nest finds them: inherited ones too. */
+/** Returns every route of a controller as Nest finds it, also inherited ones. */
 export function routesOf(controller: Type<unknown>): Route[] {
   const routes: Route[] = [];
   for (let at = controller.prototype as object; at !== Object.prototype; at = Object.getPrototypeOf(at) as object) {
@@ -20,7 +20,7 @@ export function routesOf(controller: Type<unknown>): Route[] {
       if (typeof handler !== 'function') continue;
       const path = Reflect.getMetadata('path', handler) as string | undefined;
       const method = Reflect.getMetadata('method', handler) as RequestMethod | undefined;
-      // The class itself, as `constructor`, has a path and no method.
+      // The property `constructor` is the class itself, which has a path and no method.
       if (path === undefined || method === undefined) continue;
       const plain = path.replace(/^\/+/, '');
       routes.push({ name: `${RequestMethod[method]} ${plain}`.trim(), method, path: plain, handler, controller });
@@ -29,7 +29,7 @@ export function routesOf(controller: Type<unknown>): Route[] {
   return routes;
 }
 
-/** The guards before a route, those of its controller first. */
+/** Returns the guards of a route, those of its controller first. */
 export function guardsOf({ controller, handler }: Route): unknown[] {
   const of = (target: object): unknown[] => (Reflect.getMetadata('__guards__', target) as unknown[] | undefined) ?? [];
   return [...of(controller), ...of(handler)];

@@ -4,12 +4,12 @@ import type { AnyScript } from 'luanest/script-registry';
 
 const LIBS = join(__dirname, '..', '..', 'libs');
 
-/** The libs that have scripts of their own. */
+/** Returns the libs that have Lua scripts. */
 export function libsWithScripts(): string[] {
   return readdirSync(LIBS).filter((lib) => existsSync(join(LIBS, lib, 'src', 'scripts', 'generated.ts')));
 }
 
-/** Every script that a lib defines, whatever room it is in. */
+/** Returns every script that a lib defines, in any of its folders. */
 export function scriptsOf(lib: string): AnyScript[] {
   const files = readdirSync(join(LIBS, lib, 'src'), { recursive: true, encoding: 'utf8' });
   const exports = files
@@ -19,14 +19,14 @@ export function scriptsOf(lib: string): AnyScript[] {
   return [...new Set(exports.filter(isScript))];
 }
 
-/** The Lua of a script without comments, what a group shares and how it ends included. */
+/** Returns the Lua of a script without comments: `shared`, `source` and `finish`. */
 function codeOf({ source, shared, finish }: AnyScript): string {
   return `${shared ?? ''}\n${source}\n${finish ?? ''}`.replaceAll(/--\[\[[\s\S]*?\]\]/g, '').replaceAll(/--.*$/gm, '');
 }
 
 const CALL = /redis\s*\.\s*p?call\s*\(\s*(?:'([A-Za-z]+)'|([^)\s,]+))\s*(?:,\s*([^,)]+))?/g;
 
-/** Commands that scripts call, in capitals. @throws Error for a call whose command is not written out */
+/** Returns the commands that scripts call, in capitals. @throws Error for a call whose command is not a literal */
 export function commandsOf(scripts: readonly AnyScript[]): string[] {
   const found = new Set<string>();
   for (const script of scripts) {
@@ -41,12 +41,12 @@ export function commandsOf(scripts: readonly AnyScript[]): string[] {
 const WITHOUT_KEY = new Set(['TIME']);
 const KEY_AFTER_WORD = new Set(['XGROUP', 'XINFO']);
 
-/** Returns true if a script names a key of a command in another way than `KEYS[n]`. */
+/** Returns true if a script passes a key to a command in another form than `KEYS[n]`. */
 export function hidesKeys(script: AnyScript): boolean {
   return [...codeOf(script).matchAll(CALL)].some(([, command = '', , first = '']) => {
     if (WITHOUT_KEY.has(command)) return false;
     if (KEY_AFTER_WORD.has(command)) return false;
-    // XREADGROUP and the like have their keys further behind.
+    // The first argument of XREADGROUP and similar commands is a literal, and their keys come later.
     return !/^KEYS\[\d+\]$/.test(first.trim()) && !first.trim().startsWith("'");
   });
 }

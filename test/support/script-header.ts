@@ -16,18 +16,19 @@ export interface ScriptHeader {
 function parameters(header: string, table: 'KEYS' | 'ARGV'): { name: string; type: string; list: boolean }[] {
   const rows = [...header.matchAll(new RegExp(`^${table}\\[(\\d+)(\\.\\.)?\\]\\s+(\\w+)\\s+(\\S+)`, 'gm'))];
   return rows.map(([, index, dots, name = '', type = ''], i) => {
-    if (Number(index) !== i + 1) throw new Error(`${table}[${index}] stands where ${table}[${i + 1}] should`);
+    if (Number(index) !== i + 1)
+      throw new Error(`The header lists ${table}[${index}] where it should list ${table}[${i + 1}]`);
     return { name, type, list: dots !== undefined };
   });
 }
 
-/** Reads a script's header. @throws Error when the script has none of the agreed shape */
+/** Reads the header of a script. @throws Error if the script has no header of the agreed form */
 export function parseScriptHeader(source: string): ScriptHeader {
   const header = /^--\[\[\n([\s\S]*?)\n\]\]/.exec(source)?.[1];
   const verb = /^([a-z0-9-]+): \S/.exec(header ?? '')?.[1];
   const returns = /^Returns (.+)$/m.exec(header ?? '')?.[1];
   if (header === undefined || verb === undefined || returns === undefined) {
-    throw new Error('a script starts with --[[, `verb: what it does`, its KEYS and ARGV, and `Returns ...`');
+    throw new Error('A script must start with --[[, `verb: what it does`, its KEYS and ARGV, and `Returns ...`');
   }
   const below = header.slice(header.indexOf(`Returns ${returns}`)).split('\n\n')[0] ?? '';
   return {

@@ -8,16 +8,16 @@ interface Stoppable {
   stop(): Promise<void>;
 }
 
-// Setup and teardown are loaded apart from each other, in one process: only its global object is common to them.
+// Jest loads setup and teardown separately in one process, so they can share values only by the global object.
 const holder = globalThis as { luanestSharedServers?: Stoppable[] };
 export const sharedServers: Stoppable[] = (holder.luanestSharedServers ??= []);
 
-/** The standalone server of this test run. Other files use it at the same time: keep to keys under `uniquePrefix()`. */
+/** The standalone server of this test run. Other test files use it at the same time, so use only keys under `uniquePrefix()`. */
 export function sharedRedisUrl(): string {
   return fromSetup(STANDALONE_VARIABLE);
 }
 
-/** All nodes of the Cluster of this test run. No faults here: suites that need them start a Cluster of their own. */
+/** All nodes of the Cluster of this test run. Suites that need faults must start their own Cluster. */
 export function sharedClusterNodes(): Address[] {
   return JSON.parse(fromSetup(CLUSTER_VARIABLE)) as Address[];
 }

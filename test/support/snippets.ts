@@ -5,7 +5,7 @@ import { blocksOf } from './markdown';
 
 export const ROOT = join(__dirname, '..', '..');
 
-/** Every document whose code a reader may copy. Translations have the same code: translations.spec.ts compares them. */
+/** Returns every document with code that readers may copy, without translations: translations.spec.ts compares their code. */
 export function documents(): string[] {
   const libs = readdirSync(join(ROOT, 'libs')).map((lib) => `libs/${lib}/README.md`);
   const docs = readdirSync(join(ROOT, 'docs'))
@@ -14,7 +14,7 @@ export function documents(): string[] {
   return ['README.md', 'ARCHITECTURE.md', ...libs, ...docs].filter((file) => existsSync(join(ROOT, file)));
 }
 
-/** TypeScript blocks of a document by the path that each would have as a file next to it: from its first line, or its number. */
+/** Returns the TypeScript blocks of a document, by a path next to it. The name is in the block's first line, or is its number. */
 export function snippetsOf(file: string): Map<string, string> {
   return new Map(
     blocksOf(file, 'ts').map((code, i) => {
@@ -34,9 +34,10 @@ const OPTIONS: ts.CompilerOptions = {
 };
 
 /**
- * Runs a snippet and those that it imports, and returns its exports.
+ * Runs a snippet and the snippets that it imports, and returns its exports.
  *
- * @param adapt changes that a reader would make: the addresses of the servers
+ * @param adapt makes the changes that a reader would make, such as the addresses of servers
+ * @param load returns the modules that the snippets import from packages
  */
 export function runSnippet<T>(
   files: ReadonlyMap<string, string>,

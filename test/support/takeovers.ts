@@ -1,14 +1,14 @@
 /** A stretch of time, ms. */
 export type Span = readonly [from: number, to: number];
 
-/** A worker's word on a piece of work: it began an attempt, or ended it well. */
+/** Report of a worker: it began an attempt, or the attempt succeeded. */
 export interface Told<Worker> {
   readonly what: 'begun' | 'done';
   readonly id: string | number;
-  /** From 1. */
+  /** Number of the attempt, from 1. */
   readonly attempt: number;
   readonly by: Worker;
-  /** ms, by the clock of the kills and outages. */
+  /** Time of the report, ms, by the clock of `killedAt` and `outages`. */
   readonly at: number;
 }
 
@@ -24,23 +24,26 @@ export interface Takeovers {
   /** Ids that were handled to their end. */
   readonly done: number;
   readonly handledTwice: number;
-  /** Of these: the worker was killed before it acknowledged, or Redis was unavailable; and those without a known cause. */
+  /**
+   * Causes of `handledTwice`: the worker was killed before it acknowledged (`byKill`), Redis was unavailable (`byOutage`), or
+   * the cause is not known.
+   */
   readonly byKill: number;
   readonly byOutage: number;
   readonly unexplained: number;
-  /** Attempts whose worker was killed, and was taken over. */
+  /** Number of attempts whose worker was killed, and that another worker took over. */
   readonly abandoned: number;
-  /** Of these: while Redis was unavailable, so their delay means nothing. */
+  /** Those of `abandoned` that fell into an outage of Redis, so that their delay means nothing. */
   readonly duringOutage: number;
   readonly takenOverTwice: number;
   /** From a kill to the next attempt's beginning, ms. */
   readonly slowestTakeoverMs: number;
 }
 
-/** How soon after its end a worker has acknowledged, ms. */
+/** Time after the end of work in which its worker acknowledges it, ms. */
 const ACKNOWLEDGED_MS = 1_000;
 
-/** Explains from the reports of workers why work ran twice, and how soon the work of dead workers was started again. */
+/** Finds out from the reports of workers why work ran twice, and how soon work of killed workers was started again. */
 export function takeoversOf<Worker>(told: readonly Told<Worker>[], faults: Faults<Worker>): Takeovers {
   const { leaseMs, killedAt, outages } = faults;
   const near = (at: number, before: number): boolean =>
@@ -61,7 +64,7 @@ export function takeoversOf<Worker>(told: readonly Told<Worker>[], faults: Fault
       const next = times.filter((one) => one.attempt > attempt).sort((a, b) => a.attempt - b.attempt)[0];
       if (killed === undefined || next === undefined || done.get(id)?.some((one) => one.by === by)) continue;
       figures.abandoned += 1;
-      // A worker that took it over may have been killed before its report: each takeover counts as an attempt.
+      // A worker that took over the work may have been killed before its report, so attempts are counted, not reports.
       const takeovers = next.attempt - attempt;
       if (takeovers > 1) figures.takenOverTwice += 1;
       if (near(killed, leaseMs + 1_000)) figures.duringOutage += 1;

@@ -1,4 +1,4 @@
-// Taken from the module and not from the global object, so that Jest's fake timers cannot stop the waiting.
+// Imported instead of taken from the global object, so that Jest's fake timers cannot stop the waiting.
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleepMs } from 'node:timers/promises';
 
@@ -11,7 +11,7 @@ export async function sleep(ms: number): Promise<void> {
   await sleepMs(ms);
 }
 
-/** Runs `fn` until it does not throw and resolves with what it returned; after `timeoutMs` rejects with the last error. */
+/** Runs `fn` again until it does not throw, and returns its result. After `timeoutMs` rejects with the last error. */
 export async function eventually<T>(fn: () => T | Promise<T>, options: EventuallyOptions = {}): Promise<T> {
   const { timeoutMs = 30_000, everyMs = 20 } = options;
   const deadline = performance.now() + timeoutMs;
@@ -26,7 +26,7 @@ export async function eventually<T>(fn: () => T | Promise<T>, options: Eventuall
 }
 
 /**
- * Asks until the answer is truthy and returns it. What `ask` throws ends the waiting at once, unlike `eventually`'s `fn`.
+ * Calls `ask` until its result is truthy, and returns the result. If `ask` throws, the waiting ends at once, unlike `eventually`.
  *
  * @throws Error that names `what`, after `timeoutMs`
  */

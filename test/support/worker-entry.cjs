@@ -1,4 +1,4 @@
-// A process of its own, for a file of TypeScript that is named: reads it without a build.
+// Runs a TypeScript file, whose path is an argument, in a process of its own and without a build.
 const Module = require('node:module');
 const { readFileSync } = require('node:fs');
 const { join } = require('node:path');
