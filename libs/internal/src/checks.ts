@@ -1,16 +1,16 @@
 import { InvalidOptionError } from './errors';
 import { shown } from './printable';
 
-/** Makes the error for an invalid value. */
+/** Function that makes the error for an invalid value from its message. */
 export type Refusal = (message: string) => Error;
 
-/** Names of all options of a type. A missing or unknown name does not compile. */
+/** Record with the names of all options of a type. A missing or unknown name does not compile. */
 export type KnownOptions<T> = Readonly<Record<keyof T, unknown>>;
 
 /** Longest time of a Node timer, ms. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Kinds of objects with named values; `[object Module]` is the kind of `import * as`. */
+/** Texts of `Object.prototype.toString` for objects with named values; `[object Module]` is that of `import * as`. */
 const OBJECTS: readonly string[] = ['[object Object]', '[object Module]'];
 
 const kindOf = (value: unknown): string => Object.prototype.toString.call(value);
@@ -20,7 +20,10 @@ function isObject(value: unknown): value is object {
   return Object.getPrototypeOf(value) === Object.prototype || OBJECTS.includes(kindOf(value));
 }
 
-/** Returns true if the object is an instance of a class. It does not compare with Object.prototype, since each realm has one. */
+/**
+ * Returns true if the object is an instance of a class, because its prototype has a prototype. The prototype is not compared
+ * with Object.prototype, since each realm (such as a `vm` context) has its own.
+ */
 function hasClass(object: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(object);
   return prototype !== null && Object.getPrototypeOf(prototype) !== null;
@@ -59,12 +62,12 @@ export class Checks {
     return new Checks(this.where, this.refusal, this.nameOf(name));
   }
 
-  /** Makes an error of these options. @param sentence the problem and its solution */
+  /** Makes an error that begins with the owner of the options. @param sentence the problem and its solution */
   error(sentence: string): Error {
     return this.refusal(this.where === '' ? sentence : `${this.where}: ${sentence}`);
   }
 
-  /** Throws the error for a value. @param expected what is allowed, such as `true or false` */
+  /** Throws the error for an invalid value. @param expected what is allowed, such as `true or false` */
   refuse(name: string, value: unknown, expected: string): never {
     const seen = this.nameOf(name);
     throw this.error(`${seen === '' ? 'The options are' : `${seen} is`} ${shown(value)}. Expected ${expected}.`);
@@ -108,7 +111,7 @@ export class Checks {
     return this.refuse(name, value, quoted.length < 3 ? quoted.join(' or ') : `one of ${quoted.join(', ')}`);
   }
 
-  /** Checks for a function. @param purpose completes `a function ...`, such as `from the request to the user's id` */
+  /** Checks for a function. @param purpose ends the phrase `a function ...`, such as `from the request to the user's id` */
   fn<T>(name: string, value: T, purpose = ''): T {
     return typeof value === 'function' ? value : this.refuse(name, value, `a function ${purpose}`.trimEnd());
   }
@@ -134,7 +137,7 @@ export class Checks {
   }
 
   /**
-   * Checks for an object without unknown names. An instance of a class may have further properties.
+   * Checks for an object that has only known names. The names of an instance of a class are not checked.
    *
    * @param name '' for the options themselves
    */

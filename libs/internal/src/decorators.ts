@@ -1,19 +1,19 @@
 import { Checks } from './checks';
 import type { Method } from './handlers';
 
-/** A class or a method that is being decorated. */
+/** A class or a method that a decorator is applied to. */
 export interface Decorated {
   /** `Class` or `Class.method`. */
   readonly where: string;
   /** Checks of the decorator's options; their errors begin with `@Name on Class.method`. */
   readonly checks: Checks;
-  /** Target of metadata: the class or the function. */
+  /** The class, or the function of the method; metadata is set on it. */
   readonly on: object;
   /** Applies another decorator to the same class or method. */
   readonly apply: (decorator: ClassDecorator & MethodDecorator) => void;
 }
 
-/** A method that is being decorated. */
+/** A method that a decorator is applied to. */
 export interface DecoratedMethod {
   /** `Class.method`. */
   readonly where: string;
@@ -29,9 +29,9 @@ export interface DecoratedMethod {
 type Descriptor = PropertyDescriptor | undefined;
 
 /**
- * Makes a decorator of instance methods. A getter, a class field, a static method or a class is refused.
+ * Makes a decorator for instance methods. A getter, a class field, a static method or a class is refused.
  *
- * @param name of the decorator, such as `@Once`
+ * @param name name of the decorator, such as `@Once`
  * @throws InvalidOptionError when the class is loaded; it names decorator, class and member
  */
 export function methodDecorator(name: string, decorate: (method: DecoratedMethod) => void): MethodDecorator {
@@ -44,9 +44,9 @@ export function methodDecorator(name: string, decorate: (method: DecoratedMethod
 }
 
 /**
- * Makes a decorator of classes and instance methods; anything else is refused.
+ * Makes a decorator for classes and instance methods. Anything else is refused.
  *
- * @param name of the decorator, such as `@RateLimit`
+ * @param name name of the decorator, such as `@RateLimit`
  * @throws InvalidOptionError when the class is loaded; it names decorator, class and member
  */
 export function classOrMethodDecorator(
@@ -77,14 +77,17 @@ function placeOf(target: object, key: string | symbol | undefined): string {
 function checkedMethod(checks: Checks, target: object, key: string | symbol, descriptor: Descriptor): Method {
   const kind = kindOf(target, key, descriptor);
   if (kind === undefined) return descriptor?.value as Method;
-  throw checks.error(`It is ${kind}. Expected a method of the instance.`);
+  throw checks.error(`The decorator is applied to ${kind}. Expected an instance method.`);
 }
 
-/** Returns the kind of a member; undefined for an instance method. Compilers give fields no descriptor, or one without a value. */
+/**
+ * Returns the kind of what is decorated; undefined for an instance method. Compilers give fields no descriptor, or a descriptor
+ * without a value.
+ */
 function kindOf(target: object, key: string | symbol | undefined, descriptor: Descriptor): string | undefined {
   if (key === undefined) return 'a class';
   if (descriptor?.get ?? descriptor?.set) return 'a getter or setter';
-  if (typeof target === 'function') return 'static';
+  if (typeof target === 'function') return 'a static member';
   if (descriptor === undefined || !('value' in descriptor)) return 'a field';
-  return typeof descriptor.value === 'function' ? undefined : 'not a function';
+  return typeof descriptor.value === 'function' ? undefined : 'a value that is not a function';
 }

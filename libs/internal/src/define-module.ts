@@ -14,33 +14,31 @@ import { timesProvided } from './handlers';
 
 /** Settings that Nest needs before the options are resolved. `forRootAsync` takes them next to the factory. */
 export interface ModuleExtras {
-  /** True: every module of the app can inject the module's exports. Default true. */
+  /** True: every module of the app can inject what this module exports. Default true. */
   readonly isGlobal?: boolean;
-  /** Name of the ScriptRegistry that runs the scripts. Default: the default registry. */
+  /** Name of the ScriptRegistry that runs the scripts. Default: the ScriptRegistry without a name. */
   readonly registry?: string;
 }
 
-/** Base class of a module. `forRoot` needs no options if each has a default. */
+/** Base class of a module. `forRoot` can be called without options if each option has a default. */
 export interface LuanestModuleClass<Options extends object, Extras extends object> {
   new (): object;
   /**
-   * Makes the module. Import it once, in the root module.
+   * Makes the module. Import it once, in the root module. Invalid values make the boot of the app fail with InvalidOptionError.
    *
-   * @throws InvalidOptionError if the options are not an object; invalid values are refused when the app boots
+   * @throws InvalidOptionError if the options are not an object
    */
   forRoot(
     ...options: object extends Options ? [options?: Options & Extras] : [options: Options & Extras]
   ): DynamicModule;
   /**
    * Makes the module from options that a factory or a class of the app returns. Settings such as `registry` and `isGlobal` are
-   * given next to the factory.
-   *
-   * Invalid values are refused when the app boots, with InvalidOptionError.
+   * given next to the factory. Invalid values make the boot of the app fail with InvalidOptionError.
    */
   forRootAsync(options: ConfigurableModuleAsyncOptions<Options, 'create'> & Partial<Extras>): DynamicModule;
 }
 
-/** Parts of a module that depend on its extras. */
+/** Parts of a module that depend on its settings. */
 interface Parts {
   readonly imports?: NonNullable<ModuleMetadata['imports']>;
   readonly controllers?: readonly Type[];
@@ -50,24 +48,24 @@ interface Parts {
 
 /** Definition of a module, for `defineLuanestModule`. */
 export interface ModuleDefinition<Options extends object, Extras extends object, Resolved> {
-  /** Name of the class; its errors begin with it. */
+  /** Name of the module's class. Errors of its options begin with this name. */
   readonly name: string;
   /** Token of the resolved options. Default: a symbol. */
   readonly optionsToken?: InjectionToken<Resolved>;
-  /** Default of the extra `isGlobal`. Default true. */
+  /** Default of the setting `isGlobal`. Default true. */
   readonly isGlobal?: boolean;
-  /** Further extras of this module, with their defaults. */
+  /** Further settings of this module that Nest needs before the options are resolved, with their defaults. */
   readonly extras?: { readonly [Name in Exclude<keyof Extras, keyof ModuleExtras>]: Extras[Name] };
   /** Checks the options and fills in the defaults; runs once, when the app boots. */
   readonly resolve: (options: Options) => Resolved;
   /**
-   * Token that an app may provide only once: two modules would use the same Redis keys without knowing of each other.
-   * Default: the token of the resolved options. Null: any number of times.
+   * Returns a token that an app may provide only once, because two modules would use the same Redis keys without knowing of each
+   * other. Default: the token of the resolved options. Null: the module may be imported any number of times.
    */
   readonly once?: ((extras: Extras) => InjectionToken) | null;
-  /** Last sentence of the error of a second import. Default: import it once, in the root module. */
+  /** Returns the end of the error for a second import: what to do. Default: import it once, in the root module. */
   readonly onceRemedy?: (extras: Extras) => string;
-  /** Makes the rest of the module. @param options token of the resolved options */
+  /** Makes the providers and exports of the module. @param options token of the resolved options */
   readonly parts: (extras: Extras, options: InjectionToken<Resolved>) => Parts;
 }
 
@@ -97,8 +95,7 @@ export function defineLuanestModule<Options extends object, Extras extends objec
       const options: FactoryProvider<Resolved> = {
         provide: token,
         inject: [raw, ModulesContainer],
-        // See DECISIONS.md: options-resolved-once
-        // All providers that inject the options are made after this check.
+        // All providers that inject the options are made after this check. See DECISIONS.md: options-resolved-once
         useFactory: (given: Options, modules: ModulesContainer) => {
           const times = once === undefined ? 1 : timesProvided(modules, once);
           if (times > 1) {
@@ -130,7 +127,7 @@ function objectOf<T>(checks: Checks, options: T): T {
   return checks.object('', options, 'an object; a factory of forRootAsync must return one');
 }
 
-/** Returns a provider that calls the constructor with the providers that `inject` names. */
+/** Returns a provider that calls the constructor of a class with the providers that `inject` names. */
 export function constructed<T, Arguments extends unknown[]>(
   type: new (...args: Arguments) => T,
   ...inject: NonNullable<FactoryProvider['inject']>

@@ -1,10 +1,10 @@
 import { channel } from 'node:diagnostics_channel';
 
-/** Diagnostics channel of one kind of event. */
+/** Channel of `node:diagnostics_channel` for one kind of event. */
 export class EventChannel<Event> {
   private readonly channel: ReturnType<typeof channel>;
 
-  /** @param name of the channel, such as `luanest:lock:lease.lost` */
+  /** @param name name of the channel, such as `luanest:lock:lease.lost` */
   constructor(name: string) {
     this.channel = channel(name);
   }
@@ -20,7 +20,7 @@ export class EventChannel<Event> {
   }
 }
 
-/** Makes the channels of a lib, by the short names of their events. @param names full name of each channel */
+/** Makes the channels of a lib. @param names full name of each channel, by the short name of its event */
 export function eventChannels<Events extends object>(
   names: Readonly<Record<keyof Events, string>>,
 ): { readonly [E in keyof Events]: EventChannel<Events[E]> } {

@@ -14,11 +14,14 @@ export interface ExploredMethod {
 
 /** Options of `exploreMethods`. */
 export interface ExploreOptions {
-  /** True: an alias of a provider counts as a further provider. Default false: each instance is explored once. */
+  /** True: an alias (`useExisting`) counts as a further provider. False: each instance is explored once. Default false. */
   readonly aliases?: boolean;
 }
 
-/** Finds the methods of all controllers and providers of an app. A class that two modules provide is found twice. */
+/**
+ * Finds the methods of all controllers and providers of an app. A class that two modules provide has two instances, so its
+ * methods are found twice.
+ */
 export function* exploreMethods(
   discovery: DiscoveryService,
   scanner: MetadataScanner,
@@ -38,11 +41,14 @@ export function* exploreMethods(
   }
 }
 
-/** End of the error for a handler whose class is not a singleton: `Class.method: ...`. */
+/** End of an error that begins with `Class.method: ` and refuses a handler whose class is not a singleton. */
 export const NOT_A_SINGLETON =
   'its class is request-scoped or transient, or depends on a class that is, so there is no instance to call. Make it a singleton';
 
-/** Returns the one instance of a provider or controller; undefined if it is request-scoped or transient, or depends on such a class. */
+/**
+ * Returns the one instance of a provider or controller; undefined if its class is request-scoped or transient, or depends on such
+ * a class.
+ */
 export function singletonOf(wrapper: Wrapper): object | undefined {
   if (!wrapper.isDependencyTreeStatic() || wrapper.isTransient) return undefined;
   return (wrapper.instance as object | null | undefined) ?? undefined;

@@ -4,23 +4,26 @@ import { UNFINISHED } from './outcome-marker';
 
 const MAX_DELAY_MS = 366 * 86_400_000;
 
-/** A handler's outcome is invalid: another attempt would give the same one, so the work is dead-lettered at once. */
+/**
+ * The options of `retryLater` or the reason of `deadLetter` are invalid. A handler that throws this error is not tried again,
+ * because another attempt would fail in the same way: its work is dead-lettered at once.
+ */
 export class InvalidOutcomeError extends LuanestError {
   readonly code = 'INVALID_OUTCOME';
 }
 
 /** Options of `retryLater`. */
 export interface RetryLaterOptions {
-  /** Delay from now, ms; integer of at most 366 days. A negative delay, such as `dueAtMs - Date.now()` in the past, is 0. */
+  /** Delay from now, ms; integer, at most 366 days. A negative delay counts as 0, such as `dueAtMs - Date.now()` after `dueAtMs`. */
   readonly delayMs: number;
-  /** True if this attempt counts towards `attempts`. Default true. Without it, a handler may retry without end. */
+  /** True if this attempt counts towards `attempts`. False: the handler may ask for retries without end. Default true. */
   readonly countsAsAttempt?: boolean;
 }
 
 const KNOWN = ['delayMs', 'countsAsAttempt'];
 
 /**
- * Describes a value by its type or class. Logs and errors use it for values of the app, which may hold private data.
+ * Describes a value by its type or class. Logs and errors use this text instead of values of the app, which may be private.
  *
  * @returns text such as `a number` or `an object of Order`
  */
@@ -34,11 +37,11 @@ export function classOf(value: unknown): string {
   }
 }
 
-/** Checks the options. The values may come from a payload, and the error is logged: the error shows numbers only. */
+/** Checks the options. The error shows only numbers, because it is logged, and other values may come from a payload. */
 function checkRetry(options: RetryLaterOptions): Required<RetryLaterOptions> {
   const invalid = (problem: string): InvalidOutcomeError => new InvalidOutcomeError(`retryLater(): ${problem}`);
   if (typeof options !== 'object' || options === null) {
-    throw invalid(`the options are ${classOf(options)}. Expected { delayMs, countsAsAttempt? }.`);
+    throw invalid(`The options are ${classOf(options)}. Expected { delayMs, countsAsAttempt? }.`);
   }
   const { delayMs, countsAsAttempt = true } = options;
   if (!isIntegerOf(delayMs, Number.MIN_SAFE_INTEGER, MAX_DELAY_MS)) {
@@ -49,7 +52,7 @@ function checkRetry(options: RetryLaterOptions): Required<RetryLaterOptions> {
     throw invalid(`countsAsAttempt is ${classOf(countsAsAttempt)}. Expected true or false.`);
   }
   if (Object.keys(options).some((name) => !KNOWN.includes(name))) {
-    throw invalid(`there is an unknown option. Known: ${KNOWN.join(', ')}.`);
+    throw invalid(`There is an unknown option. Known: ${KNOWN.join(', ')}.`);
   }
   return { delayMs: Math.max(0, delayMs), countsAsAttempt };
 }
@@ -83,7 +86,7 @@ export class DeadLetter {
     if (typeof reason !== 'string' || reason === '') {
       const seen = reason === '' ? 'empty' : classOf(reason);
       throw new InvalidOutcomeError(
-        `deadLetter(): the reason is ${seen}. Expected non-empty text, which is kept with the dead letter.`,
+        `deadLetter(): The reason is ${seen}. Expected non-empty text, which is kept with the dead letter.`,
       );
     }
     Object.freeze(this);
@@ -113,8 +116,8 @@ export function deadLetter(reason: string): DeadLetter {
 /**
  * Finds the outcome that a handler returned or threw.
  *
- * @returns the value if it comes from `retryLater` or `deadLetter`; undefined for any other value. Never throws, also not
- *   for a proxy that throws
+ * @returns the value if `retryLater` or `deadLetter` made it; undefined for any other value. Never throws, not even for a
+ *   Proxy that throws
  */
 export function unfinishedOutcome(value: unknown): RetryLater | DeadLetter | undefined {
   try {

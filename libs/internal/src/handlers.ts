@@ -1,7 +1,7 @@
 import type { InjectionToken } from '@nestjs/common';
 import { DiscoveryService, ExternalContextCreator, MetadataScanner, type ModulesContainer } from '@nestjs/core';
 
-/** Providers of Nest that each explorer of decorated handlers needs. */
+/** Providers of Nest that are needed to find decorated handlers and to call them. */
 export const EXPLORER_PARTS = [DiscoveryService, MetadataScanner, ExternalContextCreator] as const;
 
 /** Function of a method. */
@@ -10,7 +10,7 @@ export type Method = (...args: unknown[]) => unknown;
 /** Nest's record of a provider or controller. */
 export type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
-/** Returns how many modules have a provider; each `forRoot()` of a lib adds one. */
+/** Returns how many modules have a provider. Each `forRoot()` of a lib adds one module. */
 export function timesProvided(modules: ModulesContainer, provider: InjectionToken): number {
   return [...modules.values()].filter(({ providers }) => providers.has(provider)).length;
 }
@@ -24,7 +24,7 @@ export function prototypeOf({ instance, metatype }: Wrapper): object | undefined
   return typeof metatype === 'function' ? (metatype.prototype as object | undefined) : undefined;
 }
 
-/** Returns the method of a name, own or inherited. Getters are not called. */
+/** Returns the method with this name, own or inherited; undefined if there is none. Getters are not called. */
 export function methodOf(prototype: object, name: string): Method | undefined {
   for (let at: object | null = prototype; at; at = Object.getPrototypeOf(at) as object | null) {
     const descriptor = Object.getOwnPropertyDescriptor(at, name);
@@ -33,7 +33,10 @@ export function methodOf(prototype: object, name: string): Method | undefined {
   return undefined;
 }
 
-/** Makes Nest find the method's enhancers for a callback: Nest looks at its name, and at metadata along its prototypes. */
+/**
+ * Makes Nest apply the guards, pipes, interceptors and filters of a method to a callback. Nest finds them by the callback's name
+ * and by metadata, which the callback inherits from the method.
+ */
 export function disguise(callback: Method, method: object, name: string): Method {
   Object.setPrototypeOf(callback, method);
   Object.defineProperty(callback, 'name', { value: name });

@@ -8,8 +8,8 @@ export function slotOf(key: string): number {
 }
 
 /**
- * Returns a 32-bit hash of a text (FNV-1a over UTF-16 units), for choosing one of several partitions. Not cryptographic:
- * anyone can find texts with the same hash.
+ * Returns a 32-bit hash of a text (FNV-1a over UTF-16 units), for choosing one of several partitions. The hash is not
+ * cryptographic, so anyone can find texts with the same hash.
  */
 export function spread(text: string): number {
   let hash = 0x811c9dc5;
@@ -18,10 +18,10 @@ export function spread(text: string): number {
 }
 
 /**
- * Returns hash tags whose slots are distributed evenly, so that each master of a Cluster gets its share of them.
+ * Returns hash tags whose slots are distributed evenly, so that each master of a Cluster gets an equal share of the tags.
  *
  * @param count number of tags; another count gives other tags
- * @param name first part of each tag; text without braces
+ * @param name first part of each tag; text without braces; default: none
  */
 export function evenTags(count: number, name = ''): string[] {
   const tags = new Array<string | undefined>(count).fill(undefined);

@@ -18,7 +18,7 @@ export {
 export { disguise, EXPLORER_PARTS, methodOf, prototypeOf, timesProvided, type Method, type Wrapper } from './handlers';
 export { evenTags, slotOf, spread } from './hash';
 export { isUnfinished, UNFINISHED } from './outcome-marker';
-export { oneLine, shown, thrownText } from './printable';
+export { messageOf, oneLine, shown, thrownText } from './printable';
 export { Retries } from './retries';
 export { rpcException } from './rpc-exception';
 export { ALONE, FREES_MEMORY, SMALL_GROUP } from './script-defaults';

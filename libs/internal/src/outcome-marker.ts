@@ -1,6 +1,6 @@
 /**
- * Marks a handler's result that means: the work is not done, for example because the handler asks for a retry. Code that
- * records work as done, such as `once`, must not record such work.
+ * Property that marks a handler's result as "the work is not done", for example because the handler asks for a retry. Code that
+ * records work as done, such as luanest/once, must not record such work.
  */
 export const UNFINISHED: unique symbol = Symbol.for('luanest.unfinished');
 

@@ -1,3 +1,5 @@
+import { isNativeError } from 'node:util/types';
+
 /** Longest text of a value in a message, characters. */
 const MAX_CHARS = 80;
 
@@ -31,10 +33,27 @@ export function shown(value: unknown): string {
   return text.length > MAX_CHARS ? `${text.slice(0, MAX_CHARS)}… (${text.length} characters)` : text;
 }
 
-/** Returns the text of a thrown value, for a message. Never throws. */
+/** Returns true for an error, also of another realm, such as Node's own errors in a test of Jest. */
+function isError(thrown: unknown): thrown is NodeJS.ErrnoException {
+  return isNativeError(thrown) || thrown instanceof Error;
+}
+
+/**
+ * Returns the message of a thrown value. Node's error for a host with several addresses, such as localhost, has no message;
+ * for an error without a message returns its code or its name. Never throws.
+ */
+export function messageOf(thrown: unknown): string {
+  try {
+    return isError(thrown) ? thrown.message || thrown.code || thrown.name : shown(thrown);
+  } catch {
+    return 'an error that cannot be shown';
+  }
+}
+
+/** Returns a thrown value as text for a message: name and message of an error, other values as `shown` does. Never throws. */
 export function thrownText(thrown: unknown): string {
   try {
-    return thrown instanceof Error ? String(thrown) : shown(thrown);
+    return isError(thrown) ? String(thrown) : shown(thrown);
   } catch {
     return 'an error that cannot be shown';
   }

@@ -2,8 +2,8 @@ const FIRST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 1_000;
 
 /**
- * Calls to Redis that are repeated until Redis replies. Only for scripts that give a replay the first result, or are harmless
- * twice. Pauses grow from 20 ms to 1 s; each is shortened at random by up to half.
+ * Repeats calls to Redis until Redis replies. Use it only for scripts that give a replay the first result, or are harmless
+ * twice. The pauses grow from 20 ms to 1 s; each pause is shortened at random by up to half.
  */
 export class Retries<During extends string> {
   private readonly outstanding = new Set<Promise<unknown>>();
@@ -22,8 +22,8 @@ export class Retries<During extends string> {
    * Makes a call, and repeats it until it succeeds.
    *
    * @param during name of the step, for `failed`
-   * @param until returns true if repeating has no use any more
-   * @returns undefined if the call was given up, or after `close`
+   * @param until returns true when the call need not be repeated any more
+   * @returns the result of the call; undefined if it did not succeed before `until` returned true or `close` was called
    */
   async run<T>(during: During, until: () => boolean, call: () => Promise<T>): Promise<T | undefined> {
     const running = this.repeat(during, until, call);
@@ -35,7 +35,7 @@ export class Retries<During extends string> {
     }
   }
 
-  /** Makes a call once; other code repeats it later. @returns undefined if it failed */
+  /** Makes a call once, for work that other code repeats later. @returns its result; undefined if the call failed */
   async once<T>(during: During, call: () => Promise<T>): Promise<T | undefined> {
     let called = false;
     return this.run(
@@ -48,12 +48,12 @@ export class Retries<During extends string> {
     );
   }
 
-  /** Resolves when no call is left. */
+  /** Resolves when no call is in flight or waiting to be repeated. */
   async settled(): Promise<void> {
     while (this.outstanding.size > 0) await Promise.allSettled(this.outstanding);
   }
 
-  /** Ends all pauses; no call is repeated after that. */
+  /** Ends all pauses. After that, no call is repeated. */
   close(): void {
     this.closed = true;
     for (const wake of [...this.waits]) wake();

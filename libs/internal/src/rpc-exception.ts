@@ -3,13 +3,13 @@ type ExceptionClass = new (body: object) => Error;
 let loaded: ExceptionClass | undefined;
 
 function load(): ExceptionClass {
-  // An optional peer: an import would make it mandatory, and a bundler does the same for a `require` outside of `try`.
+  // The package is optional. An import, or for a bundler a `require` outside of `try`, would make it mandatory.
   try {
     // eslint-disable-next-line @typescript-eslint/no-require-imports
     return (require('@nestjs/microservices') as { RpcException: ExceptionClass }).RpcException;
   } catch (cause) {
     throw new Error(
-      '@nestjs/microservices cannot be loaded. Install it: it is needed to refuse a message of a microservice.',
+      '@nestjs/microservices cannot be loaded. Install it, because it is needed to refuse a message of a microservice.',
       { cause },
     );
   }

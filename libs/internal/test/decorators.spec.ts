@@ -24,11 +24,13 @@ describe.each<[string, AnyDecorator]>([
     // TypeScript and esbuild give a field no descriptor, swc and Babel one with an initializer.
     ['field', 'a field', () => decorate(Jobs.prototype, 'field')],
     ['field', 'a field', () => decorate(Jobs.prototype, 'field', { initializer: () => 1 } as PropertyDescriptor)],
-    ['now', 'static', () => decorate(Jobs, 'now', Object.getOwnPropertyDescriptor(Jobs, 'now'))],
-    ['value', 'not a function', () => decorate(Jobs.prototype, 'value', { value: 5 })],
+    ['now', 'a static member', () => decorate(Jobs, 'now', Object.getOwnPropertyDescriptor(Jobs, 'now'))],
+    ['value', 'a value that is not a function', () => decorate(Jobs.prototype, 'value', { value: 5 })],
   ])('refuses Jobs.%s: it is %s', (name, kind, decorating) => {
     expect(decorating).toThrow(InvalidOptionError);
-    expect(decorating).toThrow(`@Mark on Jobs.${name}: It is ${kind}. Expected a method of the instance.`);
+    expect(decorating).toThrow(
+      `@Mark on Jobs.${name}: The decorator is applied to ${kind}. Expected an instance method.`,
+    );
   });
 
   it('takes a method', () => {
@@ -39,7 +41,9 @@ describe.each<[string, AnyDecorator]>([
 it('a decorator of methods refuses a class', () => {
   class Jobs {}
   const decorate = methodDecorator('@Mark', () => undefined) as AnyDecorator;
-  expect(() => decorate(Jobs)).toThrow('@Mark on Jobs: It is a class. Expected a method of the instance.');
+  expect(() => decorate(Jobs)).toThrow(
+    '@Mark on Jobs: The decorator is applied to a class. Expected an instance method.',
+  );
 });
 
 it('metadata goes to the class or to the function', () => {

@@ -31,12 +31,12 @@ describe('outcomes of handlers', () => {
   });
 
   it.each([
-    [undefined, 'retryLater(): the options are undefined. Expected { delayMs, countsAsAttempt? }.'],
+    [undefined, 'retryLater(): The options are undefined. Expected { delayMs, countsAsAttempt? }.'],
     [{}, `retryLater(): delayMs is undefined. Expected an integer of at most ${MAX_DELAY_MS}.`],
     [{ delayMs: 0.5 }, `retryLater(): delayMs is 0.5. Expected an integer of at most ${MAX_DELAY_MS}.`],
     [{ delayMs: 'secret' }, `retryLater(): delayMs is a string. Expected an integer of at most ${MAX_DELAY_MS}.`],
     [{ delayMs: 1, countsAsAttempt: 1 }, 'retryLater(): countsAsAttempt is a number. Expected true or false.'],
-    [{ delayMs: 1, secret: 1 }, 'retryLater(): there is an unknown option. Known: delayMs, countsAsAttempt.'],
+    [{ delayMs: 1, secret: 1 }, 'retryLater(): There is an unknown option. Known: delayMs, countsAsAttempt.'],
   ])('refuses the retry %j without quoting text', (options, message) => {
     expect(() => retryLater(options as never)).toThrow(new InvalidOutcomeError(message));
   });
@@ -48,7 +48,7 @@ describe('outcomes of handlers', () => {
   ])('refuses the reason %p', (reason, seen) => {
     expect(() => deadLetter(reason as never)).toThrow(
       new InvalidOutcomeError(
-        `deadLetter(): the reason is ${seen}. Expected non-empty text, which is kept with the dead letter.`,
+        `deadLetter(): The reason is ${seen}. Expected non-empty text, which is kept with the dead letter.`,
       ),
     );
   });

@@ -104,7 +104,7 @@ it('a static method is refused at once', () => {
       static job(): void {}
     }
     return Jobs;
-  }).toThrow(/^@ScheduledLock on Jobs\.job: It is static\. Expected a method of the instance\./);
+  }).toThrow(/^@ScheduledLock on Jobs\.job: The decorator is applied to a static member\. /);
 });
 
 it('what is not a method, and a second @ScheduledLock on one method, are refused at once', () => {
@@ -116,7 +116,7 @@ it('what is not a method, and a second @ScheduledLock on one method, are refused
       }
     }
     return Jobs;
-  }).toThrow(/^@ScheduledLock on Jobs\.job: It is a getter or setter\. /);
+  }).toThrow(/^@ScheduledLock on Jobs\.job: The decorator is applied to a getter or setter\. /);
   expect(() => {
     class Jobs {
       @ScheduledLock({ name: 'upper' })

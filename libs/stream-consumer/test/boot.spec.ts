@@ -158,7 +158,7 @@ describe('boot', () => {
         }
       }
       return Getter;
-    }).toThrow(/^@StreamConsumer on Getter\.handle: It is a getter or setter\. Expected a method/);
+    }).toThrow(/^@StreamConsumer on Getter\.handle: The decorator is applied to a getter or setter\. /);
     @Injectable()
     class Inherits extends Base {}
     await boot({ providers: [Inherits] });
