@@ -1,13 +1,14 @@
 import type { ChannelSubscriber, RedisConnection, RedisNode } from './connection/port';
-import { asError } from './group/settle';
+import { messageOf } from '../../internal/src';
 import { NotSentError } from './script-registry.errors';
 
+/** Connection to one node, and the channels that it is subscribed to. */
 interface Link {
   readonly opening: Promise<ChannelSubscriber>;
   readonly channels: Map<string, { readonly listeners: Set<() => void>; readonly subscribed: Promise<void> }>;
 }
 
-/** Listeners of sharded channels: one connection to each node, opened by the node's first listener. */
+/** Listeners of sharded channels. All listeners of a node share one connection, which the node's first listener opens. */
 export class ChannelListeners {
   private readonly links = new Map<string, Link>();
   private closed = false;
@@ -15,15 +16,18 @@ export class ChannelListeners {
   constructor(private readonly connection: RedisConnection) {}
 
   /**
-   * Calls `listener` at each message of the channel, and once if messages may have been missed.
+   * Calls `listener` at each message of the channel, and once if messages may have been missed. After a missed message the
+   * listener is not called until `listen` is called again.
    *
-   * @returns a function that stops it
+   * @returns a function that stops calling the listener
    * @throws NotSentError if the node is not connected, or refuses the subscription
    */
   async listen(slot: number, channel: string, listener: () => void): Promise<() => void> {
+    if (this.closed) throw new NotSentError('Not subscribed to the channel: ScriptRegistry is closed.');
     const node = this.connection.nodeFor(slot);
-    if (this.closed || !node?.ready)
+    if (!node?.ready) {
       throw new NotSentError(`Not subscribed to the channel: the node of slot ${slot} is not connected.`);
+    }
     const link = this.links.get(node.id) ?? this.open(node);
     let entry = link.channels.get(channel);
     if (!entry) {
@@ -38,7 +42,9 @@ export class ChannelListeners {
       await subscribed;
     } catch (cause) {
       if (link.channels.get(channel)?.listeners === listeners) link.channels.delete(channel);
-      throw new NotSentError(`Not subscribed to the channel: ${asError(cause).message}`, { cause });
+      const reason = messageOf(cause);
+      if (reason.startsWith('MOVED ')) this.connection.refresh();
+      throw new NotSentError(`Not subscribed to the channel: ${reason}`, { cause });
     }
     return stop;
   }
@@ -61,11 +67,20 @@ export class ChannelListeners {
     const notify = (channel: string): void => {
       for (const listener of [...(channels.get(channel)?.listeners ?? [])]) listener();
     };
+    const lost = (channel: string): void => {
+      const { listeners = [] } = channels.get(channel) ?? {};
+      channels.delete(channel);
+      for (const listener of [...listeners]) listener();
+    };
+    const moved = (channel: string): void => {
+      this.connection.refresh();
+      lost(channel);
+    };
     const ended = (): void => {
       if (this.links.get(node.id) === link) this.links.delete(node.id);
-      for (const channel of [...channels.keys()]) notify(channel);
+      for (const channel of [...channels.keys()]) lost(channel);
     };
-    const link: Link = { channels, opening: this.connection.subscriber(node, notify, ended) };
+    const link: Link = { channels, opening: this.connection.subscriber(node, { message: notify, lost: moved, ended }) };
     link.opening.then((own) => this.closed && own.close()).catch(ended);
     this.links.set(node.id, link);
     return link;

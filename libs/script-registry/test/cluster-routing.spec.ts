@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { Cluster, Redis } from 'ioredis';
 import Redis5 from 'ioredis5';
 import calculateSlot from 'cluster-key-slot';
@@ -150,4 +151,34 @@ describe('calls that a Cluster client routes', () => {
       registry.close();
     });
   });
+
+  it.each(Object.entries(clients))(
+    'a listener is called when its slot has moved, and may listen again at once: %s',
+    async (_, Client) => {
+      const key = `{moves-${randomUUID()}}:channel`;
+      const slot = calculateSlot(key);
+      const from = await cluster.masterOf(slot);
+      const to = (await cluster.masters()).find(({ port }) => port !== from.port) as RedisServer;
+      const client = quiet(new Client(cluster.startupNodes, { slotsRefreshTimeout: 5_000 }));
+      const registry = await openRegistry(client, { preload: 'required' }, [append]);
+      try {
+        const seen: string[] = [];
+        const listen = (): Promise<unknown> => registry.listen(key, () => void seen.push('message'));
+        const again: Promise<unknown>[] = [];
+        await registry.listen(key, () => {
+          seen.push('moved');
+          // The client may not know the new master yet. Then the call must reject: nothing is subscribed.
+          again.push(listen().catch(() => eventually(listen)));
+        });
+        await cluster.migrateSlot(slot, from, to);
+        await eventually(() => expect(seen).toEqual(['moved']));
+        await Promise.all(again);
+        await onNode(to, (admin) => admin.spublish(key, 'x'));
+        await eventually(() => expect(seen).toEqual(['moved', 'message']));
+      } finally {
+        registry.close();
+        client.disconnect();
+      }
+    },
+  );
 });

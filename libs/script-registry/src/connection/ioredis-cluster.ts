@@ -2,6 +2,7 @@ import type { Cluster, Redis } from 'ioredis';
 import { replyOf, IoredisNode, openDedicated } from './ioredis-node';
 import { openSubscriber } from './ioredis-subscriber';
 import {
+  type ChannelEvents,
   type ChannelSubscriber,
   type CommandArg,
   CommandFailure,
@@ -13,10 +14,16 @@ import { commandFor, routedFailureOf, watchRouting } from './sent-command';
 
 type Listener = (event: 'ready' | 'topology' | 'down', node?: RedisNode) => void;
 
-/** Message of ioredis for a command whose connection closed before the reply. Only in this case its Cluster sends again. */
+/**
+ * Message of ioredis for a command whose connection closed before the reply. ioredis' Cluster sends a command again after this
+ * error and no other, and so does ClusterNode.
+ */
 const CLOSED = 'Connection is closed.';
 
-/** A node of a Cluster. If the connection closes before a script's reply, it sends the script again, unless the client forbids it. */
+/**
+ * A node of a Cluster. If the connection closes before a script's reply, it sends the script again, unless the client has
+ * `autoResendUnfulfilledCommands: false`.
+ */
 class ClusterNode extends IoredisNode {
   constructor(
     client: Redis,
@@ -29,7 +36,7 @@ class ClusterNode extends IoredisNode {
   override send(name: string, args: CommandArg[]): Promise<unknown> {
     const answer = super.send(name, args);
     const { resend } = this;
-    // Commands without a key are for this node only.
+    // Commands without a key are for this node only, so they are not sent to another one.
     if (resend === undefined || !name.startsWith('EVAL')) return answer;
     return answer.catch((failure: CommandFailure) => {
       if (failure.kind !== 'lost' || failure.message !== CLOSED) throw failure;
@@ -40,7 +47,7 @@ class ClusterNode extends IoredisNode {
   }
 }
 
-/** Connection to a Redis Cluster. Each group is sent to the node that the client's slot table names. */
+/** Connection to a Redis Cluster. A command is sent to the node that has its slot in the client's slot table. */
 export class IoredisCluster implements RedisConnection {
   readonly clustered = true;
   readonly stringNumbers: boolean;
@@ -77,14 +84,14 @@ export class IoredisCluster implements RedisConnection {
   nodeFor(slot: number): RedisNode | undefined {
     if (this.client.slots.length === 0) return undefined;
     const id = this.client.slots[slot]?.[0];
-    // The slot table of a client with stringNumbers has holes. Any master redirects to the right one (MOVED).
+    // The slot table of a client with stringNumbers has holes. For these slots any master will do: it replies MOVED.
     return id === undefined ? this.nodes().find((node) => node.role === 'master' && node.ready) : this.table().get(id);
   }
 
   sendRouted(name: string, args: CommandArg[]): Promise<unknown> {
     const [anyNode] = this.client.nodes();
     if (this.client.status !== 'ready' || anyNode === undefined) {
-      return Promise.reject(new CommandFailure('not-sent', 'The Cluster is not connected'));
+      return Promise.reject(new CommandFailure('not-sent', 'the Cluster is not connected'));
     }
     const command = commandFor(anyNode, name, args);
     watchRouting(command, this.resends);
@@ -110,8 +117,8 @@ export class IoredisCluster implements RedisConnection {
     return opened;
   }
 
-  subscriber(node: RedisNode, onMessage: (channel: string) => void, onEnd: () => void): Promise<ChannelSubscriber> {
-    return openSubscriber((node as ClusterNode).client, onMessage, onEnd);
+  subscriber(node: RedisNode, on: ChannelEvents): Promise<ChannelSubscriber> {
+    return openSubscriber((node as ClusterNode).client, on);
   }
 
   listen(listener: Listener): () => void {

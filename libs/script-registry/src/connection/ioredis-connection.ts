@@ -11,10 +11,10 @@ function isCluster(client: Redis | Cluster): client is Cluster {
 const checks = new Checks('ScriptRegistryModule');
 
 /**
- * Makes the connection of an ioredis client.
+ * Makes the RedisConnection of an ioredis client.
  *
- * @throws InvalidOptionError for anything else, and for a client with a `keyPrefix`, since keys already have the registry's
- *   own prefix
+ * @throws InvalidOptionError if `client` is not a client of ioredis, or has a `keyPrefix`, since keys already begin with the
+ *   option `prefix`
  */
 export function connectIoredis(client: Redis | Cluster): RedisConnection {
   if (typeof client !== 'object' || client === null || typeof client.sendCommand !== 'function') {
@@ -25,7 +25,7 @@ export function connectIoredis(client: Redis | Cluster): RedisConnection {
     : client.options.keyPrefix;
   if (keyPrefix) {
     throw checks.error(
-      `client has keyPrefix ${shown(keyPrefix)}. luanest builds whole keys itself: remove keyPrefix and set the registry's \`prefix\`.`,
+      `client has keyPrefix ${shown(keyPrefix)}. Remove keyPrefix and set \`prefix\` of ScriptRegistryModule instead.`,
     );
   }
   return isCluster(client) ? new IoredisCluster(client) : new IoredisStandalone(client);

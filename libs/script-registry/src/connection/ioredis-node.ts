@@ -1,12 +1,13 @@
 import type { Redis } from 'ioredis';
+import { messageOf } from '../../../internal/src';
 import { CommandFailure, type CommandArg, type DedicatedConnection, type RedisCommand, type RedisNode } from './port';
 import { commandFor, failureOf } from './sent-command';
 
 const QUEUED = Buffer.from('QUEUED');
 
 /**
- * Returns a reply unless it is QUEUED. Redis replies QUEUED if other code has opened a MULTI on the connection: it then runs
- * the command at EXEC, or drops it at DISCARD. The registry's forms of scripts never return this word alone.
+ * Returns a reply unless it is QUEUED. Redis replies QUEUED if other code has opened a MULTI on the connection. Then it runs
+ * the command at EXEC, or drops it at DISCARD. The Lua that ScriptRegistry sends never returns this word alone.
  *
  * @throws CommandFailure for QUEUED
  */
@@ -26,6 +27,7 @@ export function replyOf(reply: unknown): unknown {
  * See DECISIONS.md: commands-bypass-client-queues
  */
 export class IoredisNode implements RedisNode {
+  /** Functions that reject the commands without a reply; only if the client does not resend commands. */
   private readonly unanswered = new Set<(failure: CommandFailure) => void>();
   private readonly resends: boolean;
   private readonly handlers: [event: string, handler: () => void][] = [];
@@ -76,7 +78,7 @@ export class IoredisNode implements RedisNode {
   sendMeasured(name: string, args: CommandArg[], took: (ms: number | undefined) => void): Promise<unknown> {
     if (!this.ready) return this.send(name, args);
     const { stream } = this.client;
-    // One write: then Redis mostly reads the three commands together and serves no other client between them.
+    // All three commands are in one write, so Redis mostly reads them together and serves no other client between them.
     stream.cork();
     const [before, answer, after] = [this.send('TIME', []), this.send(name, args), this.send('TIME', [])];
     stream.uncork();
@@ -94,7 +96,10 @@ export class IoredisNode implements RedisNode {
     for (const [event, handler] of this.handlers.splice(0)) this.client.off(event, handler);
   }
 
-  /** Rejects when the connection closes before the reply: ioredis 6.0 leaves such a promise pending if it resends nothing. */
+  /**
+   * Returns the reply, or rejects when the connection closes before the reply. ioredis 6.0 itself would leave the promise
+   * pending if the client does not resend commands.
+   */
   private untilClosed(answer: Promise<unknown>): Promise<unknown> {
     return new Promise((resolve, reject) => {
       this.unanswered.add(reject);
@@ -114,20 +119,20 @@ export class IoredisNode implements RedisNode {
   }
 }
 
-/** Milliseconds of a reply to TIME. */
+/** Returns the time of a reply to TIME, ms since 1970. */
 function msOf(time: unknown): number {
   const [seconds, us] = time as [string, string];
   return Number(seconds) * 1_000 + Number(us) / 1_000;
 }
 
 /**
- * Opens a connection with the options of `client` that resends nothing, so that each lost reply is reported.
+ * Opens a connection with the options of `client`. The connection resends no command, so that each lost reply is reported.
  *
  * @param closed called when the connection has ended
  * @throws CommandFailure if it cannot connect
  */
 export async function openDedicated(client: Redis, closed: () => void): Promise<DedicatedConnection> {
-  // The client may have SELECTed another database than the one of its options.
+  // The client may have SELECTed another database than `db` of its options.
   const { select = client.options.db } = (client as unknown as { condition?: { select?: number } }).condition ?? {};
   const own = client.duplicate({
     db: select,
@@ -143,7 +148,7 @@ export async function openDedicated(client: Redis, closed: () => void): Promise<
     await own.connect();
   } catch (error) {
     own.disconnect();
-    throw new CommandFailure('not-sent', error instanceof Error ? error.message : String(error));
+    throw new CommandFailure('not-sent', messageOf(error));
   }
   return {
     sendAll: async (commands: readonly RedisCommand[]) => {

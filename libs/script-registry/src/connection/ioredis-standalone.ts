@@ -1,7 +1,14 @@
 import type { Redis } from 'ioredis';
 import { IoredisNode, openDedicated } from './ioredis-node';
 import { openSubscriber } from './ioredis-subscriber';
-import type { ChannelSubscriber, CommandArg, DedicatedConnection, RedisConnection, RedisNode } from './port';
+import type {
+  ChannelEvents,
+  ChannelSubscriber,
+  CommandArg,
+  DedicatedConnection,
+  RedisConnection,
+  RedisNode,
+} from './port';
 
 /** Connection to a single server, or to the current master of a Sentinel group. */
 export class IoredisStandalone implements RedisConnection {
@@ -46,8 +53,8 @@ export class IoredisStandalone implements RedisConnection {
     return opened;
   }
 
-  subscriber(_: RedisNode, onMessage: (channel: string) => void, onEnd: () => void): Promise<ChannelSubscriber> {
-    return openSubscriber(this.client, onMessage, onEnd);
+  subscriber(_: RedisNode, on: ChannelEvents): Promise<ChannelSubscriber> {
+    return openSubscriber(this.client, on);
   }
 
   listen(listener: (event: 'ready' | 'topology' | 'down', node?: RedisNode) => void): () => void {

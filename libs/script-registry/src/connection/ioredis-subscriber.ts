@@ -1,11 +1,32 @@
 import type { Redis } from 'ioredis';
-import { CommandFailure, type ChannelSubscriber } from './port';
+import { messageOf } from '../../../internal/src';
+import { CommandFailure, type ChannelEvents, type ChannelSubscriber } from './port';
 
-/** Opens a connection for sharded channels with the options of `client`. It does not reconnect. */
+/** Returns the sharded channels in ioredis' list of its subscriptions. */
+function channelsOf(client: Redis): readonly string[] {
+  const { condition } = client as unknown as {
+    condition?: { readonly subscriber?: false | { channels(kind: 'ssubscribe'): string[] } };
+  };
+  return (condition?.subscriber || undefined)?.channels('ssubscribe') ?? [];
+}
+
+/**
+ * Sends a command, and rejects if ioredis emits `moved` before the reply. ioredis 5 does so if the node replies MOVED to
+ * SSUBSCRIBE, and would leave the promise pending.
+ */
+function rejectedByMove(client: Redis, send: () => Promise<unknown>): Promise<unknown> {
+  let moved = (): void => undefined;
+  const rejected = new Promise<never>((_, reject) => {
+    moved = () => reject(new CommandFailure('not-sent', 'MOVED The slot of the channel has moved'));
+    client.once('moved', moved);
+  });
+  return Promise.race([send(), rejected]).finally(() => client.off('moved', moved));
+}
+
+/** Opens a connection for sharded channels with the options of `client`. The connection does not reconnect. */
 export async function openSubscriber(
   client: Redis,
-  onMessage: (channel: string) => void,
-  onEnd: () => void,
+  { message, lost, ended }: ChannelEvents,
 ): Promise<ChannelSubscriber> {
   const own = client.duplicate({
     autoResendUnfulfilledCommands: false,
@@ -15,21 +36,39 @@ export async function openSubscriber(
     lazyConnect: true,
     retryStrategy: () => null,
   });
-  own.on('error', () => undefined);
-  own.on('smessage', (channel: string) => onMessage(channel));
-  // A Cluster ends the subscriptions of a slot that moves away. The listener must then subscribe on the new master.
-  own.on('sunsubscribe', (channel: string) => onMessage(channel));
+  const subscribed = new Set<string>();
+  /** Calls `lost` for each channel whose subscription the Cluster has ended. */
+  const reportLost = (): void => {
+    const kept = new Set(channelsOf(own));
+    for (const channel of [...subscribed].filter((name) => !kept.has(name))) {
+      subscribed.delete(channel);
+      lost(channel);
+    }
+  };
+  own.on('smessage', (channel: string) => message(channel));
+  // A Cluster ends the subscriptions of a slot that moves away. ioredis has no event with the channel: version 6 emits
+  // `moved`, version 5 emits an error. Both remove the channel from their list first.
+  own.on('moved', reportLost);
+  own.on('error', reportLost);
   try {
     await own.connect();
   } catch (error) {
     own.disconnect();
-    throw new CommandFailure('not-sent', error instanceof Error ? error.message : String(error));
+    throw new CommandFailure('not-sent', messageOf(error));
   }
-  own.once('end', onEnd);
-  if (own.status !== 'ready') onEnd();
+  own.once('end', ended);
+  if (own.status !== 'ready') ended();
   return {
-    subscribe: async (channel) => void (await own.ssubscribe(channel)),
-    unsubscribe: async (channel) => void (await own.sunsubscribe(channel)),
+    async subscribe(channel) {
+      await rejectedByMove(own, () => own.ssubscribe(channel));
+      subscribed.add(channel);
+      // The Cluster may have ended the subscription in the same packet.
+      reportLost();
+    },
+    async unsubscribe(channel) {
+      subscribed.delete(channel);
+      await own.sunsubscribe(channel);
+    },
     close: () => own.disconnect(),
   };
 }

@@ -1,20 +1,21 @@
 import { Logger } from '@nestjs/common';
 import { Cluster, Redis } from 'ioredis';
+import { messageOf } from '../../../internal/src';
 import type { ScriptRegistryModuleOptions } from '../script-registry.options';
 
 /** Longest time that QUIT may take before the connection is closed without a reply, ms. */
 const QUIT_TIMEOUT_MS = 1_000;
 
-/** A client that the registry made and must end. */
+/** A client that ScriptRegistry made and must end. */
 export interface OwnClient {
   readonly client: Redis | Cluster;
-  /** Quits the client. Commands that were written before are run if Redis replies. Never rejects. */
+  /** Sends QUIT, waits at most a second for the replies to all commands sent before, and disconnects. Never rejects. */
   readonly end: () => Promise<void>;
 }
 
 /**
- * Makes the client that the options describe. It connects when the registry starts, so an app whose boot fails before that
- * has no open connection.
+ * Makes the client that the options describe. The client connects when ScriptRegistry starts, so an app whose boot fails
+ * earlier has no open connection.
  *
  * @returns undefined if the options name no server
  */
@@ -35,11 +36,14 @@ function make(url: string | undefined, connection: ScriptRegistryModuleOptions['
   return new Cluster(nodes, { ...options, lazyConnect: true });
 }
 
-/** Logs one line when Redis becomes unavailable and one when it is back. Without an `error` listener, ioredis prints each attempt. */
+/**
+ * Logs one line when Redis becomes unavailable, and one when Redis is available again. Without an `error` listener, ioredis
+ * would print a line for each failed attempt.
+ */
 function logOutages(client: Redis | Cluster, logger: Logger): void {
   let available = true;
-  client.on('error', ({ message }: Error) => {
-    if (available) logger.warn(`Redis is unavailable: ${message}. The client reconnects by itself.`);
+  client.on('error', (error: Error) => {
+    if (available) logger.warn(`Redis is unavailable: ${messageOf(error)}. The client tries to reconnect.`);
     available = false;
   });
   client.on('ready', () => {

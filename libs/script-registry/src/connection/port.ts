@@ -1,5 +1,5 @@
 /**
- * Failure of a command. An adapter throws no other errors.
+ * Failure of a command. Methods that return a promise reject with no other error.
  *
  * - `reply`: Redis replied with an error; `code` is its first word.
  * - `not-sent`: the command was never written, or Redis refused it each time, and nothing will send it later.
@@ -23,18 +23,18 @@ export class CommandFailure extends Error {
     return this.kind === 'reply' ? (this.message.split(' ', 1)[0] ?? '') : '';
   }
 
-  /** True if the script itself raised the error: Redis adds the script's SHA to such an error. */
+  /** True if the script itself raised the error. */
   get raisedByScript(): boolean {
     return this.kind === 'reply' && raisedByScript(this.message);
   }
 
-  /** True if the server does not have the script. The text is the server's own, so a script cannot return it as its error. */
+  /** True if the server does not have the script. False if a script raised an error with the same text. */
   get noScript(): boolean {
     return this.kind === 'reply' && this.message.startsWith('NOSCRIPT No matching script') && !this.raisedByScript;
   }
 }
 
-/** Returns true if a script raised this error: Redis adds the SHA of the script. */
+/** Returns true if a script raised this error, because then Redis adds the SHA1 hash of the script to the message. */
 export function raisedByScript(message: string): boolean {
   return / script: [0-9a-f]{40}/.test(message);
 }
@@ -45,17 +45,17 @@ export type CommandArg = string | Buffer;
 /** A Redis command: its name and its arguments. */
 export type RedisCommand = readonly [name: string, args: CommandArg[]];
 
-/** One server behind a connection. */
+/** One Redis server of a RedisConnection. */
 export interface RedisNode {
   /** `host:port`, or the socket's path. */
   readonly id: string;
   readonly role: 'master' | 'replica';
-  /** True if a command that is sent now is written now. */
+  /** True if the connection is open, so that a command can be written at once. */
   readonly ready: boolean;
   /** Starts to connect a client with `lazyConnect`; does nothing otherwise. */
   connect(): void;
   /**
-   * Writes the command at once and returns Redis' reply; its strings are Buffers, which hold the exact bytes.
+   * Writes the command at once and returns Redis' reply. Strings of the reply are Buffers with the exact bytes.
    *
    * @throws CommandFailure
    */
@@ -69,13 +69,23 @@ export interface RedisNode {
   sendMeasured(name: string, args: CommandArg[], took: (ms: number | undefined) => void): Promise<unknown>;
 }
 
-/** A separate connection to the master of a slot, for commands that block their connection. */
+/** A separate connection to a node, for commands that block their connection. */
 export interface DedicatedConnection {
   /**
-   * Writes the commands one after the other and returns all replies. For a failed command it returns the CommandFailure.
+   * Writes the commands one after the other and returns all replies. The reply to a failed command is its CommandFailure.
    */
   sendAll(commands: readonly RedisCommand[]): Promise<unknown[]>;
   close(): void;
+}
+
+/** Functions that a ChannelSubscriber calls. */
+export interface ChannelEvents {
+  /** Called at each message. */
+  message(channel: string): void;
+  /** Called when the node has ended the subscription, because the channel's slot moved to another node. */
+  lost(channel: string): void;
+  /** Called when the connection has ended; it does not reconnect. */
+  ended(): void;
 }
 
 /** A separate connection to one node, for sharded channels. */
@@ -86,7 +96,7 @@ export interface ChannelSubscriber {
   close(): void;
 }
 
-/** Redis client as the registry uses it. */
+/** A Redis client, as ScriptRegistry uses it. */
 export interface RedisConnection {
   /** True for a Redis Cluster, where keys are in slots on several nodes. */
   readonly clustered: boolean;
@@ -94,9 +104,12 @@ export interface RedisConnection {
   readonly stringNumbers: boolean;
   /** The nodes that the client knows now, including replicas. */
   nodes(): readonly RedisNode[];
-  /** Ids of masters that own slots but are not in `nodes()`, because no connection to them could be made. */
+  /**
+   * Ids of masters that own slots but are not in `nodes()`, because no connection to them could be made. While the slot table
+   * of a Cluster is unknown: one text that says so.
+   */
   lostMasters(): readonly string[];
-  /** The master of a slot, if the client knows it. Without a Cluster, one master has all slots. */
+  /** Returns the master of a slot; undefined if the client does not know it. Without a Cluster, one master has all slots. */
   nodeFor(slot: number): RedisNode | undefined;
   /** Sends through the client's own routing, which follows MOVED, ASK and TRYAGAIN. @throws CommandFailure */
   sendRouted(name: string, args: CommandArg[]): Promise<unknown>;
@@ -104,21 +117,15 @@ export interface RedisConnection {
   refresh(): void;
   /** Returns a separate connection to a node. It is opened on first use and kept until `close`. @throws CommandFailure */
   dedicated(node: RedisNode): Promise<DedicatedConnection>;
-  /**
-   * Opens one more connection to a node, for sharded channels. The caller must close it.
-   *
-   * @param onMessage called with the channel at each message, and when the node has ended the subscription
-   * @param onEnd called when the connection has ended; it does not reconnect
-   * @throws CommandFailure
-   */
-  subscriber(node: RedisNode, onMessage: (channel: string) => void, onEnd: () => void): Promise<ChannelSubscriber>;
+  /** Opens one more connection to a node, for sharded channels. The caller must close it. @throws CommandFailure */
+  subscriber(node: RedisNode, on: ChannelEvents): Promise<ChannelSubscriber>;
   /**
    * Calls `listener` when a node has connected or reconnected (`ready`), when the set of nodes or their slots may have
    * changed (`topology`), and when a node has become unavailable (`down`).
    *
-   * @returns a function that stops it
+   * @returns a function that stops calling the listener
    */
   listen(listener: (event: 'ready' | 'topology' | 'down', node?: RedisNode) => void): () => void;
-  /** Closes the connections that this adapter opened, and removes its listeners from the client. */
+  /** Closes the connections that were opened for this object, and removes its listeners from the client. */
   close(): void;
 }

@@ -1,7 +1,8 @@
 import { Command, ReplyError, type Redis } from 'ioredis';
+import { messageOf } from '../../../internal/src';
 import { CommandFailure, raisedByScript, type CommandArg } from './port';
 
-/** Messages of ioredis for commands that it has not written and will not write. */
+/** Beginnings of ioredis' messages for commands that it has not written and will not write. */
 const NOT_WRITTEN = [
   'Connection is closed.',
   "Stream isn't writeable",
@@ -14,13 +15,13 @@ const NOT_WRITTEN = [
 
 /**
  * A command that counts how often ioredis wrote it to a socket. ioredis sends commands again by itself, in several cases
- * and without an event. In each case it calls `toWritable`.
+ * and without an event. It calls `toWritable` each time it writes a command.
  * See DECISIONS.md: outcome-belongs-to-the-call
  */
 export interface SentCommand extends Command {
   /** Number of times that the command was written. */
   writes: number;
-  /** Number of error replies. Each belongs to one writing; after each but the last, ioredis sent the command again. */
+  /** Number of error replies. After each of them but the last, ioredis sent the command again. */
   errorReplies: number;
 }
 
@@ -47,13 +48,14 @@ function countingClass(base: CommandClass): new (name: string, args: string[]) =
  * Makes a command whose arguments are sent unchanged, and whose reply has Buffers for strings. `client.call` would do the
  * same, but it goes through autopipelining.
  *
- * The class of ioredis 5 is a property of the client. It is used, so that a client of another copy of ioredis works too.
+ * In ioredis 5 the class of commands is a property of the client's class. That class is used, so that a client of another
+ * copy of ioredis works too.
  */
 export function commandFor(client: Redis, name: string, args: CommandArg[]): SentCommand {
   const own = (client.constructor as { Command?: CommandClass }).Command;
   const command = new (countingClass(own ?? Command))(name, []);
-  // Set after the constructor, which would flatten and convert the arguments. The constructor would also set `bufferMode` if
-  // there are Buffers among them.
+  // The arguments are set after the constructor, which would flatten and convert them. The constructor would also set
+  // `bufferMode` if an argument is a Buffer, so that is done here.
   command.args = args;
   if (args.some(isBytes)) (command as unknown as { bufferMode: boolean }).bufferMode = true;
   return command;
@@ -63,7 +65,10 @@ function isBytes(arg: CommandArg): boolean {
   return typeof arg !== 'string';
 }
 
-/** Checks the name, since the client may be of another copy of ioredis, and the class, since bundlers may shorten names. */
+/**
+ * Returns true for an error reply of Redis. Checks the name of the error, since the client may be of another copy of ioredis,
+ * and its class, since bundlers may shorten names.
+ */
 function isReply(error: unknown): error is Error {
   if (!(error instanceof Error)) return false;
   return (
@@ -71,7 +76,7 @@ function isReply(error: unknown): error is Error {
   );
 }
 
-/** Returns how many writings of the command got no reply. */
+/** Returns how many times the command was written without getting a reply. */
 function unanswered(command: SentCommand): number {
   return command.writes - command.errorReplies;
 }
@@ -111,10 +116,10 @@ export function failureOf(command: SentCommand, error: unknown): CommandFailure 
  * the command as a property, with the arguments of all calls of a group.
  */
 export function routedFailureOf(command: SentCommand, error: unknown): CommandFailure {
-  const { message } = error instanceof Error ? error : new Error(String(error));
+  const message = messageOf(error);
   const mayHaveRun = unanswered(command) > 0;
   if (isReply(error)) return new CommandFailure('reply', message, mayHaveRun);
-  // After `commandTimeout` ioredis has rejected the command, but it may still be in a queue and be written later.
+  // Other errors leave it open: after `commandTimeout` the command may still be in a queue of ioredis and be written later.
   const neverWritten = !mayHaveRun && NOT_WRITTEN.some((start) => message.startsWith(start));
   return new CommandFailure(neverWritten ? 'not-sent' : 'lost', message);
 }
