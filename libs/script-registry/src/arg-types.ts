@@ -4,14 +4,14 @@ import { shown } from '../../internal/src';
 
 /** Type of an argument: how a value is checked and encoded. */
 export interface ArgType<T> {
-  /** Name of the type in error messages: `int`, `str`, `bytes`. */
+  /** Name of the type: `int`, `str` or `bytes`. Two definitions are the same script only if their labels are equal. */
   readonly label: string;
-  /** True if concurrent calls mostly have the same value, see `common`. */
+  /** True if concurrent calls mostly have the same value; set by `common()`. */
   readonly common?: true;
   /**
    * Encodes a value for ARGV: text, which is sent as UTF-8, or bytes.
    *
-   * @param name of the argument, for the error
+   * @param name the argument as errors name it, such as `"limit" of rate-limit.consume`
    * @throws InvalidCallError if the value is not of this type
    */
   encode(value: T, name: string): string | Buffer;
@@ -19,19 +19,19 @@ export interface ArgType<T> {
 
 /** Type of an argument that takes any number of values. Only the last argument of a script may have it. */
 export interface ListType<T> {
-  /** Name of the type in error messages, such as `list(str)`. */
+  /** Name of the type, such as `list(str)`. */
   readonly label: string;
   /** Type of each value. */
   readonly item: ArgType<T>;
 }
 
-/** An integer argument, from -(2^53 - 1) to 2^53 - 1. Lua gets it in decimal digits. */
+/** An integer argument, from -(2^53 - 1) to 2^53 - 1. Lua gets its decimal digits as text. */
 export const int: ArgType<number> = {
   label: 'int',
   encode(value, name) {
     if (!Number.isSafeInteger(value)) {
       throw new InvalidCallError(
-        `Argument "${name}" is ${shown(value)}. Expected an integer from -(2^53 - 1) to 2^53 - 1. Round it, or send it as a str.`,
+        `Argument ${name} is ${shown(value)}. Expected an integer from -(2^53 - 1) to 2^53 - 1. Round the value, or declare the argument as \`str\`.`,
       );
     }
     return String(value);
@@ -42,10 +42,13 @@ export const int: ArgType<number> = {
 export const str: ArgType<string> = {
   label: 'str',
   encode(value, name) {
-    if (typeof value !== 'string' || !value.isWellFormed()) {
+    if (typeof value !== 'string') {
+      throw new InvalidCallError(`Argument ${name} is ${shown(value)}. Expected a string.`);
+    }
+    if (!value.isWellFormed()) {
       throw new InvalidCallError(
-        `Argument "${name}" is ${shown(value)}. Expected a string of well-formed Unicode. ` +
-          'A lone surrogate would be stored as another character.',
+        `Argument ${name} is ${shown(value)}. Expected well-formed Unicode, because Redis would store another character ` +
+          'for a lone surrogate.',
       );
     }
     return value;
@@ -60,7 +63,7 @@ export const bytes: ArgType<Uint8Array> = {
   label: 'bytes',
   encode(value, name) {
     if (!isUint8Array(value)) {
-      throw new InvalidCallError(`Argument "${name}" is ${shown(value)}. Expected a Buffer or another Uint8Array.`);
+      throw new InvalidCallError(`Argument ${name} is ${shown(value)}. Expected a Buffer or another Uint8Array.`);
     }
     return Buffer.from(value);
   },
@@ -76,7 +79,7 @@ export function common<T extends number | string>(type: ArgType<T>): ArgType<T> 
   return { ...type, common: true };
 }
 
-/** Takes any number of values of one type, as the last argument. The script reads them from its index to `#ARGV`. */
+/** Makes the type of a last argument that takes any number of values. Lua reads them from the argument's index to `#ARGV`. */
 export function list<T>(item: ArgType<T>): ListType<T> {
   return { label: `list(${item.label})`, item };
 }

@@ -1,19 +1,14 @@
 export { bytes, common, int, list, str, type ArgType, type ListType } from './arg-types';
-export {
-  defineScript,
-  type AnyScript,
-  type ArgSpecs,
-  type ArgsOf,
-  type BytesReply,
-  type GroupBounds,
-  type KeysOf,
-  type ScriptDefinition,
-  type ScriptFlag,
-  type ScriptInput,
-  type ScriptReply,
-  type ScriptSpec,
-} from './define-script';
+export { defineScript } from './define-script';
 export { KeySpace, type TaggedKeys } from './key-space';
+export type {
+  AnyScript,
+  BytesReply,
+  ScriptDefinition,
+  ScriptInput,
+  ScriptReply,
+  ScriptSpec,
+} from './script-definition';
 export {
   getScriptRegistryHealthToken,
   getScriptRegistryToken,
@@ -45,8 +40,8 @@ export {
   type ScriptsHealedEvent,
   type ScriptsLoadedEvent,
 } from './script-registry.events';
-export { ScriptRegistryHealthIndicator, type ScriptRegistryHealthResult } from './script-registry.health';
+export { ScriptRegistryHealthIndicator } from './script-registry.health';
 export { ScriptRegistryModule } from './script-registry.module';
-export type { RedisSource, ScriptRegistryModuleOptions } from './script-registry.options';
+export type { ScriptRegistryModuleOptions } from './script-registry.options';
 export { ScriptRegistry } from './script-registry.service';
 export type { RunAndWaitOptions, RunOptions, ScriptHealth, WaitedResult } from './script-registry.types';

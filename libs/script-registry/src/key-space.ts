@@ -7,13 +7,13 @@ const SEGMENT = /^[a-z0-9][a-z0-9-]*$/;
 function checked(value: string, what: string): string {
   if (typeof value !== 'string' || value === '' || value.length > MAX_SUBJECT_CHARS || !value.isWellFormed()) {
     throw new InvalidKeyError(
-      `The ${what} is ${shown(value)}. Expected a string of 1 to ${MAX_SUBJECT_CHARS} well-formed characters. Hash a longer one.`,
+      `The ${what} is ${shown(value)}. Expected well-formed Unicode of 1 to ${MAX_SUBJECT_CHARS} characters. Hash longer text.`,
     );
   }
   return value;
 }
 
-/** Escapes braces, which would open or end a hash tag, and `%`, so that two subjects never give the same tag. */
+/** Escapes braces, which would open or end a hash tag, and `%`, so that two ids never give the same hash tag. */
 function escapeTag(subject: string): string {
   if (!/[%{}]/.test(subject)) return subject;
   return subject.replace(/[%{}]/g, (char) => (char === '%' ? '%25' : char === '{' ? '%7B' : '%7D'));
@@ -24,26 +24,27 @@ function escapeSegment(segment: string): string {
   return segment.includes(':') ? escapeTag(segment).replaceAll(':', '%3A') : escapeTag(segment);
 }
 
-/** Builder of one subject's keys. All have the same hash tag, so one call may use them together on a Cluster. */
+/** Builder of keys with one hash tag, so one call may use these keys together on a Cluster. */
 export class TaggedKeys {
   constructor(private readonly base: string) {}
 
   /**
    * Builds the key `<prefix>:<lib>:{<tag>}:<name>[:<segment>...]`.
    *
-   * @param name of the content; kebab-case
+   * @param name what the key holds, such as `counter`; kebab-case
    * @param segments further parts, each any text of 1 to 1,024 well-formed characters
    * @throws InvalidKeyError for an invalid name or segment
    */
   key(name: string, ...segments: readonly string[]): string {
-    if (!SEGMENT.test(name)) throw new InvalidKeyError(`The key name is ${shown(name)}. Expected kebab-case.`);
+    if (!SEGMENT.test(name))
+      throw new InvalidKeyError(`The key name is ${shown(name)}. Expected kebab-case, such as "daily-counter".`);
     let key = `${this.base}:${name}`;
     for (const segment of segments) key += `:${escapeSegment(checked(segment, 'key segment'))}`;
     return key;
   }
 
   /**
-   * Builds many keys that differ only in their last segment; their common part is built once.
+   * Prepares many keys that differ only in their last segment, so that their common part is built once.
    *
    * @returns a function from the last segment to `key(name, ...segments, last)`
    * @throws InvalidKeyError for an invalid name or segment; so does the returned function
@@ -54,7 +55,7 @@ export class TaggedKeys {
   }
 }
 
-/** Builder of one lib's keys under one prefix. Braces in a subject can neither move nor break the hash tag. */
+/** Builder of the keys of one lib. Braces in an id cannot change the hash tag, because they are escaped. */
 export class KeySpace {
   private readonly base: string;
 
@@ -66,18 +67,18 @@ export class KeySpace {
   constructor(prefix: string, lib: string) {
     if (/[{}]/.test(checked(prefix, 'key prefix'))) {
       throw new InvalidKeyError(
-        `The key prefix is ${shown(prefix)}. Expected text without braces, which would move the hash tag.`,
+        `The key prefix is ${shown(prefix)}. Expected text without braces, because braces would change the hash tag.`,
       );
     }
     if (!SEGMENT.test(lib))
-      throw new InvalidKeyError(`The lib of the key space is ${shown(lib)}. Expected kebab-case.`);
+      throw new InvalidKeyError(`The lib of the key space is ${shown(lib)}. Expected kebab-case, such as "my-lib".`);
     this.base = `${prefix}:${lib}`;
   }
 
   /**
-   * Starts the keys of a subject, which becomes their hash tag.
+   * Starts the keys of one subject. The subject becomes the hash tag of the keys, with braces and `%` escaped.
    *
-   * @param subject any text of 1 to 1,024 well-formed characters
+   * @param subject id of the user, order or other thing that the keys belong to; any text of 1 to 1,024 well-formed characters
    * @throws InvalidKeyError for an invalid subject
    */
   tag(subject: string): TaggedKeys {
@@ -87,14 +88,15 @@ export class KeySpace {
   /**
    * Starts keys in the slot of an existing key, which another lib or program may have named.
    *
-   * @param key the whole key, with its prefix; its hash tag, or the whole key if it has none, becomes the hash tag
+   * @param key the whole existing key, with its prefix. The new keys get its hash tag; if it has no hash tag, the whole key becomes
+   *   their hash tag.
    * @throws InvalidKeyError if the key is invalid, or has braces but no hash tag
    */
   sameSlotAs(key: string): TaggedKeys {
     const [, tag] = /^[^{]*\{([^}]+)\}/.exec(checked(key, 'key')) ?? [];
     if (tag === undefined && /[{}]/.test(key)) {
       throw new InvalidKeyError(
-        `The key is ${shown(key)}, which has braces, but no hash tag. Expected a hash tag, as in "orders:{eu}", so that other keys can share its slot.`,
+        `The key ${shown(key)} has braces, but no hash tag. Expected a hash tag, as in "orders:{eu}", so that other keys can share its slot.`,
       );
     }
     return new TaggedKeys(`${this.base}:{${tag ?? key}}`);

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Logger } from '@nestjs/common';
+import { messageOf } from '../../internal/src';
 import { CommandFailure, type RedisConnection, type RedisNode } from './connection/port';
 import type { ScriptLoader } from './script-loader';
 import { PreloadFailedError } from './script-registry.errors';
@@ -9,11 +10,11 @@ import type { ScriptHealth } from './script-registry.types';
 /** How long boot waits for replicas after all masters have the scripts, ms. */
 const REPLICA_GRACE_MS = 1_000;
 
-/** Script of the health check. Without keys any node may run it, and the flags allow it in any state. */
+/** Script of the health check. It has no keys, so any node may run it; its flags allow it also while memory is full. */
 const PROBE = '#!lua flags=no-writes,allow-oom,allow-stale\nreturn 1';
 const PROBE_SHA = createHash('sha1').update(PROBE).digest('hex');
 
-/** Loads scripts on all nodes at boot and when nodes connect or change, and checks their health. */
+/** Loads scripts on all nodes at boot and when nodes connect or change, and checks the health of all nodes. */
 export class Preload {
   private stopListening: (() => void) | undefined;
   private readonly watchers = new Set<(event: string) => void>();
@@ -26,7 +27,12 @@ export class Preload {
     private readonly changed: () => void,
   ) {}
 
-  /** Starts to load scripts, and waits for the first load as the options say. @throws PreloadFailedError with `required` */
+  /**
+   * Starts to load scripts, and waits until the nodes have them, at most `preloadTimeoutMs`. With `best-effort` a problem is
+   * logged as a warning.
+   *
+   * @throws PreloadFailedError if `preload` is `required`, and a master lacks scripts
+   */
   async start(): Promise<void> {
     this.stopListening = this.connection.listen((event, node) => this.handle(event, node));
     const required = this.options.preload === 'required';
@@ -36,20 +42,20 @@ export class Preload {
     if (problem === undefined) return;
     if (required) throw new PreloadFailedError(problem);
     this.logger.warn(
-      `${problem} Calls wait for Redis until their deadlines. Scripts are loaded when Redis is available.`,
+      `${problem} Until Redis is available, calls wait for it, at most until their deadlines. Then the scripts are loaded.`,
     );
   }
 
   /** Checks each node: it must reply to PING, have all scripts and let this user run scripts. */
   async health(timeoutMs: number): Promise<ScriptHealth> {
     const nodes = this.connection.nodes();
-    if (!nodes.some(({ role }) => role === 'master')) return { healthy: false, problems: ['no master is known'] };
+    if (!nodes.some(({ role }) => role === 'master')) return { healthy: false, problems: ['no master is connected'] };
     const results = await Promise.all(
       nodes.map((node) =>
         withTimeout(this.nodeProblem(node), timeoutMs, `${node.id} did not reply within ${timeoutMs} ms`),
       ),
     );
-    const lost = this.connection.lostMasters().map((id) => `${id} owns slots, but is not connected`);
+    const lost = this.connection.lostMasters().map((id) => `not connected: ${id}`);
     const problems = [...lost, ...results.filter((problem) => problem !== undefined)];
     return { healthy: problems.length === 0, problems };
   }
@@ -72,12 +78,15 @@ export class Preload {
         ? undefined
         : `${node.id} replies to PING, but lacks ${missing} of ${shas.length} script bodies`;
     } catch (error) {
-      return `${node.id}: ${error instanceof Error ? error.message : String(error)}`;
+      return `${node.id}: ${messageOf(error)}`;
     }
   }
 
-  // See DECISIONS.md: health-runs-an-empty-script
-  /** Runs a script that does nothing. A node that lacks it gets it, so that Redis counts a NOSCRIPT error for the first check only. */
+  /**
+   * Runs a script that does nothing. Throws if the node does not reply, or does not let this user run scripts. A node that
+   * lacks the script gets it, so that only the first check adds a NOSCRIPT error to the statistics of Redis.
+   * See DECISIONS.md: health-runs-an-empty-script
+   */
   private async mayRunScripts(node: RedisNode): Promise<void> {
     try {
       await node.send('EVALSHA', [PROBE_SHA, '0']);
@@ -104,7 +113,12 @@ export class Preload {
     for (const watcher of [...this.watchers]) watcher(event);
   }
 
-  /** Resolves when all nodes have the scripts or the time is over: with the problem, or undefined if there is none. */
+  /**
+   * Waits until loading has ended on all nodes, at most `preloadTimeoutMs`. It waits for replicas at most a second longer than
+   * for masters. If not `required`, it stops waiting when a connection fails.
+   *
+   * @returns the problem of the masters; undefined if all masters have the scripts
+   */
   private watch(required: boolean): Promise<string | undefined> {
     return new Promise((resolve) => {
       const finish = (problem: string | undefined): void => {
@@ -132,8 +146,6 @@ export class Preload {
   private problem(): string | undefined {
     const masters = this.connection.nodes().filter(({ role }) => role === 'master');
     const lost = this.connection.lostMasters();
-    if (masters.length + lost.length === 0)
-      return `No master of the Cluster was reached within ${this.options.preloadTimeoutMs} ms. Is Redis up?`;
     const problems = masters.flatMap((node) => {
       const error = node.ready || this.loader.settled(node) ? this.loader.problem(node) : new Error('not connected');
       return error ? [`${node.id}: ${error.message}`] : [];
@@ -141,8 +153,8 @@ export class Preload {
     problems.push(...lost.map((id) => `${id}: not connected`));
     if (problems.length === 0) return undefined;
     return (
-      `Scripts are not loaded on ${problems.length} of ${masters.length + lost.length} master(s): ${problems.join('; ')}. ` +
-      `Redis 7.0 or newer must be up and allow SCRIPT LOAD.`
+      `Scripts are not loaded on ${problems.length} of ${masters.length + lost.length} masters: ${problems.join('; ')}. ` +
+      `Check that Redis 7.0 or newer runs there, and allows SCRIPT LOAD.`
     );
   }
 }

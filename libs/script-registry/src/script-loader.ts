@@ -5,22 +5,24 @@ import { events } from './script-registry.events';
 
 const VERIFY_DEBOUNCE_MS = 500;
 
-// See DECISIONS.md: heal-per-node
-/** Loads scripts on nodes, and knows which nodes have them. */
+/**
+ * Loads scripts on nodes, and knows which nodes have the scripts.
+ * See DECISIONS.md: heal-per-node
+ */
 export class ScriptLoader {
   private readonly scripts = new Map<string, LoadableScript>();
   private readonly loading = new WeakMap<RedisNode, Promise<void>>();
   private readonly loaded = new WeakMap<RedisNode, Error | true>();
   private verifyTimer: NodeJS.Timeout | undefined;
 
-  /** @param onLoaded called after the first load of a node, so that calls that wait for it can be sent */
+  /** @param onLoaded called when the first load on a node has ended, so that waiting calls can be sent to the node */
   constructor(
     private readonly registry: string,
     private readonly connection: RedisConnection,
     private readonly onLoaded: () => void,
   ) {}
 
-  /** SHAs of all scripts. */
+  /** SHA1 hashes of all script bodies. */
   get shas(): string[] {
     return [...this.scripts.keys()];
   }
@@ -31,32 +33,34 @@ export class ScriptLoader {
     for (const node of this.connection.nodes()) if (this.loaded.has(node)) void this.loadMissing(node);
   }
 
-  /** Returns true if calls may be sent to the node: its first load has ended, with or without success. */
+  /** Returns true if calls may be sent to the node, because its first load has ended, with or without success. */
   settled(node: RedisNode): boolean {
     return this.loaded.has(node);
   }
 
-  /** Returns the error of the node's last load; undefined if it has all scripts. */
+  /** Returns why the node lacks scripts: the error of its last load, or that no load has ended yet. Undefined after a success. */
   problem(node: RedisNode): Error | undefined {
     const state = this.loaded.get(node);
-    return state === true ? undefined : (state ?? new Error(`scripts have not been loaded on ${node.id} yet`));
+    return state === true ? undefined : (state ?? new Error('scripts are not loaded yet'));
   }
 
-  /** Forgets the state of a node: after a reconnect the server may be another one. */
+  /** Forgets which scripts a node has, because after a reconnect it may be another server. */
   forget(node: RedisNode): void {
     this.loaded.delete(node);
     this.loading.delete(node);
   }
 
-  /** Loads all scripts on a node. While a load runs, further calls of this method return the same promise. */
+  /** Loads all scripts on a node. If a load on this node is in flight, waits for that one. Never rejects, see `problem`. */
   load(node: RedisNode): Promise<void> {
     return this.once(node, () => this.sendLoads(node, [...this.scripts.values()]));
   }
 
-  /** Checks which scripts a node has (SCRIPT EXISTS), and loads the missing ones only. */
+  /** Checks which scripts a node has (SCRIPT EXISTS), and loads the missing ones. If a load is in flight, waits for that one. */
   loadMissing(node: RedisNode): Promise<void> {
     return this.once(node, async () => {
       const scripts = [...this.scripts.values()];
+      // SCRIPT EXISTS without a script is an error.
+      if (scripts.length === 0) return 0;
       const present = (await node.send('SCRIPT', ['EXISTS', ...scripts.map(({ sha }) => sha)])) as (number | string)[];
       return this.sendLoads(
         node,
@@ -65,7 +69,7 @@ export class ScriptLoader {
     });
   }
 
-  /** Calls `loadMissing` for all nodes after half a second. Calls in that time are merged into one. */
+  /** Calls `loadMissing` for all connected nodes after half a second. Further calls of `verifySoon` in that time do nothing. */
   verifySoon(): void {
     this.verifyTimer ??= setTimeout(() => {
       this.verifyTimer = undefined;
@@ -87,7 +91,7 @@ export class ScriptLoader {
         (error: unknown) => this.settle(node, asError(error), 0),
       )
       .then(() => {
-        // The load of a later connection may have replaced this one.
+        // After a reconnect, `loading` may have the load on the new connection.
         if (this.loading.get(node) === done) this.loading.delete(node);
         // Scripts that were added while this load ran are not loaded yet.
         if (this.scripts.size > size) void this.loadMissing(node);
@@ -104,7 +108,7 @@ export class ScriptLoader {
     if (first) this.onLoaded();
   }
 
-  /** Writes all loads before it awaits the first reply: one round trip. */
+  /** Sends all SCRIPT LOAD commands before it awaits the first reply, so that they take one round trip. @returns their number */
   private async sendLoads(node: RedisNode, scripts: readonly LoadableScript[]): Promise<number> {
     const replies = await Promise.allSettled(scripts.map(({ body }) => node.send('SCRIPT', ['LOAD', body])));
     for (const [i, reply] of replies.entries()) {

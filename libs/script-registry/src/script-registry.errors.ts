@@ -2,7 +2,7 @@ import { LuanestError } from '../../internal/src';
 
 export { InvalidOptionError, LuanestError } from '../../internal/src';
 
-/** A script's definition contradicts itself or its Lua source; thrown when the script is defined or registered. */
+/** The definition of a script is invalid, or does not fit its Lua source. Thrown by `defineScript`. */
 export class InvalidScriptError extends LuanestError {
   readonly code = 'INVALID_SCRIPT';
 }
@@ -12,50 +12,50 @@ export class InvalidCallError extends LuanestError {
   readonly code = 'INVALID_CALL';
 }
 
-/** The keys of one call live in different hash slots, so no Redis Cluster node could run it; nothing was sent. */
+/** The keys of one call are in different hash slots, so no node of a Cluster could run the call; nothing was sent. */
 export class CrossSlotError extends LuanestError {
   readonly code = 'CROSS_SLOT';
 }
 
-/** A prefix, subject, name or segment that cannot be part of a key; nothing was sent. */
+/** A prefix, a name, an id or another part of a key is invalid; nothing was sent. Thrown by KeySpace. */
 export class InvalidKeyError extends LuanestError {
   readonly code = 'INVALID_KEY';
 }
 
-/** A script was run on a registry that it was never registered with; nothing was sent. */
+/** A call used a script that is not registered with this ScriptRegistry; nothing was sent. */
 export class ScriptNotRegisteredError extends LuanestError {
   readonly code = 'SCRIPT_NOT_REGISTERED';
 }
 
-/** Two different scripts were registered under one name. */
+/** Two different scripts with the same name were registered with one ScriptRegistry. */
 export class ScriptConflictError extends LuanestError {
   readonly code = 'SCRIPT_CONFLICT';
 }
 
-/** Scripts could not be loaded on every master while `preload` is `required`; thrown by module initialisation. */
+/** Scripts could not be loaded on every master while `preload` is `required`; boot fails with this error. */
 export class PreloadFailedError extends LuanestError {
   readonly code = 'PRELOAD_FAILED';
 }
 
 /**
- * The call had no effect: until its deadline it was not written to a socket, or each node that got it refused it. It is safe
- * to repeat.
+ * The call had no effect, so it is safe to repeat. By its deadline it was not written to a socket, or each node that got it
+ * refused it. A subscription of `listen` that failed rejects with this error, too.
  */
 export class NotSentError extends LuanestError {
   readonly code = 'NOT_SENT';
 }
 
 /**
- * The call was sent at least once without getting a reply: it may have run, or may still run. If it was sent again and then
- * refused, that does not change.
+ * The call was sent, and a reply is missing, so the script may have run, or may still run. If the call was sent again and then
+ * refused, the first sending may have run nevertheless.
  *
- * Repeat it only if a second run of the script is harmless, or returns the first result. The script's header says so.
+ * Repeat the call only if a second run of the script is harmless, or returns the first result.
  */
 export class UnknownOutcomeError extends LuanestError {
   readonly code = 'UNKNOWN_OUTCOME';
 }
 
-/** Redis refused to run the script (OOM, READONLY, NOPERM, ...), each time it was sent: the call had no effect. */
+/** Redis refused to run the script (OOM, READONLY, NOPERM, ...) each time it was sent, so the call had no effect. */
 export class ScriptRefusedError extends LuanestError {
   readonly code = 'SCRIPT_REFUSED';
 
@@ -69,7 +69,7 @@ export class ScriptRefusedError extends LuanestError {
   }
 }
 
-/** The script itself raised or returned an error. What it wrote before stays: Redis does not roll back. */
+/** The script itself raised or returned an error. Its writes before the error stay, because Redis does not roll back. */
 export class ScriptFailedError extends LuanestError {
   readonly code = 'SCRIPT_FAILED';
 
@@ -83,7 +83,7 @@ export class ScriptFailedError extends LuanestError {
   }
 }
 
-/** The reply of a script could not be decoded by its `reply` function. The script did run. */
+/** The script ran, but its result is lost: its `reply` function threw, or the reply lacks values. */
 export class ReplyDecodeError extends LuanestError {
   readonly code = 'REPLY_DECODE';
 }

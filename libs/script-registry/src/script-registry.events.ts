@@ -1,25 +1,32 @@
 import { eventChannels } from '../../internal/src';
 
-/** Scripts were loaded on a node: when the registry started, after a reconnect, or after the node had lost them. */
+/**
+ * ScriptRegistry has finished loading scripts on a node, with or without success: at start, after a reconnect, after a change
+ * of the Cluster, or because the node lacked scripts.
+ */
 export interface ScriptsLoadedEvent {
   readonly registry: string;
-  /** `host:port` of the node. */
+  /** `host:port` of the node, or the path of its socket. */
   readonly node: string;
   /** Number of script bodies that were loaded; 0 if the node had all of them, and 0 if loading failed (see `error`). */
   readonly scripts: number;
-  /** Set if loading failed; some of the scripts may have been loaded all the same. */
+  /** The error if loading failed; some of the scripts may be loaded nevertheless. */
   readonly error?: unknown;
 }
 
-/** A node had lost its scripts (it replied NOSCRIPT), and they were loaded again. */
+/** A node had lost its scripts: it replied NOSCRIPT to a call, and the scripts were loaded again. */
 export interface ScriptsHealedEvent {
   readonly registry: string;
+  /**
+   * `host:port` of the node, or the path of its socket; `routed by the client` if the call followed a redirection, so that
+   * the node is unknown.
+   */
   readonly node: string;
   /** Name of the script whose call got NOSCRIPT. */
   readonly script: string;
 }
 
-/** A group of calls was sent as one EVALSHA. */
+/** Calls of one script were sent together, as one EVALSHA. A lone call is a group of one. */
 export interface GroupSentEvent {
   readonly registry: string;
   readonly script: string;
@@ -30,24 +37,27 @@ export interface GroupSentEvent {
   readonly inFlight: number;
 }
 
-/** A group of calls ended: Redis replied, or the whole group failed. */
+/** A group ended: each of its calls has a result or an error. */
 export interface GroupEndedEvent {
   readonly registry: string;
   readonly script: string;
   readonly node: string;
   /** Calls in the group, at least 1. */
   readonly calls: number;
-  /** Time since the group was sent, ms, including loading of scripts and redirections. */
+  /** Time since the group was sent, ms, including the time to load missing scripts and to follow redirections. */
   readonly durationMs: number;
 }
 
-/** A call was made. `CallEndedEvent.call` is this same object. */
+/** `run` or `runAndWait` was called. `CallEndedEvent.call` is this same object. */
 export interface CallStartedEvent {
   readonly registry: string;
   readonly script: string;
 }
 
-/** A call was resolved or rejected. Published only for calls whose start was published. */
+/**
+ * A call of `run` or `runAndWait` was resolved or rejected. Published only if this channel or `callStarted` had a subscriber
+ * when the call was made.
+ */
 export interface CallEndedEvent {
   /** The event of the call's start. */
   readonly call: CallStartedEvent;
@@ -57,7 +67,7 @@ export interface CallEndedEvent {
   readonly error?: unknown;
 }
 
-/** A call was rejected. */
+/** A call was rejected after it was accepted. Calls with invalid parameters or without a registered script are not published. */
 export interface CallFailedEvent {
   readonly registry: string;
   readonly script: string;
@@ -65,7 +75,7 @@ export interface CallFailedEvent {
   readonly error: unknown;
 }
 
-/** Names of the `node:diagnostics_channel` channels that a registry publishes to. No event has a key or an argument. */
+/** Names of the `node:diagnostics_channel` channels that ScriptRegistry publishes to. No event has a key or an argument. */
 export const SCRIPT_REGISTRY_CHANNELS = Object.freeze({
   scriptsLoaded: 'luanest:script-registry:scripts.loaded',
   scriptsHealed: 'luanest:script-registry:scripts.healed',
@@ -88,6 +98,11 @@ interface Events {
 
 /** Channels of this lib by the short names of their events. */
 export const events = eventChannels<Events>(SCRIPT_REGISTRY_CHANNELS);
+
+/** Returns true if someone subscribes to the start or the end of calls. */
+export function callsAreObserved(): boolean {
+  return events.callStarted.hasSubscribers || events.callEnded.hasSubscribers;
+}
 
 /** Makes a call, and publishes its start and its end. */
 export function withCallEvents<R>(registry: string, script: string, make: () => Promise<R>): Promise<R> {

@@ -1,13 +1,17 @@
 import type { ScriptRegistry } from './script-registry.service';
 
-/** Result of the health indicator, in the form that `@nestjs/terminus` expects. It can be used without terminus. */
-export type ScriptRegistryHealthResult = Record<string, { status: 'up' | 'down'; problems?: readonly string[] }>;
+/** Status of one check, in the form that `@nestjs/terminus` expects. */
+interface HealthStatus {
+  readonly status: 'up' | 'down';
+  /** One line for each node with a problem; only if `down`. */
+  readonly problems?: readonly string[];
+}
 
 /**
- * Health indicator of a registry. It is down if a node is unavailable, if a node replies to PING but lacks scripts, or if a
- * node does not let the user run scripts.
+ * Health indicator of a ScriptRegistry. The status is `down` if a node is unavailable, if a node replies to PING but lacks
+ * scripts, or if a node does not let the user run scripts.
  *
- * With terminus: `health.check([() => indicator.check('scripts')])`.
+ * With terminus: `health.check([() => indicator.check('scripts')])`. It also works without terminus.
  */
 export class ScriptRegistryHealthIndicator {
   constructor(private readonly registry: ScriptRegistry) {}
@@ -16,14 +20,11 @@ export class ScriptRegistryHealthIndicator {
    * Checks every node.
    *
    * @param key name of this check in the result
-   * @param timeoutMs for each node, ms; integer >= 1; default 1,000
+   * @param timeoutMs time for each node, ms; integer >= 1; default 1,000
    */
-  async check<Key extends string>(
-    key: Key,
-    timeoutMs?: number,
-  ): Promise<Record<Key, ScriptRegistryHealthResult[string]>> {
+  async check<Key extends string>(key: Key, timeoutMs?: number): Promise<Record<Key, HealthStatus>> {
     const { healthy, problems } = await this.registry.health(timeoutMs);
-    const result: ScriptRegistryHealthResult[string] = healthy ? { status: 'up' } : { status: 'down', problems };
-    return { [key]: result } as Record<Key, ScriptRegistryHealthResult[string]>;
+    const status: HealthStatus = healthy ? { status: 'up' } : { status: 'down', problems };
+    return { [key]: status } as Record<Key, HealthStatus>;
   }
 }

@@ -3,7 +3,7 @@ import type { Cluster, Redis } from 'ioredis';
 import { connectIoredis } from './connection/ioredis-connection';
 import { clientFrom, clientServiceTokens, type ClientService } from './connection/nestjs-redis';
 import { ownClient } from './connection/own-client';
-import type { AnyScript } from './define-script';
+import type { AnyScript } from './script-definition';
 import { getScriptRegistryHealthToken, getScriptRegistryToken } from './script-registry.decorator';
 import { ScriptRegistryHealthIndicator } from './script-registry.health';
 import { defineLuanestModule } from '../../internal/src';
@@ -16,7 +16,7 @@ import { ScriptRegistry } from './script-registry.service';
 
 /** Settings that Nest needs before the options are resolved. */
 interface ScriptRegistryModuleExtras {
-  /** Name of a further registry. Default: none, for the app's default registry. */
+  /** Name of a further ScriptRegistry of the app. Default: none, for the app's default ScriptRegistry. */
   readonly name?: string;
 }
 
@@ -29,7 +29,8 @@ const ScriptRegistryModuleBase = defineLuanestModule<
   extras: { name: undefined },
   resolve: resolveOptions,
   once: ({ name }) => getScriptRegistryToken(name),
-  onceRemedy: ({ name }) => `Import it once for the registry "${name ?? 'default'}", or give each a name`,
+  onceRemedy: ({ name }) =>
+    `Import it once for the ScriptRegistry "${name ?? 'default'}", or give each import a different \`name\``,
   parts: ({ name }, options) => {
     const registry = getScriptRegistryToken(name);
     const clients = clientServiceTokens().map((token) => ({ token, optional: true }));
@@ -60,14 +61,17 @@ const ScriptRegistryModuleBase = defineLuanestModule<
   },
 });
 
-/** Module that provides the ScriptRegistry, and more of them by name. Other modules register their scripts with it. */
+/**
+ * Module that provides a ScriptRegistry. Import it again with a `name` for a further ScriptRegistry, such as for a second Redis.
+ * Other modules register their scripts with `forFeature`.
+ */
 @Module({})
 export class ScriptRegistryModule extends ScriptRegistryModuleBase {
   /**
    * Registers scripts, so that they are loaded when the app initialises.
    *
    * @param scripts values of `defineScript`
-   * @param name of the registry; default: the default registry
+   * @param name of the ScriptRegistry, as given to `forRoot`; default: the default ScriptRegistry
    */
   static forFeature(scripts: readonly AnyScript[], name?: string): DynamicModule {
     return {

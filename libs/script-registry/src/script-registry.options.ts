@@ -1,9 +1,9 @@
 import type { Cluster, ClusterNode, ClusterOptions, Redis, RedisOptions } from 'ioredis';
 import { Checks, type KnownOptions, shown } from '../../internal/src';
 
-/** Client of `@liaoliaots/nestjs-redis` that a registry uses. */
+/** Client of `@liaoliaots/nestjs-redis` to use. */
 export interface RedisSource {
-  /** `redis` for RedisModule, `cluster` for ClusterModule of `@liaoliaots/nestjs-redis`. Default: the one that is imported. */
+  /** `redis` for RedisModule, `cluster` for ClusterModule of `@liaoliaots/nestjs-redis`. Default: the module that is imported. */
   readonly module?: 'redis' | 'cluster';
   /** Namespace of the client in that module. Default: the default namespace. */
   readonly namespace?: string | symbol;
@@ -15,24 +15,27 @@ export interface ClusterConnectionOptions extends ClusterOptions {
   readonly nodes: ClusterNode[];
 }
 
-/** Options of a registry. At most one of `url`, `connection`, `client` and `source` names the Redis to use. */
+/**
+ * Options of a ScriptRegistry. At most one of `url`, `connection`, `client` and `source` names the Redis to use. Default: the
+ * client of the imported RedisModule or ClusterModule of `@liaoliaots/nestjs-redis`.
+ */
 export interface ScriptRegistryModuleOptions {
-  /** Address of a server, `redis://` or `rediss://`. The registry makes the client, and quits it when the app closes. */
+  /** Address of a server, `redis://` or `rediss://`. ScriptRegistry makes the client, and quits it when the app closes. */
   readonly url?: string;
   /**
-   * ioredis' options of a server, a Sentinel group (`sentinels`, `name`) or a Cluster (`nodes`). The registry makes the
+   * ioredis' options of a server, a Sentinel group (`sentinels`, `name`) or a Cluster (`nodes`). ScriptRegistry makes the
    * client, and quits it when the app closes.
    */
   readonly connection?: RedisOptions | ClusterConnectionOptions;
-  /** A client of yours. The registry never configures or quits it: you do. */
+  /** A client that you made. ScriptRegistry never configures or quits it, so quit it yourself. */
   readonly client?: Redis | Cluster;
-  /** Which client of `@liaoliaots/nestjs-redis` to use. Default: the default one of the imported module. */
+  /** Client of `@liaoliaots/nestjs-redis` to use: `{ module?, namespace? }`. Needed if both of its modules are imported. */
   readonly source?: RedisSource;
-  /** First part of every key that this registry's key spaces build; text without braces. Default `luanest`. */
+  /** First part of every key that `keySpace()` builds; non-empty text without braces. Default `luanest`. */
   readonly prefix?: string;
   /**
    * Behaviour of boot while Redis is unavailable. `required`: boot fails unless every master has the scripts. `best-effort`:
-   * the app boots, the health indicator is down, and scripts are loaded when Redis is available. Default `best-effort`.
+   * the app boots, the health indicator is `down`, and scripts are loaded when Redis is available. Default `best-effort`.
    */
   readonly preload?: 'required' | 'best-effort';
   /**
@@ -40,15 +43,18 @@ export interface ScriptRegistryModuleOptions {
    * a connection fails.
    */
   readonly preloadTimeoutMs?: number;
-  /** Longest time from `run` to the reply, ms; integer >= 1. Default 5,000. A call may set its own. */
+  /**
+   * Longest time from `run` to the reply, ms; integer >= 1. Default 5,000. A call may set its own `deadlineMs`. Time in which
+   * this process is too busy to send calls or to read replies is not counted, but for 10 ms of each such stall.
+   */
   readonly deadlineMs?: number;
   /** False sends every call alone, with literal `KEYS[n]`, as some managed Clusters require. Default true. */
   readonly grouping?: boolean;
-  /** Most groups of one script and slot in flight; integer >= 1. Default 32. */
+  /** Most groups of calls (each one EVALSHA) of one script and slot that may be in flight; integer >= 1. Default 32. */
   readonly maxGroupsInFlight?: number;
 }
 
-/** Options with every default filled in. */
+/** Options with all defaults filled in. */
 export interface ResolvedScriptRegistryOptions
   extends Required<Omit<ScriptRegistryModuleOptions, RedisOption>>, Pick<ScriptRegistryModuleOptions, RedisOption> {}
 
@@ -85,14 +91,14 @@ function checkUrl(url: unknown): void {
 
 function checkConnection(connection: unknown): void {
   if (connection === undefined) return;
-  const { nodes } = checks.object('connection', connection as { nodes?: unknown }, "ioredis' options");
+  const { nodes } = checks.object('connection', connection as { nodes?: unknown }, "an object with ioredis' options");
   if (nodes !== undefined && (!Array.isArray(nodes) || nodes.length === 0)) {
     checks.refuse('connection.nodes', nodes, 'an array of at least one node');
   }
 }
 
 /**
- * Checks a registry's options and fills in the defaults.
+ * Checks the options of a ScriptRegistry and fills in the defaults.
  *
  * @throws InvalidOptionError that names the option, the value and what is allowed
  */
@@ -101,7 +107,7 @@ export function resolveOptions(options: ScriptRegistryModuleOptions): ResolvedSc
   const { url, connection, client, source } = options;
   const set = REDIS_OPTIONS.filter((name) => options[name] !== undefined);
   if (set.length > 1) {
-    throw checks.error(`${set.join(' and ')} are set. Keep the one that names the Redis to use.`);
+    throw checks.error(`${set.join(' and ')} are set. Set only one of them: the one that names the Redis to use.`);
   }
   checkUrl(url);
   checkConnection(connection);
@@ -112,7 +118,7 @@ export function resolveOptions(options: ScriptRegistryModuleOptions): ResolvedSc
     connection,
     client,
     source,
-    prefix: checks.text('prefix', options.prefix ?? 'luanest', /^[^{}]+$/, 'text without braces'),
+    prefix: checks.text('prefix', options.prefix ?? 'luanest', /^[^{}]+$/, 'non-empty text without braces'),
     preload: checks.choice('preload', options.preload ?? 'best-effort', ['required', 'best-effort']),
     preloadTimeoutMs: checks.integer('preloadTimeoutMs', options.preloadTimeoutMs ?? 10_000, 1),
     deadlineMs: checks.integer('deadlineMs', options.deadlineMs ?? 5_000, 1),

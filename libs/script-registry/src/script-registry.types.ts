@@ -1,23 +1,27 @@
 /** Options of one call. */
 export interface RunOptions {
-  /** Longest time until the reply, ms; integer >= 1. Default: the registry's `deadlineMs`. */
+  /** Longest time until the reply, ms; integer >= 1. Default: `deadlineMs` of ScriptRegistryModule. */
   readonly deadlineMs?: number;
-  /** Reading of `performance.now()` from which `deadlineMs` is counted, ms. Default: the time of the call. */
+  /** Time from which `deadlineMs` is counted: a reading of `performance.now()`, ms. Default: the time of the call. */
   readonly startedAtMs?: number;
 }
 
 /** Options of a call that waits for replicas. */
 export interface RunAndWaitOptions extends RunOptions {
-  /** Replicas that should have the write; integer >= 1. */
+  /** Number of replicas that should have the script's writes; integer >= 1. */
   readonly replicas: number;
-  /** How long to wait for them, ms; integer >= 1. Must be less than the call's deadline. */
+  /** How long to wait for the replicas, ms; integer >= 1. Must be less than the call's deadline. */
   readonly timeoutMs: number;
 }
 
-/** The result of a script, and the number of replicas that had acknowledged the write when WAIT ended. */
+/** Result of `runAndWait`. */
 export interface WaitedResult<R> {
+  /** Result of the script. */
   readonly result: R;
-  /** If it is less than was asked for, a failover may lose the write. The script ran in any case. */
+  /**
+   * Number of replicas that acknowledged the script's writes within `timeoutMs`. If there are fewer than you asked for, the
+   * script ran nevertheless, but a failover may lose its writes.
+   */
   readonly replicas: number;
 }
 

@@ -6,13 +6,16 @@ import {
   NotSentError,
   SCRIPT_REGISTRY_CHANNELS,
   ScriptFailedError,
+  ScriptRegistry,
   UnknownOutcomeError,
   defineScript,
   int,
   str,
-  type ScriptRegistry,
+  type ScriptsLoadedEvent,
 } from 'luanest/script-registry';
+import { connectIoredis } from '../src/connection/ioredis-connection';
 import { commandFor, failureOf } from '../src/connection/sent-command';
+import { resolveOptions } from '../src/script-registry.options';
 import { FaultProxy } from '../../../test/support/fault-proxy';
 import { RedisCluster } from '../../../test/support/redis-cluster';
 import { RedisServer } from '../../../test/support/redis-server';
@@ -167,6 +170,40 @@ describe('outcomes of calls on one server', () => {
       direct.runAndWait(append, call, { replicas: 1, timeoutMs: 50, deadlineMs: 4_000 }),
     ).resolves.toMatchObject({ replicas: 0 });
     await long;
+  });
+
+  it('a ScriptRegistry without scripts reports no failed load', async () => {
+    const loads: ScriptsLoadedEvent[] = [];
+    const listener = (message: unknown): void => {
+      const load = message as ScriptsLoadedEvent;
+      if (load.registry === 'empty') loads.push(load);
+    };
+    subscribe(SCRIPT_REGISTRY_CHANNELS.scriptsLoaded, listener);
+    const redis = quiet(client());
+    const registry = new ScriptRegistry('empty', connectIoredis(redis), resolveOptions({ preload: 'required' }));
+    closing.push(() => (registry.close(), redis.disconnect()));
+    await registry.onModuleInit();
+    // The load at boot, and the check half a second later.
+    await eventually(() => expect(loads.length).toBeGreaterThan(1));
+    unsubscribe(SCRIPT_REGISTRY_CHANNELS.scriptsLoaded, listener);
+    expect(loads.map(({ scripts, error }) => [scripts, error])).toEqual(loads.map(() => [0, undefined]));
+  });
+
+  it.each(['callStarted', 'callEnded'] as const)('publishes %s to its only subscriber', async (channel) => {
+    const registry = await open(client());
+    const listener = jest.fn();
+    subscribe(SCRIPT_REGISTRY_CHANNELS[channel], listener);
+    await registry.run(append, { keys: { log: 'x' }, args: { entry: 'x' } });
+    await eventually(() => expect(listener).toHaveBeenCalledTimes(1));
+    unsubscribe(SCRIPT_REGISTRY_CHANNELS[channel], listener);
+  });
+
+  it('a closed ScriptRegistry refuses calls and listeners, and names the reason', async () => {
+    const registry = await open(client());
+    registry.close();
+    const call = registry.run(append, { keys: { log: 'x' }, args: { entry: 'x' } });
+    await expect(call).rejects.toThrow('test.append was not sent, because ScriptRegistry "test" is closed.');
+    await expect(registry.listen('x', () => undefined)).rejects.toThrow(/^Not subscribed .* ScriptRegistry is closed/);
   });
 
   it('scripts that are registered late, several at once, are on the node soon', async () => {

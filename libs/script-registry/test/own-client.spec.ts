@@ -125,8 +125,11 @@ describe('a client that the registry makes', () => {
       { url: 6379 as never },
       'url is 6379. Expected an address such as redis://:password@127.0.0.1:6379/0 or rediss://host:6380.',
     ],
-    [{ url: 'redis://h', connection: {} }, 'url and connection are set. Keep the one that names the Redis to use.'],
-    [{ connection: 'redis://h' as never }, 'connection is "redis://h". Expected ioredis\' options.'],
+    [
+      { url: 'redis://h', connection: {} },
+      'url and connection are set. Set only one of them: the one that names the Redis to use.',
+    ],
+    [{ connection: 'redis://h' as never }, 'connection is "redis://h". Expected an object with ioredis\' options.'],
     [{ connection: { nodes: [] } }, 'connection.nodes is an array of 0. Expected an array of at least one node.'],
   ])('%j is refused', async (options, message) => {
     await expect(boot(options)).rejects.toMatchObject({

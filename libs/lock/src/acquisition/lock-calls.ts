@@ -1,4 +1,4 @@
-import type { ArgsOf, KeysOf, ScriptDefinition, ScriptRegistry } from 'luanest/script-registry';
+import type { ScriptDefinition, ScriptInput, ScriptRegistry } from 'luanest/script-registry';
 import type { LeasePort } from '../lease/lease';
 import { acquireLock, leaveQueue, releaseLock, renewLock, waitForLock } from '../lock.scripts';
 
@@ -74,7 +74,7 @@ export class LockCalls implements LeasePort {
 
   private run<K extends readonly string[], A>(
     script: ScriptDefinition<K, A, AcquireReply>,
-    input: { readonly keys: KeysOf<K>; readonly args: ArgsOf<A> },
+    input: ScriptInput<K, A>,
     { replicas, replicasTimeoutMs: timeoutMs, deadlineMs }: AcquireParameters,
   ): Promise<AcquireReply> {
     if (replicas === 0) return this.registry.run(script, input, { deadlineMs });

@@ -1,11 +1,13 @@
-import type { AnyScript, ScriptReply } from '../define-script';
+import type { AnyScript, ScriptReply } from '../script-definition';
 import type { CommandArg } from '../connection/port';
 import { ReplyDecodeError } from '../script-registry.errors';
 import { thrownText } from '../../../internal/src';
 
-/** How many replicas to wait for after a script ran, and how long. */
+/** Parameters of WAIT, which follows the script of a `runAndWait` call. */
 export interface Wait {
+  /** Number of replicas to wait for. */
   readonly replicas: number;
+  /** How long to wait for the replicas, ms. */
   readonly timeoutMs: number;
 }
 
@@ -17,19 +19,19 @@ export class Call {
   keys: readonly string[] = NONE;
   /** Encoded arguments. */
   args: readonly CommandArg[] = NONE;
-  /** Characters and bytes of all keys and arguments. */
+  /** Length of all keys and arguments together: characters of text, bytes of Buffers. */
   chars = 0;
   /** Number of replicas that had the write when WAIT ended; 0 for calls without WAIT. */
   replicas = 0;
   /** True while a command with this call is in flight. */
   inFlight = false;
-  /** True once a command with this call was written without getting a reply. It stays true, whatever replies come later. */
+  /** True if a command with this call was written and got no reply. Stays true, even if a later command gets a reply. */
   lost = false;
   /** True once the caller has a result or an error. Later replies are ignored. */
   settled = false;
 
   /**
-   * @param expiresAt by the clock of Deadlines, ms
+   * @param expiresAt when the call is rejected, by the clock of Deadlines, ms
    * @param wait undefined for calls without WAIT
    */
   constructor(
@@ -45,14 +47,18 @@ export class Call {
     return this.inFlight || this.lost;
   }
 
-  /** Resolves the caller's promise with the decoded reply, unless it is settled. @returns the error if `reply` threw */
+  /**
+   * Resolves the caller's promise with the decoded reply. Does nothing if the caller has a result or an error already.
+   *
+   * @returns the error if the script's `reply` function threw; then the promise is still pending
+   */
   resolve(reply: ScriptReply, atUs: number): ReplyDecodeError | undefined {
     if (this.settled) return undefined;
     let result: unknown;
     try {
       result = this.script.reply(reply as never, atUs);
     } catch (cause) {
-      const message = `${this.script.name} ran, but its reply function failed: ${thrownText(cause)}`;
+      const message = `${this.script.name} ran, but its \`reply\` function threw, so the result is lost: ${thrownText(cause)}`;
       return new ReplyDecodeError(message, { cause });
     }
     this.settled = true;
@@ -60,7 +66,7 @@ export class Call {
     return undefined;
   }
 
-  /** Rejects the caller's promise. @returns false if it was settled already */
+  /** Rejects the caller's promise. @returns false if the caller had a result or an error already */
   reject(error: Error): boolean {
     if (this.settled) return false;
     this.settled = true;

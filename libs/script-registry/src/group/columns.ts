@@ -1,9 +1,9 @@
 import type { CommandArg } from '../connection/port';
 import type { Call } from './call';
 
-// Loops by index: all keys and arguments of a group pass through here, and an iterator costs more than the work.
+// These loops use indexes, because all keys and arguments of a group pass through them, and an iterator costs more than the work.
 
-/** Returns true if all calls have the same values in these columns. */
+/** Returns true if all calls have the same keys or arguments. @param columns the indexes that are compared */
 export function alike(calls: readonly Call[], what: 'keys' | 'args', columns: readonly number[]): boolean {
   const first = (calls[0] as Call)[what];
   for (let i = 1; i < calls.length; i++) {
@@ -16,7 +16,7 @@ export function alike(calls: readonly Call[], what: 'keys' | 'args', columns: re
   return true;
 }
 
-/** Appends the values of these columns of the first `count` calls. */
+/** Appends keys or arguments of the first `count` calls to a command. @param columns their indexes */
 export function pushColumns(
   command: CommandArg[],
   calls: readonly Call[],
@@ -30,7 +30,7 @@ export function pushColumns(
   }
 }
 
-/** Appends all values. `push(...values)` would fail for a list that does not fit on the stack. */
+/** Appends values to a command. `push(...values)` would fail for a list that does not fit on the stack. */
 export function pushAll(command: CommandArg[], values: readonly CommandArg[]): void {
   for (let i = 0; i < values.length; i++) command.push(values[i] as CommandArg);
 }

@@ -1,4 +1,4 @@
-import type { AnyScript, ScriptReply } from '../define-script';
+import type { AnyScript, ScriptReply } from '../script-definition';
 import type { ArgType, ListType } from '../arg-types';
 import type { CommandArg } from '../connection/port';
 import { groupedForm, singleForm, sliced, type LoadableScript } from '../lua/forms';
@@ -15,21 +15,25 @@ import { shown } from '../../../internal/src';
 
 const NO_VALUES: readonly unknown[] = Object.freeze([]);
 
-/** A definition that is ready to run: its two forms, and the encoding and decoding of its calls. */
+/**
+ * A script that is ready to run. It has two forms, which are Lua bodies for Redis: one for a lone call and one for a group.
+ * It encodes calls to commands and decodes the replies.
+ */
 export class CompiledScript {
   private readonly singleForm: LoadableScript;
   private readonly groupForm: LoadableScript | undefined;
   readonly maxCalls: number;
   readonly maxChars: number;
   private readonly slices: boolean;
-  /** Keys of the last call that was checked: they share a slot. */
+  /** Keys of the last call whose slots were checked. All of them are in one slot. */
   private sameSlot: readonly string[] = [];
   private readonly fixedKeys: readonly string[];
   private readonly keyIndexes: readonly number[];
   private readonly keyList: string | undefined;
   private readonly fixedArgs: readonly FixedArg[];
-  /** Indexes of the arguments that are declared without and with `common`. */
+  /** Indexes of the arguments that are declared without `common`. */
   private readonly ownArgs: readonly number[];
+  /** Indexes of the arguments that are declared with `common`. */
   private readonly commonArgs: readonly number[];
   private readonly argList: readonly [name: string, type: ListType<unknown>] | undefined;
 
@@ -47,7 +51,7 @@ export class CompiledScript {
     this.keyIndexes = this.fixedKeys.map((_, i) => i);
     this.argList = lastArg !== undefined && 'item' in lastArg[1] ? (lastArg as [string, ListType<unknown>]) : undefined;
     const fixedArgs = (this.argList ? args.slice(0, -1) : args) as [string, ArgType<unknown>][];
-    this.fixedArgs = fixedArgs.map(([name, type]) => new FixedArg(name, type));
+    this.fixedArgs = fixedArgs.map(([name, type]) => new FixedArg(name, this.labelOf(name), type));
     const indexes = (common: boolean) =>
       fixedArgs.flatMap(([, type], i) => ((type.common ?? false) === common ? [i] : []));
     [this.ownArgs, this.commonArgs] = [indexes(false), indexes(true)];
@@ -60,8 +64,7 @@ export class CompiledScript {
     this.slices = sliced(source, shape);
     this.maxCalls = grouped ? group.maxCalls : 1;
     this.maxChars = group === false ? 1 : group.maxChars;
-    // See DECISIONS.md: two-forms-per-script
-    // A lone call does not need the loop of a group.
+    // There are two forms, because a lone call does not need the loop of a group. See DECISIONS.md: two-forms-per-script
     this.singleForm = singleForm(definition, stringNumbers);
     this.groupForm = this.maxCalls > 1 ? groupedForm(definition, shape, stringNumbers) : undefined;
   }
@@ -84,16 +87,18 @@ export class CompiledScript {
     call.keys = this.encodeKeys(call, keys);
     call.args = this.encodeArgs(call, args);
     if (call.keys.length === 0) {
-      throw new InvalidCallError(`The list of keys of ${this.name} is empty. Expected at least one key.`);
+      throw new InvalidCallError(
+        `The list of keys ${this.labelOf(this.keyList ?? '')} is empty. Expected at least one key.`,
+      );
     }
-    // Consecutive calls often have the same keys (one activity, one queue): keys that were just checked are not hashed again.
+    // Consecutive calls often have the same keys (one activity, one queue), so keys that were just checked are not hashed again.
     if (call.keys.length > 1 && !(this.sameSlot.length === call.keys.length && same(call.keys, this.sameSlot))) {
       checkSameSlot(this.name, call.keys);
       this.sameSlot = call.keys;
     }
   }
 
-  /** Replaces lines of a form in an error message by lines of the script. */
+  /** Replaces line numbers of a form in an error message by line numbers of the script. */
   readonly inScript = (message: string): string => this.singleForm.lines.inScript(message);
 
   /** Returns the form in which this number of calls is sent. */
@@ -101,7 +106,7 @@ export class CompiledScript {
     return calls === 1 ? this.singleForm : (this.groupForm as LoadableScript);
   }
 
-  /** Returns the arguments of the EVALSHA or EVAL that runs these calls. @param head SHA or body of their form */
+  /** Returns the arguments of the EVALSHA or EVAL that runs these calls. @param head SHA1 hash or body of the form */
   command(head: string, calls: readonly Call[]): CommandArg[] {
     const command: CommandArg[] = [head, ''];
     if (calls.length === 1) {
@@ -154,7 +159,7 @@ export class CompiledScript {
     if (problem) fail(call, problem);
   }
 
-  /** Decodes the reply of `groupedForm`, which `recordLua` builds. */
+  /** Decodes the reply of `groupedForm`. The Lua of `recordLua` makes this reply. */
   private settleGroup(
     values: readonly ScriptReply[],
     calls: readonly Call[],
@@ -168,7 +173,13 @@ export class CompiledScript {
       const mark = marks === '' ? '.' : marks[i];
       const size = mark === 'n' ? 0 : mark === '.' && arity > 0 ? arity : 1;
       if (arityText === '' || mark === undefined || at + size > values.length) {
-        fail(call, new ReplyDecodeError(`${this.name} ran, but its reply has too few values: ${values.length}.`));
+        const seen = `${values.length} values for ${calls.length} calls`;
+        fail(
+          call,
+          new ReplyDecodeError(
+            `${this.name} ran, but the reply of its group is incomplete (${seen}), so the result is lost.`,
+          ),
+        );
         continue;
       }
       if (mark === 'e') fail(call, scriptError(this, String(values[at])));
@@ -181,8 +192,8 @@ export class CompiledScript {
     }
   }
 
-  // Loops by index into arrays of the right length: every call passes through here. An iterator costs more than the check,
-  // and the first push to an empty array allocates 17 elements.
+  // The next two methods fill arrays of the final length by index, because every call passes through them. An iterator costs
+  // more than the check of a key, and the first push to an empty array allocates 17 elements.
 
   private encodeKeys(call: Call, values: Readonly<Record<string, unknown>>): string[] {
     const { fixedKeys, keyList } = this;
@@ -205,8 +216,9 @@ export class CompiledScript {
     for (let i = 0; i < fixed; i++) args[i] = (fixedArgs[i] as FixedArg).encode(call, values);
     if (argList !== undefined) {
       const [name, { item }] = argList;
+      const label = this.labelOf(name);
       for (let i = 0; i < listed.length; i++) {
-        const text = item.encode(listed[i], name);
+        const text = item.encode(listed[i], label);
         call.chars += text.length;
         args[fixed + i] = text;
       }
@@ -217,16 +229,21 @@ export class CompiledScript {
   private encodeKey(call: Call, key: unknown, name: string): string {
     if (typeof key !== 'string' || key === '' || !key.isWellFormed()) {
       throw new InvalidCallError(
-        `Key "${name}" of ${this.name} is ${keyProblem(key)}. Expected a non-empty string of well-formed Unicode.`,
+        `Key ${this.labelOf(name)} is ${keyProblem(key)}. Expected a non-empty string of well-formed Unicode.`,
       );
     }
     call.chars += key.length;
     return key;
   }
 
+  /** Returns the text that names a key or an argument of this script in errors. */
+  private labelOf(name: string): string {
+    return `"${name}" of ${this.name}`;
+  }
+
   private listOf(value: unknown, name: string): readonly unknown[] {
     if (!Array.isArray(value))
-      throw new InvalidCallError(`"${name}" of ${this.name} is ${shown(value)}. Expected an array.`);
+      throw new InvalidCallError(`List ${this.labelOf(name)} is ${shown(value)}. Expected an array.`);
     return value;
   }
 }

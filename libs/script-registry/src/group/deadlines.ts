@@ -1,34 +1,35 @@
 import type { Call } from './call';
 import type { Lane } from './lane';
 
-/** Longest time between two readings of the clock while calls wait, ms. At most this much of a stall is counted. */
+/** Longest time between two readings of the clock while calls wait, ms. Deadlines count at most this much of a stall. */
 const STEP_MS = 10;
 
-/** A timer that fires later than this was delayed by a busy process, ms. Smaller delays are normal. */
+/** Delay of a timer from which on this process counts as stalled, ms. Smaller delays are normal. */
 const LATE_MS = 5;
 
-/** Number of past stalls that are kept, for calls with `since`. Such a call has seldom seen more than one. */
+/** Number of past stalls that are kept, for calls with `startedAtMs` in the past. They have seldom seen more than one stall. */
 const KEPT_STALLS = 16;
 
 /** A time in which this process was too busy to run its timers. */
 interface Stall {
-  /** When it ended, by `performance.now()`, ms. */
+  /** When the stall ended, by `performance.now()`, ms. */
   readonly endedAt: number;
+  /** How long the stall was, ms. */
   readonly lastedMs: number;
 }
 
 /**
- * Deadlines of all calls: one timer, and a clock that stops during stalls of this process.
+ * Deadlines of all calls. They have one timer, and a clock that stops during stalls of this process.
  *
- * Deadlines limit how long Redis may take. While this process is busy (rendering, collecting garbage, suspended) it writes no
- * call and reads no reply, so that time is not counted.
+ * Deadlines limit how long Redis may take. During a stall (rendering, garbage collection, a suspended machine) this process
+ * writes no call and reads no reply, so that time is not counted, but for its first 10 ms.
  * See DECISIONS.md: deadlines-ignore-own-stalls
  */
 export class Deadlines {
   private timer: NodeJS.Timeout | undefined;
   /** When the timer fires, by `performance.now()`, ms. */
   private ringsAt = Infinity;
-  /** No call is due before this time of this clock, ms. */
+  /** No call expires before this time, by the clock of this class, ms. */
   private nextDue = Infinity;
   /** Sum of all stalls while calls waited, ms. */
   private stalledMs = 0;
@@ -42,24 +43,24 @@ export class Deadlines {
     private readonly reject: (call: Call) => void,
   ) {}
 
-  /** Returns the time of this clock when a call is due, ms. @param since start of the call by `performance.now()`, ms */
+  /** Returns when a call expires, by the clock of this class, ms. @param since start of the call, by `performance.now()`, ms */
   dueAt(since: number, limitMs: number): number {
     return since + limitMs - this.stalledMs + this.stalledSince(since);
   }
 
-  /** Sets the timer so that a call is checked at its deadline. @param expiresAt by this clock, ms */
+  /** Sets the timer so that a call is checked at its deadline. @param expiresAt by the clock of this class, ms */
   watch(expiresAt: number): void {
     if (expiresAt < this.nextDue) this.nextDue = expiresAt;
     if (expiresAt + this.stalledMs < this.ringsAt) this.ringBy(performance.now());
   }
 
-  /** Keeps the process alive until the calls are settled. Without a connection nothing else would. */
+  /** Keeps the process alive while calls wait for a connection. Without a connection nothing else would. */
   hold(): void {
     this.holding = true;
     this.timer?.ref();
   }
 
-  /** Lets the process end: no calls are left. */
+  /** Lets the process end, because no calls are left. */
   rest(): void {
     if (!this.holding) return;
     this.holding = false;
@@ -96,7 +97,7 @@ export class Deadlines {
     this.ringsAt = dueAt > now ? Math.min(dueAt, now + STEP_MS) : now + STEP_MS;
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.ring(), Math.max(1, Math.ceil(this.ringsAt - now)));
-    // A call in flight has a socket, which keeps the process alive. Switching ref and unref for every call is not free.
+    // The timer need not keep the process alive for a call in flight, which has a socket. To switch it for every call is slow.
     if (!this.holding) this.timer.unref();
   }
 
@@ -105,9 +106,9 @@ export class Deadlines {
     const lateMs = rangAt - this.ringsAt;
     if (lateMs > LATE_MS) this.noteStall(rangAt, lateMs);
     const now = rangAt - this.stalledMs;
-    // Set the timer before the work below, so that slow work counts as a stall.
+    // The timer is set before the work below, so that slow work counts as a stall.
     this.ringBy(rangAt);
-    // Node runs timers before sockets. So a reply that came while this process was busy is read before calls expire.
+    // Node runs timers before sockets, and setImmediate after both. So replies that have arrived are read before calls expire.
     setImmediate(() => this.expire(now));
   }
 
@@ -116,7 +117,7 @@ export class Deadlines {
       this.nextDue = Infinity;
       for (const lane of [...this.busy]) {
         const next = lane.expire(now, this.reject);
-        // Read after expire(): a rejected caller may have made a new call.
+        // `nextDue` is read after lane.expire(), because a rejected caller may have made a new call in it.
         this.nextDue = Math.min(this.nextDue, next);
       }
     }

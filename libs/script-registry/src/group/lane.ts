@@ -1,8 +1,8 @@
 import type { Call } from './call';
 
 /**
- * With this many groups in flight, a group that is not full waits for the next reply. A smaller number would make small
- * groups wait for each other's round trip; a larger one would send many groups of one call.
+ * With this many groups in flight, a group that is not full waits for the next reply. With a smaller number, small groups would
+ * wait for each other's round trip. With a larger number, many groups of one call would be sent.
  * See DECISIONS.md: group-leaves-at-once-when-idle
  */
 const PARTIAL_GROUPS_IN_FLIGHT = 4;
@@ -10,13 +10,13 @@ const PARTIAL_GROUPS_IN_FLIGHT = 4;
 /** Most keys and arguments in one group, so that scripts with lists do not block Redis for longer than others. */
 const MAX_ELEMENTS = 4_096;
 
-/** The registry as a lane uses it. */
+/** Functions of the runner that a lane uses. */
 interface LaneTransport {
   /** Returns the most calls of the next group. */
   maxCalls(): number;
   readonly maxChars: number;
   readonly maxInFlight: number;
-  /** Returns true if a group that is sent now is written now. */
+  /** Returns true if a node is connected that can run a group now. */
   open(): boolean;
   /** Sends the calls as one group and settles each of them; never rejects. */
   send(calls: readonly Call[], inFlight: number): Promise<void>;
@@ -24,29 +24,31 @@ interface LaneTransport {
   idle(): void;
 }
 
-/** Queue of one script and one slot: the waiting calls in order, and the groups in flight. */
+/** Queue of one script and one slot. It has the waiting calls in their order, and the groups in flight. */
 export class Lane {
   private queue: Call[] = [];
   private queuedChars = 0;
   private scheduled = false;
-  // See DECISIONS.md: lone-call-waits-after-a-crowd
-  /** True if the last group had one call. The next call is then sent at once. */
+  /**
+   * True if the last group had one call. Then the next call is sent at once, if nothing is in flight or waiting.
+   * See DECISIONS.md: lone-call-waits-after-a-crowd
+   */
   private alone = true;
-  // An array, because old tables of a Set keep settled calls alive in young garbage collections.
+  // An array, because a Set that grows leaves old tables behind, and these keep ended calls in memory for a while.
   // See DECISIONS.md: no-set-on-the-hot-path
   private readonly inFlight: (readonly Call[])[] = [];
 
   constructor(private readonly transport: LaneTransport) {}
 
   /**
-   * Adds a call. It is sent at once if nothing is in flight or waiting and the last group had one call; otherwise with the
-   * other calls of the same tick.
+   * Adds a call. The call is sent at once if it fills a group, or if nothing is in flight or waiting and the last group had
+   * one call. Otherwise it is sent with the other calls of the same tick, or after the next reply if four groups are in flight.
    */
   submit(call: Call): void {
     this.queue.push(call);
     this.queuedChars += call.chars;
     if (this.full || (this.alone && this.inFlight.length === 0 && this.queue.length === 1)) this.pump();
-    else if (!this.scheduled && this.inFlight.length < PARTIAL_GROUPS_IN_FLIGHT) this.pumpSoon();
+    else if (this.inFlight.length < PARTIAL_GROUPS_IN_FLIGHT) this.pumpSoon();
   }
 
   /** Sends the groups that may be sent now. */
@@ -59,20 +61,20 @@ export class Lane {
     }
   }
 
-  /** Rejects every call that is due. @returns when the next one is due; Infinity if none is left */
+  /** Rejects every call whose deadline has passed. @returns the next deadline; Infinity if no call is left */
   expire(now: number, reject: (call: Call) => void): number {
     const calls = [...this.inFlight.flat(), ...this.queue].filter((call) => !call.settled);
     const due = calls.filter((call) => call.expiresAt <= now);
     const late = new Set(due);
     this.queue = this.queue.filter((call) => !late.has(call));
     this.queuedChars = this.queue.reduce((sum, { chars }) => sum + chars, 0);
-    // Last, since a rejected caller may make a new call on this lane.
+    // Callers are rejected last, since a rejected caller may make a new call on this lane.
     for (const call of due) reject(call);
     this.checkIdle();
     return calls.reduce((next, call) => (late.has(call) ? next : Math.min(next, call.expiresAt)), Infinity);
   }
 
-  /** Rejects all calls; used when the registry closes. */
+  /** Rejects all calls; used when ScriptRegistry closes. */
   drain(reject: (call: Call) => void): void {
     this.expire(Infinity, reject);
   }
@@ -81,7 +83,9 @@ export class Lane {
     return this.queue.length >= this.transport.maxCalls() || this.queuedChars >= this.transport.maxChars;
   }
 
+  /** Calls `pump` at the end of this tick. */
   private pumpSoon(): void {
+    if (this.scheduled) return;
     this.scheduled = true;
     setImmediate(() => {
       this.scheduled = false;
@@ -89,6 +93,7 @@ export class Lane {
     });
   }
 
+  /** Removes the calls of the next group from the queue. */
   private take(): Call[] {
     const { maxChars } = this.transport;
     const maxCalls = this.transport.maxCalls();
@@ -111,7 +116,7 @@ export class Lane {
       this.inFlight.splice(this.inFlight.indexOf(calls), 1);
       // Callers that just got their replies may call again in this tick, so a group that is not full waits for them.
       if (this.full) this.pump();
-      else if (this.queue.length > 0) this.pumpAfterReplies();
+      else if (this.queue.length > 0) this.pumpSoon();
       else this.checkIdle();
     };
     // send() never rejects. If a bug makes it reject, the error must be seen, and later calls must still be sent.
@@ -119,10 +124,6 @@ export class Lane {
       done();
       throw bug;
     });
-  }
-
-  private pumpAfterReplies(): void {
-    if (!this.scheduled) this.pumpSoon();
   }
 
   private checkIdle(): void {

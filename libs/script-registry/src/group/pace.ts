@@ -1,12 +1,13 @@
-/** Longest time that one group should block Redis, ms: while a script runs, Redis serves no other client. */
+/** Longest time that one group should take in Redis, ms. While a script runs, Redis serves no other client. */
 export const GROUP_MS = 5;
 
-/** Calls in the first groups of a script, before any measurement. */
+/** Most calls in the first groups of a script, before any reply came. */
 const FIRST_CALLS = 16;
 
-/** Factor by which a group may be larger than the last group that was quick. */
+/** Largest factor by which one reply may raise the number of calls in a group. */
 const GROWTH = 4;
 
+/** Shortest time between two measurements in Redis, ms. */
 const MEASURE_EVERY_MS = 100;
 
 /**
@@ -20,7 +21,7 @@ const MEASURE_EVERY_MS = 100;
 export class GroupPace {
   private limit: number;
   private perCallMs = Infinity;
-  /** True if the last reply came later than `GROUP_MS`. */
+  /** True if a reply came later than `GROUP_MS` since the last measurement in Redis. */
   private late = false;
   private measuredAt = -Infinity;
 
@@ -28,7 +29,7 @@ export class GroupPace {
     this.limit = Math.min(maxCalls, FIRST_CALLS);
   }
 
-  /** Most calls of the next group. */
+  /** Most calls that the next group may have. */
   get calls(): number {
     return this.limit;
   }
@@ -54,7 +55,11 @@ export class GroupPace {
     }
   }
 
-  /** Records the time that Redis needed for a command, ms. Undefined if the user may not send TIME: then there is no limit. */
+  /**
+   * Records the time that Redis needed for a command.
+   *
+   * @param ms undefined if this user may not send TIME. Then only `maxCalls` limits the groups.
+   */
   measured(calls: number, ms: number | undefined): void {
     this.late = false;
     if (ms === undefined) {

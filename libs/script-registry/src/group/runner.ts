@@ -16,7 +16,7 @@ import { slotOf } from '../../../internal/src';
 
 const MAX_TRIES = 3;
 
-/** Parts of a registry that its runners share. */
+/** Parts of a ScriptRegistry that all its runners share. */
 export interface RunnerContext {
   readonly registry: string;
   readonly connection: RedisConnection;
@@ -39,7 +39,7 @@ interface Route {
   load(): Promise<boolean>;
 }
 
-/** Runs the calls of one script: queues them in lanes by slot, sends groups and settles each call. */
+/** Runs the calls of one script: queues them in a Lane for each slot, sends groups, and resolves or rejects each call. */
 export class ScriptRunner {
   private readonly lanes = new Map<number | string, Lane>();
   private readonly pace: GroupPace;
@@ -70,7 +70,7 @@ export class ScriptRunner {
     const lane: Lane = new Lane({
       maxCalls: () => pace.calls,
       maxChars: script.maxChars,
-      // WAIT blocks its connection, so a second group would only queue behind it.
+      // WAIT blocks its connection, so a second group would only wait behind the first.
       maxInFlight: wait ? 1 : context.maxGroupsInFlight,
       open: () => this.openNode(slot) !== undefined,
       send: (calls, inFlight) => this.send(slot, calls, inFlight, wait),
@@ -84,6 +84,10 @@ export class ScriptRunner {
     return lane;
   }
 
+  /**
+   * Returns the node that can run calls of a slot now. Undefined if it is not connected, or its first load of scripts has not
+   * ended. See DECISIONS.md: load-settled-before-calls
+   */
   private openNode(slot: number): RedisNode | undefined {
     const { connection, loader } = this.context;
     const node = connection.nodeFor(slot);
@@ -134,8 +138,11 @@ export class ScriptRunner {
     return this.route;
   }
 
-  // See DECISIONS.md: load-settled-before-calls
-  /** Sends the calls as one command, up to three times. Only NOSCRIPT is tried again, since it proves that nothing ran. */
+  /**
+   * Sends the calls as one command, and again if Redis replies NOSCRIPT, since then nothing ran. The last try is an EVAL.
+   *
+   * @param tries how often the command may be sent
+   */
   private attempt(calls: readonly Call[], route: Route, tries: number): Promise<void> {
     const { script } = this;
     const form = script.formFor(calls.length);
@@ -143,7 +150,7 @@ export class ScriptRunner {
     for (const call of calls) call.inFlight = true;
     const { pace } = this;
     const size = calls.length;
-    // On other routes the time includes redirections or WAIT.
+    // Only commands on the direct route are timed, because on other routes the time includes redirections or WAIT.
     const timed = route === this.route && pace.watches(size);
     const sentAt = timed ? performance.now() : 0;
     const took = timed && pace.measures(size, sentAt) ? (ms: number | undefined) => pace.measured(size, ms) : undefined;
@@ -175,8 +182,10 @@ export class ScriptRunner {
     } else this.failAll(calls, failure);
   }
 
-  // See DECISIONS.md: cluster-group-goes-to-the-master
-  /** Sends each call alone through the client's own routing, which follows redirections. */
+  /**
+   * Sends each call alone through the client's own routing, which follows redirections.
+   * See DECISIONS.md: cluster-group-goes-to-the-master
+   */
   private async sendSingly(calls: readonly Call[], failure: CommandFailure): Promise<void> {
     const { connection, loader } = this.context;
     if (failure.code === 'MOVED') connection.refresh();
@@ -189,7 +198,7 @@ export class ScriptRunner {
         return nodes.every((node) => loader.problem(node) === undefined);
       },
     };
-    // Calls that were rejected in the meantime must not run after that.
+    // Calls that were rejected at their deadline in the meantime must not run any more.
     const live = calls.filter(({ settled }) => !settled);
     await Promise.all(live.map((call) => this.attempt([call], route, MAX_TRIES)));
   }
@@ -224,9 +233,10 @@ export class ScriptRunner {
   }
 }
 
-/** Converts an error of an adapter. Any error but a CommandFailure leaves open whether the command was sent. */
+/** Converts an error to a CommandFailure. After an error of any other class, it is unknown if the command was sent. */
 function asFailure(error: unknown): CommandFailure {
   return error instanceof CommandFailure ? error : new CommandFailure('lost', asError(error).message);
 }
 
+/** `id` of routes that leave the choice of the node to the client. */
 const ROUTED = 'routed by the client';

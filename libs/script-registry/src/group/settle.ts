@@ -1,13 +1,14 @@
 import type { CommandFailure } from '../connection/port';
 import { thrownText } from '../../../internal/src';
+import type { Call } from './call';
 import { NotSentError, ScriptFailedError, ScriptRefusedError, UnknownOutcomeError } from '../script-registry.errors';
 
-/** Returns what was thrown as an Error. Never throws. */
+/** Returns a thrown value as an Error. Never throws. */
 export function asError(error: unknown): Error {
   return error instanceof Error ? error : new Error(thrownText(error));
 }
 
-/** Errors of a Cluster: another node has the slot, or the keys are split while the slot moves. */
+/** Error codes of a Cluster node that cannot run a command: another node has the slot, the slot moves, or no node has it. */
 const REDIRECTS = new Set(['MOVED', 'ASK', 'TRYAGAIN', 'CROSSSLOT', 'CLUSTERDOWN']);
 
 /** Error codes of Redis for a script that it did not run. */
@@ -34,32 +35,48 @@ export function asksForSingles(failure: CommandFailure, calls: number): boolean 
 /** The parts of a script that its errors need. */
 export interface FailingScript {
   readonly name: string;
-  /** Replaces line numbers of the loaded form by those of the script. */
+  /** Replaces line numbers of the Lua that Redis has by those of the script. */
   readonly inScript: (message: string) => string;
 }
 
 /**
  * Makes the error of a call whose command failed.
  *
- * @param lost true if an earlier command with this call, or an earlier sending of this command, got no reply
+ * @param lost true if the call was sent before, and that sending got no reply
  */
 export function callError({ name: script, inScript }: FailingScript, failure: CommandFailure, lost: boolean): Error {
   const { kind, code, raisedByScript } = failure;
   if (raisedByScript) return scriptError({ name: script, inScript }, failure.message);
-  const message = inScript(failure.message);
+  const message = inScript(failure.message).replace(/\.$/, '');
   if (lost || kind === 'lost') {
-    const problem = kind === 'lost' ? message : `${message} (the reply to a repeated send; an earlier reply was lost)`;
+    const problem =
+      kind === 'lost' ? message : `its reply was lost, and when it was sent again, it failed with "${message}"`;
     return new UnknownOutcomeError(
-      `${script} was sent, and its outcome is unknown: ${problem}. It may have run. Repeat it only if a second run is harmless.`,
+      `${script} was sent, and may have run: ${problem}. Repeat the call only if a second run is harmless.`,
       { cause: failure },
     );
   }
   if (kind === 'not-sent')
-    return new NotSentError(`${script} was not sent: ${message}. It had no effect.`, { cause: failure });
+    return new NotSentError(`${script} was not sent: ${message}. The call had no effect.`, { cause: failure });
   if (REFUSALS.has(code) || failure.noScript) {
-    return new ScriptRefusedError(`Redis refused ${script} before it ran: ${message}`, code, { cause: failure });
+    return new ScriptRefusedError(`Redis refused to run ${script}: ${message}. The call had no effect.`, code, {
+      cause: failure,
+    });
   }
   return scriptError({ name: script, inScript }, failure.message);
+}
+
+/**
+ * Makes the error of a call that has no reply at its deadline.
+ *
+ * @param closed true if the call is rejected because ScriptRegistry closes
+ */
+export function expiryError(call: Call, closed: boolean): NotSentError | UnknownOutcomeError {
+  const { name } = call.script;
+  const when = closed ? 'before ScriptRegistry was closed' : 'by its deadline';
+  return call.mayHaveRun
+    ? new UnknownOutcomeError(`${name} was sent, and no reply came ${when}. The script may have run, or may still run.`)
+    : new NotSentError(`${name} was not sent ${when}, because Redis was unavailable or busy. The call had no effect.`);
 }
 
 /** Makes the error of a call whose script raised or returned an error. */

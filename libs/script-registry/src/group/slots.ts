@@ -9,7 +9,7 @@ function hashed(key: string): string {
   return close <= open + 1 ? key : key.slice(open + 1, close);
 }
 
-/** Returns true if two keys are equal up to the end of a hash tag. This is the usual case, and the cheapest to check. */
+/** Returns true if two keys are equal up to the end of their hash tag. This is the usual case, and the cheapest to check. */
 function sameStart(a: string, b: string): boolean {
   const open = a.indexOf('{');
   const close = open === -1 ? -1 : a.indexOf('}', open + 1);
@@ -19,7 +19,7 @@ function sameStart(a: string, b: string): boolean {
 }
 
 /**
- * Refuses keys of several slots. The slot is computed only for keys with different tags.
+ * Refuses keys of several slots. Slots are computed only for keys with different hash tags.
  *
  * @throws CrossSlotError that names two keys of different slots
  */
@@ -29,8 +29,8 @@ export function checkSameSlot(script: string, keys: readonly string[]): void {
     const key = keys[i] as string;
     if (sameStart(first, key) || hashed(key) === hashed(first) || slotOf(key) === slotOf(first)) continue;
     throw new CrossSlotError(
-      `${script} was given keys of two slots: ${shown(first)} in ${slotOf(first)} and ${shown(key)} in ${slotOf(key)}. ` +
-        'Build them from one KeySpace.tag(subject), so that they share a hash tag.',
+      `${script} got keys of two slots: ${shown(first)} in ${slotOf(first)} and ${shown(key)} in ${slotOf(key)}. ` +
+        'Build all keys of a call from one KeySpace.tag(subject), so that they share a hash tag.',
     );
   }
 }

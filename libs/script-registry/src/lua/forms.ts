@@ -6,19 +6,19 @@ import { isField, isTimeCall, literalIndex, sourceUse, TIME_CALL_LENGTH } from '
 import { isSignificant, tokenize, type LuaToken } from './tokens';
 import { captures, inline, OWN_TIME_LUA, PROBLEM_LUA, SHARED_TIME_LUA, STAMP_LUA, TAG_LUA } from './wrapper';
 
-/** Text of a script, from which forms are made. */
+/** Text of a script. Its forms, the Lua bodies that Redis gets, are made from it. */
 export interface ScriptText {
   readonly source: string;
   /** Lua that runs once for all calls of a group; '' for none. */
   readonly shared: string;
   /** Lua that runs after all calls of a group, for each set of keys; '' for none. */
   readonly finish: string;
-  /** True if the reply has Redis' time. */
+  /** True if the reply must contain Redis' time. */
   readonly timed: boolean;
   readonly flags: readonly string[];
 }
 
-/** Body for SCRIPT LOAD, and its SHA. */
+/** A form of a script: the body for SCRIPT LOAD, and its SHA1 hash. */
 export interface LoadableScript {
   readonly body: string;
   readonly sha: string;
@@ -37,8 +37,8 @@ interface Rewriting {
 }
 
 /**
- * Returns the Lua expressions for the indexes of a call's arguments in a group's ARGV: its own arguments begin after
- * `luanest_a`, common ones after `luanest_c`.
+ * Returns the Lua expressions for the indexes of a call's arguments in a group's ARGV. Arguments that are declared `common` are
+ * counted from `luanest_c`, all others from `luanest_a`.
  */
 function argIndexesOf(fixedArgs: readonly boolean[]): string[] {
   const counts = { luanest_a: 0, luanest_c: 0 };
@@ -48,7 +48,7 @@ function argIndexesOf(fixedArgs: readonly boolean[]): string[] {
   });
 }
 
-/** Rewrites Lua for a form. Line breaks stay, comments are removed. */
+/** Changes Lua for a form. Line breaks stay, comments are removed. */
 function rewrite(source: string, { argIndexes, time, calls }: Rewriting): string {
   const tokens = tokenize(source);
   const significant = tokens.flatMap((token, at) => (isSignificant(token) ? [at] : []));
@@ -72,17 +72,17 @@ function rewrite(source: string, { argIndexes, time, calls }: Rewriting): string
   return texts.join('');
 }
 
-/** Returns the `#!lua` line. With it Redis 7 refuses a script before it runs, and not in the middle. */
+/** Returns the `#!lua` line. With this line Redis 7 refuses a script before it runs, instead of in the middle. */
 function shebang(flags: readonly string[]): string {
   return flags.length === 0 ? '#!lua\n' : `#!lua flags=${flags.join(',')}\n`;
 }
 
-/** Parts of a form. The registry's own parts are put on one line, so that a script has the same lines in each form. */
+/** Parts of a form. Lua that luanest adds is put on one line, so that a script has the same line numbers in each form. */
 interface Parts {
   readonly flags: readonly string[];
-  /** Locals of the registry, before any Lua of the script. */
+  /** Lua that luanest puts before any Lua of the script: declarations of locals. */
   readonly before: readonly string[];
-  /** Globals that become locals of the same name. */
+  /** Globals that are declared as locals of the same name, which are faster. */
   readonly aliases?: readonly string[];
   readonly shared: string;
   /** Parameters of the function that holds the source. */
@@ -90,7 +90,7 @@ interface Parts {
   readonly source: string;
   readonly finish: string;
   readonly finishParameters: string;
-  /** Lua that runs the calls. */
+  /** Lua that runs the calls and returns the reply. */
   readonly after: readonly string[];
 }
 
@@ -108,7 +108,10 @@ function assemble(parts: Parts): LoadableScript {
   return { body, sha, lines: new SourceLines(shared, source, finish) };
 }
 
-/** Makes the form of a lone call. The Lua is rewritten only if it is timed, so that `reply` gets the time that the script reads. */
+/**
+ * Makes the form of a lone call. Comments are removed. The rest of the script's Lua is changed only if the script is `timed`, so
+ * that `reply` gets the same time that the script reads.
+ */
 export function singleForm(script: ScriptText, tagged: boolean): LoadableScript {
   const { timed, finish, shared, source } = script;
   const use = sourceUse(shared, source, finish);
@@ -131,8 +134,10 @@ export function singleForm(script: ScriptText, tagged: boolean): LoadableScript 
   });
 }
 
-// See DECISIONS.md: finish-runs-after-the-group
-/** Runs `finish` also if the call raises an error, as in a group. */
+/**
+ * Lua that runs `finish` after a lone call, also if the call raises an error, as in a group.
+ * See DECISIONS.md: finish-runs-after-the-group
+ */
 const FINISHED_LUA = `local function luanest_finished(ok, ...)
   luanest_finish()
   if ok then return ... end
@@ -140,7 +145,10 @@ const FINISHED_LUA = `local function luanest_finished(ok, ...)
   return { err = luanest_problem(problem) }
 end`;
 
-/** Returns true if each call of a group gets its own tables KEYS and ARGV; false if it reads those of the group by offsets. */
+/**
+ * Returns true if each call of a group gets its own tables KEYS and ARGV; false if the calls read the KEYS and ARGV of the group
+ * by offsets.
+ */
 export function sliced(source: string, shape: ScriptShape): boolean {
   return shape.lists || sourceUse(source).whole;
 }
@@ -155,7 +163,7 @@ export function groupedForm(script: ScriptText, shape: ScriptShape, tagged: bool
   const time = timed ? SHARED_TIME_LUA : OWN_TIME_LUA;
   return assemble({
     flags,
-    // Locals are faster than globals and fields, and every call of the group uses them.
+    // These globals become locals, which are faster, because every call of the group uses them.
     aliases: [...use.onlyCalled, 'KEYS', 'ARGV'],
     before: [
       'local luanest_n, luanest_calls = 0, luanest_tonumber(ARGV[1])',

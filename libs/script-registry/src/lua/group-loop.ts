@@ -12,8 +12,9 @@ export interface ScriptShape {
 
 /**
  * Returns the Lua that collects the replies of all calls in one flat array, `{ header, values... }`. Nested arrays would cost
- * Redis and the client more than the script itself. The header is `<arity>:<marks>`, and `:<us>` for a timed script. Arity is
- * the length of the first reply if it is an array, else 0. A call's mark describes its values; without marks each call has `.`:
+ * Redis and the client more than the script itself. The header is `<arity>:<marks>`; for a timed script `<arity>:<marks>:<us>`,
+ * where `us` is Redis' time. Arity is the length of the first reply if that reply is an array, else 0. Marks have one character
+ * for each call, which describes its values; empty marks mean `.` for each call:
  *
  *     .  an array of `arity` values, or one value where arity is 0
  *     v  one value as it is, such as an array of another length
@@ -70,13 +71,17 @@ end
 `;
 }
 
-/** Runs `finish` for the keys of each call, or once if all calls have the same keys. */
+/** Lua that runs `finish` for the keys of each call, or once if all calls have the same keys. */
 const FINISH_LUA = `for n = 0, luanest_stride_k > 0 and luanest_calls - 1 or 0 do luanest_finish(n * luanest_stride_k) end
 `;
 
 /**
- * Returns the Lua that runs all calls under one xpcall, and continues with the next call after an error. Errors are rare, and
- * an xpcall for each call would cost time.
+ * Returns the Lua that runs all calls under one xpcall. After an error it continues with the next call under a new xpcall.
+ * Errors are rare, and an xpcall for each call would cost time.
+ *
+ * @param setup Lua that declares what `call` needs
+ * @param call Lua expression that runs the next call
+ * @param finishes true if the script has a `finish`
  */
 function loopLua(timed: boolean, setup: string, call: string, finishes = false): string {
   return `${setup}local function luanest_run()
@@ -102,7 +107,7 @@ return luanest_out
 /**
  * Returns the loop for scripts without lists. ARGV is `calls, arguments`; with common arguments it is `calls, number of sets
  * of common arguments, arguments, common arguments`. Keys, arguments and common arguments that are equal for all calls are
- * sent once, and have a stride of 0.
+ * sent once. The Lua finds the values of call n at n times a stride, which is 0 for values that are sent once.
  */
 export function offsetLoop({ fixedKeys, fixedArgs }: ScriptShape, timed: boolean, finishes: boolean): string {
   const common = fixedArgs.filter(Boolean).length;
@@ -129,7 +134,10 @@ local luanest_stride_c = luanest_commons == 1 and 0 or ${common}
   );
 }
 
-/** Returns the loop for calls with tables of their own. ARGV is `calls, (keys, args) of each call, then the arguments`. */
+/**
+ * Returns the loop for scripts whose calls need KEYS and ARGV tables of their own. ARGV begins with the number of calls; then
+ * for each call its number of keys and its number of arguments; then the arguments of all calls.
+ */
 export function sliceLoop(timed: boolean): string {
   return loopLua(
     timed,

@@ -1,10 +1,14 @@
 import { SPECIAL } from './wrapper';
 
 /**
- * Returns the end of a lone call's form, which encodes the result of `luanest_call`. An array that begins with a number, as most
- * scripts return, is returned unchanged. Any other result is returned as `{ mark, value }`, with the marks of a group, so that
- * an error that the script returns differs from one of Redis itself. The time of a timed call is the last value.
+ * Returns the Lua that ends the form of a lone call and encodes the result of the script. An array that begins with a number,
+ * as most scripts return, is returned unchanged. Any other result is returned as `{ mark, value }`, with the marks of
+ * `recordLua`, so that an error that the script returns differs from an error of Redis itself. The time of a timed call is the
+ * last value.
  * See DECISIONS.md: lone-array-returned-unwrapped
+ *
+ * @param call Lua expression that runs the script
+ * @param metatables true if the result may have a metatable
  */
 export function loneReply(call: string, timed: boolean, metatables: boolean): string {
   const time = timed ? ', luanest_stamp()' : '';
@@ -21,17 +25,18 @@ ${metatables ? '' : `if luanest_type(reply[1]) == 'number' and not (${SPECIAL}) 
 return { '.', reply${time} }`;
 }
 
+/** Lua that returns two to four values, the first of them a number, and the time. */
 const timedValues = `
   if c == nil then return { reply, b, luanest_stamp() } end
   if d == nil then return { reply, b, c, luanest_stamp() } end
   return { reply, b, c, d, luanest_stamp() }`;
 
-/** Redis ends an array at its first nil, so the time is put there. */
+/** Lua that adds the time to an array. Redis ends an array at its first nil, so the time replaces that nil. */
 const timedArray = `local n = 2
 while reply[n] ~= nil do n = n + 1 end
 reply[n], reply[n + 1] = luanest_stamp(), nil `;
 
-/** The same for clients with `stringNumbers`: every result has a mark, and every value in it a tag. */
+/** Same as `loneReply`, for clients with `stringNumbers`: every result has a mark, and every value in it has a tag. */
 export function taggedReply(call: string, timed: boolean): string {
   const time = timed ? ', luanest_stamp()' : '';
   return `local reply, b, c, d = ${call}

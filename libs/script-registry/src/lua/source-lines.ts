@@ -1,14 +1,14 @@
-/** The parts of a form that are the script's own Lua, in this order. */
+/** The parts of a form that are Lua of the script, in their order. A form is the Lua body that Redis gets. */
 type Part = 'shared' | 'source' | 'finish';
 
-/** Line of a form in which the script's own Lua begins, after the `#!lua` line. */
+/** Number of the line in which the script's own Lua begins. Line 1 is the `#!lua` line. */
 const FIRST_LINE = 2;
 
 function linesOf(text: string): number {
   return text === '' ? 0 : text.split(/\r\n|\n\r|\r|\n/).length;
 }
 
-/** Converts line numbers in errors: Redis reports lines of a form, users need lines of their script. */
+/** Converts line numbers in errors, because Redis reports lines of a form, and users need lines of their script. */
 export class SourceLines {
   private readonly parts: readonly (readonly [part: Part, from: number, to: number])[];
 
@@ -23,8 +23,9 @@ export class SourceLines {
   }
 
   /**
-   * Replaces line numbers of the form in an error message by those of the script: `user_script:3:` is line 3 of `source`;
-   * `shared:3:` and `finish:3:` are lines of the other two. Lines of the registry's own Lua are removed.
+   * Replaces line numbers of the form in an error message by those of the script. In the result `user_script:3:` is line 3 of
+   * `source`, `shared:3:` is line 3 of `shared`, and `finish:3:` is line 3 of `finish`. Line numbers of Lua that luanest added
+   * are removed.
    */
   inScript(message: string): string {
     const text = message.replace(TAIL, (_, line: string) => this.behind(message, Number(line)));
@@ -37,13 +38,19 @@ export class SourceLines {
     return code + named + (code.includes('compiling') ? this.openedAt(rest) : rest);
   }
 
-  /** Returns the line at the end of a message. Lua's own errors also have it at the beginning: then it is left out. */
+  /**
+   * Returns the text that replaces the line number at the end of a message. It is empty if the message also begins with a line
+   * number, as Lua's own errors do, or if the line is not one of the script.
+   */
   private behind(message: string, line: number): string {
     const place = HEAD.test(message) ? undefined : this.find(line);
     return place === undefined ? '' : ` (${nameOf(place.part)}:${place.line})`;
   }
 
-  /** Converts the line in the compiler's error for a block that is not closed. */
+  /**
+   * For a block that is not closed, the compiler adds `at line <n>`, where the block begins. Replaces n by the line of the
+   * script, or removes `at line <n>` if the line is not one of the script.
+   */
   private openedAt(message: string): string {
     return message.replace(/ at line (\d+)\)/, (_, line: string) => {
       const place = this.find(Number(line));
@@ -51,6 +58,7 @@ export class SourceLines {
     });
   }
 
+  /** Returns the part and the line of the script that are in a line of the form. */
   private find(line: number): { part: Part; line: number } | undefined {
     const found = this.parts.find(([, from, to]) => line >= from && line < to);
     return found && { part: found[0], line: line - found[1] + 1 };

@@ -1,11 +1,11 @@
 import { isSignificant, tokenize, type LuaToken } from './tokens';
 
-/** Returns true if the name at `at` is a field of a table, not a global. */
+/** Returns true if the name at index `at` is a field of a table, not a global. */
 export function isField(tokens: readonly LuaToken[], at: number): boolean {
   return ['.', ':'].includes(textAt(tokens, at - 1)) && textAt(tokens, at - 2) !== '.';
 }
 
-/** Returns the number in `NAME[number]` at `at` and the index of the closing bracket; undefined for any other use. */
+/** Returns the number in `NAME[number]` at index `at`, and the index of the closing bracket; undefined for any other use. */
 export function literalIndex(tokens: readonly LuaToken[], at: number): { end: number; index: number } | undefined {
   const [open, number, close] = [tokens[at + 1], tokens[at + 2], tokens[at + 3]];
   if (open?.text !== '[' || number?.kind !== 'number' || close?.text !== ']') return undefined;
@@ -29,34 +29,37 @@ export function isTimeCall(tokens: readonly LuaToken[], at: number): boolean {
   });
 }
 
-/** How Lua uses its parameters, and how it could affect other calls of a group. */
+/** How the Lua of a script uses KEYS and ARGV, and how a call could affect other calls of its group. */
 export interface SourceUse {
   /** Literal indexes in `KEYS[n]`. */
   readonly keyIndexes: readonly number[];
   /** Literal indexes in `ARGV[n]`. */
   readonly argIndexes: readonly number[];
-  /** True if KEYS or ARGV are used other than by reading a literal index: looped over, passed on, changed. */
+  /** True if KEYS or ARGV are used other than by reading a literal index, such as in a loop or as a parameter. */
   readonly whole: boolean;
   /** Reason why calls must be sent alone. Undefined if the Lua provably does not affect other calls of a group. */
   readonly alone: string | undefined;
-  /** A used name that is reserved for the registry. */
+  /** First name that begins with `luanest_`, which is reserved for Lua that luanest adds. Undefined if there is none. */
   readonly reserved: string | undefined;
   /** True if `...` is used. */
   readonly varargs: boolean;
-  /** True if a reply may have a metatable. */
+  /** True if the Lua uses metatables, so that a reply may have one. */
   readonly metatables: boolean;
   /** True if `redis.call('TIME')` is called, and `redis` is not redefined. */
   readonly readsTime: boolean;
-  /** Those of `tonumber` and `type` that are only called: a local of the same name changes nothing for them. */
+  /**
+   * Which of `tonumber` and `type` the Lua only calls, and never assigns, declares or passes on. These may be declared as
+   * locals, which are faster.
+   */
   readonly onlyCalled: readonly string[];
 }
 
 /** Globals that give access to code or state that all calls of a group share. */
 const REACHING = ['_G', 'getfenv', 'setfenv', 'load', 'loadstring', 'collectgarbage', 'gcinfo'];
 const METATABLES = ['setmetatable', 'getmetatable', 'newproxy'];
-/** Fields of `redis` that do not affect the next call. */
+/** Fields of `redis` whose use does not affect the next call of a group. */
 const HARMLESS = /^(call|pcall|error_reply|status_reply|sha1hex|log|LOG_\w+|acl_check_cmd|REDIS_VERSION(_NUM)?)$/;
-/** Keywords of Lua, which are not names of variables. */
+/** Keywords of Lua. The tokenizer returns them as names, but they are not variables. */
 const KEYWORDS = new Set(
   'and break do else elseif end false for function if in local nil not or repeat return then true until while'.split(
     ' ',
@@ -108,7 +111,7 @@ export function sourceUse(...texts: readonly string[]): SourceUse {
   };
 }
 
-/** Returns the reason why the global at `at` forbids grouping, or undefined. */
+/** Returns the reason why the global at index `at` forbids grouping, or undefined. */
 function reasonAt(tokens: readonly LuaToken[], at: number): string | undefined {
   const name = textAt(tokens, at);
   if (REACHING.includes(name) || METATABLES.includes(name)) return `uses ${name}`;
@@ -122,7 +125,10 @@ function reasonAt(tokens: readonly LuaToken[], at: number): string | undefined {
   return replaced || textAt(tokens, at - 1) === 'function' ? `assigns to ${name}` : undefined;
 }
 
-/** Returns the reason why a use of `redis` forbids grouping: SELECT and TIME, for example, affect other calls of a group. */
+/**
+ * Returns the reason why a use of `redis` forbids grouping, or undefined. For example, SELECT would change the database for the
+ * next calls of the group.
+ */
 function redisReason(tokens: readonly LuaToken[], at: number): string | undefined {
   const field = textAt(tokens, at + 2);
   if (textAt(tokens, at + 1) !== '.' || !HARMLESS.test(field)) return `uses redis other than as redis.call(...)`;
@@ -139,8 +145,9 @@ function redisReason(tokens: readonly LuaToken[], at: number): string | undefine
 }
 
 /**
- * Returns true if the variable that ends at `end` may be assigned to: `=` follows it, possibly after other variables, fields
- * and indexes. It may return true for a variable that is only read, but never false for one that is assigned to.
+ * Returns true if the variable that ends at index `end` may be assigned to, because `=` follows, possibly after other
+ * variables, fields and indexes. It may return true for a variable that is only read, but never false for one that is assigned
+ * to.
  */
 function isAssigned(tokens: readonly LuaToken[], end: number): boolean {
   let wantsName = false;
@@ -158,7 +165,10 @@ function isAssigned(tokens: readonly LuaToken[], end: number): boolean {
   return false;
 }
 
-/** Returns true if `at` is inside brackets, and not in a function inside them: then it is an expression, not a statement. */
+/**
+ * Returns true if index `at` is inside brackets, but not in a function inside the brackets. Then the token is part of an
+ * expression, and cannot be assigned to.
+ */
 function inBrackets(tokens: readonly LuaToken[], at: number): boolean {
   let closed = 0;
   for (let i = at - 1; i >= 0; i--) {
@@ -171,6 +181,7 @@ function inBrackets(tokens: readonly LuaToken[], at: number): boolean {
   return false;
 }
 
+/** Returns the index of the bracket that closes the one at index `open`. */
 function closingOf(tokens: readonly LuaToken[], open: number): number {
   const closing: string[] = [];
   for (let at = open; at < tokens.length; at++) {
@@ -183,7 +194,11 @@ function closingOf(tokens: readonly LuaToken[], open: number): number {
   return tokens.length;
 }
 
-/** Returns true if each use of a global is a call, so it is not declared or assigned to anywhere. */
+/**
+ * Returns true if the Lua only calls a global, and does not declare it, assign to it or pass it on.
+ *
+ * @param more symbols that may follow the name after `(`, in addition to a call
+ */
 function onlyCalled(tokens: readonly LuaToken[], name: string, more: readonly string[] = []): boolean {
   return tokens.every(({ kind, text }, at) => {
     if (kind !== 'name' || text !== name || isField(tokens, at)) return true;

@@ -1,4 +1,4 @@
-/** Functions that the registry's own Lua uses, by the names of locals that keep them, since a script may redefine the globals. */
+/** Functions that Lua of luanest uses, by the names of the locals that hold them. A script may redefine the globals. */
 const CAPTURED: Readonly<Record<string, string>> = {
   luanest_type: 'type',
   luanest_tostring: 'tostring',
@@ -11,12 +11,16 @@ const CAPTURED: Readonly<Record<string, string>> = {
   luanest_redis_call: 'redis.call',
 };
 
-/** Puts Lua on one line, so that the lines of the script keep their numbers. For Lua without comments only. */
+/** Puts Lua without comments on one line, so that the lines of the script keep their numbers. */
 export function inline(lua: string): string {
   return lua.replaceAll(/\s*\n\s*/g, ' ').trim();
 }
 
-/** Returns the declaration of the locals of `CAPTURED` that `code` uses. @param more globals that become locals of the same name */
+/**
+ * Returns the Lua that declares the locals of `CAPTURED` that `code` uses.
+ *
+ * @param more globals to declare as locals of the same name
+ */
 export function captures(code: string, more: readonly string[] = []): string {
   const used = Object.entries(CAPTURED).filter(([name]) => new RegExp(`\\b${name}\\b`).test(code));
   const names = [...used.map(([name]) => name), ...more];
@@ -31,8 +35,8 @@ export const SPECIAL = ['err', 'ok', 'double', 'map', 'set', 'big_number', 'verb
   .join(' or ');
 
 /**
- * Lua that converts an error of a call to text as Redis does, with its line. Redis' own error handler knows the line. If a
- * server has no handler of that name, Lua's own errors still begin with the line.
+ * Lua that converts an error of a call to text with a line number, as Redis does. Redis' own error handler finds the line. If a
+ * server has no handler of this name, errors of Lua itself still begin with the line, and other errors have none.
  */
 export const PROBLEM_LUA = `local luanest_note = luanest_rawget(_G, '__redis__err__handler') or function(problem) return problem end
 local function luanest_problem(problem)
@@ -44,7 +48,7 @@ local function luanest_problem(problem)
   return err .. ', on @user_script:' .. line .. '.'
 end`;
 
-/** Lua that puts a tag on every value of a reply: clients with `stringNumbers` return integers as strings. */
+/** Lua that puts a tag on every value of a reply, because clients with `stringNumbers` return integers and strings alike. */
 export const TAG_LUA = `local function luanest_tag(value)
   local kind = luanest_type(value)
   if kind == 'number' then return luanest_format('i%d', value) end
@@ -83,8 +87,11 @@ local function luanest_time()
   return { luanest_now[1], luanest_now[2] }
 end`;
 
-// See DECISIONS.md: time-is-shared-on-request
-/** Lua that reads Redis' time for each call of a group. As in scripts that run one by one, no two readings are the same. */
+/**
+ * Lua that reads Redis' time at each `redis.call('TIME')` in a group. No two readings are the same, as in scripts that run one
+ * by one.
+ * See DECISIONS.md: time-is-shared-on-request
+ */
 export const OWN_TIME_LUA = `local luanest_last = 0
 local function luanest_time()
   local now = luanest_redis_call('TIME')
@@ -98,7 +105,7 @@ local function luanest_time()
   return { luanest_format('%.0f', (luanest_last - us) / 1000000), luanest_format('%.0f', us) }
 end`;
 
-/** Lua that returns the shared reading as one number, µs. */
+/** Lua that returns the time of SHARED_TIME_LUA as one number, µs since 1970. */
 export const STAMP_LUA = `local function luanest_stamp()
   local now = luanest_time()
   return now[1] * 1000000 + now[2]

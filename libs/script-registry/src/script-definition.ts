@@ -1,0 +1,109 @@
+import type { ArgType, ListType } from './arg-types';
+
+/** Flag of the `#!lua` line. With a flag Redis runs the script in states in which it refuses other scripts: see its docs. */
+export type ScriptFlag = 'no-writes' | 'allow-oom' | 'allow-stale';
+
+/** Limits of a group: the calls that are sent as one EVALSHA. */
+export interface GroupBounds {
+  /** Most calls in a group; integer >= 1. Default 128. Choose a small number if a call's work grows with its arguments. */
+  readonly maxCalls?: number;
+  /** Most characters of keys and arguments in a group; integer >= 1. A larger call is sent alone. Default 65,536. */
+  readonly maxChars?: number;
+}
+
+/** Reply of a script as `reply` gets it: integers, strings, null and arrays of these. */
+export type ScriptReply = number | string | null | ScriptReply[];
+
+/** Reply of a script with `replyBytes: true`: integers, strings as Buffers, null and arrays of these. */
+export type BytesReply = number | Buffer | null | BytesReply[];
+
+type ArgSpec = ArgType<never> | ListType<never>;
+
+/** Names and types of the arguments, in the order of ARGV. Only the last argument may be a `list`. */
+export type ArgSpecs = Readonly<Record<string, ArgSpec>>;
+
+/** Values of the declared keys. A key declared as `name[]` takes a list of strings, under the name without brackets. */
+type KeysOf<K extends readonly string[]> = {
+  readonly [N in K[number] as N extends `${infer Base}[]` ? Base : N]: N extends `${string}[]`
+    ? readonly string[]
+    : string;
+};
+
+/** Values of the declared arguments. */
+type ArgsOf<A> = {
+  readonly [N in keyof A]: A[N] extends ListType<infer T> ? readonly T[] : A[N] extends ArgType<infer T> ? T : never;
+};
+
+/** Keys and arguments of a call: the second parameter of `ScriptRegistry.run()`. */
+export interface ScriptInput<K extends readonly string[], A> {
+  readonly keys: KeysOf<K>;
+  readonly args: ArgsOf<A>;
+}
+
+/** Definition of a script, for `defineScript`. */
+export interface ScriptSpec<K extends readonly string[], A, Raw, R> {
+  /** `<lib>.<verb>`, kebab-case. A ScriptRegistry refuses two different scripts with the same name. */
+  readonly name: string;
+  /** The Lua source, without a `#!lua` line. */
+  readonly source: string;
+  /**
+   * Lua that runs before the source, once for all calls of a group: functions and constants. It must not read KEYS or ARGV.
+   * All calls of a group share the values that this Lua reads, such as `redis.call('TIME')`. Default: none.
+   */
+  readonly shared?: string;
+  /**
+   * Lua that runs after all calls of a group, for a write that several calls can make together. It runs once with the keys of
+   * each call, or only once if all calls have the same keys. So its first run for some keys must do the work of all calls with
+   * these keys, and a further run for them must do nothing.
+   *
+   * It may read the locals of `shared`, and KEYS by literal indexes, but not ARGV. It also runs after calls that raised an
+   * error. If it raises an error itself, every call of the group rejects. It is not allowed in a script that takes a list, or
+   * that reads KEYS or ARGV other than by literal indexes. Default: none.
+   */
+  readonly finish?: string;
+  /** Names of the keys in the order of KEYS; at least one. The last name may end in `[]`; that key takes a list. */
+  readonly keys: K;
+  /** Names and types of the arguments in the order of ARGV. */
+  readonly args: A;
+  /**
+   * Converts Redis' reply to the result. It must not throw for a reply that the script can return.
+   *
+   * `atUs` is Redis' time of the call, µs since 1970, if the script is `timed`, else NaN.
+   */
+  readonly reply: (raw: Raw, atUs: number) => R;
+  /**
+   * True: strings of the reply are a `Buffer` with the exact bytes. False: they are decoded as UTF-8, which changes bytes that
+   * are not valid UTF-8. Default false.
+   */
+  readonly replyBytes?: boolean;
+  /**
+   * True: `reply` gets Redis' time of the call, the same time that the script reads by `redis.call('TIME')`. All calls of a
+   * group have the same time, so do not use it as an id. False: in the `source` of a group's calls, each
+   * `redis.call('TIME')` returns a later time than the one before. Default false.
+   */
+  readonly timed?: boolean;
+  /**
+   * Flags for the `#!lua` line. Default none: Redis refuses the script while it refuses writes, such as when its memory is
+   * full.
+   */
+  readonly flags?: readonly ScriptFlag[];
+  /**
+   * Limits of a group, or false to send each call alone. `maxCalls`: most calls in one EVALSHA, default 128; choose a small
+   * number if a call's work grows with its arguments. `maxChars`: most characters of keys and arguments in one EVALSHA,
+   * default 65,536; a larger call is sent alone.
+   */
+  readonly group?: GroupBounds | false;
+}
+
+/** A defined script: its source, its parameters and its `reply` function, with inferred types. */
+export interface ScriptDefinition<
+  K extends readonly string[] = readonly string[],
+  A = ArgSpecs,
+  R = unknown,
+> extends Required<Omit<ScriptSpec<K, A, never, R>, 'reply' | 'group'>> {
+  readonly reply: (raw: never, atUs: number) => R;
+  readonly group: Required<GroupBounds> | false;
+}
+
+/** A script with any parameters. */
+export type AnyScript = ScriptDefinition<readonly string[], unknown>;
