@@ -34,8 +34,11 @@ export function methodOf(prototype: object, name: string): Method | undefined {
 }
 
 /**
- * Makes Nest apply the guards, pipes, interceptors and filters of a method to a callback. Nest finds them by the callback's name
- * and by metadata, which the callback inherits from the method.
+ * Gives a callback the name of a method, and the metadata of its decorators: Nest finds the guards, pipes, interceptors and
+ * filters of a function in its metadata, also in that of its prototypes.
+ *
+ * @param method function that has the metadata; becomes the prototype of the callback
+ * @returns the callback
  */
 export function disguise(callback: Method, method: object, name: string): Method {
   Object.setPrototypeOf(callback, method);

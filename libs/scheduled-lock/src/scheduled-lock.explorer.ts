@@ -1,7 +1,7 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService, ExternalContextCreator, MetadataScanner, ModulesContainer } from '@nestjs/core';
 import type { ScriptRegistry } from 'luanest/script-registry';
-import { disguise, exploreMethods, type Method, type Wrapper } from '../../internal/src';
+import { exploreMethods, withEnhancers, type Method, type Wrapper } from '../../internal/src';
 import { candidateOf, type Candidate } from './nest-schedule/candidate';
 import { refuseDeadOptions } from './boot/unused-options';
 import { kindOf } from './nest-schedule/job-kind';
@@ -69,18 +69,32 @@ export class ScheduledLockExplorer implements OnModuleInit {
     this.service.add({ instance, method: name, job, original });
   }
 
-  /** Returns the job with its enhancers. @param method also has the metadata of decorators above `@ScheduledLock` */
+  /**
+   * Returns the job with the guards, interceptors and filters of its method, its class and the app. What a filter returns becomes
+   * the job's result: an error that a filter handles is not a failure of the job.
+   *
+   * @param method also has the metadata of decorators above `@ScheduledLock`
+   */
   private enhance(
     instance: object,
     original: Method,
     method: Method,
     name: string,
   ): (...args: unknown[]) => Promise<unknown> {
-    const handler = disguise((...args) => original.apply(instance, args), method, name);
-    const options = { guards: true, interceptors: true, filters: true };
-    const none = undefined;
-    const enhanced = this.contexts.create(instance, handler, name, none, none, none, none, options, 'cron');
-    return enhanced as (...args: unknown[]) => Promise<unknown>;
+    const { run, filter } = withEnhancers(this.contexts, {
+      instance,
+      name,
+      method,
+      contextType: 'cron',
+      invoke: (args) => original.apply(instance, args),
+    });
+    return async (...args) => {
+      try {
+        return (await run(...args)).result;
+      } catch (error) {
+        return filter(error, ...args);
+      }
+    };
   }
 
   private providersThat(are: (token: unknown) => boolean): Wrapper[] {

@@ -1,56 +1,36 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ExternalContextCreator } from '@nestjs/core';
-import { disguise, unfinishedOutcome, type Method } from '../../../internal/src';
+import { unfinishedOutcome, withEnhancers, type Method } from '../../../internal/src';
 import type { TaskContext, TaskHandler } from '../delayed-task.types';
 
-/** Type of the execution context that guards, pipes, interceptors and filters of tasks get. */
-const DELAYED_TASK_CONTEXT = 'delayed-task';
-
-/** Metadata key under which Nest finds the parameters that go through pipes. */
+/** Metadata key under which Nest finds the one parameter that goes through pipes: the payload. */
 const PARAMETERS = 'luanest:delayed-task-parameters';
-/** Nest's parameter type `body`, which pipes get for the payload. */
-const PAYLOAD = 3;
-
-interface Call {
-  readonly task: TaskContext;
-  readonly error?: unknown;
-}
+/** Nest's number for parameters of type `body`. Pipes get the payload as such a parameter. */
+const BODY = 3;
 
 /**
- * Returns a handler that runs a method with the guards, pipes, interceptors and filters of the method, its class and the app.
- *
- * Pipes get the payload only. Filters run apart from the handler, because Nest would return their value as the handler's.
+ * Makes a handler of a method, with the guards, pipes, interceptors and filters of the method, its class and the app. They run
+ * in a context of type `delayed-task`. Pipes get the payload only. A filter cannot make a failed attempt a success.
  */
-export function enhance(contexts: ExternalContextCreator, instance: object, method: Method, key: string): TaskHandler {
-  const calls = new AsyncLocalStorage<Call>();
-  const parameters = { [`${PAYLOAD}:0`]: { index: 0, data: undefined, pipes: [] } };
-  Reflect.defineMetadata(PARAMETERS, parameters, instance.constructor, key);
-  const create = (work: Method, guards: boolean, filters: boolean): Method => {
-    const options = { guards, interceptors: guards, filters };
-    const factory = { exchangeKeyForValue: (_type: number, _data: unknown, [payload]: unknown[]) => payload };
-    const handler = disguise(work, method, key);
-    const none = undefined;
-    const type = DELAYED_TASK_CONTEXT;
-    if (!guards) return contexts.create(instance, handler, key, none, none, none, none, options, type) as Method;
-    return contexts.create(instance, handler, key, PARAMETERS, factory, none, none, options, type) as Method;
-  };
-  const run = create((payload) => method.call(instance, payload, calls.getStore()?.task), true, false);
-  // See DECISIONS.md: filters-run-apart
-  const filter = create(
-    () => {
-      throw calls.getStore()?.error;
-    },
-    false,
-    true,
-  );
+export function enhance(contexts: ExternalContextCreator, instance: object, method: Method, name: string): TaskHandler {
+  const parameters = { [`${BODY}:0`]: { index: 0, data: undefined, pipes: [] } };
+  Reflect.defineMetadata(PARAMETERS, parameters, instance.constructor, name);
+  const { run, filter } = withEnhancers(contexts, {
+    instance,
+    name,
+    method,
+    contextType: 'delayed-task',
+    parameters: { metadataKey: PARAMETERS, valueOf: (_type, _data, [payload]) => payload },
+    invoke: ([payload], [, task]) => method.call(instance, payload, task),
+  });
   return async (payload: unknown, task: TaskContext) => {
     try {
-      return await calls.run({ task }, run, payload, task);
+      return (await run(payload, task)).result;
     } catch (error) {
-      // Not for filters: Nest logs what no filter catches as an error with a stack, and these are outcomes, not errors.
+      // Filters do not get outcomes: Nest logs what no filter catches as an error, and an outcome is not an error.
       if (unfinishedOutcome(error)) throw error;
-      // Throws the error if no filter catches it, or the error that a filter throws.
-      await calls.run({ task, error }, filter, payload, task);
+      // What a filter returns is ignored. What it throws replaces the error.
+      // See DECISIONS.md: filters-run-apart
+      await filter(error, payload, task);
       throw error;
     }
   };

@@ -1,37 +1,23 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ExternalContextCreator } from '@nestjs/core';
-import { disguise, InvalidOutcomeError, type Method } from '../../../internal/src';
+import { InvalidOutcomeError, withEnhancers, type EnhancedResult, type Method } from '../../../internal/src';
 import { PARAMETER_TYPES, PARAMETERS } from '../stream-consumer.decorator';
 import type { StreamMessage } from '../stream-consumer.types';
 import { isOutcome } from './outcome';
 
-type Running = (...args: unknown[]) => Promise<unknown>;
-
-/** Type of the execution context in which enhancers of handlers run. */
-const CONTEXT = 'stream';
-
-/** Gives the parameters of a handler their values. */
-const parameters = {
-  exchangeKeyForValue(type: number, data: unknown, [message]: unknown[]): unknown {
-    if (type !== PARAMETER_TYPES.payload) return message;
-    const { payload } = message as StreamMessage<Record<string, unknown> | null>;
-    return typeof data === 'string' ? payload?.[data] : payload;
-  },
-};
-
-/** Result of the method itself in one call, before its enhancers change it. */
-interface MethodCall {
-  ran: boolean;
-  result: unknown;
+/** Returns the value of a parameter: the message, its payload, or a property of the payload. */
+function valueOf(type: number, property: unknown, [message]: readonly unknown[]): unknown {
+  if (type !== PARAMETER_TYPES.payload) return message;
+  const { payload } = message as StreamMessage<Record<string, unknown> | null>;
+  return typeof property === 'string' ? payload?.[property] : payload;
 }
 
 /**
  * Makes a handler of a method, with the guards, pipes, interceptors and filters of the method, its class and the app. They
  * run in a context of type `stream`.
  *
- * Only the method itself handles a message by returning nothing. An interceptor may replace the result by another outcome;
- * any other change is ignored. An error that reaches the filters is a failed attempt, unless a filter returns an outcome:
- * most filters return nothing, also when the work failed.
+ * A message counts as handled only if the method itself returned. An interceptor may replace the result by an outcome, such as
+ * `deadLetter(reason)`; any other change of the result is ignored. An error is a failed attempt, unless a filter returns an
+ * outcome: most filters return nothing, although the work failed.
  * See DECISIONS.md: method-decides-the-outcome
  *
  * @returns a handler that throws InvalidOutcomeError if an interceptor neither calls the method nor returns an outcome
@@ -42,53 +28,37 @@ export function enhance(
   name: string,
 ): (message: StreamMessage) => Promise<unknown> {
   const where = `${instance.constructor.name}.${name}`;
-  const method = (instance as Record<string, object>)[name] as object;
-  const storage = new AsyncLocalStorage<MethodCall>();
-  const handler = disguise(
-    async (...args) => {
-      const call = storage.getStore();
+  const methods = instance as Record<string, unknown>;
+  const { run, filter } = withEnhancers(contexts, {
+    instance,
+    name,
+    method: methods[name] as object,
+    contextType: 'stream',
+    parameters: { metadataKey: PARAMETERS, valueOf },
+    invoke: (values) => {
       // Read at each call: an app may replace the method, for example to trace it.
-      const current = (instance as Record<string, unknown>)[name];
+      const current = methods[name];
       if (typeof current !== 'function') throw new InvalidOutcomeError(`${where} is no longer a function.`);
-      const result: unknown = await (current as Method).apply(instance, args);
-      if (call) Object.assign(call, { ran: true, result });
-      return result;
+      return (current as Method).apply(instance, values);
     },
-    method,
-    name,
-  );
-  const thrower = disguise(
-    (_message, error) => {
-      throw error;
-    },
-    method,
-    name,
-  );
-  const create = (callback: Method, key: string, factory: typeof parameters | undefined, filters: boolean): Running => {
-    const options = { guards: !filters, interceptors: !filters, filters };
-    const none = undefined;
-    return contexts.create(instance, callback, name, key, factory, none, none, options, CONTEXT) as Running;
-  };
-  const runEnhanced = create(handler, PARAMETERS, parameters, false);
-  const runFilters = create(thrower, '', undefined, true);
+  });
   const enhanced = async (message: StreamMessage): Promise<unknown> => {
-    const call: MethodCall = { ran: false, result: undefined };
-    let result: unknown;
+    let ran: EnhancedResult;
     try {
-      result = await storage.run(call, () => runEnhanced(message));
+      ran = await run(message);
     } catch (error) {
       if (isOutcome(error)) throw error;
-      const filtered = await runFilters(message, error);
+      const filtered = await filter(error, message);
       if (isOutcome(filtered)) return filtered;
       throw error;
     }
-    if (isOutcome(result)) return result;
-    if (call.ran) return call.result;
+    if (isOutcome(ran.result)) return ran.result;
+    if (ran.returned) return ran.returned.value;
     throw new InvalidOutcomeError(
       `An interceptor returned without a call of ${where}. ` +
-        `Return commit(), retryLater({ delayMs }) or deadLetter(reason) from it.`,
+        `Return commit(), retryLater({ delayMs }) or deadLetter(reason) from the interceptor.`,
     );
   };
-  // Logs use the name.
+  // Logs show the handler by its name.
   return Object.defineProperty(enhanced, 'name', { value: where });
 }

@@ -1,0 +1,97 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { ExternalContextCreator } from '@nestjs/core';
+import { disguise, type Method } from './handlers';
+
+/** Parameters of a method that pipes may change. */
+export interface PipedParameters {
+  /** Metadata key under which the class has the parameters of its methods, in Nest's format. */
+  readonly metadataKey: string;
+  /** Returns the value of a parameter before its pipes run. `args` are the arguments of the call. */
+  readonly valueOf: (type: number, data: unknown, args: readonly unknown[]) => unknown;
+}
+
+/** A method whose guards, pipes, interceptors and filters shall run. */
+export interface MethodToEnhance {
+  readonly instance: object;
+  /** Name of the method. */
+  readonly name: string;
+  /** Function that has the metadata of the decorators. */
+  readonly method: object;
+  /** Type of the execution context, which `context.getType()` returns. */
+  readonly contextType: string;
+  /** Default: pipes do not run, and the method gets the arguments of the call. */
+  readonly parameters?: PipedParameters;
+  /** Calls the method. `values` are the values after the pipes, `args` the arguments of the call. */
+  readonly invoke: (values: unknown[], args: readonly unknown[]) => unknown;
+}
+
+/** Result of a method that ran with its guards, pipes and interceptors. */
+export interface EnhancedResult {
+  /** Result after the interceptors. */
+  readonly result: unknown;
+  /** Result of the method itself; undefined if an interceptor did not call the method. */
+  readonly returned: { readonly value: unknown } | undefined;
+}
+
+/** A method with its guards, pipes, interceptors and filters. */
+export interface EnhancedMethod {
+  /** Runs the method with its guards, pipes and interceptors, without filters. @throws what any of them throws */
+  readonly run: (...args: unknown[]) => Promise<EnhancedResult>;
+  /**
+   * Runs the filters on an error of `run`, with the arguments of the call.
+   *
+   * @returns what the filter returned that caught the error
+   * @throws the error if no filter catches it, or the filter returns nothing; the error that the filter throws
+   */
+  readonly filter: (error: unknown, ...args: unknown[]) => Promise<unknown>;
+}
+
+/** One call of `run` or `filter`. */
+interface Call {
+  readonly args: readonly unknown[];
+  readonly error?: unknown;
+  returned?: { readonly value: unknown };
+}
+
+/**
+ * Prepares a method to run with the guards, pipes, interceptors and filters of the method, its class and the app.
+ * See DECISIONS.md: filters-in-a-context-of-their-own
+ */
+export function withEnhancers(contexts: ExternalContextCreator, target: MethodToEnhance): EnhancedMethod {
+  const { instance, name, method, contextType, parameters, invoke } = target;
+  const calls = new AsyncLocalStorage<Call>();
+  const none = undefined;
+  const around = disguise(
+    async (...values) => {
+      const call = calls.getStore();
+      const value: unknown = await invoke(values, call?.args ?? values);
+      if (call) call.returned = { value };
+      return value;
+    },
+    method,
+    name,
+  );
+  const thrower = disguise(
+    () => {
+      throw calls.getStore()?.error;
+    },
+    method,
+    name,
+  );
+  const key = parameters?.metadataKey;
+  const factory = parameters && { exchangeKeyForValue: parameters.valueOf };
+  const inside = { guards: true, interceptors: true, filters: false };
+  const runAround = contexts.create(instance, around, name, key, factory, none, none, inside, contextType) as Method;
+  const outside = { guards: false, interceptors: false, filters: true };
+  // Nest 11 caches parameters by the name of the method. With the same name, the pipes would run before the filters.
+  const filterName = `${name} (filters)`;
+  const runFilters = contexts.create(instance, thrower, filterName, none, none, none, none, outside, contextType);
+  return {
+    run: async (...args) => {
+      const call: Call = { args };
+      const result = await calls.run(call, runAround, ...args);
+      return { result, returned: call.returned };
+    },
+    filter: async (error, ...args) => calls.run({ args, error }, runFilters as Method, ...args),
+  };
+}
