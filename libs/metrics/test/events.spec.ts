@@ -128,7 +128,7 @@ it('counts add up, messages and points by their number', async () => {
   expect(await meters.values('luanest.read_reward.points')).toMatchObject([{ value: 4 }]);
   expect(await meters.values('luanest.stream.lost')).toMatchObject([{ value: 4 }]);
   expect(await meters.values('luanest.stream.taken_over')).toMatchObject([{ value: 12 }]);
-  expect(await meters.values('luanest.delayed_task.mended')).toMatchObject([{ value: 8 }, { value: 10 }]);
+  expect(await meters.values('luanest.delayed_task.repaired')).toMatchObject([{ value: 8 }, { value: 10 }]);
   expect(await meters.values('luanest.lock.hold.duration')).toMatchObject([{ value: 2 }, { value: 2 }]);
 });
 

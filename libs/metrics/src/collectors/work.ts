@@ -43,7 +43,7 @@ export function countTasks(on: Subscriptions, recorder: Recorder): void {
   on.on('luanest:delayed-task:queue.repaired', ({ queue, restored, dropped }) => {
     for (const [outcome, count] of Object.entries({ restored, dropped })) {
       const named = { 'luanest.delayed_task.queue': queue, 'luanest.outcome': outcome };
-      if (count > 0) recorder.add('luanest.delayed_task.mended', named, count);
+      if (count > 0) recorder.add('luanest.delayed_task.repaired', named, count);
     }
   });
   on.on('luanest:delayed-task:call.failed', ({ queue, during, error }) =>

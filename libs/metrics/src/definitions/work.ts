@@ -56,10 +56,10 @@ export const WORK = {
     description: 'Tasks that became dead letters because their workers died',
     attributes: ['luanest.delayed_task.queue'],
   },
-  'luanest.delayed_task.mended': {
+  'luanest.delayed_task.repaired': {
     kind: 'counter',
     unit: '{task}',
-    description: 'Tasks that had lost a half and were made due again, or removed',
+    description: 'Tasks that a sweep restored, and entries without a task that it removed',
     attributes: ['luanest.delayed_task.queue', 'luanest.outcome'],
   },
   'luanest.delayed_task.errors': {
