@@ -49,7 +49,7 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
    *
    * @param task name that selects the handler, 1 to 128 characters, or the definition of the tasks
    * @param payload JSON data of at most `maxPayloadBytes`; undefined is stored as null
-   * @throws InvalidTaskError, TaskTooLargeError before anything is sent; errors of ScriptRegistry.run()
+   * @throws InvalidTaskError, TaskTooLargeError before anything is sent; the errors of ScriptRegistry.run()
    */
   schedule<Payload>(
     task: TaskDefinition<Payload>,
@@ -73,7 +73,7 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
    * one fails, the tasks of the calls before it stay. If each task has an id, repeat `scheduleMany` after an error.
    *
    * @returns one result for each task, in the order of the tasks
-   * @throws InvalidTaskError, TaskTooLargeError before anything is sent; errors of ScriptRegistry.run()
+   * @throws InvalidTaskError, TaskTooLargeError before anything is sent; the errors of ScriptRegistry.run()
    */
   scheduleMany<Payloads extends readonly unknown[]>(
     tasks: { readonly [Index in keyof Payloads]: NewTask<Payloads[Index]> },
@@ -87,7 +87,7 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
    * is removed, and the outcome of its attempt changes nothing. A dead letter stays, and the call returns `dead`: use `drop`.
    *
    * @returns `unknown` if there is no task with the id
-   * @throws InvalidTaskError; errors of ScriptRegistry.run()
+   * @throws InvalidTaskError; the errors of ScriptRegistry.run()
    */
   cancel(id: string, options: { readonly evenRunning?: boolean } = {}): Promise<CancelResult> {
     return this.queue.cancel(id, options.evenRunning === true ? 'running' : 'all');
@@ -97,7 +97,7 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
    * Changes the due time of a task that waits for its first or a later attempt.
    *
    * @param time the new due time; default: now
-   * @throws InvalidTaskError; errors of ScriptRegistry.run()
+   * @throws InvalidTaskError; the errors of ScriptRegistry.run()
    */
   reschedule(id: string, time: DueTime): Promise<RescheduleResult> {
     return this.queue.reschedule(id, time, 'due');
@@ -107,7 +107,7 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
    * Returns a task; undefined if there is none with the id, also if it is done and its result is not kept.
    *
    * @param task definition of the task, for the type of the payload
-   * @throws InvalidTaskError, also if the task has another name than the definition; errors of ScriptRegistry.run()
+   * @throws InvalidTaskError, also if the task has another name than the definition; the errors of ScriptRegistry.run()
    */
   get<Payload = unknown>(id: string, task?: TaskDefinition<Payload>): Promise<TaskView<Payload> | undefined> {
     return this.queue.get(id, task) as Promise<TaskView<Payload> | undefined>;
@@ -119,7 +119,7 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
    * dead-lettered after the first page of their partition was read are left out, so the pages end.
    *
    * @param options `limit` of 1 to 256, default 100; `cursor`, the `nextCursor` of the page before
-   * @throws InvalidTaskError; errors of ScriptRegistry.run()
+   * @throws InvalidTaskError; the errors of ScriptRegistry.run()
    */
   deadLetters(options: { readonly limit?: number; readonly cursor?: string } = {}): Promise<DeadPage> {
     return this.dead.page(options.limit ?? 100, options.cursor);
@@ -130,7 +130,7 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
    *
    * @param time when it is due; default: now
    * @returns `unknown` if no dead letter has the id
-   * @throws InvalidTaskError; errors of ScriptRegistry.run()
+   * @throws InvalidTaskError; the errors of ScriptRegistry.run()
    */
   async replay(id: string, time: DueTime = {}): Promise<'replayed' | 'unknown'> {
     const { status } = await this.queue.reschedule(id, time, 'dead');
@@ -141,7 +141,7 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
    * Removes a dead letter.
    *
    * @returns `unknown` if no dead letter has the id
-   * @throws InvalidTaskError; errors of ScriptRegistry.run()
+   * @throws InvalidTaskError; the errors of ScriptRegistry.run()
    */
   async drop(id: string): Promise<'dropped' | 'unknown'> {
     return (await this.queue.cancel(id, 'dead')) === 'cancelled' ? 'dropped' : 'unknown';
@@ -153,7 +153,7 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
    *
    * @param filter selects dead letters; default: all
    * @returns the number of tasks that were replayed
-   * @throws InvalidTaskError for a filter that is invalid, before anything is sent; errors of ScriptRegistry.run()
+   * @throws InvalidTaskError for a filter that is invalid, before anything is sent; the errors of ScriptRegistry.run()
    */
   replayAll(filter: DeadFilter = {}): Promise<number> {
     return this.dead.clear('replay', filter);
@@ -165,13 +165,13 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
    *
    * @param filter selects dead letters; default: all
    * @returns the number of tasks that were dropped
-   * @throws InvalidTaskError for a filter that is invalid, before anything is sent; errors of ScriptRegistry.run()
+   * @throws InvalidTaskError for a filter that is invalid, before anything is sent; the errors of ScriptRegistry.run()
    */
   dropAll(filter: DeadFilter = {}): Promise<number> {
     return this.dead.clear('drop', filter);
   }
 
-  /** Counts the tasks of the queue. @throws errors of ScriptRegistry.run() */
+  /** Counts the tasks of the queue. @throws the errors of ScriptRegistry.run() */
   stats(): Promise<QueueStats> {
     return this.queue.stats();
   }

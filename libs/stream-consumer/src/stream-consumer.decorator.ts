@@ -4,7 +4,7 @@ import { StreamConsumerSetupError } from './stream-consumer.errors';
 import type { AnyConsumerOptions, StreamConsumerOptions } from './stream-consumer.options';
 import type { HandlerResult, StreamMessage } from './stream-consumer.types';
 
-/** Injection token of the service for decorated classes. */
+/** Token by which classes with decorated handlers need the service. */
 export const STREAM_CONSUMER_HOST = Symbol('StreamConsumerModule.forRoot()');
 
 const CONSUMER = 'luanest:stream-consumer';
@@ -30,7 +30,10 @@ function addParameter(target: object, key: string | symbol, type: number, parame
 /** A method that handles messages: any parameters, and an outcome or nothing as the result. */
 export type StreamHandlerMethod = (...args: never[]) => HandlerResult | Promise<HandlerResult>;
 
-/** `unknown` for a method whose first parameter is not a message of another type than the stream's, else `never`. */
+/**
+ * `never` if the first parameter of the method is a `StreamMessage` of another type than the messages of the stream; else
+ * `unknown`.
+ */
 type Accepts<M extends StreamHandlerMethod, Message> = unknown extends Message
   ? unknown
   : Parameters<M>[0] extends StreamMessage<infer Payload>
@@ -39,7 +42,9 @@ type Accepts<M extends StreamHandlerMethod, Message> = unknown extends Message
       : never
     : unknown;
 
-/** Decorator of methods that handle messages. On any other method, or one for messages of another type, it does not compile. */
+/**
+ * Decorator of methods that handle messages. It does not compile on other methods, and on methods for messages of another type.
+ */
 export type StreamConsumerDecorator<Message = unknown> = <M extends StreamHandlerMethod>(
   target: object,
   key: string | symbol,
@@ -47,13 +52,13 @@ export type StreamConsumerDecorator<Message = unknown> = <M extends StreamHandle
 ) => void;
 
 /**
- * Makes a method of a provider or controller the handler of a group. It is called for each message of the stream.
+ * Makes a method of a provider or controller the handler of a group. The method is called for each message of the stream.
  *
- * The first parameter is the `StreamMessage`, unless parameter decorators say otherwise. The method returns nothing or an
- * outcome. Another return type does not compile; if a cast hides it, the message counts as handled and a warning is logged
- * once. In `applyDecorators()`, which takes a `MethodDecorator`, write `StreamConsumer(...) as MethodDecorator`.
+ * The first parameter gets the `StreamMessage`, unless it has a decorator such as `@StreamPayload()`. The method returns
+ * nothing or an outcome. Another return type does not compile; if a cast hides it, the message counts as handled and a warning
+ * is logged once. In `applyDecorators()`, which takes a `MethodDecorator`, write `StreamConsumer(...) as MethodDecorator`.
  *
- * @param options `stream` and `group`. The others default to those of the module
+ * @param options `stream` and `group` are required
  * @throws StreamConsumerSetupError if the method has the decorator already; InvalidOptionError if the target is not an
  *   instance method, or the options are not an object
  */
@@ -65,7 +70,7 @@ export function StreamConsumer<Message = unknown>(
     if (Reflect.hasOwnMetadata(CONSUMER, method)) {
       throw new StreamConsumerSetupError(`${where}: it has @StreamConsumer twice. Give each group its own method.`);
     }
-    // Without the module, Nest cannot resolve this dependency: its error shows the name of the symbol.
+    // Without the module, Nest cannot resolve this dependency, and its error shows the text of the symbol.
     Inject(STREAM_CONSUMER_HOST)(target, Symbol(`@StreamConsumer on ${where} needs StreamConsumerModule.forRoot()`));
     const known = (Reflect.getMetadata(PARAMETERS, target.constructor, key) ?? {}) as Record<string, Parameter>;
     if (!Object.values(known).some(({ index }) => index === 0)) {
@@ -77,7 +82,8 @@ export function StreamConsumer<Message = unknown>(
 }
 
 /**
- * Makes a parameter get the payload, or one property of it. Pipes of the handler and of the parameter apply.
+ * Passes the payload, or one property of the payload, to a parameter of the handler. The pipes of the method, its class and
+ * the app run on it, and those that are given here.
  *
  * @param property name of the property, or the first pipe. Default: the whole payload
  */
@@ -91,7 +97,7 @@ export function StreamPayload(
     addParameter(target, key as string, PARAMETER_TYPES.payload, { index, data, pipes: all });
 }
 
-/** Makes a parameter get the `StreamMessage`, in a method that also has `@StreamPayload()`. */
+/** Passes the `StreamMessage` to a parameter of the handler. Needed only if the first parameter has another decorator. */
 export function StreamMessageParam(): ParameterDecorator {
   return (target, key, index) =>
     addParameter(target, key as string, PARAMETER_TYPES.message, { index, data: undefined, pipes: [] });
@@ -102,7 +108,7 @@ export function streamConsumerOf(method: object): AnyConsumerOptions | undefined
   return Reflect.getMetadata(CONSUMER, method) as AnyConsumerOptions | undefined;
 }
 
-/** Returns the names of a prototype's methods that were decorated, including those that were replaced later. */
+/** Returns the names of a prototype's decorated methods, including methods that were replaced after that. */
 export function streamConsumerNames(prototype: object): readonly string[] {
   return (Reflect.getMetadata(CONSUMER_METHODS, prototype) ?? []) as string[];
 }

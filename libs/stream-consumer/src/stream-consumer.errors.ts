@@ -1,31 +1,33 @@
 import { LuanestError } from '../../internal/src';
 
-/** An argument of a call is not a valid payload, key, operation id, cursor or id; nothing was sent. */
+/**
+ * An argument of a call is invalid, such as a payload, key, operation id, filter, cursor or id. The call sent nothing to Redis.
+ */
 export class InvalidStreamInputError extends LuanestError {
   readonly code = 'INVALID_STREAM_INPUT';
 }
 
-/** A decorated handler cannot work; thrown at boot, with the class and the method. */
+/** A decorated handler cannot work. Thrown when its class is loaded or at boot; the message names class and method. */
 export class StreamConsumerSetupError extends LuanestError {
   readonly code = 'STREAM_CONSUMER_SETUP';
 }
 
-/** A handler ran for longer than `timeoutMs`; the attempt has failed. */
+/** A handler ran for longer than `timeoutMs`, so its attempt has failed. Also the reason of its `signal`. */
 export class HandlerTimeoutError extends LuanestError {
   readonly code = 'HANDLER_TIMEOUT';
 }
 
-/** The payload of a message is not JSON, so no handler was called; the message is dead-lettered at once. */
+/** The payload of a message is missing or not JSON. The handler was not called, and the message is dead-lettered at once. */
 export class MalformedPayloadError extends LuanestError {
   readonly code = 'MALFORMED_PAYLOAD';
 }
 
-/** Reason of a message's `signal`: another consumer may have the message. */
+/** Reason of a message's `signal`: another consumer may have the message, or this consumer stops and hands the message back. */
 export class MessageLostError extends LuanestError {
   readonly code = 'MESSAGE_LOST';
 }
 
-/** The app shuts down, and starts no more consumers. */
+/** A consumer was not started, because the app shuts down. */
 export class StreamConsumerClosedError extends LuanestError {
   readonly code = 'STREAM_CONSUMER_CLOSED';
 }

@@ -6,7 +6,7 @@ interface OfGroup {
   readonly group: string;
 }
 
-/** An attempt failed, or its handler asked for another one. */
+/** An attempt failed, or its handler asked for a retry. Another attempt follows. */
 export interface MessageRetriedEvent extends OfGroup {
   readonly id: string;
   /** Attempt that ended, from 1. */
@@ -24,32 +24,41 @@ export interface MessageDeadLetteredEvent extends OfGroup {
   readonly attempts: number;
   /** Text that is kept with the dead letter: the last error, or the reason that the handler gave. */
   readonly reason: string;
-  /** Error of the last attempt; undefined if the handler gave the message up, or each attempt ended with its process. */
+  /** Error of the last attempt; undefined if the handler returned or threw an outcome, or no handler ended the last attempt. */
   readonly error?: unknown;
 }
 
-/** Messages were lost to other consumers: the outcomes of their handlers changed nothing. */
+/**
+ * This process lost messages, because its lease was taken over or the group was deleted. The outcomes of their handlers change
+ * nothing.
+ */
 export interface MessagesLostEvent extends OfGroup {
   readonly ids: readonly string[];
+  /** Cause, such as `the group was deleted`. */
   readonly reason: string;
 }
 
-/** This process took over messages of a consumer whose lease has ended. */
+/** This process took over messages of a consumer whose lease has ended. If there are more than 100, several events follow. */
 export interface SessionTakenOverEvent extends OfGroup {
-  /** Session of that consumer, `<host>:<pid>:<random>`. */
+  /** Name of that consumer's lease, `<host>:<pid>:<random>`; the name of the consumer if it belongs to another program. */
   readonly session: string;
+  /** Number of messages. */
   readonly messages: number;
 }
 
-/** Numbers of a group, published by each of its processes every `watchEveryMs`. */
+/** Numbers of a group, published by each of its processes at each check (`watchEveryMs`). */
 export interface GroupMeasuredEvent extends OfGroup {
   readonly stats: StreamStats;
 }
 
-/** A call to Redis failed. It is made again. */
+/** A call of a consumer to Redis failed. The consumer makes it again. */
 export interface StreamCallFailedEvent extends OfGroup {
+  /**
+   * `take`: reads messages. `settle`: sends outcomes. `renew`: extends the lease. `sweep`: takes over messages. `watch`: checks
+   * the group. `subscribe`: subscribes to wake-ups.
+   */
   readonly during: 'take' | 'settle' | 'renew' | 'sweep' | 'watch' | 'subscribe';
-  readonly error?: unknown;
+  readonly error: unknown;
 }
 
 /** Names of the `node:diagnostics_channel` channels of this lib, by event. */
@@ -73,5 +82,5 @@ interface Events {
   callFailed: StreamCallFailedEvent;
 }
 
-/** Channels of this lib. */
+/** Publishers of this lib's events. */
 export const events = eventChannels<Events>(STREAM_CONSUMER_CHANNELS);

@@ -12,11 +12,11 @@ import {
 import { streamConsumerScripts } from './stream-consumer.scripts';
 import { StreamConsumerService } from './stream-consumer.service';
 
-/** Settings of the module itself, outside the options: `forRootAsync` needs them before its factory runs. */
+/** Settings of the module that are not options, because `forRootAsync` needs them before its factory runs. */
 export interface StreamConsumerModuleExtras {
   /** True if every module of the app can inject the service without an import. Default true. */
   readonly isGlobal?: boolean;
-  /** Name of the ScriptRegistry to use. Default: the registry without a name. */
+  /** Name of the ScriptRegistry that runs the scripts. Default: the one without a name. */
   readonly registry?: string;
 }
 

@@ -17,43 +17,48 @@ import {
  * random.
  */
 export interface StreamBackoff {
-  /** Pause after the first attempt, ms; integer >= 0. Default 1,000. */
+  /** Pause after the first failed attempt, ms; integer >= 0. Default 1,000. */
   readonly delayMs?: number;
-  /** Growth of the pause from attempt to attempt, number of 1 to 1,000. Default 2. */
+  /** Factor by which each pause is longer than the one before, number from 1 to 1,000. Default 2. */
   readonly factor?: number;
   /** Longest pause, ms; integer >= 0. Default 60,000. */
   readonly maxDelayMs?: number;
 }
 
-/** Options that a consumer may set for itself. The module has the defaults. */
+/** Options of consumers. What the module sets is the default of each consumer. */
 export interface ConsumerDefaults {
-  /** Handlers that run at the same time in this process, integer of 1 to 10,000. Default 16. */
+  /** Handlers that run at the same time in this process, integer from 1 to 10,000. Default 16. */
   readonly concurrency?: number;
   /** How long a process that died keeps its messages before others take them over, ms; integer >= 100. Default 30,000. */
   readonly leaseMs?: number;
-  /** Attempts before a message becomes a dead letter, integer of 1 to 10,000. Default 5. */
+  /** Attempts before a message becomes a dead letter, integer from 1 to 10,000. Default 5. */
   readonly attempts?: number;
-  /** Pause after a failed attempt. An option of it that a consumer leaves out is the module's. */
+  /** Pause after a failed attempt. What a consumer leaves out of `backoff` has the value of the module. */
   readonly backoff?: StreamBackoff;
-  /** How long a handler may run before the attempt has failed, ms; integer >= 1. Default 600,000. */
+  /** How long a handler may run before its attempt fails, ms; integer >= 1. Default 600,000. */
   readonly timeoutMs?: number;
-  /** Longest pause between two reads of an empty partition, ms; integer >= 1. A publish wakes the consumer at once. Default 500. */
+  /**
+   * Longest pause between two reads of an empty partition, ms; integer >= 1. A publish wakes the consumer at once. Default 500.
+   */
   readonly pollMs?: number;
-  /** With `ordered`: keys of a partition with unsettled messages at which nothing new is read, integer of 1 to 100,000. Default 10,000. */
+  /**
+   * With `ordered`: when this many keys of a partition have unsettled messages, the group reads no new messages of the
+   * partition; integer from 1 to 100,000. Default 10,000.
+   */
   readonly maxKeys?: number;
 }
 
-/** Options of one consumer, whatever its messages. */
+/** Options of one consumer, for messages of any type. */
 export interface AnyConsumerOptions extends ConsumerDefaults {
   /** Stream: its name of 1 to 100 letters, digits, `.`, `_`, `:` or `-`, or the value that `defineStream` returned. */
   readonly stream: string | AnyStream;
-  /** Name of the group, of the same characters. Each group gets every message; the consumers of a group share them. */
+  /** Name of the group, of 1 to 100 such characters. Each group gets every message; the consumers of a group share them. */
   readonly group: string;
   /** True to handle messages of one key one after the other, across all processes and retries. Default false. */
   readonly ordered?: boolean;
   /**
-   * First entry of a group that has to be created, on a stream with `keys`: `start`, the oldest entry; `end`, the next entry
-   * that is added; or an id `<ms>-<seq>`, the entry after it. Default `start`.
+   * On a stream with `keys`: where a new group begins. `start`: with the oldest entry. `end`: with the next entry that is
+   * added. An id `<ms>-<seq>`: after that entry. A group that exists continues where it is. Default `start`.
    */
   readonly from?: string;
 }
@@ -66,21 +71,24 @@ export interface StreamConsumerOptions<Message = unknown> extends AnyConsumerOpt
 
 /** Options of StreamConsumerModule. */
 export interface StreamConsumerModuleOptions extends ConsumerDefaults {
-  /** Options of streams by name. A stream that is not named here has the defaults. */
+  /** Options of streams, by the names of the streams. A stream that is not named here has the defaults. */
   readonly streams?: Readonly<Record<string, StreamOptions>>;
-  /** Default of `partitions`. Default 1. */
+  /** Partitions of a stream that does not set its own, integer from 1 to 1,024. Default 1. */
   readonly partitions?: number;
-  /** Default of `maxPayloadBytes`. Default 65,536. */
+  /** `maxPayloadBytes` of a stream that does not set its own. Default 65,536. */
   readonly maxPayloadBytes?: number;
-  /** Default of `operationTtlMs`. Default 600,000. */
+  /** `operationTtlMs` of a stream that does not set its own. Default 600,000. */
   readonly operationTtlMs?: number;
-  /** How long shutdown waits for handlers before it fires their signals, ms; integer >= 0. Default 10,000. */
+  /** How long a consumer that stops waits for its handlers before it fires their signals, ms; integer >= 0. Default 10,000. */
   readonly drainMs?: number;
-  /** How long shutdown waits after the signals before it hands the messages back, ms; integer >= 0. Default 500. */
+  /** How long a consumer that stops waits after the signals before it hands the messages back, ms; integer >= 0. Default 500. */
   readonly abortGraceMs?: number;
-  /** Pause between two checks of a group by a process, ms; integer >= 10. A check repairs, cleans up and measures. Default 10,000. */
+  /**
+   * Average pause between two checks of a group by a process, ms; integer >= 10. A check finds new partitions, restores lost
+   * entries of the lib's own keys, deletes messages that all groups have settled, and measures the group. Default 10,000.
+   */
   readonly watchEveryMs?: number;
-  /** Age of the oldest unsettled message at which a group counts as stalled, ms; integer >= 1. Default 60,000. */
+  /** Age of its oldest unsettled message from which a group counts as stalled, ms; integer >= 1. Default 60,000. */
   readonly stalledAfterMs?: number;
 }
 
@@ -172,7 +180,11 @@ export function resolveOptions(options: StreamConsumerModuleOptions): ResolvedSt
   return Object.freeze(resolved);
 }
 
-/** Returns the options of a stream that was given by its name. @throws InvalidOptionError for an invalid name or option */
+/**
+ * Returns the options that the module gives to a stream of this name.
+ *
+ * @throws InvalidOptionError for an invalid name or option
+ */
 export function resolveNamedStream(name: string, module: ResolvedStreamConsumerModuleOptions): ResolvedStreamOptions {
   checkStreamName(checks, 'stream', name);
   const given = Object.hasOwn(module.streams, name) ? module.streams[name] : undefined;
@@ -184,15 +196,15 @@ export function resolveNamedStream(name: string, module: ResolvedStreamConsumerM
 /**
  * Checks the options of a consumer and fills in those of the module.
  *
- * @param place where the options were given, for the error
+ * @param owner owner of the options, with which errors begin, such as `@StreamConsumer on Mails.send`
  * @throws InvalidOptionError for an invalid option
  */
 export function resolveConsumer(
   options: AnyConsumerOptions,
   module: ResolvedStreamConsumerModuleOptions,
-  place = 'StreamConsumerService.consume',
+  owner = 'StreamConsumerService.consume',
 ): ResolvedConsumerOptions {
-  const where = new Checks(place);
+  const where = new Checks(owner);
   where.options('', options, KNOWN_OF_CONSUMER);
   const { ordered = false, from = 'start' } = options;
   return Object.freeze({

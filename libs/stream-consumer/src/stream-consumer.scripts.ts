@@ -1,5 +1,5 @@
 import { consumerScripts } from './consumer/consumer.scripts';
 import { streamScripts } from './streams/streams.scripts';
 
-/** Every script of this lib, for registration. */
+/** All scripts of this lib, which the module registers. */
 export const streamConsumerScripts = [...consumerScripts, ...streamScripts];

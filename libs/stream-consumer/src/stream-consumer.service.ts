@@ -58,7 +58,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
    * Publishes a message. Redis has the message when this resolves with `published`.
    *
    * @param options `key` and `operationId` of the message
-   * @throws InvalidStreamInputError and InvalidOptionError, before anything is sent; errors of ScriptRegistry.run()
+   * @throws InvalidStreamInputError and InvalidOptionError, before anything is sent; the errors of ScriptRegistry.run()
    */
   async publish<T = unknown>(
     stream: string | StreamDefinition<T>,
@@ -70,24 +70,24 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
   }
 
   /**
-   * Publishes messages, each by a call of its own, at most 1,024 at a time. After the first failure, no other message is
-   * begun.
+   * Publishes messages, each by a call of its own, at most 1,024 at a time. After the first failure, no further message is
+   * sent.
    *
    * @param messages an array, or any iterable or async iterable: a generator, a cursor of a database
    * @returns the results, in the order of the messages
-   * @throws PublishManyError with the first failure as its cause, and what became of each message; InvalidOptionError;
-   *   InvalidStreamInputError for messages that cannot be iterated
+   * @throws PublishManyError with the first failure as its cause, and with what is known of each message; InvalidOptionError;
+   *   InvalidStreamInputError if `messages` cannot be iterated
    */
   async publishMany<T = unknown>(
     stream: string | StreamDefinition<T>,
     messages: PublishSource<NoInfer<T>>,
   ): Promise<PublishResult[]>;
   /**
-   * Publishes messages in the same way, and keeps no results: memory use does not grow with the number of messages.
+   * Publishes messages as the call without `onResult` does, but keeps no results, so memory use does not grow with their number.
    *
    * @param onResult called with each result and the index of its message, in the order in which Redis replies. An error that
    *   it throws ends the call, and is the cause of the PublishManyError
-   * @returns the number of messages
+   * @returns the number of messages that were published or refused as `full`
    */
   async publishMany<T = unknown>(
     stream: string | StreamDefinition<T>,
@@ -104,8 +104,8 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
   }
 
   /**
-   * Forgets a stream in this process; Redis keeps its data. Streams are remembered from their first use: an app that defines
-   * streams without end, such as one for each activity, forgets those that it no longer needs.
+   * Frees the memory that this process uses for a stream; Redis keeps the stream. A process remembers each stream from its
+   * first use. Call this if the app keeps defining streams, such as one for each activity, and no longer needs one.
    *
    * @throws InvalidOptionError while a consumer of this process reads the stream
    */
@@ -114,13 +114,13 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
     const group = this.consumers.groupOf(name);
     if (group !== undefined) {
       throw forgetting.error(
-        `Consumers of group ${group} read stream ${name}. Stop them before you forget the stream.`,
+        `Consumers of group ${group} read stream ${name}. Stop these consumers before you forget the stream.`,
       );
     }
     this.catalog.forget(name);
   }
 
-  /** Returns true if the service runs on this registry: on its Redis, with its prefix. */
+  /** Returns true if the service runs its scripts on this ScriptRegistry, and so uses its Redis and its prefix. */
   runsOn(registry: ScriptRegistry): boolean {
     return this.registry === registry;
   }
@@ -128,19 +128,20 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
   /**
    * Checks the options of a consumer without starting it.
    *
-   * @param place where the options were given, for the error. Default: `StreamConsumerService.consume`
+   * @param owner owner of the options, with which errors begin. Default: `StreamConsumerService.consume`
    * @returns the options with every default filled in
    * @throws InvalidOptionError for an invalid option
    */
-  checkOptions(options: AnyConsumerOptions, place?: string): ResolvedConsumerOptions {
-    return resolveConsumer(options, this.options, place);
+  checkOptions(options: AnyConsumerOptions, owner?: string): ResolvedConsumerOptions {
+    return resolveConsumer(options, this.options, owner);
   }
 
   /**
-   * Starts a consumer, without decorators.
+   * Starts a consumer that calls a function, without decorators.
    *
-   * @throws InvalidOptionError for an invalid option, or one that differs from another consumer of the group in this process
-   * @throws StreamConsumerClosedError while the app shuts down; errors of ScriptRegistry.run()
+   * @throws InvalidOptionError for an invalid option, and for one other than `concurrency` that differs from that of another
+   *   consumer of the group in this process
+   * @throws StreamConsumerClosedError while the app shuts down; the errors of ScriptRegistry.run()
    */
   async consume<T = unknown>(
     options: StreamConsumerOptions<T>,
@@ -149,7 +150,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
     return this.consumers.start(options, handler as Invoke);
   }
 
-  /** Returns the numbers of a group, all processes together. @throws errors of ScriptRegistry.run() */
+  /** Returns the numbers of a group, of all processes. @throws the errors of ScriptRegistry.run() */
   async stats(stream: string | AnyStream, group: string): Promise<StreamStats> {
     return statsOf(this.registry, this.catalog.get(stream), group);
   }
@@ -159,7 +160,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
    * the first page to the last is listed once, also when others are added or removed between two pages.
    *
    * @param page `limit`, 1 to 500, default 100; `cursor`, the `nextCursor` of the page before
-   * @throws InvalidStreamInputError for an invalid page; errors of ScriptRegistry.run()
+   * @throws InvalidStreamInputError for an invalid page; the errors of ScriptRegistry.run()
    */
   async deadLetters(
     stream: string | AnyStream,
@@ -170,11 +171,11 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
   }
 
   /**
-   * Publishes dead letters again, for their group alone. Each is a new message with a new id, and has all attempts.
+   * Publishes dead letters again, for their group alone. Each becomes a new message with a new id, and starts at attempt 1.
    *
    * @param ids ids of dead letters, from `deadLetters`
    * @returns the number of dead letters that existed
-   * @throws InvalidStreamInputError before anything is sent; errors of ScriptRegistry.run()
+   * @throws InvalidStreamInputError before anything is sent; the errors of ScriptRegistry.run()
    */
   async replay(stream: string | AnyStream, group: string, ids: readonly string[]): Promise<number> {
     return this.letters.replay(this.catalog.get(stream), group, ids);
@@ -185,7 +186,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
    *
    * @param ids ids of dead letters, from `deadLetters`
    * @returns the number of dead letters that existed
-   * @throws InvalidStreamInputError before anything is sent; errors of ScriptRegistry.run()
+   * @throws InvalidStreamInputError before anything is sent; the errors of ScriptRegistry.run()
    */
   async drop(stream: string | AnyStream, group: string, ids: readonly string[]): Promise<number> {
     return this.letters.drop(this.catalog.get(stream), group, ids);
@@ -193,11 +194,11 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
 
   /**
    * Publishes all dead letters of a group again, as `replay` does, in steps of 100. Dead letters that are added while the
-   * call works on their partition stay, so it ends. If it fails halfway, call it again.
+   * call works on their partition stay, so the call ends. If it fails halfway, call it again.
    *
-   * @param filter `diedFromAtMs` and `diedBeforeAtMs`. Default: all
+   * @param filter selects dead letters by the time at which they died. Default: all
    * @returns the number of dead letters that were replayed
-   * @throws InvalidStreamInputError for an invalid filter, before anything is sent; errors of ScriptRegistry.run()
+   * @throws InvalidStreamInputError for an invalid filter, before anything is sent; the errors of ScriptRegistry.run()
    */
   async replayAll(stream: string | AnyStream, group: string, filter: DeadLetterFilter = {}): Promise<number> {
     return this.letters.replayAll(this.catalog.get(stream), group, filter);
@@ -207,9 +208,9 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
    * Deletes all dead letters of a group, in steps of 100. Dead letters that are added while the call works on their
    * partition stay. If it fails halfway, call it again.
    *
-   * @param filter `diedFromAtMs` and `diedBeforeAtMs`. Default: all
+   * @param filter selects dead letters by the time at which they died. Default: all
    * @returns the number of dead letters that were deleted
-   * @throws InvalidStreamInputError for an invalid filter, before anything is sent; errors of ScriptRegistry.run()
+   * @throws InvalidStreamInputError for an invalid filter, before anything is sent; the errors of ScriptRegistry.run()
    */
   async dropAll(stream: string | AnyStream, group: string, filter: DeadLetterFilter = {}): Promise<number> {
     return this.letters.dropAll(this.catalog.get(stream), group, filter);
@@ -220,15 +221,15 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
    * needed. Stop its consumers first: a running consumer creates the group again.
    *
    * @returns true if the stream had the group
-   * @throws errors of ScriptRegistry.run()
+   * @throws the errors of ScriptRegistry.run()
    */
   async removeGroup(stream: string | AnyStream, group: string): Promise<boolean> {
     return forgetGroup(this.registry, this.catalog.get(stream), group);
   }
 
-  /** Makes the consumer of a decorated handler, which starts when the app has booted. For the explorer. */
-  declare(options: AnyConsumerOptions, place: string, invoke: Invoke): void {
-    this.consumers.declare(options, place, invoke);
+  /** Called by the explorer: makes the consumer of a decorated handler. It starts when the app has booted. */
+  declare(options: AnyConsumerOptions, owner: string, invoke: Invoke): void {
+    this.consumers.declare(options, owner, invoke);
   }
 
   /** Starts the consumers of decorated handlers. */

@@ -7,24 +7,28 @@ export interface StreamMessage<T = unknown> {
   readonly group: string;
   /** `<partition>:<entry id>`; unique in the stream. */
   readonly id: string;
-  /** The published value, from JSON. On a stream with `keys`: the object of the entry's fields, all as UTF-8 text. */
+  /**
+   * The published value, parsed from JSON. On a stream with the option `keys`, whose entries another program writes: an object
+   * with the fields of the entry, as UTF-8 text.
+   */
   readonly payload: T;
-  /** On a stream with `keys`: the entry's fields with the original bytes. Undefined on any other stream. */
+  /** On a stream with `keys`: the fields of the entry, with the original bytes. Undefined on any other stream. */
   readonly fields: ReadonlyMap<string, Buffer> | undefined;
   /**
-   * Key of the message; messages with one key are in one partition. Undefined without a key. On a stream with `keys`: the
-   * field `key`, percent-encoded if it is not UTF-8 text or has control characters.
+   * Key that the publisher gave; undefined without a key. On a stream with `keys`: the entry's field `key`, percent-encoded if
+   * it is not UTF-8 text or has control characters.
    */
   readonly key: string | undefined;
-  /** Operation id that the publisher gave. Undefined if it gave none, and on a stream with `keys`. */
+  /** Operation id that the publisher gave; undefined without an operation id, and on a stream with `keys`. */
   readonly operationId: string | undefined;
-  /** Attempt of this group, from 1. Attempts of consumers that died count. */
+  /** Number of this attempt of the group, from 1. An attempt counts even if its consumer died. */
   readonly attempt: number;
   /** Time of the first delivery to the group, ms since 1970 by Redis' clock. */
   readonly firstSeenAtMs: number;
   /**
-   * Fires when another consumer may have the message, because the lease has ended; when the handler runs longer than
-   * `timeoutMs`; and when the shutdown no longer waits for it.
+   * Fires when the lease has ended, so that another consumer may have the message; when the handler runs longer than
+   * `timeoutMs`; and when the consumer stops and no longer waits for the handler. The reason is a MessageLostError or a
+   * HandlerTimeoutError.
    */
   readonly signal: AbortSignal;
 }
@@ -40,22 +44,26 @@ export type StreamHandler<T = unknown> = (message: StreamMessage<T>) => HandlerR
 
 /** Options of a publish. */
 export interface PublishOptions {
-  /** Text of 1 to 256 characters without control characters. Messages with one key are in one partition. */
+  /**
+   * Text of 1 to 256 characters without control characters. Messages with the same key are in the same partition, as long as
+   * the number of partitions does not change.
+   */
   readonly key?: string;
   /**
    * Text of 1 to 256 characters without control characters. Within `operationTtlMs`, another publish with the same id and key
-   * returns the first message and adds none.
+   * adds no message, and returns the id of the first one, as long as the number of partitions does not change. Default: a
+   * unique id for each call, so that a call that ioredis sends again adds one message.
    */
   readonly operationId?: string;
 }
 
 /** A message to publish. */
 export interface PublishMessage<T = unknown> extends PublishOptions {
-  /** Any value that JSON can carry. */
+  /** Any value that JSON can hold. */
   readonly payload: T;
 }
 
-/** Messages to publish, in their order: an array, or any iterable or async iterable. */
+/** Messages to publish: an array, or any other iterable or async iterable. They are published in its order. */
 export type PublishSource<T = unknown> = Iterable<PublishMessage<T>> | AsyncIterable<PublishMessage<T>>;
 
 /** Result of a publish. */
@@ -64,33 +72,36 @@ export type PublishResult =
       readonly status: 'published';
       /** `<partition>:<entry id>` of the message. */
       readonly id: string;
-      /** True if an earlier publish with the operation id has made the message. */
+      /** True if the message existed: an earlier publish with the operation id added it, or this call was sent twice. */
       readonly replayed: boolean;
     }
   | {
-      /** The partition has `maxLength` messages; nothing was changed. */
+      /** The partition has `maxLength` messages or more; nothing was changed. */
       readonly status: 'full';
-      /** Messages of the partition. */
+      /** Number of messages in the partition. */
       readonly length: number;
     };
 
-/** Numbers of a group on a stream, all partitions and processes together. */
+/** Numbers of a group of a stream, summed over all partitions. They cover the consumers of all processes. */
 export interface StreamStats {
-  /** Messages of the stream that some group has not settled. */
+  /** Messages in the stream: those that not all groups have settled yet. On a stream with `keys`: all entries. */
   readonly length: number;
-  /** Messages that are read and not settled, including those that wait for a retry or are parked. */
+  /** Messages that the group has read and not settled, including messages that wait for a retry and parked messages. */
   readonly pending: number;
-  /** Messages that are not read yet. */
+  /** Messages that the group has not read yet. An estimate if such messages were deleted. */
   readonly lag: number;
-  /** Age of the oldest unsettled message, ms; undefined if there is none. */
+  /** Age of the oldest message that the group has not settled, ms; undefined if all are settled. */
   readonly oldestMs: number | undefined;
-  /** Pending messages that wait for a retry or a takeover. */
+  /**
+   * Pending messages that wait for a consumer: until a retry is due, because their consumer died, or because their turn has
+   * come.
+   */
   readonly due: number;
-  /** Pending messages that wait for an earlier message of their key. */
+  /** With `ordered`: pending messages that wait for an earlier message of their key. */
   readonly parked: number;
   /** Dead letters. */
   readonly dead: number;
-  /** Consumers with a lease; each process counts once for each partition. */
+  /** Leases that have not ended. Each process has one for each partition. */
   readonly sessions: number;
 }
 
@@ -98,7 +109,7 @@ export interface StreamStats {
 export interface DeadLetterRecord {
   /** `<partition>:<entry id>`, for `replay` and `drop`. */
   readonly id: string;
-  /** Id that the message had. */
+  /** Id that the message had in the stream. */
   readonly messageId: string;
   /** As in `StreamMessage`. A payload that is not JSON is the text itself. */
   readonly payload: unknown;
@@ -106,7 +117,7 @@ export interface DeadLetterRecord {
   readonly fields: ReadonlyMap<string, Buffer> | undefined;
   readonly key: string | undefined;
   readonly operationId: string | undefined;
-  /** The last error, or the reason that the handler gave. */
+  /** Text of the last error, or the reason that the handler gave to `deadLetter()`. */
   readonly error: string;
   /** Attempts that were made. */
   readonly attempts: number;
@@ -118,9 +129,9 @@ export interface DeadLetterRecord {
 
 /** Selects a page of dead letters. */
 export interface DeadLetterPageOptions {
-  /** Most dead letters of the page, integer of 1 to 500. Default 100. */
+  /** Most dead letters of the page, integer from 1 to 500. Default 100. */
   readonly limit?: number;
-  /** `nextCursor` of the page before. Default: the first page. */
+  /** `nextCursor` of the page before. Default: begins with the first page. */
   readonly cursor?: string;
 }
 
@@ -131,11 +142,11 @@ export interface DeadLetterPage {
   readonly nextCursor?: string;
 }
 
-/** Dead letters that `replayAll` and `dropAll` handle. All conditions must hold. Default: all dead letters of the group. */
+/** Selects the dead letters that `replayAll` and `dropAll` handle. Without a condition, they handle all of the group. */
 export interface DeadLetterFilter {
-  /** Smallest `deadAtMs`, ms since 1970; integer >= 0. */
+  /** Selects dead letters with this `deadAtMs` or a later one, ms since 1970; integer >= 0. */
   readonly diedFromAtMs?: number;
-  /** First `deadAtMs` that is too late, ms since 1970; integer >= 0. */
+  /** Selects dead letters with an earlier `deadAtMs`, ms since 1970; integer >= 0. */
   readonly diedBeforeAtMs?: number;
 }
 
@@ -143,13 +154,13 @@ export interface DeadLetterFilter {
 export interface StreamConsumerHandle {
   readonly stream: string;
   readonly group: string;
-  /** Handlers that run now. */
+  /** Number of handlers that run now. Handlers that run on after `timeoutMs` are not counted. */
   readonly running: number;
-  /** Returns the numbers of the group, all processes together. @throws errors of ScriptRegistry.run() */
+  /** Returns the numbers of the group, of all processes. @throws the errors of ScriptRegistry.run() */
   stats(): Promise<StreamStats>;
   /**
-   * Stops the consumer: reads nothing new, waits `drainMs` for handlers, fires their signals, and after `abortGraceMs` hands
-   * back the messages that are left. A second call returns the same promise.
+   * Stops the consumer. It reads no more messages and waits `drainMs` for running handlers. Then it fires the signals of the
+   * handlers that still run, waits `abortGraceMs`, and hands their messages back. A second call returns the same promise.
    */
   stop(): Promise<void>;
 }

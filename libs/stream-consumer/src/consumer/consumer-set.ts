@@ -12,10 +12,10 @@ import type { StreamCatalog } from '../streams/stream-catalog';
 import { Consumer } from './consumer';
 import type { Invoke } from './handler-runner';
 
-/** Pause before consumers that could not be started are started again, ms. */
+/** Pause before the next try to start consumers that could not be started, ms. */
 const RESTART_MS = 500;
 
-const PLACE = 'StreamConsumerService.consume';
+const OWNER = 'StreamConsumerService.consume';
 
 type OptionValue = ResolvedConsumerOptions[keyof ResolvedConsumerOptions];
 
@@ -38,11 +38,11 @@ export class ConsumerSet {
     private readonly module: ResolvedStreamConsumerModuleOptions,
   ) {}
 
-  /** Makes a consumer and starts it. @throws InvalidOptionError; StreamConsumerClosedError; errors of ScriptRegistry.run() */
+  /** Makes a consumer and starts it. @throws InvalidOptionError; StreamConsumerClosedError; the errors of ScriptRegistry.run() */
   async start(options: AnyConsumerOptions, invoke: Invoke): Promise<Consumer> {
-    const consumer = this.make(options, PLACE, invoke);
+    const consumer = this.make(options, OWNER, invoke);
     try {
-      await consumer.open();
+      await consumer.openPartitions();
     } catch (error) {
       this.consumers.delete(consumer);
       throw error;
@@ -53,20 +53,20 @@ export class ConsumerSet {
   }
 
   /** Makes the consumer of a decorated handler, for `startDeclared`. @throws InvalidOptionError */
-  declare(options: AnyConsumerOptions, place: string, invoke: Invoke): void {
-    this.declared.push(this.make(options, place, invoke));
+  declare(options: AnyConsumerOptions, owner: string, invoke: Invoke): void {
+    this.declared.push(this.make(options, owner, invoke));
   }
 
   /**
-   * Starts the consumers of decorated handlers. The groups of all of them exist before a message is read, because a message
-   * is deleted when all known groups have settled it. If Redis is unavailable, they start when it is back.
+   * Starts the consumers of decorated handlers. It creates all their groups before any of them reads a message, because a
+   * message is deleted when all known groups have settled it. If Redis is unavailable, the consumers start when Redis is back.
    */
   async startDeclared(): Promise<void> {
     try {
-      await Promise.all(this.declared.map((consumer) => consumer.open()));
+      await Promise.all(this.declared.map((consumer) => consumer.openPartitions()));
     } catch (error) {
       if (!this.restart) {
-        this.logger.warn(`Consumers could not be started, which is tried every ${RESTART_MS} ms: ${thrownText(error)}`);
+        this.logger.warn(`Consumers could not be started. Retried every ${RESTART_MS} ms. ${thrownText(error)}`);
       }
       if (!this.closed) this.restart = setTimeout(() => void this.startDeclared(), RESTART_MS);
       return;
@@ -74,7 +74,7 @@ export class ConsumerSet {
     for (const consumer of this.declared.splice(0)) if (!this.closed) consumer.start();
   }
 
-  /** Stops all consumers, and makes no more. */
+  /** Stops all consumers. After that no consumer can be made. */
   async close(): Promise<void> {
     this.closed = true;
     clearTimeout(this.restart);
@@ -86,15 +86,15 @@ export class ConsumerSet {
     return this.active().find((consumer) => consumer.stream === stream)?.group;
   }
 
-  private make(given: AnyConsumerOptions, place: string, invoke: Invoke): Consumer {
+  private make(given: AnyConsumerOptions, owner: string, invoke: Invoke): Consumer {
     if (this.closed) throw closedError();
-    const options = resolveConsumer(given, this.module, place);
-    const where = new Checks(place);
+    const options = resolveConsumer(given, this.module, owner);
+    const where = new Checks(owner);
     const source = this.catalog.get(given.stream);
     if (options.from !== 'start' && !source.isForeign) {
       throw where.error(
-        `from is ${shown(options.from)}, but ${options.stream} has no keys: ` +
-          `a new group of it gets all messages that are not deleted. Leave from out.`,
+        `from is ${shown(options.from)}, but stream ${options.stream} has no keys. ` +
+          `A new group of such a stream begins with its oldest message. Leave out from.`,
       );
     }
     this.checkConsistent(where, options);
@@ -113,12 +113,12 @@ export class ConsumerSet {
       if (differs === undefined) continue;
       throw where.error(
         `${differs} is ${textOf(options[differs])}, but another consumer of ${options.stream}/${options.group} ` +
-          `has ${textOf(other.options[differs])}. Give consumers of one group the same options.`,
+          `has ${textOf(other.options[differs])}. Only concurrency may differ between the consumers of a group.`,
       );
     }
   }
 
-  /** Returns the consumers that have not ended, and drops the others. */
+  /** Returns the consumers that have not ended, and forgets those that have. */
   private active(): readonly Consumer[] {
     for (const consumer of this.consumers) if (consumer.ended) this.consumers.delete(consumer);
     return [...this.consumers];

@@ -43,7 +43,7 @@ export const takeEntries = defineScript({
   reply: takeAnswer,
 });
 
-/** As `takeEntries`, for entries of other programs: a payload is all fields of the entry, packed, as bytes. */
+/** Does what `takeEntries` does, for entries of other programs. A payload is all fields of the entry, packed as bytes. */
 export const takeForeign = defineScript({
   name: 'stream-consumer.take-foreign',
   ...takeForeignFieldsLua,

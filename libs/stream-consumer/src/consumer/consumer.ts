@@ -8,20 +8,22 @@ import { HandlerRunner, type Invoke } from './handler-runner';
 import { Maintenance } from './maintenance';
 import { Reader } from './reader';
 
-/** Most entries of one take. With this many, the script takes about 0.5 ms of Redis. */
+/** Most entries that one call takes. With this many, the script keeps Redis busy for about 0.5 ms. */
 const MAX_TAKE = 128;
-/** Longest time of each of the two last steps of a stop, ms: the calls in flight, and the ends of the leases. */
+/** How long a stop waits for the calls in flight, and after that for the calls that end the leases, ms. */
 const LAST_MS = 2_000;
 
-/** Runs one handler on the messages of all partitions of a stream, for one group. */
+/**
+ * Runs one handler on the messages of a stream for one group. Each partition has a Reader, which takes messages under a lease.
+ */
 export class Consumer implements StreamConsumerHandle {
   private readonly readers: Reader[] = [];
   private readonly runner: HandlerRunner;
   private readonly maintenance: Maintenance;
-  /** Entries that the takes in flight may return. */
+  /** Entries that the calls in flight may return. */
   private requested = 0;
-  /** Partition that comes first in the next round of takes. */
-  private firstReader = 0;
+  /** Rounds of takes so far. The number selects the partition that comes first in the next round. */
+  private rounds = 0;
   private scheduled = false;
   private takeTimer: NodeJS.Timeout | undefined;
   private leaseTimer: NodeJS.Timeout | undefined;
@@ -38,7 +40,7 @@ export class Consumer implements StreamConsumerHandle {
     invoke: Invoke,
   ) {
     this.runner = new HandlerRunner(options, invoke, () => this.schedule());
-    this.maintenance = new Maintenance(this, module, () => this.openPartitions());
+    this.maintenance = new Maintenance(this, module);
   }
 
   get stream(): string {
@@ -53,7 +55,7 @@ export class Consumer implements StreamConsumerHandle {
     return this.runner.size;
   }
 
-  /** Readers of the partitions. */
+  /** The readers, one for each partition. */
   get partitions(): readonly Reader[] {
     return this.readers;
   }
@@ -62,17 +64,23 @@ export class Consumer implements StreamConsumerHandle {
     return statsOf(this.registry, this.source, this.group);
   }
 
-  /** Creates the group in all partitions, where it does not exist. @throws errors of ScriptRegistry.run() */
-  async open(): Promise<void> {
-    await this.openPartitions();
+  /** Starts to read partitions that are new, and creates the group there. @throws the errors of ScriptRegistry.run() */
+  async openPartitions(): Promise<void> {
+    const partitions = await this.source.join(this.group);
+    for (const partition of partitions.slice(this.readers.length)) {
+      const reader = new Reader(this.registry, this.source, partition, this.options, () => this.schedule());
+      await reader.open();
+      if (this.readers.length === partition.index) this.readers.push(reader);
+    }
+    this.schedule();
   }
 
   /** Starts to take messages. */
   start(): void {
     if (this.stopping || this.leaseTimer) return;
     const { leaseMs, timeoutMs } = this.options;
-    // A lease is renewed after a quarter of its time. The timer runs twice as often: if it fires slightly too early, the
-    // next time must not be after half of the lease.
+    // Leases are renewed after a quarter of their time. The timer fires every eighth of it: if one call comes slightly too early
+    // for a renewal, the next call comes long before the lease ends. The timer also ends attempts after `timeoutMs`.
     const everyMs = Math.max(10, Math.min(leaseMs / 8, timeoutMs / 4, 1_000));
     this.leaseTimer = setInterval(() => this.renewAndExpire(), everyMs);
     this.maintenance.start();
@@ -82,16 +90,6 @@ export class Consumer implements StreamConsumerHandle {
   stop(): Promise<void> {
     this.stopped ??= this.end();
     return this.stopped;
-  }
-
-  private async openPartitions(): Promise<void> {
-    const partitions = await this.source.join(this.group);
-    for (const partition of partitions.slice(this.readers.length)) {
-      const reader = new Reader(this.registry, this.source, partition, this.options, () => this.schedule());
-      await reader.open();
-      if (this.readers.length === partition.index) this.readers.push(reader);
-    }
-    this.schedule();
   }
 
   private schedule(): void {
@@ -104,7 +102,7 @@ export class Consumer implements StreamConsumerHandle {
     });
   }
 
-  /** Divides the free handlers among the partitions that may have messages. Each partition comes first in its turn. */
+  /** Takes as many messages as handlers are free, in equal parts from all partitions that may have messages. */
   private takeAll(): void {
     clearTimeout(this.takeTimer);
     this.takeTimer = undefined;
@@ -114,12 +112,12 @@ export class Consumer implements StreamConsumerHandle {
     let next = Infinity;
     const ready: Reader[] = [];
     for (let i = 0; i < this.readers.length; i++) {
-      const reader = this.readers[(this.firstReader + i) % this.readers.length] as Reader;
+      const reader = this.readers[(this.rounds + i) % this.readers.length] as Reader;
       if (reader.busy || reader.settler.behind) continue;
       if (reader.wakeup.at <= now) ready.push(reader);
       else next = Math.min(next, reader.wakeup.at);
     }
-    this.firstReader += 1;
+    this.rounds += 1;
     for (let left = ready.length; left > 0 && free > 0; left--) {
       const count = Math.min(MAX_TAKE, Math.ceil(free / left));
       free -= count;
@@ -133,7 +131,7 @@ export class Consumer implements StreamConsumerHandle {
     const deliveries = await reader.take(count, () => this.stopping);
     this.requested -= count;
     for (const delivery of deliveries) {
-      // All messages of a take have one session. If it was lost, another consumer has them.
+      // All messages of one call have the same session (lease). If it was lost, another consumer has these messages.
       if (delivery.session.lost) break;
       if (this.stopping) this.runner.putBack(delivery);
       else this.runner.start(delivery);
@@ -165,7 +163,7 @@ export class Consumer implements StreamConsumerHandle {
     this.ended = true;
   }
 
-  /** True if all messages that were taken are settled. */
+  /** True if no message is taken, in work or being settled. */
   private get idle(): boolean {
     const quiet = this.readers.every(({ settler, calls, busy }) => settler.idle && calls.size === 0 && !busy);
     return quiet && this.runner.size === 0 && this.requested === 0;

@@ -44,7 +44,7 @@ export class Delivery implements StreamMessage, Held {
     return this.entry.key === '' ? undefined : this.entry.key;
   }
 
-  /** `<partition>:<key>` of a message that must wait for earlier ones; undefined if order does not matter. */
+  /** `<partition>:<key>` if the group is ordered and the message has a key; else undefined. */
   get orderKey(): string | undefined {
     const { origin } = this.reader;
     return origin.isOrdered && this.entry.key !== '' ? origin.idPrefix + this.entry.key : undefined;
@@ -62,7 +62,10 @@ export class Delivery implements StreamMessage, Held {
     return this.entry.firstSeenMs;
   }
 
-  /** Made on first use: most handlers do not use it, and a controller costs more than the rest of a message. */
+  /**
+   * The AbortController is made at the first use, because most handlers never use it and it costs more than all else of a
+   * message.
+   */
   get signal(): AbortSignal {
     if (!this.controller) {
       this.controller = new AbortController();
@@ -93,7 +96,8 @@ export class Delivery implements StreamMessage, Held {
     try {
       this.payload = JSON.parse(payload);
     } catch {
-      // The error has neither the text nor the error of the parser, which quotes it: errors are logged, payloads are not.
+      // Errors are logged, payloads must not be. So this error quotes neither the payload nor the parser's error, which quotes
+      // it.
       const problem = payload.length === 0 ? 'missing' : `not JSON (${payload.length} characters)`;
       throw new MalformedPayloadError(`The payload of message ${this.id} is ${problem}.`);
     }
@@ -107,7 +111,7 @@ export class Delivery implements StreamMessage, Held {
   }
 
   suspect(reason: string): void {
-    this.abort(new MessageLostError(`Another consumer may have message ${this.id}: ${reason}.`));
+    this.abort(new MessageLostError(`Another consumer may have message ${this.id}, because ${reason}.`));
   }
 
   lose(reason: string): string {

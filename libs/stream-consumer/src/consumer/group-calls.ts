@@ -5,10 +5,12 @@ import { events, type StreamCallFailedEvent } from '../stream-consumer.events';
 /** Shortest time between two log lines while Redis fails, ms. */
 const LOGGED_EVERY_MS = 30_000;
 
-/** Calls of one consumer that are made again until Redis answers. */
+/** Calls of one consumer that are repeated until Redis replies. */
 export type GroupCalls = Retries<StreamCallFailedEvent['during']>;
 
-/** Makes the calls of a group. Each failure is published, and at most one in 30 s is logged. */
+/**
+ * Returns an object that makes the calls of a group and repeats them. It publishes each failure, and logs at most one in 30 s.
+ */
 export function groupCalls(stream: string, group: string): GroupCalls {
   const logger = new Logger('StreamConsumer');
   let loggedAt = -Infinity;
@@ -16,6 +18,6 @@ export function groupCalls(stream: string, group: string): GroupCalls {
     events.callFailed.publish(() => ({ stream, group, during, error }));
     if (performance.now() - loggedAt < LOGGED_EVERY_MS) return;
     loggedAt = performance.now();
-    logger.warn(`${stream}/${group}: ${during} failed and is tried again: ${thrownText(error)}`);
+    logger.warn(`${stream}/${group}: a call to Redis (${during}) failed and will be repeated. ${thrownText(error)}`);
   });
 }

@@ -8,35 +8,36 @@ import type { StreamMessage } from '../stream-consumer.types';
 import type { Delivery } from './delivery';
 import { kept, problemOf } from './settler';
 
-/** Calls a handler: returns or throws as the handler does. Logs use its name. */
+/** Calls a handler, and returns or throws what the handler does. Log lines show the name of this function. */
 export type Invoke = (message: StreamMessage) => unknown;
 
 const ASKED = 'the handler asked for a retry';
 const HANDED_BACK = 'handed back';
-const GIVEN_UP = 'the handler gave it up';
-const DIED = 'each attempt ended with the death of its consumer';
+const GIVEN_UP = 'the handler returned or threw deadLetter()';
+const NO_ATTEMPT_LEFT =
+  'no attempt is left: in the last one, the consumer died or lost its lease, or the option attempts was lowered after it';
 
 /** Shortest time between two log lines about failed attempts, ms. */
 const WARNED_EVERY_MS = 10_000;
-/** Delay of a message while an older handler of its key still runs, ms. */
+/** Pause before a message is taken again while an older handler of its key still runs, ms. */
 const BUSY_KEY_MS = 1_000;
 
 /** Errors that every further attempt would repeat. */
 const FINAL_ERRORS = [InvalidOutcomeError, MalformedPayloadError] as const;
-/** Errors of this lib. Logs have their text: it contains nothing of a payload. */
+/** Errors of this lib whose text is logged, because it contains nothing of a payload. */
 const OWN_ERRORS = [HandlerTimeoutError, ...FINAL_ERRORS] as const;
 
 /** A message that becomes a dead letter. */
 interface Burial {
-  /** Text that is kept with the dead letter. It may quote a payload. */
+  /** Text that is kept with the dead letter. The text may quote a payload. */
   readonly problem: string;
-  /** Text for the log. It contains nothing of a payload. */
+  /** Text for the log, which contains nothing of a payload. */
   readonly logged: string;
   /** Error of the attempt, for the event. */
   readonly error?: unknown;
 }
 
-/** Runs the handler on messages, and has their outcomes settled. */
+/** Runs the handler on messages, and passes the outcomes to the Settler, which sends them to Redis. */
 export class HandlerRunner {
   private readonly logger = new Logger('StreamConsumer');
   private readonly running = new Set<Delivery>();
@@ -52,20 +53,20 @@ export class HandlerRunner {
     private readonly ended: () => void,
   ) {}
 
-  /** Handlers that run, including those whose messages were lost. */
+  /** Number of handlers that run, also if their message was lost; without handlers that run on after `timeoutMs`. */
   get size(): number {
     return this.running.size;
   }
 
-  /** Runs the handler. In every case the message is settled, or stays taken. */
+  /** Runs the handler, and settles the message with the outcome. Never throws. */
   start(delivery: Delivery): void {
     delivery.session.held.set(delivery.entry.id, delivery);
     const { attempt } = delivery.entry;
-    // The message is for another group: this group settles it without a call of the handler.
+    // A replayed dead letter of another group: this group settles it without a call of the handler.
     if (attempt === 0) return this.settle(delivery, outcomeOf(undefined));
-    if (attempt > this.options.attempts) return this.bury(delivery, { problem: `Error: ${DIED}`, logged: DIED });
+    if (attempt > this.options.attempts) return this.bury(delivery, { problem: `Error: ${NO_ATTEMPT_LEFT}`, logged: NO_ATTEMPT_LEFT });
     const { orderKey } = delivery;
-    // A handler that exceeded its time, or lost its message, may still run. The next message of its key waits for it.
+    // A handler may still run after `timeoutMs` or after its message was lost. The next message of its key waits for it to end.
     if (orderKey !== undefined && this.busyKeys.has(orderKey)) return this.putBack(delivery, BUSY_KEY_MS);
     this.running.add(delivery);
     let result: unknown;
@@ -89,13 +90,13 @@ export class HandlerRunner {
     );
   }
 
-  /** Makes the attempts fail whose handlers run for longer than `timeoutMs`. */
+  /** Ends the attempts whose handlers run for longer than `timeoutMs`, as failed. */
   expire(now: number): void {
     const { timeoutMs } = this.options;
     for (const delivery of this.running) {
-      // The set has the order in which the handlers began.
+      // The set has the order in which the handlers began, so all others began later.
       if (now - delivery.startedAt < timeoutMs) return;
-      const error = new HandlerTimeoutError(`The handler of message ${delivery.id} ran for over ${timeoutMs} ms`);
+      const error = new HandlerTimeoutError(`The handler of message ${delivery.id} ran for longer than timeoutMs (${timeoutMs} ms).`);
       delivery.abort(error);
       this.end(delivery, new Failure(error));
     }
@@ -104,19 +105,19 @@ export class HandlerRunner {
   /** Fires the signals of all messages whose handlers run. */
   abort(): void {
     for (const delivery of this.running) {
-      delivery.abort(new MessageLostError(`Message ${delivery.id} will be handed back: the consumer stops.`));
+      delivery.abort(new MessageLostError(`Message ${delivery.id} will be handed back, because the consumer stops.`));
     }
   }
 
   /** Hands back all messages whose handlers still run. Their attempts do not count. */
   handBack(): void {
     for (const delivery of this.running) {
-      delivery.abort(new MessageLostError(`Message ${delivery.id} was handed back: the consumer stopped.`));
+      delivery.abort(new MessageLostError(`Message ${delivery.id} was handed back, because the consumer stopped.`));
       if (!delivery.decided) this.putBack(delivery);
     }
   }
 
-  /** Hands back a message whose handler was not called, or no longer counts. */
+  /** Hands back a message whose handler was not called, or whose outcome is to be ignored. The attempt does not count. */
   putBack(delivery: Delivery, delayMs = 0): void {
     this.decide(delivery);
     void delivery.reader.settler.retry(delivery, delayMs, false, uniqueNote(HANDED_BACK, delivery));
@@ -128,8 +129,8 @@ export class HandlerRunner {
       this.hasWarnedOfResult = true;
       const { stream, group } = this.options;
       this.logger.warn(
-        `${stream}/${group}: ${this.invoke.name || 'the handler'} returned ${classOf(result)}, which is ignored: the message ` +
-          `is handled. Return nothing, commit(), retryLater({ delayMs }) or deadLetter(reason). Logged once.`,
+        `${stream}/${group}: ${this.invoke.name || 'the handler'} returned ${classOf(result)}, which is ignored. The ` +
+          `message counts as handled. Return nothing, commit(), retryLater({ delayMs }) or deadLetter(reason). Logged once.`,
       );
     }
     return outcomeOf(result);
@@ -184,12 +185,12 @@ export class HandlerRunner {
     void delivery.reader.settler.bury(delivery, problem);
   }
 
-  /** Logs at most one line in 10 s: thousands of attempts may fail in a second. Each is published as an event. */
+  /** Logs at most one line in 10 s, because thousands of attempts may fail in a second. Each failure is published as an event. */
   private warn({ stream, group, id, attempt }: Delivery, reason: string, delayMs: number): void {
     if (performance.now() - this.warnedAt < WARNED_EVERY_MS) return;
     this.warnedAt = performance.now();
     this.logger.warn(
-      `${stream}/${group}: message ${id}, attempt ${attempt}: ${reason}. The next attempt follows in ${delayMs} ms.`,
+      `${stream}/${group}: message ${id} failed at attempt ${attempt}: ${reason}. Retried in ${delayMs} ms.`,
     );
   }
 
@@ -200,14 +201,17 @@ export class HandlerRunner {
 
   private pauseAfter(attempt: number): number {
     const { delayMs, factor, maxDelayMs } = this.options.backoff;
-    // A pause of 0 stays 0, also where the power is Infinity.
+    // 0 * Infinity would be NaN.
     const longest = delayMs === 0 ? 0 : Math.min(maxDelayMs, delayMs * factor ** (attempt - 1));
     return Math.round(longest * (0.5 + Math.random() / 2));
   }
 }
 
 // See DECISIONS.md: uncounted-retry-has-a-note
-/** Returns the note of a retry that does not count. It is unique, so that the script recognizes a call that is sent again. */
+/**
+ * Returns the text that is stored with a retry that does not count. A unique text lets the script recognize a replay of the
+ * call.
+ */
 function uniqueNote(why: string, { session }: Delivery): string {
   return `${why} ${session.name} ${session.nextToken()}`;
 }
@@ -220,7 +224,7 @@ function isOneOf(error: unknown, classes: typeof OWN_ERRORS | typeof FINAL_ERROR
   try {
     return classes.some((each) => error instanceof each);
   } catch {
-    // A proxy may throw.
+    // The error is a proxy that throws.
     return false;
   }
 }

@@ -6,11 +6,12 @@ import type { Reader } from './reader';
 
 interface MaintainedConsumer extends StreamConsumerHandle {
   readonly partitions: readonly Reader[];
+  openPartitions(): Promise<void>;
 }
 
 /**
- * Checks a group periodically: reads partitions that were added, repairs lost notes, deletes entries that all groups have
- * settled, and publishes the numbers of the group.
+ * Checks a group periodically: starts to read new partitions, restores lost entries of the lib's own keys, deletes messages that
+ * all groups have settled, and publishes the numbers of the group.
  */
 export class Maintenance {
   private readonly logger = new Logger('StreamConsumer');
@@ -18,11 +19,9 @@ export class Maintenance {
   private stopped = false;
   private stalled = false;
 
-  /** @param openPartitions starts to read partitions that were added */
   constructor(
     private readonly consumer: MaintainedConsumer,
     private readonly options: ResolvedStreamConsumerModuleOptions,
-    private readonly openPartitions: () => Promise<void>,
   ) {}
 
   start(): void {
@@ -39,7 +38,7 @@ export class Maintenance {
   private async check(): Promise<void> {
     const { stream, group } = this.consumer;
     try {
-      await this.openPartitions();
+      await this.consumer.openPartitions();
       for (const reader of this.consumer.partitions) {
         if (!this.stopped) await reader.repair();
         if (!this.stopped) await reader.purge();
@@ -59,8 +58,8 @@ export class Maintenance {
     if (stalled) events.groupStalled.publish(() => ({ stream, group, stats }));
     if (stalled && !this.stalled) {
       this.logger.warn(
-        `${stream}/${group} is stalled or too slow: its oldest message is ${oldestMs} ms old, ${pending} messages are ` +
-          `pending, ${lag} are not read yet.`,
+        `${stream}/${group} is stalled or too slow: its oldest unsettled message is ${oldestMs} ms old, ` +
+          `${pending} messages are pending, and ${lag} are not read yet.`,
       );
     }
     if (!stalled && this.stalled) this.logger.log(`${stream}/${group} is no longer stalled.`);

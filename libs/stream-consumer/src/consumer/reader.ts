@@ -20,13 +20,14 @@ import type { TakeAnswer } from './take-answer';
 import { Delivery } from './delivery';
 import { groupCalls, type GroupCalls } from './group-calls';
 import { Session, type Held, type Origin } from './session';
-import { Settler } from './settler';
+import { Settler, LEASE_LOST } from './settler';
 import { Wakeup } from './wakeup';
 
 const SWEPT_A_CALL = 100;
 const CHECKED_A_CALL = 500;
-/** Most calls of one repair. The next repair continues where it ended. */
+/** Most calls of one `repair`. The next `repair` continues where the last one ended. */
 const REPAIR_CALLS = 100;
+/** Kept with a message as the error of an attempt that was taken over. */
 const DIED = 'The consumer died, or lost its lease, during the attempt';
 
 /** Reads one partition for one group: takes entries, renews the lease, and takes over entries of consumers that died. */
@@ -37,12 +38,12 @@ export class Reader {
   readonly settler: Settler;
   readonly wakeup: Wakeup;
   session = new Session();
-  /** True while a take is in flight. */
+  /** True while `take` runs. */
   busy = false;
   private repairFrom = { pending: '0-0', waiting: '-', parked: '' };
   private tidyFrom = { triesAfter: '0', headsAfter: '0' };
   private purgeAfter = '-';
-  /** Id of the entry after which the group begins, if it has to be created. */
+  /** Id of the entry after which the group begins, if `open` has to create it. */
   private from: string;
 
   /** @param changed called when there may be entries to take */
@@ -62,7 +63,12 @@ export class Reader {
     this.settler = new Settler(registry, options, this, source);
   }
 
-  /** Creates the group, unless it exists. @returns true if the stream exists @throws errors of ScriptRegistry.run() */
+  /**
+   * Creates the group, unless it exists.
+   *
+   * @returns false if another program must create the stream first
+   * @throws the errors of ScriptRegistry.run()
+   */
   async open(): Promise<boolean> {
     const { stream, sessions, takes, due, tries, heads } = this.keys;
     const keys = { stream, sessions, takes, due, tries, heads };
@@ -72,7 +78,7 @@ export class Reader {
     return answer.state !== 'no-stream';
   }
 
-  /** Takes up to `count` entries. @param stopping returns true if a call that failed shall not be made again */
+  /** Takes up to `count` entries. @param stopping returns true if a call that failed shall not be repeated */
   async take(count: number, stopping: () => boolean): Promise<readonly Delivery[]> {
     const session = this.session;
     const token = session.nextToken();
@@ -86,9 +92,9 @@ export class Reader {
       );
       if (!answer || session.lost) return [];
       if (answer.state === 'taken') return this.deliver(session, answer);
-      this.lose(session, answer.state === 'lost' ? 'another consumer took it over' : 'the group was deleted');
+      this.lose(session, answer.state === 'lost' ? LEASE_LOST : 'the group was deleted');
       const opened = answer.state === 'lost' || (await this.calls.run('take', stopping, () => this.open()));
-      // Without the stream, the consumer waits: another program may create it at any time.
+      // The stream does not exist. Another program may create it at any time, so the reader polls.
       if (opened === false) this.wakeup.sleep(-1, Infinity);
       else this.wakeup.ring();
       return [];
@@ -102,7 +108,8 @@ export class Reader {
     const { session, options } = this;
     session.suspect(now);
     if (!session.begun || session.lost || now - session.extendedAt < options.leaseMs / 4) return;
-    // This keeps a second call from being made meanwhile. If the call fails, the next round makes it again.
+    // Set before the call, so that the next round does not make a second one meanwhile. After a failure, the next round repeats
+    // it.
     session.extendedAt = now;
     const args = { session: session.name, leaseMs: options.leaseMs };
     const alive = await this.calls.once('renew', () =>
@@ -110,10 +117,15 @@ export class Reader {
     );
     if (alive === undefined) session.extendedAt = 0;
     else if (alive) session.extended(now, options.leaseMs);
-    else this.lose(session, 'another consumer took it over');
+    else this.lose(session, LEASE_LOST);
   }
 
-  /** Replaces lost notes, without which an entry would never be taken, and deletes old notes. @throws errors of ScriptRegistry.run() */
+  /**
+   * Compares the keys `due`, `tries` and `heads` with the group's own list of pending entries. Restores what was lost there, since
+   * an entry without it would never be taken, and deletes what belongs to no pending entry.
+   *
+   * @throws the errors of ScriptRegistry.run()
+   */
   async repair(): Promise<void> {
     const { stream, sessions, due, tries, heads } = this.keys;
     const { group, leaseMs } = this.options;
@@ -132,7 +144,7 @@ export class Reader {
     });
   }
 
-  /** Deletes entries that every group has settled and that still exist. @throws errors of ScriptRegistry.run() */
+  /** Deletes entries that every group has settled and that still exist. @throws the errors of ScriptRegistry.run() */
   async purge(): Promise<void> {
     for (let deleted = 1; deleted > 0;) {
       const answer = await purge(this.registry, this.source, this.partition, this.purgeAfter);
@@ -141,7 +153,7 @@ export class Reader {
     }
   }
 
-  /** Ends the session, so that its entries can be taken over at once. @throws errors of ScriptRegistry.run() */
+  /** Ends the lease, so that other consumers can take over its entries at once. @throws the errors of ScriptRegistry.run() */
   async leave(): Promise<void> {
     const { session, keys, options } = this;
     if (!session.begun || session.lost) return;
@@ -154,7 +166,8 @@ export class Reader {
   /**
    * Gives up a session that another consumer has taken over, and begins a new one.
    *
-   * @param more messages that the session no longer holds and could not settle
+   * @param reason completes `..., because`
+   * @param more messages that the session no longer lists and could not settle
    */
   lose(session: Session, reason: string, more: readonly Held[] = []): void {
     const ids = [...session.lose(reason), ...more.map((delivery) => delivery.lose(reason))];
@@ -204,7 +217,7 @@ export class Reader {
     );
     if (answer === undefined || answer.session === '') return;
     events.sessionTakenOver.publish(() => ({ ...this.named, session: answer.session, messages: answer.taken }));
-    // This session may have more entries, and other leases may have ended.
+    // The session that was taken over may have more entries, and other leases may have ended.
     this.wakeup.ring();
   }
 }

@@ -18,15 +18,19 @@ export interface Origin {
 export interface Held {
   readonly entry: TakenEntry;
   readonly session: Session;
-  /** Fires the signal of the message: another consumer may have it. */
+  /** Fires the signal of the message, because another consumer may have the message. @param reason completes `..., because` */
   suspect(reason: string): void;
-  /** Fires the signal, and makes the handler's outcome ignored: another consumer has the message. @returns the message id */
+  /**
+   * Fires the signal, and ignores the outcome of the handler, because another consumer has the message.
+   *
+   * @returns the message id
+   */
   lose(reason: string): string;
 }
 
 /**
- * The messages that this process has in one partition for one group, under one lease. When another consumer has taken the
- * session over, Redis refuses every call in its name, and this process begins a new session.
+ * The messages that this process has in one partition for one group, under one lease. When another consumer has taken over a
+ * session, the scripts refuse all calls in its name, and this process begins a new session.
  * See DECISIONS.md: lease-per-partition
  */
 export class Session {
@@ -34,6 +38,7 @@ export class Session {
   readonly held = new Map<string, Held>();
   /** Messages that were handled, and whose acknowledgement is not sent yet. */
   acks: Held[] = [];
+  /** True if another consumer took over the session, or the group was deleted. */
   lost = false;
   /** True if Redis may know the session. */
   begun = false;
@@ -54,13 +59,13 @@ export class Session {
     this.endsAt = sentAt + leaseMs;
   }
 
-  /** Fires the signals of all messages if the lease has ended by the clock of this process. Redis may still have it. */
+  /** Fires the signals of all messages if the lease has ended by the clock of this process. In Redis it may still be renewed. */
   suspect(now: number): void {
     if (now < this.endsAt) return;
     for (const message of this.held.values()) message.suspect('the lease could not be renewed in time');
   }
 
-  /** Gives up all messages. @returns their ids; none at a second call */
+  /** Gives up all messages. @returns the ids of the messages; none at a second call */
   lose(reason: string): string[] {
     this.lost = true;
     const ids = [...this.held.values(), ...this.acks].map((message) => message.lose(reason));

@@ -8,8 +8,11 @@ import type { GroupCalls } from './group-calls';
 import type { Held, Session } from './session';
 import type { Wakeup } from './wakeup';
 
-/** Most entries of one call. With this many, the script takes up to about 0.5 ms of Redis. */
+/** Most entries that one call settles. With this many, the script keeps Redis busy for up to about 0.5 ms. */
 const ROWS_A_CALL = 128;
+/** Reason for which a session is lost; completes `Another consumer may have message ..., because`. */
+export const LEASE_LOST = 'the lease of this consumer was taken over, or Redis lost it';
+
 /** Longest text that is kept of an error, characters. */
 const MAX_PROBLEM = 1_000;
 
@@ -39,7 +42,7 @@ interface Taker {
   lose(session: Session, reason: string, more: readonly Held[]): void;
 }
 
-/** Sends the outcomes of messages to Redis, again until Redis answers. */
+/** Sends the outcomes of messages to Redis, and repeats each call until Redis replies. */
 export class Settler {
   private flushing = 0;
 
@@ -50,15 +53,15 @@ export class Settler {
     private readonly source: Pick<Stream, 'needs'>,
   ) {}
 
-  /** Acknowledges a message, together with the others of this turn of the event loop. */
+  /** Lists a message as handled. The next `flush` acknowledges it, with all others of this turn of the event loop. */
   commit(message: Held): void {
     message.session.acks.push(message);
   }
 
-  /** Sends the acknowledgements. */
+  /** Sends the acknowledgements that wait. */
   flush(): void {
     const { session } = this.reader;
-    // While two calls are in flight, acknowledgements wait for the next call.
+    // At most two calls are in flight. Meanwhile acknowledgements collect for the next call.
     while (session.acks.length > 0 && this.flushing < 2) {
       const batch = session.acks.splice(0, ROWS_A_CALL);
       this.flushing += 1;
@@ -70,7 +73,7 @@ export class Settler {
     }
   }
 
-  /** True if too many acknowledgements wait: nothing more should be taken. */
+  /** True if so many acknowledgements wait that no more messages should be taken. */
   get behind(): boolean {
     return this.reader.session.acks.length > 8 * ROWS_A_CALL;
   }
@@ -83,8 +86,8 @@ export class Settler {
   /**
    * Puts a message back for another attempt.
    *
-   * @param counted true if the attempt counts; false hands the message back as if it had not been taken
-   * @param problem error of the attempt, not empty. If the attempt does not count: a text that is unique in the session
+   * @param counted true if the attempt counts; false: the message is as if it had not been taken
+   * @param problem error of the attempt, not empty. If the attempt does not count, a text that is unique in the session
    */
   async retry(message: Held, delayMs: number, counted: boolean, problem: string): Promise<void> {
     const { session, entry } = message;
@@ -97,10 +100,9 @@ export class Settler {
     if (alive) this.reader.wakeup.within(delayMs);
   }
 
-  /** Makes a message a dead letter. @param problem error that is kept with it */
+  /** Makes a message a dead letter. @param problem error that is kept with the message, not empty */
   async bury(message: Held, problem: string): Promise<void> {
-    // The script acknowledges a message without an error.
-    await this.finish(message.session, [message], problem === '' ? 'without a reason' : problem);
+    await this.finish(message.session, [message], problem);
   }
 
   private async send(session: Session, batch: readonly Held[]): Promise<void> {
@@ -116,6 +118,11 @@ export class Settler {
     );
   }
 
+  /**
+   * Acknowledges messages, and releases the next messages of their keys.
+   *
+   * @param problem makes them dead letters, unless it is ''
+   */
   private async finish(session: Session, batch: readonly Held[], problem: string): Promise<void> {
     const { stream, sessions, due, tries, dead, heads } = this.reader.keys;
     const rows = batch.flatMap(({ entry: { id, key, attempt, firstSeenMs } }) => [
@@ -139,7 +146,7 @@ export class Settler {
   private async settle(session: Session, batch: readonly Held[], call: () => Promise<boolean>): Promise<boolean> {
     const alive = await this.reader.calls.run('settle', () => session.lost, call);
     if (alive === true) return true;
-    if (alive === false || session.lost) this.reader.lose(session, 'another consumer took it over', batch);
+    if (alive === false || session.lost) this.reader.lose(session, LEASE_LOST, batch);
     return false;
   }
 }

@@ -1,24 +1,24 @@
 import type { BytesReply } from 'luanest/script-registry';
 
-/** An entry that a take returned. */
+/** An entry of the stream that a take script returned. */
 export interface TakenEntry {
   readonly id: string;
   /** JSON as text; on a stream with `keys`, the packed fields as bytes. */
   readonly payload: string | Buffer;
-  /** '' without a key. */
+  /** Key of the message; '' without a key. */
   readonly key: string;
-  /** '' without an operation id. */
+  /** Operation id of the publisher; '' without an operation id. */
   readonly operation: string;
-  /** Attempt, from 1; 0 for an entry that is for another group. */
+  /** Number of the attempt, from 1; 0 for an entry that is for another group. */
   readonly attempt: number;
   /** Time of the first delivery, ms since 1970 by Redis' clock. */
   readonly firstSeenMs: number;
 }
 
-/** Reply of a take. */
+/** Reply of a take script, which gives this process entries of a partition to handle. */
 export interface TakeAnswer {
   readonly state: 'taken' | 'lost' | 'no-group';
-  /** True if more entries may be there. */
+  /** True if the partition may have more entries to take. */
   readonly more: boolean;
   /** Time until the next retry is due, ms; -1 if none waits. */
   readonly dueInMs: number;
@@ -33,12 +33,12 @@ const NEW_COLUMNS = 4;
 /** Columns of an entry that was delivered before. */
 const OLD_COLUMNS = 6;
 
-/** Reads the reply of a take: six numbers, rows of six columns, then rows of four. */
+/** Reads the reply of a take script: six numbers, then rows of six columns, then rows of four columns. */
 export function takeAnswer(raw: (string | number)[]): TakeAnswer {
   return answerOf(raw);
 }
 
-/** Reads the reply of a take on a stream with `keys`, whose payloads are bytes. */
+/** Reads the reply of a take script for a stream with `keys`, whose payloads are bytes. */
 export function takeAnswerOfBytes(raw: BytesReply[]): TakeAnswer {
   return answerOf(raw as (Buffer | number)[]);
 }

@@ -2,14 +2,17 @@ import type { ScriptRegistry } from 'luanest/script-registry';
 import { events } from '../stream-consumer.events';
 import type { Origin } from './session';
 
-/** Time of the next take of a partition: at once after a message of its channel, else when a retry is due, or by polling. */
+/**
+ * Decides when a reader takes entries next: at once after a message of the partition's channel, when a retry is due, or by
+ * polling.
+ */
 export class Wakeup {
   /** Time of the next take, by `performance.now()`; 0 for at once. */
   at = 0;
-  /** Calls of `ring`. With `ringsAtTake`, it shows whether one came while a take was in flight. */
+  /** Number of calls of `ring`. It differs from `ringsAtTake` if a call came while the take was in flight. */
   private rings = 0;
   private ringsAtTake = 0;
-  /** Time at which a message is due that the take in flight cannot know of. */
+  /** Time at which a message is due that was put back while the take was in flight, by `performance.now()`. */
   private dueAt = Infinity;
   private listening = false;
   private stop: (() => void) | undefined;
@@ -23,20 +26,20 @@ export class Wakeup {
     private readonly changed: () => void,
   ) {}
 
-  /** Notes that a take begins: a later `ring` or `within` is for the take after it. */
+  /** Called when a take begins. A `ring` or `within` after this is for the take that follows. */
   begin(): void {
     this.ringsAtTake = this.rings;
     this.dueAt = Infinity;
   }
 
-  /** Makes the next take follow at once: there may be messages. */
+  /** Makes the next take follow at once, because there may be messages. */
   ring(): void {
     this.rings += 1;
     this.at = 0;
     this.changed();
   }
 
-  /** Makes the next take follow within `ms`: a message will be due. */
+  /** Makes the next take follow within `ms`, because a message will be due. */
   within(ms: number): void {
     const at = performance.now() + ms;
     this.dueAt = Math.min(this.dueAt, at);
@@ -46,10 +49,10 @@ export class Wakeup {
   }
 
   /**
-   * Delays the next take: there are no more messages, and the next publish will wake the consumer.
+   * Delays the next take, because there are no more messages. The next publish will wake the consumer.
    *
    * @param dueInMs time until the next retry is due, ms; -1 if none waits
-   * @param endInMs time until the next lease ends, ms
+   * @param endInMs time until the next lease ends, ms; Infinity if no lease matters
    */
   sleep(dueInMs: number, endInMs: number): void {
     this.listen();
@@ -67,8 +70,8 @@ export class Wakeup {
   }
 
   /**
-   * Listens on the channel. If that is not possible, the consumer polls. After each message it listens again: a subscription
-   * that broke may have delivered its last message.
+   * Listens on the channel. If that is not possible, the consumer polls. After each message it listens again, because the
+   * registry also calls the listener once when a subscription has ended.
    */
   private listen(): void {
     if (this.listening || this.closed) return;
@@ -77,7 +80,7 @@ export class Wakeup {
       this.listening = false;
       this.ring();
     };
-    // `listen` resolves before the next turn of the event loop if the subscription exists: it has missed no message.
+    // If the subscription existed before, `listen` resolves before the next turn of the event loop, and no message was missed.
     let isNew = false;
     const turn = setImmediate(() => (isNew = true));
     this.registry.listen(this.channel, onMessage).then(
@@ -86,7 +89,7 @@ export class Wakeup {
         this.stop?.();
         this.stop = stop;
         if (this.closed) this.close();
-        // A message that was published before the subscription existed was not delivered.
+        // A new subscription did not get messages that were published before.
         else if (isNew) this.ring();
       },
       (error: unknown) => {

@@ -4,7 +4,7 @@ import { unfinishedOutcome, type DeadLetter, type RetryLater } from '../../../in
 export class Commit {
   readonly kind = 'commit';
 
-  /** Makes JSON leave the outcome out, for those who store what a handler returned. */
+  /** Lets JSON.stringify() leave this outcome out, for code that stores what handlers return. */
   toJSON(): undefined {
     return undefined;
   }
@@ -14,7 +14,7 @@ const COMMIT = new Commit();
 
 /**
  * Makes the outcome of a message that was handled. A handler may return nothing instead. An interceptor that does not call
- * the handler, and a filter that handles an error, need it.
+ * the handler must return it, and so must a filter that handles an error, if the message is to count as handled.
  */
 export function commit(): Commit {
   return COMMIT;

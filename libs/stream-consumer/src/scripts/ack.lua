@@ -6,14 +6,14 @@ KEYS[2]  sessions  zset    ...:sessions:<group>
 KEYS[3]  tries     hash    ...:tries:<group>
 ARGV[1]  group     str
 ARGV[2]  session   str     session that took the entries
-ARGV[3]  needs     str     groups of the stream, separated by spaces: nothing is deleted while one of them is
-                           missing on this partition; '*': never delete
-ARGV[4..]  ids     list(str)
+ARGV[3]  needs     str     names of the stream's groups, separated by spaces. While one of these groups is missing on this
+                           partition, no entry is deleted. '*': no entry is ever deleted
+ARGV[4..]  ids     list(str)  entries that were handled
 
 Returns {alive}
   alive  1 | 0  0 if the session was lost: nothing was changed
 
-O(ids * groups). TTL: none, the group owns its keys. Clock: not read. Replay: finds them settled.
+O(ids * groups). TTL: none, the group owns its keys. Clock: not read. Replay: harmless, the entries are settled already.
 ]]
 -- @include errors
 -- @include groups

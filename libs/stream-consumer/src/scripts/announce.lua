@@ -1,15 +1,15 @@
 --[[
-announce: note the number of partitions of a stream, and a group that reads it; return the highest number and all groups.
+announce: store the number of partitions of a stream, and a group that reads the stream; return the highest number and all groups.
 
 KEYS[1]  config      hash  <prefix>:stream-consumer:{<stream>}:config; `partitions`, and `group:<name>` for each group
 ARGV[1]  partitions  int >= 1
 ARGV[2]  group       str   '' for a publisher
 
 Returns {partitions, groups}
-  partitions  int  the highest number that was announced
-  groups      str  names
+  partitions  int  the highest number that any process has stored
+  groups      str  names of all groups that were stored
 
-O(groups). TTL: none, the stream's name owns it. Clock: not read. Replay: announces the same.
+O(groups). TTL: none, the stream's name owns it. Clock: not read. Replay: stores the same.
 ]]
 local most = math.max(tonumber(ARGV[1]), tonumber(redis.call('HGET', KEYS[1], 'partitions') or '0') or 0)
 redis.call('HSET', KEYS[1], 'partitions', most)

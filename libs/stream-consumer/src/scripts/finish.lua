@@ -1,5 +1,5 @@
 --[[
-finish: settle entries as ack does, add those with an error to the dead letters, and release the next entries of their keys.
+finish: settle entries as ack does, add entries with an error to the dead letters, and release the next entries of their keys.
 
 KEYS[1]  stream    stream   <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  sessions  zset     ...:sessions:<group>
@@ -9,14 +9,15 @@ KEYS[5]  dead      stream   ...:dead:<group>
 KEYS[6]  heads     hash     ...:heads:<group>
 ARGV[1]  group     str
 ARGV[2]  session   str      session that took the entries
-ARGV[3]  needs     str      as in ack
-ARGV[4..]  rows    list(str)  id, key, error, attempts, first delivery (ms); error '': the message was handled
+ARGV[3]  needs     str      groups without which no entry may be deleted, as in ack
+ARGV[4..]  rows    list(str)  id, key, error, attempts, first delivery (ms); an empty error means that the message was handled
 
 Returns {alive, released}
   alive     1 | 0  0 if the session was lost: nothing was changed
-  released  int    parked entries that can be taken now
+  released  int    entries that waited for an earlier entry of their key and can be taken now
 
-O(rows * (groups + log pending)). TTL: the stream's. Clock: Redis. Replay: finds them settled.
+O(rows * (groups + log pending)). TTL: the stream's. Clock: Redis. Replay: harmless, the entries are settled
+already.
 ]]
 -- @include clock
 -- @include errors
@@ -38,12 +39,13 @@ local function is_needed(id)
   end
   return not others
 end
--- Makes the first parked entry of a key its head. Returns nil if no entry is parked, false if all that were looked at are deleted.
+-- Makes the first parked entry of a key the head of the key, so that it can be taken. Returns the id; nil if no entry is parked;
+-- false if all entries that were looked at are deleted from the stream.
 local function promote(key)
   for _ = 1, MAX_GONE do
     local rows = redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 2, parking_name(key))
     if not rows[1] then return nil end
-    -- A deleted entry is dropped from the list, and not claimed.
+    -- If the entry was deleted from the stream, XCLAIM drops it from the pending list and returns nothing.
     local claimed = redis.call('XCLAIM', KEYS[1], ARGV[1], WAITING, 0, rows[1][1], 'JUSTID')
     if not rows[2] then redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], parking_name(key)) end
     if claimed[1] then
@@ -75,7 +77,7 @@ for i = 4, #ARGV, 5 do
     redis.call('HDEL', KEYS[4], ARGV[i])
     if not is_needed(ARGV[i]) then redis.call('XDEL', KEYS[1], ARGV[i]) end
   end
-  -- This is needed also for an entry that was deleted and is no longer pending.
+  -- Also for an entry that is no longer pending because it was deleted: otherwise its key would wait for it.
   release(ARGV[i + 1], ARGV[i])
 end
 local ends = redis.call('PEXPIRETIME', KEYS[1])

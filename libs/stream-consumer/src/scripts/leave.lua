@@ -1,5 +1,5 @@
 --[[
-leave: end a session, so that its entries can be taken over at once.
+leave: end the lease of a session, so that other consumers can take over its entries at once.
 
 KEYS[1]  stream    stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  sessions  zset    ...:sessions:<group>
@@ -10,7 +10,7 @@ ARGV[2]  session   str
 Returns {left}
   left  int  1 if the session had no entries | 0 if its entries will be taken over
 
-O(1). TTL: none, the group owns its keys. Clock: not read. Replay: finds the session ended.
+O(1). TTL: none, the group owns its keys. Clock: not read. Replay: harmless, the session has ended already.
 ]]
 -- @include errors
 redis.call('HLEN', KEYS[3])

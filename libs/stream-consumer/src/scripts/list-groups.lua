@@ -4,7 +4,7 @@ list-groups: read the names of the groups of a partition.
 KEYS[1]  stream  stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 
 Returns {groups}
-  groups  str  names
+  groups  str  names of the groups
 
 O(groups). TTL: untouched. Clock: not read. Replay: reads again.
 ]]

@@ -1,5 +1,5 @@
 --[[
-open: create a group on a stream, unless it exists.
+open: create a group on a stream, unless the group exists.
 
 KEYS[1]  stream    stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  sessions  zset    ...:sessions:<group>
@@ -12,10 +12,11 @@ ARGV[2]  makes     int     1 if the stream may be created | 0
 ARGV[3]  from      str     id of the entry after which the group begins; '0' for the first entry, '$' for the next entry that is added
 
 Returns {made, from}
-  made  1 created, and the notes and sessions of an earlier group deleted | 0 it existed | 2 there is no stream
-  from  str  as given, or the last id of the stream for '$': argument for creating the group again
+  made  1 the group was created, and what an earlier group of this name left in KEYS[2] to KEYS[6] was deleted | 0 the group exists |
+        2 the stream does not exist and may not be created
+  from  str  as given; for '$' the last id of the stream. If the group must be created again, pass this value
 
-O(1). TTL: none, the group owns its keys. Clock: not read. Replay: finds the group.
+O(1). TTL: none, the group owns its keys. Clock: not read. Replay: returns 0, the group exists.
 ]]
 local from, is_there = ARGV[3], redis.call('EXISTS', KEYS[1]) == 1
 if from == '$' then

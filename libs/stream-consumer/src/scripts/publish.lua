@@ -11,7 +11,7 @@ ARGV[4]  retainMs    int >= 1     how long the operation is remembered
 ARGV[5]  maxLength   int          messages at which the stream is full; 0 for no limit
 
 Returns {status, id}
-  status  1 published | 2 published by an earlier call | 0 full, nothing was changed
+  status  1 published | 2 an earlier call of the operation has published the message | 0 the stream is full, nothing was changed
   id      str  id of the entry; if the stream is full, its length
 
 O(1). TTL: the operation's; the stream has none, its groups empty it. Clock: Redis. Replay: returns the id of the first call.
@@ -27,6 +27,6 @@ else
   id = redis.call('XADD', KEYS[1], '*', 'payload', ARGV[1], 'key', ARGV[2], 'operation', ARGV[3])
 end
 redis.call('SET', KEYS[3], id, 'PX', ARGV[4])
--- A user without permission for the channel can publish too. Consumers that wait then poll.
+-- Without permission for the channel, the message is published all the same, and consumers find it when they poll.
 if redis.call('DEL', KEYS[2]) == 1 then redis.pcall('SPUBLISH', KEYS[2], 'published') end
 return { 1, id }

@@ -4,13 +4,13 @@ purge: delete entries that every group has settled and that still exist, such as
 KEYS[1]  stream  stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 ARGV[1]  after   str     where to continue, as the last call returned it; '-' to begin
 ARGV[2]  count   int 1..200  most entries to look at
-ARGV[3]  needs   str     as in ack
+ARGV[3]  needs   str     groups without which no entry may be deleted, as in ack
 
 Returns {deleted, after}
-  deleted  int  entries
+  deleted  int  number of entries
   after    str  argument of the next call; '-' at the end
 
-O(count * groups). TTL: none, the groups empty the stream. Clock: not read. Replay: finds them deleted.
+O(count * groups). TTL: none, the groups empty the stream. Clock: not read. Replay: looks at the same entries again.
 ]]
 -- @include errors
 -- @include groups
@@ -24,7 +24,7 @@ for _, entry in ipairs(entries) do
   local needed = false
   for _, group in ipairs(all) do
     if not needed and comes_after(entry[1], group.read) then
-      -- This group has not read the entry, and so none of the entries behind it.
+      -- This group has not read the entry, so it has not read the entries after it either.
       return { deleted, '-' }
     end
     needed = needed or #redis.call('XPENDING', KEYS[1], group.name, entry[1], entry[1], 1) > 0

@@ -13,11 +13,11 @@ ARGV[1]  group     str
 Returns {removed}
   removed  1 | 0  0 if there was no such group
 
-O(entries of the group). TTL: none. Clock: not read. Replay: finds the group removed.
+O(entries of the group). TTL: none. Clock: not read. Replay: returns 0, the group is removed already.
 ]]
 -- @include errors
 local removed = redis.pcall('XGROUP', 'DESTROY', KEYS[1], ARGV[1])
--- Any other error means that the stream, and so the group, does not exist.
+-- Any other error means that the stream does not exist, and so the group does not exist either.
 if failed(removed) and string.find(removed.err, 'WRONGTYPE') then return removed end
 redis.call('UNLINK', KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7])
 return { failed(removed) and 0 or removed }

@@ -1,24 +1,27 @@
 --[[
-repair: replace lost notes, and remove consumers without a session and deleted entries, so that each entry can be taken.
+repair: restore what is lost in `due` and `heads`, and take pending entries from consumers without a lease, so that each entry can
+be taken again. The group's own list of pending entries decides.
 
 KEYS[1]  stream     stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  sessions   zset    ...:sessions:<group>
 KEYS[3]  due        zset    ...:due:<group>
 KEYS[4]  heads      hash    ...:heads:<group>
 ARGV[1]  group      str
-ARGV[2]  leaseMs    int  a consumer without a session is left alone until it was idle for this time
+ARGV[2]  leaseMs    int  a consumer without a lease keeps its entries until it has sent no command for this time
 ARGV[3]  count      int 1..500  most entries and keys of each kind to look at
-ARGV[4]  pending    str  where to continue in the group's list of pending entries, as the last call returned it; '0-0' to begin
-ARGV[5]  waiting    str  where to continue in the entries that wait; '-' to begin
-ARGV[6]  parked     str  where to continue in the consumers; '' to begin
+ARGV[4]  pending    str  where to continue in the group's list of pending entries, as the last call returned; '0-0' to begin
+ARGV[5]  waiting    str  where to continue in the entries that wait for an attempt; '-' to begin
+ARGV[6]  parked     str  where to continue in the consumers of parked entries; '' to begin
 
 Returns {repaired, pending, waiting, parked}
-  repaired  int  entries that may be taken now, entries that were dropped, and consumers that will be swept
-  pending   str  argument of the next call, as are `waiting` and `parked`; at the end, the value to begin with
+  repaired  int  entries that can be taken now, deleted entries that were dropped from the list, and consumers whose entries will be
+                 taken over
+  pending   str  `pending`, `waiting` and `parked` are arguments of the next call; each is the value to begin with when its list has ended
   waiting   str
   parked    str
 
-O(count * log pending + consumers). TTL: the stream's. Clock: Redis. Replay: continues, or finds them repaired.
+O(count * log pending + consumers). TTL: the stream's. Clock: Redis. Replay: harmless, looks at the same entries
+again.
 ]]
 -- @include clock
 -- @include errors
@@ -32,12 +35,15 @@ local function is_pending(id)
   return #redis.call('XPENDING', KEYS[1], ARGV[1], id, id, 1) > 0
 end
 
--- No entry is idle for that long, so none is claimed; entries that are no longer in the stream are dropped from the list.
+-- No entry is idle for that long, so XAUTOCLAIM claims no entry. It still drops entries from the list that the stream no longer
+-- has.
 local NEVER = '9007199254740991'
 local dropped = redis.call('XAUTOCLAIM', KEYS[1], ARGV[1], WAITING, NEVER, ARGV[4], 'COUNT', ARGV[3], 'JUSTID')
 local repaired = #dropped[3]
 
--- Makes the first parked entry of a key its head, if there is no head. A deleted entry is dropped, and not claimed.
+-- Makes the first parked entry of a key the head of the key, if there is no head. An entry that the stream no longer has is
+-- dropped
+-- from the list instead.
 local function repair_key(key, pending)
   local consumer, head = parking_name(key), redis.call('HGET', KEYS[4], key)
   if pending == 0 then return redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], consumer) end

@@ -1,5 +1,5 @@
 --[[
-replay-dead: publish dead letters again, for the group that gave them up.
+replay-dead: publish dead letters again, only for the group to which they belong, and delete them.
 
 KEYS[1]  dead     stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:dead:<group>
 KEYS[2]  stream   stream  ...:stream
@@ -8,12 +8,14 @@ ARGV[1]  group    str
 ARGV[2..]  ids    list(str)
 
 Returns {replayed}
-  replayed  int  ids that existed
+  replayed  int  ids that existed and were published
 
-O(ids). TTL: untouched. Clock: not read. Replay: finds them gone.
+O(ids). TTL: untouched. Clock: not read. Replay: publishes nothing more, and does not count the ids again.
 ]]
 -- @include fields
--- Dead letters with a TTL belong to the stream of another program. If it has expired, an entry would create it again without a TTL.
+-- Dead letters with a TTL belong to the stream of another program. If that stream has expired, XADD would create it again
+-- without a
+-- TTL, so nothing is replayed.
 if redis.call('XLEN', KEYS[2]) == 0 and redis.call('PTTL', KEYS[1]) > 0 and redis.call('EXISTS', KEYS[2]) == 0 then return { 0 } end
 local replayed = 0
 for i = 2, #ARGV do

@@ -11,14 +11,14 @@ ARGV[2]  session      str     session that took the entry
 ARGV[3]  id           str
 ARGV[4]  attempt      int     attempt that ended, from 1
 ARGV[5]  counted      int     1 if the attempt counts | 0
-ARGV[6]  firstSeenMs  int     first delivery, ms since the epoch
+ARGV[6]  firstSeenMs  int     first delivery, ms since 1970
 ARGV[7]  delayMs      int >= 0
-ARGV[8]  problem      str     error of the attempt; never empty. If the attempt does not count: a text that is unique in the session
+ARGV[8]  problem      str     error of the attempt, not empty. If the attempt does not count, a text that is unique in the session
 
 Returns {alive}
   alive  1 | 0  0 if the session was lost: nothing was changed
 
-O(log due). TTL: the stream's. Clock: Redis. Replay: finds the entry put back, also if it was taken again since.
+O(log due). TTL: the stream's. Clock: Redis. Replay: changes nothing, also if the entry was taken again since.
 ]]
 -- @include clock
 -- @include errors
@@ -30,10 +30,10 @@ redis.call('ZCARD', KEYS[3])
 local attempts, _, noted = parse_tries(redis.call('HGET', KEYS[4], ARGV[3]))
 local held = redis.pcall('XPENDING', KEYS[1], ARGV[1], ARGV[3], ARGV[3], 1)
 if failed(held) then return is_gone(held) and { 1 } or held end
--- While a session is alive, only the session itself puts back its entries. So an entry of another consumer was put back by an
--- earlier run of this call.
+-- While a session is alive, only the session itself puts its entries back. So if another consumer has the entry, this call ran
+-- before and put it back.
 if not held[1] or held[1][2] ~= ARGV[2] or attempts ~= ARGV[4] - 1 then return { 1 } end
--- An attempt that does not count leaves their number unchanged, so the problem shows whether this call ran before.
+-- An attempt that does not count leaves the number of attempts unchanged. So the text shows whether this call ran before.
 if ARGV[5] == '0' and noted == ARGV[8] then return { 1 } end
 redis.call('XCLAIM', KEYS[1], ARGV[1], WAITING, 0, ARGV[3], 'JUSTID')
 redis.call('HSET', KEYS[4], ARGV[3], format_tries(attempts + ARGV[5], ARGV[6], ARGV[8]))

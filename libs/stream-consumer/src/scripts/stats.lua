@@ -9,13 +9,13 @@ ARGV[1]  group     str
 
 Returns {length, pending, lag, oldestMs, due, parked, dead, sessions}
   length    int  entries of the stream
-  pending   int  entries that are read and not settled, including those that wait for a retry or are parked
-  lag       int  entries that are not read; an estimate of at least 100 if such entries were deleted and 100 or more are left
+  pending   int  entries that the group has read and not settled, including entries that wait for a retry and parked entries
+  lag       int  entries that the group has not read; an estimate of 100 or more if such entries were deleted and at least 100 are left
   oldestMs  int  age of the oldest entry that is not settled; -1 if there is none
-  due       int  pending entries that wait for a retry or a takeover
+  due       int  pending entries that wait for a consumer: until a retry is due, or because their consumer died
   parked    int  pending entries that wait for an earlier entry of their key
-  dead      int  dead letters
-  sessions  int  consumers with a lease
+  dead      int  dead letters of the group
+  sessions  int  leases that have not ended
 
 O(log entries + groups + consumers). TTL: untouched. Clock: Redis. Replay: reads again.
 ]]
@@ -45,7 +45,8 @@ if not failed(held) and held[1] > 0 then
 end
 local unread = redis.call('XRANGE', KEYS[1], '(' .. read, '+', 'COUNT', 1)[1]
 if unread and not (oldest and comes_after(unread[1], oldest)) then oldest = unread[1] end
--- The lag of Redis includes entries that were trimmed. Redis has no lag if an unread entry was deleted.
+-- If an unread entry was deleted, Redis reports no lag. Redis' lag also counts trimmed entries, so it is limited to the length
+-- below.
 if not lag then
   local counted = #redis.call('XRANGE', KEYS[1], '(' .. read, '+', 'COUNT', 100)
   lag = counted < 100 and counted or math.max(counted, length - pending)

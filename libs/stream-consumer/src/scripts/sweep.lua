@@ -7,8 +7,8 @@ KEYS[3]  takes     hash    ...:takes:<group>
 KEYS[4]  due       zset    ...:due:<group>
 KEYS[5]  tries     hash    ...:tries:<group>
 ARGV[1]  group     str
-ARGV[2]  count     int 1..100  most entries
-ARGV[3]  problem   str     error that is noted for these attempts
+ARGV[2]  count     int 1..100  most entries to take over
+ARGV[3]  problem   str     error that is stored with these attempts, unless an earlier attempt has one
 
 Returns {taken, more, session}
   taken    int    entries that were taken over

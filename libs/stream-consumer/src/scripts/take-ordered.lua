@@ -1,6 +1,6 @@
 --[[
-take-ordered: take entries as take does, one entry of a key at a time. The entries behind it are parked until it is settled:
-pending under a consumer of the key.
+take-ordered: take entries as take does, but one entry of a key at a time: the head. Until the head is settled, the later entries
+of its key are parked: they are pending under a consumer of their own, named `parked <key>`.
 
 KEYS[1]  stream     stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  sessions   zset    ...:sessions:<group>
@@ -8,33 +8,34 @@ KEYS[3]  takes      hash    ...:takes:<group>
 KEYS[4]  due        zset    ...:due:<group>
 KEYS[5]  tries      hash    ...:tries:<group>
 KEYS[6]  waiters    string  ...:waiters
-KEYS[7]  heads      hash    ...:heads:<group>; for each key, the entry whose turn it is
+KEYS[7]  heads      hash    ...:heads:<group>; for each key its head, the entry whose turn it is
 ARGV[1]  group      str
-ARGV[2]  session    str     name without spaces; a session that was lost is not used again
+ARGV[2]  session    str     name without spaces; the name of a session that was lost is not used again
 ARGV[3]  token      str     token of this take, unique in the session; without spaces
 ARGV[4]  count      int 1..128
 ARGV[5]  leaseMs    int >= 1
 ARGV[6]  begins     int     1 if the session is new | 0
-ARGV[7]  waitMs     int     time in which a publish wakes the session, if there are no more entries; 0: no wake-up
-ARGV[8]  maxKeys    int     number of keys in `heads` at which nothing new is read
+ARGV[7]  waitMs     int     how long a publish wakes the session, if there are no more entries, ms; 0: no wake-up
+ARGV[8]  maxKeys    int     with this many keys in `heads`, no new entries are read
 
 Returns {state, more, dueIn, endIn, now, again, entries}
   state    1 taken | 0 the session was lost | 2 there is no such group
-  more     1 if more entries may be there | 0
-  dueIn    int  ms until the next retry is due; -1 if none waits
-  endIn    int  ms until the next lease ends; 0 or less: a session must be taken over
-  now      int  ms since the epoch
-  again    int  entries that were delivered before; they come first
-  entries  str  as in take
+  more     1 if there may be more entries to take | 0
+  dueIn    int  ms until the next retry is due; -1 if no entry waits for a retry
+  endIn    int  ms until the next lease ends; 0 or less if a lease has ended
+  now      int  ms since 1970
+  again    int  number of entries that were delivered before; these come first
+  entries  str  rows, as take returns them
 
-O(count * log pending). TTL: the stream's. Clock: Redis. Replay: gives the entries of the first call.
+O(count * log pending). TTL: the stream's. Clock: Redis. Replay: returns the entries of the first call.
 ]]
 -- @include taking
 -- @include consumers
 -- @include groups
 -- @include own-fields or foreign-fields
--- Returns true if an entry is the head of its key, or becomes it. Without a head, older parked entries go first: repair makes one of
--- them the head.
+-- Returns true if an entry is the head of its key, or becomes the head. If the key has no head but older parked entries, the
+-- entry
+-- must wait: the script repair makes the oldest one the head.
 local function may_run(key, id)
   local head = redis.call('HGET', KEYS[7], key)
   if head == id or head and #redis.call('XPENDING', KEYS[1], ARGV[1], head, head, 1) > 0 then return head == id end
@@ -58,7 +59,7 @@ redis.call('HLEN', KEYS[5])
 local more, busy = true, redis.call('HLEN', KEYS[7])
 if not repeat_last_take(give) then
   local due, problem = give_due(give)
-  -- Entries that are parked leave room in the reply, so new entries are read up to four times.
+  -- Parked entries are not in the reply. So new entries are read up to four times, until the reply is full.
   local rounds = due and due < tonumber(ARGV[4]) and 4 or 0
   while rounds > 0 and more and #ids < tonumber(ARGV[4]) and busy < tonumber(ARGV[8]) do
     more, problem = give_new(ARGV[4] - #ids, give)

@@ -1,31 +1,32 @@
 --[[
-take: give a session entries to work on: those whose retry is due, then new ones.
+take: give a session entries to work on: first entries whose retry is due, then new entries. A session is what one consumer
+holds on this partition under one lease.
 
 KEYS[1]  stream    stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
-KEYS[2]  sessions  zset    ...:sessions:<group>; end of each lease, 0 for a session that was taken over
+KEYS[2]  sessions  zset    ...:sessions:<group>; when each lease ends, ms; 0 for a session that is being taken over
 KEYS[3]  takes     hash    ...:takes:<group>; last take of each session
 KEYS[4]  due       zset    ...:due:<group>; time of the next attempt of an entry
 KEYS[5]  tries     hash    ...:tries:<group>; attempts and last error of an entry
 KEYS[6]  waiters   string  ...:waiters
 ARGV[1]  group     str
-ARGV[2]  session   str     name without spaces; a session that was lost is not used again
+ARGV[2]  session   str     name without spaces; the name of a session that was lost is not used again
 ARGV[3]  token     str     token of this take, unique in the session; without spaces
 ARGV[4]  count     int 1..128
 ARGV[5]  leaseMs   int >= 1
 ARGV[6]  begins    int     1 if the session is new | 0
-ARGV[7]  waitMs    int     time in which a publish wakes the session, if there are no more entries; 0: no wake-up
+ARGV[7]  waitMs    int     how long a publish wakes the session, if there are no more entries, ms; 0: no wake-up
 
 Returns {state, more, dueIn, endIn, now, again, entries}
   state    1 taken | 0 the session was lost | 2 there is no such group
-  more     1 if more entries may be there | 0
-  dueIn    int  ms until the next retry is due; -1 if none waits
-  endIn    int  ms until the next lease ends; 0 or less: a session must be taken over
-  now      int  ms since the epoch
-  again    int  entries that were delivered before; they come first
-  entries  str  id, payload, key, operation, attempt, first delivery (ms); of new entries the first four.
+  more     1 if there may be more entries to take | 0
+  dueIn    int  ms until the next retry is due; -1 if no entry waits for a retry
+  endIn    int  ms until the next lease ends; 0 or less if a lease has ended
+  now      int  ms since 1970
+  again    int  number of entries that were delivered before; these come first
+  entries  str  id, payload, key, operation, attempt, first delivery (ms); only the first four of new entries.
                  Attempt 0: the entry is for another group
 
-O(count). TTL: the stream's. Clock: Redis. Replay: gives the entries of the first call.
+O(count). TTL: the stream's. Clock: Redis. Replay: returns the entries of the first call.
 ]]
 -- @include taking
 -- @include own-fields or foreign-fields

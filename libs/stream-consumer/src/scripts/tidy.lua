@@ -1,26 +1,26 @@
 --[[
-tidy: delete notes of entries that are no longer pending, such as deleted entries.
+tidy: delete from `tries` and `heads` what belongs to entries that are no longer pending, for example because they were deleted.
 
 KEYS[1]  stream  stream  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:stream
 KEYS[2]  tries   hash    ...:tries:<group>
 KEYS[3]  heads   hash    ...:heads:<group>
 ARGV[1]  group   str
-ARGV[2]  count   int 1..500  notes of each kind to look at, approximately
-ARGV[3]  triesAfter  str  where to continue: the value that the last call returned; '0' to begin
-ARGV[4]  headsAfter  str  the same for `heads`
+ARGV[2]  count   int 1..500  fields of each hash to look at, approximately
+ARGV[3]  triesAfter  str  where to continue in `tries`, as the last call returned; '0' to begin
+ARGV[4]  headsAfter  str  where to continue in `heads`, as the last call returned; '0' to begin
 
 Returns {triesAfter, headsAfter}
-  triesAfter  str  for the next call; '0' at the end
-  headsAfter  str
+  triesAfter  str  argument of the next call; '0' at the end
+  headsAfter  str  argument of the next call; '0' at the end
 
-O(count * log pending). TTL: untouched. Clock: not read. Replay: finds them deleted.
+O(count * log pending). TTL: untouched. Clock: not read. Replay: looks at the same fields again.
 ]]
 -- @include errors
 -- @include consumers
 local function is_pending(id)
   return #redis.call('XPENDING', KEYS[1], ARGV[1], id, id, 1) > 0
 end
--- Without the group there is nothing to compare with: open deletes the notes when it creates the group.
+-- Without the group there is nothing to compare with. The script open deletes `tries` and `heads` when it creates the group.
 local group = redis.pcall('XPENDING', KEYS[1], ARGV[1])
 if failed(group) then return is_gone(group) and { '0', '0' } or group end
 local tries, heads = redis.call('HSCAN', KEYS[2], ARGV[3], 'COUNT', ARGV[2]), redis.call('HSCAN', KEYS[3], ARGV[4], 'COUNT', ARGV[2])
@@ -29,7 +29,7 @@ for i = 1, #tries[2], 2 do
 end
 for i = 1, #heads[2], 2 do
   local parked = redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 1, parking_name(heads[2][i]))
-  -- The head of parked entries is replaced by repair.
+  -- If entries of the key are parked, the field stays, and the script repair replaces the head.
   if not parked[1] and not is_pending(heads[2][i + 1]) then redis.call('HDEL', KEYS[3], heads[2][i]) end
 end
 return { tries[1], heads[1] }

@@ -1,12 +1,12 @@
 --[[
-withdraw: delete the note that a group reads a stream.
+withdraw: delete the name of a group from the config of a stream.
 
 KEYS[1]  config  hash  <prefix>:stream-consumer:{<stream>}:config
 ARGV[1]  group   str
 
 Returns {withdrawn}
-  withdrawn  1 | 0  0 if there was no note
+  withdrawn  1 | 0  0 if the config did not have the name
 
-O(1). TTL: none, the stream's name owns it. Clock: not read. Replay: finds no note.
+O(1). TTL: none, the stream's name owns it. Clock: not read. Replay: returns 0, the name is deleted already.
 ]]
 return { redis.call('HDEL', KEYS[1], 'group:' .. ARGV[1]) }

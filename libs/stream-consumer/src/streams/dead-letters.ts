@@ -1,5 +1,5 @@
 import { type ScriptRegistry } from 'luanest/script-registry';
-import { Checks, type KnownOptions, shown } from '../../../internal/src';
+import { Checks, type KnownOptions } from '../../../internal/src';
 import { InvalidStreamInputError } from '../stream-consumer.errors';
 import type {
   DeadLetterFilter,
@@ -25,16 +25,16 @@ const checks = new Checks('StreamConsumerService', (message) => new InvalidStrea
 
 /** Range of ids of dead letters in one partition. */
 interface IdRange {
-  /** The range begins after this id; `0` for the first. */
+  /** The range begins after this id; `0`: with the first dead letter. */
   readonly after: string;
-  /** The range ends with this id; `+` for the last. */
+  /** The range ends with this id; `+`: with the last dead letter. */
   readonly until: string;
 }
 
-/** Replays or drops dead letters of one partition. @returns how many existed */
+/** Replays or drops dead letters of one partition. @returns the number of those that existed */
 type Use = (partition: number, entries: readonly string[]) => Promise<number>;
 
-/** Parses JSON. @returns the text itself if it is not JSON */
+/** Returns the value of a JSON text; for other text, the text itself. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -43,7 +43,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Reads a payload: JSON as text, or the packed fields of an entry as bytes. */
+/** Reads a payload: text is JSON, bytes are the packed fields of an entry of another program. */
 function payloadOf(payload: string | Buffer): Pick<DeadLetterRecord, 'payload' | 'fields'> {
   if (typeof payload === 'string') return { payload: parsed(payload), fields: undefined };
   const fields = unpackFields(payload);
@@ -66,20 +66,21 @@ function recordOf(partition: number, row: readonly (string | Buffer)[]): DeadLet
   };
 }
 
-/** Returns true if Redis can read the id: both parts have 64 bits. */
+/** Returns true if both parts of an id fit into 64 bits; Redis refuses other ids. */
 function isEntry(entry: string): boolean {
   return entry.split('-').every((part) => BigInt(part) < 2n ** 64n);
 }
 
-function splitId(id: string, what: string): [partition: number, entry: string] {
+/** Splits the id of a dead letter. @throws InvalidStreamInputError for any other value */
+function splitId(option: string, id: string, expected: string): [partition: number, entry: string] {
   const [, partition, entry] = (typeof id === 'string' ? /^(\d{1,4}):(\d{1,20}-\d{1,20})$/.exec(id) : null) ?? [];
   if (partition === undefined || entry === undefined || !isEntry(entry)) {
-    throw new InvalidStreamInputError(`${what} is ${shown(id)}. Expected one that deadLetters() returned.`);
+    return checks.refuse(option, id, expected);
   }
   return [Number(partition), entry];
 }
 
-/** Turns a filter into ids; undefined if no dead letter can match. @throws InvalidStreamInputError */
+/** Returns the range of ids that a filter selects; undefined if no dead letter can match. @throws InvalidStreamInputError */
 function rangeOf(filter: DeadLetterFilter): IdRange | undefined {
   const { diedFromAtMs = 0, diedBeforeAtMs } = checks.options('filter', filter, KNOWN_OF_FILTER);
   const where = checks.in('filter');
@@ -100,12 +101,12 @@ export class DeadLetters {
   /**
    * Reads a page. The cursor is the id of the last dead letter of the page before.
    *
-   * @throws InvalidStreamInputError; errors of ScriptRegistry.run()
+   * @throws InvalidStreamInputError; the errors of ScriptRegistry.run()
    */
   async page(stream: Stream, group: string, options: DeadLetterPageOptions): Promise<DeadLetterPage> {
     const { limit = 100, cursor } = checks.options('page', options, KNOWN_OF_PAGE);
     checks.integer('limit', limit, 1, MAX_PAGE);
-    let [index, after] = cursor === undefined ? [0, '0'] : splitId(cursor, 'cursor');
+    let [index, after] = cursor === undefined ? [0, '0'] : splitId('cursor', cursor, 'the nextCursor of a page of deadLetters()');
     const partitions = await stream.all();
     const items: DeadLetterRecord[] = [];
     for (; index < partitions.length; index++, after = '0') {
@@ -117,22 +118,27 @@ export class DeadLetters {
     return { items };
   }
 
-  /** Publishes dead letters again, for their group. @returns how many existed @throws InvalidStreamInputError */
+  /**
+   * Publishes dead letters again, for their group alone.
+   *
+   * @returns the number of ids that existed
+   * @throws InvalidStreamInputError
+   */
   replay(stream: Stream, group: string, ids: readonly string[]): Promise<number> {
     return this.each(stream, ids, this.replaying(stream, group));
   }
 
-  /** Deletes dead letters. @returns how many existed @throws InvalidStreamInputError */
+  /** Deletes dead letters. @returns the number of ids that existed @throws InvalidStreamInputError */
   drop(stream: Stream, group: string, ids: readonly string[]): Promise<number> {
     return this.each(stream, ids, this.dropping(stream, group));
   }
 
-  /** Publishes all dead letters that match again. @returns how many @throws InvalidStreamInputError */
+  /** Publishes again all dead letters that the filter selects. @returns their number @throws InvalidStreamInputError */
   replayAll(stream: Stream, group: string, filter: DeadLetterFilter): Promise<number> {
     return this.all(stream, group, filter, this.replaying(stream, group));
   }
 
-  /** Deletes all dead letters that match. @returns how many @throws InvalidStreamInputError */
+  /** Deletes all dead letters that the filter selects. @returns their number @throws InvalidStreamInputError */
   dropAll(stream: Stream, group: string, filter: DeadLetterFilter): Promise<number> {
     return this.all(stream, group, filter, this.dropping(stream, group));
   }
@@ -161,7 +167,10 @@ export class DeadLetters {
     return { newest: String(reply[0]), rows };
   }
 
-  /** Uses all dead letters that match, partition by partition, up to the newest one that a partition has at first. */
+  /**
+   * Passes the ids of all dead letters that the filter selects to `use`, partition by partition, in steps of 100. The first step in
+   * a partition finds its newest dead letter; those that are added after it are left out, so the loop ends.
+   */
   private async all(stream: Stream, group: string, filter: DeadLetterFilter, use: Use): Promise<number> {
     const range = rangeOf(filter);
     if (range === undefined) return 0;
@@ -175,7 +184,7 @@ export class DeadLetters {
         if (last === undefined) break;
         done += await use(index, entries);
         if (last === newest) break;
-        // A replayed message may become a dead letter again. It is newer, so it is not replayed once more.
+        // A replayed message may be dead-lettered again. That dead letter comes after `newest`, so it is not replayed once more.
         [after, until] = [last, newest];
       }
     }
@@ -186,7 +195,7 @@ export class DeadLetters {
     checks.list('ids', ids, 'an array of ids');
     const byPartition = new Map<number, string[]>();
     for (const id of new Set(ids)) {
-      const [index, entry] = splitId(id, 'The id of a dead letter');
+      const [index, entry] = splitId('id', id, 'the id of a dead letter, as deadLetters() returns it');
       const entries = byPartition.get(index);
       if (entries) entries.push(entry);
       else byPartition.set(index, [entry]);

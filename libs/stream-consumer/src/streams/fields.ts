@@ -1,8 +1,8 @@
 const COLON = 0x3a;
 
 /**
- * Reads the fields of an entry of another program from `<length>:<bytes>` of each name and each value. If a name comes twice,
- * the last value counts.
+ * Reads the fields of an entry that another program wrote. Scripts pack each name and each value as `<length>:<bytes>`. If a name
+ * comes twice, the last value counts.
  */
 export function unpackFields(packed: Buffer): ReadonlyMap<string, Buffer> {
   const fields = new Map<string, Buffer>();
@@ -10,7 +10,7 @@ export function unpackFields(packed: Buffer): ReadonlyMap<string, Buffer> {
   for (let at = 0; at < packed.length;) {
     const colon = packed.indexOf(COLON, at);
     const length = colon < 0 ? NaN : Number(packed.toString('latin1', at, colon));
-    // Another program wrote the field `luanest:fields` in another format.
+    // Not packed by a script: another program wrote a field `luanest:fields` of its own. What cannot be read is left out.
     if (!Number.isSafeInteger(length) || length < 0) break;
     const text = packed.subarray(colon + 1, colon + 1 + length);
     at = colon + 1 + length;
@@ -26,6 +26,6 @@ export function unpackFields(packed: Buffer): ReadonlyMap<string, Buffer> {
 
 /** Returns the object of an entry's fields, all as text. */
 export function objectOf(fields: ReadonlyMap<string, Buffer>): Record<string, string> {
-  // An assignment to `__proto__` would set the prototype.
+  // An assignment to the name `__proto__` would set the prototype; Object.fromEntries makes it a field like any other.
   return Object.fromEntries([...fields].map(([name, value]) => [name, value.toString()]));
 }

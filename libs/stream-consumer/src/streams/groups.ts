@@ -3,16 +3,16 @@ import type { Partition } from './partitions';
 import { purgeStream, removeGroup } from './streams.scripts';
 import type { Stream } from './stream-catalog';
 
-/** Most messages of one call. */
+/** Most messages that one call looks at. */
 const PURGED_A_CALL = 100;
 
 /**
- * Removes a group of a stream, and deletes the messages that only this group had not settled. The note of the group goes
- * first, so that partitions that are added meanwhile do not wait for it. Then each partition removes the group, until none
- * was added. After a crash, the call can be made again.
+ * Removes a group of a stream, and deletes the messages that only this group had not settled. First it removes the name of the
+ * group from the stream's config, so that new partitions do not wait for the group. Then it removes the group from all
+ * partitions, including those that are added meanwhile. After a crash, make the call again.
  *
  * @returns true if the stream had the group
- * @throws errors of ScriptRegistry.run()
+ * @throws the errors of ScriptRegistry.run()
  */
 export async function forgetGroup(registry: ScriptRegistry, source: Stream, group: string): Promise<boolean> {
   let found = await source.withdraw(group);
@@ -32,11 +32,11 @@ export async function forgetGroup(registry: ScriptRegistry, source: Stream, grou
 }
 
 /**
- * Deletes messages of a partition that every group has settled and that still exist, because a group that had not settled them
- * was removed.
+ * Deletes messages of a partition that every group has settled and that still exist, for example because the group that had not
+ * settled them was removed.
  *
  * @param after `-` to begin, or the `after` of the last call
- * @throws errors of ScriptRegistry.run()
+ * @throws the errors of ScriptRegistry.run()
  */
 export function purge(
   registry: ScriptRegistry,

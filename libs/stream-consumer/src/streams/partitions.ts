@@ -2,11 +2,14 @@ import type { KeySpace, TaggedKeys } from 'luanest/script-registry';
 import { slotOf } from '../../../internal/src';
 
 const SLOTS = 16_384;
-/** Longest distance of a partition's slot from its position. */
+/** Longest distance from the wanted slot of a partition to the slot of its hash tag, slots. */
 const REACH = 128;
 
-// See DECISIONS.md: partition-slots-do-not-depend-on-count
-/** Returns the position of a partition among all slots, 0 to 1: thirds first, then ninths, so that any number is even. */
+/**
+ * Returns where the slot of a partition is among all slots, from 0 to below 1. Partitions 0 to 2 are a third apart, those up to 8
+ * fill in the ninths, and so on. So partitions are spread evenly over three masters, whatever their number.
+ * See DECISIONS.md: partition-slots-do-not-depend-on-count
+ */
 function positionOf(partition: number): number {
   let [position, width] = [0, 1];
   for (let rest = partition; rest > 0; rest = Math.floor(rest / 3)) {
@@ -17,13 +20,13 @@ function positionOf(partition: number): number {
 }
 
 /**
- * Returns the hash tag of a partition. It does not depend on the number of partitions, so adding one moves no other.
+ * Returns the hash tag of a partition. The tag does not depend on the number of partitions, so a new partition moves no other.
  *
- * @param stream name without braces
- * @param partition from 0
+ * @param stream name of the stream, without braces
+ * @param partition index of the partition, from 0
  */
 export function tagOf(stream: string, partition: number): string {
-  // Not at the edges of the thirds, where the slots of three masters begin.
+  // Shifted by 1/6. Of three masters, each begins at a third of the slots; a tag near that edge could be on either side of it.
   const wanted = ((positionOf(partition) + 1 / 6) % 1) * SLOTS;
   for (let n = 0; ; n++) {
     const tag = `${stream}.${partition}.${n}`;
@@ -32,7 +35,7 @@ export function tagOf(stream: string, partition: number): string {
   }
 }
 
-/** Keys of one group in one partition, by their names in scripts. */
+/** Keys of one group in one partition. The properties have the names by which the scripts know the keys. */
 export interface GroupKeys {
   readonly stream: string;
   readonly waiters: string;
@@ -48,13 +51,13 @@ export interface GroupKeys {
 export class Partition {
   readonly stream: string;
   readonly waiters: string;
-  /** Returns the key of an operation. */
+  /** Returns the key that stores the result of a publish, by its operation id. */
   readonly operation: (operation: string) => string;
   private readonly tagged: TaggedKeys;
-  /** Last part of the keys of a stream with `keys`: other streams may have the same tag. */
+  /** On a stream with `keys`: the last part of the lib's own keys, because other streams may have the same hash tag. */
   private readonly owner: readonly string[];
 
-  /** @param key key of the stream, if another program writes it */
+  /** @param key whole key of a stream that another program writes. Default: made from the name of the stream and the index */
   constructor(
     space: KeySpace,
     name: string,
@@ -68,7 +71,7 @@ export class Partition {
     this.operation = this.tagged.series('operation', ...this.owner);
   }
 
-  /** Returns the keys of a group. */
+  /** Returns the keys of a group in this partition. */
   of(group: string): GroupKeys {
     const key = (name: string): string => this.tagged.key(name, group, ...this.owner);
     return {

@@ -3,9 +3,9 @@ import { InvalidStreamInputError } from '../stream-consumer.errors';
 import type { PublishMessage, PublishResult, PublishSource } from '../stream-consumer.types';
 
 // See DECISIONS.md: publish-many-pulls
-/** Most messages in flight: four full groups of calls, so that the deadline of the last one is not exceeded. */
+/** Most messages in flight. These are four full groups of calls, so the last message does not wait longer than its deadline. */
 const MOST_IN_FLIGHT = 1_024;
-/** Codes of errors that mean that a message was not published. */
+/** Codes of the errors after which it is certain that a message was not published. */
 const NOT_PUBLISHED: readonly string[] = [
   'INVALID_STREAM_INPUT',
   'NOT_SENT',
@@ -14,26 +14,26 @@ const NOT_PUBLISHED: readonly string[] = [
   'INVALID_KEY',
 ];
 
-/** State of the messages of a `publishMany` that failed, by their indexes from 0. */
+/** Outcomes of the messages of a `publishMany` that failed, by their indexes from 0. */
 export interface PublishManyState {
-  /** Number of messages that were begun. No message from this index on was sent. */
+  /** Number of messages that were begun; the message with this index and all later ones were not sent. */
   readonly started: number;
-  /** Indexes of messages that may have been published, ascending. Publish them again with the same `operationId`. */
+  /** Indexes of messages that may have been published, ascending. Publish these messages again with the same `operationId`. */
   readonly unknown: readonly number[];
   /** Indexes of messages that were begun and not published, ascending. */
   readonly unpublished: readonly number[];
 }
 
 /**
- * A `publishMany` ended at its first failure, which is the `cause`. A message below `started` that is neither in `unknown` nor
- * in `unpublished` has its result.
+ * A `publishMany` ended at its first failure, which is the `cause`. Each message with an index below `started` that is neither in
+ * `unknown` nor in `unpublished` has a result: `published` or `full`.
  */
 export class PublishManyError extends LuanestError implements PublishManyState {
   readonly code = 'PUBLISH_MANY';
   readonly started: number;
   readonly unknown: readonly number[];
   readonly unpublished: readonly number[];
-  /** Results by the indexes of the messages; undefined for a message without one. Empty if `onResult` was given. */
+  /** Results by the indexes of the messages; undefined for a message without a result. Empty if `onResult` was given. */
   readonly results: readonly (PublishResult | undefined)[];
 
   /**
@@ -50,8 +50,9 @@ export class PublishManyError extends LuanestError implements PublishManyState {
   ) {
     const why = cause instanceof LuanestError ? `${cause.code}: ${cause.message}` : 'see the cause.';
     super(
-      `publishMany failed at message ${index}: ${why} Of ${started} messages that were begun, ${unpublished.length} were ` +
-        `not published, and ${unknown.length} may have been: publish those again with the same operationId.`,
+      `publishMany failed at message ${index}, counted from 0: ${why} Of ${started} messages that were begun, ` +
+        `${unpublished.length} were not published, and ${unknown.length} may have been published. ` +
+        `Publish both again, the latter with the same operationId as before.`,
       { cause },
     );
     [this.started, this.unknown, this.unpublished, this.results] = [started, unknown, unpublished, results];
@@ -87,7 +88,7 @@ class PublishRun {
     private readonly onResult: OnResult,
   ) {}
 
-  /** Publishes the messages. @throws PublishManyError with `results`, when no message is in flight any more */
+  /** Publishes the messages. @throws PublishManyError with `results`, after a failure, when no message is in flight any more */
   async run(messages: PublishSource, results: readonly PublishResult[]): Promise<void> {
     try {
       for await (const message of messages) {
@@ -136,7 +137,7 @@ class PublishRun {
     this.wake?.();
   }
 
-  /** Waits until at most `most` messages are in flight. Replies come in groups, so the next messages form a group too. */
+  /** Waits until at most `most` messages are in flight. */
   private async until(most: number): Promise<void> {
     if (this.inFlight <= most) return;
     await new Promise<void>((resolve) => {
@@ -151,9 +152,9 @@ class PublishRun {
 /**
  * Publishes the messages of a source in their order, at most 1,024 of them at a time.
  *
- * @param onResult called with each result; an error that it throws ends the run. Default: results are kept
+ * @param onResult called with each result; an error that this function throws ends the run. Default: results are kept
  * @returns the results, in the order of the messages; with `onResult` the number of messages
- * @throws PublishManyError; InvalidStreamInputError for a source that cannot be iterated
+ * @throws PublishManyError; InvalidStreamInputError for messages that cannot be iterated
  */
 export async function publishAll(
   messages: PublishSource,

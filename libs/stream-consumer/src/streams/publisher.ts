@@ -1,5 +1,5 @@
 import { type ScriptRegistry } from 'luanest/script-registry';
-import { shown, spread, UniqueIds } from '../../../internal/src';
+import { classOf, shown, spread, UniqueIds } from '../../../internal/src';
 import { InvalidStreamInputError } from '../stream-consumer.errors';
 import type { PublishMessage, PublishResult } from '../stream-consumer.types';
 import type { Stream } from './stream-catalog';
@@ -7,9 +7,9 @@ import { publishMessage } from './streams.scripts';
 
 /** Longest key or operation id, characters. */
 const MAX_TEXT = 256;
-/** How long ids that luanest made are remembered, ms. The time must only exceed that in which a client sends a call again. */
+/** How long operation ids that luanest made are remembered, ms. A client must not send a call again later than that. */
 const OWN_TTL_MS = 60_000;
-/** Statuses of the script. */
+/** Statuses that the script returns. */
 const FULL = 0;
 const REPLAYED = 2;
 
@@ -26,11 +26,11 @@ function checkText(what: string, text: unknown): string {
     return text;
   }
   throw new InvalidStreamInputError(
-    `${what} is ${shown(text)}. Expected 1 to ${MAX_TEXT} characters without control characters.`,
+    `${what} is ${shown(text)}. Expected 1 to ${MAX_TEXT} characters of well-formed text, without control characters.`,
   );
 }
 
-/** Returns a payload as JSON. @throws InvalidStreamInputError if JSON cannot carry it, or it is too large */
+/** Returns a payload as JSON. @throws InvalidStreamInputError if JSON cannot hold the payload, or the payload is too large */
 function jsonOf(payload: unknown, maxBytes: number): string {
   let json: string | undefined;
   try {
@@ -40,13 +40,13 @@ function jsonOf(payload: unknown, maxBytes: number): string {
   }
   if (json === undefined) {
     throw new InvalidStreamInputError(
-      `The payload is ${typeof payload}, which JSON cannot carry. Publish null, text, a number, an array or an object.`,
+      `The payload is ${classOf(payload)}, which JSON cannot hold. Publish null, text, a number, an array or an object.`,
     );
   }
-  // No character takes more than 3 bytes.
+  // A character of a JavaScript string has 1 to 3 bytes, so short text need not be measured.
   if (json.length * 3 > maxBytes && Buffer.byteLength(json) > maxBytes) {
     throw new InvalidStreamInputError(
-      `The payload has ${Buffer.byteLength(json)} bytes as JSON. maxPayloadBytes allows ${maxBytes}. Store it elsewhere and publish its address.`,
+      `The payload has ${Buffer.byteLength(json)} bytes as JSON. maxPayloadBytes allows ${maxBytes}. Store the data elsewhere and publish where it is.`,
     );
   }
   return json;
@@ -54,12 +54,12 @@ function jsonOf(payload: unknown, maxBytes: number): string {
 
 /** Writes messages to streams. */
 export class Publisher {
-  // Ids of callers begin with c, ids that luanest makes with p, so they never collide.
+  // In Redis, operation ids of callers begin with c and ids that luanest makes with p, so the two kinds never collide.
   private readonly operationIds = new UniqueIds('p');
 
   constructor(private readonly registry: ScriptRegistry) {}
 
-  /** Publishes a message. @throws InvalidStreamInputError; errors of ScriptRegistry.run() */
+  /** Publishes a message. @throws InvalidStreamInputError; the errors of ScriptRegistry.run() */
   async publish(stream: Stream, message: PublishMessage): Promise<PublishResult> {
     if (typeof message !== 'object' || (message as unknown) === null) {
       throw new InvalidStreamInputError(`The message is ${shown(message)}. Expected { payload, key?, operationId? }.`);
@@ -68,7 +68,7 @@ export class Publisher {
     const { maxPayloadBytes, operationTtlMs, maxLength, partitions } = stream.options;
     if (stream.isForeign) {
       throw new InvalidStreamInputError(
-        `Stream ${stream.name} has keys: another program creates and writes it. Add entries with XADD.`,
+        `Stream ${stream.name} has keys, so another program creates and writes it. Add entries with XADD.`,
       );
     }
     const json = jsonOf(payload, maxPayloadBytes);

@@ -1,17 +1,19 @@
 /**
- * How long a group still counts after its notes in Redis are gone, ms: a failover may have lost them, and the processes of
- * the group write them again within this time.
+ * How long this process remembers a group that Redis no longer lists, ms. A failover may have lost the name of the group. The
+ * processes of the group write it again at their next check; after a `removeGroup` nobody does.
  */
 const KEPT_MS = 10_000;
 
-// See DECISIONS.md: last-group-deletes
-/** The groups of a stream that this process knows. A message is deleted when all of them have settled it. */
+/**
+ * The groups of a stream that this process knows. A message is deleted when all these groups have settled it.
+ * See DECISIONS.md: last-group-deletes
+ */
 export class RegisteredGroups {
   private readonly seenAt = new Map<string, number>();
-  /** The groups, separated by spaces. */
+  /** Names of the groups, separated by spaces. */
   names = '';
 
-  /** Adds groups that Redis has, and removes those that Redis has not had for 10 s. */
+  /** Adds groups that Redis lists, and removes groups that Redis has not listed for 10 s. */
   add(groups: readonly string[]): void {
     const now = performance.now();
     for (const name of groups) this.seenAt.set(name, now);

@@ -3,7 +3,7 @@ import type { StreamStats } from '../stream-consumer.types';
 import type { Stream } from './stream-catalog';
 import { readStats } from './streams.scripts';
 
-/** Returns the numbers of a group, all partitions together. @throws errors of ScriptRegistry.run() */
+/** Returns the numbers of a group, summed over all partitions. @throws the errors of ScriptRegistry.run() */
 export async function statsOf(registry: ScriptRegistry, source: Stream, group: string): Promise<StreamStats> {
   const partitions = await source.all();
   const parts = await Promise.all(

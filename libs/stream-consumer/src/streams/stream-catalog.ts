@@ -14,16 +14,16 @@ import {
 } from './stream-options';
 import { announcePartitions, listGroups, withdrawGroup } from './streams.scripts';
 
-/** Pause after which a publisher announces the number of partitions again, ms: Redis may have lost it. */
+/** Pause after which a publisher writes the number of partitions to Redis again, in case that Redis has lost the number; ms. */
 const ANNOUNCE_EVERY_MS = 30_000;
 
-/** A stream as this process knows it. */
+/** A stream: its options, its partitions, and the groups that this process knows. */
 export class Stream {
   private readonly partitions: Partition[] = [];
   private readonly groups = new RegisteredGroups();
   private announcing: Promise<void> | undefined;
   private announcedAt = -Infinity;
-  /** Highest number of partitions that any process announced. */
+  /** Highest number of partitions that any process has written to Redis, as far as this process knows. */
   private count: number;
 
   constructor(
@@ -45,23 +45,27 @@ export class Stream {
     return this.options.keys.length > 0;
   }
 
-  /** Returns true if the stream may have this partition. A stream with `keys` has one for each key. */
+  /** Returns true if the stream may have this partition. A stream with `keys` has one partition for each key. */
   has(index: number): boolean {
     return !this.isForeign || index < this.options.keys.length;
   }
 
-  /** Returns all partitions that any process announced. @throws errors of ScriptRegistry.run() */
+  /**
+   * Returns all partitions of the stream, including those that another process added.
+   *
+   * @throws the errors of ScriptRegistry.run()
+   */
   async all(): Promise<readonly Partition[]> {
     if (!this.isForeign) await this.announce();
     return this.list();
   }
 
   /**
-   * Notes that a group reads the stream, and returns all partitions. One reply has the stream's groups and its partitions, so
-   * a consumer that deletes entries of a partition knows every group that is older than the partition. The groups of
-   * partition 0 are read too: they replace a note that was lost.
+   * Writes the name of a group to the stream's config, and returns all partitions. Groups and partitions come from one reply. So a
+   * process that knows a partition, and deletes entries of it, knows each group that is older than the partition. The groups that
+   * Redis has on partition 0 are added, in case that the config was lost.
    *
-   * @throws errors of ScriptRegistry.run()
+   * @throws the errors of ScriptRegistry.run()
    */
   async join(group: string): Promise<readonly Partition[]> {
     if (this.isForeign) return this.list();
@@ -72,13 +76,21 @@ export class Stream {
     return partitions;
   }
 
-  /** Groups that must settle a message before it is deleted, separated by spaces; `*` if no message is ever deleted. */
+  /**
+   * Names of the groups that must settle a message before it is deleted, separated by spaces; `*` if no message is ever
+   * deleted.
+   */
   get needs(): string {
     if (!this.isForeign) return this.groups.names;
     return this.options.deleteAfter.length > 0 ? this.options.deleteAfter.join(' ') : '*';
   }
 
-  /** Removes the note that a group reads the stream. @returns true if there was a note @throws errors of ScriptRegistry.run() */
+  /**
+   * Removes the name of a group from the stream's config.
+   *
+   * @returns true if the config had the name
+   * @throws the errors of ScriptRegistry.run()
+   */
   async withdraw(group: string): Promise<boolean> {
     const withdrawn =
       !this.isForeign && (await this.registry.run(withdrawGroup, { keys: this.config, args: { group } }));
@@ -86,18 +98,25 @@ export class Stream {
     return withdrawn;
   }
 
-  /** True if a publish need not wait for an announcement. Starts an announcement when one is due. */
+  /**
+   * True if this process has written its number of partitions to Redis, so that a publish need not wait for that. Reading this
+   * property writes the number again if that is due.
+   */
   get announced(): boolean {
     if (this.isForeign) return true;
     const age = performance.now() - this.announcedAt;
     if (age < ANNOUNCE_EVERY_MS) return true;
     if (this.announcedAt === -Infinity) return false;
-    // An earlier announcement is in Redis, unless Redis has lost it: the publish goes on meanwhile.
+    // Redis has the number, unless Redis has lost it, so the publish does not wait.
     this.announce().catch(() => undefined);
     return true;
   }
 
-  /** Announces the number of partitions, and reads the highest number of all processes. @throws errors of ScriptRegistry.run() */
+  /**
+   * Writes the number of partitions to Redis, and reads the highest number that any process wrote.
+   *
+   * @throws the errors of ScriptRegistry.run()
+   */
   announce(): Promise<void> {
     this.announcing ??= this.announceFor('').finally(() => (this.announcing = undefined));
     return this.announcing;
@@ -123,7 +142,7 @@ export class Stream {
 /** The streams that this process uses. */
 export class StreamCatalog {
   private readonly streams = new Map<string, Stream>();
-  /** Streams by their definitions, so that the options of a definition are compared once. */
+  /** Streams by the values of defineStream, so that the options of each value are compared once. */
   private defined = new WeakMap<AnyStream, Stream>();
   private readonly space: KeySpace;
 
@@ -135,17 +154,17 @@ export class StreamCatalog {
   }
 
   /**
-   * Returns a stream by its name or definition.
+   * Returns a stream by its name, or by the value that `defineStream` returned.
    *
-   * @throws InvalidOptionError for an invalid name or definition, and for a definition whose options differ from those in use;
-   *   InvalidKeyError for invalid `keys`
+   * @throws InvalidOptionError for an invalid name or value, and for a value whose options differ from those that the stream has
+   *   in this process; InvalidKeyError for invalid `keys`
    */
   get(stream: string | AnyStream): Stream {
     if (typeof stream === 'string') return this.named(stream);
     return this.defined.get(stream) ?? this.define(stream);
   }
 
-  /** Forgets a stream, and its definition. */
+  /** Forgets a stream. The options of all values of defineStream are compared again at their next use. */
   forget(name: string): void {
     this.streams.delete(name);
     this.defined = new WeakMap();
@@ -175,13 +194,13 @@ export class StreamCatalog {
     const known = this.streams.get(name) ?? (Object.hasOwn(this.options.streams, name) ? this.named(name) : undefined);
     if (known && JSON.stringify(known.options) !== JSON.stringify(options)) {
       throw new InvalidOptionError(
-        `defineStream: Stream ${name} is in use with other options. Use the value of defineStream in every call, ` +
-          `and do not name the stream in the module's streams.`,
+        `defineStream: Stream ${name} is in use in this process with other options. Pass the value of defineStream to ` +
+          `every call, and do not name the stream in the streams of StreamConsumerModule.`,
       );
     }
     if (known) return known;
     const stream = new Stream(this.registry, this.space, name, options);
-    // Invalid keys are refused now, not at the first message.
+    // This refuses invalid keys now, not at the first message.
     options.keys.forEach((_, index) => stream.partition(index));
     this.streams.set(name, stream);
     return stream;

@@ -4,18 +4,21 @@ import { Checks, type KnownOptions } from '../../../internal/src';
 export interface StreamOptions {
   /**
    * Whole keys of streams that another program writes, one for each partition, instead of `partitions`: 1 to 1,024 different
-   * keys, each with a hash tag or without braces. luanest never creates these keys. What it stores about an entry expires
-   * with the key, and the payload is the object of the entry's fields. Default: none, luanest makes the keys.
+   * keys, each with a hash tag or without braces. luanest never creates these keys. What luanest stores about their entries
+   * expires with the key. The payload of a message is an object with the fields of the entry. Default: luanest makes the keys.
    */
   readonly keys?: readonly string[];
   /**
-   * With `keys`: names of groups. An entry is deleted when each of them, and every other group on the key, has settled it.
-   * Default: none, and luanest never deletes an entry of such a stream.
+   * With `keys`: names of groups. An entry is deleted when all these groups, and all other groups on the key, have settled it.
+   * Default: luanest never deletes an entry of such a stream.
    */
   readonly deleteAfter?: readonly string[];
-  /** Partitions, each in a slot of its own; integer of 1 to 1,024. Default: the module's. It may be raised at any time. */
+  /**
+   * Partitions, each in a slot of its own; integer from 1 to 1,024. The number may be raised at any time. Default: the
+   * module's.
+   */
   readonly partitions?: number;
-  /** Messages of a partition at which `publish` returns `full`; integer >= 1. Default: no limit. */
+  /** Number of messages of a partition from which `publish` returns `full`; integer >= 1. Default: no limit. */
   readonly maxLength?: number;
   /** Largest payload as JSON, bytes; integer >= 1. Default: the module's. */
   readonly maxPayloadBytes?: number;
@@ -23,7 +26,7 @@ export interface StreamOptions {
   readonly operationTtlMs?: number;
 }
 
-/** A stream as a value, whatever its messages. */
+/** A stream as a value, for messages of any type: its name and its options. */
 export interface AnyStream extends StreamOptions {
   /** 1 to 100 letters, digits, `.`, `_`, `:` or `-`. */
   readonly name: string;
@@ -33,19 +36,19 @@ declare const MESSAGE: unique symbol;
 
 /** A stream as a value, typed by its messages. Made by `defineStream`. */
 export interface StreamDefinition<Message = unknown> extends AnyStream {
-  /** For the compiler only: never set. */
+  /** For the compiler only; no value has this property. */
   readonly [MESSAGE]?: (message: Message) => Message;
 }
 
-/** Options of a stream with every default filled in. `maxLength` is 0 for no limit; `keys` is empty for luanest's own. */
+/** Options of a stream with every default filled in. `maxLength` 0: no limit. `keys` empty: luanest makes the keys. */
 export type ResolvedStreamOptions = Required<StreamOptions>;
 
-/** Options of the module that are defaults of streams. */
+/** Stream options that have a default in the module. */
 export type StreamDefaults = Pick<ResolvedStreamOptions, 'partitions' | 'maxPayloadBytes' | 'operationTtlMs'>;
 
 /** Pattern of names of streams and groups. */
 export const NAME = /^[\w.:-]{1,100}$/;
-/** Description of that pattern. */
+/** Description of `NAME` for errors. */
 export const NAME_TEXT = '1 to 100 letters, digits, ".", "_", ":" or "-"';
 
 const DEFAULTS: StreamDefaults = { partitions: 1, maxPayloadBytes: 65_536, operationTtlMs: 600_000 };
@@ -60,11 +63,11 @@ const KNOWN: KnownOptions<StreamOptions> = {
 };
 
 /**
- * Makes a stream a value, typed by its messages. Pass it to `publish`, `consume`, `@StreamConsumer` and every other call that
- * takes the name of a stream.
+ * Makes a value of a stream: its name, its options and the type of its messages. Pass the value to `publish`, `consume`,
+ * `@StreamConsumer` and every other call that takes the name of a stream.
  *
- * With a name alone, the stream has the options that the module's `streams` give it, or the defaults. With options, every
- * process and every call must use the value, or the same options.
+ * A value with only a name has the options that the module's `streams` give the stream, or the defaults. With options, pass the
+ * value, or one with the same options, in every process and to every call.
  *
  * @param options `name`, and the options of the stream
  * @throws InvalidOptionError for invalid options
@@ -88,12 +91,12 @@ export function nameOf(stream: string | AnyStream): string | undefined {
   return typeof stream === 'object' && (stream as AnyStream | null) !== null ? stream.name : undefined;
 }
 
-/** Returns the options of the stream; undefined for one with a name alone. */
+/** Returns the options of a value of `defineStream`; undefined if the value has only a name. */
 export function optionsOf({ name: _, ...options }: AnyStream): StreamOptions | undefined {
   return Object.keys(options).length === 0 ? undefined : options;
 }
 
-/** Refuses options of a stream that it does not have. @throws InvalidOptionError for an unknown name of an option */
+/** Checks the names of stream options. @throws InvalidOptionError for an unknown name */
 export function checkKnown(where: Checks, name: string, options: StreamOptions): void {
   where.options(name, options, KNOWN);
 }
@@ -123,17 +126,17 @@ function checkKeys(where: Checks, { keys, partitions }: StreamOptions = {}): rea
     where.refuse('keys', keys, 'a list of 1 to 1,024 different, non-empty strings');
   }
   if (keys.length > 0 && partitions !== undefined) {
-    throw where.error('partitions and keys are set. Leave one of them out.');
+    throw where.error('partitions and keys are both set. Leave out partitions, because each key is a partition.');
   }
   return Object.freeze([...(keys as readonly string[])]);
 }
 
 function checkGroups(where: Checks, { keys, deleteAfter = [] }: StreamOptions = {}): readonly string[] {
   if (!Array.isArray(deleteAfter) || new Set(deleteAfter).size !== deleteAfter.length) {
-    where.refuse('deleteAfter', deleteAfter, 'different names of groups');
+    where.refuse('deleteAfter', deleteAfter, 'a list of names of groups, none of them twice');
   }
   if (deleteAfter.length > 0 && keys === undefined) {
-    throw where.error('deleteAfter needs keys. Without keys an entry is deleted after all groups of the stream.');
+    throw where.error('deleteAfter is set without keys. Leave it out: without keys, a message is deleted when all groups have settled it.');
   }
   return Object.freeze(deleteAfter.map((name, i) => where.text(`deleteAfter[${i}]`, name, NAME, NAME_TEXT)));
 }

@@ -71,7 +71,7 @@ export const listDead = defineScript({
   reply: (rows: string[]) => rows,
 });
 
-/** As `listDead`, for entries of other programs: a payload is all fields of the entry, packed, as bytes. */
+/** Does what `listDead` does, for entries of other programs. A payload is all fields of the entry, packed as bytes. */
 export const listDeadForeign = defineScript({
   name: 'stream-consumer.list-dead-foreign',
   ...listDeadForeignFieldsLua,

@@ -1,7 +1,7 @@
 -- Name of the field with the group that an entry is for. An entry without the field is for every group.
 local FOR_GROUP = 'luanest:group'
 
--- Name of the field that contains all fields of an entry, if the entry has too many for one call.
+-- Name of the field that contains all fields of an entry that has too many for one XADD.
 local PACKED = 'luanest:fields'
 
 -- Packs all fields of an entry into one text: `<length>:<bytes>` of each name and of each value.

@@ -1,5 +1,5 @@
 -- @include fields
--- Returns the value of the field `key` of packed fields.
+-- Returns the value of the field `key` in packed fields; nil if there is no such field.
 local function find_key(fields)
   local at, name, key = 1, nil, nil
   while at <= #fields do
@@ -27,7 +27,9 @@ local function encode_key(key)
   return (string.gsub(key, '[^\32-\126]', function(char) return string.format('%%%02X', string.byte(char)) end))
 end
 
--- Returns payload, key, operation and group of an entry of another program. The payload is all fields, packed.
+-- Returns payload, key, operation and group of an entry of another program; '' for those that are missing. The payload is all
+-- fields,
+-- packed. The fields begin at `from`.
 local function read_fields(raw, from)
   local group, fields, key
   for i = from or 1, #raw, 2 do

@@ -1,7 +1,8 @@
 -- @include clock
 -- @include errors
 -- @include tries
--- Steps of take and take-ordered. Both scripts have the same first six keys and seven arguments.
+-- Steps of the scripts take and take-ordered, which have the same first six keys and seven arguments.
+-- `ids`: all entries of the reply. `again` and `fresh`: rows of the reply, of entries that were and were not delivered before.
 local again, fresh, ids = {}, {}, {}
 
 local function is_session_lost()
@@ -14,7 +15,7 @@ local function add_row(rows, id, payload, key, operation)
   rows[at + 1], rows[at + 2], rows[at + 3], rows[at + 4] = id, payload, key, operation
 end
 
--- Adds an entry to the reply. `tried` is the note of its attempts; nil for a new entry.
+-- Adds an entry to the reply. `tried` is its text in the hash `tries`, '' if it has none; nil for a new entry.
 local function add_entry(id, tried, is_ours, payload, key, operation)
   ids[#ids + 1] = id
   if is_ours and not tried then return add_row(fresh, id, payload, key, operation) end
@@ -24,7 +25,7 @@ local function add_entry(id, tried, is_ours, payload, key, operation)
   again[#again + 1] = string.format('%.0f', first_seen or now_ms)
 end
 
--- Adds the entries of the last take to the reply, if that take had this token. Returns false for another token.
+-- If the last take of the session had this token, adds the entries of that take to the reply. Returns false for another token.
 local function repeat_last_take(give)
   local last = redis.call('HGET', KEYS[3], ARGV[2]) or ''
   local token = string.match(last, '^%S*')
@@ -35,7 +36,7 @@ local function repeat_last_take(give)
   return true
 end
 
--- Deletes the notes of entries whose retry is due and that no longer exist.
+-- Deletes from `tries` what belongs to due entries that the stream no longer has.
 local function forget_missing(due, entries)
   local found, missing = {}, {}
   for _, entry in ipairs(entries) do found[entry[1]] = true end
@@ -45,7 +46,7 @@ local function forget_missing(due, entries)
   redis.call('HDEL', KEYS[5], unpack(missing))
 end
 
--- Adds the entries whose retry is due to the reply. Returns how many were due, or nil and an error.
+-- Adds the entries whose retry is due to the reply. Returns the number of due entries, or nil and an error.
 local function give_due(give)
   local due = redis.call('ZRANGEBYSCORE', KEYS[4], '-inf', now_ms, 'LIMIT', 0, ARGV[4])
   if #due == 0 then return 0 end
@@ -70,12 +71,12 @@ local function reply_without_entries(state)
   return { state, 0, -1, -1, now_ms, 0 }
 end
 
--- Notes the entries for a replay with the same token.
+-- Stores the entries of the reply, for a replay with the same token.
 local function note_take()
   if #ids > 0 then redis.call('HSET', KEYS[3], ARGV[2], ARGV[3] .. ' ' .. table.concat(ids, ' ')) end
 end
 
--- Builds the reply. If there are no more entries, it leaves the mark that makes a publish wake the session.
+-- Returns the reply. If there are no more entries, sets the mark because of which a publish wakes the session.
 local function build_reply(more)
   if not more and ARGV[7] ~= '0' then redis.call('SET', KEYS[6], '1', 'PX', ARGV[7]) end
   local next_due = redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES')

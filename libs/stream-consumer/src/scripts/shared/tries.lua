@@ -1,4 +1,4 @@
--- A note of attempts is `<attempts that ended> <first delivery, ms> <last error>`.
+-- An entry's text in the hash `tries` is `<attempts that ended> <first delivery, ms> <last error>`.
 local function parse_tries(text)
   local attempts, first, problem = string.match(text or '', '^(%d+) (%d+) (.*)$')
   return tonumber(attempts or '0'), tonumber(first), problem or ''
