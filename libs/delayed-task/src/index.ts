@@ -4,10 +4,9 @@ export {
   retryLater,
   type DeadLetter,
   type RetryLater,
-  type RetryLaterOptions,
 } from '../../internal/src';
 export { defineTask } from './define-task';
-export { DelayedTask, type DelayedTaskOptions, type TaskMethodDecorator } from './delayed-task.decorator';
+export { DelayedTask, type DelayedTaskOptions } from './delayed-task.decorator';
 export {
   DelayedTaskSetupError,
   InvalidTaskError,
@@ -24,20 +23,15 @@ export {
   type AttemptSettledEvent,
   type TaskCallFailedEvent,
 } from './delayed-task.events';
-export { DelayedTaskModule, type DelayedTaskModuleExtras } from './delayed-task.module';
+export { DelayedTaskModule } from './delayed-task.module';
 export type { DelayedTaskModuleOptions } from './delayed-task.options';
 export { DelayedTaskService } from './delayed-task.service';
 export type {
   Backoff,
   CancelResult,
-  ConflictOptions,
   DeadFilter,
   DeadPage,
   DeadTask,
-  DefinedTask,
-  DueTime,
-  HandlerOptions,
-  NamedTask,
   NewTask,
   QueueStats,
   RescheduleResult,
@@ -45,9 +39,6 @@ export type {
   ScheduleOptions,
   TaskContext,
   TaskDefinition,
-  TaskDefinitionOptions,
   TaskHandler,
-  TaskOptions,
-  TaskSettings,
   TaskView,
 } from './delayed-task.types';

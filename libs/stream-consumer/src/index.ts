@@ -4,15 +4,12 @@ export {
   retryLater,
   type DeadLetter,
   type RetryLater,
-  type RetryLaterOptions,
 } from '../../internal/src';
 export { commit, type Commit } from './handlers/outcome';
 export {
   StreamConsumer,
   StreamMessageParam,
   StreamPayload,
-  type StreamConsumerDecorator,
-  type StreamHandlerMethod,
 } from './stream-consumer.decorator';
 export {
   HandlerTimeoutError,
@@ -31,27 +28,24 @@ export {
   type SessionTakenOverEvent,
   type StreamCallFailedEvent,
 } from './stream-consumer.events';
-export { StreamConsumerModule, type StreamConsumerModuleExtras } from './stream-consumer.module';
+export { StreamConsumerModule } from './stream-consumer.module';
 export type {
   AnyConsumerOptions,
-  ConsumerDefaults,
   StreamBackoff,
   StreamConsumerModuleOptions,
   StreamConsumerOptions,
 } from './stream-consumer.options';
 export { StreamConsumerService } from './stream-consumer.service';
-export { PublishManyError, type PublishManyState } from './streams/publish-many';
+export { PublishManyError } from './streams/publish-many';
 export { defineStream, type AnyStream, type StreamDefinition, type StreamOptions } from './streams/stream-options';
 export type {
   DeadLetterFilter,
   DeadLetterPage,
-  DeadLetterPageOptions,
   DeadLetterRecord,
   HandlerResult,
   PublishMessage,
   PublishOptions,
   PublishResult,
-  PublishSource,
   StreamConsumerHandle,
   StreamHandler,
   StreamMessage,
