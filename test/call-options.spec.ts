@@ -230,7 +230,7 @@ describe('options of calls', () => {
       code: 'INVALID_TASK',
       message: expect.stringMatching(/^DelayedTaskService: There is no option "delay"\. Known: /) as string,
     });
-    const backoff = { delayMs: 1, factor: 1, maxDelayMs: 1, jitter: 0 };
+    const backoff = { delayMs: 1, factor: 1, maxDelayMs: 1 };
     const every = { delayMs: 60_000, id: 'a', attempts: 1, backoff, keepResultMs: 0, onConflict: 'keep' } as const;
     expect(await tasks.schedule('t', 1, every)).toMatchObject({ status: 'scheduled' });
     expect(await tasks.schedule('t', 1, { runAtMs: Date.now() + 60_000 })).toMatchObject({ status: 'scheduled' });

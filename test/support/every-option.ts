@@ -243,9 +243,8 @@ export const libs: readonly Lib[] = [
       work: true,
       leaseMs: 1_000,
       pollMs: 100,
-      wakeUp: false,
       attempts: 1,
-      backoff: { delayMs: 1, factor: 1, maxDelayMs: 2, jitter: 0 },
+      backoff: { delayMs: 1, factor: 1, maxDelayMs: 2 },
       timeoutMs: 1_000,
       keepResultMs: 1,
       maxPayloadBytes: 10,
@@ -258,7 +257,7 @@ export const libs: readonly Lib[] = [
     nested: [
       [
         { backoff: { delayMs: 1, factr: 2 } },
-        'There is no option "factr" in backoff. Known: delayMs, factor, maxDelayMs, jitter.',
+        'There is no option "factr" in backoff. Known: delayMs, factor, maxDelayMs.',
       ],
       [{ backoff: 'slow' }, /^backoff is "slow"\. Expected \{ delayMs, /],
     ],

@@ -12,12 +12,13 @@ const KNOWN: KnownOptions<TaskDefinitionOptions> = {
 };
 
 /**
- * Defines tasks of a name once, with their settings and the type of their payload. Pass the definition instead of the name
- * to `schedule`, `scheduleMany`, `@DelayedTask` and `process`, and to `get` for a typed payload.
+ * Defines the tasks of a name: their settings and the type of their payload. Pass the definition instead of the name to
+ * `schedule`, `scheduleMany`, `@DelayedTask` and `process`, and to `get` for a typed payload.
  *
- * `Payload` must be a type of JSON data: a handler gets a Date as text, and undefined as null.
+ * `Payload` must be a type of JSON data, because the payload is stored as JSON: a handler gets a Date as text, and undefined as
+ * null.
  *
- * @param options settings of the tasks; options of a single call or decorator override them, and they override the module's
+ * @param options settings of the tasks. They override those of the module; options of a single call or decorator override both
  * @throws InvalidOptionError for invalid settings, InvalidTaskError for an invalid name
  */
 export function defineTask<Payload>(options: TaskDefinitionOptions): TaskDefinition<Payload> {
@@ -34,7 +35,11 @@ export function defineTask<Payload>(options: TaskDefinitionOptions): TaskDefinit
   });
 }
 
-/** Returns the definition that a caller gave; for a name, a definition without settings. @throws InvalidTaskError */
+/**
+ * Returns a definition that a caller gave; for a name, a definition without settings.
+ *
+ * @throws InvalidTaskError for an invalid name
+ */
 export function definitionOf(task: string | TaskDefinition): TaskDefinition {
   if (typeof task !== 'object' || task === null) return { name: checkName(task) };
   checkName(task.name);

@@ -5,12 +5,12 @@ import type { HandlerOptions, TaskDefinition, TaskHandler } from './delayed-task
 export interface DelayedTaskOptions extends HandlerOptions {
   /**
    * True if the guards, pipes, interceptors and filters of the method, its class and the app run. Default true. A filter
-   * gets the error and may throw another one. It cannot make a failed attempt a success.
+   * gets the error and may throw another error, but cannot make a failed attempt a success.
    */
   readonly enhancers?: boolean;
 }
 
-/** Metadata of one `@DelayedTask()` of a method. */
+/** Metadata that one `@DelayedTask()` stores on its method. */
 export interface DelayedTaskMetadata {
   readonly task: string | TaskDefinition;
   readonly options: DelayedTaskOptions;

@@ -5,17 +5,21 @@ export class InvalidTaskError extends LuanestError {
   readonly code = 'INVALID_TASK';
 }
 
-/** The payload or the result of a task has more than `maxPayloadBytes` bytes as JSON. */
+/**
+ * The payload or the result of a task has more than `maxPayloadBytes` bytes as JSON. For a payload, nothing was sent to Redis.
+ */
 export class TaskTooLargeError extends LuanestError {
   readonly code = 'TASK_TOO_LARGE';
 }
 
-/** A handler cannot be registered, or the queue was created with another number of partitions. Thrown at boot. */
+/**
+ * A handler cannot be registered, or the queue was created with another number of partitions. Thrown at boot and by `process`.
+ */
 export class DelayedTaskSetupError extends LuanestError {
   readonly code = 'DELAYED_TASK_SETUP';
 }
 
-/** A handler did not end within `timeoutMs`. The reason of its signal, and the error of the attempt. */
+/** A handler did not end within `timeoutMs`. This is the reason of its `signal`, and the error of its attempt. */
 export class TaskTimeoutError extends LuanestError {
   readonly code = 'TASK_TIMEOUT';
 }
@@ -25,12 +29,12 @@ export class UnknownTaskError extends LuanestError {
   readonly code = 'UNKNOWN_TASK';
 }
 
-/** The reason of a signal that fired because another worker may have the task, or because the task was cancelled or replaced. */
+/** Reason of a handler's `signal`: another worker may have the task, or the task was cancelled or replaced. */
 export class TaskLostError extends LuanestError {
   readonly code = 'TASK_LOST';
 }
 
-/** The reason of a signal that fired because the app shuts down and `drainMs` is over. */
+/** Reason of a handler's `signal`: the app shuts down, and `drainMs` is over. */
 export class WorkerClosingError extends LuanestError {
   readonly code = 'WORKER_CLOSING';
 }

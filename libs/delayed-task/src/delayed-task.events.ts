@@ -7,42 +7,49 @@ export interface AttemptSettledEvent {
   readonly id: string;
   readonly attempt: number;
   /**
-   * `done`: the handler succeeded. `retried`: another attempt follows. `dead`: the task was
-   * dead-lettered. `lost`: another worker has the task, or the task was cancelled or replaced; nothing was changed.
-   * `released`: handed back at shutdown. `unknown`: handed back because this process has no handler for the name. The last
-   * two do not count as attempts.
+   * `done`: the handler succeeded. `retried`: another attempt follows. `dead`: the task was dead-lettered. `lost`: another worker
+   * has the task, or the task was cancelled or replaced; nothing was changed. `released`: the task was handed back at shutdown.
+   * `unknown`: the task was handed back, because this process has no handler for its name. `released` and `unknown` do not count
+   * as attempts.
    */
   readonly outcome: 'done' | 'retried' | 'dead' | 'lost' | 'released' | 'unknown';
   /** Time from when the attempt was due until it was taken, ms by Redis' clock; never negative. */
   readonly lateMs: number;
   /** Time from when the attempt was taken until Redis had its outcome, ms. */
   readonly durationMs: number;
-  /** The error of a failed attempt; undefined if the attempt did not fail, or its handler asked for the outcome. */
+  /** Error of a failed attempt; undefined if the attempt did not fail, or its handler used `retryLater` or `deadLetter`. */
   readonly error?: unknown;
 }
 
-/** Tasks were dead-lettered because their worker died in their last attempt. */
+/** Tasks were dead-lettered, because their leases ended in their last attempt: the worker died or stood still. */
 export interface TasksBuriedEvent {
   readonly queue: string;
+  /** Number of tasks. */
   readonly count: number;
   /** The tasks, each with the number of its last attempt. */
   readonly tasks: readonly { readonly id: string; readonly name: string; readonly attempt: number }[];
 }
 
-/** A call of the worker to Redis failed. The worker tries again. */
+/**
+ * A call of the worker to Redis failed. The worker tries again, except for `release`: those tasks wait for the end of their
+ * leases.
+ */
 export interface TaskCallFailedEvent {
   readonly queue: string;
-  /** The part of the worker that made the call. */
+  /**
+   * `take`: leases due tasks. `settle`: sends outcomes. `renew`: extends leases. `release`: hands tasks back at shutdown.
+   * `subscribe`: subscribes to wake-ups. `sweep`: deletes old dead letters and repairs damage.
+   */
   readonly during: 'take' | 'settle' | 'renew' | 'release' | 'subscribe' | 'sweep';
   readonly error: unknown;
 }
 
-/** A sweep repaired tasks that an eviction or a stray command had left incomplete. */
+/** A sweep repaired tasks that were incomplete, for example because Redis evicted keys or somebody deleted entries. */
 export interface QueueRepairedEvent {
   readonly queue: string;
-  /** Tasks that were in none of the queue's sorted sets, and are waiting, running or dead-lettered again. */
+  /** Number of tasks that had lost their entry in `due`, `leased` or `dead`, and are waiting, running or dead-lettered again. */
   readonly restored: number;
-  /** Runs and leases without a task, which were removed. */
+  /** Number of entries in `runs` that had no task. They were deleted, with their leases. */
   readonly dropped: number;
 }
 

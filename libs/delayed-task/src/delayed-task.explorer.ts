@@ -17,7 +17,7 @@ export class DelayedTaskExplorer implements OnModuleInit {
     private readonly service: DelayedTaskService,
   ) {}
 
-  /** @throws DelayedTaskSetupError that names class and method */
+  /** @throws DelayedTaskSetupError with class and method, for a handler that cannot be registered */
   onModuleInit(): void {
     for (const found of exploreMethods(this.discovery, this.scanner)) {
       for (const metadata of delayedTasksOf(found.method)) this.add(found, metadata);
@@ -30,7 +30,7 @@ export class DelayedTaskExplorer implements OnModuleInit {
     const { enhancers = true, ...rest } = options;
     const run = enhancers ? enhance(this.contexts, instance, method, key) : (method.bind(instance) as TaskHandler);
     try {
-      // The overloads of `process` take the name or the definition, not their union.
+      // An overload of `process` takes a name, the other a definition; none takes a value that may be either.
       this.service.process(task as string, run, rest);
     } catch (cause) {
       throw new DelayedTaskSetupError(`${where}: ${(cause as Error).message}`, { cause });

@@ -7,11 +7,11 @@ import { resolveOptions, type DelayedTaskModuleOptions, type ResolvedDelayedTask
 import { delayedTaskScripts } from './delayed-task.scripts';
 import { DelayedTaskService } from './delayed-task.service';
 
-/** Settings that Nest must know before the options are resolved. */
+/** Settings of the module that are not options, because `forRootAsync` needs them before its factory runs. */
 export interface DelayedTaskModuleExtras {
   /** True if every module of the app can inject the service without an import. Default true. */
   readonly isGlobal?: boolean;
-  /** Name of the ScriptRegistry that runs the scripts. Default: the default one. */
+  /** Name of the ScriptRegistry that runs the scripts. Default: the one without a name. */
   readonly registry?: string;
 }
 
@@ -32,6 +32,9 @@ const DelayedTaskModuleBase = defineLuanestModule<
   }),
 });
 
-/** Delayed tasks. Needs a ScriptRegistryModule. Import it once, in the root module; every option has a default. */
+/**
+ * Provides `DelayedTaskService`, and runs handlers with `@DelayedTask`. Import it once, in the root module. Every option has a
+ * default.
+ */
 @Module({})
 export class DelayedTaskModule extends DelayedTaskModuleBase {}

@@ -5,46 +5,54 @@ import type { Backoff } from './delayed-task.types';
 export interface DelayedTaskModuleOptions {
   /** Name of the queue; 1 to 100 letters, digits, `.`, `_` or `-`. Default `default`. */
   readonly queue?: string;
-  /** Partitions over which the queue is sharded; integer of 1 to 256; fixed while the queue holds tasks. Default 1. */
+  /**
+   * Partitions over which the queue is sharded; integer from 1 to 256. Do not change it while the queue holds tasks. Default 1.
+   */
   readonly partitions?: number;
-  /** Tasks that run at the same time in this process; integer of 1 to 10,000. Default 50. */
+  /** Tasks that run at the same time in this process; integer from 1 to 10,000. Default 50. */
   readonly concurrency?: number;
   /** True if this process runs tasks. Default: true if it has a handler. */
   readonly work?: boolean;
   /**
-   * How long a worker leases a task, ms; integer of 100 to 1 day. The worker renews the lease while the handler runs; if
-   * the worker dies, others take the task when the lease ends. Default 30,000.
+   * How long a worker leases a task, ms; integer from 100 to 1 day. The worker renews the lease while the handler runs. If the
+   * worker dies, others take the task when the lease ends. Default 30,000.
    */
   readonly leaseMs?: number;
-  /** Longest pause between two takes of a partition, ms; integer of 10 to 60,000. Default 1,000. */
+  /** Longest pause between two looks for due tasks in a partition, ms; integer from 10 to 60,000. Default 1,000. */
   readonly pollMs?: number;
-  /** True if workers subscribe to a channel on which new tasks wake them. False: they only poll. Default true. */
-  readonly wakeUp?: boolean;
-  /** Most attempts of a task that does not set its own; integer of 1 to 1,000. Default 5. */
+  /** Most attempts of a task that does not set `attempts`; integer from 1 to 1,000. Default 5. */
   readonly attempts?: number;
   /**
-   * Pauses between the attempts of a task that does not set its own; a number is `{ delayMs }`. Default: 1 s, doubled each
-   * time, at most 1 hour, with a jitter of 0.5.
+   * Pauses between the attempts of a task that does not set `backoff`; a number is `{ delayMs }`. Default: 1 s, doubled each
+   * time, at most 1 hour.
    */
   readonly backoff?: number | Backoff;
-  /** How long one attempt may take, ms, if its handler does not set its own; integer of 1 to 2^31 - 1. Default 5 minutes. */
+  /** How long an attempt may take if its handler does not set `timeoutMs`, ms; integer from 1 to 2^31 - 1. Default 5 minutes. */
   readonly timeoutMs?: number;
-  /** How long a result is kept, ms, if the task does not set its own; integer of 0 to 100 years. Default 0: not kept. */
+  /** How long a result is kept if the task does not set `keepResultMs`, ms; integer from 0 to 100 years. Default 0: not kept. */
   readonly keepResultMs?: number;
-  /** Most bytes of a payload, and of a result, as JSON; integer of 1 to 16 MiB. Default 65,536. */
+  /** Most bytes of a payload, and of a result, as JSON; integer from 1 to 16 MiB. Default 65,536. */
   readonly maxPayloadBytes?: number;
-  /** How long dead letters are kept, ms; integer of 1 s to 100 years. Default 30 days. */
+  /** How long dead letters are kept, ms; integer from 1 s to 100 years. Default 30 days. */
   readonly deadRetentionMs?: number;
   /**
-   * How long workers that have no handler for the name of a task hand the task back, ms, before it is dead-lettered; integer
-   * of 1 s to 100 years. Default 1 day.
+   * How long workers without a handler for the name of a task hand the task back before it is dead-lettered, ms; integer from 1 s
+   * to 100 years. Default 1 day.
    */
   readonly unknownTaskMs?: number;
-  /** Longest pause between two sweeps, which delete old dead letters and repair damage, ms; integer of 100 to 1 day. Default 60,000. */
+  /**
+   * Longest pause between two sweeps, ms; integer from 100 to 1 day. A sweep deletes dead letters after `deadRetentionMs` and
+   * repairs incomplete tasks. Default 60,000.
+   */
   readonly sweepMs?: number;
-  /** How long shutdown waits for running tasks before their signals fire, ms; integer of 0 to 2^31 - 1. Default 10,000. */
+  /**
+   * How long shutdown waits for running handlers before it fires their signals, ms; integer from 0 to 2^31 - 1. Default 10,000.
+   */
   readonly drainMs?: number;
-  /** How long a handler has to end after its signal fired, at shutdown and after `timeoutMs`, ms; integer of 0 to 2^31 - 1. Default 500. */
+  /**
+   * How long a handler may run on after its signal fired at shutdown or after `timeoutMs`, ms; integer from 0 to 2^31 - 1.
+   * Default 500.
+   */
   readonly abortGraceMs?: number;
 }
 
@@ -57,7 +65,7 @@ export interface ResolvedDelayedTaskOptions extends Required<Omit<DelayedTaskMod
   readonly work: boolean | undefined;
 }
 
-/** The longest delay and retention: 100 years, in ms. */
+/** Longest delay and longest retention: 100 years, ms. */
 export const MAX_DURATION_MS = 36_500 * 86_400_000;
 const DAY_MS = 86_400_000;
 
@@ -68,7 +76,6 @@ const KNOWN: KnownOptions<DelayedTaskModuleOptions> = {
   work: true,
   leaseMs: true,
   pollMs: true,
-  wakeUp: true,
   attempts: true,
   backoff: true,
   timeoutMs: true,
@@ -80,39 +87,33 @@ const KNOWN: KnownOptions<DelayedTaskModuleOptions> = {
   drainMs: true,
   abortGraceMs: true,
 };
-const KNOWN_OF_BACKOFF: KnownOptions<Backoff> = { delayMs: true, factor: true, maxDelayMs: true, jitter: true };
+const KNOWN_OF_BACKOFF: KnownOptions<Backoff> = { delayMs: true, factor: true, maxDelayMs: true };
 
 const checks = new Checks('DelayedTaskModule');
 
-/** Returns a checked `attempts`. @throws the error of `where` */
+/** Checks the option `attempts`. @throws the error of `where` for an invalid value */
 export function checkAttempts(value: unknown, where: Checks): number {
   return where.integer('attempts', value, 1, 1_000);
 }
 
-/** Returns a checked `keepResultMs`. @throws the error of `where` */
+/** Checks the option `keepResultMs`. @throws the error of `where` for an invalid value */
 export function checkKeep(value: unknown, where: Checks): number {
   return where.integer('keepResultMs', value, 0, MAX_DURATION_MS);
 }
 
-/** Returns a checked backoff with its defaults. @throws the error of `where` */
+/** Checks the option `backoff`, and fills in its defaults. @throws the error of `where` for an invalid value */
 export function resolveBackoff(value: unknown, where: Checks): ResolvedBackoff {
   const given = typeof value === 'number' ? { delayMs: value } : value;
   if (typeof given !== 'object' || given === null || !('delayMs' in given)) {
-    where.refuse('backoff', value, '{ delayMs, factor?, maxDelayMs?, jitter? }, or a number of milliseconds');
+    where.refuse('backoff', value, '{ delayMs, factor?, maxDelayMs? }, or a number of milliseconds');
   }
-  const {
-    delayMs,
-    factor = 2,
-    maxDelayMs,
-    jitter = 0.5,
-  } = where.options('backoff', given as Backoff, KNOWN_OF_BACKOFF);
+  const { delayMs, factor = 2, maxDelayMs } = where.options('backoff', given as Backoff, KNOWN_OF_BACKOFF);
   const backoff = where.in('backoff');
   const first = backoff.integer('delayMs', delayMs, 0, MAX_DURATION_MS);
   return Object.freeze({
     delayMs: first,
     factor: backoff.number('factor', factor, 1, 1_000),
     maxDelayMs: backoff.integer('maxDelayMs', maxDelayMs ?? Math.max(3_600_000, first), first, MAX_DURATION_MS),
-    jitter: backoff.number('jitter', jitter, 0, 1),
   });
 }
 
@@ -131,7 +132,6 @@ export function resolveOptions(options: DelayedTaskModuleOptions): ResolvedDelay
     work: options.work === undefined ? undefined : checks.flag('work', options.work),
     leaseMs: checks.integer('leaseMs', options.leaseMs ?? 30_000, 100, DAY_MS),
     pollMs: checks.integer('pollMs', options.pollMs ?? 1_000, 10, 60_000),
-    wakeUp: checks.flag('wakeUp', options.wakeUp ?? true),
     attempts: checkAttempts(options.attempts ?? 5, checks),
     backoff: resolveBackoff(options.backoff ?? 1_000, checks),
     timeoutMs: checks.integer('timeoutMs', options.timeoutMs ?? 300_000, 1),

@@ -1,5 +1,5 @@
 import { queueScripts } from './queue/queue.scripts';
 import { workerScripts } from './worker/worker.scripts';
 
-/** Every script of this lib, for registration. */
+/** All scripts of this lib, which the module registers. */
 export const delayedTaskScripts = [...queueScripts, ...workerScripts];

@@ -20,12 +20,13 @@ import type {
   TaskView,
 } from './delayed-task.types';
 import { DeadLetters } from './queue/dead-letters';
+import { thrownText } from '../../internal/src';
 import { checkScheduling } from './queue/task-codec';
 import { TaskQueue } from './queue/task-queue';
 import { Handlers } from './worker/handler-registry';
 import { Worker } from './worker/worker';
 
-/** Schedules tasks, and runs tasks of names for which this process has handlers. */
+/** Schedules tasks, and runs the tasks for whose names this process has handlers. */
 export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(DelayedTaskService.name);
   private readonly queue: TaskQueue;
@@ -45,7 +46,7 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
   }
 
   /**
-   * Schedules a task. A call with an id can be repeated after an error: the task is scheduled once.
+   * Schedules a task. With an `id`, repeat the call after an error: while the task exists, it is not scheduled twice.
    *
    * @param task name that selects the handler, 1 to 128 characters, or the definition of the tasks
    * @param payload JSON data of at most `maxPayloadBytes`; undefined is stored as null
@@ -69,8 +70,8 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
   }
 
   /**
-   * Schedules tasks, in calls of up to 100 tasks of a partition and about 4 MiB. Each call is atomic, all of them are not: if
-   * one fails, the tasks of the calls before it stay. If each task has an id, repeat `scheduleMany` after an error.
+   * Schedules tasks, in steps of up to 100 tasks of a partition and about 4 MiB. Each step is atomic. If a step fails, the tasks of
+   * other steps may be scheduled. If each task has an `id`, repeat the call after an error.
    *
    * @returns one result for each task, in the order of the tasks
    * @throws InvalidTaskError, TaskTooLargeError before anything is sent; the errors of ScriptRegistry.run()
@@ -83,10 +84,11 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
   }
 
   /**
-   * Removes a waiting task. A running task stays, and the call returns `running`, unless `evenRunning` is true: then the task
-   * is removed, and the outcome of its attempt changes nothing. A dead letter stays, and the call returns `dead`: use `drop`.
+   * Removes a waiting task. A running task stays, and the call returns `running`. With `evenRunning: true`, a running task is
+   * removed as well, and the outcome of its attempt changes nothing. A dead letter stays, and the call returns `dead`; `drop`
+   * removes dead letters.
    *
-   * @returns `unknown` if there is no task with the id
+   * @returns `unknown` if no task has the id
    * @throws InvalidTaskError; the errors of ScriptRegistry.run()
    */
   cancel(id: string, options: { readonly evenRunning?: boolean } = {}): Promise<CancelResult> {
@@ -104,7 +106,7 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
   }
 
   /**
-   * Returns a task; undefined if there is none with the id, also if it is done and its result is not kept.
+   * Returns a task; undefined if no task has the id, or the task is done and its result is not kept.
    *
    * @param task definition of the task, for the type of the payload
    * @throws InvalidTaskError, also if the task has another name than the definition; the errors of ScriptRegistry.run()
@@ -126,7 +128,7 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
   }
 
   /**
-   * Makes a dead letter due again, with all its attempts.
+   * Makes a dead letter due again. The task starts again at attempt 1.
    *
    * @param time when it is due; default: now
    * @returns `unknown` if no dead letter has the id
@@ -148,39 +150,39 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
   }
 
   /**
-   * Makes all dead letters due now, with all their attempts, in steps of 100. Tasks that are dead-lettered after the call
-   * began are left out, so the call ends. If it fails halfway, call it again.
+   * Makes all dead letters due now, in steps of 100. The tasks start again at attempt 1. Tasks that are dead-lettered after the
+   * call reached their partition are left out, so the call ends. If it fails halfway, call it again.
    *
    * @param filter selects dead letters; default: all
    * @returns the number of tasks that were replayed
-   * @throws InvalidTaskError for a filter that is invalid, before anything is sent; the errors of ScriptRegistry.run()
+   * @throws InvalidTaskError for an invalid filter, before anything is sent; the errors of ScriptRegistry.run()
    */
   replayAll(filter: DeadFilter = {}): Promise<number> {
     return this.dead.clear('replay', filter);
   }
 
   /**
-   * Removes all dead letters, in steps of 100. Tasks that are dead-lettered after the call began are left out, so the call
-   * ends. If it fails halfway, call it again.
+   * Removes all dead letters, in steps of 100. Tasks that are dead-lettered after the call reached their partition are left out,
+   * so the call ends. If it fails halfway, call it again.
    *
    * @param filter selects dead letters; default: all
    * @returns the number of tasks that were dropped
-   * @throws InvalidTaskError for a filter that is invalid, before anything is sent; the errors of ScriptRegistry.run()
+   * @throws InvalidTaskError for an invalid filter, before anything is sent; the errors of ScriptRegistry.run()
    */
   dropAll(filter: DeadFilter = {}): Promise<number> {
     return this.dead.clear('drop', filter);
   }
 
-  /** Counts the tasks of the queue. @throws the errors of ScriptRegistry.run() */
+  /** Returns the numbers of tasks in the queue. @throws the errors of ScriptRegistry.run() */
   stats(): Promise<QueueStats> {
     return this.queue.stats();
   }
 
   /**
-   * Registers a handler of the tasks of a name in this process, as `@DelayedTask(name)` does, but without guards, pipes,
-   * interceptors and filters.
+   * Registers a function as the handler of the tasks of a name in this process. Guards, pipes, interceptors and filters do not
+   * run.
    *
-   * @throws DelayedTaskSetupError if the name has a handler; InvalidTaskError, InvalidOptionError
+   * @throws DelayedTaskSetupError if the name has a handler; InvalidTaskError for an invalid name; InvalidOptionError
    */
   process<Payload>(task: TaskDefinition<Payload>, handler: TaskHandler<Payload>, options?: HandlerOptions): void;
   process(name: string, handler: TaskHandler, options?: HandlerOptions): void;
@@ -197,14 +199,15 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
       noted = await this.queue.notedPartitions();
     } catch (error) {
       this.logger.warn(
-        `Queue ${queue}: its number of partitions was not checked, because Redis failed: ${String(error)}`,
+        `Queue ${queue}: the number of partitions was not checked, because Redis failed: ${thrownText(error)}`,
       );
       return;
     }
     if (noted === partitions) return;
     throw new DelayedTaskSetupError(
-      `Queue ${queue} was created with ${noted} partitions, and this app has partitions: ${partitions}. It would not find all ` +
-        `tasks. Use ${noted} or another queue, or empty this queue and delete the key ${this.queue.partitions.layout}.`,
+      `DelayedTaskModule: partitions is ${partitions}, but queue ${queue} was created with ${noted}. This app would ` +
+        `not find all tasks. Set partitions to ${noted}, use another queue, or empty this queue and delete the key ` +
+        `${this.queue.partitions.layout}.`,
     );
   }
 
@@ -214,7 +217,10 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
     this.start();
   }
 
-  /** Takes no new tasks, waits for running ones, and hands the rest back. Handlers may schedule tasks meanwhile. */
+  /**
+   * Takes no more tasks, waits for running handlers, and hands back the tasks of those that still run. Handlers may schedule
+   * tasks.
+   */
   async beforeApplicationShutdown(): Promise<void> {
     await this.worker.close();
   }

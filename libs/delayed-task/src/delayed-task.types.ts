@@ -1,50 +1,50 @@
-/** Key of the type of the payload. No object has it at run time. */
+/** Key under which a definition has the type of its payload, for the compiler only. */
 declare const PAYLOAD: unique symbol;
 
-/** Pause after failed attempt number `n`: `delayMs * factor ^ (n - 1)`, at most `maxDelayMs`. */
+/**
+ * Pause after failed attempt number `n`: `delayMs * factor ^ (n - 1)`, at most `maxDelayMs`, then shortened by up to half at
+ * random.
+ */
 export interface Backoff {
-  /** Pause before the second attempt, ms; integer of 0 to 100 years. */
+  /** Pause before the second attempt, ms; integer from 0 to 100 years. */
   readonly delayMs: number;
-  /** Factor by which each pause is longer than the one before; 1 to 1,000. Default 2. */
+  /** Factor by which each pause is longer than the one before; number from 1 to 1,000. Default 2. */
   readonly factor?: number;
-  /** Longest pause, ms; integer of `delayMs` to 100 years. Default 1 hour, or `delayMs` if that is more. */
+  /** Longest pause, ms; integer from `delayMs` to 100 years. Default 1 hour, or `delayMs` if that is more. */
   readonly maxDelayMs?: number;
-  /** Share of each pause that is random, 0 to 1: 0.5 waits between half of the pause and all of it. Default 0.5. */
-  readonly jitter?: number;
 }
 
-/** Due time of a task, by Redis' clock. Give one of the two or none; without both, the task is due now. */
+/** Due time of a task, by Redis' clock. Give `delayMs` or `runAtMs`, not both; without them, the task is due now. */
 export interface DueTime {
-  /** Time from now, ms; integer, at most 100 years; below 0 means now. */
+  /** Time from now, ms; integer of at most 100 years. A negative delay means now. */
   readonly delayMs?: number;
-  /** Instant in ms since 1970; integer, at most 100 years ahead; in the past means now. */
+  /** Instant, ms since 1970; integer, at most 100 years ahead. An instant in the past means now. */
   readonly runAtMs?: number;
 }
 
-/** Settings of tasks that a single task, `defineTask` or the module can set, in this order. */
+/** Settings that a single task, `defineTask` and the module can have. The task's own come first, then those of `defineTask`. */
 export interface TaskSettings {
-  /** Most attempts; after the last one that fails, the task is dead-lettered; integer of 1 to 1,000. Default: the module's. */
+  /** Most attempts; integer from 1 to 1,000. When the last one fails, the task is dead-lettered. Default: the module's. */
   readonly attempts?: number;
   /** Pauses between attempts; a number is `{ delayMs }`. Default: the module's. */
   readonly backoff?: number | Backoff;
-  /** How long the handler's result is kept, ms; integer of 0 to 100 years; 0: not kept. Default: the module's. */
+  /** How long the result of the handler is kept, ms; integer from 0 to 100 years; 0: not kept. Default: the module's. */
   readonly keepResultMs?: number;
 }
 
 /** Options of one task. */
 export interface TaskOptions extends DueTime, TaskSettings {
-  /** Text of 1 to 256 characters without line breaks. Default: a new unique id. */
+  /** Text of 1 to 256 characters without control characters. Default: a new unique id. */
   readonly id?: string;
 }
 
-/** Choice for the case that a task with the id exists, whether it waits, runs or is a dead letter. */
+/** Rule for an id that exists, whether its task waits, runs or is a dead letter. */
 export interface ConflictOptions {
   /**
-   * `keep`: the existing task stays, and the status is `kept`. `refuse`: the existing task stays, and the status is
-   * `refused`. `replace`: the new task replaces it; if the old one runs, the outcome of its attempt changes nothing.
-   * Default `keep`.
+   * `keep`: the existing task stays, and the status is `kept`. `replace`: the new task replaces the existing one; if that one
+   * runs, the outcome of its attempt changes nothing. Default `keep`.
    */
-  readonly onConflict?: 'keep' | 'replace' | 'refuse';
+  readonly onConflict?: 'keep' | 'replace';
 }
 
 /** Options of `schedule`. */
@@ -70,20 +70,22 @@ export type NewTask<Payload = unknown> = NamedTask | DefinedTask<Payload>;
 /** Result of `schedule`, and of each task of `scheduleMany`. */
 export interface ScheduleResult {
   readonly id: string;
-  /** `replaced`, `kept` and `refused`: a task with the id existed. See `onConflict`. */
-  readonly status: 'scheduled' | 'replaced' | 'kept' | 'refused';
-  /** When the task is due, ms since 1970 by Redis' clock; 0 for an existing task that is not waiting. */
+  /** `replaced` and `kept`: a task with the id existed, and `onConflict` decided. */
+  readonly status: 'scheduled' | 'replaced' | 'kept';
+  /** When the task is due, ms since 1970 by Redis' clock; 0 if an existing task was kept that is not waiting. */
   readonly runAtMs: number;
 }
 
 /** Result of `cancel`. `running` and `dead`: the task is running or a dead letter, and stays. `unknown`: no task has the id. */
 export type CancelResult = 'cancelled' | 'running' | 'dead' | 'unknown';
 
-/** Result of `reschedule`. `running` and `dead`: the task is running or a dead letter, and stays. `unknown`: no task has the id. */
+/**
+ * Result of `reschedule`. `running` and `dead`: the task is running or a dead letter, and stays. `unknown`: no task has the id.
+ */
 export type RescheduleResult =
   { readonly status: 'rescheduled'; readonly runAtMs: number } | { readonly status: 'running' | 'dead' | 'unknown' };
 
-/** Data of an attempt that a handler gets in addition to the payload. */
+/** Data of an attempt. The handler gets it as its second argument, after the payload. */
 export interface TaskContext {
   readonly id: string;
   readonly name: string;
@@ -97,25 +99,25 @@ export interface TaskContext {
   readonly lateMs: number;
   /**
    * Fires after `timeoutMs`, when another worker may have the task, when the task was cancelled or replaced, or when the app
-   * shuts down and `drainMs` is over. Stop the work then.
+   * shuts down and `drainMs` is over. The handler should then stop its work.
    */
   readonly signal: AbortSignal;
 }
 
 /**
- * Handles a task. The task is done when the function returns, or when its promise or Observable ends, whatever the value.
- * An error is a failed attempt. The value is kept for `keepResultMs` if JSON can hold it. Two outcomes may be returned or thrown:
- * `retryLater({ delayMs })` for another attempt, `deadLetter(reason)` to give up the task.
+ * Handles a task. The task is done when the function returns, or when its promise or Observable ends, whatever the value. If JSON
+ * can hold the value, it is kept for `keepResultMs`. An error is a failed attempt. Return or throw `retryLater({ delayMs })` for
+ * another attempt, or `deadLetter(reason)` to give up the task.
  */
-// A handler declares the type of its payload, unless `defineTask` did.
+// With unknown instead of any, a handler could not declare the type of its payload.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type TaskHandler<Payload = any> = (payload: Payload, task: TaskContext) => unknown;
 
 /** Options of a handler. */
 export interface HandlerOptions {
   /**
-   * How long one attempt may take, ms; integer of 1 to 2^31 - 1. Then the signal fires, and the handler has `abortGraceMs` to
-   * end. If it throws, or has not ended by then, the attempt has failed. Default: the module's.
+   * How long one attempt may take, ms; integer from 1 to 2^31 - 1. After that the signal fires, and the handler has `abortGraceMs`
+   * to end. If the handler throws, or has not ended by then, the attempt has failed. Default: the module's.
    */
   readonly timeoutMs?: number;
 }
@@ -126,29 +128,34 @@ export interface TaskDefinitionOptions extends TaskSettings, HandlerOptions {
   readonly name: string;
 }
 
-/** Name, settings and type of the payload of tasks; made by `defineTask`. */
+/** Name and settings of tasks, and the type of their payload. Made by `defineTask`. */
 export interface TaskDefinition<Payload = unknown> extends TaskDefinitionOptions {
-  /** Only for types: no object has it. */
+  /** For the compiler only; no definition has this property. */
   readonly [PAYLOAD]?: Payload;
 }
 
 /** A task, as `get` returns it. */
 export interface TaskView<Payload = unknown> {
   readonly id: string;
-  /** `dead`: dead-lettered. `done`: only while the result is kept. */
+  /** `dead`: the task is a dead letter. `done`: the task is done, and its result is kept. */
   readonly state: 'waiting' | 'running' | 'dead' | 'done';
-  /** '' if the task is done. Then `payload` is undefined, and both numbers of attempts are 0. */
+  /** Name of the task. If the task is done: '', `payload` is undefined, and both numbers of attempts are 0. */
   readonly name: string;
   readonly payload: Payload | undefined;
-  /** When a waiting task is due, the lease of a running one ends, or a dead or done one ended; ms since 1970 by Redis' clock. */
+  /**
+   * When a waiting task is due, when the lease of a running task ends, when a dead letter died, or when a done task ended; ms since
+   * 1970 by Redis' clock.
+   */
   readonly atMs: number;
-  /** Attempts made so far, the running one included. Attempts that were handed back or postponed do not count. */
+  /**
+   * Attempts made so far, including the running one. Not counted: attempts that were handed back, and `countsAsAttempt: false`.
+   */
   readonly attemptsMade: number;
   /** Most attempts of the task. */
   readonly attempts: number;
-  /** Name and message of the error of the last failed attempt, or why the result of a done task was not kept; '' if neither. */
+  /** Name and message of the error of the last failed attempt. If the task is done: why its result was not kept. Else ''. */
   readonly error: string;
-  /** The result of a done task; undefined in other states, and if JSON could not hold the result. */
+  /** Result of a done task; undefined in other states, and if the result could not be kept (see `error`). */
   readonly result: unknown;
 }
 
@@ -157,13 +164,13 @@ export interface DeadTask {
   readonly id: string;
   readonly name: string;
   readonly payload: unknown;
-  /** Attempts made. Attempts that were handed back or postponed do not count. */
+  /** Attempts made. Not counted: attempts that were handed back, and `countsAsAttempt: false`. */
   readonly attemptsMade: number;
   /** Most attempts of the task. */
   readonly attempts: number;
   /** Name and message of the last error, or the reason of `deadLetter`. */
   readonly error: string;
-  /** When an attempt first failed, ms since 1970 by Redis' clock. */
+  /** When an attempt of the task first failed, ms since 1970 by Redis' clock. */
   readonly firstFailedAtMs: number;
   /** When the task was dead-lettered, ms since 1970 by Redis' clock. */
   readonly deadAtMs: number;
@@ -176,25 +183,34 @@ export interface DeadPage {
   readonly nextCursor?: string;
 }
 
-/** Selects the dead letters of `replayAll` and `dropAll`. All conditions must be true. Default: all dead letters. */
+/**
+ * Selects the dead letters that `replayAll` and `dropAll` handle. All conditions must hold. Without a condition, all are
+ * selected.
+ */
 export interface DeadFilter {
-  /** Name of the tasks, 1 to 128 characters. Default: any. */
+  /** Selects tasks of this name, 1 to 128 characters. Default: any name. */
   readonly name?: string;
-  /** Selects tasks that were dead-lettered at this instant or later, an integer of ms since 1970, by Redis' clock. Default: any. */
+  /**
+   * Selects tasks that were dead-lettered at this instant or later, an integer from ms since 1970, by Redis' clock. Default:
+   * any time.
+   */
   readonly diedFromAtMs?: number;
-  /** Selects tasks that were dead-lettered before this instant, an integer of ms since 1970, by Redis' clock. Default: any. */
+  /**
+   * Selects tasks that were dead-lettered before this instant, an integer from ms since 1970, by Redis' clock. Default: any
+   * time.
+   */
   readonly diedBeforeAtMs?: number;
 }
 
 /** Numbers of tasks in the queue. */
 export interface QueueStats {
-  /** Tasks that are not running or dead-lettered, the overdue ones included. */
+  /** Tasks that wait for an attempt, including overdue tasks. */
   readonly waiting: number;
-  /** Tasks that are due and not yet taken. */
+  /** Waiting tasks that are due, and that no worker has taken yet. */
   readonly overdue: number;
   readonly running: number;
   /** Dead letters. */
   readonly dead: number;
-  /** Time since the first overdue task was due, ms; 0 if none is overdue. Grows while no worker takes tasks. */
+  /** Time since the first overdue task was due, ms; 0 if no task is overdue. It grows while no worker takes tasks. */
   readonly lateMs: number;
 }

@@ -121,7 +121,7 @@ describe('boot refuses', () => {
     const app = await boot({}, { partitions: 3 }, prefix);
     await app.get(DelayedTaskService).schedule('t', null, { delayMs: 60_000 });
     await expect(boot({}, { partitions: 4 }, prefix)).rejects.toMatchObject(
-      refusal(/was created with 3 partitions, and this app has partitions: 4/),
+      refusal(/partitions is 4, but queue \S+ was created with 3\./),
     );
     await boot({}, { partitions: 3 }, prefix);
   });
@@ -134,10 +134,9 @@ describe('boot refuses', () => {
     ['pollMs', NaN, /pollMs is NaN/],
     ['attempts', '5', /attempts is "5"/],
     ['backoff', { factor: 2 }, /backoff is an object/],
-    ['backoff', { delayMs: 10, jitter: 2 }, /backoff\.jitter is 2/],
+    ['backoff', { delayMs: 10, factor: 0.5 }, /backoff\.factor is 0\.5/],
     ['backoff', { delayMs: 10, maxDelayMs: 5 }, /backoff\.maxDelayMs is 5/],
     ['timeoutMs', 2 ** 31, /timeoutMs is 2147483648/],
-    ['wakeUp', 1, /wakeUp is 1/],
     ['maxPayloadBytes', 0, /maxPayloadBytes is 0/],
     ['no-such', 1, /There is no option "no-such"/],
   ])('%s = %p', async (option, value, says) => {

@@ -50,7 +50,7 @@ describe('defineTask', () => {
   it('refuses to read a task of another name', async () => {
     await bench.tasks.schedule('one', null, { id: 'one', delayMs: 60_000 });
     await expect(bench.tasks.get('one', defineTask({ name: 'other' }))).rejects.toThrow(
-      new InvalidTaskError('DelayedTaskService: The task with this id has the name "one", not "other".'),
+      new InvalidTaskError('DelayedTaskService: The task with this id has the name "one". Expected "other".'),
     );
   });
 

@@ -60,7 +60,7 @@ describe('a handler', () => {
       pollMs: 100,
       // Outlasts a machine that stands still for a second.
       leaseMs: LEASE_MS,
-      backoff: { delayMs: 30, factor: 2, jitter: 0 },
+      backoff: { delayMs: 60, factor: 2 },
       timeoutMs: 80,
       work: true,
     });
@@ -150,7 +150,7 @@ describe('a handler', () => {
       pollMs: 50,
       timeoutMs: 30,
       abortGraceMs: 10,
-      backoff: { delayMs: 1, jitter: 0 },
+      backoff: { delayMs: 1 },
     });
     const settled = listen<AttemptSettledEvent>('attemptSettled');
     let [running, most] = [0, 0];

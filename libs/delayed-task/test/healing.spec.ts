@@ -40,7 +40,7 @@ describe('after one key is lost', () => {
     await bench.tasks.schedule('t', null, { id: 'instant', runAtMs: now + 2 * YEAR });
     await bench.tasks.schedule('t', null, { id: 'moved', delayMs: HOUR });
     await bench.tasks.reschedule('moved', { delayMs: 3 * YEAR });
-    await bench.tasks.schedule('fails', null, { id: 'retried', backoff: { delayMs: YEAR, jitter: 0 } });
+    await bench.tasks.schedule('fails', null, { id: 'retried', backoff: { delayMs: 2 * YEAR } });
     await bench.tasks.schedule('dies', null, { id: 'replayed' });
     await bench.tasks.schedule('t', 'old', { id: 'replaced', delayMs: HOUR });
     await bench.tasks.schedule('t', 'new', { id: 'replaced', delayMs: YEAR, onConflict: 'replace' });
@@ -104,7 +104,7 @@ it('a task whose worker died in its last attempt is named by an event and a log 
     expect(buried.events).toEqual([{ queue: 'default', count: 1, tasks: [{ id: 'a', name: 't', attempt: 3 }] }]),
   );
   expect(errors.mock.calls.map(([line]) => String(line))).toEqual([
-    'Queue default: task "t" (id "a") is a dead letter after attempt 3 of 3: the lease ended, the worker died or stood still.',
+    'Queue default: task "t" (id "a") is a dead letter after attempt 3 of 3: its lease ended, because the worker died or stood still.',
   ]);
   errors.mockRestore();
   buried.stop();

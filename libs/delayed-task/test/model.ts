@@ -27,7 +27,7 @@ export interface Command {
   readonly id: string;
   /** Due at once, or in an hour. */
   readonly soon: boolean;
-  readonly onConflict: 'keep' | 'replace' | 'refuse';
+  readonly onConflict: 'keep' | 'replace';
   /** Which of the takes that held the id, from the last one: 0 is who has it, 1 a zombie. */
   readonly holder: number;
 }
@@ -66,7 +66,7 @@ export const command: fc.Arbitrary<Command> = fc.record({
   ),
   id: fc.constantFrom(...IDS),
   soon: fc.oneof({ weight: 3, arbitrary: fc.constant(true) }, { weight: 1, arbitrary: fc.constant(false) }),
-  onConflict: fc.constantFrom('keep', 'replace', 'refuse'),
+  onConflict: fc.constantFrom('keep', 'replace'),
   holder: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.constant(1) }),
 });
 
@@ -78,7 +78,7 @@ export function play(model: Model, { verb, id, soon, onConflict, holder }: Comma
   const live = task.state === 'leased';
   switch (verb) {
     case 'schedule':
-      if (exists && onConflict !== 'replace') return onConflict === 'keep' ? 'kept' : 'refused';
+      if (exists && onConflict !== 'replace') return 'kept';
       Object.assign(task, { state: 'due', soon, attempt: 0, token: '' });
       return exists ? 'replaced' : 'scheduled';
     case 'cancel':

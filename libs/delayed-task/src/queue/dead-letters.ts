@@ -9,12 +9,15 @@ import { OPERATION_MS, type TaskQueue } from './task-queue';
 const inFilter = taskInput.in('filter');
 
 const KNOWN_OF_FILTER: KnownOptions<DeadFilter> = { name: true, diedFromAtMs: true, diedBeforeAtMs: true };
-/** Later than any dead letter, ms since 1970. */
+/** Instant after all dead letters, ms since 1970. */
 const NEVER_MS = 10 ** 15 - 1;
-// See DECISIONS.md: dead-letter-cursor
+// <partition>.<untilMs>.<afterMs>.<afterId in base64url>. See DECISIONS.md: dead-letter-cursor
 const CURSOR = /^(\d{1,3})\.(\d{1,15})\.(\d{1,15})\.([\w-]{0,1100})$/;
 
-/** Start of a page or step: after the dead letter `afterId` of `afterMs`, up to those of `untilMs`; ms since 1970. */
+/**
+ * Where a page or a step begins: after the dead letter `afterId`, which died at `afterMs`. It ends with `untilMs`. Ms since
+ * 1970.
+ */
 interface Position {
   readonly partition: number;
   readonly untilMs: number;
@@ -22,7 +25,7 @@ interface Position {
   readonly afterId: string;
 }
 
-/** Reads and clears the dead letters of a queue: partition by partition, the oldest first. */
+/** Reads, replays and drops the dead letters of a queue, partition by partition, the oldest first. */
 export class DeadLetters {
   private readonly reader = new RecordReader();
 
@@ -46,9 +49,10 @@ export class DeadLetters {
   }
 
   /**
-   * Replays or drops the dead letters that the filter selects, except those that are added to a partition after its first step.
+   * Replays or drops the dead letters that the filter selects. Those that are added to a partition after its first step are left
+   * out.
    *
-   * @returns the number of tasks
+   * @returns the number of tasks that were replayed or dropped
    */
   async clear(verb: 'replay' | 'drop', filter: DeadFilter): Promise<number> {
     const { name, diedFromAtMs, diedBeforeAtMs } = inFilter.options('', filter, KNOWN_OF_FILTER);
@@ -100,7 +104,7 @@ function parseCursor(cursor: string | undefined, partitions: number): Position {
   if (cursor === undefined) return startOf(0);
   const [, partition, untilMs, afterMs, id] = CURSOR.exec(typeof cursor === 'string' ? cursor : '') ?? [];
   if (partition === undefined || id === undefined || Number(partition) >= partitions) {
-    return taskInput.refuse('cursor', cursor, 'the nextCursor of a page');
+    return taskInput.refuse('cursor', cursor, 'the nextCursor of a page of deadLetters()');
   }
   const afterId = Buffer.from(id, 'base64url').toString();
   return { partition: Number(partition), untilMs: Number(untilMs), afterMs: Number(afterMs), afterId };

@@ -30,7 +30,7 @@ function partitionOf(keys: TaggedKeys, index: number): Partition {
   });
 }
 
-/** The partitions of a queue. The hash of its id selects a task's partition. */
+/** The partitions of a queue. The hash of a task's id selects the partition of the task. */
 export class Partitions {
   readonly all: readonly Partition[];
   readonly layout: string;

@@ -12,11 +12,11 @@ import {
 } from '../scripts/generated';
 import type { DeadRow } from './rows';
 
-/** Most tasks in one call of a script, so that no call blocks Redis for long: each task takes some microseconds. */
+/** Most tasks in one call of a script. Each task takes Redis some microseconds, so no call blocks Redis for long. */
 export const MAX_CHUNK = 100;
 
 /** Statuses of scheduled tasks, by the code that the script returns. */
-const SCHEDULED = ['', 'scheduled', 'replaced', 'kept', 'refused'] as const;
+const SCHEDULED = ['', 'scheduled', 'replaced', 'kept'] as const;
 
 export const scheduleTasks = defineScript({
   name: 'delayed-task.schedule',
@@ -25,7 +25,7 @@ export const scheduleTasks = defineScript({
   args: { conflict: str, operationMs: int, tasks: list(str) },
   group: { maxCalls: 64, maxChars: 16_384 },
   reply: (codes: number[]) => {
-    const answers: { status: 'scheduled' | 'replaced' | 'kept' | 'refused'; runAtMs: number }[] = [];
+    const answers: { status: 'scheduled' | 'replaced' | 'kept'; runAtMs: number }[] = [];
     for (let i = 0; i + 1 < codes.length; i += 2) {
       const status = SCHEDULED[codes[i] as number] as (typeof answers)[number]['status'];
       answers.push({ status, runAtMs: codes[i + 1] as number });

@@ -1,7 +1,7 @@
 /** A task as the script `take` returns it. */
 export interface TakenTask {
   readonly id: string;
-  /** Record that `schedule` stored; see `RecordReader`. */
+  /** The text that `schedule` stored for the task. RecordReader parses it. */
   readonly record: string;
   /** Number of this attempt; 1 for the first. */
   readonly attempt: number;
@@ -9,7 +9,7 @@ export interface TakenTask {
   readonly runAtMs: number;
 }
 
-/** A task that a take dead-lettered, because its worker died in its last attempt. */
+/** A task that a take dead-lettered, because its lease ended in the last attempt. */
 export interface BuriedTask {
   readonly id: string;
   readonly name: string;
@@ -21,11 +21,11 @@ export interface BuriedTask {
 export interface BatchReply {
   /** Number of tasks that the script handled. */
   readonly done: number;
-  /** Ids of the tasks that this worker has not leased any more. */
+  /** Ids of the tasks that the script left alone, because this worker has not leased them any more. */
   readonly lost: readonly string[];
 }
 
-/** A dead letter as it is stored. */
+/** A dead letter as Redis stores it; `record` and `run` are not parsed. */
 export interface DeadRow {
   readonly id: string;
   readonly deadAtMs: number;

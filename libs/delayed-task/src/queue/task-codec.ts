@@ -1,4 +1,4 @@
-import { isIntegerOf, type KnownOptions, shown } from '../../../internal/src';
+import { classOf, isIntegerOf, type KnownOptions, shown } from '../../../internal/src';
 import { InvalidTaskError, TaskTooLargeError } from '../delayed-task.errors';
 import {
   checkAttempts,
@@ -24,7 +24,7 @@ const KNOWN: KnownOptions<ScheduleOptions> = {
 
 type Defaults = Pick<ResolvedDelayedTaskOptions, 'attempts' | 'backoff' | 'keepResultMs' | 'maxPayloadBytes'>;
 
-/** A task's record after parsing. */
+/** Data of a task that never change, parsed from its record in the hash `tasks`. */
 export interface TaskRecord {
   readonly attempts: number;
   readonly keepResultMs: number;
@@ -34,14 +34,14 @@ export interface TaskRecord {
   readonly payload: string;
 }
 
-/** A task's value in the hash `runs` after parsing; all 0 or '' if the task was never taken. */
+/** Data of a task's attempts, parsed from its value in the hash `runs`; 0 and '' if the task was never taken. */
 interface RunRecord {
   readonly attemptsMade: number;
   readonly firstFailedAtMs: number;
   readonly error: string;
 }
 
-/** Returns the options of `schedule`, without unknown ones. @throws InvalidTaskError for an unknown option */
+/** Checks the names of the options of `schedule`. @throws InvalidTaskError for an unknown option */
 export function checkScheduling(options: ScheduleOptions): ScheduleOptions {
   return taskInput.options('', options, KNOWN);
 }
@@ -52,7 +52,7 @@ export function whenOf({ delayMs, runAtMs }: DueTime): string {
     throw taskInput.error(`delayMs is ${shown(delayMs)} and runAtMs is ${shown(runAtMs)}. Give one of the two.`);
   }
   if (runAtMs === undefined) {
-    // `due - Date.now()` of a time in the past is below 0. It means now, as a `runAtMs` in the past does.
+    // A delay below 0, such as `due - Date.now()` of a time in the past, means now.
     return `d${Math.max(0, taskInput.integer('delayMs', delayMs ?? 0, -MAX_DURATION_MS, MAX_DURATION_MS))}`;
   }
   if (!isIntegerOf(runAtMs, 0, Date.now() + MAX_DURATION_MS)) {
@@ -61,7 +61,7 @@ export function whenOf({ delayMs, runAtMs }: DueTime): string {
   return `a${runAtMs}`;
 }
 
-/** Returns a value as JSON. @throws InvalidTaskError if JSON cannot hold it, TaskTooLargeError */
+/** Returns a value as JSON. @throws InvalidTaskError if JSON cannot hold the value; TaskTooLargeError */
 export function encodeJson(what: string, value: unknown, maxBytes: number): string {
   let json: string | undefined;
   try {
@@ -70,8 +70,8 @@ export function encodeJson(what: string, value: unknown, maxBytes: number): stri
     throw new InvalidTaskError(`The ${what} cannot be written as JSON: ${String(cause)}`, { cause });
   }
   if (json === undefined)
-    throw taskInput.error(`The ${what} is a ${typeof value}, which JSON cannot hold. Use plain data.`);
-  // A character has 1 to 3 bytes, so short text need not be measured.
+    throw taskInput.error(`The ${what} is ${classOf(value)}, which JSON cannot hold. Use plain data.`);
+  // A character of a JavaScript string has 1 to 3 bytes, so short text need not be measured.
   if (json.length * 3 > maxBytes) {
     const bytes = Buffer.byteLength(json);
     if (bytes > maxBytes) {
@@ -89,13 +89,16 @@ export function encodeNote(text: string): string {
   return `${NOTE}${text}`;
 }
 
-/** Returns a stored result, or the error that says why it is missing. */
+/** Parses a stored result. If a note was stored instead, returns the note as `error`. */
 export function readResult(text: string): { readonly result: unknown; readonly error: string } {
   if (text.startsWith(NOTE)) return { result: undefined, error: text.slice(NOTE.length) };
   return { result: text === '' ? undefined : (JSON.parse(text) as unknown), error: '' };
 }
 
-/** Writes records of tasks. The head that tasks without options of their own share is written once. */
+/**
+ * Writes records of tasks. A record begins with the task's settings; for tasks with the module's settings, that part is made
+ * once.
+ */
 export class RecordWriter {
   private readonly plainHead: string;
 
@@ -118,21 +121,21 @@ export class RecordWriter {
           checkKeep(keepResultMs ?? defaults.keepResultMs, taskInput),
           backoff === undefined ? defaults.backoff : resolveBackoff(backoff, taskInput),
         );
-    // The fields are separated by line breaks. JSON and checked names have none.
+    // The fields are separated by line breaks, which neither JSON nor checked names contain.
     const json = encodeJson('payload', payload === undefined ? null : payload, defaults.maxPayloadBytes);
     return `${start}${name}\n${json}`;
   }
 }
 
 function head(attempts: number, keepResultMs: number, backoff: ResolvedBackoff): string {
-  const { delayMs, factor, maxDelayMs, jitter } = backoff;
-  return `${attempts}\n${keepResultMs}\n${delayMs} ${factor} ${maxDelayMs} ${jitter}\n`;
+  const { delayMs, factor, maxDelayMs } = backoff;
+  return `${attempts}\n${keepResultMs}\n${delayMs} ${factor} ${maxDelayMs}\n`;
 }
 
-/** Parses records of tasks. Keeps the last backoff, because most tasks have the same one. */
+/** Parses records of tasks. Keeps the last parsed backoff, because most tasks have the same one. */
 export class RecordReader {
   private lastText = '';
-  private lastBackoff: ResolvedBackoff = { delayMs: 0, factor: 1, maxDelayMs: 0, jitter: 0 };
+  private lastBackoff: ResolvedBackoff = { delayMs: 0, factor: 1, maxDelayMs: 0 };
 
   read(record: string): TaskRecord {
     const [attempts = '1', keepResultMs = '0', backoff = '', name = '', payload = 'null'] = record.split('\n');
@@ -147,9 +150,9 @@ export class RecordReader {
 
   private backoffOf(text: string): ResolvedBackoff {
     if (text !== this.lastText) {
-      const [delayMs = 0, factor = 1, maxDelayMs = 0, jitter = 0] = text.split(' ').map(Number);
+      const [delayMs = 0, factor = 1, maxDelayMs = 0] = text.split(' ').map(Number);
       this.lastText = text;
-      this.lastBackoff = { delayMs, factor, maxDelayMs, jitter };
+      this.lastBackoff = { delayMs, factor, maxDelayMs };
     }
     return this.lastBackoff;
   }

@@ -1,7 +1,7 @@
 import { Checks } from '../../../internal/src';
 import { InvalidTaskError } from '../delayed-task.errors';
 
-/** Checks of the arguments of calls. */
+/** Checks of arguments; the errors begin with `DelayedTaskService`. */
 export const taskInput = new Checks('DelayedTaskService', (message) => new InvalidTaskError(message));
 
 // eslint-disable-next-line no-control-regex
@@ -11,16 +11,16 @@ function checkText(what: string, value: unknown, maxChars: number): string {
   if (typeof value === 'string' && value !== '' && value.length <= maxChars && !CONTROL.test(value)) {
     if (value.isWellFormed()) return value;
   }
-  const numeric = typeof value === 'number' || typeof value === 'bigint' ? ': write numbers as text' : '';
-  return taskInput.refuse(what, value, `1 to ${maxChars} characters without line breaks${numeric}`);
+  const numeric = typeof value === 'number' || typeof value === 'bigint' ? '. Write numbers as text' : '';
+  return taskInput.refuse(what, value, `1 to ${maxChars} characters without control characters${numeric}`);
 }
 
-/** Returns a checked id. @throws InvalidTaskError */
+/** Checks the id of a task. @throws InvalidTaskError */
 export function checkId(id: unknown): string {
   return checkText('id', id, 256);
 }
 
-/** Returns a checked name of tasks. @throws InvalidTaskError */
+/** Checks the name of tasks. @throws InvalidTaskError */
 export function checkName(name: unknown): string {
   const text = checkText('name', name, 128);
   if (text.trim() === '') taskInput.refuse('name', name, 'text that is not blank');

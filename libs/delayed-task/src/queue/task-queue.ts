@@ -19,18 +19,20 @@ import { checkId, taskInput } from './task-input';
 import { shown, UniqueIds } from '../../../internal/src';
 import { definitionOf } from '../define-task';
 
-// See DECISIONS.md: schedule-remembers-its-call
-/** How long Redis keeps the reply of a call, for the case that ioredis sends the call again; ms. */
+/**
+ * How long Redis keeps the result of a call, ms. If ioredis sends the call again, the script returns this result.
+ * See DECISIONS.md: schedule-remembers-its-call
+ */
 export const OPERATION_MS = 60_000;
 /** How long Redis keeps the number of partitions after the last boot, ms: 90 days. */
 const LAYOUT_MS = 90 * 86_400_000;
-/** Most calls of one `scheduleMany` that are in flight together. */
+/** Most calls of one `scheduleMany` that are in flight at the same time. */
 const CALLS_AT_A_TIME = 32;
-/** Most characters of the records of one call; a task that has more is sent alone. */
+/** Most characters of all records of one call. A task whose record has more is sent alone. */
 const MAX_CHUNK_CHARS = 4 * 1_024 * 1_024;
-/** About how many characters of one `scheduleMany` are in flight together. */
+/** Most characters of one `scheduleMany` that are in flight at the same time, approximately. */
 const CHARS_AT_A_TIME = 8 * MAX_CHUNK_CHARS;
-const CONFLICTS = ['keep', 'replace', 'refuse'];
+const CONFLICTS = ['keep', 'replace'];
 
 /** Tasks of one partition that one call of a script schedules. */
 interface Chunk {
@@ -42,7 +44,7 @@ interface Chunk {
   chars: number;
 }
 
-/** Schedules, changes and reads the tasks of a queue; runs none. */
+/** Schedules, changes and reads the tasks of a queue. The Worker runs them. */
 export class TaskQueue {
   readonly partitions: Partitions;
   private readonly writer: RecordWriter;
@@ -58,8 +60,8 @@ export class TaskQueue {
   }
 
   /**
-   * Schedules tasks, in calls of at most 100 tasks of one partition and about 4 MiB. After the first call that fails no other
-   * call is started.
+   * Schedules tasks, in calls of at most 100 tasks of one partition and about 4 MiB. After the first call that fails, no further
+   * call is made.
    *
    * @throws the error of the first call that failed
    */
@@ -69,7 +71,7 @@ export class TaskQueue {
     const chunks = this.chunksOf(tasks, ids);
     const answers = new Array<ScheduleResult>(tasks.length);
     let next = 0;
-    // Not all calls at once: the last of very many would wait for longer than its deadline.
+    // Each lane makes one call after the other. If all calls were made at once, the last one could wait longer than its deadline.
     const lane = async (): Promise<void> => {
       for (let chunk = chunks[next++]; chunk !== undefined; chunk = chunks[next++]) {
         const { partition, fields, indexes } = chunk;
@@ -119,7 +121,7 @@ export class TaskQueue {
     }
     const { name, payload, attempts } = this.reader.read(found.record);
     if (expected !== undefined && name !== definitionOf(expected).name) {
-      throw taskInput.error(`The task with this id has the name ${shown(name)}, not ${shown(expected.name)}.`);
+      throw taskInput.error(`The task with this id has the name ${shown(name)}. Expected ${shown(expected.name)}.`);
     }
     const { attemptsMade, error } = readRun(found.run);
     const { state, atMs } = found;
@@ -139,7 +141,7 @@ export class TaskQueue {
     }));
   }
 
-  /** Returns the number of partitions with which the queue was created; stores this app's number if there is none. */
+  /** Returns the number of partitions with which the queue was created. Stores this app's number if Redis has no number. */
   notedPartitions(): Promise<number> {
     const args = { partitions: this.options.partitions, keepMs: LAYOUT_MS };
     return this.registry.run(noteLayout, { keys: { layout: this.partitions.layout }, args });
@@ -151,7 +153,7 @@ export class TaskQueue {
     return this.registry.run(scheduleTasks, { keys, args: { conflict, operationMs: OPERATION_MS, tasks: fields } });
   }
 
-  /** Checks all tasks, so that none is sent if one is invalid, and groups them into calls. */
+  /** Groups tasks into calls. Checks all tasks first, so that no task is sent if one is invalid. */
   private chunksOf(tasks: readonly NewTask[], ids: string[]): Chunk[] {
     const full: Chunk[] = [];
     const open = new Map<Partition, Chunk>();

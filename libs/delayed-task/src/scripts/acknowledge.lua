@@ -1,5 +1,5 @@
 --[[
-acknowledge: remove tasks that are done and that the worker has still leased.
+acknowledge: remove tasks that are done and that are still leased to the worker.
 
 KEYS[1]    leased  zset  <prefix>:delayed-task:{<partition>}:leased
 KEYS[2]    tasks   hash  <prefix>:delayed-task:{<partition>}:tasks
@@ -8,9 +8,10 @@ ARGV[1..]  pairs   list(str)  id, token; 1 to 300 of them
 
 Returns {done, id, ...}
   done  int  tasks that were removed
-  id    str  of tasks that were not: taken over, cancelled, replaced, or removed before
+  id    str  id of a task that was not removed, because it was taken over, cancelled, replaced, or removed before
 
-O(n log m). TTL: none left behind. Clock: none. Replay: changes nothing; returns the tasks that the first call removed as not removed.
+O(n log m). TTL: none. Clock: none. Replay: changes nothing; lists the tasks that the first call removed as not
+removed.
 ]]
 -- @include writes
 local ids, done, reply = {}, {}, { 0 }

@@ -1,5 +1,5 @@
 --[[
-cancel: remove a task, unless it is running.
+cancel: remove a waiting task, a task that is running, or a dead letter.
 
 KEYS[1]  due        zset    <prefix>:delayed-task:{<partition>}:due
 KEYS[2]  leased     zset    <prefix>:delayed-task:{<partition>}:leased
@@ -8,11 +8,11 @@ KEYS[4]  runs       hash    <prefix>:delayed-task:{<partition>}:runs
 KEYS[5]  dead       zset    <prefix>:delayed-task:{<partition>}:dead
 KEYS[6]  operation  string  <prefix>:delayed-task:{<partition>}:operation:<token>
 ARGV[1]  id           str
-ARGV[2]  from         str   'all': waiting, or its lease has ended | 'running': also with a lease | 'dead': dead letters only
+ARGV[2]  from         str   'all': waiting, or the lease has ended | 'running': also leased | 'dead': dead letters only
 ARGV[3]  operationMs  int   how long the reply is kept for a replay, ms
 
 Returns status
-  status  'cancelled' | 'running' | 'dead' | 'unknown'
+  status  'cancelled' | 'running' and 'dead': the task is in this state and stays | 'unknown': there is no such task
 
 O(log n). TTL: the operation's. Clock: Redis. Replay: the first reply while the operation is kept.
 ]]

@@ -7,19 +7,19 @@ KEYS[3]  runs       hash    <prefix>:delayed-task:{<partition>}:runs
 KEYS[4]  dead       zset    <prefix>:delayed-task:{<partition>}:dead
 KEYS[5]  waits      string  <prefix>:delayed-task:{<partition>}:waits
 KEYS[6]  operation  string  <prefix>:delayed-task:{<partition>}:operation:<token>
-ARGV[1]  verb         str         'replay': due now, with all attempts again | 'drop'
-ARGV[2]  name         str         of the tasks; '' for all
+ARGV[1]  verb         str         'replay': the tasks are due now and start at attempt 1 | 'drop': the tasks are deleted
+ARGV[2]  name         str         selects tasks of this name; '' for all names
 ARGV[3]  untilMs      int         ms of the last dead letter to read; at most Redis' time
-ARGV[4]  afterMs      int         ms of the last dead letter that was read before; at the beginning, of the first one to read
-ARGV[5]  afterId      str         its id; '' to begin
+ARGV[4]  afterMs      int         ms of the last dead letter that was read before; to begin, ms of the first dead letter to read
+ARGV[5]  afterId      str         id of the last dead letter that was read before; '' to begin
 ARGV[6]  limit        int 1..100  most dead letters that are read
 ARGV[7]  operationMs  int         how long the reply is kept for a replay, ms
 
 Returns {done, untilMs, lastMs, lastId}
   done     int  tasks that were replayed or dropped
-  untilMs  int  for the next call, so that tasks that are dead-lettered meanwhile do not make the calls endless
+  untilMs  int  argument of the next call. It leaves out tasks that are dead-lettered later, so that the calls end
   lastMs   int  ms of the last dead letter that was read
-  lastId   str  its id; '' when there are no more
+  lastId   str  id of the last dead letter that was read; '' if there are no more
 
 O(log² n + limit log n). TTL: the operation's. Clock: Redis. Replay: the first reply while the operation is kept.
 ]]

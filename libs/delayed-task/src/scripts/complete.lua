@@ -8,10 +8,10 @@ KEYS[4]  result  string  <prefix>:delayed-task:{<partition>}:result:<id>   '<tok
 ARGV[1]  id      str
 ARGV[2]  token   str
 ARGV[3]  keepMs  int >= 1  how long the result is kept
-ARGV[4]  result  str       JSON, '' for no result
+ARGV[4]  result  str       JSON, or a note that begins with '!'; '' for no result
 
 Returns done
-  done  1 | 0   0: the worker has not leased the task any more, and nothing was changed
+  done  1 | 0   0: the task is no longer leased to the worker, nothing was changed
 
 O(log n). TTL: keepMs for the result. Clock: Redis. Replay: returns 1 again, and changes nothing.
 ]]

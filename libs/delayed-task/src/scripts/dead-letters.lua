@@ -6,15 +6,15 @@ KEYS[2]  tasks  hash  <prefix>:delayed-task:{<partition>}:tasks
 KEYS[3]  runs   hash  <prefix>:delayed-task:{<partition>}:runs
 ARGV[1]  untilMs  int         ms of the last dead letter to read; at most Redis' time
 ARGV[2]  afterMs  int         ms of the last dead letter that was read before; 0 to begin
-ARGV[3]  afterId  str         its id, also if it is not dead-lettered any more; '' to begin
+ARGV[3]  afterId  str         id of that dead letter, which may be gone by now; '' to begin
 ARGV[4]  limit    int 1..256  most dead letters
 
 Returns {untilMs, id, deadAtMs, record, run, ...}
-  untilMs  int  for the next page, so that tasks that are dead-lettered meanwhile do not make the pages endless
-  id       str
-  deadAtMs   str  ms
-  record   str
-  run      str
+  untilMs  int  argument of the next call. It leaves out tasks that are dead-lettered later, so that the pages end
+  id       str  id of the task
+  deadAtMs str  when the task was dead-lettered, ms
+  record   str  value in `tasks`; '' if it is lost
+  run      str  value in `runs`; '' if it is lost
 
 O(log² n + limit). TTL: untouched. Clock: Redis. Replay: reads again.
 ]]

@@ -1,5 +1,5 @@
 --[[
-fail: settle an attempt that did not succeed. The task is due again after a delay, or dead-lettered.
+fail: settle an attempt that did not succeed. The task becomes due again after a delay, or is dead-lettered.
 
 KEYS[1]  due     zset    <prefix>:delayed-task:{<partition>}:due
 KEYS[2]  leased  zset    <prefix>:delayed-task:{<partition>}:leased
@@ -9,15 +9,15 @@ KEYS[5]  dead    zset    <prefix>:delayed-task:{<partition>}:dead
 KEYS[6]  waits   string  <prefix>:delayed-task:{<partition>}:waits
 ARGV[1]  id       str
 ARGV[2]  token    str
-ARGV[3]  delayMs  int >= 0  until the next attempt
+ARGV[3]  delayMs  int >= 0  time until the next attempt, ms
 ARGV[4]  verdict  str       'retry': the attempt counts, and the task is dead-lettered after its last one |
-                            'postpone': the attempt does not count | 'dead-letter': whatever attempts are left
+                            'postpone': the attempt does not count | 'dead-letter': the task is dead-lettered
 ARGV[5]  error    str       kept with the task, unless it is postponed
 
 Returns status
-  status  'retried' | 'dead' | 'lost'   lost: the worker has not leased the task any more, and nothing was changed
+  status  'retried' | 'dead' | 'lost'   lost: the task is no longer leased to the worker, nothing was changed
 
-O(log n). TTL: none; dead letters are swept after their retention. Clock: Redis. Replay: the first reply, until the task is
+O(log n). TTL: none; the script sweep deletes old dead letters. Clock: Redis. Replay: the first reply, until the task is
 taken again.
 ]]
 -- @include clock

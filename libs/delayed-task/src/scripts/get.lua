@@ -10,11 +10,11 @@ KEYS[6]  result  string  <prefix>:delayed-task:{<partition>}:result:<id>
 ARGV[1]  id      str
 
 Returns {atMs, state, record, run, result}
-  atMs    int  ms when it is due, when its lease ends, or when it was dead-lettered; 0 in other states
-  state   'waiting' | 'running' | 'dead' | 'done' | ''
-  record  str
-  run     str
-  result  str  '<token> <ms> <JSON>'
+  atMs    int  ms when a waiting task is due, when the lease ends, or when the task was dead-lettered; 0 in other states
+  state   'waiting' | 'running' | 'dead' | 'done': only the result is left | '': there is no such task
+  record  str  value in `tasks`; '' without a task
+  run     str  value in `runs`; '' if the task was never taken
+  result  str  '<token> <ms> <JSON>'; '' unless the state is 'done'
 
 O(log n). TTL: untouched. Clock: none. Replay: reads again.
 ]]

@@ -8,7 +8,7 @@ ARGV[2]  keepMs      int >= 1     how long the number is kept, ms
 Returns partitions
   partitions  int  the number that was stored first
 
-O(1). TTL: keepMs, from each call. Clock: none. Replay: harmless.
+O(1). TTL: keepMs, from each call. Clock: none. Replay: returns the same number.
 ]]
 local noted = redis.call('SET', KEYS[1], ARGV[1], 'NX', 'GET', 'PX', ARGV[2])
 if noted then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end

@@ -1,5 +1,5 @@
 --[[
-release: hand back tasks that were taken and not finished; the attempt does not count.
+release: hand back tasks that were taken and not finished. They are due again, and the attempt does not count.
 
 KEYS[1]    due     zset    <prefix>:delayed-task:{<partition>}:due
 KEYS[2]    leased  zset    <prefix>:delayed-task:{<partition>}:leased
@@ -8,10 +8,10 @@ KEYS[4]    waits   string  <prefix>:delayed-task:{<partition>}:waits
 ARGV[1..]  pairs   list(str)  id, token; 1 to 300 of them
 
 Returns {released, id, ...}
-  released  int
-  id        str  of tasks that are gone, or that another worker has leased
+  released  int  number of tasks that were handed back
+  id        str  id of a task that is gone, or no longer leased to the worker
 
-O(n log m). TTL: none. Clock: Redis. Replay: changes nothing, and counts the tasks that the first call released as released.
+O(n log m). TTL: none. Clock: Redis. Replay: changes nothing, and counts the tasks again that the first call handed back.
 ]]
 -- @include writes
 -- @include run

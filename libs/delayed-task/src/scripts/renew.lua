@@ -7,8 +7,8 @@ ARGV[1]    leaseMs  int        length of the lease from now, ms
 ARGV[2..]  pairs    list(str)  id, token; 1 to 300 of them
 
 Returns {renewed, id, ...}
-  renewed  int
-  id       str  of tasks that are gone, or that another worker has leased
+  renewed  int  number of leases that were extended
+  id       str  id of a task that is gone, or no longer leased to the worker
 
 O(n log m). TTL: none. Clock: Redis. Replay: renews again.
 ]]

@@ -10,12 +10,12 @@ KEYS[6]  waits      string  <prefix>:delayed-task:{<partition>}:waits
 KEYS[7]  operation  string  <prefix>:delayed-task:{<partition>}:operation:<token>
 ARGV[1]  id           str
 ARGV[2]  when         str   'd<ms>' for a delay, 'a<ms>' for an instant
-ARGV[3]  from         str   'due': a waiting task | 'dead': a dead letter, with all its attempts again
+ARGV[3]  from         str   'due': a waiting task | 'dead': a dead letter, which starts again at attempt 1
 ARGV[4]  operationMs  int   how long the reply is kept for a replay, ms
 
 Returns {runAtMs, status}
-  runAtMs   int  ms; 0 unless it was moved
-  status  'moved' | 'running' | 'dead' | 'unknown'
+  runAtMs  int  new due time, ms; 0 unless the task was moved
+  status   'moved' | 'running' and 'dead': the task is in this state and stays | 'unknown': there is no such task
 
 O(log n). TTL: the operation's. Clock: Redis. Replay: the first reply while the operation is kept.
 ]]
@@ -26,7 +26,7 @@ O(log n). TTL: the operation's. Clock: Redis. Replay: the first reply while the 
 local first = redis.call('GET', KEYS[7])
 if first then return { tonumber(first), 'moved' } end
 local due = parse_due(ARGV[2], now_ms)
-if not due then return redis.error_reply('BADTIME nothing was changed') end
+if not due then return redis.error_reply('BADTIME ARGV[2] is neither "d<ms>" nor "a<ms>"; nothing was changed') end
 local record, dead = redis.call('HEXISTS', KEYS[3], ARGV[1]), redis.call('ZSCORE', KEYS[5], ARGV[1])
 local waiting, lease = redis.call('ZSCORE', KEYS[1], ARGV[1]), redis.call('ZSCORE', KEYS[2], ARGV[1])
 local mark = redis.call('GET', KEYS[6])

@@ -1,22 +1,22 @@
 --[[
-schedule: add tasks to a partition, and wake its workers if a task is due before the time that they wait for.
+schedule: add tasks to a partition. Wake the partition's workers if a task is due before the time that the workers wait for.
 
 KEYS[1]    due        zset    <prefix>:delayed-task:{<partition>}:due      id -> ms when it is due
 KEYS[2]    leased     zset    <prefix>:delayed-task:{<partition>}:leased   id -> ms when its lease ends
 KEYS[3]    tasks      hash    <prefix>:delayed-task:{<partition>}:tasks    id -> record, and when it was first due
 KEYS[4]    runs       hash    <prefix>:delayed-task:{<partition>}:runs     id -> attempts and token
 KEYS[5]    dead       zset    <prefix>:delayed-task:{<partition>}:dead     id -> ms of its last failure
-KEYS[6]    waits      string  <prefix>:delayed-task:{<partition>}:waits    due time that sleeping workers wait for; also their channel
+KEYS[6]    waits      string  <prefix>:delayed-task:{<partition>}:waits    due time for which workers wait; also the channel
 KEYS[7]    operation  string  <prefix>:delayed-task:{<partition>}:operation:<token>
-ARGV[1]    conflict     str        'keep' | 'replace' | 'refuse', for ids that exist
+ARGV[1]    conflict     str        'keep' | 'replace', for ids that exist
 ARGV[2]    operationMs  int        how long the reply is kept for a replay, ms
 ARGV[3..]  tasks        list(str)  id, 'd<ms>' for a delay or 'a<ms>' for an instant, record; 1 to 300 tasks
 
 Returns {code, runAtMs, ...}
-  code   1 scheduled | 2 replaced | 3 kept | 4 refused
-  runAtMs  int   ms; of a task that existed, 0 unless it is waiting
+  code   1 scheduled | 2 replaced | 3 kept, the existing task stays
+  runAtMs  int   when the task is due, ms; 0 for a kept task that is not waiting
 
-O(n log m). TTL: none for tasks, which stay until they are done, cancelled or dropped; the operation's. Clock: Redis. Replay:
+O(n log m). TTL: none for tasks; operationMs for the operation. Clock: Redis. Replay:
 the first reply while the operation is kept, and nothing is scheduled again.
 ]]
 -- @include clock
@@ -40,7 +40,7 @@ end
 -- Decides on the task `id`, the i-th one. Returns the code and when the task is due.
 local function decide(i, id)
   local is_there = known[i] or seen[id]
-  local code = not is_there and 1 or ARGV[1] == 'replace' and 2 or ARGV[1] == 'keep' and 3 or 4
+  local code = not is_there and 1 or ARGV[1] == 'replace' and 2 or 3
   codes[i] = code
   if code > 2 then return code, due_before(id) end
   local due, n = parse_due(ARGV[3 * i + 1], now_ms), #adds
@@ -61,9 +61,14 @@ end
 
 for i = 3, #ARGV, 3 do
   ids[#ids + 1] = ARGV[i]
-  if not ARGV[i + 2] or not parse_due(ARGV[i + 1], 0) then return redis.error_reply('BADTASK nothing was scheduled') end
+  if not ARGV[i + 2] then return redis.error_reply('BADTASK the last task is incomplete; nothing was scheduled') end
+  if not parse_due(ARGV[i + 1], 0) then
+    return redis.error_reply('BADTASK ARGV[' .. i + 1 .. '] is neither "d<ms>" nor "a<ms>"; nothing was scheduled')
+  end
 end
-if #ids < 1 or #ids > 300 then return redis.error_reply('BADTASK a call takes 1 to 300 tasks, nothing was scheduled') end
+if #ids < 1 or #ids > 300 then
+  return redis.error_reply('BADTASK the call has ' .. #ids .. ' tasks instead of 1 to 300; nothing was scheduled')
+end
 known = redis.call('HMGET', KEYS[3], unpack(ids))
 local mark, first = redis.call('GET', KEYS[6]), redis.call('GET', KEYS[7])
 redis.call('ZCARD', KEYS[1])

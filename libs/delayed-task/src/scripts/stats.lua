@@ -6,11 +6,11 @@ KEYS[2]  leased  zset  <prefix>:delayed-task:{<partition>}:leased
 KEYS[3]  dead    zset  <prefix>:delayed-task:{<partition>}:dead
 
 Returns {waiting, overdue, running, dead, lateMs}
-  waiting  int  tasks that are not leased, the overdue ones included
-  overdue  int  due and not yet taken
-  running  int
-  dead     int
-  lateMs   int  time since the first overdue task was due
+  waiting  int  tasks in `due`, including overdue tasks
+  overdue  int  waiting tasks that are due and not taken yet
+  running  int  leased tasks
+  dead     int  dead letters
+  lateMs   int  time since the first overdue task was due, ms; 0 if no task is overdue
 
 O(log n). TTL: untouched. Clock: Redis. Replay: reads again.
 ]]

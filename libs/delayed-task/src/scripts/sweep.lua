@@ -1,5 +1,5 @@
 --[[
-sweep: delete dead letters after their retention, and repair tasks that an eviction or a stray command left incomplete.
+sweep: delete dead letters after their retention, and repair tasks that are incomplete, for example after an eviction.
 
 KEYS[1]  due     zset  <prefix>:delayed-task:{<partition>}:due
 KEYS[2]  leased  zset  <prefix>:delayed-task:{<partition>}:leased
@@ -7,17 +7,17 @@ KEYS[3]  tasks   hash  <prefix>:delayed-task:{<partition>}:tasks
 KEYS[4]  runs    hash  <prefix>:delayed-task:{<partition>}:runs
 KEYS[5]  dead    zset  <prefix>:delayed-task:{<partition>}:dead
 ARGV[1]  retentionMs  int         how long a dead letter is kept, ms
-ARGV[2]  leaseMs      int         lease of a task whose entry in `leased` is lost, ms; its worker renews it
+ARGV[2]  leaseMs      int         new lease of a running task whose entry in `leased` is lost, ms; the worker of the task renews it
 ARGV[3]  taskCursor   str         where the last call stopped in `tasks`; '0' to begin
 ARGV[4]  runCursor    str         where the last call stopped in `runs`; '0' to begin
 ARGV[5]  count        int 1..256  most entries of each kind to look at
 
 Returns {expired, restored, dropped, taskCursor, runCursor}
   expired     int  dead letters that were deleted
-  restored    int  tasks that were in none of the zsets and are due at their time, leased or dead-lettered again
-  dropped     int  runs and leases without a task, which were deleted
-  taskCursor  str  '0' after the last
-  runCursor   str  '0' after the last
+  restored    int  tasks that were in none of the zsets, and are waiting, leased or dead-lettered again
+  dropped     int  entries in `runs` that had no task, and were deleted with their leases
+  taskCursor  str  argument of the next call; '0' after the last task
+  runCursor   str  argument of the next call; '0' after the last run
 
 O(count log n). TTL: none. Clock: Redis. Replay: sweeps again from the same cursors.
 ]]

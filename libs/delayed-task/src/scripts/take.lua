@@ -1,6 +1,6 @@
 --[[
-take: lease due tasks to a worker, first those whose lease has ended, up to 16 MiB of records. Dead-letter tasks whose lease
-ended in their last attempt.
+take: lease due tasks to a worker, first the tasks whose earlier lease has ended, up to 16 MiB of records. Tasks whose lease ended
+in their last attempt are dead-lettered instead.
 
 KEYS[1]  due     zset    <prefix>:delayed-task:{<partition>}:due
 KEYS[2]  leased  zset    <prefix>:delayed-task:{<partition>}:leased
@@ -8,34 +8,34 @@ KEYS[3]  tasks   hash    <prefix>:delayed-task:{<partition>}:tasks
 KEYS[4]  runs    hash    <prefix>:delayed-task:{<partition>}:runs
 KEYS[5]  dead    zset    <prefix>:delayed-task:{<partition>}:dead
 KEYS[6]  waits   string  <prefix>:delayed-task:{<partition>}:waits
-KEYS[7]  taken   string  <prefix>:delayed-task:{<partition>}:taken:<worker>   last token, and the ids it took
-ARGV[1]  token    str         of this take; the lease of each task carries it
+KEYS[7]  taken   string  <prefix>:delayed-task:{<partition>}:taken:<worker>   token and ids of the worker's last take
+ARGV[1]  token    str         token of this take, which is stored with each lease
 ARGV[2]  limit    int 1..256  most tasks
 ARGV[3]  leaseMs  int         length of the leases, ms
 ARGV[4]  markMs   int         how long `waits` is kept, ms
 
 Returns {now, nextAt, buried, id, record, attempt, runAtMs, ..., deadId, name, last, ...}
-  now      int  ms
+  now      int  Redis' time, ms
   nextAt   int  ms when the next task is due or the next lease ends; 0 if there is no task
   buried   int  number of tasks that were dead-lettered
-  id       str
-  record   str
-  attempt  int  1 for the first
-  runAtMs    int  ms when this attempt was due
-  deadId   str  of a task that was dead-lettered
-  name     str  its name
-  last     int  its last attempt
+  id       str  id of a task
+  record   str  value in `tasks`
+  attempt  int  number of this attempt, from 1
+  runAtMs  int  ms when this attempt was due
+  deadId   str  id of a task that was dead-lettered
+  name     str  name of that task
+  last     int  number of its last attempt
 
 O(limit log n). TTL: leaseMs for `taken`, markMs for `waits`. Clock: Redis. Replay: the tasks of the first call that are
-still leased with the token, and the same dead-lettered ones.
+still leased with the token, and those that it dead-lettered.
 ]]
 -- @include clock
 -- @include writes
 -- @include run
 -- @include task-record
-local LEASE_ENDED = 'the lease ended: the worker died or stood still in the last attempt'
+local LEASE_ENDED = 'the lease ended in the last attempt, because the worker died or stood still'
 local NEVER = 9007199254740991
--- Most bytes of the records of one take; a first record that has more is taken alone.
+-- Most bytes of the records of one take. If the first record has more, its task is taken alone.
 local MOST_BYTES = 16777216
 local limit, reply, taken, leases, texts = tonumber(ARGV[2]), { now_ms, 0, 0 }, {}, {}, {}
 local lost, buried, buried_rows = {}, {}, {}

@@ -1,9 +1,9 @@
-/** A sleep that can be ended early. A ring before the sleep begins ends it at once. */
+/** A sleep that `ring` ends early. If `ring` was called before, the sleep ends at once. */
 export class Alarm {
   private rung = false;
   private wake: (() => void) | undefined;
 
-  /** Forgets earlier rings. */
+  /** Forgets earlier calls of `ring`. */
   reset(): void {
     this.rung = false;
   }

@@ -3,7 +3,7 @@ import { InvalidOutcomeError, unfinishedOutcome } from '../../../internal/src';
 const MAX_ERROR_CHARS = 1_000;
 /** Stored and logged for an attempt whose handler used `retryLater`. */
 const ASKED = 'the handler asked for another attempt';
-/** Logged for a task whose handler used `deadLetter`: the reason may hold private data. */
+/** Logged for a task whose handler used `deadLetter`. The reason itself is not logged, because it may hold private data. */
 const GIVEN_UP = 'the handler gave up the task';
 
 /** How an attempt that did not succeed is settled. */
@@ -13,7 +13,7 @@ export interface Failure {
    * `dead-letter`: the task is dead-lettered at once.
    */
   readonly verdict: 'retry' | 'postpone' | 'dead-letter';
-  /** Pause before the next attempt, ms; undefined: from the task's backoff. */
+  /** Pause before the next attempt, ms; undefined: the pause of the task's backoff. */
   readonly delayMs?: number;
   /** Text that is stored with the task. */
   readonly text: string;
@@ -31,7 +31,7 @@ export function failureOf(value: unknown): Failure {
     return { verdict: countsAsAttempt ? 'retry' : 'postpone', delayMs, text: ASKED, note: ASKED };
   }
   if (outcome !== undefined) return { verdict: 'dead-letter', text: storable(outcome.reason), note: GIVEN_UP };
-  // Another attempt would make the same invalid outcome.
+  // Another attempt would return the same invalid outcome.
   const verdict = isInvalidOutcome(value) ? 'dead-letter' : 'retry';
   return { verdict, text: messageOf(value), error: value };
 }

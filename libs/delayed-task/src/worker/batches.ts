@@ -2,7 +2,7 @@ import type { Partition } from '../queue/partitions';
 import { MAX_CHUNK } from '../queue/queue.scripts';
 import type { Attempt } from './running-attempts';
 
-/** Collects attempts by partition until the end of a turn of the event loop, or until a partition has 100. */
+/** Collects attempts by partition. Sends a batch at the end of a turn of the event loop, or when it has 100 attempts. */
 export class Batches {
   private readonly open = new Map<Partition, Attempt[]>();
   private scheduled = false;

@@ -6,7 +6,7 @@ export class Capacity {
 
   constructor(private free: number) {}
 
-  /** Reserves 1 to `most` slots; waits until one is free. @returns the number of slots; 0 if closed */
+  /** Reserves 1 to `most` slots; waits until a slot is free. @returns the number of slots; 0 after `close` */
   reserve(most: number): Promise<number> | number {
     if (this.closed) return 0;
     if (this.free > 0 && this.waiting.length === 0) return this.grab(most);
@@ -20,7 +20,7 @@ export class Capacity {
     if (next === undefined || this.serving) return;
     if (this.free >= next.most) this.serve();
     else {
-      // Many tasks end in one turn of the event loop: the caller that waits gets the slots of all of them.
+      // Often many tasks end in one turn of the event loop. So the caller waits until its end, and gets all their slots.
       this.serving = true;
       setImmediate(() => {
         this.serving = false;
@@ -29,7 +29,7 @@ export class Capacity {
     }
   }
 
-  /** Ends all waiting and later calls of `reserve` with 0. */
+  /** Makes all waiting calls and all later calls of `reserve` return 0. */
   close(): void {
     this.closed = true;
     for (const { grant } of this.waiting.splice(0)) grant(0);

@@ -30,7 +30,8 @@ export class Handlers {
     }
     if (this.byName.has(name)) {
       throw new DelayedTaskSetupError(
-        `Task ${shown(name)} has two handlers in queue ${this.options.queue}. A name has one handler: rename one of the tasks.`,
+        `Task ${shown(name)} has two handlers in queue ${this.options.queue}. ` +
+          `Expected one. Remove a handler, or rename one of the tasks.`,
       );
     }
     checks.options('', options, KNOWN);

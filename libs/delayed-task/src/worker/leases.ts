@@ -9,8 +9,10 @@ import type { Runner } from './runner';
 import type { TaskLog } from './task-log';
 import type { WorkerState } from './worker-state';
 
-// See DECISIONS.md: one-timer-for-all-attempts
-/** Renews the leases of attempts, and ends attempts that take too long, with one timer for all. */
+/**
+ * Renews the leases of attempts, and ends attempts that take too long. One timer does this for all attempts.
+ * See DECISIONS.md: one-timer-for-all-attempts
+ */
 export class Leases {
   private timer: NodeJS.Timeout | undefined;
 
@@ -33,7 +35,7 @@ export class Leases {
     clearInterval(this.timer);
   }
 
-  /** Hands attempts back: their tasks are due again, and the attempts do not count. Never throws. */
+  /** Hands the tasks of attempts back. The tasks are due again, and the attempts do not count. Never throws. */
   async release(attempts: readonly Attempt[]): Promise<void> {
     const calls = batches(attempts).map(async ([{ due, leased, runs, waits }, batch]) => {
       const call = { keys: { due, leased, runs, waits }, args: { pairs: pairsOf(batch) } };
@@ -71,7 +73,7 @@ export class Leases {
     }
     const tookMs = Math.round(now - attempt.startedAt);
     attempt.timeout = new TaskTimeoutError(`The handler of ${attempt.name} did not end within ${tookMs} ms.`);
-    // The task stays leased until the handler ends: a retry next to it would do the work twice at the same time.
+    // The task stays leased for up to abortGraceMs, so that no retry runs while the handler still ends.
     // See DECISIONS.md: slot-until-the-handler-ends
     attempt.timesOutAt = now + this.options.abortGraceMs;
     attempt.abort(attempt.timeout);
@@ -95,7 +97,7 @@ export class Leases {
   }
 
   private lose(attempt: Attempt): void {
-    // An attempt that is being settled has lost its lease because Redis has its outcome.
+    // The attempt is being settled. Its lease is gone because Redis has its outcome already.
     if (attempt.ended) return;
     attempt.lost = true;
     attempt.abort(new TaskLostError('Another worker has the task, or the task was cancelled or replaced.'));
@@ -106,7 +108,7 @@ function pairsOf(batch: readonly Attempt[]): string[] {
   return batch.flatMap(({ id, token }) => [id, token]);
 }
 
-/** Groups attempts by partition, with at most as many in a group as one call takes. */
+/** Groups attempts by partition, with at most as many in a group as one call can take. */
 function batches(attempts: readonly Attempt[]): [Partition, Attempt[]][] {
   const all: [Partition, Attempt[]][] = [];
   const open = new Map<Partition, Attempt[]>();

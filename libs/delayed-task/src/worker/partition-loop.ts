@@ -19,20 +19,23 @@ interface LoopContext {
   readonly leases: Leases;
 }
 
-/** Most tasks of one take. */
+/** Most tasks that one take requests. A take is a call that leases due tasks to this worker. */
 const MAX_TAKE = 64;
-/** Least tasks of one take, if `concurrency` allows it: a take of fewer costs Redis almost as much. */
+/** Fewest tasks that one take requests, if `concurrency` allows it. A take of fewer tasks costs Redis almost as much. */
 const MIN_TAKE = 16;
 
 /** Pause before a subscription that failed is tried again, ms. */
 const LISTEN_AGAIN_MS = 200;
 
-/** Takes the due tasks of one partition. Sleeps until the next task is due, an earlier one is scheduled, or `pollMs` is over. */
+/**
+ * Takes the due tasks of one partition. Then sleeps until the next task is due, an earlier task is scheduled, or `pollMs` is
+ * over.
+ */
 export class PartitionLoop {
   private readonly alarm = new Alarm();
   private readonly most: number;
   private readonly ring = (): void => {
-    // The registry also calls this when the subscription has ended.
+    // ScriptRegistry also calls this function when the subscription has ended.
     this.listenAgainAt = 0;
     this.alarm.ring();
   };
@@ -46,7 +49,7 @@ export class PartitionLoop {
     private readonly context: LoopContext,
   ) {
     const { concurrency, partitions } = context.options;
-    // Two takes in flight while there are many due tasks: Redis works on one while this process works on the other.
+    // While many tasks are due, two takes are in flight, so that Redis works on one while this process works on the other.
     // See DECISIONS.md: two-takes-at-a-time
     const share = Math.ceil(concurrency / Math.max(2, partitions));
     this.most = Math.min(MAX_TAKE, Math.max(Math.min(MIN_TAKE, concurrency), share));
@@ -110,15 +113,15 @@ export class PartitionLoop {
   private async sleep(waitMs: number): Promise<void> {
     const { state, options } = this.context;
     if (state.closing || waitMs <= 0) return;
-    // Random, so that processes poll at different times.
+    // The pause is random, so that processes poll at different times.
     const pollMs = options.pollMs * (0.5 + Math.random() / 2);
     await this.alarm.sleep(Math.min(waitMs, pollMs));
   }
 
-  /** Subscribes to the wake-ups of the partition; periodically again, because a subscription may have ended. */
+  /** Subscribes to the wake-ups of the partition. Subscribes again periodically, because a subscription may have ended. */
   private listen(): void {
     const { registry, options, state } = this.context;
-    if (!options.wakeUp || performance.now() < this.listenAgainAt) return;
+    if (performance.now() < this.listenAgainAt) return;
     this.listenAgainAt = performance.now() + options.pollMs / 2;
     const listening = registry.listen(this.partition.waits, this.ring).then(
       (stop) => {

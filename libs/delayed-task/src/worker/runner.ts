@@ -21,12 +21,12 @@ export class Runner {
     private readonly log: TaskLog,
   ) {}
 
-  /** Attempts that timed out and whose handlers still run. Each keeps its slot. */
+  /** Attempts that were settled after a timeout, and whose handlers still run. Each keeps its slot. */
   get overtime(): ReadonlySet<Attempt> {
     return this.overtimeAttempts;
   }
 
-  /** Begins an attempt, for which the caller has reserved a slot. */
+  /** Begins an attempt. The caller has reserved a slot for it. */
   begin(attempt: Attempt): void {
     this.attempts.add(attempt);
     const { name, payload } = attempt.record;
@@ -54,13 +54,13 @@ export class Runner {
   private follow(attempt: Attempt, returned: unknown): void {
     if (typeof returned !== 'object' || returned === null) this.returned(attempt, returned);
     else if (isThenable(returned)) {
-      // `Promise.resolve` settles once; a foreign thenable may call both callbacks, and several times.
+      // A thenable may call both callbacks, and several times. `Promise.resolve` makes a promise of it that settles once.
       Promise.resolve(returned).then(
         (value) => {
           try {
             this.follow(attempt, value);
           } catch {
-            // A proxy that throws when its type is read. The handler has succeeded.
+            // The value is a proxy that throws when its type is read. The handler has succeeded.
             this.returned(attempt, undefined);
           }
         },
@@ -79,7 +79,7 @@ export class Runner {
   private threw(attempt: Attempt, thrown: unknown): void {
     this.stopped(attempt);
     const error = readable(thrown);
-    // An error after the signal fired is probably a result of the signal, so the attempt fails with the timeout.
+    // After a timeout, the handler probably throws because its signal fired. So the error of the attempt is the timeout.
     this.fail(attempt, unfinishedOutcome(error) ?? attempt.timeout ?? error);
   }
 
@@ -95,7 +95,7 @@ export class Runner {
     this.settlements.succeed(attempt, attempt.record.keepResultMs > 0 ? this.resultOf(attempt, value) : undefined);
   }
 
-  /** Returns the result as stored text. If it cannot be stored, the task is done all the same: returns a note that says why. */
+  /** Returns the text that is stored for a result. If the result cannot be stored, the text is a note that says why. */
   private resultOf(attempt: Attempt, value: unknown): string {
     if (value === undefined) return '';
     try {
@@ -112,7 +112,7 @@ export class Runner {
     this.settlements.fail(attempt, failureOf(error));
   }
 
-  /** Marks the attempt as ended: its handler changes nothing any more. */
+  /** Marks the attempt as ended. What its handler does after this has no effect on the task. */
   private end(attempt: Attempt): void {
     attempt.ended = true;
     if (!this.overtimeAttempts.has(attempt)) this.capacity.release(1);
@@ -123,7 +123,7 @@ function isThenable(value: object): value is PromiseLike<unknown> {
   return 'then' in value && typeof value.then === 'function';
 }
 
-/** Returns what was thrown; another error if its type cannot be read, as for a proxy that throws. */
+/** Returns what was thrown. If the type of that cannot be read, because it is a proxy that throws, returns another error. */
 function readable(thrown: unknown): unknown {
   try {
     void (thrown instanceof Error);

@@ -12,7 +12,7 @@ interface AttemptStart {
   readonly token: string;
   readonly partition: Partition;
   readonly record: TaskRecord;
-  /** By `performance.now()`. */
+  /** When the lease ends, by `performance.now()`. */
   readonly leaseEndsAt: number;
 }
 
@@ -23,21 +23,21 @@ export class Attempt implements TaskContext {
   readonly runAtMs: number;
   readonly lateMs: number;
   readonly startedAt = performance.now();
-  /** True when the outcome is known or the attempt was handed back; the handler changes nothing any more. */
+  /** True if the outcome is known or the task was handed back. What the handler does after this has no effect. */
   ended = false;
-  /** A renewal of the lease is in flight. */
+  /** True while a renewal of the lease is in flight. */
   renewing = false;
-  /** The handler has begun and not ended. */
+  /** True from when the handler begins until it ends. */
   running = false;
-  /** Another worker has the task, or the task was cancelled or replaced. */
+  /** True if another worker has the task, or the task was cancelled or replaced. */
   lost = false;
   /** Index in the list of `Attempts`; -1 if not in it. */
   index = -1;
-  /** By `performance.now()`. */
+  /** When the lease ends, by `performance.now()`. */
   leaseEndsAt: number;
-  /** When the attempt times out, by `performance.now()`; after that, when `abortGraceMs` is over. */
+  /** When `timeoutMs` is over, by `performance.now()`. Once the attempt has timed out: when `abortGraceMs` is over. */
   timesOutAt = Infinity;
-  /** The timeout, after the attempt timed out. The handler may still end within `abortGraceMs`. */
+  /** Error of the timeout; undefined before the timeout. The handler may still end within `abortGraceMs`. */
   timeout: Error | undefined;
   private readonly start: AttemptStart;
   private controller: AbortController | undefined;
@@ -72,7 +72,8 @@ export class Attempt implements TaskContext {
     return this.start.record;
   }
 
-  // Made at the first use: most handlers do not use it, and a controller costs more than the rest of an attempt.
+  // The AbortController is made at the first use, because most handlers never use it and it costs more than all else of an
+  // attempt.
   get signal(): AbortSignal {
     if (this.controller === undefined) {
       this.controller = new AbortController();

@@ -16,7 +16,10 @@ type Outcome = AttemptSettledEvent['outcome'];
 /** Outcomes by the code that the script `defer` returns. */
 const DEFERRED: readonly Outcome[] = ['lost', 'unknown', 'dead'];
 
-/** Sends the outcomes of attempts to Redis, each until Redis has it: successes in batches, failures one by one. */
+/**
+ * Sends the outcomes of attempts to Redis: successes in batches, failures one by one. Each call is repeated until Redis
+ * replies.
+ */
 export class Settlements {
   private readonly done = new Batches((partition, batch) => this.state.track(this.acknowledge(partition, batch)));
   private readonly unknown = new Batches((partition, batch) => this.state.track(this.defer(partition, batch)));
@@ -46,7 +49,7 @@ export class Settlements {
     this.state.track(this.sendFailure(attempt, failure));
   }
 
-  /** Publishes the outcome of an attempt, and forgets the attempt. */
+  /** Publishes the outcome of an attempt as an event, and forgets the attempt. */
   settled(attempt: Attempt, outcome: Outcome, error?: unknown): void {
     this.attempts.remove(attempt);
     events.attemptSettled.publish(() => ({
@@ -70,7 +73,7 @@ export class Settlements {
   }
 
   private async defer({ due, leased, runs, dead, waits }: Partition, batch: readonly Attempt[]): Promise<void> {
-    const error = new UnknownTaskError('No worker had a handler for the name within unknownTaskMs.');
+    const error = new UnknownTaskError('No worker had a handler for the name of the task within unknownTaskMs.');
     const args = {
       longestMs: this.options.unknownTaskMs,
       share: 500 + Math.floor(Math.random() * 501),

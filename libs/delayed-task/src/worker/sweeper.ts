@@ -4,7 +4,7 @@ import type { TaskQueue } from '../queue/task-queue';
 import { sweepTasks } from './worker.scripts';
 import type { WorkerState } from './worker-state';
 
-/** Tasks, runs and dead letters that one call looks at. */
+/** Number of tasks, of runs and of dead letters that one call looks at, approximately. */
 const COUNT = 64;
 /** Most calls for one partition in one sweep. */
 const MOST_CALLS = 50;

@@ -17,11 +17,13 @@ export interface Taken {
   readonly waitMs: number;
 }
 
-/** Error of a task whose worker died, in the log; the dead letter has a similar text. */
-const LEASE_ENDED = 'the lease ended, the worker died or stood still';
+/** Logged for a task that was dead-lettered because its lease ended in the last attempt. */
+const LEASE_ENDED = 'its lease ended, because the worker died or stood still';
 
-// See DECISIONS.md: take-is-repeatable
-/** Leases due tasks to this worker. */
+/**
+ * Leases due tasks to this worker. If a reply is lost, the call is repeated, and Redis returns the same tasks.
+ * See DECISIONS.md: take-is-repeatable
+ */
 export class Taker {
   private readonly tokens = new UniqueIds();
   private readonly reader = new RecordReader();
@@ -37,7 +39,7 @@ export class Taker {
   /**
    * Takes up to `limit` tasks.
    *
-   * @param lane number of a series of takes that follow each other; Redis keeps the last take of each series for a replay
+   * @param lane number of a series of takes that follow each other. For each series, Redis keeps the last take for a replay
    * @returns undefined if the call failed, or the worker has stopped
    */
   async take(partition: Partition, lane: number, limit: number): Promise<Taken | undefined> {
@@ -56,7 +58,7 @@ export class Taker {
         for (const task of buried) this.log.dead({ ...task, attempts: task.attempt }, LEASE_ENDED);
         if (buried.length > 0) events.tasksBuried.publish(() => ({ queue, count: buried.length, tasks: buried }));
         const leaseEndsAt = firstSentAt + leaseMs;
-        // After the lease, other workers may have the tasks.
+        // If the lease is over when the reply comes, other workers may have the tasks.
         const usable = nowAt < leaseEndsAt ? reply.tasks : [];
         const attempts = usable.map(
           ({ id, record, attempt, runAtMs }) =>
@@ -71,12 +73,12 @@ export class Taker {
               leaseEndsAt,
             }),
         );
-        // Redis read its clock at some moment between sending and the reply.
+        // Redis read its clock at some moment between the call and the reply.
         const readAt = (sentAt + nowAt) / 2;
         return { attempts, waitMs: reply.nextAt === 0 ? Infinity : readAt + reply.nextAt - reply.now - nowAt };
       } catch (error) {
         this.state.reportError('take', error);
-        // The script may have run: with the same token, it returns the same tasks.
+        // The script may have run. With the same token, it returns the same tasks again.
         if (!(error instanceof UnknownOutcomeError) || performance.now() - firstSentAt >= leaseMs) return undefined;
         await after(20 + Math.random() * 30, undefined, { ref: false });
       }

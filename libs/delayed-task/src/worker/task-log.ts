@@ -2,13 +2,13 @@ import { Logger } from '@nestjs/common';
 import { InvalidOutcomeError, shown } from '../../../internal/src';
 import { TaskTimeoutError, TaskTooLargeError } from '../delayed-task.errors';
 
-/** Pause before a problem of a name is logged again, ms. */
+/** Pause before the same problem with tasks of the same name is logged again, ms. */
 const AGAIN_MS = 3_600_000;
-/** Pause before slots that are held after a timeout are logged again, ms. */
+/** Pause before the next line about handlers that run on after their timeout, ms. */
 const OVERTIME_AGAIN_MS = 60_000;
-/** Most problems that are remembered; further ones are not logged. */
+/** Most problems that are remembered. Further problems are not logged. */
 const MOST_PROBLEMS = 1_000;
-/** Most lines each second about attempts that are retried. */
+/** Most lines in a second about attempts that are retried. */
 const MOST_FAILURES = 10;
 
 /** Fields of a task that a log line shows. */
@@ -41,7 +41,7 @@ export class TaskLog {
     );
   }
 
-  /** Logs a failed attempt that is retried; at most ten lines each second. The next line counts those left out. */
+  /** Logs a failed attempt that is retried; at most ten lines in a second. The next line has the number of lines left out. */
   failed(task: LoggedTask, error: unknown, delayMs: number): void {
     const now = performance.now();
     if (now - this.secondBegan >= 1_000) [this.secondBegan, this.failures] = [now, 0];
@@ -77,7 +77,7 @@ export class TaskLog {
     );
   }
 
-  /** Logs that handlers hold slots after their timeout, once a minute. */
+  /** Logs that handlers run on after their timeout and keep their slots, once a minute. */
   overtime(tasks: ReadonlySet<LoggedTask>, slots: number): void {
     if (!this.isNews('overtime', OVERTIME_AGAIN_MS)) return;
     const names = new Set([...tasks].map(({ name }) => name));
@@ -88,7 +88,7 @@ export class TaskLog {
     );
   }
 
-  /** Returns true if a problem is not known or was last logged `againMs` ago. */
+  /** Returns true if a problem must be logged: it is new, or was last logged at least `againMs` ago. */
   private isNews(problem: string, againMs: number): boolean {
     const now = performance.now();
     const last = this.warnedAt.get(problem);
@@ -98,12 +98,12 @@ export class TaskLog {
   }
 }
 
-/** Returns a task's name and id for a log line. The id is not shortened, so that it can be searched for. */
+/** Returns a task's name and id for a log line. The id is not shortened, so that a search for the id finds the line. */
 function named({ name, id }: LoggedTask): string {
   return `task ${shown(name)} (id ${JSON.stringify(id).replaceAll(/[\u2028\u2029]/g, ' ')})`;
 }
 
-/** Returns the class of an error, and the text if the error is of this lib. */
+/** Returns the class of an error. For errors of this lib, returns the text as well, which quotes no payload. */
 function kindOf(error: unknown): string {
   try {
     if (!(error instanceof Error)) return `a thrown ${typeof error}`;

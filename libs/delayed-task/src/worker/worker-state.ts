@@ -19,13 +19,13 @@ export class WorkerState {
     return this.isStopped;
   }
 
-  /** Lets nothing more be sent to Redis. */
+  /** Ends all calls that are being repeated. After this, nothing is sent to Redis any more. */
   stop(): void {
     this.isStopped = true;
     this.calls.close();
   }
 
-  /** Lets `settled` wait for `work`. */
+  /** Makes `settled` wait for `work`. */
   track(work: Promise<unknown>): void {
     this.inFlight.add(work);
     const forget = (): void => void this.inFlight.delete(work);

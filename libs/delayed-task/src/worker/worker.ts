@@ -59,8 +59,8 @@ export class Worker {
   }
 
   /**
-   * Takes no new tasks, waits `drainMs` for running ones, fires their signals, waits `abortGraceMs`, and hands the rest back.
-   * After that nothing is sent to Redis.
+   * Takes no more tasks and waits `drainMs` for running handlers. Then fires the signals of those that still run, waits
+   * `abortGraceMs`, and hands their tasks back. After that nothing is sent to Redis.
    */
   async close(): Promise<void> {
     const { state, attempts, leases } = this;

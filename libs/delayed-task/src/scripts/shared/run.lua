@@ -1,11 +1,13 @@
 -- @include clock
 -- Value of a task in the hash `runs`: '<attempt> <state> <token> <due> <failed> <unknown> <error>'.
--- States: l leased, r waits for a retry, b handed back, w rescheduled, d dead-lettered. Instants in ms: `due`, when the attempt is
--- or was due; `failed`, when an attempt first failed; `unknown`, when a worker without a handler first handed the task back; 0: never.
+-- States: l leased, r waits for a retry, b handed back, w rescheduled, d dead-lettered. Instants in ms, 0 for never: `due`,
+-- when the
+-- attempt is or was due; `failed`, when an attempt first failed; `unknown`, when a worker without a handler first handed the
+-- task back.
 local function format_run(attempt, state, token, due, failed, unknown, problem)
   return string.format('%d %s %s %.0f %.0f %.0f ', attempt, state, token, due, failed, unknown) .. problem
 end
--- Run of a task that was never taken. Do not change it.
+-- Run of a task that was never taken. All such tasks share this table, so do not change it.
 local NEW_RUN = { attempt = 0, state = 'n', token = '-', due = now_ms, failed = 0, unknown = 0, problem = '' }
 local RUN = '^(%d+) (%a) (%S+) (%d+) (%d+) (%d+) (.*)$'
 local function parse_run(text)
