@@ -31,7 +31,7 @@ const KNOWN: KnownOptions<DelayedTaskOptions> = { timeoutMs: true, enhancers: tr
  * `TaskContext`. A method may have several such decorators.
  *
  * @param task name of the tasks, 1 to 128 characters, or their definition; a name has one handler in an app. With a
- *   definition, the method must take its payload. If pipes change the type of the payload, pass `definition.name`
+ *   definition, the method must take the payload of the definition. If pipes change the type of the payload, pass `definition.name`
  * @throws InvalidOptionError when the class is loaded: for invalid options, or if the member is not an instance method
  */
 export function DelayedTask<Payload>(

@@ -68,7 +68,7 @@ export function StreamConsumer<Message = unknown>(
   return methodDecorator('@StreamConsumer', ({ where, checks, target, key, method }) => {
     checks.object('', options);
     if (Reflect.hasOwnMetadata(CONSUMER, method)) {
-      throw new StreamConsumerSetupError(`${where}: it has @StreamConsumer twice. Give each group its own method.`);
+      throw new StreamConsumerSetupError(`${where}: the method has @StreamConsumer twice. Give each group its own method.`);
     }
     // Without the module, Nest cannot resolve this dependency, and its error shows the text of the symbol.
     Inject(STREAM_CONSUMER_HOST)(target, Symbol(`@StreamConsumer on ${where} needs StreamConsumerModule.forRoot()`));
@@ -82,8 +82,8 @@ export function StreamConsumer<Message = unknown>(
 }
 
 /**
- * Passes the payload, or one property of the payload, to a parameter of the handler. The pipes of the method, its class and
- * the app run on it, and those that are given here.
+ * Passes the payload, or one property of the payload, to a parameter of the handler. Pipes run on the value: those that are
+ * given here, and those of the method, its class and the app.
  *
  * @param property name of the property, or the first pipe. Default: the whole payload
  */

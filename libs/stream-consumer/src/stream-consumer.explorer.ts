@@ -23,7 +23,7 @@ export class StreamConsumerExplorer implements OnModuleInit {
   /** @throws StreamConsumerSetupError with class and method; InvalidOptionError */
   onModuleInit(): void {
     for (const wrapper of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) {
-      // The provider that an alias names is found by itself.
+      // An alias (`useExisting`) names a provider that this loop finds as well.
       if (wrapper.isAlias) continue;
       const prototype = prototypeOf(wrapper);
       if (prototype) this.explore(wrapper, prototype);
@@ -57,7 +57,7 @@ export class StreamConsumerExplorer implements OnModuleInit {
         other === where
           ? `${where}: its class is provided twice, so two instances would share the messages. Provide it once.`
           : `${where}: ${other} is already the handler of ${id}, so each of the two would get some of the messages. ` +
-              `Use another group, or one method.`,
+              `Give one of the two another group.`,
       );
     }
     this.groups.set(id, where);

@@ -52,7 +52,10 @@ export interface ConsumerDefaults {
 export interface AnyConsumerOptions extends ConsumerDefaults {
   /** Stream: its name of 1 to 100 letters, digits, `.`, `_`, `:` or `-`, or the value that `defineStream` returned. */
   readonly stream: string | AnyStream;
-  /** Name of the group, of 1 to 100 such characters. Each group gets every message; the consumers of a group share them. */
+  /**
+   * Name of the group, 1 to 100 letters, digits, `.`, `_`, `:` or `-`. Each group gets every message; the consumers of a group
+   * share the messages.
+   */
   readonly group: string;
   /** True to handle messages of one key one after the other, across all processes and retries. Default false. */
   readonly ordered?: boolean;
@@ -88,7 +91,7 @@ export interface StreamConsumerModuleOptions extends ConsumerDefaults {
    * entries of the lib's own keys, deletes messages that all groups have settled, and measures the group. Default 10,000.
    */
   readonly watchEveryMs?: number;
-  /** Age of its oldest unsettled message from which a group counts as stalled, ms; integer >= 1. Default 60,000. */
+  /** A group counts as stalled when its oldest unsettled message is this old, ms; integer >= 1. Default 60,000. */
   readonly stalledAfterMs?: number;
 }
 

@@ -111,9 +111,9 @@ export interface DeadLetterRecord {
   readonly id: string;
   /** Id that the message had in the stream. */
   readonly messageId: string;
-  /** As in `StreamMessage`. A payload that is not JSON is the text itself. */
+  /** Payload of the message, as in `StreamMessage`. If the payload is not JSON, its text. */
   readonly payload: unknown;
-  /** As in `StreamMessage`. */
+  /** Fields of the entry, as in `StreamMessage`. */
   readonly fields: ReadonlyMap<string, Buffer> | undefined;
   readonly key: string | undefined;
   readonly operationId: string | undefined;

@@ -149,7 +149,7 @@ describe('boot', () => {
         handle(): void {}
       }
       return Twice;
-    }).toThrow(/Twice\.handle: it has @StreamConsumer twice/);
+    }).toThrow(/Twice\.handle: the method has @StreamConsumer twice/);
     expect(() => {
       class Getter {
         @(StreamConsumer({ stream: 'orders', group: 'a' }) as MethodDecorator)

@@ -20,7 +20,7 @@ export class Capacity {
     if (next === undefined || this.serving) return;
     if (this.free >= next.most) this.serve();
     else {
-      // Often many tasks end in one turn of the event loop. So the caller waits until its end, and gets all their slots.
+      // Often many tasks end in one turn of the event loop. So the caller waits until the end of the turn, and gets the slots of all.
       this.serving = true;
       setImmediate(() => {
         this.serving = false;

@@ -66,7 +66,7 @@ export class HandlerRunner {
     if (attempt === 0) return this.settle(delivery, outcomeOf(undefined));
     if (attempt > this.options.attempts) return this.bury(delivery, { problem: `Error: ${NO_ATTEMPT_LEFT}`, logged: NO_ATTEMPT_LEFT });
     const { orderKey } = delivery;
-    // A handler may still run after `timeoutMs` or after its message was lost. The next message of its key waits for it to end.
+    // A handler may still run after `timeoutMs` or after its message was lost. The next message of its key waits until it ends.
     if (orderKey !== undefined && this.busyKeys.has(orderKey)) return this.putBack(delivery, BUSY_KEY_MS);
     this.running.add(delivery);
     let result: unknown;

@@ -166,7 +166,7 @@ export class Reader {
   /**
    * Gives up a session that another consumer has taken over, and begins a new one.
    *
-   * @param reason completes `..., because`
+   * @param reason clause that follows `Another consumer may have message ..., because`
    * @param more messages that the session no longer lists and could not settle
    */
   lose(session: Session, reason: string, more: readonly Held[] = []): void {

@@ -18,7 +18,7 @@ export interface Origin {
 export interface Held {
   readonly entry: TakenEntry;
   readonly session: Session;
-  /** Fires the signal of the message, because another consumer may have the message. @param reason completes `..., because` */
+  /** Fires the signal of the message, because another consumer may have the message. @param reason clause after `because` */
   suspect(reason: string): void;
   /**
    * Fires the signal, and ignores the outcome of the handler, because another consumer has the message.

@@ -52,7 +52,7 @@ export class Wakeup {
    * Delays the next take, because there are no more messages. The next publish will wake the consumer.
    *
    * @param dueInMs time until the next retry is due, ms; -1 if none waits
-   * @param endInMs time until the next lease ends, ms; Infinity if no lease matters
+   * @param endInMs time until the next lease ends, ms; Infinity if there is no lease
    */
   sleep(dueInMs: number, endInMs: number): void {
     this.listen();

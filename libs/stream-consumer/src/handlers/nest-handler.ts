@@ -15,9 +15,9 @@ function valueOf(type: number, property: unknown, [message]: readonly unknown[])
  * Makes a handler of a method, with the guards, pipes, interceptors and filters of the method, its class and the app. They
  * run in a context of type `stream`.
  *
- * A message counts as handled only if the method itself returned. An interceptor may replace the result by an outcome, such as
- * `deadLetter(reason)`; any other change of the result is ignored. An error is a failed attempt, unless a filter returns an
- * outcome: most filters return nothing, although the work failed.
+ * The result of the method itself decides. An interceptor may replace the result by an outcome, such as `deadLetter(reason)`; any
+ * other change of the result is ignored. An error is a failed attempt, unless a filter returns an outcome. A filter that returns
+ * nothing changes nothing, because most filters only log the error.
  * See DECISIONS.md: method-decides-the-outcome
  *
  * @returns a handler that throws InvalidOutcomeError if an interceptor neither calls the method nor returns an outcome

@@ -46,7 +46,8 @@ function jsonOf(payload: unknown, maxBytes: number): string {
   // A character of a JavaScript string has 1 to 3 bytes, so short text need not be measured.
   if (json.length * 3 > maxBytes && Buffer.byteLength(json) > maxBytes) {
     throw new InvalidStreamInputError(
-      `The payload has ${Buffer.byteLength(json)} bytes as JSON. maxPayloadBytes allows ${maxBytes}. Store the data elsewhere and publish where it is.`,
+      `The payload has ${Buffer.byteLength(json)} bytes as JSON. maxPayloadBytes allows ${maxBytes}. ` +
+        `Store the data elsewhere and publish where it is.`,
     );
   }
   return json;
