@@ -4,7 +4,7 @@ import { MAX_CHUNK } from '../queue/queue.scripts';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { Partition } from '../queue/partitions';
 import { releaseTasks, renewTasks } from './worker.scripts';
-import type { Attempt, Attempts } from './running-attempts';
+import { pairsOf, type Attempt, type Attempts } from './running-attempts';
 import type { Runner } from './runner';
 import type { TaskLog } from './task-log';
 import type { WorkerState } from './worker-state';
@@ -102,10 +102,6 @@ export class Leases {
     attempt.lost = true;
     attempt.abort(new TaskLostError('Another worker has the task, or the task was cancelled or replaced.'));
   }
-}
-
-function pairsOf(batch: readonly Attempt[]): string[] {
-  return batch.flatMap(({ id, token }) => [id, token]);
 }
 
 /** Groups attempts by partition, with at most as many in a group as one call can take. */

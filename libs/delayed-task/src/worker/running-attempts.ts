@@ -126,3 +126,8 @@ export class Attempts {
     if (this.list.length > 0) await new Promise<void>((resolve) => this.idle.push(resolve));
   }
 }
+
+/** Returns attempts in the form that the scripts read: id and token of the first, id and token of the second, and so on. */
+export function pairsOf(attempts: readonly Attempt[]): string[] {
+  return attempts.flatMap(({ id, token }) => [id, token]);
+}

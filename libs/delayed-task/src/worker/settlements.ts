@@ -4,7 +4,7 @@ import { events, type AttemptSettledEvent } from '../delayed-task.events';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { Partition } from '../queue/partitions';
 import { acknowledgeTasks, completeTask, deferTasks, failTask } from './worker.scripts';
-import type { Attempt, Attempts } from './running-attempts';
+import { pairsOf, type Attempt, type Attempts } from './running-attempts';
 import { messageOf, type Failure } from './attempt-failure';
 import { delayAfter } from './backoff';
 import { Batches } from './batches';
@@ -111,9 +111,4 @@ export class Settlements {
     else if (outcome === 'retried' && note === undefined) this.log.failed(attempt, error, delayMs);
     this.settled(attempt, outcome, error);
   }
-}
-
-/** Returns a batch in the form that the scripts read: id, token, ... */
-function pairsOf(batch: readonly Attempt[]): string[] {
-  return batch.flatMap(({ id, token }) => [id, token]);
 }
