@@ -16,7 +16,7 @@ const LINES = [
     'ran work work; digests 201 made, then 422 application/problem+json; charset=utf-8',
   'read-reward: rewarded 5, duplicate 0, rewarded 5, capped 0',
   'delayed-task: scheduled, o1 expired at attempt 1, the other cancelled',
-  'stream-consumer: published, handled ann@example.com at attempt 1',
+  'stream-consumer: published, handled ann@example.com at attempt 1, bounced: no address',
   'red-packet: won, already-won, won, sold-out; audit ok',
   'metrics: started and stopped',
   'closed',
