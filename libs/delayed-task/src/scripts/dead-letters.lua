@@ -10,11 +10,11 @@ ARGV[3]  afterId  str         id of that dead letter, which may be gone by now; 
 ARGV[4]  limit    int 1..256  most dead letters
 
 Returns {untilMs, id, deadAtMs, record, run, ...}
-  untilMs  int  argument of the next call. It leaves out tasks that are dead-lettered later, so that the pages end
-  id       str  id of the task
-  deadAtMs str  when the task was dead-lettered, ms
-  record   str  value in `tasks`; '' if it is lost
-  run      str  value in `runs`; '' if it is lost
+  untilMs   int  argument of the next call. It leaves out tasks that are dead-lettered later, so that the pages end
+  id        str  id of the task
+  deadAtMs  str  when the task was dead-lettered, ms
+  record    str  value in `tasks`; '' if it is lost
+  run       str  value in `runs`; '' if it is lost
 
 O(log² n + limit). TTL: untouched. Clock: Redis. Replay: reads again.
 ]]
