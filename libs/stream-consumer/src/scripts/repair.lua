@@ -42,8 +42,7 @@ local dropped = redis.call('XAUTOCLAIM', KEYS[1], ARGV[1], WAITING, NEVER, ARGV[
 local repaired = #dropped[3]
 
 -- Makes the first parked entry of a key the head of the key, if there is no head. An entry that the stream no longer has is
--- dropped
--- from the list instead.
+-- dropped from the list instead.
 local function repair_key(key, pending)
   local consumer, head = parking_name(key), redis.call('HGET', KEYS[4], key)
   if pending == 0 then return redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], consumer) end

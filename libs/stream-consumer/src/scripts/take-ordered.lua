@@ -34,8 +34,7 @@ O(count * log pending). TTL: the stream's. Clock: Redis. Replay: returns the ent
 -- @include groups
 -- @include own-fields or foreign-fields
 -- Returns true if an entry is the head of its key, or becomes the head. If the key has no head but older parked entries, the
--- entry
--- must wait: the script repair makes the oldest one the head.
+-- entry must wait: the script repair makes the oldest one the head.
 local function may_run(key, id)
   local head = redis.call('HGET', KEYS[7], key)
   if head == id or head and #redis.call('XPENDING', KEYS[1], ARGV[1], head, head, 1) > 0 then return head == id end

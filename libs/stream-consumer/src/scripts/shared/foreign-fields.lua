@@ -28,8 +28,7 @@ local function encode_key(key)
 end
 
 -- Returns payload, key, operation and group of an entry of another program; '' for those that are missing. The payload is all
--- fields,
--- packed. The fields begin at `from`.
+-- fields, packed. The fields begin at `from`.
 local function read_fields(raw, from)
   local group, fields, key
   for i = from or 1, #raw, 2 do
