@@ -15,7 +15,7 @@ ARGV[3]  token      str     token of this take, unique in the session; without s
 ARGV[4]  count      int 1..128
 ARGV[5]  leaseMs    int >= 1
 ARGV[6]  begins     int     1 if the session is new | 0
-ARGV[7]  waitMs     int     how long a publish wakes the session, if there are no more entries, ms; 0: no wake-up
+ARGV[7]  waitMs     int     if there are no more entries, a publish wakes the session within this time, ms; 0: no wake-up
 ARGV[8]  maxKeys    int     with this many keys in `heads`, no new entries are read
 
 Returns {state, more, dueIn, endIn, now, again, entries}

@@ -14,7 +14,7 @@ ARGV[3]  token     str     token of this take, unique in the session; without sp
 ARGV[4]  count     int 1..128
 ARGV[5]  leaseMs   int >= 1
 ARGV[6]  begins    int     1 if the session is new | 0
-ARGV[7]  waitMs    int     how long a publish wakes the session, if there are no more entries, ms; 0: no wake-up
+ARGV[7]  waitMs    int     if there are no more entries, a publish wakes the session within this time, ms; 0: no wake-up
 
 Returns {state, more, dueIn, endIn, now, again, entries}
   state    1 taken | 0 the session was lost | 2 there is no such group

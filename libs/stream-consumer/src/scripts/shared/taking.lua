@@ -15,7 +15,8 @@ local function add_row(rows, id, payload, key, operation)
   rows[at + 1], rows[at + 2], rows[at + 3], rows[at + 4] = id, payload, key, operation
 end
 
--- Adds an entry to the reply. `tried` is its text in the hash `tries`, '' if it has none; nil for a new entry.
+-- Adds an entry to the reply. `tried` is its text in the hash `tries`, or '' for a due entry without a text; nil or
+-- false for a new entry.
 local function add_entry(id, tried, is_ours, payload, key, operation)
   ids[#ids + 1] = id
   if is_ours and not tried then return add_row(fresh, id, payload, key, operation) end
