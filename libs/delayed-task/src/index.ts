@@ -29,7 +29,6 @@ export { DelayedTaskService } from './delayed-task.service';
 export type {
   Backoff,
   CancelResult,
-  DeadFilter,
   DeadPage,
   DeadTask,
   NewTask,

@@ -30,7 +30,6 @@ export {
 } from './stream-consumer.events';
 export { StreamConsumerModule } from './stream-consumer.module';
 export type {
-  AnyConsumerOptions,
   StreamBackoff,
   StreamConsumerModuleOptions,
   StreamConsumerOptions,
@@ -39,7 +38,6 @@ export { StreamConsumerService } from './stream-consumer.service';
 export { PublishManyError } from './streams/publish-many';
 export { defineStream, type AnyStream, type StreamDefinition, type StreamOptions } from './streams/stream-options';
 export type {
-  DeadLetterFilter,
   DeadLetterPage,
   DeadLetterRecord,
   HandlerResult,

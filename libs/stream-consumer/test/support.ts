@@ -8,12 +8,11 @@ import {
   StreamConsumerModule,
   StreamConsumerService,
   type StreamConsumerModuleOptions,
-  type AnyConsumerOptions,
   type AnyStream,
 } from 'luanest/stream-consumer';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { clusterClient, openRegistry, standaloneClient } from '../../script-registry/test/support';
-import { resolveOptions } from '../src/stream-consumer.options';
+import { resolveOptions, type AnyConsumerOptions } from '../src/stream-consumer.options';
 import { streamConsumerScripts } from '../src/stream-consumer.scripts';
 import { Partition, type GroupKeys } from '../src/streams/partitions';
 

@@ -6,7 +6,6 @@ import {
   DelayedTask,
   DelayedTaskModule,
   DelayedTaskService,
-  type DeadFilter,
   type DeadPage,
   type DelayedTaskOptions,
   type ScheduleOptions,
@@ -80,8 +79,7 @@ async function replayed(): Promise<string> {
   while (page.items.length === 0) page = await tasks.deadLetters({ limit: 10 });
   const dead = page.items.map(({ id, error }) => `${id} ${error}`).join();
   mails.isDown = false;
-  const filter: DeadFilter = { name: 'mail.send' };
-  const count = await tasks.replayAll(filter);
+  const count = await tasks.replayAll({ name: 'mail.send' });
   const sent = await mails.sent.told;
   await app.close();
   return `${dead}, ${count} replayed, ${sent}, more ${page.nextCursor ?? 'none'}`;
