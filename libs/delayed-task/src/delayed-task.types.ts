@@ -159,7 +159,7 @@ export interface TaskView<Payload = unknown> {
   readonly result: unknown;
 }
 
-/** A dead letter: a task that failed in its last attempt, or that its handler gave up. */
+/** A dead letter: a task whose last attempt failed, that its handler gave up, or for which no worker had a handler. */
 export interface DeadTask {
   readonly id: string;
   readonly name: string;
@@ -191,12 +191,12 @@ export interface DeadFilter {
   /** Selects tasks of this name, 1 to 128 characters. Default: any name. */
   readonly name?: string;
   /**
-   * Selects tasks that were dead-lettered at this instant or later, an integer from ms since 1970, by Redis' clock. Default:
+   * Selects tasks that were dead-lettered at this instant or later, an integer of ms since 1970, by Redis' clock. Default:
    * any time.
    */
   readonly diedFromAtMs?: number;
   /**
-   * Selects tasks that were dead-lettered before this instant, an integer from ms since 1970, by Redis' clock. Default: any
+   * Selects tasks that were dead-lettered before this instant, an integer of ms since 1970, by Redis' clock. Default: any
    * time.
    */
   readonly diedBeforeAtMs?: number;

@@ -1,10 +1,4 @@
-export {
-  deadLetter,
-  InvalidOutcomeError,
-  retryLater,
-  type DeadLetter,
-  type RetryLater,
-} from '../../internal/src';
+export { deadLetter, InvalidOutcomeError, retryLater, type DeadLetter, type RetryLater } from '../../internal/src';
 export { defineTask } from './define-task';
 export { DelayedTask, type DelayedTaskOptions } from './delayed-task.decorator';
 export {

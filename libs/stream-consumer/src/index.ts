@@ -1,16 +1,6 @@
-export {
-  deadLetter,
-  InvalidOutcomeError,
-  retryLater,
-  type DeadLetter,
-  type RetryLater,
-} from '../../internal/src';
+export { deadLetter, InvalidOutcomeError, retryLater, type DeadLetter, type RetryLater } from '../../internal/src';
 export { commit, type Commit } from './handlers/outcome';
-export {
-  StreamConsumer,
-  StreamMessageParam,
-  StreamPayload,
-} from './stream-consumer.decorator';
+export { StreamConsumer, StreamMessageParam, StreamPayload } from './stream-consumer.decorator';
 export {
   HandlerTimeoutError,
   InvalidStreamInputError,
@@ -29,11 +19,7 @@ export {
   type StreamCallFailedEvent,
 } from './stream-consumer.events';
 export { StreamConsumerModule } from './stream-consumer.module';
-export type {
-  StreamBackoff,
-  StreamConsumerModuleOptions,
-  StreamConsumerOptions,
-} from './stream-consumer.options';
+export type { StreamBackoff, StreamConsumerModuleOptions, StreamConsumerOptions } from './stream-consumer.options';
 export { StreamConsumerService } from './stream-consumer.service';
 export { PublishManyError } from './streams/publish-many';
 export { defineStream, type AnyStream, type StreamDefinition, type StreamOptions } from './streams/stream-options';

@@ -68,7 +68,9 @@ export function StreamConsumer<Message = unknown>(
   return methodDecorator('@StreamConsumer', ({ where, checks, target, key, method }) => {
     checks.object('', options);
     if (Reflect.hasOwnMetadata(CONSUMER, method)) {
-      throw new StreamConsumerSetupError(`${where}: the method has @StreamConsumer twice. Give each group its own method.`);
+      throw new StreamConsumerSetupError(
+        `${where}: the method has @StreamConsumer twice. Give each group its own method.`,
+      );
     }
     // Without the module, Nest cannot resolve this dependency, and its error shows the text of the symbol.
     Inject(STREAM_CONSUMER_HOST)(target, Symbol(`@StreamConsumer on ${where} needs StreamConsumerModule.forRoot()`));

@@ -15,8 +15,8 @@ const NEVER_MS = 10 ** 15 - 1;
 const CURSOR = /^(\d{1,3})\.(\d{1,15})\.(\d{1,15})\.([\w-]{0,1100})$/;
 
 /**
- * Where a page or a step begins: after the dead letter `afterId`, which died at `afterMs`. It ends with `untilMs`. Ms since
- * 1970.
+ * Range of a page or a step. It begins after the dead letter `afterId`, which died at `afterMs`, and ends with the dead letters
+ * that died at `untilMs`; ms since 1970.
  */
 interface Position {
   readonly partition: number;

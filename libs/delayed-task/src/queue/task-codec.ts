@@ -30,7 +30,7 @@ export interface TaskRecord {
   readonly keepResultMs: number;
   readonly backoff: ResolvedBackoff;
   readonly name: string;
-  /** JSON. */
+  /** Payload as JSON. */
   readonly payload: string;
 }
 

@@ -64,7 +64,8 @@ export class HandlerRunner {
     const { attempt } = delivery.entry;
     // A replayed dead letter of another group: this group settles it without a call of the handler.
     if (attempt === 0) return this.settle(delivery, outcomeOf(undefined));
-    if (attempt > this.options.attempts) return this.bury(delivery, { problem: `Error: ${NO_ATTEMPT_LEFT}`, logged: NO_ATTEMPT_LEFT });
+    if (attempt > this.options.attempts)
+      return this.bury(delivery, { problem: `Error: ${NO_ATTEMPT_LEFT}`, logged: NO_ATTEMPT_LEFT });
     const { orderKey } = delivery;
     // A handler may still run after `timeoutMs` or after its message was lost. The next message of its key waits until it ends.
     if (orderKey !== undefined && this.busyKeys.has(orderKey)) return this.putBack(delivery, BUSY_KEY_MS);
@@ -96,7 +97,9 @@ export class HandlerRunner {
     for (const delivery of this.running) {
       // The set has the order in which the handlers began, so all others began later.
       if (now - delivery.startedAt < timeoutMs) return;
-      const error = new HandlerTimeoutError(`The handler of message ${delivery.id} ran for longer than timeoutMs (${timeoutMs} ms).`);
+      const error = new HandlerTimeoutError(
+        `The handler of message ${delivery.id} ran for longer than timeoutMs (${timeoutMs} ms).`,
+      );
       delivery.abort(error);
       this.end(delivery, new Failure(error));
     }

@@ -106,7 +106,8 @@ export class DeadLetters {
   async page(stream: Stream, group: string, options: DeadLetterPageOptions): Promise<DeadLetterPage> {
     const { limit = 100, cursor } = checks.options('page', options, KNOWN_OF_PAGE);
     checks.integer('limit', limit, 1, MAX_PAGE);
-    let [index, after] = cursor === undefined ? [0, '0'] : splitId('cursor', cursor, 'the nextCursor of a page of deadLetters()');
+    let [index, after] =
+      cursor === undefined ? [0, '0'] : splitId('cursor', cursor, 'the nextCursor of a page of deadLetters()');
     const partitions = await stream.all();
     const items: DeadLetterRecord[] = [];
     for (; index < partitions.length; index++, after = '0') {

@@ -136,7 +136,9 @@ function checkGroups(where: Checks, { keys, deleteAfter = [] }: StreamOptions = 
     where.refuse('deleteAfter', deleteAfter, 'a list of names of groups, none of them twice');
   }
   if (deleteAfter.length > 0 && keys === undefined) {
-    throw where.error('deleteAfter is set without keys. Leave it out: without keys, a message is deleted when all groups have settled it.');
+    throw where.error(
+      'deleteAfter is set without keys. Leave it out: without keys, a message is deleted when all groups have settled it.',
+    );
   }
   return Object.freeze(deleteAfter.map((name, i) => where.text(`deleteAfter[${i}]`, name, NAME, NAME_TEXT)));
 }
