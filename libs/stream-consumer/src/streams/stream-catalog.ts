@@ -194,7 +194,7 @@ export class StreamCatalog {
     const known = this.streams.get(name) ?? (Object.hasOwn(this.options.streams, name) ? this.named(name) : undefined);
     if (known && JSON.stringify(known.options) !== JSON.stringify(options)) {
       throw new InvalidOptionError(
-        `defineStream: Stream ${name} is in use in this process with other options. Pass the value of defineStream to ` +
+        `defineStream: Stream ${name} is in use with other options in this process. Pass the value of defineStream to ` +
           `every call, and do not name the stream in the streams of StreamConsumerModule.`,
       );
     }
