@@ -85,13 +85,15 @@ export function withEnhancers(contexts: ExternalContextCreator, target: MethodTo
   const outside = { guards: false, interceptors: false, filters: true };
   // Nest 11 caches parameters by the name of the method. With the same name, the pipes would run before the filters.
   const filterName = `${name} (filters)`;
-  const runFilters = contexts.create(instance, thrower, filterName, none, none, none, none, outside, contextType);
+  const runFilters = contexts.create(instance, thrower, filterName, none, none, none, none, outside, contextType) as (
+    ...args: unknown[]
+  ) => Promise<unknown>;
   return {
     run: async (...args) => {
       const call: Call = { args };
       const result = await calls.run(call, runAround, ...args);
       return { result, returned: call.returned };
     },
-    filter: async (error, ...args) => calls.run({ args, error }, runFilters as Method, ...args),
+    filter: (error, ...args) => calls.run({ args, error }, runFilters, ...args),
   };
 }
