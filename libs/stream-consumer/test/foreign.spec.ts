@@ -292,10 +292,10 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
         /a list of 1 to 1,024 different, non-empty strings/,
       );
     }
-    expect(() => define(streams, { name, keys: [key], partitions: 2 })).toThrow(/Leave one of them out/);
+    expect(() => define(streams, { name, keys: [key], partitions: 2 })).toThrow(/partitions and keys are both set/);
     for (const deleteAfter of ['g', ['g', 'g'], ['a b'], [1]])
       expect(() => define(streams, { name, keys: [key], deleteAfter: deleteAfter as never })).toThrow(/deleteAfter/);
-    expect(() => define(streams, { name, deleteAfter: ['g'] })).toThrow(/needs keys/);
+    expect(() => define(streams, { name, deleteAfter: ['g'] })).toThrow(/deleteAfter is set without keys/);
     for (const from of ['first', '1', '18446744073709551616-0', 5])
       await expect(streams.consume(group(name, 'g', { from: from as never }), () => undefined)).rejects.toThrow(
         /^StreamConsumerService\.consume: from is/,
@@ -307,7 +307,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
     expect(() => define(streams, { name, keys: [`${key}2`] })).toThrow(/in use with other options/);
     await expect(streams.publish(name, 1)).rejects.toThrow(InvalidStreamInputError);
     const handle = await streams.consume(group(name, 'g'), () => undefined);
-    expect(() => streams.forgetStream(name)).toThrow(/Stop them before you forget/);
+    expect(() => streams.forgetStream(name)).toThrow(/Stop these consumers before you forget/);
     await handle.stop();
     streams.forgetStream(name);
     define(streams, { name, keys: [`${key}2`] });
