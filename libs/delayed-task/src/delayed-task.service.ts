@@ -218,7 +218,7 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
   }
 
   /**
-   * Takes no more tasks, waits for running handlers, and hands back the tasks of those that still run. Handlers may schedule
+   * Takes no more tasks, waits for running handlers, and hands back the tasks of handlers that still run. Handlers may schedule
    * tasks.
    */
   async beforeApplicationShutdown(): Promise<void> {

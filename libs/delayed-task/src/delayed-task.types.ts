@@ -22,7 +22,7 @@ export interface DueTime {
   readonly runAtMs?: number;
 }
 
-/** Settings that a single task, `defineTask` and the module can have. The task's own come first, then those of `defineTask`. */
+/** Settings of a task. The value that the task itself has is used first, then that of `defineTask`, then that of the module. */
 export interface TaskSettings {
   /** Most attempts; integer from 1 to 1,000. When the last one fails, the task is dead-lettered. Default: the module's. */
   readonly attempts?: number;

@@ -38,7 +38,7 @@ export interface MessagesLostEvent extends OfGroup {
   readonly reason: string;
 }
 
-/** This process took over messages of a consumer whose lease has ended. If there are more than 100, several events follow. */
+/** This process took over messages of a consumer whose lease has ended. An event counts at most 100. */
 export interface SessionTakenOverEvent extends OfGroup {
   /** Name of that consumer's lease, `<host>:<pid>:<random>`; the name of the consumer if it belongs to another program. */
   readonly session: string;

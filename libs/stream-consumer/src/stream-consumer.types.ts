@@ -84,7 +84,7 @@ export type PublishResult =
 
 /** Numbers of a group of a stream, summed over all partitions. They cover the consumers of all processes. */
 export interface StreamStats {
-  /** Messages in the stream: those that not all groups have settled yet. On a stream with `keys`: all entries. */
+  /** Messages in the stream. A message is deleted when all groups have settled it. On a stream with `keys`: all entries. */
   readonly length: number;
   /** Messages that the group has read and not settled, including messages that wait for a retry and parked messages. */
   readonly pending: number;

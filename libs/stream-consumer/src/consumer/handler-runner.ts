@@ -91,7 +91,7 @@ export class HandlerRunner {
     );
   }
 
-  /** Ends the attempts whose handlers run for longer than `timeoutMs`, as failed. */
+  /** Fails each attempt whose handler has run for longer than `timeoutMs`. */
   expire(now: number): void {
     const { timeoutMs } = this.options;
     for (const delivery of this.running) {

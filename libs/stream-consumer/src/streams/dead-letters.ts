@@ -31,7 +31,7 @@ interface IdRange {
   readonly until: string;
 }
 
-/** Replays or drops dead letters of one partition. @returns the number of those that existed */
+/** Replays or drops dead letters of one partition. @returns the number of dead letters that existed */
 type Use = (partition: number, entries: readonly string[]) => Promise<number>;
 
 /** Returns the value of a JSON text; for other text, the text itself. */
@@ -170,7 +170,7 @@ export class DeadLetters {
 
   /**
    * Passes the ids of all dead letters that the filter selects to `use`, partition by partition, in steps of 100. The first step in
-   * a partition finds its newest dead letter; those that are added after it are left out, so the loop ends.
+   * a partition finds its newest dead letter. Dead letters that are added later are left out, so the loop ends.
    */
   private async all(stream: Stream, group: string, filter: DeadLetterFilter, use: Use): Promise<number> {
     const range = rangeOf(filter);

@@ -10,7 +10,7 @@ export function unpackFields(packed: Buffer): ReadonlyMap<string, Buffer> {
   for (let at = 0; at < packed.length;) {
     const colon = packed.indexOf(COLON, at);
     const length = colon < 0 ? NaN : Number(packed.toString('latin1', at, colon));
-    // Not packed by a script: another program wrote a field `luanest:fields` of its own. What cannot be read is left out.
+    // No script packed this: another program wrote a field of the name `luanest:fields`. What cannot be read is left out.
     if (!Number.isSafeInteger(length) || length < 0) break;
     const text = packed.subarray(colon + 1, colon + 1 + length);
     at = colon + 1 + length;

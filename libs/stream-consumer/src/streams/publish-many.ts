@@ -52,7 +52,7 @@ export class PublishManyError extends LuanestError implements PublishManyState {
     super(
       `publishMany failed at message ${index}, counted from 0: ${why} Of ${started} messages that were begun, ` +
         `${unpublished.length} were not published, and ${unknown.length} may have been published. Publish all of these ` +
-        `again, and those that may have been published with the same operationId as before.`,
+        `again. For messages that may have been published, use the same operationId as before.`,
       { cause },
     );
     [this.started, this.unknown, this.unpublished, this.results] = [started, unknown, unpublished, results];

@@ -1,4 +1,5 @@
--- Name of the consumer that has the entries that wait for a retry, or whose consumer died. No process works on these entries.
+-- Consumer name under which entries are pending while they wait for a retry, or after their consumer died. No process works on
+-- these entries.
 local WAITING = 'waiting'
 
 -- First part of the name of a parking consumer; the key follows. A parking consumer has the entries that wait behind the head of
