@@ -1,19 +1,22 @@
 import { Controller, Get, Injectable, Module, UseGuards, type ExecutionContext, type Type } from '@nestjs/common';
 import { MessagePattern } from '@nestjs/microservices';
+import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import {
+  getRateLimitResult,
   RateLimit,
   RateLimitGuard,
   RateLimitService,
   RateLimitTestClock,
   RateLimitTestingModule,
   SkipRateLimit,
-  type RateLimitTestingModuleOptions,
+  type RateLimitDecision,
 } from 'luanest/rate-limit';
 import { clientOf } from '../src/contexts/client-address';
 import { resolveOptions } from '../src/rate-limit.options';
 import { resolveRule } from '../src/rules/resolve-rule';
+import { keepResult } from '../src/rules/results';
 
 describe('the client of an address', () => {
   it.each([
@@ -187,7 +190,7 @@ describe('the module for tests', () => {
   }
 
   async function open(
-    options: RateLimitTestingModuleOptions,
+    options: Parameters<typeof RateLimitTestingModule.forRoot>[0],
     controller: Type = CatsController,
   ): Promise<NestFastifyApplication> {
     @Module({ imports: [RateLimitTestingModule.forRoot(options)], controllers: [controller] })
@@ -224,5 +227,24 @@ describe('the module for tests', () => {
     ]);
     expect((await app.inject({ url: '/cats/free' })).headers.ratelimit).toBeUndefined();
     await app.close();
+  });
+});
+
+describe('the decision of a WebSocket message', () => {
+  const handler = (): void => undefined;
+  const decisionOf = (client: object, payload: unknown): RateLimitDecision | undefined => {
+    const context = new ExecutionContextHost([client, payload], Object, handler);
+    context.setType('ws');
+    return getRateLimitResult(context);
+  };
+
+  it('is not that of an earlier message of the client', () => {
+    const [client, payload] = [{}, { text: 'second' }];
+    const [first, second] = [{ allowed: true }, { allowed: false }] as RateLimitDecision[];
+    keepResult(client, handler, first as RateLimitDecision);
+    expect(decisionOf(client, 'first')).toBe(first);
+    expect(decisionOf(client, payload)).toBeUndefined();
+    keepResult(payload, handler, second as RateLimitDecision);
+    expect(decisionOf(client, payload)).toBe(second);
   });
 });

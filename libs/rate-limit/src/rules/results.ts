@@ -2,8 +2,8 @@ import type { ExecutionContext } from '@nestjs/common';
 import type { RateLimitDecision } from '../rate-limit.types';
 import type { Handler } from './route-names';
 
-// Properties of an object of the call, because a WeakMap of all requests costs the garbage collector more than the rest of
-// a check. See DECISIONS.md: guard-marks-the-context
+// Decisions are stored as properties of an object of the call (the request, the payload), because a WeakMap of all requests
+// costs the garbage collector more than the rest of a check. See DECISIONS.md: guard-marks-the-context
 const RESULT = Symbol('luanest:rate-limit-result');
 const HANDLER = Symbol('luanest:rate-limit-result-handler');
 
@@ -12,7 +12,7 @@ interface Marked {
   [HANDLER]?: Handler;
 }
 
-/** Stores the decision of a call for its handler. @param call object that belongs to the call */
+/** Stores the decision of a call, for `getRateLimitResult` with the same handler. @param call object that belongs to the call */
 export function keepResult(call: object, handler: Handler, decision: RateLimitDecision): void {
   if (!Object.isExtensible(call)) return;
   (call as Marked)[RESULT] = decision;
@@ -27,7 +27,11 @@ export function keepResult(call: object, handler: Handler, decision: RateLimitDe
  */
 export function getRateLimitResult(context: ExecutionContext): RateLimitDecision | undefined {
   const handler = context.getHandler();
-  for (const argument of context.getArgs<unknown[]>()) {
+  const args = context.getArgs<unknown[]>();
+  // The first argument of a WebSocket message is the client, which may have the decision of an earlier message. If the payload,
+  // the second argument, is an object, the decision of this message is on the payload.
+  const skipClient = context.getType() === 'ws' && typeof args[1] === 'object' && args[1] !== null;
+  for (const argument of skipClient ? args.slice(1) : args) {
     if (typeof argument !== 'object' || argument === null) continue;
     const marked = argument as Marked;
     if (marked[HANDLER] === handler) return marked[RESULT];
