@@ -1,5 +1,5 @@
 export type { RateLimitResponseOptions } from './responses/responses.options';
-export type { RateLimitContextAdapter, RateLimitRefusal } from './contexts/context-adapter';
+export type { RateLimitContextAdapter } from './contexts/context-adapter';
 export { RateLimit, RateLimitResult, SkipRateLimit } from './rate-limit.decorator';
 export { InvalidRateLimitInputError } from './rate-limit.errors';
 export {
@@ -9,13 +9,13 @@ export {
   type RateLimitFailedEvent,
   type RateLimitUnknownSubjectEvent,
 } from './rate-limit.events';
-export { RateLimitException, type RateLimitErrorExtensions } from './rate-limit.exception';
+export { RateLimitException } from './rate-limit.exception';
 export { RateLimitGuard } from './rate-limit.guard';
 export { RateLimitInterceptor } from './rate-limit.interceptor';
-export { RateLimitModule, type RateLimitModuleExtras } from './rate-limit.module';
+export { RateLimitModule } from './rate-limit.module';
 export type { RateLimitModuleOptions } from './rate-limit.options';
-export { RateLimitService, type RateLimitOptions } from './rate-limit.service';
-export { RateLimitTestClock, RateLimitTestingModule, type RateLimitTestingModuleOptions } from './rate-limit.testing';
-export type { RateLimitCheck, RateLimitDecision, RateLimitPolicy, RateLimitRuleDecision } from './rate-limit.types';
+export { RateLimitService } from './rate-limit.service';
+export { RateLimitTestClock, RateLimitTestingModule } from './rate-limit.testing';
+export type { RateLimitCheck, RateLimitDecision, RateLimitRuleDecision } from './rate-limit.types';
 export { getRateLimitResult } from './rules/results';
-export type { BlockEscalation, PerRequest, RateLimitAlgorithm, RateLimitRule, RedisErrorPolicy } from './rules/rule';
+export type { RateLimitAlgorithm, RateLimitRule } from './rules/rule';

@@ -8,7 +8,7 @@ import {
   ModulesContainer,
 } from '@nestjs/core';
 import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
-import { defineLuanestModule } from '../../internal/src';
+import { defineLuanestModule, type ModuleExtras } from '../../internal/src';
 import { RedisLimiter } from './limiter/redis-limiter';
 import { ResilientLimiter } from './limiter/resilient-limiter';
 import { RateLimitEnforcer } from './rate-limit.enforcer';
@@ -25,23 +25,22 @@ import { rateLimitScripts } from './rate-limit.scripts';
 import { RateLimitService } from './rate-limit.service';
 import { GuardedRoutes } from './rules/guarded-routes';
 
-/** Settings that shape the module itself, so they are given next to the options, also to `forRootAsync`. */
-export interface RateLimitModuleExtras {
-  /** Makes the service and the guard available in all modules without an import. Default true. */
-  readonly isGlobal?: boolean;
-  /** Name of the ScriptRegistry to use. Default: the default one. */
-  readonly registry?: string;
+/** Settings that Nest needs before the options are resolved. `forRootAsync` takes them next to the factory. */
+export interface RateLimitModuleExtras extends ModuleExtras {
   /**
-   * Applies RateLimitInterceptor to all handlers. Rules of the module with `count` need it for GraphQL, WebSocket and
-   * messages, not for HTTP. Default false.
+   * Applies RateLimitInterceptor to all handlers. Set it if a rule of the module has `count` and the app has GraphQL fields,
+   * WebSocket messages or message patterns; HTTP routes do not need it. Default false.
    */
   readonly interceptor?: boolean;
 }
 
-/** Exports of RateLimitModule and RateLimitTestingModule. RateLimitGuard and RateLimitInterceptor inject the enforcer. */
+/**
+ * Exports of RateLimitModule and RateLimitTestingModule. The enforcer is exported, because Nest makes the guard and the
+ * interceptor in the app's modules, and both inject the enforcer.
+ */
 export const EXPORTS = [RateLimitService, RateLimitGuard, RateLimitInterceptor, RateLimitEnforcer];
 
-/** Returns the providers that both modules share. They inject ResilientLimiter and RATE_LIMIT_OPTIONS. */
+/** Returns the providers that RateLimitModule and RateLimitTestingModule share. Both must provide what these providers inject. */
 export function commonProviders(interceptor: boolean): Provider[] {
   return [
     {

@@ -6,26 +6,21 @@ import type { RateLimitCheck, RateLimitDecision } from './rate-limit.types';
 import { MAX_DURATION_MS, MAX_HITS, mostHits, named, resolveRule } from './rules/resolve-rule';
 import type { NamedRule, RateLimitRule } from './rules/rule';
 
-/** Options of one call of `consume` or `peek`; they replace values of the rule. */
-export interface RateLimitOptions {
-  /** Hits to count; integer from 0 to 1e9. Default: the rule's. */
-  readonly cost?: number;
-  /** Hits that are allowed in a window; integer from 0 to 1e9, for `sliding-log` to 10,000. Default: the rule's. */
-  readonly limit?: number;
-}
+/** Options of one call of `consume` or `peek`. */
+type CallOptions = Pick<RateLimitCheck, 'cost' | 'limit'>;
 
-const NO_OPTIONS: RateLimitOptions = Object.freeze({});
+const NO_OPTIONS: CallOptions = Object.freeze({});
 
 /**
- * Counts hits of subjects under rules; works without HTTP.
+ * Counts hits of subjects under rules, without HTTP. A subject is the client, user or other party that is counted.
  *
- * A rule is an object with a name, or the name of one of the module's rules.
+ * In each call, `rule` is a rule object with a name, or the name of one of the module's rules.
  */
 export class RateLimitService {
   private readonly resolved = new WeakMap<RateLimitRule, NamedRule>();
   private readonly byName: ReadonlyMap<string, NamedRule>;
 
-  /** @param rules rules that calls may refer to by name */
+  /** @param rules rules of the module, which a call may name */
   constructor(
     private readonly limiter: ResilientLimiter,
     rules: readonly NamedRule[],
@@ -34,72 +29,74 @@ export class RateLimitService {
   }
 
   /**
-   * Charges one rule if it allows the request.
+   * Counts a request of a subject under one rule, if the rule allows the request. If Redis fails, the policy `onRedisError`
+   * decides.
    *
    * @param subject client, user or other party that is counted; text of at least 1 character
-   * @returns the decision; if Redis fails, by the policy `onRedisError`
-   * @throws InvalidRateLimitInputError, InvalidOptionError before anything is counted
+   * @param options `cost` and `limit` of this call, as in RateLimitCheck; they replace the rule's values
+   * @throws InvalidRateLimitInputError for an invalid argument, InvalidOptionError for an invalid rule; nothing is counted then
    */
   consume(
     rule: RateLimitRule | string,
     subject: string,
-    options: RateLimitOptions = NO_OPTIONS,
+    options: CallOptions = NO_OPTIONS,
   ): Promise<RateLimitDecision> {
     return this.decide(() => [this.checkOf(rule, subject, options)], true);
   }
 
-  /** Charges several rules, or none of them if one refuses. Throws as `consume` does. */
+  /** Counts a request under several rules, or under none of them if one rule refuses. Throws as `consume` does. */
   consumeAll(checks: readonly RateLimitCheck[]): Promise<RateLimitDecision> {
     return this.decide(() => this.checksOf(checks), true);
   }
 
-  /** Returns the decision that `consume` would make now, and charges nothing. Throws as `consume` does. */
+  /** Returns the decision that `consume` would make now, and counts nothing. Throws as `consume` does. */
   peek(
     rule: RateLimitRule | string,
     subject: string,
-    options: RateLimitOptions = NO_OPTIONS,
+    options: CallOptions = NO_OPTIONS,
   ): Promise<RateLimitDecision> {
     return this.decide(() => [this.checkOf(rule, subject, options)], false);
   }
 
-  /** Returns the decision that `consumeAll` would make now, and charges nothing. Throws as `consume` does. */
+  /** Returns the decision that `consumeAll` would make now, and counts nothing. Throws as `consume` does. */
   peekAll(checks: readonly RateLimitCheck[]): Promise<RateLimitDecision> {
     return this.decide(() => this.checksOf(checks), false);
   }
 
   /**
-   * Refunds hits that a decision of this service charged and that still count. A second call refunds nothing.
+   * Refunds the hits that a decision of this service or of RateLimitGuard counted, as far as they still count. Only the first
+   * call for a decision refunds anything, even if that call fails or names only some of the rules.
    *
-   * @param rules names of the rules to refund. Default: all
-   * @returns refunded hits
-   * @throws LuanestError if Redis fails
+   * @param rules names of the rules to refund. Default: all rules of the decision
+   * @returns number of refunded hits
+   * @throws the errors of ScriptRegistry.run()
    */
   async refund(decision: RateLimitDecision, rules?: readonly string[]): Promise<number> {
     return this.limiter.refund(decision, rules && ((check: Check): boolean => rules.includes(check.rule.name)));
   }
 
   /**
-   * Deletes the counter and the block of a subject under a rule.
+   * Deletes the counter of a subject under a rule, its block, and the memory of earlier blocks.
    *
-   * @returns true if there was a counter or a block
-   * @throws LuanestError if Redis fails
+   * @returns true if Redis had any of these
+   * @throws InvalidRateLimitInputError, InvalidOptionError as `consume` does; the errors of ScriptRegistry.run()
    */
   async reset(rule: RateLimitRule | string, subject: string): Promise<boolean> {
     return this.limiter.reset(this.ruleOf(rule), checkSubject(subject));
   }
 
   /**
-   * Refuses a subject under a rule for `blockMs`, and deletes its counter.
+   * Blocks a subject under a rule for `blockMs` from now, and deletes its counter.
    *
-   * @param blockMs ms; integer from 1 to 400 days
-   * @throws LuanestError if Redis fails
+   * @param blockMs length of the block, ms; integer from 1 to 400 days
+   * @throws InvalidRateLimitInputError, InvalidOptionError as `consume` does; the errors of ScriptRegistry.run()
    */
   async block(rule: RateLimitRule | string, subject: string, blockMs: number): Promise<void> {
     const checkedMs = input.integer('blockMs', blockMs, 1, MAX_DURATION_MS);
     await this.limiter.block(this.ruleOf(rule), checkSubject(subject), checkedMs);
   }
 
-  // Not async: one promise less per call. An invalid call rejects all the same.
+  // An `async` method would cost one promise more per call. An invalid call rejects here, too.
   private decide(makeChecks: () => Check[], charge: boolean): Promise<RateLimitDecision> {
     try {
       return this.limiter.decide(makeChecks(), charge);
@@ -112,12 +109,12 @@ export class RateLimitService {
     const resolved = checks.map((check) => this.checkOf(check.rule, check.subject, check));
     for (const [i, { rule, subject }] of resolved.entries()) {
       if (resolved.findIndex((other) => other.rule.name === rule.name && other.subject === subject) === i) continue;
-      throw input.error(`Rule ${shown(rule.name)} is given twice for one subject. Give it once, with the total cost.`);
+      throw input.error(`Rule ${shown(rule.name)} is given twice for the same subject. Give the rule once, with the total cost.`);
     }
     return resolved;
   }
 
-  private checkOf(given: RateLimitRule | string, subject: string, { cost, limit }: RateLimitOptions): Check {
+  private checkOf(given: RateLimitRule | string, subject: string, { cost, limit }: CallOptions): Check {
     const rule = this.ruleOf(given);
     return {
       rule,
@@ -138,7 +135,7 @@ export class RateLimitService {
   private resolve(rule: RateLimitRule): NamedRule {
     const checked = resolveRule(rule);
     if (checked.name === undefined)
-      throw input.error('The rule has no name. The name is part of the key of its counters.');
+      throw input.error('The rule has no name, which its keys in Redis need. Set its name.');
     const resolved = named(checked, checked.name);
     this.resolved.set(rule, resolved);
     return resolved;
@@ -152,7 +149,7 @@ function checkSubject(subject: string): string {
   return input.refuse('subject', subject, 'text of at least 1 character');
 }
 
-/** Returns the limit or the cost of a call: the given one, or the rule's. */
+/** Returns the limit or the cost of a call: the given number, or the rule's number. @throws InvalidRateLimitInputError */
 function numberOf(rule: NamedRule, option: 'limit' | 'cost', given: number | undefined, max: number): number {
   if (given !== undefined) return input.integer(option, given, 0, max);
   const own = rule[option];

@@ -22,7 +22,6 @@ import {
   RateLimitGuard,
   RateLimitTestingModule,
   SkipRateLimit,
-  type RateLimitTestingModuleOptions,
 } from 'luanest/rate-limit';
 import { SKIP_METADATA } from '../src/rules/route-rules';
 
@@ -38,7 +37,7 @@ afterEach(async () => {
 
 async function boot(
   parts: { controllers?: Type[]; providers?: object[]; imports?: object[] },
-  options: RateLimitTestingModuleOptions = {},
+  options: Parameters<typeof RateLimitTestingModule.forRoot>[0] = {},
   adapter: object = new ExpressAdapter(),
 ): Promise<INestApplication> {
   @Module({

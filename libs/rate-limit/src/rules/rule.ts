@@ -1,24 +1,24 @@
 import type { ExecutionContext } from '@nestjs/common';
 
-/** Algorithm that counts hits. Each bounds the hits in any span of `windowMs`, as noted. */
+/** Algorithm that counts hits. The comments say how many hits each algorithm allows in any span of `windowMs`. */
 export type RateLimitAlgorithm =
-  /** One counter that restarts `windowMs` after its first hit: at most 2 x limit. */
+  /** One counter that starts again at 0 `windowMs` after its first hit. At most 2 x limit. */
   | 'fixed-window'
   /**
-   * Counters of this and the previous window, the previous one weighted by its overlap: an estimate, see the README for its
-   * error.
+   * Two counters: the hits of this window, plus the part of the previous window's hits that is estimated to be less than
+   * `windowMs` ago. Less than 2 x limit; the README has measured values.
    */
   | 'sliding-window'
-  /** Stores every hit: at most limit. */
+  /** Stores every hit. At most limit. */
   | 'sliding-log'
-  /** GCRA: at most burst + limit. */
+  /** Allows `burst` hits at once, and then evenly one per `windowMs / limit` (GCRA). At most burst + limit. */
   | 'token-bucket';
 
 /** Policy for requests that Redis does not decide in time. */
 export type RedisErrorPolicy =
   /** Allows the request. */
   | 'allow'
-  /** Refuses the request: 503 for HTTP. */
+  /** Refuses the request; over HTTP with status 503. */
   | 'deny'
   /** Counts in this process, with the same limits, until Redis answers again. */
   | 'local';
@@ -26,29 +26,16 @@ export type RedisErrorPolicy =
 /** A value, or a function that returns it for a request; the function may be async. */
 export type PerRequest<T> = T | ((context: ExecutionContext) => T | Promise<T>);
 
-/** Longer blocks for a subject that is refused repeatedly. */
-export interface BlockEscalation {
-  /** Each further block is `factor` times as long as the previous one; integer from 2 to 100. Default 2. */
-  readonly factor?: number;
-  /** Longest block, ms; integer from the rule's `blockMs` to 400 days. No default. */
-  readonly maxMs: number;
-  /**
-   * Time after the end of a block in which the next block is a further one, ms; integer from 1 to 400 days. Default
-   * `maxMs`.
-   */
-  readonly memoryMs?: number;
-}
-
-/** A limit: number of hits of one subject that are allowed in a time window. */
+/** A rule: how many hits of one subject are allowed in a time window. The subject is the client or user that is counted. */
 export interface RateLimitRule {
   /**
-   * Name of the counters in Redis and of the policy in responses; 1 to 64 letters, digits, `.`, `_` or `-`. Rules of one
-   * name share their counters. Default: the name of the route, which is then counted separately.
+   * Name of the rule in Redis' keys and in responses; 1 to 64 letters, digits, `.`, `_` or `-`. Rules with the same name share
+   * their counters. Default in `@RateLimit()`: a name made from the route, so that the rule has counters of its own.
    */
   readonly name?: string;
   /**
-   * Hits that are allowed in `windowMs`; integer from 0 (none) to 1e9, for `sliding-log` to 10,000. A function may return
-   * Infinity for no limit.
+   * Hits that are allowed in `windowMs`; integer from 0 (refuses all) to 1e9, for `sliding-log` to 10,000. A function may also
+   * return Infinity, for no limit.
    */
   readonly limit: PerRequest<number>;
   /** Length of the window, ms; integer from 1 to 400 days. */
@@ -58,37 +45,47 @@ export interface RateLimitRule {
   /** Hits that a `token-bucket` allows at once; integer from 1 to 1e9. Default: the limit. Refused for other algorithms. */
   readonly burst?: number;
   /**
-   * Returns the client, user or other party that is counted. For undefined or '' see the module's `onUnknownSubject`; to
-   * leave a request out, use `skip`. Default: the client's address.
+   * Returns the client, user or other party that is counted. If it returns undefined or '', the module's `onUnknownSubject`
+   * applies. To leave a request out, use `skip`. Default: the client's address.
    */
   readonly subject?: (context: ExecutionContext) => string | undefined | Promise<string | undefined>;
-  /** Hits of a request; integer from 0 to 1e9. Default 1. */
+  /** Number of hits that a request counts as; integer from 0 to 1e9. Default 1. */
   readonly cost?: PerRequest<number>;
-  /** Returns true for requests that the rule does not apply to. Default: it applies to all. */
+  /** Returns true for requests that the rule does not apply to. Default: the rule applies to all requests. */
   readonly skip?: (context: ExecutionContext) => boolean | Promise<boolean>;
-  /** Requests that count. Hits of requests with another outcome are refunded. Default `all`. */
+  /** Outcomes that count. The hits of a request with another outcome are refunded when the request has ended. Default `all`. */
   readonly count?: 'all' | 'failures' | 'successes';
   /** Length of a block after a refusal, ms; integer from 0 (no block) to 400 days. Default 0. */
   readonly blockMs?: number;
-  /** Makes further blocks longer. Default: all are `blockMs` long. */
-  readonly blockEscalation?: BlockEscalation;
-  /** Counts and reports, but never refuses. Default false. */
+  /** Makes repeated blocks longer. Default: each block lasts `blockMs`. */
+  readonly blockEscalation?: {
+    /** Factor by which each further block is longer than the previous block; integer from 2 to 100. Default 2. */
+    readonly factor?: number;
+    /** Longest block, ms; integer from the rule's `blockMs` to 400 days. Required. */
+    readonly maxMs: number;
+    /** Time after the end of a block for which it makes the next block longer, ms; integer from 1 to 400 days. Default `maxMs`. */
+    readonly memoryMs?: number;
+  };
+  /** True: the rule counts and publishes events, but never refuses. Default false. */
   readonly shadow?: boolean;
-  /** Policy for requests that Redis does not decide in time. Default: the module's. */
+  /** Policy for requests that Redis does not decide in time: `allow`, `deny` or `local`. Default: the module's `onRedisError`. */
   readonly onRedisError?: RedisErrorPolicy;
-  /** Longest wait for Redis, ms; integer from 1 to 60,000. Default: the module's. */
+  /** Longest wait for Redis, ms; integer from 1 to 60,000. Default: the module's `deadlineMs`. */
   readonly deadlineMs?: number;
 }
 
-/** Checked rule with all defaults filled in. Undefined name: derived from the route later. */
+/** Option `blockEscalation` of a rule. */
+export type BlockEscalation = NonNullable<RateLimitRule['blockEscalation']>;
+
+/** Checked rule with all defaults filled in. If `name` is undefined, the rule gets the name of its route later. */
 export interface ResolvedRule {
   readonly name: string | undefined;
   readonly limit: PerRequest<number>;
   readonly windowMs: number;
   readonly algorithm: RateLimitAlgorithm;
-  /** Undefined: the limit. */
+  /** Undefined: the same as the limit. */
   readonly burst: number | undefined;
-  /** Undefined: the client's address. */
+  /** Undefined: the client's address is counted. */
   readonly subject: RateLimitRule['subject'];
   readonly cost: PerRequest<number>;
   readonly skip: RateLimitRule['skip'];
@@ -96,15 +93,15 @@ export interface ResolvedRule {
   readonly blockMs: number;
   readonly blockEscalation: Required<BlockEscalation> | undefined;
   readonly shadow: boolean;
-  /** Undefined: the module's. */
+  /** Undefined: the module's `onRedisError` applies. */
   readonly onRedisError: RedisErrorPolicy | undefined;
-  /** Undefined: the module's. */
+  /** Undefined: the module's `deadlineMs` applies. */
   readonly deadlineMs: number | undefined;
 }
 
-/** Checked rule with a name. */
+/** Checked rule that has a name. */
 export interface NamedRule extends ResolvedRule {
   readonly name: string;
-  /** True if a block also ends the window, so that a new window begins after it. Default false. */
+  /** True if a block also deletes the counter, so that a new window begins after the block. Default false. */
   readonly freshAfterBlock?: boolean;
 }

@@ -1,6 +1,3 @@
-export {
-  RateLimitThrottlerStorageModule,
-  type RateLimitThrottlerStorageModuleExtras,
-} from './throttler-storage.module';
+export { RateLimitThrottlerStorageModule } from './throttler-storage.module';
 export type { RateLimitThrottlerStorageModuleOptions } from './throttler-storage.options';
 export { RateLimitThrottlerStorage } from './throttler-storage.service';

@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
-import { defineLuanestModule } from '../../../internal/src';
+import { defineLuanestModule, type ModuleExtras } from '../../../internal/src';
 import { RedisLimiter } from '../limiter/redis-limiter';
 import { ResilientLimiter } from '../limiter/resilient-limiter';
 import { rateLimitScripts } from '../rate-limit.scripts';
@@ -11,15 +11,9 @@ import {
 } from './throttler-storage.options';
 import { RateLimitThrottlerStorage } from './throttler-storage.service';
 
-/** Settings that shape the module itself, so they are given next to the options, also to `forRootAsync`. */
-export interface RateLimitThrottlerStorageModuleExtras {
-  /** Name of the ScriptRegistry to use. Default: the default one. */
-  readonly registry?: string;
-}
-
 const StorageModuleBase = defineLuanestModule<
   RateLimitThrottlerStorageModuleOptions,
-  RateLimitThrottlerStorageModuleExtras,
+  Pick<ModuleExtras, 'registry'>,
   ResolvedThrottlerStorageOptions
 >({
   name: 'RateLimitThrottlerStorageModule',
@@ -42,6 +36,6 @@ const StorageModuleBase = defineLuanestModule<
   }),
 });
 
-/** Provides RateLimitThrottlerStorage to the `ThrottlerModule.forRootAsync` that imports it. Every option has a default. */
+/** Provides RateLimitThrottlerStorage, for `ThrottlerModule.forRootAsync` with this module in `imports`. Every option has a default. */
 @Module({})
 export class RateLimitThrottlerStorageModule extends StorageModuleBase {}

@@ -3,14 +3,14 @@ import { ALGORITHMS } from '../limiter/algorithms';
 import { resolveOptions, type RateLimitModuleOptions, type ResolvedRateLimitOptions } from '../rate-limit.options';
 import type { RateLimitAlgorithm } from '../rules/rule';
 
-/** Options of RateLimitThrottlerStorageModule. Options that RateLimitModule also has mean the same here. */
+/** Options of RateLimitThrottlerStorageModule. All except `algorithm` mean the same as in RateLimitModule. */
 export interface RateLimitThrottlerStorageModuleOptions extends Pick<
   RateLimitModuleOptions,
   'onRedisError' | 'deadlineMs' | 'breaker' | 'blockCache' | 'tags'
 > {
   /**
-   * Algorithm of all throttlers. Default `fixed-window`. By default the guard of throttler blocks for a whole ttl after a
-   * refusal, so the other algorithms need a `blockDuration` of 0 to make a difference.
+   * Algorithm of all throttlers. Default `fixed-window`. The other algorithms matter only for throttlers with
+   * `blockDuration: 0`, because ThrottlerGuard of @nestjs/throttler by default blocks for a whole ttl after a refusal.
    */
   readonly algorithm?: RateLimitAlgorithm;
 }

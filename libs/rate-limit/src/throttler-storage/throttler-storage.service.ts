@@ -9,7 +9,7 @@ import type { NamedRule, RateLimitAlgorithm } from '../rules/rule';
 
 type ThrottlerRecord = Awaited<ReturnType<ThrottlerStorage['increment']>>;
 
-/** Most rules that are cached; then the cache is emptied, because a ttl may be computed for each request. */
+/** Maximum number of cached rules. The cache is emptied at this number, because an app may compute another ttl for each request. */
 const MAX_RULES = 1_000;
 
 const UNLIMITED: ThrottlerRecord = Object.freeze({
@@ -22,11 +22,11 @@ const UNLIMITED: ThrottlerRecord = Object.freeze({
 /**
  * Storage for `@nestjs/throttler` that counts in Redis.
  *
- * A refused hit is not counted and starts a block of `blockDuration`. Hits during a block are not counted and do not extend
- * it. A new window begins after the block.
+ * A refused hit is not counted, and starts a block of `blockDuration`. Hits during a block are not counted, and do not extend
+ * the block. A new window begins after the block.
  */
 export class RateLimitThrottlerStorage implements ThrottlerStorage {
-  /** By throttler, ttl and blockDuration: routes may override a throttler's values. */
+  /** Rules by name of the throttler, ttl and blockDuration, because a route may have its own values of a throttler. */
   private rules = new Map<string, NamedRule>();
 
   /** @param algorithm algorithm of all throttlers */
@@ -42,8 +42,8 @@ export class RateLimitThrottlerStorage implements ThrottlerStorage {
    * @param ttl length of the window, ms; integer from 1 to 400 days
    * @param limit hits that are allowed in a window; integer from 0 to 1e9, for `sliding-log` to 10,000, or Infinity for no limit
    * @param blockDuration length of a block after a refusal, ms; integer from 0 (no block) to 400 days
-   * @param throttlerName part of the counters' names
-   * @returns hits that count (limit + 1 for a refused hit), and times in seconds, rounded up
+   * @param throttlerName name of the throttler; part of the keys in Redis
+   * @returns the hits that count, or limit + 1 for a refused hit, and times in seconds, rounded up
    * @throws InvalidRateLimitInputError before anything is counted
    * @throws ServiceUnavailableException if Redis fails and `onRedisError` is `deny`
    */
@@ -56,7 +56,7 @@ export class RateLimitThrottlerStorage implements ThrottlerStorage {
   ): Promise<ThrottlerRecord> {
     if (typeof key !== 'string' || key === '') {
       throw new InvalidRateLimitInputError(
-        `The key of throttler ${shown(throttlerName)} is ${shown(key)}. Expected text of at least 1 character from generateKey.`,
+        `The key of throttler ${shown(throttlerName)} is ${shown(key)}. Expected generateKey to return text of at least 1 character.`,
       );
     }
     const rule = this.ruleOf(throttlerName, ttl, blockDuration);
@@ -77,7 +77,7 @@ export class RateLimitThrottlerStorage implements ThrottlerStorage {
     const windowMs = checked(throttler, 'ttl', ttl, 1, MAX_DURATION_MS, 'To turn the limit off, skip the throttler.');
     const blockMs = checked(throttler, 'blockDuration', blockDuration, 0, MAX_DURATION_MS, '0 means no block.');
     const resolved = resolveRule({ limit: 0, windowMs, blockMs, algorithm: this.algorithm });
-    // The prefix separates these counters from those of RateLimitModule on the same registry.
+    // The prefix `throttler.` separates these counters from the counters of RateLimitModule, which may use the same Redis.
     // See DECISIONS.md: throttler-storage-is-a-subpath
     const rule = Object.freeze({ ...named(resolved, `throttler.${throttler}`), freshAfterBlock: true });
     if (this.rules.size >= MAX_RULES) this.rules = new Map();
@@ -100,7 +100,8 @@ function recordOf({ allowed, reason, rules: [rule] }: RateLimitDecision, limit: 
   }
   if (allowed) return { ...UNLIMITED, totalHits: rule?.used ?? 0, timeToExpire: seconds(rule?.resetMs ?? 0) };
   const { blocked, resetMs, windowMs, retryAfterMs } = rule as RateLimitRuleDecision;
-  // A limit of 0 never allows a hit. Throttler needs a finite time, so it is the block, or else the ttl.
+  // With a limit of 0, no hit is ever allowed and retryAfterMs is Infinity. Throttler needs a finite time, so this returns the
+  // length of the block, or the ttl if there is no block.
   const retryMs = blocked ? resetMs : limit === 0 ? windowMs : retryAfterMs;
   return {
     totalHits: limit + 1,
