@@ -81,7 +81,6 @@ export const route = {
   storeErrors: true,
   maxStoredBytes: 1_000,
   fingerprint: (): string => 'same',
-  onInProgress: 'wait',
   waitMs: 1_000,
   maxLeaseMs: 60_000,
   replicas: 0,

@@ -1,14 +1,7 @@
 export { Idempotent } from './idempotency/idempotency.decorator';
-export { IdempotencyException, type IdempotencyRefusal } from './idempotency/idempotency.exception';
-export type {
-  FingerprintResolver,
-  IdempotencyOptions,
-  IdempotencyRouteOptions,
-  Subject,
-  SubjectResolver,
-} from './idempotency/idempotency.options';
+export { IdempotencyException } from './idempotency/idempotency.exception';
+export type { IdempotencyOptions, IdempotencyRouteOptions } from './idempotency/idempotency.options';
 export { IdempotencyInterceptor } from './idempotency/idempotency.interceptor';
-export { REPLAYED_HEADER } from './idempotency/repeat';
 export { Once, type OnceHandlerOptions } from './once.decorator';
 export {
   InvalidOnceInputError,
@@ -31,18 +24,9 @@ export { OnceService } from './once.service';
 export type {
   Claim,
   ClaimAnswer,
-  ClaimOptions,
-  ClaimTerms,
-  ConfirmAnswer,
   Delivery,
-  Done,
-  InProgress,
-  Lost,
   OnceRun,
   PeekAnswer,
-  PeekTarget,
-  ReleaseAnswer,
-  RenewAnswer,
   RunAnswer,
   RunOptions,
   StoredResponse,

@@ -7,10 +7,10 @@ import type { FullClaim, OnceStore, StoredAnswer } from './once.store';
 import { KNOWN_TERMS, resolveTerms, type ResolvedTerms } from './once.terms';
 import type { Claim, ClaimAnswer, RunOptions } from './once.types';
 
-/** Options of the module, without those of HTTP. */
+/** Resolved options of OnceModule, without the options of HTTP routes. */
 export type ClaimsOptions = Omit<ResolvedOnceModuleOptions, 'idempotency'>;
 
-/** Claim parameters of a run: with the time after which it is no longer renewed. */
+/** Parameters of a claim for a run, whose lease is renewed up to `maxLeaseMs`. */
 export type FullRun = FullClaim & Pick<ResolvedTerms, 'maxLeaseMs'>;
 
 const KNOWN: KnownOptions<RunOptions> = { ...KNOWN_TERMS, token: true };
@@ -18,21 +18,21 @@ const KNOWN: KnownOptions<RunOptions> = { ...KNOWN_TERMS, token: true };
 const unknownOptions = new Checks('OnceService');
 const input = new Checks('OnceService', (message) => new InvalidOnceInputError(message));
 
-/** Makes claims with the module's options as defaults, for the service and for runs. */
+/** Claims ids for OnceService and for runs, with the options of the module as defaults. */
 export class Claims {
   constructor(
     readonly store: OnceStore,
     readonly options: ClaimsOptions,
   ) {}
 
-  /** Checks the options of a call and fills in those of the module. @throws InvalidOnceInputError, InvalidOptionError */
+  /** Checks the options of a call and fills in the options of the module. @throws InvalidOnceInputError, InvalidOptionError */
   fill(options: RunOptions): FullRun {
     unknownOptions.options('', options, KNOWN);
     const terms = resolveTerms(options, this.options, input);
     return { ...terms, token: options.token ?? this.store.newToken(), fingerprint: '' };
   }
 
-  /** Claims a key. @param id the id that the returned claim has */
+  /** Claims a key in Redis. @param id id that the returned claim has in its field `id` */
   async take(id: string, key: string, full: FullClaim): Promise<ClaimAnswer> {
     const answer = await this.store.claim(key, full);
     if (answer.status === 'in-progress') return { status: 'in-progress', retryAfterMs: Number(answer.text) };
@@ -40,7 +40,7 @@ export class Claims {
     return { status: 'done', result: decodeResult(answer.text), confirmed: answer.status === 'done' };
   }
 
-  /** Writes a result as it is stored. @throws OnceResultTooLargeError, InvalidOnceInputError */
+  /** Returns a result as the JSON that is stored. @throws OnceResultTooLargeError, InvalidOnceInputError */
   encode(result: unknown): string {
     return encodeResult(result, this.options.maxResultBytes);
   }

@@ -9,17 +9,17 @@ import type { ClaimTerms, RunAnswer } from './once.types';
 /** Options of `@Once()`. */
 export interface OnceHandlerOptions extends ClaimTerms {
   /** Returns a message's id from the handler's arguments: 1 to 512 characters, the same for each redelivery. */
-  // `any` lets the function name the types of its arguments, which depend on the transport.
+  // With `any`, the app's function can declare the types of its arguments, which depend on the transport.
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   readonly id: (...args: any[]) => string;
   /**
-   * Name of the handler: handlers of different scopes both handle a message with the same id. 1 to 256 characters.
-   * Default `<Class>.<method>`.
+   * Name of the handler, 1 to 256 characters. A message is handled once per scope. Set the scope before you rename the class or
+   * the method, or messages that were handled under the old name are handled again. Default `<Class>.<method>`.
    */
   readonly scope?: string;
   /**
-   * Reaction while another process handles the message: `throw` an OnceInProgressError, so that the transport delivers the
-   * message again, or `skip` the message. Default `throw`; `skip` with `delivery: 'at-most-once'`.
+   * What a call does while another call handles the message. `throw`: throws an OnceInProgressError, so that the transport
+   * delivers the message again. `skip`: returns undefined. Default `throw`, or `skip` with `delivery: 'at-most-once'`.
    */
   readonly onInProgress?: 'throw' | 'skip';
 }
@@ -39,26 +39,28 @@ type OnceDecorator = <M extends Method>(
   descriptor: TypedPropertyDescriptor<M>,
 ) => void;
 
-/** Property of an instance that holds the OnceService that Nest injects. */
+/** Key of the property through which Nest injects OnceService into the object. */
 const SERVICE = Symbol('luanest:once-service');
 type Holder = Record<typeof SERVICE, OnceService | undefined>;
 
 /**
  * Runs a method once for each message, no matter how many workers receive the message. The method can be a microservice
- * handler, or any method of a provider or controller that Nest creates. A duplicate resolves with the result of the first
- * run.
+ * handler, or any method of a provider or controller that Nest creates. When the message has been handled, a further call does
+ * not run the method: it resolves with the stored result.
  *
  * The order of `@Once()` and other decorators of the method does not matter. If the method returns an Observable, its last
  * value is the result.
  *
- * @throws InvalidOptionError when the class is loaded: for an unknown option, an invalid value, or anything but an instance method
- * @throws InvalidOnceInputError when the method is called and `id` returns an invalid id; OnceInProgressError while another
- * process handles the message; OnceSetupError on an object that Nest did not create
+ * @throws InvalidOptionError when the class is loaded: for an unknown option, an invalid value, or if the member is not an
+ * instance method
+ * @throws InvalidOnceInputError when the method is called: for an invalid result of `id`; OnceInProgressError while another
+ * call handles the message; OnceSetupError on an object that Nest did not create; the errors of `OnceService.run`
  */
 export function Once(options: OnceHandlerOptions) {
   return methodDecorator('@Once', ({ where, checks, target, method, descriptor }) => {
     const original = method as Method;
-    const scope = checks.options('', options, KNOWN).scope ?? where;
+    const { scope = where } = checks.options('', options, KNOWN);
+    checks.text('scope', scope, /^[^]{1,256}$/, '1 to 256 characters');
     resolveTerms(options, DEFAULT_TERMS, checks);
     const input = new Checks(checks.where, (message) => new InvalidOnceInputError(message));
     if (!Object.prototype.hasOwnProperty.call(target, SERVICE)) {
@@ -69,8 +71,8 @@ export function Once(options: OnceHandlerOptions) {
       const service = this[SERVICE];
       if (service === undefined) {
         throw new OnceSetupError(
-          `@Once on ${where}: It was called on an object that Nest did not create, so it has no OnceService. ` +
-            'Inject the object, and import OnceModule.',
+          `@Once on ${where}: The method was called on an object that Nest did not create, so the object has no ` +
+            'OnceService. Let Nest create and inject the object, in a module that can inject OnceService.',
         );
       }
       const answer = await service.runMessage(scope, idOf(input, options, args), termsOf(options), () => {
@@ -80,7 +82,7 @@ export function Once(options: OnceHandlerOptions) {
       return resultOf(answer, options);
     };
     copyIdentity(original, wrapper);
-    // See DECISIONS.md: once-wraps-at-class-load
+    // The method is replaced when the class is loaded: at boot it would be too late. See DECISIONS.md: once-wraps-at-class-load
     descriptor.value = wrapper;
   }) as OnceDecorator;
 }
@@ -100,7 +102,10 @@ function resultOf<T>(answer: RunAnswer<T>, options: OnceHandlerOptions): T | und
   return undefined;
 }
 
-/** Copies metadata and properties: decorators that ran before have left them on the original, and Nest reads them from the wrapper. */
+/**
+ * Copies metadata and properties of a method to its wrapper. Decorators that ran earlier have set them on the method, and Nest
+ * reads them from the wrapper.
+ */
 function copyIdentity(from: Method, to: object): void {
   for (const key of Reflect.getOwnMetadataKeys(from) as unknown[]) {
     Reflect.defineMetadata(key, Reflect.getOwnMetadata(key, from), to);

@@ -1,70 +1,73 @@
 import { LuanestError } from '../../internal/src';
 
-/** `@Once()` was called on an object that Nest did not create, so it has no OnceService; nothing ran. */
+/** A method with `@Once()` was called on an object that Nest did not create, so the object has no OnceService. Nothing ran. */
 export class OnceSetupError extends LuanestError {
   readonly code = 'ONCE_SETUP';
 }
 
-/** An id, a token, a duration or a result is missing, has a wrong type or is out of range; nothing was written. */
+/** An id, a token, a duration or a result is missing, has a wrong type or is out of range. The call wrote nothing. */
 export class InvalidOnceInputError extends LuanestError {
   readonly code = 'INVALID_ONCE_INPUT';
 }
 
-/** A result is larger than `maxResultBytes`; nothing was written, and the claim is still held. */
+/** The result for `confirm` is larger than `maxResultBytes`. The call wrote nothing, so the claim is as before. */
 export class OnceResultTooLargeError extends LuanestError {
   readonly code = 'ONCE_RESULT_TOO_LARGE';
 
   /**
    * @param bytes size of the result as JSON, in bytes
-   * @param maxResultBytes the maximum, bytes
+   * @param maxResultBytes maximum of the module, bytes
    */
   constructor(
     readonly bytes: number,
     readonly maxResultBytes: number,
   ) {
     super(
-      `The result has ${bytes} bytes as JSON. The maximum is ${maxResultBytes}. ` +
-        `Nothing was written. Confirm with a smaller result, such as an id, or raise maxResultBytes.`,
+      `The result has ${bytes} bytes as JSON. The maximum is ${maxResultBytes}. The id was not confirmed. ` +
+        `Confirm it with a smaller result, such as an id, or raise maxResultBytes of OnceModule.`,
     );
   }
 }
 
-/** A handler with `@Once()` did not run, because another process handles the same message. Deliver the message again later. */
+/** A method with `@Once()` did not run, because another call handles the same message. Deliver the message again later. */
 export class OnceInProgressError extends LuanestError {
   readonly code = 'ONCE_IN_PROGRESS';
 
-  /** @param retryAfterMs time until the owner's lease ends unless the owner renews it, ms */
+  /** @param retryAfterMs time until the lease of the other call ends, unless that call renews it, ms */
   constructor(readonly retryAfterMs: number) {
-    super(`Another process handles this message. Deliver it again in ${retryAfterMs} ms or later.`);
+    super(`Another call handles this message, here or in another process. Deliver the message again in ${retryAfterMs} ms or later.`);
   }
 }
 
-/** A run must not go on: its lease ended, another owner has the id, `maxLeaseMs` is over, or the app shuts down. */
+/**
+ * The code of a run must stop, because the run no longer owns its id or the app shuts down. `OnceRun.signal` has this error as
+ * its reason, and `OnceRun.assertHeld` throws it.
+ */
 export class OnceLostError extends LuanestError {
   readonly code = 'ONCE_LOST';
 
   /**
-   * @param id of the run; '' in the signal of a request that runs unprotected
-   * @param because completes the sentence "The run must not go on: ..."
+   * @param id id of the run; '' in the signal of a request that runs without a claim
+   * @param because completes the sentence "The run must stop, because ..."
    */
   constructor(
     readonly id: string,
     because: string,
   ) {
-    super(`The run must not go on: ${because}.`);
+    super(`The run must stop, because ${because}.`);
   }
 }
 
 /**
- * Too few replicas had a claim or a confirmation in time. During a claim: nothing ran, and the id was released. During a
- * confirmation: the work is done, and so is the id, unless a failover loses the confirmation.
+ * Too few replicas confirmed a write within `replicasTimeoutMs`. During a claim: nothing ran, and the id was released. During a
+ * confirmation: the work is done, and the id is marked as done on the master, but a failover may lose this.
  */
 export class OnceNotReplicatedError extends LuanestError {
   readonly code = 'ONCE_NOT_REPLICATED';
 
   /**
-   * @param during the call that was not replicated
-   * @param copies number of replicas that had it in time
+   * @param during call whose write was not replicated in time
+   * @param copies number of replicas that confirmed the write in time
    * @param replicas number of replicas that were required
    */
   constructor(
@@ -75,8 +78,8 @@ export class OnceNotReplicatedError extends LuanestError {
     super(
       `The ${during === 'claim' ? 'claim' : 'confirmation'} reached ${copies} of ${replicas} replicas in time. ` +
         (during === 'claim'
-          ? 'It was released, and nothing ran.'
-          : 'The work is done. A failover may lose the confirmation, and then the work can run again.'),
+          ? 'The claim was released, and nothing ran.'
+          : 'The work is done, and its id is marked as done. If a failover loses this mark, the work can run again.'),
     );
   }
 }

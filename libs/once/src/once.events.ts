@@ -1,31 +1,35 @@
 import { eventChannels } from '../../internal/src';
 
-/** Redis answered a claim. */
+/** Event of each reply of Redis to a claim. */
 export interface ClaimAnsweredEvent {
   /**
-   * `claimed`: the caller owns the id. `in-progress`: another owner has it. `done`: it is confirmed. `abandoned`: the lease of
-   * an at-most-once claim ended without a confirmation. `mismatch`: the key of a request was used with other content.
+   * `claimed`: the caller owns the id. `in-progress`: another owner has the id. `done`: the id is confirmed. `abandoned`: the
+   * lease of an at-most-once claim ended without a confirmation. `mismatch`: the key of a request was used with other content.
    */
   readonly status: 'claimed' | 'in-progress' | 'done' | 'abandoned' | 'mismatch';
 }
 
-/** A call of an owner failed, because its lease ended or another owner has the id. */
+/** Event of a call that returned `lost`, because the lease of the caller has ended or another owner has the id. */
 export interface LeaseLostEvent {
-  /** The call that failed. */
+  /** Call that returned `lost`. */
   readonly during: 'renew' | 'confirm' | 'release';
 }
 
-/** Work was done, but its result or response could not be stored; the id is done without one. */
+/** Event of work whose result or response could not be stored. The id is done, but without a result. */
 export interface ResultDroppedEvent {
   /**
-   * `too-large`: it has more bytes than `maxResultBytes` or `maxStoredBytes`. `not-json`: JSON cannot represent it.
+   * `too-large`: the result has more bytes than `maxResultBytes`, or the response more than `maxStoredBytes`. `not-json`: JSON
+   * cannot represent the result.
    * `streamed`: the response was sent in pieces. `abandoned`: code outside, such as a timeout, sent a response before the
    * handler ended.
    */
   readonly reason: 'too-large' | 'not-json' | 'streamed' | 'abandoned';
 }
 
-/** Work ended, but its claim could not be confirmed or released in Redis. Unless the call took effect, the claim stays until its lease ends. */
+/**
+ * Event of a claim that could not be confirmed or released in Redis when its work had ended. Unless the call took effect in
+ * Redis, the id stays claimed until the lease ends.
+ */
 export interface SettlementFailedEvent {
   /** Error of the confirmation or the release. */
   readonly error: unknown;

@@ -3,7 +3,7 @@ import { InvalidOnceInputError, OnceResultTooLargeError } from './once.errors';
 
 const MAX_ID = 1_024;
 const MAX_TOKEN = 256;
-/** Maximum of a lease and of a retention: ten years, ms. */
+/** Maximum of `leaseMs`, `maxLeaseMs` and `retentionMs`, ms: ten years. */
 export const MAX_DURATION_MS = 3_650 * 86_400_000;
 
 const input = new Checks('OnceService', (message) => new InvalidOnceInputError(message));
@@ -16,9 +16,9 @@ export function checkId(value: unknown): string {
 /** Checks a token and returns it. @throws InvalidOnceInputError unless it is 1 to 256 characters of well-formed Unicode */
 export function checkToken(value: unknown): string {
   if (isIdOf(value, MAX_TOKEN)) return value;
-  // The error does not show the value: a token is a secret.
+  // A token is a secret, so the error does not show the value.
   throw input.error(
-    `token is an invalid value of type ${typeof value}. Expected 1 to ${MAX_TOKEN} characters of well-formed Unicode.`,
+    `token has an invalid value of type ${typeof value}. Expected 1 to ${MAX_TOKEN} characters of well-formed Unicode.`,
   );
 }
 
@@ -28,7 +28,7 @@ export function checkDuration(field: string, value: unknown): number {
 }
 
 /**
- * Writes a result as the JSON that is stored; '' for undefined.
+ * Returns a result as the JSON that is stored; '' for undefined, and for an object whose `toJSON` returns undefined.
  *
  * @throws InvalidOnceInputError for a value that JSON cannot represent
  * @throws OnceResultTooLargeError if the JSON has more than `maxBytes` bytes
@@ -39,9 +39,8 @@ export function encodeResult(result: unknown, maxBytes: number): string {
   try {
     json = JSON.stringify(result);
   } catch (cause) {
-    throw new InvalidOnceInputError('The result cannot be written as JSON. Confirm with plain data.', { cause });
+    throw new InvalidOnceInputError('The result cannot be written as JSON. Confirm with plain data, without cycles and BigInt values.', { cause });
   }
-  // An object whose `toJSON` returns undefined.
   if (json === undefined && typeof result === 'object') return '';
   if (json === undefined) {
     throw new InvalidOnceInputError(
@@ -53,7 +52,7 @@ export function encodeResult(result: unknown, maxBytes: number): string {
   return json;
 }
 
-/** Parses a stored result. */
+/** Parses a stored result; returns undefined for ''. */
 export function decodeResult(json: string): unknown {
   return json === '' ? undefined : (JSON.parse(json) as unknown);
 }

@@ -26,10 +26,11 @@ const OnceModuleBase = defineLuanestModule<OnceModuleOptions, ModuleExtras, Reso
 });
 
 /**
- * Provides OnceService, `@Once()` and `@Idempotent()`, on a ScriptRegistry. Every option has a default, except
- * `idempotency.subject`, which `@Idempotent()` needs.
+ * Provides OnceService, and what `@Once()` and `@Idempotent()` need. Every option has a default, except `idempotency.subject`,
+ * which `@Idempotent()` needs.
  *
- * `@Once()` and `@Idempotent()` work only in modules that can inject this one: keep `isGlobal` true, its default, or import it.
+ * `@Once()` and `@Idempotent()` work only in modules that can inject OnceService: keep `isGlobal` true, its default, or import
+ * OnceModule in each module that uses them.
  */
 @Module({})
 export class OnceModule extends OnceModuleBase {}

@@ -13,15 +13,17 @@ const checks = new Checks('OnceModule');
 /** Injection token of the resolved options. */
 export const ONCE_OPTIONS = Symbol('luanest:once-options');
 
-/** Options of OnceModule. Those of `ClaimTerms` are the defaults for each claim. */
+/**
+ * Options of OnceModule. `leaseMs` to `replicasTimeoutMs` are the defaults of each claim, run, `@Once()` and `@Idempotent()`.
+ */
 export interface OnceModuleOptions extends ClaimTerms {
-  /** Maximum size of a stored result as JSON, bytes; integer of 1 to 67,108,864 (64 MiB). Default 65,536. */
+  /** Maximum size of a stored result as JSON, bytes; integer from 1 to 67,108,864 (64 MiB). Default 65,536. */
   readonly maxResultBytes?: number;
-  /** Time that shutdown waits for runs before it fires their signals, ms; integer of 0 to 2^31 - 1. Default 10,000. */
+  /** Time for which a shutdown waits for runs before it fires their signals, ms; integer from 0 to 2^31 - 1. Default 10,000. */
   readonly drainMs?: number;
-  /** Time that shutdown waits after it fired the signals, ms; integer of 0 to 2^31 - 1. Default 500. */
+  /** Time for which a shutdown waits after it fired the signals, ms; integer from 0 to 2^31 - 1. Default 500. */
   readonly abortGraceMs?: number;
-  /** Options of idempotent HTTP routes. Default none: an app with `@Idempotent()` then fails at boot. */
+  /** Options of idempotent HTTP routes. Default: none; then an app with `@Idempotent()` does not boot. */
   readonly idempotency?: IdempotencyOptions;
 }
 

@@ -6,12 +6,16 @@ import { decodeResult } from './once.input';
 import type { OnceStore } from './once.store';
 import type { PeekAnswer, PeekTarget } from './once.types';
 
-/** Returns the id under which a message of an `@Once()` handler is claimed. */
+/** Returns the id under which `@Once()` claims a message: scope and message id together, so that scopes do not collide. */
 export function messageIdOf(scope: string, id: string): string {
   return JSON.stringify([scope, id]);
 }
 
-/** Reads the state of a target. @throws InvalidOnceInputError before anything is sent */
+/**
+ * Reads the state of an id, a message or a request.
+ *
+ * @throws InvalidOnceInputError for an invalid target; nothing is sent then
+ */
 export async function peekAt(store: OnceStore, target: string | PeekTarget): Promise<PeekAnswer> {
   const [key, decode] = locate(store, target);
   const { status, fence, leaseEndsAtMs, expiresAtMs, result } = await store.peek(key);
@@ -34,7 +38,8 @@ function locate(store: OnceStore, target: string | PeekTarget): [key: string, de
   const named = typeof key === 'string' ? readKey(key) : undefined;
   if (user !== '' && named) return [store.keyOf(idOf(user, named), 'request'), decodeResponse];
   throw new InvalidOnceInputError(
-    `The target is ${shown(target)}. Expected an id, { scope, id } of a message, or { subject, key } of a request.`,
+    `The target of peek is ${shown(target)}. Expected an id, { scope, id } of a message, or { subject, key } of a request ` +
+      'with a valid idempotency key.',
   );
 }
 

@@ -11,12 +11,12 @@ export const firstOnce = defineScript({
   reply: (first: number) => first === 1,
 });
 
-/** Reply of the claim script. */
+/** Reply of the script `claim`. */
 export interface StoredAnswer {
   readonly status: 'claimed' | 'in-progress' | 'done' | 'abandoned' | 'mismatch';
   /**
-   * `claimed`: the fence in 16 digits, then the end of the lease in 13, ms since 1970. `in-progress`: time until the lease
-   * ends, ms. `done`: the stored result. Otherwise ''.
+   * For `claimed`: the fence in 16 digits, then the end of the lease in 13 digits, ms since 1970. For `in-progress`: the time
+   * until the lease ends, ms. For `done`: the stored result. For other statuses ''.
    */
   readonly text: string;
 }
@@ -36,17 +36,17 @@ export const claimOnce = defineScript({
   args: { token: str, leaseMs: int, retentionMs: int, delivery: str, fingerprint: str },
   reply: (answer: string): StoredAnswer => {
     const status = STATUS[answer.charAt(0)];
-    if (status === undefined) throw new TypeError(`A reply of once.claim begins with ${shown(answer.charAt(0))}.`);
+    if (status === undefined) throw new TypeError(`The script once.claim replied with the status ${shown(answer.charAt(0))}. Expected c, p, d, a or m.`);
     return { status, text: answer.slice(1) };
   },
 });
 
-/** Returns the fence of a claim. */
+/** Returns the fencing token of a claim. */
 export function fenceOf({ text }: StoredAnswer): number {
   return Number(text.slice(0, 16));
 }
 
-/** Returns the end of a claim's lease, ms since 1970. */
+/** Returns the end of the lease of a claim, ms since 1970 by Redis' clock. */
 export function leaseEndsAtOf({ text }: StoredAnswer): number {
   return Number(text.slice(16));
 }
@@ -82,14 +82,14 @@ export const releaseOnce = defineScript({
   reply: (status: string) => status as 'released' | 'lost',
 });
 
-/** Reply of the peek script. */
+/** Reply of the script `peek`. */
 export interface StoredPeek {
   readonly status: 'unknown' | 'in-progress' | 'done' | 'abandoned';
-  /** 0 unless in progress. */
+  /** Fencing token of the claim; 0 unless in progress. */
   readonly fence: number;
-  /** Ms since 1970; 0 unless in progress. */
+  /** End of the lease, ms since 1970; 0 unless in progress. */
   readonly leaseEndsAtMs: number;
-  /** Time at which the key expires, ms since 1970; -1 if the key has lost its TTL, 0 if the id is unknown. */
+  /** Time at which the key expires, ms since 1970; -1 if the key has no TTL any more, 0 if the id is unknown. */
   readonly expiresAtMs: number;
   readonly result: string;
 }

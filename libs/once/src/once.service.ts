@@ -19,10 +19,10 @@ import { Runner } from './runs/runner';
 import { Runs } from './runs/runs';
 
 /**
- * Lets one of many callers do a piece of work, and remembers that it is done.
+ * Lets one of many callers do a piece of work, and remembers that the work is done. An id names the work.
  *
- * Exactly once needs the help of the system that receives the work's effect. Pass it the id, so that it can ignore a repeat,
- * or the fence, so that it can refuse an owner whose lease has ended.
+ * After a crash, Redis alone cannot ensure that work runs exactly once. The system that receives the effect of the work must
+ * help: pass the id to that system, so that it can ignore a repeat, or the fence, so that it can refuse an earlier owner.
  */
 export class OnceService implements BeforeApplicationShutdown {
   private readonly claims: Claims;
@@ -38,18 +38,20 @@ export class OnceService implements BeforeApplicationShutdown {
   }
 
   /**
-   * Returns the run that the calling code is part of: the work of `run`, an `@Once()` handler, or the handler of an idempotent
-   * request and the interceptors between it and `@Idempotent()`. Returns undefined outside of a run, and the innermost of
-   * nested runs.
+   * Returns the run that the calling code is part of. Such code is the work of `run`, a method with `@Once()`, and the handler of
+   * a request with `@Idempotent()`, with the interceptors that run inside of the decorator. Inside nested runs, returns the
+   * innermost run. Outside of a run, returns undefined.
    */
   current(): OnceRun | undefined {
     return this.runs.current();
   }
 
   /**
-   * Claims an id for the time of a lease, unless another owner has the id or the id is done.
+   * Claims an id for the time of a lease, unless another owner has the id or the id is done. Nothing renews the lease
+   * automatically.
    *
-   * @throws InvalidOnceInputError before anything is sent; OnceNotReplicatedError with `replicas`
+   * @throws InvalidOnceInputError, InvalidOptionError for an invalid argument, before anything is sent; OnceNotReplicatedError
+   * with `replicas`; the errors of ScriptRegistry.run()
    */
   async claim(id: string, options: ClaimOptions = {}): Promise<ClaimAnswer> {
     const full = this.claims.fill(options);
@@ -57,39 +59,45 @@ export class OnceService implements BeforeApplicationShutdown {
   }
 
   /**
-   * Renews an owner's lease: it ends `leaseMs` from now.
+   * Renews the lease of an owner, so that the lease ends `leaseMs` from now. Returns `lost` if the caller does not own the id.
    *
-   * @param options leaseMs, ms; default: that of the module
-   * @throws InvalidOnceInputError before anything is sent
+   * @param options leaseMs, ms; default: `leaseMs` of the module
+   * @throws InvalidOnceInputError before anything is sent; the errors of ScriptRegistry.run()
    */
   async renew(id: string, token: string, options: { readonly leaseMs?: number } = {}): Promise<RenewAnswer> {
     return this.store.renew(this.store.keyOf(id), token, options.leaseMs ?? this.options.leaseMs);
   }
 
   /**
-   * Marks an id as done for the retention that it was claimed with. Waits for the `replicas` of the module.
+   * Marks an id as done, from now on for the `retentionMs` of its claim. Returns `lost` if the caller does not own the id. Waits
+   * for the `replicas` of the module.
    *
-   * @param result returned to later callers; a value that JSON can represent, at most `maxResultBytes` as JSON. Default none
-   * @throws OnceResultTooLargeError, InvalidOnceInputError before anything is sent; OnceNotReplicatedError
+   * @param result result for later callers; a value that JSON can represent, at most `maxResultBytes` as JSON. Default: none
+   * @throws OnceResultTooLargeError, InvalidOnceInputError before anything is sent; OnceNotReplicatedError; the errors of
+   * ScriptRegistry.run()
    */
   async confirm(id: string, token: string, result?: unknown): Promise<ConfirmAnswer> {
     return this.store.confirm(this.store.keyOf(id), token, this.claims.encode(result), this.options);
   }
 
-  /** Releases an id without marking it as done: anyone can claim it again. @throws InvalidOnceInputError before anything is sent */
+  /**
+   * Releases an id without marking it as done, so that the next claim gets the id. Returns `lost` if the caller does not own it.
+   *
+   * @throws InvalidOnceInputError before anything is sent; the errors of ScriptRegistry.run()
+   */
   async release(id: string, token: string): Promise<ReleaseAnswer> {
     return this.store.release(this.store.keyOf(id), token);
   }
 
   /**
-   * Remembers an id and returns true to the first caller: at most once, in one command, without a lease and without a result.
-   * Does not wait for replicas.
+   * Remembers an id for `retentionMs`. Returns true to the first caller, and false to each later caller. This is one command
+   * without a lease and without a result, and it does not wait for replicas: if the first caller crashes, nobody repeats its work.
    *
-   * @param options retentionMs, ms, default: that of the module; a token, with which the first caller gets true again
-   * @throws InvalidOnceInputError before anything is sent
+   * @param options `retentionMs`, ms, default: `retentionMs` of the module; `token`, with which the first caller gets true again
+   * @throws InvalidOnceInputError before anything is sent; the errors of ScriptRegistry.run()
    */
   first(id: string, options: Pick<ClaimOptions, 'retentionMs' | 'token'> = {}): Promise<boolean> {
-    // Not async: the promise of the registry is returned as it is, since one more for each call would cost throughput.
+    // An `async` method would make one more promise per call, which costs throughput. So this returns the promise of the store.
     try {
       const { token, retentionMs } = options;
       return this.store.first(id, token ?? this.store.newToken(), retentionMs ?? this.options.retentionMs);
@@ -99,23 +107,26 @@ export class OnceService implements BeforeApplicationShutdown {
   }
 
   /**
-   * Reads the state of an id and changes nothing: it extends no lease and no retention. It does not find ids of `first`.
+   * Reads the state of an id and changes nothing, also no lease and no retention. `peek` does not find ids of `first`.
    *
-   * @param target an id; `{ scope, id }` of a message of an `@Once()` handler; `{ subject, key }` of an idempotent request
-   * @throws InvalidOnceInputError before anything is sent
+   * @param target an id of `run` or `claim`; `{ scope, id }` of a message with `@Once()`; or `{ subject, key }` of a request with
+   * `@Idempotent()`
+   * @throws InvalidOnceInputError before anything is sent; the errors of ScriptRegistry.run()
    */
   peek(target: string | PeekTarget): Promise<PeekAnswer> {
     return peekAt(this.store, target);
   }
 
   /**
-   * Claims an id, runs the work, renews the lease while the work runs, and confirms the id with the result of the work.
+   * Claims an id, runs the work, renews the lease while the work runs, and confirms the id with the result of the work. If the
+   * id is done or another owner has it, the work does not run.
    *
-   * If the work throws, or returns a value marked as `UNFINISHED` (such as `retryLater()`), the id is released with
-   * `at-least-once`, and done with `at-most-once`. An error of the work is thrown again.
+   * If the work throws, or returns `retryLater()` or `deadLetter()`, the work is not finished. Then the id is released with the
+   * delivery `at-least-once`, and marked as done with `at-most-once`.
    *
-   * @throws InvalidOnceInputError before anything is sent; the error of the work; OnceNotReplicatedError with `replicas`,
-   * before the work (`during: 'claim'`) or after it (`during: 'confirm'`)
+   * @throws InvalidOnceInputError, InvalidOptionError before anything is sent; the error that the work throws;
+   * OnceNotReplicatedError with `replicas`, before the work (`during: 'claim'`) or after it (`during: 'confirm'`); the errors of
+   * ScriptRegistry.run(), before or after the work
    */
   async run<T>(
     id: string,
@@ -125,7 +136,9 @@ export class OnceService implements BeforeApplicationShutdown {
     return this.runs.track(this.runner.run({ id, key: this.store.keyOf(id), options, body: work }));
   }
 
-  /** Like `run`, for a message of an `@Once()` handler. Its ids do not collide with those of other scopes or of `run`. @internal */
+  /**
+   * Does what `run` does, for a message with `@Once()`. Messages of other scopes, and ids of `run`, are other ids. @internal
+   */
   async runMessage<T>(
     scope: string,
     id: string,
@@ -136,7 +149,7 @@ export class OnceService implements BeforeApplicationShutdown {
     return this.runs.track(this.runner.run({ id, key, options, body: work }));
   }
 
-  /** Waits up to `drainMs` for runs, then fires their signals and waits up to `abortGraceMs`. */
+  /** Waits up to `drainMs` for the runs, then fires their signals and waits up to `abortGraceMs`. */
   beforeApplicationShutdown(): Promise<void> {
     return this.runs.close();
   }

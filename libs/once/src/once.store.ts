@@ -17,27 +17,31 @@ import type { ResolvedTerms } from './once.terms';
 export { fenceOf, type StoredAnswer } from './once.scripts';
 import type { ConfirmAnswer, Delivery, ReleaseAnswer, RenewAnswer } from './once.types';
 
-/** Number of replicas that a write waits for, and for how long; 0 replicas: it does not wait. */
+/** Number of replicas that a write waits for, and the longest wait. With 0 replicas, the write does not wait. */
 export type Waits = Pick<ResolvedTerms, 'replicas' | 'replicasTimeoutMs'>;
 
-/** Parameters of a claim, with all defaults filled in. */
+/** Parameters of the script `claim`, with all defaults filled in. */
 export interface FullClaim extends Waits {
   readonly token: string;
   readonly leaseMs: number;
   readonly retentionMs: number;
   readonly delivery: Delivery;
-  /** Hash of a request's content: a repeat with another one is a mismatch. '' if there is nothing to compare. */
+  /** Hash of a request's content, '' for other claims. A claim of the same id with another fingerprint gets `mismatch`. */
   readonly fingerprint: string;
 }
 
-// See DECISIONS.md: claims-of-each-kind-have-own-keys
-/** Kind of a claim. Each kind has keys of its own, so an id of one kind never leads to a claim of another kind. */
+/**
+ * Kind of a claim. Each kind has its own keys, so that the same id of two kinds means two claims.
+ * See DECISIONS.md: claims-of-each-kind-have-own-keys
+ */
 export type ClaimKind = 'claim' | 'handler' | 'request';
 
-/** For the copy of a promise that only publishes an event: the caller gets the error from the original. */
+/**
+ * Ignores the error of a promise that was chained only to publish an event. The caller gets the error from the first promise.
+ */
 const ignore = (): void => undefined;
 
-/** Reads and writes the claims in Redis, for the service and the interceptor. */
+/** Reads and writes claims in Redis, for OnceService and IdempotencyInterceptor. */
 export class OnceStore {
   private readonly keys: KeySpace;
   private readonly tokens = new UniqueIds();
@@ -46,15 +50,16 @@ export class OnceStore {
     this.keys = registry.keySpace('once');
   }
 
-  /** Returns a new token that no other call has. */
+  /** Returns a new token, which no other call gets. */
   newToken(): string {
     return this.tokens.next();
   }
 
   /**
-   * Claims an id, by its key. Not async: invalid arguments throw immediately.
+   * Claims an id by its key. Throws synchronously if an argument is invalid.
    *
-   * @throws InvalidOnceInputError before anything is sent; OnceNotReplicatedError after the claim was released
+   * @throws InvalidOnceInputError before anything is sent; OnceNotReplicatedError after the claim was released; the errors of
+   * ScriptRegistry.run()
    */
   claim(key: string, claim: FullClaim): Promise<StoredAnswer> {
     const { token, leaseMs, retentionMs, delivery, fingerprint, replicas } = claim;
@@ -77,7 +82,7 @@ export class OnceStore {
     return answer;
   }
 
-  /** Renews the owner's lease. @throws InvalidOnceInputError before anything is sent */
+  /** Renews the lease of an owner. @throws InvalidOnceInputError before anything is sent */
   async renew(key: string, token: string, leaseMs: number): Promise<RenewAnswer> {
     const args = {
       token: checkToken(token),
@@ -91,10 +96,10 @@ export class OnceStore {
   }
 
   /**
-   * Marks an id as done. Not async: invalid arguments throw immediately.
+   * Marks an id as done. Throws synchronously if an argument is invalid.
    *
-   * @param result JSON, or '' for none
-   * @throws OnceNotReplicatedError if too few replicas have the confirmation; on the master the id is done
+   * @param result result as JSON, or '' for no result
+   * @throws OnceNotReplicatedError if too few replicas have confirmed the write in time. On the master, the id is done then
    */
   confirm(key: string, token: string, result: string, waits: Waits): Promise<ConfirmAnswer> {
     const input = { keys: { claim: key }, args: { token: checkToken(token), result } };
@@ -118,7 +123,9 @@ export class OnceStore {
     return { status };
   }
 
-  /** Releases a claim that nobody will use. Never throws: if the release fails, the lease ends by itself. */
+  /**
+   * Releases a claim that no caller will use. Never throws: if the release fails, publishes an event, and the lease will end.
+   */
   async giveBack(key: string, token: string): Promise<void> {
     try {
       await this.release(key, token);
@@ -127,23 +134,23 @@ export class OnceStore {
     }
   }
 
-  /** Reads the state of an id, by its key. */
+  /** Reads the state of an id by its key. */
   peek(key: string): Promise<StoredPeek> {
     return this.registry.run(peekOnce, { keys: { claim: key }, args: {} });
   }
 
-  /** Remembers an id, and resolves with true for the first call. Not async: invalid arguments throw immediately. */
+  /** Remembers an id, and resolves with true for the first call. Throws synchronously if an argument is invalid. */
   first(id: string, token: string, retentionMs: number): Promise<boolean> {
     const args = { token: checkToken(token), retentionMs: checkDuration('retentionMs', retentionMs) };
     return this.registry.run(firstOnce, { keys: { first: this.keys.tag(checkId(id)).key('first') }, args });
   }
 
-  /** Returns the key of an id. @throws InvalidOnceInputError */
+  /** Returns the Redis key of an id. @throws InvalidOnceInputError for an invalid id */
   keyOf(id: string, kind: ClaimKind = 'claim'): string {
     return this.keys.tag(checkId(id)).key(kind);
   }
 
-  /** Releases a claim that too few replicas have, and throws. */
+  /** Returns the reply of a claim. If the claim was made but too few replicas have it, releases it and throws. */
   private async releaseUnlessReplicated(
     { result, replicas }: WaitedResult<StoredAnswer>,
     key: string,
@@ -154,7 +161,7 @@ export class OnceStore {
     throw new OnceNotReplicatedError('claim', replicas, claim.replicas);
   }
 
-  /** Returns options for WAIT. The time for the replicas is added to the deadline of the call. */
+  /** Returns the options of `runAndWait`. Its deadline is the usual deadline plus the wait for the replicas. */
   private waitOf({ replicas, replicasTimeoutMs: timeoutMs }: Waits): RunAndWaitOptions {
     const deadlineMs = Math.min(this.registry.deadlineMs + timeoutMs, MAX_TIMER_MS);
     return { replicas, timeoutMs, deadlineMs };

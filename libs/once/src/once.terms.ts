@@ -2,10 +2,10 @@ import type { Checks, KnownOptions } from '../../internal/src';
 import { MAX_DURATION_MS } from './once.input';
 import type { ClaimTerms, Delivery } from './once.types';
 
-/** Terms of a claim, with all defaults filled in. */
+/** Terms of a claim (lease, retention, delivery, replicas), with all defaults filled in. */
 export type ResolvedTerms = Readonly<Required<ClaimTerms>>;
 
-/** Names of the terms, for the check against unknown options. */
+/** Names of the terms, to find unknown options. */
 export const KNOWN_TERMS: KnownOptions<ClaimTerms> = {
   leaseMs: true,
   maxLeaseMs: true,
@@ -15,7 +15,7 @@ export const KNOWN_TERMS: KnownOptions<ClaimTerms> = {
   replicasTimeoutMs: true,
 };
 
-/** Default terms. */
+/** Default terms of OnceModule. */
 export const DEFAULT_TERMS: ResolvedTerms = Object.freeze({
   leaseMs: 30_000,
   maxLeaseMs: 3_600_000,
@@ -25,15 +25,15 @@ export const DEFAULT_TERMS: ResolvedTerms = Object.freeze({
   replicasTimeoutMs: 1_000,
 });
 
-/** Maximum of `replicasTimeoutMs`, ms. */
+/** Maximum of `replicasTimeoutMs`, ms: an hour. */
 const MAX_REPLICAS_TIMEOUT_MS = 3_600_000;
 
 const DELIVERIES: readonly Delivery[] = ['at-least-once', 'at-most-once'];
 
 /**
- * Checks terms and fills in the defaults.
+ * Checks the terms of a claim and fills in the defaults.
  *
- * @throws the error of `checks`, which names the option, its value and what is allowed
+ * @throws the error that `checks` makes, with the option, its value and what is allowed
  */
 export function resolveTerms(terms: ClaimTerms, defaults: ResolvedTerms, checks: Checks): ResolvedTerms {
   const integer = (

@@ -1,107 +1,119 @@
 /**
- * Effect of a crash between claim and confirmation. `at-least-once`: the id can be claimed again when the lease has ended, so
- * the work may run twice. `at-most-once`: the id can never be claimed again, so the work may never be completed.
+ * Effect of a crash between claim and confirmation. `at-least-once`: when the lease has ended, the id can be claimed again, so
+ * the work may run twice. `at-most-once`: the id cannot be claimed again within `retentionMs`, so the work may never be
+ * completed.
  */
 export type Delivery = 'at-least-once' | 'at-most-once';
 
-/** Terms of a claim. Default of each: the option of the module with the same name. */
+/**
+ * Terms of a claim. In OnceModule, the terms are the defaults of all claims. The defaults below are the defaults of
+ * OnceModule.
+ */
 export interface ClaimTerms {
-  /** Length of the lease: the owner must renew it in this time, ms; integer of 1 to 10 years. Default 30,000. */
+  /** Length of the lease: time in which the owner must renew the lease, ms; integer from 1 to 10 years. Default 30,000. */
   readonly leaseMs?: number;
   /**
-   * Time from the claim for which a run renews its lease, ms; integer of 1 to 10 years. After it the signal of the run fires,
-   * and the lease ends as if the process had died: work that never ends does not keep its id forever. If `leaseMs` is
+   * Time from the claim for which a run renews its lease, ms; integer from 1 to 10 years. After this time the signal of the run
+   * fires, and the lease ends as if the process had died. So work that never ends does not keep its id forever. If `leaseMs` is
    * longer, the lease ends after `leaseMs`. Default 3,600,000.
    */
   readonly maxLeaseMs?: number;
   /**
-   * Time for which the id is remembered, ms; integer of 1 to 10 years. Make it longer than the longest delay of a redelivery.
-   * Default 86,400,000 (1 day).
+   * Time for which the id is remembered, counted from the claim and again from the confirmation, ms; integer from 1 to 10 years.
+   * Make it longer than the longest delay of a redelivery. Default 86,400,000 (1 day).
    */
   readonly retentionMs?: number;
-  /** Effect of a crash of the owner. Default `at-least-once`. */
+  /** Effect of a crash of the owner, see Delivery. Default `at-least-once`. */
   readonly delivery?: Delivery;
   /**
    * Number of replicas that must have the claim before the work begins, and the confirmation before the call resolves;
-   * integer of 0 to 100. Default 0: WAIT is not used.
+   * integer from 0 to 100. Default 0: no wait for replicas.
    */
   readonly replicas?: number;
-  /** Time to wait for the replicas, ms; integer of 1 to 3,600,000. Default 1,000. */
+  /** Longest wait for the replicas, ms; integer from 1 to 3,600,000. Default 1,000. */
   readonly replicasTimeoutMs?: number;
 }
 
 /** Options of `OnceService.run`. */
 export interface RunOptions extends ClaimTerms {
   /**
-   * Identifies the claim: another claim with the same token gets the same result while the lease lasts. 1 to 256 characters,
-   * hard to guess. Default: a new one for each call.
+   * Secret that identifies the owner: another claim with the same token gets the same result while the owner holds the id.
+   * Text of 1 to 256 characters, hard to guess. Default: a new token for each call.
    */
   readonly token?: string;
 }
 
-/** Options of `OnceService.claim`. Nothing renews such a claim, except its owner. */
+/** Options of `OnceService.claim`. Without `maxLeaseMs`, because only the owner renews such a claim. */
 export type ClaimOptions = Omit<RunOptions, 'maxLeaseMs'>;
 
-/** Claim of an id that this caller owns. */
+/** Claim of an id, which the caller now owns. */
 export interface Claim {
   readonly status: 'claimed';
   readonly id: string;
   /** Secret that identifies the owner to `renew`, `confirm` and `release`. */
   readonly token: string;
   /**
-   * Fencing token: higher for each later claim of the id. A system that refuses a lower fence than it has seen is safe from
-   * owners whose lease has ended.
+   * Fencing token, a number that is higher for each later claim of the id. Pass it to the system that the work changes: if that
+   * system refuses a lower number than it has seen, an owner whose lease has ended can do no harm.
    */
   readonly fence: number;
   /** End of the lease, ms since 1970 by Redis' clock. */
   readonly leaseEndsAtMs: number;
-  /** Like `OnceService.renew`. Default of `leaseMs`: the lease of the claim. */
+  /** Calls `OnceService.renew` for this claim. Default of `leaseMs`: the `leaseMs` of the claim. */
   renew(options?: { readonly leaseMs?: number }): Promise<RenewAnswer>;
-  /** Like `OnceService.confirm`. */
+  /** Calls `OnceService.confirm` for this claim, but waits for the `replicas` of the claim. */
   confirm(result?: unknown): Promise<ConfirmAnswer>;
-  /** Like `OnceService.release`. */
+  /** Calls `OnceService.release` for this claim. */
   release(): Promise<ReleaseAnswer>;
 }
 
-/** Run in progress: passed to the work of `OnceService.run`, and returned by `OnceService.current()`. */
+/** Run in progress. The work of `OnceService.run` gets it as argument, and `OnceService.current()` returns it. */
 export interface OnceRun {
-  /** The id that was passed to `run`, the id of the message with `@Once()`, or the request's key with `@Idempotent()`. */
+  /**
+   * Id that `run` was called with; the id of the message with `@Once()`; the idempotency key of the request with
+   * `@Idempotent()`.
+   */
   readonly id: string;
-  /** Fencing token: higher for each later claim of the id. 0 for a request that runs unprotected with `onRedisError: 'run'`. */
+  /**
+   * Fencing token, as in Claim. 0 for a request that runs without a claim, because Redis failed and `onRedisError` is `run`.
+   */
   readonly fence: number;
   /**
-   * Fires when the lease is lost, after `maxLeaseMs`, and at shutdown after `drainMs`. For an unprotected request it fires
-   * only at shutdown. Its reason is an OnceLostError.
+   * Signal that fires when the lease is lost, after `maxLeaseMs`, and at shutdown after `drainMs`. For a request without a claim
+   * the signal fires only at shutdown. Its reason is an OnceLostError.
    */
   readonly signal: AbortSignal;
-  /** Returns while the run holds its lease. @throws OnceLostError otherwise, and always for an unprotected request */
+  /** Throws if `signal` has fired, if the work has ended, or if the request runs without a claim. @throws OnceLostError */
   assertHeld(): void;
 }
 
-/** Another owner has the id. */
-export interface InProgress {
+/** Result if another owner has the id. */
+interface InProgress {
   readonly status: 'in-progress';
-  /** Time until the owner's lease ends unless the owner renews it, ms; at least 1. */
+  /** Time until the lease of the other owner ends, unless that owner renews it, ms; at least 1. */
   readonly retryAfterMs: number;
 }
 
-/** The id is done. */
-export interface Done {
-  readonly status: 'done';
-  /** The result that was confirmed; undefined if there was none. */
-  readonly result: unknown;
-  /** False if the lease of an `at-most-once` claim ended without a confirmation: whether the work was completed is unknown. */
-  readonly confirmed: boolean;
-}
+/** Result of `OnceService.claim`: a Claim, or the reason why the id could not be claimed. */
+export type ClaimAnswer =
+  | Claim
+  | InProgress
+  | {
+      readonly status: 'done';
+      /** Result that was confirmed; undefined if there was none. */
+      readonly result: unknown;
+      /**
+       * False if the lease of an `at-most-once` claim ended without a confirmation. Then nobody knows if the work was
+       * completed.
+       */
+      readonly confirmed: boolean;
+    };
 
-/** Result of `OnceService.claim`. */
-export type ClaimAnswer = Claim | InProgress | Done;
-
-/** The caller no longer owns the id; nothing was changed. */
-export interface Lost {
+/** Result if the caller does not own the id, or no longer. Nothing was changed. */
+interface Lost {
   readonly status: 'lost';
 }
-/** Result of a renewal; `leaseEndsAtMs` is the new end of the lease, ms since 1970 by Redis' clock. */
+/** Result of a renewal. `leaseEndsAtMs` is the new end of the lease, ms since 1970 by Redis' clock. */
 export type RenewAnswer = { readonly status: 'renewed'; readonly leaseEndsAtMs: number } | Lost;
 /** Result of a confirmation. */
 export type ConfirmAnswer = { readonly status: 'confirmed' } | Lost;
@@ -113,61 +125,78 @@ export type RunAnswer<T> =
   | {
       readonly status: 'ran';
       readonly result: T;
-      /** False if the lease was lost before the confirmation, or the work was not finished: the work may run again. */
+      /**
+       * False if the lease was lost before the confirmation, or if the work was not finished. With `at-least-once`, it may run
+       * again.
+       */
       readonly confirmed: boolean;
     }
   | {
       readonly status: 'duplicate';
-      /** Result of the first run, parsed from JSON; undefined if it had no result, could not be stored, or was not completed. */
+      /**
+       * Result of the earlier run, parsed from JSON. Undefined if it had none, if it could not be stored, or if the run
+       * failed.
+       */
       readonly result: T | undefined;
+      /**
+       * False if the lease of an `at-most-once` run ended without a confirmation. Then nobody knows if the work was completed.
+       */
       readonly confirmed: boolean;
     }
   | InProgress;
 
-/** Target of `OnceService.peek` that is not an id of `run` or `claim`. */
+/** Target of `OnceService.peek`: a message with `@Once()`, or a request with `@Idempotent()`. */
 export type PeekTarget =
   | {
-      /** `scope` of the `@Once()` handler, by default `<Class>.<method>`. */
+      /** Option `scope` of the `@Once()`, by default `<Class>.<method>`. */
       readonly scope: string;
-      /** Id of the message, as the option `id` of the handler returns it. */
+      /** Id of the message, as the option `id` of the `@Once()` returns it. */
       readonly id: string;
     }
   | {
-      /** User of the request, as `idempotency.subject` returns it. */
+      /** Id of the user who sent the request, as `idempotency.subject` returns it. */
       readonly subject: string | number | bigint;
-      /** Key of the request, as the client sends it. */
+      /** Idempotency key of the request, as the client sends it. */
       readonly key: string;
     };
 
 /** State of an id. Instants are ms since 1970 by Redis' clock. */
 export type PeekAnswer =
-  /** The next claim gets the id: it was never claimed, was released, was forgotten, or its owner's lease has ended. */
+  /**
+   * The next claim gets the id. The id was never claimed, was released, is forgotten, or its `at-least-once` claim has ended
+   * without a confirmation.
+   */
   | { readonly status: 'unknown' }
   | {
       readonly status: 'in-progress';
       readonly fence: number;
-      /** Time of the claim. It is computed from the fence, so it can be too late if the server's clock was set back. */
+      /** Time of the claim. It is computed from the fence, so it can be too late if the clock of Redis was set back. */
       readonly startedAtMs: number;
       /** End of the lease, unless the owner renews it. */
       readonly leaseEndsAtMs: number;
     }
   | {
       readonly status: 'done';
-      /** Result that was confirmed; a `StoredResponse` for a request. Undefined if there was none, or it could not be stored. */
+      /**
+       * Result that was confirmed; for a request a `StoredResponse`. Undefined if there is none, or if it could not be stored.
+       */
       readonly result: unknown;
-      /** False if the lease of an `at-most-once` claim ended without a confirmation: whether the work was completed is unknown. */
+      /**
+       * False if the lease of an `at-most-once` claim ended without a confirmation. Then nobody knows if the work was
+       * completed.
+       */
       readonly confirmed: boolean;
-      /** Time at which the id is forgotten; undefined if the key has lost its TTL, which the next claim sets again. */
+      /** Time at which Redis forgets the id; undefined if the key has no TTL any more. The next claim sets the TTL again. */
       readonly expiresAtMs: number | undefined;
     };
 
-/** Stored response, which repeats of its request get. */
+/** Stored response of a request, which repeats of the request get. */
 export interface StoredResponse {
   readonly status: number;
-  /** Status message (reason phrase), if it is not the usual one. */
+  /** Status message (reason phrase); undefined if it is the usual one of the status. */
   readonly message: string | undefined;
-  /** Headers by name. Null: the handler removed this header, so a replay removes it, too. */
+  /** Headers that the handler changed. Null: the handler removed this header, so a replay removes it, too. */
   readonly headers: readonly (readonly [name: string, value: string | string[] | null])[];
-  /** Text if the bytes are UTF-8, otherwise a Buffer. */
+  /** Body of the response: text if its bytes are UTF-8, otherwise a Buffer. */
   readonly body: string | Buffer;
 }

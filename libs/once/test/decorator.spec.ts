@@ -113,6 +113,16 @@ describe('@Once()', () => {
     expect(pushed).toEqual(['plain 1', 'risky 1']);
   });
 
+  it.each(['', 5, 'x'.repeat(257)])('refuses the scope %p when the class is loaded', (scope) => {
+    expect(() => {
+      class Scoped {
+        @Once({ id: () => '1', scope: scope as string })
+        push(): void {}
+      }
+      return Scoped;
+    }).toThrow(/^@Once on Scoped\.push: scope is .*\. Expected 1 to 256 characters\.$/);
+  });
+
   it('refuses a message without an id, and an object that Nest did not create', async () => {
     await expect(app.get(Plain).push({} as Message)).rejects.toMatchObject({
       code: 'INVALID_ONCE_INPUT',
@@ -122,7 +132,7 @@ describe('@Once()', () => {
     await expect(refused).rejects.toMatchObject({
       code: 'ONCE_SETUP',
       message: expect.stringMatching(
-        /^@Once on Plain\.push: It was called on an object that Nest did not create/,
+        /^@Once on Plain\.push: The method was called on an object that Nest did not create/,
       ) as string,
     });
     expect(app.get(OnceService)).toBeInstanceOf(OnceService);

@@ -45,7 +45,7 @@ beforeEach(() => {
 describe.each(platforms)('a repeat that may wait on %s', (_name, adapter) => {
   let http: HttpApp;
   const open = async (waitMs: number): Promise<void> => {
-    const controllers = [routes({ onInProgress: 'wait', waitMs })];
+    const controllers = [routes({ waitMs })];
     http = await openHttp({ adapter: adapter(), client: standaloneClient(), controllers });
   };
   afterEach(() => http.close());
@@ -148,7 +148,7 @@ describe('@Idempotent() where no HTTP request comes', () => {
   ])('fails at boot, and names %s', async (where, classes) => {
     const client = standaloneClient();
     const opening = openHttp({ adapter: adapter(), client, ...classes });
-    await expect(opening).rejects.toThrow(`@Idempotent on ${where}: It does not get HTTP requests`);
+    await expect(opening).rejects.toThrow(`@Idempotent on ${where}: The method is not an HTTP route`);
     client.disconnect();
   });
 
@@ -169,7 +169,7 @@ describe('@Idempotent() where no HTTP request comes', () => {
       context.setType('rpc');
       return interceptor.intercept(context, { handle: () => of('handled') });
     };
-    expect(() => message(Mixed)).toThrow('It does not get HTTP requests');
+    expect(() => message(Mixed)).toThrow('The method is not an HTTP route');
     expect(message(Plain)).toBeInstanceOf(Observable);
   });
 });

@@ -50,7 +50,7 @@ describe('the run in progress', () => {
     expect(seen[0]?.id).toBe(id);
     const { fence } = (await bench.stored(id)) ?? {};
     expect(answer).toEqual({ status: 'ran', result: { fence: Number(fence), aborted: false }, confirmed: true });
-    expect(() => seen[0]?.assertHeld()).toThrow('The run must not go on: its work has already ended.');
+    expect(() => seen[0]?.assertHeld()).toThrow('The run must stop, because its work has already ended, so the run no longer owns its id.');
   });
 
   it('keeps runs at the same time apart', async () => {
@@ -86,7 +86,7 @@ describe('the signal of a run', () => {
   it('fires when another has the id', async () => {
     const answer = await bench.once.run(id, { leaseMs: 600, retentionMs: 60_000 }, async (run) => {
       await bench.expire(id);
-      expect(await reasonOf(run.signal)).toMatch(/its lease ended, or another owner has the id/);
+      expect(await reasonOf(run.signal)).toMatch(/its lease has ended, or another owner has the id/);
       expect(() => run.assertHeld()).toThrow(OnceLostError);
     });
     expect(answer).toMatchObject({ status: 'ran', confirmed: false });
@@ -101,7 +101,7 @@ describe('the signal of a run', () => {
       await opened;
     });
     await eventually(() => expect(first).toBeDefined());
-    expect(await reasonOf((first as OnceRun).signal)).toMatch(/it has run for 700 ms, its maxLeaseMs/);
+    expect(await reasonOf((first as OnceRun).signal)).toMatch(/it has run for 700 ms, which is its maxLeaseMs/);
     const next = await eventually(async () => {
       const answer = await bench.once.run(id, terms, ({ fence }) => fence);
       expect(answer.status).toBe('ran');
@@ -134,7 +134,7 @@ describe('the signal of a run', () => {
     await once.beforeApplicationShutdown();
     expect(await running).toEqual({
       status: 'ran',
-      result: 'The run must not go on: the app is shutting down.',
+      result: 'The run must stop, because the app is shutting down.',
       confirmed: true,
     });
     expect(firedAfterMs).toBeGreaterThan(30);

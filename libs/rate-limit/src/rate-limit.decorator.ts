@@ -10,11 +10,14 @@ import type { RateLimitRule, ResolvedRule } from './rules/rule';
 type AnyDecorator = ClassDecorator & MethodDecorator;
 
 /**
- * Limits a route (on a method) or all routes of a class together (on the class). RateLimitGuard enforces the rules.
+ * Limits the requests of a route (on a method), or of all routes of a class (on the class). The routes of a class share the
+ * counters of its rules. RateLimitGuard enforces the rules.
  *
- * Of rules with one name, the method's rule replaces the class's, which replaces the module's.
+ * If rules of the module, the class and the method have the same name, the method's rule replaces the class's rule, and the
+ * class's rule replaces the module's rule.
  *
- * @throws InvalidOptionError when the class is loaded, for an invalid rule; at boot, for a rule that no guard enforces
+ * @throws InvalidOptionError when the class is loaded, for an invalid rule; when the app boots, for a rule that no guard
+ * enforces, that has no name and cannot get one from its route, or that would share a counter with a different rule
  */
 export function RateLimit(...rules: readonly [RateLimitRule, ...RateLimitRule[]]): AnyDecorator {
   return classOrMethodDecorator('@RateLimit', ({ on, checks, apply }) => {
@@ -28,15 +31,16 @@ export function RateLimit(...rules: readonly [RateLimitRule, ...RateLimitRule[]]
 }
 
 /**
- * Exempts a route, or all routes of a class, from the named rules, or from all rules if no name is given. Several decorators
- * on one method add up.
+ * Exempts a route, or all routes of a class, from the named rules, or from all rules if no name is given. If a method has
+ * several `@SkipRateLimit()`, the route is exempt from the rules of all of them.
  *
- * @throws InvalidOptionError when the class is loaded, for a name that is not text; at boot, for the name of an unknown rule
+ * @throws InvalidOptionError when the class is loaded, for a name that is not text or is empty; when the app boots, for a
+ * name that no rule of the route has
  */
 export function SkipRateLimit(...names: readonly string[]): AnyDecorator {
   return classOrMethodDecorator('@SkipRateLimit', ({ on, checks }) => {
     const wrong = names.find((name) => typeof name !== 'string' || name === '');
-    if (wrong !== undefined) throw checks.error(`A name is ${shown(wrong)}. Expected names of rules, or nothing.`);
+    if (wrong !== undefined) throw checks.error(`A name is ${shown(wrong)}. Expected names of rules, or no arguments to skip all rules.`);
     const below = Reflect.getOwnMetadata(SKIP_METADATA, on) as string[] | undefined;
     const all = names.length === 0 || below?.length === 0;
     Reflect.defineMetadata(SKIP_METADATA, all ? [] : [...new Set([...names, ...(below ?? [])])], on);
@@ -47,8 +51,8 @@ export function SkipRateLimit(...names: readonly string[]): AnyDecorator {
  * Injects the decision of RateLimitGuard into a parameter of a handler:
  * `@RateLimitResult() limits: RateLimitDecision | undefined`.
  *
- * Undefined if no rule applied. For WebSocket messages whose payload is not an object, it is the client's last decision for
- * this handler.
+ * The decision is undefined if no rule applied to the request. For a WebSocket message whose payload is not an object, the
+ * decision is the latest one of this client and this handler.
  */
 export const RateLimitResult: () => ParameterDecorator = createParamDecorator(
   (_data: unknown, context: ExecutionContext): RateLimitDecision | undefined => getRateLimitResult(context),

@@ -20,11 +20,12 @@ import type { NamedRule } from './rules/rule';
 
 const PROBLEM_TYPE = { 'Content-Type': 'application/problem+json' };
 
-// A property of the context, because a WeakSet of all requests costs the garbage collector more than the rest of a check.
+// Marks a context whose request is decided, so that a guard that is applied twice decides once. The mark is a property,
+// because a WeakSet of all requests costs the garbage collector more than the rest of a check.
 // See DECISIONS.md: guard-marks-the-context
 const DECIDED = Symbol('luanest:rate-limit-decided');
 
-/** Context of a request. All guards of a route get the same object, so a guard that is applied twice decides once. */
+/** Context of a request, with the enforcer that decided it. All guards of a route get the same context object. */
 type MarkedContext = ExecutionContext & { [DECIDED]?: RateLimitEnforcer };
 
 /** Enforces the rules of routes, for the guard and the interceptor. */
@@ -50,9 +51,11 @@ export class RateLimitEnforcer {
   }
 
   /**
-   * Decides a request and sets its headers. Returns false if it is refused because it has no subject.
+   * Decides a request and sets the headers of its response.
    *
-   * @throws the error of the context's adapter if a rule refuses the request
+   * @returns true if the request is allowed; false if it has no subject and `onUnknownSubject` is `deny`
+   * @throws the error that the context's adapter makes, if a rule refuses the request; InvalidRateLimitInputError if a
+   * function of a rule returned an invalid value
    */
   admit(context: ExecutionContext): boolean | Promise<boolean> {
     const plan = this.plans.of(context.getClass(), context.getHandler());
@@ -98,14 +101,19 @@ export class RateLimitEnforcer {
     });
   }
 
-  /** Returns, once, the guard's decision of a call whose outcome may cause a refund; else undefined. */
+  /** Returns and forgets the guard's decision of a call that may be refunded after its outcome; undefined if there is none. */
   takeDecision(context: ExecutionContext): RateLimitDecision | undefined {
     if (!this.plans.of(context.getClass(), context.getHandler()).refunds) return undefined;
     const call = this.adapters.get(context.getType<string>())?.call(context);
     return call && this.pending.take(call, context.getHandler());
   }
 
-  /** Refunds hits to the rules that do not count this outcome. Never rejects; a failed refund is published as an event. */
+  /**
+   * Refunds the hits of a call under the rules that do not count its outcome. Never rejects: publishes an event if the refund
+   * fails.
+   *
+   * @param failed true if the handler threw, or the HTTP status is 400 or above
+   */
   async settle(context: ExecutionContext, decision: RateLimitDecision, failed: boolean): Promise<void> {
     const { rules } = this.plans.of(context.getClass(), context.getHandler());
     const names = rules.filter(({ count }) => count === (failed ? 'successes' : 'failures')).map(({ name }) => name);
@@ -117,7 +125,10 @@ export class RateLimitEnforcer {
     }
   }
 
-  /** Returns the rules of a plan. Tasks, jobs and stream messages come from no client, so the module's rules do not apply. */
+  /**
+   * Returns the rules of a plan that apply to this kind of context. The module's rules count clients. So they do not apply to
+   * delayed tasks, cron jobs and stream messages, which have no client, unless the app has an adapter for that kind.
+   */
   private rulesFor({ rules }: RoutePlan, kind: string): readonly NamedRule[] {
     if (!WORK_KINDS.has(kind) || this.adapters.has(kind)) return rules;
     return rules.filter((rule) => !this.options.rules.includes(rule));
@@ -132,7 +143,7 @@ export class RateLimitEnforcer {
   ): Promise<Check[] | undefined> {
     const evaluated = await Promise.all(rules.map((rule) => evaluateRule(rule, context, client)));
     const checks = evaluated.filter((check) => check !== undefined);
-    // Not `some`: each rule without a subject is reported.
+    // `filter`, because `deniesUnknown` must report each rule without a subject; `some` would stop at the first one.
     const denied = checks.filter(({ rule, subject }) => subject === UNKNOWN_SUBJECT && this.deniesUnknown(rule, kind));
     return denied.length > 0 ? undefined : checks;
   }
@@ -143,23 +154,24 @@ export class RateLimitEnforcer {
     return adapter.refusal(context, { decision, status, body });
   }
 
-  /** Reports a request without a subject. Returns true if it is refused. */
+  /** Reports that a request has no subject for a rule. Returns true if the request is refused for that. */
   private deniesUnknown(rule: NamedRule, kind: string): boolean {
     const denies = !rule.shadow && this.options.onUnknownSubject === 'deny';
     events.subjectUnknown.publish(() => ({ context: kind, rule: rule.name }));
     if (!this.warned.has(rule.name)) {
       this.warned.add(rule.name);
       this.logger.warn(
-        `Rule "${rule.name}" has no subject for a request of context "${kind}". Such requests ` +
-          `${denies ? 'are refused' : 'share one counter'}. A client that hangs up has no address. If no request has a ` +
-          `subject, set the rule's subject, add an adapter for the context, or skip the route. Logged once per rule.`,
+        `Rule "${rule.name}" has no subject (the id or address to count) for a request of context "${kind}". Requests ` +
+          `without a subject ${denies ? 'are refused' : 'share one counter of the rule'}. Single cases are normal: a client ` +
+          `that hung up has no address. If all requests are affected, give the rule a subject function, add an adapter ` +
+          `for the context (option contexts), or put @SkipRateLimit() on the route. Logged once per rule.`,
       );
     }
     return denies;
   }
 }
 
-/** Returns the check of a rule without functions. */
+/** Returns the check of a rule whose limit and cost are numbers. */
 function fixedCheck(rule: NamedRule, subject: string): Check {
   return { rule, subject, limit: rule.limit as number, cost: rule.cost as number };
 }

@@ -1,36 +1,39 @@
 import { eventChannels } from '../../internal/src';
 import type { RateLimitDecision } from './rate-limit.types';
 
-/** Event of a decided request. It carries no subject, because subjects may be addresses or API keys. */
+/** Event of a decided request. The event has no subject, because subjects may be addresses or API keys. */
 export interface RateLimitDecidedEvent {
-  /** Names of the rules that were checked. */
+  /** Names of the request's rules. */
   readonly rules: readonly string[];
-  /** Names of the rules that refuse, including shadow rules. */
+  /** Names of the rules that the request violated. A shadow rule is listed, too, although it does not refuse. */
   readonly violated: readonly string[];
   /** Origin of the decision. */
   readonly source: RateLimitDecision['source'];
-  /** Time until the request may be allowed, ms; 0 if it is allowed, Infinity if its cost exceeds a rule's capacity. */
+  /**
+   * Time until the request may be allowed, ms. Infinity if its cost exceeds a rule's capacity. 0 if the request is allowed, or
+   * was refused by the policy `deny` because Redis failed.
+   */
   readonly retryAfterMs: number;
 }
 
-/** Event of a request that Redis did not decide, or of a refund that failed. */
+/** Event of a request that Redis did not decide, or of a refund after an outcome that failed. */
 export interface RateLimitFailedEvent {
-  /** Names of the rules. */
+  /** Names of the request's rules, or of the rules whose hits should have been refunded. */
   readonly rules: readonly string[];
-  /** Policy that was applied instead; `not-refunded` if a refund failed. */
+  /** Policy that decided the request; `not-refunded` if a refund failed. */
   readonly policy: 'allow' | 'deny' | 'local' | 'not-refunded';
-  /** Error of Redis or of the open circuit breaker. */
+  /** Error of the call to Redis, or the error that the circuit breaker is open. */
   readonly error?: unknown;
 }
 
-/** Event of the circuit breaker. `opened`: Redis is no longer called. `closed`: Redis is called again. */
+/** Event of the circuit breaker. `opened`: Redis is called only once per `breaker.openMs`. `closed`: for each request again. */
 export interface RateLimitBreakerEvent {
   readonly state: 'opened' | 'closed';
 }
 
-/** Event of a request that has no subject under a rule. It shares one counter with all such requests, or is refused. */
+/** Event of a request that has no subject for a rule. The request shares one counter with others like it, or is refused. */
 export interface RateLimitUnknownSubjectEvent {
-  /** Nest's name of the kind of context: `http`, `rpc`, `ws`, `graphql` or another. */
+  /** Result of `context.getType()`: `http`, `rpc`, `ws`, `graphql` or another kind. */
   readonly context: string;
   /** Name of the rule. */
   readonly rule: string;
@@ -53,5 +56,5 @@ interface Events {
   subjectUnknown: RateLimitUnknownSubjectEvent;
 }
 
-/** Channels of this lib, by the names in RATE_LIMIT_CHANNELS. */
+/** Publishes the events of this lib, by the names in RATE_LIMIT_CHANNELS. */
 export const events = eventChannels<Events>(RATE_LIMIT_CHANNELS);

@@ -9,13 +9,13 @@ export interface RateLimitErrorExtensions {
   readonly status: number;
   /** Time until the field may be requested again, ms; missing if waiting does not help, or if Redis failed. */
   readonly retryAfterMs?: number;
-  /** Names of the rules that refuse; missing if Redis failed. */
+  /** Names of the rules that refused the field; missing if Redis failed. */
   readonly violatedPolicies?: readonly string[];
 }
 
 /** Error of a refused HTTP request or GraphQL field: 429, or 503 if Redis failed and the policy is `deny`. */
 export class RateLimitException extends HttpException {
-  /** GraphQL servers copy it into the error for the client; HTTP responses do not contain it. */
+  /** Details for GraphQL: servers copy this object into the error for the client. HTTP responses do not contain it. */
   readonly extensions: RateLimitErrorExtensions;
 
   constructor(
@@ -32,9 +32,9 @@ export class RateLimitException extends HttpException {
 
 function limited({ retryAfterMs, rules }: RateLimitDecision, status: number): RateLimitErrorExtensions {
   const violatedPolicies = rules.filter(({ allowed, shadow }) => !allowed && !shadow).map(({ name }) => name);
-  // JSON has no Infinity.
   return {
     ...{ code: 'RATE_LIMITED', status, violatedPolicies },
+    // JSON has no Infinity, so the field is left out.
     ...(Number.isFinite(retryAfterMs) ? { retryAfterMs } : {}),
   };
 }

@@ -6,13 +6,13 @@ import type { GuardedRoutes } from './rules/guarded-routes';
 import { metadata, type Handler } from './rules/route-names';
 import { RULES_METADATA, SKIP_METADATA, type RoutePlans } from './rules/route-rules';
 
-/** Part of Nest's InstanceWrapper that is used here. */
+/** Properties of Nest's InstanceWrapper that this file uses. */
 interface Wrapper {
   readonly metatype: unknown;
   readonly host?: { readonly metatype?: unknown };
 }
 
-/** Collects the rules of all routes when the app boots, and stops the boot if one cannot work. */
+/** Checks the rules of all routes when the app boots, and stops the boot if a rule cannot work. */
 export class RateLimitExplorer implements OnModuleInit {
   constructor(
     private readonly discovery: DiscoveryService,
@@ -23,7 +23,7 @@ export class RateLimitExplorer implements OnModuleInit {
     private readonly interceptor: boolean,
   ) {}
 
-  /** @throws InvalidOptionError that names the class and the method */
+  /** Checks all controllers and providers. @throws InvalidOptionError that names the class and the method */
   onModuleInit(): void {
     const { plans } = this;
     const controllers: Wrapper[] = this.discovery.getControllers();
@@ -60,7 +60,7 @@ export class RateLimitExplorer implements OnModuleInit {
   }
 }
 
-/** Returns a filter for methods that have one of the decorators, or whose class has one. */
+/** Returns a filter for methods that have `@RateLimit()` or `@SkipRateLimit()`, or whose class has one of them. */
 function hasDeclarations(target: Type<unknown>): (handler: Handler) => boolean {
   const has = (on: Handler | Type<unknown>): boolean =>
     Reflect.hasMetadata(RULES_METADATA, on) || Reflect.hasMetadata(SKIP_METADATA, on);

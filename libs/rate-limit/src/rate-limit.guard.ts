@@ -2,16 +2,21 @@ import { Inject, Injectable, type CanActivate, type ExecutionContext } from '@ne
 import { RateLimitEnforcer } from './rate-limit.enforcer';
 
 /**
- * Allows or refuses a request by the rules of its route: those of the module, of the class and of the method.
+ * Allows or refuses a request by the rules of its route: the rules of the module, of the class and of the method.
  *
- * Works for HTTP on Express and Fastify, GraphQL, WebSocket gateways and microservices. A guard that is applied to a route
- * twice counts once.
+ * The guard works for HTTP on Express and Fastify, GraphQL, WebSocket gateways and microservices. If the guard is applied to
+ * a route twice, each request is counted once.
  */
 @Injectable()
 export class RateLimitGuard implements CanActivate {
   constructor(@Inject(RateLimitEnforcer) private readonly enforcer: RateLimitEnforcer) {}
 
-  /** Returns true, or rejects with the refusal: for HTTP a RateLimitException. */
+  /**
+   * Decides a request.
+   *
+   * @returns true if the request is allowed; false (Nest then replies 403) if it has no subject and `onUnknownSubject` is `deny`
+   * @throws the error of the refusal: RateLimitException for HTTP and GraphQL, WsException, or RpcException
+   */
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     return this.enforcer.admit(context);
   }

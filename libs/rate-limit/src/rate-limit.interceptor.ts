@@ -3,17 +3,18 @@ import { tap, type Observable } from 'rxjs';
 import { RateLimitEnforcer } from './rate-limit.enforcer';
 
 /**
- * Refunds hits by the outcome of a handler: to rules that count failures if it succeeds, to rules that count successes if it
- * throws. It is for calls without an HTTP response of their own (GraphQL, WebSocket, messages). The outcome of an HTTP
- * request is the status of its response.
+ * Refunds the hits of a call after its handler: under rules that count failures if the handler succeeded, and under rules
+ * that count successes if the handler threw.
  *
- * `@RateLimit()` applies it to handlers whose rules need it; for rules of the module see the module's `interceptor`.
+ * The interceptor is for GraphQL fields, WebSocket messages and message patterns, which have no HTTP response of their own.
+ * For an HTTP request the guard uses the status of the response, without this interceptor. `@RateLimit()` applies the
+ * interceptor to handlers whose rules have `count`. For rules of the module with `count`, set the module's `interceptor`.
  */
 @Injectable()
 export class RateLimitInterceptor implements NestInterceptor {
   constructor(@Inject(RateLimitEnforcer) private readonly enforcer: RateLimitEnforcer) {}
 
-  /** Runs the handler and settles its decision when it completes or throws. */
+  /** Runs the handler, and refunds its hits if its outcome does not count. */
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const decision = this.enforcer.takeDecision(context);
     if (decision === undefined) return next.handle();

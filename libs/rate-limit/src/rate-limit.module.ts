@@ -40,7 +40,9 @@ export interface RateLimitModuleExtras extends ModuleExtras {
  */
 export const EXPORTS = [RateLimitService, RateLimitGuard, RateLimitInterceptor, RateLimitEnforcer];
 
-/** Returns the providers that RateLimitModule and RateLimitTestingModule share. Both must provide what these providers inject. */
+/**
+ * Returns the providers that RateLimitModule and RateLimitTestingModule share. Both must provide what these providers inject.
+ */
 export function commonProviders(interceptor: boolean): Provider[] {
   return [
     {

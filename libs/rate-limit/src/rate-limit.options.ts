@@ -8,14 +8,17 @@ import {
 import { named, ON_REDIS_ERROR, resolveRule } from './rules/resolve-rule';
 import type { NamedRule, RateLimitRule, RedisErrorPolicy } from './rules/rule';
 
-/** Token of ResolvedRateLimitOptions. */
+/** Injection token of the resolved options. */
 export const RATE_LIMIT_OPTIONS = Symbol('luanest:rate-limit-options');
 
 /** Options of RateLimitModule. */
 export interface RateLimitModuleOptions {
-  /** Rules of all routes that the guard is applied to; each needs a name. Default: none. */
+  /** Rules that apply to every route with RateLimitGuard; each rule needs a name. Default: none. */
   readonly rules?: readonly RateLimitRule[];
-  /** Policy for requests that Redis does not decide in time. Default `local`. */
+  /**
+   * Policy for requests that Redis does not decide in time. `allow` allows the request, `deny` refuses it (over HTTP with 503),
+   * and `local` counts in this process with the same limits. Default `local`.
+   */
   readonly onRedisError?: RedisErrorPolicy;
   /** Longest wait for Redis in one request, ms; integer from 1 to 60,000. Default 50. */
   readonly deadlineMs?: number;
@@ -27,28 +30,29 @@ export interface RateLimitModuleOptions {
     readonly openMs?: number;
   };
   /**
-   * Caches up to 10,000 refusals in this process, each until its subject may try again, for at most 5 s. A reset by another
-   * process takes effect after that time. False: Redis decides every request. Default true.
+   * Caches up to 10,000 refusals in this process, each until its subject may try again, but for at most 5 s. So a reset or
+   * refund by another process takes effect here up to 5 s later. False: Redis decides every request. Default true.
    */
   readonly blockCache?: boolean;
   /**
-   * Number of hash tags that subjects are sharded over; integer from 1 to 1,024. A changed number restarts all counters.
-   * Default: 32 on a Cluster, else 1.
+   * Number of hash tags, and so of Cluster slots, that the keys are sharded over; integer from 1 to 1,024. If you change the
+   * number, all counters start again at 0. Default: 32 on a Cluster, else 1.
    */
   readonly tags?: number;
   /**
-   * Handling of requests without a subject, for example if the client has hung up. `count` counts them together, in one
-   * counter per rule; `deny` refuses them. Default `count`.
+   * Handling of requests without a subject, for example because the client has hung up. `count` counts all such requests in
+   * one counter per rule. `deny` refuses such requests: Nest replies 403. Default `count`.
    */
   readonly onUnknownSubject?: 'count' | 'deny';
-  /** Leading bits of an IPv6 address that identify one client; integer from 32 to 128. Default 56. */
+  /** Number of leading bits of an IPv6 address that identify one client; integer from 32 to 128. Default 56. */
   readonly ipv6Prefix?: number;
-  /** Logs a warning, once per kind, if requests show that `trust proxy` is misconfigured. Default true. */
+  /** Logs one warning per mistake if requests show that the platform's `trust proxy` is misconfigured. Default true. */
   readonly proxyWarnings?: boolean;
   /** Headers and bodies of HTTP responses. */
   readonly responses?: RateLimitResponseOptions;
   /**
-   * Adapters for further kinds of context, or replacements of the built-in ones, by Nest's name of the kind. Default: none.
+   * Adapters by kind of context (the result of `context.getType()`), for kinds that the guard does not support, or to replace
+   * a built-in adapter. Default: none.
    */
   readonly contexts?: Readonly<Record<string, RateLimitContextAdapter>>;
 }
@@ -60,7 +64,7 @@ export interface ResolvedRateLimitOptions {
   readonly deadlineMs: number;
   readonly breaker: { readonly failures: number; readonly openMs: number };
   readonly blockCache: boolean;
-  /** Undefined: depends on the kind of Redis. */
+  /** Undefined: 32 on a Cluster, else 1. */
   readonly tags: number | undefined;
   readonly onUnknownSubject: 'count' | 'deny';
   readonly ipv6Prefix: number;
@@ -88,7 +92,7 @@ function resolveRules(checks: Checks, rules: readonly RateLimitRule[]): NamedRul
   const resolved = (checks.list('rules', rules, 'an array of rules') as RateLimitRule[]).map((rule, i) => {
     const checked = resolveRule(rule, checks.in(`rules[${i}]`));
     if (checked.name !== undefined) return named(checked, checked.name);
-    throw checks.error(`rules[${i}] has no name. A rule of all routes needs one. Set its name.`);
+    throw checks.error(`rules[${i}] has no name. A rule of the module applies to many routes, so it cannot get a route's name. Set its name.`);
   });
   const duplicate = resolved.find(({ name }, i) => resolved.findIndex((other) => other.name === name) !== i);
   if (duplicate) throw checks.error(`rules has two rules named ${shown(duplicate.name)}. Rename one of them.`);

@@ -18,7 +18,7 @@ function verdictsOf([allowed = 0, ...flat]: number[], atUs: number): Verdicts {
   return { allowed: allowed === 1, rules };
 }
 
-/** Charges the rules of one request, or none. */
+/** Charges all rules of one request, or none if one of the rules refuses. */
 export const consume = defineScript({
   name: 'rate-limit.consume',
   ...consumeLua,
@@ -28,7 +28,7 @@ export const consume = defineScript({
   timed: true,
 });
 
-/** Charges one fixed window without blocks. */
+/** Charges one rule with a fixed window and without `blockMs`. */
 export const consumeFixedWindow = defineScript({
   name: 'rate-limit.consume-fixed-window',
   ...consumeFixedWindowLua,
@@ -45,12 +45,12 @@ export const consumeFixedWindow = defineScript({
 
 /** Reply of `consumeFixedWindows`. */
 export interface FixedWindows {
-  /** Per window: hits, with those of the request; ms to its end. */
+  /** Per counter two numbers: hits in the window, including the hits of this request, also if it is refused; ms to its end. */
   readonly windows: readonly number[];
   readonly atUs: number;
 }
 
-/** Charges several fixed windows without blocks, or none. The caller computes the verdicts, from its limits and costs. */
+/** Charges several rules with fixed windows and without `blockMs`, or none. The caller computes the verdicts from the reply. */
 export const consumeFixedWindows = defineScript({
   name: 'rate-limit.consume-fixed-windows',
   ...consumeFixedWindowsLua,
@@ -60,7 +60,7 @@ export const consumeFixedWindows = defineScript({
   timed: true,
 });
 
-/** Refunds the hits of one decision. */
+/** Refunds the hits that one decision charged. */
 export const refund = defineScript({
   name: 'rate-limit.refund',
   ...refundLua,
@@ -69,7 +69,7 @@ export const refund = defineScript({
   reply: (given: number[]) => given,
 });
 
-/** Deletes the counter and the penalty of a subject. */
+/** Deletes the counter of a subject, its block and the memory of earlier blocks. */
 export const reset = defineScript({
   name: 'rate-limit.reset',
   ...resetLua,
@@ -78,7 +78,7 @@ export const reset = defineScript({
   reply: ([deleted = 0]: number[]) => deleted,
 });
 
-/** Blocks a subject. */
+/** Blocks a subject under a rule. */
 export const block = defineScript({
   name: 'rate-limit.block',
   ...blockLua,

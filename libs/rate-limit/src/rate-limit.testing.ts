@@ -6,43 +6,43 @@ import { ResilientLimiter } from './limiter/resilient-limiter';
 import { commonProviders, EXPORTS, type RateLimitModuleExtras } from './rate-limit.module';
 import { RATE_LIMIT_OPTIONS, resolveOptions, type RateLimitModuleOptions } from './rate-limit.options';
 
-/** Clock that a test sets. */
+/** Clock for tests: stands still until the test calls `advance`. */
 export class RateLimitTestClock {
   /** @param now start, ms since 1970. Default: the start of 2026, UTC */
   constructor(private now = Date.UTC(2026, 0, 1)) {}
 
-  /** Time, ms since 1970. */
+  /** Present time of this clock, ms since 1970. */
   get nowMs(): number {
     return this.now;
   }
 
-  /** Moves the clock forward. @param ms duration, at least 0 @throws RangeError for a negative or invalid duration */
+  /** Moves the clock forward. @param ms duration, ms, at least 0 @throws RangeError for a negative duration or NaN */
   advance(ms: number): void {
     if (!(ms >= 0)) throw new RangeError(`RateLimitTestClock: ms is ${ms}. Expected a number of at least 0.`);
     this.now += ms;
   }
 }
 
-/** Options of RateLimitTestingModule: those of RateLimitModule, and a clock. */
+/** Options of RateLimitTestingModule: the options of RateLimitModule, its `interceptor`, and a clock. */
 export interface RateLimitTestingModuleOptions
   extends RateLimitModuleOptions, Pick<RateLimitModuleExtras, 'interceptor'> {
-  /** Default: a new clock, which the app can inject as RateLimitTestClock. */
+  /** Clock of the rules. Default: a new clock. In both cases the app can inject it as RateLimitTestClock. */
   readonly clock?: RateLimitTestClock;
 }
 
-/** Subjects that are counted; the least recently used is evicted first. */
+/** Most pairs of rule and subject that are counted; the least recently used is evicted first. */
 const MAX_SUBJECTS = 1_000_000;
 const checks = new Checks('RateLimitTestingModule');
 
 /**
  * RateLimitModule for tests: the same guard, decorators and service, without Redis.
  *
- * It counts in memory, by the model that the tests of the scripts compare them with.
+ * The module counts in memory, with the arithmetic of the Lua scripts: this lib's tests compare the scripts with it.
  */
 @Module({})
 export class RateLimitTestingModule {
   /**
-   * Replaces `RateLimitModule.forRoot` in a test; takes the same options and the test's clock. `registry` is ignored.
+   * Makes the module for a test, where it replaces `RateLimitModule.forRoot`. An option `registry` is ignored.
    *
    * @throws InvalidOptionError as RateLimitModule does
    */

@@ -1,16 +1,16 @@
 import type { RateLimitAlgorithm, RateLimitRule } from './rules/rule';
 
-/** A rule and the subject to count under it. */
+/** One of the rules of a call, and the subject to count under the rule. */
 export interface RateLimitCheck {
   /** A rule with a name, or the name of one of the module's rules. */
   readonly rule: RateLimitRule | string;
   /** Client, user or other party that is counted; text of at least 1 character. */
   readonly subject: string;
-  /** Hits of this request; integer from 0 to 1e9. Default: the rule's, which must then be a number. */
+  /** Hits of this request; integer from 0 to 1e9. Default: the rule's `cost`. Required if the rule's `cost` is a function. */
   readonly cost?: number;
   /**
-   * Hits that are allowed in a window; integer from 0 to 1e9, for `sliding-log` to 10,000. Default: the rule's, which must
-   * then be a number.
+   * Hits that are allowed in a window; integer from 0 to 1e9, for `sliding-log` to 10,000. Default: the rule's `limit`.
+   * Required if the rule's `limit` is a function.
    */
   readonly limit?: number;
 }
@@ -18,27 +18,27 @@ export interface RateLimitCheck {
 /** Decision of one rule. */
 export interface RateLimitRuleDecision extends RateLimitPolicy {
   readonly algorithm: RateLimitAlgorithm;
-  /** True if this rule allows the request. A shadow rule may be false for a request that is allowed. */
+  /** True if this rule allows the request. If `shadow` is true, the request is not refused even if this is false. */
   readonly allowed: boolean;
-  /** True if the subject is blocked, regardless of its hits. */
+  /** True if the subject is blocked now. Its hits do not matter then. */
   readonly blocked: boolean;
   /** True if the rule only counts and never refuses. */
   readonly shadow: boolean;
   /** Hits of this request. */
   readonly cost: number;
-  /** Hits that count, with those of this request if they were charged. */
+  /** Hits that count now, including the hits of this request if they were charged. */
   readonly used: number;
   /** Hits that are still allowed now. */
   readonly remaining: number;
-  /** Time until no hit counts any longer, ms. */
+  /** Time until no hit counts any more and no block is in force, ms. */
   readonly resetMs: number;
-  /** Time until `remaining` is higher than now, ms; 0 if no hit counts. If this rule refuses, equal to `retryAfterMs`. */
+  /** Time until `remaining` rises, ms; 0 if no hit counts now. If this rule refuses, the same as `retryAfterMs`. */
   readonly nextMs: number;
-  /** Time until this rule may allow the request's cost, ms; 0 if it allows it now, Infinity if the cost exceeds `capacity`. */
+  /** Time until this rule may allow the request, ms; 0 if it allows the request now, Infinity if `cost` exceeds `capacity`. */
   readonly retryAfterMs: number;
 }
 
-/** Parameters of a rule, as in the header `RateLimit-Policy`; available even if its counters were not read. */
+/** Parameters of a rule, as in the response header `RateLimit-Policy`. */
 export interface RateLimitPolicy {
   readonly name: string;
   readonly limit: number;
@@ -51,19 +51,27 @@ export interface RateLimitPolicy {
 export interface RateLimitDecision {
   readonly allowed: boolean;
   /**
-   * Origin of the decision. `redis`: Redis decided. `cache`: a refusal of Redis that this process has cached. `local` and
-   * `policy`: Redis failed, and this process counted, or the policy allowed or denied. `none`: there was no rule.
+   * Origin of the decision. `redis`: Redis decided. `cache`: this process repeated a refusal of Redis that it has cached.
+   * `local`: Redis failed, and this process counted. `policy`: Redis failed, and `onRedisError` allowed or denied the request.
+   * `none`: the request has no rule.
    */
   readonly source: 'redis' | 'cache' | 'local' | 'policy' | 'none';
   /**
-   * Reason of a refusal; undefined if allowed. `cost-over-limit`: the cost exceeds a rule's capacity, so waiting does not
-   * help.
+   * Reason of a refusal; undefined if the request is allowed. `over-limit`: the subject has used up a rule. `blocked`: a block
+   * is in force. `cost-over-limit`: the cost exceeds a rule's capacity, so waiting does not help. `redis-error`: Redis failed,
+   * and `onRedisError` is `deny`.
    */
   readonly reason: 'over-limit' | 'cost-over-limit' | 'blocked' | 'redis-error' | undefined;
-  /** Time until all rules may allow the request, ms; 0 if it is allowed or Redis failed, Infinity if waiting does not help. */
+  /** Time until all rules may allow the request, ms; Infinity if waiting does not help. 0 if `allowed` or `redis-error`. */
   readonly retryAfterMs: number;
-  /** One per rule that was evaluated, in their order. A cached refusal evaluates only the rule that refuses. */
+  /**
+   * One decision per rule that was evaluated, in the order of the rules. For the source `cache` only the rule that refuses is
+   * evaluated, for `local` only the rules whose `onRedisError` is `local`, and for `policy` and `none` no rule.
+   */
   readonly rules: readonly RateLimitRuleDecision[];
-  /** One per rule of the request that is not a shadow rule, in their order, also if only one was evaluated. */
+  /**
+   * Parameters of the rules in `rules` that are not shadow rules. For the source `cache`, also of the request's rules that were
+   * not evaluated.
+   */
   readonly policies: readonly RateLimitPolicy[];
 }

@@ -1,19 +1,28 @@
 import { hash } from 'node:crypto';
 import { isArrayBuffer, isDate, isMap, isSet } from 'node:util/types';
 
-/** Content that cannot be written as a canonical text: a stream, a circular object, a function, an instance of an unknown class. */
+/**
+ * Error for content that cannot be compared, such as a stream, a circular object, a function or an instance of an unknown class.
+ * Its message is a noun: "A request has <message>, which cannot be compared".
+ */
 export class NotComparableError extends Error {}
 
-/** Returns the SHA-256 of a text. Texts with different lone surrogates differ, too: UTF-8 would replace them all by U+FFFD. */
+/**
+ * Returns the SHA-256 of a text. A text with a lone surrogate is hashed as UTF-16, because in UTF-8 all lone surrogates become
+ * U+FFFD, and then different texts would have the same hash.
+ */
 export function digest(text: string): string {
   return hash('sha256', text.isWellFormed() ? text : Buffer.from(text, 'utf16le'), 'base64url');
 }
 
 /**
- * Writes a value as a text. Equal values have the same text, and different values have different texts: JSON with sorted
- * keys, and notations of its own for bytes, BigInt, Map, Set, URLSearchParams, FormData and Blob.
+ * Writes a value as text, so that two values can be compared by their texts. The text is JSON with sorted keys, with more
+ * notations for bytes, BigInt, Map, Set, URLSearchParams, FormData and Blob.
  *
- * @returns a promise only if the content of a Blob or File must be read
+ * Values that JSON does not distinguish have the same text, such as undefined and null, or a Date and its string. The order of
+ * the entries of a Map, Set, URLSearchParams or FormData is part of the text.
+ *
+ * @returns the text; a promise of the text if the content of a Blob or File must be read
  * @throws NotComparableError for a value that cannot be written, RangeError for a value that is nested too deeply
  */
 export function canonical(value: unknown): string | Promise<string> {
@@ -24,9 +33,9 @@ export function canonical(value: unknown): string | Promise<string> {
 }
 
 class Writer {
-  /** Digests of the blobs, in the order in which they are found. */
+  /** Hashes of the contents of the blobs, in the order in which the blobs are found. */
   readonly blobs: Promise<string>[] = [];
-  /** Objects that contain the present value: if one of them is found inside, it is circular. */
+  /** Objects that contain the value that is being written. An object that is found inside of itself is circular. */
   private readonly open = new Set<object>();
 
   write(value: unknown): string {
@@ -69,7 +78,7 @@ class Writer {
     if (value instanceof Blob) return this.writeBlob(value);
     const { toJSON } = value as { toJSON?: unknown };
     if (typeof toJSON === 'function') return this.write(toJSON.call(value));
-    if (!isPlain(value)) throw new NotComparableError(`a ${nameOf(value)}`);
+    if (!isPlain(value)) throw new NotComparableError(nameOf(value));
     let text = '';
     for (const key of Object.keys(value).sort()) {
       const field = (value as Record<string, unknown>)[key];
@@ -93,13 +102,17 @@ function bytes(content: Uint8Array): string {
   return `bytes(${hash('sha256', content, 'base64url')})`;
 }
 
-/** Returns true for objects of literals and parsers, also of another realm. Other classes may hide a part of their content. */
+/**
+ * Returns true for objects that literals and parsers make, also in another realm. An instance of any other class may hide a part
+ * of its content.
+ */
 function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
+/** Returns what the value is an instance of, for an error. */
 function nameOf(value: object): string {
   const name: unknown = (value.constructor as { readonly name?: unknown } | undefined)?.name;
-  return typeof name === 'string' && name !== '' ? name : 'object without a class';
+  return typeof name === 'string' && name !== '' ? `an instance of ${name}` : 'an instance of an unknown class';
 }

@@ -1,7 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import type { Headers } from './stored-response';
 
-/** Head of a response that is not sent yet: over HTTP/2, `writeHead` would send it before the response is stored. */
+/**
+ * Status and headers of an HTTP/2 response that are set but not sent yet. Over HTTP/2, `writeHead` would send them before the
+ * response is stored in Redis.
+ */
 export interface HeldHead {
   readonly status: number;
   readonly headers: Headers;
@@ -14,14 +17,16 @@ export function isHttp2(response: ServerResponse): boolean {
   return response.req?.httpVersionMajor === 2;
 }
 
-/** Returns true when the client has closed the connection or, over HTTP/2, the stream. */
+/** Returns true if the connection or, over HTTP/2, the stream of a response is closed. */
 export function hasLeft(response: ServerResponse): boolean {
   const { stream } = response as ServerResponse & { readonly stream?: { readonly destroyed: boolean } | null };
   return response.destroyed || stream?.destroyed === true;
 }
 
-// See DECISIONS.md: http2-head-is-held
-/** Sets status and headers like `writeHead`, but sends nothing. `headersSent` is then true, so other code leaves the head alone. */
+/**
+ * Sets status and headers as `writeHead` does, but sends nothing. Then `headersSent` is true, so that other code does not change
+ * them. See DECISIONS.md: http2-head-is-held
+ */
 export function holdHead(response: ServerResponse, status: number, fields: Fields): HeldHead {
   response.statusCode = status;
   const flat = Array.isArray(fields) ? (fields as readonly unknown[]).flat() : Object.entries(fields ?? {}).flat(1);
@@ -34,10 +39,10 @@ export function holdHead(response: ServerResponse, status: number, fields: Field
   return held;
 }
 
-/** Sets the head of `holdHead` again, and drops headers that were set since. */
+/** Restores the status and the headers of `holdHead`, and removes headers that were set since. */
 export function restoreHead(response: ServerResponse, { status, headers }: HeldHead): void {
   delete (response as { headersSent?: boolean }).headersSent;
-  // The client has left, and setting a header could throw.
+  // If the client has left, setting a header can throw.
   if (hasLeft(response)) return;
   for (const name of response.getHeaderNames()) if (!(name in headers)) response.removeHeader(name);
   for (const name in headers) if (!name.startsWith(':')) response.setHeader(name, headers[name] as string);

@@ -5,11 +5,12 @@ import { IdempotencyInterceptor } from './idempotency.interceptor';
 import { IDEMPOTENT } from './idempotency.explorer';
 
 /**
- * Makes a route, or all routes of a controller, idempotent by the request's `Idempotency-Key`.
+ * Makes a route, or all routes of a controller, idempotent: a repeat of a request, which has the same `Idempotency-Key`, gets
+ * the stored response of the first request, and the handler does not run again.
  *
- * The app does not boot if it is on a method that is not a route, or if OnceModule has no option `idempotency`.
+ * The app does not boot if a decorated method is not an HTTP route, or if OnceModule has no option `idempotency`.
  *
- * @throws InvalidOptionError for an option that does not exist or has an invalid value, and on a member that is not a method
+ * @throws InvalidOptionError for an unknown option or an invalid value, and for a decorated member that is not a method
  * @see https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/
  */
 export function Idempotent(options: IdempotencyRouteOptions = {}): MethodDecorator & ClassDecorator {

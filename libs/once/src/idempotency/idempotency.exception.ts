@@ -14,14 +14,14 @@ const REFUSALS = {
   REDIS_UNAVAILABLE: [503, 'Service Unavailable'],
 } as const;
 
-/** Reason why an idempotent route neither ran its handler nor replayed a response. */
-export type IdempotencyRefusal = keyof typeof REFUSALS;
+/** Code of a refusal: why an idempotent route did not run its handler and did not replay a response. */
+type IdempotencyRefusal = keyof typeof REFUSALS;
 
-/** Refusal of a request by an idempotent route. Its body is a problem of RFC 9457 that has the member `code`. */
+/** Refusal of a request by an idempotent route. The response has RFC 9457 problem details with one more member, `code`. */
 export class IdempotencyException extends HttpException {
   /**
    * @param code reason of the refusal
-   * @param detail one or two sentences for the client; also the message
+   * @param detail one or two sentences for the client; also the message of the exception
    */
   constructor(
     readonly code: IdempotencyRefusal,

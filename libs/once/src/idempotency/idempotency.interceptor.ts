@@ -32,20 +32,23 @@ import { answerRepeat, RetryPauses } from './repeat';
 import { sendAsProblem } from './problem';
 import { rawOf, type HttpResponse } from './response-recorder';
 
-/** Property of a request that this interceptor has seen: if it is bound twice, it must not treat its own claim as another request. */
+/**
+ * Key of a property that marks requests which this interceptor has handled. If the interceptor is bound to a route twice, the
+ * second call must not take the first call's claim for another request.
+ */
 const SEEN = Symbol('luanest:idempotency-seen');
 type Request = HttpRequest & { [SEEN]?: ProtectedRequest | 'unprotected' };
 
-/** Errors of a claim that `onRedisError` is applied to: Redis did not reply, refused the claim, or too few replicas have it. */
+/** Errors of a claim to which `onRedisError` applies: Redis was unavailable or refused, or too few replicas have the claim. */
 const REDIS_ERRORS = [NotSentError, ScriptRefusedError, UnknownOutcomeError, OnceNotReplicatedError];
 
-/** Settings of a handler; `decorated`: true if the handler or its controller has the decorator. */
+/** Settings of a handler. `decorated` is true if the handler or its controller has `@Idempotent()`. */
 interface HandlerSettings {
   readonly settings: ResolvedRouteOptions;
   readonly decorated: boolean;
 }
 
-/** Request with a key, before its claim. */
+/** Request with a valid key, before its claim. */
 interface KeyedRequest {
   readonly request: Request;
   readonly response: HttpResponse;
@@ -55,18 +58,19 @@ interface KeyedRequest {
 }
 
 /**
- * Replies to a repeat of a request with the stored response of the first request with the same `Idempotency-Key`.
+ * Makes HTTP routes idempotent: replies to a repeat of a request, which has the same `Idempotency-Key`, with the stored response
+ * of the first request.
  *
- * It applies to routes with `@Idempotent()`. If it is bound in another way, such as globally, it also applies to all POST and
- * PATCH requests.
+ * `@Idempotent()` binds this interceptor to a route. If the app binds it in another way, such as globally, it also applies to
+ * POST and PATCH requests of routes without `@Idempotent()`.
  */
 @Injectable()
 export class IdempotencyInterceptor implements NestInterceptor {
   private readonly settings: ResolvedIdempotencyOptions;
-  /** Settings by controller and handler: both may have the decorator, and a handler may be inherited. */
+  /** Settings by controller and then by handler, because controllers that inherit a handler may have different settings. */
   private readonly routes = new Map<object, Map<object, HandlerSettings>>();
   private readonly logger = new Logger('OnceModule');
-  /** Handlers whose requests could not be compared; each is logged once. */
+  /** Handlers for which a refusal with BODY_NOT_COMPARABLE was logged. */
   private readonly warned = new WeakSet<object>();
 
   /** @throws InvalidOptionError if the module has no option `idempotency` */
@@ -78,7 +82,8 @@ export class IdempotencyInterceptor implements NestInterceptor {
   ) {
     if (options.idempotency === undefined) {
       throw new InvalidOptionError(
-        '@Idempotent needs a function that resolves the subject of a request. Set OnceModule.forRoot({ idempotency: { subject } }).',
+        '@Idempotent needs a function that returns the id of the user who sent a request. ' +
+          'Set OnceModule.forRoot({ idempotency: { subject: (request) => ... } }).',
       );
     }
     this.settings = options.idempotency;
@@ -111,14 +116,18 @@ export class IdempotencyInterceptor implements NestInterceptor {
     });
   }
 
-  /** Lets a message pass, since it has no header with a key. @throws InvalidOptionError if the handler has `@Idempotent()` */
+  /**
+   * Lets a message pass, because messages have no idempotency key.
+   *
+   * @throws InvalidOptionError if the handler has `@Idempotent()`
+   */
   private passMessage(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const targets = [context.getHandler(), context.getClass()];
     if (this.reflector.getAllAndOverride(IDEMPOTENT, targets) === undefined) return next.handle();
     throw notHttp(`${context.getClass().name}.${context.getHandler().name}`);
   }
 
-  /** Makes the body of a refusal a problem of RFC 9457. Logs once for each handler if requests cannot be compared. */
+  /** Sets the content type of a refusal. If the content cannot be compared, logs a warning, once per handler. */
   private prepare({ code, cause }: IdempotencyException, response: HttpResponse, context: ExecutionContext): void {
     sendAsProblem(response);
     const handler = context.getHandler();
@@ -126,12 +135,12 @@ export class IdempotencyInterceptor implements NestInterceptor {
     this.warned.add(handler);
     this.logger.warn(
       `A request to ${context.getClass().name}.${handler.name} has ${(cause as Error).message}, which cannot be ` +
-        'compared with a repeat, so the route refused it with 415. Parse the body before the route, or set the option ' +
-        'fingerprint of @Idempotent(). Logged once.',
+        'compared with a repeat, so the route refused the request with 415. Let a parser read the body before the ' +
+        'interceptor, or set the option fingerprint of @Idempotent(). Logged once per route.',
     );
   }
 
-  /** Returns the settings of a handler; undefined if the interceptor does not apply to the request. */
+  /** Returns the settings for a request; undefined if this interceptor does not apply to the request. */
   private routeOf(context: ExecutionContext, method: string): ResolvedRouteOptions | undefined {
     const [handler, controller] = [context.getHandler(), context.getClass()];
     let routes = this.routes.get(controller);
@@ -170,14 +179,14 @@ export class IdempotencyInterceptor implements NestInterceptor {
 
   private start(keyed: KeyedRequest, subscriber: Subscriber<unknown>, refuse: (error: unknown) => void): void {
     const known = this.settings.subject(keyed.request);
-    // Most resolvers are not async: without a promise, a request costs less.
+    // Most `subject` functions are not async. A request costs less if no promise is made for their result.
     if (typeof known !== 'object' || known === null) this.identify(keyed, known, subscriber, refuse);
     else known.then((subject) => this.identify(keyed, subject, subscriber, refuse)).catch(refuse);
   }
 
   private identify(
     keyed: KeyedRequest,
-    known: Subject | null | undefined,
+    known: Subject,
     subscriber: Subscriber<unknown>,
     refuse: (error: unknown) => void,
   ): void {
@@ -199,14 +208,15 @@ export class IdempotencyInterceptor implements NestInterceptor {
     const token = this.store.newToken();
     const claim: FullClaim = { token, leaseMs, retentionMs, delivery, fingerprint, replicas, replicasTimeoutMs };
     const key = this.store.keyOf(idOf(subject, keyed.key), 'request');
-    const pauses = new RetryPauses(route.onInProgress === 'wait' ? route.waitMs : 0);
+    const pauses = new RetryPauses(route.waitMs);
     for (;;) {
       const claimedAt = performance.now();
       let answer: StoredAnswer;
       try {
         answer = await this.store.claim(key, claim);
       } catch (error) {
-        // ioredis may send the claim again when Redis is available again. The release is sent after it, and frees the key.
+        // The claim may have taken effect, or ioredis sends it again later. The release is sent after the claim, and frees the
+        // key.
         if (error instanceof UnknownOutcomeError) void this.store.giveBack(key, token);
         return this.withoutClaim(error, keyed, subscriber);
       }
@@ -224,7 +234,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
     }
   }
 
-  /** Applies `onRedisError` to a request whose claim failed: refuses it, or runs the handler unprotected. */
+  /** Applies `onRedisError` to a request whose claim failed: refuses the request, or runs the handler without a claim. */
   private withoutClaim(error: unknown, { request, next, key }: KeyedRequest, subscriber: Subscriber<unknown>): void {
     if (!REDIS_ERRORS.some((type) => error instanceof type)) throw error;
     if (this.settings.onRedisError === 'refuse') {

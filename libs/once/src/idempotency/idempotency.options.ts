@@ -2,40 +2,39 @@ import type { Checks, KnownOptions } from '../../../internal/src';
 import { DEFAULT_TERMS, KNOWN_TERMS, resolveTerms, type ResolvedTerms } from '../once.terms';
 import type { ClaimTerms } from '../once.types';
 
-/** Id of the user whom a request comes from; not empty. */
-export type Subject = string | number | bigint;
-
-/** Returns the user whom a request comes from; undefined, null or '' if the user is unknown, which is refused with 401. */
-export type SubjectResolver = (request: unknown) => Subject | null | undefined | Promise<Subject | null | undefined>;
-
-/** Returns a text that is the same for repeats of a request, and different for requests with other content. */
-export type FingerprintResolver = (request: unknown) => string | Promise<string>;
+/** Id of the user who sent a request; undefined, null or '' if the user is unknown. */
+export type Subject = string | number | bigint | null | undefined;
 
 /**
- * Options of a route with `@Idempotent()`. Default of each: the option with the same name in `idempotency` of the module.
+ * Options of a route with `@Idempotent()`. Each option that is missing has the value of the same option in `idempotency` of
+ * OnceModule; the defaults below are the defaults there.
  *
- * With `at-most-once`, repeats get 409 after a crash between claim and response, and after an error. With `replicas`,
- * `onRedisError` is applied to a request whose claim too few replicas have; a response is sent when they have it, and after
- * `replicasTimeoutMs` at the latest.
+ * With `delivery: 'at-most-once'`, repeats get 409 after a crash between claim and response, and after an error of the handler.
+ * With `replicas`, `onRedisError` also applies if too few replicas have the claim in time; and each response waits for the
+ * replicas, up to `replicasTimeoutMs`, and is then sent in any case.
  */
 export interface IdempotencyRouteOptions extends ClaimTerms {
-  /** True: a request without a key is refused with 400. False: it passes unprotected. Default true. */
+  /** True: a request without a key is refused with 400. False: the handler runs for it without protection. Default true. */
   readonly required?: boolean;
-  /** True: errors (thrown ones, and statuses of 500 and above) are stored and replayed, too. Default false: they free the key. */
+  /**
+   * True: the responses of thrown errors, and statuses of 500 and above, are stored and replayed, too. False: such a response
+   * frees the key, so that a repeat runs the handler again; with `at-most-once` a repeat gets 409. Default false.
+   */
   readonly storeErrors?: boolean;
   /**
-   * Maximum size of a stored response with status, headers and body, bytes; integer of 1 to 67,108,864 (64 MiB). Default:
+   * Maximum size of a stored response with status, headers and body, bytes; integer from 1 to 67,108,864 (64 MiB). Default:
    * `maxResultBytes` of the module.
    */
   readonly maxStoredBytes?: number;
   /**
-   * Returns the text that is compared as the content of a request. Method, URL and subject are always compared.
-   * Default: the body and uploaded files are compared, JSON by its values.
+   * Returns a text that is the same for a request and its repeats, and different for a request with other content. Method, URL
+   * and user are always compared, too. Default: the body and the uploaded files are compared; JSON by its values.
    */
-  readonly fingerprint?: FingerprintResolver;
-  /** Response to a repeat while the first request is in progress: `refuse` 409 at once, `wait` the response of the first. Default `refuse`. */
-  readonly onInProgress?: 'refuse' | 'wait';
-  /** Time that `wait` waits before it replies 409, ms; integer of 1 to 2^31 - 1. Default 10,000. */
+  readonly fingerprint?: (request: unknown) => string | Promise<string>;
+  /**
+   * Time for which a repeat waits for the response of the first request while that is in progress, ms; integer from 0 to
+   * 2^31 - 1. After this time, with 0 at once, the repeat gets 409. Default 0.
+   */
   readonly waitMs?: number;
 }
 
@@ -44,17 +43,23 @@ export type ResolvedRouteOptions = Readonly<
   Required<Omit<IdempotencyRouteOptions, 'fingerprint'>> & Pick<IdempotencyRouteOptions, 'fingerprint'>
 >;
 
-/** Option `idempotency` of the module: options of HTTP, and defaults of all routes. */
+/** Option `idempotency` of OnceModule: the user of a request, and the defaults of all routes with `@Idempotent()`. */
 export interface IdempotencyOptions extends IdempotencyRouteOptions {
-  /** Returns the user that keys belong to, from a session or a verified token. Required. */
-  readonly subject: SubjectResolver;
-  /** Name of the request header that has the key. Default `Idempotency-Key`. */
+  /**
+   * Returns the id of the user who sent a request, from a session or a verified token. Each user has their own keys. If it
+   * returns undefined, null or '', the user is unknown and the route replies 401. Required.
+   */
+  readonly subject: (request: unknown) => Subject | Promise<Subject>;
+  /** Name of the request header with the idempotency key. Default `Idempotency-Key`. */
   readonly header?: string;
-  /** Reaction if the claim fails in Redis: `refuse` replies 503, `run` runs the handler unprotected. Default `refuse`. */
+  /**
+   * What happens if Redis fails at the claim: `refuse` replies 503, `run` runs the handler without protection. Default
+   * `refuse`.
+   */
   readonly onRedisError?: 'refuse' | 'run';
 }
 
-/** Options of HTTP, with all defaults filled in. */
+/** Option `idempotency`, with all defaults filled in. */
 export type ResolvedIdempotencyOptions = ResolvedRouteOptions &
   Readonly<Required<Omit<IdempotencyOptions, keyof IdempotencyRouteOptions>>>;
 
@@ -64,7 +69,6 @@ const KNOWN_OF_ROUTE: KnownOptions<IdempotencyRouteOptions> = {
   storeErrors: true,
   maxStoredBytes: true,
   fingerprint: true,
-  onInProgress: true,
   waitMs: true,
 };
 const KNOWN_OF_IDEMPOTENCY: KnownOptions<IdempotencyOptions> = {
@@ -73,11 +77,11 @@ const KNOWN_OF_IDEMPOTENCY: KnownOptions<IdempotencyOptions> = {
   onRedisError: true,
   ...KNOWN_OF_ROUTE,
 };
-/** Maximum of `maxResultBytes` and `maxStoredBytes`. */
+/** Maximum of `maxResultBytes` and `maxStoredBytes`, bytes. */
 export const MAX_RESULT_BYTES = 64 * 1_024 * 1_024;
 
 /**
- * Checks the options of a route and fills in those of the module.
+ * Checks the options of a route and fills in the options of the module.
  *
  * @throws InvalidOptionError that names the option, its value and what is allowed
  */
@@ -90,8 +94,7 @@ export function resolveRoute(
   return Object.freeze({
     ...resolveTerms(options, module, checks),
     fingerprint: checks.optionalFn('fingerprint', fingerprint, 'from the request to a string'),
-    onInProgress: checks.choice('onInProgress', options.onInProgress ?? module.onInProgress, ['refuse', 'wait']),
-    waitMs: checks.integer('waitMs', options.waitMs ?? module.waitMs, 1),
+    waitMs: checks.integer('waitMs', options.waitMs ?? module.waitMs, 0),
     required: checks.flag('required', options.required ?? module.required),
     storeErrors: checks.flag('storeErrors', options.storeErrors ?? module.storeErrors),
     maxStoredBytes: checks.integer(
@@ -103,11 +106,13 @@ export function resolveRoute(
   });
 }
 
-/** Valid module options, for the check of a route's options before the options of the module are known. */
+/**
+ * Any valid options of the module. The options of a route are checked with them when the class is loaded, before the module
+ * exists.
+ */
 const ANY_MODULE: ResolvedRouteOptions = {
   ...DEFAULT_TERMS,
-  onInProgress: 'refuse',
-  waitMs: 1,
+  waitMs: 0,
   required: true,
   storeErrors: false,
   maxStoredBytes: 1,
@@ -119,11 +124,11 @@ export function checkRouteOptions(options: IdempotencyRouteOptions, checks: Chec
 }
 
 /**
- * Checks the options of HTTP and fills in the defaults.
+ * Checks the option `idempotency` and fills in the defaults.
  *
  * @param terms default terms, from the module's options
- * @param maxStoredBytes default of `maxStoredBytes`
- * @param module checks of the module's options
+ * @param maxStoredBytes default of the option `maxStoredBytes`
+ * @param module checks for the options of OnceModule
  * @throws InvalidOptionError that names the option, its value and what is allowed
  */
 export function resolveIdempotency(
@@ -139,8 +144,7 @@ export function resolveIdempotency(
   const defaults: ResolvedRouteOptions = {
     ...terms,
     required: true,
-    onInProgress: 'refuse',
-    waitMs: 10_000,
+    waitMs: 0,
     storeErrors: false,
     maxStoredBytes,
   };

@@ -12,7 +12,7 @@ import { encodeResponse, type Headers, type SentResponse } from './stored-respon
 
 /** Parameters of a ProtectedRequest. */
 export interface ProtectedRequestStart {
-  /** Key of the request, as the client sends it. */
+  /** Idempotency key of the request, as the client sent it. */
   readonly id: string;
   readonly held: HeldClaim;
   readonly route: ResolvedRouteOptions;
@@ -24,8 +24,8 @@ const noop = (): void => undefined;
 type NotStored = ResultDroppedEvent['reason'];
 
 /**
- * One request under its claim: runs the handler, and confirms or releases the claim before the response is sent, so that the
- * client never sees a response that is not stored.
+ * One request with its claim. Runs the handler, and confirms the claim with the response, or releases the claim, before the
+ * response is sent. So a crash cannot lose a response that the client has seen.
  * See DECISIONS.md: response-stored-as-sent
  */
 export class ProtectedRequest implements ResponseWatcher {
@@ -33,10 +33,12 @@ export class ProtectedRequest implements ResponseWatcher {
   private readonly route: ResolvedRouteOptions;
   private readonly raw: ServerResponse;
   private readonly before: Headers;
-  /** Number of the last run of the handler, whose outcome counts: an interceptor outside may run the handler again. */
+  /**
+   * Number of runs of the handler. An interceptor outside may run the handler again; only the outcome of the last run counts.
+   */
   private runNumber = 0;
   private state: 'running' | 'answered' | 'threw' = 'running';
-  /** True if code outside, such as a timeout, has left the handler, which still runs. */
+  /** True if an interceptor outside, such as a timeout, has unsubscribed while the handler still runs. */
   private abandoned = false;
   private settled = false;
 
@@ -52,7 +54,9 @@ export class ProtectedRequest implements ResponseWatcher {
     tapResponse(this.raw, this);
   }
 
-  /** Runs the handler for a subscriber. The handler runs to its end even if the subscriber leaves before its first value. */
+  /**
+   * Runs the handler for a subscriber. If the subscriber unsubscribes before the first value, the handler runs on to its end.
+   */
   run(next: CallHandler, subscriber: Subscriber<unknown>): void {
     const runNumber = ++this.runNumber;
     this.state = 'running';
@@ -87,7 +91,7 @@ export class ProtectedRequest implements ResponseWatcher {
   }
 
   ending(sent: SentResponse | undefined, send: () => void): void {
-    // This response is not from the handler, but from a timeout outside, for example. The claim waits for the handler.
+    // This response is from code outside, such as a timeout, while the handler still runs. The claim is settled when it ends.
     if (this.abandoned) return send();
     const failed = this.state === 'threw' || this.raw.statusCode >= 500;
     this.settle(failed, sent, 'streamed', send);
@@ -99,12 +103,19 @@ export class ProtectedRequest implements ResponseWatcher {
     if (this.abandoned) this.settle(state === 'threw', undefined, 'abandoned', noop);
   }
 
-  /** Settles the claim if the client has left and the handler has replied: then nothing ends the response. */
+  /** Settles the claim if the client has left and the handler has ended, because Nest does not end such a response. */
   private settleIfClientLeft(): void {
     if (hasLeft(this.raw) && this.state !== 'running') this.settle(this.state === 'threw', undefined, 'streamed', noop);
   }
 
-  /** Confirms or releases the claim, then calls `then`, which sends the response: also if Redis fails. @param otherwise reason of an event if `sent` is undefined */
+  /**
+   * Confirms or releases the claim, and then calls `then`, even if Redis failed.
+   *
+   * @param failed true if the handler threw, or the status is 500 or above
+   * @param sent response to store; undefined if it is not known as a whole
+   * @param otherwise reason for the event `resultDropped` if `sent` is undefined
+   * @param then sends the response
+   */
   private settle(failed: boolean, sent: SentResponse | undefined, otherwise: NotStored, then: () => void): void {
     if (this.settled) return then();
     this.settled = true;
@@ -130,7 +141,10 @@ export class ProtectedRequest implements ResponseWatcher {
     }
   }
 
-  /** Encodes the response, or '' if it cannot be stored: the key is done all the same. */
+  /**
+   * Encodes the response. Returns '' if the response cannot be stored: the request is done, so its key must be confirmed
+   * anyway.
+   */
   private encode(sent: SentResponse | undefined, otherwise: NotStored): string {
     const stored = sent && encodeResponse(sent, this.before, this.route.maxStoredBytes);
     if (stored === undefined) events.resultDropped.publish(() => ({ reason: sent ? 'too-large' : otherwise }));

@@ -7,23 +7,23 @@ import { NO_VALUE } from './replay-placeholder';
 import { rawOf, replayResponse, setHeader, type HttpResponse } from './response-recorder';
 import { decodeResponse } from './stored-response';
 
-/** Name of the header that a replayed response has, with the value `true`. */
+/** Name of the header of a replayed response. Its value is `true`. */
 export const REPLAYED_HEADER = 'Idempotency-Replayed';
 
 const FIRST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 500;
 
-/** Pauses of a repeat that waits for the end of the first request. */
+/** Pauses of a repeat between its claims, while the first request is in progress. */
 export class RetryPauses {
   private readonly until: number;
   private pauseMs = FIRST_PAUSE_MS;
 
-  /** @param waitMs total length of the pauses, ms; 0: no pause */
+  /** @param waitMs longest time for all pauses together, ms; 0: no pause */
   constructor(waitMs: number) {
     this.until = performance.now() + waitMs;
   }
 
-  /** Waits until the next claim is due. Returns false if the total time is over. */
+  /** Waits until the next claim is due, and returns true. Returns false at once if the time for all pauses is over. */
   async pause(): Promise<boolean> {
     const leftMs = this.until - performance.now();
     if (leftMs <= 0) return false;
@@ -34,11 +34,11 @@ export class RetryPauses {
 }
 
 /**
- * Replies to a request whose key was used before: replays the stored response.
+ * Replies to a request whose key was used before: replays the stored response, or throws a refusal.
  *
- * @param answer status of the claim, which is not `claimed`
+ * @param answer reply of Redis to the claim, with a status other than `claimed`
  * @param header name of the header with the key, for the texts of refusals
- * @throws IdempotencyException if there is no stored response
+ * @throws IdempotencyException if there is no stored response for this request
  */
 export function answerRepeat(
   answer: StoredAnswer,

@@ -1,15 +1,16 @@
 const target = (): unknown => NO_VALUE;
 
 /**
- * Placeholder that interceptors outside get at a replay, because the value of the handler is not stored.
+ * Placeholder for the value of the handler at a replay, where the handler does not run. Interceptors outside of `@Idempotent()`
+ * get it.
  *
- * Its properties and calls return the placeholder again; it is empty when it is iterated or serialized. So an interceptor
- * that reads properties of the handler's value does not throw, and a replay is not logged as an error. The client never gets
- * the placeholder, or a value made from it.
+ * Reading a property and calling the placeholder return the placeholder again. It has no entries when it is iterated, and is
+ * null as JSON. So an interceptor that reads properties of the handler's value does not throw. The client never gets the
+ * placeholder, or a value made from it: the stored response was sent already.
  */
 export const NO_VALUE: unknown = new Proxy(target, {
   get(_target, key) {
-    // It must not look like a promise, an Observable, or a redirect of Nest, which has `url` and `statusCode`.
+    // With these properties the placeholder would look like a promise, an Observable, or a redirect of Nest.
     if (key === 'then' || key === 'subscribe' || key === 'url' || key === 'statusCode') return undefined;
     if (key === 'toJSON') return () => null;
     if (key === 'toString') return () => '';

@@ -1,21 +1,21 @@
 import type { IncomingMessage } from 'node:http';
 import { canonical, NotComparableError } from './canonical';
 
-/** Properties that requests of Express and of Fastify have. */
+/** Properties of a request that both Express and Fastify have, unless noted. */
 export interface HttpRequest {
   readonly method: string;
   readonly url: string;
   readonly originalUrl?: string;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body?: unknown;
-  /** Set by multer. */
+  /** Uploaded file or files; set by multer. */
   readonly file?: unknown;
   readonly files?: unknown;
-  /** Node's request; Fastify only. */
+  /** Node's request. Fastify only. */
   readonly raw?: unknown;
 }
 
-/** Uploaded file of multer. With memory storage it has the bytes in `buffer`. */
+/** Uploaded file as multer describes it. `buffer` has its bytes only with multer's memory storage. */
 interface UploadedFile {
   readonly fieldname?: unknown;
   readonly originalname?: unknown;
@@ -24,9 +24,9 @@ interface UploadedFile {
 }
 
 /**
- * Writes the body and the uploaded files of a request as a text that is the same only for equal content.
+ * Writes the body and the uploaded files of a request as text, as `canonical` does.
  *
- * @throws NotComparableError if the content is unknown here: no parser has read the body yet, or a file is not in memory
+ * @throws NotComparableError if no parser has read the body yet, if a file is not in memory, and as `canonical` does
  * @throws RangeError for a body that is nested too deeply
  */
 export function contentOf(request: HttpRequest): string | Promise<string> {
@@ -43,7 +43,7 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }
 
-/** Describes one file, an array of files, or arrays of files by field. */
+/** Returns the comparable properties of one file, of an array of files, or of an object with arrays of files by field. */
 function describe(files: object): unknown {
   if (Array.isArray(files)) return files.map((file) => describe(file as object));
   const { fieldname, originalname, mimetype, buffer } = files as UploadedFile;
@@ -54,7 +54,7 @@ function describe(files: object): unknown {
   return { fieldname, originalname, mimetype, buffer };
 }
 
-/** Returns true if the headers announce a body that was not read to its end. */
+/** Returns true if the request has a body, by its headers, and no code has read the body to its end. */
 function isUnread(request: HttpRequest): boolean {
   const raw = (request.raw ?? request) as Partial<IncomingMessage>;
   const { 'content-length': length, 'content-type': type, 'transfer-encoding': encoding } = request.headers;

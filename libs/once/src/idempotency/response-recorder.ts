@@ -3,35 +3,35 @@ import { holdHead, isHttp2, restoreHead, type HeldHead } from './http2-head';
 import type { StoredResponse } from '../once.types';
 import type { Headers, SentResponse } from './stored-response';
 
-/** Properties that responses of Express and of Fastify have. The response of Express is Node's response. */
+/** Properties of a response that both Express and Fastify have, unless noted. The response of Express is Node's response. */
 export interface HttpResponse {
-  /** Node's response; Fastify only. */
+  /** Node's response. Fastify only. */
   readonly raw?: ServerResponse;
   readonly statusCode: number;
   getHeaders(): Headers;
-  /** Sets a header. Fastify keeps its headers apart from Node's until it sends the response. */
+  /** Sets a header. Fastify keeps headers in its own list until it sends the response. */
   header?(name: string, value: string): unknown;
-  /** Makes Fastify leave the response to the caller; Fastify only. */
+  /** Makes Fastify leave the response to the caller. Fastify only. */
   hijack?(): unknown;
   send?: unknown;
 }
 
-/** Gets a response before it is sent. */
+/** Object that gets a response before the response is sent. */
 export interface ResponseWatcher {
-  /** Maximum size of a body that is collected from pieces, bytes. */
+  /** Maximum size of a body that is written in pieces and still stored, bytes; HTTP/2 only. */
   readonly maxStoredBytes: number;
   /**
-   * The response is about to end.
+   * Is called once, when the response is about to end.
    *
-   * @param sent the whole response; undefined if a part of it was sent already
-   * @param send sends it; before that, the client gets nothing of `sent`
+   * @param sent the whole response, of which nothing was sent yet; undefined if a part of the response was sent already
+   * @param send sends the response, or its end; must be called
    */
   ending(sent: SentResponse | undefined, send: () => void): void;
 }
 
 const TAP = Symbol('luanest:response-tap');
 
-/** Methods of Node's response that send anything. */
+/** Methods of Node's response that can send something to the client. */
 interface Methods {
   end: (this: ServerResponse, ...args: unknown[]) => ServerResponse;
   write: (this: ServerResponse, ...args: unknown[]) => boolean;
@@ -42,16 +42,16 @@ type Tapped = ServerResponse & { [TAP]: Tap };
 type Chunk = string | Uint8Array | null | undefined;
 type Callback = () => void;
 
-/** State of a tapped response, and its original methods. */
+/** State of a tapped response (one whose methods `tapResponse` has replaced), and its original methods. */
 interface Tap extends Methods {
   readonly watcher: ResponseWatcher;
-  /** Headers that were passed to `writeHead`; `getHeaders` may not return them. */
+  /** Headers that were passed to `writeHead`, because `getHeaders` may not return these. */
   head: OutgoingHttpHeaders | readonly unknown[] | undefined;
-  /** Head that is not sent yet, until the response is stored; HTTP/2 only. */
+  /** Status and headers that are held back until the response is stored; HTTP/2 only. */
   held: HeldHead | undefined;
-  /** Pieces of a body whose length is known; HTTP/2 only, where Fastify writes a body of more than 16 KiB in pieces. */
+  /** Pieces of a body whose length is known, held back. HTTP/2 only: there Fastify writes a body over 16 KiB in pieces. */
   readonly pieces: Uint8Array[];
-  /** True if a part of the response was sent before its end. */
+  /** True if a part of the response was sent before the call of `end`. */
   inPieces: boolean;
   /** True after the first call of `end`. */
   ending: boolean;
@@ -59,12 +59,12 @@ interface Tap extends Methods {
   released: boolean;
 }
 
-/** Returns Node's response of a platform's response. */
+/** Returns Node's response of a response of Express or Fastify. */
 export function rawOf(response: HttpResponse): ServerResponse {
   return response.raw ?? (response as unknown as ServerResponse);
 }
 
-/** Sets a header on a platform's response, before it is sent. */
+/** Sets a header of a response of Express or Fastify. */
 export function setHeader(response: HttpResponse, name: string, value: string): void {
   if (response.header === undefined) rawOf(response).setHeader(name, value);
   else response.header(name, value);
@@ -76,9 +76,9 @@ export function isInPieces(response: ServerResponse): boolean {
 }
 
 /**
- * Calls a watcher before a response is sent, no matter if Nest, a filter or the handler sends it.
+ * Calls a watcher before a response is sent, no matter if Nest, a filter or the handler sends the response.
  *
- * It replaces methods of the response by functions that all responses share: closures for each request would cost more.
+ * Replaces methods of the response by functions that all responses share, because closures for each request would cost more.
  * See DECISIONS.md: shared-response-methods
  */
 export function tapResponse(response: ServerResponse, watcher: ResponseWatcher): void {
@@ -115,7 +115,7 @@ function tappedWriteHead(this: Tapped, ...args: [number, unknown?, unknown?]): S
   return tap.writeHead.apply(this, args);
 }
 
-/** Sets the head that was held, so that it is sent. */
+/** Restores the status and headers that were held back, so that the next write sends them. */
 function freeHead(response: Tapped): void {
   const tap = response[TAP];
   if (tap.held !== undefined) restoreHead(response, tap.held);
@@ -124,7 +124,7 @@ function freeHead(response: Tapped): void {
 
 function tappedWrite(this: Tapped, ...args: unknown[]): boolean {
   const tap = this[TAP];
-  // After `end` was called, nothing more is sent: Node does the same.
+  // `end` was called, so the response takes no more data. Node's own `write` also sends nothing then.
   if (tap.ending && !tap.released) return false;
   if (!tap.released && keepPiece(tap, args)) return true;
   tap.inPieces = true;
@@ -132,7 +132,7 @@ function tappedWrite(this: Tapped, ...args: unknown[]): boolean {
   return tap.write.apply(this, args);
 }
 
-/** Keeps a piece until the end, if the whole body can be stored. Returns false otherwise. */
+/** Holds a piece of the body back, and returns true. Returns false if the body is too large to be stored, or over HTTP/1. */
 function keepPiece({ held, pieces, watcher }: Tap, [chunk, encoding, callback]: unknown[]): boolean {
   if (held === undefined || !(Number(held.headers['content-length']) <= watcher.maxStoredBytes)) return false;
   pieces.push(Buffer.from(bodyOf(chunk as Chunk, encoding)));
@@ -164,7 +164,7 @@ function tappedEnd(
     let body = typeof chunk === 'function' ? '' : bodyOf(chunk, encoding);
     if (tap.pieces.length > 0) body = chunk = Buffer.concat([...tap.pieces, Buffer.from(body)]);
     sent = { status: this.statusCode, message: messageOf(this), headers: headersOf(this, tap), body };
-    // Writes the head, as `end` would do without the tap: then `headersSent` is true, and no other code replies a second time.
+    // Without the tap, `end` would write the head now. `headersSent` must be true from now on, so that no code replies again.
     if (!this.headersSent) writeHead(this, tap, body);
   }
   tap.watcher.ending(sent, () => {
@@ -182,7 +182,7 @@ function bodyOf(chunk: Chunk, encoding: unknown): string | Uint8Array {
 }
 
 function headersOf(response: ServerResponse, { head }: Tap): Headers {
-  // Fastify passes all headers in one object, with names in lower case.
+  // Fastify passes all headers to `writeHead` in one object with names in lower case, so they need not be copied.
   if (head !== undefined && !Array.isArray(head) && response.getHeaderNames().length === 0) return head as Headers;
   const headers = response.getHeaders() as Record<string, Headers[string]>;
   if (head === undefined) return headers;
@@ -197,7 +197,7 @@ function headersOf(response: ServerResponse, { head }: Tap): Headers {
   return headers;
 }
 
-/** Returns the status message if it is not the usual one. HTTP/2 has none, and warns when it is read. */
+/** Returns the status message, unless it is the usual one. HTTP/2 has no status message, and Node warns if it is read. */
 function messageOf(response: ServerResponse): string | undefined {
   if (isHttp2(response)) return undefined;
   const { statusCode, statusMessage } = response;
@@ -210,16 +210,16 @@ function isBodiless(status: number): boolean {
 
 function writeHead(response: ServerResponse, tap: Tap, body: string | Uint8Array): void {
   const framed = ['content-length', 'transfer-encoding', 'trailer'].some((name) => response.hasHeader(name));
-  // `end` sets it by itself only if no head was written before.
+  // Node's `end` sets the content-length only if the head was not written before. Here the head is written first.
   if (!framed && !isBodiless(response.statusCode)) response.setHeader('content-length', Buffer.byteLength(body));
   if (isHttp2(response)) tap.held = holdHead(response, response.statusCode, undefined);
   else tap.writeHead.call(response, response.statusCode);
 }
 
-/** Sends a stored response, and then makes the response ignore all further calls. @param marker header that marks a replay */
+/** Sends a stored response. Then all further calls of the response do nothing. @param marker name of the header of a replay */
 export function replayResponse(response: HttpResponse, stored: StoredResponse, marker: string): void {
   const raw = rawOf(response);
-  // Fastify keeps its headers apart until it sends the response. It will not send this one, so they are copied.
+  // Fastify keeps headers in its own list until it sends the response. It will not send this response, so they are copied.
   const present = raw === (response as unknown) ? {} : response.getHeaders();
   response.hijack?.();
   for (const name in present) raw.setHeader(name, present[name] as string);
@@ -231,7 +231,7 @@ export function replayResponse(response: HttpResponse, stored: StoredResponse, m
   else if (stored.body.length > 0 || !raw.hasHeader('content-length'))
     raw.setHeader('content-length', Buffer.byteLength(stored.body));
   raw.setHeader(marker, 'true');
-  // Before `end`: a middleware may delay `end`, and must not change the head until then.
+  // The head is written before `end`, because a middleware may delay `end`, and other code must not change the head until then.
   if (stored.message === undefined || isHttp2(raw)) raw.writeHead(stored.status);
   else raw.writeHead(stored.status, stored.message);
   raw.end(stored.body);
@@ -239,11 +239,11 @@ export function replayResponse(response: HttpResponse, stored: StoredResponse, m
   if (response.raw !== undefined) response.send = () => response;
 }
 
-/** Makes a response ignore further calls: Nest sends the value of the interceptors, although the response has ended. */
+/** Makes further calls of a response do nothing, because Nest still sends the value that the interceptors return. */
 function silence(raw: ServerResponse, status: number): void {
   const ignored = (): ServerResponse => raw;
   const silent = { end: ignored, setHeader: ignored, appendHeader: ignored, removeHeader: ignored, writeHead: ignored };
   Object.assign(raw, silent, { write: () => false, flushHeaders: () => undefined });
-  // Loggers read the status after the response has finished.
+  // Nest sets another status, but loggers, which read the status later, must get the status that was sent.
   Object.defineProperty(raw, 'statusCode', { get: () => status, set: () => undefined });
 }

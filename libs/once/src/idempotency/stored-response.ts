@@ -2,21 +2,21 @@ import { isUtf8 } from 'node:buffer';
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import type { StoredResponse } from '../once.types';
 
-/** Value of a header, as Node keeps it. */
+/** Value of a header in Node. */
 type HeaderValue = number | string | readonly string[] | undefined;
 /** Headers by their names in lower case. */
 export type Headers = Readonly<Record<string, HeaderValue>>;
 
-/** Response as it is sent to the client. */
+/** Response as the client gets it. */
 export interface SentResponse {
   readonly status: number;
-  /** Status message (reason phrase), if it is not the usual one. */
+  /** Status message (reason phrase); undefined if it is the usual one of the status. */
   readonly message?: string | undefined;
   readonly headers: Headers;
   readonly body: string | Uint8Array;
 }
 
-/** Headers that are not stored: they belong to one connection, are computed again, or are secrets of one client (cookies). */
+/** Headers that are not stored. They belong to one connection, are computed for each response, or are secrets (cookies). */
 const NOT_STORED = new Set([
   'connection',
   'content-length',
@@ -32,12 +32,12 @@ function same(a: HeaderValue, b: HeaderValue): boolean {
   return a === b || (typeof a === 'object' && typeof b === 'object' && JSON.stringify(a) === JSON.stringify(b));
 }
 
-/** Returns the headers that changed since `before`. The others are not stored: a replay has its own values of them. */
+/** Returns the headers that differ from `before`. Only these are stored; a replay has its own values of all other headers. */
 function headersSince(before: Headers, after: Headers): [string, HeaderValue | null][] {
   const since: [string, HeaderValue | null][] = [];
   for (const name in after) {
     const value = after[name];
-    // HTTP/2 has the status as a header, `:status`.
+    // Over HTTP/2, names with a colon, such as `:status`, are not headers.
     if (value === undefined || name.startsWith(':') || NOT_STORED.has(name) || same(before[name], value)) continue;
     since.push([name, typeof value === 'number' ? String(value) : value]);
   }
@@ -46,30 +46,35 @@ function headersSince(before: Headers, after: Headers): [string, HeaderValue | n
 }
 
 /**
- * Writes a response as text: a line of JSON with status and headers, then the body.
+ * Writes a response as text for Redis: a line of JSON with the status and the headers, then the body.
  *
- * @param before headers before the handler ran
+ * @param before headers of the response before the handler ran
  * @returns undefined if the text has more than `maxBytes` bytes
  */
 export function encodeResponse(sent: SentResponse, before: Headers, maxBytes: number): string | undefined {
   const { body } = sent;
   const text = typeof body === 'string' || isUtf8(body);
   const headers = headersSince(before, sent.headers);
-  // A response to HEAD has the length of a body that is not sent.
+  // A response to HEAD has no body, but the content-length of the body that GET would send. It is stored, unlike in other
+  // responses.
   const length = sent.headers['content-length'];
   if (body.length === 0 && Number(length) > 0) headers.push(['content-length', String(length)]);
   const line = [sent.status, headers, text ? 'utf8' : 'base64', ...(sent.message === undefined ? [] : [sent.message])];
   const head = `${JSON.stringify(line)}\n`;
-  // A UTF-16 unit has at most three bytes in UTF-8, so a short text needs no exact count.
+  // In UTF-8, each UTF-16 unit has at most three bytes. So the bytes of a short text need not be counted.
   if (typeof body !== 'string' || 3 * (body.length + head.length) > maxBytes) {
     if (Buffer.byteLength(body) + Buffer.byteLength(head) > maxBytes) return undefined;
   }
-  // Node sends a lone surrogate as U+FFFD, so it is stored as that.
+  // Node sends a lone surrogate as U+FFFD, so the stored text has U+FFFD, too.
   if (typeof body === 'string') return head + body.toWellFormed();
   return head + Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString(text ? 'utf8' : 'base64');
 }
 
-/** Parses a stored response; returns undefined if there is none. @throws TypeError or SyntaxError if another program changed it to an invalid one */
+/**
+ * Parses a stored response; undefined if none was stored.
+ *
+ * @throws TypeError, SyntaxError if another program has damaged the text
+ */
 export function decodeResponse(stored: string): StoredResponse | undefined {
   const end = stored.indexOf('\n');
   if (end === -1) return undefined;
@@ -79,9 +84,9 @@ export function decodeResponse(stored: string): StoredResponse | undefined {
     'utf8' | 'base64',
     string | undefined,
   ];
-  // Checked before anything is sent: another program may have written to the key.
+  // Another program may have written to the key, so the values are checked before a part of the response is sent.
   if (!Number.isInteger(status) || status < 200 || status > 599)
-    throw new TypeError('The status of the stored response is invalid.');
+    throw new TypeError('The status of the stored response is not an integer from 200 to 599. Another program may have written to its key.');
   if (message !== undefined) validateHeaderValue('status message', message);
   for (const [name, value] of headers) {
     validateHeaderName(name);

@@ -1,47 +1,47 @@
 import { performance } from 'node:perf_hooks';
 import { MAX_TIMER_MS } from '../../../internal/src';
 
-/** Lease that a LeaseTimer looks after. */
+/** Lease that a LeaseTimer renews. */
 export interface TimedLease {
-  /** Index in the timer's list. */
+  /** Index in the list of the LeaseTimer, which sets it. */
   index: number;
   /**
-   * Renews the lease if a renewal is due, and ends it if its time is over.
+   * Renews the lease if a renewal is due, and treats the lease as lost if its time is over.
    *
-   * @param now `performance.now()`
-   * @returns the latest time at which this must be called again, by the same clock
+   * @param now result of `performance.now()`
+   * @returns latest time at which `tick` must be called again, by the same clock; Infinity if it need not
    */
   tick(now: number): number;
 }
 
-/** Looks after all leases of one length with one timer: a timer for each request would cost throughput. */
+/** Renews all leases of one length with one timer, because a timer for each request would cost throughput. */
 export class LeaseTimer {
-  // An array in which the last lease replaces the removed one. A Set with this turnover costs more garbage collection.
+  // `remove` moves the last lease to the index of the removed lease. A Set would need more garbage collection.
   private readonly all: TimedLease[] = [];
   private timer: NodeJS.Timeout | undefined;
 
   /**
    * @param leaseMs length of each lease, ms
-   * @param emptied called when the timer runs and has no lease
+   * @param emptied called when the timer fires and there is no lease any more
    */
   constructor(
     private readonly leaseMs: number,
     private readonly emptied: () => void,
   ) {}
 
-  /** Leases, in no particular order. */
+  /** All leases, in no particular order. */
   get leases(): readonly TimedLease[] {
     return this.all;
   }
 
-  /** Adds a lease. */
+  /** Adds a lease, and starts the timer. */
   add(lease: TimedLease): void {
     lease.index = this.all.length;
     this.all.push(lease);
     if (this.timer === undefined) this.schedule(this.leaseMs / 6);
   }
 
-  /** Removes a lease. Harmless twice. */
+  /** Removes a lease. May be called twice. */
   remove(lease: TimedLease): void {
     if (this.all[lease.index] !== lease) return;
     const last = this.all.pop() as TimedLease;

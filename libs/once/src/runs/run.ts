@@ -5,19 +5,19 @@ import type { OnceStore } from '../once.store';
 import type { OnceRun } from '../once.types';
 import type { TimedLease } from './lease-timer';
 
-/** Claim under which work runs. */
+/** Claim that work runs with. */
 export interface HeldClaim {
   readonly key: string;
   readonly token: string;
   readonly fence: number;
-  /** `performance.now()` before the claim was sent: the lease does not end earlier than `leaseMs` after it. */
+  /** Result of `performance.now()` before the claim was sent. The lease ends `leaseMs` after this time, or later. */
   readonly claimedAt: number;
   readonly leaseMs: number;
-  /** Time from the claim for which the lease is renewed, ms. If the lease is longer, it still ends after `leaseMs`. */
+  /** Time from the claim for which the lease is renewed, ms. If `leaseMs` is longer, the lease ends after `leaseMs`. */
   readonly maxLeaseMs: number;
 }
 
-/** Work under a claim: tracks the lease by the local monotonic clock, renews it, and fires the signal when it is lost. */
+/** Run with a claim: renews the lease, watches its end by the monotonic clock, and fires the signal when the lease is lost. */
 export class Run implements OnceRun, TimedLease {
   index = -1;
   /** True until Redis has replied to the confirmation or the release. */
@@ -29,12 +29,12 @@ export class Run implements OnceRun, TimedLease {
   private settling = false;
   private controller: AbortController | undefined;
   private lostBecause: OnceLostError | undefined;
-  /** True when the lease has ended, as far as this process knows. After `revoke` the lease may still last. */
+  /** True when the lease has ended, as far as this process knows. `revoke` alone does not set it. */
   private over = false;
 
   /**
-   * @param id as in OnceRun
-   * @param beforeRenewal called before each renewal that is due; it may settle the run, which then is not renewed
+   * @param id id of the run, as in OnceRun
+   * @param beforeRenewal called before each renewal that is due. If it calls `settle`, the lease is not renewed
    */
   constructor(
     readonly id: string,
@@ -62,7 +62,7 @@ export class Run implements OnceRun, TimedLease {
   assertHeld(): void {
     this.watchTime(performance.now());
     if (this.lostBecause !== undefined) throw this.lostBecause;
-    if (this.settling) throw new OnceLostError(this.id, 'its work has already ended');
+    if (this.settling) throw new OnceLostError(this.id, 'its work has already ended, so the run no longer owns its id');
   }
 
   tick(now: number): number {
@@ -76,14 +76,14 @@ export class Run implements OnceRun, TimedLease {
     return this.over ? Infinity : Math.min(this.endsAt, this.lastAt);
   }
 
-  /** Fires the signal but keeps the lease: the work may still end, and is confirmed then. Harmless twice. */
+  /** Fires the signal, but keeps the lease. If the work ends nevertheless, it is confirmed. May be called twice. */
   revoke(because: string): void {
     if (this.lostBecause !== undefined) return;
     this.lostBecause = new OnceLostError(this.id, because);
     this.controller?.abort(this.lostBecause);
   }
 
-  /** Stops the renewals, because the claim is about to be confirmed or released. */
+  /** Stops the renewals: from now on the claim is being confirmed or released. */
   settle(): void {
     this.settling = true;
   }
@@ -92,17 +92,17 @@ export class Run implements OnceRun, TimedLease {
     const { key, token, leaseMs } = this.held;
     this.store.renew(key, token, leaseMs).then(
       ({ status }) => {
-        if (status === 'lost') this.lose('its lease ended, or another owner has the id');
+        if (status === 'lost') this.lose('its lease has ended, or another owner has the id');
         else this.endsAt = Math.max(this.endsAt, now + leaseMs);
       },
-      // Redis was unavailable or did not reply: the lease may still last, so it is renewed again until its local end.
+      // Redis was unavailable or did not reply. The lease may not have ended yet, so the next `tick` tries again.
       () => undefined,
     );
   }
 
   private watchTime(now: number): void {
     if (this.over || this.settling) return;
-    if (now >= this.lastAt) this.lose(`it has run for ${this.held.maxLeaseMs} ms, its maxLeaseMs`);
+    if (now >= this.lastAt) this.lose(`it has run for ${this.held.maxLeaseMs} ms, which is its maxLeaseMs`);
     else if (now >= this.endsAt) this.lose('its lease could not be renewed in time');
   }
 
@@ -113,25 +113,25 @@ export class Run implements OnceRun, TimedLease {
   }
 }
 
-/** Run of a request without a claim, because Redis failed and `onRedisError` is 'run': another request may do the same work. */
+/** Run of a request without a claim, because Redis failed and `onRedisError` is 'run'. Another request may do the same work. */
 export class UnprotectedRun implements OnceRun {
   readonly fence = 0;
   private own: AbortSignal | undefined;
 
-  /** @param stopping aborted when the app shuts down */
+  /** @param stopping signal that fires when the app shuts down */
   constructor(
     readonly id: string,
     private readonly stopping: AbortSignal,
   ) {}
 
-  // A signal of its own: listeners on it end with the run. It is made on demand, since some versions of Node keep a note of
-  // each on `stopping`.
+  // Each run has its own signal, so that its listeners are freed with the run. The signal is made when it is first read, because
+  // some versions of Node keep a reference to each derived signal on `stopping`.
   get signal(): AbortSignal {
     this.own ??= unlimitedListeners(AbortSignal.any([this.stopping]));
     return this.own;
   }
 
   assertHeld(): void {
-    throw new OnceLostError(this.id, "it has no claim, because Redis failed and onRedisError is 'run'");
+    throw new OnceLostError(this.id, "it has no claim: Redis failed, and onRedisError is 'run'");
   }
 }

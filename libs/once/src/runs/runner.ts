@@ -7,9 +7,9 @@ import { events } from '../once.events';
 import type { Claim, ClaimAnswer, Delivery, OnceRun, RunAnswer, RunOptions } from '../once.types';
 import type { Runs } from './runs';
 
-/** Work that runs once. */
+/** Work for Runner.run. */
 export interface Work<T> {
-  /** Id that the work sees in `OnceRun.id`. */
+  /** Id of the work, for `OnceRun.id`. */
   readonly id: string;
   /** Redis key of the claim. */
   readonly key: string;
@@ -17,14 +17,14 @@ export interface Work<T> {
   readonly body: (run: OnceRun) => T | PromiseLike<T>;
 }
 
-/** Claims an id, runs the work, and confirms or releases the id. */
+/** Runs work under a claim: claims an id, runs the work, and confirms or releases the id. */
 export class Runner {
   constructor(
     private readonly claims: Claims,
     private readonly runs: Runs,
   ) {}
 
-  /** Runs work unless its id is done or in progress. @throws like `OnceService.run` */
+  /** Runs work, unless its id is done or in progress. @throws the errors of `OnceService.run` */
   async run<T>({ id, key, options, body }: Work<T>): Promise<RunAnswer<Awaited<T>>> {
     const full = this.claims.fill(options);
     const { token, leaseMs, maxLeaseMs } = full;
@@ -33,7 +33,7 @@ export class Runner {
     try {
       claim = await this.claims.take(id, key, full);
     } catch (error) {
-      // The claim may have taken effect, and only this call knows its token.
+      // Redis may have made the claim, with a token that only this call knows. So nobody else can release the claim.
       if (error instanceof UnknownOutcomeError && options.token === undefined)
         void this.claims.store.giveBack(key, token);
       throw error;
@@ -64,7 +64,10 @@ export class Runner {
     }
   }
 
-  /** Ends a claim whose work failed. An error of Redis is only published, because the caller must get the error of the work. */
+  /**
+   * Ends the claim of work that is not finished. If Redis fails, only publishes an event: the caller gets the work's own
+   * outcome.
+   */
   private async settleUnfinished(claim: Claim, delivery: Delivery): Promise<void> {
     try {
       await (delivery === 'at-most-once' ? claim.confirm() : claim.release());
@@ -73,7 +76,7 @@ export class Runner {
     }
   }
 
-  /** Encodes a result, or '' if it cannot be stored: the work is done, so its id must be confirmed all the same. */
+  /** Encodes a result. Returns '' if the result cannot be stored: the work is done, so its id must be confirmed anyway. */
   private encodeOrNothing(result: unknown): string {
     try {
       return this.claims.encode(result);

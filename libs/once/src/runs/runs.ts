@@ -7,22 +7,22 @@ import type { OnceRun } from '../once.types';
 import { LeaseTimer } from './lease-timer';
 import { Run, UnprotectedRun, type HeldClaim } from './run';
 
-/** Interval at which shutdown checks if the last run has ended, ms. */
+/** Interval at which a shutdown checks if the last run has ended, ms. */
 const CHECK_EVERY_MS = 5;
 const SHUTDOWN = 'the app is shutting down';
 
-/** Times for which a shutdown waits, ms. */
+/** Waits of a shutdown, as in OnceModuleOptions. */
 export interface RunsOptions {
   readonly drainMs: number;
   readonly abortGraceMs: number;
 }
 
-/** Runs of this process: finds the current one, has their leases renewed, and ends them when the app shuts down. */
+/** All runs of this process. Returns the current run, renews the leases, and waits for the runs when the app shuts down. */
 export class Runs {
   private readonly context = new AsyncLocalStorage<OnceRun>();
   /** Timers by `leaseMs`. */
   private readonly timers = new Map<number, LeaseTimer>();
-  /** Calls of `run`, from before their claim until they have ended. */
+  /** Calls of `OnceService.run` that have not returned yet, also before their claim. */
   private readonly calls = new Set<Promise<unknown>>();
   private readonly stopping = new AbortController();
 
@@ -31,12 +31,16 @@ export class Runs {
     private readonly options: RunsOptions,
   ) {}
 
-  /** Returns the run that the calling code is part of. */
+  /** Returns the innermost run that the calling code is part of; undefined outside of a run. */
   current(): OnceRun | undefined {
     return this.context.getStore();
   }
 
-  /** Begins a run. Its lease is renewed until `settle`, and a shutdown waits for it until `end`. @param beforeRenewal as in Run */
+  /**
+   * Begins a run with a claim. Its lease is renewed until `settle`; a shutdown waits until `end`.
+   *
+   * @param beforeRenewal as in Run
+   */
   begin(id: string, held: HeldClaim, beforeRenewal?: () => void): Run {
     const run = new Run(id, held, this.store, beforeRenewal);
     if (this.stopping.signal.aborted) run.revoke(SHUTDOWN);
@@ -44,24 +48,24 @@ export class Runs {
     return run;
   }
 
-  /** Removes a run whose claim was confirmed or released. Harmless twice. */
+  /** Ends a run whose claim was confirmed or released, or could not be. May be called twice. */
   end(run: Run): void {
     run.settle();
     run.open = false;
     this.timers.get(run.held.leaseMs)?.remove(run);
   }
 
-  /** Makes a run without a claim. */
+  /** Makes a run without a claim, for a request with `onRedisError: 'run'`. */
   unprotected(id: string): OnceRun {
     return new UnprotectedRun(id, this.stopping.signal);
   }
 
-  /** Calls `work` so that `current()` returns the run in it, and in everything that it awaits. */
+  /** Calls `work`. Inside of `work`, and of everything that `work` awaits, `current()` returns the run. */
   within<T>(run: OnceRun, work: () => T): T {
     return this.context.run(run, work);
   }
 
-  /** Makes a shutdown wait for a call. */
+  /** Remembers a call of `OnceService.run`, so that a shutdown waits for the call. */
   track<T>(call: Promise<T>): Promise<T> {
     this.calls.add(call);
     const forget = (): void => void this.calls.delete(call);
@@ -69,13 +73,14 @@ export class Runs {
     return call;
   }
 
-  /** Waits up to `drainMs` for the present runs; then fires the signals of all runs and waits up to `abortGraceMs`. */
+  /** Waits up to `drainMs` for the runs of this moment. Then fires the signals of all runs, and waits up to `abortGraceMs`. */
   async close(): Promise<void> {
     const { drainMs, abortGraceMs } = this.options;
     const runs = this.open();
     const calls = [...this.calls];
     const idle = (): boolean => !calls.some((call) => this.calls.has(call)) && !runs.some((run) => run.open);
-    // Requests still arrive while this waits, and the server waits for them afterwards. Their signals fire at the same time.
+    // While this waits, requests still arrive and begin runs. The server waits for these requests later, so the signals of
+    // their runs must fire, too, even if this method has returned.
     setTimeout(() => this.stop(), drainMs).unref();
     if (await reached(idle, drainMs)) return;
     this.stop();

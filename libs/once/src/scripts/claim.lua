@@ -1,37 +1,39 @@
 --[[
-claim: claim an id for the time of a lease, unless another owner has it or it is done.
+claim: claim an id for the time of a lease, unless another owner has the id or the id is done.
 
-KEYS[1]  claim        string    <prefix>:once:{<id>}:claim   one text, so that one command reads it and one writes it:
-                                state c(laimed) | d(one) | r(eleased); delivery l(east) | m(ost); fence, 16 digits; end
-                                of the lease, 13; retention, 12; bytes of token, of the last release's token, of the
-                                last renewal's operation and of the fingerprint, 4 each; ':', these four, the result
-ARGV[1]  token        str       identifies the claim; a caller that has it owns the claim
-ARGV[2]  leaseMs      int >= 1  how long the owner has before it must renew, ms
-ARGV[3]  retentionMs  int >= 1  how long the id is remembered, ms
+KEYS[1]  claim        string    <prefix>:once:{<id>}:claim   one text, so that one command reads the claim and one writes it:
+                                state, 1 letter: c(laimed) | d(one) | r(eleased); delivery, 1 letter: l(east) | m(ost);
+                                fence, 16 digits; end of the lease, 13; retention, 12; then 4 digits each for the bytes of
+                                four texts: token, token of the last release, operation of the last renewal, fingerprint;
+                                then ':', the four texts, and the result
+ARGV[1]  token        str       identifies the owner
+ARGV[2]  leaseMs      int >= 1  time in which the owner must renew the lease, ms
+ARGV[3]  retentionMs  int >= 1  time for which the id is remembered, ms
 ARGV[4]  delivery     str       'at-least-once' | 'at-most-once'; stored with the claim
-ARGV[5]  fingerprint  str       a repeat must have the same; '' for nothing to compare
+ARGV[5]  fingerprint  str       hash of a request's content, which must be the same in each claim; '' for none
 
 Returns answer
-  answer  str  'c', the fence in 16 digits and the end of the lease in 13: claimed; fences rise from claim to claim
-               'p' and how many ms the present lease lasts unless renewed: in progress
+  answer  str  'c', the fence in 16 digits, the end of the lease in 13: claimed; the fence is higher than all earlier ones
+               'p' and the ms until the lease of the owner ends unless renewed: in progress
                'd' and the result: done
-               'a': abandoned, the owner's lease ended, and at-most-once allows no other owner
-               'm': mismatch, the id has another fingerprint
+               'a': abandoned; the lease of an at-most-once claim ended without a confirmation
+               'm': mismatch; the id was claimed with another fingerprint
 
-O(1). TTL: the longer of lease and retention. Clock: Redis. Replay: the same token gets the same reply while the lease
-lasts.
+O(1). TTL: the longer of lease and retention. Clock: Redis. Replay: the same token gets the same reply while
+its owner holds the id.
 ]]
 -- @include clock
 local lease, retention = tonumber(ARGV[2]), tonumber(ARGV[3])
 if not lease or not retention or lease < 1 or retention < 1 or lease >= 1e12 or retention >= 1e12
   or lease % 1 ~= 0 or retention % 1 ~= 0 then
-  return redis.error_reply('BADTTL leaseMs and retentionMs must be integers of 1 to 12 digits, nothing was changed')
+  return redis.error_reply('BADTTL leaseMs and retentionMs must be integers from 1 to 999999999999, nothing was changed')
 end
 local text = redis.call('GET', KEYS[1])
+-- The fence begins at Redis' time in us, so that it is higher than earlier fences even if the key has expired.
 local fence, released = now_us, ''
 if text then
   local _, colon, lengths = string.find(text, '^[cdr][lm]%d+(%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d):')
-  if colon ~= 60 then return redis.error_reply('BADCLAIM the key holds no claim, nothing was changed') end
+  if colon ~= 60 then return redis.error_reply('BADCLAIM the value of KEYS[1] is not a claim, nothing was changed') end
   local a, b = tonumber(string.sub(lengths, 1, 4)), tonumber(string.sub(lengths, 5, 8))
   local c, d = tonumber(string.sub(lengths, 9, 12)), tonumber(string.sub(lengths, 13))
   local state, token, from = string.sub(text, 1, 1), string.sub(text, 61, 60 + a), 61 + a + b + c
@@ -47,7 +49,6 @@ if text then
   released = state == 'r' and token or string.sub(text, 61 + a, 60 + a + b)
   fence = math.max(fence, string.sub(text, 3, 18) + 1)
 end
--- Microseconds of Redis' clock, so that a fence rises also after the key has gone.
 local owned = string.format('%016d%013d', fence, now_ms + lease)
 redis.call('SET', KEYS[1], (ARGV[4] == 'at-most-once' and 'cm' or 'cl') .. owned
   .. string.format('%012d%04d%04d0000%04d:', retention, #ARGV[1], #released, #ARGV[5]) .. ARGV[1] .. released .. ARGV[5],

@@ -1,20 +1,20 @@
 --[[
-confirm: mark an id as done, with a result for repeated calls.
+confirm: mark an id as done, with a result for later claims.
 
 KEYS[1]  claim   string  <prefix>:once:{<id>}:claim   laid out as in `claim`
-ARGV[1]  token   str     the owner's
+ARGV[1]  token   str     token of the owner
 ARGV[2]  result  str     '' for none
 
 Returns status
-  status  'confirmed' | 'lost'
+  status  'confirmed' | 'lost'   lost: the token does not own the id; nothing was changed
 
-O(1). TTL: the claim's retention, from now. Clock: Redis. Replay: returns confirmed, and the first result stays.
+O(1). TTL: the retention of the claim, from now on. Clock: Redis. Replay: returns confirmed, and the first result stays.
 ]]
 -- @include clock
 local text = redis.call('GET', KEYS[1])
 if not text then return 'lost' end
 local _, colon = string.find(text, '^[cdr][lm]%d+:')
-if colon ~= 60 then return redis.error_reply('BADCLAIM the key holds no claim, nothing was changed') end
+if colon ~= 60 then return redis.error_reply('BADCLAIM the value of KEYS[1] is not a claim, nothing was changed') end
 if string.sub(text, 61, 60 + string.sub(text, 44, 47)) ~= ARGV[1] then return 'lost' end
 local state = string.sub(text, 1, 1)
 if state == 'd' then return 'confirmed' end

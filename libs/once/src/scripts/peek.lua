@@ -1,22 +1,22 @@
 --[[
 peek: read the state of an id.
 
-KEYS[1]  claim  string  <prefix>:once:{<id>}:claim   laid out as `claim` says
+KEYS[1]  claim  string  <prefix>:once:{<id>}:claim   laid out as in `claim`
 
 Returns {status, fence, leaseEndsAtMs, expiresAtMs, result}
-  status         'unknown' | 'in-progress' | 'done' | 'abandoned'   what the next claim would find: 'unknown' gets the id
-  fence          str  16 digits; of the claim in progress, else '0'
-  leaseEndsAtMs  str  digits, by Redis' clock; of the claim in progress, else '0'
-  expiresAtMs    int  when the key goes, by Redis' clock; -1 if its TTL was lost; 0 for 'unknown'
-  result         str  '' for none
+  status         'unknown' | 'in-progress' | 'done' | 'abandoned'   'unknown': the next claim gets the id
+  fence          str  16 digits; '0' unless 'in-progress'
+  leaseEndsAtMs  str  end of the lease, digits, ms since 1970 by Redis' clock; '0' unless 'in-progress'
+  expiresAtMs    int  time at which the key expires, ms since 1970 by Redis' clock; -1 if it has no TTL; 0 for 'unknown'
+  result         str  stored result; '' for none
 
-O(1). TTL: untouched. Clock: Redis. Replay: reads again.
+O(1). TTL: unchanged. Clock: Redis. Replay: reads again.
 ]]
 -- @include clock
 local text = redis.call('GET', KEYS[1])
 if not text then return { 'unknown', '0', '0', 0, '' } end
 local _, colon, lengths = string.find(text, '^[cdr][lm]%d+(%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d):')
-if colon ~= 60 then return redis.error_reply('BADCLAIM the key holds no claim, nothing was changed') end
+if colon ~= 60 then return redis.error_reply('BADCLAIM the value of KEYS[1] is not a claim') end
 local state = string.sub(text, 1, 1)
 if state == 'r' then return { 'unknown', '0', '0', 0, '' } end
 local expires = redis.call('PEXPIRETIME', KEYS[1])

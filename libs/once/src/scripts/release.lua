@@ -2,19 +2,19 @@
 release: end a claim without marking its id as done, so that the id can be claimed again.
 
 KEYS[1]  claim  string  <prefix>:once:{<id>}:claim   laid out as in `claim`
-ARGV[1]  token  str     the owner's
+ARGV[1]  token  str     token of the owner
 
 Returns status
-  status  'released' | 'lost'
+  status  'released' | 'lost'   lost: the token does not own the id; nothing was changed
 
-O(1). TTL: the claim's; set again where it was lost. Clock: Redis. Replay: returns released, also when another owner has claimed
-since.
+O(1). TTL: unchanged; if the key has none, the retention of the claim. Clock: Redis. Replay: returns released, also if the
+next owner has claimed the id since.
 ]]
 -- @include clock
 local text = redis.call('GET', KEYS[1])
 if not text then return 'lost' end
 local _, colon = string.find(text, '^[cdr][lm]%d+:')
-if colon ~= 60 then return redis.error_reply('BADCLAIM the key holds no claim, nothing was changed') end
+if colon ~= 60 then return redis.error_reply('BADCLAIM the value of KEYS[1] is not a claim, nothing was changed') end
 local state, a, b = string.sub(text, 1, 1), string.sub(text, 44, 47) + 0, string.sub(text, 48, 51) + 0
 if string.sub(text, 61, 60 + a) ~= ARGV[1] then
   return string.sub(text, 61 + a, 60 + a + b) == ARGV[1] and 'released' or 'lost'

@@ -1,26 +1,26 @@
 --[[
-renew: extend an owner's lease to leaseMs from now.
+renew: extend the lease of an owner, so that it ends leaseMs from now.
 
 KEYS[1]  claim      string    <prefix>:once:{<id>}:claim   laid out as in `claim`
-ARGV[1]  token      str       the owner's
-ARGV[2]  leaseMs    int >= 1  how long the owner has from now on, ms
-ARGV[3]  operation  str       identifies this renewal
+ARGV[1]  token      str       token of the owner
+ARGV[2]  leaseMs    int >= 1  time from now to the end of the lease, ms
+ARGV[3]  operation  str       identifies this renewal, so that a replay is recognised
 
 Returns {status, leaseEndsAtMs}
-  status        'renewed' | 'lost'
-  leaseEndsAtMs  str  digits, by Redis' clock; '0' when lost
+  status         'renewed' | 'lost'   lost: the token does not own the id; nothing was changed
+  leaseEndsAtMs  str  end of the lease, digits, ms since 1970 by Redis' clock; '0' for 'lost'
 
-O(1). TTL: at least the lease. Clock: Redis. Replay: the same operation gets the first reply while that lease lasts.
+O(1). TTL: at least the lease. Clock: Redis. Replay: the same operation gets the first reply, as long as the lease has not ended.
 ]]
 -- @include clock
 local lease = tonumber(ARGV[2])
 if not lease or lease < 1 or lease >= 1e12 or lease % 1 ~= 0 then
-  return redis.error_reply('BADTTL leaseMs must be an integer of 1 to 12 digits, nothing was changed')
+  return redis.error_reply('BADTTL leaseMs must be an integer from 1 to 999999999999, nothing was changed')
 end
 local text = redis.call('GET', KEYS[1])
 if not text then return { 'lost', '0' } end
 local _, colon = string.find(text, '^[cdr][lm]%d+:')
-if colon ~= 60 then return redis.error_reply('BADCLAIM the key holds no claim, nothing was changed') end
+if colon ~= 60 then return redis.error_reply('BADCLAIM the value of KEYS[1] is not a claim, nothing was changed') end
 local a, b, c = string.sub(text, 44, 47) + 0, string.sub(text, 48, 51) + 0, string.sub(text, 52, 55) + 0
 local ends = string.sub(text, 19, 31)
 if string.sub(text, 1, 1) ~= 'c' or tonumber(ends) <= now_ms or string.sub(text, 61, 60 + a) ~= ARGV[1] then

@@ -1,6 +1,6 @@
 import { isIPv4, isIPv6 } from 'node:net';
 
-/** Returns the eight groups of an IPv6 address; undefined for other text. */
+/** Returns the eight 16-bit numbers of an IPv6 address; undefined for other text. */
 function groupsOf(address: string): number[] | undefined {
   if (!isIPv6(address)) return undefined;
   const dotted = /(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(address);
@@ -15,20 +15,20 @@ function groupsOf(address: string): number[] | undefined {
   return [...left, ...new Array<number>(8 - left.length - right.length).fill(0), ...right];
 }
 
-/** Address with a port, in the formats of some proxies: `192.0.2.1:4001`, `[2001:db8::1]:4001`, or `[2001:db8::1]`. */
+/** Matches an address as some proxies write it: `192.0.2.1:4001`, `[2001:db8::1]:4001` or `[2001:db8::1]`. */
 const WITH_PORT = /^(?:(\d+\.\d+\.\d+\.\d+):\d+|\[([^\]]+)\](?::\d+)?)$/;
 
-/** Returns true for an address with a port. Each connection of a client has another port. */
+/** Returns true for an address with a port or in brackets. Each connection of a client has another port. */
 export function hasPort(address: string): boolean {
   return WITH_PORT.test(address);
 }
 
 /**
- * Returns the client of an address: an IPv4 address, also one that is mapped into IPv6; the leading bits of an IPv6 address,
- * because one client has a whole network of them; other text unchanged.
+ * Returns the text that identifies the client of an address. For IPv4, also mapped into IPv6, the text is the IPv4 address.
+ * For IPv6 it is the leading bits, because one client has a whole network of addresses. Other text is returned unchanged.
  *
- * @param address address of the socket or the proxy header; a port and a zone such as `%eth0` are removed
- * @param ipv6Prefix leading bits that identify one client, 32 to 128
+ * @param address address of the socket, or from a header of the proxy; a port and a zone such as `%eth0` are removed
+ * @param ipv6Prefix number of leading bits of an IPv6 address that identify one client, 32 to 128
  */
 export function clientOf(address: string, ipv6Prefix: number): string {
   if (!address.includes(':')) return address;

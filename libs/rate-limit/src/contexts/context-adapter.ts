@@ -1,29 +1,32 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { RateLimitDecision } from '../rate-limit.types';
 
-/** Response to a refused request. */
+/** What an adapter needs to make the error for a refused request. */
 export interface RateLimitRefusal {
   /** Decision that refused the request. */
   readonly decision: RateLimitDecision;
-  /** HTTP status: 429 for a limit, 503 if Redis failed and the policy is `deny`. */
+  /** HTTP status: 429 if a rule refuses, 503 if Redis failed and the policy is `deny`. */
   readonly status: number;
-  /** RFC 9457 problem details, or the body of the option `responses.problem`. */
+  /** Body of the response: RFC 9457 problem details, or what the option `responses.problem` makes. */
   readonly body: object;
 }
 
-/** Adapter of one kind of context. For kinds that the guard does not know, see the option `contexts`. */
+/** Connects RateLimitGuard to one kind of context, such as `http`. An app gives its own adapters in the option `contexts`. */
 export interface RateLimitContextAdapter {
-  /** Returns the client's address; undefined if it is unknown. */
+  /** Returns the client's address; undefined if the address is unknown. */
   address(context: ExecutionContext): string | undefined;
-  /** Sets headers of the response. Omit it if there is no response. */
+  /** Sets headers of the response. Leave this method out if the kind of context has no response with headers. */
   setHeaders?(context: ExecutionContext, headers: Readonly<Record<string, string>>): void;
   /** Returns the error that is thrown for a refused call. */
   refusal(context: ExecutionContext, refusal: RateLimitRefusal): Error;
-  /** Returns an object that belongs to this call alone and is the same in guards and interceptors. */
+  /**
+   * Returns an object that belongs to this call alone and that guards and interceptors both get. Undefined if there is none:
+   * then `@RateLimitResult()` is undefined, and RateLimitInterceptor refunds nothing.
+   */
   call(context: ExecutionContext): object | undefined;
   /**
-   * Calls `sent` once when the response has been sent, with true for a failure; never if the client is gone before. Omit it
-   * if there is no response: RateLimitInterceptor then reports the outcome of the handler.
+   * Makes `sent` be called once, when the response was sent, with `failed` true for a failure. If the client leaves before,
+   * `sent` is never called. Leave this method out if there is no response: RateLimitInterceptor then reports the outcome.
    */
   onSent?(context: ExecutionContext, sent: (failed: boolean) => void): void;
 }

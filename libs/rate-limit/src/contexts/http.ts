@@ -3,13 +3,13 @@ import { RateLimitException } from '../rate-limit.exception';
 import type { RateLimitContextAdapter } from './context-adapter';
 import type { ProxiedRequest } from './proxy-warnings';
 
-/** Fields of a request that are used, on Express and Fastify. */
+/** Properties of a request on Express and Fastify that the guard uses. */
 export interface RequestLike extends ProxiedRequest {
   readonly socket?: { readonly remoteAddress?: string };
   readonly res?: ResponseLike;
 }
 
-/** Methods of a response that are used: Express has `setHeader`, Fastify's reply has `header`. */
+/** Properties of a response that the guard uses. Express' response has `setHeader`, Fastify's reply has `header`. */
 interface ResponseLike {
   setHeader?(name: string, value: string): unknown;
   getHeader?(name: string): unknown;
@@ -17,24 +17,25 @@ interface ResponseLike {
   header?(name: string, value: string): unknown;
   readonly headersSent?: boolean;
   readonly sent?: boolean;
-  /** Node's response of Fastify's reply. */
+  /** Node's response, in Fastify's reply; undefined on Express. */
   readonly raw?: NodeResponse;
 }
 
-/** Node's response. */
+/** Properties of Node's response that the guard uses. */
 interface NodeResponse {
   readonly statusCode?: number;
   once?(event: 'finish', listener: () => void): unknown;
 }
 
-/** Request and response of a context, if it has them. */
+/** Request and response of a context; undefined if the context has none. */
 export interface Exchange {
   readonly request: RequestLike | undefined;
   readonly response: ResponseLike | undefined;
 }
 
 /**
- * Names in lower case, for Fastify: it converts other names at every call, which costs more than setting the header.
+ * Header names in lower case, for Fastify. Fastify converts other names at each call, which costs more than setting the
+ * header.
  */
 const IN_LOWER_CASE: Readonly<Record<string, string | undefined>> = {
   'X-RateLimit-Limit': 'x-ratelimit-limit',
@@ -45,8 +46,8 @@ const IN_LOWER_CASE: Readonly<Record<string, string | undefined>> = {
 };
 
 /**
- * Sets the content type of a JSON body when the headers are written. Nest 11 and early versions of 12 replace a type that was
- * set before, and log a warning for each response.
+ * Replaces the content type of a JSON body by `type` at the moment when the headers are written. If `type` was set earlier,
+ * Nest 11 and early versions of Nest 12 would replace it, and log a warning for each response.
  */
 function typeJsonAs(response: ResponseLike, type: string): void {
   const { writeHead } = response;
@@ -59,7 +60,12 @@ function typeJsonAs(response: ResponseLike, type: string): void {
   };
 }
 
-/** Makes an adapter for contexts that belong to an HTTP request. */
+/**
+ * Makes an adapter for contexts that belong to an HTTP request.
+ *
+ * @param exchangeOf returns the request and the response of a context
+ * @param callOf the method `call` of the adapter
+ */
 export function exchangeAdapter(
   exchangeOf: (context: ExecutionContext) => Exchange,
   callOf: (context: ExecutionContext) => object | undefined,
@@ -93,11 +99,11 @@ export const httpAdapter: RateLimitContextAdapter = {
     }),
     (context) => context.getArgByIndex<object | undefined>(0),
   ),
-  // See DECISIONS.md: outcome-is-the-status-at-finish
+  // The outcome is the status of the response that was sent. See DECISIONS.md: outcome-is-the-status-at-finish
   onSent(context, sent) {
     const response = context.getArgByIndex<(ResponseLike & NodeResponse) | undefined>(1);
     const node = response?.raw ?? response;
-    // Any response counts: of the handler, another guard, an interceptor or a filter.
+    // The response of the handler, another guard, an interceptor or a filter: whichever is sent.
     node?.once?.('finish', () => sent((node.statusCode ?? 200) >= 400));
   },
 };

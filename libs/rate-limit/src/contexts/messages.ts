@@ -7,16 +7,17 @@ type ExceptionClass = new (error: object) => Error;
 let loaded: ExceptionClass | undefined;
 
 function loadWsException(): ExceptionClass {
-  // An optional peer dependency. An import would make all apps need it, and so would a `require` outside of `try` in a bundle.
+  // @nestjs/websockets is an optional peer dependency. An `import`, or in a bundle a `require` outside of `try`, would force
+  // every app to install it.
   try {
     // eslint-disable-next-line @typescript-eslint/no-require-imports
     return (require('@nestjs/websockets') as { WsException: ExceptionClass }).WsException;
   } catch (cause) {
-    throw new Error('RateLimitGuard: Cannot load @nestjs/websockets, which it needs to refuse a message.', { cause });
+    throw new Error('RateLimitGuard: Cannot load @nestjs/websockets, which is needed to refuse a WebSocket message. Install it.', { cause });
   }
 }
 
-/** Returns the first argument that is an object, at the given indexes. */
+/** Returns the first argument of a context that is an object, of those at the given indexes; undefined if there is none. */
 function objectAt(context: ExecutionContext, ...indexes: readonly number[]): object | undefined {
   for (const index of indexes) {
     const value: unknown = context.getArgByIndex(index);
@@ -29,15 +30,15 @@ interface Socket {
   readonly remoteAddress?: string;
 }
 
-/** Client of socket.io or ws. */
+/** Client of a WebSocket gateway: socket.io has `handshake`, ws has `_socket`. */
 interface ClientLike {
   readonly handshake?: { readonly address?: string };
   readonly _socket?: Socket;
 }
 
 /**
- * Adapter of WebSocket gateways. The object of a call is the payload, or the client if the payload is not an object: the
- * client is the same for all of its messages.
+ * Adapter of WebSocket gateways. `call` returns the payload of the message. If the payload is not an object, `call` returns the
+ * client, which all messages of this client share.
  */
 export const wsAdapter: RateLimitContextAdapter = {
   address(context) {
@@ -48,7 +49,7 @@ export const wsAdapter: RateLimitContextAdapter = {
   call: (context) => objectAt(context, 1, 0),
 };
 
-/** Context of the TCP transport; other transports have no address. */
+/** Nest's context of the TCP transport, which has the socket. Other transports show no address. */
 interface RpcContextLike {
   getSocketRef?(): { readonly netSocket?: Socket; readonly socket?: Socket };
 }

@@ -1,40 +1,44 @@
 import { Logger } from '@nestjs/common';
 import { hasPort } from './client-address';
 
-/** Fields of a request that show the app's proxy settings. */
+/** Properties of a request that show whether the app trusts proxies. */
 export interface ProxiedRequest {
   readonly ip?: unknown;
-  /** Fastify: undefined without `trustProxy`. */
+  /** Fastify only; undefined without `trustProxy`. */
   readonly ips?: unknown;
   readonly headers?: Readonly<Record<string, unknown>>;
-  /** Express. */
+  /** Express only. */
   readonly app?: { get?(setting: string): unknown };
-  /** Fastify. */
+  /** Fastify only. */
   readonly server?: object;
 }
 
 const FIX = {
   untrusted:
-    'A request has X-Forwarded-For, but the app trusts no proxy, so all clients behind a proxy share its address. If there is ' +
-    'a proxy, set `trust proxy` (Express) or `trustProxy` (Fastify) to its address or to the number of proxies.',
+    'A request has the header X-Forwarded-For, but the app trusts no proxy. If the app is behind a proxy, all clients count ' +
+    'as one client with the address of the proxy. Then set `trust proxy` (Express) or `trustProxy` (Fastify) to the ' +
+    'addresses or the number of your proxies.',
   permissive:
-    'The app trusts every proxy (`trust proxy` or `trustProxy` is true), so a client can choose its address by ' +
-    'X-Forwarded-For and bypass every limit by address. Set it to the addresses or the number of your proxies.',
-  port: 'A proxy writes addresses with ports into X-Forwarded-For. Clients are counted by the address alone.',
+    'The app trusts every proxy (its `trust proxy` or `trustProxy` accepts all addresses), so a client can choose its address by ' +
+    'X-Forwarded-For and bypass all limits per address. Set `trust proxy` or `trustProxy` to the addresses or the number ' +
+    'of your proxies.',
+  port:
+    'The addresses of requests have ports, which a proxy writes into X-Forwarded-For. Nothing is wrong with the limits: ' +
+    'clients are counted by the address without the port.',
 } as const;
 
-/** Logs warnings about wrong proxy settings, each once. */
+/** Logs warnings about the app's proxy settings, each warning once. */
 export class ProxyWarnings {
   private readonly logger = new Logger('RateLimit');
   private readonly logged = new Set<keyof typeof FIX>();
   private settingChecked = false;
 
-  /** Checks a request that is limited by its address. */
+  /** Logs a warning if a request shows a mistake that was not logged before. */
   inspect(request: ProxiedRequest): void {
     if (this.logged.size === Object.keys(FIX).length) return;
     if (typeof request.ip === 'string' && request.ip.includes(':') && hasPort(request.ip)) this.warn('port');
     if (request.headers?.['x-forwarded-for'] === undefined) return;
-    // The app has one setting, so the first such request shows it.
+    // All requests have the same setting, so only the first request with X-Forwarded-For is checked.
     if (this.settingChecked) return;
     this.settingChecked = true;
     if (trustsNobody(request)) this.warn('untrusted');
@@ -44,7 +48,7 @@ export class ProxyWarnings {
   private warn(kind: keyof typeof FIX): void {
     if (this.logged.has(kind)) return;
     this.logged.add(kind);
-    this.logger.warn(`${FIX[kind]} Logged once; silence it with proxyWarnings: false.`);
+    this.logger.warn(`${FIX[kind]} Logged once. To turn these warnings off, set proxyWarnings: false.`);
   }
 }
 
@@ -55,12 +59,14 @@ function trustsNobody({ ips, app, server }: ProxiedRequest): boolean {
   return setting === undefined || setting === false;
 }
 
-/** Addresses reserved for documentation: more than any chain of proxies. */
+/** Addresses that no host has (reserved for documentation), more than any real chain of proxies has. */
 const FORGED_CHAIN = Array.from({ length: 100 }, (_, i) => `192.0.2.${i + 1}`);
 
 /**
- * Returns true if the platform takes the first address of any X-Forwarded-For. Fastify does not show its setting and that of
- * Express may be a function, so the platform evaluates a copy of the request with a chain of 100 unknown proxies.
+ * Returns true if the platform believes X-Forwarded-For from any proxy.
+ *
+ * The setting cannot be read: Fastify does not show its setting, and the setting of Express may be a function. So this function
+ * makes a copy of the request that came through 100 unknown proxies, and lets the platform compute the client's address.
  */
 function trustsEverybody(request: object): boolean {
   const forged = {
@@ -73,7 +79,7 @@ function trustsEverybody(request: object): boolean {
   try {
     return (Object.create(request, own) as ProxiedRequest).ip === FORGED_CHAIN[0];
   } catch {
-    // The platform or its trust function cannot handle the copy.
+    // The platform, or the app's trust function, cannot handle the copy. So nothing is known, and nothing is logged.
     return false;
   }
 }

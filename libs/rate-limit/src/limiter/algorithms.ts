@@ -1,6 +1,6 @@
 import type { RateLimitAlgorithm } from '../rules/rule';
 
-/** Input of an algorithm: one check at one instant. */
+/** Input of an algorithm: the numbers of one check, and the time. `capacity` is the burst of a token bucket, else the limit. */
 export interface AlgorithmInput {
   readonly limit: number;
   readonly windowMs: number;
@@ -9,14 +9,14 @@ export interface AlgorithmInput {
   readonly nowUs: number;
 }
 
-/** State of a subject under a rule; an algorithm ignores the state of another one. */
+/** State of a subject under a rule. An algorithm ignores a state whose `kind` is another algorithm. */
 export type State =
   | { readonly kind: 'fixed-window'; readonly count: number; readonly endsMs: number }
   | { readonly kind: 'sliding-window'; readonly last: number; readonly current: number; readonly previous: number }
   | { readonly kind: 'sliding-log'; readonly hits: readonly { readonly us: number; readonly cost: number }[] }
   | Bucket;
 
-/** Level of a token bucket just before a charge. See DECISIONS.md: token-bucket-keeps-lows */
+/** Level of a token bucket just before a charge, from which a refund is computed. See DECISIONS.md: token-bucket-keeps-lows */
 interface Low {
   readonly us: number;
   readonly level: number;
@@ -28,31 +28,31 @@ interface Bucket {
   readonly us: number;
   /** Instant at which the bucket was last empty, us. */
   readonly emptyUs: number;
-  /** Newest first. Each is lower than all newer ones. */
+  /** Newest first. Each low is lower than all newer lows. */
   readonly lows: readonly Low[];
 }
 
 const MAX_LOWS = 8;
 
-/** Times of a verdict, ms; see Verdict. */
+/** Times of a verdict, ms, as in Verdict. */
 interface Times {
   readonly resetMs: number;
   readonly nextMs: number;
 }
 
-/** Current values of a subject, and the state after a charge. */
+/** What an algorithm finds for a check: hits and times now, and a function that charges the cost. */
 export interface Look extends Times {
   readonly used: number;
   readonly retryMs: number;
-  /** Returns the state and the times if the cost is charged. */
+  /** Returns the state with the cost, and its times. Changes nothing by itself. */
   charge(): { readonly state: State } & Times;
 }
 
-/** One algorithm, with the same arithmetic as its Lua script. */
+/** One algorithm, with the same arithmetic as the Lua part of the same name. */
 interface Algorithm {
-  /** Evaluates a check without charging it. */
+  /** Evaluates a check and charges nothing. */
   look(state: State | undefined, input: AlgorithmInput): Look;
-  /** Returns the state after a refund (undefined: no hits left) and the refunded hits. */
+  /** Returns the refunded hits, and the state without these hits; the state is undefined if no hits are left. */
   refund(
     state: State | undefined,
     input: AlgorithmInput,
@@ -176,16 +176,16 @@ function msToDrain(hits: number, { limit, windowMs }: AlgorithmInput): number {
   return limit > 0 ? Math.min(1e13, Math.max(0, Math.ceil((hits * windowMs) / limit))) : windowMs;
 }
 
-/** Returns the time until one hit more is allowed, ms. */
+/** Returns the time until the number of allowed hits rises, ms; 0 if no hit counts. */
 function msToNext(level: number, input: AlgorithmInput): number {
   const used = Math.min(input.capacity, Math.ceil(level - 1e-9));
   return used > 0 ? Math.max(1, msToDrain(level - used + 1, input)) : 0;
 }
 
-/** Returns a low, rounded as in the script. */
+/** Makes a low, with its level rounded down as in token-bucket.lua. */
 const lowOf = (us: number, level: number): Low => ({ us, level: Math.floor(level * 1e4) / 1e4 });
 
-/** Adds the level before a charge, newest first; see token-bucket.lua. */
+/** Adds the level before a charge to the lows, as `with_low` in token-bucket.lua does. */
 function withLow(lows: readonly Low[], us: number, level: number): readonly Low[] {
   const below = lows.findIndex((low) => low.level < level);
   const kept = below === -1 ? [] : lows.slice(below);
@@ -219,7 +219,7 @@ const tokenBucket: Algorithm = {
     const bucket = bucketOf(state, input);
     if (chargedUs < bucket.emptyUs) return { state, given: 0 };
     const since = bucket.lows.filter(({ us }) => us > chargedUs);
-    // Without the charge the bucket would hold less, but never less than 0; see token-bucket.lua.
+    // The refund is at most the lowest level since the charge. The comments in token-bucket.lua explain why.
     const least = since.map(({ us, level }) => Math.max(level, cost - drainedIn(us - chargedUs, input)));
     const given = Math.min(bucket.level, cost, ...least);
     if (given <= 0) return { state, given: 0 };

@@ -6,19 +6,19 @@ interface Refusal {
   readonly limit: number;
   readonly cost: number;
   readonly verdict: Verdict;
-  /** Start of the call that was refused, by the monotonic clock, ms. */
+  /** Monotonic time at which the refused call began, ms. */
   readonly calledAtMs: number;
-  /** Instant from which the refusal is no longer used, by the monotonic clock, ms. */
+  /** Monotonic time from which the refusal is no longer used, ms. */
   readonly expiresAtMs: number;
 }
 
-/** Caches refusals until their subject may try again, so that Redis is not called in the meantime. */
+/** Caches refusals of Redis. Until the subject may try again, this process refuses the subject without a call to Redis. */
 export class BlockCache {
   private readonly refusals = new Map<string, Refusal>();
 
   /**
-   * @param maxRefusals refusals that are kept, at least 1; the oldest is evicted first
-   * @param maxMs longest time that a refusal is used, ms: how late this process notices a reset by another process
+   * @param maxRefusals maximum number of refusals, at least 1; the oldest refusal is evicted first
+   * @param maxMs longest time for which a refusal is used, ms. A reset by another process takes effect here after this time
    * @param now monotonic clock, ms
    */
   constructor(
@@ -27,12 +27,15 @@ export class BlockCache {
     private readonly now: () => number,
   ) {}
 
-  /** Number of refusals that are kept. */
+  /** Number of cached refusals. */
   get size(): number {
     return this.refusals.size;
   }
 
-  /** Returns the cached refusal that applies to a check, with its remaining times; undefined if there is none. */
+  /**
+   * Returns the verdict of a cached refusal that applies to a check, with its times counted from now; undefined if there is
+   * none.
+   */
   find(check: Check): Verdict | undefined {
     const id = memoryId(check.rule, check.subject);
     const refusal = this.refusals.get(id);
@@ -42,7 +45,7 @@ export class BlockCache {
       this.refusals.delete(id);
       return undefined;
     }
-    // A smaller cost or a higher limit may be allowed, so Redis must decide.
+    // The refused request had a higher cost or a lower limit. Redis may allow this one, so Redis must decide.
     if (check.cost < refusal.cost || check.limit > refusal.limit) return undefined;
     const passedMs = Math.floor(now - refusal.calledAtMs);
     const { verdict } = refusal;
@@ -50,7 +53,7 @@ export class BlockCache {
     return { ...verdict, resetMs: Math.max(0, verdict.resetMs - passedMs), retryMs, nextMs: retryMs };
   }
 
-  /** Adds a refusal. @param calledAtMs start of the refused call, by `now` */
+  /** Caches a refusal. @param calledAtMs time of `now` at which the refused call began */
   add(check: Check, verdict: Verdict, calledAtMs: number): void {
     const expiresAtMs = calledAtMs + Math.min(verdict.retryMs, this.maxMs);
     if (expiresAtMs <= this.now()) return;
@@ -64,7 +67,7 @@ export class BlockCache {
     }
   }
 
-  /** Removes the refusal of a subject under a rule. */
+  /** Forgets the refusal of a subject under a rule. */
   remove(check: Pick<Check, 'rule' | 'subject'>): void {
     this.refusals.delete(memoryId(check.rule, check.subject));
   }

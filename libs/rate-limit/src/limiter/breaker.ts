@@ -1,4 +1,4 @@
-/** Circuit breaker: stops calls to a Redis that does not answer, and lets single calls through to test it. */
+/** Circuit breaker: stops the calls to Redis after several failures in a row, and lets single calls through as a test. */
 export class Breaker {
   private failures = 0;
   private openUntilMs = 0;
@@ -6,7 +6,7 @@ export class Breaker {
 
   /**
    * @param threshold consecutive failures that open the breaker
-   * @param openMs time that it stays open before it lets one call through, ms
+   * @param openMs time after a failure until the open breaker lets one call through, ms
    * @param now monotonic clock, ms
    * @param changed called when the breaker opens and when it closes
    */
@@ -22,7 +22,9 @@ export class Breaker {
     return this.failures >= this.threshold;
   }
 
-  /** Returns true if a call may be made now. While the breaker is open, that is one call at a time, every `openMs`. */
+  /**
+   * Returns true if a call may be made now. While the breaker is open, it allows one call at a time, `openMs` after a failure.
+   */
   enter(): boolean {
     if (!this.open) return true;
     if (this.probing || this.now() < this.openUntilMs) return false;
@@ -32,7 +34,7 @@ export class Breaker {
 
   /** Records that a call succeeded. */
   succeeded(): void {
-    // The reply to a call from before the breaker opened does not show that Redis is available now.
+    // This call was made before the breaker opened. Its success does not show that Redis is available now.
     if (this.open && !this.probing) return;
     const wasOpen = this.open;
     this.failures = 0;

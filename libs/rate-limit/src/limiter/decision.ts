@@ -9,7 +9,7 @@ import {
   type Verdicts,
 } from './limiter.port';
 
-/** A decision that keeps what it charged, so that it can be refunded once. */
+/** A decision that remembers which hits it charged, so that these hits can be refunded once. */
 export class Decision implements RateLimitDecision {
   readonly allowed: boolean;
   readonly reason: RateLimitDecision['reason'];
@@ -20,10 +20,10 @@ export class Decision implements RateLimitDecision {
   #rules: readonly RateLimitRuleDecision[] | undefined;
 
   /**
-   * @param checks in the order of the verdicts
-   * @param charged true if an allowed request was charged
-   * @param denied true if the policy refuses, regardless of the verdicts
-   * @param requested all checks of the request. Default: those that have verdicts
+   * @param checks evaluated checks, in the order of the verdicts
+   * @param charged true if the hits were charged, unless the request is refused; false for a peek
+   * @param denied true if the policy `deny` refuses the request, whatever the verdicts are
+   * @param requested all checks of the request. Default: the evaluated checks
    */
   constructor(
     readonly source: RateLimitDecision['source'],
@@ -41,7 +41,7 @@ export class Decision implements RateLimitDecision {
     this.reason = denied ? 'redis-error' : allowed ? undefined : reasonOf(checks, rules);
   }
 
-  /** One per rule that has a verdict; made at the first access, because many callers only read `allowed`. */
+  /** One decision per verdict. They are made at the first access, because many callers read only `allowed`. */
   get rules(): readonly RateLimitRuleDecision[] {
     return (this.#rules ??= this.#verdicts.map((verdict, i) => ruleDecision(this.#checks[i] as Check, verdict)));
   }
@@ -54,18 +54,22 @@ export class Decision implements RateLimitDecision {
     });
   }
 
-  /** Returns the fields of RateLimitDecision, for JSON.stringify. */
+  /** Returns a plain object for JSON.stringify, which does not see the getters of this class. */
   toJSON(): RateLimitDecision {
     const { allowed, source, reason, retryAfterMs, rules, policies } = this;
     return { allowed, source, reason, retryAfterMs, rules, policies };
   }
 
-  /** Makes a decision without verdicts: of a request without rules, or of the policy. */
+  /** Makes a decision without verdicts, for a request without rules or for the policy `allow` or `deny`. */
   static without(source: 'policy' | 'none', allowed: boolean): Decision {
     return new Decision(source, [], { allowed: true, rules: [] }, false, !allowed);
   }
 
-  /** Returns the charged hits, only at the first call. @param wanted selects checks. Default: all */
+  /**
+   * Returns the hits that a decision charged. A second call returns an empty array.
+   *
+   * @param wanted selects checks. Default: all
+   */
   static takeCharged(decision: RateLimitDecision, wanted: (check: Check) => boolean = () => true): ChargedHits[] {
     if (!(decision instanceof Decision) || !decision.#charged) return [];
     decision.#charged = false;

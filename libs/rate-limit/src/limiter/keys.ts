@@ -7,8 +7,8 @@ const MAX_PLAIN_SUBJECT = 128;
 const HASHED = 'sha256-';
 
 /**
- * Returns a subject as part of a key: as it is, or its hash if it is empty, too long or not well-formed Unicode. A subject
- * that looks like a hash is hashed too, so no two subjects share a key.
+ * Returns the part of a key that stands for a subject. The part is the subject itself, or its hash if the subject is empty, too
+ * long or not well-formed Unicode. A subject that looks like a hash is hashed, too, so no two subjects have the same key.
  */
 function subjectPart(subject: string): string {
   if (subject.length <= MAX_PLAIN_SUBJECT && subject !== '' && !subject.startsWith(HASHED) && subject.isWellFormed()) {
@@ -17,18 +17,21 @@ function subjectPart(subject: string): string {
   return HASHED + createHash('sha256').update(Buffer.from(subject, 'utf16le')).digest('hex');
 }
 
-/** Returns the id of a rule and a subject in this process's memory: unique, and of bounded length. */
+/** Returns an id for a rule and a subject, for maps in this process. The id is unique, and its length has a maximum. */
 export function memoryId({ algorithm, name, windowMs }: NamedRule, subject: string): string {
   return `${algorithm}:${windowMs}:${name.length}:${name}:${subjectPart(subject)}`;
 }
 
-/** The keys of one rule under one hash tag. */
+/** Functions that make the keys of one rule with one hash tag. */
 interface RuleKeys {
   readonly state: (subject: string) => string;
   readonly penalty: (subject: string) => string;
 }
 
-/** Builds the Redis keys of rules and subjects. All rules of a subject share a hash tag; the tags cover the slots evenly. */
+/**
+ * Makes the Redis keys of rules and subjects. All keys of a subject have the same hash tag, so one script can use them on a
+ * Cluster. The hash tags are distributed evenly over the slots.
+ */
 export class LimiterKeys {
   private readonly tags: readonly string[];
   private readonly rules = new WeakMap<NamedRule, (RuleKeys | undefined)[]>();
@@ -41,7 +44,7 @@ export class LimiterKeys {
     this.tags = evenTags(count);
   }
 
-  /** Returns the index of a subject's tag. Checks of one tag may share a command. */
+  /** Returns the index of a subject's hash tag. Checks with the same index can be decided by one script. */
   tagOf(subject: string): number {
     return this.tags.length === 1 ? 0 : spread(subject) % this.tags.length;
   }
@@ -67,8 +70,8 @@ export class LimiterKeys {
 
   private makeKeys(rule: NamedRule, tag: number): RuleKeys {
     const tagged = this.space.tag(this.tags[tag] as string);
-    // Two versions of an app may run with different windows. In one key, each would shorten the other's.
-    // See DECISIONS.md: window-is-part-of-the-key
+    // The window is part of the key, because two versions of an app may run at the same time with different windows. With one
+    // key, each version would shorten the windows of the other. See DECISIONS.md: window-is-part-of-the-key
     const state = tagged.series(rule.algorithm, rule.name, String(rule.windowMs));
     return { state, penalty: tagged.series('penalty', rule.name) };
   }

@@ -1,6 +1,6 @@
 import type { NamedRule } from '../rules/rule';
 
-/** One rule of one request. The rule's functions have been called, so limit and cost are numbers. */
+/** One rule of one request, after the rule's functions were called, so that `limit` and `cost` are numbers. */
 export interface Check {
   readonly rule: NamedRule;
   /** The client, user or other party that is counted; any text. */
@@ -15,67 +15,69 @@ export interface Check {
 export interface Verdict {
   /** 0 allowed, 1 over the limit, 2 blocked. */
   readonly verdict: number;
-  /** Hits that count, with those of this request if they were charged. */
+  /** Hits that count now, including the hits of this request if they were charged. */
   readonly used: number;
-  /** Time until no hit counts any longer, ms. */
+  /** Time until no hit counts any more and no block is in force, ms. */
   readonly resetMs: number;
   /**
-   * Time until the request's cost may be allowed, ms; 0 if it is allowed now. Finite even if the cost exceeds the capacity:
-   * see `neverPasses`.
+   * Time until the request's cost may be allowed, ms; 0 if the request is allowed now. This number is finite even if the cost
+   * exceeds the capacity; `neverPasses` returns true then.
    */
   readonly retryMs: number;
-  /** Time until one hit more than now is allowed, ms; 0 if no hit counts; equal to `retryMs` if this check refuses. */
+  /** Time until the number of allowed hits rises, ms; 0 if no hit counts. If this check refuses, the same as `retryMs`. */
   readonly nextMs: number;
-  /** Time of the decision by the limiter's clock, us since 1970. */
+  /** Time of the decision by the clock of the limiter (Redis or this process), us since 1970. */
   readonly atUs: number;
 }
 
 /** Outcome of all checks of one request. */
 export interface Verdicts {
-  /** True if no enforced rule refuses. */
+  /** True if no rule refuses that is not a shadow rule. */
   readonly allowed: boolean;
   /** One per check, in their order. */
   readonly rules: readonly Verdict[];
 }
 
-/** Hits that were charged and may be refunded. */
+/** Hits of one check that were charged and may be refunded. */
 export interface ChargedHits {
   readonly check: Check;
   /** `atUs` of the verdict that charged the hits. */
   readonly chargedUs: number;
 }
 
-/** Time limit of one decision, over all of its calls to Redis. */
+/** Time limit of one decision, for all of its calls to Redis together. */
 export interface Budget {
-  /** Start of the decision by the process's monotonic clock, ms. */
+  /** Monotonic time at which the decision began, ms. */
   readonly startedAtMs: number;
-  /** Longest duration from `since`, ms. */
+  /** Longest duration from `startedAtMs`, ms. */
   readonly deadlineMs: number;
 }
 
 /** Counts hits, in Redis or in this process. */
 export interface Limiter {
-  /** Charges all checks, or none if one refuses. With `charge` false, it reads and charges nothing. */
+  /** Decides all checks and charges them, or charges none if one refuses. If `charge` is false, only decides. */
   consume(checks: readonly Check[], charge: boolean, budget: Budget): Promise<Verdicts>;
-  /** Refunds hits that still count. Returns the refunded hits, in the order of `charged`. */
+  /** Refunds hits, as far as they still count. Returns the refunded hits, in the order of `charged`. */
   refund(charged: readonly ChargedHits[], deadlineMs: number): Promise<number[]>;
-  /** Deletes the counter and the block of a subject. Returns true if there was any. */
+  /** Deletes the counter of a subject, its block and the memory of earlier blocks. Returns true if there was any of them. */
   reset(rule: NamedRule, subject: string, deadlineMs: number): Promise<boolean>;
-  /** Refuses a subject for `blockMs` and deletes its counter. */
+  /** Blocks a subject for `blockMs` from now, and deletes its counter. */
   block(rule: NamedRule, subject: string, blockMs: number, deadlineMs: number): Promise<void>;
 }
 
-/** Returns the most hits that a rule allows at once: the burst of a token bucket, else the limit. */
+/**
+ * Returns the most hits that a rule allows at once: the burst of a token bucket, else the limit. With a limit of 0, returns 0.
+ */
 export function capacityOf({ rule, limit }: Check): number {
   return limit === 0 ? 0 : (rule.burst ?? limit);
 }
 
-/** Returns true if the cost exceeds the rule's capacity, so that waiting does not help. */
+/** Returns true if the cost exceeds the rule's capacity, so that the rule never allows the request. */
 export function neverPasses(check: Check): boolean {
   return check.cost > capacityOf(check);
 }
 
-/** Returns true if the rule may refuse a request; a shadow rule only counts. */
+/** Returns true if the rule may refuse a request. A shadow rule only counts. */
 export function enforced(check: Check): boolean {
   return !check.rule.shadow;
 }

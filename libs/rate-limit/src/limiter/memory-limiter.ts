@@ -11,7 +11,7 @@ import {
   type Verdicts,
 } from './limiter.port';
 
-/** State of one rule and subject. */
+/** State of one subject under one rule. */
 interface Entry {
   state: State | undefined;
   blockedUntilMs: number;
@@ -27,22 +27,22 @@ interface Judged {
 }
 
 /**
- * Counts hits in this process: for the policy `local` while Redis is unavailable, and for RateLimitTestingModule. Tests
- * compare the scripts with it.
+ * Counts hits in the memory of this process: for the policy `local` while Redis is unavailable, and for
+ * RateLimitTestingModule. Tests compare the decisions of the Lua scripts with the decisions of this class.
  */
 export class MemoryLimiter implements Limiter {
   private readonly entries = new Map<string, Entry>();
 
   /**
    * @param nowUs clock, us since 1970
-   * @param maxSubjects entries that are kept; the least recently used is evicted first
+   * @param maxSubjects maximum number of entries (pairs of rule and subject); the least recently used is evicted first
    */
   constructor(
     private readonly nowUs: () => number,
     private readonly maxSubjects: number,
   ) {}
 
-  /** Number of entries that are kept. */
+  /** Number of entries: pairs of rule and subject. */
   get size(): number {
     return this.entries.size;
   }
@@ -51,7 +51,7 @@ export class MemoryLimiter implements Limiter {
     return Promise.resolve(this.decide(checks, charge));
   }
 
-  /** Does the same as `consume`, synchronously. */
+  /** Does the same as `consume`, but returns the verdicts without a promise. */
   decide(checks: readonly Check[], charge: boolean): Verdicts {
     const atUs = this.nowUs();
     const judged = checks.map((check) => this.judge(check, charge, atUs));
@@ -102,7 +102,7 @@ export class MemoryLimiter implements Limiter {
       if (rule.freshAfterBlock) entry.state = undefined;
     }
     const blockedMs = Math.max(0, entry.blockedUntilMs - nowMs);
-    // A new window begins after the block.
+    // With `freshAfterBlock`, a new window begins after the block, so only the block counts.
     const fresh = blockedMs > 0 && rule.freshAfterBlock === true;
     retryMs = Math.max(fresh ? 0 : retryMs, blockedMs);
     const verdict = {
@@ -146,6 +146,6 @@ function inputOf(check: Check, nowUs: number): AlgorithmInput {
 }
 
 function rounded(used: number): number {
-  // Math.ceil(-1e-9) is -0; `max` makes it 0.
+  // Math.ceil(-1e-9) is -0. Math.max turns -0 into 0.
   return Math.max(0, Math.ceil(used - 1e-9));
 }

@@ -98,8 +98,9 @@ export class RedisLimiter implements Limiter {
   }
 
   /**
-   * Charges with the script `consume` after a short script failed. A short script fails, before it charges anything, if a
-   * counter is not an integer: `block` leaves such a value. Other errors are thrown again.
+   * Decides with the script `consume` if a script for fixed windows failed in Redis. Such a script fails, and charges nothing,
+   * on a counter that is not an integer, such as the text that `block` writes. Errors without a reply of the script are
+   * thrown again.
    */
   private runAfter(error: unknown, checks: readonly Check[], budget: Budget): Promise<Verdicts> {
     if (error instanceof ScriptFailedError) return this.run(checks, true, budget);
@@ -117,7 +118,7 @@ export class RedisLimiter implements Limiter {
     return this.registry.run(consume, { keys: { keys }, args }, budget);
   }
 
-  /** Returns a rule's text; cached, because the limit of most rules is the same for every request. */
+  /** Returns the parameters of a rule as text. The text is cached, because most rules have the same limit for every request. */
   private textOf(check: Check): string {
     const kept = this.texts.get(check.rule);
     if (kept?.limit === check.limit) return kept.text;
@@ -126,7 +127,10 @@ export class RedisLimiter implements Limiter {
     return text;
   }
 
-  /** Charges the checks of each hash tag by a command of its own, and refunds them if a check of another tag refuses. */
+  /**
+   * Decides checks whose subjects have different hash tags, with one command per hash tag. If a command refuses or fails,
+   * refunds what the other commands have charged.
+   */
   private async consumeAcrossTags(checks: readonly Check[], charge: boolean, budget: Budget): Promise<Verdicts> {
     const groups = groupBy(checks, ({ subject }) => String(this.keys.tagOf(subject)));
     const outcomes = await Promise.allSettled(
@@ -153,26 +157,28 @@ export class RedisLimiter implements Limiter {
         rules[at] = reserved && !allowed ? withoutCharge(verdict, check.cost) : verdict;
       }
     }
-    // Not awaited: hits that are not refunded expire with their window.
+    // The refund is not awaited, and its error is ignored: hits that are not refunded expire with their window.
     if (charged.length > 0) this.refund(charged, budget.deadlineMs).catch(() => undefined);
     if (failed) throw failed.reason;
     return { allowed, rules };
   }
 }
 
-/** Returns a verdict without its refunded hits. Its times still include them, unless no other hit counts. */
+/** Subtracts refunded hits from a verdict. Its times still include these hits, unless no other hits count. */
 function withoutCharge(verdict: Verdict, cost: number): Verdict {
   const used = verdict.used - cost;
   return used > 0 ? { ...verdict, used } : { ...verdict, used, resetMs: 0, nextMs: 0 };
 }
 
-// See DECISIONS.md: short-scripts-for-fixed-windows
-/** Returns true if the short scripts can decide a check. */
+/**
+ * Returns true if the scripts for fixed windows, which cost less than `consume`, can decide a check.
+ * See DECISIONS.md: short-scripts-for-fixed-windows
+ */
 function isPlain({ rule, limit, cost }: Check): boolean {
   return rule.algorithm === 'fixed-window' && rule.blockMs === 0 && !rule.shadow && cost > 0 && cost <= limit;
 }
 
-/** Returns the verdicts of a reply of `consumeFixedWindows`, which charged all checks or none. */
+/** Computes the verdicts from a reply of `consumeFixedWindows`, which charged all checks or none of them. */
 function verdictsOfWindows(checks: readonly Check[], { windows, atUs }: FixedWindows): Verdicts {
   const allowed = checks.every(({ limit }, i) => (windows[2 * i] as number) <= limit);
   const rules = checks.map(({ limit, cost }, i): Verdict => {
@@ -185,7 +191,7 @@ function verdictsOfWindows(checks: readonly Check[], { windows, atUs }: FixedWin
   return { allowed, rules };
 }
 
-/** Returns a rule with its limit, in the format that the scripts read. */
+/** Returns the parameters of a rule as text, in the format that consume.lua describes. */
 function textOf(check: Check): string {
   const { rule, limit } = check;
   const mode = rule.shadow ? 'shadow' : rule.freshAfterBlock ? 'fresh' : '';

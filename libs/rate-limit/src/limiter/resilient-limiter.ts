@@ -19,13 +19,13 @@ export interface Clocks {
 
 const SYSTEM_CLOCKS: Clocks = { monotonicMs: () => performance.now(), wallUs: () => Date.now() * 1_000 };
 
-/** Refusals that a process caches. */
+/** Maximum number of refusals that a process caches. */
 const CACHED_REFUSALS = 10_000;
-/** Longest time that a cached refusal is used, ms. */
+/** Longest time for which a cached refusal is used, ms. */
 const CACHED_REFUSAL_MS = 5_000;
-/** Subjects that a process counts while Redis is unavailable. */
+/** Maximum number of pairs of rule and subject that a process counts while Redis is unavailable. */
 const LOCAL_SUBJECTS = 10_000;
-/** Shortest deadline of refund, reset and block, ms: they are not part of a request, so they may wait longer than one. */
+/** Minimum deadline of refund, reset and block, ms. No request waits for these calls, so they may wait longer than a check. */
 const MIN_ADMIN_DEADLINE_MS = 1_000;
 
 /** Options of ResilientLimiter. */
@@ -34,7 +34,10 @@ export type ResilientLimiterOptions = Pick<
   'onRedisError' | 'deadlineMs' | 'breaker' | 'blockCache'
 >;
 
-/** Decides requests: by cached refusals, by the limiter, or by the policy `onRedisError` if the limiter fails. */
+/**
+ * Decides requests: by a cached refusal, else by Redis, and by the policy `onRedisError` if Redis fails or the breaker is
+ * open.
+ */
 export class ResilientLimiter {
   private readonly breaker: Breaker;
   private readonly cache: BlockCache | undefined;
@@ -51,12 +54,13 @@ export class ResilientLimiter {
       events.breakerChanged.publish(() => ({ state })),
     );
     this.cache = blockCache ? new BlockCache(CACHED_REFUSALS, CACHED_REFUSAL_MS, now) : undefined;
-    // By the time of day, as Redis does, so that windows end at about the same time.
+    // Redis counts by the time of day. This process does the same, so that its windows end at about the same time as in Redis.
     this.local = new MemoryLimiter(() => clocks.wallUs(), LOCAL_SUBJECTS);
   }
 
   /**
-   * Decides a request, and charges it if it is allowed and `charge` is true. Never rejects because Redis is unavailable.
+   * Decides a request, and charges it if the request is allowed and `charge` is true. Does not reject if Redis fails: then the
+   * policy `onRedisError` decides.
    *
    * @throws InvalidCallError, InvalidKeyError if a key or an argument is invalid
    */
@@ -72,7 +76,11 @@ export class ResilientLimiter {
     );
   }
 
-  /** Refunds what a decision charged. Returns the refunded hits. @throws LuanestError if Redis fails */
+  /**
+   * Refunds the hits that a decision charged. Returns the number of refunded hits.
+   *
+   * @throws the errors of ScriptRegistry.run()
+   */
   async refund(decision: RateLimitDecision, wanted?: (check: Check) => boolean): Promise<number> {
     const charged = Decision.takeCharged(decision, wanted);
     if (charged.length === 0) return 0;
@@ -84,18 +92,18 @@ export class ResilientLimiter {
     return given.reduce((sum, hits) => sum + hits, 0);
   }
 
-  /** Deletes the counter and the block of a subject. Returns true if there was any. @throws LuanestError if Redis fails */
+  /** Resets a subject in Redis and in this process, as `Limiter.reset` says. @throws the errors of ScriptRegistry.run() */
   async reset(rule: NamedRule, subject: string): Promise<boolean> {
     await this.local.reset(rule, subject);
     try {
       return await this.limiter.reset(rule, subject, this.adminDeadlineMs);
     } finally {
-      // After the reset: a refusal that was cached while it ran is out of date.
+      // Only now, because another request may have cached a refusal while the reset ran.
       this.cache?.remove({ rule, subject });
     }
   }
 
-  /** Refuses a subject for `blockMs`. @throws LuanestError if Redis fails */
+  /** Blocks a subject in Redis and in this process. @throws the errors of ScriptRegistry.run() */
   async block(rule: NamedRule, subject: string, blockMs: number): Promise<void> {
     await this.local.block(rule, subject, blockMs);
     try {
@@ -131,7 +139,7 @@ export class ResilientLimiter {
   }
 
   private failed(checks: readonly Check[], charge: boolean, error: unknown): Decision {
-    // A mistake of the caller, not a failure of Redis.
+    // The caller made a mistake. Redis did not fail, so the policy does not apply and the breaker does not count it.
     if (error instanceof InvalidCallError || error instanceof InvalidKeyError) {
       this.breaker.succeeded();
       throw error;
@@ -161,10 +169,10 @@ export class ResilientLimiter {
 }
 
 const BREAKER_OPEN = new Error(
-  'The circuit breaker is open: Redis failed several times in a row, so it is not called for a while.',
+  'Redis was not called, because the circuit breaker is open: breaker.failures calls in a row have failed.',
 );
 
-/** Publishes the event of a decision, unless it was a peek. Returns the decision. */
+/** Publishes the event of a decision, unless the call is a peek (`charge` is false). Returns the decision. */
 function published(decision: Decision, checks: readonly Check[], charge: boolean): Decision {
   const event = decision.allowed ? 'requestAllowed' : 'requestRefused';
   if (charge && events[event].hasSubscribers) {

@@ -4,21 +4,21 @@ import type { ExecutionContext } from '@nestjs/common';
 
 const seconds = (ms: number): number => Math.ceil(ms / 1_000);
 
-/** Returns a name as a string of RFC 9651: printable ASCII, quoted. */
+/** Returns a name as a String of RFC 9651 (Structured Fields): in quotation marks, and with ASCII characters only. */
 function quoted(name: string): string {
-  // By code points, because half of a surrogate pair cannot be encoded.
+  // The flag `u` matches whole characters: encodeURIComponent throws for half of a surrogate pair.
   const printable = name.toWellFormed().replace(/[^\x20-\x7e]/gu, (char) => encodeURIComponent(char));
   return `"${printable.replace(/["\\]/g, '\\$&')}"`;
 }
 
-/** Returns true if `a` is closer to a refusal than `b`, or refuses for longer. */
+/** Returns true if `a` is closer to a refusal than `b`, or if both refuse and `a` refuses for longer. */
 function isTighter(a: RateLimitRuleDecision, b: RateLimitRuleDecision): boolean {
   if (a.allowed !== b.allowed) return !a.allowed;
   if (!a.allowed) return a.retryAfterMs > b.retryAfterMs;
   return a.remaining * Math.max(1, b.limit) < b.remaining * Math.max(1, a.limit);
 }
 
-/** Name and policy of a rule in the format of the headers, and the values that they depend on. */
+/** Name and policy of a rule as text for the headers, and the numbers from which the text was made. */
 interface PolicyText {
   readonly name: string;
   readonly policy: string;
@@ -27,19 +27,19 @@ interface PolicyText {
   readonly capacity: number;
 }
 
-/** Returns the time in which `capacity` hits become free again, s. It differs from the window if a bucket has a burst. */
+/** Returns the time in which a rule allows `capacity` hits, s: the window, or for a token bucket the time to refill `burst`. */
 function periodOf(limit: number, windowMs: number, capacity: number): number {
   return seconds(limit === 0 ? windowMs : (windowMs * capacity) / limit);
 }
 
-/** Builds headers and bodies of HTTP responses from decisions. */
+/** Makes headers and bodies of HTTP responses from decisions. */
 export class HttpResponses {
-  /** Texts of the rules, which are the same for most of their requests. */
+  /** Texts for the headers, by name of the rule. Most requests of a rule have the same texts. */
   private readonly texts = new Map<string, PolicyText>();
 
   constructor(private readonly options: ResolvedResponseOptions) {}
 
-  /** Returns the headers of an allowed or refused request. Shadow rules are left out. */
+  /** Returns the headers of the response to an allowed or refused request. Shadow rules are not in the headers. */
   headers(decision: RateLimitDecision): Readonly<Record<string, string>> {
     const { headers } = this.options;
     if (headers === false) return NO_HEADERS;
@@ -73,7 +73,7 @@ export class HttpResponses {
     return headers;
   }
 
-  /** Returns status and body of a refusal; `problem` is true if the body is problem details. */
+  /** Returns the status and the body of a refusal. `problem` is true if the body is RFC 9457 problem details. */
   refusal(decision: RateLimitDecision, context: ExecutionContext): { status: number; body: object; problem: boolean } {
     const unavailable = decision.reason === 'redis-error';
     const status = unavailable ? 503 : 429;
@@ -113,7 +113,11 @@ const UNAVAILABLE = Object.freeze({
   detail: 'The rate limit of this resource cannot be checked at the moment.',
 });
 
-/** Problem details of an exceeded limit. @see https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/ */
+/**
+ * Makes the problem details of a refusal with 429.
+ *
+ * @see https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/
+ */
 function exceeded({ retryAfterMs, rules }: RateLimitDecision): object {
   const never = rules.find((rule) => !rule.shadow && rule.retryAfterMs === Infinity);
   return {
@@ -121,7 +125,7 @@ function exceeded({ retryAfterMs, rules }: RateLimitDecision): object {
     title: 'Request cannot be satisfied as assigned quota has been exceeded',
     status: 429,
     detail: never
-      ? `This request can never pass: it costs ${never.cost}, and the limit is ${never.capacity}.`
+      ? `This request can never be allowed: it counts as ${never.cost} hits, and the limit is ${never.capacity}.`
       : `Try again in ${Math.max(1, seconds(retryAfterMs))} s.`,
     'violated-policies': rules.filter(({ allowed, shadow }) => !allowed && !shadow).map(({ name }) => name),
   };

@@ -8,14 +8,14 @@ type Headers = Readonly<Record<string, string>>;
 /** Headers and bodies of HTTP responses. */
 export interface RateLimitResponseOptions {
   /**
-   * Headers of all responses: `X-RateLimit-Limit`, `-Remaining` and `-Reset` (s) of the rule that is closest to a refusal,
-   * `RateLimit-Policy` and `RateLimit` of all rules by the IETF draft, and `Retry-After` (s) of a refusal. False: none. A
-   * function gets these headers and returns those to send. Default true.
+   * Headers of all responses. True: `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` (s) of the rule that
+   * is closest to a refusal, `RateLimit-Policy` and `RateLimit` (IETF draft) of all rules, and `Retry-After` (s) of a refusal.
+   * False: no headers. A function gets the headers of `true`, and returns the headers to send. Default true.
    */
   readonly headers?: boolean | ((decision: RateLimitDecision, headers: Headers) => Headers);
   /**
-   * Body of a refusal: RFC 9457 problem details. False: Nest's `{ statusCode, message }`. A function returns another body.
-   * Default true.
+   * Body of a refusal. True: RFC 9457 problem details. False: Nest's usual `{ statusCode, message }`. A function returns the
+   * body. Default true.
    */
   readonly problem?: boolean | ((decision: RateLimitDecision, context: ExecutionContext) => object);
 }

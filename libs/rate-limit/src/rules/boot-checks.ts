@@ -6,22 +6,22 @@ import { metadata, type Handler } from './route-names';
 import type { Declarations, DeclaredRule, RoutePlans } from './route-rules';
 import type { NamedRule } from './rule';
 
-/** A class with the methods that have the lib's decorators. */
+/** A class, and its methods that `@RateLimit()` or `@SkipRateLimit()` applies to. */
 export interface ExploredClass {
   readonly target: Type<unknown>;
   readonly methods: readonly { readonly handler: Handler; readonly declared: Declarations }[];
 }
 
-/** Metadata keys of handlers without an HTTP response of their own: message patterns, WebSocket messages, GraphQL. */
+/** Metadata keys that Nest sets on handlers of message patterns, WebSocket messages and GraphQL fields. */
 const NON_HTTP_HANDLERS = ['microservices:pattern', 'message', 'graphql:resolver_type', 'graphql:resolve_property'];
 
 const rateLimitOn = (where: string): Checks => new Checks(`@RateLimit on ${where}`);
 
 /** Refuses rules that cannot work, when the app boots. */
 export class BootChecks {
-  /** By rule name: the first rule of that name, and where it is declared. */
+  /** First rule of each name, and the place where that rule is declared. */
   private readonly first = new Map<string, { readonly rule: NamedRule; readonly where: string }>();
-  /** By rule name that is derived from a route: the declaring class or method. */
+  /** For each name that is derived from a route: the class or method whose rule has the name. */
   private readonly owners = new Map<string, { readonly where: string; readonly parts: readonly unknown[] }>();
 
   private readonly rules: readonly NamedRule[];
@@ -57,7 +57,7 @@ export class BootChecks {
   }
 
   /**
-   * Refuses a rule of the module that counts by outcome if the outcome of this handler stays unknown.
+   * Refuses a rule of the module whose `count` is not `all`, if nothing reports the outcome of this handler to the rule.
    *
    * @throws InvalidOptionError that names the rule, the class and the method
    */
@@ -70,7 +70,7 @@ export class BootChecks {
     if (rule === undefined) return;
     throw new Checks('RateLimitModule').error(
       `count of rule ${shown(rule.name)} is ${shown(rule.count)}, but ${target.name}.${handler.name} has no HTTP response ` +
-        'that shows its outcome. Set interceptor: true next to the options of the module.',
+        'whose status shows the outcome. Set interceptor: true next to the options of RateLimitModule.',
     );
   }
 
@@ -81,7 +81,7 @@ export class BootChecks {
     }
   }
 
-  /** Refuses rules of one name with different windows or algorithms, because they would share a counter. */
+  /** Refuses rules that have the same name, and so share a counter, but different windows or algorithms. */
   private checkShared(rule: NamedRule, where: string): void {
     const { name } = rule;
     const first = this.first.get(name);
@@ -90,20 +90,20 @@ export class BootChecks {
       if (first === undefined || first.rule[option] === rule[option]) continue;
       throw rateLimitOn(where).error(
         `${option} of rule ${shown(name)} is ${shown(rule[option])}, but ${shown(first.rule[option])} in ${first.where}. ` +
-          `Rules of one name share their counters, so they need the same ${option}. Rename one of the rules. To replace ` +
-          `the other rule, also add @SkipRateLimit(${shown(name)}).`,
+          `Rules with the same name share their counters, so they need the same ${option}. Give one of the rules another ` +
+          `name. If this rule should replace the other one, also add @SkipRateLimit(${shown(name)}).`,
       );
     }
   }
 
-  /** Refuses two rules without a name whose routes have the same name. */
+  /** Refuses two rules without a name that would get the same name from their routes. */
   private checkOwner(name: string, where: string, parts: readonly unknown[]): void {
     const owner = this.owners.get(name);
     if (owner === undefined) this.owners.set(name, { where, parts });
     else if (owner.parts.some((part, i) => part !== parts[i])) {
       throw rateLimitOn(where).error(
-        `A rule has no name, and neither has one of ${owner.where}. Both would be named ${shown(name)}, after their ` +
-          'routes, and share a counter. Set their names.',
+        `A rule here and a rule of ${owner.where} have no name. Both would get the name ${shown(name)} from their routes, ` +
+          'and so share a counter. Give each of the two rules a name.',
       );
     }
   }

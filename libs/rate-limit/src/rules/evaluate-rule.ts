@@ -5,7 +5,10 @@ import { InvalidRateLimitInputError } from '../rate-limit.errors';
 import { MAX_HITS, mostHits } from './resolve-rule';
 import type { NamedRule, PerRequest } from './rule';
 
-/** Subject of requests without a subject. The service refuses it, and a `subject` function that returns it means the same. */
+/**
+ * Subject under which requests without a subject are counted. RateLimitService refuses the empty text, and a `subject`
+ * function that returns the empty text says that there is no subject. So no client can have this subject.
+ */
 export const UNKNOWN_SUBJECT = '';
 
 async function valueOf(
@@ -25,10 +28,10 @@ async function valueOf(
 }
 
 /**
- * Calls a rule's functions for a request.
+ * Calls the functions of a rule (`skip`, `subject`, `limit`, `cost`) for a request.
  *
- * @param client subject of rules without a `subject` function
- * @returns the check, with UNKNOWN_SUBJECT if the request has no subject; undefined if the rule skips the request
+ * @param client address of the client: the subject if the rule has no `subject` function
+ * @returns the check, with UNKNOWN_SUBJECT if the request has no subject; undefined if the rule does not apply to the request
  * @throws InvalidRateLimitInputError if a function returns an invalid value
  */
 export async function evaluateRule(
@@ -46,7 +49,7 @@ export async function evaluateRule(
   if (subject === undefined) return { rule, subject: UNKNOWN_SUBJECT, limit, cost };
   if (typeof subject !== 'string') {
     throw new InvalidRateLimitInputError(
-      `The subject of rule ${shown(rule.name)} is ${shown(subject)}. Expected text, or undefined if there is none.`,
+      `The subject of rule ${shown(rule.name)} is ${shown(subject)}. Expected text, or undefined if the request has no subject.`,
     );
   }
   return { rule, subject, limit, cost };

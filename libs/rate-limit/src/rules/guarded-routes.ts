@@ -3,7 +3,7 @@ import type { ApplicationConfig } from '@nestjs/core';
 import { RateLimitGuard } from '../rate-limit.guard';
 import { metadata, type Handler } from './route-names';
 
-/** Returns true for RateLimitGuard, a class that extends it, and a class that injects it. */
+/** Returns true for RateLimitGuard, for a class that extends RateLimitGuard, and for a class that injects one of these. */
 function usesRateLimitGuard(guard: unknown): boolean {
   if (typeof guard !== 'function') return false;
   const isGuard = (type: unknown): boolean =>
@@ -17,12 +17,12 @@ function usesRateLimitGuard(guard: unknown): boolean {
   );
 }
 
-/** Finds the routes that RateLimitGuard is applied to. */
+/** Knows which routes RateLimitGuard is applied to. */
 export class GuardedRoutes {
-  /** True if the guard is global. */
+  /** True if the guard is a global guard, which is applied to all routes. */
   readonly everywhere: boolean;
 
-  /** @param provided provider of RateLimitGuard, which a test may have replaced */
+  /** @param provided what the app injects as RateLimitGuard: a test may have replaced the guard by another object */
   constructor(
     config: ApplicationConfig,
     private readonly provided: unknown,

@@ -6,7 +6,10 @@ interface PendingDecision {
   readonly decision: RateLimitDecision;
 }
 
-/** Decisions of the guard that the interceptor will settle, by an object of the call that both can read. */
+/**
+ * Decisions of the guard that the interceptor may refund when the handler has ended. The key of a decision is an object of
+ * the call that both the guard and the interceptor get.
+ */
 export class PendingDecisions {
   private readonly decisions = new WeakMap<object, PendingDecision[]>();
 

@@ -9,11 +9,11 @@ import type {
 } from './rule';
 
 const DAY_MS = 86_400_000;
-/** Longest window, block or memory of blocks, ms. */
+/** Maximum of `windowMs`, `blockMs` and of the durations of `blockEscalation`, ms. */
 export const MAX_DURATION_MS = 400 * DAY_MS;
-/** Highest limit, burst or cost. */
+/** Maximum of `limit`, `burst` and `cost`, hits. */
 export const MAX_HITS = 1_000_000_000;
-/** Highest limit of a sliding log, which stores every hit. */
+/** Maximum of `limit` with `sliding-log`, which stores every hit. */
 const MAX_LOGGED_HITS = 10_000;
 
 const ALGORITHMS: readonly RateLimitAlgorithm[] = ['fixed-window', 'sliding-window', 'sliding-log', 'token-bucket'];
@@ -38,7 +38,7 @@ const KNOWN: KnownOptions<RateLimitRule> = {
 };
 const KNOWN_OF_ESCALATION: KnownOptions<BlockEscalation> = { factor: true, maxMs: true, memoryMs: true };
 
-/** Returns the highest limit of an algorithm, hits. */
+/** Returns the maximum of `limit` with an algorithm, hits. */
 export function mostHits(algorithm: string): number {
   return algorithm === 'sliding-log' ? MAX_LOGGED_HITS : MAX_HITS;
 }
@@ -52,7 +52,7 @@ function resolveEscalation(
   checks.options('blockEscalation', escalation, KNOWN_OF_ESCALATION);
   const inside = checks.in('blockEscalation');
   if (blockMs === 0) {
-    throw checks.error('blockMs is 0. blockEscalation needs a blockMs of at least 1.');
+    throw checks.error('blockMs is 0, so blockEscalation has no effect. Set blockMs to at least 1, or remove blockEscalation.');
   }
   const { factor = 2, maxMs, memoryMs = maxMs } = escalation;
   return Object.freeze({
@@ -82,7 +82,7 @@ export function resolveRule(rule: RateLimitRule, checks = new Checks('RateLimitS
   }
   if (burst !== undefined) checks.integer('burst', burst, 1, MAX_HITS);
   const most = burst ?? limit;
-  // Allowed with a limit of 0, which refuses every request on purpose.
+  // A rule that can never allow a request is a mistake, except with a limit of 0, which says so.
   if (typeof most === 'number' && typeof cost === 'number' && limit !== 0 && cost > most) {
     checks.refuse('cost', cost, `an integer from 0 to ${most}, the most that the rule allows at once`);
   }
@@ -100,7 +100,7 @@ export function resolveRule(rule: RateLimitRule, checks = new Checks('RateLimitS
   });
 }
 
-/** Returns the rule with this name. */
+/** Returns a copy of a rule that has the given name. */
 export function named(rule: ResolvedRule, name: string): NamedRule {
   return Object.freeze({ ...rule, name });
 }

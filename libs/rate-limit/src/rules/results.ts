@@ -12,7 +12,11 @@ interface Marked {
   [HANDLER]?: Handler;
 }
 
-/** Stores the decision of a call, for `getRateLimitResult` with the same handler. @param call object that belongs to the call */
+/**
+ * Stores the decision of a call, for `getRateLimitResult` with the same handler.
+ *
+ * @param call object that belongs to the call
+ */
 export function keepResult(call: object, handler: Handler, decision: RateLimitDecision): void {
   if (!Object.isExtensible(call)) return;
   (call as Marked)[RESULT] = decision;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { RequestMethod, type ExecutionContext, type Type } from '@nestjs/common';
 
-/** Method that handles requests, of the type that Nest's contexts return. */
+/** Method that handles requests, with the type that `ExecutionContext.getHandler()` returns. */
 export type Handler = ReturnType<ExecutionContext['getHandler']>;
 
 /** Returns Nest's metadata of a class or a method. */
@@ -23,7 +23,7 @@ function joined(...paths: unknown[]): string {
   return `/${parts.filter((part) => part !== '').join('/')}`;
 }
 
-/** Returns the version as ` v1` or ` v1,2`; '' if there is none. VERSION_NEUTRAL is a symbol. */
+/** Returns the version of a route as ` v1` or ` v1,2`, ` vneutral` for Nest's VERSION_NEUTRAL (a symbol), or '' for none. */
 function versionOf(version: unknown): string {
   if (version === undefined) return '';
   const versions = (Array.isArray(version) ? version : [version]) as unknown[];
@@ -37,10 +37,11 @@ function addressOf(target: Type<unknown>, modulePath: string, path?: unknown): s
 }
 
 /**
- * Returns the name of a controller, gateway or resolver by its address, which stays the same when code is minified.
+ * Returns a name for the rules of a controller, gateway or resolver. The name is made from the address, because a minifier may
+ * change the names of classes.
  *
- * @param modulePath path that RouterModule gives its module
- * @returns undefined for other classes
+ * @param modulePath path that RouterModule gives the module of the class
+ * @returns the name; undefined for other classes
  */
 export function classRouteOf(target: Type<unknown>, modulePath: string): string | undefined {
   if (metadata('__controller__', target) === true) {
@@ -54,14 +55,14 @@ export function classRouteOf(target: Type<unknown>, modulePath: string): string 
   return `ws ${joined((metadata<number>('port', target) ?? 0) > 0 ? metadata('port', target) : '', namespace, path)}`;
 }
 
-/** Returns the name of a route by its address, such as `GET /cats/:id v2`; undefined for methods that are not routes. */
+/** Returns a name for the rules of a route, such as `GET /cats/:id v2`; undefined for a method that is not a route. */
 export function routeOf(target: Type<unknown>, handler: Handler, modulePath: string): string | undefined {
   const pattern = metadata<unknown>('microservices:pattern', handler);
   if (pattern !== undefined) return `rpc ${text(pattern)}`;
   const message = metadata<unknown>('message', handler);
   if (message !== undefined) return `${classRouteOf(target, modulePath) ?? 'ws'} ${text(message)}`;
   const type = metadata<string>('graphql:resolver_type', handler);
-  // Minifiers keep names of methods, but not names of classes.
+  // A minifier keeps the names of methods, so the name of a method can be part of a rule's name.
   if (type !== undefined)
     return `graphql ${type}.${metadata<string>('graphql:resolver_name', handler) ?? handler.name}`;
   const method = metadata<number>('method', handler);
@@ -70,7 +71,7 @@ export function routeOf(target: Type<unknown>, handler: Handler, modulePath: str
   return `${RequestMethod[method]} ${addressOf(target, modulePath, metadata('path', handler))}${versionOf(version)}`;
 }
 
-/** Returns a name, shortened by a hash if it is longer than 96 characters, so that keys and headers stay short. */
+/** Shortens a name of more than 96 characters: replaces its end by a hash, so that keys and headers stay short. */
 export function short(name: string): string {
   if (name.length <= 96) return name;
   return `${name.slice(0, 64)}~${createHash('sha256').update(name).digest('hex').slice(0, 16)}`;

@@ -6,42 +6,42 @@ import type { NamedRule, ResolvedRule } from './rule';
 
 /** Metadata key of `@RateLimit()`: ResolvedRule[]. */
 export const RULES_METADATA = 'luanest:rate-limit:rules';
-/** Metadata key of `@SkipRateLimit()`: names, or an empty array for all. */
+/** Metadata key of `@SkipRateLimit()`: names of skipped rules; an empty array skips all rules. */
 export const SKIP_METADATA = 'luanest:rate-limit:skip';
 
 /** Rules of one route. */
 export interface RoutePlan {
   readonly rules: readonly NamedRule[];
-  /** True if no rule has a function, so only the client's address depends on the request. */
+  /** True if no rule has a function, so that all rules count the client's address with a known limit and cost. */
   readonly fixed: boolean;
-  /** True if hits may be refunded after the outcome. */
+  /** True if a rule has a `count` other than `all`, so that hits may be refunded after the outcome. */
   readonly refunds: boolean;
 }
 
-/** Rule of a decorator. */
+/** Rule of `@RateLimit()`. */
 export interface DeclaredRule {
   readonly rule: NamedRule;
-  /** True if its name is derived from the route. */
+  /** True if the rule got its name from its route. */
   readonly derived: boolean;
 }
 
-/** Values of the decorators of one class and one method. */
+/** Values of `@RateLimit()` and `@SkipRateLimit()` on one class and one of its methods. */
 export interface Declarations {
   readonly ofClass: readonly DeclaredRule[];
   readonly ofMethod: readonly DeclaredRule[];
-  /** Names of skipped rules. Undefined: none is skipped; empty: all are. */
+  /** Names of skipped rules. Undefined: no rule is skipped. Empty: all rules are skipped. */
   readonly skippedByClass: readonly string[] | undefined;
   readonly skippedByMethod: readonly string[] | undefined;
 }
 
-/** Names rules that have no name after their route; from the second one on, with a number. */
+/** Gives each rule without a name the name of its route. The second such rule of a route gets ` #2` added, and so on. */
 function nameAll(rules: readonly ResolvedRule[] = [], route: string | undefined, where: string): DeclaredRule[] {
   let unnamed = 0;
   return rules.map((rule) => {
     if (rule.name !== undefined) return { rule: named(rule, rule.name), derived: false };
     if (route === undefined) {
       throw new Checks(`@RateLimit on ${where}`).error(
-        'A rule has no name, and this is not a route with one address that a name can be derived from. Set its name.',
+        'A rule has no name, and this is not a route with exactly one address to make a name from. Give the rule a name.',
       );
     }
     unnamed += 1;
@@ -53,14 +53,14 @@ function refuseDuplicates(declared: readonly DeclaredRule[], where: string): voi
   const names = declared.map(({ rule }) => rule.name);
   const duplicate = names.find((name, i) => names.indexOf(name) !== i);
   if (duplicate === undefined) return;
-  throw new Checks(`@RateLimit on ${where}`).error(`Two rules are named ${shown(duplicate)}. Rename one of them.`);
+  throw new Checks(`@RateLimit on ${where}`).error(`Two rules have the name ${shown(duplicate)}. Rename one of them.`);
 }
 
 function isFixed({ limit, cost, subject, skip }: NamedRule): boolean {
   return typeof limit === 'number' && typeof cost === 'number' && subject === undefined && skip === undefined;
 }
 
-/** Rules of all routes. Each route's rules are computed once. */
+/** Computes the rules of each route, once per route. */
 export class RoutePlans {
   private readonly plans = new WeakMap<object, WeakMap<object, RoutePlan>>();
   private readonly modulePaths = new WeakMap<object, Set<string>>();
@@ -68,17 +68,17 @@ export class RoutePlans {
   /** @param rules rules of the module */
   constructor(readonly rules: readonly NamedRule[]) {}
 
-  /** Adds the path that RouterModule gives the module of a controller. Call it before `of`. */
+  /** Adds the path that RouterModule gives the module of a controller. Must be called before `of` and `declarations`. */
   addModulePath(target: Type<unknown>, path: string): void {
     const paths = this.modulePaths.get(target) ?? new Set();
     this.modulePaths.set(target, paths.add(path));
   }
 
   /**
-   * Returns the rules of a route: those of the module, the class and the method. Of rules with one name, the method's rule
-   * replaces the class's, which replaces the module's.
+   * Returns the rules of a route, from the module, the class and the method, without skipped rules. If several have the same
+   * name, the method's rule replaces the class's rule, and the class's rule replaces the module's rule.
    *
-   * @throws InvalidOptionError for a rule that cannot be named, and for two rules of one name on one class or method
+   * @throws InvalidOptionError for a rule that cannot get a name, and for two rules with the same name on one class or method
    */
   of(target: Type<unknown>, handler: Handler): RoutePlan {
     const cached = this.plans.get(target)?.get(handler);
@@ -90,7 +90,7 @@ export class RoutePlans {
     return plan;
   }
 
-  /** Returns the values of the decorators of a route. @throws InvalidOptionError as `of` does */
+  /** Returns the values of `@RateLimit()` and `@SkipRateLimit()` of a route. @throws InvalidOptionError as `of` does */
   declarations(target: Type<unknown>, handler: Handler): Declarations {
     const paths = [...(this.modulePaths.get(target) ?? [''])];
     const where = `${target.name}.${handler.name}`;

@@ -63,12 +63,16 @@ export interface RateLimitRule {
     readonly factor?: number;
     /** Longest block, ms; integer from the rule's `blockMs` to 400 days. Required. */
     readonly maxMs: number;
-    /** Time after the end of a block for which it makes the next block longer, ms; integer from 1 to 400 days. Default `maxMs`. */
+    /**
+     * Time after the end of a block for which it makes the next block longer, ms; integer from 1 to 400 days. Default `maxMs`.
+     */
     readonly memoryMs?: number;
   };
   /** True: the rule counts and publishes events, but never refuses. Default false. */
   readonly shadow?: boolean;
-  /** Policy for requests that Redis does not decide in time: `allow`, `deny` or `local`. Default: the module's `onRedisError`. */
+  /**
+   * Policy for requests that Redis does not decide in time: `allow`, `deny` or `local`. Default: the module's `onRedisError`.
+   */
   readonly onRedisError?: RedisErrorPolicy;
   /** Longest wait for Redis, ms; integer from 1 to 60,000. Default: the module's `deadlineMs`. */
   readonly deadlineMs?: number;

@@ -1,22 +1,24 @@
 --[[
-block: refuse a subject under a rule for `blockMs` and delete its counter.
+block: block a subject under a rule for `blockMs`, and delete its counter.
 
 KEYS[1]  state     string | zset  <prefix>:rate-limit:{<tag>}:<algorithm>:<rule>:<window ms>:<subject>
-KEYS[2]  penalty   string         <prefix>:rate-limit:{<tag>}:penalty:<rule>:<subject>, <until ms>:<strikes>
+KEYS[2]  penalty   string         <prefix>:rate-limit:{<tag>}:penalty:<rule>:<subject>; its value is
+                                 <end of the block, ms>:<strikes>, where strikes are the earlier blocks that count
 ARGV[1]  blockMs   int >= 1, ms
-ARGV[2]  memoryMs  int >= 0, ms that earlier strikes are remembered after the block
+ARGV[2]  memoryMs  int >= 0, ms after the block for which the strikes are remembered
 
 Returns {strikes}
-  strikes  int >= 0  earlier penalties that still make further ones longer
+  strikes  int >= 0  as stored; this block does not add one
 
 O(1), sliding-log O(hits). TTL: blockMs, and memoryMs more for the penalty. Clock: Redis.
-Replay: the block starts again.
+Replay: the block lasts blockMs from the replay on.
 ]]
 -- @include clock
 local penalty = redis.call('MGET', KEYS[2])[1]
 local strikes = penalty and string.match(penalty, '^%d+:(%d+)$') or '0'
 local until_ms = now_ms + ARGV[1]
--- Not an integer, so `consume-fixed-window` and `consume-fixed-windows`, which do not read penalties, fail on it.
+-- INCRBY fails on this text. So `consume-fixed-window` and `consume-fixed-windows`, which do not read penalties, fail, and
+-- the caller runs `consume` instead.
 redis.call('SET', KEYS[1], 'blocked', 'PXAT', until_ms)
 redis.call('SET', KEYS[2], string.format('%.0f:%s', until_ms, strikes), 'PXAT', until_ms + ARGV[2])
 return { tonumber(strikes) }

@@ -1,5 +1,5 @@
 --[[
-consume-fixed-window: charge one fixed window by INCRBY and an expiry. `consume` does the same, but slower.
+consume-fixed-window: charge one rule with a fixed window, by INCRBY and an expiry. Costs less than `consume`.
 
 KEYS[1]  counter   string(int)  <prefix>:rate-limit:{<tag>}:fixed-window:<rule>:<window ms>:<subject>
 ARGV[1]  limit     int >= 1, hits a window
@@ -7,11 +7,11 @@ ARGV[2]  windowMs  int >= 1, ms
 ARGV[3]  cost      int 1 to limit, hits to charge
 
 Returns {used, resetMs}
-  used     int  hits in the window, with those of this request; if it is refused, -1 minus the hits without them
-  resetMs  int  to the end of the window; 1 to windowMs
+  used     int  hits in the window, including this request; if the request is refused: -1 - hits without this request
+  resetMs  int  ms to the end of the window; 1 to windowMs
 
 O(1). TTL: to the end of the window; a missing or longer one is set again. Clock: Redis. Replay: charges once more.
-Error, before any write, if the counter is not an integer: `block` leaves such a value, and `consume` handles it.
+Error, and no write, if INCRBY fails, such as on the text that `block` writes. The caller then runs `consume`.
 ]]
 -- @include clock
 -- @include number

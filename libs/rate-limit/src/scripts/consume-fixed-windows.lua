@@ -1,22 +1,23 @@
 --[[
-consume-fixed-windows: charge several fixed windows, or none if one refuses.
+consume-fixed-windows: charge several rules with fixed windows, or none of them if one refuses.
 
 KEYS[1..]  counters  per rule  string(int)  <prefix>:rate-limit:{<tag>}:fixed-window:<rule>:<window ms>:<subject>
 ARGV[1]    parameters   str  per rule three integers, all separated by spaces: limit >= 1, hits a window; windowMs >= 1, ms;
                      cost 1 to limit, hits
 
 Returns {windows}
-  windows  flat, per rule: hits in the window, with those of this request even if they were removed; ms to its end
+  windows  flat, per rule: hits in the window, including this request even if it is refused; ms to the end of the window
 
-If one count exceeds its limit, the script restores all counters.
+If a count exceeds its limit, the script subtracts the request from all counters again.
 O(N). TTL: to the end of the window; a missing or longer one is set again. Clock: Redis. Replay: charges once more.
-Loops over KEYS, so it cannot run where literal keys are required. Error if a counter is not an integer; all counters are then
-restored.
+Loops over KEYS, so it cannot run on a managed Cluster that allows only literal KEYS[n].
+Error if INCRBY fails, such as on the text that `block` writes; all counts are then as before.
 ]]
 -- @include clock
 -- @include integers
 local parameters, reply, refused = parse_integers(ARGV[1]), {}, false
 
+-- Subtracts the request from the counters 1 to `last`.
 local function restore(last)
   for n = 1, last do
     if redis.call('DECRBY', KEYS[n], parameters[3 * n]) <= 0 then redis.call('DEL', KEYS[n]) end
@@ -28,7 +29,7 @@ for n = 1, #KEYS do
   local used = redis.pcall('INCRBY', KEYS[n], cost)
   if type(used) ~= 'number' then
     restore(n - 1)
-    return redis.error_reply('NOCOUNTER a counter cannot be raised, the counters are as before: ' .. used.err)
+    return redis.error_reply('NOCOUNTER INCRBY failed on KEYS[' .. n .. '], all counts are as before: ' .. used.err)
   end
   local ends_ms = used > cost and redis.call('PEXPIRETIME', KEYS[n]) or 0
   if ends_ms == -1 or ends_ms > now_ms + window_ms then

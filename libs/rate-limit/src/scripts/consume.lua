@@ -1,23 +1,25 @@
 --[[
-consume: charge one request to all of its rules, or to none if one refuses.
+consume: charge one request to all of its rules, or to none of them if one refuses.
 
 KEYS[1..]  keys  per rule its state, then its penalty
   state    string | zset  <prefix>:rate-limit:{<tag>}:<algorithm>:<rule>:<window ms>:<subject>
-  penalty  string         <prefix>:rate-limit:{<tag>}:penalty:<rule>:<subject>, <until ms>:<strikes>
+  penalty  string         <prefix>:rate-limit:{<tag>}:penalty:<rule>:<subject>; its value is
+                          <end of the block, ms>:<strikes>, where strikes are the earlier blocks that count
 ARGV[1]   charge  int        1 to charge, 0 to read only
-ARGV[2..]  rules  list(str)  per rule its text, then the hits to charge, int >= 0. A text is
+ARGV[2..]  rules  list(str)  per rule two: its parameters, then the hits to charge, int >= 0. Parameters are
   <algorithm>:<limit, hits a window>:<window ms>:<capacity>:<mode>:<penalty>
   capacity   the burst of token-bucket, else the limit
   mode       '' | shadow: never refuses | fresh: a penalty deletes the state
-  penalty    '' or <ms>:<factor>:<most ms>:<memory ms>
+  penalty    '' without blocks, or <ms of the first block>:<factor>:<ms of the longest block>:<memory of strikes, ms>
 
 Returns {allowed, decisions}
-  allowed    0 if a rule refuses that is not a shadow rule
-  decisions  flat, per rule: verdict (0 allowed, 1 over the limit, 2 blocked), hits used, ms to the reset, and ms to a
-             retry or, if allowed, ms until one hit more than now is allowed (0 if none counts)
+  allowed    1, or 0 if a rule refuses the request that is not a shadow rule
+  decisions  flat, per rule four integers: verdict (0 allowed, 1 over the limit, 2 blocked); hits that count; ms until no
+             hit counts; and for verdict 0 ms until the number of allowed hits rises (0 if no hit counts), else ms to a retry
 
-O(N), sliding-log O(N hits that left the window). TTL: until the key counts nothing; a missing one is set again.
-Clock: Redis. Replay: charges once more. Loops over KEYS, so it cannot run where literal keys are required.
+O(N) in the rules; sliding-log also in the hits that left the window. TTL: until the key counts nothing; a missing one is set again.
+Clock: Redis. Replay: charges once more. Loops over KEYS, so it cannot run on a managed Cluster that allows only literal
+KEYS[n].
 ]]
 -- @include fixed-window
 -- @include sliding-window
@@ -29,7 +31,7 @@ local charge, values, reply, charges = ARGV[1] == '1', redis.call('MGET', unpack
 for n = 1, #KEYS / 2 do
   local rule, cost, key = parse_rule(ARGV[2 * n]), tonumber(ARGV[2 * n + 1]), KEYS[2 * n - 1]
   local used, reset_ms, retry_ms, next_ms, a, b, c = rule.algorithm.look(rule, key, values[2 * n - 1] or '', cost)
-  -- The level of a bucket is a fraction; the tolerance of 1e-9 hits covers rounding errors.
+  -- The hits of token-bucket and sliding-window are fractions. 1e-9 hits more are tolerated, because of rounding errors.
   local over = used + cost > rule.capacity + 1e-9
   if not over then retry_ms = next_ms elseif cost > rule.capacity then retry_ms = rule.window_ms end
   local verdict = over and 1 or 0
@@ -37,7 +39,7 @@ for n = 1, #KEYS / 2 do
     local until_ms = apply_penalty(rule, key, KEYS[2 * n], values[2 * n], over and charge and rule.enforced)
     if until_ms > now_ms then
       if not over then retry_ms = 0 end
-      -- A new window begins after the block.
+      -- With `fresh`, a new window begins after the block, so only the block counts.
       if rule.fresh then retry_ms, reset_ms = 0, 0 end
       verdict, retry_ms, reset_ms = 2, math.max(retry_ms, until_ms - now_ms), math.max(reset_ms, until_ms - now_ms)
     end

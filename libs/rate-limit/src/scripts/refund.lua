@@ -1,15 +1,16 @@
 --[[
-refund: remove hits that one decision charged and that still count.
+refund: refund the hits that one decision charged, as far as they still count.
 
 KEYS[1..]  states  per rule  string | zset  <prefix>:rate-limit:{<tag>}:<algorithm>:<rule>:<window ms>:<subject>
-ARGV[1]   chargedUs  int        atUs of the decision that charged
-ARGV[2..]  rules      list(str)  per rule its text, as for `consume`, then the hits that were charged, int >= 1
+ARGV[1]   chargedUs  int        time of the decision by Redis' clock, us since 1970
+ARGV[2..]  rules      list(str)  per rule two: its parameters as for `consume`, then the charged hits, int >= 1
 
 Returns {given}
-  given  flat, per rule: refunded hits, int 0 to cost; fewer if the window has ended or the bucket would have been empty
+  given  flat, per rule: refunded hits, int 0 to the charged hits; fewer if some of them no longer count
 
-O(N log M). TTL: unchanged. Clock: Redis. Replay: refunds other hits of the subject, if there are any; not in sliding-log.
-Loops over KEYS, so it cannot run where literal keys are required.
+O(N), sliding-log O(log hits). TTL: until the key counts nothing; of sliding-log unchanged. Clock: Redis. Replay: refunds as
+many other hits of the subject, if there are any; sliding-log only hits of the same us and cost.
+Loops over KEYS, so it cannot run on a managed Cluster that allows only literal KEYS[n].
 ]]
 -- @include fixed-window
 -- @include sliding-window
@@ -18,7 +19,7 @@ Loops over KEYS, so it cannot run where literal keys are required.
 local given = {}
 for n = 1, #KEYS do
   local rule, cost = parse_rule(ARGV[2 * n]), tonumber(ARGV[2 * n + 1])
-  -- MGET, because GET fails on a sorted set.
+  -- MGET returns nil for the sorted set of sliding-log, where GET would fail.
   local value = redis.call('MGET', KEYS[n])[1] or ''
   given[n] = rule.algorithm.refund(rule, KEYS[n], value, cost, tonumber(ARGV[1]))
 end

@@ -36,6 +36,9 @@ const StorageModuleBase = defineLuanestModule<
   }),
 });
 
-/** Provides RateLimitThrottlerStorage, for `ThrottlerModule.forRootAsync` with this module in `imports`. Every option has a default. */
+/**
+ * Provides RateLimitThrottlerStorage, for `ThrottlerModule.forRootAsync` with this module in `imports`. Every option has a
+ * default.
+ */
 @Module({})
 export class RateLimitThrottlerStorageModule extends StorageModuleBase {}

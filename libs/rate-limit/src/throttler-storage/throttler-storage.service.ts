@@ -9,7 +9,10 @@ import type { NamedRule, RateLimitAlgorithm } from '../rules/rule';
 
 type ThrottlerRecord = Awaited<ReturnType<ThrottlerStorage['increment']>>;
 
-/** Maximum number of cached rules. The cache is emptied at this number, because an app may compute another ttl for each request. */
+/**
+ * Maximum number of cached rules. The cache is emptied at this number, because an app may compute another ttl for each
+ * request.
+ */
 const MAX_RULES = 1_000;
 
 const UNLIMITED: ThrottlerRecord = Object.freeze({

@@ -1,6 +1,6 @@
 -- @include clock
 -- @include state
--- The state is the count. The key's expiry is the end of the window, which the first hit sets.
+-- The state is the number of hits. The expiry of the key is the end of the window; the first hit of a window sets the expiry.
 local function read_count(rule, key, value)
   local count = string.find(value, '^%d+$') and math.min(tonumber(value), 9e15) or 0
   local ends_ms = count > 0 and redis.call('PEXPIRETIME', key) or 0

@@ -1,4 +1,5 @@
--- Parses the integers of a text. Requests of one route have the same text, so each text is parsed once per group of calls.
+-- Returns the integers in a text. Requests of one route have the same text, so an EVALSHA that runs a group of calls parses
+-- each text only once.
 local known = {}
 
 local function parse_integers(text)

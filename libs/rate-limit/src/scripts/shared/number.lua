@@ -1,4 +1,5 @@
--- Parses a number. Calls of one rule have the same arguments, and a table lookup costs less than parsing.
+-- Parses a number and keeps it in `numbers`. A group of calls in one EVALSHA mostly has the same arguments, and a lookup in
+-- `numbers` costs less than parsing.
 local numbers = {}
 local function number(text)
   local value = tonumber(text)

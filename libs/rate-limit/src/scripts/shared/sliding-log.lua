@@ -1,13 +1,13 @@
 -- @include clock
 -- @include state
--- The state is a sorted set of <us>:<n>:<cost>, scored by us. The score of its member `total`, lower than all others, is the
--- sum of the costs.
+-- The state is a sorted set with a member <us>:<n>:<cost> per hit, whose score is <us>. One more member, `total`, has the sum
+-- of the costs as its score, which is lower than all other scores.
 local LOWEST_US = '1e12'
 local function read_total(key)
   local total = redis.pcall('ZSCORE', key, 'total')
   return type(total) == 'string' and math.max(0, math.min(tonumber(total), 1e10)) or nil
 end
--- Returns the time of the oldest hit, us; nil without hits.
+-- Returns the time of the oldest hit, us; nil if there is no hit.
 local function read_oldest(key)
   return redis.call('ZRANGE', key, 1, 1, 'WITHSCORES')[2]
 end
@@ -18,7 +18,7 @@ end
 algorithms['sliding-log'] = {
   look = function(rule, key, _, cost)
     local total, window_ms = read_total(key), rule.window_ms
-    -- Without a total, or with a key of another type, the log cannot be counted.
+    -- There is no log yet, or another program has changed the key. An invalid log cannot be counted, so it starts again.
     if not total then
       redis.call('DEL', key)
       return 0, 0, window_ms, 0, 0
@@ -49,7 +49,8 @@ algorithms['sliding-log'] = {
   charge = function(rule, key, cost, total, next_ms)
     local start, cost_text, n = string.format('%.0f:', now_us), string.format(':%.0f', cost), total
     total = string.format('%.0f', total + cost)
-    -- `n` starts with the sum, so members of the same us differ. After a refund they may collide, so it is incremented.
+    -- `n` makes members of the same us differ. It starts at the sum of the costs, which a refund lowers, so a member with
+    -- this `n` may exist already; then the next `n` is tried.
     while redis.call('ZADD', key, 'NX', now_us, start .. n .. cost_text) == 0 do n = n + 1 end
     redis.call('ZADD', key, total, 'total')
     redis.call('PEXPIREAT', key, now_ms + rule.window_ms + 1)

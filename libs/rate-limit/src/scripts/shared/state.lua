@@ -1,20 +1,22 @@
--- Algorithms by name. Each has three functions:
--- look(rule, key, value, cost): returns hits used, ms to the reset, ms to a retry, ms until one hit more than now is allowed
---   (0 if none counts), and up to three values for charge.
--- charge(rule, key, cost, ...): writes the new state; returns ms to the reset and ms until one more hit is allowed.
--- refund(rule, key, value, cost, charged_us): returns the refunded hits.
+-- Algorithms by name. Each algorithm has three functions. `value` is the value of `key`, or '' if it has none or is no string.
+-- look(rule, key, value, cost): returns the hits that count, the ms until no hit counts, the ms until `cost` may be allowed,
+--   the ms until the number of allowed hits rises (0 if no hit counts), and up to three values for `charge`.
+-- charge(rule, key, cost, ...): writes the state with `cost` more hits. Returns the ms until no hit counts, and the ms until
+--   the number of allowed hits rises.
+-- refund(rule, key, value, cost, charged_us): writes the state without the refunded hits. Returns the refunded hits.
 local algorithms = {}
 
--- 400 days: the longest block and the longest memory of blocks.
+-- Longest block, and longest memory of blocks: 400 days.
 local LONGEST_MS = 34560000000
 
--- Sets the expiry of a key that has none, or one that is too late.
+-- Sets the expiry of a key if the key has none, or if it is too late.
 local function keep_ttl(key, until_ms)
   local ends_ms = redis.call('PEXPIRETIME', key)
   if ends_ms == -1 or ends_ms > until_ms + 1000 then redis.call('PEXPIREAT', key, until_ms + 1) end
 end
 
--- Parses a rule's text. Calls of a group mostly have the same rules, so each text is parsed once per group.
+-- Parses the parameters of a rule (see consume.lua). A group of calls in one EVALSHA mostly has the same rules, so the
+-- parsed rules are kept.
 local rules = {}
 local function parse_rule(text)
   if rules[text] then return rules[text] end

@@ -1,13 +1,16 @@
 -- @include clock
 -- @include state
--- GCRA. The state is <level, hits>:<us of that level>:<us at which it was last empty><lows>; an arrival time in us would be
--- too coarse for high rates. The third part is omitted if it equals the second. A low is ;<us>,<level just before a charge>,
--- newest first, each lower than all newer ones. From the lows a refund finds the lowest level since its charge.
+-- A bucket whose level rises by the hits of each request and drains evenly (GCRA). The state is
+--   <level, hits>:<us at which it had this level>:<us at which it was last empty><lows>
+-- It stores a level, because GCRA's usual arrival time would be too coarse in us for high rates. The third part is left out
+-- if it equals the second. A low is ;<us>,<level just before a charge>. The newest low is first, and each low is lower than
+-- all newer lows. From the lows, a refund finds the lowest level since its charge.
 local LOW_CHARS, MAX_LOWS = 33, 8
 
 local function drained_in(rule, us)
   return math.max(0, us) * rule.limit / (rule.window_ms * 1000)
 end
+-- Returns the level now, the us at which the bucket was last empty, and the lows as text.
 local function read_bucket(rule, value)
   local level, at_us, empty_us, lows = string.match(value, '^([%d.e+-]+):(%d+):?(%d*)([;,.%d]*)$')
   if not level then return 0, now_us, '' end
@@ -27,7 +30,7 @@ local function write_bucket(rule, key, level, empty_us, lows)
   redis.call('SET', key, string.format('%.17g:%.0f%s', level, now_us, since), 'PXAT', now_ms + reset_ms + 1)
   return reset_ms
 end
--- Ms until one hit more is allowed.
+-- Returns the ms until the number of allowed hits rises; 0 if no hit counts.
 local function ms_to_token(rule, level)
   local used = math.min(rule.capacity, math.ceil(level - 1e-9))
   return used > 0 and math.max(1, ms_to_drain(rule, level - used + 1)) or 0
@@ -36,15 +39,15 @@ local function low_text(us, low)
   return string.format(';%016.0f,%015.4f', us, math.floor(low * 1e4) / 1e4)
 end
 
--- Adds the level before a charge and removes lows that are not below it. If there are too many, the oldest two become one:
--- the lower level at the later time.
+-- Adds `low`, the level just before a charge, and removes the lows that are not below it. If there are more than MAX_LOWS,
+-- the two oldest lows are joined into one, with the lower level and the later time.
 local function with_low(lows, low)
   local at_us, least = string.match(lows, '^;(%d+),([%d.]+)')
   while at_us and (tonumber(least) or 0) >= low do
     lows = string.sub(lows, LOW_CHARS + 1)
     at_us, least = string.match(lows, '^;(%d+),([%d.]+)')
   end
-  -- The bucket does not drain between charges of one instant.
+  -- Between two charges at the same us nothing drains, so the earlier low of this us is enough.
   if tonumber(at_us) == now_us then return lows end
   lows = low_text(now_us, low) .. lows
   if #lows <= MAX_LOWS * LOW_CHARS then return lows end
@@ -65,8 +68,9 @@ algorithms['token-bucket'] = {
     if level > 0 then lows = with_low(lows, level) end
     return write_bucket(rule, key, level + cost, empty_us, lows), ms_to_token(rule, level + cost)
   end,
-  -- Without the charge the bucket would hold `cost` less, but never less than 0. So the refund is at most the lowest level
-  -- since the charge. At each instant, the level was at least the part of the charge that had not drained by then.
+  -- Without the charge, the level would be `cost` lower, but never below 0. So the refund is at most the lowest level since
+  -- the charge. A stored low may be too low, since lows are rounded and joined. But the level at its time was at least the
+  -- part of the charge that had not drained by then, so `math.max` takes that part if it is larger.
   refund = function(rule, key, value, cost, charged_us)
     local level, empty_us, lows = read_bucket(rule, value)
     if charged_us < empty_us then return 0 end

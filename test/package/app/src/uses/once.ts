@@ -13,7 +13,7 @@ class OrdersController {
   private made = 0;
 
   @Post()
-  @Idempotent({ onInProgress: 'wait', waitMs: 5_000, maxLeaseMs: 60_000 })
+  @Idempotent({ waitMs: 5_000, maxLeaseMs: 60_000 })
   create(): { orderId: number } {
     runs.push(service?.current());
     return { orderId: (this.made += 1) };
