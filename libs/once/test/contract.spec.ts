@@ -40,7 +40,7 @@ describe.each(servers)('once on %s', (_name, client) => {
     expect(ttlMs).toBeLessThanOrEqual(120_000);
   });
 
-  it('gives the same token the same answer', async () => {
+  it('returns the same answer to the same token', async () => {
     const token = 'a token of the caller';
     const first = claimed(await bench.once.claim(id, { ...terms, token }));
     const again = claimed(await bench.once.claim(id, { ...terms, token }));
@@ -73,13 +73,13 @@ describe.each(servers)('once on %s', (_name, client) => {
     expect(await bench.raw.pttl(bench.keyOf(id))).toBeGreaterThan(500_000);
   });
 
-  it('ends a lease by Redis clock', async () => {
+  it("ends a lease by Redis' clock", async () => {
     const claim = claimed(await bench.once.claim(id, { leaseMs: 30, retentionMs: 60_000 }));
     await eventually(async () => expect((await bench.once.claim(id, terms)).status).toBe('claimed'));
     expect(await claim.confirm()).toEqual({ status: 'lost' });
   });
 
-  it('heals a key that has lost its TTL', async () => {
+  it('sets the TTL of a key again that has lost it', async () => {
     const claim = claimed(await bench.once.claim(id, terms));
     await bench.raw.persist(bench.keyOf(id));
     await bench.once.claim(id, terms);
@@ -92,7 +92,7 @@ describe.each(servers)('once on %s', (_name, client) => {
     expect(await bench.raw.pttl(bench.keyOf(id))).toBeGreaterThan(0);
   });
 
-  it('answers first to one of many, and to a repeat with the same token', async () => {
+  it('first() returns true to one of many callers, and again to the same token', async () => {
     const answers = await Promise.all(Array.from({ length: 100 }, () => bench.once.first(id, { retentionMs: 60_000 })));
     expect(answers.filter(Boolean)).toHaveLength(1);
     expect(await bench.raw.pttl(bench.keyOf(id, 'first'))).toBeGreaterThan(0);
@@ -118,7 +118,7 @@ describe.each(servers)('once on %s', (_name, client) => {
     expect(await dump()).toEqual(before);
   });
 
-  it('refuses a result that is too large or no JSON before anything is written', async () => {
+  it('refuses a result that is too large or not JSON before anything is written', async () => {
     const claim = claimed(await bench.once.claim(id, terms));
     const before = await dump();
     await expect(claim.confirm('x'.repeat(99))).rejects.toMatchObject({ code: 'ONCE_RESULT_TOO_LARGE', bytes: 101 });
@@ -128,7 +128,7 @@ describe.each(servers)('once on %s', (_name, client) => {
     expect(await claim.confirm('x'.repeat(98))).toEqual({ status: 'confirmed' });
   });
 
-  it.each(['claim', 'first'] as const)('changes nothing where the %s key has another type', async (name) => {
+  it.each(['claim', 'first'] as const)('changes nothing if the %s key has another type', async (name) => {
     await bench.raw.rpush(bench.keyOf(id, name), 'x');
     const call = name === 'first' ? bench.once.first(id, terms) : bench.once.claim(id, terms);
     await expect(call).rejects.toMatchObject({ code: 'SCRIPT_FAILED', redisCode: 'WRONGTYPE' });
@@ -136,7 +136,7 @@ describe.each(servers)('once on %s', (_name, client) => {
     await bench.raw.del(bench.keyOf(id, name));
   });
 
-  it('changes nothing where the key holds no claim', async () => {
+  it('changes nothing if the value of the key is not a claim', async () => {
     await bench.raw.set(bench.keyOf(id), 'something else');
     const refused = { code: 'SCRIPT_FAILED', redisCode: 'BADCLAIM' };
     await expect(bench.once.claim(id, terms)).rejects.toMatchObject(refused);
@@ -147,7 +147,7 @@ describe.each(servers)('once on %s', (_name, client) => {
     await bench.raw.del(bench.keyOf(id));
   });
 
-  it('keeps tokens and results of any text apart', async () => {
+  it('distinguishes tokens and results of any text', async () => {
     const token = 'ü 12:34 😀 %s 5:';
     const claim = claimed(await bench.once.claim(id, { ...terms, token }));
     expect(await claim.renew()).toMatchObject({ status: 'renewed' });
@@ -160,7 +160,7 @@ describe.each(servers)('once on %s', (_name, client) => {
   });
 
   describe('run', () => {
-    it('runs one of many, and gives the others its result', async () => {
+    it('runs one of many calls, and returns its result to the others', async () => {
       let runs = 0;
       const work = (): string => `run ${(runs += 1)}`;
       const all = await Promise.all(Array.from({ length: 20 }, () => bench.once.run(id, terms, work)));
@@ -183,7 +183,7 @@ describe.each(servers)('once on %s', (_name, client) => {
       expect(await running).toMatchObject({ status: 'ran', confirmed: true });
     });
 
-    it('aborts the signal when the lease is lost, and says that nothing was confirmed', async () => {
+    it('fires the signal when the lease is lost, and reports that nothing was confirmed', async () => {
       const answer = await bench.once.run(id, { leaseMs: 300, retentionMs: 60_000 }, async ({ signal }: OnceRun) => {
         await bench.expire(id);
         await eventually(() => expect(signal.aborted).toBe(true));
@@ -192,7 +192,7 @@ describe.each(servers)('once on %s', (_name, client) => {
       expect((await bench.stored(id))?.state).toBe('c');
     });
 
-    it('frees the id when the work throws, unless it may happen at most once', async () => {
+    it('releases the id when the work throws, unless the delivery is at-most-once', async () => {
       const fail = (): never => {
         throw new Error('no push');
       };
@@ -203,7 +203,7 @@ describe.each(servers)('once on %s', (_name, client) => {
       expect(await bench.once.run(`${id}!`, risky, () => 'pushed')).toMatchObject({ status: 'duplicate' });
     });
 
-    it('never lets another try what an owner left, when it may happen at most once', async () => {
+    it('with at-most-once, no other caller gets the id of an owner that has died', async () => {
       claimed(await bench.once.claim(id, { ...terms, delivery: 'at-most-once' }));
       await bench.expire(id);
       expect(await bench.once.claim(id, terms)).toEqual({ status: 'done', result: undefined, confirmed: false });
@@ -214,7 +214,7 @@ describe.each(servers)('once on %s', (_name, client) => {
       });
     });
 
-    it('confirms without a result that does not fit, and says so', async () => {
+    it('confirms an id without a result that is too large, and publishes an event', async () => {
       const seen: unknown[] = [];
       const listen = (event: unknown): void => void seen.push(event);
       subscribe(ONCE_CHANNELS.resultDropped, listen);

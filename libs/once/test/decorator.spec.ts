@@ -89,7 +89,7 @@ describe('@Once()', () => {
     client.disconnect();
   });
 
-  it.each(['above', 'below'])('lets a microservice handler run once per message, standing %s', async (pattern) => {
+  it.each(['above', 'below'])('lets a microservice handler run once per message, applied %s the pattern', async (pattern) => {
     for (const id of ['1', '2', '1']) expect(await send(pattern, { id })).toBe(`pushed ${id}`);
     expect(pushed).toEqual([`${pattern} 1`, `${pattern} 2`]);
   });
@@ -99,7 +99,7 @@ describe('@Once()', () => {
     await eventually(() => expect([...pushed].sort()).toEqual(['event 1', 'event 2']));
   });
 
-  it('works on a provider, and throws or skips while another is at the message', async () => {
+  it('works on a provider, and throws or skips while another call handles the message', async () => {
     const plain = app.get(Plain);
     let open = (): void => undefined;
     gate = new Promise((resolve) => (open = resolve));

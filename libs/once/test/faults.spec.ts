@@ -6,7 +6,7 @@ import { claimed, openBench, quiet, type Bench } from './support';
 
 const terms = { leaseMs: 60_000, retentionMs: 120_000 };
 
-describe('ids on a server of their own', () => {
+describe('ids on a separate server', () => {
   let server: RedisServer;
   let bench: Bench;
   let admin: Redis;
@@ -21,7 +21,7 @@ describe('ids on a server of their own', () => {
     await server.stop();
   });
 
-  it('outlive SCRIPT FLUSH between all calls', async () => {
+  it('stay after a SCRIPT FLUSH between all calls', async () => {
     const { once } = bench;
     for (let i = 0; i < 20; i++) {
       const id = `flush ${i}`;
@@ -36,7 +36,7 @@ describe('ids on a server of their own', () => {
     expect(await once.claim('flush 1', terms)).toEqual({ status: 'done', result: 1, confirmed: true });
   });
 
-  it('outlive a restart of Redis that keeps its data: owners own, done is done', async () => {
+  it('stay after a restart of Redis that keeps its data: claimed ids stay claimed, done ids done', async () => {
     const { once } = bench;
     const held = claimed(await once.claim('held', terms));
     await claimed(await once.claim('done', terms)).confirm('kept');
@@ -49,7 +49,7 @@ describe('ids on a server of their own', () => {
     expect(await once.first('first', terms)).toBe(false);
   });
 
-  it('are refused by a full memory before anything is written, and can still be released', async () => {
+  it('cannot be claimed when the memory is full, and can still be released', async () => {
     const { once } = bench;
     const held = claimed(await once.claim('full', terms));
     const other = claimed(await once.claim('full too', terms));
@@ -80,7 +80,7 @@ describe('ids on a server of their own', () => {
   });
 });
 
-describe('ids on a Cluster of their own', () => {
+describe('ids on a separate Cluster', () => {
   let cluster: RedisCluster;
   let client: Cluster;
   let bench: Bench;
@@ -94,7 +94,7 @@ describe('ids on a Cluster of their own', () => {
     await cluster.stop();
   });
 
-  it.each(['planned', 'sudden'] as const)('outlive a %s failover once a replica has them', async (how) => {
+  it.each(['planned', 'sudden'] as const)('stay after a %s failover when a replica has them', async (how) => {
     const { once } = bench;
     const [held, done, free] = [`${how} held`, `${how} done`, `${how} free`];
     const claim = claimed(await once.claim(held, terms));

@@ -46,7 +46,7 @@ describe('ids that strangers choose', () => {
     }
   });
 
-  it('never lead to a claim of a route or a handler', async () => {
+  it('are never the claim of a route or a handler', async () => {
     const { once, store } = bench;
     const request = idOf('ann', 'k1');
     const handler = JSON.stringify(['Orders.create', 'm1']);
@@ -66,7 +66,7 @@ describe('ids that strangers choose', () => {
     expect(await once.claim(handler)).toMatchObject({ status: 'in-progress' });
   });
 
-  it('results hold names that objects inherit, and change none', async () => {
+  it('results can have names that objects inherit, and change no object', async () => {
     const claim = claimed(await bench.once.claim('result'));
     await claim.confirm(JSON.parse('{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}'));
     const again = await bench.once.claim('result');
@@ -149,7 +149,7 @@ describe.each(platforms)('requests of strangers on %s', (_name, adapter) => {
     }
   });
 
-  it('are refused where their body is nested so deeply that nothing can write it out, and claim nothing', async () => {
+  it('are refused if their body is nested too deeply, and claim nothing', async () => {
     const body = '['.repeat(20_000) + ']'.repeat(20_000);
     const headers = { 'content-type': 'application/json', 'x-user': 'deep', 'idempotency-key': 'deep' };
     const answer = await fetch(`${http.url}/orders`, { method: 'POST', headers, body });
@@ -157,7 +157,7 @@ describe.each(platforms)('requests of strangers on %s', (_name, adapter) => {
     expect(await http.post('/orders', 'deep', { 'x-user': 'deep' })).toMatchObject({ status: 201, replayed: null });
   });
 
-  it('get no header that somebody wrote into the store, and no second response', async () => {
+  it('get no invalid header that another program wrote to Redis, and no second response', async () => {
     const first = await http.post('/orders', 'stored', { 'x-user': 'bob' });
     const [key = ''] = (await client.keys(`hostile-${_name}-*`)).filter((each) => each.includes('bob:stored'));
     const text = await client.get(key);

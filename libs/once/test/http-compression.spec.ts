@@ -124,7 +124,7 @@ describe.each(platforms)('on %s behind a middleware that compresses', (_name, ad
   });
 });
 
-it('over HTTP/2, where a hook compresses into one piece, a repeat gets the compressed bytes', async () => {
+it('over HTTP/2, with a hook that compresses into one piece, a repeat gets the compressed bytes', async () => {
   const adapter = new FastifyAdapter({ http2: true });
   adapter.getInstance().addHook('onSend', async (_request, reply, payload) => {
     if (typeof payload !== 'string') return payload;
@@ -156,7 +156,7 @@ it('over HTTP/2, where a hook compresses into one piece, a repeat gets the compr
   await http.close();
 });
 
-it('behind a compressing middleware on Express, what was not stored is refused, and runs once', async () => {
+it('behind a compressing middleware on Express, a response that was not stored gives a repeat 409, and the handler runs once', async () => {
   @Controller()
   class Tight {
     @Post('large')

@@ -71,7 +71,7 @@ beforeEach(() => {
   runs = 0;
 });
 
-describe('what a repeat must equal', () => {
+describe('the content of a repeat', () => {
   const circular: Record<string, unknown> = {};
   circular['self'] = circular;
   const form = (text: string): FormData => {
@@ -144,7 +144,7 @@ describe('content of a request on Express', () => {
     expect((await post('k1', '{"b":2,"a":2}', json)).status).toBe(422);
   });
 
-  it('that nobody has parsed is refused, with a problem that names the reason', async () => {
+  it('that no parser has read is refused, with problem details that name the reason', async () => {
     const refused = await post('k2', 'anything', { 'content-type': 'application/weird' });
     expect([refused.status, refused.headers.get('content-type')]).toEqual([
       415,
@@ -155,14 +155,14 @@ describe('content of a request on Express', () => {
     expect(runs).toBe(0);
   });
 
-  it.each(['/own', '/own-later'])('is what the fingerprint of the route %s says', async (path) => {
+  it.each(['/own', '/own-later'])('is compared by the fingerprint of the route %s', async (path) => {
     const send = (content: string) => post(`k${path}`, file(content), { 'x-digest': content }, path);
     expect((await send('v1')).status).toBe(201);
     expect((await send('v1')).headers.get('idempotency-replayed')).toBe('true');
     expect((await send('v2')).status).toBe(422);
   });
 
-  it.each(['one', 'any', 'by-field'])('has the files of multer in it: %s', async (path) => {
+  it.each(['one', 'any', 'by-field'])('includes the files of multer: %s', async (path) => {
     const send = (content: string) => post(`multer-${path}`, file(content), {}, `/upload/${path}`);
     expect((await send('contract v1')).status).toBe(201);
     expect((await send('contract v1')).headers.get('idempotency-replayed')).toBe('true');
@@ -208,7 +208,7 @@ describe('content of a request on Fastify', () => {
       body: 'x',
     });
 
-  it('may hold what JSON cannot', async () => {
+  it('can have values that JSON cannot represent', async () => {
     made = { a: 1n, file: Buffer.from('v1') };
     expect((await post('k1')).status).toBe(201);
     expect((await post('k1')).headers.get('idempotency-replayed')).toBe('true');
@@ -216,7 +216,7 @@ describe('content of a request on Fastify', () => {
     expect((await post('k1')).status).toBe(422);
   });
 
-  it('that is circular or a stream is refused, without an error of the server', async () => {
+  it('that is circular or a stream is refused, not with a status of 500', async () => {
     const part: Record<string, unknown> = { filename: 'a.txt' };
     part['fields'] = { file: part };
     made = { file: part };

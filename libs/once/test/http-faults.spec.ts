@@ -60,7 +60,7 @@ beforeEach(() => {
 });
 
 describe.each(platforms)('the interceptor on %s', (_name, adapter) => {
-  it('is registered globally: POST is covered, with the decorator too, and a key is needed', async () => {
+  it('that is registered globally applies to POST, also with the decorator, and requires a key', async () => {
     const http = await openHttp({
       adapter: adapter(),
       client: standaloneClient(),
@@ -80,7 +80,7 @@ describe.each(platforms)('the interceptor on %s', (_name, adapter) => {
     await http.close();
   });
 
-  it('covers controllers that are made for each request', async () => {
+  it('applies to request-scoped controllers', async () => {
     const options = { adapter: adapter(), client: standaloneClient(), controllers: [Scoped], providers: [PerRequest] };
     const http = await openHttp(options);
     expect(await http.post('/scoped', 'key-1')).toMatchObject({ body: '{"made":1}', replayed: null });
@@ -114,7 +114,7 @@ describe('an idempotent route when Redis fails', () => {
     return openHttp({ adapter: new FastifyAdapter(), client, controllers, registry, idempotency: { onRedisError } });
   }
 
-  it.each(['refuse', 'blackhole'] as const)('answers 503 where it shall refuse, by %s', async (fault) => {
+  it.each(['refuse', 'blackhole'] as const)('replies 503 with onRedisError refuse: %s', async (fault) => {
     // What is expected of a Redis that is there must be answered in time, also by a machine that stands still for a moment.
     http = await open('refuse', 2_000);
     await eventually(async () => expect((await http?.post('/decorated', 'warm'))?.status).toBe(201));
@@ -127,14 +127,14 @@ describe('an idempotent route when Redis fails', () => {
     expect(runs).toBe(2);
   });
 
-  it('runs the handler unprotected where it shall run', async () => {
+  it('runs the handler without a claim with onRedisError run', async () => {
     http = await open('run', 300);
     proxy.refuse();
     expect(await http.post('/decorated', 'key-1')).toMatchObject({ status: 201, body: '{"run":1}', replayed: null });
     expect(await http.post('/decorated', 'key-1')).toMatchObject({ status: 201, body: '{"run":2}', replayed: null });
   });
 
-  it('sends the response where it cannot be stored, and its key stays taken while the lease lasts', async () => {
+  it('sends a response that cannot be stored, and its key stays claimed until the lease ends', async () => {
     // The claim of the request must be answered in time, also by a machine that stands still for a moment.
     http = await open('refuse', 2_500);
     await eventually(async () => expect((await http?.post('/decorated', 'warm'))?.status).toBe(201));
@@ -152,7 +152,7 @@ describe('an idempotent route when Redis fails', () => {
     expect(runs).toBe(2);
   });
 
-  it('whose confirmation was not answered and is sent again by the client, stores it once', async () => {
+  it('stores the response once if ioredis sends the confirmation again', async () => {
     http = await open('refuse', 5_000);
     await eventually(async () => expect((await http?.post('/decorated', 'warm'))?.status).toBe(201));
     const cut = proxy.cutFromReply({ when: (request) => request.includes('"utf8"]') });

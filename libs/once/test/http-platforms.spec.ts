@@ -228,7 +228,7 @@ describe.each(platforms)('a replay on %s', (_name, adapter) => {
   });
   afterAll(() => http.close());
 
-  it('has the length of the first answer to HEAD', async () => {
+  it('has the content-length of the first response to HEAD', async () => {
     const head = () =>
       fetch(`${http.url}/head`, { method: 'HEAD', headers: { 'x-user': 'ann', 'idempotency-key': 'head' } });
     const [first, again] = [await head(), await head()];
@@ -237,7 +237,7 @@ describe.each(platforms)('a replay on %s', (_name, adapter) => {
     expect(again.headers.get('content-length')).toBe('5');
   });
 
-  it('has the status message of the first', async () => {
+  it('has the status message of the first response', async () => {
     const send = () =>
       fetch(`${http.url}/message`, { method: 'POST', headers: { 'x-user': 'ann', 'idempotency-key': 'message' } });
     const [first, again] = [await send(), await send()];

@@ -177,7 +177,7 @@ describe.each(platforms)('what is stored of a response on %s', (_name, adapter) 
     await http.close();
   });
 
-  it('is what interceptors outside have made of it: hidden fields stay hidden, late headers are there', async () => {
+  it('is what interceptors outside have made: hidden fields stay hidden, and late headers are stored', async () => {
     const first = await http.post('/user', key);
     const again = await http.post('/user', key);
     expect(first).toMatchObject({ body: '{"id":1}', replayed: null });
@@ -214,20 +214,20 @@ describe.each(platforms)('what is stored of a response on %s', (_name, adapter) 
     expect(runs).toBe(1);
   });
 
-  it('is not kept where the handler wrote it in pieces', async () => {
+  it('is nothing if the handler wrote it in pieces', async () => {
     expect(await http.post('/raw/pieces', key)).toMatchObject({ body: 'one, two', replayed: null });
     await eventually(async () => expect((await http.post('/raw/pieces', key)).body).toContain('RESPONSE_NOT_KEPT'));
     expect(runs).toBe(1);
   });
 
-  it('is there before the client can see the response', async () => {
+  it('is in Redis before the client gets the response', async () => {
     for (let i = 0; i < 50; i++) {
       await http.post('/user', `${key}-${i}`);
       expect((await http.post('/user', `${key}-${i}`)).replayed).toBe('true');
     }
   });
 
-  it('is there when the client has left before the handler answered', async () => {
+  it('is in Redis even if the client has left before the handler replied', async () => {
     let open = (): void => undefined;
     gate = new Promise((resolve) => (open = resolve));
     const leaving = new AbortController();
@@ -265,13 +265,13 @@ describe.each(platforms)('what is stored of a response on %s', (_name, adapter) 
     }
   });
 
-  it('is that of the last try where one outside tries again', async () => {
+  it('is the response of the last run if an interceptor outside runs the handler again', async () => {
     thrown = 2;
     expect(await http.post('/retried', key, { 'x-retry': '1' })).toMatchObject({ status: 201, body: '{"run":3}' });
     expect(await http.post('/retried', key)).toMatchObject({ status: 201, body: '{"run":3}', replayed: 'true' });
   });
 
-  it('is nothing of a stream, which is in progress while it lasts and done when its client has left', async () => {
+  it('is nothing of a stream: its key is in progress until the stream ends, and done when its client has left', async () => {
     const leaving = new AbortController();
     const init = { method: 'POST', headers: { 'x-user': 'ann', 'idempotency-key': key }, signal: leaving.signal };
     const response = await fetch(`${http.url}/endless`, init);
@@ -283,7 +283,7 @@ describe.each(platforms)('what is stored of a response on %s', (_name, adapter) 
     expect([runs, seen]).toEqual([1, ['streamed']]);
   });
 
-  it('is nothing where the client left what would never have ended', async () => {
+  it('is nothing if the client left a response that never ends', async () => {
     const leaving = new AbortController();
     const first = http.post('/never', key, {}, leaving.signal).catch(() => 'left');
     await eventually(() => expect(runs).toBe(1));
@@ -293,7 +293,7 @@ describe.each(platforms)('what is stored of a response on %s', (_name, adapter) 
     expect(runs).toBe(1);
   });
 
-  it('is nothing of a thrown error, 4xx or 5xx: the key is free, or used up at most once', async () => {
+  it('is nothing of a thrown error, 4xx or 5xx: the key is free, or stays used with at-most-once', async () => {
     expect(await http.post('/forbidden', key)).toMatchObject({ status: 403, body: '{"run":1}' });
     expect(await http.post('/forbidden', key)).toMatchObject({ status: 403, body: '{"run":2}', replayed: null });
     key += '-final';

@@ -146,14 +146,14 @@ describe.each([
     expect(await post('/order', 'k1')).toEqual({ ...first, replayed: true });
   });
 
-  it('has the innermost run where a handler calls an @Once() method', async () => {
+  it('is the innermost run if a handler calls an @Once() method', async () => {
     expect((await post('/nested', 'k3')).body).toBe('sent mail of k3');
     expect(seen['message']?.id).toBe('mail of k3');
     expect(seen['after the message']?.id).toBe('k3');
     expect(await service.peek({ scope: 'Mailer.send', id: 'mail of k3' })).toMatchObject({ result: 'sent mail of k3' });
   });
 
-  it('can be looked at by subject and key: unknown, in progress, then the stored response', async () => {
+  it('can be read by peek with subject and key: unknown, in progress, then the stored response', async () => {
     const target = { subject: 'ann', key: '"k4"' };
     expect(await service.peek(target)).toEqual({ status: 'unknown' });
     let open = (): void => undefined;

@@ -42,7 +42,7 @@ beforeEach(() => {
   gate = undefined;
 });
 
-describe.each(platforms)('a repeat that may wait on %s', (_name, adapter) => {
+describe.each(platforms)('a repeat with waitMs on %s', (_name, adapter) => {
   let http: HttpApp;
   const open = async (waitMs: number): Promise<void> => {
     const controllers = [routes({ waitMs })];
@@ -50,7 +50,7 @@ describe.each(platforms)('a repeat that may wait on %s', (_name, adapter) => {
   };
   afterEach(() => http.close());
 
-  it('gets the response of the first when that is there', async () => {
+  it('gets the response of the first request when the first request ends', async () => {
     await open(30_000);
     const release = closedGate();
     const first = http.post('/gated', 'k1');
@@ -62,7 +62,7 @@ describe.each(platforms)('a repeat that may wait on %s', (_name, adapter) => {
     expect(runs).toBe(1);
   });
 
-  it('runs the handler when the first has failed', async () => {
+  it('runs the handler when the first request has failed', async () => {
     await open(30_000);
     failures = 1;
     const release = closedGate();
@@ -74,7 +74,7 @@ describe.each(platforms)('a repeat that may wait on %s', (_name, adapter) => {
     expect(await repeat).toMatchObject({ status: 201, body: '{"run":2}', replayed: null });
   });
 
-  it('gets 409 when it has waited long enough', async () => {
+  it('gets 409 after waitMs', async () => {
     await open(50);
     const release = closedGate();
     const first = http.post('/gated', 'k1');
@@ -87,7 +87,7 @@ describe.each(platforms)('a repeat that may wait on %s', (_name, adapter) => {
   });
 });
 
-it('a handler that never ends keeps its key for maxLeaseMs and a lease, not for ever', async () => {
+it('a handler that never ends keeps its key for maxLeaseMs and a lease, not forever', async () => {
   const [, adapter] = platforms[0] as (typeof platforms)[number];
   const controllers = [routes({ leaseMs: 1_000, maxLeaseMs: 500 })];
   const http = await openHttp({ adapter: adapter(), client: standaloneClient(), controllers });
@@ -122,7 +122,7 @@ describe('the subject of a request', () => {
   });
 });
 
-describe('@Idempotent() where no HTTP request comes', () => {
+describe('@Idempotent() on a method that is not an HTTP route', () => {
   const [, adapter] = platforms[0] as (typeof platforms)[number];
 
   @Controller()
@@ -152,7 +152,7 @@ describe('@Idempotent() where no HTTP request comes', () => {
     client.disconnect();
   });
 
-  it('refuses messages of a controller that carries it, and lets all others pass', () => {
+  it('refuses messages of a decorated controller, and lets all others pass', () => {
     @Controller()
     @Idempotent()
     class Mixed {

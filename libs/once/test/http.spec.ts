@@ -150,7 +150,7 @@ describe.each(platforms)('an idempotent route on %s', (_name, adapter) => {
     return { status, body: await response.text(), replayed: got.get('idempotency-replayed'), headers: got };
   }
 
-  it('answers a repeat with the status, headers and body of the first, and marks it', async () => {
+  it('replies to a repeat with the status, headers and body of the first response, and a header that marks the replay', async () => {
     const first = await post('');
     const again = await post('', { 'idempotency-key': `"${key}"` });
     expect(first).toMatchObject({ status: 202, replayed: null });
@@ -161,7 +161,7 @@ describe.each(platforms)('an idempotent route on %s', (_name, adapter) => {
     expect(runs).toBe(1);
   });
 
-  it.each(['/text/7', '/nothing'])('answers %s alike, too', async (path) => {
+  it.each(['/text/7', '/nothing'])('replays the response of %s', async (path) => {
     const first = await post(path);
     const again = await post(path);
     expect([again.status, again.body, again.headers.get('content-type')]).toEqual([
@@ -172,12 +172,12 @@ describe.each(platforms)('an idempotent route on %s', (_name, adapter) => {
     expect([again.replayed, runs]).toEqual(['true', 1]);
   });
 
-  it.each(['', '""', 'a b', 'a, b', 'x'.repeat(256)])('answers 400 to the key %j', async (bad) => {
+  it.each(['', '""', 'a b', 'a, b', 'x'.repeat(256)])('replies 400 to the key %j', async (bad) => {
     expect(await post('', { 'idempotency-key': bad })).toMatchObject({ status: 400 });
     expect(runs).toBe(0);
   });
 
-  it('answers 400 without a key, unless the route can do without', async () => {
+  it('replies 400 without a key, unless required is false', async () => {
     const bare = (path: string) => fetch(`${url}/orders${path}`, { method: 'POST', headers: { 'x-user': 'ann' } });
     const refused = await bare('');
     expect([refused.status, await refused.text()]).toEqual([
@@ -189,7 +189,7 @@ describe.each(platforms)('an idempotent route on %s', (_name, adapter) => {
     expect(runs).toBe(2);
   });
 
-  it('answers 409 with Retry-After while the first is in progress, and its answer afterwards', async () => {
+  it('replies 409 with Retry-After while the first request is in progress, and afterwards its response', async () => {
     let open = (): void => undefined;
     gate = new Promise((resolve) => (open = resolve));
     const first = post('');
@@ -204,14 +204,14 @@ describe.each(platforms)('an idempotent route on %s', (_name, adapter) => {
     expect(runs).toBe(1);
   });
 
-  it('lets one of many at once through', async () => {
+  it('runs the handler for one of many requests at the same time', async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => post('')));
     expect(answers.filter(({ status, replayed }) => status === 202 && replayed === null)).toHaveLength(1);
     expect(answers.every(({ status }) => status === 202 || status === 409)).toBe(true);
     expect(runs).toBe(1);
   });
 
-  it('answers 422 to a key that was used with another body, route or parameter', async () => {
+  it('replies 422 to a key that was used with another body, route or parameter', async () => {
     await post('/text/7');
     expect((await post('/text/7', {}, { sku: 2 })).status).toBe(422);
     expect((await post('/text/8')).status).toBe(422);
@@ -220,7 +220,7 @@ describe.each(platforms)('an idempotent route on %s', (_name, adapter) => {
     expect(runs).toBe(1);
   });
 
-  it('keeps the keys of subjects apart, and knows no key without one', async () => {
+  it('gives each subject its own keys, and refuses a request without a subject', async () => {
     const ann = await post('');
     const bob = await post('', { 'x-user': 'bob' });
     expect(bob).toMatchObject({ status: 202, replayed: null });
@@ -229,7 +229,7 @@ describe.each(platforms)('an idempotent route on %s', (_name, adapter) => {
     expect(runs).toBe(2);
   });
 
-  it('frees the key when the handler throws or answers 5xx', async () => {
+  it('frees the key when the handler throws or replies 5xx', async () => {
     failures = 1;
     expect((await post('/fails')).status).toBe(500);
     expect(await post('/fails')).toMatchObject({ status: 201, body: '{"run":2}', replayed: null });
@@ -239,13 +239,13 @@ describe.each(platforms)('an idempotent route on %s', (_name, adapter) => {
     expect(await post('/unavailable')).toMatchObject({ status: 503, body: '{"run":4}', replayed: null });
   });
 
-  it('stores errors where it is asked to', async () => {
+  it('stores errors with storeErrors', async () => {
     const first = await post('/stores-errors');
     expect(first).toMatchObject({ status: 400, body: '{"reason":"no","run":1}' });
     expect(await post('/stores-errors')).toMatchObject({ status: 400, body: first.body, replayed: 'true' });
   });
 
-  it.each(['/large', '/file'])('answers %s in full, and a repeat with 409: its response was not kept', async (path) => {
+  it.each(['/large', '/file'])('sends the response of %s in full, and 409 to a repeat: the response was not stored', async (path) => {
     expect((await post(path)).status).toBe(201);
     const again = await post(path);
     expect(again).toMatchObject({ status: 409, body: expect.stringContaining('RESPONSE_NOT_KEPT') });

@@ -5,7 +5,7 @@ import { claimed, openBench, quiet, type Bench } from './support';
 
 const terms = { leaseMs: 60_000, retentionMs: 120_000 };
 
-describe('a reply that is lost while ioredis sends again, as it does by default', () => {
+describe('a lost reply, after which ioredis sends the command again', () => {
   let server: RedisServer;
   let proxy: FaultProxy;
   let direct: Bench;
@@ -36,17 +36,17 @@ describe('a reply that is lost while ioredis sends again, as it does by default'
     return answer;
   }
 
-  it('of first: the first caller is still the first, and nobody else is', async () => {
+  it('of first: the first caller is still the first, and no other caller is', async () => {
     expect(await cutting(() => lossy.once.first('m', terms))).toBe(true);
     expect(await direct.once.first('m', terms)).toBe(false);
   });
 
-  it('of first, by one that is not: it is not', async () => {
+  it('of first, by a later caller: the later caller is not the first', async () => {
     await direct.once.first('m', terms);
     expect(await cutting(() => lossy.once.first('m', terms))).toBe(false);
   });
 
-  it('of claim: the claim is the first one', async () => {
+  it('of claim: the caller gets the first claim', async () => {
     const claim = claimed(await cutting(() => lossy.once.claim('m', terms)));
     const { token, fence, leaseEndsAtMs } = claim;
     expect(await direct.stored('m')).toMatchObject({ token, fence: String(fence), until: String(leaseEndsAtMs) });
@@ -61,14 +61,14 @@ describe('a reply that is lost while ioredis sends again, as it does by default'
     expect(renewed).toEqual({ status: 'renewed', leaseEndsAtMs: until });
   });
 
-  it('of confirm: it is confirmed, with its result', async () => {
+  it('of confirm: the id is confirmed, with its result', async () => {
     const claim = claimed(await lossy.once.claim('m', terms));
     expect(await cutting(() => claim.confirm('first'))).toEqual({ status: 'confirmed' });
     expect(await claim.confirm('second')).toEqual({ status: 'confirmed' });
     expect(await direct.once.claim('m', terms)).toEqual({ status: 'done', result: 'first', confirmed: true });
   });
 
-  it('of release: it is released, and stays so when another has claimed', async () => {
+  it('of release: the caller gets `released`, also when another owner has claimed the id', async () => {
     const claim = claimed(await lossy.once.claim('m', terms));
     expect(await cutting(() => claim.release())).toEqual({ status: 'released' });
     const other = claimed(await direct.once.claim('m', terms));

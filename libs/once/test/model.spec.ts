@@ -109,7 +109,7 @@ describe.each(servers)('random orders of calls on %s', (_name, client) => {
     return answer.status;
   }
 
-  it('answer as the model does, change nothing that they refuse, and leave no key without a TTL', async () => {
+  it('reply as the model does, change nothing if they refuse, and leave no key without a TTL', async () => {
     const sequences = fc.array(command, { minLength: 1, maxLength: 25 });
     const property = fc.asyncProperty(sequences, async (commands) => {
       const id = `model ${(ids += 1)}`;

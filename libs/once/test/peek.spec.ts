@@ -26,13 +26,13 @@ describe.each(servers)('peek on %s', (_name, client) => {
     return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
   };
 
-  it('knows nothing of an id that was never claimed, or was given back', async () => {
+  it('returns unknown for an id that was never claimed, or was released', async () => {
     expect(await once.peek(id)).toEqual({ status: 'unknown' });
     await claimed(await once.claim(id, terms)).release();
     expect(await once.peek(id)).toEqual({ status: 'unknown' });
   });
 
-  it('reports a claim in progress, since when and until when, and its lease gets no longer', async () => {
+  it('reports a claim in progress with its start and the end of its lease, and does not extend the lease', async () => {
     const before = await clockMs();
     const { fence, leaseEndsAtMs } = claimed(await once.claim(id, terms));
     const stored = [await bench.stored(id), await bench.raw.pexpiretime(bench.keyOf(id))];
@@ -60,7 +60,7 @@ describe.each(servers)('peek on %s', (_name, client) => {
     expect(await bench.raw.pttl(bench.keyOf(id))).toBe(-1);
   });
 
-  it('reports what the next claim would: a lease that is over frees the id, unless it may happen at most once', async () => {
+  it('reports what the next claim would: after the lease the id is free, unless the delivery is at-most-once', async () => {
     claimed(await once.claim(id, terms));
     await bench.expire(id);
     expect(await once.peek(id)).toEqual({ status: 'unknown' });
@@ -71,7 +71,7 @@ describe.each(servers)('peek on %s', (_name, client) => {
     expect(await once.peek(risky)).toEqual({ status: 'done', result: undefined, confirmed: false, expiresAtMs });
   });
 
-  it('finds messages of handlers by scope and id, and ids of run do not meet them', async () => {
+  it('finds messages of handlers by scope and id, and not by an id of run', async () => {
     await once.runMessage('Orders.paid', id, terms, () => 'handled');
     expect(await once.peek({ scope: 'Orders.paid', id })).toMatchObject({ status: 'done', result: 'handled' });
     expect(await once.peek({ scope: 'Orders.other', id })).toEqual({ status: 'unknown' });
@@ -92,7 +92,7 @@ describe.each(servers)('peek on %s', (_name, client) => {
     await expect(once.peek(target as never)).rejects.toMatchObject({ code: 'INVALID_ONCE_INPUT' });
   });
 
-  it('refuses a key that holds something else', async () => {
+  it('refuses a key whose value is not a claim', async () => {
     await bench.raw.set(bench.keyOf(id), 'x'.repeat(99));
     await expect(once.peek(id)).rejects.toMatchObject({ code: 'SCRIPT_FAILED' });
   });

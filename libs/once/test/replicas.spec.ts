@@ -60,7 +60,7 @@ describe('without the replica', () => {
     await inStep();
   });
 
-  it('a claim is given back, nothing runs, and the error has the counts', async () => {
+  it('a claim is released, nothing runs, and the error has the counts', async () => {
     const work = jest.fn();
     const refused = { code: 'ONCE_NOT_REPLICATED', during: 'claim', copies: 0, replicas: 1 };
     await expect(bench.once.run(id, few, work)).rejects.toMatchObject(refused);
@@ -72,7 +72,7 @@ describe('without the replica', () => {
     expect(await bench.once.run(id, few, work)).toMatchObject({ status: 'duplicate', result: 'now' });
   });
 
-  it('a confirmation stays, and the caller gets to know that a failover may lose it', async () => {
+  it('a confirmation stays, and the caller gets an error that a failover may lose it', async () => {
     replica.resume();
     await inStep();
     const lost = bench.once.run(id, { ...waits, replicasTimeoutMs: 300 }, () => {

@@ -32,7 +32,7 @@ async function reasonOf(signal: AbortSignal): Promise<string> {
 }
 
 describe('the run in progress', () => {
-  it('is what run gives its work and what current() returns in it, also after it has awaited', async () => {
+  it('is the argument of the work, and current() returns it in the work, also after an await', async () => {
     const { once } = bench;
     expect(once.current()).toBeUndefined();
     const seen: (OnceRun | undefined)[] = [];
@@ -53,7 +53,7 @@ describe('the run in progress', () => {
     expect(() => seen[0]?.assertHeld()).toThrow('The run must stop, because its work has already ended, so the run no longer owns its id.');
   });
 
-  it('keeps runs at the same time apart', async () => {
+  it('is a different one for each run at the same time', async () => {
     const { opened, open } = gate();
     const names = ['a', 'b', 'c'].map((name) => `${id} ${name}`);
     const all = names.map((name) =>
@@ -66,7 +66,7 @@ describe('the run in progress', () => {
     expect((await Promise.all(all)).map((answer) => 'result' in answer && answer.result)).toEqual(names);
   });
 
-  it('has a fence that rises with each run of an id, also when the key has gone', async () => {
+  it('has a higher fence with each run of an id, also after the key has expired', async () => {
     const fences: number[] = [];
     for (const forget of [false, false, true, true]) {
       if (forget) await bench.raw.del(bench.keyOf(id));
@@ -83,7 +83,7 @@ describe('the run in progress', () => {
 });
 
 describe('the signal of a run', () => {
-  it('fires when another has the id', async () => {
+  it('fires when another owner has the id', async () => {
     const answer = await bench.once.run(id, { leaseMs: 600, retentionMs: 60_000 }, async (run) => {
       await bench.expire(id);
       expect(await reasonOf(run.signal)).toMatch(/its lease has ended, or another owner has the id/);
@@ -92,7 +92,7 @@ describe('the signal of a run', () => {
     expect(answer).toMatchObject({ status: 'ran', confirmed: false });
   });
 
-  it('fires after maxLeaseMs; then the lease ends, and another gets the id', async () => {
+  it('fires after maxLeaseMs; then the lease ends, and another owner gets the id', async () => {
     const { opened, open } = gate();
     const options = { leaseMs: 400, maxLeaseMs: 700, retentionMs: 60_000 };
     let first: OnceRun | undefined;
@@ -121,7 +121,7 @@ describe('the signal of a run', () => {
     expect(answer).toMatchObject({ result: false, confirmed: true });
   });
 
-  it('fires at shutdown after drainMs, and work that ends then is confirmed still', async () => {
+  it('fires at shutdown after drainMs, and work that ends then is still confirmed', async () => {
     const once = serviceWith({ drainMs: 50, abortGraceMs: 10_000 });
     let firedAfterMs = 0;
     const running = once.run(id, terms, async ({ signal }) => {
@@ -147,7 +147,7 @@ describe('the signal of a run', () => {
     await eventually(() => expect(signal.reason).toBeInstanceOf(OnceLostError));
   });
 
-  it('does not hold a shutdown up for longer than drainMs and abortGraceMs', async () => {
+  it('does not delay a shutdown for longer than drainMs and abortGraceMs', async () => {
     const once = serviceWith({ drainMs: 20, abortGraceMs: 20 });
     const { opened, open } = gate();
     const running = once.run(id, terms, () => opened);

@@ -15,7 +15,7 @@ type Counts = Record<'ran' | 'duplicate' | 'in-progress', number>;
 
 const MESSAGES = size(2_000, 10_000);
 
-describe('workers in processes of their own', () => {
+describe('workers in separate processes', () => {
   let raw: Redis;
   const children: ChildProcess[] = [];
   beforeAll(() => {
@@ -44,7 +44,7 @@ describe('workers in processes of their own', () => {
       .map(([, id]) => id);
   }
 
-  it('ten push each of many messages once, in any order, redeliveries among them', async () => {
+  it('ten workers push each of many messages once, in any order, including redeliveries', async () => {
     const prefix = uniquePrefix();
     const ids = Array.from({ length: MESSAGES }, (_, i) => `m${i}`);
     const redelivered = ids.filter((_, i) => i % 10 === 0);
