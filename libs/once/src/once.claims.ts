@@ -2,8 +2,8 @@ import { Checks, type KnownOptions } from '../../internal/src';
 import { InvalidOnceInputError } from './once.errors';
 import { decodeResult, encodeResult } from './once.input';
 import type { ResolvedOnceModuleOptions } from './once.options';
-import { fenceOf, leaseEndsAtOf } from './once.scripts';
-import type { FullClaim, OnceStore, StoredAnswer } from './once.store';
+import { fenceOf, leaseEndsAtOf, type StoredAnswer } from './once.scripts';
+import type { FullClaim, OnceStore } from './once.store';
 import { KNOWN_TERMS, resolveTerms, type ResolvedTerms } from './once.terms';
 import type { Claim, ClaimAnswer, RunOptions } from './once.types';
 

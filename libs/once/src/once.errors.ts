@@ -35,7 +35,9 @@ export class OnceInProgressError extends LuanestError {
 
   /** @param retryAfterMs time until the lease of the other call ends, unless that call renews it, ms */
   constructor(readonly retryAfterMs: number) {
-    super(`Another call handles this message, here or in another process. Deliver the message again in ${retryAfterMs} ms or later.`);
+    super(
+      `Another call handles this message, here or in another process. Deliver the message again in ${retryAfterMs} ms or later.`,
+    );
   }
 }
 

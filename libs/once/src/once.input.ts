@@ -39,7 +39,10 @@ export function encodeResult(result: unknown, maxBytes: number): string {
   try {
     json = JSON.stringify(result);
   } catch (cause) {
-    throw new InvalidOnceInputError('The result cannot be written as JSON. Confirm with plain data, without cycles and BigInt values.', { cause });
+    throw new InvalidOnceInputError(
+      'The result cannot be written as JSON. Confirm with plain data, without cycles and BigInt values.',
+      { cause },
+    );
   }
   if (json === undefined && typeof result === 'object') return '';
   if (json === undefined) {

@@ -36,7 +36,10 @@ export const claimOnce = defineScript({
   args: { token: str, leaseMs: int, retentionMs: int, delivery: str, fingerprint: str },
   reply: (answer: string): StoredAnswer => {
     const status = STATUS[answer.charAt(0)];
-    if (status === undefined) throw new TypeError(`The script once.claim replied with the status ${shown(answer.charAt(0))}. Expected c, p, d, a or m.`);
+    if (status === undefined)
+      throw new TypeError(
+        `The script once.claim replied with the status ${shown(answer.charAt(0))}. Expected c, p, d, a or m.`,
+      );
     return { status, text: answer.slice(1) };
   },
 });

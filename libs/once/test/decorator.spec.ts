@@ -89,10 +89,13 @@ describe('@Once()', () => {
     client.disconnect();
   });
 
-  it.each(['above', 'below'])('lets a microservice handler run once per message, applied %s the pattern', async (pattern) => {
-    for (const id of ['1', '2', '1']) expect(await send(pattern, { id })).toBe(`pushed ${id}`);
-    expect(pushed).toEqual([`${pattern} 1`, `${pattern} 2`]);
-  });
+  it.each(['above', 'below'])(
+    'lets a microservice handler run once per message, applied %s the pattern',
+    async (pattern) => {
+      for (const id of ['1', '2', '1']) expect(await send(pattern, { id })).toBe(`pushed ${id}`);
+      expect(pushed).toEqual([`${pattern} 1`, `${pattern} 2`]);
+    },
+  );
 
   it('lets an event handler run once per message', async () => {
     for (const id of ['1', '1', '2']) await emit('event', { id });

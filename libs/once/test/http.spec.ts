@@ -245,10 +245,13 @@ describe.each(platforms)('an idempotent route on %s', (_name, adapter) => {
     expect(await post('/stores-errors')).toMatchObject({ status: 400, body: first.body, replayed: 'true' });
   });
 
-  it.each(['/large', '/file'])('sends the response of %s in full, and 409 to a repeat: the response was not stored', async (path) => {
-    expect((await post(path)).status).toBe(201);
-    const again = await post(path);
-    expect(again).toMatchObject({ status: 409, body: expect.stringContaining('RESPONSE_NOT_KEPT') });
-    expect([again.headers.get('retry-after'), runs]).toEqual([null, 1]);
-  });
+  it.each(['/large', '/file'])(
+    'sends the response of %s in full, and 409 to a repeat: the response was not stored',
+    async (path) => {
+      expect((await post(path)).status).toBe(201);
+      const again = await post(path);
+      expect(again).toMatchObject({ status: 409, body: expect.stringContaining('RESPONSE_NOT_KEPT') });
+      expect([again.headers.get('retry-after'), runs]).toEqual([null, 1]);
+    },
+  );
 });

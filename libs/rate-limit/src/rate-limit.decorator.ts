@@ -40,7 +40,8 @@ export function RateLimit(...rules: readonly [RateLimitRule, ...RateLimitRule[]]
 export function SkipRateLimit(...names: readonly string[]): AnyDecorator {
   return classOrMethodDecorator('@SkipRateLimit', ({ on, checks }) => {
     const wrong = names.find((name) => typeof name !== 'string' || name === '');
-    if (wrong !== undefined) throw checks.error(`A name is ${shown(wrong)}. Expected names of rules, or no arguments to skip all rules.`);
+    if (wrong !== undefined)
+      throw checks.error(`A name is ${shown(wrong)}. Expected names of rules, or no arguments to skip all rules.`);
     const below = Reflect.getOwnMetadata(SKIP_METADATA, on) as string[] | undefined;
     const all = names.length === 0 || below?.length === 0;
     Reflect.defineMetadata(SKIP_METADATA, all ? [] : [...new Set([...names, ...(below ?? [])])], on);

@@ -73,7 +73,7 @@ export class RateLimitEnforcer {
         plan,
         context,
         adapter,
-        plan.rules.map((rule) => fixedCheck(rule, client)),
+        plan.rules.map((rule) => ({ rule, subject: client, limit: rule.limit as number, cost: rule.cost as number })),
       );
     }
     const rules = this.rulesFor(plan, kind);
@@ -169,9 +169,4 @@ export class RateLimitEnforcer {
     }
     return denies;
   }
-}
-
-/** Returns the check of a rule whose limit and cost are numbers. */
-function fixedCheck(rule: NamedRule, subject: string): Check {
-  return { rule, subject, limit: rule.limit as number, cost: rule.cost as number };
 }

@@ -92,7 +92,9 @@ function resolveRules(checks: Checks, rules: readonly RateLimitRule[]): NamedRul
   const resolved = (checks.list('rules', rules, 'an array of rules') as RateLimitRule[]).map((rule, i) => {
     const checked = resolveRule(rule, checks.in(`rules[${i}]`));
     if (checked.name !== undefined) return named(checked, checked.name);
-    throw checks.error(`rules[${i}] has no name. A rule of the module applies to many routes, so it cannot get a route's name. Set its name.`);
+    throw checks.error(
+      `rules[${i}] has no name. A rule of the module applies to many routes, so it cannot get a route's name. Set its name.`,
+    );
   });
   const duplicate = resolved.find(({ name }, i) => resolved.findIndex((other) => other.name === name) !== i);
   if (duplicate) throw checks.error(`rules has two rules named ${shown(duplicate.name)}. Rename one of them.`);

@@ -50,11 +50,7 @@ export class RateLimitService {
   }
 
   /** Returns the decision that `consume` would make now, and counts nothing. Throws as `consume` does. */
-  peek(
-    rule: RateLimitRule | string,
-    subject: string,
-    options: CallOptions = NO_OPTIONS,
-  ): Promise<RateLimitDecision> {
+  peek(rule: RateLimitRule | string, subject: string, options: CallOptions = NO_OPTIONS): Promise<RateLimitDecision> {
     return this.decide(() => [this.checkOf(rule, subject, options)], false);
   }
 
@@ -109,7 +105,9 @@ export class RateLimitService {
     const resolved = checks.map((check) => this.checkOf(check.rule, check.subject, check));
     for (const [i, { rule, subject }] of resolved.entries()) {
       if (resolved.findIndex((other) => other.rule.name === rule.name && other.subject === subject) === i) continue;
-      throw input.error(`Rule ${shown(rule.name)} is given twice for the same subject. Give the rule once, with the total cost.`);
+      throw input.error(
+        `Rule ${shown(rule.name)} is given twice for the same subject. Give the rule once, with the total cost.`,
+      );
     }
     return resolved;
   }

@@ -17,12 +17,7 @@ import { EventPattern } from '@nestjs/microservices';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
-import {
-  RateLimit,
-  RateLimitGuard,
-  RateLimitTestingModule,
-  SkipRateLimit,
-} from 'luanest/rate-limit';
+import { RateLimit, RateLimitGuard, RateLimitTestingModule, SkipRateLimit } from 'luanest/rate-limit';
 import { SKIP_METADATA } from '../src/rules/route-rules';
 
 const minute = { windowMs: 60_000 };

@@ -20,7 +20,8 @@ import {
   type Subject,
 } from './idempotency.options';
 import { OnceNotReplicatedError } from '../once.errors';
-import { fenceOf, OnceStore, type FullClaim, type StoredAnswer } from '../once.store';
+import { fenceOf, type StoredAnswer } from '../once.scripts';
+import { OnceStore, type FullClaim } from '../once.store';
 import { Runs } from '../runs/runs';
 import { ProtectedRequest } from './protected-request';
 import { hasLeft } from './http2-head';
@@ -171,7 +172,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
     if (key === undefined && required) {
       throw new IdempotencyException(
         'KEY_MISSING',
-        `${header} is missing. Send a new one with each new request, such as a UUID.`,
+        `${header} is missing. Send a new key, such as a UUID, with each new request.`,
       );
     }
     return key;
@@ -238,7 +239,8 @@ export class IdempotencyInterceptor implements NestInterceptor {
   private withoutClaim(error: unknown, { request, next, key }: KeyedRequest, subscriber: Subscriber<unknown>): void {
     if (!REDIS_ERRORS.some((type) => error instanceof type)) throw error;
     if (this.settings.onRedisError === 'refuse') {
-      const detail = 'The request was not processed. Send it again with the same key.';
+      const detail =
+        'The key of this request cannot be checked at the moment, so the request was not processed. Send it again with the same key.';
       throw new IdempotencyException('REDIS_UNAVAILABLE', detail, { cause: error });
     }
     request[SEEN] = 'unprotected';

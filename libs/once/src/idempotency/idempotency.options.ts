@@ -150,7 +150,12 @@ export function resolveIdempotency(
   };
   return Object.freeze({
     subject: checks.fn('subject', subject, "from the request to the user's id or undefined"),
-    header: checks.text('header', header, /^[\w-]{1,100}$/, 'the name of a header'),
+    header: checks.text(
+      'header',
+      header,
+      /^[\w-]{1,100}$/,
+      'the name of a header: 1 to 100 letters, digits, "-" or "_"',
+    ),
     onRedisError: checks.choice('onRedisError', onRedisError, ['refuse', 'run']),
     ...resolveRoute(route, defaults, checks),
   });

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { performance } from 'node:perf_hooks';
 import type { Subscriber } from 'rxjs';
-import type { StoredAnswer } from '../once.store';
+import type { StoredAnswer } from '../once.scripts';
 import { IdempotencyException } from './idempotency.exception';
 import { NO_VALUE } from './replay-placeholder';
 import { rawOf, replayResponse, setHeader, type HttpResponse } from './response-recorder';
@@ -52,15 +52,18 @@ export function answerRepeat(
   if (answer.status === 'in-progress') {
     const seconds = Math.max(1, Math.ceil(Number(answer.text) / 1_000));
     if (!rawOf(response).headersSent) setHeader(response, 'Retry-After', String(seconds));
-    throw new IdempotencyException('IN_PROGRESS', `A request with this ${header} is in progress. Send it again later.`);
+    throw new IdempotencyException(
+      'IN_PROGRESS',
+      `A request with this ${header} is in progress. Send the request again later.`,
+    );
   }
   if (answer.status === 'abandoned') {
-    const detail = `A request with this ${header} was started but not finished. It will not run again.`;
+    const detail = `A request with this ${header} was started but not finished. The request will not run again.`;
     throw new IdempotencyException('NOT_FINISHED', detail);
   }
   const stored = decodeResponse(answer.text);
   if (stored === undefined) {
-    const detail = `The request with this ${header} was processed. Its response was not stored.`;
+    const detail = `The request with this ${header} was processed, but its response was not stored and cannot be sent again.`;
     throw new IdempotencyException('RESPONSE_NOT_KEPT', detail);
   }
   replayResponse(response, stored, REPLAYED_HEADER);

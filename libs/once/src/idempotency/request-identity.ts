@@ -81,7 +81,9 @@ export function fingerprintOf(
 
 function checked(text: unknown): string {
   if (typeof text === 'string') return text;
-  throw new InvalidOnceInputError(`The option fingerprint of @Idempotent() returned ${shown(text)}. Expected a string.`);
+  throw new InvalidOnceInputError(
+    `The option fingerprint of @Idempotent() returned ${shown(text)}. Expected a string.`,
+  );
 }
 
 /**
@@ -94,7 +96,9 @@ function comparable(request: HttpRequest): string | Promise<string> {
     return contentOf(request);
   } catch (cause) {
     if (cause instanceof RangeError) {
-      throw new IdempotencyException('BODY_TOO_DEEP', 'The body is nested too deeply. Send a body with fewer levels.', { cause });
+      throw new IdempotencyException('BODY_TOO_DEEP', 'The body is nested too deeply. Send a body with fewer levels.', {
+        cause,
+      });
     }
     if (!(cause instanceof NotComparableError)) throw cause;
     throw new IdempotencyException(

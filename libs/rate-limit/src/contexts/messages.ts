@@ -4,8 +4,6 @@ import type { RateLimitContextAdapter } from './context-adapter';
 
 type ExceptionClass = new (error: object) => Error;
 
-let loaded: ExceptionClass | undefined;
-
 function loadWsException(): ExceptionClass {
   // @nestjs/websockets is an optional peer dependency. An `import`, or in a bundle a `require` outside of `try`, would force
   // every app to install it.
@@ -13,7 +11,10 @@ function loadWsException(): ExceptionClass {
     // eslint-disable-next-line @typescript-eslint/no-require-imports
     return (require('@nestjs/websockets') as { WsException: ExceptionClass }).WsException;
   } catch (cause) {
-    throw new Error('RateLimitGuard: Cannot load @nestjs/websockets, which is needed to refuse a WebSocket message. Install it.', { cause });
+    throw new Error(
+      'RateLimitGuard: Cannot load @nestjs/websockets, which is needed to refuse a WebSocket message. Install it.',
+      { cause },
+    );
   }
 }
 
@@ -45,7 +46,7 @@ export const wsAdapter: RateLimitContextAdapter = {
     const client = context.getArgByIndex<ClientLike | undefined>(0);
     return client?.handshake?.address ?? client?._socket?.remoteAddress;
   },
-  refusal: (_context, { body }) => new (loaded ??= loadWsException())(body),
+  refusal: (_context, { body }) => new (loadWsException())(body),
   call: (context) => objectAt(context, 1, 0),
 };
 

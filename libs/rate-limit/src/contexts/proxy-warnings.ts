@@ -35,7 +35,6 @@ export class ProxyWarnings {
 
   /** Logs a warning if a request shows a mistake that was not logged before. */
   inspect(request: ProxiedRequest): void {
-    if (this.logged.size === Object.keys(FIX).length) return;
     if (typeof request.ip === 'string' && request.ip.includes(':') && hasPort(request.ip)) this.warn('port');
     if (request.headers?.['x-forwarded-for'] === undefined) return;
     // All requests have the same setting, so only the first request with X-Forwarded-For is checked.

@@ -169,7 +169,7 @@ export class ResilientLimiter {
 }
 
 const BREAKER_OPEN = new Error(
-  'Redis was not called, because the circuit breaker is open: breaker.failures calls in a row have failed.',
+  'Redis was not called, because the circuit breaker is open after several failures in a row (options breaker.failures and openMs).',
 );
 
 /** Publishes the event of a decision, unless the call is a peek (`charge` is false). Returns the decision. */

@@ -16,7 +16,13 @@ export const MAX_HITS = 1_000_000_000;
 /** Maximum of `limit` with `sliding-log`, which stores every hit. */
 const MAX_LOGGED_HITS = 10_000;
 
-const ALGORITHMS: readonly RateLimitAlgorithm[] = ['fixed-window', 'sliding-window', 'sliding-log', 'token-bucket'];
+/** Values of `algorithm`. */
+export const ALGORITHMS: readonly RateLimitAlgorithm[] = [
+  'fixed-window',
+  'sliding-window',
+  'sliding-log',
+  'token-bucket',
+];
 /** Values of `onRedisError`. */
 export const ON_REDIS_ERROR: readonly RedisErrorPolicy[] = ['allow', 'deny', 'local'];
 const NAME = /^[A-Za-z0-9._-]{1,64}$/;
@@ -52,7 +58,9 @@ function resolveEscalation(
   checks.options('blockEscalation', escalation, KNOWN_OF_ESCALATION);
   const inside = checks.in('blockEscalation');
   if (blockMs === 0) {
-    throw checks.error('blockMs is 0, so blockEscalation has no effect. Set blockMs to at least 1, or remove blockEscalation.');
+    throw checks.error(
+      'blockMs is 0, so blockEscalation has no effect. Set blockMs to at least 1, or remove blockEscalation.',
+    );
   }
   const { factor = 2, maxMs, memoryMs = maxMs } = escalation;
   return Object.freeze({

@@ -10,7 +10,7 @@ Returns {used, resetMs}
   used     int  hits in the window, including this request; if the request is refused: -1 - hits without this request
   resetMs  int  ms to the end of the window; 1 to windowMs
 
-O(1). TTL: to the end of the window; a missing or longer one is set again. Clock: Redis. Replay: charges once more.
+O(1). TTL: to the end of the window; a missing or longer TTL is set again. Clock: Redis. Replay: charges once more.
 Error, and no write, if INCRBY fails, such as on the text that `block` writes. The caller then runs `consume`.
 ]]
 -- @include clock

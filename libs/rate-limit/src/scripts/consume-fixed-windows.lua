@@ -9,7 +9,7 @@ Returns {windows}
   windows  flat, per rule: hits in the window, including this request even if it is refused; ms to the end of the window
 
 If a count exceeds its limit, the script subtracts the request from all counters again.
-O(N). TTL: to the end of the window; a missing or longer one is set again. Clock: Redis. Replay: charges once more.
+O(N). TTL: to the end of the window; a missing or longer TTL is set again. Clock: Redis. Replay: charges once more.
 Loops over KEYS, so it cannot run on a managed Cluster that allows only literal KEYS[n].
 Error if INCRBY fails, such as on the text that `block` writes; all counts are then as before.
 ]]

@@ -17,9 +17,9 @@ Returns {allowed, decisions}
   decisions  flat, per rule four integers: verdict (0 allowed, 1 over the limit, 2 blocked); hits that count; ms until no
              hit counts; and for verdict 0 ms until the number of allowed hits rises (0 if no hit counts), else ms to a retry
 
-O(N) in the rules; sliding-log also in the hits that left the window. TTL: until the key counts nothing; a missing one is set again.
-Clock: Redis. Replay: charges once more. Loops over KEYS, so it cannot run on a managed Cluster that allows only literal
-KEYS[n].
+O(N) in the rules; sliding-log also in the hits that left the window. TTL: until the key counts nothing; a missing TTL is set
+again. Clock: Redis. Replay: charges once more.
+Loops over KEYS, so it cannot run on a managed Cluster that allows only literal KEYS[n].
 ]]
 -- @include fixed-window
 -- @include sliding-window

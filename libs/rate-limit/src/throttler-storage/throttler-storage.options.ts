@@ -1,6 +1,6 @@
 import { Checks, type KnownOptions } from '../../../internal/src';
-import { ALGORITHMS } from '../limiter/algorithms';
 import { resolveOptions, type RateLimitModuleOptions, type ResolvedRateLimitOptions } from '../rate-limit.options';
+import { ALGORITHMS } from '../rules/resolve-rule';
 import type { RateLimitAlgorithm } from '../rules/rule';
 
 /** Options of RateLimitThrottlerStorageModule. All except `algorithm` mean the same as in RateLimitModule. */
@@ -42,7 +42,7 @@ export function resolveStorageOptions(
   checks.options('', options, KNOWN);
   const { algorithm = 'fixed-window', onRedisError, deadlineMs, breaker, blockCache, tags } = options;
   return Object.freeze({
-    algorithm: checks.choice('algorithm', algorithm, Object.keys(ALGORITHMS) as RateLimitAlgorithm[]),
+    algorithm: checks.choice('algorithm', algorithm, ALGORITHMS),
     limiter: resolveOptions({ onRedisError, deadlineMs, breaker, blockCache, tags }, checks),
   });
 }
