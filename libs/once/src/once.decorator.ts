@@ -18,7 +18,7 @@ export interface OnceHandlerOptions extends ClaimTerms {
    */
   readonly scope?: string;
   /**
-   * What a call does while another call handles the message. `throw`: throws an OnceInProgressError, so that the transport
+   * Reaction of a call while another call handles the message. `throw`: throws an OnceInProgressError, so that the transport
    * delivers the message again. `skip`: returns undefined. Default `throw`, or `skip` with `delivery: 'at-most-once'`.
    */
   readonly onInProgress?: 'throw' | 'skip';

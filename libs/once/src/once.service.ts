@@ -38,8 +38,8 @@ export class OnceService implements BeforeApplicationShutdown {
   }
 
   /**
-   * Returns the run that the calling code is part of. Such code is the work of `run`, a method with `@Once()`, and the handler of
-   * a request with `@Idempotent()`, with the interceptors that run inside of the decorator. Inside nested runs, returns the
+   * Returns the run that the calling code is part of. Such code is the work of `run`, a method with `@Once()`, and the handler
+   * of a request with `@Idempotent()`, with the interceptors that run inside of the decorator. Inside nested runs, returns the
    * innermost run. Outside of a run, returns undefined.
    */
   current(): OnceRun | undefined {
@@ -69,8 +69,8 @@ export class OnceService implements BeforeApplicationShutdown {
   }
 
   /**
-   * Marks an id as done, from now on for the `retentionMs` of its claim. Returns `lost` if the caller does not own the id. Waits
-   * for the `replicas` of the module.
+   * Marks an id as done, from now on for the `retentionMs` of its claim. Returns `lost` if the caller does not own the id.
+   * Waits for the `replicas` of the module.
    *
    * @param result result for later callers; a value that JSON can represent, at most `maxResultBytes` as JSON. Default: none
    * @throws OnceResultTooLargeError, InvalidOnceInputError before anything is sent; OnceNotReplicatedError; the errors of
@@ -81,7 +81,8 @@ export class OnceService implements BeforeApplicationShutdown {
   }
 
   /**
-   * Releases an id without marking it as done, so that the next claim gets the id. Returns `lost` if the caller does not own it.
+   * Releases an id without marking it as done, so that the next claim gets the id. Returns `lost` if the caller does not own
+   * it.
    *
    * @throws InvalidOnceInputError before anything is sent; the errors of ScriptRegistry.run()
    */
@@ -91,9 +92,11 @@ export class OnceService implements BeforeApplicationShutdown {
 
   /**
    * Remembers an id for `retentionMs`. Returns true to the first caller, and false to each later caller. This is one command
-   * without a lease and without a result, and it does not wait for replicas: if the first caller crashes, nobody repeats its work.
+   * without a lease and without a result, and it does not wait for replicas: if the first caller crashes, nobody repeats its
+   * work.
    *
-   * @param options `retentionMs`, ms, default: `retentionMs` of the module; `token`, with which the first caller gets true again
+   * @param options `retentionMs`, ms, default: `retentionMs` of the module; `token`, with which the first caller gets true
+   * again
    * @throws InvalidOnceInputError before anything is sent; the errors of ScriptRegistry.run()
    */
   first(id: string, options: Pick<ClaimOptions, 'retentionMs' | 'token'> = {}): Promise<boolean> {
@@ -109,8 +112,8 @@ export class OnceService implements BeforeApplicationShutdown {
   /**
    * Reads the state of an id and changes nothing, also no lease and no retention. `peek` does not find ids of `first`.
    *
-   * @param target an id of `run` or `claim`; `{ scope, id }` of a message with `@Once()`; or `{ subject, key }` of a request with
-   * `@Idempotent()`
+   * @param target an id of `run` or `claim`; `{ scope, id }` of a message with `@Once()`; or `{ subject, key }` of a request
+   * with `@Idempotent()`
    * @throws InvalidOnceInputError before anything is sent; the errors of ScriptRegistry.run()
    */
   peek(target: string | PeekTarget): Promise<PeekAnswer> {
@@ -121,12 +124,12 @@ export class OnceService implements BeforeApplicationShutdown {
    * Claims an id, runs the work, renews the lease while the work runs, and confirms the id with the result of the work. If the
    * id is done or another owner has it, the work does not run.
    *
-   * If the work throws, or returns `retryLater()` or `deadLetter()`, the work is not finished. Then the id is released with the
-   * delivery `at-least-once`, and marked as done with `at-most-once`.
+   * If the work throws, or returns `retryLater()` or `deadLetter()`, the work is not finished. Then the id is released with
+   * the delivery `at-least-once`, and marked as done with `at-most-once`.
    *
    * @throws InvalidOnceInputError, InvalidOptionError before anything is sent; the error that the work throws;
-   * OnceNotReplicatedError with `replicas`, before the work (`during: 'claim'`) or after it (`during: 'confirm'`); the errors of
-   * ScriptRegistry.run(), before or after the work
+   * OnceNotReplicatedError with `replicas`, before the work (`during: 'claim'`) or after it (`during: 'confirm'`); the errors
+   * of ScriptRegistry.run(), before or after the work
    */
   async run<T>(
     id: string,

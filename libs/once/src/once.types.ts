@@ -19,8 +19,8 @@ export interface ClaimTerms {
    */
   readonly maxLeaseMs?: number;
   /**
-   * Time for which the id is remembered, counted from the claim and again from the confirmation, ms; integer from 1 to 10 years.
-   * Make it longer than the longest delay of a redelivery. Default 86,400,000 (1 day).
+   * Time for which the id is remembered, counted from the claim and again from the confirmation, ms; integer from 1 to 10
+   * years. Make it longer than the longest delay of a redelivery. Default 86,400,000 (1 day).
    */
   readonly retentionMs?: number;
   /** Effect of a crash of the owner, see Delivery. Default `at-least-once`. */
@@ -79,8 +79,8 @@ export interface OnceRun {
    */
   readonly fence: number;
   /**
-   * Signal that fires when the lease is lost, after `maxLeaseMs`, and at shutdown after `drainMs`. For a request without a claim
-   * the signal fires only at shutdown. Its reason is an OnceLostError.
+   * Signal that fires when the lease is lost, after `maxLeaseMs`, and at shutdown after `drainMs`. For a request without a
+   * claim the signal fires only at shutdown. Its reason is an OnceLostError.
    */
   readonly signal: AbortSignal;
   /** Throws if `signal` has fired, if the work has ended, or if the request runs without a claim. @throws OnceLostError */

@@ -35,7 +35,7 @@ export class RateLimitEnforcer {
   private readonly responses: HttpResponses;
   private readonly proxies: ProxyWarnings | undefined;
   private readonly pending = new PendingDecisions();
-  /** Names of rules whose missing subject has been logged. */
+  /** Names of rules for which a request without a subject (the counted client or user) was logged. */
   private readonly warned = new Set<string>();
   private readonly logger = new Logger('RateLimit');
 

@@ -1,7 +1,9 @@
 import { eventChannels } from '../../internal/src';
 import type { RateLimitDecision } from './rate-limit.types';
 
-/** Event of a decided request. The event has no subject, because subjects may be addresses or API keys. */
+/**
+ * Event of a decided request. It does not name the subject (the counted client or user), which may be an address or API key.
+ */
 export interface RateLimitDecidedEvent {
   /** Names of the request's rules. */
   readonly rules: readonly string[];

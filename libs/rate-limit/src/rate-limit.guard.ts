@@ -14,7 +14,8 @@ export class RateLimitGuard implements CanActivate {
   /**
    * Decides a request.
    *
-   * @returns true if the request is allowed; false (Nest then replies 403) if it has no subject and `onUnknownSubject` is `deny`
+   * @returns true if the request is allowed; false (Nest then replies 403) if a rule finds no client or user to count and
+   * `onUnknownSubject` is `deny`
    * @throws the error of the refusal: RateLimitException for HTTP and GraphQL, WsException, or RpcException
    */
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {

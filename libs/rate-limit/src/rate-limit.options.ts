@@ -30,8 +30,8 @@ export interface RateLimitModuleOptions {
     readonly openMs?: number;
   };
   /**
-   * Caches up to 10,000 refusals in this process, each until its subject may try again, but for at most 5 s. So a reset or
-   * refund by another process takes effect here up to 5 s later. False: Redis decides every request. Default true.
+   * Caches up to 10,000 refusals in this process, each until the client or user may try again, but for at most 5 s. So a reset
+   * or refund by another process takes effect here up to 5 s later. False: Redis decides every request. Default true.
    */
   readonly blockCache?: boolean;
   /**
@@ -40,8 +40,8 @@ export interface RateLimitModuleOptions {
    */
   readonly tags?: number;
   /**
-   * Handling of requests without a subject, for example because the client has hung up. `count` counts all such requests in
-   * one counter per rule. `deny` refuses such requests: Nest replies 403. Default `count`.
+   * Handling of requests without a subject (the counted client or user), for example because the client has hung up. `count`
+   * counts all such requests in one counter per rule. `deny` refuses such requests: Nest replies 403. Default `count`.
    */
   readonly onUnknownSubject?: 'count' | 'deny';
   /** Number of leading bits of an IPv6 address that identify one client; integer from 32 to 128. Default 56. */

@@ -69,7 +69,7 @@ export const refund = defineScript({
   reply: (given: number[]) => given,
 });
 
-/** Deletes the counter of a subject, its block and the memory of earlier blocks. */
+/** Deletes the counter of a subject (the counted client or user), its block and the memory of earlier blocks. */
 export const reset = defineScript({
   name: 'rate-limit.reset',
   ...resetLua,

@@ -30,7 +30,7 @@ export interface RateLimitTestingModuleOptions
   readonly clock?: RateLimitTestClock;
 }
 
-/** Most pairs of rule and subject that are counted; the least recently used is evicted first. */
+/** Most pairs of rule and subject (the counted client or user) that are counted; the least recently used is evicted first. */
 const MAX_SUBJECTS = 1_000_000;
 const checks = new Checks('RateLimitTestingModule');
 

@@ -1,6 +1,6 @@
 import type { RateLimitAlgorithm, RateLimitRule } from './rules/rule';
 
-/** One of the rules of a call, and the subject to count under the rule. */
+/** One of the rules of a call, and the subject (the client or user) to count under the rule. */
 export interface RateLimitCheck {
   /** A rule with a name, or the name of one of the module's rules. */
   readonly rule: RateLimitRule | string;

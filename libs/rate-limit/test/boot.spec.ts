@@ -17,7 +17,13 @@ import { EventPattern } from '@nestjs/microservices';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
-import { RateLimit, RateLimitGuard, RateLimitTestingModule, SkipRateLimit } from 'luanest/rate-limit';
+import {
+  RateLimit,
+  RateLimitGuard,
+  RateLimitTestingModule,
+  SkipRateLimit,
+  type RateLimitTestingModuleOptions,
+} from 'luanest/rate-limit';
 import { SKIP_METADATA } from '../src/rules/route-rules';
 
 const minute = { windowMs: 60_000 };
@@ -32,7 +38,7 @@ afterEach(async () => {
 
 async function boot(
   parts: { controllers?: Type[]; providers?: object[]; imports?: object[] },
-  options: Parameters<typeof RateLimitTestingModule.forRoot>[0] = {},
+  options: RateLimitTestingModuleOptions = {},
   adapter: object = new ExpressAdapter(),
 ): Promise<INestApplication> {
   @Module({
@@ -160,7 +166,7 @@ describe('a rule without a name belongs to its route', () => {
       { path: 'shop', module: ShopModule },
     ]);
     expect(await refusal({ imports: [AdminModule, ShopModule, router] })).toMatch(
-      /LimitedController\.find.*Set its name/,
+      /LimitedController\.find.*Give the rule a name/,
     );
   });
 
@@ -182,7 +188,7 @@ describe('a rule without a name belongs to its route', () => {
       }
     }
     expect(await refusal({ providers: [One, Two, everywhere] })).toMatch(
-      /^@RateLimit on Two\.book: .*one of One\.paid\..*"rpc \[\\?"paid\\?"\]".*Set their names/,
+      /^@RateLimit on Two\.book: .*a rule of One\.paid have no name\..*"rpc \[\\?"paid\\?"\]".*a name\.$/,
     );
   });
 });

@@ -12,6 +12,7 @@ import {
   RateLimitTestingModule,
   SkipRateLimit,
   type RateLimitDecision,
+  type RateLimitTestingModuleOptions,
 } from 'luanest/rate-limit';
 import { clientOf } from '../src/contexts/client-address';
 import { resolveOptions } from '../src/rate-limit.options';
@@ -72,7 +73,7 @@ describe('invalid options are refused when the class is loaded, or at boot', () 
     ['a name with spaces', { name: 'a b' }, /name is "a b"/],
     ['an unknown count', { count: 'some' }, /count is "some"/],
     ['a negative block', { blockMs: -1 }, /blockMs is -1/],
-    ['a growing block of nothing', { blockEscalation: { maxMs: 5 } }, /blockMs is 0\. blockEscalation needs/],
+    ['a growing block of nothing', { blockEscalation: { maxMs: 5 } }, /blockMs is 0, so blockEscalation has no effect\./],
     ['a growing block that shrinks', { blockMs: 10, blockEscalation: { maxMs: 5 } }, /maxMs is 5.*10/],
     ['an unknown policy', { onRedisError: 'open' }, /onRedisError is "open"/],
     ['a deadline of 0', { deadlineMs: 0 }, /deadlineMs is 0/],
@@ -153,7 +154,7 @@ describe('invalid options are refused when the class is loaded, or at boot', () 
     }
     const testing = Test.createTestingModule({ imports: [RateLimitTestingModule.forRoot()], providers: [Worker] });
     const app = (await testing.compile()).createNestApplication({ logger: false });
-    await expect(app.init()).rejects.toThrow(/^@RateLimit on Worker\.work: .*Set its name/);
+    await expect(app.init()).rejects.toThrow(/^@RateLimit on Worker\.work: .*Give the rule a name/);
   });
 });
 
@@ -190,7 +191,7 @@ describe('the module for tests', () => {
   }
 
   async function open(
-    options: Parameters<typeof RateLimitTestingModule.forRoot>[0],
+    options: RateLimitTestingModuleOptions,
     controller: Type = CatsController,
   ): Promise<NestFastifyApplication> {
     @Module({ imports: [RateLimitTestingModule.forRoot(options)], controllers: [controller] })

@@ -2,8 +2,8 @@ import { hash } from 'node:crypto';
 import { isArrayBuffer, isDate, isMap, isSet } from 'node:util/types';
 
 /**
- * Error for content that cannot be compared, such as a stream, a circular object, a function or an instance of an unknown class.
- * Its message is a noun: "A request has <message>, which cannot be compared".
+ * Error for content that cannot be compared, such as a stream, a circular object, a function or an instance of an unknown
+ * class. Its message is a noun: "A request has <message>, which cannot be compared".
  */
 export class NotComparableError extends Error {}
 
@@ -103,8 +103,8 @@ function bytes(content: Uint8Array): string {
 }
 
 /**
- * Returns true for objects that literals and parsers make, also in another realm. An instance of any other class may hide a part
- * of its content.
+ * Returns true for objects that literals and parsers make, also in another realm. An instance of any other class may hide a
+ * part of its content.
  */
 function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);

@@ -24,8 +24,8 @@ export function hasLeft(response: ServerResponse): boolean {
 }
 
 /**
- * Sets status and headers as `writeHead` does, but sends nothing. Then `headersSent` is true, so that other code does not change
- * them. See DECISIONS.md: http2-head-is-held
+ * Sets status and headers as `writeHead` does, but sends nothing. Then `headersSent` is true, so that other code does not
+ * change them. See DECISIONS.md: http2-head-is-held
  */
 export function holdHead(response: ServerResponse, status: number, fields: Fields): HeldHead {
   response.statusCode = status;

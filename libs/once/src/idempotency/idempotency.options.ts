@@ -53,7 +53,7 @@ export interface IdempotencyOptions extends IdempotencyRouteOptions {
   /** Name of the request header with the idempotency key. Default `Idempotency-Key`. */
   readonly header?: string;
   /**
-   * What happens if Redis fails at the claim: `refuse` replies 503, `run` runs the handler without protection. Default
+   * Reaction if Redis fails at the claim: `refuse` replies 503, `run` runs the handler without protection. Default
    * `refuse`.
    */
   readonly onRedisError?: 'refuse' | 'run';

@@ -1,7 +1,7 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { RateLimitDecision } from '../rate-limit.types';
 
-/** What an adapter needs to make the error for a refused request. */
+/** Input for the error that an adapter makes for a refused request. */
 export interface RateLimitRefusal {
   /** Decision that refused the request. */
   readonly decision: RateLimitDecision;

@@ -9,7 +9,10 @@ export interface AlgorithmInput {
   readonly nowUs: number;
 }
 
-/** State of a subject under a rule. An algorithm ignores a state whose `kind` is another algorithm. */
+/**
+ * State of a subject (the counted client or user) under a rule. An algorithm ignores a state whose `kind` is another
+ * algorithm.
+ */
 export type State =
   | { readonly kind: 'fixed-window'; readonly count: number; readonly endsMs: number }
   | { readonly kind: 'sliding-window'; readonly last: number; readonly current: number; readonly previous: number }
@@ -40,7 +43,7 @@ interface Times {
   readonly nextMs: number;
 }
 
-/** What an algorithm finds for a check: hits and times now, and a function that charges the cost. */
+/** Result of an algorithm for a check: hits and times now, and a function that charges the cost. */
 export interface Look extends Times {
   readonly used: number;
   readonly retryMs: number;

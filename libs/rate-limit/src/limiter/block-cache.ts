@@ -12,7 +12,10 @@ interface Refusal {
   readonly expiresAtMs: number;
 }
 
-/** Caches refusals of Redis. Until the subject may try again, this process refuses the subject without a call to Redis. */
+/**
+ * Caches refusals of Redis. Until the subject (the counted client or user) may try again, this process refuses it without a
+ * call to Redis.
+ */
 export class BlockCache {
   private readonly refusals = new Map<string, Refusal>();
 

@@ -7,8 +7,9 @@ const MAX_PLAIN_SUBJECT = 128;
 const HASHED = 'sha256-';
 
 /**
- * Returns the part of a key that stands for a subject. The part is the subject itself, or its hash if the subject is empty, too
- * long or not well-formed Unicode. A subject that looks like a hash is hashed, too, so no two subjects have the same key.
+ * Returns the part of a key that stands for a subject (the counted client or user). The part is the subject itself, or its
+ * hash if the subject is empty, too long or not well-formed Unicode. A subject that looks like a hash is hashed, too, so no
+ * two subjects have the same key.
  */
 function subjectPart(subject: string): string {
   if (subject.length <= MAX_PLAIN_SUBJECT && subject !== '' && !subject.startsWith(HASHED) && subject.isWellFormed()) {

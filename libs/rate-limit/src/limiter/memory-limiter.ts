@@ -11,7 +11,7 @@ import {
   type Verdicts,
 } from './limiter.port';
 
-/** State of one subject under one rule. */
+/** State of one subject (the counted client or user) under one rule. */
 interface Entry {
   state: State | undefined;
   blockedUntilMs: number;

@@ -28,7 +28,7 @@ export class RedisLimiter implements Limiter {
   private readonly keys: LimiterKeys;
   private readonly texts = new WeakMap<NamedRule, { readonly limit: number; readonly text: string }>();
 
-  /** @param tags number of hash tags that subjects are sharded over, at least 1. Default: 32 on a Cluster, else 1 */
+  /** @param tags number of hash tags over which the keys are sharded, at least 1. Default: 32 on a Cluster, else 1 */
   constructor(
     private readonly registry: ScriptRegistry,
     tags: number = registry.clustered ? CLUSTER_TAGS : 1,

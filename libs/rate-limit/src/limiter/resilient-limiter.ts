@@ -23,7 +23,7 @@ const SYSTEM_CLOCKS: Clocks = { monotonicMs: () => performance.now(), wallUs: ()
 const CACHED_REFUSALS = 10_000;
 /** Longest time for which a cached refusal is used, ms. */
 const CACHED_REFUSAL_MS = 5_000;
-/** Maximum number of pairs of rule and subject that a process counts while Redis is unavailable. */
+/** Maximum number of pairs of rule and subject (the counted client or user) that a process counts without Redis. */
 const LOCAL_SUBJECTS = 10_000;
 /** Minimum deadline of refund, reset and block, ms. No request waits for these calls, so they may wait longer than a check. */
 const MIN_ADMIN_DEADLINE_MS = 1_000;

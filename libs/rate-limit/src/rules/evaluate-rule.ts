@@ -6,8 +6,9 @@ import { MAX_HITS, mostHits } from './resolve-rule';
 import type { NamedRule, PerRequest } from './rule';
 
 /**
- * Subject under which requests without a subject are counted. RateLimitService refuses the empty text, and a `subject`
- * function that returns the empty text says that there is no subject. So no client can have this subject.
+ * Subject (the counted client or user) under which requests without a subject are counted. RateLimitService refuses the empty
+ * text, and a `subject` function that returns the empty text says that there is no subject. So no client can have this
+ * subject.
  */
 export const UNKNOWN_SUBJECT = '';
 

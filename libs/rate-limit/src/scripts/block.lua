@@ -1,5 +1,5 @@
 --[[
-block: block a subject under a rule for `blockMs`, and delete its counter.
+block: block a subject (the counted client or user) under a rule for `blockMs`, and delete its counter.
 
 KEYS[1]  state     string | zset  <prefix>:rate-limit:{<tag>}:<algorithm>:<rule>:<window ms>:<subject>
 KEYS[2]  penalty   string         <prefix>:rate-limit:{<tag>}:penalty:<rule>:<subject>; its value is

@@ -1,5 +1,6 @@
 --[[
-reset: delete the counter of a subject under a rule, its block, and the memory of earlier blocks.
+reset: delete the counter of a subject (the counted client or user) under a rule, its block, and the memory of earlier
+blocks.
 
 KEYS[1]  state    string | zset  <prefix>:rate-limit:{<tag>}:<algorithm>:<rule>:<window ms>:<subject>
 KEYS[2]  penalty  string         <prefix>:rate-limit:{<tag>}:penalty:<rule>:<subject>

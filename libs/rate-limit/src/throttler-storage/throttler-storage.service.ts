@@ -43,7 +43,8 @@ export class RateLimitThrottlerStorage implements ThrottlerStorage {
    *
    * @param key client that is counted; text of at least 1 character
    * @param ttl length of the window, ms; integer from 1 to 400 days
-   * @param limit hits that are allowed in a window; integer from 0 to 1e9, for `sliding-log` to 10,000, or Infinity for no limit
+   * @param limit hits that are allowed in a window; integer from 0 to 1e9, for `sliding-log` to 10,000, or Infinity for no
+   * limit
    * @param blockDuration length of a block after a refusal, ms; integer from 0 (no block) to 400 days
    * @param throttlerName name of the throttler; part of the keys in Redis
    * @returns the hits that count, or limit + 1 for a refused hit, and times in seconds, rounded up
