@@ -14,6 +14,8 @@ import {
   type StoredPeek,
 } from './once.scripts';
 import type { ResolvedTerms } from './once.terms';
+// The interceptor must not import the scripts, so the store exports their reply.
+export { fenceOf, type StoredAnswer } from './once.scripts';
 import type { ConfirmAnswer, Delivery, ReleaseAnswer, RenewAnswer } from './once.types';
 
 /** Number of replicas that a write waits for, and the longest wait. With 0 replicas, the write does not wait. */

@@ -73,7 +73,11 @@ describe('invalid options are refused when the class is loaded, or at boot', () 
     ['a name with spaces', { name: 'a b' }, /name is "a b"/],
     ['an unknown count', { count: 'some' }, /count is "some"/],
     ['a negative block', { blockMs: -1 }, /blockMs is -1/],
-    ['a growing block of nothing', { blockEscalation: { maxMs: 5 } }, /blockMs is 0, so blockEscalation has no effect\./],
+    [
+      'a growing block of nothing',
+      { blockEscalation: { maxMs: 5 } },
+      /blockMs is 0, so blockEscalation has no effect\./,
+    ],
     ['a growing block that shrinks', { blockMs: 10, blockEscalation: { maxMs: 5 } }, /maxMs is 5.*10/],
     ['an unknown policy', { onRedisError: 'open' }, /onRedisError is "open"/],
     ['a deadline of 0', { deadlineMs: 0 }, /deadlineMs is 0/],

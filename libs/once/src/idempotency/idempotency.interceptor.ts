@@ -20,8 +20,7 @@ import {
   type Subject,
 } from './idempotency.options';
 import { OnceNotReplicatedError } from '../once.errors';
-import { fenceOf, type StoredAnswer } from '../once.scripts';
-import { OnceStore, type FullClaim } from '../once.store';
+import { fenceOf, OnceStore, type FullClaim, type StoredAnswer } from '../once.store';
 import { Runs } from '../runs/runs';
 import { ProtectedRequest } from './protected-request';
 import { hasLeft } from './http2-head';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { performance } from 'node:perf_hooks';
 import type { Subscriber } from 'rxjs';
-import type { StoredAnswer } from '../once.scripts';
+import type { StoredAnswer } from '../once.store';
 import { IdempotencyException } from './idempotency.exception';
 import { NO_VALUE } from './replay-placeholder';
 import { rawOf, replayResponse, setHeader, type HttpResponse } from './response-recorder';
