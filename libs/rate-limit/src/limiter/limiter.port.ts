@@ -34,7 +34,7 @@ export interface Verdict {
 export interface Verdicts {
   /** True if no rule refuses that is not a shadow rule. */
   readonly allowed: boolean;
-  /** One per check, in their order. */
+  /** Verdicts, in the order of the checks. */
   readonly rules: readonly Verdict[];
 }
 

@@ -98,7 +98,7 @@ export class ResilientLimiter {
     try {
       return await this.limiter.reset(rule, subject, this.adminDeadlineMs);
     } finally {
-      // Only now, because another request may have cached a refusal while the reset ran.
+      // A cached refusal is removed after the reset, because another request may have cached one while the reset ran.
       this.cache?.remove({ rule, subject });
     }
   }
