@@ -22,6 +22,7 @@ const status: ActivityStatus = {
   endsAtMs: 2,
   expiresAtMs: 3,
   deadLetters: 0,
+  unreportedPackets: 0,
   overdue: true,
   settled: true,
 };

@@ -160,6 +160,7 @@ describe('auditRain', () => {
         endsAtMs: 2,
         expiresAtMs: 2,
         deadLetters: 0,
+        unreportedPackets: 0,
         overdue: true,
         settled: true,
       },

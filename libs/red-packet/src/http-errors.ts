@@ -4,18 +4,18 @@ import { InvalidStreamInputError } from 'luanest/stream-consumer';
 import { ActivityConflictError, InvalidRedPacketInputError } from './red-packet.errors';
 import { refuse } from './red-packet.input';
 
-/** Returns the value. @throws NotFoundException if it is undefined: there is no such activity */
+/** Returns the value. @throws NotFoundException if the value is undefined, which means that there is no such activity */
 export function found<T>(activityId: string, value: T | undefined): T {
   if (value !== undefined) return value;
   throw new NotFoundException(`There is no activity ${JSON.stringify(activityId)}. It may have expired.`);
 }
 
-/** Parses the limit of a query. @throws InvalidRedPacketInputError unless it has 1 to 4 digits */
+/** Parses the query parameter `limit`; the service checks its range. @throws InvalidRedPacketInputError unless it is 1 to 4 digits */
 export function readLimit(text: string, max = 1_000): number {
   return /^\d{1,4}$/.test(text) ? Number(text) : refuse('limit', text, `an integer from 1 to ${max}`);
 }
 
-/** Calls the service, and converts its errors to HTTP exceptions. */
+/** Calls the service. @throws HttpException for its errors, see `refused` */
 export async function answer<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -24,13 +24,17 @@ export async function answer<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** @throws HttpException for an error of this lib or the registry; other errors are thrown as they are */
+/**
+ * Throws the HTTP exception for an error: 400 for invalid input, 409 for a conflict of activities, 503 if Redis did not answer.
+ * Throws all other errors as they are.
+ */
 export function refused(error: unknown): never {
   if (error instanceof InvalidRedPacketInputError || error instanceof InvalidStreamInputError)
     throw new BadRequestException(error.message, { cause: error });
   if (error instanceof ActivityConflictError) throw new ConflictException(error.message, { cause: error });
   if (error instanceof NotSentError || error instanceof ScriptRefusedError || error instanceof UnknownOutcomeError) {
-    // The message of Redis is only in the cause. A repeat is safe: every call returns the first result, or is harmless twice.
+    // Clients do not see the message of Redis; it is in the cause. They may repeat every request, because each call returns the
+    // first result again or changes nothing more.
     throw new ServiceUnavailableException('Redis did not answer. Send the request again.', { cause: error });
   }
   throw error;

@@ -3,9 +3,14 @@ import { NotSentError, UnknownOutcomeError, type ScriptRegistry } from 'luanest/
 import { checkPermissions } from './activity/activity.scripts';
 import { MissingPermissionError } from './red-packet.errors';
 
+/** Deadline of the check, ms: the app boots without it if Redis is unavailable. */
 const DEADLINE_MS = 1_000;
 
-/** Checks that the Redis user may run every command of the scripts. @throws MissingPermissionError that names the others */
+/**
+ * Checks that the Redis user may run every command of this lib's scripts. If Redis is unavailable, only logs a warning.
+ *
+ * @throws MissingPermissionError with the names of the commands that the user may not run
+ */
 export async function requirePermissions(registry: ScriptRegistry, logger: Pick<Logger, 'warn'>): Promise<void> {
   const sample = registry.keySpace('red-packet').tag('permission-check').key('meta');
   let missing: string[];
@@ -13,12 +18,13 @@ export async function requirePermissions(registry: ScriptRegistry, logger: Pick<
     missing = await registry.run(checkPermissions, { keys: { sample }, args: {} }, { deadlineMs: DEADLINE_MS });
   } catch (error) {
     if (!(error instanceof NotSentError || error instanceof UnknownOutcomeError)) throw error;
-    logger.warn('Redis is unavailable, so the permissions of its user were not checked.');
+    logger.warn('Redis is unavailable, so it is unknown whether the Redis user may run all commands of red-packet.');
     return;
   }
   if (missing.length > 0) {
     throw new MissingPermissionError(
-      `The Redis user may not run ${missing.join(', ')}. Grant them: +${missing.join(' +').toLowerCase()}.`,
+      `The Redis user may not run ${missing.join(', ')}, which red-packet needs. ` +
+        `Allow the user these commands with ACL SETUSER: +${missing.join(' +').toLowerCase()}.`,
     );
   }
 }

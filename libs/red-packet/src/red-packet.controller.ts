@@ -35,6 +35,7 @@ import type {
   ResultsPage,
 } from './red-packet.types';
 
+/** Fields of the body of POST /red-packets. */
 const FIELDS = [
   'activityId',
   'total',
@@ -51,7 +52,7 @@ const FIELDS = [
   'buckets',
 ];
 
-/** HTTP routes of red packets. The app's `identity` determines the user of a request; a user in the body is ignored. */
+/** HTTP routes of red packets. The option `identity` determines the user of a request. A user in the body is ignored. */
 @Controller('red-packets')
 export class RedPacketController {
   constructor(
@@ -73,7 +74,7 @@ export class RedPacketController {
   @UseGuards(RedPacketGrabGuard)
   grab(@Param('activityId') activityId: string, @Req() request: unknown): Promise<GrabResult> {
     const userId = this.options.identity(request);
-    // Most resolvers are synchronous: this saves a promise for each grab.
+    // Speed: most functions `identity` return the id, not a promise of it. Then one promise for each grab is enough.
     if (typeof userId === 'string' && userId !== '') return this.packets.grab(activityId, userId).catch(refused);
     return this.identified(userId).then((known) => this.packets.grab(activityId, known).catch(refused));
   }
@@ -84,7 +85,7 @@ export class RedPacketController {
     return found(activityId, await answer(() => this.packets.status(activityId)));
   }
 
-  /** Reads the packet of the request's user; 404 without one. */
+  /** Reads the packet of the request's user; 404 if the user has none. */
   @Get(':activityId/mine')
   async mine(@Param('activityId') activityId: string, @Req() request: unknown): Promise<Packet> {
     const userId = await this.identified(this.options.identity(request));
@@ -118,7 +119,7 @@ export class RedPacketController {
     return grant;
   }
 
-  /** Pauses grabs (admin). */
+  /** Pauses grabs (admin). A draft and a closed activity stay as they are. */
   @Post(':activityId/pause')
   @HttpCode(200)
   @UseGuards(RedPacketAdminGuard)
@@ -127,7 +128,7 @@ export class RedPacketController {
     return { state: found(activityId, await answer(() => this.packets.pause(activityId))) };
   }
 
-  /** Resumes grabs (admin). */
+  /** Resumes grabs (admin). A draft and a closed activity stay as they are. */
   @Post(':activityId/resume')
   @HttpCode(200)
   @UseGuards(RedPacketAdminGuard)
@@ -184,9 +185,9 @@ function readActivity(body: unknown): CreateActivity {
     refuse('body', body, `an object with ${FIELDS.join(', ')}`);
   const fields = body as Record<string, unknown>;
   const unknown = Object.keys(fields).find((field) => !FIELDS.includes(field));
-  if (unknown !== undefined) throw check.error(`There is no field ${shown(unknown)}. Known: ${FIELDS.join(', ')}.`);
+  if (unknown !== undefined) throw check.error(`The body has a field ${shown(unknown)}, which does not exist. Expected some of ${FIELDS.join(', ')}.`);
   const { total, ...activity } = fields;
   if (total === undefined) return activity as unknown as CreateActivity;
-  if (activity['totalCents'] !== undefined) refuse('total', total, 'either total or totalCents');
+  if (activity['totalCents'] !== undefined) throw check.error('The body has total and totalCents. Expected only one of them.');
   return { ...activity, totalCents: parseMoney('total', total) } as unknown as CreateActivity;
 }

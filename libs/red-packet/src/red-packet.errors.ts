@@ -1,16 +1,16 @@
 import { LuanestError } from '../../internal/src';
 
-/** A parameter of an activity, a user id or a page is missing or invalid. Nothing was written. */
+/** A parameter of an activity, an id, or the limit or cursor of a page is missing or invalid. Nothing was changed. */
 export class InvalidRedPacketInputError extends LuanestError {
   readonly code = 'INVALID_RED_PACKET_INPUT';
 }
 
-/** An activity with this id and other parameters exists. It was not changed. */
+/** There is an activity with this id and other parameters, or keys of an activity that has lost its parameters. Nothing was changed. */
 export class ActivityConflictError extends LuanestError {
   readonly code = 'ACTIVITY_CONFLICT';
 }
 
-/** The pool of a draft is incomplete, so the activity was not opened, or cannot be closed. Creating it again resumes. */
+/** The activity is a draft: its creation is unfinished, so it was not opened or not closed. Send the create call again. */
 export class ActivityIncompleteError extends LuanestError {
   readonly code = 'ACTIVITY_INCOMPLETE';
 }

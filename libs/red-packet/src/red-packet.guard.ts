@@ -6,7 +6,7 @@ import { optionalProvider } from './optional-provider';
 import { RED_PACKET_OPTIONS } from './red-packet.tokens';
 import type { ResolvedRedPacketModuleOptions } from './red-packet.options';
 
-/** Applies the app's `adminGuard` to admin routes. Without one it refuses every request. */
+/** Guard of the admin routes. Asks the option `adminGuard`. Without that option, refuses every request with 403. */
 @Injectable()
 export class RedPacketAdminGuard implements CanActivate {
   private guard: Promise<CanActivate> | undefined;
@@ -20,7 +20,7 @@ export class RedPacketAdminGuard implements CanActivate {
     const { adminGuard } = this.options;
     if (adminGuard === undefined) {
       throw new ForbiddenException(
-        'Admin routes are closed. Configure adminGuard in RedPacketModule.forRoot() to open them.',
+        'Admin routes are closed, because RedPacketModule has no adminGuard. Set this option to a guard that knows your admins.',
       );
     }
     const guard =
@@ -30,7 +30,7 @@ export class RedPacketAdminGuard implements CanActivate {
   }
 }
 
-/** Applies the rules of the app's RateLimitModule to grabs. Without that module it lets every request pass. */
+/** Applies the rules of the app's RateLimitModule to grabs. If the app does not import RateLimitModule, allows every request. */
 @Injectable()
 export class RedPacketGrabGuard implements CanActivate {
   private limits: RateLimitGuard | 'none' | undefined;
@@ -41,7 +41,7 @@ export class RedPacketGrabGuard implements CanActivate {
   ) {}
 
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
-    // Searched at the first request: RateLimitModule may be imported after this module.
+    // The guard is searched at the first request, because the app may import RateLimitModule after this module.
     this.limits ??= optionalProvider(this.modules, this.moduleRef, RateLimitGuard) ?? 'none';
     return this.limits === 'none' || this.limits.canActivate(context);
   }

@@ -2,7 +2,7 @@ import { Checks } from '../../internal/src';
 import { InvalidRedPacketInputError } from './red-packet.errors';
 import type { CreateActivity, Packet, SplitMethod } from './red-packet.types';
 
-/** Parameters of an activity, checked, with defaults filled in. */
+/** Parameters of an activity after the checks. Defaults are filled in, except for `amounts` and `seed`. */
 export type CheckedActivity = Required<Omit<CreateActivity, 'amounts' | 'seed'>> &
   Pick<CreateActivity, 'amounts' | 'seed'>;
 
@@ -10,65 +10,62 @@ export type CheckedActivity = Required<Omit<CreateActivity, 'amounts' | 'seed'>>
 const MAX_PACKETS = 1_000_000;
 /** Largest number of buckets of an activity. */
 const MAX_BUCKETS = 64;
-/** Largest total of an activity with several buckets, cents: each packet that moves adds to the sums in the pool's entries. */
+/**
+ * Largest total of an activity with several buckets, cents. Pool entries have sums of all cents that were appended to the pool. A
+ * packet that moves is appended again, so these sums exceed the total, and must stay below 2^53.
+ */
 const MAX_SHARDED_CENTS = 2 ** 46;
 const METHODS: readonly SplitMethod[] = ['double-mean', 'line-cut', 'equal', 'given'];
 const MAX_ACTIVITY_ID = 128;
 const MAX_USER_ID = 256;
+/** Largest cursor of HSCAN, and largest part of the id of a stream entry. */
 const MAX_CURSOR = 2n ** 64n - 1n;
-const NEXT_CURSOR = 'the nextCursor of the previous page, or nothing';
-/** Last instant of JavaScript's Date, ms since 1970. */
-const MAX_TIME_MS = 8_640_000_000_000_000;
+const NEXT_CURSOR = 'the nextCursor of the previous page, or undefined for the first page';
+/** Last instant that an activity may have: the beginning of the year 2100, ms since 1970. */
+const MAX_TIME_MS = 4_102_444_800_000;
 
-/** Checks of input. @throws InvalidRedPacketInputError that names the field, its value and what is expected */
+/** Checks for input. Errors are InvalidRedPacketInputError and name the field, its value and what is expected. */
 export const check = new Checks('', (message) => new InvalidRedPacketInputError(message));
 
-/** Refuses input. @param expected completes `Expected ...` @throws InvalidRedPacketInputError always */
+/** Throws the error for an invalid field. @param expected the end of the sentence `Expected ...` */
 export function refuse(field: string, value: unknown, expected: string): never {
   return check.refuse(field, value, expected);
 }
 
-function checkText(field: string, value: unknown, maxChars: number): string {
-  if (typeof value !== 'string' || value === '' || value.length > maxChars || !value.isWellFormed()) {
-    refuse(field, value, `1 to ${maxChars} characters of well-formed Unicode`);
-  }
-  return value;
-}
-
 /** Checks an activity's id. @throws InvalidRedPacketInputError unless it has 1 to 128 well-formed characters */
 export function checkActivityId(value: unknown): string {
-  return checkText('activityId', value, MAX_ACTIVITY_ID);
+  return check.id('activityId', value, MAX_ACTIVITY_ID);
 }
 
 /** Checks a user's id. @throws InvalidRedPacketInputError unless it has 1 to 256 well-formed characters */
 export function checkUserId(value: unknown): string {
-  return checkText('userId', value, MAX_USER_ID);
+  return check.id('userId', value, MAX_USER_ID);
 }
 
-/** A position in one of an activity's buckets. */
+/** Where a page begins: a bucket, and a cursor or id in it. */
 export interface BucketPosition {
   readonly bucket: number;
   readonly at: string;
 }
 
-/** Refuses a cursor for a bucket that the activity does not have. @throws InvalidRedPacketInputError */
+/** Checks that the bucket of a cursor exists. @throws InvalidRedPacketInputError if the activity has no such bucket */
 export function checkBucket(cursor: string, bucket: number, buckets: number): void {
   if (bucket >= buckets) refuse('cursor', cursor, NEXT_CURSOR);
 }
 
-/** Parses a page's cursor, `<cursor>` or `<cursor>@<bucket>`. @throws InvalidRedPacketInputError unless Redis could have returned it */
+/** Parses the cursor of a page of grants, `<HSCAN cursor>` or `<HSCAN cursor>@<bucket>`. @throws InvalidRedPacketInputError for other text */
 export function checkCursor(value: unknown): BucketPosition {
   const match = typeof value === 'string' ? /^(\d{1,20})(?:@(\d{1,2}))?$/.exec(value) : null;
   if (match?.[1] === undefined || BigInt(match[1]) > MAX_CURSOR) return refuse('cursor', value, NEXT_CURSOR);
   return { at: match[1], bucket: Number(match[2] ?? 0) };
 }
 
-/** Checks the limit of a page; 100 by default. @throws InvalidRedPacketInputError unless it is an integer from 1 to `max` */
+/** Checks the limit of a page. Default 100. @throws InvalidRedPacketInputError unless it is an integer from 1 to `max` */
 export function checkLimit(limit: unknown, max: number): number {
   return check.integer('limit', limit ?? 100, 1, max);
 }
 
-/** Parses a cursor of dead letters, `<bucket>:<entry>`. @throws InvalidRedPacketInputError unless Redis could have returned it */
+/** Parses the cursor of a page of dead-lettered payouts, `<bucket>:<stream entry id>`. @throws InvalidRedPacketInputError for other text */
 export function checkDeadCursor(value: unknown): BucketPosition {
   const [, bucket, ...parts] =
     (typeof value === 'string' ? /^(\d{1,2}):(\d{1,20})-(\d{1,20})$/.exec(value) : null) ?? [];
@@ -80,7 +77,7 @@ export function checkDeadCursor(value: unknown): BucketPosition {
 /**
  * Checks the parameters of an activity, and fills in the defaults.
  *
- * @throws InvalidRedPacketInputError for an invalid parameter, and if the total is less than `packets * minCents` or more than
+ * @throws InvalidRedPacketInputError for an invalid parameter, and for a total that is less than `packets * minCents` or more than
  *   `packets * maxCents`
  */
 export function checkActivity(input: CreateActivity): CheckedActivity {
@@ -93,7 +90,7 @@ export function checkActivity(input: CreateActivity): CheckedActivity {
   const startsAtMs = check.integer('startsAtMs', input.startsAtMs ?? 0, 0, MAX_TIME_MS);
   const endsAtMs = check.integer('endsAtMs', input.endsAtMs ?? 0, 0, MAX_TIME_MS);
   if (endsAtMs > 0 && endsAtMs <= startsAtMs) {
-    refuse('endsAtMs', endsAtMs, `a time after startsAtMs, which is ${startsAtMs}, or nothing`);
+    refuse('endsAtMs', endsAtMs, `a time after startsAtMs, which is ${startsAtMs}, or 0 for the default`);
   }
   const maxTries = check.integer('maxTries', input.maxTries ?? 0, 0, 1_000_000);
   const seed = input.seed === undefined ? undefined : checkSeed(input.seed);
@@ -113,44 +110,44 @@ function checkBounds(input: CreateActivity, totalCents: number, packets: number)
   const maxCents = check.integer('maxCents', cap, minCents, Number.MAX_SAFE_INTEGER);
   const [least, most] = [BigInt(packets) * BigInt(minCents), BigInt(packets) * BigInt(maxCents)];
   if (least > BigInt(totalCents)) {
-    refuse('totalCents', totalCents, `at least ${least} cents for ${packets} packets of at least ${minCents}`);
+    refuse('totalCents', totalCents, `at least ${least}, because there are ${packets} packets of at least ${minCents} cents`);
   }
   if (most < BigInt(totalCents)) {
-    refuse('totalCents', totalCents, `at most ${most} cents for ${packets} packets of at most ${maxCents}`);
+    refuse('totalCents', totalCents, `at most ${most}, because there are ${packets} packets of at most ${maxCents} cents`);
   }
   return { minCents, maxCents };
 }
 
 function checkSeed(value: unknown): string {
-  return check.text('seed', value, /^[0-9a-f]{32}$/, '32 lowercase hex digits, or nothing');
+  return check.text('seed', value, /^[0-9a-f]{32}$/, '32 lowercase hex digits, or undefined for a random seed');
 }
 
 function checkSplit(value: unknown, amounts: readonly number[] | undefined): SplitMethod {
   const method = check.choice('split', value, METHODS);
-  if (method === 'given' && amounts === undefined) throw check.error("split is 'given', which needs amounts.");
-  if (method !== 'given' && amounts !== undefined) refuse('split', value, "'given', or no amounts");
+  if (method === 'given' && amounts === undefined) throw check.error("split is 'given', but there are no amounts. Set amounts, or choose another split.");
+  if (method !== 'given' && amounts !== undefined) refuse('split', value, "'given' or undefined, because there are amounts");
   return method;
 }
 
 function checkAmounts(value: unknown, totalCents: number, packets: number, bounds: Bounds): readonly number[] {
-  if (!Array.isArray(value)) return refuse('amounts', value, 'an array of cents');
+  if (!Array.isArray(value)) return refuse('amounts', value, 'an array of integers, the cents of each packet');
   if (value.length !== packets) refuse('amounts', value, `${packets} amounts, one for each packet`);
   let sum = 0n;
   for (const cents of value as unknown[]) {
     sum += BigInt(check.integer('amounts', cents, bounds.minCents, bounds.maxCents));
   }
   if (sum !== BigInt(totalCents)) {
-    refuse('amounts', value, `amounts that add up to totalCents, ${totalCents}, instead of ${sum}`);
+    refuse('amounts', value, `amounts that add up to totalCents, which is ${totalCents}. They add up to ${sum}`);
   }
   return value as readonly number[];
 }
 
-/** Checks a packet's id. @throws InvalidRedPacketInputError unless it is 1 to 7 digits */
+/** Checks a packet's id. @throws InvalidRedPacketInputError unless it is 1 to 7 digits without a leading zero */
 export function checkPacketId(value: unknown): string {
-  return check.text('packetId', value, /^[1-9]\d{0,6}$/, 'the id of a packet, 1 to 7 digits');
+  return check.text('packetId', value, /^[1-9]\d{0,6}$/, 'the id of a packet: 1 to 7 digits without a leading zero');
 }
 
-/** Checks a packet. @throws InvalidRedPacketInputError that names the field */
+/** Checks the fields of a packet. @throws InvalidRedPacketInputError that names the first invalid field */
 export function checkPacket({ packetId, amountCents, grantedAtMs }: Packet): Packet {
   return {
     packetId: checkPacketId(packetId),
@@ -160,9 +157,9 @@ export function checkPacket({ packetId, amountCents, grantedAtMs }: Packet): Pac
 }
 
 /**
- * Converts an amount such as "10000.00" to cents without floats, which lose cents.
+ * Converts an amount such as "10000.00" to cents. Does not convert it to a fraction of a float, which could lose cents.
  *
- * @throws InvalidRedPacketInputError unless it is digits with at most two decimals, within 2^53 - 1 cents
+ * @throws InvalidRedPacketInputError unless the amount is digits with at most two decimals, and at most 2^53 - 1 cents
  */
 export function parseMoney(field: string, value: unknown): number {
   const match = typeof value === 'string' ? /^(\d{1,14})(?:\.(\d{1,2}))?$/.exec(value) : null;

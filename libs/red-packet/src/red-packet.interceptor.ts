@@ -6,8 +6,8 @@ import { from, mergeMap, type Observable } from 'rxjs';
 import { optionalProvider } from './optional-provider';
 
 /**
- * Makes admin requests idempotent by their `Idempotency-Key` if the app has OnceModule with `idempotency`: a repeat gets the
- * first response. Grabs are idempotent without a key.
+ * Makes admin requests idempotent if the app has OnceModule with the option `idempotency`: a request with an `Idempotency-Key` that
+ * was used before gets the first response. Grabs need no key, because a repeated grab returns the same packet.
  */
 @Injectable()
 export class RedPacketIdempotency implements NestInterceptor {
@@ -26,12 +26,13 @@ export class RedPacketIdempotency implements NestInterceptor {
     );
   }
 
+  /** Returns the interceptor of OnceModule; undefined if the app does not have it. */
   private async find(): Promise<NestInterceptor | undefined> {
     if (optionalProvider(this.modules, this.moduleRef, OnceService) === undefined) return undefined;
     try {
       return await this.moduleRef.create(IdempotencyInterceptor);
     } catch (error) {
-      // The app uses OnceModule without `idempotency`.
+      // The app has OnceModule without the option `idempotency`.
       if (error instanceof InvalidOptionError) return undefined;
       throw error;
     }

@@ -3,7 +3,7 @@ import { DelayedTaskService } from 'luanest/delayed-task';
 import { getScriptRegistryToken, ScriptRegistryModule, type ScriptRegistry } from 'luanest/script-registry';
 import { StreamConsumerService } from 'luanest/stream-consumer';
 import { defineLuanestModule } from '../../internal/src';
-import { describeRoutes, type OpenApiSecurity } from './openapi/openapi';
+import { describeRoutes } from './openapi/openapi';
 import { RedPacketPayouts } from './payouts/payouts.service';
 import { RedPacketPayoutsController } from './payouts/payouts.controller';
 import { RedPacketController } from './red-packet.controller';
@@ -13,19 +13,23 @@ import { redPacketScripts } from './red-packet.scripts';
 import { RedPacketService } from './red-packet.service';
 import { RED_PACKET_OPTIONS } from './red-packet.tokens';
 
-/** Settings of the module definition. With forRootAsync they are given next to the factory, not by it. */
+/** Options that shape the module itself. For forRootAsync they are properties next to `useFactory`; the factory cannot return them. */
 export interface RedPacketModuleExtras {
-  /** false serves no HTTP routes. Default true. */
+  /** false: the module serves no HTTP routes. Default true. */
   readonly controller?: boolean;
-  /** true lets every module of the app inject the services without an import. Default true. */
+  /** true: every module of the app may inject the services without importing this module. Default true. */
   readonly isGlobal?: boolean;
-  /** Names of the app's security schemes in its OpenAPI document. The first value of a process counts. Default: none. */
-  readonly openApiSecurity?: OpenApiSecurity;
+  /**
+   * Names of the app's security schemes, as given to `DocumentBuilder.addSecurity`: `user` for routes that need the user of
+   * `identity`, `admin` for routes that need `adminGuard`. They appear in the OpenAPI document. The first value that a process
+   * sets counts for all of its apps. Default: none.
+   */
+  readonly openApiSecurity?: { readonly user?: string; readonly admin?: string };
   /** Name of the ScriptRegistry to use. Default: the registry without a name. */
   readonly registry?: string;
 }
 
-function controllers(security?: OpenApiSecurity): Type[] {
+function controllers(security: RedPacketModuleExtras['openApiSecurity']): Type[] {
   describeRoutes(security);
   return [RedPacketController, RedPacketPayoutsController];
 }
@@ -55,7 +59,7 @@ const RedPacketModuleBase = defineLuanestModule<
             streams?: StreamConsumerService,
             tasks?: DelayedTaskService,
           ) => {
-            // Streams on another registry cannot read these outboxes.
+            // A StreamConsumerModule on another registry cannot read the payouts, so it is not used.
             const own = streams?.runsOn(scripts) === true ? streams : undefined;
             return new RedPacketService(scripts, options, { streams: own, tasks, registryName: registry ?? '' });
           },

@@ -1,52 +1,53 @@
 import type { CanActivate, Type } from '@nestjs/common';
+import type { DelayedTaskService } from 'luanest/delayed-task';
+import type { StreamConsumerService } from 'luanest/stream-consumer';
 import { Checks, type KnownOptions } from '../../internal/src';
 import type { ClosedActivity } from './red-packet.types';
 
-/** Returns the id of the user who sends a request; undefined, null or '' for an unknown user, who may not grab. */
-export type IdentityResolver = (request: unknown) => string | null | undefined | Promise<string | null | undefined>;
-
-/** Returns true if a user may take part in an activity. */
-export type EligibilityCheck = (activityId: string, userId: string) => boolean | Promise<boolean>;
-
-/** Returns the name under which other winners see a user; undefined for no name. */
-export type ParticipantName = (userId: string, activityId: string) => string | undefined | Promise<string | undefined>;
-
-/** Receives the refund of a closed activity. */
-export type ClosedListener = (closed: ClosedActivity) => void | Promise<void>;
-
 /** Options of RedPacketModule. */
 export interface RedPacketModuleOptions {
-  /** Returns the user of a request, from a session or a signed token. The lib never reads a user from the body. Required. */
-  readonly identity: IdentityResolver;
-  /** Guard of the admin routes: an instance, or a class that Nest can build. Default: none, and admin routes return 403. */
+  /**
+   * Returns the id of the user who sends a request, for example from a session or a signed token; undefined, null or '' for an
+   * unknown user, who gets 401. Required.
+   */
+  readonly identity: (request: unknown) => string | null | undefined | Promise<string | null | undefined>;
+  /** Guard of the admin routes: an instance, or a class that Nest can build. Default: none; then admin routes return 403. */
   readonly adminGuard?: CanActivate | Type<CanActivate>;
   /**
-   * How long Redis keeps an activity after its end, or without an end after it opens, ms; integer from 60,000 to 10 years.
-   * Redis keeps it longer until it is closed and its payouts are settled. Default 7 days.
+   * How long Redis keeps an activity after its end, ms; for an activity without `endsAtMs`, after it opens. Integer from 60,000 to
+   * 10 years. Redis keeps an activity longer while it owes a payout or a refund. Default 7 days.
    */
   readonly retentionMs?: number;
-  /** Called before each grab that goes to Redis. If it throws, the grab rejects with its error. Default: every user may grab. */
-  readonly eligibility?: EligibilityCheck;
-  /** Replicas of the shard that must have a win before the user sees it (WAIT); integer from 0 to 10. Default 0. */
+  /**
+   * Returns true if a user may take part in an activity. Called before each grab that goes to Redis. If it throws, the grab rejects
+   * with this error. Default: every user may take part.
+   */
+  readonly eligibility?: (activityId: string, userId: string) => boolean | Promise<boolean>;
+  /** Number of replicas that must have a win before the user sees it (WAIT); integer from 0 to 10. Default 0. */
   readonly replicas?: number;
-  /** How long to wait for the replicas, ms; integer from 1 to 60,000, less than the registry's deadline. Default 1,000. */
+  /**
+   * How long a grab waits for `replicas`, ms; integer from 1 to 60,000. Must be less than `deadlineMs` of ScriptRegistryModule, or grabs reject.
+   * Default 1,000.
+   */
   readonly replicasTimeoutMs?: number;
-  /** How long a grab may wait for packets of other buckets, ms; integer from 0 to 60,000. Default 1,000. */
+  /** How long a grab waits for packets from other buckets if the user's bucket is empty, ms; integer from 0 to 60,000. Default 1,000. */
   readonly transferWaitMs?: number;
   /**
-   * Called after an activity was closed, by its task at its end or by `close`. Give back what is refunded, less what you gave
-   * back before: it is called at least once, each time with the sum of all refunds. It is called again if it throws, after a
-   * crash, and if `conflict` turns a payout into a refund later. Needs `DelayedTaskModule`. Default: none.
+   * Called after an activity was closed, at its end or by `close`, with the sum of all its refunds so far. Give this sum back, less
+   * what you have given back before. Called at least once for each activity: again after it has thrown, after a crash, and when
+   * `conflict` has turned a payout into a refund. After 1,000 failures, about 16 hours, the closing task is dead-lettered. Redis
+   * keeps the refund until `onClosed` has resolved, unless you call `forget`. Needs `DelayedTaskModule`. Set it in all processes or
+   * in none. Default: none.
    */
-  readonly onClosed?: ClosedListener;
+  readonly onClosed?: (closed: ClosedActivity) => void | Promise<void>;
   /**
-   * Returns the name of a user in the results that winners see; called for each row. If it throws, `results` rejects with its
-   * error. User ids are never shown. Default: none, and rows have no name.
+   * Returns the name under which other winners see a user in the results; undefined for no name. Called for each row of a page. If
+   * it throws, `results` rejects with this error. Ids of users are never shown. Default: no user has a name.
    */
-  readonly participantName?: ParticipantName;
+  readonly participantName?: (userId: string, activityId: string) => string | undefined | Promise<string | undefined>;
 }
 
-/** Options with every default filled in. */
+/** Options of RedPacketModule after the checks. Defaults are filled in. */
 export interface ResolvedRedPacketModuleOptions extends Required<
   Omit<RedPacketModuleOptions, 'adminGuard' | 'eligibility' | 'onClosed' | 'participantName'>
 > {
@@ -54,12 +55,22 @@ export interface ResolvedRedPacketModuleOptions extends Required<
   readonly eligibility: RedPacketModuleOptions['eligibility'];
   readonly onClosed: RedPacketModuleOptions['onClosed'];
   readonly participantName: RedPacketModuleOptions['participantName'];
-  /** How long a process may remember that an activity is sold out, ms. Not an option; each activity keeps it. */
+  /** How long a process may remember that an activity is sold out, ms. Not an option. Stored in each activity when it is created. */
   readonly soldOutMs: number;
 }
 
-/** Options that the service uses; the others belong to the controllers. */
+/** Options that the service uses. The controllers and guards use the others. */
 export type RedPacketServiceOptions = Omit<ResolvedRedPacketModuleOptions, 'identity' | 'adminGuard'>;
+
+/** Optional services of other libs. */
+export interface RedPacketHelpers {
+  /** Reads dead-lettered payouts for deep audits. */
+  readonly streams?: StreamConsumerService | undefined;
+  /** Closes activities at their ends. */
+  readonly tasks?: DelayedTaskService | undefined;
+  /** Name of the ScriptRegistry; '' for the registry without a name. */
+  readonly registryName?: string;
+}
 
 const KNOWN: KnownOptions<RedPacketModuleOptions> = {
   identity: true,
@@ -92,15 +103,15 @@ export function resolveOptions(options: RedPacketModuleOptions): ResolvedRedPack
     checks.refuse(
       'adminGuard',
       adminGuard,
-      'a class or an object with canActivate(), or undefined to close the admin routes',
+      'a class or an object with canActivate(), or undefined, with which admin routes return 403',
     );
   }
   return Object.freeze({
-    identity: checks.fn('identity', options.identity, "from the request to the user's id or undefined"),
+    identity: checks.fn('identity', options.identity, "that returns the id of a request's user, or undefined"),
     adminGuard,
-    eligibility: checks.optionalFn('eligibility', options.eligibility, 'from an activity and a user to a boolean'),
-    onClosed: checks.optionalFn('onClosed', options.onClosed, 'of a closed activity'),
-    participantName: checks.optionalFn('participantName', options.participantName, "from a user's id to a name"),
+    eligibility: checks.optionalFn('eligibility', options.eligibility, 'that returns true if a user may take part in an activity'),
+    onClosed: checks.optionalFn('onClosed', options.onClosed, 'that is called with a closed activity'),
+    participantName: checks.optionalFn('participantName', options.participantName, "that returns the name of a user"),
     retentionMs: checks.integer('retentionMs', options.retentionMs ?? 7 * DAY_MS, MIN_RETENTION_MS, MAX_RETENTION_MS),
     replicas: checks.integer('replicas', options.replicas ?? 0, 0, 10),
     replicasTimeoutMs: checks.integer('replicasTimeoutMs', options.replicasTimeoutMs ?? 1_000, 1, MINUTE_MS),

@@ -4,7 +4,7 @@ import { grabScripts } from './grabs/grab.scripts';
 import { bucketScripts } from './buckets/bucket.scripts';
 import { auditScripts } from './audit/audit.scripts';
 
-/** All scripts of this lib. */
+/** All scripts of red-packet. */
 export const redPacketScripts = [
   ...activityScripts,
   ...resultScripts,

@@ -1,9 +1,7 @@
 import { Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
-import type { DelayedTaskService } from 'luanest/delayed-task';
 import type { ScriptRegistry } from 'luanest/script-registry';
-import type { StreamConsumerService } from 'luanest/stream-consumer';
 import { Creation } from './activity/creation';
-import { Lifecycle } from './activity/lifecycle';
+import { Lifecycle, unreportedOf } from './activity/lifecycle';
 import { Closing } from './activity/closing';
 import { ResultList } from './activity/result-list';
 import { Results } from './activity/results';
@@ -16,7 +14,7 @@ import { Grabber } from './grabs/grabber';
 import { SoldOutUsers } from './grabs/sold-out-users';
 import { requirePermissions } from './permissions';
 import { checkActivity, checkActivityId, checkPacket, checkPacketId, checkUserId } from './red-packet.input';
-import type { EligibilityCheck, RedPacketServiceOptions } from './red-packet.options';
+import type { RedPacketHelpers, RedPacketServiceOptions } from './red-packet.options';
 import { listActivities, unlistActivity } from './activity/activity.scripts';
 import type {
   ActivityState,
@@ -35,17 +33,10 @@ import type {
 
 const NOT_ELIGIBLE: GrabResult = Object.freeze({ code: '-5', outcome: 'not-eligible' });
 
-/** Services of other libs that red packets use if the app has them. */
-export interface RedPacketHelpers {
-  /** Reads dead letters for deep audits. */
-  readonly streams?: StreamConsumerService | undefined;
-  /** Closes activities at their ends. */
-  readonly tasks?: DelayedTaskService | undefined;
-  /** Name of the ScriptRegistry; '' for the registry without a name. */
-  readonly registryName?: string;
-}
-
-/** Red packets: splits a total into packets, grants each packet to one user, and writes a payout row for each grant. */
+/**
+ * Creates activities, grants each packet to one user, closes activities and audits them. `RedPacketPayouts` pays the winners. A
+ * _grant_ is a packet that a user has won.
+ */
 export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   private readonly logger = new Logger(RedPacketService.name);
   private readonly layouts: Layouts;
@@ -57,7 +48,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   private readonly grants: Results;
   private readonly resultList: ResultList;
   private readonly auditor: Audit;
-  /** Key of the index of activities. Activities have no key with this name, so none can have this key. */
+  /** Key of the list of all activities. No key of an activity ends in `index`, so also one with the id `activities` has other keys. */
   private readonly indexKey: string;
 
   constructor(
@@ -85,25 +76,25 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
     await requirePermissions(this.registry, this.logger);
   }
 
-  /** Forgets which activities are sold out. */
+  /** Stops to remember which activities are sold out. */
   onApplicationShutdown(): void {
     this.soldOutUsers.close();
   }
 
   /**
-   * Creates an activity: splits the total into packets, and opens the activity when its pools are complete. Safe to repeat:
-   * with the same parameters it resumes an interrupted creation, or finds the activity open.
-   * @throws InvalidRedPacketInputError for invalid parameters, for totals that no split can meet, and for a past end
-   * @throws ActivityConflictError if the id is used by an activity with other parameters
-   * @throws ActivityIncompleteError if the pool was lost during the creation; errors of ScriptRegistry.run()
+   * Creates an activity: splits the total into packets, stores them and opens the activity. May be repeated with the same
+   * parameters: that finishes an interrupted creation, or finds the activity open.
+   * @throws InvalidRedPacketInputError for invalid parameters, and for an end that has passed by Redis' clock
+   * @throws ActivityConflictError if there is an activity with this id and other parameters
+   * @throws ActivityIncompleteError if Redis lost packets during the creation; the errors of ScriptRegistry.run()
    */
   async create(input: CreateActivity): Promise<CreatedActivity> {
     return this.creation.create(checkActivity(input));
   }
 
   /**
-   * Grabs a packet for a user, at most one: a repeated grab returns the same packet.
-   * @throws InvalidRedPacketInputError for an invalid id; errors of ScriptRegistry.run(), and of `eligibility`
+   * Grabs a packet for a user. A user wins at most one packet of an activity, and each later grab returns the same packet.
+   * @throws InvalidRedPacketInputError for an invalid id; the errors of ScriptRegistry.run() and of `eligibility`
    */
   grab(activityId: string, userId: string): Promise<GrabResult> {
     try {
@@ -111,10 +102,10 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
       checkUserId(userId);
       const known = this.grabber.knownResult(activityId, userId);
       if (known !== undefined) return Promise.resolve(known);
-      // Grabs are the most frequent calls: without eligibility this saves a promise for each.
+      // Speed: without `eligibility`, one promise for each grab is enough.
       return this.options.eligibility === undefined
         ? this.grabber.grab(activityId, userId)
-        : this.grabIfEligible(activityId, userId, this.options.eligibility);
+        : this.grabIfEligible(activityId, userId);
     } catch (error) {
       return Promise.reject(error instanceof Error ? error : new Error(String(error)));
     }
@@ -125,27 +116,27 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
     return this.lifecycle.status(checkActivityId(activityId));
   }
 
-  /** Pauses grabs. Returns the new state; undefined if there is no such activity. Harmless twice. */
+  /** Pauses grabs. A draft and a closed activity stay as they are. Returns the state; undefined if there is no such activity. */
   async pause(activityId: string): Promise<ActivityState | undefined> {
     return this.lifecycle.setPaused(checkActivityId(activityId), true);
   }
 
-  /** Resumes grabs. Returns the new state; undefined if there is no such activity. Harmless twice. */
+  /** Resumes grabs. A draft and a closed activity stay as they are. Returns the state; undefined if there is no such activity. */
   async resume(activityId: string): Promise<ActivityState | undefined> {
     return this.lifecycle.setPaused(checkActivityId(activityId), false);
   }
 
   /**
-   * Closes an activity for good and refunds the packets that nobody has won. Any number of processes may call it, any number
-   * of times: packets are refunded once.
-   *
-   * If it rejects, some buckets may be closed: call it again. `onClosed` is called soon after it, and at the latest at the
-   * activity's end. Returns undefined if there is no such activity. A draft stays a draft.
+   * Closes an activity for good, and refunds the packets that nobody has won. May be called again, also by other processes: each
+   * packet is refunded once. If it rejects, some buckets may be closed, so call it again. `onClosed` is called soon afterwards, and
+   * at the latest at the activity's end. A draft stays a draft. Returns undefined if there is no such activity.
    */
   async close(activityId: string): Promise<ClosedActivity | undefined> {
-    const closed = await this.lifecycle.close(checkActivityId(activityId));
-    if (closed?.closed === true) await this.closing.report(activityId);
-    return closed;
+    const found = await this.lifecycle.close(checkActivityId(activityId));
+    if (found === undefined) return undefined;
+    // An earlier call may have died after the closing and before this line. Its refund is still unreported.
+    if (found.closed.closed || unreportedOf(found.readings) > 0) await this.closing.report(activityId);
+    return found.closed;
   }
 
   /** Reads the packet of a user. Returns undefined if the user has none. */
@@ -155,8 +146,9 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Reads a page of the packets of all winners, for one of the winners; `page` as for `records`. Returns undefined for a user
-   * without a packet. @throws InvalidRedPacketInputError; errors of ScriptRegistry.run(), and of `participantName`
+   * Reads a page of the packets of all winners, for a user who is one of them. Returns undefined for a user without a packet.
+   * @param page limit and cursor as for `records`
+   * @throws InvalidRedPacketInputError; the errors of ScriptRegistry.run() and of `participantName`
    */
   async results(
     activityId: string,
@@ -166,18 +158,18 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
     return this.resultList.page(checkActivityId(activityId), checkUserId(userId), Results.page(page));
   }
 
-  /** Reads the largest packet granted so far, the earliest of equal ones. Returns undefined before the first grant. */
+  /** Reads the largest packet won so far; of equal packets, the one won first. Returns undefined before the first win. */
   async luckiest(activityId: string): Promise<GrantRecord | undefined> {
     const layout = await this.lifecycle.layoutOf(checkActivityId(activityId));
     return layout && this.grants.luckiest(layout);
   }
 
   /**
-   * Reads a page of grants, in no particular order. A page may have more grants than the limit: Redis returns a small activity
-   * as one page. A grant that exists from the first page to the last is listed once or twice. After a failover begin with the
-   * first page again.
-   * @param page limit from 1 to 1,000, default 100; cursor: the `nextCursor` of the previous page
-   * @throws InvalidRedPacketInputError; errors of ScriptRegistry.run()
+   * Reads a page of grants, in no particular order. A page may have more grants than the limit, because Redis returns a small
+   * hash as one page. A grant that exists while all pages are read is on at least one of them, and may be on two. After a
+   * failover, begin with the first page again.
+   * @param page `limit` from 1 to 1,000, default 100; `cursor`: the `nextCursor` of the previous page
+   * @throws InvalidRedPacketInputError; the errors of ScriptRegistry.run()
    */
   async records(
     activityId: string,
@@ -189,9 +181,10 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Sets the TTL of an activity if nothing is owed: it is closed, or ended with no packets left, and all payouts are settled.
-   * Until then its keys have no TTL. `RedPacketPayouts.run` calls it; call it yourself if no process runs payouts. Harmless twice.
-   * @returns true if nothing is owed, also if there is no such activity
+   * Sets the TTL of an activity's keys if it owes nothing: it is closed, or has ended without packets left; all payouts are
+   * settled; and `onClosed` has resolved for all refunds. Until then, the keys have no TTL. `RedPacketPayouts.run` calls this
+   * method. Call it yourself if no process runs payouts. May be called again.
+   * @returns true if the activity owes nothing, or there is no such activity
    */
   async settle(activityId: string): Promise<boolean> {
     const state = await this.lifecycle.settle(checkActivityId(activityId));
@@ -201,28 +194,30 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Sets the TTL of a closed activity also if payouts are not settled: use it if they were paid by other means. Harmless twice.
-   * @returns false if the activity is not closed: then nothing changed
+   * Sets the TTL of a closed activity's keys, also if it owes payouts or refunds. Use it if you have paid these by other means. May
+   * be called again.
+   * @returns true if the keys have a TTL, or there is no such activity; false for a draft, and for an open activity that owes something
    */
   async forget(activityId: string): Promise<boolean> {
     return (await this.lifecycle.settle(checkActivityId(activityId), true)) !== 'owed';
   }
 
-  /** Lists the ids of all activities that Redis may still have, including drafts. */
+  /** Lists the ids of all activities, including drafts. Some of them may have expired already. */
   activities(): Promise<string[]> {
     return this.registry.run(listActivities, { keys: { index: this.indexKey }, args: {} });
   }
 
-  /** Keys of the streams of payout rows, one for each bucket; empty if there is no such activity. */
+  /** Returns the keys of an activity's outboxes, the streams of its payouts; one for each bucket. Empty if there is no such activity. */
   async outboxes(activityId: string): Promise<string[]> {
     const layout = await this.lifecycle.layoutOf(checkActivityId(activityId));
     return layout?.buckets.map(({ outbox }) => outbox) ?? [];
   }
 
   /**
-   * Voids a grant that the ledger refused to pay, because it had paid the packet to another user, or another packet to this
-   * user. That happens after a failover in which Redis lost grants. In the first case the user gets another packet if any is
-   * left. Harmless twice. @throws InvalidRedPacketInputError; errors of ScriptRegistry.run()
+   * Voids a grant that the ledger refused to pay. The ledger refuses if it has paid the packet to another user before, or another
+   * packet to this user. That happens after a failover in which Redis lost grants. Without `paid`, this user gets another packet
+   * if one is left. With `paid`, the packet is refunded. May be repeated.
+   * @throws InvalidRedPacketInputError; the errors of ScriptRegistry.run()
    */
   async conflict(activityId: string, { userId, packetId, paid }: PayoutConflict): Promise<VoidedGrant> {
     const layout = (await this.lifecycle.layoutOf(checkActivityId(activityId))) ?? this.layouts.root(activityId);
@@ -230,21 +225,21 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
     const paidBefore = paid === undefined ? undefined : checkPacket(paid);
     const voided = await this.lifecycle.voidGrant(layout, bucket, userId, checkPacketId(packetId), paidBefore);
     if (voided && paidBefore !== undefined) await this.closing.report(activityId);
-    // Without the eligibility check: the user passed it before the grant.
+    // `eligibility` is not asked again, because the user passed it before the grant.
     return { voided, now: await this.grabber.grab(activityId, userId) };
   }
 
   /**
-   * Checks that every packet and every cent is in exactly one place. Returns undefined if there is no such activity.
-   * One script reads the counters and the pool of a bucket, so the check works at any moment. With `deep` or a ledger it
-   * counts all records: pause the activity for that, or see `deep.quiet`.
+   * Checks that packets and cents add up in each bucket: left, granted, refunded, sent and received. May be called at any moment.
+   * With `deep` or `ledger`, also reads all records, so pause the activity first. Returns undefined if there is no such activity.
    */
   async audit(activityId: string, options: AuditOptions = {}): Promise<AuditReport | undefined> {
     const read = await this.lifecycle.read(checkActivityId(activityId));
     return read && this.auditor.run(activityId, read, options);
   }
 
-  private async grabIfEligible(activityId: string, userId: string, eligible: EligibilityCheck): Promise<GrabResult> {
-    return (await eligible(activityId, userId)) ? this.grabber.grab(activityId, userId) : NOT_ELIGIBLE;
+  private async grabIfEligible(activityId: string, userId: string): Promise<GrabResult> {
+    const isEligible = await this.options.eligibility?.(activityId, userId);
+    return isEligible ? this.grabber.grab(activityId, userId) : NOT_ELIGIBLE;
   }
 }

@@ -1,2 +1,2 @@
-/** Injection token of the resolved options, for the module, the guard and the controller. */
+/** Injection token of the module's options after the checks. */
 export const RED_PACKET_OPTIONS = Symbol('luanest:red-packet-options');

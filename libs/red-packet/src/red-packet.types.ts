@@ -1,11 +1,15 @@
-/** Method by which a total is split into packets. */
+/**
+ * Method by which a total is split into packets. `double-mean`: each packet is random, from its minimum to twice the mean of what
+ * is left. `line-cut`: a line is cut at random points, so its largest packet is larger. `equal`: packets differ by at most one
+ * cent. `given`: the amounts are those of `amounts`.
+ */
 export type SplitMethod = 'double-mean' | 'line-cut' | 'equal' | 'given';
 
-/** Parameters of an activity. All money is in integer cents. */
+/** Parameters of an activity: a sum of money that users win in packets. All money is in integer cents. */
 export interface CreateActivity {
-  /** Id of the activity; 1 to 128 characters. Creating it again with the same parameters resumes or repeats the first call. */
+  /** Id of the activity; 1 to 128 characters. */
   readonly activityId: string;
-  /** Money to hand out, in cents; integer from 1 to 2^53 - 1, to 2^46 with more than one bucket. */
+  /** Sum of all packets, in cents; integer from 1 to 2^53 - 1, with more than one bucket to 2^46. */
   readonly totalCents: number;
   /** Number of packets; integer from 1 to 1,000,000. */
   readonly packets: number;
@@ -15,20 +19,24 @@ export interface CreateActivity {
   readonly maxCents?: number;
   /** Method of the split; `given` needs `amounts`. Default `double-mean`, or `given` with `amounts`. */
   readonly split?: SplitMethod;
-  /** Cents of each packet, in the order of the grabs; must agree with the other parameters. */
+  /** Cents of each packet, in the order in which users win them. Number, sum and bounds must agree with the other parameters. */
   readonly amounts?: readonly number[];
-  /** Seed of the split, 32 lowercase hex digits: the same seed and parameters give the same packets. Default: random. */
+  /** Seed of the split, 32 lowercase hex digits. The same seed and parameters give the same packets. Default: random. */
   readonly seed?: string;
-  /** When grabs begin, ms since 1970 by Redis' clock; integer >= 0. Default 0: as soon as the pool is complete. */
+  /** When grabs begin, ms since 1970 by Redis' clock; integer from 0 to the year 2100. Default 0: as soon as the activity is created. */
   readonly startsAtMs?: number;
   /**
-   * When grabs end, ms since 1970 by Redis' clock; after `startsAtMs` and not past. Default: an hour before the retention
-   * ends, which is counted from the opening; half the retention before, if that is shorter.
+   * When grabs end, ms since 1970 by Redis' clock; integer up to the year 2100, after `startsAtMs` and in the future. Default: one
+   * hour before the retention ends, or half of the retention before, if that is shorter. The retention begins when the activity
+   * opens.
    */
   readonly endsAtMs?: number;
-  /** Grabs without a packet that a user may make; integer from 0 to 1,000,000, 0 for any number. Default 0. */
+  /** How often a user may grab without winning; integer from 0 to 1,000,000. Default 0: any number of times. */
   readonly maxTries?: number;
-  /** Buckets that the activity is sharded over, each in a slot of its own; integer from 1 to 64, at most `packets`. Default 1. */
+  /**
+   * Number of buckets over which the activity is sharded, so that several masters of a Cluster share its load; integer from 1 to
+   * 64, at most `packets`. Default 1.
+   */
   readonly buckets?: number;
 }
 
@@ -37,7 +45,7 @@ export interface CreatedActivity {
   readonly activityId: string;
   readonly totalCents: number;
   readonly packets: number;
-  /** false if an earlier call with the same parameters had opened the activity. */
+  /** True if this call opened the activity; false if an earlier call with the same parameters did. */
   readonly created: boolean;
 }
 
@@ -46,26 +54,29 @@ export interface Packet {
   /** Number of the packet within the activity, from "1". */
   readonly packetId: string;
   readonly amountCents: number;
-  /** When it was won, ms since 1970 by Redis' clock. */
+  /** When the user won the packet, ms since 1970 by Redis' clock. */
   readonly grantedAtMs: number;
 }
 
-/** Why an activity takes no grabs; `unknown`: there is no such activity, or Redis has forgotten it. */
+/**
+ * State in which an activity takes no grabs. `unknown`: Redis has no such activity. `draft`: its creation is unfinished.
+ * `preheated`: it has not begun yet.
+ */
 export type NotOpenReason = 'unknown' | 'draft' | 'preheated' | 'paused' | 'ended' | 'closed';
 
 /**
- * Result of a grab. `code` is the number of the outcome, for clients that expect the codes of a grab script: "0" for a win,
- * "1" for a repeated grab, "-1" for sold out, "-2" for an activity that is not open.
+ * Result of a grab. `outcome` and `code` have the same meaning; `code` is for clients that expect a number in a string.
  *
- * - `won`: this call won the packet. `already-won`: an earlier call won this packet.
- * - `unconfirmed`: the packet is won, but fewer than `replicas` have it. Grab again.
+ * - `won`: this call has won the packet.
+ * - `already-won`: an earlier call of this user has won the packet.
+ * - `unconfirmed`: the user has won a packet, but fewer than `replicas` replicas have it. Grab again to confirm and see it.
  * - `sold-out`: no packet is left.
- * - `not-open`: the activity takes no grabs, for the reason given.
- * - `try-again`: packets are left, but none reached the user's bucket within `transferWaitMs`.
- * - `too-many-tries`: the user has used up `maxTries`.
- * - `not-eligible`: the app's `eligibility` refused the user.
+ * - `not-open`: the activity takes no grabs. `reason` is its state.
+ * - `try-again`: packets may be left, but none reached the user's bucket within `transferWaitMs`.
+ * - `too-many-tries`: the user has grabbed `maxTries` times without winning.
+ * - `not-eligible`: the option `eligibility` refused the user.
  *
- * `retryAfterMs` is the time after which another outcome is possible, ms; it is left out if unknown.
+ * `retryAfterMs`: time until another grab can have another outcome, ms. It is left out if this time is not known.
  */
 export type GrabResult =
   | { readonly code: '0'; readonly outcome: 'won'; readonly packet: Packet }
@@ -85,12 +96,12 @@ export type GrabResult =
 /** State of an activity, by Redis' clock. */
 export type ActivityState = 'draft' | 'preheated' | 'open' | 'paused' | 'sold-out' | 'ended' | 'closed';
 
-/** State and counters of an activity. One bucket is read at one instant, several are read one after another. */
+/** State and counters of an activity. Each bucket is read at one instant, but not all buckets at the same instant. */
 export interface ActivityStatus {
   readonly activityId: string;
   /**
-   * Key of this activity. A later activity with the same id has another key. `Payout.activityKey` is the same key: ledgers
-   * book by it. Visible ASCII, up to 1,200 characters.
+   * Key of this activity for a ledger, the same as `Payout.activityKey`. A later activity with the same id has another key.
+   * Visible ASCII, up to 1,200 characters.
    */
   readonly activityKey: string;
   readonly state: ActivityState;
@@ -109,57 +120,59 @@ export interface ActivityStatus {
   /** Packets and cents that are moving between buckets. */
   readonly movingPackets: number;
   readonly movingCents: number;
-  /** Payouts that are not settled, without those that are dead-lettered. */
+  /** Open payouts: neither settled nor dead-lettered. */
   readonly outboxLength: number;
-  /** Dead-lettered payouts: their winners are not paid until the payouts are replayed. */
+  /** Dead-lettered payouts. Their winners are not paid until these payouts are replayed. */
   readonly deadLetters: number;
+  /** Refunded packets for which `onClosed` has not resolved yet; 0 if the activity was created without `onClosed`. */
+  readonly unreportedPackets: number;
   /** When the activity was created, ms since 1970. */
   readonly createdAtMs: number;
-  /** When grabs begin, ms since 1970; 0 for at once. */
+  /** When grabs begin, ms since 1970; 0 if they began as soon as the activity was created. */
   readonly startsAtMs: number;
   /** When grabs end, ms since 1970. */
   readonly endsAtMs: number;
-  /** When Redis forgets the activity, ms since 1970; later if it is not `settled` by then. */
+  /** End of the retention, ms since 1970. Redis forgets the activity then, or later if the activity was not `settled` in time. */
   readonly expiresAtMs: number;
   /** True if `expiresAtMs` has passed. */
   readonly overdue: boolean;
   /**
-   * True if the TTL of all keys is set: by `settle()`, once the activity is closed or ended without packets and all payouts are
-   * settled; or by `forget()`, even if payouts are owed.
+   * True if all keys of the activity have a TTL. `RedPacketService.settle` sets it when the activity owes nothing any more.
+   * `RedPacketService.forget` also sets it if the activity owes something.
    */
   readonly settled: boolean;
 }
 
-/** One grant: a packet and its winner. */
+/** A grant: a packet and the user who has won it. */
 export interface GrantRecord extends Packet {
   readonly userId: string;
 }
 
 /** A page of grants, in no particular order. */
 export interface RecordsPage {
-  /** Grants. A grant that exists from the first page to the last is on one or two pages. */
+  /** Grants. A grant that exists while all pages are read is on at least one of them, and may be on two. */
   readonly items: readonly GrantRecord[];
   /** Cursor of the next page; left out on the last page. */
   readonly nextCursor?: string;
 }
 
-/** A packet as the other winners see it: without the user's id. */
+/** A packet as other winners see it, without the user's id. */
 export interface ResultRow extends Packet {
   /** Name that the app's `participantName` returned for the user; left out if there is none. */
   readonly name?: string;
   /** True for the packet of the user who asks. */
   readonly own: boolean;
-  /** True for the largest packet, the earliest of equal ones; false for all while somebody may still win. */
+  /** True for the largest packet; of equal packets, the one that was won first. False for all packets while a user may still win. */
   readonly luckiest: boolean;
 }
 
 /** A page of the results of an activity, in no particular order. */
 export interface ResultsPage {
-  /** Packets. Each is on one or two pages. */
+  /** Packets that were won. Each is on at least one page, and may be on two. */
   readonly items: readonly ResultRow[];
   /** The packet of the user who asks. */
   readonly own: Packet;
-  /** The largest packet; left out while somebody may still win. */
+  /** The largest packet; left out while a user may still win. */
   readonly luckiest?: ResultRow;
   /** Cursor of the next page; left out on the last page. */
   readonly nextCursor?: string;
@@ -170,27 +183,27 @@ export interface ClosedActivity {
   readonly activityId: string;
   /** True if this call closed the activity, or one of its buckets. */
   readonly closed: boolean;
-  /** All packets and cents that were refunded, by this call or others. */
+  /** All packets and cents that were refunded so far, by this call, by earlier calls and by `conflict`. */
   readonly refundedPackets: number;
   readonly refundedCents: number;
 }
 
-/** A payout that the ledger refused. */
+/** A payout that the ledger refused, because it had paid the packet or the user before. */
 export interface PayoutConflict {
   readonly userId: string;
   /** The packet that the ledger did not pay to this user. */
   readonly packetId: string;
   /**
-   * The packet of this activity that the ledger had already paid to this user. Leave it out if the ledger had paid `packetId`
-   * to another user: then this user gets another packet.
+   * The packet of this activity that the ledger had already paid to this user. Leave `paid` out if the ledger had paid `packetId`
+   * to another user. Then this user gets another packet if one is left.
    */
   readonly paid?: Packet;
 }
 
 /** Result of `RedPacketService.conflict`. */
 export interface VoidedGrant {
-  /** true if the grant is void, by this call or an earlier one; false if the user has no such grant. */
+  /** True if the grant is void, by this call or an earlier one; false if the user has no such grant. */
   readonly voided: boolean;
-  /** Result of the grab that followed. */
+  /** Result of a grab for the same user, made after the grant was voided. */
   readonly now: GrabResult;
 }

@@ -1,6 +1,6 @@
 import type { SplitMethod } from './red-packet.types';
 
-/** Parameters of a split. */
+/** Parameters of a split. It is possible: `packets * minCents <= totalCents <= packets * maxCents`. */
 export interface SplitPlan {
   readonly totalCents: number;
   readonly packets: number;
@@ -8,13 +8,14 @@ export interface SplitPlan {
   readonly maxCents: number;
 }
 
-/** Draws integers of 0 to `below - 1`, each equally likely. @throws RangeError unless `below` is an integer of 1 to 2^53 - 1 */
+/** Returns a random integer from 0 to `below - 1`. @throws RangeError unless `below` is an integer from 1 to 2^53 - 1 */
 type DrawInteger = (below: number) => number;
 
 const TWO_53 = 2 ** 53;
 
 /**
- * A generator that gives the same draws for the same seed: sfc32, Chris Doty-Humphrey's small fast counting generator.
+ * Returns a generator of random integers, which returns the same numbers for the same seed: sfc32, the small fast counting generator
+ * of Chris Doty-Humphrey.
  *
  * @param seed 32 hex digits
  * @see https://pracrand.sourceforge.net/RNG_engines.txt
@@ -33,8 +34,8 @@ export function seededDraws(seed: string): DrawInteger {
   for (let i = 0; i < 16; i++) next32();
   return (below) => {
     if (!Number.isSafeInteger(below) || below < 1)
-      throw new RangeError(`below is ${below}. Expected an integer from 1 to 2^53 - 1.`);
-    // Draws above the last whole multiple of `below` would favour small values, so they are drawn again.
+      throw new RangeError(`Internal error of the split: below is ${below}. Expected an integer from 1 to 2^53 - 1.`);
+    // 2^53 is usually not a multiple of `below`. Without this limit, `draw % below` would return small values more often.
     const limit = TWO_53 - (TWO_53 % below);
     for (;;) {
       const draw = (next32() >>> 11) * 2 ** 32 + next32();
@@ -44,10 +45,10 @@ export function seededDraws(seed: string): DrawInteger {
 }
 
 /**
- * Splits a total into packets by the double mean method and shuffles them: each packet is drawn from its lower bound
- * to twice the mean of what is left, and the shuffle makes every position equally lucky.
+ * Splits a total by the method of the double mean. Each packet is random, from its lower bound to twice the mean of what is left.
+ * Then the packets are shuffled, so that every position is equally lucky.
  *
- * The sum is exact and every packet lies between the bounds, given `packets * minCents <= totalCents <= packets * maxCents`.
+ * The packets add up to the total exactly, and each is from `minCents` to `maxCents`.
  *
  * @returns cents per packet
  */
@@ -56,7 +57,7 @@ export function splitDoubleMean({ totalCents, packets, minCents, maxCents }: Spl
   let rest = totalCents;
   for (let left = packets; left > 0; left--) {
     const others = left - 1;
-    // The other packets take at most maxCents and need at least minCents each, which bounds this one from both sides.
+    // Each of the other packets gets from minCents to maxCents. This bounds what is left for this packet.
     const low = Math.max(minCents, rest - others * maxCents);
     const high = Math.min(maxCents, rest - others * minCents, Math.max(low, twiceTheMean(rest, left)));
     const amount = others === 0 ? rest : low + draw(high - low + 1);
@@ -66,20 +67,18 @@ export function splitDoubleMean({ totalCents, packets, minCents, maxCents }: Spl
   return shuffle(amounts, draw);
 }
 
-/** `2 * total / count`, rounded down. A division of doubles could round up where the total is near 2^53. */
+/** Returns `2 * total / count`, rounded down, but at most `total`. A division of floats could round up if the total is near 2^53. */
 function twiceTheMean(total: number, count: number): number {
   const over = total % count;
   return Math.min(total, ((total - over) / count) * 2 + Math.floor((2 * over) / count));
 }
 
 /**
- * Splits a total by cutting a line at random points, and shuffles the pieces. The largest piece is much larger than that of the
- * double mean. Cents of a packet above the cap are distributed at random among the packets below it.
+ * Splits a total by cutting a line at random points. Each packet is a piece of the line, plus `minCents`. What a packet has above
+ * `maxCents` is distributed at random among the packets below `maxCents`. Then the packets are shuffled, because without that the
+ * first and the last packet would be smaller on average.
  *
- * Without the shuffle the first and the last packet would be smaller: cents are whole, so two cuts may be at the same point, or
- * at an end of the line.
- *
- * Sum and bounds hold as in `splitDoubleMean`.
+ * The packets add up to the total exactly, and each is from `minCents` to `maxCents`.
  *
  * @returns cents per packet
  */
@@ -92,7 +91,7 @@ function splitLineCut({ totalCents, packets, minCents, maxCents }: SplitPlan, dr
   const room = maxCents - minCents;
   const spare = Array.from({ length: packets }, (_, i) => (cuts[i + 1] as number) - (cuts[i] as number));
   let excess = 0;
-  // The room of many packets may be beyond 2^53, where doubles lose cents.
+  // What all packets together can take may be more than 2^53, where floats lose cents.
   let space = 0n;
   for (const [i, cents] of spare.entries()) {
     excess += Math.max(0, cents - room);
@@ -106,7 +105,7 @@ function splitLineCut({ totalCents, packets, minCents, maxCents }: SplitPlan, dr
     if (excess === 0) break;
     const own = room - (spare[i] as number);
     space -= BigInt(own);
-    // This packet must take the cents that the others have no room for.
+    // This packet must take at least the cents for which the packets after it have no room.
     const low = space < BigInt(excess) ? excess - Number(space) : 0;
     const more = low + draw(Math.min(own, excess) - low + 1);
     spare[i] = (spare[i] as number) + more;
@@ -119,7 +118,7 @@ function splitLineCut({ totalCents, packets, minCents, maxCents }: SplitPlan, dr
 }
 
 /**
- * Splits a total into equal packets. The remainder is given to that many random packets, one cent each.
+ * Splits a total into equal packets. If a remainder is left, random packets get one cent more each.
  *
  * @returns cents per packet
  */
@@ -133,9 +132,9 @@ function splitEqual({ totalCents, packets }: SplitPlan, draw: DrawInteger): numb
 }
 
 /**
- * Splits a total by a method, the same for the same seed.
+ * Splits a total by a method. The same method, plan and seed give the same packets.
  *
- * @param given amounts of the method `given`
+ * @param given the amounts for the method `given`, which returns them as they are
  * @returns cents per packet, in the order of the grabs
  */
 export function splitBy(method: SplitMethod, plan: SplitPlan, seed: string, given: readonly number[] = []): number[] {
@@ -145,7 +144,7 @@ export function splitBy(method: SplitMethod, plan: SplitPlan, seed: string, give
   return method === 'equal' ? splitEqual(plan, draw) : splitDoubleMean(plan, draw);
 }
 
-/** Makes every order equally likely. @returns the same array */
+/** Shuffles an array in place, so that every order is equally likely. @returns the same array */
 function shuffle<T>(items: T[], draw: DrawInteger): T[] {
   for (let i = items.length - 1; i > 0; i--) {
     const j = draw(i + 1);

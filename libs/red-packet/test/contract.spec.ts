@@ -42,6 +42,7 @@ describe.each(servers)('an activity on %s', (_name, connect) => {
         grantedCents: 0,
         outboxLength: 0,
         deadLetters: 0,
+        unreportedPackets: 0,
         overdue: false,
         settled: false,
         buckets: 1,

@@ -46,7 +46,7 @@ describe.each(platforms)('the routes on %s', (_name, adapter) => {
     const answer = await http.call('POST', '', admin, body);
     expect(answer).toMatchObject({
       status: 400,
-      body: { message: expect.stringMatching(new RegExp(`^(${field} is |There is no field "${field}")`)) },
+      body: { message: expect.stringMatching(new RegExp(`^(${field} is |The body has a field "${field}")`)) },
     });
     expect((await http.status()).status).toBe(404);
   });

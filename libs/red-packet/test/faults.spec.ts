@@ -150,7 +150,7 @@ describe('a grab that cannot be finished changes nothing', () => {
     await refuses({ code: 'SCRIPT_FAILED', redisCode: 'NOTALLOWED' }, limited);
     const booting = limited.packets.onModuleInit();
     await expect(booting).rejects.toThrow(MissingPermissionError);
-    await expect(booting).rejects.toThrow(`may not run ${name.toUpperCase()}. Grant them: +${name}.`);
+    await expect(booting).rejects.toThrow(new RegExp(`may not run ${name.toUpperCase()}, .* \\+${name}\\.$`));
     await bench.raw.acl('SETUSER', `no-${name}`, `+${name}`);
     await expect(limited.packets.onModuleInit()).resolves.toBeUndefined();
     expect(await limited.packets.grab(ACTIVITY, 'second')).toMatchObject({ outcome: 'won' });
@@ -159,7 +159,7 @@ describe('a grab that cannot be finished changes nothing', () => {
   it('boot names all that is missing, and takes a user who has just what is needed', async () => {
     await bench.raw.acl('SETUSER', 'poor', 'on', '>pw', '~*', '&*', '+@all', '-xgroup', '-zadd', '-hscan');
     const poor = await connect({ username: 'poor', password: 'pw' });
-    await expect(poor.packets.onModuleInit()).rejects.toThrow('HSCAN, XGROUP, ZADD. Grant them: +hscan +xgroup +zadd.');
+    await expect(poor.packets.onModuleInit()).rejects.toThrow(/HSCAN, XGROUP, ZADD, which .* \+hscan \+xgroup \+zadd\.$/);
     await bench.raw.acl('SETUSER', 'poor', '-@all', '+@connection', '+info', '+evalsha', '+script', ...NEEDED);
     const spare = await connect({ username: 'poor', password: 'pw' });
     await spare.packets.onModuleInit();

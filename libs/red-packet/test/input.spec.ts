@@ -53,6 +53,8 @@ describe('checkActivity', () => {
     ['buckets', { buckets: 11 }],
     ['totalCents', { buckets: 2, totalCents: 2 ** 46 + 1 }],
     ['startsAtMs', { startsAtMs: -1 }],
+    ['startsAtMs', { startsAtMs: Date.UTC(2100, 0) + 1 }],
+    ['endsAtMs', { endsAtMs: Date.UTC(2100, 0) + 1 }],
     ['endsAtMs', { startsAtMs: 5, endsAtMs: 5 }],
     ['endsAtMs', { endsAtMs: 1.5 }],
     ['maxTries', { maxTries: -1 }],

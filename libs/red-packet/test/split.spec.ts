@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
-import type { SplitMethod } from 'luanest/red-packet';
+import type { SplitMethod } from '../src/red-packet.types';
 import { seededDraws, splitBy, splitDoubleMean, type SplitPlan } from '../src/split';
 import { sum } from './support';
 import { LONG, size } from '../../../test/support/size';

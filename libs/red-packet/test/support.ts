@@ -156,7 +156,7 @@ export function beginArgs(activity: CreateActivity, seed: string) {
   const life = { startsAtMs: 0, endsAtMs: 0, maxTries: 0, soldOutMs: 1_000, retentionMs: RETENTION_MS, expiresAtMs: 0 };
   const { totalCents, packets } = activity;
   const fingerprint = fingerprintOf(checkActivity(activity));
-  return { fingerprint, totalCents, packets, allPackets: packets, buckets: 1, bucket: 0, ...life, seed };
+  return { fingerprint, totalCents, packets, allPackets: packets, buckets: 1, bucket: 0, ...life, seed, reports: 0 };
 }
 
 /** Packets as a pool keeps them. */

@@ -8,6 +8,7 @@ import {
   fillPoolLua,
   indexActivityLua,
   listActivitiesLua,
+  noteReportLua,
   openActivityLua,
   setPauseLua,
   settleBucketLua,
@@ -15,9 +16,10 @@ import {
   voidGrantLua,
 } from '../scripts/generated';
 
-/** Packets of one call of fill-pool: as many values as Lua's `unpack` may have. */
+/** Packets of one call of fill-pool.lua, which passes all of them to one RPUSH. fill-pool.lua refuses more. */
 export const CHUNK_PACKETS = 1_000;
 
+/** Value of the field `state`. `spread:<n>` is the state of the root of an activity with n buckets. */
 type StoredState = 'draft' | 'open' | 'paused' | 'closed' | `spread:${number}`;
 
 export const beginActivity = defineScript({
@@ -38,6 +40,7 @@ export const beginActivity = defineScript({
     retentionMs: int,
     expiresAtMs: int,
     seed: str,
+    reports: int,
   },
   reply: ([status, state, seed, expires, ends]: string[]) => ({
     status: status as 'begun' | 'found' | 'conflict' | 'orphaned' | 'over',
@@ -83,6 +86,15 @@ export const closeBucket = defineScript({
   group: ALONE,
   reply: ([status]: string[]) =>
     status as 'closed' | 'closed-before' | 'not-ended' | 'draft' | 'missing' | `spread:${number}`,
+});
+
+export const noteReport = defineScript({
+  name: 'red-packet.note-report',
+  ...noteReportLua,
+  keys: ['meta'],
+  args: { packets: int },
+  flags: FREES_MEMORY,
+  reply: (noted: number) => noted === 1,
 });
 
 export const voidGrant = defineScript({
@@ -146,6 +158,7 @@ export const activityScripts = [
   openActivity,
   setPause,
   closeBucket,
+  noteReport,
   voidGrant,
   indexActivity,
   listActivities,

@@ -1,21 +1,19 @@
 import { createHash } from 'node:crypto';
 import { InvalidOptionError } from '../../../internal/src';
 import { type DelayedTaskService, retryLater, type RetryLater, type ScheduleOptions } from 'luanest/delayed-task';
-import { refuse, type CheckedActivity } from '../red-packet.input';
 import type { RedPacketServiceOptions } from '../red-packet.options';
-import type { Lifecycle } from './lifecycle';
+import { unreportedOf, type Closed, type Lifecycle } from './lifecycle';
 
-/** Longest time from now to the end of an activity, ms: ten years, less an hour for clocks that differ. */
-const MAX_AHEAD_MS = 10 * 365 * 86_400_000 - 3_600_000;
-/** Attempts of the task, the later ones a minute apart, before it is dead-lettered. */
+/** Attempts of the closing task before it is dead-lettered. */
 const ATTEMPTS = 1_000;
+/** Pauses between attempts: 1 s, then twice as long each time, up to 60 s. 1,000 attempts take about 16 hours. */
 const BACKOFF = { delayMs: 1_000, maxDelayMs: 60_000 };
 
-/** Closes each activity at its end by a task, if the app has `DelayedTaskModule`. */
+/** Schedules a delayed task for each activity, which closes the activity at its end. Does nothing without `DelayedTaskModule`. */
 export class Closing {
   private readonly name: string;
 
-  /** @param registry name of the ScriptRegistry: each registry has activities of its own */
+  /** @param registry name of the ScriptRegistry, '' for the one without a name. Tasks of two registries have different names. */
   constructor(
     private readonly lifecycle: Lifecycle,
     private readonly tasks: DelayedTaskService | undefined,
@@ -25,11 +23,11 @@ export class Closing {
     this.name = registry === '' ? 'red-packet.close' : `red-packet.close:${registry}`;
   }
 
-  /** Registers the task's handler. @throws InvalidOptionError for `onClosed` without DelayedTaskModule */
+  /** Registers the handler of the closing tasks. @throws InvalidOptionError if there is `onClosed` but no DelayedTaskModule */
   register(): void {
     if (this.options.onClosed !== undefined && this.tasks === undefined) {
       throw new InvalidOptionError(
-        'RedPacketModule: onClosed needs tasks. Import DelayedTaskModule.forRoot() in the root module, or leave onClosed out.',
+        'RedPacketModule: onClosed is called by delayed tasks. Import DelayedTaskModule.forRoot() in the root module, or leave onClosed out.',
       );
     }
     this.tasks?.process(this.name, ({ activityId }: { activityId: string }, { attempt }) =>
@@ -37,28 +35,22 @@ export class Closing {
     );
   }
 
-  /** Refuses an end that is more than ten years ahead. @throws InvalidRedPacketInputError */
-  check({ startsAtMs, endsAtMs }: Pick<CheckedActivity, 'startsAtMs' | 'endsAtMs'>, retentionMs: number): void {
-    if (this.tasks === undefined) return;
-    const latest = Date.now() + MAX_AHEAD_MS;
-    if (endsAtMs > latest) refuse('endsAtMs', endsAtMs, 'a time within ten years');
-    if (endsAtMs === 0 && startsAtMs > latest - retentionMs && startsAtMs > Date.now()) {
-      refuse('startsAtMs', startsAtMs, 'a time that, with the retention, is within ten years, or an endsAtMs');
-    }
-  }
-
   /**
-   * Schedules the task that closes the activity. Harmless twice.
+   * Schedules the task that closes an activity at `endsAtMs`. May be repeated: an activity has one closing task.
    *
-   * @param onConflict `replace` for a new activity: an earlier one with this id may have left a dead-lettered task; `keep` for
-   *   one that is open, whose task may be running
-   * @throws errors of ScriptRegistry.run()
+   * @param onConflict what to do if there is a closing task of this id. Pass `replace` for a new activity, because an earlier
+   *   activity of the same id may have left a dead-lettered task. Pass `keep` for an open activity, whose task may be running.
+   * @throws the errors of ScriptRegistry.run()
    */
   async schedule(activityId: string, endsAtMs: number, onConflict: 'replace' | 'keep' = 'replace'): Promise<void> {
     await this.add(activityId, { runAtMs: endsAtMs, onConflict });
   }
 
-  /** Schedules a call of `onClosed` for a closed activity, due now. @throws errors of ScriptRegistry.run() */
+  /**
+   * Schedules a call of `onClosed`, due now. Does nothing without `onClosed`, and for an activity that is not closed.
+   *
+   * @throws the errors of ScriptRegistry.run()
+   */
   async report(activityId: string): Promise<void> {
     if (this.options.onClosed === undefined) return;
     const status = await this.lifecycle.status(activityId);
@@ -76,11 +68,26 @@ export class Closing {
   private async close(activityId: string, attempt: number): Promise<RetryLater | undefined> {
     const closed = await this.lifecycle.closeAtEnd(activityId);
     if (closed === 'not-ended') {
-      // The activity has not ended by the clock of its Redis: clocks of two nodes may differ. Not logged as a failure.
+      // The clock of the task's Redis may be ahead of the clock of the activity's Redis. That is not a failure, so nothing is
+      // logged, and the task is tried again later.
+      // See DECISIONS.md: early-close-waits-by-backoff
       const delayMs = Math.min(BACKOFF.delayMs * 2 ** (attempt - 1), BACKOFF.maxDelayMs);
       return retryLater({ delayMs });
     }
-    if (closed !== undefined) await this.options.onClosed?.(closed);
+    if (closed !== undefined) await this.callListener(closed);
     return undefined;
+  }
+
+  /** Calls `onClosed`, and notes that it resolved. Until then Redis keeps the activity, because its refund is owed. */
+  private async callListener(closed: Closed): Promise<void> {
+    const { onClosed } = this.options;
+    if (onClosed === undefined && unreportedOf(closed.readings) > 0) {
+      throw new InvalidOptionError(
+        `RedPacketModule: activity ${JSON.stringify(closed.closed.activityId)} was created by a process with onClosed, ` +
+          'and this process has no onClosed, so the refund was not reported. Give all processes the same options.',
+      );
+    }
+    await onClosed?.(closed.closed);
+    await this.lifecycle.noteReport(closed);
   }
 }

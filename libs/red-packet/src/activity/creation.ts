@@ -9,34 +9,37 @@ import { splitBy } from '../split';
 import { beginActivity, CHUNK_PACKETS, fillPool, indexActivity, openActivity } from './activity.scripts';
 import type { Closing } from './closing';
 
-/** Index of the root; buckets have indexes from 0. */
+/** Index under which a root is stored. A root is the meta hash that says how many buckets a sharded activity has. */
 const ROOT = -1;
 
-/** Part of an activity that one bucket gets. */
+/** Packets of an activity that one bucket gets. */
 interface Share {
   readonly bucket: number;
   readonly totalCents: number;
-  /** `<packetId>:<cents>:<sum>` */
+  /** `<packetId>:<cents>:<sum>` for each packet; sum: cents of this packet and all packets before it in the bucket. */
   readonly entries: readonly string[];
 }
 
 // See DECISIONS.md: creation-is-three-scripts
-/** Creates activities in steps that may be repeated: store the parameters, fill the pools in chunks, open the buckets. */
+/**
+ * Creates activities. Each step may be repeated: first the parameters are stored, then the pools are filled in chunks of 1,000
+ * packets, then the buckets are opened.
+ */
 export class Creation {
   constructor(
     private readonly registry: ScriptRegistry,
     private readonly layouts: Layouts,
     private readonly indexKey: string,
-    private readonly settings: Pick<RedPacketServiceOptions, 'retentionMs' | 'soldOutMs'>,
+    private readonly settings: Pick<RedPacketServiceOptions, 'retentionMs' | 'soldOutMs' | 'onClosed'>,
     private readonly closing: Closing,
   ) {}
 
-  /** Creates an activity, or resumes one with the same parameters. @throws ActivityConflictError, ActivityIncompleteError */
+  /** Creates an activity. If it exists with the same parameters, finishes its creation. For errors see RedPacketService.create. */
   async create(activity: CheckedActivity): Promise<CreatedActivity> {
     const { activityId, startsAtMs, endsAtMs, totalCents, packets, buckets } = activity;
     const { retentionMs } = this.settings;
-    this.closing.check(activity, retentionMs);
-    // Listed before it exists: a crash in between leaves an unused name, not an activity that payout runs cannot find.
+    // The id is listed before the activity exists. A crash after this line leaves an unused id in the list. The other order
+    // could leave an activity that payout runs do not find.
     const args = { activityId, retentionMs, fromMs: Math.max(startsAtMs, endsAtMs) };
     await this.registry.run(indexActivity, { keys: { index: this.indexKey }, args });
     const fingerprint = fingerprintOf(activity);
@@ -52,7 +55,8 @@ export class Creation {
       expiresAtMs: 0,
     });
     if (begun.state === 'draft') {
-      // Scheduled when the parameters are known to be the activity's, and before it opens: every open activity is closed.
+      // begin() has checked that the parameters are those of the activity, so its end is right. The activity opens after the task
+      // is scheduled, so no open activity lacks its task.
       // See DECISIONS.md: closing-task-before-opening
       await this.closing.schedule(activityId, begun.endsAtMs);
       const layout = this.layouts.build(activityId, buckets);
@@ -68,7 +72,7 @@ export class Creation {
       // All pools are full before the first bucket opens.
       if (!single) await Promise.all(layout.buckets.map((keys) => this.open(layout, keys)));
     } else if (begun.state !== 'closed') {
-      // The queue may have lost the task.
+      // Redis may have lost the closing task.
       await this.closing.schedule(activityId, begun.endsAtMs, 'keep');
     }
     const created = await this.open(this.layouts.root(activityId), root);
@@ -88,30 +92,34 @@ export class Creation {
     },
   ) {
     const { activityId, packets: allPackets, buckets, startsAtMs, endsAtMs, maxTries } = activity;
-    const { retentionMs, soldOutMs } = this.settings;
+    const { retentionMs, soldOutMs, onClosed } = this.settings;
     const rules = { startsAtMs, endsAtMs, maxTries, soldOutMs, retentionMs };
     const begun = await this.registry.run(beginActivity, {
       keys: { meta, pool, grants, outbox },
-      args: { ...part, ...rules, allPackets, buckets },
+      args: { ...part, ...rules, allPackets, buckets, reports: onClosed === undefined ? 0 : 1 },
     });
     const name = `Activity ${JSON.stringify(activityId)}`;
     if (begun.status === 'conflict') {
       throw new ActivityConflictError(
-        `${name} exists with other parameters. Choose another id, or repeat the first parameters.`,
+        `${name} exists with other parameters, and was not changed. Choose another id, or send the parameters of the first call.`,
       );
     }
     if (begun.status === 'orphaned') {
       throw new ActivityConflictError(
-        `${name} has lost its parameters, but other keys of it remain. Choose another id, and set maxmemory-policy to noeviction.`,
+        `${name} was created before. Redis has lost its parameters, but still has its pool, grants or payouts. ` +
+          'Choose another id. If Redis evicts keys, set maxmemory-policy to noeviction.',
       );
     }
     if (begun.status === 'over') {
-      refuse('endsAtMs', begun.endsAtMs, "a time after startsAtMs that is not past by Redis' clock");
+      refuse('endsAtMs', begun.endsAtMs, "a time after startsAtMs and in the future by Redis' clock");
     }
     return begun;
   }
 
-  /** Appends the packets that the pool lacks. If another process fills it too, it continues at the length that is reached. */
+  /**
+   * Appends the packets that are not in the pool yet. If another process fills the same pool, continues after the packets that
+   * both have appended.
+   */
   private async fill({ meta, pool }: BucketKeys, entries: readonly string[]): Promise<void> {
     let offset = 0;
     while (offset < entries.length) {
@@ -122,20 +130,25 @@ export class Creation {
     }
   }
 
-  /** Opens a bucket or the root. Returns true if this call opened it. @throws ActivityIncompleteError */
+  /**
+   * Opens a bucket or the root. Returns true if this call opened it, false if an earlier call did.
+   *
+   * @throws ActivityIncompleteError if the pool is not complete, or the parameters are not in Redis
+   */
   private async open({ activityId }: Layout, { meta, pool, grants, outbox }: BucketKeys): Promise<boolean> {
     const keys = { meta, pool, grants, outbox };
     const opened = await this.registry.run(openActivity, { keys, args: { group: PAYOUT_GROUP } });
     if (opened === 'incomplete' || opened === 'missing') {
+      const problem = opened === 'missing' ? 'Redis has lost its parameters' : 'its pool is not complete';
       throw new ActivityIncompleteError(
-        `Activity ${JSON.stringify(activityId)} is ${opened}, so it was not opened. Create it again to resume.`,
+        `Activity ${JSON.stringify(activityId)} was not opened, because ${problem}. Send the same create call again.`,
       );
     }
     return opened === 'opened';
   }
 }
 
-/** Hash of the parameters: a repeated creation must have the same. */
+/** Returns a hash of the parameters. A repeated create call must have the hash of the first call. */
 export function fingerprintOf({ seed = '', amounts = [], ...parameters }: CheckedActivity): string {
   const named = Object.entries(parameters).sort(([one], [other]) => (one < other ? -1 : 1));
   return createHash('sha256')
@@ -144,7 +157,10 @@ export function fingerprintOf({ seed = '', amounts = [], ...parameters }: Checke
     .slice(0, 32);
 }
 
-/** Deals the packets out to the buckets in turn. They are shuffled already, so no bucket is luckier than another. */
+/**
+ * Gives the packets to the buckets in turn. Splits return packets in random order (except `given`), so no bucket gets larger
+ * packets than another on average.
+ */
 function sharesOf(amounts: readonly number[], buckets: number): Share[] {
   const sums = Array.from({ length: buckets }, () => 0);
   const entries = sums.map((): string[] => []);

@@ -6,18 +6,26 @@ import type { Transfers } from '../buckets/transfers';
 import { ActivityIncompleteError } from '../red-packet.errors';
 import { type BucketReading } from '../buckets/bucket.scripts';
 import type { ActivityState, ActivityStatus, ClosedActivity, Packet } from '../red-packet.types';
-import { closeBucket, setPause, settleBucket, voidGrant } from './activity.scripts';
+import { closeBucket, noteReport, setPause, settleBucket, voidGrant } from './activity.scripts';
 
-/** Rounds in which close finishes transfers. A round finishes all that it sees, and closed buckets begin none. */
+/**
+ * Most rounds in which a close finishes transfers of packets between buckets. One round finishes all transfers that it finds,
+ * and closed buckets begin no transfers. The limit is for transfers to a bucket that is lost, which cannot be finished.
+ */
 const MAX_ROUNDS = 20;
 
-/** An activity's buckets, and a reading of each. */
+/** Keys of the buckets of an activity, and a reading of each bucket. A bucket is a shard with its own pool of packets. */
 export interface Read {
   readonly layout: Layout;
   readonly readings: readonly BucketReading[];
 }
 
-/** Reads activities and changes their states. */
+/** A closed activity, and the readings from which its refund was counted. */
+export interface Closed extends Read {
+  readonly closed: ClosedActivity;
+}
+
+/** Reads activities, pauses and closes them, and sets the TTL of those that owe nothing. */
 export class Lifecycle {
   constructor(
     private readonly registry: ScriptRegistry,
@@ -25,26 +33,35 @@ export class Lifecycle {
     private readonly transfers: Transfers,
   ) {}
 
-  /** Reads every bucket, or only the root of a draft. Returns undefined if there is no such activity. */
+  /**
+   * Reads every bucket. Of a draft with several buckets, reads only the root: the meta hash that knows the number of buckets.
+   * Returns undefined if there is no such activity.
+   */
   async read(activityId: string): Promise<Read | undefined> {
     const found = await this.find(activityId);
-    // The root of a draft does not show yet whether the activity is sharded.
+    // While it is a draft, the root does not say whether the activity has one bucket or several.
     if (found !== undefined && found.readings[0]?.state !== 'draft') this.layouts.confirm(found.layout);
     return found;
   }
 
-  /** Returns the layout, and reads the root if it was not read within the last two seconds. */
+  /**
+   * Returns the layout of an activity: the keys of its buckets. Reads the buckets, unless this process has read them within the
+   * last two seconds. Returns undefined if there is no such activity.
+   */
   async layoutOf(activityId: string): Promise<Layout | undefined> {
     return this.layouts.fresh(activityId) ?? (await this.read(activityId))?.layout;
   }
 
-  /** See RedPacketService.status. */
+  /** Reads the state and the counters of an activity. Returns undefined if there is no such activity. */
   async status(activityId: string): Promise<ActivityStatus | undefined> {
     const found = await this.read(activityId);
     return found && statusOf(activityId, found.readings);
   }
 
-  /** Pauses or resumes every bucket. Returns the new state; undefined if there is no such activity. */
+  /**
+   * Pauses or resumes every bucket. A draft and a closed activity stay as they are. Returns the state afterwards; undefined if
+   * there is no such activity.
+   */
   async setPaused(activityId: string, paused: boolean): Promise<ActivityState | undefined> {
     const layout = (await this.read(activityId))?.layout;
     if (layout === undefined) return undefined;
@@ -53,23 +70,26 @@ export class Lifecycle {
     return (await this.status(activityId))?.state;
   }
 
-  /** See RedPacketService.close. */
-  async close(activityId: string): Promise<ClosedActivity | undefined> {
+  /**
+   * Closes an activity, also before its end. A draft stays a draft. Returns undefined if there is no such activity.
+   */
+  async close(activityId: string): Promise<Closed | undefined> {
     const closed = await this.closeBuckets(activityId, false);
     return closed === 'not-ended' ? undefined : closed;
   }
 
   /**
-   * Closes an activity that has ended by the clock of each bucket.
+   * Closes an activity whose end has passed by Redis' clock.
    *
-   * @returns `not-ended` if a bucket has not ended; undefined if there is no such activity
+   * @returns `not-ended` if the end has not passed by the clock of one of the buckets, which then stays open; undefined if there
+   *   is no such activity
    * @throws ActivityIncompleteError for a draft
    */
-  closeAtEnd(activityId: string): Promise<ClosedActivity | 'not-ended' | undefined> {
+  closeAtEnd(activityId: string): Promise<Closed | 'not-ended' | undefined> {
     return this.closeBuckets(activityId, true);
   }
 
-  private async closeBuckets(activityId: string, atEnd: boolean): Promise<ClosedActivity | 'not-ended' | undefined> {
+  private async closeBuckets(activityId: string, atEnd: boolean): Promise<Closed | 'not-ended' | undefined> {
     const layout = (await this.read(activityId))?.layout;
     if (layout === undefined) return undefined;
     const statuses = await Promise.all(
@@ -78,10 +98,10 @@ export class Lifecycle {
       ),
     );
     if (statuses.includes('not-ended')) return 'not-ended';
-    // The creation is unfinished: its packets can be refunded after it has opened.
+    // A draft has not opened yet, so its packets cannot be refunded. The closing task tries again later.
     if (atEnd && statuses.includes('draft')) {
       throw new ActivityIncompleteError(
-        `Activity ${JSON.stringify(activityId)} is a draft, which cannot be closed. Create it again to open it.`,
+        `Activity ${JSON.stringify(activityId)} is a draft, so it was not closed. Send its create call again: that finishes the creation.`,
       );
     }
     let readings = await this.transfers.readAll(layout);
@@ -90,26 +110,43 @@ export class Lifecycle {
     }
     if (!isOwing(readings)) await this.forget(layout, false);
     const { refundedPackets, refundedCents } = statusOf(activityId, readings);
-    return { activityId, closed: statuses.includes('closed'), refundedPackets, refundedCents };
+    const closed = { activityId, closed: statuses.includes('closed'), refundedPackets, refundedCents };
+    return { layout, readings, closed };
   }
 
   /**
-   * Sets the TTL of an activity if nothing is owed any more. That state is final.
+   * Notes that `onClosed` has resolved for a refund. If the activity owes nothing else, sets the TTL of its keys. Does nothing if
+   * the refund was noted before, or is empty.
+   */
+  async noteReport({ layout, readings }: Closed): Promise<void> {
+    if (unreportedOf(readings) === 0) return;
+    const noted = layout.buckets.map(({ meta }, bucket) => {
+      const args = { packets: readings[bucket]?.refundedPackets ?? 0 };
+      return this.registry.run(noteReport, { keys: { meta }, args });
+    });
+    await Promise.all(noted);
+    await this.settle(layout.activityId);
+  }
+
+  /**
+   * Sets the TTL of an activity's keys if it owes nothing: no user can win any more, all payouts are settled, and all refunds are
+   * reported. The TTL is never removed again.
    *
-   * @param giveUp true sets the TTL of a closed activity also if something is owed
-   * @returns `gone` if there is no such activity
+   * @param giveUp true: also sets the TTL of a closed activity that owes something. Default false.
+   * @returns `settled` if the TTL is set, by this call or an earlier one, and for a draft that expires unopened; `owed`
+   *   otherwise; `gone` if there is no such activity
    */
   async settle(activityId: string, giveUp = false): Promise<'settled' | 'owed' | 'gone'> {
     const found = await this.find(activityId);
     if (found === undefined) {
-      // A root that has outlived its buckets: they were settled before it, or are lost.
+      // The root of several buckets may be left after its buckets have expired or were lost. It gets its TTL here.
       await this.forget(this.layouts.root(activityId), false);
       return 'gone';
     }
     const { readings } = found;
     const first = readings[0];
     if (first?.state === 'draft') {
-      // Its end has passed, so nobody can complete it. The root of a sharded activity has no TTL yet.
+      // The retention is over, so nobody can open this draft any more. All its keys have a TTL, except the root of several buckets.
       if (!first.overdue) return 'owed';
       if (first.buckets > 1) await this.forget(this.layouts.build(activityId, first.buckets), true);
       return 'settled';
@@ -119,7 +156,10 @@ export class Lifecycle {
     return (await this.forget(found.layout, giveUp)) ? 'settled' : 'owed';
   }
 
-  /** Sets the TTL of each bucket, then of the root. Returns false if something is owed after all. */
+  /**
+   * Sets the TTL of the keys of each bucket, then of the root. Returns false if a bucket owes something; then neither the
+   * root nor that bucket gets a TTL.
+   */
   private async forget(layout: Layout, giveUp: boolean): Promise<boolean> {
     const args = { giveUp: giveUp ? 1 : 0 };
     const run = (keys: BucketKeys) => this.registry.run(settleBucket, { keys, args });
@@ -129,7 +169,12 @@ export class Lifecycle {
     return true;
   }
 
-  /** Voids a grant. Returns true if it is void, by this call or an earlier one; false if the user has no such grant. */
+  /**
+   * Voids a grant: the user no longer has this packet.
+   *
+   * @param paid the packet that the user has instead, because the ledger had paid it; undefined if the user has none
+   * @returns true if the grant is void, by this call or an earlier one; false if the user has no such grant
+   */
   async voidGrant(layout: Layout, bucket: number, userId: string, packetId: string, paid?: Packet): Promise<boolean> {
     const { meta, grants, voids, refunds } = keysOf(layout, bucket);
     const paidText = paid === undefined ? '' : `${paid.packetId}:${paid.amountCents}:${paid.grantedAtMs}`;
@@ -143,7 +188,7 @@ export class Lifecycle {
     if (readings.every(({ state }) => state !== '' && !state.startsWith('spread:'))) {
       return { layout: remembered, readings };
     }
-    // The remembered layout may belong to an earlier activity with this id.
+    // The remembered number of buckets may be that of an earlier activity with this id, so the root is read.
     this.layouts.forget(activityId);
     const layout = this.layouts.root(activityId);
     const [root] = remembered === layout ? readings : await this.transfers.readAll(layout);
@@ -155,11 +200,11 @@ export class Lifecycle {
   }
 }
 
-/** Sums the readings of all buckets. */
+/** Adds up the readings of all buckets. @param readings one reading for each bucket; not empty */
 export function statusOf(activityId: string, readings: readonly BucketReading[]): ActivityStatus {
   const sum = (pick: (reading: BucketReading) => number): number =>
     readings.reduce((total, reading) => total + pick(reading), 0);
-  // A bucket that is lost has no parameters.
+  // A bucket that Redis has lost has no parameters, so they are read from another one.
   const first = readings.find(({ state }) => state !== '') ?? readings[0];
   if (first === undefined) throw new RangeError('Internal error: there are no readings of buckets.');
   const draft = first.state === 'draft';
@@ -183,6 +228,7 @@ export function statusOf(activityId: string, readings: readonly BucketReading[])
     movingCents,
     outboxLength: sum(({ outboxLength }) => outboxLength),
     deadLetters: sum(({ deadLetters }) => deadLetters),
+    unreportedPackets: unreportedOf(readings),
     createdAtMs: first.createdAtMs,
     startsAtMs: first.startsAtMs,
     endsAtMs: first.endsAtMs,
@@ -192,9 +238,14 @@ export function statusOf(activityId: string, readings: readonly BucketReading[])
   };
 }
 
+/** Counts the refunded packets for which `onClosed` has not resolved yet. */
+export function unreportedOf(readings: readonly BucketReading[]): number {
+  return readings.reduce((total, { unreported }) => total + unreported, 0);
+}
+
 /**
- * Returns true if a user may still win or be paid, or a packet may still be refunded: then no key may expire. Buckets are read
- * one after another, so packets that move between them count, too.
+ * Returns true if an activity owes something, so that its keys must not expire: a user may still win or must be paid, or a
+ * packet must be refunded or its refund reported. Packets that move between buckets count too, because they are in no pool.
  */
 function isOwing(readings: readonly BucketReading[]): boolean {
   const isOver = ({ state, pooled }: BucketReading): boolean =>
@@ -203,12 +254,17 @@ function isOwing(readings: readonly BucketReading[]): boolean {
     outboxLength + deadLetters + outgoing.length === 0;
   const moving = readings.reduce((sum, { sentPackets, receivedPackets }) => sum + sentPackets - receivedPackets, 0);
   const isLost = readings.some(({ state }) => state === '');
+  if (unreportedOf(readings) > 0) return true;
   return !readings.every((reading) => isOver(reading) && isPaid(reading)) || (moving !== 0 && !isLost);
 }
 
+/**
+ * States of buckets. The state of an activity is the first state in this list that one of its buckets has. So an activity is
+ * closed as soon as one bucket is closed.
+ */
 const ORDER = ['draft', 'closed', 'paused', 'ended', 'preheated', 'open'] as const;
 
-/** Buckets change their states one after another: the first bucket that has changed determines the state of the activity. */
+/** Returns the state of an activity. */
 function stateOf(readings: readonly BucketReading[]): ActivityState {
   const state = ORDER.find((each) => readings.some((reading) => reading.state === each)) ?? 'draft';
   return state === 'open' && isSoldOut(readings) ? 'sold-out' : state;

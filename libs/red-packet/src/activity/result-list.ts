@@ -3,10 +3,10 @@ import type { ActivityState, GrantRecord, ResultRow, ResultsPage } from '../red-
 import { statusOf, type Lifecycle } from './lifecycle';
 import type { PageRequest, Results } from './results';
 
-/** States in which nobody can win any more, so the largest packet is known. */
+/** States in which nobody can win any more, so that the largest packet is known. */
 const OVER: readonly ActivityState[] = ['sold-out', 'ended', 'closed'];
 
-/** Results of an activity, as its winners see them. */
+/** Reads the results of an activity as its winners may see them: packets without ids of users. */
 export class ResultList {
   constructor(
     private readonly lifecycle: Pick<Lifecycle, 'read'>,
@@ -14,7 +14,7 @@ export class ResultList {
     private readonly options: Pick<RedPacketServiceOptions, 'participantName'>,
   ) {}
 
-  /** Reads a page, see RedPacketService.results. */
+  /** Reads a page of results for the user `userId`. Returns undefined if this user has no packet of the activity. */
   async page(activityId: string, userId: string, request: PageRequest): Promise<ResultsPage | undefined> {
     const read = await this.lifecycle.read(activityId);
     const own = read && (await this.results.packetOf(read.layout, userId));

@@ -1,7 +1,7 @@
 import { defineScript, int, str } from 'luanest/script-registry';
 import { ALONE } from '../../../internal/src';
 import type { GrantRecord, Packet } from '../red-packet.types';
-import { luckiestLua, readGrantLua, recordsLua } from '../scripts/generated';
+import { hashPageLua, luckiestLua, readGrantLua } from '../scripts/generated';
 
 export const readGrant = defineScript({
   name: 'red-packet.read-grant',
@@ -30,8 +30,8 @@ export const readLuckiest = defineScript({
 
 export const readRecords = defineScript({
   name: 'red-packet.records',
-  ...recordsLua,
-  keys: ['grants'],
+  ...hashPageLua,
+  keys: ['hash'],
   args: { cursor: str, count: int },
   flags: ['no-writes'],
   group: ALONE,

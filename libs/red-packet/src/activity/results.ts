@@ -4,16 +4,17 @@ import { checkBucket, checkCursor, checkLimit } from '../red-packet.input';
 import type { GrantRecord, Packet, RecordsPage } from '../red-packet.types';
 import { readGrant, readLuckiest, readRecords } from './results.scripts';
 
+/** Largest page of grants. */
 const PAGE = 1_000;
 
-/** A checked request for a page. */
+/** Which page to read: a bucket of the activity, the cursor of HSCAN in it, and about how many grants. */
 export interface PageRequest {
   readonly bucket: number;
   readonly cursor: string;
   readonly count: number;
 }
 
-/** Reads the grants of an activity. */
+/** Reads the grants of an activity: its winners and their packets. */
 export class Results {
   constructor(private readonly registry: ScriptRegistry) {}
 
@@ -24,18 +25,18 @@ export class Results {
     return { bucket, cursor: at, count };
   }
 
-  /** Reads a user's packet. */
+  /** Reads a user's packet. Returns undefined if the user has none. */
   async packetOf(layout: Layout, userId: string): Promise<Packet | undefined> {
     const { grants } = keysOf(layout, homeOf(layout, userId));
     return (await this.registry.run(readGrant, { keys: { grants }, args: { userId } })).packet;
   }
 
-  /** Reads a page. A page has grants of one bucket; after the last page of a bucket comes the next bucket. */
+  /** Reads a page of grants. All grants of a page are in one bucket. After the last page of a bucket follows the next bucket. */
   async records(layout: Layout, { bucket, cursor: from, count }: PageRequest): Promise<RecordsPage> {
     checkBucket(`${from}@${bucket}`, bucket, layout.buckets.length);
     const { grants } = keysOf(layout, bucket);
     const { cursor, records } = await this.registry.run(readRecords, {
-      keys: { grants },
+      keys: { hash: grants },
       args: { cursor: from, count },
     });
     const last = cursor === '0' && bucket === layout.buckets.length - 1;
@@ -43,7 +44,7 @@ export class Results {
     return { items: records, ...(!last && { nextCursor: next === 0 ? cursor : `${cursor}@${next}` }) };
   }
 
-  /** Finds the largest packet, the earliest of equal ones. */
+  /** Finds the largest packet; of equal packets, the one that was won first. Returns undefined before the first grant. */
   async luckiest(layout: Layout): Promise<GrantRecord | undefined> {
     const bests = await Promise.all(
       layout.buckets.map(({ meta }) => this.registry.run(readLuckiest, { keys: { meta }, args: {} })),
@@ -54,7 +55,7 @@ export class Results {
       .reduce<GrantRecord | undefined>((best, grant) => (best && !isLuckier(grant, best) ? best : grant), undefined);
   }
 
-  /** Searches all grants for the largest packet: the one that a bucket had noted was voided. */
+  /** Reads all grants to find the largest packet. Needed if the largest packet that a bucket noted was voided later. */
   private async search(layout: Layout): Promise<GrantRecord[]> {
     let best: GrantRecord | undefined;
     for (let at: PageRequest | undefined = Results.page({ limit: PAGE }); at !== undefined;) {
@@ -66,6 +67,7 @@ export class Results {
   }
 }
 
+/** Returns true if `one` is larger than `other`, or equal and won earlier. */
 function isLuckier(one: GrantRecord, other: GrantRecord): boolean {
   if (one.amountCents !== other.amountCents) return one.amountCents > other.amountCents;
   return one.grantedAtMs < other.grantedAtMs;

@@ -43,5 +43,5 @@ export const readOutboxPage = defineScript({
   },
 });
 
-/** Scripts that read all records, page by page. */
+/** Scripts of the deep audit, which reads all records of an activity page by page. */
 export const auditScripts = [readListPage, readHashPage, readOutboxPage];

@@ -7,16 +7,16 @@ import type { AuditOptions, AuditReport, BucketBooks } from './audit.types';
 import { DeepAudit } from './deep-audit';
 import { Problems } from './problem-list';
 
-/** Checks that every packet and every cent is in exactly one place. */
+/** Audits activities: checks that every packet and every cent is either left, granted, refunded or moving, and only one of these. */
 export class Audit {
   private readonly deep: DeepAudit;
 
-  /** @param streams reads the dead letters of the outboxes; undefined skips them */
+  /** @param streams reads dead-lettered payouts; undefined: the audit does not count them */
   constructor(registry: ScriptRegistry, transfers: Transfers, streams: StreamConsumerService | undefined) {
     this.deep = new DeepAudit(registry, transfers, streams);
   }
 
-  /** Checks the counters of each bucket; with `deep` or a ledger also all records. */
+  /** Checks the counters of each bucket. With `deep` or a ledger, also reads and checks all records. */
   async run(activityId: string, read: Read, options: AuditOptions): Promise<AuditReport> {
     const { readings } = read;
     const problems = new Problems();
@@ -28,11 +28,11 @@ export class Audit {
       moving: { packets: status.movingPackets, cents: status.movingCents },
       buckets: readings.map(booksOf),
     };
-    // The pools of a draft are incomplete.
+    // The pools of a draft are not full yet, so its counters are not compared.
     if (status.state !== 'draft') {
       for (const [bucket, reading] of readings.entries()) checkBucket(bucket, reading, problems);
       const allotted = readings.reduce((sum, { packets }) => sum + packets, 0);
-      problems.compare('packets allotted to buckets', allotted, 'packets', status.packets);
+      problems.compare('packets allotted to all buckets', allotted, 'packets of the activity', status.packets);
     }
     const wanted = options.deep === true || options.ledger !== undefined;
     const deep = wanted && status.state !== 'draft' ? await this.deep.run(read, options, problems) : undefined;
@@ -53,32 +53,35 @@ function booksOf(reading: BucketReading, bucket: number): BucketBooks {
   };
 }
 
-/** Compares the counters of a bucket. The pool's cents are read from its entries, which is why this check can fail. */
+/**
+ * Adds a problem for each sum of a bucket that does not add up. The pool's cents come from the pool itself, not from a counter,
+ * so the check finds a pool that differs from the counters.
+ */
 function checkBucket(bucket: number, reading: BucketReading, problems: Problems): void {
   const name = `bucket ${bucket}:`;
   if (reading.state === '') {
-    problems.add(`${name} its keys are lost`);
+    problems.add(`bucket ${bucket} is lost: Redis has no key with its parameters`);
     return;
   }
   const packets = reading.pooled + reading.granted + reading.refundedPackets + reading.sentPackets;
   problems.compare(
-    `${name} packets pooled, granted, refunded and sent less received`,
+    `${name} packets in the pool + granted + refunded + sent - received`,
     packets - reading.receivedPackets,
-    'allotted',
+    'allotted to it',
     reading.packets,
   );
   const cents = reading.pooledCents + reading.grantedCents + reading.refundedCents + reading.sentCents;
   problems.compare(
-    `${name} cents pooled, granted, refunded and sent less received`,
+    `${name} cents in the pool + granted + refunded + sent - received`,
     cents - reading.receivedCents,
-    'allotted',
+    'allotted to it',
     reading.totalCents,
   );
   problems.compare(
-    `${name} cents held`,
+    `${name} heldCents of its meta hash`,
     reading.heldCents,
-    'allotted and received less sent',
+    'cents allotted + received - sent',
     reading.totalCents + reading.receivedCents - reading.sentCents,
   );
-  problems.compare(`${name} packets refunded`, reading.refundedPackets, 'records of them', reading.refundRecords);
+  problems.compare(`${name} packets refunded`, reading.refundedPackets, 'packets in its refunds', reading.refundRecords);
 }

@@ -2,13 +2,13 @@ import type { ActivityState } from '../red-packet.types';
 
 /** Options of an audit. */
 export interface AuditOptions {
-  /** true counts every record and compares the sums with the counters. Default false. */
+  /** true: reads every record and compares the sums with the counters. Default false. */
   readonly deep?: boolean;
   /** Packets of this activity that the ledger has paid, in any order; implies `deep`. Default: none. */
   readonly ledger?: AsyncIterable<PaidPacket> | Iterable<PaidPacket>;
 }
 
-/** A packet, its amount and its user, as a payout row or the ledger has it. */
+/** A packet that was paid, or is to be paid, to a user. */
 export interface PaidPacket {
   readonly userId: string;
   readonly packetId: string;
@@ -21,21 +21,30 @@ export interface Amount {
   readonly cents: number;
 }
 
-/** Counters of one bucket at one instant: pool + granted + refunded + sent - received = allotted. */
+/**
+ * Packets and cents of one bucket (shard) of an activity at one instant. Their sum must be right: pool + granted + refunded +
+ * sent - received = allotted.
+ */
 export interface BucketBooks {
+  /** Index of the bucket, from 0. */
   readonly bucket: number;
+  /** What the bucket got when the activity was created. */
   readonly allotted: Amount;
+  /** What is left in the bucket. */
   readonly pool: Amount;
   readonly granted: Amount;
   readonly refunded: Amount;
+  /** What the bucket has sent to other buckets. */
   readonly sent: Amount;
+  /** What the bucket has received from other buckets. */
   readonly received: Amount;
 }
 
 /** Counts of a deep audit. */
 export interface DeepBooks {
   /**
-   * True if nothing changed during the count. Counts and counters are compared only then: pause the activity for a deep audit.
+   * True if nothing changed during the count. Only then are the counts compared with the counters. Pause the activity before a
+   * deep audit, so that nothing changes.
    */
   readonly quiet: boolean;
   readonly granted: Amount;
@@ -43,17 +52,17 @@ export interface DeepBooks {
   readonly refunded: Amount;
   /** Packets that are moving between buckets. */
   readonly moving: Amount;
-  /** Grants that are void because the ledger had paid the packet to another user. */
+  /** Packets of grants that were voided because the ledger had paid the packet to another user. */
   readonly voided: Amount;
-  /** Payout rows that are not settled. */
+  /** Number of payout rows in the outboxes: payouts that are neither settled nor dead-lettered. */
   readonly outboxRows: number;
   /** Packets that the ledger has paid; 0 without `ledger`. */
   readonly paid: Amount;
-  /** Dead-lettered payouts; 0 without `StreamConsumerModule`. */
+  /** Number of dead-lettered payouts; 0 without `StreamConsumerModule`. */
   readonly deadLetters: number;
   /**
-   * Packets that the ledger has paid, but whose grants Redis has lost, as after a failover; the first 100. Grants that were
-   * lost before the ledger paid them cannot be detected.
+   * Packets that the ledger has paid, but whose grants Redis has lost, for example in a failover; the first 100. An audit cannot
+   * detect grants that Redis lost before the ledger paid them.
    */
   readonly rewound: readonly PaidPacket[];
 }
@@ -63,13 +72,13 @@ export interface AuditReport {
   readonly activityId: string;
   /** True if there are no problems. */
   readonly ok: boolean;
-  /** Descriptions of the differences; the first 100. */
+  /** Descriptions of what is wrong; the first 100, then one line with the number of the others. */
   readonly problems: readonly string[];
   readonly state: ActivityState;
   readonly total: Amount;
-  /** Sent less received, over all buckets. Buckets are read one after another, so it may be inexact while packets move. */
+  /** Sent - received, of all buckets together. Inexact while packets move, because buckets are not read at the same instant. */
   readonly moving: Amount;
   readonly buckets: readonly BucketBooks[];
-  /** Counts of all records; left out without `deep` and `ledger`, and for a draft. */
+  /** Counts of all records. Left out for a draft, and if neither `deep` nor `ledger` was given. */
   readonly deep?: DeepBooks;
 }

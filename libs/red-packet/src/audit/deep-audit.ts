@@ -11,11 +11,12 @@ import { PacketBook } from './packet-book';
 import { Problems } from './problem-list';
 import { countRecords } from './record-count';
 
-/** Largest number of counts of the records: another count follows if something changed during the last one. */
+/** Most counts of all records. If something changed during a count, the records are counted again. */
 const MAX_COUNTS = 3;
+/** Most packets in `DeepBooks.rewound`. */
 const MAX_REWOUND = 100;
 
-/** One count of all records. */
+/** Result of one count of all records. `quiet` is true if nothing changed meanwhile. */
 interface Count {
   readonly book: PacketBook;
   readonly problems: Problems;
@@ -32,7 +33,10 @@ export class DeepAudit {
     private readonly streams: StreamConsumerService | undefined,
   ) {}
 
-  /** Counts, and adds differences to `problems` if nothing changed during the count. */
+  /**
+   * Counts all records. Adds packets that the ledger has paid and Redis has lost to `problems`. If nothing changed during the
+   * count, also adds all differences between the records and the counters.
+   */
   async run({ layout, readings }: Read, options: AuditOptions, problems: Problems): Promise<DeepBooks> {
     let [before, count] = [readings, await this.count(layout, readings)];
     for (let turn = 1; turn < MAX_COUNTS && !count.quiet; turn++) {
@@ -48,7 +52,7 @@ export class DeepAudit {
       problems.include(count.problems);
     }
     for (const { packetId, userId } of paid.rewound) {
-      problems.add(`packet ${packetId} is paid to ${JSON.stringify(userId)}, but Redis has lost that grant`);
+      problems.add(`the ledger has paid packet ${packetId} to ${JSON.stringify(userId)}, but Redis has no grant of it`);
     }
     return {
       quiet,
@@ -72,20 +76,21 @@ export class DeepAudit {
     return { book, problems, outboxRows, deadLetters, quiet };
   }
 
+  /** Reads the ledger's rows. Returns their sum, and those whose grants Redis has lost. */
   private async ledger(layout: Layout, { ledger = [] }: AuditOptions, book: PacketBook) {
     const rewound: PaidPacket[] = [];
     let [packets, cents] = [0, 0];
     for await (const row of ledger) {
       packets += 1;
       cents += row.amountCents;
-      // The packet may have been granted after the count.
+      // The packet may have been granted after the count, so its grant is looked up.
       if (book.notePaid(row) || (await this.holds(layout, row))) continue;
       if (rewound.length < MAX_REWOUND) rewound.push(row);
     }
     return { paid: { packets, cents }, rewound };
   }
 
-  /** Counts dead-lettered payouts. A replay during the count changes an outbox, so the count is not quiet. */
+  /** Counts dead-lettered payouts. If one is replayed meanwhile, the outbox changes, so that `quiet` becomes false. */
   private async countDeadLetters(layout: Layout, book: PacketBook): Promise<number> {
     let count = 0;
     if (this.streams === undefined) return 0;
@@ -96,6 +101,7 @@ export class DeepAudit {
     return count;
   }
 
+  /** Returns true if Redis has a grant of this packet to this user. */
   private async holds(layout: Layout, { userId, packetId }: PaidPacket): Promise<boolean> {
     const { grants } = keysOf(layout, homeOf(layout, userId));
     const { packet, byLedger } = await this.registry.run(readGrant, { keys: { grants }, args: { userId } });
@@ -110,11 +116,12 @@ function outboxOf({ buckets }: Layout, streams: StreamConsumerService): Outbox {
   );
 }
 
-/** Returns true if no packet and no row changed between two readings. */
+/** Returns true if two readings of all buckets are the same: no packet and no payout row changed between them. */
 function isSame(before: readonly BucketReading[], after: readonly BucketReading[]): boolean {
   return JSON.stringify(before) === JSON.stringify(after);
 }
 
+/** Compares the sums of the records with the counters of all buckets. */
 function compareAll(
   book: PacketBook,
   readings: readonly BucketReading[],
@@ -124,8 +131,8 @@ function compareAll(
   const sum = (pick: (reading: BucketReading) => number): number =>
     readings.reduce((total, reading) => total + pick(reading), 0);
   const same = (what: string, counted: Amount, packets: number, cents: number): void => {
-    problems.compare(`packets ${what} by the records`, counted.packets, 'by the counters', packets);
-    problems.compare(`cents ${what} by the records`, counted.cents, 'by the counters', cents);
+    problems.compare(`packets ${what}, counted in the records`, counted.packets, 'by the counters', packets);
+    problems.compare(`cents ${what}, counted in the records`, counted.cents, 'by the counters', cents);
   };
   const [granted, voided] = [book.count('granted'), book.count('voided')];
   const spent = { packets: granted.packets + voided.packets, cents: granted.cents + voided.cents };
@@ -136,7 +143,7 @@ function compareAll(
     sum(({ grantedCents }) => grantedCents),
   );
   same(
-    'pooled',
+    'in the pools',
     book.count('pool'),
     sum(({ pooled }) => pooled),
     sum(({ pooledCents }) => pooledCents),
@@ -154,9 +161,9 @@ function compareAll(
     sum(({ sentCents, receivedCents }) => sentCents - receivedCents),
   );
   problems.compare(
-    'payout rows counted',
+    'payout rows, counted in the outboxes',
     outboxRows,
-    'by the length of the outboxes',
+    'by the lengths of the outboxes',
     sum(({ outboxLength }) => outboxLength),
   );
 }

@@ -2,19 +2,20 @@ import { spread } from '../../../internal/src';
 import type { Amount, PaidPacket } from './audit.types';
 import type { Problems } from './problem-list';
 
-/** Kind of record in which a packet was found. */
+/** State of a packet. A packet has one record: in a pool, in the grants, in the refunds, in a transfer or in the void grants. */
 export type PacketState = 'pool' | 'granted' | 'refunded' | 'moving' | 'voided';
 
 const STATES: readonly PacketState[] = ['pool', 'granted', 'refunded', 'moving', 'voided'];
+/** Bits of a packet's mark: where its payout was found. */
 const IN_OUTBOX = 1;
 const PAID = 2;
 const DEAD_LETTER = 4;
 
-/** State of every packet of an activity. Takes 14 bytes for each packet, however long the ids of the users are. */
+/** Notes the state of every packet of an activity during a count. Needs 14 bytes for each packet, also if ids of users are long. */
 export class PacketBook {
   private readonly states: Uint8Array;
   private readonly marks: Uint8Array;
-  /** Hashes of user ids: another user is taken for the holder once in 4 billion. */
+  /** Hash of the id of each packet's user. Two users have the same hash once in about 4 billion pairs. */
   private readonly users: Uint32Array;
   private readonly cents: Float64Array;
 
@@ -28,7 +29,7 @@ export class PacketBook {
     this.cents = new Float64Array(packets + 1);
   }
 
-  /** Notes the state of a packet. The same record may come twice: a page of a hash may repeat entries of an earlier page. */
+  /** Notes the state of a packet. The same record may be noted twice, because a page of HSCAN may repeat entries of an earlier one. */
   put(state: PacketState, packetId: string, cents: number, userId = ''): void {
     const id = this.idOf(packetId, state);
     if (id === 0) return;
@@ -43,29 +44,29 @@ export class PacketBook {
     }
   }
 
-  /** Notes a row of the outbox. */
+  /** Notes a payout row of the outbox, and adds a problem if it contradicts the grants. */
   noteRow(row: PaidPacket): void {
     const id = this.idOf(row.packetId, 'the outbox');
     if (id === 0) return;
     this.marks[id] = (this.marks[id] ?? 0) | IN_OUTBOX;
     const granted = this.states[id] === STATES.indexOf('granted') + 1 && this.users[id] === spread(row.userId);
     const state = STATES[(this.states[id] ?? 0) - 1];
-    // The row of a void grant stays in the outbox until a payout run takes it.
+    // The grant may be void. Its row stays in the outbox until its handler returns, so this is not a problem.
     if (!granted && state !== 'voided' && state !== 'refunded') {
       this.problems.add(
-        `the outbox pays packet ${row.packetId} to ${JSON.stringify(row.userId)}, who does not have it`,
+        `a payout row pays packet ${row.packetId} to ${JSON.stringify(row.userId)}, but this user has no grant of it`,
       );
     } else if (granted && this.cents[id] !== row.amountCents) {
       this.problems.compare(
-        `cents of packet ${row.packetId} in the outbox`,
+        `cents of packet ${row.packetId} in its payout row`,
         row.amountCents,
-        'granted',
+        'in its grant',
         this.cents[id] ?? 0,
       );
     }
   }
 
-  /** Notes a packet that the ledger paid. Returns true if Redis has its grant. */
+  /** Notes a packet that the ledger has paid. Returns true if the count has found its grant, or a void grant of the packet. */
   notePaid(row: PaidPacket): boolean {
     const id = this.idOf(row.packetId, 'the ledger');
     if (id === 0) return false;
@@ -77,7 +78,7 @@ export class PacketBook {
     this.problems.compare(
       `cents of packet ${row.packetId} in the ledger`,
       row.amountCents,
-      'granted',
+      'in its grant',
       this.cents[id] ?? 0,
     );
     return true;
@@ -89,7 +90,7 @@ export class PacketBook {
     if (id !== 0) this.marks[id] = (this.marks[id] ?? 0) | DEAD_LETTER;
   }
 
-  /** Counts the packets of a state and their cents. */
+  /** Counts the packets that have a state, and their cents. */
   count(state: PacketState): Amount {
     const at = STATES.indexOf(state) + 1;
     let [packets, cents] = [0, 0];
@@ -101,22 +102,23 @@ export class PacketBook {
     return { packets, cents };
   }
 
-  /** Checks that every packet has a record. */
+  /** Adds a problem for each packet that has no record. */
   checkPresence(): void {
     for (let id = 1; id <= this.packets; id++)
-      if (this.states[id] === 0) this.problems.add(`packet ${id} has no record`);
+      if (this.states[id] === 0) this.problems.add(`packet ${id} has no record: it is not in a pool, granted, refunded, moving or void`);
   }
 
-  /** Checks that every granted packet is in the outbox, paid or dead-lettered. */
+  /** Adds a problem for each granted packet whose payout was not found in an outbox, in the ledger or among dead letters. */
   checkPayouts(): void {
     const granted = STATES.indexOf('granted') + 1;
     for (let id = 1; id <= this.packets; id++) {
       if (this.states[id] === granted && this.marks[id] === 0) {
-        this.problems.add(`packet ${id} is granted, but neither in the outbox nor paid nor dead-lettered`);
+        this.problems.add(`packet ${id} is granted, but has no payout row, no dead letter, and is not paid in the ledger`);
       }
     }
   }
 
+  /** Returns the packet's number; 0 for an id that no packet has, which is added as a problem. */
   private idOf(packetId: string, where: string): number {
     const id = /^[1-9]\d{0,6}$/.test(packetId) ? Number(packetId) : 0;
     if (id >= 1 && id <= this.packets) return id;

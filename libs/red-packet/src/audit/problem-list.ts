@@ -1,6 +1,7 @@
+/** Most problems that a list keeps. */
 const MAX_KEPT = 100;
 
-/** Problems that an audit found. Keeps the first 100, so that a damaged activity cannot fill a log. */
+/** List of problems that an audit found. Keeps the first 100 and counts the others, because each of them may be logged. */
 export class Problems {
   private readonly kept: string[] = [];
   private count = 0;
@@ -11,7 +12,7 @@ export class Problems {
     if (this.kept.length < MAX_KEPT) this.kept.push(problem);
   }
 
-  /** Adds a problem if two numbers differ. */
+  /** Adds the problem `<what>: <seen>, but <other>: <expected>` if the two numbers differ. */
   compare(what: string, seen: number, other: string, expected: number): void {
     if (seen !== expected) this.add(`${what}: ${seen}, but ${other}: ${expected}`);
   }
@@ -22,9 +23,9 @@ export class Problems {
     this.count += count - kept.length;
   }
 
-  /** Returns the problems, and a last line with the number of those that were not kept. */
+  /** Returns the problems. If some were not kept, the last line has their number. */
   list(): string[] {
     const more = this.count - this.kept.length;
-    return more > 0 ? [...this.kept, `and ${more} more`] : [...this.kept];
+    return more > 0 ? [...this.kept, `and ${more} more problems`] : [...this.kept];
   }
 }

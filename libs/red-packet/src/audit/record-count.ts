@@ -6,7 +6,7 @@ import type { PacketBook, PacketState } from './packet-book';
 
 const PAGE = 1_000;
 
-/** Reads every record of an activity into a book, page by page. Returns the number of payout rows. */
+/** Reads every record of an activity page by page, and notes it in the book. Returns the number of payout rows. */
 export async function countRecords(registry: ScriptRegistry, layout: Layout, book: PacketBook): Promise<number> {
   const pages = new Pages(registry);
   let rows = 0;
@@ -22,16 +22,17 @@ export async function countRecords(registry: ScriptRegistry, layout: Layout, boo
   return rows;
 }
 
-/** Last sequence received, by the bucket that sent it. */
+/** For each source bucket, the number of the last transfer that has arrived in this bucket. */
 type Arrived = ReadonlyMap<number, number>;
 
+/** Reads records page by page. */
 class Pages {
   constructor(private readonly registry: ScriptRegistry) {}
 
   async grants({ grants }: BucketKeys, book: PacketBook): Promise<void> {
     for await (const [userId, grant] of this.hash(grants)) {
       const [packetId = '', cents, , byLedger] = grant.split(':');
-      // A grant that was copied from the ledger is not a packet of this bucket.
+      // The empty field is the sum of cents. A grant that `conflict` copied from the ledger is not a packet of this bucket.
       if (userId !== '' && byLedger === undefined) book.put('granted', packetId, Number(cents), userId);
     }
   }
@@ -55,7 +56,7 @@ class Pages {
     }
   }
 
-  /** Reads the packets that were sent and have not arrived. */
+  /** Reads the packets that a bucket has sent and that have not arrived in the destination. */
   async moving({ moves }: BucketKeys, from: number, arrived: readonly Arrived[], book: PacketBook): Promise<void> {
     for await (const [field, record] of this.hash(moves)) {
       const to = /^out:(\d+)$/.exec(field)?.[1];
@@ -69,6 +70,7 @@ class Pages {
     }
   }
 
+  /** Reads the numbers of the transfers that have arrived in a bucket. */
   async arrived(moves: string): Promise<Arrived> {
     const found = new Map<number, number>();
     for await (const [field, value] of this.hash(moves)) {
@@ -78,6 +80,7 @@ class Pages {
     return found;
   }
 
+  /** Reads the payout rows of an outbox. Returns how many there are. */
   async outbox(outbox: string, book: PacketBook): Promise<number> {
     let rows = 0;
     for (let after = '0-0'; ;) {
@@ -90,6 +93,7 @@ class Pages {
     }
   }
 
+  /** Reads the fields of a hash. A field may come twice. */
   private async *hash(key: string): AsyncGenerator<readonly [string, string]> {
     for (let cursor = '0'; ;) {
       const page = await this.registry.run(readHashPage, { keys: { hash: key }, args: { cursor, count: PAGE } });

@@ -1,8 +1,8 @@
-/** Keys that a grab, a creation and an opening need. */
+/** Names of the keys of a bucket that the scripts begin-activity, open-activity and grab need. grab needs `tries` as well. */
 export const ACTIVITY_KEYS = ['meta', 'pool', 'grants', 'outbox'] as const;
 
-/** All keys of a bucket. */
+/** Names of all keys of a bucket, except those of its payouts. */
 export const BUCKET_KEYS = [...ACTIVITY_KEYS, 'tries', 'moves', 'voids', 'refunds'] as const;
 
-/** Keys of stream-consumer that hold the state of a bucket's payouts. */
+/** Names of the keys in which stream-consumer keeps the state of a bucket's payouts. */
 export const PAYOUT_KEYS = ['dead', 'sessions', 'takes', 'due', 'attempts'] as const;

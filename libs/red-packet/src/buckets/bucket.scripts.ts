@@ -25,32 +25,36 @@ const META_FIELDS = [
   'forgetAtMs',
 ] as const;
 
-/** A bucket at one instant: its counters, and the state of its lists and streams. */
+/** A reading of a bucket at one instant: the counters of its meta hash, and the lengths of its lists and streams. */
 export interface BucketReading extends Readonly<Record<(typeof META_FIELDS)[number], number>> {
+  /** State by Redis' clock. `spread:<n>` is the root of an activity with n buckets. '' if Redis has no such bucket. */
   readonly state: 'draft' | 'preheated' | 'open' | 'paused' | 'ended' | 'closed' | `spread:${number}` | '';
   /** Packets in the pool. */
   readonly pooled: number;
-  /** Cents in the pool, read from its entries; -1 if these are invalid. */
+  /** Cents in the pool, computed from its first and last entry; -1 if one of them is invalid. */
   readonly pooledCents: number;
-  /** Packets granted. */
+  /** Number of packets granted. */
   readonly granted: number;
   /** Cents granted; -1 if the grants hash is lost. */
   readonly grantedCents: number;
-  /** Payout rows that are not settled. */
+  /** Number of payout rows in the outbox: payouts that are neither settled nor dead-lettered. */
   readonly outboxLength: number;
-  /** Packets in the list of refunds. */
+  /** Number of packets in the list of refunds. */
   readonly refundRecords: number;
   /** Indexes of the buckets that packets are moving to. */
   readonly outgoing: readonly number[];
-  /** Id of the last payout row, settled or not: it changes with every grant. '' if the outbox is lost. */
+  /** Id of the last payout row that was written, settled or not. Every grant changes it. '' if the outbox is lost. */
   readonly lastRow: string;
-  /** Dead-lettered payouts. */
+  /** Number of dead-lettered payouts. */
   readonly deadLetters: number;
   /** True if expiresAtMs has passed by the clock of this bucket's Redis. */
   readonly overdue: boolean;
+  /** Number of refunded packets that are not reported to `onClosed` yet; 0 if the activity was created without `onClosed`. */
+  readonly unreported: number;
 }
 
-type BucketReply = [string, string, number, string, number, string, number, number, string, string, number, number];
+type BucketReply = [string, string, number, string, number, string, number, number, ...BucketReplyEnd];
+type BucketReplyEnd = [outgoing: string, lastRow: string, deadLetters: number, overdue: number, unreported: number];
 
 export const readBucket = defineScript({
   name: 'red-packet.status',
@@ -60,7 +64,7 @@ export const readBucket = defineScript({
   flags: FREES_MEMORY,
   reply: (reply: BucketReply): BucketReading => {
     const [state, meta, pooled, pooledCents, granted, grantedCents, outboxLength, refundRecords] = reply;
-    const [outgoing, lastRow, deadLetters, overdue] = reply.slice(8) as [string, string, number, number];
+    const [outgoing, lastRow, deadLetters, overdue, unreported] = reply.slice(8) as BucketReplyEnd;
     const values = meta.split(',').map(Number);
     return {
       ...(Object.fromEntries(META_FIELDS.map((name, i) => [name, values[i] ?? 0])) as Record<
@@ -78,19 +82,20 @@ export const readBucket = defineScript({
       lastRow,
       deadLetters,
       overdue: overdue === 1,
+      unreported,
     };
   },
 });
 
-/** A transfer: packets that have left a bucket, and have perhaps not arrived. */
+/** Record of a transfer: packets that have left one bucket and have perhaps not arrived in the other. */
 export interface SentPackets {
-  /** Number of the transfer. */
+  /** Number of the transfer, as text. Later transfers from the same bucket have higher numbers. */
   readonly sequence: string;
   /** `<packetId>:<cents>` */
   readonly packets: readonly string[];
 }
 
-/** Parses the record of a transfer, `<sequence>|<packetId>:<cents>,...`. */
+/** Parses a record of a transfer as Redis stores it: `<sequence>|<packetId>:<cents>,...`. */
 export function readSent(record: string): SentPackets {
   const at = record.indexOf('|');
   return { sequence: record.slice(0, at), packets: record.slice(at + 1).split(',') };
@@ -127,5 +132,5 @@ export const confirmTransfer = defineScript({
   reply: (forgotten: number) => forgotten === 1,
 });
 
-/** Scripts that read buckets and move packets between them. */
+/** Scripts that read buckets, and scripts that move packets between buckets. */
 export const bucketScripts = [readBucket, sendPackets, receivePackets, confirmTransfer];

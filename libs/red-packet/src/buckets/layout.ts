@@ -5,12 +5,12 @@ import { slotOf, spread } from '../../../internal/src';
 /** Consumer group of the payouts in each outbox. */
 export const PAYOUT_GROUP = 'payouts';
 const SLOTS = 16_384;
-/** Activities whose keys a process remembers. */
+/** Most activities whose keys a process remembers. */
 const MOST_KEPT = 1_000;
-/** How long calls use a layout without reading the root again, ms. */
+/** How long calls use a layout without reading the activity again, ms. */
 const FRESH_MS = 2_000;
 
-/** Keys of one bucket; all under one hash tag. */
+/** Keys of one bucket. All have one hash tag, so one script may use all of them. */
 export interface BucketKeys {
   readonly meta: string;
   readonly pool: string;
@@ -20,7 +20,7 @@ export interface BucketKeys {
   readonly moves: string;
   readonly voids: string;
   readonly refunds: string;
-  /** Keys of stream-consumer for the payouts: dead letters, sessions, takes, due retries and attempts. */
+  /** Stream of dead-lettered payouts. This key and the next four belong to stream-consumer. */
   readonly dead: string;
   readonly sessions: string;
   readonly takes: string;
@@ -28,48 +28,56 @@ export interface BucketKeys {
   readonly attempts: string;
 }
 
-/** The buckets of an activity. */
+/** Keys of the buckets of an activity. A bucket is a shard of the activity with its own pool of packets. */
 export interface Layout {
   readonly activityId: string;
-  /** Keys by bucket; never empty. */
+  /** Keys of each bucket, by its index; at least one. */
   readonly buckets: readonly BucketKeys[];
 }
 
-/** Index of the bucket that holds a user's grant. */
+/** Returns the index of the user's bucket: the only bucket in which this user can win. */
 export function homeOf({ buckets }: Layout, userId: string): number {
   return buckets.length === 1 ? 0 : spread(userId) % buckets.length;
 }
 
-/** Keys of a bucket. @throws RangeError for an index that the activity does not have */
+/** Returns the keys of a bucket. @throws RangeError if the activity has no bucket with this index */
 export function keysOf({ buckets }: Layout, bucket: number): BucketKeys {
   const keys = buckets[bucket];
-  if (keys === undefined) throw new RangeError(`There is no bucket ${bucket}: the activity has ${buckets.length}.`);
+  if (keys === undefined) {
+    throw new RangeError(`bucket is ${bucket}. Expected an integer from 0 to ${buckets.length - 1}.`);
+  }
   return keys;
 }
 
-/** Builds and remembers the keys of activities. */
+/**
+ * Builds the keys of activities, and remembers how many buckets each has. The root of an activity is the meta hash under the tag
+ * of its id: that of the only bucket, or a hash that stores the number of buckets.
+ */
 export class Layouts {
   private readonly roots = new Map<string, Layout>();
   private readonly sharded = new Map<string, Layout>();
   private readonly confirmed = new Map<string, { readonly layout: Layout; readonly at: number }>();
 
-  /** @param streams key space of stream-consumer, whose keys share the hash tag of each outbox */
+  /**
+   * @param space key space of red-packet
+   * @param streams key space of stream-consumer. The payouts of a bucket have keys in it, with the hash tag of the bucket.
+   */
   constructor(
     private readonly space: KeySpace,
     private readonly streams: KeySpace,
   ) {}
 
-  /** The remembered layout of a sharded activity; otherwise that of a single bucket, whose key is also the root. */
+  /** Returns the remembered layout of an activity with several buckets. For all other activities, returns one bucket: the root. */
   of(activityId: string): Layout {
     return this.sharded.get(activityId) ?? this.root(activityId);
   }
 
-  /** The only bucket of an activity, or the root of a sharded one. */
+  /** Returns a layout whose only bucket is the root. */
   root(activityId: string): Layout {
     return kept(this.roots, activityId, () => ({ activityId, buckets: [this.keysUnder(this.space.tag(activityId))] }));
   }
 
-  /** Remembers the number of buckets that the root of an activity returned. */
+  /** Remembers the number of buckets of an activity, and returns its layout. @param buckets at least 2, as read from the root */
   remember(activityId: string, buckets: number): Layout {
     const known = this.sharded.get(activityId);
     if (known?.buckets.length === buckets) return known;
@@ -77,7 +85,7 @@ export class Layouts {
     return kept(this.sharded, activityId, () => this.build(activityId, buckets));
   }
 
-  /** Builds the layout for a number of buckets, and does not remember it. */
+  /** Returns the layout of an activity with this number of buckets. Does not remember the number. */
   build(activityId: string, buckets: number): Layout {
     if (buckets === 1) return this.root(activityId);
     return {
@@ -86,13 +94,13 @@ export class Layouts {
     };
   }
 
-  /** Forgets the remembered number of buckets. */
+  /** Forgets the number of buckets of an activity, and that it was read. */
   forget(activityId: string): void {
     this.sharded.delete(activityId);
     this.confirmed.delete(activityId);
   }
 
-  /** Notes that the layout was just read from Redis. */
+  /** Notes that this layout was read from Redis just now. */
   confirm(layout: Layout): void {
     const { activityId } = layout;
     this.confirmed.delete(activityId);
@@ -100,16 +108,16 @@ export class Layouts {
     this.confirmed.set(activityId, { layout, at: performance.now() });
   }
 
-  /** The layout, if it was read from Redis within the last two seconds. */
+  /** Returns the layout of an activity if it was read from Redis within the last two seconds; else undefined. */
   fresh(activityId: string): Layout | undefined {
     const known = this.confirmed.get(activityId);
     return known !== undefined && performance.now() - known.at < FRESH_MS ? known.layout : undefined;
   }
 
   /**
-   * Finds a hash tag whose slot is in the middle half of the bucket's share of the slots, so that buckets are evenly
-   * distributed over slots, and thus over masters. The tag contains the number of buckets: an id that is reused with another
-   * number has other keys.
+   * Returns a hash tag for a bucket, so that the buckets are evenly distributed over the slots, and thus over the masters. Each
+   * bucket has a range of slots, and its tag is in the middle half of this range. The tag contains the number of buckets. If an
+   * id is used again with another number of buckets, the keys differ.
    */
   private tagOf(activityId: string, buckets: number, bucket: number): TaggedKeys {
     const share = SLOTS / buckets;
@@ -121,7 +129,12 @@ export class Layouts {
     }
   }
 
-  /** @param segment follows the names of the keys, so that an activity whose id equals this tag has other keys */
+  /**
+   * Returns the keys of a bucket under a hash tag.
+   *
+   * @param segment `b<bucket>`, the last part of each key; nothing for a root. Without it, an activity whose id is equal to the tag
+   *   would have the same keys.
+   */
   private keysUnder(tag: TaggedKeys, ...segment: readonly string[]): BucketKeys {
     const outbox = tag.key('outbox', ...segment);
     const sameSlot = this.streams.sameSlotAs(outbox);
@@ -144,6 +157,7 @@ export class Layouts {
   }
 }
 
+/** Returns the layout in the map. If there is none, builds and stores it, and drops the oldest one if the map is full. */
 function kept(map: Map<string, Layout>, activityId: string, build: () => Layout): Layout {
   let layout = map.get(activityId);
   if (layout !== undefined) return layout;

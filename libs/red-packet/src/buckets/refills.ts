@@ -2,19 +2,20 @@ import type { BucketReading } from './bucket.scripts';
 import type { Layout } from './layout';
 import type { Transfers } from './transfers';
 
-/** Result of a refill: packets arrived; no bucket has packets or ever will; or none could be moved now. */
+/**
+ * Result of a refill of a bucket. `moved`: the bucket has packets now. `sold-out`: no bucket has packets or will get any.
+ * `nothing`: packets may be left, but none could be moved now.
+ */
 type Refilled = 'moved' | 'sold-out' | 'nothing';
 
-/** Moves packets to empty buckets. A process runs one refill of a bucket at a time. */
+/** Refills empty buckets: moves packets from other buckets to them. A process runs one refill of a bucket at a time. */
 export class Refills {
   private readonly running = new Map<string, Promise<Refilled>>();
 
   constructor(private readonly transfers: Transfers) {}
 
   /**
-   * Moves packets to a bucket, or joins the refill of this bucket that is running.
-   *
-   * `sold-out` is proven: see `isSoldOut`.
+   * Moves packets to a bucket. If a refill of this bucket is running in this process, returns its promise instead.
    */
   refill(layout: Layout, bucket: number): Promise<Refilled> {
     const name = `${bucket}@${layout.activityId}`;
@@ -33,16 +34,16 @@ export class Refills {
     for (const from of sourcesFor(readings, to)) {
       if ((await this.transfers.move(layout, { from, to })) > 0) return 'moved';
     }
-    // Transfers between other buckets may have been left by a process that died.
+    // A process that died may have left transfers between other buckets, which hold packets. They are finished here.
     return (await this.transfers.finish(layout, readings)) > 0 ? 'moved' : 'nothing';
   }
 }
 
 // See DECISIONS.md: sold-out-proven-by-growing-counters
 /**
- * Returns true if the counters prove that no packet is left in a pool or a transfer. Granted + refunded of a bucket never
- * becomes less. So if counters that were read one after another add up to all packets, all were gone when the last one was
- * read, and stay gone.
+ * Returns true if the counters prove that no packet is left in a pool or a transfer. In each bucket, granted + refunded never
+ * becomes less. The buckets are read one after another. If granted + refunded of all buckets add up to all packets, then all
+ * packets were gone when the last bucket was read, and they stay gone.
  */
 export function isSoldOut(readings: readonly BucketReading[]): boolean {
   const all = readings[0]?.allPackets ?? 0;
@@ -50,7 +51,10 @@ export function isSoldOut(readings: readonly BucketReading[]): boolean {
   return all > 0 && readings.every(({ state }) => state !== '' && state !== 'draft') && gone === all;
 }
 
-/** Buckets to take packets from: first those with a transfer to this bucket in flight, then the fullest. */
+/**
+ * Returns the buckets from which packets may be moved to the bucket `to`: first those that have begun a transfer to it, then the
+ * others that have packets, the fullest first.
+ */
 function sourcesFor(readings: readonly BucketReading[], to: number): number[] {
   const ranked = readings.map((reading, from) => ({ from, reading })).filter(({ from }) => from !== to);
   const sending = ranked.filter(({ reading }) => reading.outgoing.includes(to));

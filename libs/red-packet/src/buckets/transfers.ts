@@ -5,30 +5,35 @@ import { keysOf, type Layout } from './layout';
 
 /** Largest number of packets of one transfer. */
 const MOST_PACKETS = 500;
-/** Packets that arrived less than this ago are not moved again, ms: the grabs that waited for them are about to come. */
+/** How long packets stay in the bucket to which they were moved, ms. The grabs that waited for them come in this time. */
 export const REST_MS = 50;
 
-/** Indexes of the buckets of a transfer. */
+/** Direction of a transfer: the indexes of the source and of the destination. */
 export interface Direction {
   readonly from: number;
   readonly to: number;
 }
 
 /**
- * Moves packets between buckets in three steps, each of which any process may repeat: the source moves packets from its pool to
- * a record, the destination adds them to its pool once, the source deletes the record. A repeated first step returns the
- * record.
+ * Moves packets between buckets in three steps, and any process may repeat each step. First the source moves packets from its
+ * pool to a record. If the record exists already, this step returns it. Then the destination adds the packets to its pool, once.
+ * Then the source deletes the record.
  * See DECISIONS.md: packets-move-to-users
  */
 export class Transfers {
   constructor(private readonly registry: ScriptRegistry) {}
 
-  /** Reads all buckets, in parallel: each at an instant of its own. */
+  /** Reads all buckets in parallel, so each is read at another instant. */
   readAll({ buckets }: Layout): Promise<BucketReading[]> {
     return Promise.all(buckets.map((keys) => this.registry.run(readBucket, { keys, args: {} })));
   }
 
-  /** Moves packets, or finishes the transfer of this direction that is on record. Returns how many arrived. */
+  /**
+   * Moves packets from one bucket to another. If a transfer in this direction was not finished, finishes that one instead.
+   *
+   * @param most most packets to move; 0 only finishes a transfer
+   * @returns how many packets arrived
+   */
   async move(layout: Layout, direction: Direction, most = MOST_PACKETS): Promise<number> {
     const sent = await this.send(layout, direction, most);
     if (sent === undefined) return 0;
@@ -37,30 +42,30 @@ export class Transfers {
     return arrived ? sent.packets.length : 0;
   }
 
-  /** First step: takes packets from the source. Returns undefined if the source has none to give. */
+  /** First step: moves packets from the source's pool to a record. Returns undefined if the source gives no packets now. */
   async send(layout: Layout, { from, to }: Direction, most = MOST_PACKETS): Promise<SentPackets | undefined> {
     const { meta, pool, moves } = keysOf(layout, from);
     const args = { to, most, restMs: REST_MS };
     return (await this.registry.run(sendPackets, { keys: { meta, pool, moves }, args })).sent;
   }
 
-  /** Second step: adds packets to the destination. Returns false if there is no such bucket. */
+  /** Second step: adds packets to the destination, once. Returns false if Redis has no such bucket, or it is not open yet. */
   async receive(layout: Layout, { from, to }: Direction, { sequence, packets }: SentPackets): Promise<boolean> {
     const { meta, pool, moves, refunds } = keysOf(layout, to);
     const keys = { meta, pool, moves, refunds };
     return (await this.registry.run(receivePackets, { keys, args: { from, sequence, packets } })) !== 'missing';
   }
 
-  /** Third step: deletes the record at the source. */
+  /** Third step: deletes the record at the source. Does nothing if it was deleted before. */
   async confirm(layout: Layout, { from, to }: Direction, { sequence }: SentPackets): Promise<void> {
     const { moves } = keysOf(layout, from);
     await this.registry.run(confirmTransfer, { keys: { moves }, args: { to, sequence } });
   }
 
-  /** Finishes every transfer that the readings show as begun. Returns how many there were. */
+  /** Finishes every transfer that the readings show as begun. Returns how many transfers that were. */
   async finish(layout: Layout, readings: readonly BucketReading[]): Promise<number> {
     const directions = readings.flatMap(({ outgoing }, from) => outgoing.map((to) => ({ from, to })));
-    // 0 new packets: another process may have finished the transfer meanwhile.
+    // 0: if another process has finished the transfer meanwhile, no packets are moved in addition.
     await Promise.all(directions.map((direction) => this.move(layout, direction, 0)));
     return directions.length;
   }

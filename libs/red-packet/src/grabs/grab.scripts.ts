@@ -3,14 +3,21 @@ import type { GrabResult, NotOpenReason, Packet } from '../red-packet.types';
 import { ACTIVITY_KEYS } from '../buckets/bucket-keys';
 import { grabLua } from '../scripts/generated';
 
-/** Reply of a bucket to a grab. A win is already the result for the user; other replies are not. */
+/**
+ * Reply of a bucket to a grab. A reply with a packet is also the result for the user. `none-left`: the only bucket is empty, so
+ * the activity is sold out. `empty`: this bucket is empty, and there are others. `sharded`: the key is that of a root, which
+ * knows the number of buckets.
+ */
 export type BucketReply =
   | Extract<GrabResult, { readonly packet: Packet }>
   | { readonly outcome: 'none-left' | 'empty' | 'too-many-tries' }
   | { readonly outcome: 'not-open'; readonly reason: NotOpenReason; readonly opensInMs: number }
   | { readonly outcome: 'sharded'; readonly buckets: number };
 
-/** Bits of the script's `mode`: WAIT follows the call; the call repeats a grab that found an empty bucket. */
+/**
+ * Bits of the script's `mode`. `confirmed`: WAIT follows the call. `repeated`: an earlier call of the same grab found the bucket
+ * empty, so this call does not count as a try.
+ */
 export const GRAB_MODE = { confirmed: 1, repeated: 2 } as const;
 
 const WITHOUT_PACKET: Readonly<Record<number, BucketReply>> = {
@@ -26,7 +33,7 @@ export const grabPacket = defineScript({
   args: { userId: str, mode: common(int) },
   timed: true,
   reply: ([code, text]: [number, string], nowUs: number): BucketReply => {
-    // Most calls of a rush are wins, so this branch avoids the array that split() makes.
+    // Speed: while packets are left, most calls win. This branch avoids the array that split() makes.
     if (code === 0) {
       const colon = text.indexOf(':');
       const packet = {
@@ -48,5 +55,5 @@ export const grabPacket = defineScript({
   },
 });
 
-/** Scripts of a grab. */
+/** The script of a grab, in the list of all scripts. */
 export const grabScripts = [grabPacket];

@@ -8,14 +8,15 @@ import type { GrabResult, NotOpenReason } from '../red-packet.types';
 import { GRAB_MODE, grabPacket, type BucketReply } from './grab.scripts';
 import type { SoldOutUsers } from './sold-out-users';
 
-/** Pause before a grab looks again for packets that are moving, or that have just arrived in another bucket. */
+/** Pause before a grab tries again to get packets from other buckets, ms. */
 const PAUSE_MS = 15;
+/** `retryAfterMs` of a win that too few replicas have, ms. */
 const UNCONFIRMED_RETRY_MS = 100;
 
 type Settings = Pick<RedPacketServiceOptions, 'replicas' | 'replicasTimeoutMs' | 'transferWaitMs'>;
-/** A reply that ends a grab. */
+/** A reply that may be the last one of a grab. `sharded` is not: the grab is sent again, to the user's bucket. */
 type FinalReply = Exclude<BucketReply, { outcome: 'sharded' }>;
-/** A bucket's reply, and whether as many replicas have it as the options demand. */
+/** A bucket's reply. `confirmed` is true if at least `replicas` replicas have what the call wrote. */
 interface CheckedReply {
   readonly reply: BucketReply;
   readonly confirmed: boolean;
@@ -30,7 +31,7 @@ const UNCONFIRMED: GrabResult = Object.freeze({
   retryAfterMs: UNCONFIRMED_RETRY_MS,
 });
 
-/** Sends a grab to the user's bucket, and repeats it until there is a final result. */
+/** Sends a grab to the user's bucket, and sends it again until there is a result for the user. */
 export class Grabber {
   constructor(
     private readonly registry: ScriptRegistry,
@@ -40,16 +41,16 @@ export class Grabber {
     private readonly settings: Settings,
   ) {}
 
-  /** Returns the result if this process knows it without a call to Redis. */
+  /** Returns `sold-out` if this process knows that, without a call to Redis; else undefined. */
   knownResult(activityId: string, userId: string): GrabResult | undefined {
     return this.soldOutUsers.has(activityId, userId) ? SOLD_OUT : undefined;
   }
 
-  /** Grabs a packet in Redis. */
+  /** Grabs a packet for a user. @throws the errors of ScriptRegistry.run() */
   grab(activityId: string, userId: string): Promise<GrabResult> {
     const layout = this.layouts.of(activityId);
     const { buckets } = layout;
-    // The usual case, one bucket and no replicas to wait for, saves a promise for each grab.
+    // Speed: with one bucket and without replicas, the usual case, one promise for each grab is enough.
     if (buckets.length > 1 || this.settings.replicas > 0) return this.repeat(layout, userId);
     const input = { keys: buckets[0] as BucketKeys, args: { userId, mode: 0 } };
     return this.registry.run(grabPacket, input).then((reply) => {
@@ -60,8 +61,8 @@ export class Grabber {
   }
 
   /**
-   * Repeats the grab until there is a final reply. The first reply may be the number of buckets, and the user's bucket may be
-   * empty until packets arrive from other buckets.
+   * Sends the grab until there is a result. It may need several calls: the first one may only return the number of buckets, and
+   * the user's bucket may be empty until packets arrive from other buckets.
    */
   private async repeat(first: Layout, userId: string): Promise<GrabResult> {
     const deadline = performance.now() + this.settings.transferWaitMs;
@@ -73,7 +74,7 @@ export class Grabber {
       if (reply.outcome === 'sharded') {
         layout = this.layouts.remember(layout.activityId, reply.buckets);
       } else if (reply.outcome === 'not-open' && reply.reason === 'unknown' && !single && !rootRead) {
-        // A new activity with this id may have another number of buckets, so the root is read once.
+        // The number of buckets may be that of an earlier activity with this id. The root knows the right one; it is read once.
         rootRead = true;
         this.layouts.forget(layout.activityId);
         layout = this.layouts.of(layout.activityId);
@@ -87,7 +88,10 @@ export class Grabber {
     }
   }
 
-  /** Waits until a repeated grab in an empty bucket makes sense. Returns the final reply if it does not. */
+  /**
+   * Moves packets to the user's empty bucket. Returns undefined if the grab is to be sent again; otherwise the reply that ends
+   * it: the activity is sold out, or `transferWaitMs` is over.
+   */
   private async awaitPackets(layout: Layout, userId: string, deadline: number): Promise<FinalReply | undefined> {
     const refilled = await this.refills.refill(layout, homeOf(layout, userId));
     if (refilled === 'sold-out') return { outcome: 'none-left' };
@@ -97,6 +101,7 @@ export class Grabber {
     return undefined;
   }
 
+  /** Sends one call to the user's bucket, and waits for the replicas if the options demand it. */
   private async send(layout: Layout, userId: string, mode: number): Promise<CheckedReply> {
     const { replicas, replicasTimeoutMs: timeoutMs } = this.settings;
     const keys = keysOf(layout, homeOf(layout, userId));
@@ -108,6 +113,7 @@ export class Grabber {
     return { reply: waited.result, confirmed: waited.replicas >= replicas };
   }
 
+  /** Makes the result for the user from the last reply. */
   private resultOf(layout: Layout, reply: FinalReply, confirmed: boolean): GrabResult {
     switch (reply.outcome) {
       case 'won':

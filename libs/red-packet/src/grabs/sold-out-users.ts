@@ -7,21 +7,21 @@ import type { BucketReading } from '../buckets/bucket.scripts';
 import { readRecords } from '../activity/results.scripts';
 import { WinnerFilter } from './winner-filter';
 
-/** Largest number of activities that a process remembers as sold out. */
+/** Most activities that a process remembers as sold out. */
 const MOST_KEPT = 32;
 const PAGE = 1_000;
 
 interface Memory {
-  /** By `performance.now()`, which does not follow changes of the clock. */
+  /** Time at which the memory ends, by `performance.now()`. */
   validUntil: number;
-  /** Changes when somebody wins, see `versionOf`: the filter is of this version. */
+  /** Version of the grants from which the filter was made: see `versionOf`. */
   version: string;
   winners: WinnerFilter;
 }
 
 /**
- * Remembers sold-out activities for a limited time, each with a filter of its winners. A user who is not in the filter has no
- * packet, and gets "sold out" without a call to Redis.
+ * Remembers for one second that an activity is sold out, with a Bloom filter of its winners. A user who is not in the filter has
+ * no packet, and gets "sold out" without a call to Redis. The filter takes a few other users for winners; their grabs go to Redis.
  * See DECISIONS.md: losers-known-by-filter
  */
 export class SoldOutUsers {
@@ -34,26 +34,26 @@ export class SoldOutUsers {
     private readonly transfers: Transfers,
   ) {}
 
-  /** Returns true if the activity is sold out and this user has no packet of it. */
+  /** Returns true if this process knows that the activity is sold out and this user has no packet of it. */
   has(activityId: string, userId: string): boolean {
     if (this.memories.size === 0) return false;
     const memory = this.memories.get(activityId);
     return memory !== undefined && performance.now() < memory.validUntil && !memory.winners.mayHave(userId);
   }
 
-  /** Reads the winners of an activity that Redis reported as sold out, in the background. */
+  /** Reads the winners of a sold-out activity in the background, unless they are remembered or being read. */
   remember(layout: Layout): void {
     const { activityId } = layout;
     const memory = this.memories.get(activityId);
     if (this.closed || this.reading.has(activityId) || (memory && performance.now() < memory.validUntil)) return;
     this.reading.add(activityId);
     this.read(layout)
-      // No caller waits for this: without it, grabs go to Redis.
+      // No caller waits for this. If it fails, grabs go to Redis as before.
       .catch(() => undefined)
       .finally(() => this.reading.delete(activityId));
   }
 
-  /** Forgets all activities, and remembers no more. */
+  /** Forgets all activities, and remembers no more of them from now on. */
   close(): void {
     this.closed = true;
     this.memories.clear();
@@ -69,7 +69,7 @@ export class SoldOutUsers {
     let winners = known?.winners;
     if (winners === undefined || known?.version !== version) {
       winners = await this.winnersOf(layout, readings);
-      // A user who won while the pages were read may be on none of them.
+      // A user who won while the pages were read may be on none of these pages. So the version must be the same after the reading.
       readAt = performance.now();
       const again = await this.transfers.readAll(layout);
       if (!isRefusing(again) || versionOf(again) !== version) return;
@@ -98,21 +98,28 @@ export class SoldOutUsers {
   }
 
   private page(grants: string, cursor: string) {
-    return this.registry.run(readRecords, { keys: { grants }, args: { cursor, count: PAGE } });
+    return this.registry.run(readRecords, { keys: { hash: grants }, args: { cursor, count: PAGE } });
   }
 }
 
-/** Returns true if every grab without a packet gets "sold out": once the activity has ended or is paused, it gets "not open". */
+/**
+ * Returns true if Redis returns "sold out" to every user without a packet: all packets are gone, and all buckets are open. If a
+ * bucket is paused, ended or closed, Redis returns "not open" instead.
+ */
 function isRefusing(readings: readonly BucketReading[]): boolean {
   return isSoldOut(readings) && readings.every(({ state }) => state === 'open');
 }
 
-/** Changes with every grant, and with every new activity of the same id. Undefined if a bucket has lost its outbox. */
+/**
+ * Returns a text that changes with every grant, and with every new activity of the same id. Returns undefined if a bucket has
+ * lost its outbox, whose last id is part of the text.
+ */
 function versionOf(readings: readonly BucketReading[]): string | undefined {
   if (readings.some(({ lastRow }) => lastRow === '')) return undefined;
   return readings.map(({ createdAtMs, lastRow, granted }) => `${createdAtMs}/${lastRow}/${granted}`).join();
 }
 
+/** Returns how long a process may remember that the activity is sold out, ms; 0 for not at all. */
 function validMs(readings: readonly BucketReading[]): number {
   return Math.min(...readings.map(({ soldOutMs }) => soldOutMs));
 }

@@ -1,12 +1,15 @@
 const BITS_PER_WINNER = 16;
 const HASHES = 5;
 
-/** Bloom filter of winners. It takes 2 to 4 bytes for each winner, and takes at most about one other user in 500 for a winner. */
+/**
+ * Bloom filter of winners. Its memory is 2 to 4 bytes for each winner. At most about one in 500 of the other users is wrongly
+ * taken for a winner.
+ */
 export class WinnerFilter {
   private readonly words: Uint32Array;
   private readonly mask: number;
 
-  /** @param winners number of users that will be added; integer >= 0 */
+  /** @param winners number of users for whom the filter has room; integer >= 0. With more users, more others pass for winners. */
   constructor(winners: number) {
     const bits = 2 ** Math.ceil(Math.log2(Math.max(winners * BITS_PER_WINNER, 64)));
     this.words = new Uint32Array(bits / 32);
@@ -33,7 +36,10 @@ export class WinnerFilter {
   }
 }
 
-/** Two hashes of 32 bits. The lowest bit of the second is 1, so that its multiples reach every bit of the filter. */
+/**
+ * Returns two hashes of 32 bits. The second hash is not divisible by two. The size of the filter is a power of two, so the
+ * multiples of such a number reach every bit of the filter.
+ */
 function twoHashes(text: string): readonly [number, number] {
   let [one, two] = [0x811c9dc5, 0x9747b28c];
   for (let i = 0; i < text.length; i++) {

@@ -5,7 +5,7 @@ import { schemas, type Schema } from './schemas';
 
 type Decorate = (options: object) => MethodDecorator & ClassDecorator;
 
-/** Part of `@nestjs/swagger` that is used. */
+/** The decorators of `@nestjs/swagger` that are used here. */
 interface Swagger {
   readonly ApiTags: (...tags: string[]) => ClassDecorator;
   readonly ApiOperation: Decorate;
@@ -16,21 +16,22 @@ interface Swagger {
   readonly ApiSecurity: (name: string) => MethodDecorator & ClassDecorator;
 }
 
-/** Names of the app's security schemes, as given to `DocumentBuilder.addSecurity`. */
-export interface OpenApiSecurity {
-  /** Scheme by which `identity` knows a user. Default: none. */
+/** Names of the app's security schemes. */
+interface OpenApiSecurity {
+  /** Scheme of the routes that need a user. */
   readonly user?: string;
-  /** Scheme that `adminGuard` demands. Default: none. */
+  /** Scheme of the admin routes. */
   readonly admin?: string;
 }
 
+/** Description of a route. */
 interface Route {
   readonly summary: string;
   readonly response: Schema;
   readonly status?: number;
   readonly body?: Schema;
   readonly query?: Readonly<Record<string, Schema>>;
-  /** Statuses of refusals, in addition to 400 for invalid input and 503 while Redis is unavailable. */
+  /** Statuses of refusals. All routes also have 400 for invalid input and 503 while Redis is unavailable. */
   readonly refusals: readonly (401 | 403 | 404 | 409)[];
 }
 
@@ -101,7 +102,7 @@ const PAYOUTS: Readonly<Record<string, Route>> = {
 
 let described = false;
 
-/** Describes the routes for `@nestjs/swagger`, if the app has it. Only the first call of a process counts. */
+/** Adds the routes to the app's OpenAPI document, if `@nestjs/swagger` is installed. Only the first call of a process does this. */
 export function describeRoutes(security: OpenApiSecurity = {}): void {
   if (described) return;
   described = true;
@@ -111,8 +112,9 @@ export function describeRoutes(security: OpenApiSecurity = {}): void {
   describe(swagger, RedPacketPayoutsController, PAYOUTS, security);
 }
 
+/** Returns `@nestjs/swagger`; undefined if it is not installed. */
 function load(): Swagger | undefined {
-  // An import, or a require outside of `try`, would make every app and every bundler need the package.
+  // The package is optional. An `import`, or a `require` outside of `try`, would fail in apps that do not have it.
   try {
     // eslint-disable-next-line @typescript-eslint/no-require-imports
     return require('@nestjs/swagger') as Swagger;

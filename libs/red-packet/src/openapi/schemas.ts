@@ -9,7 +9,7 @@ const instant: Schema = { type: 'integer', description: "Milliseconds since 1970
 const oneOf = (...values: string[]): Schema => ({ type: 'string', enum: values });
 const list = (items: Schema): Schema => ({ type: 'array', items });
 
-/** Schema of an object. Fields whose names end in `?` are optional. */
+/** Returns the schema of an object. A field whose name ends in `?` is optional; its name has no `?` in the schema. */
 function object(fields: Readonly<Record<string, Schema>>): Schema {
   const entries = Object.entries(fields).map(([name, schema]) => [name.replace('?', ''), schema] as const);
   const required = Object.keys(fields).filter((name) => !name.endsWith('?'));
@@ -76,6 +76,7 @@ export const schemas = {
     movingCents: { type: 'integer' },
     outboxLength: count,
     deadLetters: count,
+    unreportedPackets: count,
     createdAtMs: instant,
     startsAtMs: instant,
     endsAtMs: instant,

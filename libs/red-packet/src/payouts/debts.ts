@@ -1,15 +1,16 @@
 import type { Logger } from '@nestjs/common';
 import type { ActivityStatus } from '../red-packet.types';
 
+/** Why payouts stand still. `overdue`: the retention is over, and the activity still owes something. */
 type Problem = 'dead-letters' | 'overdue';
 
-/** Logs once when payouts of an activity stand still, and once when that is over. */
+/** Logs a warning when payouts of an activity stand still, and a line when that is over. Each is logged once. */
 export class Debts {
   private readonly warned = new Map<string, Problem>();
 
   constructor(private readonly logger: Pick<Logger, 'log' | 'warn'>) {}
 
-  /** Compares an activity with its last state. @param status undefined if Redis no longer has the activity */
+  /** Logs what changed since the last check of an activity. @param status undefined if Redis no longer has the activity */
   check(activityId: string, status: ActivityStatus | undefined): void {
     const name = JSON.stringify(activityId);
     const problem = status === undefined ? undefined : problemOf(status);
@@ -21,19 +22,24 @@ export class Debts {
       return;
     }
     this.warned.set(activityId, problem);
-    const { deadLetters, outboxLength, remainingPackets, state } = status;
-    const counts = `${outboxLength} open payouts, ${deadLetters} dead-lettered payouts, ${remainingPackets} packets left, state ${state}`;
+    const { deadLetters, outboxLength, remainingPackets, unreportedPackets, state } = status;
+    const counts =
+      `${outboxLength} open payouts, ${deadLetters} dead-lettered payouts, ${remainingPackets} packets left, ` +
+      `${unreportedPackets} refunded packets not reported to onClosed, state ${state}`;
     this.logger.warn(
       problem === 'dead-letters'
-        ? `Activity ${name} has dead-lettered payouts: their winners are not paid (${counts}). Replay them, or drop those that were paid by other means.`
-        : `The retention of activity ${name} is over, but it is not settled, so Redis keeps it (${counts}). Close it and settle its payouts, or give up what is owed with forget().`,
+        ? `Activity ${name} has dead-lettered payouts, so their winners are not paid (${counts}). ` +
+            'Replay these payouts, or drop those that you paid by other means.'
+        : `The retention of activity ${name} is over, but Redis keeps it, because it still owes money (${counts}). ` +
+            'Close the activity, and replay or drop its dead-lettered payouts. To give up what it owes, close it and call forget().',
     );
   }
 }
 
+/** Completes the log line `Activity <id> ...`. */
 function recoveryOf(status: ActivityStatus | undefined): string {
   if (status === undefined) return 'is no longer in Redis';
-  return status.settled ? 'is settled' : 'has no dead-lettered payouts any more';
+  return status.settled ? 'owes nothing any more' : 'has no dead-lettered payouts any more';
 }
 
 function problemOf({ deadLetters, overdue, settled, state }: ActivityStatus): Problem | undefined {

@@ -14,12 +14,15 @@ import type { PayoutDeadLetter, PayoutDeadLetterPage } from './payouts.types';
 /** Largest page of dead-lettered payouts. */
 export const MAX_DEAD_LETTERS = 500;
 
-/** Name of the stream that an activity's outboxes form. Made of their keys: another registry may have an activity of this id. */
+/**
+ * Returns the name of the stream that an activity's outboxes form. The keys are hashed, not the activity's id, because activities
+ * on two registries may have the same id.
+ */
 function streamOf(keys: readonly string[]): string {
   return `red-packet.${createHash('sha256').update(JSON.stringify(keys)).digest('hex').slice(0, 32)}`;
 }
 
-/** Reads the grant from an outbox entry. Returns undefined if a grab did not write the entry. */
+/** Reads the grant from a payout row. Returns undefined for an entry that is not such a row, as one of another program. */
 export function grantOf(fields: unknown): GrantRecord | undefined {
   const { user, packet, cents, at } = (fields ?? {}) as Record<string, unknown>;
   const [amountCents, grantedAtMs] = [Number(cents), Number(at)];
@@ -29,14 +32,14 @@ export function grantOf(fields: unknown): GrantRecord | undefined {
   return { userId: user, packetId: packet, amountCents, grantedAtMs };
 }
 
-/** Converts a dead letter of the outbox's stream. */
+/** Converts a dead letter of stream-consumer to a dead-lettered payout. */
 function deadLetterOf({ payload, ...letter }: DeadLetterRecord): PayoutDeadLetter {
   const { id, error, attempts, firstSeenAtMs, deadAtMs } = letter;
   return { id, payout: grantOf(payload), error, attempts, firstSeenAtMs, deadAtMs };
 }
 
 // See DECISIONS.md: outboxes-are-streams
-/** The outboxes of an activity, one for each bucket, as one stream of `stream-consumer`. */
+/** The outboxes of an activity: streams of payout rows, one for each bucket. `stream-consumer` reads them as one stream. */
 export class Outbox {
   readonly stream: AnyStream;
 
@@ -48,8 +51,8 @@ export class Outbox {
   }
 
   /**
-   * Calls `use`, and forgets the stream afterwards, because a process may see any number of activities. A stream that this
-   * process reads is not forgotten.
+   * Calls `use` with the stream, and makes stream-consumer forget the stream. Otherwise its memory would grow with each activity.
+   * If a consumer of this process reads the stream, it is not forgotten.
    */
   async with<T>(use: (streams: StreamConsumerService, stream: AnyStream, group: string) => Promise<T>): Promise<T> {
     const used = use(this.streams, this.stream, PAYOUT_GROUP);
@@ -57,7 +60,7 @@ export class Outbox {
     return used;
   }
 
-  /** Forgets the stream, unless a consumer of this process reads it. */
+  /** Makes stream-consumer forget the stream, unless a consumer of this process reads it. */
   forget(): void {
     try {
       this.streams.forgetStream(this.stream);
@@ -66,7 +69,12 @@ export class Outbox {
     }
   }
 
-  /** Reads a page of dead letters. @param cursor position after the previous page; undefined for the first page */
+  /**
+   * Reads a page of dead-lettered payouts.
+   *
+   * @param cursor the cursor that the previous page returned; undefined for the first page
+   * @throws InvalidRedPacketInputError if the cursor names a bucket that the activity does not have
+   */
   async page(limit: number, cursor?: BucketPosition): Promise<PayoutDeadLetterPage> {
     if (cursor !== undefined) checkBucket(cursor.at, cursor.bucket, this.keys.length);
     const { items, ...next } = await this.with((streams, stream, group) =>
@@ -74,7 +82,8 @@ export class Outbox {
     );
     return { items: items.map(deadLetterOf), ...next };
   }
-  /** Reads all dead letters, page by page. */
+
+  /** Reads all dead-lettered payouts, page by page. */
   async *deadLetters(): AsyncGenerator<PayoutDeadLetter> {
     for (let page: PayoutDeadLetterPage | undefined = await this.page(MAX_DEAD_LETTERS); page !== undefined;) {
       yield* page.items;

@@ -17,41 +17,49 @@ import { Debts } from './debts';
 import { grantOf, Outbox } from './outbox';
 import type { Payout, PayoutHandler, PayoutRun } from './payouts.types';
 
-/** Activities whose outboxes are being read are checked in every tenth search for activities. */
+/** In every tenth search for activities, those whose outboxes are being read are checked too. */
 const CHECK_EVERY = 10;
-/** Time between two checks of an activity that is closed and paid, ms: another process may replay a dead letter. */
+/** Time between two checks of an activity that is closed and paid, ms. It is checked because a dead letter may be replayed. */
 const CLOSED_REST_MS = 30_000;
-/** Time between two checks of an activity that is paid, but not closed, ms: a failover may bring packets back. */
+/** Time between two checks of an activity that is sold out or ended, and paid, ms. A failover may bring packets back. */
 const PAID_REST_MS = 5_000;
+/** Time between two checks of an open activity without open payouts, in times of `discoverMs`. */
+const IDLE_RESTS = 2;
 
-/** Options of a run, with every default filled in that differs from that of StreamConsumerModule. */
+/** Options of a payout run. Options that are left out have the defaults of StreamConsumerModule. */
 interface ResolvedPayoutOptions {
   /** Options of the consumers of the outboxes. */
   readonly consumer: Omit<StreamConsumerOptions, 'stream' | 'group'>;
   readonly discoverMs: number;
 }
 
-/** Activities that are checked at the same time: those on an unavailable master must not delay the others. */
+/** Activities that are checked at the same time. If some are on an unavailable master, the others are checked meanwhile. */
 const CHECKED_AT_ONCE = 16;
-/** States in which nothing is granted. */
+/** States in which no user can win. */
 const WITHOUT_GRANTS: readonly ActivityState[] = ['closed', 'ended', 'sold-out'];
 
+/** An activity whose outboxes this process reads. */
 interface Reading {
   readonly outbox: Outbox;
+  /** Keys of the outboxes, separated by spaces. */
   readonly keys: string;
-  /** When Redis forgets the activity, ms since 1970: a grant after it belongs to a new activity with the same id. */
+  /** End of the retention, ms since 1970. A grant at or after this time belongs to a later activity with the same id. */
   readonly expiresAtMs: number;
   readonly handle: StreamConsumerHandle;
+  /** Packets that were granted at the last check. */
+  granted: number;
 }
 
-/** Finds activities and reads their outboxes until they are closed and paid. */
+/** Finds activities, and reads the outboxes of those that have open payouts. */
 export class PayoutRunner implements PayoutRun {
   private readonly logger = new Logger('RedPacketPayouts');
   private readonly debts = new Debts(this.logger);
   private readonly readings = new Map<string, Reading>();
-  /** Activities that are paid, and when to check them again, by `performance.now()`. */
+  /** Open activities whose outboxes are not being read, because they have no open payouts. */
+  private readonly idle = new Set<string>();
+  /** Activities without open payouts, and when to check them again, by `performance.now()`. */
   private readonly resting = new Map<string, number>();
-  /** Activities of which a row showed that their ids belong to new activities; the next search checks them. */
+  /** Ids that a later activity uses again, as a payout row has shown. The next search checks these activities. */
   private readonly replaced = new Set<string>();
   private searches = 0;
   private timer: NodeJS.Timeout | undefined;
@@ -70,7 +78,7 @@ export class PayoutRunner implements PayoutRun {
     return [...this.readings.keys()];
   }
 
-  /** True if `stop` was called, or stream-consumer is closed. */
+  /** True after `stop` was called, or when stream-consumer is closed. */
   get stopped(): boolean {
     return this.stopping;
   }
@@ -90,7 +98,7 @@ export class PayoutRunner implements PayoutRun {
     await Promise.all([...this.readings.keys()].map((activityId) => this.end(activityId)));
   }
 
-  /** Has the next search check an activity, also if it is paid. */
+  /** Makes the next search check an activity, because its payouts may be open again. */
   wake(activityId: string): void {
     this.resting.delete(activityId);
   }
@@ -99,8 +107,8 @@ export class PayoutRunner implements PayoutRun {
     try {
       const known = new Set(await this.packets.activities());
       for (const activityId of this.resting.keys()) if (!known.has(activityId)) this.resting.delete(activityId);
-      // The index may be lost: activities whose outboxes are being read are checked anyway.
-      for (const activityId of this.readings.keys()) known.add(activityId);
+      // The index may be lost, so activities that this process has found are checked without it.
+      for (const activityId of [...this.readings.keys(), ...this.idle]) known.add(activityId);
       const checksAll = this.searches++ % CHECK_EVERY === 0;
       const now = performance.now();
       const due = [...known].filter(
@@ -114,7 +122,7 @@ export class PayoutRunner implements PayoutRun {
       });
       await Promise.all(workers);
       if (failure) throw failure.error;
-      if (this.problem !== '') this.logger.log('All outboxes are found again.');
+      if (this.problem !== '') this.logger.log('The search for payouts works again.');
       this.problem = '';
     } catch (error) {
       if (error instanceof StreamConsumerClosedError) {
@@ -123,44 +131,56 @@ export class PayoutRunner implements PayoutRun {
       }
       const problem = String(error);
       if (this.problem !== problem)
-        this.logger.warn(`Some outboxes cannot be found; the search is repeated: ${problem}`);
+        this.logger.warn(`The search for payouts failed and will be repeated. Until it works, payouts may be late. ${problem}`);
       this.problem = problem;
     }
   }
 
+  /** Starts or stops to read the outboxes of an activity, as its state demands, and settles it if it owes nothing. */
   private async check(activityId: string): Promise<void> {
     const status = await this.packets.status(activityId);
     this.replaced.delete(activityId);
     this.debts.check(activityId, status);
+    this.idle.delete(activityId);
     if (status === undefined || (status.state === 'draft' && status.overdue)) {
       await this.end(activityId);
       await this.packets.settle(activityId);
       return;
     }
     if (status.state === 'draft') return;
-    const { expiresAtMs } = status;
+    const { expiresAtMs, grantedPackets: granted } = status;
     if (WITHOUT_GRANTS.includes(status.state) && status.outboxLength === 0) {
       await this.end(activityId);
       if (!status.settled && status.state !== 'sold-out') await this.packets.settle(activityId);
-      // Only a short rest if a new activity may use this id soon.
+      // A new activity may use this id when Redis has forgotten this one, so the rest ends then.
       const restMs = status.state === 'closed' ? Math.min(CLOSED_REST_MS, expiresAtMs - Date.now()) : 0;
       this.resting.set(activityId, performance.now() + Math.max(PAID_REST_MS, restMs));
       return;
     }
+    const reading = this.readings.get(activityId);
+    if (status.outboxLength === 0 && (reading === undefined || reading.granted === granted)) {
+      // Nothing was won since the last check. A check costs Redis less than the polls of a consumer.
+      // See DECISIONS.md: outboxes-are-streams
+      await this.end(activityId);
+      this.idle.add(activityId);
+      this.resting.set(activityId, performance.now() + IDLE_RESTS * this.options.discoverMs);
+      return;
+    }
+    if (reading) reading.granted = granted;
     const outboxes = await this.packets.outboxes(activityId);
     const keys = outboxes.join(' ');
-    const reading = this.readings.get(activityId);
     if (outboxes.length === 0 || (reading?.keys === keys && reading.expiresAtMs === expiresAtMs)) return;
-    // The id belongs to a new activity now.
+    // The outboxes that are being read belong to an earlier activity with this id.
     if (reading) await this.end(activityId);
     const outbox = new Outbox(this.streams, outboxes);
     const handle = await this.streams.consume(
       { ...this.options.consumer, stream: outbox.stream, group: PAYOUT_GROUP },
       (message) => this.pay(activityId, expiresAtMs, message),
     );
-    this.readings.set(activityId, { outbox, keys, expiresAtMs, handle });
+    this.readings.set(activityId, { outbox, keys, expiresAtMs, handle, granted });
   }
 
+  /** Stops to read the outboxes of an activity. */
   private async end(activityId: string): Promise<void> {
     const reading = this.readings.get(activityId);
     if (reading === undefined) return;
@@ -171,7 +191,7 @@ export class PayoutRunner implements PayoutRun {
 
   private pay(activityId: string, expiresAtMs: number, message: StreamMessage): HandlerResult | Promise<HandlerResult> {
     const grant = grantOf(message.payload);
-    if (grant === undefined) return deadLetter('This entry of the outbox was not written by a grab.');
+    if (grant === undefined) return deadLetter('This entry is not a payout: no grab wrote it to the outbox.');
     const { userId, packetId, amountCents, grantedAtMs } = grant;
     if (grantedAtMs >= expiresAtMs) {
       this.replaced.add(activityId);

@@ -6,13 +6,13 @@ import { refuse } from '../red-packet.input';
 import type { PayoutDeadLetterPage, PayoutStats } from './payouts.types';
 import { RedPacketPayouts } from './payouts.service';
 
-/** HTTP routes of payouts, all for admins. */
+/** HTTP routes of payouts. `adminGuard` protects all of them. */
 @Controller('red-packets')
 @UseGuards(RedPacketAdminGuard)
 export class RedPacketPayoutsController {
   constructor(private readonly payouts: RedPacketPayouts) {}
 
-  /** Reads the state of an activity's payouts. */
+  /** Counts the payouts of an activity by state; 404 if there is no such activity. */
   @Get(':activityId/payouts')
   async stats(@Param('activityId') activityId: string): Promise<PayoutStats> {
     return found(activityId, await answer(() => this.payouts.stats(activityId)));
@@ -30,7 +30,7 @@ export class RedPacketPayoutsController {
     );
   }
 
-  /** Replays dead-lettered payouts; body `{ "ids": ["..."] }`. */
+  /** Replays dead-lettered payouts by their ids; body `{ "ids": ["..."] }`. */
   @Post(':activityId/payouts/replay')
   @HttpCode(200)
   @UseInterceptors(RedPacketIdempotency)

@@ -17,11 +17,11 @@ const KNOWN: KnownOptions<PayoutOptions> = {
   pollMs: true,
   discoverMs: true,
 };
-/** Defaults that differ from those of stream-consumer. */
+/** Defaults that differ from those of StreamConsumerModule. */
 const DEFAULTS = { attempts: 20, pollMs: 250 };
 const checks = new Checks('RedPacketPayouts');
 
-/** Calls the app's handler for each payout, and reports their state. Needs `StreamConsumerModule`. */
+/** Pays winners: calls the app's handler for each payout, and reports the state of payouts. Needs `StreamConsumerModule`. */
 export class RedPacketPayouts implements BeforeApplicationShutdown {
   private readonly runs = new Set<PayoutRunner>();
 
@@ -32,12 +32,13 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
   ) {}
 
   /**
-   * Calls a handler for the payouts of all activities until the app shuts down, including payouts of processes that died.
-   * The handler is called at least once for each payout: pay by `idempotencyKey`, or into a ledger with both UNIQUE keys.
-   * Call it after the app has booted, in as many processes as you like.
+   * Calls a handler for the payouts of all activities until the app shuts down, also for payouts that a process left when it died.
+   * The handler is called at least once for each payout. So it must pay by `idempotencyKey`, or book into a ledger with UNIQUE
+   * (activityKey, packetId) and UNIQUE (activityKey, userId). Any number of processes may have a run. Start it after the app has
+   * booted.
    *
-   * @throws InvalidOptionError for invalid options, while another run is active in this process, and if the app does not
-   *   import StreamConsumerModule or imports it on another registry
+   * @throws InvalidOptionError for invalid options, if this process has a run already, and if the app does not import
+   *   StreamConsumerModule or gives it another ScriptRegistry
    */
   run(handler: PayoutHandler, options: PayoutOptions = {}): PayoutRun {
     const streams = this.needed();
@@ -48,7 +49,7 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
     streams.checkOptions({ ...consumer, stream: 'red-packet', group: 'payouts' });
     for (const run of this.runs) {
       if (run.stopped) this.runs.delete(run);
-      else throw checks.error('Payouts are already running in this process. Stop that run first.');
+      else throw checks.error('This process already has a payout run. Stop that run before you start another one.');
     }
     const run = new PayoutRunner(this.packets, streams, handler, { consumer, discoverMs });
     this.runs.add(run);
@@ -56,7 +57,7 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
     return run;
   }
 
-  /** Reads the state of an activity's payouts. Returns undefined if there is no such activity. @throws errors of ScriptRegistry.run() */
+  /** Counts the payouts of an activity by state. Returns undefined if there is no such activity. @throws the errors of ScriptRegistry.run() */
   async stats(activityId: string): Promise<PayoutStats | undefined> {
     const outbox = await this.outboxOf(activityId);
     if (outbox === undefined) return undefined;
@@ -66,11 +67,12 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
   }
 
   /**
-   * Reads a page of dead-lettered payouts, bucket by bucket, the oldest first. A payout that is a dead letter from the first
-   * page to the last is listed once, also if others are replayed, dropped or dead-lettered between two pages.
+   * Reads a page of dead-lettered payouts; of each bucket, the oldest first. A payout that is dead-lettered before the first page
+   * is read, and still after the last one, is listed exactly once. Other payouts may be replayed or dropped between two pages.
    *
-   * @param page limit from 1 to 500, default 100; cursor: the `nextCursor` of the previous page
-   * @throws InvalidRedPacketInputError; errors of ScriptRegistry.run()
+   * @param page `limit` from 1 to 500, default 100; `cursor`: the `nextCursor` of the previous page
+   * @returns a page without items if there is no such activity
+   * @throws InvalidRedPacketInputError for an invalid id, limit or cursor; the errors of ScriptRegistry.run()
    */
   async deadLetters(
     activityId: string,
@@ -83,17 +85,19 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
   }
 
   /**
-   * Replays dead-lettered payouts: the handler is called again, with all attempts.
+   * Replays dead-lettered payouts: the handler is called again, from attempt 1 on.
    *
-   * @returns how many of the ids were dead letters
+   * @param ids the `id` of each `PayoutDeadLetter`. An id that is not dead-lettered any more is ignored.
+   * @returns how many were replayed
+   * @throws InvalidStreamInputError for a text that cannot be such an id
    */
   async replay(activityId: string, ids: readonly string[]): Promise<number> {
     return this.replayed(activityId, (streams, stream, group) => streams.replay(stream, group, ids));
   }
 
   /**
-   * Replays all dead-lettered payouts of an activity. Payouts that are dead-lettered after the call began stay. If the call
-   * fails halfway, call it again.
+   * Replays all dead-lettered payouts of an activity, except those that are dead-lettered while the call runs. If it rejects,
+   * some may be replayed: call it again.
    *
    * @returns how many were replayed
    */
@@ -101,15 +105,21 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
     return this.replayed(activityId, (streams, stream, group) => streams.replayAll(stream, group));
   }
 
-  /** Deletes dead-lettered payouts that were settled by hand. @returns how many of the ids were dead letters */
+  /**
+   * Deletes dead-lettered payouts, so that their winners are never paid by a handler. Use it for payouts that you paid by other means.
+   *
+   * @param ids the `id` of each `PayoutDeadLetter`. An id that is not dead-lettered any more is ignored.
+   * @returns how many were deleted
+   * @throws InvalidStreamInputError for a text that cannot be such an id
+   */
   async drop(activityId: string, ids: readonly string[]): Promise<number> {
     const outbox = await this.outboxOf(activityId);
     return outbox === undefined ? 0 : outbox.with((streams, stream, group) => streams.drop(stream, group, ids));
   }
 
   /**
-   * Deletes all dead-lettered payouts of an activity. Payouts that are dead-lettered after the call began stay. If the call
-   * fails halfway, call it again.
+   * Deletes all dead-lettered payouts of an activity, except those that are dead-lettered while the call runs. If it rejects,
+   * some may be deleted: call it again.
    *
    * @returns how many were deleted
    */
@@ -118,11 +128,12 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
     return outbox === undefined ? 0 : outbox.with((streams, stream, group) => streams.dropAll(stream, group));
   }
 
-  /** Stops the runs of this process and waits for the handlers that run. */
+  /** Stops the run of this process, and waits for handlers that are running. */
   async beforeApplicationShutdown(): Promise<void> {
     await Promise.all([...this.runs].map((run) => run.stop()));
   }
 
+  /** Replays payouts, and makes the run of this process look for them at once. */
   private async replayed(
     activityId: string,
     replay: Parameters<typeof Outbox.prototype.with<number>>[0],
@@ -144,11 +155,11 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
     const { streams, registry } = this;
     if (streams !== undefined && registry !== undefined && !streams.runsOn(registry)) {
       throw checks.error(
-        'StreamConsumerModule uses another ScriptRegistry than RedPacketModule, so it would find no payouts. ' +
-          'Give both the same registry.',
+        'StreamConsumerModule uses another ScriptRegistry than RedPacketModule, so it cannot read the payouts. ' +
+          'Give both modules the same registry.',
       );
     }
     if (streams !== undefined) return streams;
-    throw checks.error('Payouts need streams. Import StreamConsumerModule.forRoot() in the root module.');
+    throw checks.error('Payouts need StreamConsumerModule. Import StreamConsumerModule.forRoot() in the root module.');
   }
 }

@@ -1,32 +1,36 @@
 import type { HandlerResult, StreamBackoff } from 'luanest/stream-consumer';
 import type { GrantRecord } from '../red-packet.types';
 
-/** A packet to be paid: `amountCents` to `userId`, once per (activityKey, packetId) and once per (activityKey, userId). */
+/**
+ * A packet that must be paid: `amountCents` to `userId`. Pay each (activityKey, packetId) at most once, and each (activityKey,
+ * userId) at most once.
+ */
 export interface Payout extends GrantRecord {
   readonly activityId: string;
   /**
    * Key of this activity, `<activityId, percent-encoded>@<expiresAtMs>`. A later activity with the same id has another key.
-   * `RedPacketService.status` returns the same key. Book by it, unless ids are never reused.
+   * `RedPacketService.status` returns the same key. Use the key in the ledger instead of the id, unless you never reuse ids.
    */
   readonly activityKey: string;
   /**
-   * `<activityKey>:<packetId>` in visible ASCII, the same at each attempt, so a receiver can use it as an idempotency key.
-   * After a failover the same packet may be granted to another user: a receiver must refuse the same key with another user.
+   * `<activityKey>:<packetId>` in visible ASCII, the same at each attempt, so that a payment service can use it as idempotency
+   * key. After a failover the same packet may be granted to another user, so the service must refuse a known key with another
+   * user.
    */
   readonly idempotencyKey: string;
   /** Number of this attempt, from 1. */
   readonly attempt: number;
-  /** Fires when another process may take the payout: its lease ended, the handler timed out, or the app shuts down. */
+  /** Aborted when another process may get this payout, because the lease ended, the handler took too long or the app shuts down. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Pays one payout. If it returns, the payout is settled. If it throws, the attempt has failed. Return `retryLater({ delayMs })`
- * or `deadLetter(reason)` of `luanest/stream-consumer` to choose the outcome.
+ * Pays one payout. When the handler returns, the payout is settled: it is paid, and removed from the outbox. When it throws, the
+ * attempt has failed. Return `retryLater({ delayMs })` or `deadLetter(reason)` of `luanest/stream-consumer` for another outcome.
  */
 export type PayoutHandler = (payout: Payout) => HandlerResult | Promise<HandlerResult>;
 
-/** Options of a payout run. Except for `attempts`, `pollMs` and `discoverMs`, the defaults are those of StreamConsumerModule. */
+/** Options of a payout run. Options without a default here have the default that is set in StreamConsumerModule. */
 export interface PayoutOptions {
   /** Handlers that run at the same time for each activity in this process; integer from 1 to 10,000. */
   readonly concurrency?: number;
@@ -34,7 +38,7 @@ export interface PayoutOptions {
   readonly leaseMs?: number;
   /** Attempts before a payout is dead-lettered; integer from 1 to 10,000. Default 20. */
   readonly attempts?: number;
-  /** Pauses between attempts. */
+  /** Pauses between the attempts of a payout. */
   readonly backoff?: StreamBackoff;
   /** How long a handler may run before the attempt fails, ms; integer >= 1. */
   readonly timeoutMs?: number;
@@ -44,45 +48,45 @@ export interface PayoutOptions {
   readonly discoverMs?: number;
 }
 
-/** A payout run of this process. */
+/** A payout run: it calls a handler for payouts in this process. */
 export interface PayoutRun {
-  /** Ids of the activities whose outboxes are being read. */
+  /** Ids of the activities whose payouts are being read now. Open activities without open payouts are not among them. */
   readonly activities: readonly string[];
-  /** Stops reading, waits for the handlers that run, and returns the other payouts to the outbox. Harmless twice. */
+  /** Stops the run: waits for handlers that are running, and leaves all other payouts to other processes. May be called twice. */
   stop(): Promise<void>;
 }
 
-/** State of the payouts of an activity, over all processes. */
+/** Numbers of payouts of an activity, for all processes together. */
 export interface PayoutStats {
-  /** Payouts that are not settled: not taken yet, in flight, or waiting for the next attempt. */
+  /** Open payouts: neither settled nor dead-lettered. They wait for a process, are being paid, or wait for the next attempt. */
   readonly open: number;
-  /** Open payouts that were taken at least once. */
+  /** Open payouts that a process has taken at least once. */
   readonly pending: number;
   /** Age of the oldest open payout, ms; undefined without open payouts. */
   readonly oldestMs: number | undefined;
-  /** Dead-lettered payouts: see `RedPacketPayouts.deadLetters`. */
+  /** Dead-lettered payouts. `RedPacketPayouts.deadLetters` lists them. */
   readonly deadLetters: number;
-  /** Processes that read the outboxes. Each process counts once for each bucket. */
+  /** Processes that read the payouts now; each counts once for each bucket. 0 if there are no open payouts for a while. */
   readonly consumers: number;
 }
 
-/** A dead-lettered payout: it is not tried again until it is replayed. */
+/** A dead-lettered payout: its handler is not called again until the payout is replayed. */
 export interface PayoutDeadLetter {
   /** Id for `replay` and `drop`. */
   readonly id: string;
-  /** The payout; undefined if a grab did not write the entry. */
+  /** The packet and its winner; undefined if the outbox entry is not a payout, because another program wrote it. */
   readonly payout: GrantRecord | undefined;
   /** The last error, or the reason that the handler gave. */
   readonly error: string;
   /** Attempts that were made. */
   readonly attempts: number;
-  /** When a process first took it, ms since 1970. */
+  /** When a process first took the payout, ms since 1970. */
   readonly firstSeenAtMs: number;
-  /** When it was dead-lettered, ms since 1970. */
+  /** When the payout was dead-lettered, ms since 1970. */
   readonly deadAtMs: number;
 }
 
-/** A page of dead-lettered payouts, the oldest of each bucket first. */
+/** A page of dead-lettered payouts; of each bucket, the oldest first. */
 export interface PayoutDeadLetterPage {
   readonly items: readonly PayoutDeadLetter[];
   /** Cursor of the next page; undefined after the last page. */

@@ -1,34 +1,38 @@
 --[[
-begin-activity: store the settings of an activity, or of one of its buckets, or return the stored ones.
+begin-activity: store the parameters of a bucket (a shard of an activity), or of the root, which knows the number of buckets. If
+they were stored before, return what is stored.
 
 KEYS[1]   meta         hash      <prefix>:red-packet:{<activity>}:meta
 KEYS[2]   pool         list(str) <prefix>:red-packet:{<activity>}:pool
 KEYS[3]   grants       hash      <prefix>:red-packet:{<activity>}:grants
 KEYS[4]   outbox       stream    <prefix>:red-packet:{<activity>}:outbox
 ARGV[1]   fingerprint  str       hash of all parameters of the activity
-ARGV[2]   totalCents   int       cents of this bucket; at the root of a sharded activity, cents of the whole activity
-ARGV[3]   packets      int       packets of this bucket, likewise
+ARGV[2]   totalCents   int       cents of this bucket; at the root, cents of the whole activity
+ARGV[3]   packets      int       packets of this bucket; at the root, packets of the whole activity
 ARGV[4]   allPackets   int       packets of the whole activity
 ARGV[5]   buckets      int >= 1  number of buckets of the activity
-ARGV[6]   bucket       int       index of this bucket; -1 for the root of a sharded activity, which has no packets
+ARGV[6]   bucket       int       index of this bucket; -1 for the root of several buckets, which has no pool
 ARGV[7]   startsAtMs   int       when grabs begin, ms since the epoch; 0 for at once
-ARGV[8]   endsAtMs     int       when grabs end, ms since the epoch; 0 for an hour, or half the retention, before expiresAtMs
+ARGV[8]   endsAtMs     int       when grabs end, ms since the epoch; 0 for an hour before expiresAtMs, or half of retentionMs
+                                 before it, if that is shorter
 ARGV[9]   maxTries     int       grabs without a packet that a user may make; 0 for any number
-ARGV[10]  soldOutMs    int       how long a process may remember that it is sold out, ms
+ARGV[10]  soldOutMs    int       how long a process may remember that the activity is sold out, ms
 ARGV[11]  retentionMs  int >= 2  how long Redis keeps the activity after its end; without an end, after it opens, ms
-ARGV[12]  expiresAtMs  int       when Redis forgets it, as stored in its root, ms since the epoch; 0 to compute it
-ARGV[13]  seed         str       32 hex digits; kept only by the call that begins
+ARGV[12]  expiresAtMs  int       end of the retention, as the root has it, ms since the epoch; 0 to compute it
+ARGV[13]  seed         str       32 hex digits; stored only if this call stores the parameters
+ARGV[14]  reports      int       1 if refunds must be reported to onClosed before the keys get a TTL | 0
 
 Returns {status, state, seed, expires, ends}
-  status   'begun' | 'found' | 'conflict' | 'orphaned' | 'over'   conflict: the id exists with other settings; orphaned: its
-           settings are lost, but other keys of it remain; over: the end has passed, or comes before startsAtMs
+  status   'begun' | 'found' | 'conflict' | 'orphaned' | 'over'   begun: stored by this call; found: stored before, with the same
+           fingerprint; conflict: stored before, with another one; orphaned: not stored, but there is a pool, grants or an outbox;
+           over: not stored, because the end has passed or comes before startsAtMs
   state    'draft' | 'open' | 'paused' | 'closed' | 'spread:<buckets>'
-  seed     str   the seed to split by, this call's or the first one's
-  expires  str   when Redis forgets the activity, ms
-  ends     str   when grabs end, ms
+  seed     str   the seed that is stored
+  expires  str   end of the retention, ms since the epoch
+  ends     str   when grabs end, ms since the epoch
 
-O(1). TTL: a draft's, expiresAtMs; a root has none, because its buckets open before it. Clock: Redis. Replay: returns the first
-settings.
+O(1). TTL: a draft expires at expiresAtMs; a root has no TTL, because its buckets open before it. Clock: Redis. Replay: returns
+what the first call stored.
 ]]
 -- @include now-text
 local known = redis.call('HMGET', KEYS[1], 'state', 'seed', 'fingerprint', 'expiresAtMs', 'endsAtMs')
@@ -41,14 +45,15 @@ if redis.call('EXISTS', KEYS[2]) + redis.call('EXISTS', KEYS[3]) + redis.call('E
 end
 local opens, ends, expires = math.max(tonumber(ARGV[7]), now_ms), tonumber(ARGV[8]), tonumber(ARGV[12])
 if expires == 0 then expires = math.max(ends, opens) + ARGV[11] end
--- Without an end, packets that are left can be refunded before Redis forgets the activity.
+-- Without endsAtMs, grabs end before the retention does, so that packets that are left can still be refunded.
 if ends == 0 then ends = expires - math.min(3600000, math.floor(ARGV[11] / 2)) end
 if ends <= opens then return { 'over', 'draft', '', '0', string.format('%.0f', ends) } end
--- First the fields that a grab reads: a small hash is searched from its start.
+-- The fields that a grab reads come first, because Redis searches a small hash from its start.
 redis.call('HSET', KEYS[1], 'state', 'draft', 'startsAtMs', ARGV[7], 'endsAtMs', string.format('%.0f', ends),
   'maxTries', ARGV[9], 'heldCents', ARGV[2], 'bestCents', 0, 'buckets', ARGV[5], 'bucket', ARGV[6],
-  'totalCents', ARGV[2], 'packets', ARGV[3], 'allPackets', ARGV[4], 'filledCents', 0, 'soldOutMs', ARGV[10],
+  'totalCents', ARGV[2], 'packets', ARGV[3], 'allPackets', ARGV[4], 'soldOutMs', ARGV[10],
   'seed', ARGV[13], 'fingerprint', ARGV[1], 'createdAtMs', now_text, 'expiresAtMs', string.format('%.0f', expires),
   'keepMs', math.min(ARGV[11], 86400000))
+if ARGV[14] == '1' then redis.call('HSET', KEYS[1], 'reportedPackets', 0) end
 if ARGV[6] ~= '-1' then redis.call('PEXPIREAT', KEYS[1], string.format('%.0f', expires)) end
 return { 'begun', 'draft', ARGV[13], string.format('%.0f', expires), string.format('%.0f', ends) }

@@ -1,12 +1,12 @@
 --[[
-check-permissions: name the commands that this lib's scripts need and the Redis user may not run.
+check-permissions: list the commands that scripts of red-packet need and that the Redis user may not run.
 
 KEYS[1]  sample  any   <prefix>:red-packet:{permission-check}:meta   never written
 
 Returns {command, ...}
-  command  str   empty when nothing is missing
+  command  str   name of a command that the user may not run; the list is empty if the user may run all
 
-O(1). TTL: writes nothing. Clock: none. Replay: harmless.
+O(1). TTL: writes nothing. Clock: none. Replay: checks again.
 ]]
 local missing = {}
 local function need(...)

@@ -1,16 +1,17 @@
 --[[
-close-activity: close a bucket for good. The packets in its pool are counted as refunded, and kept as its refund.
+close-activity: close a bucket for good. The packets in its pool become refunds.
 
 KEYS[1]  meta     hash      <prefix>:red-packet:{<activity>}:meta
 KEYS[2]  pool     list(str) <prefix>:red-packet:{<activity>}:pool
 KEYS[3]  refunds  list(str) <prefix>:red-packet:{<activity>}:refunds
 KEYS[4]  grants   hash      <prefix>:red-packet:{<activity>}:grants
-ARGV[1]  atEnd    int       1 to close it only if its end has passed | 0
+ARGV[1]  atEnd    int       1 to close the bucket only if its end has passed | 0
 
 Returns {status}
-  status  'closed' | 'closed-before' | 'not-ended' | 'draft' | 'missing' | 'spread:<buckets>'   closed: by this call
+  status  'closed' | 'closed-before' | 'not-ended' | 'draft' | 'missing' | 'spread:<buckets>'   closed: by this call;
+          closed-before: by an earlier call; all others: not closed. missing: there is no such bucket; spread: it is a root
 
-O(1), and O(packets refunded before) if there are any. TTL: untouched. Clock: Redis. Replay: closed-before.
+O(1); if packets were refunded before, O(these packets). TTL: untouched. Clock: Redis. Replay: returns closed-before.
 ]]
 -- @include now-text
 -- @include cents
@@ -24,9 +25,9 @@ if pooled > 0 then
   local cents = sum_cents(redis.call('LINDEX', KEYS[2], 0), redis.call('LINDEX', KEYS[2], -1))
   local granted = tonumber(redis.call('HGET', KEYS[4], '') or '-1')
   if not cents or cents + granted + (meta[3] or 0) ~= tonumber(meta[2]) then
-    return redis.error_reply('BADPOOL the pool does not hold what the counters say, nothing was changed')
+    return redis.error_reply('BADPOOL cents of the pool + granted + refunded are not heldCents of the meta hash, nothing was changed')
   end
-  -- RENAME is O(1). Packets that were refunded before are appended first.
+  -- Packets that were refunded before are appended to the pool. Then the whole pool becomes the list of refunds in O(1).
   for from = 0, before - 1, 1000 do
     redis.call('RPUSH', KEYS[2], unpack(redis.call('LRANGE', KEYS[3], from, from + 999)))
   end

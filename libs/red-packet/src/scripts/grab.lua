@@ -1,5 +1,5 @@
 --[[
-grab: grant the first packet of the pool to a user who has none, with its payout row, while the activity is open.
+grab: grant the first packet of the pool to a user who has no packet, and write the payout row, if the activity is open.
 
 KEYS[1]  meta    hash      <prefix>:red-packet:{<activity>}:meta
 KEYS[2]  pool    list(str) <prefix>:red-packet:{<activity>}:pool
@@ -7,14 +7,16 @@ KEYS[3]  grants  hash      <prefix>:red-packet:{<activity>}:grants
 KEYS[4]  outbox  stream    <prefix>:red-packet:{<activity>}:outbox
 KEYS[5]  tries   hash      <prefix>:red-packet:{<activity>}:tries
 ARGV[1]  userId  str       1 to 256 characters
-ARGV[2]  mode    int       0; plus 1 if WAIT follows the call; plus 2 if it repeats a grab that found an empty bucket
+ARGV[2]  mode    int       0; plus 1 if WAIT follows the call; plus 2 if an earlier call of this grab found the bucket empty
 
 Returns {code, text}
-  code  0 won now | 1 won before | -1 none left | -2 not open | -3 none left in this bucket | -4 tries used up
+  code  0 won by this call | 1 won before | -1 no packet is left | -2 not open | -3 no packet is left in this bucket |
+        -4 the user has grabbed maxTries times without a packet
   text  str   '<packet>:<cents>', and ':<ms>' if it was won before; for -2 'unknown' | 'draft' | 'paused' | 'ended' |
         'closed' | 'preheated:<ms until it opens>' | 'spread:<buckets>'; else ''
 
-O(1). TTL: untouched. Clock: Redis. Replay: returns the packet of the first call, as code 1; counts a try again.
+O(1). TTL: untouched. Clock: Redis. Replay: returns the packet of the first call, with code 1. A call
+without a packet counts as another try.
 ]]
 -- @include now-text
 -- @include granting
@@ -22,8 +24,8 @@ O(1). TTL: untouched. Clock: Redis. Replay: returns the packet of the first call
 local mine = redis.call('HGET', KEYS[3], ARGV[1])
 if mine then
   local id, cents, at = string.match(mine, '^(%d+):(%d+):(%d+)')
-  if not id then return redis.error_reply('BADGRANT the grant is not <packet>:<cents>:<ms>, nothing was changed') end
-  -- WAIT covers writes of its own connection: the same write again makes it cover the grant of an earlier call.
+  if not id then return redis.error_reply('BADGRANT the user has a grant that is not <packet>:<cents>:<ms>, nothing was changed') end
+  -- WAIT waits for the writes of its own connection only. An earlier call may have used another one, so its write is repeated.
   if ARGV[2] % 2 == 1 then redis.call('HSET', KEYS[3], ARGV[1], mine) end
   return 1, id .. ':' .. cents .. ':' .. at
 end
@@ -37,7 +39,7 @@ end
 if gate.state ~= 'open' then return -2, describe_state(gate) end
 local counts = gate.tries > 0 and ARGV[2] + 0 < 2
 if counts and tonumber(redis.call('HGET', KEYS[5], ARGV[1]) or '0') >= gate.tries then return -4, '' end
--- The first call of a group reads one packet, later ones read 32. Granted packets leave the pool at the end of the group.
+-- The first read of a group is for one packet, later reads are for 32. Granted packets leave the pool at the end of the group.
 local head = gate.ahead[gate.at]
 if not head then
   gate.ahead = redis.call('LRANGE', KEYS[2], gate.taken, gate.taken + (gate.at > 0 and 31 or 0))
@@ -52,9 +54,9 @@ local packet, id, cents = string.match(head, '^((%d+):([1-9]%d*)):%d+$')
 problem = check_packet(gate, id, cents, head)
   or not gate.permitted and check_permissions(gate, KEYS[1], KEYS[2], KEYS[3], KEYS[4])
 if problem then return problem end
--- XADD first: only it can still fail, if the stream is lost or its ids are used up.
+-- XADD comes first, because it is the only write that can still fail: the stream may be lost, or its ids used up.
 if not redis.call('XADD', KEYS[4], 'NOMKSTREAM', '*', 'user', ARGV[1], 'packet', id, 'cents', cents, 'at', now_text) then
-  return redis.error_reply('LOSTOUTBOX the outbox is gone, was the key evicted? nothing was changed')
+  return redis.error_reply('LOSTOUTBOX Redis has lost the outbox of this activity, which may have been evicted, nothing was changed')
 end
 redis.call('HSET', KEYS[3], ARGV[1], packet .. ':' .. now_text)
 gate.at, gate.taken, gate.granted = gate.at + 1, gate.taken + 1, gate.granted + cents

@@ -1,16 +1,16 @@
 --[[
-hash-page: read a page of transfers between buckets, or of void grants.
+hash-page: read a page of a hash: of grants, of transfers between buckets, or of void grants.
 
-KEYS[1]  hash    hash          <prefix>:red-packet:{<activity>}:moves or :voids
-ARGV[1]  cursor  str           '0' for the first page, then what the last page returned
+KEYS[1]  hash    hash          <prefix>:red-packet:{<activity>}:grants, :moves or :voids
+ARGV[1]  cursor  str           '0' for the first page, then the cursor that the previous page returned
 ARGV[2]  count   int 1..1,000  about how many fields
 
 Returns {cursor, field, value, ...}
-  cursor  str   '0' after the last page
-  field   str
-  value   str
+  cursor  str   '0' if this is the last page
+  field   str   of the grants: id of the user; the empty field is the sum of cents
+  value   str   of the grants: '<packetId>:<cents>:<ms>'
 
-O(count). TTL: untouched. Clock: none. Replay: harmless.
+O(count). TTL: untouched. Clock: none. Replay: reads again.
 ]]
 local page = redis.call('HSCAN', KEYS[1], ARGV[1], 'COUNT', ARGV[2])
 local reply = { page[1] }

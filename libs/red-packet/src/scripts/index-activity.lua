@@ -1,15 +1,16 @@
 --[[
-index-activity: list an activity that may exist, so that payout runs find it.
+index-activity: add an activity to the index, in which payout runs find activities. The activity may be created afterwards.
 
-KEYS[1]  index        zset       <prefix>:red-packet:{activities}:index   activity id -> ms of its expiry
+KEYS[1]  index        zset       <prefix>:red-packet:{activities}:index   activity id -> end of its retention, ms
 ARGV[1]  activityId   str        1 to 128 characters
-ARGV[2]  retentionMs  int >= 1   how long Redis keeps the activity after that, ms
-ARGV[3]  fromMs       int >= 0   its end, or its start if it has no end, ms since the epoch; 0 for now
+ARGV[2]  retentionMs  int >= 1   how long Redis keeps the activity after its end, ms
+ARGV[3]  fromMs       int >= 0   end of the activity, or its start if it has no end, ms since the epoch; 0 for now
 
 Returns entries
   entries  int   activities in the index
 
-O(log n). TTL: none; the payout run owns the index: it drops activities that Redis has forgotten. Clock: Redis. Replay: harmless.
+O(log n). TTL: none; the payout run owns the index, and removes activities that Redis has forgotten. Clock: Redis. Replay:
+changes nothing, or moves the end of the retention to a later time.
 ]]
 local time = redis.call('TIME')
 local ends = math.max(time[1] * 1000 + math.floor(time[2] / 1000), tonumber(ARGV[3])) + ARGV[2] + 60000

@@ -1,11 +1,11 @@
 --[[
-list-activities: list the activities that Redis may have.
+list-activities: list all activities in the index. Redis may have forgotten some of them.
 
-KEYS[1]  index  zset   <prefix>:red-packet:{activities}:index   activity id -> ms of its expiry
+KEYS[1]  index  zset   <prefix>:red-packet:{activities}:index   activity id -> end of its retention, ms
 
 Returns {activityId, ...}
   activityId  str
 
-O(n). TTL: untouched. Clock: none. Replay: harmless.
+O(n). TTL: untouched. Clock: none. Replay: reads again.
 ]]
 return redis.call('ZRANGE', KEYS[1], 0, -1)

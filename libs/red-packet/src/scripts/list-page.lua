@@ -1,13 +1,13 @@
 --[[
-list-page: read a page of a list of packets.
+list-page: read a page of a list of packets: of a pool or of refunds.
 
 KEYS[1]  packets  list(str)     <prefix>:red-packet:{<activity>}:pool or :refunds
 ARGV[1]  from     int >= 0      index of the first packet
 ARGV[2]  count    int 1..1,000  number of packets
 
 Returns {packet, ...}
-  packet  str   '<packetId>:<cents>:<sum>'
+  packet  str   '<packetId>:<cents>:<sum>'; sum: cents of all packets that were appended to the pool up to this one
 
-O(from + count). TTL: untouched. Clock: none. Replay: harmless.
+O(from + count). TTL: untouched. Clock: none. Replay: reads again.
 ]]
 return redis.call('LRANGE', KEYS[1], ARGV[1], ARGV[1] + ARGV[2] - 1)

@@ -1,5 +1,5 @@
 --[[
-luckiest: read the largest packet that a bucket has granted; of equal packets, the first.
+luckiest: read the largest packet that a bucket has granted; of equal packets, the one that was granted first.
 
 KEYS[1]  meta  hash  <prefix>:red-packet:{<activity>}:meta
 
@@ -8,9 +8,9 @@ Returns {userId, packetId, amountCents, grantedAtMs, lost}
   packetId     str   digits; '' before the first grant
   amountCents  str   digits
   grantedAtMs  str   digits
-  lost         str   '1' if the largest grant was voided: then the largest can only be found by reading all grants
+  lost         str   '1' if the grant of this packet was voided; then only a search of all grants finds the largest packet
 
-O(1). TTL: untouched. Clock: none. Replay: harmless.
+O(1). TTL: untouched. Clock: none. Replay: reads again.
 ]]
 local best = redis.call('HMGET', KEYS[1], 'bestUser', 'bestPacket', 'bestCents', 'bestAt', 'bestLost')
 return { best[1] or '', best[2] or '', best[3] or '0', best[4] or '0', best[5] or '0' }

@@ -1,17 +1,17 @@
 --[[
-outbox-page: read a page of the payout rows that are not settled.
+outbox-page: read a page of an outbox: payouts that are neither settled nor dead-lettered.
 
 KEYS[1]  outbox  stream        <prefix>:red-packet:{<activity>}:outbox
-ARGV[1]  after   str           id of the last row of the page before, '0-0' for the first page
-ARGV[2]  count   int 1..1,000  how many
+ARGV[1]  after   str           id of the last entry of the previous page; '0-0' for the first page
+ARGV[2]  count   int 1..1,000  most entries of the page
 
 Returns {entryId, userId, packetId, amountCents, ...}
   entryId      str   id of the stream entry
-  userId       str   '' if the entry has no such field; likewise the fields below
-  packetId     str   digits
-  amountCents  str   digits
+  userId       str   '' if the entry has no such field
+  packetId     str   digits; '' if the entry has no such field
+  amountCents  str   digits; '' if the entry has no such field
 
-O(count). TTL: untouched. Clock: none. Replay: harmless.
+O(count). TTL: untouched. Clock: none. Replay: reads again.
 ]]
 local rows = {}
 for _, entry in ipairs(redis.call('XRANGE', KEYS[1], '(' .. ARGV[1], '+', 'COUNT', ARGV[2])) do

@@ -5,8 +5,8 @@ KEYS[1]  grants  hash  <prefix>:red-packet:{<activity>}:grants
 ARGV[1]  userId  str   1 to 256 characters
 
 Returns {grant}
-  grant  str   '<packetId>:<cents>:<ms>', with ':l' at its end if it was copied from the ledger; '' for no packet
+  grant  str   '<packetId>:<cents>:<ms>'; with ':l' at its end if void-grant copied it from the ledger; '' if the user has no packet
 
-O(1). TTL: untouched. Clock: none. Replay: harmless.
+O(1). TTL: untouched. Clock: none. Replay: reads again.
 ]]
 return { redis.call('HGET', KEYS[1], ARGV[1]) or '' }

@@ -1,18 +1,20 @@
 --[[
-receive-packets: append packets of another bucket to this bucket's pool, once; if it is closed, to its refunds.
+receive-packets: append packets that another bucket has sent to this bucket's pool, once. If this bucket is closed, append them to
+its refunds.
 
 KEYS[1]    meta      hash      <prefix>:red-packet:{<destination>}:meta
 KEYS[2]    pool      list(str) <prefix>:red-packet:{<destination>}:pool
 KEYS[3]    moves     hash      <prefix>:red-packet:{<destination>}:moves
 KEYS[4]    refunds   list(str) <prefix>:red-packet:{<destination>}:refunds
-ARGV[1]    from      int       the bucket that sent them
-ARGV[2]    sequence  str       number of the transfer; higher than those of earlier transfers from that bucket
+ARGV[1]    from      int       index of the bucket that sent the packets
+ARGV[2]    sequence  str       number of the transfer; later transfers from the same bucket have higher numbers
 ARGV[3..]  packets   list(str) 1 to 500 packets, '<packetId>:<cents>'
 
 Returns {status}
-  status  'received' | 'received-before' | 'missing'   missing: no such bucket, or a draft
+  status  'received' | 'received-before' | 'missing'   received: by this call; missing: there is no such bucket, or it is a draft
 
-O(packets). TTL: untouched. Clock: Redis. Replay: the sequence is known, so nothing arrives twice.
+O(packets). TTL: untouched. Clock: Redis. Replay: returns received-before and changes nothing, because the
+number of the last transfer is stored.
 ]]
 -- @include now-text
 -- @include cents
@@ -24,11 +26,11 @@ local last, count, cents, entries = redis.call('LINDEX', KEYS[2], -1), #ARGV - 2
 local sum = last and tonumber(string.match(last, ':(%d+)$')) or 0
 for i = 3, #ARGV do
   local amount = string.match(ARGV[i], '^%d+:([1-9]%d*)$')
-  if not amount then return redis.error_reply('BADPACKET a packet must be <packetId>:<cents>, nothing was changed') end
+  if not amount then return redis.error_reply('BADPACKET ARGV[' .. i .. '] is not <packetId>:<cents> with 1 cent or more, nothing was changed') end
   cents = cents + amount
   entries[i - 2] = ARGV[i] .. ':' .. format_number(sum + cents)
 end
-if sum + cents > 9007199254740991 then return redis.error_reply('BADSUM the sums of this pool are used up, nothing was changed') end
+if sum + cents > 9007199254740991 then return redis.error_reply('BADSUM the sum of all cents ever appended to this pool would exceed 2^53 - 1, nothing was changed') end
 redis.call('LLEN', KEYS[4])
 local closed = state == 'closed'
 redis.call('HSET', KEYS[3], 'in:' .. ARGV[1], ARGV[2], 'at', now_text)

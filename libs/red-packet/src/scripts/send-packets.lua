@@ -1,15 +1,17 @@
 --[[
-send-packets: take packets from a bucket's pool for another bucket, and keep a record of them until they have arrived there.
+send-packets: move packets from a bucket's pool to a record of a transfer to another bucket. confirm-transfer deletes the record when
+the packets have arrived.
 
 KEYS[1]  meta   hash      <prefix>:red-packet:{<source>}:meta
 KEYS[2]  pool   list(str) <prefix>:red-packet:{<source>}:pool
 KEYS[3]  moves  hash      <prefix>:red-packet:{<source>}:moves
-ARGV[1]  to     int       the other bucket
-ARGV[2]  most   int       packets to take at most, 0 to 500, never more than half of the pool; 0 only asks for the record
-ARGV[3]  restMs int       packets that arrived less than this ago are not sent on, ms
+ARGV[1]  to     int       index of the other bucket
+ARGV[2]  most   int       most packets to move, 0 to 500; at most half of the pool is moved. 0: only return the record
+ARGV[3]  restMs int       how long packets stay in this bucket after a transfer to it, ms
 
 Returns {status, record}
-  status  'sent' | 'resting' | 'nothing'   sent: also by an earlier call whose record was not deleted yet
+  status  'sent' | 'resting' | 'nothing'   sent: by this call, or by an earlier call whose record still exists; resting: not
+          sent, because of restMs; nothing: not sent, because the pool is empty, the bucket is not open or `most` is 0
   record  str   '<sequence>|<packetId>:<cents>,...', '' if nothing was sent
 
 O(most). TTL: untouched. Clock: Redis. Replay: returns the record that the first call made.
@@ -28,11 +30,11 @@ local take = math.min(tonumber(ARGV[2]), math.ceil(pooled / 2), 500)
 local entries, cents, packets = redis.call('LRANGE', KEYS[2], -take, -1), 0, {}
 for i, entry in ipairs(entries) do
   local packet, amount = string.match(entry, '^(%d+:(%d+)):%d+$')
-  if not packet then return redis.error_reply('BADPACKET the pool has an entry that is not a packet, nothing was changed') end
+  if not packet then return redis.error_reply('BADPACKET the pool has an entry that is not <packetId>:<cents>:<sum>, nothing was changed') end
   packets[i], cents = packet, cents + amount
 end
-if cents > tonumber(meta[2]) then return redis.error_reply('BADMETA heldCents is less than the pool, nothing was changed') end
--- Numbered by the clock, so that a number never repeats, even if the last transfers were lost with a master.
+if cents > tonumber(meta[2]) then return redis.error_reply('BADMETA heldCents of the meta hash is less than the cents to move, nothing was changed') end
+-- The number comes from the clock, so it is new even if a failover has lost the last transfers and their numbers.
 local sequence = math.max(now_us, (marks[2] or 0) + 1)
 local record = format_number(sequence) .. '|' .. table.concat(packets, ',')
 redis.call('HSET', KEYS[3], 'out:' .. ARGV[1], record, 'sequence', format_number(sequence))

@@ -1,5 +1,5 @@
 --[[
-status: read a bucket at one instant, and set the TTL again of a key of a draft or a settled bucket that lost it.
+status: read a bucket at one instant. If it is a draft or settled, set the TTL of each of its keys that has lost it.
 
 KEYS[1]  meta     hash      <prefix>:red-packet:{<activity>}:meta
 KEYS[2]  pool     list(str) <prefix>:red-packet:{<activity>}:pool
@@ -11,36 +11,39 @@ KEYS[7]  voids    hash      <prefix>:red-packet:{<activity>}:voids
 KEYS[8]  refunds  list(str) <prefix>:red-packet:{<activity>}:refunds
 KEYS[9]  dead     stream    <prefix>:stream-consumer:{<activity>}:dead:payouts:<outbox>
 
-Returns {state, fields, pooled, pooledCents, granted, grantedCents, outboxLength, refundRecords, outgoing, lastRow, dead, overdue}
-  state          'draft' | 'preheated' | 'open' | 'paused' | 'ended' | 'closed' | 'spread:<buckets>' | ''   '' if there is no bucket
-  fields         str   numbers of the meta hash, in the order of the names in the script, separated by commas
+Returns {state, fields, pooled, pooledCents, granted, grantedCents, outboxLength, refundRecords, outgoing, lastRow, dead, overdue, unreported}
+  state          'draft' | 'preheated' | 'open' | 'paused' | 'ended' | 'closed' | 'spread:<buckets>' | ''   '' if there is
+                 no bucket
+  fields         str   numbers of the meta hash, separated by commas, in the order in which this script reads them
   pooled         int   packets in the pool
-  pooledCents    str   their cents, from the pool itself; '-1' if its entries are invalid
+  pooledCents    str   cents in the pool, from its first and last entry; '-1' if one of them is invalid
   granted        int   packets granted
-  grantedCents   str   their cents, '-1' if the grants hash is lost
-  outboxLength   int   payout rows not settled yet
+  grantedCents   str   cents granted; '-1' if the grants are lost
+  outboxLength   int   payouts that are neither settled nor dead-lettered
   refundRecords  int   packets in the list of refunds
-  outgoing       str   buckets that packets are moving to, separated by commas
-  lastRow        str   id of the outbox's last row, settled or not
+  outgoing       str   indexes of the buckets to which packets are moving, separated by commas
+  lastRow        str   id of the last payout row that was written; '' if the outbox is lost
   dead           int   dead-lettered payouts
   overdue        0 | 1   1 if expiresAtMs has passed
+  unreported     int   refunded packets that are not reported to onClosed yet; 0 if the activity was created without onClosed
 
-O(1), and O(buckets) while packets move. TTL: repaired. Clock: Redis. Replay: harmless.
+O(1); while packets move, O(buckets). TTL: repaired, see above. Clock: Redis. Replay: reads again.
 ]]
 -- @include clock
 -- @include cents
-local meta = redis.call('HMGET', KEYS[1], 'state', 'expiresAtMs', 'startsAtMs', 'endsAtMs', 'grantShift', 'forgetAtMs', 'bucket')
+local meta = redis.call('HMGET', KEYS[1], 'state', 'expiresAtMs', 'startsAtMs', 'endsAtMs', 'grantShift', 'forgetAtMs', 'bucket',
+  'reportedPackets')
 local fields = redis.call('HMGET', KEYS[1], 'createdAtMs', 'startsAtMs', 'endsAtMs', 'expiresAtMs', 'buckets', 'totalCents',
   'packets', 'allPackets', 'heldCents', 'refundedPackets', 'refundedCents', 'sentPackets', 'sentCents',
   'receivedPackets', 'receivedCents', 'soldOutMs', 'closedAtMs', 'forgetAtMs')
 for i = 1, 18 do fields[i] = fields[i] or '0' end
-if not meta[1] then return { '', table.concat(fields, ','), 0, '0', 0, '0', 0, 0, '', '', 0, 0 } end
+if not meta[1] then return { '', table.concat(fields, ','), 0, '0', 0, '0', 0, 0, '', '', 0, 0, 0 } end
 local state = meta[1]
 if state == 'open' and now_ms < tonumber(meta[3]) then state = 'preheated' end
 if (state == 'open' or state == 'paused') and now_ms >= tonumber(meta[4]) then state = 'ended' end
 local pooled, cents = redis.call('LLEN', KEYS[2]), 0
 if pooled > 0 then cents = sum_cents(redis.call('LINDEX', KEYS[2], 0), redis.call('LINDEX', KEYS[2], -1)) or -1 end
--- One field of the grants is the sum of cents, not a user.
+-- One field of the grants is the sum of cents, so it is not counted. grantShift counts grants that void-grant removed or copied.
 local granted = math.max(redis.call('HLEN', KEYS[3]) - 1, 0) + (meta[5] or 0)
 local granted_cents = redis.call('HGET', KEYS[3], '') or (state == 'draft' or state:find('^spread')) and '0' or '-1'
 local rows, last = redis.call('XLEN', KEYS[4]), ''
@@ -48,7 +51,8 @@ local info = redis.call('EXISTS', KEYS[4]) == 1 and redis.call('XINFO', 'STREAM'
 for i = 1, #info, 2 do if info[i] == 'last-generated-id' then last = info[i + 1] end end
 local outgoing = {}
 for _, field in ipairs(redis.call('HKEYS', KEYS[6])) do outgoing[#outgoing + 1] = string.match(field, '^out:(%d+)$') end
--- A bucket that owes packets has no TTL; nor does the root of a draft.
+local unreported = meta[8] and math.max(fields[10] - meta[8], 0) or 0
+-- Keys of an open bucket have no TTL. The root of a draft has none either.
 local forget = meta[6] or meta[1] == 'draft' and meta[7] ~= '-1' and meta[2]
 local function heal(key)
   if forget and redis.call('PTTL', key) == -1 then redis.call('PEXPIREAT', key, forget) end
@@ -62,4 +66,4 @@ heal(KEYS[6])
 heal(KEYS[7])
 heal(KEYS[8])
 return { state, table.concat(fields, ','), pooled, format_number(cents), granted, granted_cents, rows, redis.call('LLEN', KEYS[8]),
-  table.concat(outgoing, ','), last, redis.call('XLEN', KEYS[9]), now_ms < tonumber(meta[2]) and 0 or 1 }
+  table.concat(outgoing, ','), last, redis.call('XLEN', KEYS[9]), now_ms < tonumber(meta[2]) and 0 or 1, unreported }

@@ -5,14 +5,14 @@ KEYS[1]  meta      hash      <prefix>:red-packet:{<activity>}:meta
 KEYS[2]  grants    hash      <prefix>:red-packet:{<activity>}:grants
 KEYS[3]  voids     hash      <prefix>:red-packet:{<activity>}:voids
 KEYS[4]  refunds   list(str) <prefix>:red-packet:{<activity>}:refunds
-ARGV[1]  userId    str       whose grant
-ARGV[2]  packetId  str       digits: of which packet
-ARGV[3]  paid      str       '<packet>:<cents>:<ms>' that the ledger had paid this user; '' if it had paid the packet to another user
+ARGV[1]  userId    str       user whose grant is voided
+ARGV[2]  packetId  str       digits; packet of the grant
+ARGV[3]  paid      str       '<packet>:<cents>:<ms>' that the ledger had paid to this user; '' if it had paid packetId to another user
 
 Returns {status}
-  status  'void' | 'void-before' | 'none'   none: this user has no such grant
+  status  'void' | 'void-before' | 'none'   void: by this call; none: nothing was changed, because this user has no such grant
 
-O(1). TTL: that of a settled activity. Clock: none. Replay: void-before.
+O(1). TTL: if the activity is settled, that of its other keys. Clock: none. Replay: returns void-before and changes nothing.
 ]]
 local known = redis.call('HGET', KEYS[3], ARGV[2])
 if known and string.match(known, '^%d+:%d+:%a+:(.*)$') == ARGV[1] then return { 'void-before' } end
@@ -22,10 +22,10 @@ if id ~= ARGV[2] or ARGV[1] == '' then return { 'none' } end
 local meta = redis.call('HMGET', KEYS[1], 'expiresAtMs', 'bestUser', 'forgetAtMs')
 local granted = tonumber(redis.call('HGET', KEYS[2], '') or '-1')
 if not meta[1] or granted < tonumber(cents) then
-  return redis.error_reply('BADMETA the counters do not fit this grant, nothing was changed')
+  return redis.error_reply('BADMETA the parameters of the activity are lost, or fewer cents are granted than this grant has, nothing was changed')
 end
 if ARGV[3] ~= '' and not string.find(ARGV[3], '^%d+:%d+:%d+$') then
-  return redis.error_reply('BADGRANT paid is not <packet>:<cents>:<ms>, nothing was changed')
+  return redis.error_reply('BADGRANT ARGV[3] is neither empty nor <packet>:<cents>:<ms>, nothing was changed')
 end
 redis.call('LLEN', KEYS[4])
 local reason = ARGV[3] == '' and 'packet' or 'user'
@@ -33,11 +33,12 @@ redis.call('HSET', KEYS[3], ARGV[2], cents .. ':' .. at .. ':' .. reason .. ':' 
 if meta[3] then redis.call('PEXPIREAT', KEYS[3], meta[3]) end
 if meta[2] == ARGV[1] then redis.call('HSET', KEYS[1], 'bestLost', 1) end
 if reason == 'packet' then
-  -- The money went to another user, so it stays granted; this user may grab again.
+  -- The ledger has paid the packet to another user, so its cents stay granted. This user may grab again.
   redis.call('HDEL', KEYS[2], ARGV[1])
   redis.call('HINCRBY', KEYS[1], 'grantShift', 1)
 else
-  -- No user was paid this packet. It is refunded: a packet that went back to the pool would contradict "sold out".
+  -- The ledger has paid this packet to no user, so it is refunded. It does not go back to the pool, because users may have got
+  -- "sold out" already.
   redis.call('HSET', KEYS[2], ARGV[1], ARGV[3] .. ':l', '', string.format('%.0f', granted - cents))
   redis.call('HINCRBY', KEYS[1], 'grantShift', -1)
   redis.call('HINCRBY', KEYS[1], 'refundedCents', cents)

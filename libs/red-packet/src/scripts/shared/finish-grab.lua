@@ -1,7 +1,7 @@
 -- @include now-text
 -- @include granting
--- Removes the packets that a group granted from the pool, and writes their sum and the best packet, once for the group. No
--- command of this part can fail: types of keys and permissions were checked before the first write.
+-- Runs once after all calls of a group. Removes the packets that the calls have granted from the pool, and writes the sum of cents
+-- granted and the largest packet. No command here can fail, because types of keys and permissions were checked before the first write.
 local gate = gates[KEYS[1]]
 if gate and gate.taken > 0 then
   redis.call('LPOP', KEYS[2], gate.taken)

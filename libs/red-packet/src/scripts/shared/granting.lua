@@ -1,17 +1,19 @@
 -- @include clock
--- Buckets that calls of this group have read. Each is read once: only calls of the group can change it meanwhile.
+-- Buckets that calls of this group have read, by the key of their meta hash. Each bucket is read once for the group, because no other
+-- call runs in between.
 local gates = {}
 
 local function sum_error()
-  return redis.error_reply('BADMETA cents granted and this packet do not fit heldCents, nothing was changed')
+  return redis.error_reply('BADMETA the cents granted are invalid, or with this packet exceed heldCents of the meta hash, nothing was changed')
 end
 
 --[[
-Reads a bucket's meta and its cents granted so far. Returns nil and an error, or a table that the calls of the group change:
-state, starts, ends, tries  whether it is open, from when to when, and how often a user may try
-held, granted, best         cents that may be granted, cents that were, cents of the best packet
-luckiest                    a better packet than meta's, as {cents, packet, user}
-ahead, at                   packets that were read from the pool's head, and the index of the next one
+Makes the table of a bucket from fields of its meta hash and the cents granted so far. Returns nil and an error if they are invalid.
+The calls of the group change this table:
+state, starts, ends, tries  state now, when grabs begin and end, and how often a user may grab without a packet
+held, granted, best         cents that the bucket may grant in all, cents granted so far, cents of the largest packet so far
+luckiest                    {cents, packet, user} of a packet of this group that is larger than all before; else nil
+ahead, at                   packets that were read from the head of the pool, and the index of the next packet to grant
 taken                       packets that were granted and are still in the pool
 ]]
 local function read_gate(fields, granted)
@@ -19,39 +21,39 @@ local function read_gate(fields, granted)
     held = tonumber(fields[5]) or 0, best = tonumber(fields[6] or '0'), ahead = {}, at = 0, taken = 0 }
   if gate.state == 'open' then
     if not gate.starts or not gate.ends or not gate.tries or not gate.best then
-      return nil, redis.error_reply('BADMETA a number of the activity is missing, nothing was changed')
+      return nil, redis.error_reply('BADMETA startsAtMs, endsAtMs, maxTries or bestCents of the meta hash is missing or not a number, nothing was changed')
     end
     if now_ms < gate.starts then gate.state = 'preheated' elseif now_ms >= gate.ends then gate.state = 'ended' end
   end
   if gate.state ~= 'open' then return gate end
-  -- Without the grants, users who have won would win again.
-  if not granted then return nil, redis.error_reply('LOSTGRANTS the grants are gone, was the key evicted? nothing was changed') end
-  -- Digits without leading zeros, at most as many as 2^53 has.
+  -- If the grants are lost, it is unknown who has won, so nobody may win.
+  if not granted then return nil, redis.error_reply('LOSTGRANTS Redis has lost the grants of this activity, which may have been evicted, nothing was changed') end
+  -- The sum must be at most 16 digits, as many as 2^53 has, without leading zeros.
   gate.granted = #granted <= 16 and (granted == '0' or string.find(granted, '^[1-9]%d*$')) and tonumber(granted)
   if not gate.granted then return nil, sum_error() end
   return gate
 end
 
--- Text of the reason why a bucket is not open.
+-- Returns the state of a bucket that is not open, as grab returns it.
 local function describe_state(gate)
   if gate.state ~= 'preheated' then return gate.state or 'unknown' end
   return 'preheated:' .. string.format('%.0f', gate.starts - now_ms)
 end
 
--- Checks the packet at the head of the pool. Returns nil or an error.
+-- Checks the packet at the head of the pool before it is granted. Returns nil, or an error if it is invalid.
 local function check_packet(gate, id, cents, head)
   if not id or #head > 60 or #cents > 16 then
-    return redis.error_reply('BADPACKET the pool does not start with <packet>:<cents>:<sum>, nothing was changed')
+    return redis.error_reply('BADPACKET the first entry of the pool is not <packet>:<cents>:<sum>, nothing was changed')
   end
-  -- Written so that it is false where heldCents is 'nan'.
+  -- This comparison is false if heldCents is 'nan', as it should be.
   local fits = gate.granted + cents <= gate.held
   return not fits and sum_error() or nil
 end
 
--- Checks, once for each group, that the Redis user may run the commands of a grant. Returns nil or an error.
+-- Checks, once for each group, that the Redis user may run the commands of a grant. Returns nil, or an error if the user may not.
 local function check_permissions(gate, meta, pool, grants, outbox)
   gate.permitted = redis.acl_check_cmd('XADD', outbox, '*', 'f', 'v') and redis.acl_check_cmd('LPOP', pool, '1')
     and redis.acl_check_cmd('HSET', grants, 'f', 'v') and redis.acl_check_cmd('HSET', meta, 'f', 'v')
   if gate.permitted then return nil end
-  return redis.error_reply('NOTALLOWED grab needs XADD, LPOP and HSET, nothing was changed')
+  return redis.error_reply('NOTALLOWED the Redis user may not run XADD, LPOP or HSET, which grab needs, nothing was changed')
 end

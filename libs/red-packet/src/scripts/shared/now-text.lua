@@ -1,3 +1,3 @@
 -- @include clock
--- The time of day in ms, as text.
+-- Time of Redis, ms since the epoch, as text.
 local now_text = string.format('%.0f', now_ms)
