@@ -185,9 +185,11 @@ function readActivity(body: unknown): CreateActivity {
     refuse('body', body, `an object with ${FIELDS.join(', ')}`);
   const fields = body as Record<string, unknown>;
   const unknown = Object.keys(fields).find((field) => !FIELDS.includes(field));
-  if (unknown !== undefined) throw check.error(`The body has a field ${shown(unknown)}, which does not exist. Expected some of ${FIELDS.join(', ')}.`);
+  if (unknown !== undefined) {
+    throw check.error(`The body has a field ${shown(unknown)}, which does not exist. Known: ${FIELDS.join(', ')}.`);
+  }
   const { total, ...activity } = fields;
   if (total === undefined) return activity as unknown as CreateActivity;
-  if (activity['totalCents'] !== undefined) throw check.error('The body has total and totalCents. Expected only one of them.');
+  if (activity['totalCents'] !== undefined) refuse('total', total, 'no total, because the body has totalCents');
   return { ...activity, totalCents: parseMoney('total', total) } as unknown as CreateActivity;
 }

@@ -53,7 +53,7 @@ export function checkBucket(cursor: string, bucket: number, buckets: number): vo
   if (bucket >= buckets) refuse('cursor', cursor, NEXT_CURSOR);
 }
 
-/** Parses the cursor of a page of grants, `<HSCAN cursor>` or `<HSCAN cursor>@<bucket>`. @throws InvalidRedPacketInputError for other text */
+/** Parses a cursor of grants, `<HSCAN cursor>` or `<HSCAN cursor>@<bucket>`. @throws InvalidRedPacketInputError for other text */
 export function checkCursor(value: unknown): BucketPosition {
   const match = typeof value === 'string' ? /^(\d{1,20})(?:@(\d{1,2}))?$/.exec(value) : null;
   if (match?.[1] === undefined || BigInt(match[1]) > MAX_CURSOR) return refuse('cursor', value, NEXT_CURSOR);
@@ -65,7 +65,7 @@ export function checkLimit(limit: unknown, max: number): number {
   return check.integer('limit', limit ?? 100, 1, max);
 }
 
-/** Parses the cursor of a page of dead-lettered payouts, `<bucket>:<stream entry id>`. @throws InvalidRedPacketInputError for other text */
+/** Parses a cursor of dead-lettered payouts, `<bucket>:<stream entry id>`. @throws InvalidRedPacketInputError for other text */
 export function checkDeadCursor(value: unknown): BucketPosition {
   const [, bucket, ...parts] =
     (typeof value === 'string' ? /^(\d{1,2}):(\d{1,20})-(\d{1,20})$/.exec(value) : null) ?? [];
@@ -110,10 +110,18 @@ function checkBounds(input: CreateActivity, totalCents: number, packets: number)
   const maxCents = check.integer('maxCents', cap, minCents, Number.MAX_SAFE_INTEGER);
   const [least, most] = [BigInt(packets) * BigInt(minCents), BigInt(packets) * BigInt(maxCents)];
   if (least > BigInt(totalCents)) {
-    refuse('totalCents', totalCents, `at least ${least}, because there are ${packets} packets of at least ${minCents} cents`);
+    refuse(
+      'totalCents',
+      totalCents,
+      `at least ${least}, because there are ${packets} packets of at least ${minCents} cents`,
+    );
   }
   if (most < BigInt(totalCents)) {
-    refuse('totalCents', totalCents, `at most ${most}, because there are ${packets} packets of at most ${maxCents} cents`);
+    refuse(
+      'totalCents',
+      totalCents,
+      `at most ${most}, because there are ${packets} packets of at most ${maxCents} cents`,
+    );
   }
   return { minCents, maxCents };
 }
@@ -124,8 +132,11 @@ function checkSeed(value: unknown): string {
 
 function checkSplit(value: unknown, amounts: readonly number[] | undefined): SplitMethod {
   const method = check.choice('split', value, METHODS);
-  if (method === 'given' && amounts === undefined) throw check.error("split is 'given', but there are no amounts. Set amounts, or choose another split.");
-  if (method !== 'given' && amounts !== undefined) refuse('split', value, "'given' or undefined, because there are amounts");
+  if (method === 'given' && amounts === undefined) {
+    throw check.error("split is 'given', but there are no amounts. Set amounts, or choose another split.");
+  }
+  if (method !== 'given' && amounts !== undefined)
+    refuse('split', value, "'given' or undefined, because there are amounts");
   return method;
 }
 

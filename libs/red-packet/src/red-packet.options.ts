@@ -26,8 +26,8 @@ export interface RedPacketModuleOptions {
   /** Number of replicas that must have a win before the user sees it (WAIT); integer from 0 to 10. Default 0. */
   readonly replicas?: number;
   /**
-   * How long a grab waits for `replicas`, ms; integer from 1 to 60,000. Must be less than `deadlineMs` of ScriptRegistryModule, or grabs reject.
-   * Default 1,000.
+   * How long a grab waits for `replicas`, ms; integer from 1 to 60,000. Must be less than `deadlineMs` of ScriptRegistryModule,
+   * or grabs reject. Default 1,000.
    */
   readonly replicasTimeoutMs?: number;
   /** How long a grab waits for packets from other buckets if the user's bucket is empty, ms; integer from 0 to 60,000. Default 1,000. */
@@ -109,9 +109,13 @@ export function resolveOptions(options: RedPacketModuleOptions): ResolvedRedPack
   return Object.freeze({
     identity: checks.fn('identity', options.identity, "that returns the id of a request's user, or undefined"),
     adminGuard,
-    eligibility: checks.optionalFn('eligibility', options.eligibility, 'that returns true if a user may take part in an activity'),
+    eligibility: checks.optionalFn(
+      'eligibility',
+      options.eligibility,
+      'that returns true if a user may take part in an activity',
+    ),
     onClosed: checks.optionalFn('onClosed', options.onClosed, 'that is called with a closed activity'),
-    participantName: checks.optionalFn('participantName', options.participantName, "that returns the name of a user"),
+    participantName: checks.optionalFn('participantName', options.participantName, 'that returns the name of a user'),
     retentionMs: checks.integer('retentionMs', options.retentionMs ?? 7 * DAY_MS, MIN_RETENTION_MS, MAX_RETENTION_MS),
     replicas: checks.integer('replicas', options.replicas ?? 0, 0, 10),
     replicasTimeoutMs: checks.integer('replicasTimeoutMs', options.replicasTimeoutMs ?? 1_000, 1, MINUTE_MS),

@@ -1,6 +1,6 @@
 import type { SplitMethod } from './red-packet.types';
 
-/** Parameters of a split. It is possible: `packets * minCents <= totalCents <= packets * maxCents`. */
+/** Parameters of a split. The caller has checked that `packets * minCents <= totalCents <= packets * maxCents`. */
 export interface SplitPlan {
   readonly totalCents: number;
   readonly packets: number;

@@ -77,7 +77,11 @@ describe.each(servers)('the audit on %s', (_name, connect) => {
   it.each<[string, (keys: Record<string, string>) => Promise<unknown>, RegExp]>([
     ['a packet taken out of the pool', ({ pool }) => bench.raw.rpop(pool as string), /packets in the pool \+ granted/],
     ['a packet made up', ({ pool }) => bench.raw.lpush(pool as string, '9:100:100'), /packets in the pool \+ granted/],
-    ['a counter that is off by a cent', ({ grants }) => bench.raw.hincrby(grants as string, '', 1), /cents in the pool \+ granted/],
+    [
+      'a counter that is off by a cent',
+      ({ grants }) => bench.raw.hincrby(grants as string, '', 1),
+      /cents in the pool \+ granted/,
+    ],
     ['an invalid pool entry', ({ pool }) => bench.raw.lset(pool as string, 0, 'what?'), /cents in the pool \+ granted/],
     ['a grant that is gone', ({ grants }) => bench.raw.hdel(grants as string, 'u1'), /packets in the pool \+ granted/],
   ])('finds %s', async (_what, damage, problem) => {

@@ -35,7 +35,10 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
       reported.push(closed);
       return onClosed(closed);
     };
-    const options = { ...resolveOptions({ identity: () => undefined, ...(listens && { onClosed: listener }) }), retentionMs };
+    const options = {
+      ...resolveOptions({ identity: () => undefined, ...(listens && { onClosed: listener }) }),
+      retentionMs,
+    };
     const packets = new RedPacketService(registry, options, { tasks });
     await packets.onModuleInit();
     await tasks.onModuleInit();
@@ -225,7 +228,9 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
       return name;
     });
     await eventually(async () => expect(await packets.status(id)).toMatchObject({ state: 'closed' }));
-    await eventually(async () => expect(await without.tasks.get(taskOf(id))).toMatchObject({ error: expect.stringContaining('onClosed') }));
+    await eventually(async () =>
+      expect(await without.tasks.get(taskOf(id))).toMatchObject({ error: expect.stringContaining('onClosed') }),
+    );
     await without.stop();
     await node();
     await eventually(() => expect(reportsOf(id)).toMatchObject([{ refundedPackets: 4 }]), { timeoutMs: 15_000 });

@@ -159,7 +159,9 @@ describe('a grab that cannot be finished changes nothing', () => {
   it('boot names all that is missing, and takes a user who has just what is needed', async () => {
     await bench.raw.acl('SETUSER', 'poor', 'on', '>pw', '~*', '&*', '+@all', '-xgroup', '-zadd', '-hscan');
     const poor = await connect({ username: 'poor', password: 'pw' });
-    await expect(poor.packets.onModuleInit()).rejects.toThrow(/HSCAN, XGROUP, ZADD, which .* \+hscan \+xgroup \+zadd\.$/);
+    await expect(poor.packets.onModuleInit()).rejects.toThrow(
+      /HSCAN, XGROUP, ZADD, which .* \+hscan \+xgroup \+zadd\.$/,
+    );
     await bench.raw.acl('SETUSER', 'poor', '-@all', '+@connection', '+info', '+evalsha', '+script', ...NEEDED);
     const spare = await connect({ username: 'poor', password: 'pw' });
     await spare.packets.onModuleInit();

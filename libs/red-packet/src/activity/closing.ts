@@ -27,7 +27,8 @@ export class Closing {
   register(): void {
     if (this.options.onClosed !== undefined && this.tasks === undefined) {
       throw new InvalidOptionError(
-        'RedPacketModule: onClosed is called by delayed tasks. Import DelayedTaskModule.forRoot() in the root module, or leave onClosed out.',
+        'RedPacketModule: onClosed is called by delayed tasks. Import DelayedTaskModule.forRoot() in the root module, ' +
+          'or leave onClosed out.',
       );
     }
     this.tasks?.process(this.name, ({ activityId }: { activityId: string }, { attempt }) =>

@@ -83,5 +83,10 @@ function checkBucket(bucket: number, reading: BucketReading, problems: Problems)
     'cents allotted + received - sent',
     reading.totalCents + reading.receivedCents - reading.sentCents,
   );
-  problems.compare(`${name} packets refunded`, reading.refundedPackets, 'packets in its refunds', reading.refundRecords);
+  problems.compare(
+    `${name} packets refunded`,
+    reading.refundedPackets,
+    'packets in its refunds',
+    reading.refundRecords,
+  );
 }

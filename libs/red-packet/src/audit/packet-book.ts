@@ -105,7 +105,8 @@ export class PacketBook {
   /** Adds a problem for each packet that has no record. */
   checkPresence(): void {
     for (let id = 1; id <= this.packets; id++)
-      if (this.states[id] === 0) this.problems.add(`packet ${id} has no record: it is not in a pool, granted, refunded, moving or void`);
+      if (this.states[id] === 0)
+        this.problems.add(`packet ${id} has no record: it is not in a pool, granted, refunded, moving or void`);
   }
 
   /** Adds a problem for each granted packet whose payout was not found in an outbox, in the ledger or among dead letters. */
@@ -113,7 +114,9 @@ export class PacketBook {
     const granted = STATES.indexOf('granted') + 1;
     for (let id = 1; id <= this.packets; id++) {
       if (this.states[id] === granted && this.marks[id] === 0) {
-        this.problems.add(`packet ${id} is granted, but has no payout row, no dead letter, and is not paid in the ledger`);
+        this.problems.add(
+          `packet ${id} is granted, but has no payout row, no dead letter, and is not paid in the ledger`,
+        );
       }
     }
   }

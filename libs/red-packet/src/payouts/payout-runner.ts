@@ -131,7 +131,9 @@ export class PayoutRunner implements PayoutRun {
       }
       const problem = String(error);
       if (this.problem !== problem)
-        this.logger.warn(`The search for payouts failed and will be repeated. Until it works, payouts may be late. ${problem}`);
+        this.logger.warn(
+          `The search for payouts failed and will be repeated. Until it works, payouts may be late. ${problem}`,
+        );
       this.problem = problem;
     }
   }

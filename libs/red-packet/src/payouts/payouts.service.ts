@@ -57,7 +57,11 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
     return run;
   }
 
-  /** Counts the payouts of an activity by state. Returns undefined if there is no such activity. @throws the errors of ScriptRegistry.run() */
+  /**
+   * Counts the payouts of an activity by state. Returns undefined if there is no such activity.
+   *
+   * @throws the errors of ScriptRegistry.run()
+   */
   async stats(activityId: string): Promise<PayoutStats | undefined> {
     const outbox = await this.outboxOf(activityId);
     if (outbox === undefined) return undefined;

@@ -19,16 +19,22 @@ local length = redis.call('LLEN', KEYS[2])
 if meta[1] ~= 'draft' then return { 'closed', length } end
 if length ~= tonumber(ARGV[1]) then return { 'elsewhere', length } end
 local count = #ARGV - 1
-if count < 1 or count > 1000 then return redis.error_reply('BADCHUNK the call has ' .. count .. ' packets, expected 1 to 1,000, nothing was appended') end
+if count < 1 or count > 1000 then
+  return redis.error_reply('BADCHUNK the call has ' .. count .. ' packets, expected 1 to 1,000, nothing was appended')
+end
 local filled = length == 0 and 0 or tonumber(string.match(redis.call('LINDEX', KEYS[2], -1), '^%d+:%d+:(%d+)$'))
-if not filled then return redis.error_reply('BADPACKET the last entry of the pool is not <packetId>:<cents>:<sum>, nothing was appended') end
+if not filled then
+  return redis.error_reply('BADPACKET the last entry of the pool is not <packetId>:<cents>:<sum>, nothing was appended')
+end
 for i = 2, #ARGV do
   local cents, sum = string.match(ARGV[i], '^%d+:(%d+):(%d+)$')
   if not cents or tonumber(cents) < 1 then
     return redis.error_reply('BADPACKET ARGV[' .. i .. '] is not <packetId>:<cents>:<sum> with 1 cent or more, nothing was appended')
   end
   filled = filled + cents
-  if filled ~= tonumber(sum) then return redis.error_reply('BADPACKET the sum in ARGV[' .. i .. '] is not the cents of all packets up to it, nothing was appended') end
+  if filled ~= tonumber(sum) then
+    return redis.error_reply('BADPACKET the sum in ARGV[' .. i .. '] differs from the cents of all packets, nothing was appended')
+  end
 end
 if length + count > tonumber(meta[2]) or filled > tonumber(meta[3]) then
   return redis.error_reply('BADCHUNK the pool would have more packets or cents than the bucket, nothing was appended')

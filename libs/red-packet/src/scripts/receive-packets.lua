@@ -26,11 +26,15 @@ local last, count, cents, entries = redis.call('LINDEX', KEYS[2], -1), #ARGV - 2
 local sum = last and tonumber(string.match(last, ':(%d+)$')) or 0
 for i = 3, #ARGV do
   local amount = string.match(ARGV[i], '^%d+:([1-9]%d*)$')
-  if not amount then return redis.error_reply('BADPACKET ARGV[' .. i .. '] is not <packetId>:<cents> with 1 cent or more, nothing was changed') end
+  if not amount then
+    return redis.error_reply('BADPACKET ARGV[' .. i .. '] is not <packetId>:<cents> with 1 cent or more, nothing was changed')
+  end
   cents = cents + amount
   entries[i - 2] = ARGV[i] .. ':' .. format_number(sum + cents)
 end
-if sum + cents > 9007199254740991 then return redis.error_reply('BADSUM the sum of all cents ever appended to this pool would exceed 2^53 - 1, nothing was changed') end
+if sum + cents > 9007199254740991 then
+  return redis.error_reply('BADSUM all cents ever appended to this pool would exceed 2^53 - 1, nothing was changed')
+end
 redis.call('LLEN', KEYS[4])
 local closed = state == 'closed'
 redis.call('HSET', KEYS[3], 'in:' .. ARGV[1], ARGV[2], 'at', now_text)

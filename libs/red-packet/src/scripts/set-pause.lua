@@ -12,6 +12,8 @@ O(1). TTL: untouched. Clock: none. Replay: changes nothing.
 ]]
 local state = redis.call('HGET', KEYS[1], 'state')
 if state ~= 'open' and state ~= 'paused' then return { state or '', state or '' } end
-if ARGV[1] ~= 'open' and ARGV[1] ~= 'paused' then return redis.error_reply('BADSTATE ARGV[1] is neither open nor paused, nothing was changed') end
+if ARGV[1] ~= 'open' and ARGV[1] ~= 'paused' then
+  return redis.error_reply('BADSTATE ARGV[1] is neither open nor paused, nothing was changed')
+end
 if state ~= ARGV[1] then redis.call('HSET', KEYS[1], 'state', ARGV[1]) end
 return { state, ARGV[1] }

@@ -11,7 +11,7 @@ KEYS[7]  voids    hash      <prefix>:red-packet:{<activity>}:voids
 KEYS[8]  refunds  list(str) <prefix>:red-packet:{<activity>}:refunds
 KEYS[9]  dead     stream    <prefix>:stream-consumer:{<activity>}:dead:payouts:<outbox>
 
-Returns {state, fields, pooled, pooledCents, granted, grantedCents, outboxLength, refundRecords, outgoing, lastRow, dead, overdue, unreported}
+Returns {state, fields, pooled, pooledCents, granted, grantedCents, rows, refundRecords, outgoing, lastRow, dead, overdue, unreported}
   state          'draft' | 'preheated' | 'open' | 'paused' | 'ended' | 'closed' | 'spread:<buckets>' | ''   '' if there is
                  no bucket
   fields         str   numbers of the meta hash, separated by commas, in the order in which this script reads them
@@ -19,7 +19,7 @@ Returns {state, fields, pooled, pooledCents, granted, grantedCents, outboxLength
   pooledCents    str   cents in the pool, from its first and last entry; '-1' if one of them is invalid
   granted        int   packets granted
   grantedCents   str   cents granted; '-1' if the grants are lost
-  outboxLength   int   payouts that are neither settled nor dead-lettered
+  rows           int   payouts that are neither settled nor dead-lettered
   refundRecords  int   packets in the list of refunds
   outgoing       str   indexes of the buckets to which packets are moving, separated by commas
   lastRow        str   id of the last payout row that was written; '' if the outbox is lost

@@ -22,7 +22,7 @@ if id ~= ARGV[2] or ARGV[1] == '' then return { 'none' } end
 local meta = redis.call('HMGET', KEYS[1], 'expiresAtMs', 'bestUser', 'forgetAtMs')
 local granted = tonumber(redis.call('HGET', KEYS[2], '') or '-1')
 if not meta[1] or granted < tonumber(cents) then
-  return redis.error_reply('BADMETA the parameters of the activity are lost, or fewer cents are granted than this grant has, nothing was changed')
+  return redis.error_reply('BADMETA the parameters are lost, or the cents granted are fewer than this grant has, nothing was changed')
 end
 if ARGV[3] ~= '' and not string.find(ARGV[3], '^%d+:%d+:%d+$') then
   return redis.error_reply('BADGRANT ARGV[3] is neither empty nor <packet>:<cents>:<ms>, nothing was changed')

@@ -4,7 +4,7 @@
 local gates = {}
 
 local function sum_error()
-  return redis.error_reply('BADMETA the cents granted are invalid, or with this packet exceed heldCents of the meta hash, nothing was changed')
+  return redis.error_reply('BADMETA the cents granted are invalid, or exceed heldCents with this packet, nothing was changed')
 end
 
 --[[
@@ -21,13 +21,15 @@ local function read_gate(fields, granted)
     held = tonumber(fields[5]) or 0, best = tonumber(fields[6] or '0'), ahead = {}, at = 0, taken = 0 }
   if gate.state == 'open' then
     if not gate.starts or not gate.ends or not gate.tries or not gate.best then
-      return nil, redis.error_reply('BADMETA startsAtMs, endsAtMs, maxTries or bestCents of the meta hash is missing or not a number, nothing was changed')
+      return nil, redis.error_reply('BADMETA startsAtMs, endsAtMs, maxTries or bestCents is not a number, nothing was changed')
     end
     if now_ms < gate.starts then gate.state = 'preheated' elseif now_ms >= gate.ends then gate.state = 'ended' end
   end
   if gate.state ~= 'open' then return gate end
   -- If the grants are lost, it is unknown who has won, so nobody may win.
-  if not granted then return nil, redis.error_reply('LOSTGRANTS Redis has lost the grants of this activity, which may have been evicted, nothing was changed') end
+  if not granted then
+    return nil, redis.error_reply('LOSTGRANTS Redis has lost the grants of this activity, which may have been evicted, nothing was changed')
+  end
   -- The sum must be at most 16 digits, as many as 2^53 has, without leading zeros.
   gate.granted = #granted <= 16 and (granted == '0' or string.find(granted, '^[1-9]%d*$')) and tonumber(granted)
   if not gate.granted then return nil, sum_error() end
@@ -45,7 +47,7 @@ local function check_packet(gate, id, cents, head)
   if not id or #head > 60 or #cents > 16 then
     return redis.error_reply('BADPACKET the first entry of the pool is not <packet>:<cents>:<sum>, nothing was changed')
   end
-  -- This comparison is false if heldCents is 'nan', as it should be.
+  -- If heldCents is 'nan', the comparison is false, so the packet is refused.
   local fits = gate.granted + cents <= gate.held
   return not fits and sum_error() or nil
 end
