@@ -1,11 +1,14 @@
 import { LuanestError } from '../../internal/src';
 
-/** A parameter of an activity, an id, or the limit or cursor of a page is missing or invalid. Nothing was changed. */
+/** A parameter of an activity, an id, or the limit or cursor of a page is missing or invalid. The call changed no activity. */
 export class InvalidRedPacketInputError extends LuanestError {
   readonly code = 'INVALID_RED_PACKET_INPUT';
 }
 
-/** There is an activity with this id and other parameters, or keys of an activity that has lost its parameters. Nothing was changed. */
+/**
+ * There is an activity with this id and other parameters, or Redis has keys of an activity with this id but has lost its parameters.
+ * The call changed no activity.
+ */
 export class ActivityConflictError extends LuanestError {
   readonly code = 'ACTIVITY_CONFLICT';
 }
