@@ -72,7 +72,7 @@ describe.each(servers)('an activity on %s', (_name, connect) => {
         { maxCents: 999 },
         { buckets: 2 },
         { maxTries: 1 },
-        { endsAtMs: 8e12 },
+        { endsAtMs: 4e12 },
         { split: 'equal' as const },
         { seed: SEED },
       ];

@@ -28,15 +28,15 @@ export interface Amount {
 export interface BucketBooks {
   /** Index of the bucket, from 0. */
   readonly bucket: number;
-  /** What the bucket got when the activity was created. */
+  /** Packets that the bucket got when the activity was created. */
   readonly allotted: Amount;
-  /** What is left in the bucket. */
+  /** Packets that are left in the bucket. */
   readonly pool: Amount;
   readonly granted: Amount;
   readonly refunded: Amount;
-  /** What the bucket has sent to other buckets. */
+  /** Packets that the bucket has sent to other buckets. */
   readonly sent: Amount;
-  /** What the bucket has received from other buckets. */
+  /** Packets that the bucket has received from other buckets. */
   readonly received: Amount;
 }
 
