@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DelayedTaskService } from 'luanest/delayed-task';
-import { InvalidRedPacketInputError, RedPacketService, type ClosedActivity } from 'luanest/red-packet';
+import { RedPacketService, type ClosedActivity } from 'luanest/red-packet';
 import { eventually } from '../../../test/support/wait';
 import { resolveOptions as resolveTasks } from '../../delayed-task/src/delayed-task.options';
 import { delayedTaskScripts } from '../../delayed-task/src/delayed-task.scripts';
