@@ -10,7 +10,10 @@ export function found<T>(activityId: string, value: T | undefined): T {
   throw new NotFoundException(`There is no activity ${JSON.stringify(activityId)}. It may have expired.`);
 }
 
-/** Parses the query parameter `limit`; the service checks its range. @throws InvalidRedPacketInputError unless it is 1 to 4 digits */
+/**
+ * Parses the query parameter `limit`; the service checks its range.
+ * @throws InvalidRedPacketInputError unless it is 1 to 4 digits
+ */
 export function readLimit(text: string, max = 1_000): number {
   return /^\d{1,4}$/.test(text) ? Number(text) : refuse('limit', text, `an integer from 1 to ${max}`);
 }

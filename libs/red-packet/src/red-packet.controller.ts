@@ -74,7 +74,7 @@ export class RedPacketController {
   @UseGuards(RedPacketGrabGuard)
   grab(@Param('activityId') activityId: string, @Req() request: unknown): Promise<GrabResult> {
     const userId = this.options.identity(request);
-    // Speed: most functions `identity` return the id, not a promise of it. Then one promise for each grab is enough.
+    // Speed: `identity` usually returns the id, not a promise of it. Then one promise for each grab is enough.
     if (typeof userId === 'string' && userId !== '') return this.packets.grab(activityId, userId).catch(refused);
     return this.identified(userId).then((known) => this.packets.grab(activityId, known).catch(refused));
   }

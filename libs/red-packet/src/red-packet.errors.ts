@@ -6,8 +6,8 @@ export class InvalidRedPacketInputError extends LuanestError {
 }
 
 /**
- * There is an activity with this id and other parameters, or Redis has keys of an activity with this id but has lost its parameters.
- * The call changed no activity.
+ * There is an activity with this id and other parameters, or Redis has keys of an activity with this id but has lost its
+ * parameters. The call changed no activity.
  */
 export class ActivityConflictError extends LuanestError {
   readonly code = 'ACTIVITY_CONFLICT';

@@ -77,8 +77,8 @@ export function checkDeadCursor(value: unknown): BucketPosition {
 /**
  * Checks the parameters of an activity, and fills in the defaults.
  *
- * @throws InvalidRedPacketInputError for an invalid parameter, and for a total that is less than `packets * minCents` or more than
- *   `packets * maxCents`
+ * @throws InvalidRedPacketInputError for an invalid parameter, and for a total that is less than `packets * minCents` or more
+ *   than `packets * maxCents`
  */
 export function checkActivity(input: CreateActivity): CheckedActivity {
   const activityId = checkActivityId(input.activityId);

@@ -14,13 +14,13 @@ export interface RedPacketModuleOptions {
   /** Guard of the admin routes: an instance, or a class that Nest can build. Default: none; then admin routes return 403. */
   readonly adminGuard?: CanActivate | Type<CanActivate>;
   /**
-   * How long Redis keeps an activity after its end, ms; for an activity without `endsAtMs`, after it opens. Integer from 60,000 to
-   * 10 years. Redis keeps an activity longer while it owes a payout or a refund. Default 7 days.
+   * How long Redis keeps an activity after its end, ms; for an activity without `endsAtMs`, after it opens. Integer from 60,000
+   * to 10 years. Redis keeps an activity longer while it owes a payout or a refund. Default 7 days.
    */
   readonly retentionMs?: number;
   /**
-   * Returns true if a user may take part in an activity. Called before each grab that goes to Redis. If it throws, the grab rejects
-   * with this error. Default: every user may take part.
+   * Returns true if a user may take part in an activity. Called before each grab that goes to Redis. If it throws, the grab
+   * rejects with this error. Default: every user may take part.
    */
   readonly eligibility?: (activityId: string, userId: string) => boolean | Promise<boolean>;
   /** Number of replicas that must have a win before the user sees it (WAIT); integer from 0 to 10. Default 0. */
@@ -30,19 +30,22 @@ export interface RedPacketModuleOptions {
    * or grabs reject. Default 1,000.
    */
   readonly replicasTimeoutMs?: number;
-  /** How long a grab waits for packets from other buckets if the user's bucket is empty, ms; integer from 0 to 60,000. Default 1,000. */
+  /**
+   * How long a grab waits for packets from other buckets if the user's bucket is empty, ms; integer from 0 to 60,000. Default
+   * 1,000.
+   */
   readonly transferWaitMs?: number;
   /**
-   * Called after an activity was closed, at its end or by `close`, with the sum of all its refunds so far. Give this sum back, less
-   * what you have given back before. Called at least once for each activity: again after it has thrown, after a crash, and when
-   * `conflict` has turned a payout into a refund. After 1,000 failures, about 16 hours, the closing task is dead-lettered. Redis
-   * keeps the refund until `onClosed` has resolved, unless you call `forget`. Needs `DelayedTaskModule`. Set it in all processes or
-   * in none. Default: none.
+   * Called after an activity was closed, at its end or by `close`, with the sum of all its refunds so far. Give this sum back,
+   * less what you have given back before. Called at least once for each activity: again after it has thrown, after a crash, and
+   * when `conflict` has turned a payout into a refund. After 1,000 failures, about 16 hours, the closing task is dead-lettered.
+   * Redis keeps the refund until `onClosed` has resolved, unless you call `forget`. Needs `DelayedTaskModule`. Set it in all
+   * processes or in none. Default: none.
    */
   readonly onClosed?: (closed: ClosedActivity) => void | Promise<void>;
   /**
-   * Returns the name under which other winners see a user in the results; undefined for no name. Called for each row of a page. If
-   * it throws, `results` rejects with this error. Ids of users are never shown. Default: no user has a name.
+   * Returns the name under which other winners see a user in the results; undefined for no name. Called for each row of a page.
+   * If it throws, `results` rejects with this error. Ids of users are never shown. Default: no user has a name.
    */
   readonly participantName?: (userId: string, activityId: string) => string | undefined | Promise<string | undefined>;
 }
@@ -55,7 +58,10 @@ export interface ResolvedRedPacketModuleOptions extends Required<
   readonly eligibility: RedPacketModuleOptions['eligibility'];
   readonly onClosed: RedPacketModuleOptions['onClosed'];
   readonly participantName: RedPacketModuleOptions['participantName'];
-  /** How long a process may remember that an activity is sold out, ms. Not an option. Stored in each activity when it is created. */
+  /**
+   * How long a process may remember that an activity is sold out, ms. Not an option. Stored in each activity when it is
+   * created.
+   */
   readonly soldOutMs: number;
 }
 

@@ -1,7 +1,8 @@
 import { Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { Creation } from './activity/creation';
-import { Lifecycle, unreportedOf } from './activity/lifecycle';
+import { Lifecycle } from './activity/lifecycle';
+import { unreportedOf } from './activity/status';
 import { Closing } from './activity/closing';
 import { ResultList } from './activity/result-list';
 import { Results } from './activity/results';
@@ -48,7 +49,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   private readonly grants: Results;
   private readonly resultList: ResultList;
   private readonly auditor: Audit;
-  /** Key of the list of all activities. No key of an activity ends in `index`, so also one with the id `activities` has other keys. */
+  /** Key of the list of all activities. No activity has a key with this name, not even one with the id `activities`. */
   private readonly indexKey: string;
 
   constructor(
@@ -70,7 +71,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
     this.auditor = new Audit(registry, transfers, streams);
   }
 
-  /** Registers the closing task and checks the permissions of the Redis user. @throws MissingPermissionError, InvalidOptionError */
+  /** Registers the closing task, and checks permissions. @throws MissingPermissionError, InvalidOptionError */
   async onModuleInit(): Promise<void> {
     this.closing.register();
     await requirePermissions(this.registry, this.logger);
@@ -127,9 +128,9 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Closes an activity for good, and refunds the packets that nobody has won. May be called again, also by other processes: each
-   * packet is refunded once. If it rejects, some buckets may be closed, so call it again. `onClosed` is called soon afterwards, and
-   * at the latest at the activity's end. A draft stays a draft. Returns undefined if there is no such activity.
+   * Closes an activity for good, and refunds the packets that nobody has won. May be called again, also by other processes:
+   * each packet is refunded once. If it rejects, some buckets may be closed, so call it again. `onClosed` is called soon
+   * afterwards, and at the latest at the activity's end. A draft stays a draft. Returns undefined if there is no such activity.
    */
   async close(activityId: string): Promise<ClosedActivity | undefined> {
     const found = await this.lifecycle.close(checkActivityId(activityId));
@@ -194,9 +195,10 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Sets the TTL of a closed activity's keys, also if it owes payouts or refunds. Use it if you have paid these by other means. May
-   * be called again.
-   * @returns true if the keys have a TTL, or there is no such activity; false for a draft, and for an open activity that owes something
+   * Sets the TTL of a closed activity's keys, also if it owes payouts or refunds. Use it if you have paid these by other means.
+   * May be called again.
+   * @returns true if the keys have a TTL, or there is no such activity; false for a draft, and for an open activity that owes
+   *   something
    */
   async forget(activityId: string): Promise<boolean> {
     return (await this.lifecycle.settle(checkActivityId(activityId), true)) !== 'owed';
@@ -207,7 +209,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
     return this.registry.run(listActivities, { keys: { index: this.indexKey }, args: {} });
   }
 
-  /** Returns the keys of an activity's outboxes, the streams of its payouts; one for each bucket. Empty if there is no such activity. */
+  /** Returns the keys of an activity's streams of payouts, one for each bucket. Empty if there is no such activity. */
   async outboxes(activityId: string): Promise<string[]> {
     const layout = await this.lifecycle.layoutOf(checkActivityId(activityId));
     return layout?.buckets.map(({ outbox }) => outbox) ?? [];
@@ -216,7 +218,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   /**
    * Voids a grant that the ledger refused to pay. The ledger refuses if it has paid the packet to another user before, or another
    * packet to this user. That happens after a failover in which Redis lost grants. Without `paid`, this user gets another packet
-   * if one is left. With `paid`, the packet is refunded. May be repeated.
+   * if one is left. With `paid`, the packet is refunded, and the user is shown the paid one. May be repeated.
    * @throws InvalidRedPacketInputError; the errors of ScriptRegistry.run()
    */
   async conflict(activityId: string, { userId, packetId, paid }: PayoutConflict): Promise<VoidedGrant> {

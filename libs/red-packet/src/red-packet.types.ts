@@ -23,12 +23,15 @@ export interface CreateActivity {
   readonly amounts?: readonly number[];
   /** Seed of the split, 32 lowercase hex digits. The same seed and parameters give the same packets. Default: random. */
   readonly seed?: string;
-  /** When grabs begin, ms since 1970 by Redis' clock; integer from 0 to the year 2100. Default 0: as soon as the activity is created. */
+  /**
+   * When grabs begin, ms since 1970 by Redis' clock; integer from 0 to the year 2100. Default 0: as soon as the activity is
+   * created.
+   */
   readonly startsAtMs?: number;
   /**
-   * When grabs end, ms since 1970 by Redis' clock; integer up to the year 2100, after `startsAtMs` and in the future. Default: one
-   * hour before the retention ends, or half of the retention before, if that is shorter. The retention begins when the activity
-   * opens.
+   * When grabs end, ms since 1970 by Redis' clock; integer up to the year 2100, after `startsAtMs` and in the future. Default:
+   * one hour before the retention ends, or half of the retention before, if that is shorter. The retention begins when the
+   * activity opens.
    */
   readonly endsAtMs?: number;
   /** How often a user may grab without winning; integer from 0 to 1,000,000. Default 0: any number of times. */
@@ -162,7 +165,10 @@ export interface ResultRow extends Packet {
   readonly name?: string;
   /** True for the packet of the user who asks. */
   readonly own: boolean;
-  /** True for the largest packet; of equal packets, the one that was won first. False for all packets while a user may still win. */
+  /**
+   * True for the largest packet; of equal packets, the one that was won first. False for all packets while a user may still
+   * win.
+   */
   readonly luckiest: boolean;
 }
 

@@ -14,8 +14,8 @@ type DrawInteger = (below: number) => number;
 const TWO_53 = 2 ** 53;
 
 /**
- * Returns a generator of random integers, which returns the same numbers for the same seed: sfc32, the small fast counting generator
- * of Chris Doty-Humphrey.
+ * Returns a generator of random integers, which returns the same numbers for the same seed: sfc32, the small fast counting
+ * generator of Chris Doty-Humphrey.
  *
  * @param seed 32 hex digits
  * @see https://pracrand.sourceforge.net/RNG_engines.txt
@@ -67,7 +67,10 @@ export function splitDoubleMean({ totalCents, packets, minCents, maxCents }: Spl
   return shuffle(amounts, draw);
 }
 
-/** Returns `2 * total / count`, rounded down, but at most `total`. A division of floats could round up if the total is near 2^53. */
+/**
+ * Returns `2 * total / count`, rounded down, but at most `total`. A division of floats could round up if the total is near
+ * 2^53.
+ */
 function twiceTheMean(total: number, count: number): number {
   const over = total % count;
   return Math.min(total, ((total - over) / count) * 2 + Math.floor((2 * over) / count));

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { InvalidOptionError } from '../../../internal/src';
 import { type DelayedTaskService, retryLater, type RetryLater, type ScheduleOptions } from 'luanest/delayed-task';
 import type { RedPacketServiceOptions } from '../red-packet.options';
-import { unreportedOf, type Closed, type Lifecycle } from './lifecycle';
+import type { Closed, Lifecycle } from './lifecycle';
+import { unreportedOf } from './status';
 
 /** Attempts of the closing task before it is dead-lettered. */
 const ATTEMPTS = 1_000;

@@ -34,7 +34,9 @@ export class Creation {
     private readonly closing: Closing,
   ) {}
 
-  /** Creates an activity. If it exists with the same parameters, finishes its creation. For errors see RedPacketService.create. */
+  /**
+   * Creates an activity. If it exists with the same parameters, finishes its creation. For errors see RedPacketService.create.
+   */
   async create(activity: CheckedActivity): Promise<CreatedActivity> {
     const { activityId, startsAtMs, endsAtMs, totalCents, packets, buckets } = activity;
     const { retentionMs } = this.settings;
@@ -72,7 +74,7 @@ export class Creation {
       // All pools are full before the first bucket opens.
       if (!single) await Promise.all(layout.buckets.map((keys) => this.open(layout, keys)));
     } else if (begun.state !== 'closed') {
-      // Redis may have lost the closing task.
+      // Redis may have lost the closing task, so it is scheduled again if it does not exist.
       await this.closing.schedule(activityId, begun.endsAtMs, 'keep');
     }
     const created = await this.open(this.layouts.root(activityId), root);

@@ -1,7 +1,8 @@
 import type { RedPacketServiceOptions } from '../red-packet.options';
 import type { ActivityState, GrantRecord, ResultRow, ResultsPage } from '../red-packet.types';
-import { statusOf, type Lifecycle } from './lifecycle';
+import type { Lifecycle } from './lifecycle';
 import type { PageRequest, Results } from './results';
+import { statusOf } from './status';
 
 /** States in which nobody can win any more, so that the largest packet is known. */
 const OVER: readonly ActivityState[] = ['sold-out', 'ended', 'closed'];

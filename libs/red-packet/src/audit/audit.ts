@@ -1,13 +1,16 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
 import type { StreamConsumerService } from 'luanest/stream-consumer';
-import { statusOf, type Read } from '../activity/lifecycle';
+import type { Read } from '../activity/lifecycle';
+import { statusOf } from '../activity/status';
 import type { Transfers } from '../buckets/transfers';
 import type { BucketReading } from '../buckets/bucket.scripts';
 import type { AuditOptions, AuditReport, BucketBooks } from './audit.types';
 import { DeepAudit } from './deep-audit';
 import { Problems } from './problem-list';
 
-/** Audits activities: checks that every packet and every cent is either left, granted, refunded or moving, and only one of these. */
+/**
+ * Audits activities: checks that every packet has exactly one state (left, granted, refunded or moving), and that cents add up.
+ */
 export class Audit {
   private readonly deep: DeepAudit;
 

@@ -11,7 +11,9 @@ const IN_OUTBOX = 1;
 const PAID = 2;
 const DEAD_LETTER = 4;
 
-/** Notes the state of every packet of an activity during a count. Needs 14 bytes for each packet, also if ids of users are long. */
+/**
+ * Notes the state of every packet of an activity during a count. Needs 14 bytes for each packet, also if ids of users are long.
+ */
 export class PacketBook {
   private readonly states: Uint8Array;
   private readonly marks: Uint8Array;
@@ -29,7 +31,10 @@ export class PacketBook {
     this.cents = new Float64Array(packets + 1);
   }
 
-  /** Notes the state of a packet. The same record may be noted twice, because a page of HSCAN may repeat entries of an earlier one. */
+  /**
+   * Notes the state of a packet. The same record may be noted twice, because a page of HSCAN may repeat entries of an earlier
+   * one.
+   */
   put(state: PacketState, packetId: string, cents: number, userId = ''): void {
     const id = this.idOf(packetId, state);
     if (id === 0) return;

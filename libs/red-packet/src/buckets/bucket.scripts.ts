@@ -29,7 +29,7 @@ const META_FIELDS = [
 export interface BucketReading extends Readonly<Record<(typeof META_FIELDS)[number], number>> {
   /** State by Redis' clock. `spread:<n>` is the root of an activity with n buckets. '' if Redis has no such bucket. */
   readonly state: 'draft' | 'preheated' | 'open' | 'paused' | 'ended' | 'closed' | `spread:${number}` | '';
-  /** Packets in the pool. */
+  /** Number of packets in the pool. */
   readonly pooled: number;
   /** Cents in the pool, computed from its first and last entry; -1 if one of them is invalid. */
   readonly pooledCents: number;
@@ -91,7 +91,7 @@ export const readBucket = defineScript({
 export interface SentPackets {
   /** Number of the transfer, as text. Later transfers from the same bucket have higher numbers. */
   readonly sequence: string;
-  /** `<packetId>:<cents>` */
+  /** Packets of the transfer, each `<packetId>:<cents>`. */
   readonly packets: readonly string[];
 }
 

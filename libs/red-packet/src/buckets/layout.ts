@@ -67,7 +67,9 @@ export class Layouts {
     private readonly streams: KeySpace,
   ) {}
 
-  /** Returns the remembered layout of an activity with several buckets. For all other activities, returns one bucket: the root. */
+  /**
+   * Returns the remembered layout of an activity with several buckets. For all other activities, returns one bucket: the root.
+   */
   of(activityId: string): Layout {
     return this.sharded.get(activityId) ?? this.root(activityId);
   }
@@ -132,8 +134,8 @@ export class Layouts {
   /**
    * Returns the keys of a bucket under a hash tag.
    *
-   * @param segment `b<bucket>`, the last part of each key; nothing for a root. Without it, an activity whose id is equal to the tag
-   *   would have the same keys.
+   * @param segment `b<bucket>`, the last part of each key; nothing for a root. Without the segment, an activity whose id is
+   *   equal to the tag would have the same keys.
    */
   private keysUnder(tag: TaggedKeys, ...segment: readonly string[]): BucketKeys {
     const outbox = tag.key('outbox', ...segment);

@@ -15,7 +15,7 @@ export class Refills {
   constructor(private readonly transfers: Transfers) {}
 
   /**
-   * Moves packets to a bucket. If a refill of this bucket is running in this process, returns its promise instead.
+   * Moves packets to a bucket. If a refill of this bucket is running in this process, returns the promise of that refill.
    */
   refill(layout: Layout, bucket: number): Promise<Refilled> {
     const name = `${bucket}@${layout.activityId}`;

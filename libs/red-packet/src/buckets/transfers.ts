@@ -65,7 +65,7 @@ export class Transfers {
   /** Finishes every transfer that the readings show as begun. Returns how many transfers that were. */
   async finish(layout: Layout, readings: readonly BucketReading[]): Promise<number> {
     const directions = readings.flatMap(({ outgoing }, from) => outgoing.map((to) => ({ from, to })));
-    // 0: if another process has finished the transfer meanwhile, no packets are moved in addition.
+    // With 0, move() begins no new transfer if another process has finished this one meanwhile.
     await Promise.all(directions.map((direction) => this.move(layout, direction, 0)));
     return directions.length;
   }

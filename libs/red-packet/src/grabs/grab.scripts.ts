@@ -55,5 +55,5 @@ export const grabPacket = defineScript({
   },
 });
 
-/** The script of a grab, in the list of all scripts. */
+/** Scripts of a grab, for the list of all scripts. */
 export const grabScripts = [grabPacket];

@@ -14,7 +14,7 @@ const PAUSE_MS = 15;
 const UNCONFIRMED_RETRY_MS = 100;
 
 type Settings = Pick<RedPacketServiceOptions, 'replicas' | 'replicasTimeoutMs' | 'transferWaitMs'>;
-/** A reply that may be the last one of a grab. `sharded` is not: the grab is sent again, to the user's bucket. */
+/** A reply that may be the last one of a grab. After `sharded`, the grab is sent again, to the user's bucket. */
 type FinalReply = Exclude<BucketReply, { outcome: 'sharded' }>;
 /** A bucket's reply. `confirmed` is true if at least `replicas` replicas have what the call wrote. */
 interface CheckedReply {
@@ -41,7 +41,10 @@ export class Grabber {
     private readonly settings: Settings,
   ) {}
 
-  /** Returns `sold-out` if this process knows that, without a call to Redis; else undefined. */
+  /**
+   * Returns `sold-out` if this process knows that the activity is sold out and the user has no packet of it; else undefined. Does
+   * not call Redis.
+   */
   knownResult(activityId: string, userId: string): GrabResult | undefined {
     return this.soldOutUsers.has(activityId, userId) ? SOLD_OUT : undefined;
   }
@@ -50,7 +53,7 @@ export class Grabber {
   grab(activityId: string, userId: string): Promise<GrabResult> {
     const layout = this.layouts.of(activityId);
     const { buckets } = layout;
-    // Speed: with one bucket and without replicas, the usual case, one promise for each grab is enough.
+    // Speed: in the usual case (one bucket, no replicas to wait for) the lines below make only one promise for each grab.
     if (buckets.length > 1 || this.settings.replicas > 0) return this.repeat(layout, userId);
     const input = { keys: buckets[0] as BucketKeys, args: { userId, mode: 0 } };
     return this.registry.run(grabPacket, input).then((reply) => {
@@ -61,8 +64,8 @@ export class Grabber {
   }
 
   /**
-   * Sends the grab until there is a result. It may need several calls: the first one may only return the number of buckets, and
-   * the user's bucket may be empty until packets arrive from other buckets.
+   * Sends the grab until there is a result. A grab may need several calls. The first call may only return the number
+   * of buckets. Then the user's bucket may be empty until packets arrive from other buckets.
    */
   private async repeat(first: Layout, userId: string): Promise<GrabResult> {
     const deadline = performance.now() + this.settings.transferWaitMs;
@@ -74,7 +77,8 @@ export class Grabber {
       if (reply.outcome === 'sharded') {
         layout = this.layouts.remember(layout.activityId, reply.buckets);
       } else if (reply.outcome === 'not-open' && reply.reason === 'unknown' && !single && !rootRead) {
-        // The number of buckets may be that of an earlier activity with this id. The root knows the right one; it is read once.
+        // The number of buckets may be that of an earlier activity with this id. So the
+        // grab is sent to the root, which knows the right number. That is done once for each grab.
         rootRead = true;
         this.layouts.forget(layout.activityId);
         layout = this.layouts.of(layout.activityId);
@@ -90,7 +94,7 @@ export class Grabber {
 
   /**
    * Moves packets to the user's empty bucket. Returns undefined if the grab is to be sent again; otherwise the reply that ends
-   * it: the activity is sold out, or `transferWaitMs` is over.
+   * the grab, because the activity is sold out or `transferWaitMs` is over.
    */
   private async awaitPackets(layout: Layout, userId: string, deadline: number): Promise<FinalReply | undefined> {
     const refilled = await this.refills.refill(layout, homeOf(layout, userId));

@@ -20,8 +20,9 @@ interface Memory {
 }
 
 /**
- * Remembers for one second that an activity is sold out, with a Bloom filter of its winners. A user who is not in the filter has
- * no packet, and gets "sold out" without a call to Redis. The filter takes a few other users for winners; their grabs go to Redis.
+ * Remembers for one second that an activity is sold out, with a Bloom filter of its winners. A user who is not in the filter
+ * has no packet, and gets "sold out" without a call to Redis. The filter takes a few other users for winners; their grabs go to
+ * Redis.
  * See DECISIONS.md: losers-known-by-filter
  */
 export class SoldOutUsers {
@@ -69,7 +70,8 @@ export class SoldOutUsers {
     let winners = known?.winners;
     if (winners === undefined || known?.version !== version) {
       winners = await this.winnersOf(layout, readings);
-      // A user who won while the pages were read may be on none of these pages. So the version must be the same after the reading.
+      // A user who won while the pages were read may be on none of these pages. So the version must be the same after the
+      // reading.
       readAt = performance.now();
       const again = await this.transfers.readAll(layout);
       if (!isRefusing(again) || versionOf(again) !== version) return;
@@ -112,7 +114,7 @@ function isRefusing(readings: readonly BucketReading[]): boolean {
 
 /**
  * Returns a text that changes with every grant, and with every new activity of the same id. Returns undefined if a bucket has
- * lost its outbox, whose last id is part of the text.
+ * lost its outbox, because the text contains the last id of each outbox.
  */
 function versionOf(readings: readonly BucketReading[]): string | undefined {
   if (readings.some(({ lastRow }) => lastRow === '')) return undefined;

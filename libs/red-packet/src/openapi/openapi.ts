@@ -102,7 +102,9 @@ const PAYOUTS: Readonly<Record<string, Route>> = {
 
 let described = false;
 
-/** Adds the routes to the app's OpenAPI document, if `@nestjs/swagger` is installed. Only the first call of a process does this. */
+/**
+ * Adds the routes to the app's OpenAPI document, if `@nestjs/swagger` is installed. Only the first call of a process does this.
+ */
 export function describeRoutes(security: OpenApiSecurity = {}): void {
   if (described) return;
   described = true;

@@ -31,7 +31,8 @@ export class Debts {
         ? `Activity ${name} has dead-lettered payouts, so their winners are not paid (${counts}). ` +
             'Replay these payouts, or drop those that you paid by other means.'
         : `The retention of activity ${name} is over, but Redis keeps it, because it still owes money (${counts}). ` +
-            'Close the activity, and replay or drop its dead-lettered payouts. To give up what it owes, close it and call forget().',
+            'Close the activity, and replay or drop its dead-lettered payouts. ' +
+            'To give up what it owes, close it and call forget().',
     );
   }
 }

@@ -19,11 +19,13 @@ import type { Payout, PayoutHandler, PayoutRun } from './payouts.types';
 
 /** In every tenth search for activities, those whose outboxes are being read are checked too. */
 const CHECK_EVERY = 10;
-/** Time between two checks of an activity that is closed and paid, ms. It is checked because a dead letter may be replayed. */
+/**
+ * Time between two checks of an activity that is closed and paid, ms. Another process may replay a dead-lettered payout of it.
+ */
 const CLOSED_REST_MS = 30_000;
 /** Time between two checks of an activity that is sold out or ended, and paid, ms. A failover may bring packets back. */
 const PAID_REST_MS = 5_000;
-/** Time between two checks of an open activity without open payouts, in times of `discoverMs`. */
+/** Time between two checks of an open activity without open payouts, as a multiple of `discoverMs`. */
 const IDLE_RESTS = 2;
 
 /** Options of a payout run. Options that are left out have the defaults of StreamConsumerModule. */
@@ -33,7 +35,10 @@ interface ResolvedPayoutOptions {
   readonly discoverMs: number;
 }
 
-/** Activities that are checked at the same time. If some are on an unavailable master, the others are checked meanwhile. */
+/**
+ * Number of activities that are checked at the same time. If some are on an unavailable master, the others are checked
+ * meanwhile.
+ */
 const CHECKED_AT_ONCE = 16;
 /** States in which no user can win. */
 const WITHOUT_GRANTS: readonly ActivityState[] = ['closed', 'ended', 'sold-out'];
@@ -59,7 +64,7 @@ export class PayoutRunner implements PayoutRun {
   private readonly idle = new Set<string>();
   /** Activities without open payouts, and when to check them again, by `performance.now()`. */
   private readonly resting = new Map<string, number>();
-  /** Ids that a later activity uses again, as a payout row has shown. The next search checks these activities. */
+  /** Ids that a later activity uses, as a payout row has shown. The next search checks these activities. */
   private readonly replaced = new Set<string>();
   private searches = 0;
   private timer: NodeJS.Timeout | undefined;

@@ -32,10 +32,10 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
   ) {}
 
   /**
-   * Calls a handler for the payouts of all activities until the app shuts down, also for payouts that a process left when it died.
-   * The handler is called at least once for each payout. So it must pay by `idempotencyKey`, or book into a ledger with UNIQUE
-   * (activityKey, packetId) and UNIQUE (activityKey, userId). Any number of processes may have a run. Start it after the app has
-   * booted.
+   * Calls a handler for the payouts of all activities until the app shuts down, also for payouts that a process left when it
+   * died. The handler is called at least once for each payout. So it must pay by `idempotencyKey`, or book into a ledger with
+   * UNIQUE (activityKey, packetId) and UNIQUE (activityKey, userId). Any number of processes may have a run. Start it after the
+   * app has booted.
    *
    * @throws InvalidOptionError for invalid options, if this process has a run already, and if the app does not import
    *   StreamConsumerModule or gives it another ScriptRegistry
@@ -110,7 +110,8 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
   }
 
   /**
-   * Deletes dead-lettered payouts, so that their winners are never paid by a handler. Use it for payouts that you paid by other means.
+   * Deletes dead-lettered payouts, so that their winners are never paid by a handler. Use it for payouts that you paid by other
+   * means.
    *
    * @param ids the `id` of each `PayoutDeadLetter`. An id that is not dead-lettered any more is ignored.
    * @returns how many were deleted

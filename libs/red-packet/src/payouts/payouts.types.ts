@@ -20,7 +20,9 @@ export interface Payout extends GrantRecord {
   readonly idempotencyKey: string;
   /** Number of this attempt, from 1. */
   readonly attempt: number;
-  /** Aborted when another process may get this payout, because the lease ended, the handler took too long or the app shuts down. */
+  /**
+   * Aborted when another process may get this payout, because the lease ended, the handler took too long or the app shuts down.
+   */
   readonly signal: AbortSignal;
 }
 
