@@ -23,8 +23,8 @@ const users = ['a', 'b', 'c', 'd', 'e'];
 /** Recognises scripts by their keys. */
 const requests: Record<string, (text: string) => boolean> = {
   'index-activity': (text) => text.includes(':index'),
-  // The seed of a split is its last argument: 32 hex digits.
-  'begin-activity': (text) => /\$32\r\n[0-9a-f]{32}\r\n$/.test(text),
+  // Its last arguments are the seed of the split, 32 hex digits, and 0 or 1.
+  'begin-activity': (text) => /\$32\r\n[0-9a-f]{32}\r\n\$1\r\n[01]\r\n$/.test(text),
   'fill-pool': (text) => text.includes(':pool') && !text.includes(':grants'),
   'open-activity': (text) => text.includes(':grants') && text.includes('payouts'),
   grab: (text) => text.includes(':tries') && !text.includes(':refunds'),

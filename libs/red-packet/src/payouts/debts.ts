@@ -40,11 +40,14 @@ export class Debts {
 /** Completes the log line `Activity <id> ...`. */
 function recoveryOf(status: ActivityStatus | undefined): string {
   if (status === undefined) return 'is no longer in Redis';
-  return status.settled ? 'owes nothing any more' : 'has no dead-lettered payouts any more';
+  if (status.settled) return 'is settled or given up, so Redis will forget it';
+  return status.overdue ? 'owes nothing any more' : 'has no dead-lettered payouts any more';
 }
 
-function problemOf({ deadLetters, overdue, settled, state }: ActivityStatus): Problem | undefined {
-  if (settled || state === 'draft') return undefined;
+function problemOf(status: ActivityStatus): Problem | undefined {
+  const { deadLetters, outboxLength, overdue, remainingPackets, settled, state, unreportedPackets } = status;
+  const owes = deadLetters + outboxLength + remainingPackets + unreportedPackets > 0;
+  if (settled || state === 'draft' || !owes) return undefined;
   if (overdue) return 'overdue';
   return deadLetters > 0 ? 'dead-letters' : undefined;
 }
