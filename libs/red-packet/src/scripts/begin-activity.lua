@@ -27,9 +27,9 @@ Returns {status, state, seed, expires, ends}
            fingerprint; conflict: stored before, with another one; orphaned: not stored, but there is a pool, grants or an outbox;
            over: not stored, because the end has passed or comes before startsAtMs
   state    'draft' | 'open' | 'paused' | 'closed' | 'spread:<buckets>'
-  seed     str   the seed that is stored
-  expires  str   end of the retention, ms since the epoch
-  ends     str   when grabs end, ms since the epoch
+  seed     str   the seed that is stored; '' if nothing is stored
+  expires  str   end of the retention, ms since the epoch; '0' if nothing is stored
+  ends     str   when grabs end, ms since the epoch; of `over`, when they would end; '0' for `orphaned`
 
 O(1). TTL: a draft expires at expiresAtMs; a root has no TTL, because its buckets open before it. Clock: Redis. Replay: returns
 what the first call stored.

@@ -7,8 +7,9 @@ ARGV[2]  count   int 1..1,000  about how many fields
 
 Returns {cursor, field, value, ...}
   cursor  str   '0' if this is the last page
-  field   str   of the grants: id of the user; the empty field is the sum of cents
-  value   str   of the grants: '<packetId>:<cents>:<ms>'
+  field   str   of the grants: id of the user, or '' for the sum of cents; of the others: as send-packets, receive-packets and
+                void-grant write it
+  value   str   of the grants: '<packetId>:<cents>:<ms>'; of the others: as those scripts write it
 
 O(count). TTL: untouched. Clock: none. Replay: reads again.
 ]]

@@ -10,7 +10,8 @@ ARGV[1]  group   str       consumer group of the payouts
 
 Returns {status}
   status  'opened' | 'open' | 'incomplete' | 'missing'   opened: by this call; open: by an earlier call, also if it is paused or
-          closed now; incomplete: not opened, because packets are missing in the pool; missing: there is no such bucket
+          closed now; incomplete: not opened, because the number or the sum of the packets in the pool is wrong; missing: there is no
+          such bucket
 
 O(1). TTL: removed from the keys of the draft; settle-bucket sets it again. Clock: none. Replay: returns open and changes nothing.
 ]]

@@ -6,12 +6,13 @@ KEYS[1]  meta   hash      <prefix>:red-packet:{<source>}:meta
 KEYS[2]  pool   list(str) <prefix>:red-packet:{<source>}:pool
 KEYS[3]  moves  hash      <prefix>:red-packet:{<source>}:moves
 ARGV[1]  to     int       index of the other bucket
-ARGV[2]  most   int       most packets to move, 0 to 500; at most half of the pool is moved. 0: only return the record
+ARGV[2]  most   int       most packets to move, 0 to 500; at most half of the pool, rounded up, is moved. 0: only return the record
 ARGV[3]  restMs int       how long packets stay in this bucket after a transfer to it, ms
 
 Returns {status, record}
   status  'sent' | 'resting' | 'nothing'   sent: by this call, or by an earlier call whose record still exists; resting: not
-          sent, because of restMs; nothing: not sent, because the pool is empty, the bucket is not open or `most` is 0
+          sent, because of restMs; nothing: not sent, because the pool is empty, the bucket is neither open nor
+          paused, or `most` is 0
   record  str   '<sequence>|<packetId>:<cents>,...', '' if nothing was sent
 
 O(most). TTL: untouched. Clock: Redis. Replay: returns the record that the first call made.
