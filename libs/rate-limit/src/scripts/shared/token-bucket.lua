@@ -3,8 +3,8 @@
 -- A bucket whose level rises by the hits of each request and drains evenly (GCRA). The state is
 --   <level, hits>:<us at which it had this level>:<us at which it was last empty><lows>
 -- The state has a level, where GCRA usually has an arrival time, because a time in us is too coarse for high rates. The third
--- part is left out if it equals the second. A low is ;<us>,<level just before a charge>. The newest low is first, and each low is lower than
--- all newer lows. From the lows, a refund finds the lowest level since its charge.
+-- part is left out if it equals the second. A low is ;<us>,<level just before a charge>. The newest low is first, and each low
+-- is lower than all newer lows. From the lows, a refund finds the lowest level since its charge.
 local LOW_CHARS, MAX_LOWS = 33, 8
 
 local function drained_in(rule, us)
