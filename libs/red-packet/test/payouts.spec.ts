@@ -407,6 +407,31 @@ describe.each(servers)('the TTLs of an activity on %s', (_name, connect) => {
     }
   });
 
+  it('are set without a warning if a run finds an overdue activity that owes nothing', async () => {
+    const short = await openBench(connect(), { retentionMs: 400 });
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+    try {
+      await short.packets.create(figures('paid', 2));
+      await short.packets.grab('paid', 'a');
+      await short.packets.close('paid');
+      const { outbox } = short.keysOf('paid');
+      await settleRows(short, outbox, await takeRows(short, outbox, 1));
+      await eventually(async () =>
+        expect(await short.packets.status('paid')).toMatchObject({ overdue: true, settled: false, outboxLength: 0 }),
+      );
+      const run = short.payouts.run(() => undefined, QUICK);
+      await eventually(async () => {
+        const status = await short.packets.status('paid');
+        expect(status?.settled ?? true).toBe(true);
+      });
+      await run.stop();
+      expect(warn.mock.calls.filter(([line]) => String(line).includes('"paid"'))).toEqual([]);
+    } finally {
+      warn.mockRestore();
+      short.close();
+    }
+  });
+
   it('come back for what an abandoned creation left: buckets that opened, and a root that did not', async () => {
     const short = await openBench(connect(), { retentionMs: 700 });
     try {
