@@ -201,7 +201,6 @@ describe('options of calls', () => {
       onBusy: 'wait',
       renew: false,
       replicas: 0,
-      replicasTimeoutMs: 10,
       signal: new AbortController().signal,
     };
     expect(await locks.withLock('a', every, () => 1)).toBe(1);

@@ -12,7 +12,7 @@ export {
   type LockLostEvent,
   type LockReleasedEvent,
 } from './lock.events';
-export { LockModule, type LockModuleExtras } from './lock.module';
+export { LockModule } from './lock.module';
 export type { LockModuleOptions, LockOptions } from './lock.options';
 export { LockService } from './lock.service';
 export type { Lock, LockStatus } from './lock.types';

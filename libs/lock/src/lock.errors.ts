@@ -1,26 +1,26 @@
 import { LuanestError } from '../../internal/src';
 
-/** The lock was held until the end of `waitMs`. Nothing was acquired. */
+/** Until the end of `waitMs`, others held the lock or waited for it first. No lock was acquired. */
 export class LockBusyError extends LuanestError {
   readonly code = 'LOCK_BUSY';
 }
 
-/** The lock is no longer held: its lease ended, it was released, or another process forced it free. */
+/** The lock is not held: it was released, its lease ended, `forceUnlock` took it away, or the app is shutting down. */
 export class LockLostError extends LuanestError {
   readonly code = 'LOCK_LOST';
 }
 
-/** Code inside `withLock` asked for the same lock again, and would have waited for itself. */
+/** Code inside `withLock` tried to acquire the same name again, and would have waited for itself. */
 export class ReentrantLockError extends LuanestError {
   readonly code = 'LOCK_REENTRANT';
 }
 
-/** Too few replicas had the lock in time, so it was released. */
+/** Too few replicas had the lock within `replicasTimeoutMs`, so the lock is released. */
 export class LockNotReplicatedError extends LuanestError {
   readonly code = 'LOCK_NOT_REPLICATED';
 }
 
-/** The app is shutting down and acquires no more locks. */
+/** The app is shutting down, so no lock was acquired. */
 export class LockClosedError extends LuanestError {
   readonly code = 'LOCK_CLOSED';
 }

@@ -3,9 +3,9 @@ import { eventChannels } from '../../internal/src';
 /** An acquisition of one or several names ended. */
 export interface LockAcquisitionEndedEvent {
   readonly names: readonly string[];
-  /** `busy`: the lock was held until the end of the wait. `failed`: the call threw another error. */
+  /** `busy`: others held a name, or waited for it first, until the end of the wait. `failed`: the call threw another error. */
   readonly outcome: 'acquired' | 'busy' | 'failed';
-  /** Duration of the call, waiting included, ms. */
+  /** Time from the call until its result or error, ms; includes the wait for other holders. */
   readonly durationMs: number;
 }
 
@@ -13,6 +13,7 @@ export interface LockAcquisitionEndedEvent {
 export interface LockLostEvent {
   readonly name: string;
   readonly fence: number;
+  /** Why the lock was lost, such as `the lease ended`. */
   readonly reason: string;
   /** Time since the acquisition was sent, ms. */
   readonly heldMs: number;
@@ -26,8 +27,12 @@ export interface LockReleasedEvent {
   readonly heldMs: number;
 }
 
-/** A renewal, a release or a subscription failed. Renewals are tried again until the lease ends. */
+/**
+ * A call to Redis failed: a renewal, which is tried again until the lease ends; the release at the end of `withLock` or of
+ * `await using`; or the subscription of a waiting caller to releases.
+ */
 export interface LockCallFailedEvent {
+  /** Name of the lock; several names are joined with `, `. */
   readonly name: string;
   readonly during: 'renew' | 'release' | 'subscribe';
   readonly error: unknown;

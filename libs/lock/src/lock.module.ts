@@ -1,19 +1,11 @@
 import { Module } from '@nestjs/common';
 import { getScriptRegistryToken, ScriptRegistryModule } from 'luanest/script-registry';
-import { constructed, defineLuanestModule } from '../../internal/src';
+import { constructed, defineLuanestModule, type ModuleExtras } from '../../internal/src';
 import { resolveOptions, type LockModuleOptions, type ResolvedLockModuleOptions } from './lock.options';
 import { lockScripts } from './lock.scripts';
 import { LockService } from './lock.service';
 
-/** Settings that the module needs before `useFactory` can return the options. */
-export interface LockModuleExtras {
-  /** True to let every module of the app inject the service without an import. Default true. */
-  readonly isGlobal?: boolean;
-  /** Name of the ScriptRegistry that runs the scripts. Default: the registry without a name. */
-  readonly registry?: string;
-}
-
-const LockModuleBase = defineLuanestModule<LockModuleOptions, LockModuleExtras, ResolvedLockModuleOptions>({
+const LockModuleBase = defineLuanestModule<LockModuleOptions, ModuleExtras, ResolvedLockModuleOptions>({
   name: 'LockModule',
   resolve: resolveOptions,
   parts: ({ registry }, options) => ({

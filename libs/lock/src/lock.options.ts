@@ -5,44 +5,48 @@ import { Checks, type KnownOptions } from '../../internal/src';
 export interface LockOptions {
   /** Lease: how long a process that died keeps the lock, ms; integer of 10 to 2^31 - 1. Default: the module's. */
   readonly leaseMs?: number;
-  /** How long to wait while the lock is held, ms; integer >= 0. Default: the module's, or 0 with `skip`. */
+  /** Longest wait for a lock that others hold or wait for, ms; integer >= 0. Default: the module's; 0 with `onBusy: 'skip'`. */
   readonly waitMs?: number;
-  /** Behaviour if the lock is held: `wait` up to `waitMs`, or `skip`. Default `wait`. `tryAcquire` always skips. */
-  readonly onBusy?: 'wait' | 'skip';
-  /** True to renew the lease until the release. Default true. */
-  readonly renew?: boolean;
-  /** Number of replicas that must have the lock, integer of 0 to 100. With fewer, the lock is released. Default: the module's. */
-  readonly replicas?: number;
-  /** Longest wait for the replicas, ms; integer >= 1. Default: the module's. */
-  readonly replicasTimeoutMs?: number;
   /**
-   * Signal that ends the acquisition, which then throws the signal's reason. A lock that arrives after that is released. The
-   * signal does not end an acquired lock or the work under it: see `signal` of the lock for that. Default none.
+   * Behaviour if the lock is held. `wait`: wait up to `waitMs`, then throw LockBusyError. `skip`: do not wait; `withLock` returns
+   * undefined without running the work, `acquire` throws LockBusyError. Default `wait`.
+   */
+  readonly onBusy?: 'wait' | 'skip';
+  /** True: the lease is renewed at each third of `leaseMs` until the release. Default true. */
+  readonly renew?: boolean;
+  /**
+   * Number of replicas that must have the lock within the module's `replicasTimeoutMs`, integer of 0 to 100. With fewer, the lock
+   * is released and LockNotReplicatedError is thrown. Default: the module's.
+   */
+  readonly replicas?: number;
+  /**
+   * Signal of the caller that ends the acquisition, which then throws the signal's reason. A lock that Redis grants after that is
+   * released. This signal does not end an acquired lock or the work under it; `Lock.signal` reports a lost lock. Default none.
    */
   readonly signal?: AbortSignal;
 }
 
 /** Options of LockModule. */
 export interface LockModuleOptions {
-  /** Default of `leaseMs`. Default 30,000. */
+  /** `leaseMs` of acquisitions without one, ms; integer >= 10. Default 30,000. */
   readonly leaseMs?: number;
-  /** Default of `waitMs`. Default 10,000. */
+  /** `waitMs` of acquisitions without one, ms; integer >= 0. Default 10,000. */
   readonly waitMs?: number;
-  /** Longest pause between two tries while waiting, ms; integer >= 1. A release wakes waiters at once. Default 1,000. */
+  /** Longest pause between two tries of a waiting process, ms; integer >= 1. A release wakes the process at once. Default 1,000. */
   readonly pollMs?: number;
-  /** Longest time for the reply to an acquisition after its `waitMs`, ms; integer >= 1. Default 500. */
+  /** How much longer than `waitMs` an acquisition may take if Redis does not reply, ms; integer >= 1. Default 500. */
   readonly redisTimeoutMs?: number;
-  /** How long the fence of a lock is kept after its lease, ms; integer >= 1,000. Default 1 hour. */
+  /** How long Redis keeps the fence of a lock after the end of its lease, ms; integer >= 1,000. Default 1 hour. */
   readonly fenceRetentionMs?: number;
-  /** Default of `replicas`. Default 0: WAIT is not used. */
+  /** `replicas` of acquisitions without one, integer of 0 to 100. Default 0: WAIT is not used. */
   readonly replicas?: number;
-  /** Default of `replicasTimeoutMs`. Default 1,000. */
+  /** Longest wait for the replicas of an acquisition, ms; integer >= 1. Default 1,000. */
   readonly replicasTimeoutMs?: number;
-  /** Name of this process as `status` returns it, text of 1 to 200 characters without `#`. Default `<host>:<pid>`. */
+  /** Name of this process, which `status` returns as `holder`; text of 1 to 200 characters without `#`. Default `<host>:<pid>`. */
   readonly holder?: string;
-  /** How long shutdown waits for held locks before it fires their signals, ms; integer >= 0. Default 10,000. */
+  /** Longest time that shutdown waits for the release of held locks, ms; then their signals fire. Integer >= 0. Default 10,000. */
   readonly drainMs?: number;
-  /** How long shutdown waits after the signals before it releases the locks, ms; integer >= 0. Default 500. */
+  /** Longest time that shutdown waits after the signals until it releases the locks itself, ms; integer >= 0. Default 500. */
   readonly abortGraceMs?: number;
 }
 
@@ -67,7 +71,6 @@ const KNOWN_PER_CALL: KnownOptions<LockOptions> = {
   onBusy: true,
   renew: true,
   replicas: true,
-  replicasTimeoutMs: true,
   signal: true,
 };
 
@@ -96,17 +99,17 @@ export function resolveOptions(options: LockModuleOptions): ResolvedLockModuleOp
   });
 }
 
-/** Options of an acquisition with every default filled in, except for `signal`, which has none. */
+/** Options of an acquisition with every default filled in; `signal` has no default. */
 export type ResolvedLockOptions = Required<Omit<LockOptions, 'signal'>> & Pick<LockOptions, 'signal'>;
 
-/** Checks the options of an acquisition and fills in the defaults. @throws InvalidOptionError like `resolveOptions` */
+/** Checks the options of an acquisition and fills in the defaults. @throws InvalidOptionError with the option, its value and what is allowed */
 export function resolveAcquire(options: LockOptions, defaults: ResolvedLockModuleOptions): ResolvedLockOptions {
   const { signal } = callChecks.options('', options, KNOWN_PER_CALL);
   const onBusy = callChecks.choice('onBusy', options.onBusy ?? 'wait', ['wait', 'skip']);
   if (signal !== undefined && !isSignal(signal)) callChecks.refuse('signal', signal, 'an AbortSignal or undefined');
   const waitMs = callChecks.integer('waitMs', options.waitMs ?? (onBusy === 'skip' ? 0 : defaults.waitMs), 0);
   if (onBusy === 'skip' && waitMs > 0) {
-    throw callChecks.error(`waitMs is ${waitMs}, but onBusy 'skip' does not wait. Leave one of them out.`);
+    throw callChecks.error(`waitMs is ${waitMs}, but onBusy 'skip' does not wait. Leave out waitMs or onBusy.`);
   }
   return {
     leaseMs: callChecks.integer('leaseMs', options.leaseMs ?? defaults.leaseMs, 10),
@@ -114,11 +117,6 @@ export function resolveAcquire(options: LockOptions, defaults: ResolvedLockModul
     onBusy,
     renew: callChecks.flag('renew', options.renew ?? true),
     replicas: callChecks.integer('replicas', options.replicas ?? defaults.replicas, 0, 100),
-    replicasTimeoutMs: callChecks.integer(
-      'replicasTimeoutMs',
-      options.replicasTimeoutMs ?? defaults.replicasTimeoutMs,
-      1,
-    ),
     signal,
   };
 }

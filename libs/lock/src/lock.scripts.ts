@@ -4,8 +4,7 @@ import { acquireLua, forceUnlockLua, leaveLua, releaseLua, renewLua, statusLua, 
 
 const KEYS = ['lock'] as const;
 const WITH_QUEUE = ['lock', 'queue'] as const;
-// See DECISIONS.md: groups-of-32-locks
-/** Small groups: while Redis runs one group, this process writes or reads another. */
+/** Groups of at most 32 calls: while Redis runs one group, this process writes or reads another. See DECISIONS.md: groups-of-32-locks */
 const GROUP = { maxCalls: 32 };
 
 export const acquireLock = defineScript({
@@ -40,7 +39,7 @@ export const renewLock = defineScript({
   keys: KEYS,
   args: { owner: str, leaseMs: int, ttlMs: int },
   flags: FREES_MEMORY,
-  reply: ([held, fence]: [number, number]) => ({ held: held === 1, fence }),
+  reply: (held: number) => held === 1,
 });
 
 export const releaseLock = defineScript({
@@ -76,5 +75,5 @@ export const readStatus = defineScript({
   }),
 });
 
-/** All scripts of this lib, for registration. */
+/** All scripts of this lib, which the module registers. */
 export const lockScripts = [acquireLock, waitForLock, leaveQueue, renewLock, releaseLock, forceUnlock, readStatus];

@@ -21,12 +21,12 @@ import type { Lock, LockStatus } from './lock.types';
 
 type Names = string | readonly string[];
 
-/** Result of an acquisition that found a name held. */
+/** Result of an acquisition that did not get a name. */
 class Busy {
   constructor(readonly name: string) {}
 }
 
-/** Locks by name. A lock has one holder at a time among all processes that use one Redis and prefix. */
+/** Acquires and releases locks by name. A name has one holder at a time among all processes that use the same Redis and prefix. */
 export class LockService implements BeforeApplicationShutdown {
   /** Locks of the `withLock` calls that the current code runs in. */
   private readonly context = new AsyncLocalStorage<readonly Lock[]>();
@@ -42,18 +42,19 @@ export class LockService implements BeforeApplicationShutdown {
   }
 
   /**
-   * Acquires a lock on one name, or on several: all or none, in sorted order.
+   * Acquires a lock on one name, or on several names in sorted order: all of them or none.
    *
-   * @throws LockBusyError if one of the names was held until the end of `waitMs`
-   * @throws the reason of `signal`, if that fires first
+   * @throws LockBusyError if others held one of the names, or waited for it first, until the end of `waitMs`
+   * @throws the reason of the option `signal` if that signal fires before the lock is acquired
    * @throws ReentrantLockError inside `withLock` of the same name
-   * @throws LockNotReplicatedError, LockClosedError, errors of ScriptRegistry.run()
+   * @throws InvalidCallError, InvalidKeyError or InvalidOptionError for an invalid name or option; nothing was sent
+   * @throws LockNotReplicatedError, LockClosedError, the errors of ScriptRegistry.run()
    */
   async acquire(names: Names, options: LockOptions = {}): Promise<Lock> {
     return this.acquireOrThrow(names, resolveAcquire(options, this.options));
   }
 
-  /** Like `acquire`, without waiting. Returns undefined if one of the names is held, or other callers wait for it. */
+  /** Acquires like `acquire` but does not wait. Returns undefined if one of the names is held, or other callers wait for it. */
   async tryAcquire(names: Names, options: Omit<LockOptions, 'waitMs' | 'onBusy'> = {}): Promise<Lock | undefined> {
     return this.acquireOrSkip(names, resolveAcquire({ ...options, onBusy: 'skip' }, this.options));
   }
@@ -62,7 +63,7 @@ export class LockService implements BeforeApplicationShutdown {
    * Runs `work` under a lock, and releases the lock when `work` has ended.
    *
    * @returns the result of `work`; undefined if `onBusy` is `skip` and the lock is held
-   * @throws the error of `work`; LockLostError if the lock was lost while `work` ran; otherwise like `acquire`
+   * @throws the error of `work`; LockLostError if `work` succeeded but the lock was lost meanwhile; the errors of `acquire`
    */
   withLock<T>(
     names: Names,
@@ -77,35 +78,35 @@ export class LockService implements BeforeApplicationShutdown {
     return lock && this.shutdown.track(lock, () => this.runUnder(lock, work));
   }
 
-  /** Returns the holder of a lock, when it was acquired, when its lease ends, and its last fence. @throws errors of ScriptRegistry.run() */
+  /** Returns the holder of a lock, when it was acquired, when its lease ends, and its last fence. @throws the errors of ScriptRegistry.run() */
   async status(name: string): Promise<LockStatus> {
     const keys = { lock: this.acquirer.keyOf(name) };
     const { held, fence, leaseEndsAtMs, owner } = await this.registry.run(readStatus, { keys, args: {} });
     if (!held) return { held: false, fence };
-    // The fence is Redis' time in microseconds at which the lock was acquired.
+    // A fence is Redis' time of the acquisition in microseconds, or the last fence + 1 if that is higher.
     return { held: true, holder: holderOf(owner), acquiredAtMs: Math.floor(fence / 1_000), leaseEndsAtMs, fence };
   }
 
   /**
-   * Takes a lock from its holder, and raises its fence. The signal of the old holder fires at its next renewal, or at once
-   * if it is in this process.
+   * Takes a lock from its holder, and raises its fence. The signal of the old holder fires at once if the holder is in this
+   * process, otherwise at its next renewal; without renewal at the end of its lease.
    *
    * @returns `forced`: true if the lock was held; `fence`: the raised fence
-   * @throws errors of ScriptRegistry.run()
+   * @throws the errors of ScriptRegistry.run(). After UnknownOutcomeError, a second call may take the lock from a new holder
    */
   async forceUnlock(name: string): Promise<{ readonly forced: boolean; readonly fence: number }> {
     const keys = { lock: this.acquirer.keyOf(name) };
     const args = { retentionMs: this.options.fenceRetentionMs };
     const result = await this.registry.run(forceUnlock, { keys, args });
     for (const lease of this.acquirer.leases) {
-      if (lease.name === name && lease.fence < result.fence) lease.lose('it was unlocked by force');
+      if (lease.name === name && lease.fence < result.fence) lease.lose('forceUnlock() took the lock from its holder');
     }
     return result;
   }
 
   /**
    * Refuses further acquisitions, and ends all waits with LockClosedError. Waits up to `drainMs` until the held locks are
-   * released. Then fires their signals, waits up to `abortGraceMs`, and releases the rest.
+   * released. Then fires their signals, waits up to `abortGraceMs`, and releases the locks that are still held.
    */
   beforeApplicationShutdown(): Promise<void> {
     return this.shutdown.run();
@@ -128,7 +129,9 @@ export class LockService implements BeforeApplicationShutdown {
     if (!(result instanceof Busy)) return result;
     const wanted = [names].flat();
     const which = wanted.length > 1 ? `Lock ${result.name} (of ${wanted.join(', ')})` : `Lock ${result.name}`;
-    throw new LockBusyError(`${which} was still held after waitMs (${options.waitMs} ms).`);
+    throw new LockBusyError(
+      `${which} was not acquired within waitMs (${options.waitMs} ms). LockService.status() returns its holder.`,
+    );
   }
 
   private async acquireOrSkip(names: Names, options: ResolvedLockOptions): Promise<Lock | undefined> {
@@ -156,10 +159,10 @@ export class LockService implements BeforeApplicationShutdown {
       return lease ? new HeldLock([lease]) : new Busy(names);
     }
     if (!Array.isArray(names)) {
-      throw new InvalidCallError(`The name of the lock is ${shown(names)}. Expected a string, or an array of strings.`);
+      throw new InvalidCallError(`The name of the lock is ${shown(names)}. Expected a string or an array of strings.`);
     }
     const sorted = [...new Set(names as readonly string[])].sort();
-    if (sorted.length === 0) throw new InvalidCallError('The list of names is empty. Expected at least one name.');
+    if (sorted.length === 0) throw new InvalidCallError('The list of lock names is empty. Expected at least one name.');
     for (const name of sorted) this.refuseReentry(name);
     return this.acquireAll(sorted, options);
   }
@@ -191,13 +194,13 @@ export class LockService implements BeforeApplicationShutdown {
     for (const lock of this.context.getStore() ?? []) {
       if (!lock.held || !lock.names.includes(name)) continue;
       throw new ReentrantLockError(
-        `Lock ${name} is held by the withLock() that this code runs in, so it would wait for itself. Pass the lock as an argument instead.`,
+        `Lock ${name} is held by the withLock() call that this code runs in, so this code would wait for itself. Pass the Lock object as an argument instead of acquiring the name again.`,
       );
     }
   }
 }
 
-/** Waits until `work` has ended, for at most `ms`. */
+/** Waits until `work` has ended, but at most `ms`. */
 async function within(ms: number, work: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)));

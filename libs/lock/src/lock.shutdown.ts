@@ -9,9 +9,9 @@ const CHECK_EVERY_MS = 5;
 /** Longest wait for the replies to the last releases, ms. Leases whose release fails end by themselves. */
 const LAST_REPLIES_MS = 2_000;
 
-/** Tracks the work that runs under locks, and ends the locks of a process at shutdown. */
+/** Tracks the work of `withLock`, and releases the locks of a process at shutdown. */
 export class Shutdown {
-  /** For each work of `withLock`, a function that rejects its promise. */
+  /** One function for each running call of `withLock`: it rejects the promise of that call. */
   private readonly rejectors = new Set<() => void>();
 
   constructor(
@@ -19,13 +19,15 @@ export class Shutdown {
     private readonly options: ResolvedLockModuleOptions,
   ) {}
 
-  /** Runs `work` and returns its result. @throws the error of `work`; LockLostError if shutdown no longer waits for it */
+  /** Runs `work` and returns its result. @throws the error of `work`; LockLostError if shutdown no longer waits for `work` */
   track<T>(lock: Lock, work: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const rejectNow = (): void => {
         this.rejectors.delete(rejectNow);
         reject(
-          new LockLostError(`Lock ${lock.names.join(', ')} was lost: the app shut down before its work was done.`),
+          new LockLostError(
+            `Lock ${lock.names.join(', ')} was lost: the app shut down before the work under the lock was done.`,
+          ),
         );
       };
       this.rejectors.add(rejectNow);
@@ -35,8 +37,10 @@ export class Shutdown {
     });
   }
 
-  // See DECISIONS.md: revoke-before-release-at-shutdown
-  /** Waits for held locks up to `drainMs`, fires their signals, and releases the rest after `abortGraceMs`. Never throws. */
+  /**
+   * Waits up to `drainMs` for held locks, fires their signals, waits up to `abortGraceMs`, and releases the locks that are still
+   * held. Never throws. See DECISIONS.md: revoke-before-release-at-shutdown
+   */
   async run(): Promise<void> {
     const { acquirer, rejectors } = this;
     const { drainMs, abortGraceMs } = this.options;

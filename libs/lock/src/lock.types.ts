@@ -1,49 +1,54 @@
 /** A lock that was acquired. */
 export interface Lock {
-  /** Names of the lock in sorted order; one, unless several were acquired together. */
+  /** Names of the lock, sorted; more than one if they were acquired together. */
   readonly names: readonly string[];
-  /** Fencing token. Rises with each acquisition of a name, also after its key was flushed; of several names, the greatest. */
+  /**
+   * Fencing token. The fence of a name rises with each acquisition, also after FLUSHALL if Redis' clock was not set back. For
+   * several names: the highest of their fences.
+   */
   readonly fence: number;
   /**
-   * Signal that is aborted at the local deadline, when a renewal finds the lock gone, and at shutdown after `drainMs`. Its
-   * reason is a LockLostError.
+   * Signal that is aborted when the lock is lost: at the end of the lease by the local clock, when a renewal finds no lease of
+   * this holder in Redis, after `forceUnlock` in this process, and at shutdown after `drainMs`. Its reason is a LockLostError.
    */
   readonly signal: AbortSignal;
-  /** True while the lease lasts, by the local monotonic clock. */
+  /** True until the lock is released or lost, or its lease ends by the local monotonic clock. */
   readonly held: boolean;
-  /** Returns the fence of one of the names. @throws LockLostError for a name that is not part of the lock */
+  /** Returns the fence of one of the names. @throws LockLostError for a name that the lock does not include */
   fenceOf(name: string): number;
-  /** To be called right before an action that must not happen without the lock. @throws LockLostError unless it is held */
+  /** To be called right before an action that must not happen without the lock. @throws LockLostError unless the lock is held */
   assertHeld(): void;
   /**
-   * Restarts the lease now.
+   * Restarts the lease in Redis now.
    *
    * @param leaseMs length of the lease from now on, also of later renewals, ms; integer of 10 to 2^31 - 1. Default: as before
-   * @throws LockLostError if the lock is not held; errors of ScriptRegistry.run() if Redis fails
+   * @throws LockLostError if the lock is not held; InvalidOptionError for another `leaseMs`; the errors of ScriptRegistry.run() if
+   *   Redis fails: then the lease keeps its end
    */
   extend(leaseMs?: number): Promise<void>;
   /**
-   * Stops the renewal and releases the lock. Later calls return the result of the first.
+   * Stops the renewal and releases the lock. Further calls return the result of the first call.
    *
-   * @throws errors of ScriptRegistry.run() if Redis fails; the lease then ends by itself
+   * @returns `lost` if the lock was lost before
+   * @throws the errors of ScriptRegistry.run() if Redis fails; the lease then ends by itself
    */
   release(): Promise<'released' | 'lost'>;
   /**
    * Releases the lock at the end of the scope of `await using lock = ...`.
    *
-   * @throws LockLostError if the lock was lost before
+   * @throws LockLostError if the lock was lost before its release
    */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** State of a lock, as `LockService.status()` returns it. `fence` is 0 if none is known. */
+/** State of a lock, as `LockService.status()` returns it. `fence` is the last fence of the name; 0 if Redis has none. */
 export type LockStatus =
   | { readonly held: false; readonly fence: number }
   | {
       readonly held: true;
       /** The `holder` option of the process that holds the lock. */
       readonly holder: string;
-      /** When the lock was acquired, ms since 1970 by Redis' clock. */
+      /** When the lock was acquired, ms since 1970 by Redis' clock. Taken from the fence, so too late if that clock was set back. */
       readonly acquiredAtMs: number;
       /** When the lease ends unless it is renewed, ms since 1970 by Redis' clock. */
       readonly leaseEndsAtMs: number;

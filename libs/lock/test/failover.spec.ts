@@ -1,8 +1,9 @@
 import { Cluster, Redis } from 'ioredis';
-import { LockLostError, LockNotReplicatedError } from 'luanest/lock';
+import { LockLostError, LockNotReplicatedError, LockService } from 'luanest/lock';
 import { RedisCluster } from '../../../test/support/redis-cluster';
 import type { RedisServer } from '../../../test/support/redis-server';
 import { eventually } from '../../../test/support/wait';
+import { resolveOptions } from '../src/lock.options';
 import { luaResource } from './recipes';
 import { openBench, quiet, type Bench } from './support';
 
@@ -17,7 +18,7 @@ describe('locks when a master of the Cluster dies', () => {
     const open = (): Promise<Bench> =>
       openBench(
         quiet(new Cluster(cluster.startupNodes, { slotsRefreshTimeout: 5_000, clusterRetryStrategy: () => 50 })),
-        { redisTimeoutMs: 20_000 },
+        { redisTimeoutMs: 20_000, replicasTimeoutMs: 10_000 },
         { prefix: 'failover', deadlineMs: 20_000 },
       );
     [one, two] = [await open(), await open()];
@@ -40,7 +41,7 @@ describe('locks when a master of the Cluster dies', () => {
 
   it('a lock that a replica had before it counted is not lost', async () => {
     const { name, master } = await fresh('waited');
-    const lock = await one.locks.acquire(name, { leaseMs: 120_000, replicas: 1, replicasTimeoutMs: 10_000 });
+    const lock = await one.locks.acquire(name, { leaseMs: 120_000, replicas: 1 });
     dead.add(master);
     await cluster.killMaster(master);
     expect(await two.locks.status(name)).toMatchObject({ held: true, fence: lock.fence });
@@ -53,9 +54,10 @@ describe('locks when a master of the Cluster dies', () => {
     const { name, master, replica } = await fresh('alone');
     const write = luaResource(one.raw, `${one.keyOf(name)}:resource`);
     await cutOff(master, replica);
-    await expect(one.locks.acquire(name, { replicas: 1, replicasTimeoutMs: 50 })).rejects.toThrow(
-      LockNotReplicatedError,
-    );
+    const impatient = new LockService(one.registry, resolveOptions({ replicas: 1, replicasTimeoutMs: 50 }));
+    const acquiring = impatient.acquire(name);
+    await expect(acquiring).rejects.toThrow(LockNotReplicatedError);
+    await expect(acquiring).rejects.toThrow('reached 0 of 1 replicas within replicasTimeoutMs (50 ms), so it is released.');
     const lock = await one.locks.acquire(name, { leaseMs: 24_000 });
     const { signal } = lock;
     dead.add(master);
@@ -68,7 +70,7 @@ describe('locks when a master of the Cluster dies', () => {
     expect(await write(2, next.fence)).toBe(true);
     expect(await write(1, lock.fence)).toBe(false);
     await eventually(() => expect(signal.aborted).toBe(true), { timeoutMs: 30_000 });
-    expect((signal.reason as Error).message).toContain('a renewal found it gone');
+    expect((signal.reason as Error).message).toContain('Redis had no lease of this holder at a renewal');
     expect(() => lock.assertHeld()).toThrow(LockLostError);
     expect(await lock.release()).toBe('lost');
     expect(await next.release()).toBe('released');

@@ -9,10 +9,10 @@ import { OwnerTokens } from './owner-tokens';
 import { ReleaseSubscription } from './release-subscription';
 import { TURN_MS, WaitQueue, type TryResult } from './wait-queue';
 
-/** Ticket of callers that do not wait: it is never written to Redis. */
+/** Ticket id of callers that do not wait. `countsMs` is 0 then, so it is never written to Redis. */
 const NO_TICKET = '-';
 
-/** Acquisition of one name. */
+/** One acquisition of one name. */
 interface Acquisition {
   readonly name: string;
   readonly key: string;
@@ -21,9 +21,9 @@ interface Acquisition {
   readonly until: number;
 }
 
-/** Acquires one name at a time: calls Redis, waits while the lock is held, and makes a lease of the result. */
+/** Acquires single names: calls Redis, waits while others hold the lock, and makes the lease. */
 export class Acquirer {
-  /** Leases that this process holds. */
+  /** Leases that this process holds or is releasing. */
   readonly leases = new LiveLeases();
   private readonly tokens: OwnerTokens;
   private readonly space: KeySpace;
@@ -46,7 +46,7 @@ export class Acquirer {
   }
 
   /**
-   * Acquires a name. Returns undefined if it is held, or other processes wait for it, until the end of the wait.
+   * Acquires a name. Returns undefined if others held the name, or waited for it first, until the end of the wait.
    *
    * @param until end of the wait, by `performance.now()`; default: `waitMs` from now
    * @throws the reason of the caller's signal, if that fires before the name is acquired
@@ -60,7 +60,7 @@ export class Acquirer {
     return options.signal ? this.acquireUnlessAborted(acquisition, options.signal) : this.acquireOrWait(acquisition);
   }
 
-  /** True while no lock is held, and no acquisition or release is in flight. */
+  /** True while this process holds no lock, and no acquisition or release is in flight. */
   get idle(): boolean {
     return this.callsInFlight === 0 && this.leases.empty;
   }
@@ -123,13 +123,13 @@ export class Acquirer {
     return queue;
   }
 
-  /** Makes one call to Redis. */
+  /** Sends one acquisition to Redis. Returns the lease, or when to try again. */
   private async tryOnce(acquisition: Acquisition, ticket?: Ticket): Promise<TryResult> {
     this.refuseIfClosed();
     const { name, options } = acquisition;
     const keys = ticket ? this.bothKeysOf(name) : { lock: acquisition.key };
-    const { leaseMs, replicas, replicasTimeoutMs } = options;
-    const retentionMs = this.moduleOptions.fenceRetentionMs;
+    const { leaseMs, replicas } = options;
+    const { replicasTimeoutMs, fenceRetentionMs: retentionMs } = this.moduleOptions;
     const calls = new LockCalls(this.registry, retentionMs, keys, this.tokens.tokenFor(name));
     const sentAt = performance.now();
     const deadlineMs = this.deadlineOf(acquisition, sentAt);
@@ -138,7 +138,7 @@ export class Acquirer {
     try {
       reply = await calls.acquire({ leaseMs, replicas, replicasTimeoutMs, deadlineMs, ticket });
     } catch (error) {
-      // The call may have run: then Redis has the lock for this owner, and no lease would release it.
+      // The call may have run. Then Redis has the lock for this owner, and there is no lease that would release it.
       if (error instanceof UnknownOutcomeError) this.runInBackground(calls.release());
       throw error;
     } finally {
@@ -151,18 +151,21 @@ export class Acquirer {
     if (copies < replicas) {
       this.runInBackground(calls.release());
       throw new LockNotReplicatedError(
-        `Lock ${name} reached ${copies} of ${replicas} replicas in ${replicasTimeoutMs} ms.`,
+        `Lock ${name} reached ${copies} of ${replicas} replicas within replicasTimeoutMs (${replicasTimeoutMs} ms), so it is released.`,
       );
     }
     return this.leaseOf(acquisition, calls, fence, sentAt);
   }
 
-  /** Returns the time for Redis to reply, ms: the caller's wait and `redisTimeoutMs`, at most the registry's deadline. */
+  /**
+   * Returns how long a call waits for the reply of Redis, ms: the rest of the caller's wait, plus `redisTimeoutMs`, plus
+   * `replicasTimeoutMs` if replicas are required; but at most the deadline of the ScriptRegistry.
+   */
   private deadlineOf({ options, until }: Acquisition, now: number): number {
-    const { replicas, replicasTimeoutMs } = options;
-    const replicasMs = replicas > 0 ? replicasTimeoutMs : 0;
+    const { redisTimeoutMs, replicasTimeoutMs } = this.moduleOptions;
+    const replicasMs = options.replicas > 0 ? replicasTimeoutMs : 0;
     const leftMs = Math.max(0, Math.ceil(until - now));
-    return Math.min(this.registry.deadlineMs, leftMs + this.moduleOptions.redisTimeoutMs + replicasMs);
+    return Math.min(this.registry.deadlineMs, leftMs + redisTimeoutMs + replicasMs);
   }
 
   private bothKeysOf(name: string): LockKeys {
@@ -174,12 +177,12 @@ export class Acquirer {
     const { leaseMs, renew } = options;
     const lease = new Lease({ name, fence, leaseMs, sentAt, renew, keeper: this.leases }, calls);
     if (lease.held) return { lease };
-    // The reply took longer than the lease.
+    // The reply took longer than the lease, so another owner may have the lock by now. Try again.
     this.runInBackground(calls.release());
     return { leftMs: 1, ahead: 0 };
   }
 
-  /** Counts a call as in flight, and ignores its error: a lock or ticket that it does not remove ends by itself. */
+  /** Counts a call as in flight and does not wait for it. Its error is ignored, because a lock or ticket that stays in Redis expires. */
   private runInBackground(call: Promise<unknown>): void {
     this.callsInFlight += 1;
     const ended = (): void => void (this.callsInFlight -= 1);
@@ -192,5 +195,5 @@ export class Acquirer {
 }
 
 function closedError(): LockClosedError {
-  return new LockClosedError('No lock was acquired: the app is shutting down.');
+  return new LockClosedError('No lock was acquired, because the app is shutting down.');
 }

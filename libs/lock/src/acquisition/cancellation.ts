@@ -1,20 +1,20 @@
 import { defaultMaxListeners, getMaxListeners, setMaxListeners } from 'node:events';
 import type { Lease } from '../lease/lease';
 
-/** Early end of an acquisition, before Redis has replied: by the caller's signal, or by the shutdown of the app. */
+/** Early end of an acquisition, by the caller's signal or by the shutdown of the app. It does not wait for Redis. */
 export class Cancellation {
   private readonly listeners = new Set<() => void>();
   private reason: { readonly error: unknown } | undefined;
 
-  /** @param signal the caller's; `close` must be called when the acquisition has ended */
+  /** @param signal signal of the caller, which cancels the acquisition. Call `close` when the acquisition has ended */
   constructor(private readonly signal?: AbortSignal) {
     if (!signal) return;
-    // Callers may pass one signal to any number of acquisitions at the same time.
+    // Callers may pass one signal to many acquisitions at once. Node would warn at the eleventh listener.
     if (getMaxListeners(signal) === defaultMaxListeners) setMaxListeners(Infinity, signal);
     signal.addEventListener('abort', this.aborted);
   }
 
-  /** True once the acquisition is cancelled. */
+  /** True after the acquisition was cancelled. */
   get cancelled(): boolean {
     return this.reason !== undefined;
   }
@@ -26,7 +26,7 @@ export class Cancellation {
     for (const listener of this.listeners) listener();
   }
 
-  /** Calls `listener` when the acquisition is cancelled, at once if it is already. */
+  /** Calls `listener` when the acquisition is cancelled; at once if it is cancelled already. */
   onCancel(listener: () => void): void {
     this.listeners.add(listener);
     if (this.reason) listener();
@@ -35,7 +35,7 @@ export class Cancellation {
   /**
    * Returns the result of `acquiring`. A lease that arrives after the cancellation is released.
    *
-   * @throws the error of the cancellation, as soon as it comes
+   * @throws the error of the cancellation, as soon as the acquisition is cancelled
    */
   race(acquiring: Promise<Lease | undefined>): Promise<Lease | undefined> {
     return new Promise((resolve, reject) => {

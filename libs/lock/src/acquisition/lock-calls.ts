@@ -4,21 +4,21 @@ import { acquireLock, leaveQueue, releaseLock, renewLock, waitForLock } from '..
 
 /** Reply of Redis to an acquisition. */
 export interface AcquireReply {
-  /** Fence of this acquisition, or of the holder's. */
+  /** Fence of this acquisition if `leftMs` is 0, otherwise the last fence of the lock. */
   readonly fence: number;
-  /** 0 if the lock was acquired; -1 if it is free and other processes wait for it; else when to try again, ms. */
+  /** 0: the lock was acquired. -1: it is free, but other processes wait for it. Above 0: time after which to try again, ms. */
   readonly leftMs: number;
-  /** Number of processes that come before this one; only if it waits in the queue. */
+  /** Number of processes in the queue before this process; undefined for a call without a ticket. */
   readonly ahead?: number;
-  /** Number of replicas that had the lock in time; only if replicas were required. */
+  /** Number of replicas that had the lock in time; undefined if no replicas were required. */
   readonly copies?: number;
 }
 
-/** Position of a process in the queue of a lock. */
+/** Ticket of a process in the queue of a lock. */
 export interface Ticket {
-  /** Unique among the tickets of one lock. */
+  /** Id of the ticket, unique among the tickets of one lock. */
   readonly ticket: string;
-  /** How long the ticket is valid without another call, ms; 0: takes no position in the queue. */
+  /** How long the ticket is valid without another call, ms. 0: the ticket is not added to the queue. */
   readonly countsMs: number;
   /** How long the first process in the queue has to take a free lock, ms. */
   readonly turnMs: number;
@@ -29,9 +29,9 @@ export interface AcquireParameters {
   readonly leaseMs: number;
   readonly replicas: number;
   readonly replicasTimeoutMs: number;
-  /** Time until the reply must be there, ms. */
+  /** Longest time until the reply, ms. */
   readonly deadlineMs: number;
-  /** Without a ticket, the lock is acquired only if it is free and no process waits for it. */
+  /** Ticket of this process. Without a ticket, the lock is acquired only if it is free and not marked as waited for. */
   readonly ticket?: Ticket;
 }
 
@@ -41,10 +41,10 @@ export interface LockKeys {
   readonly queue: string;
 }
 
-/** Redis calls of one acquisition of one lock: all with the same keys and owner token. */
+/** Redis calls of one acquisition of one lock. All calls have the same keys and owner token. */
 export class LockCalls implements LeasePort {
   /**
-   * @param retentionMs how long the fence is kept after the lease
+   * @param retentionMs how long Redis keeps the fence after the lease, ms
    * @param owner token that no other acquisition of this lock has
    */
   constructor(
@@ -62,10 +62,10 @@ export class LockCalls implements LeasePort {
     return this.run(acquireLock, { keys, args }, parameters);
   }
 
-  async renew(leaseMs: number, deadlineMs: number): Promise<boolean> {
+  renew(leaseMs: number, deadlineMs: number): Promise<boolean> {
     const { keys, owner } = this;
     const args = { owner, leaseMs, ttlMs: leaseMs + this.retentionMs };
-    return (await this.registry.run(renewLock, { keys, args }, { deadlineMs })).held;
+    return this.registry.run(renewLock, { keys, args }, { deadlineMs });
   }
 
   release(): Promise<boolean> {

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 
-/** Number of names that may share one token. Limits the memory for them. */
+/** Maximum number of names that share one token, because the names under the current token are kept in memory. */
 const MAX_NAMES = 1_024;
 
 /**
- * Generator of owner tokens. Two acquisitions of one name never have the same token. Acquisitions of different names share
- * one: arguments that all calls of a group share are sent once, and Redis builds one value for all of them.
+ * Generator of owner tokens. Two acquisitions of one name never have the same token. Acquisitions of different names share a
+ * token, because an argument that all calls of a group have in common is sent once, and Redis builds one value for all of them.
  * See DECISIONS.md: owner-token-for-many-names
  */
 export class OwnerTokens {
@@ -14,7 +14,7 @@ export class OwnerTokens {
   private issued = 0;
   private token: string;
 
-  /** @param holder name that `status` returns; must not contain `#` */
+  /** @param holder name of this process, which `status` returns; must not contain `#` */
   constructor(private readonly holder: string) {
     this.token = this.next();
   }

@@ -1,8 +1,7 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { events } from '../lock.events';
 
-// See DECISIONS.md: releases-wake-by-sharded-channel
-/** Subscription to the releases of one lock. */
+/** Subscription to the sharded channel that scripts publish the releases of one lock to. See DECISIONS.md: releases-wake-by-sharded-channel */
 export class ReleaseSubscription {
   private unsubscribe: (() => void) | undefined;
   private opening: Promise<void> | undefined;
@@ -16,14 +15,14 @@ export class ReleaseSubscription {
     private readonly onRelease: () => void,
   ) {}
 
-  /** True while releases arrive. If false, waiters only poll. */
+  /** True if the last subscription succeeded. Otherwise waiters only poll. */
   get active(): boolean {
     return this.unsubscribe !== undefined;
   }
 
   /**
-   * Subscribes, also again after the connection was lost; has no effect while the subscription is active. Returns after
-   * `timeoutMs` at the latest. A subscription that succeeds later calls `onRelease`, since a release may have been missed.
+   * Subscribes, or subscribes again if the connection was lost. Returns after `timeoutMs` at the latest. If the subscription
+   * succeeds after that, `onRelease` is called, because a release may have been missed.
    */
   async open(timeoutMs: number): Promise<void> {
     let late = false;
@@ -47,7 +46,7 @@ export class ReleaseSubscription {
     this.unsubscribe = undefined;
   }
 
-  /** Returns true if the subscription is active. */
+  /** Returns true if it subscribed. */
   private async subscribe(): Promise<boolean> {
     let current = true;
     try {

@@ -4,20 +4,20 @@ import type { Ticket } from './lock-calls';
 import type { ReleaseSubscription } from './release-subscription';
 import { Sleeper } from './sleeper';
 
-/** Time that the first process in the queue has to take a free lock, ms. Longer than a round trip to Redis. */
+/** Time that the first process in the queue has to acquire a free lock, ms. Longer than a round trip to Redis. */
 export const TURN_MS = 250;
-/** Longest time that the subscription to releases may delay a try, ms. */
+/** Longest time for which a try waits for the subscription to releases, ms. */
 const SUBSCRIBE_MS = 100;
 
-/** Result of one try: the lease, or when to try again (`leftMs`) and the number of tickets that come first (`ahead`). */
+/** Result of one try: the lease, or the time after which to try again (`leftMs`) and the number of tickets before ours (`ahead`). */
 export type TryResult = { readonly lease: Lease } | { readonly leftMs: number; readonly ahead: number };
 
-/** Dependencies of a queue. */
+/** Settings and dependencies of a WaitQueue. */
 export interface WaitQueueContext {
   /** Longest pause between two tries, ms. */
   readonly pollMs: number;
   readonly releases: ReleaseSubscription;
-  /** Id of this process in the queue that Redis keeps. */
+  /** Id of this process' ticket in the queue that Redis keeps. */
   readonly ticket: string;
   /** Removes the ticket from the queue in Redis. */
   leave(): void;
@@ -26,14 +26,14 @@ export interface WaitQueueContext {
 }
 
 /**
- * Callers in this process that wait for one lock, first come, first served. They share one ticket in the queue of processes
- * that Redis keeps. Only the first caller calls Redis.
+ * Callers in this process that wait for one lock, first come, first served. All of these callers share one ticket in the queue
+ * that Redis keeps, and only the first caller calls Redis.
  * See DECISIONS.md: queue-of-processes
  */
 export class WaitQueue {
   private readonly sleepers: Sleeper[] = [];
   private readonly ticket: Ticket;
-  /** Tickets that come before this one: the number that Redis returned, less one for each release since. */
+  /** Number of tickets before ours: the number that Redis returned, less one for each release since then. */
   private ahead = 0;
   /** When to try again, by `performance.now()`. */
   private nextTryAt = 0;
@@ -47,7 +47,7 @@ export class WaitQueue {
     this.ticket = { ticket: context.ticket, countsMs: 2 * context.pollMs + 1_000, turnMs: TURN_MS };
   }
 
-  /** To be called at each release, and when a release may have been missed. */
+  /** Must be called at each release of the lock, and when a release may have been missed. */
   released(): void {
     this.releasesDuringTry += 1;
     if (!this.trying) this.advance();
@@ -58,7 +58,7 @@ export class WaitQueue {
    * Waits for the lock. Calls `tryOnce` whenever the caller is the first in this queue and a try is due.
    *
    * @param until end of the wait, by `performance.now()`
-   * @returns undefined if the wait ended, or was cancelled, without the lock
+   * @returns undefined if the wait ended or was cancelled before the lock was acquired
    */
   async wait(
     until: number,
@@ -104,7 +104,7 @@ export class WaitQueue {
       }
       this.ahead = result.ahead;
       const polls = pollMs * (0.5 + Math.random() / 2);
-      // Without a subscription, the first in the queue must try again before its turn ends.
+      // Without a subscription, the first process in the queue must try again before its turn ends.
       const pause = releases.active || result.ahead > 0 ? polls : Math.min(polls, TURN_MS / 2);
       this.nextTryAt = performance.now() + Math.min(pause, result.leftMs + 1);
       // The reply may be older than a release that was reported during the try.
@@ -120,7 +120,7 @@ export class WaitQueue {
       this.nextTryAt = 0;
     } else {
       this.ahead -= 1;
-      // The process that comes first may have died.
+      // The first process in the queue may have died, so try again after its turn.
       this.nextTryAt = Math.min(this.nextTryAt, performance.now() + TURN_MS);
     }
   }

@@ -7,7 +7,7 @@ import type { Lease } from './lease';
 
 const checks = new Checks('Lock.extend');
 
-/** One or several leases as one lock. */
+/** Lock of one name or several names, made of one lease for each name. */
 export class HeldLock implements Lock {
   private combined: AbortSignal | undefined;
 
@@ -34,7 +34,7 @@ export class HeldLock implements Lock {
 
   fenceOf(name: string): number {
     const lease = this.leases.find((one) => one.name === name);
-    if (!lease) throw new LockLostError(`Lock ${this.names.join(', ')} does not hold ${name}.`);
+    if (!lease) throw new LockLostError(`The lock of ${this.names.join(', ')} does not include the name ${name}.`);
     return lease.fence;
   }
 
@@ -66,19 +66,20 @@ export class HeldLock implements Lock {
 }
 
 /**
- * Releases a lock. If Redis fails, publishes the error. Returns `unknown` if the lock may still be held or may be released.
+ * Releases a lock. If this fails, publishes the error instead of throwing it. Returns `unknown` if the script may not have run,
+ * so the lock may still be held; `lost` if the script failed, for example because another program overwrote the key.
  */
 export async function releaseAndReport(lock: Lock): Promise<'released' | 'lost' | 'unknown'> {
   try {
     return await lock.release();
   } catch (error) {
     events.callFailed.publish(() => ({ name: lock.names.join(', '), during: 'release', error }));
-    const nothingSent = error instanceof NotSentError || error instanceof ScriptRefusedError;
-    return nothingSent || error instanceof UnknownOutcomeError ? 'unknown' : 'lost';
+    const hadNoEffect = error instanceof NotSentError || error instanceof ScriptRefusedError;
+    return hadNoEffect || error instanceof UnknownOutcomeError ? 'unknown' : 'lost';
   }
 }
 
-/** Returns the error for work whose lock was lost while the work ran. */
+/** Returns the error for work that ended without its lock. */
 export function lostDuringWork(lock: Lock): LockLostError {
-  return new LockLostError(`Lock ${lock.names.join(', ')} was lost before its work was done.`);
+  return new LockLostError(`Lock ${lock.names.join(', ')} was lost before the work under the lock was done.`);
 }

@@ -4,18 +4,18 @@ import { events, type LockReleasedEvent } from '../lock.events';
 
 /** Redis calls of a lease. */
 export interface LeasePort {
-  /** Restarts the lease with `leaseMs`. Returns false if it is lost. Settles within `timeoutMs`. */
+  /** Restarts the lease in Redis, for `leaseMs`. Returns false if the lease is lost. Returns or throws within `timeoutMs`. */
   renew(leaseMs: number, timeoutMs: number): Promise<boolean>;
-  /** Gives the lease up. Returns false if it was lost. */
+  /** Ends the lease in Redis. Returns false if the lease was lost before. */
   release(): Promise<boolean>;
 }
 
-/** Set of the leases of a process. It calls `watch()` of each, so that most leases need no timer of their own. */
+/** Set of the leases of a process. It calls `watch()` only of leases that last longer than a moment, so most leases need no timer. */
 export interface LeaseKeeper {
-  /** Longest time after `add` until `watch()` is called, ms. A lease that must act sooner starts its own timer. */
+  /** Longest time from `add` to the call of `watch()`, ms. A lease that must act sooner starts its timer itself. */
   readonly watchWithinMs: number;
   add(lease: Lease): void;
-  /** Removes a lease. Harmless twice. */
+  /** Removes a lease. May be called twice. */
   remove(lease: Lease): void;
 }
 
@@ -25,11 +25,11 @@ export interface LeaseStart {
   readonly name: string;
   readonly fence: number;
   readonly leaseMs: number;
-  /** `performance.now()` from before the acquisition was sent. */
+  /** `performance.now()` just before the acquisition was sent. */
   readonly sentAt: number;
   /** True to renew at each third of the lease. */
   readonly renew: boolean;
-  /** Default none: the lease has its own timer from the start. */
+  /** Default none: the lease starts its timer at once. */
   readonly keeper?: LeaseKeeper;
 }
 
@@ -69,7 +69,7 @@ export class Lease {
 
   /**
    * Signal that is aborted at the local deadline, when a renewal finds the lease lost, and when the lease is revoked. Its
-   * reason is a LockLostError. The signal is made on demand: most locks do not need one.
+   * reason is a LockLostError. The signal is made on demand, because most locks do not need one.
    */
   get signal(): AbortSignal {
     if (!this.controller) {
@@ -92,7 +92,7 @@ export class Lease {
   }
 
   /**
-   * To be called right before an action that must not happen without the lock.
+   * Must be called right before an action that must not happen without the lock.
    *
    * @throws LockLostError unless the lease is held
    */
@@ -102,10 +102,10 @@ export class Lease {
   }
 
   /**
-   * Restarts the lease now.
+   * Restarts the lease in Redis now.
    *
    * @param leaseMs length of the lease from now on, also of later renewals; default: as before
-   * @throws LockLostError if the lease is not held; errors of ScriptRegistry.run() if Redis fails, the lease then ends as before
+   * @throws LockLostError if the lease is not held; the errors of ScriptRegistry.run() if Redis fails: then the lease keeps its end
    */
   async extend(leaseMs = this.leaseMs): Promise<void> {
     this.assertHeld();
@@ -118,9 +118,10 @@ export class Lease {
   }
 
   /**
-   * Stops the renewal, awaits a renewal in flight, and gives the lease up. Later calls return the result of the first.
+   * Stops the renewal, waits for a renewal in flight, and ends the lease in Redis. Further calls return the result of the first
+   * call.
    *
-   * @throws errors of ScriptRegistry.run() if Redis fails; the lease then ends by itself
+   * @throws the errors of ScriptRegistry.run() if Redis fails; the lease then ends by itself
    */
   release(): Promise<'released' | 'lost'> {
     this.releasing ??= this.stop();
@@ -141,7 +142,7 @@ export class Lease {
     this.revoke(reason);
   }
 
-  /** Fires the signal. The lease is renewed until its release: work under it may need a moment to end. */
+  /** Fires the signal. The lease is still renewed until its release, because the work under it may need a moment to end. */
   revoke(reason: string): void {
     if (this.lossError || this.releasing) return;
     this.lossError = new LockLostError(`Lock ${this.name} (fence ${this.fence}) was lost: ${reason}.`);
@@ -161,12 +162,13 @@ export class Lease {
     return this.lastRenewal ? this.lastRenewal.then(giveUp, giveUp) : giveUp();
   }
 
-  // The keeper has the lease until Redis has replied, so that a shutdown waits for the reply.
+  // The lease stays in the keeper until Redis has replied, so that shutdown waits for the reply.
   private readonly releaseReplied = (released: boolean): 'released' | 'lost' => {
     this.keeper?.remove(this);
     if (this.lossError) return 'lost';
     if (released) events.lockReleased.publish(() => this.summary);
-    else events.lockLost.publish(() => ({ ...this.summary, reason: 'its release found it gone' }));
+    else
+      events.lockLost.publish(() => ({ ...this.summary, reason: 'Redis had no lease of this holder at the release' }));
     return released ? 'released' : 'lost';
   };
 
@@ -175,14 +177,14 @@ export class Lease {
     throw error;
   };
 
-  /** True until the lease ends by the local clock, is found lost, or is being released. */
+  /** True until the lease ends by the local clock, is lost, or its release begins. A revoked lease is still active. */
   private get active(): boolean {
     this.checkDeadline();
     return !this.ended && this.releasing === undefined;
   }
 
   private checkDeadline(): void {
-    if (!this.ended && !this.releasing && performance.now() >= this.deadline) this.lose('its lease ended');
+    if (!this.ended && !this.releasing && performance.now() >= this.deadline) this.lose('the lease ended');
   }
 
   private startTimer(): void {
@@ -206,7 +208,7 @@ export class Lease {
     this.startTimer();
   }
 
-  /** Runs one renewal at a time: the reply to an older one must not shorten the lease that a newer one got. */
+  /** Runs one renewal at a time, because the reply to an older renewal must not shorten the lease of a newer one. */
   private afterLastRenewal<T>(renew: () => Promise<T>): Promise<T> {
     const mine: Promise<T> = (this.lastRenewal ?? Promise.resolve())
       .catch(() => undefined)
@@ -225,7 +227,7 @@ export class Lease {
       const leftMs = this.deadline - performance.now();
       if (this.active) await this.renewOnce(Math.ceil(Math.min(leftMs, Math.max(50, this.leaseMs / 3))));
     } catch (error) {
-      // Try again before the lease ends: Redis may reply by then.
+      // Try again before the lease ends, because Redis may reply by then.
       this.renewAt = performance.now() + (this.leaseMs / 20) * (0.5 + Math.random());
       events.callFailed.publish(() => ({ name: this.name, during: 'renew', error }));
     }
@@ -236,7 +238,7 @@ export class Lease {
     const { leaseMs } = this;
     const renewed = await this.port.renew(leaseMs, Math.max(1, timeoutMs));
     this.checkDeadline();
-    if (!renewed) this.lose('a renewal found it gone');
+    if (!renewed) this.lose('Redis had no lease of this holder at a renewal');
     else if (!this.ended) {
       this.deadline = sentAt + leaseMs;
       this.renewAt = this.renews ? sentAt + leaseMs / 3 : Infinity;

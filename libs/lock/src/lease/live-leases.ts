@@ -1,19 +1,19 @@
 import type { Lease, LeaseKeeper } from './lease';
 
-/** Interval after which leases that are still held get a timer each, ms. */
+/** Time after which a lease that is still held gets a timer, ms. */
 const SWEEP_MS = 250;
 
 /**
- * The leases of a process. Most locks are held for a moment, and a timer for each would cost more than the rest of a lease.
- * One shared timer gives a timer of their own to the leases that are still held when it fires.
+ * The leases of a process. Most locks are held only for a moment, and a timer for each lease would cost more than all its other
+ * bookkeeping. So one shared timer fires after 250 ms and starts a timer for each lease that is still held then.
  * See DECISIONS.md: late-timers-for-leases
  */
 export class LiveLeases implements LeaseKeeper {
-  // A timer may fire late.
+  // Much more than SWEEP_MS, because a timer may fire late.
   readonly watchWithinMs = 4 * SWEEP_MS;
-  /** Leases that may not have a timer yet. */
+  /** Leases that the shared timer has not seen yet. */
   private readonly recent = new Set<Lease>();
-  /** Leases that have a timer. */
+  /** Leases that the shared timer has seen; each has its own timer. */
   private readonly watched = new Set<Lease>();
   private sweeper: NodeJS.Timeout | undefined;
 
@@ -26,12 +26,12 @@ export class LiveLeases implements LeaseKeeper {
     if (!this.recent.delete(lease)) this.watched.delete(lease);
   }
 
-  /** True while this process holds no lease, and no release of one is in flight. */
+  /** True while this process holds no lease and is not releasing one. */
   get empty(): boolean {
     return this.recent.size === 0 && this.watched.size === 0;
   }
 
-  /** Iterates over the leases that are neither lost nor released, and over those whose release is in flight. */
+  /** Iterates over the leases that this process holds, revoked ones included, and over the leases that it is releasing. */
   *[Symbol.iterator](): Iterator<Lease> {
     yield* [...this.recent, ...this.watched];
   }
@@ -41,7 +41,7 @@ export class LiveLeases implements LeaseKeeper {
     const leases = [...this.recent];
     this.recent.clear();
     for (const lease of leases) this.watched.add(lease);
-    // A lease whose time is over removes itself.
+    // A lease that has ended by the local clock removes itself in `watch`.
     for (const lease of leases) lease.watch();
   }
 }

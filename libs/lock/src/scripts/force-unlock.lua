@@ -2,13 +2,13 @@
 force-unlock: take a lock from its holder, and raise the fence.
 
 KEYS[1]  lock         string  <prefix>:lock:{<name>}:lock; also the name of the sharded channel
-ARGV[1]  retentionMs  int     how long the fence is kept
+ARGV[1]  retentionMs  int     how long the raised fence is kept
 
 Returns {forced, fence}
-  forced  1 | 0  0 when nobody held it
-  fence   int    the raised one
+  forced  1 | 0  0 when nobody held the lock
+  fence   int    the raised fence
 
-O(1). TTL: the retention. Clock: Redis. Replay: raises the fence again, and would take the lock from a new holder.
+O(1). TTL: retentionMs. Clock: Redis. Replay: raises the fence again, and would take the lock from a new holder.
 ]]
 -- @include clock
 -- @include record

@@ -1,23 +1,22 @@
 --[[
-renew: extend a lease that has not ended, for its owner.
+renew: restart the lease of its owner, if the lease has not ended.
 
 KEYS[1]  lock     string  <prefix>:lock:{<name>}:lock
 ARGV[1]  owner    str     token of the acquisition
 ARGV[2]  leaseMs  int     1 or more, from now
-ARGV[3]  ttlMs    int     the lease, and how long the fence is kept beyond it
+ARGV[3]  ttlMs    int     leaseMs plus the time for which the fence is kept after the lease
 
-Returns {held, fence}
-  held   1 | 0  0 when the lease is over, or another owner has the lock
-  fence  int    as stored; 0 when the key is gone
+Returns held
+  held  1 | 0  0 when the lease has ended, or another owner has the lock
 
 O(1). TTL: ttlMs. Clock: Redis. Replay: renews again.
 ]]
 -- @include clock
 -- @include record
 local raw = redis.call('GET', KEYS[1])
-if not raw then return { 0, 0 } end
+if not raw then return 0 end
 local lock = parse_lock(raw)
 if not lock then return bad_lock() end
-if lock.owner ~= ARGV[1] or lock.till <= now_ms then return { 0, lock.fence } end
+if lock.owner ~= ARGV[1] or lock.till <= now_ms then return 0 end
 redis.call('SET', KEYS[1], format_lock(now_ms + ARGV[2], lock.waits, lock.fence, ARGV[1]), 'PX', ARGV[3])
-return { 1, lock.fence }
+return 1

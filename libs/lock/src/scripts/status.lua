@@ -1,13 +1,13 @@
 --[[
-status: read the holder of a lock.
+status: read the owner, the fence and the end of the lease of a lock.
 
 KEYS[1]  lock  string  <prefix>:lock:{<name>}:lock
 
 Returns {held, fence, till, owner}
-  held   1 | 0  0 when free
-  fence  int   the last one; 0 when no fence is known
-  till   int   ms since the epoch; 0 when free
-  owner  str   '' when free
+  held   1 | 0  0 when the lock is free
+  fence  int   the last fence; 0 when Redis has none
+  till   int   when the lease ends, ms since 1970; 0 when the lock is free
+  owner  str   token of the owner; '' when the lock is free
 
 O(1). TTL: untouched. Clock: Redis. Replay: reads again.
 ]]

@@ -1,6 +1,6 @@
 -- @include clock
--- Value of a lock that had none, laid out as `record` describes. Calls of a group mostly have one owner and lease, so the last
--- value is kept. `acquire` puts it together from the clock's texts, since formatting a number costs more.
+-- Value of a lock that Redis does not have yet, in the format of record.lua. The calls of a group mostly have the same owner and
+-- lease, so the last value is kept. The fence is joined from the texts of TIME, because formatting a number takes longer.
 local last_owner, last_lease, last_value
 local function new_value(owner, lease_ms)
   if owner ~= last_owner or lease_ms ~= last_lease then

@@ -1,13 +1,15 @@
 -- @include clock
--- Most processes that wait in turn. Further processes ask periodically until there is room.
+-- Maximum number of tickets in a queue. Further processes poll until the queue has room.
 local most_tickets = 512
 
--- A ticket: since when it waits (us, 16 digits), until when it counts (ms, 13 digits).
+-- Value of a ticket: since when it waits (us, 16 digits), end of its validity (ms, 13 digits).
 local function format_ticket(since, till)
   return string.format('%016.0f%013.0f', since, till)
 end
 
--- The tickets of a queue apart from `mine`, and since when `mine` waits. Times are Redis' own.
+-- Reads a queue. `ended`: ids of tickets that are no longer valid. `mine`: since when the ticket `mine` waits. `others`: number of
+-- the other tickets. `ahead`: number of them before `mine`. `first`: the oldest of them. `last`: youngest start of all tickets.
+-- `till`: latest end of validity.
 local function read_queue(fields, mine)
   local queue = { ended = {}, others = 0, ahead = 0, last = 0, till = 0, mine = nil, first = nil }
   local before = {}

@@ -1,5 +1,6 @@
--- A lock's value: when its lease ends (ms, 13 digits; zeros when it was given up), 1 while a process waits for it, else
--- 0, its fence (16 digits), its owner. Fixed widths, so that a part is changed in place and read without a pattern.
+-- Value of a lock: end of its lease (ms, 13 digits; zeros after a release), 1 while processes wait for it, else 0, its fence (16
+-- digits), its owner. The widths are fixed, so that SETRANGE can change one part, and reading needs no pattern.
+-- parse_lock returns nil for a value that is not a lock.
 local function parse_lock(raw)
   local till, fence = tonumber(string.sub(raw, 1, 13)), tonumber(string.sub(raw, 15, 30))
   if not till or not fence or #raw < 30 then return nil end
@@ -11,5 +12,5 @@ local function format_lock(till, waits, fence, owner)
 end
 
 local function bad_lock()
-  return redis.error_reply('BADLOCK the key holds no lock, nothing was changed')
+  return redis.error_reply('BADLOCK the key of the lock has a value that another program wrote, nothing was changed')
 end

@@ -1,6 +1,6 @@
 -- @include clock
--- What a lock's value is to an owner: 'held', 'released' by this owner before, or 'lost'; nil if it is not a lock. Then the
--- mark of those that wait. Locks that were taken together have one value, so the last verdict is kept.
+-- Compares the value of a lock with an owner. Returns 'held', 'released' (by this owner before) or 'lost', and the mark of waiting
+-- processes; nil if the value is not a lock. Locks that one group took have the same value, so the last verdict is kept.
 local last_raw, last_owner, last_verdict, last_waits
 local function judge(raw, owner)
   if raw == last_raw and owner == last_owner then return last_verdict, last_waits end
@@ -10,7 +10,7 @@ local function judge(raw, owner)
   if string.sub(raw, 31) ~= owner then
     last_verdict = 'lost'
   elseif till == 0 then
-    -- The owner stays written, so that a replay gets the same reply.
+    -- A release keeps the owner in the value, so that its replay gets the same reply.
     last_verdict = 'released'
   else
     last_verdict = till > now_ms and 'held' or 'lost'
