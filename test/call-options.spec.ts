@@ -108,7 +108,6 @@ describe('options of decorators', () => {
         staleAfterMs: 10,
         catchUpWithinMs: 0,
         replicas: 1,
-        replicasTimeoutMs: 10,
         enhancers: true,
       } satisfies Required<Omit<ScheduledLockOptions, 'key'>>)
       run(): void {

@@ -2,7 +2,7 @@ export { ScheduledLock } from './scheduled-lock.decorator';
 export { ScheduledLockSetupError } from './scheduled-lock.errors';
 export { SCHEDULED_LOCK_CHANNELS, type TickEndedEvent } from './scheduled-lock.events';
 export { ScheduledLockInterceptor } from './scheduled-lock.interceptor';
-export { ScheduledLockModule, type ScheduledLockModuleExtras } from './scheduled-lock.module';
+export { ScheduledLockModule } from './scheduled-lock.module';
 export type { ScheduledLockModuleOptions } from './scheduled-lock.options';
 export { ScheduledLockService } from './scheduled-lock.service';
 export type { JobOutcome, JobRecord, RunNowResult, ScheduledLockOptions, ScheduledRun } from './scheduled-lock.types';

@@ -4,7 +4,7 @@ import { ScheduledLockSetupError } from './scheduled-lock.errors';
 import type { ScheduledLockService } from './scheduled-lock.service';
 import type { ScheduledLockOptions } from './scheduled-lock.types';
 
-/** Injection token of the service for decorated classes, and the property of their instances that holds it. */
+/** Injection token of ScheduledLockService in decorated classes. Their instances also hold the service under this symbol. */
 export const SCHEDULED_LOCK_HOST = Symbol('ScheduledLockModule.forRoot()');
 
 const LOCKED = 'luanest:scheduled-lock';
@@ -19,13 +19,14 @@ export interface LockedMethod {
 }
 
 /**
- * Makes a job of `@nestjs/schedule` run on one node for each tick. Goes above or below `@Cron`, `@Interval` or `@Timeout`.
+ * Makes a job of `@nestjs/schedule` run on one node for each tick. Put it above or below `@Cron`, `@Interval` or `@Timeout`.
  *
  * On an HTTP or RPC handler, it sets the options for `ScheduledLockInterceptor`.
  *
- * @param options default: the module's, under the name `Class.method`
- * @throws InvalidOptionError for options that are not an object, and on anything but an instance method;
- *   ScheduledLockSetupError if it decorates one method twice
+ * @param options options of the job. Default: those of the module, with the name `Class.method`. Invalid values are refused when
+ *   the app boots
+ * @throws InvalidOptionError if the options are not an object, or if it does not decorate an instance method;
+ *   ScheduledLockSetupError if it decorates the same method twice
  */
 export function ScheduledLock(options: ScheduledLockOptions = {}): MethodDecorator {
   return methodDecorator('@ScheduledLock', ({ checks, target, key, method, descriptor }) => {
@@ -38,8 +39,7 @@ export function ScheduledLock(options: ScheduledLockOptions = {}): MethodDecorat
   });
 }
 
-// See DECISIONS.md: decorator-replaces-the-method
-/** Returns the method that replaces `original`. */
+/** Returns the method that replaces `original`. See DECISIONS.md: decorator-replaces-the-method */
 function lockedForm(
   target: object,
   key: string | symbol,
@@ -48,18 +48,18 @@ function lockedForm(
   where: string,
 ): Method {
   const host = Symbol(`${where} needs ScheduledLockModule.forRoot()`);
-  // If the module is missing, Nest refuses to create the class and prints the symbol.
+  // If the module is missing, Nest refuses to create the class, and its error shows the text of this symbol.
   Inject(SCHEDULED_LOCK_HOST)(target, host);
   const wrapper: Method = function (this: object, ...args) {
     const services = this as Record<symbol, ScheduledLockService | undefined>;
     const service = services[host] ?? services[SCHEDULED_LOCK_HOST];
     if (service) return service.call(this, String(key), original, args);
     throw new ScheduledLockSetupError(
-      `${where}: this instance has no lock service. Get the instance from an app that imports ScheduledLockModule.forRoot(); ` +
+      `${where}: this instance has no ScheduledLockService. Get the instance from an app that imports ScheduledLockModule.forRoot(); ` +
         'in a unit test, move the work into a method without the decorator and call that method.',
     );
   };
-  // Metadata is looked up along prototypes: the wrapper inherits that of decorators below, and gets that of decorators above.
+  // Reflect looks metadata up along prototypes, so the wrapper has the metadata of the decorators below this one as well.
   Object.setPrototypeOf(wrapper, original);
   Object.defineProperty(wrapper, 'name', { value: original.name, configurable: true });
   Object.defineProperty(wrapper, 'length', { value: original.length, configurable: true });
@@ -69,7 +69,7 @@ function lockedForm(
   return wrapper;
 }
 
-/** Reads the metadata of `@ScheduledLock`, which a decorator above it may have copied; undefined without the decorator. */
+/** Returns the metadata that `@ScheduledLock` set on a method, or that a decorator above it copied; undefined without the decorator. */
 export function lockedMethod(method: object): LockedMethod | undefined {
   return Reflect.getMetadata(LOCKED, method) as LockedMethod | undefined;
 }

@@ -1,9 +1,11 @@
 import { eventChannels } from '../../internal/src';
 import type { JobRecord } from './scheduled-lock.types';
 
-/** A tick of a job ended in this process. */
+/** A tick of a job, a run by hand or a call of a locked handler ended in this process, or did not run here. */
 export interface TickEndedEvent extends JobRecord {
+  /** Name of the job. */
   readonly name: string;
+  /** The error that the job threw, or why Redis failed; undefined without an error. */
   readonly error?: unknown;
 }
 

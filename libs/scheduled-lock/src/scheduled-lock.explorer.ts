@@ -29,7 +29,7 @@ export class ScheduledLockExplorer implements OnModuleInit {
     private readonly options: ResolvedScheduledLockModuleOptions,
   ) {}
 
-  /** @throws ScheduledLockSetupError with class and method */
+  /** @throws ScheduledLockSetupError or InvalidOptionError with class and method */
   onModuleInit(): void {
     const schedulers = this.providersThat(isScheduleExplorer).length;
     // The scheduler also runs the jobs of an alias (`useExisting`).
@@ -45,7 +45,7 @@ export class ScheduledLockExplorer implements OnModuleInit {
     if (!lock) return undefined;
     const methods = this.seen.get(prototype) ?? new Set();
     if (methods.has(name)) {
-      return 'its class is provided twice (two modules, or an alias), so every tick would fire twice. Provide it once.';
+      return 'its class is provided twice (by two modules, or with an alias), so each tick would fire twice. Provide the class once.';
     }
     this.seen.set(prototype, methods.add(name));
     return undefined;

@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { DiscoveryModule, ModulesContainer } from '@nestjs/core';
 import { getScriptRegistryToken, ScriptRegistryModule } from 'luanest/script-registry';
-import { constructed, defineLuanestModule, EXPLORER_PARTS } from '../../internal/src';
+import { constructed, defineLuanestModule, EXPLORER_PARTS, type ModuleExtras } from '../../internal/src';
 import { SCHEDULED_LOCK_HOST } from './scheduled-lock.decorator';
 import { ScheduledLockExplorer } from './scheduled-lock.explorer';
 import {
@@ -12,17 +12,9 @@ import {
 import { scheduledLockScripts } from './scheduled-lock.scripts';
 import { ScheduledLockService } from './scheduled-lock.service';
 
-/** Settings that the module needs before `useFactory` can return the options. */
-export interface ScheduledLockModuleExtras {
-  /** True to let every module of the app inject the service without an import. Default true. */
-  readonly isGlobal?: boolean;
-  /** Name of the ScriptRegistry that runs the scripts. Default: the registry without a name. */
-  readonly registry?: string;
-}
-
 const ScheduledLockModuleBase = defineLuanestModule<
   ScheduledLockModuleOptions,
-  ScheduledLockModuleExtras,
+  ModuleExtras,
   ResolvedScheduledLockModuleOptions
 >({
   name: 'ScheduledLockModule',

@@ -5,38 +5,38 @@ import type { ScheduledLockOptions } from './scheduled-lock.types';
 /** Options of ScheduledLockModule. */
 export interface ScheduledLockModuleOptions {
   /**
-   * Name of the app, the same on all its nodes. If two apps share a Redis, a namespace and the name of a job, each tick runs in
-   * only one of them. Text of 1 to 100 letters, digits, `.`, `_`, `-`. Required.
+   * Name of the app, the same on all its nodes. If two apps use the same Redis, namespace and job name, each tick runs in only one
+   * of the two apps. Text of 1 to 100 letters, digits, `.`, `_`, `-`. Required.
    */
   readonly namespace: string;
-  /** Name of this node in histories, without spaces. Default `<host>:<pid>`. */
+  /** Name of this node in histories; text of 1 to 200 characters without spaces. Default `<host>:<pid>`. */
   readonly node?: string;
-  /** Default of `leaseMs`. Default 30,000. */
+  /** `leaseMs` of jobs without one, ms; integer >= 10. Default 30,000. */
   readonly leaseMs?: number;
-  /** Default of `onRedisError`. Default `skip`. */
+  /** `onRedisError` of jobs without one. Default `skip`. */
   readonly onRedisError?: 'skip' | 'run';
-  /** Default of `staleAfterMs`. Default 5,000. */
+  /** `staleAfterMs` of `@Cron` jobs without one, ms; integer >= 1. Default 5,000. */
   readonly staleAfterMs?: number;
-  /** Longest time that a tick waits for Redis, ms; integer >= 1. Default 2,000. */
+  /** Longest time that a tick waits for the reply to its claim, ms; integer >= 1. Default 2,000. */
   readonly redisTimeoutMs?: number;
-  /** Default of `replicas`. Default 0: WAIT is not used. */
+  /** `replicas` of jobs without one, integer of 0 to 100. Default 0: WAIT is not used. */
   readonly replicas?: number;
-  /** Default of `replicasTimeoutMs`. Default 1,000. */
+  /** Longest wait for the replicas of a claim, ms; integer >= 1. Default 1,000. */
   readonly replicasTimeoutMs?: number;
-  /** Entries of each job's history, integer of 1 to 1,000. Default 50. */
+  /** Number of outcomes that each job's history keeps, integer of 1 to 1,000. Default 50. */
   readonly historySize?: number;
-  /** How long shutdown waits for running jobs before it aborts them, ms; integer >= 0. Default 10,000. */
+  /** Longest time that shutdown waits for running jobs, ms; then the signals of the runs fire. Integer >= 0. Default 10,000. */
   readonly drainMs?: number;
-  /** How long shutdown waits after the abort before it releases the locks, ms; integer >= 0. Default 500. */
+  /** Longest time that shutdown waits after the signals until it releases the locks itself, ms; integer >= 0. Default 500. */
   readonly abortGraceMs?: number;
-  /** How long slots, fences and histories are kept, ms; integer >= 60,000. Default 7 days. */
+  /** How long Redis keeps the last slot, the fence and the history of a job after its last tick, ms; integer >= 60,000. Default 7 days. */
   readonly retentionMs?: number;
 }
 
 /** Module options with every default filled in. */
 export type ResolvedScheduledLockModuleOptions = Required<ScheduledLockModuleOptions>;
 
-/** Options of a job with every default filled in; `key` stays as it was given. */
+/** Options of a job with every default filled in; `key` has no default. */
 export type ResolvedJobOptions = Required<Omit<ScheduledLockOptions, 'key'>> & Pick<ScheduledLockOptions, 'key'>;
 
 const KNOWN: KnownOptions<ScheduledLockModuleOptions> = {
@@ -62,12 +62,11 @@ const KNOWN_PER_JOB: KnownOptions<ScheduledLockOptions> = {
   staleAfterMs: true,
   catchUpWithinMs: true,
   replicas: true,
-  replicasTimeoutMs: true,
   key: true,
   enhancers: true,
 };
 
-type MsOption = 'leaseMs' | 'lockAtLeastForMs' | 'staleAfterMs' | 'catchUpWithinMs' | 'replicasTimeoutMs';
+type MsOption = 'leaseMs' | 'lockAtLeastForMs' | 'staleAfterMs' | 'catchUpWithinMs';
 
 const checks = new Checks('ScheduledLockModule');
 
@@ -103,8 +102,8 @@ export function resolveOptions(options: ScheduledLockModuleOptions): ResolvedSch
 /**
  * Checks a job's options and fills in the defaults.
  *
- * @param where `Class.method`, for messages and as the default name
- * @throws InvalidOptionError like `resolveOptions`
+ * @param where `Class.method`, for messages and as the default name of the job
+ * @throws InvalidOptionError with the option, its value and what is allowed
  */
 export function resolveJobOptions(
   options: ScheduledLockOptions,
@@ -130,7 +129,6 @@ export function resolveJobOptions(
     staleAfterMs: ms('staleAfterMs', 1),
     catchUpWithinMs: ms('catchUpWithinMs', 0),
     replicas: job.integer('replicas', given.replicas, 0, 100),
-    replicasTimeoutMs: ms('replicasTimeoutMs', 1),
   });
 }
 

@@ -8,7 +8,7 @@ export interface ClaimReply {
   readonly outcome: 'ran' | 'skipped-held' | 'skipped-slot' | 'stale' | 'nothing';
   readonly slot: number;
   readonly fence: number;
-  /** Above 0: refused, but another try within this many ms may find the lock free. */
+  /** Above 0: the claim was refused, but the slot lasts this many ms longer, and a new try may find the lock free. */
   readonly leftMs: number;
 }
 
@@ -84,5 +84,5 @@ export const readHistory = defineScript({
     }),
 });
 
-/** All scripts of this lib, for registration. */
+/** All scripts of this lib, which the module registers. */
 export const scheduledLockScripts = [claimRun, renewRun, completeRun, readHistory];

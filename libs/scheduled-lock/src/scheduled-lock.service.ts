@@ -29,7 +29,7 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
     this.catchUps = new CatchUps(this.ticks);
   }
 
-  /** Names of all jobs that were found at boot. */
+  /** Names of all decorated jobs and handlers, which were found at boot. */
   get names(): readonly string[] {
     return this.jobs.names;
   }
@@ -40,38 +40,39 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
   }
 
   /**
-   * To be called right before an action that must not happen without the lock of a job.
+   * Must be called right before an action that must not happen without the lock of a job.
    *
-   * @throws LockLostError outside of a run, after the lease of the run, and in a run without a lock
+   * @throws LockLostError outside of a run, after the lease of the run has ended, and in a run without a lock
    */
   assertHeld(): void {
     const run = this.ticks.current();
-    if (!run) throw new LockLostError('No job runs here, so no lock is held.');
+    if (!run) throw new LockLostError('assertHeld() was called outside of a run of a job, so no lock is held.');
     run.assertHeld();
   }
 
   /**
-   * Runs a job now, under its lock and without a slot. Its next tick runs as scheduled. A tick that comes during the run is
-   * skipped, and the other way round.
+   * Runs a job now, under its lock and without a slot, so the next tick runs as scheduled. If the job is running already, it does
+   * not run a second time. A tick that comes during this run finds the lock held.
    *
-   * @param name as given to the decorator, or `Class.method`
+   * @param name the option `name` of the job; without that option `Class.method`
    * @throws the error of the job; ScheduledLockSetupError for a handler, and for a job that this app does not have
    */
   async runNow(name: string): Promise<RunNowResult> {
     const found = this.jobs.named(name);
     if (found.job.kind.type === 'handler') {
       throw new ScheduledLockSetupError(
-        `${name} is a handler, and runs when it is called. runNow() runs only scheduled jobs.`,
+        `${name} is a handler of requests or messages, which runs when it is called. runNow() runs only scheduled jobs.`,
       );
     }
     return this.ticks.run(found.job, 'free', workOf(found)) as Promise<RunNowResult>;
   }
 
   /**
-   * Returns the last outcomes of a job on all nodes, the newest first, and those that this node could not save in Redis.
+   * Returns the last outcomes of a job on all nodes, the newest first. Outcomes that could not be saved in Redis are included if
+   * they are of this node.
    *
-   * @param name as given to the decorator, or `Class.method`
-   * @throws ScheduledLockSetupError for a job that this app does not have; errors of ScriptRegistry.run()
+   * @param name the option `name` of the job; without that option `Class.method`
+   * @throws ScheduledLockSetupError for a job that this app does not have; the errors of ScriptRegistry.run()
    */
   async history(name: string): Promise<readonly JobRecord[]> {
     const { history } = this.jobs.named(name).job;
@@ -82,13 +83,13 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
     return all.slice(0, this.options.historySize);
   }
 
-  /** Called by the explorer at boot. @throws ScheduledLockSetupError if another job has the name */
+  /** Adds a job. Called at boot. @throws ScheduledLockSetupError if another job has the same name */
   add(added: JobMethod): void {
     this.jobs.add(added);
     if (added.job.options.catchUpWithinMs > 0) this.catchUps.add(added.job, workOf(added));
   }
 
-  /** Called by the method that the scheduler calls. Handlers are locked by the interceptor instead. */
+  /** Runs a call of a decorated method under its lock. Calls of handlers run without it here: the interceptor locks them. */
   async call(
     instance: object,
     method: string,
@@ -98,7 +99,7 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
     const job = this.jobs.find(instance, method);
     if (!job) {
       throw new ScheduledLockSetupError(
-        `@ScheduledLock() on ${instance.constructor.name}.${method}: the method was called before app.init() or app.listen(), or on an instance that Nest did not create.`,
+        `@ScheduledLock() on ${instance.constructor.name}.${method}: the method was called before the app was initialised (app.init() or app.listen()), or on an instance that Nest did not create.`,
       );
     }
     // An override that calls super, or a job that calls itself, already has the lock.
@@ -109,19 +110,22 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
     return this.valueOf(job, await this.ticks.run(job, 'tick', work), byHand ? 'fired by hand' : undefined);
   }
 
-  /** Called by the interceptor. Returns undefined if `@ScheduledLock` does not decorate the method. */
+  /** Runs a handler under its lock. Returns undefined if `@ScheduledLock` does not decorate the method. */
   handle(instance: object, method: string, work: Work): Promise<TickResult> | undefined {
     const job = this.jobs.find(instance, method);
     return job && this.ticks.run(job, 'free', work);
   }
 
-  /** Starts catch-ups. From now on a direct call runs the job now: the scheduler took its methods from the classes before. */
+  /**
+   * Starts catch-ups. From now on, a direct call of a job's method is a run by hand. Calls of the scheduler are still ticks, because
+   * it took the methods of the classes before.
+   */
   onApplicationBootstrap(): void {
     for (const found of this.jobs.all) if (found.job.kind.type !== 'handler') this.runOnCall(found);
     this.catchUps.start();
   }
 
-  /** Refuses new runs, waits up to `drainMs` for those in flight, aborts them, and releases their locks. */
+  /** Refuses new runs, waits up to `drainMs` for running jobs, fires their signals, waits up to `abortGraceMs`, and releases their locks. */
   async beforeApplicationShutdown(): Promise<void> {
     this.catchUps.stop();
     await this.ticks.close();
@@ -139,13 +143,13 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
     Object.defineProperty(instance, method, { value, writable: true, configurable: true });
   }
 
-  /** @param byHand how the job was called, if not by the scheduler */
+  /** Returns the value of the method; undefined if it did not run. @param byHand how the job was called, if not by the timer */
   private valueOf({ options: { name } }: Job, result: TickResult, byHand?: string): unknown {
     if (result.ran) return result.value;
     if (byHand !== undefined) {
       this.logger.warn(
-        `Job ${name} was ${byHand} and did not run: ${result.outcome}. ` +
-          `ScheduledLockService.runNow('${name}') runs it now and returns what happened.`,
+        `Job ${name} was ${byHand} and did not run: its outcome is ${result.outcome}. ` +
+          `Call ScheduledLockService.runNow('${name}') to run the job without a slot and to get the outcome.`,
       );
     }
     return undefined;

@@ -93,10 +93,10 @@ describe.each(versions)('on the %s @nestjs/schedule boot refuses', (_, { Cron, I
       @ScheduledLock()
       job(): void {}
     }
-    await refused({ providers: [Unscheduled] }, /^Unscheduled\.job: it has @ScheduledLock\(\) and no @Cron/);
+    await refused({ providers: [Unscheduled] }, /^Unscheduled\.job: the method has @ScheduledLock\(\) but no @Cron/);
     await refused(
       { providers: [Fine], imports: [] },
-      /^Fine\.job: it is not scheduled\. Import ScheduleModule\.forRoot\(\) once; in a process that is to run no jobs, /,
+      /^Fine\.job: the job would never run, .*Import it once\. In a process that must not run jobs, import /,
     );
   });
 
@@ -160,11 +160,11 @@ describe.each(versions)('on the %s @nestjs/schedule boot refuses', (_, { Cron, I
       @ScheduledLock()
       job(): void {}
     }
-    await refused({ providers: [PerRequest] }, /^PerRequest\.job: it is request-scoped/);
-    await refused({ providers: [Transient] }, /^Transient\.job: it is request-scoped or transient/);
+    await refused({ providers: [PerRequest] }, /^PerRequest\.job: its class is request-scoped/);
+    await refused({ providers: [Transient] }, /^Transient\.job: its class is request-scoped or transient/);
     await refused(
       { providers: [Request, Depending] },
-      /^Depending\.job: it is request-scoped .* or depends on what is/,
+      /^Depending\.job: its class is request-scoped .* or depends on such a class/,
     );
   });
 
@@ -187,9 +187,18 @@ describe.each(versions)('on the %s @nestjs/schedule boot refuses', (_, { Cron, I
       @Cron('0 0 2 1 *')
       job(): void {}
     }
-    await refused({ providers: [CronAndInterval] }, /^CronAndInterval\.job: it has two schedulers/);
-    await refused({ providers: [IntervalAndTimeout] }, /^IntervalAndTimeout\.job: it has two schedulers/);
-    await refused({ providers: [AboveAndBelow] }, /^AboveAndBelow\.job: it has two schedulers/);
+    await refused(
+      { providers: [CronAndInterval] },
+      /^CronAndInterval\.job: the method has two decorators of @nestjs\/schedule/,
+    );
+    await refused(
+      { providers: [IntervalAndTimeout] },
+      /^IntervalAndTimeout\.job: the method has two decorators of @nestjs\/schedule/,
+    );
+    await refused(
+      { providers: [AboveAndBelow] },
+      /^AboveAndBelow\.job: the method has two decorators of @nestjs\/schedule/,
+    );
   });
 
   it('what has no slots', async () => {
@@ -203,8 +212,11 @@ describe.each(versions)('on the %s @nestjs/schedule boot refuses', (_, { Cron, I
       @ScheduledLock()
       job(): void {}
     }
-    await refused({ providers: [Keyless] }, /^Keyless\.job: @Timeout has no slots: give @ScheduledLock\(\{ key \}\)/);
-    await refused({ providers: [OnInit] }, /^OnInit\.job: runOnInit fires at no scheduled instant/);
+    await refused(
+      { providers: [Keyless] },
+      /^Keyless\.job: a job of @Timeout runs once .* Add @ScheduledLock\(\{ key \}\)/,
+    );
+    await refused({ providers: [OnInit] }, /^OnInit\.job: runOnInit runs the job when the app starts/);
   });
 
   it('a name that is taken', async () => {
@@ -213,7 +225,7 @@ describe.each(versions)('on the %s @nestjs/schedule boot refuses', (_, { Cron, I
       @Cron(NEVER)
       other(): void {}
     }
-    await refused({ providers: [Fine, Named] }, /^Named\.other: another job is already named Fine\.job/);
+    await refused({ providers: [Fine, Named] }, /^Named\.other: another job has the name Fine\.job already/);
   });
 
   it('a method that was replaced, so that the scheduled one has no lock', async () => {

@@ -89,7 +89,9 @@ describe.each(versions)(
       expect(await one.runNow('every')).toEqual({ ran: true, outcome: 'ran', value: 'every' });
       expect(await one.runNow('once')).toEqual({ ran: true, outcome: 'ran', value: 'once' });
       await expect(one.runNow('fails')).rejects.toThrow('on purpose');
-      await expect(one.runNow('unknown')).rejects.toThrow(/There is no job unknown\. Known: daily, every, once, fails/);
+      await expect(one.runNow('unknown')).rejects.toThrow(
+        /This app has no job unknown\. Known jobs: daily, every, once, fails/,
+      );
     });
 
     it('a direct call runs the job now under the lock, and logs why it did not', async () => {
@@ -112,7 +114,7 @@ describe.each(versions)(
       await eventually(() => expect(gate.entered).toBe(1));
       expect(await jobs.yearly(3, 4)).toBeUndefined();
       expect(lines.ours).toEqual([
-        expect.stringMatching(/^warn Job yearly was called directly and did not run: skipped-held\. /),
+        expect.stringMatching(/^warn Job yearly was called directly and did not run: its outcome is skipped-held\. /),
       ]);
       gate.open();
       expect(await first).toBe('3 in slot 0');
@@ -215,7 +217,7 @@ it('assertHeld throws wherever the code has no lock', async () => {
   const { app, close } = await boot({ imports: [newest.ScheduleModule.forRoot()], providers: [Jobs] }, options);
   const service = app.get(ScheduledLockService);
   expect(codeOf(() => service.assertHeld())).toBe('LOCK_LOST');
-  expect(() => service.assertHeld()).toThrow(/No job runs here/);
+  expect(() => service.assertHeld()).toThrow(/outside of a run of a job/);
   proxy.refuse();
   expect(await tick(app.get(Jobs), 'job')).toBe('ran');
   expect(thrown.splice(0)).toEqual(['LOCK_LOST', 'LOCK_LOST']);
@@ -253,6 +255,6 @@ it('runNow is not for handlers', async () => {
   }
   const { app } = await boot({ controllers: [Routes] }, { prefix: uniquePrefix() });
   await expect(app.get(ScheduledLockService).runNow('route')).rejects.toThrow(
-    /^route is a handler, and runs when it is called/,
+    /^route is a handler of requests or messages, which runs when it is called/,
   );
 });

@@ -39,7 +39,7 @@ const DEAD: [string, MethodDecorator, ScheduledLockOptions, Partial<ScheduledLoc
     once,
     { key: 'v', catchUpWithinMs: 60_000 },
     {},
-    /catchUpWithinMs is 60000.*@Timeout.*Leave it out/,
+    /catchUpWithinMs is 60000.*@Timeout.*Leave the option out/,
   ],
   [
     'catchUpWithinMs that ends with the lease',
@@ -83,15 +83,14 @@ const DEAD: [string, MethodDecorator, ScheduledLockOptions, Partial<ScheduledLoc
     { leaseMs: 4_999 },
     /lockAtLeastForMs is 5000.*leaseMs \(4999\)/,
   ],
-  ['key on @Cron', cron, { key: 'v1' }, {}, /key is "v1".*@Timeout.*Leave it out/],
-  ['staleAfterMs on @Interval', hourly, { staleAfterMs: 100 }, {}, /staleAfterMs is 100.*@Cron.*Leave it out/],
-  ['staleAfterMs on @Timeout', once, { key: 'v', staleAfterMs: 100 }, {}, /staleAfterMs is 100.*@Cron.*Leave it out/],
+  ['key on @Cron', cron, { key: 'v1' }, {}, /key is "v1".*@Timeout.*Leave the option out/],
+  ['staleAfterMs on @Interval', hourly, { staleAfterMs: 100 }, {}, /staleAfterMs is 100.*@Cron.*Leave the option out/],
   [
-    'replicasTimeoutMs without replicas',
-    cron,
-    { replicasTimeoutMs: 100 },
+    'staleAfterMs on @Timeout',
+    once,
+    { key: 'v', staleAfterMs: 100 },
     {},
-    /replicasTimeoutMs is 100.*replicas is 0/,
+    /staleAfterMs is 100.*@Cron.*Leave the option out/,
   ],
   [
     'staleAfterMs beyond what is remembered',
@@ -134,13 +133,15 @@ it.each([
   }
   const error = await refusal(Routes, {}, true);
   expect(error).toBeInstanceOf(InvalidOptionError);
-  expect((error as Error).message).toMatch(new RegExp(`^@ScheduledLock on Routes\\.go: ${option} is .*Leave it out`));
+  expect((error as Error).message).toMatch(
+    new RegExp(`^@ScheduledLock on Routes\\.go: ${option} is .*Leave the option out`),
+  );
 });
 
 it('boot takes options that are at their bounds', async () => {
   for (const [scheduler, options] of [
     [cron, { catchUpWithinMs: 2_001, leaseMs: 2_000 }],
-    [cron, { lockAtLeastForMs: 2_000, leaseMs: 2_000, replicas: 1, replicasTimeoutMs: 50 }],
+    [cron, { lockAtLeastForMs: 2_000, leaseMs: 2_000, replicas: 1 }],
     [hourly, { enhancers: true, catchUpWithinMs: 31_000 }],
     [once, { key: 'v1' }],
   ] as [MethodDecorator, ScheduledLockOptions][]) {

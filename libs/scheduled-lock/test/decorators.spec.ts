@@ -163,6 +163,6 @@ it('an instance that Nest did not make says what to do', async () => {
   }
   const calling = async (): Promise<unknown> => tick(new Jobs(), 'job');
   await expect(calling()).rejects.toThrow(
-    /^@ScheduledLock on Jobs\.job: this instance has no lock service\. .*ScheduledLockModule\.forRoot\(\).*unit test/,
+    /^@ScheduledLock on Jobs\.job: this instance has no ScheduledLockService\. .*ScheduledLockModule\.forRoot\(\).*unit test/,
   );
 });

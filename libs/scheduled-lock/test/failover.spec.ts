@@ -29,7 +29,7 @@ interface Runs {
 }
 
 /** Two nodes with one job; a run lasts until `finish`. */
-async function twoNodes(lock: ScheduledLockOptions) {
+async function twoNodes(lock: ScheduledLockOptions, replicasTimeoutMs = 1_000) {
   const runs: Runs[] = [];
   const finish = new AbortController();
   @Injectable()
@@ -52,7 +52,12 @@ async function twoNodes(lock: ScheduledLockOptions) {
   const metadata = { imports: [ScheduleModule.forRoot()], providers: [Jobs] };
   const node = (name: string): Promise<Booted> => {
     const client = quiet(new Cluster(cluster.startupNodes, { slotsRefreshTimeout: 5_000 }));
-    return boot(metadata, { prefix, client, lock: { node: name }, registry: { deadlineMs: 20_000 } });
+    return boot(metadata, {
+      prefix,
+      client,
+      lock: { node: name, replicasTimeoutMs },
+      registry: { deadlineMs: 20_000 },
+    });
   };
   const [one, other] = await Promise.all([node('one'), node('other')]);
   /** A tick of the job's one slot, on a node. */
@@ -115,11 +120,7 @@ it('without WAIT a failover may let a slot run twice: the first holder learns it
 });
 
 it('with WAIT a claim that no replica has does not run, and one that runs survives a failover', async () => {
-  const { runs, finish, key, one, other, tick } = await twoNodes({
-    leaseMs: 60_000,
-    replicas: 1,
-    replicasTimeoutMs: 300,
-  });
+  const { runs, finish, key, one, other, tick } = await twoNodes({ leaseMs: 60_000, replicas: 1 }, 300);
   const told = listen();
   const master = await cluster.masterOf(key);
   const replica = await isolateReplica(master);

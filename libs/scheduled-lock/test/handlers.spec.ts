@@ -126,8 +126,10 @@ describe('on HTTP handlers', () => {
     }
     const booting = (controller: new () => unknown): Promise<Booted> =>
       boot({ controllers: [controller] }, { prefix: uniquePrefix() });
-    await expect(booting(Unlocked)).rejects.toThrow(/Unlocked\.go: it is a handler: add @UseInterceptors/);
-    await expect(booting(PerRequest)).rejects.toThrow(/PerRequest\.go: it is request-scoped/);
+    await expect(booting(Unlocked)).rejects.toThrow(
+      /Unlocked\.go: this handler would run without its lock\. Add @UseInterceptors/,
+    );
+    await expect(booting(PerRequest)).rejects.toThrow(/PerRequest\.go: its class is request-scoped/);
   });
 });
 

@@ -16,7 +16,6 @@ it('a job takes what it does not say from the module', () => {
     staleAfterMs: 77,
     catchUpWithinMs: 0,
     replicas: 2,
-    replicasTimeoutMs: 1_000,
   });
   // 0 is what was said, and not a default's place.
   expect(resolveJobOptions({ replicas: 0 }, 'Class.method', module).replicas).toBe(0);
@@ -30,6 +29,7 @@ const invalidOfModule: [string, Partial<ScheduledLockModuleOptions>][] = [
   ['staleAfterMs', { staleAfterMs: 0 }],
   ['redisTimeoutMs', { redisTimeoutMs: 1.5 }],
   ['replicas', { replicas: -1 }],
+  ['replicasTimeoutMs', { replicasTimeoutMs: 0 }],
   ['historySize', { historySize: 1_001 }],
   ['drainMs', { drainMs: -1 }],
   ['abortGraceMs', { abortGraceMs: NaN }],
@@ -48,7 +48,6 @@ const invalidOfJob: [string, ScheduledLockOptions][] = [
   ['key', { key: '' }],
   ['lockAtLeastForMs', { lockAtLeastForMs: -1 }],
   ['catchUpWithinMs', { catchUpWithinMs: Infinity }],
-  ['replicasTimeoutMs', { replicasTimeoutMs: 0 }],
   ['onRedisError', { onRedisError: 'panic' as 'run' }],
 ];
 

@@ -3,19 +3,20 @@ import type { JobKind } from '../jobs/job';
 import type { ResolvedJobOptions, ResolvedScheduledLockModuleOptions } from '../scheduled-lock.options';
 import type { ScheduledLockOptions } from '../scheduled-lock.types';
 
-/** Options that have an effect only for some kinds of jobs, and why they have none for the others. */
+/** Options that have an effect only for some kinds of jobs, those kinds, and the reason. */
 const ONLY_FOR: readonly (readonly [option: keyof ScheduledLockOptions, kinds: readonly string[], why: string])[] = [
   ['key', ['timeout'], 'Only a job of @Timeout has a key.'],
   ['staleAfterMs', ['cron'], 'Only ticks of @Cron can be stale.'],
   ['catchUpWithinMs', ['cron', 'interval'], 'A job of @Timeout and a handler have no slots to catch up.'],
-  ['enhancers', ['cron', 'interval', 'timeout'], 'Nest runs the enhancers of a handler anyway.'],
+  ['enhancers', ['cron', 'interval', 'timeout'], 'Nest runs the enhancers of a handler without this option.'],
 ];
 
 /**
- * Refuses options of a job that have no effect, and those that would let a slot run twice.
+ * Refuses options of a job that have no effect, and options with which a slot could run twice.
  *
  * @param where decorator and method, for messages
- * @param given options of the decorator, without defaults
+ * @param given options as the decorator got them, without defaults
+ * @param options the same options with defaults
  * @throws InvalidOptionError with the option, its value and what to do
  */
 export function refuseDeadOptions(
@@ -30,36 +31,34 @@ export function refuseDeadOptions(
   };
   for (const [option, kinds, why] of ONLY_FOR) {
     const unused = given[option] === undefined || given[option] === 0 || given[option] === false;
-    if (!unused && !kinds.includes(kind.type)) refuse(`${option} is ${shown(given[option])}. ${why} Leave it out.`);
+    if (!unused && !kinds.includes(kind.type))
+      refuse(`${option} is ${shown(given[option])}. ${why} Leave the option out.`);
   }
-  const { leaseMs, lockAtLeastForMs, catchUpWithinMs, staleAfterMs, replicas } = options;
+  const { leaseMs, lockAtLeastForMs, catchUpWithinMs, staleAfterMs } = options;
   if (lockAtLeastForMs > leaseMs) {
     refuse(`lockAtLeastForMs is ${lockAtLeastForMs}. Expected at most leaseMs (${leaseMs}).`);
   }
   if (catchUpWithinMs > 0 && catchUpWithinMs <= leaseMs) {
     refuse(
-      `catchUpWithinMs is ${catchUpWithinMs}, and the lock of a run that died outlasts it. ` +
-        `Expected more than leaseMs (${leaseMs}), better twice as much, or 0.`,
+      `catchUpWithinMs is ${catchUpWithinMs}. Expected 0, or more than leaseMs (${leaseMs}), because a run that died keeps its lock ` +
+        'for leaseMs. At least twice leaseMs is best.',
     );
   }
   if (catchUpWithinMs > retentionMs) {
     refuse(
-      `catchUpWithinMs is ${catchUpWithinMs}. Expected at most retentionMs (${retentionMs}): slots are forgotten then.`,
+      `catchUpWithinMs is ${catchUpWithinMs}. Expected at most retentionMs (${retentionMs}), because Redis keeps slots for that time.`,
     );
-  }
-  if (given.replicasTimeoutMs !== undefined && replicas === 0) {
-    refuse(`replicasTimeoutMs is ${given.replicasTimeoutMs}, and replicas is 0. Set replicas, or leave it out.`);
   }
   if (kind.type === 'cron' && 2 * staleAfterMs > retentionMs) {
     refuse(
-      `staleAfterMs is ${staleAfterMs}. Expected at most half of retentionMs (${retentionMs}): ` +
-        'a slot that is forgotten while its ticks may still come would run twice.',
+      `staleAfterMs is ${staleAfterMs}. Expected at most half of retentionMs (${retentionMs}), ` +
+        'because Redis must keep a slot until no tick of it can come any more. Otherwise the slot could run twice.',
     );
   }
   if (kind.periodMs !== undefined && kind.periodMs > retentionMs) {
     refuse(
-      `@Interval(${kind.periodMs}) is longer than retentionMs (${retentionMs}), so its slot would be forgotten and run twice. ` +
-        'Set a retentionMs of ScheduledLockModule that is at least as long.',
+      `@Interval(${kind.periodMs}) is longer than retentionMs (${retentionMs}), so Redis would forget a slot before its period ends, ` +
+        'and the slot could run twice. Set a retentionMs of ScheduledLockModule that is at least as long as the interval.',
     );
   }
 }

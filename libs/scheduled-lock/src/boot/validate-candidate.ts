@@ -2,54 +2,54 @@ import type { Candidate } from '../nest-schedule/candidate';
 import { cronOptions, hasTwoSchedulers, isTimeout } from '../nest-schedule/scheduler-metadata';
 
 /**
- * Returns the reason why a method would run without a lock, never, or twice; undefined if it is valid.
+ * Returns the reason why a job or handler would run without its lock, never, or twice; undefined if the method is set up correctly.
  *
- * @param schedulers number of imports of ScheduleModule.forRoot()
+ * @param schedulers number of ScheduleModule.forRoot() in the app
  */
 export function problemOf(candidate: Candidate, schedulers: number): string | undefined {
   const { lock, named, scheduled, handler, intercepted } = candidate;
   if (scheduled && intercepted) {
-    return 'Nest runs no interceptors on scheduled methods, so it would run unlocked. Use @ScheduledLock() on it.';
+    return 'Nest runs no interceptors on scheduled methods, so ScheduledLockInterceptor would not lock this one. Use @ScheduledLock().';
   }
   if (!lock) {
     if (handler && intercepted) {
       return (
-        'ScheduledLockInterceptor is used on it or on its class, and it has no @ScheduledLock(). ' +
-        'Add it, or use the interceptor only on methods that have it.'
+        'ScheduledLockInterceptor is used on this method or on its class, but the method has no @ScheduledLock(). ' +
+        'Add @ScheduledLock(), or use the interceptor only on methods that have it.'
       );
     }
     if (!named || !scheduled) return undefined;
-    return 'another decorator or an override replaced the locked method. Put @ScheduledLock() on what is scheduled.';
+    return 'another decorator or an override replaced the method that @ScheduledLock() locks. Put @ScheduledLock() on the method that is scheduled.';
   }
   if (scheduled) return schedulingProblem(candidate, schedulers) ?? scopeProblem(candidate, 'scheduled');
-  if (!handler) return 'it has @ScheduledLock() and no @Cron, @Interval or @Timeout. Add one of them.';
-  if (!intercepted) return 'it is a handler: add @UseInterceptors(ScheduledLockInterceptor), or it runs unlocked.';
+  if (!handler) return 'the method has @ScheduledLock() but no @Cron, @Interval or @Timeout. Add one of these three.';
+  if (!intercepted) return 'this handler would run without its lock. Add @UseInterceptors(ScheduledLockInterceptor).';
   return scopeProblem(candidate, 'found by the interceptor');
 }
 
 function schedulingProblem({ lock, method }: Candidate, schedulers: number): string | undefined {
   if (schedulers === 0) {
     return (
-      'it is not scheduled. Import ScheduleModule.forRoot() once; in a process that is to run no jobs, ' +
-      'ScheduleModule.forRoot({ cronJobs: false, intervals: false, timeouts: false }).'
+      'the job would never run, because ScheduleModule.forRoot() is not imported. Import it once. In a process that must not run ' +
+      'jobs, import ScheduleModule.forRoot({ cronJobs: false, intervals: false, timeouts: false }).'
     );
   }
   if (schedulers > 1) {
-    return `ScheduleModule.forRoot() is imported ${schedulers} times, so every tick would fire as often. Import it once.`;
+    return `ScheduleModule.forRoot() is imported ${schedulers} times, so each tick would fire ${schedulers} times. Import it once.`;
   }
   if (lock && hasTwoSchedulers(method, lock.original)) {
-    return 'it has two schedulers, of which Nest would use one. Split the method.';
+    return 'the method has two decorators of @nestjs/schedule, and Nest would use only one of them. Split the method.';
   }
   if (cronOptions(method)?.runOnInit) {
-    return 'runOnInit fires at no scheduled instant, so there is no slot to run once for. Leave it out.';
+    return 'runOnInit runs the job when the app starts and not at a scheduled instant, so that run has no slot. Leave runOnInit out.';
   }
   if (isTimeout(method) && lock?.options.key === undefined) {
-    return '@Timeout has no slots: give @ScheduledLock({ key }) a text that is new for each run, such as a version.';
+    return 'a job of @Timeout runs once for each key. Add @ScheduledLock({ key }) with a text that changes when the job must run again, such as the version of the app.';
   }
   return undefined;
 }
 
 function scopeProblem({ wrapper }: Candidate, what: string): string | undefined {
   if (wrapper.isDependencyTreeStatic() && !wrapper.isTransient && wrapper.instance) return undefined;
-  return `it is request-scoped or transient, or depends on what is; it would never be ${what}. Make it a singleton.`;
+  return `its class is request-scoped or transient, or depends on such a class, so the method would never be ${what}. Make the class a singleton.`;
 }

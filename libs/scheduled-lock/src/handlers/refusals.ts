@@ -2,11 +2,11 @@ import { HttpException, HttpStatus } from '@nestjs/common';
 import { rpcException } from '../../../internal/src';
 
 /**
- * Returns the error for the caller of a handler that did not run: an HttpException, or an RpcException.
+ * Returns the error for the caller of a handler that did not run: an HttpException, or an RpcException for the context type `rpc`.
  *
  * @param type type of the execution context
  * @param where `Class.method`, for the message
- * @param outcome outcome of the claim, or `closed` while the app shuts down
+ * @param outcome `skipped-held` becomes 409, every other outcome 503
  */
 export function refusalFor(type: string, where: string, outcome: string): Error {
   const held = outcome === 'skipped-held';

@@ -16,14 +16,16 @@ export interface CronOptions {
   readonly runOnInit?: boolean;
 }
 
-// The clock may be set back a little between the start of the timer and the read of the clock.
+/** A slot up to this many ms after `now` counts as reached, because the clock may be set back a little while a timer runs, ms. */
 const EARLY_MS = 5;
+/** How far before `now` the search for the latest slot begins, ms: 2 s, then 1 min, 1 h, 1 day, 32 days, 1 year and 5 years. */
 const LOOKBACKS_MS = [2_000, 61_000, 3_601_000, 86_401_000, 2_764_800_000, 31_708_800_000, 158_112_000_000];
 
 /**
- * Returns the latest scheduled instant that is not after `now`, ms since 1970.
+ * Returns the latest scheduled instant that is not after `now`, ms since 1970. For a job with a date instead of an expression:
+ * that date. If there is no instant in the last five years: the current second.
  *
- * @param zone IANA name or `UTC+hh:mm`; default: the process' zone
+ * @param zone IANA name or `UTC+hh:mm`; default: the time zone of the process
  */
 export function latestSlot(times: CronTimes, now: number, zone?: string): number {
   if (times.realDate) return new Date(times.source as string).getTime();

@@ -1,7 +1,7 @@
 import { ScheduledLockSetupError } from '../scheduled-lock.errors';
 import type { Job, JobMethod } from './job';
 
-/** Jobs of this app, by name and by method. */
+/** Jobs and locked handlers of this app, by name and by method. */
 export class JobRegistry {
   private readonly byName = new Map<string, JobMethod>();
   private readonly byInstance = new WeakMap<object, Map<string, Job>>();
@@ -14,13 +14,13 @@ export class JobRegistry {
     return [...this.byName.values()];
   }
 
-  /** @throws ScheduledLockSetupError if another job has the name */
+  /** Adds a job. @throws ScheduledLockSetupError if another job has the same name */
   add(added: JobMethod): void {
     const { instance, method, job } = added;
     const { name } = job.options;
     if (this.byName.has(name)) {
       throw new ScheduledLockSetupError(
-        `${instance.constructor.name}.${method}: another job is already named ${name}. Give one of them another name.`,
+        `${instance.constructor.name}.${method}: another job has the name ${name} already. Give one of the two jobs another name.`,
       );
     }
     this.byName.set(name, added);
@@ -36,6 +36,6 @@ export class JobRegistry {
   named(name: string): JobMethod {
     const job = this.byName.get(name);
     if (job) return job;
-    throw new ScheduledLockSetupError(`There is no job ${name}. Known: ${this.names.join(', ') || 'none'}.`);
+    throw new ScheduledLockSetupError(`This app has no job ${name}. Known jobs: ${this.names.join(', ') || 'none'}.`);
   }
 }

@@ -2,13 +2,13 @@ import type { ResolvedJobOptions } from '../scheduled-lock.options';
 
 /** Source of the slots of a `@Cron` job. */
 export interface CronSlots {
-  /** Returns true if the tick was fired by hand. To be called once for each tick, in the turn in which the tick begins. */
+  /** Returns true if `fireOnTick()` made the tick. Must be called once for each tick, in the turn of the event loop in which the tick begins. */
   firedByHand(): boolean;
   /** Returns the latest scheduled instant, ms since 1970. */
   slotNow(): Promise<number>;
 }
 
-/** Kind of a job, which decides how its slots are found. */
+/** Kind of a job, which decides how its slot is found. A handler has no slots. */
 export type JobKind =
   | { readonly type: 'cron'; readonly live: CronSlots }
   | { readonly type: 'interval'; readonly periodMs: number }
@@ -27,7 +27,7 @@ export interface Job {
   readonly enhanced: ((...args: unknown[]) => Promise<unknown>) | undefined;
 }
 
-/** A job, and the method that it runs. */
+/** A job and its method. */
 export interface JobMethod {
   readonly instance: object;
   readonly method: string;
@@ -36,5 +36,5 @@ export interface JobMethod {
   readonly original: (...args: unknown[]) => unknown;
 }
 
-/** Work of a tick under the lock. */
+/** Calls the method of a job, or continues the request of a handler. */
 export type Work = () => unknown;

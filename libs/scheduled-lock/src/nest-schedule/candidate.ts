@@ -3,10 +3,10 @@ import { lockedMethod, lockedMethodNames, type LockedMethod } from '../scheduled
 import { ScheduledLockInterceptor } from '../scheduled-lock.interceptor';
 import { isScheduled } from './scheduler-metadata';
 
-/** Metadata of one method of one provider. */
+/** Metadata of one method of a provider or controller. */
 export interface Candidate extends ExploredMethod {
   readonly lock: LockedMethod | undefined;
-  /** True if `@ScheduledLock` decorates a method of this name, which may be another method (an override, for example). */
+  /** True if `@ScheduledLock` decorates a method with this name. It may be another method, such as an overridden one. */
   readonly named: boolean;
   readonly scheduled: boolean;
   /** True for a handler of requests, messages or events. */

@@ -2,8 +2,8 @@ import { latestSlot, zoneOf, type CronOptions, type CronTimes } from '../jobs/cr
 import { ScheduledLockSetupError } from '../scheduled-lock.errors';
 
 /**
- * Longest time since a job's date at which a running job may be the one that just fired, ms. A job with `waitForCompletion` may
- * run its callbacks for longer.
+ * Longest time since the last date of a job that has just fired, ms. A running job with an older date fired before: with
+ * `waitForCompletion`, a job counts as running until its callbacks have ended.
  */
 const RECENT_MS = 1_000;
 
@@ -19,21 +19,23 @@ export interface CronJobs {
   getCronJobs(): Map<string, CronJob>;
 }
 
-// See DECISIONS.md: slots-from-the-live-cron-job
-/** The scheduler's job of a `@Cron` method in its current state: its times may be changed while the app runs. */
+/**
+ * The CronJob that the scheduler made of a `@Cron` method. Slots come from it, because its times may be changed while the app runs.
+ * See DECISIONS.md: slots-from-the-live-cron-job
+ */
 export class LiveCron {
   private job: CronJob | undefined;
   private lastDate: Date | null | undefined;
 
-  /** @param registries the app's SchedulerRegistry, in a list */
+  /** @param registries returns the instances of SchedulerRegistry in the app */
   constructor(
     private readonly options: CronOptions,
     private readonly registries: () => readonly CronJobs[],
   ) {}
 
   /**
-   * Returns true if a call of `fireOnTick()` made this tick, and not the scheduler's timer. To be called once for each tick, in
-   * the turn in which it begins: only then can the running job be found. A timer gives the job a new date before it fires.
+   * Returns true if a call of `fireOnTick()` made this tick, and not the timer: only a timer gives the job a new `lastDate()`. Must
+   * be called once for each tick, in the turn of the event loop in which the tick begins, because only then the job can be found.
    */
   firedByHand(): boolean {
     this.job = this.registered() ?? this.running();
@@ -47,7 +49,7 @@ export class LiveCron {
   /** Returns the latest scheduled instant, ms since 1970. @throws ScheduledLockSetupError if no scheduler is running */
   async slotNow(): Promise<number> {
     const now = Date.now();
-    // A job that is late when it is created fires in the same turn, before the scheduler has registered it.
+    // A job that is overdue when it is created fires at once. The scheduler registers it later in the same turn, so wait for that.
     if (!this.job) await Promise.resolve();
     const times = this.registered()?.cronTime ?? this.timesOfDecorator();
     return latestSlot(times, now, zoneOf(times));
@@ -62,7 +64,7 @@ export class LiveCron {
     return this.all.find(([key, job]) => (name ? key === name : job === this.job))?.[1];
   }
 
-  /** Finds a job without a name, which the scheduler gave a random name: it is the only job that has just begun to run. */
+  /** Finds a job without a name as the only job that has just begun to run, because the scheduler gave it a random name. */
   private running(): CronJob | undefined {
     if (this.options.name) return undefined;
     const recent = (date: Date | null): boolean => date === null || Date.now() - date.getTime() < RECENT_MS;
@@ -70,7 +72,7 @@ export class LiveCron {
     return running.length === 1 ? running[0]?.[1] : undefined;
   }
 
-  /** Builds a CronTime with the class that the scheduler uses, which is found through any registered job. */
+  /** Makes a CronTime from the options of `@Cron`, with the scheduler's own class CronTime, which is taken from any registered job. */
   private timesOfDecorator(): CronTimes {
     const { cronTime, timeZone, utcOffset } = this.options;
     for (const registry of this.registries()) {
@@ -80,7 +82,7 @@ export class LiveCron {
       }
     }
     throw new ScheduledLockSetupError(
-      'The scheduler has no cron job, so the slot of this call is unknown. Call the method between bootstrap and shutdown.',
+      'The SchedulerRegistry has no cron job, so the slot of this call is unknown. Call the method after the app has started and before it shuts down.',
     );
   }
 }

@@ -12,11 +12,11 @@ export function isScheduled(method: object): boolean {
 }
 
 /**
- * Returns true if two schedulers decorate a method. Two of one kind, directly above one another, cannot be distinguished from
- * one: the upper one overwrites the metadata of the lower one. A decorator that copies metadata does not count as a second
- * scheduler: the copied value is the same object.
+ * Returns true if two of `@Cron`, `@Interval` and `@Timeout` decorate a method. It cannot see two decorators of one kind that are
+ * directly above one another, because the upper one overwrites the metadata of the lower one. Metadata that another decorator
+ * copied does not count as a second scheduler, because the copied value is the same object.
  *
- * @param method the method that Nest schedules: the wrapper of `@ScheduledLock` around `original`, or a wrapper of that
+ * @param method the method that Nest schedules: the wrapper of `@ScheduledLock` around `original`, or a wrapper around that wrapper
  */
 export function hasTwoSchedulers(method: object, original: object): boolean {
   const kinds = [CRON, TIMEOUT, INTERVAL].filter((key) => Reflect.hasMetadata(key, method));

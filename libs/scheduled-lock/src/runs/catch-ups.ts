@@ -1,9 +1,10 @@
 import type { Job, Work } from '../jobs/job';
 import type { Ticks } from './ticks';
 
+/** Shortest interval between two checks, ms. */
 const SHORTEST_MS = 100;
 
-/** Checks periodically for slots whose run died, and runs them. */
+/** Checks periodically for slots whose run died, and runs these slots. */
 export class CatchUps {
   private readonly jobs: { readonly job: Job; readonly work: Work }[] = [];
   private timers: NodeJS.Timeout[] = [];
@@ -16,7 +17,7 @@ export class CatchUps {
 
   start(): void {
     this.timers = this.jobs.map(({ job, work }) => {
-      // Random, so that nodes do not check at the same time.
+      // The interval is random, so that nodes do not check at the same time.
       const everyMs = Math.max(SHORTEST_MS, job.options.leaseMs / 2) * (0.75 + Math.random() / 2);
       return setInterval(() => void this.ticks.run(job, 'catch-up', work).catch(() => undefined), everyMs).unref();
     });

@@ -6,15 +6,15 @@ import type { Job, JobKind } from '../jobs/job';
 import type { ResolvedScheduledLockModuleOptions } from '../scheduled-lock.options';
 import { claimRun, completeRun, type ClaimReply } from '../scheduled-lock.scripts';
 
-/** `tick` claims a slot, `catch-up` claims the slot of a run that died, `free` takes the lock without a slot. */
+/** Kind of a claim. `tick` claims a slot, `catch-up` claims the slot of a run that died, `free` takes the lock without a slot. */
 export type Mode = 'tick' | 'catch-up' | 'free';
 
-/** Claim that Redis granted. */
+/** Claim of a run, which Redis granted. */
 export interface Claim {
   readonly owner: string;
   readonly slot: number;
   readonly fence: number;
-  /** `performance.now()` from before the claim was sent. */
+  /** `performance.now()` just before the claim was sent. */
   readonly sentAt: number;
 }
 
@@ -26,7 +26,7 @@ export type ClaimResult =
 
 const FIRST_PAUSE_MS = 5;
 
-/** Returns the slot to claim, ms since 1970. 0 makes the script use the current period of Redis' time. */
+/** Returns the slot that a tick claims, ms since 1970. For `@Interval` 0: the script then takes the current period of Redis' time. */
 function slotNow(kind: JobKind): number | Promise<number> {
   if (kind.type === 'cron') return kind.live.slotNow();
   return kind.type === 'timeout' ? 1 : 0;
@@ -42,10 +42,10 @@ export class Claims {
   ) {}
 
   /**
-   * Claims once. An interval tick that finds the run of the previous period still active tries again until its period ends.
+   * Claims a run. If an interval tick finds the run of an earlier period still active, it tries again until its own period ends.
    * See DECISIONS.md: interval-tick-retries-in-its-period
    *
-   * @param closing signal that ends the retries
+   * @param closing signal that ends the tries
    */
   async take(job: Job, mode: Mode, closing: AbortSignal): Promise<ClaimResult> {
     const owner = `${this.options.node}#${this.ids.next()}`;
@@ -63,7 +63,7 @@ export class Claims {
         if (leftMs === 0 || closing.aborted) return { got: 'refusal', outcome, slot };
       }
     } catch (error) {
-      // Redis may have granted the claim, or may still do so, and no run would release it.
+      // Redis may have granted the claim, or may still grant it, and there is no run that would release it.
       const maybeClaimed = error instanceof UnknownOutcomeError || error instanceof LockNotReplicatedError;
       if (maybeClaimed) void this.giveBack(job, owner, slot).catch(() => undefined);
       return { got: 'failure', error, slot };
@@ -71,8 +71,8 @@ export class Claims {
   }
 
   private async send({ options, kind, state, history }: Job, owner: string, mode: Mode, slot: number) {
-    const { node, retentionMs, historySize: keep, redisTimeoutMs } = this.options;
-    const { leaseMs, replicas, replicasTimeoutMs: timeoutMs } = options;
+    const { node, retentionMs, historySize: keep, redisTimeoutMs, replicasTimeoutMs: timeoutMs } = this.options;
+    const { leaseMs, replicas } = options;
     const periodMs = kind.type === 'interval' ? kind.periodMs : 0;
     const staleMs = mode === 'catch-up' ? options.catchUpWithinMs : kind.type === 'cron' ? options.staleAfterMs : 0;
     const args = { owner, node, mode, slot, periodMs, staleMs, leaseMs, retentionMs, keep };
@@ -82,11 +82,11 @@ export class Claims {
     const { result, replicas: copies } = await this.registry.runAndWait(claimRun, input, waits);
     if (result.outcome !== 'ran' || copies >= replicas) return result;
     throw new LockNotReplicatedError(
-      `The claim of ${options.name} reached ${copies} of ${replicas} replicas in ${timeoutMs} ms.`,
+      `The claim of job ${options.name} reached ${copies} of ${replicas} replicas within replicasTimeoutMs (${timeoutMs} ms), so it is given back.`,
     );
   }
 
-  // See DECISIONS.md: unused-claim-is-given-back
+  /** Gives back a claim that no run uses, so that its slot can be claimed again. See DECISIONS.md: unused-claim-is-given-back */
   private giveBack({ state, history }: Job, owner: string, slot: number): Promise<boolean> {
     const { node, retentionMs, historySize: keep } = this.options;
     const nothing = { outcome: 'redis-error', durationMs: 0, atLeastMs: 0, slot, fence: 0 };

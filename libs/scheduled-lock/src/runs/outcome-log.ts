@@ -14,15 +14,15 @@ export interface TickOutcome {
   readonly error?: unknown;
 }
 
-/** Consecutive ticks of a job that failed in the same way. */
+/** Consecutive ticks of a job that failed, or that were stale. */
 interface Streak {
   readonly sinceMs: number;
   ticks: number;
 }
 
 /**
- * Publishes outcomes of ticks, and keeps those that are not in the history in Redis. Logs a warning when ticks begin to fail or
- * to be stale, and a line when that ends.
+ * Publishes outcomes of ticks, and keeps outcomes that could not be saved in Redis. Logs a warning for the first of several ticks that
+ * fail or are stale, and a line when ticks succeed or are on time again.
  */
 export class OutcomeLog {
   private readonly unsaved = new Map<string, JobRecord[]>();
@@ -34,7 +34,7 @@ export class OutcomeLog {
     private readonly logger: Pick<Logger, 'warn' | 'log'>,
   ) {}
 
-  /** @param saved true if the history in Redis has the outcome */
+  /** Publishes and logs an outcome. @param saved true if the history in Redis has the outcome */
   record(job: Job, tick: TickOutcome, saved: boolean): void {
     const { name } = job.options;
     const { outcome, slot, fence = 0, durationMs = 0, error } = tick;
@@ -53,10 +53,10 @@ export class OutcomeLog {
 
   private logFailure({ options: { name, onRedisError } }: Job, error: unknown): void {
     if (!begins(this.failing, name)) return;
-    const why = error instanceof LuanestError ? error.code : error instanceof Error ? error.name : 'no error';
+    const why = error instanceof LuanestError ? error.code : error instanceof Error ? error.name : 'unknown error';
     const what = onRedisError === 'run' ? 'runs without the lock' : 'does not run';
     this.logger.warn(
-      `Job ${name}: Redis failed (${why}), so its tick ${what}. This is logged again when Redis answers.`,
+      `Job ${name}: Redis failed (${why}), so its tick ${what}. Further failures are not logged until Redis answers again.`,
     );
   }
 
@@ -68,27 +68,29 @@ export class OutcomeLog {
     }
     if (outcome === 'stale') {
       if (!begins(this.stale, name)) return;
-      const offMs = Date.now() - slot;
+      const lateMs = Date.now() - slot;
       const cause =
-        Math.abs(offMs) > staleAfterMs
-          ? `this process is ${Math.abs(offMs)} ms ${offMs > 0 ? 'behind' : 'ahead of'} it`
-          : 'the clocks of this machine and of Redis differ by more';
+        Math.abs(lateMs) > staleAfterMs
+          ? `The tick came ${Math.abs(lateMs)} ms ${lateMs > 0 ? 'late' : 'early'} by the clock of this machine`
+          : `By the clock of this machine it is only ${Math.abs(lateMs)} ms away, so compare the two clocks`;
       this.logger.warn(
-        `Job ${name}: its tick of ${at(slot)} is stale, so it does not run: ${cause} than staleAfterMs (${staleAfterMs}) allows. ` +
-          'This is logged again when a tick is on time.',
+        `Job ${name}: its tick of ${at(slot)} is more than staleAfterMs (${staleAfterMs} ms) away from Redis' time, so the tick is stale ` +
+          `and does not run. ${cause}. Further stale ticks are not logged until a tick is on time.`,
       );
       return;
     }
     const late = this.stale.get(name);
-    // A run by hand is never stale.
+    // A run by hand has no slot, so it is never stale and does not end a series of stale ticks.
     if (!late || slot === 0) return;
     this.stale.delete(name);
     const were = late.ticks === 1 ? 'was' : 'were';
-    this.logger.log(`Job ${name}: its ticks are on time again. ${late.ticks} ${were} stale since ${at(late.sinceMs)}.`);
+    this.logger.log(
+      `Job ${name}: its ticks are on time again. ${countOf(late)} ${were} stale since ${at(late.sinceMs)}.`,
+    );
   }
 }
 
-/** Counts a tick; returns true for the first. */
+/** Counts a tick of a job. Returns true for the first tick of a series. */
 function begins(streaks: Map<string, Streak>, name: string): boolean {
   const known = streaks.get(name);
   if (known) known.ticks++;

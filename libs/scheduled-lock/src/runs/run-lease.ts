@@ -5,13 +5,13 @@ import type { ResolvedScheduledLockModuleOptions } from '../scheduled-lock.optio
 import { completeRun, renewRun } from '../scheduled-lock.scripts';
 import type { Claim } from './claims';
 
-/** End of a run, for the history. */
+/** Outcome and duration of a run, for the history. */
 export interface Ending {
   readonly outcome: 'ran' | 'failed' | 'lost';
   readonly durationMs: number;
 }
 
-/** Makes the lease of a claimed run. Its release adds the result of `ending` to the history. */
+/** Makes the lease of a claimed run. The release of the lease adds the result of `ending` to the history. */
 export function runLease(
   registry: ScriptRegistry,
   module: ResolvedScheduledLockModuleOptions,

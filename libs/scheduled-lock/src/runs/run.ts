@@ -3,7 +3,7 @@ import { LockLostError } from 'luanest/lock';
 import type { Lease } from '../../../lock/src/internal';
 import type { ScheduledRun } from '../scheduled-lock.types';
 
-/** A run, as its method sees it. A run without a lease is not locked, because Redis failed. */
+/** A run, as `current()` returns it. A run without a lease is not locked, because Redis failed and `onRedisError` is `run`. */
 export class Run implements ScheduledRun {
   private readonly stopping = new AbortController();
   private either: AbortSignal | undefined;
@@ -21,7 +21,7 @@ export class Run implements ScheduledRun {
   get signal(): AbortSignal {
     const stopping = this.stopping.signal;
     this.either ??= unlimitedListeners(this.lease ? AbortSignal.any([stopping, this.lease.signal]) : stopping);
-    // The getter aborts the signal if the lease has ended and its timer has not fired yet.
+    // This getter aborts its signal if the lease has ended but the lease's timer has not fired yet.
     void this.lease?.signal;
     return this.either;
   }
@@ -36,7 +36,7 @@ export class Run implements ScheduledRun {
     throw new LockLostError(`Job ${this.name} runs without its lock, because Redis failed and onRedisError is 'run'.`);
   }
 
-  /** Fires the signal. The lease is kept until its release. */
+  /** Fires the signal of the run. The lease is kept until its release. */
   stop(): void {
     this.stopping.abort(new Error('The app is shutting down.'));
   }

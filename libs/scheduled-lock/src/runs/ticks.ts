@@ -10,7 +10,10 @@ import type { OutcomeLog } from './outcome-log';
 import { Run } from './run';
 import { runLease, type Ending } from './run-lease';
 
-/** Result of a tick: its outcome, and the return value of the method if it ran. */
+/**
+ * Result of a tick: its outcome, and the return value of the method if it ran. `nothing`: a catch-up found no slot to run. `closed`:
+ * the app is shutting down.
+ */
 export type TickResult =
   | { readonly ran: true; readonly outcome: JobOutcome; readonly value: unknown }
   | { readonly ran: false; readonly outcome: JobOutcome | 'nothing' | 'closed' };
@@ -28,7 +31,7 @@ export class Ticks {
     private readonly options: ResolvedScheduledLockModuleOptions,
     private readonly outcomes: OutcomeLog,
   ) {
-    // Each tick that waits listens to it.
+    // Each tick that waits for a lock listens to this signal.
     unlimitedListeners(this.closing.signal);
     this.claims = new Claims(registry, options);
   }
@@ -38,7 +41,7 @@ export class Ticks {
     return this.context.getStore();
   }
 
-  /** Returns true if the caller is part of a run of the job that has not ended. */
+  /** Returns true if the caller is part of a run of this job, and the run has not ended. */
   inside({ options: { name } }: Job): boolean {
     const run = this.context.getStore();
     return run !== undefined && run.name === name && this.runs.has(run);
@@ -56,7 +59,7 @@ export class Ticks {
     }
   }
 
-  /** Refuses new ticks, waits up to `drainMs` for those in flight, aborts them, and releases their locks. */
+  /** Refuses new ticks, waits up to `drainMs` for running ones, fires their signals, waits up to `abortGraceMs`, and releases their locks. */
   async close(): Promise<void> {
     this.closing.abort();
     await this.ended(this.options.drainMs);
@@ -90,10 +93,10 @@ export class Ticks {
     });
     const lease = runLease(this.registry, this.options, job, claim, ending);
     const run = new Run(job.options.name, claim.slot, lease);
-    // True until the run has ended: a release at shutdown before that reports the run as lost.
+    // True until the run has ended, so that a release by the shutdown before that records the run as lost.
     let lost = true;
     let value: unknown;
-    // The reply may have taken longer than the lease.
+    // If the reply to the claim took longer than the lease, the job does not run.
     const ran = lease.held;
     try {
       if (ran) value = await this.within(run, work);

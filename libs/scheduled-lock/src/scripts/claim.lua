@@ -1,31 +1,33 @@
 --[[
-claim: let one node run a job for a slot, at most once a slot and one at a time.
+claim: let one node run a job: at most once for each slot, and one run at a time.
 
 KEYS[1]  state        hash       <prefix>:scheduled-lock:{<namespace>:<job>}:state[:<key>]
 KEYS[2]  history      list(str)  <prefix>:scheduled-lock:{<namespace>:<job>}:history
-ARGV[1]  owner        str        token of one run, no two alike
-ARGV[2]  node         str        who runs it, without spaces
-ARGV[3]  mode         str        tick | catch-up | free; free takes the lock and leaves the slots as they are
-ARGV[4]  slot         int        scheduled instant, ms since the epoch; with a period 0, or the slot of the first try;
-                                 not read by catch-up and free
-ARGV[5]  periodMs     int        the slot is Redis' time in whole periods; 0 for none
-ARGV[6]  staleMs      int        how far the slot may be from Redis' time; 0 for no bound
+ARGV[1]  owner        str        token of one run, different for each run
+ARGV[2]  node         str        name of the node, without spaces
+ARGV[3]  mode         str        tick | catch-up | free; catch-up takes the slot of a run that died; free takes the lock without a slot
+ARGV[4]  slot         int        of a tick: scheduled instant, ms since 1970; with a period: 0 for the current period of Redis'
+                                 time, or the slot that the first try returned
+ARGV[5]  periodMs     int        length of an interval's period; 0 for other jobs
+ARGV[6]  staleMs      int        how far the slot may be from Redis' time; 0 for no limit
 ARGV[7]  leaseMs      int        1 or more
-ARGV[8]  retentionMs  int        how long slot and fence are kept beyond the lease
-ARGV[9]  keep         int        entries of the history, 1 or more
+ARGV[8]  retentionMs  int        how long slot and fence are kept after the lease
+ARGV[9]  keep         int        entries that the history keeps, 1 or more
 
-Fields of the state: slot, the last that a tick claimed; open, 1 until a run of that slot has completed; and of the last
-run owner, mode, fence, since, till and done, 1 once it has completed.
+Fields of the state: slot: the last slot that was claimed; open: 1 until a run of that slot has completed; of the last run: owner,
+mode, fence, since (start), till (end of its lease), done (1 after it has completed).
 
 Returns {outcome, slot, fence, leftMs}
   outcome  ran | skipped-held | skipped-slot | stale | nothing
-  slot     str  digits, '0' for free
-  fence    str  digits, '0' unless it runs
-  leftMs   int  above 0: held, but the slot lasts so long that another try may find it free; not noted yet
+  slot     str  digits; '0' with mode free
+  fence    str  digits; '0' unless the outcome is ran
+  leftMs   int  above 0: another run has the lock, but the slot lasts this much longer, so try again; not in the history yet
 
-O(keep). TTL: the lease and the retention. Clock: Redis. Replay: returns the claim of the first call; a refusal is noted twice.
+O(keep). TTL: state: leaseMs + retentionMs; history: retentionMs. Clock: Redis. Replay: returns the claim of the first call; a refusal
+is in the history twice.
 ]]
 local seen = redis.call('HMGET', KEYS[1], 'slot', 'open', 'owner', 'fence', 'till')
+-- Fails here, before the first write, if the key of the history has another type.
 redis.call('LLEN', KEYS[2])
 local time = redis.call('TIME')
 local now_us = time[1] * 1000000 + time[2]

@@ -1,26 +1,27 @@
 --[[
-complete: give the lease of a run up, and note how it went.
+complete: end the lease of a run, and add its outcome to the history.
 
 KEYS[1]  state        hash       <prefix>:scheduled-lock:{<namespace>:<job>}:state[:<key>]
 KEYS[2]  history      list(str)  <prefix>:scheduled-lock:{<namespace>:<job>}:history
 ARGV[1]  owner        str        token of the run
-ARGV[2]  node         str        who ran it, without spaces
-ARGV[3]  outcome      str        ran | failed | lost; lost leaves the slot open for a catch-up, and so does a run that
-                                 was claimed in mode free, which has no slot;
-                                 redis-error: it never ran, so the slot is given back, and nothing is noted
-ARGV[4]  durationMs   int        how long it ran
-ARGV[5]  atLeastMs    int        how long the lock is kept from its claim on; 0 for none
+ARGV[2]  node         str        name of the node, without spaces
+ARGV[3]  outcome      str        ran | failed | lost | redis-error; after lost, a catch-up may repeat the slot;
+                                 redis-error: the run never began, so its slot is given back, and the history is not changed
+ARGV[4]  durationMs   int        how long the job ran
+ARGV[5]  atLeastMs    int        how long the lock is kept after its claim; 0 to free it now
 ARGV[6]  retentionMs  int        how long slot and fence are kept
-ARGV[7]  keep         int        entries of the history, 1 or more
-ARGV[8]  slot         int        of the run
-ARGV[9]  fence        int        of the run
+ARGV[7]  keep         int        entries that the history keeps, 1 or more
+ARGV[8]  slot         int        slot of the run, for the history
+ARGV[9]  fence        int        fence of the run, for the history
 
 Returns released
-  released  1 | 0  0 when the lease was over before, or another owner has the lock
+  released  1 | 0  0 when the lease had ended before, or another owner has the lock
 
-O(keep). TTL: the retention. Clock: Redis. Replay: returns the same; a run whose lease was over is noted twice as lost.
+O(keep). TTL: state: atLeastMs + retentionMs; history: retentionMs. Clock: Redis. Replay: returns the same; a run whose lease had
+ended is in the history twice as lost.
 ]]
 local seen = redis.call('HMGET', KEYS[1], 'owner', 'till', 'done', 'since', 'mode')
+-- Fails here, before the first write, if the key of the history has another type.
 redis.call('LLEN', KEYS[2])
 local time = redis.call('TIME')
 local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -30,6 +31,7 @@ local held = mine and tonumber(seen[2]) > now_ms
 local unused = ARGV[3] == 'redis-error'
 local outcome = held and ARGV[3] or 'lost'
 if held then
+  -- A run that was claimed with mode free has no slot, so it changes neither `slot` nor `open`.
   local has_slot = seen[5] ~= 'free'
   local till = (unused or outcome == 'lost') and 0 or math.max(0, seen[4] + ARGV[5])
   if unused and has_slot then redis.call('HINCRBY', KEYS[1], 'slot', -1) end

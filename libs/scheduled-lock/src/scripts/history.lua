@@ -1,10 +1,10 @@
 --[[
-history: read how the last runs of a job went.
+history: read the last outcomes of a job.
 
 KEYS[1]  history  list(str)  <prefix>:scheduled-lock:{<namespace>:<job>}:history
 
 Returns entries
-  entries  str  '<outcome> <slot> <at> <durationMs> <fence> <node>', the newest first
+  entries  str  '<outcome> <slot> <recordedAtMs> <durationMs> <fence> <node>', the newest first
 
 O(entries). TTL: untouched. Clock: none. Replay: reads again.
 ]]

@@ -1,15 +1,15 @@
 --[[
-renew: let the lease of a run start again.
+renew: restart the lease of a run, if it has not ended.
 
 KEYS[1]  state        hash  <prefix>:scheduled-lock:{<namespace>:<job>}:state[:<key>]
 ARGV[1]  owner        str   token of the run
 ARGV[2]  leaseMs      int   1 or more, from now
-ARGV[3]  retentionMs  int   how long slot and fence are kept beyond the lease
+ARGV[3]  retentionMs  int   how long slot and fence are kept after the lease
 
 Returns held
-  held  1 | 0  0 when the lease is over, or another's
+  held  1 | 0  0 when the run has completed, its lease has ended, or another run has the lock
 
-O(1). TTL: the lease and the retention. Clock: Redis. Replay: renews again.
+O(1). TTL: leaseMs + retentionMs. Clock: Redis. Replay: renews again.
 ]]
 local seen = redis.call('HMGET', KEYS[1], 'owner', 'till', 'done')
 local time = redis.call('TIME')
