@@ -1,11 +1,12 @@
+/** Base-2 logarithm of the number of entries: at first, and at most. */
 const FIRST_LOG2 = 8;
 const LAST_LOG2 = 16;
 
 /**
- * Users whose last result was that their period is full. It is a hint that selects the script to send first, and never
- * decides a result.
+ * Set of users whose period was full at their last call. It only selects the script that is sent first, and never decides a
+ * result. So a wrong or missing entry does no harm.
  *
- * It takes 1 KiB, and up to 256 KiB if many users are full. Users whose hashes collide replace each other.
+ * It takes 1 KiB, and up to 256 KiB if many users are in it. Users whose hashes collide replace each other.
  * See DECISIONS.md: look-first-for-full-users
  */
 export class CappedUsersHint {
@@ -14,7 +15,7 @@ export class CappedUsersHint {
   private collisions = 0;
 
   /**
-   * Returns true if the last `note` of this user said that the period is full.
+   * Returns true if the user's period was full at the last `note`.
    *
    * @param hash hash of the user id
    * @param mark number that identifies rule, zone and period
@@ -23,7 +24,7 @@ export class CappedUsersHint {
     return this.tags[this.slotOf(hash, mark)] === (hash ^ mark) >>> 0;
   }
 
-  /** Notes if the user's period is full. Parameters as in `has`. */
+  /** Adds the user if the period is full, otherwise removes the user. The other parameters are those of `has`. */
   note(hash: number, mark: number, full: boolean): void {
     const [slot, tag] = [this.slotOf(hash, mark), (hash ^ mark) >>> 0];
     const held = this.tags[slot];
@@ -33,7 +34,7 @@ export class CappedUsersHint {
     if (held !== 0 && this.log2 < LAST_LOG2) this.countCollision();
   }
 
-  /** Counts a collision, and makes the table larger after many. A larger table begins empty: that loses only hints. */
+  /** Counts a collision of hashes. After many collisions, a larger table replaces the table. It begins empty. */
   private countCollision(): void {
     this.collisions += 1;
     if (this.collisions < this.tags.length / 4) return;

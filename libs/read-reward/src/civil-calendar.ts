@@ -1,4 +1,4 @@
-/** Length of a reward period. */
+/** Length of a period in which items are rewarded. */
 export type Period = 'day' | 'week' | 'month' | 'total';
 
 /** Settings that decide when periods begin. */
@@ -10,20 +10,21 @@ export interface CivilRule {
   readonly weekStartsOn: number;
 }
 
-/** Starts of the previous, the current and the next three periods, ms since 1970, ascending. */
+/** Starts of five successive periods, ms since 1970: the previous one, the current one and the next three. */
 export type Bounds = readonly [number, number, number, number, number];
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
-/** Latest instant of a Date: the end of the period `total`. */
+/** End of the period `total`: the latest instant that a Date can hold, ms since 1970. */
 export const END_OF_TIME_MS = 8_640_000_000_000_000;
-/** Longer than the offset of any zone from UTC, and shorter than the time between two offset transitions. */
+/** A time that is longer than the offset of any zone from UTC, and shorter than the time between two clock changes of a zone, ms. */
 const REACH_MS = 16 * 3_600_000;
+/** Bounds of the period `total`, which is the current period at any time. */
 const ENDLESS: Bounds = [0, 1, END_OF_TIME_MS, END_OF_TIME_MS + 1, END_OF_TIME_MS + 2];
 
 const FIELDS = /^(\d+)\/(\d+)\/(\d+), (\d+):(\d+):(\d+)$/;
 
-/** Offsets of a time zone from UTC, computed from the local time that Intl formats. */
+/** Clock of a time zone: its offsets from UTC, computed from the local time that Intl formats. */
 class ZoneClock {
   private readonly format: Intl.DateTimeFormat;
 
@@ -41,11 +42,13 @@ class ZoneClock {
     });
   }
 
-  /** Returns the offset from UTC at an instant, ms: the instant plus the offset is the local time, read as UTC. */
+  /** Returns the offset of the zone from UTC at an instant, ms. The instant plus the offset, read as UTC, is the local time. */
   offsetAt(instantMs: number): number {
     const fields = FIELDS.exec(this.format.format(instantMs));
     if (fields === null)
-      throw new Error(`Intl formatted a date in an unexpected way: ${this.format.format(instantMs)}.`);
+      throw new Error(
+        `Intl.DateTimeFormat returned ${this.format.format(instantMs)}. Expected month/day/year, hour:minute:second.`,
+      );
     const [month, day, year, hour, minute, second] = fields.slice(1).map(Number) as [
       number,
       number,
@@ -57,7 +60,7 @@ class ZoneClock {
     return Date.UTC(year, month - 1, day, hour, minute, second) - Math.floor(instantMs / 1_000) * 1_000;
   }
 
-  /** Returns the first instant with this local time. If the clocks skip it, returns the instant of the skip. */
+  /** Returns the first instant at which the zone has this local time. If the clocks skip that time, returns the instant of the skip. */
   firstInstantAt(localMs: number): number {
     const [before, after] = [this.offsetAt(localMs - REACH_MS), this.offsetAt(localMs + REACH_MS)];
     const early = localMs - before;
@@ -66,7 +69,7 @@ class ZoneClock {
     return this.offsetAt(late) === after ? late : this.transition(localMs, before);
   }
 
-  /** Returns the instant at which the clocks skip a local time. @param before offset before it */
+  /** Returns the instant at which the clocks skip a local time. @param before offset from UTC before that instant, ms */
   private transition(localMs: number, before: number): number {
     let [low, high] = [localMs - REACH_MS, localMs + REACH_MS];
     while (high - low > 1) {
@@ -78,7 +81,7 @@ class ZoneClock {
   }
 }
 
-/** Returns the start of the k-th period since 1970, as local time. */
+/** Returns the start of the k-th period since 1970, as local time in ms. */
 function localStart(k: number, { period, weekStartsOn, dayStartsAtMinutes }: CivilRule): number {
   const startsAt = dayStartsAtMinutes * MINUTE_MS;
   if (period === 'day') return k * DAY_MS + startsAt;
@@ -87,7 +90,7 @@ function localStart(k: number, { period, weekStartsOn, dayStartsAtMinutes }: Civ
   return Date.UTC(1970, k, 1) + startsAt;
 }
 
-/** Returns the number of the period that contains a local time: the `k` of `localStart`. */
+/** Returns the number k, counted from 1970, of the period that contains a local time. Inverse of `localStart`. */
 function indexOf(localMs: number, { period, weekStartsOn, dayStartsAtMinutes }: CivilRule): number {
   const shifted = localMs - dayStartsAtMinutes * MINUTE_MS;
   const day = Math.floor(shifted / DAY_MS);
@@ -97,7 +100,7 @@ function indexOf(localMs: number, { period, weekStartsOn, dayStartsAtMinutes }: 
   return (date.getUTCFullYear() - 1970) * 12 + date.getUTCMonth();
 }
 
-/** Periods of one rule in one time zone. It caches the periods of the last instant. */
+/** Periods of one rule in one time zone. Caches the periods around the last instant. */
 export class CivilCalendar {
   private readonly clock: ZoneClock;
   private bounds: Bounds = [0, 0, 0, 0, 0];
@@ -110,7 +113,7 @@ export class CivilCalendar {
     this.clock = new ZoneClock(timeZone);
   }
 
-  /** Returns the periods around an instant. The current period, which contains the instant, begins at `bounds[1]`. */
+  /** Returns the periods around an instant. The current period contains the instant, and begins at the second bound. */
   around(instantMs: number): Bounds {
     if (this.rule.period === 'total') return ENDLESS;
     const { bounds } = this;
@@ -119,14 +122,16 @@ export class CivilCalendar {
 
   private compute(instantMs: number): Bounds {
     const k = indexOf(instantMs + this.clock.offsetAt(instantMs), this.rule);
-    // Near a transition the local time may be in the period before or after, and a whole civil day may be skipped.
+    // Some periods more than five are computed: near a clock change, `k` may be the period before or after, and a zone may skip a
+    // whole day.
     const starts = [-4, -3, -2, -1, 0, 1, 2, 3, 4, 5].map((i) =>
       this.clock.firstInstantAt(localStart(k + i, this.rule)),
     );
     const distinct = starts.filter((start, i) => i === 0 || start > (starts[i - 1] as number));
     const next = distinct.findIndex((start) => start > instantMs);
     const found = distinct.slice(next - 2, next + 3);
-    if (next < 2 || found.length < 5) throw new Error(`No periods were found around the instant ${instantMs}.`);
+    if (next < 2 || found.length < 5)
+      throw new Error(`The time zone has no five periods around the instant ${instantMs} (ms since 1970).`);
     return found as unknown as Bounds;
   }
 }

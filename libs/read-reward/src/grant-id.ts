@@ -18,7 +18,8 @@ const input = new Checks('', (message) => new InvalidReadRewardInputError(messag
 /**
  * Checks an id and returns it.
  *
- * @throws InvalidReadRewardInputError that names the field, unless it is 1 to 256 characters of well-formed Unicode
+ * @param name name of the field, for the error
+ * @throws InvalidReadRewardInputError unless the id is 1 to 256 characters of well-formed Unicode
  */
 export function checkId(name: string, value: unknown): string {
   return input.id(name, value, MAX_ID_CHARS);
@@ -38,19 +39,19 @@ export function grantIdOf(rule: string, startsAtMs: number, seq: number, userId:
 /**
  * Parses a grant's id.
  *
- * @throws InvalidReadRewardInputError for text that is not a grant id
+ * @throws InvalidReadRewardInputError for a value that is not a grant id
  */
 export function readGrantId(grantId: unknown): GrantParts {
   const text = typeof grantId === 'string' ? grantId : '';
   const shape = /^([a-z0-9-]+):(\d{1,15}):([1-9]\d{0,14}):([^:]+):([^:]+)$/.exec(text);
   const [, rule, start, seq, user = '', item = ''] = shape ?? [];
   try {
-    if (rule === undefined) throw new Error('It does not have the shape of a grant id.');
+    if (rule === undefined) throw new Error('The text does not have the form <rule>:<start>:<seq>:<user>:<item>.');
     const ids = { userId: decodeURIComponent(user), itemId: decodeURIComponent(item) };
     return { rule, startsAtMs: Number(start), seq: Number(seq), ...ids };
   } catch (cause) {
     throw new InvalidReadRewardInputError(
-      `grantId is ${shown(grantId)}. Expected the grantId of a result with the status rewarded, unchanged.`,
+      `grantId is ${shown(grantId)}. Expected the unchanged grantId of a result with the status rewarded.`,
       { cause },
     );
   }
@@ -67,8 +68,8 @@ function integerOf(text: string | undefined): number {
  * Parses the fields of a ledger stream entry, as XRANGE and XREADGROUP return them.
  *
  * @param fields names and values, alternating
- * @throws InvalidReadRewardInputError for an entry that this lib did not write; the message names the fields that are
- *   missing or wrong, but no values
+ * @throws InvalidReadRewardInputError for an entry that this lib did not write. The message has the names of the fields that are
+ *   missing or invalid, but not their values
  */
 export function parseLedgerRow(fields: readonly string[]): LedgerRow {
   const row = new Map<string, string>();
@@ -83,7 +84,7 @@ export function parseLedgerRow(fields: readonly string[]): LedgerRow {
   ];
   if ((kind !== 'grant' && kind !== 'refund') || wrong.length > 0) {
     throw new InvalidReadRewardInputError(
-      `This entry is not a row of a reward ledger. Missing or wrong: ${wrong.join(', ')}. Read the streams of ledgerKeys().`,
+      `This stream entry is not a row of a reward ledger. Missing or invalid fields: ${wrong.join(', ')}. Read only the streams of ledgerKeys().`,
     );
   }
   return { kind, grantId: grantIdOf(rule, start, seq, userId, itemId), rule, userId, itemId, points, atMs };

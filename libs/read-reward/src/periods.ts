@@ -5,11 +5,10 @@ import type { ResolvedRewardRule } from './read-reward.options';
 
 const MAX_CALENDARS = 1_024;
 
-// See DECISIONS.md: period-is-kept-with-the-user
-/** Periods around an instant, and their form as script arguments. */
+/** Periods around an instant, and their form as script arguments. See DECISIONS.md: period-is-kept-with-the-user */
 export interface Periods {
   readonly bounds: Bounds;
-  /** Settings of the rule and the bounds, as the argument `rule` of the scripts. */
+  /** Settings of the rule and bounds of the periods, as the argument `rule` of the scripts. */
   readonly rule: string;
   /** End of the current period, ms since 1970, as text. */
   readonly end: string;
@@ -17,7 +16,7 @@ export interface Periods {
   readonly mark: number;
 }
 
-/** Periods of one rule in one time zone. It caches the script arguments of the last periods. */
+/** Periods of one rule in one time zone. Caches the script arguments of the last periods. */
 class RulePeriods {
   private last: Periods | undefined;
   private readonly calendar: CivilCalendar;
@@ -45,20 +44,20 @@ class RulePeriods {
   }
 }
 
-/** Periods of all rules and zones, around the estimated time of Redis' clock. */
+/** Periods of all rules and zones around the time of Redis' clock, which is estimated. */
 export class RewardClock {
   private readonly periods = new Map<string, RulePeriods>();
   private readonly defaults = new Map<ResolvedRewardRule, RulePeriods>();
   private made = 0;
-  /** Redis' clock minus this process's clock, ms; updated when Redis' clock was in none of the periods that were sent. */
+  /** Estimate of Redis' clock minus this process' clock, ms. Updated when Redis' clock was in none of the periods that were sent. */
   private skewMs = 0;
 
-  /** Returns the periods of a rule, in the zone of the user if there is one. @throws InvalidReadRewardInputError for an unknown zone */
+  /** Returns the periods of a rule in the zone of the user; default: the zone of the rule. @throws InvalidReadRewardInputError for an unknown zone */
   around(rule: ResolvedRewardRule, timeZone: string | undefined): Periods {
     return this.of(rule, timeZone).around(Date.now() + this.skewMs);
   }
 
-  /** Sets the estimate to the time that Redis has returned. Returns the skew: Redis' clock minus this process's clock, ms. */
+  /** Sets the estimate by the time that Redis returned. Returns the estimate: Redis' clock minus this process' clock, ms. */
   synchronize(redisNowMs: number): number {
     return (this.skewMs = redisNowMs - Date.now());
   }
@@ -76,7 +75,7 @@ export class RewardClock {
     const found = this.periods.get(key);
     if (found !== undefined) return found;
     const made = this.make(rule, timeZone);
-    // Formatters need much memory, and this is more than the number of zones.
+    // Each calendar has a formatter of Intl, which needs much memory, so their number is limited. All IANA zones of one rule fit.
     if (this.periods.size >= MAX_CALENDARS) this.periods.clear();
     this.periods.set(key, made);
     return made;

@@ -1,13 +1,15 @@
 import type { KeySpace, TaggedKeys } from 'luanest/script-registry';
 
-/** Keys of one rule in one shard, by user. */
+/** Keys of one rule in one shard: functions from a user id to the key. */
 export interface RuleKeys {
   readonly items: (userId: string) => string;
   readonly state: (userId: string) => string;
 }
 
-// See DECISIONS.md: users-in-fixed-shards
-/** Shards users over hash tags, so that calls of many users share a slot, and the keys of the ledger are known. */
+/**
+ * Keys in Redis. Users are sharded over a fixed number of hash tags, so that many users share a slot, and the keys of the ledger are
+ * known. See DECISIONS.md: users-in-fixed-shards
+ */
 export class RewardKeys {
   private readonly tags: readonly TaggedKeys[];
   private readonly byRule = new Map<string, readonly RuleKeys[]>();
@@ -33,7 +35,7 @@ export class RewardKeys {
     return (this.byRule.get(rule) as readonly RuleKeys[])[shard] as RuleKeys;
   }
 
-  /** Returns another key of a user. */
+  /** Returns a key in a shard. @param segments parts of the key after its name, such as rule and user */
   key(shard: number, name: string, ...segments: readonly string[]): string {
     return (this.tags[shard] as TaggedKeys).key(name, ...segments);
   }

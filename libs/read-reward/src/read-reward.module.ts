@@ -23,6 +23,6 @@ const ReadRewardModuleBase = defineLuanestModule<
   }),
 });
 
-/** Provides ReadRewardService on a ScriptRegistry: points for distinct items, up to a limit for each civil period. `rules` is required. */
+/** Module that provides ReadRewardService, which grants points for distinct items up to a limit for each period. `rules` is required. */
 @Module({})
 export class ReadRewardModule extends ReadRewardModuleBase {}

@@ -1,46 +1,46 @@
 import { Checks, type KnownOptions, shown } from '../../internal/src';
 import { CivilCalendar, type Period } from './civil-calendar';
 
-/** Rule: how many items a period rewards, and when periods begin. */
+/** Rule of a reward: how many items a period rewards, and when periods begin. */
 export interface RewardRule {
   /** Maximum number of items that a period rewards; integer of 0 to 1,000,000. */
   readonly limit: number;
   /** Points for an item; integer of 1 to 1,000,000. Default 1. */
   readonly pointsPerItem?: number;
   /**
-   * Maximum points of a period; integer of 1 to 10^12. The item that would exceed it is granted the points that are left.
+   * Maximum points of a period; integer of 1 to 10^12. The item that would exceed the maximum is granted the points that are left.
    * Default none.
    */
   readonly capPoints?: number;
   /** Length of a period. `total` never ends. Default `day`. */
   readonly period?: Period;
-  /** IANA time zone in which periods begin. A call may give the zone of its user. Default `UTC`. */
+  /** IANA time zone in which periods begin. A call may pass the zone of its user instead. Default `UTC`. */
   readonly timeZone?: string;
   /** Local time at which a day starts, `HH:MM` of 00:00 to 23:59. Default `00:00`. */
   readonly dayStartsAt?: string;
   /** First day of a week, 1 Monday to 7 Sunday. Default 1. */
   readonly weekStartsOn?: number;
-  /** `period`: an item is rewarded again in the next period. `ever`: it is a duplicate for `retentionMs`. Default `period`. */
+  /** `period`: an item is rewarded again in the next period. `ever`: the item stays a duplicate in later periods. Default `period`. */
   readonly dedupe?: 'period' | 'ever';
   /**
-   * For period `total` and dedupe `ever`: time for which Redis keeps a user after the last grant, ms; integer of 60,000 to
-   * 10 years. Default 365 days.
+   * For `period: 'total'` and `dedupe: 'ever'`: how long Redis keeps a user's items after the user's last grant, ms; integer of
+   * 60,000 to 10 years. Default 365 days.
    */
   readonly retentionMs?: number;
 }
 
 /** Options of ReadRewardModule. */
 export interface ReadRewardModuleOptions {
-  /** Rules by name; names are kebab-case. At least one. */
+  /** Rules by name, at least one. Names are kebab-case, 1 to 64 characters. */
   readonly rules: Readonly<Record<string, RewardRule>>;
   /**
-   * Time for which the first result of an operation id and the receipt of a refund are kept, ms; integer of 1,000 to 10
-   * years. Default 86,400,000 (1 day).
+   * How long Redis keeps the first result of an operation id and the receipt of a refund, ms; integer of 1,000 to 10 years.
+   * Default 86,400,000 (1 day).
    */
   readonly operationRetentionMs?: number;
-  /** Writes each grant and refund to a stream, in the same script. Default none. */
+  /** Ledger: the scripts also write each grant and refund to a stream. Default: no ledger. */
   readonly ledger?: {
-    /** Time for which a stream is kept after its last entry, ms; integer of 60,000 to 10 years. Default 30 days. */
+    /** How long Redis keeps a stream after its last entry, ms; integer of 60,000 to 10 years. Default 30 days. */
     readonly retentionMs?: number;
   };
   /** Number of hash tags over which users are sharded; integer of 1 to 1,024. Do not change it while periods run. Default 16. */
@@ -50,10 +50,10 @@ export interface ReadRewardModuleOptions {
 /** Rule with all defaults filled in. */
 export interface ResolvedRewardRule extends Required<Omit<RewardRule, 'capPoints' | 'dayStartsAt'>> {
   readonly name: string;
-  /** 0 without a cap. */
+  /** Maximum points of a period; 0 without a maximum. */
   readonly capPoints: number;
   readonly dayStartsAtMinutes: number;
-  /** True if the set of items is enough to see that a period is full, so that the script `look` can be used. */
+  /** True if the number of items in the set shows that a period is full, so that the script `look` can be used. */
   readonly lookable: boolean;
 }
 
@@ -61,7 +61,7 @@ export interface ResolvedRewardRule extends Required<Omit<RewardRule, 'capPoints
 export interface ResolvedReadRewardModuleOptions {
   readonly rules: ReadonlyMap<string, ResolvedRewardRule>;
   readonly operationRetentionMs: number;
-  /** 0 without a ledger. */
+  /** How long Redis keeps a stream of the ledger, ms; 0 without a ledger. */
   readonly ledgerMs: number;
   readonly shards: number;
 }
@@ -125,7 +125,7 @@ function resolveRule(name: string, rule: RewardRule): ResolvedRewardRule {
 /**
  * Checks the options and fills in the defaults.
  *
- * @throws InvalidOptionError that names the option, its value and what is allowed
+ * @throws InvalidOptionError with the option, its value and what is allowed
  */
 export function resolveOptions(options: ReadRewardModuleOptions): ResolvedReadRewardModuleOptions {
   checks.options('', options, KNOWN);

@@ -2,7 +2,7 @@ import { type ScriptRegistry } from 'luanest/script-registry';
 import { spread } from '../../internal/src';
 import { END_OF_TIME_MS, type Bounds } from './civil-calendar';
 import type { Periods, RewardClock } from './periods';
-import { PeriodUnsettledError } from './read-reward.errors';
+import { PeriodMissedError } from './read-reward.errors';
 import { events } from './read-reward.events';
 import { CappedUsersHint } from './capped-users-hint';
 import { grantIdOf } from './grant-id';
@@ -11,10 +11,10 @@ import type { ResolvedReadRewardModuleOptions, ResolvedRewardRule } from './read
 import { lookUp, readRecorded, recordFully, recordRead, type Recorded } from './read-reward.scripts';
 import type { RecordResult, RecordStatus } from './read-reward.types';
 
-/** Maximum number of times that a call is sent because Redis' clock was in none of the periods that were sent. */
+/** How often a call is sent at most, each time with other periods, while Redis' clock is in none of the periods. */
 export const MAX_TRIES = 4;
 
-/** Read with valid fields. */
+/** Read of an item whose fields were checked. */
 interface CheckedRead {
   readonly rule: ResolvedRewardRule;
   readonly userId: string;
@@ -36,7 +36,7 @@ export class ReadRecorder {
     private readonly token: () => string,
   ) {}
 
-  /** Records one read. @throws PeriodUnsettledError; errors of ScriptRegistry.run() */
+  /** Records one read. @throws PeriodMissedError after MAX_TRIES tries; the errors of ScriptRegistry.run() */
   record(read: CheckedRead): Promise<RecordResult> {
     const { rule, userId, operationId } = read;
     const periods = this.clock.around(rule, read.timeZone);
@@ -51,7 +51,7 @@ export class ReadRecorder {
     return this.decide(read, hash, keys, periods);
   }
 
-  /** For users whose period was full at the last call: usually one command that writes nothing. */
+  /** Records a read of a user whose period was full at the last call. Mostly one command, which writes nothing, is enough. */
   private look(read: CheckedRead, hash: number, keys: RuleKeys, periods: Periods): Promise<RecordResult> {
     const { rule, userId, itemId } = read;
     return this.registry
@@ -93,7 +93,7 @@ export class ReadRecorder {
     const { rule, userId, itemId, operationId } = read;
     const { ledgerMs, operationRetentionMs } = this.options;
     const ever = rule.dedupe === 'ever';
-    // A key that the call does not need repeats the key of the state: the call names no key that it does not use.
+    // For a key that this call does not use, it passes the key of the state again, so that no unused key is checked against an ACL.
     const state = keys.state(userId);
     return this.registry.run(recordFully, {
       keys: {
@@ -116,7 +116,7 @@ export class ReadRecorder {
     });
   }
 
-  /** Sends a call, again with other periods while Redis' clock is in none of them. */
+  /** Sends a call. Sends it again with other periods if Redis' clock is in none of these periods. */
   private async sendUntilInside(
     read: CheckedRead,
     periods: Periods,
@@ -127,7 +127,7 @@ export class ReadRecorder {
     return resultOf(read, periods.bounds, answer, answer.status);
   }
 
-  /** Sends the same call with the periods around Redis' clock, until the clock is in one of them. */
+  /** Sends a call again, with the periods around the time that Redis returned, until Redis' clock is in one of them. */
   private async sendAgain(
     read: CheckedRead,
     sent: Periods,
@@ -142,7 +142,7 @@ export class ReadRecorder {
       answer = await send(periods);
       if (answer.status !== 'outside') return resultOf(read, periods.bounds, answer, answer.status);
     }
-    throw unsettled(rule);
+    throw periodMissed(rule);
   }
 }
 
@@ -158,24 +158,25 @@ function resultOf(
 }
 
 function publishRecorded(rule: ResolvedRewardRule, status: RecordStatus, points: number): void {
-  // Checked first, because making the closure would cost each record some time.
+  // Without this check, each call would make a closure.
   if (events.readRecorded.hasSubscribers) events.readRecorded.publish(() => ({ rule: rule.name, status, points }));
 }
 
-/** Adopts the time of Redis' clock after a reply that it is in none of the periods, and publishes that. */
+/** Sets the estimated time of Redis' clock after a reply that the clock is in none of the periods, and publishes the event. */
 export function synchronize(clock: RewardClock, rule: ResolvedRewardRule, redisNowMs: number): void {
   const skewMs = clock.synchronize(redisNowMs);
   events.periodMissed.publish(() => ({ rule: rule.name, skewMs }));
 }
 
-/** Returns the end of a period, ms since 1970, or null for the period `total`. */
+/** Returns the end of a period, ms since 1970; null for the end of the period `total`. */
 export function endOrNull(endMs: number): number | null {
   return endMs >= END_OF_TIME_MS ? null : endMs;
 }
 
-/** Returns the error of a call that was sent MAX_TRIES times. */
-export function unsettled(rule: ResolvedRewardRule): PeriodUnsettledError {
-  return new PeriodUnsettledError(
-    `Redis' clock was outside the periods of rule "${rule.name}" ${MAX_TRIES} times. Check the clocks of the Redis nodes.`,
+/** Returns the error of a call that was sent MAX_TRIES times, while Redis' clock was in none of its periods. */
+export function periodMissed(rule: ResolvedRewardRule): PeriodMissedError {
+  return new PeriodMissedError(
+    `Redis' clock was in none of the periods that were sent for rule "${rule.name}", ${MAX_TRIES} times in a row. ` +
+      'Check the clocks of the Redis nodes.',
   );
 }

@@ -6,20 +6,20 @@ import type { RecordStatus, RefundStatus } from './read-reward.types';
 
 const STATUSES = ['outside', 'rewarded', 'duplicate', 'capped'] as const;
 
-/** Reply of `record` and `record-fully`. */
+/** Reply of the scripts `record` and `record-fully`. */
 export interface Recorded {
-  /** `outside`: Redis' clock is in none of the periods, and nothing was written. */
+  /** `outside`: Redis' clock is in none of the periods that were sent, and nothing was granted. */
   readonly status: RecordStatus | 'outside';
   readonly points: number;
   readonly used: number;
   readonly remaining: number;
-  /** Number of the grant in its period; 0 without a grant. */
+  /** Number of the grant in the period; 0 if nothing was granted. */
   readonly seq: number;
   /** Start of the user's period, ms after the start of the current period of the rule. */
   readonly start: number;
-  /** End of the user's period, ms after the start of the current period of the rule; if `outside`, Redis' clock in the same way. */
+  /** End of the user's period, ms after the start of the current period of the rule; with `outside` the time of Redis' clock instead. */
   readonly end: number;
-  /** Item of the first result of the operation id; undefined: the item of the call. */
+  /** Item of the first call with this operation id; undefined for the item of this call. */
   readonly itemId: string | undefined;
 }
 
@@ -38,7 +38,7 @@ function recorded(raw: Raw): Recorded {
   };
 }
 
-/** Decodes a reply of one integer: a result in the current period of a rule without `capPoints`. The rest follows from the rule. */
+/** Decodes a reply of one integer, which a rule without `capPoints` gets in its current period. The other fields follow from the rule. */
 function decodeShort(answer: number, { limit, pointsPerItem }: ShortReplySettings, bounds: Bounds): Recorded {
   const [status, counts] = [answer % 4, Math.floor(answer / 4)];
   const used = counts % 2 ** 20;
@@ -55,18 +55,18 @@ function decodeShort(answer: number, { limit, pointsPerItem }: ShortReplySetting
   };
 }
 
-/** Settings of a rule that complete a reply of one integer. */
+/** Settings of a rule that are needed to decode a reply of one integer. */
 interface ShortReplySettings {
   readonly limit: number;
   readonly pointsPerItem: number;
 }
 
-/** Decodes a reply of `record`. @param bounds bounds of the periods that were sent */
+/** Decodes a reply of the script `record`. @param bounds bounds of the periods that were sent */
 export function readRecorded(answer: RawAnswer, settings: ShortReplySettings, bounds: Bounds): Recorded {
   return typeof answer === 'number' ? decodeShort(answer, settings, bounds) : recorded(answer);
 }
 
-/** Reply of `record`. */
+/** Reply of the script `record` before it is decoded. */
 type RawAnswer = number | Raw;
 
 export const recordRead = defineScript({
@@ -126,7 +126,7 @@ export const readStatus = defineScript({
   ...statusLua,
   keys: ['items', 'state'],
   args: { rule: common(str) },
-  // It only sets an expiry, which needs no memory.
+  // The script only sets a TTL that was lost, which needs no memory.
   flags: FREES_MEMORY,
   reply: ([open, points, used, remaining, end]: [number, number, number, number, number]) => ({
     open: open === 1,
@@ -137,4 +137,5 @@ export const readStatus = defineScript({
   }),
 });
 
+/** All scripts of this lib, which the module registers. */
 export const readRewardScripts = [recordRead, recordFully, lookUp, refundGrant, readStatus] as const;

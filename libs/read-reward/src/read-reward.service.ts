@@ -6,16 +6,16 @@ import { events } from './read-reward.events';
 import { checkId, readGrantId } from './grant-id';
 import { RewardKeys } from './read-reward.keys';
 import type { ResolvedReadRewardModuleOptions, ResolvedRewardRule } from './read-reward.options';
-import { synchronize, ReadRecorder, endOrNull, MAX_TRIES, unsettled } from './read-reward.recorder';
+import { synchronize, ReadRecorder, endOrNull, MAX_TRIES, periodMissed } from './read-reward.recorder';
 import { readStatus, refundGrant } from './read-reward.scripts';
 import type { RecordRead, RecordResult, RefundResult, RewardStatus } from './read-reward.types';
 
-/** Grants users points for distinct items, up to a limit for each civil period. */
+/** Grants users points for distinct items, up to a limit for each day, week, month or in total. */
 export class ReadRewardService {
   private readonly keys: RewardKeys;
   private readonly clock = new RewardClock();
   private readonly recorder: ReadRecorder;
-  // Operation ids begin with `o` and generated tokens with `c`, so they never collide.
+  // The token of a call is `o` and its operation id, or begins with `c`, so the two kinds never collide.
   private readonly callIds = new UniqueIds('c');
 
   constructor(
@@ -30,7 +30,8 @@ export class ReadRewardService {
    * Records that a user read an item, and grants points if the item is new and the period has room.
    *
    * @throws InvalidReadRewardInputError for an invalid field; nothing was sent
-   * @throws PeriodUnsettledError if Redis' clock was outside the periods four times in a row; nothing was written
+   * @throws PeriodMissedError if Redis' clock was in none of the periods, four times in a row; nothing was granted
+   * @throws the errors of ScriptRegistry.run()
    */
   record({ rule, userId, itemId, operationId, timeZone }: RecordRead): Promise<RecordResult> {
     try {
@@ -47,11 +48,12 @@ export class ReadRewardService {
   }
 
   /**
-   * Reads a user's points and remaining items: one row for each rule, in the order of the options. Changes nothing.
+   * Returns a user's points and remaining items: one row for each rule, in the order of the options. Grants nothing.
    *
-   * @param timeZone IANA zone of the user. Default: that of the rule
-   * @throws InvalidReadRewardInputError for an invalid user or an unknown zone; nothing was sent
-   * @throws PeriodUnsettledError if Redis' clock was outside the periods four times in a row
+   * @param timeZone IANA zone of the user. Default: the zone of the rule
+   * @throws InvalidReadRewardInputError for an invalid user id or an unknown zone; nothing was sent
+   * @throws PeriodMissedError if Redis' clock was in none of the periods, four times in a row
+   * @throws the errors of ScriptRegistry.run()
    */
   async status(userId: string, { timeZone }: { readonly timeZone?: string } = {}): Promise<RewardStatus[]> {
     checkId('userId', userId);
@@ -59,10 +61,11 @@ export class ReadRewardService {
   }
 
   /**
-   * Refunds a grant, once, while its period runs: after that the item can be rewarded again.
+   * Takes a grant back, once, while its period runs. Its item can then be rewarded again.
    *
    * @param grantId the `grantId` of a result with the status `rewarded`
-   * @throws InvalidReadRewardInputError for a text that is not a grant id, or a rule that is not in the options
+   * @throws InvalidReadRewardInputError for a value that is not a grant id, or for a rule that is not in the options
+   * @throws the errors of ScriptRegistry.run()
    */
   async refund(grantId: string): Promise<RefundResult> {
     const { rule: name, startsAtMs, seq, userId, itemId } = readGrantId(grantId);
@@ -93,7 +96,7 @@ export class ReadRewardService {
     return result;
   }
 
-  /** Returns the keys of the ledger's streams, one for each shard. Read each with a consumer group of your own. */
+  /** Returns the keys of the ledger's streams, one for each shard. Read each stream with a consumer group of your own. */
   ledgerKeys(): readonly string[] {
     return [...this.keys.ledgers];
   }
@@ -109,7 +112,7 @@ export class ReadRewardService {
       if (open) return { rule: rule.name, points, used, remaining, resetsAtMs: endOrNull(at) };
       synchronize(this.clock, rule, at);
     }
-    throw unsettled(rule);
+    throw periodMissed(rule);
   }
 
   private token(): string {
@@ -120,6 +123,6 @@ export class ReadRewardService {
     const rule = this.options.rules.get(name);
     if (rule !== undefined) return rule;
     const known = [...this.options.rules.keys()].join(', ');
-    throw new InvalidReadRewardInputError(`rule is ${shown(name)}. Known rules: ${known}.`);
+    throw new InvalidReadRewardInputError(`There is no rule ${shown(name)}. Known rules: ${known}.`);
   }
 }

@@ -1,9 +1,9 @@
-/** Result of a read: `duplicate` if the item counts already, `capped` if the period has no room. */
+/** Status of a recorded read. `duplicate`: the item counts already. `capped`: the item is new, but the period is full. */
 export type RecordStatus = 'rewarded' | 'duplicate' | 'capped';
 
 /**
- * Result of a refund: `expired` if Redis no longer has this period of the user, also for an id that was never granted;
- * `unknown` if the period is there and the grant is not.
+ * Status of a refund. `expired`: the period of the grant is over, or Redis has no period of the user. `unknown`: the user's period
+ * has no such grant; it may have been refunded more than `operationRetentionMs` ago.
  */
 export type RefundStatus = 'refunded' | 'already-refunded' | 'expired' | 'unknown';
 
@@ -17,15 +17,16 @@ export interface RecordRead {
   readonly itemId: string;
   /**
    * Id of the operation, 1 to 256 characters. A call with the same rule, user and operation id gets the first result again,
-   * even with another item. Default none: then only a command that ioredis sends again is recognized as the same call.
+   * even with another item, for `operationRetentionMs`. Default none: only a command that ioredis sends again gets its first result.
    */
   readonly operationId?: string;
-  /** IANA zone of the user. A change takes effect when the current period ends. Default: that of the rule. */
+  /** IANA zone of the user. Another zone than before takes effect when the user's current period ends. Default: the zone of the rule. */
   readonly timeZone?: string;
 }
 
 /** Result of `record`. */
 export interface RecordResult {
+  /** `rewarded`; `duplicate` if the item counts already; `capped` if the item is new but the period is full. */
   readonly status: RecordStatus;
   /** Points granted by this read; 0 unless rewarded. */
   readonly points: number;
@@ -35,39 +36,46 @@ export interface RecordResult {
   readonly remaining: number;
   /** End of the user's period, ms since 1970; null for period `total`. */
   readonly resetsAtMs: number | null;
-  /** Id of the grant, for `refund` and for your accounts; null unless rewarded. At most 1,700 characters. */
+  /** Id of the grant, for `refund` and for your accounts; null unless rewarded. At most 4,800 characters, or 1,700 if the ids are ASCII. */
   readonly grantId: string | null;
 }
 
-/** State of a user with one rule. */
+/** Points and remaining items of a user under one rule. */
 export interface RewardStatus {
+  /** Name of the rule. */
   readonly rule: string;
   /** Points granted in the user's period. */
   readonly points: number;
-  /** Number of items that count in it. */
+  /** Number of items that count in the user's period. */
   readonly used: number;
-  /** Number of items that it still rewards. */
+  /** Number of items that the period still rewards. */
   readonly remaining: number;
-  /** End of the period, ms since 1970; null for period `total`. */
+  /** End of the user's period, ms since 1970; null for period `total`. */
   readonly resetsAtMs: number | null;
 }
 
 /** Result of `refund`. */
 export interface RefundResult {
+  /**
+   * `refunded`: by this call. `already-refunded`: by an earlier call. `expired`: the period of the grant is over, or Redis has no
+   * period of the user. `unknown`: the user's period has no such grant; it may have been refunded more than `operationRetentionMs`
+   * ago.
+   */
   readonly status: RefundStatus;
   /** Points that your app must take back; 0 unless refunded. */
   readonly points: number;
-  /** Number of items that count in the period after the refund; 0 if expired or unknown. */
+  /** Number of items that count in the period now; 0 if the status is `expired` or `unknown`. */
   readonly used: number;
 }
 
-/** Entry of a ledger stream. */
+/** Entry of a ledger stream: one grant or one refund. */
 export interface LedgerRow {
   readonly kind: 'grant' | 'refund';
   readonly grantId: string;
   readonly rule: string;
   readonly userId: string;
   readonly itemId: string;
+  /** Points that were granted or refunded; never negative. */
   readonly points: number;
   /** Time of the grant or refund, ms since 1970 by Redis' clock. */
   readonly atMs: number;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
-import { parseLedgerRow, type ReadRewardService, type RecordStatus, type RewardRule } from 'luanest/read-reward';
+import { parseLedgerRow, type ReadRewardService, type RecordResult, type RewardRule } from 'luanest/read-reward';
 import { RedisServer } from '../../../test/support/redis-server';
 import { DAY_MS, openTimed, quiet } from './support';
 import { size } from '../../../test/support/size';
@@ -169,7 +169,7 @@ class Model {
 
   constructor(private readonly cap: number) {}
 
-  record(day: number, item: number, limit: number): { status: RecordStatus; points: number; used: number } {
+  record(day: number, item: number, limit: number): { status: RecordResult['status']; points: number; used: number } {
     const live = day === this.day ? this.live : [];
     const sum = live.reduce((total, { points }) => total + points, 0);
     if (live.some((grant) => grant.item === item)) return { status: 'duplicate', points: 0, used: live.length };

@@ -11,7 +11,7 @@ import {
   UseGuards,
 } from '@nestjs/common';
 import { RateLimit, RateLimitGuard } from 'luanest/rate-limit';
-import { ReadRewardService, type RecordStatus } from 'luanest/read-reward';
+import { ReadRewardService, type RecordResult } from 'luanest/read-reward';
 import { type ActivityState, RedPacketService } from 'luanest/red-packet';
 import { GuestTokens } from '../identity/guest-tokens';
 import { RainsService } from '../rains/rains.service';
@@ -55,7 +55,7 @@ export class PointsController {
   async join(
     @Param('activityId') activityId: string,
     @Req() request: object,
-  ): Promise<Points & { readonly status: RecordStatus }> {
+  ): Promise<Points & { readonly status: RecordResult['status'] }> {
     const userId = this.guest(request);
     const rain = await this.rains.sight(activityId);
     if (rain === undefined) throw new NotFoundException('There is no such rain. It may have expired.');

@@ -1,5 +1,5 @@
 --[[
-record-fully: as `record`, with the first answer for an operation id, items that count for ever, and a ledger.
+record-fully: do what `record` does, and keep the first result of an operation id, items that count in later periods, a ledger.
 
 KEYS[1]  items     set     <prefix>:read-reward:{<shard>}:items:<rule>:<user>
 KEYS[2]  state     hash    <prefix>:read-reward:{<shard>}:state:<rule>:<user>
@@ -7,33 +7,33 @@ KEYS[3]  ever      set     <prefix>:read-reward:{<shard>}:ever:<rule>:<user>, or
 KEYS[4]  answer    string  <prefix>:read-reward:{<shard>}:answer:<rule>:<user>:<operation>, or the state key when answerMs is 0
 KEYS[5]  ledger    stream  <prefix>:read-reward:{<shard>}:ledger, or the state key when ledgerMs is 0
 ARGV[1]  itemId    str     1 to 256 characters
-ARGV[2]  token     str     names the call: the operation id, or one that no other call has
-ARGV[3]  rule      str     as `record` takes it
-ARGV[4]  everMs    int >= 0   how long an item counts beyond its period, 0 not at all
-ARGV[5]  answerMs  int >= 0   how long the answer is kept for the operation id, 0 without one
-ARGV[6]  ledgerMs  int >= 0   how long the ledger is kept after its last row, 0 without one
-ARGV[7]  name      str     of the rule, for the ledger
-ARGV[8]  userId    str     for the ledger
+ARGV[2]  token     str     id of the call: the operation id, or an id that no other call has
+ARGV[3]  rule      str     the same as in `record`
+ARGV[4]  everMs    int >= 0   how long items count after the last grant, also in later periods; 0: only in their period
+ARGV[5]  answerMs  int >= 0   how long the first result is kept; 0 without an operation id
+ARGV[6]  ledgerMs  int >= 0   how long the ledger is kept after its last entry; 0 without a ledger
+ARGV[7]  name      str     name of the rule, for the ledger
+ARGV[8]  userId    str     id of the user, for the ledger
 
 Returns {status, points, used, remaining, seq, start, resetsAt, itemId}
-  status     int   1 rewarded, 2 duplicate, 3 capped, 0 Redis' clock is in none of the three periods
-  points     int   granted by this call
+  status     int   1 rewarded, 2 duplicate, 3 capped, 0 Redis' clock is in none of the previous, current and next period
+  points     int   points granted by this call
   used       int   items that count in the period
-  remaining  int   items that it would still reward
-  seq        int   number of the grant in the period, 0 without one
-  start      int   start of the user's period, ms after the current one's; of `total`, Redis' clock at the first grant
-  resetsAt   int   its end, likewise; Redis' clock with status 0
-  itemId     str   the item of the answer: an operation's first one
+  remaining  int   items that the period still rewards
+  seq        int   number of the grant in the period; 0 without a grant
+  start      int   start of the user's period, ms after the start of the current period; for `total`, time of the first grant
+  resetsAt   int   end of the user's period, ms after the start of the current period; with status 0 Redis' clock
+  itemId     str   item of the result; a repeated operation id returns the item of its first call
 
-O(1). TTL: items to the end of the period, state one period beyond, ever, answer and ledger their own; set at every grant and
-again where it is lost. Clock: Redis. Replay: the first answer, by the operation's
-answer while that is kept or, without an operation id, while the grant stands, by the token next to the item.
+O(1). TTL: items: end of the period; state: end of the next period; ever, answer, ledger: everMs, answerMs, ledgerMs. For
+`total`, items and state: the time in `rule`. A grant sets them; other calls set a TTL that is missing. Clock: Redis. Replay: with an operation id the first result while it is
+kept; otherwise the first result while the grant exists, found by the token next to the item.
 ]]
 -- @include clock
 -- @include grants
 local ever_ms, answer_ms, ledger_ms = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 
--- The answer that the operation id got before, or this very call.
+-- Returns the first result of this operation id, or of this call if it was sent before; nil or false without one.
 local function find_first_answer(rule, state)
   local kept = answer_ms > 0 and redis.call('GET', KEYS[4])
   if kept then
@@ -42,13 +42,13 @@ local function find_first_answer(rule, state)
       string.match(kept, '^(%d):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(.*)$')
     return { tonumber(status), tonumber(points), tonumber(used), tonumber(room), tonumber(number), from - rule.b1, to - rule.b1, item }
   end
-  -- The token next to the item lives as long as the grant: of an operation only its own answer counts, which ends in time.
+  -- A token is kept while its grant exists, which may be longer than answerMs. So only calls without an operation id use it.
   local first = answer_ms == 0 and first_answer(rule, state[1], state[2], ARGV[2])
   if first then first[8] = ARGV[1] end
   return first
 end
 
--- 1 if an item counts, for ever or in this period, else 0.
+-- Returns 1 if the item counts, in this period or because it was granted in an earlier one, else 0.
 local function find_item(member, grant, is_new)
   local known = is_new and 0 or grant and 1 or member
   if ever_ms == 0 then return known end
@@ -57,6 +57,7 @@ local function find_item(member, grant, is_new)
   return known
 end
 
+-- Returns true if the ACL user has the permissions for the writes of this call.
 local function may_write(grants)
   permitted = permitted or redis.acl_check_cmd('HSET', KEYS[2], 'f', 'v') and redis.acl_check_cmd('PEXPIREAT', KEYS[1], 1)
     and redis.acl_check_cmd('SADD', KEYS[1], 'm') and redis.acl_check_cmd('UNLINK', KEYS[1])
@@ -71,6 +72,7 @@ local function write_ledger(points, from, number)
   redis.call('PEXPIREAT', KEYS[5], string.format('%.0f', now_ms + ledger_ms))
 end
 
+-- Keeps the item for later periods.
 local function write_ever()
   if ever_ms == 0 then return end
   redis.call('SADD', KEYS[3], ARGV[1])
@@ -79,7 +81,7 @@ end
 
 local rule, wrong = parse_rule(ARGV[3])
 if not rule then return wrong end
-if math.min(ever_ms, answer_ms, ledger_ms) < 0 then return redis.error_reply('BADRULE a duration is negative, nothing was changed') end
+if math.min(ever_ms, answer_ms, ledger_ms) < 0 then return redis.error_reply('BADRULE everMs, answerMs or ledgerMs is negative, nothing was changed') end
 local member, held = redis.call('SISMEMBER', KEYS[1], ARGV[1]), redis.call('SCARD', KEYS[1])
 local state = redis.call('HMGET', KEYS[2], '', ARGV[1])
 local first = find_first_answer(rule, state)

@@ -1,26 +1,27 @@
 --[[
-record: count an item that a user read, once, and grant its points, while the period has room; `record-fully` does the
-same and more.
+record: count an item that a user read and grant its points, if the item is new and the period has room. `record-fully` does
+the same and more.
 
 KEYS[1]  items   set   <prefix>:read-reward:{<shard>}:items:<rule>:<user>
 KEYS[2]  state   hash  <prefix>:read-reward:{<shard>}:state:<rule>:<user>
 ARGV[1]  itemId  str   1 to 256 characters
-ARGV[2]  token   str   names the call; no other call has it
-ARGV[3]  rule    str   ints joined by colons: limit, points of an item, cap of points or 0, ms for which `total` keeps a
-                       user or 0, starts of the previous, the current, the next period and the two after it, ms since 1970
+ARGV[2]  token   str   id of the call; no other call has it
+ARGV[3]  rule    str   nine integers joined by colons: limit of items, points of an item, limit of points or 0, how long `total`
+                       keeps a user (ms) or 0, starts of five periods from the previous one on (ms since 1970)
 
 Returns brief | {status, points, used, remaining, seq, start, resetsAt}
-  brief      int   ((seq - used) * 2^20 + used) * 4 + status with a grant, else used * 4 + status: the current period, no cap
-  status     int   1 rewarded, 2 duplicate, 3 capped, 0 Redis' clock is in none of the three periods
-  points     int   granted by this call
+  brief      int   in the current period of a rule without a limit of points: ((seq - used) * 2^20 + used) * 4 + status with a
+                   grant, otherwise used * 4 + status
+  status     int   1 rewarded, 2 duplicate, 3 capped, 0 Redis' clock is in none of the previous, current and next period
+  points     int   points granted by this call
   used       int   items that count in the period
-  remaining  int   items that it would still reward
-  seq        int   number of the grant in the period, 0 without one
-  start      int   start of the user's period, ms after the current one's; of `total`, Redis' clock at the first grant
-  resetsAt   int   its end, likewise; Redis' clock with status 0
+  remaining  int   items that the period still rewards
+  seq        int   number of the grant in the period; 0 without a grant
+  start      int   start of the user's period, ms after the start of the current period; for `total`, time of the first grant
+  resetsAt   int   end of the user's period, ms after the start of the current period; with status 0 Redis' clock
 
-O(1). TTL: items to the end of the period, state one period beyond, set at the first grant and again where it is lost.
-Clock: Redis. Replay: the first answer while the grant stands, by the token next to the item.
+O(1). TTL: items: end of the period; state: end of the next period; for `total` both the time in `rule`. The first grant sets
+them; a call that is not a replay sets a TTL that is missing. Clock: Redis. Replay: the first result while the grant exists, found by the token next to the item.
 ]]
 -- @include clock
 -- @include grants
@@ -33,7 +34,8 @@ local is_inside, is_evicted = now_ms >= rule.b0 and now_ms < rule.b3, held < use
 local has_old_keys = is_new and (head or held > 0)
 if not is_new and not is_evicted then used = held end
 local room, known = count_room(rule, used, sum), 0
--- Mostly SADD reports whether the item is a member; not where the set is full, was evicted, or is of a period that ended.
+-- Mostly SADD reports if the item is new. Here it must be looked up first: the period is full, the set was evicted or is of a
+-- period that has ended, or nothing may be written because the clock is in none of the periods.
 if room == 0 or is_evicted or has_old_keys or not is_inside then
   local first
   known, first = find_item(KEYS[1], KEYS[2], ARGV[1], ARGV[2], rule, head, is_evicted or has_old_keys)
@@ -45,7 +47,7 @@ if room > 0 and known == 0 then
   permitted = permitted or redis.acl_check_cmd('HSET', KEYS[2], 'f', 'v') and redis.acl_check_cmd('PEXPIREAT', KEYS[1], 1)
   if not permitted then return redis.error_reply(DENIED) end
   if has_old_keys then redis.call('UNLINK', KEYS[1], KEYS[2]) end
-  -- The first write: if Redis refuses it nothing was written, and the permissions for the others were checked.
+  -- This is the first write: if Redis refuses it, nothing was granted. The permissions for the other writes were checked above.
   if redis.call('SADD', KEYS[1], ARGV[1]) == 1 then
     local points = next_points(rule, sum)
     used, sum, seq, room, expires = used + 1, sum + points, seq + 1, room - 1, expiry_after(rule, expires)

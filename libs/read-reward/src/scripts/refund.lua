@@ -1,34 +1,35 @@
 --[[
-refund: take a grant back, once: its item and its points have room again in a period that still runs.
+refund: take a grant back, once, while its period runs. Its item and its points then have room in the period again.
 
 KEYS[1]  items     set     <prefix>:read-reward:{<shard>}:items:<rule>:<user>
 KEYS[2]  state     hash    <prefix>:read-reward:{<shard>}:state:<rule>:<user>
 KEYS[3]  ever      set     <prefix>:read-reward:{<shard>}:ever:<rule>:<user>
 KEYS[4]  receipt   string  <prefix>:read-reward:{<shard>}:receipt:<rule>:<user>:<start>:<seq>
 KEYS[5]  ledger    stream  <prefix>:read-reward:{<shard>}:ledger
-ARGV[1]  itemId    str     the item of the grant
-ARGV[2]  start     int     the period of the grant, ms since 1970
-ARGV[3]  seq       int     its number there
-ARGV[4]  token     str     names the call; no other call has it
+ARGV[1]  itemId    str     item of the grant
+ARGV[2]  start     int     start of the period of the grant, ms since 1970
+ARGV[3]  seq       int     number of the grant in its period
+ARGV[4]  token     str     id of the call; no other call has it
 ARGV[5]  answerMs  int >= 1  how long the receipt is kept
-ARGV[6]  everMs    int >= 0  how long an item counts beyond its period, 0 not at all
-ARGV[7]  ledgerMs  int >= 0  how long the ledger is kept after its last row, 0 without one
-ARGV[8]  name      str     of the rule, for the ledger
-ARGV[9]  userId    str     for the ledger
+ARGV[6]  everMs    int >= 0  how long items count after the last grant; 0: only in their period
+ARGV[7]  ledgerMs  int >= 0  how long the ledger is kept after its last entry; 0 without a ledger
+ARGV[8]  name      str     name of the rule, for the ledger
+ARGV[9]  userId    str     id of the user, for the ledger
 
 Returns {status, points, used}
-  status  str   refunded | already-refunded | expired: its period has ended | unknown: there is no such grant
-  points  int   given back, 0 unless refunded
-  used    int   items that count in the period, 0 when expired or unknown
+  status  str   refunded | already-refunded | expired | unknown; expired: the period of the grant is over, or Redis has no period
+                of the user; unknown: the user's period has no such grant, or it was refunded and the receipt has expired
+  points  int   points taken back; 0 unless refunded
+  used    int   items that count in the period; 0 when expired or unknown
 
-O(1). TTL: receipt and ledger their own; a TTL that another key lost is set again. Clock: Redis. Replay: the first answer, by the
+O(1). TTL: receipt: answerMs; ledger: ledgerMs; a TTL that is missing is set. Clock: Redis. Replay: the first result, from the
 receipt.
 ]]
 -- @include clock
 -- @include grants
 local answer_ms, ever_ms, ledger_ms = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 if answer_ms < 1 or ever_ms < 0 or ledger_ms < 0 then
-  return redis.error_reply('BADRULE a duration is negative or zero, nothing was changed')
+  return redis.error_reply('BADRULE answerMs is below 1, or everMs or ledgerMs is negative; nothing was changed')
 end
 local points, used, token = string.match(redis.call('GET', KEYS[4]) or '', '^(%d+):(%d+):(.*)$')
 local count = redis.call('SCARD', KEYS[1])
@@ -46,7 +47,7 @@ if token == ARGV[4] then return { 'refunded', tonumber(points), tonumber(used) }
 if not from or tonumber(from) > tonumber(ARGV[2]) then return { 'expired', 0, 0 } end
 if tonumber(from) < tonumber(ARGV[2]) or tonumber(ARGV[3]) > tonumber(seq) then return { 'unknown', 0, 0 } end
 local number, granted = string.match(state[2] or '', '^(%d+):(%d+):')
--- Numbers are given out once: a grant of this period that is not there was given back.
+-- The number of a grant is never used again. So a grant of this period that is not in the state was refunded.
 if number ~= ARGV[3] then return { token and 'already-refunded' or 'unknown', 0, token and count or 0 } end
 if now_ms >= tonumber(to) then return { 'expired', 0, 0 } end
 permitted = permitted or redis.acl_check_cmd('SREM', KEYS[1], 'm') and redis.acl_check_cmd('HDEL', KEYS[2], 'f')

@@ -1,18 +1,18 @@
 --[[
-status: read the points of a user's period and what is left of it; changes only a TTL that was lost.
+status: read the points and the remaining items of a user's period. Changes only a TTL that is missing.
 
 KEYS[1]  items   set       <prefix>:read-reward:{<shard>}:items:<rule>:<user>
 KEYS[2]  state   hash      <prefix>:read-reward:{<shard>}:state:<rule>:<user>
-ARGV[1]  rule    str       as `record` takes it
+ARGV[1]  rule    str       the same as in `record`
 
 Returns {status, points, used, remaining, resetsAt}
-  status     int   1 open, 0 Redis' clock is in none of the three periods
-  points     int   granted in the period
-  used       int   items that count in it
-  remaining  int   items that it would still reward
-  resetsAt   int   end of the user's period, ms after the start of the current one; Redis' clock with status 0
+  status     int   1 open, 0 Redis' clock is in none of the previous, current and next period
+  points     int   points granted in the period
+  used       int   items that count in the period
+  remaining  int   items that the period still rewards
+  resetsAt   int   end of the user's period, ms after the start of the current period; with status 0 Redis' clock
 
-O(1). TTL: set again where it is lost. Clock: Redis. Replay: reads again.
+O(1). TTL: set if it is missing. Clock: Redis. Replay: reads again.
 ]]
 -- @include clock
 -- @include period

@@ -1,5 +1,6 @@
 -- @include period
--- The first answer of this very call: the state keeps it and the call's token for each item.
+-- Returns the first result of this call if it was sent before: the state keeps the token and the result of the call that got the
+-- grant, for each item.
 local function first_answer(rule, head, grant, token)
   local number, points, used, room, by = string.match(grant or '', '^(%d+):(%d+):(%d+):(%d+):(.*)$')
   if by ~= token then return nil end
@@ -7,17 +8,17 @@ local function first_answer(rule, head, grant, token)
   return { REWARDED, tonumber(points), tonumber(used), tonumber(room), tonumber(number), from - rule.b1, to - rule.b1 }
 end
 
--- Points of the next grant.
+-- Returns the points of the next grant.
 local function next_points(rule, sum)
   return rule.cap > 0 and math.min(rule.each, rule.cap - sum) or rule.each
 end
 
--- When the state expires, as text; a grant of `total` makes it last longer.
+-- Returns when the state expires after a grant, as text. A grant of `total` moves it.
 local function expiry_after(rule, expires)
   return rule.total_ms > 0 and string.format('%.0f', now_ms + rule.total_ms) or expires
 end
 
--- Texts in which the state keeps a period, and a grant.
+-- Texts of the state: the head describes the user's period, and each item has a grant.
 local function format_head(from, to, expires, sum, seq, count)
   return from .. ':' .. to .. ':' .. expires .. ':' .. format_integer(sum) .. ':' .. format_integer(seq) .. ':' .. format_integer(count)
 end

@@ -1,4 +1,4 @@
--- Parses a number. Calls of a group mostly have the same texts, so each text is parsed once for each group.
+-- Parses a number. The calls of a group mostly have the same texts, so each text is parsed once in a group.
 local numbers = {}
 local function parse_number(text)
   local number = numbers[text]

@@ -1,4 +1,4 @@
--- Calls of a group mostly have the same rule and periods, so each text is parsed once for each group.
+-- Parses the argument `rule`. The calls of a group mostly have the same rule and periods, so each text is parsed once in a group.
 local REWARDED, DUPLICATE, CAPPED, OUTSIDE = 1, 2, 3, 0
 local rules = {}
 local function parse_rule(text)
@@ -9,13 +9,13 @@ local function parse_rule(text)
     from = b1, to = b2, after = b3, b0 = tonumber(b0), b1 = tonumber(b1), b2 = tonumber(b2), b3 = tonumber(b3), b4 = tonumber(b4) }
   if limit then rule.current = b1 .. ':' .. b2 .. ':' end
   if not limit or rule.each < 1 or not (rule.b0 < rule.b1 and rule.b1 < rule.b2 and rule.b2 < rule.b3 and rule.b3 < rule.b4) then
-    return nil, redis.error_reply('BADRULE a number of the rule is missing or its periods are out of order, nothing was changed')
+    return nil, redis.error_reply('BADRULE the argument rule is not nine integers with points of 1 or more and ascending periods, nothing was changed')
   end
   rules[text] = rule
   return rule
 end
 
--- An integer as text. Calls of a group write the same small integers, and Lua would format each of them again.
+-- Returns an integer as text. The calls of a group write the same small integers, so each integer is formatted once in a group.
 local texts = {}
 local function format_integer(n)
   local text = texts[n]
@@ -26,8 +26,8 @@ local function format_integer(n)
   return text
 end
 
--- The user's period, from the head of the state: true if it begins now; start, end, and expiry of the state, all three as
--- text; points, number of the last grant, items that count.
+-- Returns the user's period, from the head of the state: true if the period begins now; its start, its end and the expiry of the
+-- state, all three as text; its points, the number of its last grant, and its number of items.
 local function find_period(rule, head, now)
   if now >= rule.b1 and now < rule.b2 then
     if not head and rule.total_ms == 0 then return true, rule.from, rule.to, rule.after, 0, 0, 0 end
@@ -39,8 +39,8 @@ local function find_period(rule, head, now)
   local from, to, expires, sum, seq, count = string.match(head or '', '^(%d+):(%d+):(%d+):(%d+):(%d+):(%d+)$')
   local last, after = tonumber(to) or 0, rule.b3
   if now < last then return false, from, to, expires, tonumber(sum), tonumber(seq), tonumber(count) end
-  -- `total` has one period a user, which begins with the first grant. A user whose state expired gets a new period, so that
-  -- no grant has the id of an earlier grant.
+  -- `total` has one period for each user, which begins with the first grant. A user whose state expired gets a period with a new
+  -- start, so that no grant has the id of an earlier grant.
   if rule.total_ms > 0 then return true, format_integer(now), rule.to, rule.after, 0, 0, 0 end
   from, to = rule.b1, rule.b2
   if now < rule.b1 then
@@ -48,23 +48,25 @@ local function find_period(rule, head, now)
   elseif now >= rule.b2 then
     from, to, after = rule.b2, rule.b3, rule.b4
   end
-  -- The user's calendar changed and would cut this period short: it begins at once and ends with the first whole period.
+  -- The calendar of the user has changed, so this period would be shorter than a whole one. It begins where the last one ended, and
+  -- ends with the next whole period.
   if last > from then from, to, after = last, after, 2 * after - to end
   return true, format_integer(from), format_integer(to), format_integer(after), 0, 0, 0
 end
 
--- Number of items that the period still rewards.
+-- Returns the number of items that the period still rewards.
 local function count_room(rule, used, sum)
   local room = rule.limit - used
   if rule.cap > 0 then room = math.min(room, math.ceil((rule.cap - sum) / rule.each)) end
   return room > 0 and room or 0
 end
 
--- Sets the expiry of a key that has lost it.
+-- Sets the expiry of a key that has none although it exists.
 local function keep_ttl(key, until_ms)
   if redis.call('PEXPIRETIME', key) == -1 then redis.call('PEXPIREAT', key, until_ms) end
 end
 
--- Redis does not roll back when it refuses a command, so a script asks for its permissions before its first write; once a group.
+-- Redis does not roll back the earlier writes when it refuses one. So a script checks its permissions before the first write, once in
+-- a group.
 local permitted = false
-local DENIED = 'DENIED the user of this connection may not run every command of this script, nothing was changed'
+local DENIED = 'DENIED the ACL user of this connection lacks the permission for a write of this script, nothing was granted or refunded'

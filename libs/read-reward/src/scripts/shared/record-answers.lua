@@ -1,6 +1,6 @@
 -- @include grants
--- 1 if an item counts, else 0; and the first answer of this call, if it had one. The state is read if `must_read`: a set that
--- was evicted, or that another clock expired, does not make room, since the state has what was granted.
+-- Returns 1 if the item counts, else 0, and the first result of this call if it was sent before. With `must_read` it also reads the
+-- state if the item is not in the set: a set that was evicted makes no room, because the state still has the grants.
 local function find_item(items, state, item, token, rule, head, must_read)
   local known = redis.call('SISMEMBER', items, item)
   local grant = (known == 1 or must_read) and redis.call('HGET', state, item)
@@ -8,7 +8,7 @@ local function find_item(items, state, item, token, rule, head, must_read)
   return 1, first_answer(rule, head, grant, token)
 end
 
--- Sets the expiry of both keys, as text; only of a key that has lost it, unless they get a new one.
+-- Sets the expiry of both keys if `is_new`, otherwise only of a key that has lost its expiry.
 local function set_ttls(items, state, is_new, items_until, state_until)
   if is_new then
     redis.call('PEXPIREAT', state, state_until)
@@ -19,7 +19,7 @@ local function set_ttls(items, state, is_new, items_until, state_until)
   end
 end
 
--- The answer: one integer in the current period of a rule without a cap, where the rule has the rest.
+-- Returns the reply: one integer in the current period of a rule without a limit of points, otherwise all fields.
 local function build_answer(rule, from, to, status, points, used, room, seq)
   if from == rule.from and to == rule.to and rule.cap == 0 then
     return ((seq > 0 and seq - used or 0) * 1048576 + used) * 4 + status
