@@ -6,8 +6,8 @@ interface Row {
 }
 
 /**
- * Sums of a counter by its attributes, read when metrics are collected. Adding a value here costs a fraction of adding it to a
- * counter of OpenTelemetry.
+ * Sums of one counter, one for each combination of attribute values. OpenTelemetry reads them when metrics are collected. Adding
+ * a value here costs a fraction of adding it to a counter of OpenTelemetry.
  */
 export class Sums {
   private readonly rows = new Map<string, Row>();

@@ -1,5 +1,4 @@
 export { startMetrics, type RunningMetrics } from './metrics';
 export { MetricsModule, type MetricsModuleOptions } from './metrics.module';
-export type { MetricsOptions, QueueStatsSource } from './metrics.options';
-export { METRICS, type MetricName } from './metrics.definitions';
-export type { Metric, MetricKind } from './metrics.types';
+export type { MetricsOptions } from './metrics.options';
+export { METRICS } from './metrics.definitions';

@@ -52,8 +52,7 @@ import type {
   StreamCallFailedEvent,
 } from 'luanest/stream-consumer';
 
-// Type imports only: metrics must not load the libs.
-// See DECISIONS.md: metrics-from-events
+// The libs are imported as types only, because importing metrics must not load them. See DECISIONS.md: metrics-from-events
 type Registry = typeof SCRIPT_REGISTRY_CHANNELS;
 type RateLimit = typeof RATE_LIMIT_CHANNELS;
 type Once = typeof ONCE_CHANNELS;
@@ -62,7 +61,7 @@ type Lock = typeof LOCK_CHANNELS;
 type DelayedTask = typeof DELAYED_TASK_CHANNELS;
 type Stream = typeof STREAM_CONSUMER_CHANNELS;
 
-/** Event type of each channel that metrics are made from. */
+/** Type of the events of each channel that metrics are made from. */
 export type ChannelEvents = Record<Registry['scriptsLoaded'], ScriptsLoadedEvent> &
   Record<Registry['scriptsHealed'], ScriptsHealedEvent> &
   Record<Registry['groupEnded'], GroupEndedEvent> &

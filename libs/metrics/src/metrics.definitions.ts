@@ -1,18 +1,184 @@
 import type { Metric, MetricKind } from './metrics.types';
-import { GUARDS } from './definitions/guards';
-import { SCRIPTS } from './definitions/scripts';
-import { WORK } from './definitions/work';
+
+/** Bounds of histograms for calls to Redis, seconds. */
+const CALL = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const;
+
+/** Bounds of histograms for work that may take long, seconds. */
+const WORK = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3_600] as const;
+
+/** Names of attributes that several metrics have. */
+const SCRIPT = ['luanest.registry', 'luanest.script'] as const;
+const LIMIT = 'luanest.rate_limit.rule';
+const REWARD = 'luanest.read_reward.rule';
+const JOB = 'luanest.scheduled_lock.job';
+const QUEUE = 'luanest.delayed_task.queue';
+const STREAM = ['luanest.stream', 'luanest.stream.group'] as const;
+const OUTCOME = 'luanest.outcome';
+const DURING = 'luanest.during';
+const ERROR = 'error.type';
+
+/** Defines a counter. @param unit what is counted, such as `{call}` */
+function counter<const A extends readonly string[]>(unit: string, description: string, ...attributes: A) {
+  return { kind: 'counter', unit, description, attributes } as const;
+}
+
+/** Defines a gauge. @param unit `s`, or what is counted, such as `{task}` */
+function gauge<const A extends readonly string[]>(unit: string, description: string, ...attributes: A) {
+  return { kind: 'gauge', unit, description, attributes } as const;
+}
+
+/** Defines a histogram of durations in seconds. @param buckets bounds of its buckets */
+function durations<const A extends readonly string[]>(
+  buckets: readonly number[],
+  description: string,
+  ...attributes: A
+) {
+  return { kind: 'histogram', unit: 's', description, attributes, buckets } as const;
+}
 
 /**
  * Definitions of all metrics, with literal types. Values of attributes are words of the libs and names from the app's code
- * (scripts, rules, jobs, tasks, queues, streams). They are never a subject, a user, a key, an id or the text of an error.
+ * (scripts, rules, jobs, tasks, queues, streams). They are never a key, the id of a user or client, or the text of an error.
  */
-export const TABLE = Object.freeze({ ...SCRIPTS, ...GUARDS, ...WORK });
+export const TABLE = Object.freeze({
+  'luanest.script.group.duration': durations(
+    CALL,
+    'Time from sending a group of calls as one EVALSHA to its reply',
+    ...SCRIPT,
+  ),
+  'luanest.script.calls': counter(
+    '{call}',
+    'Calls sent; divide by the number of groups to get the calls in a group',
+    ...SCRIPT,
+  ),
+  'luanest.script.call.duration': durations(
+    CALL,
+    'Time from the call of a script to its result or error, waiting included',
+    ...SCRIPT,
+    ERROR,
+  ),
+  'luanest.script.call.errors': counter(
+    '{call}',
+    'Calls of scripts that were made and then rejected',
+    ...SCRIPT,
+    ERROR,
+  ),
+  'luanest.script.loads': counter(
+    '{load}',
+    'Times that a node was given its scripts or checked for them; with error.type if this failed',
+    'luanest.registry',
+    ERROR,
+  ),
+  'luanest.script.heals': counter('{heal}', 'Times that a node had lost its scripts and got them again', ...SCRIPT),
+  'luanest.rate_limit.decisions': counter('{decision}', 'Requests decided', OUTCOME, 'luanest.rate_limit.source'),
+  'luanest.rate_limit.violations': counter(
+    '{violation}',
+    'Rules that a request exceeded, shadow rules included',
+    LIMIT,
+  ),
+  'luanest.rate_limit.redis_failures': counter(
+    '{failure}',
+    'Requests that Redis did not decide, by the policy that decided instead; refunds that failed (not-refunded)',
+    'luanest.rate_limit.policy',
+    ERROR,
+  ),
+  'luanest.rate_limit.breaker.changes': counter(
+    '{change}',
+    'Times that the circuit breaker opened or closed',
+    'luanest.rate_limit.breaker.state',
+  ),
+  'luanest.rate_limit.unknown_subjects': counter(
+    '{request}',
+    'Requests for which a rule found no user or client to count',
+    LIMIT,
+    'luanest.context',
+  ),
+  'luanest.once.claims': counter('{claim}', 'Claims, by their outcome', OUTCOME),
+  'luanest.once.leases.lost': counter('{lease}', 'Owners that found that their lease had ended', DURING),
+  'luanest.once.results.not_stored': counter(
+    '{result}',
+    'Work that was done, but whose result could not be stored',
+    'luanest.reason',
+  ),
+  'luanest.once.settle.errors': counter('{call}', 'Work that ended, but whose end could not be sent to Redis', ERROR),
+  'luanest.read_reward.records': counter('{item}', 'Reads recorded, by outcome', REWARD, OUTCOME),
+  'luanest.read_reward.points': counter('{point}', 'Points granted; a repeated operation counts again', REWARD),
+  'luanest.read_reward.refunds': counter('{refund}', 'Refunds, by outcome', REWARD, OUTCOME),
+  'luanest.read_reward.points.refunded': counter('{point}', 'Points refunded', REWARD),
+  'luanest.read_reward.periods.missed': counter(
+    '{call}',
+    "Calls repeated because Redis' clock was in none of their periods",
+    REWARD,
+  ),
+  'luanest.lock.acquire.duration': durations(
+    WORK,
+    'Time from asking for a lock to the result, waiting included',
+    OUTCOME,
+  ),
+  'luanest.lock.hold.duration': durations(
+    WORK,
+    'How long locks, and leases of scheduled runs, were held until they were released or lost',
+    OUTCOME,
+  ),
+  'luanest.lock.errors': counter('{call}', 'Renewals, releases and subscriptions that failed', DURING, ERROR),
+  'luanest.scheduled_lock.runs': counter('{tick}', 'Ticks of jobs in this process, by their outcome', JOB, OUTCOME),
+  'luanest.scheduled_lock.run.duration': durations(WORK, 'How long jobs ran', JOB, OUTCOME),
+  'luanest.delayed_task.attempt.duration': durations(
+    WORK,
+    'How long attempts of tasks took',
+    QUEUE,
+    'luanest.delayed_task.name',
+    OUTCOME,
+  ),
+  'luanest.delayed_task.lateness': durations(WORK, "How late attempts began, by Redis' clock", QUEUE),
+  'luanest.delayed_task.buried': counter(
+    '{task}',
+    'Tasks dead-lettered because their worker died in the last attempt',
+    QUEUE,
+  ),
+  'luanest.delayed_task.repaired': counter(
+    '{task}',
+    'Tasks restored after they had lost an entry, and remains of tasks removed',
+    QUEUE,
+    OUTCOME,
+  ),
+  'luanest.delayed_task.errors': counter('{call}', 'Calls of workers to Redis that failed', QUEUE, DURING, ERROR),
+  'luanest.delayed_task.tasks': gauge(
+    '{task}',
+    'Tasks of the queue by state; overdue tasks also count as waiting',
+    'luanest.delayed_task.state',
+  ),
+  'luanest.delayed_task.late': gauge('s', 'How long the first overdue task has been due'),
+  'luanest.stream.retries': counter(
+    '{message}',
+    'Attempts that failed or asked for a retry, and were followed by another attempt',
+    ...STREAM,
+  ),
+  'luanest.stream.dead_letters': counter('{message}', 'Messages dead-lettered', ...STREAM),
+  'luanest.stream.lost': counter('{message}', 'Messages lost to other consumers while they were handled', ...STREAM),
+  'luanest.stream.taken_over': counter(
+    '{message}',
+    'Messages that this process took over from consumers that died',
+    ...STREAM,
+  ),
+  'luanest.stream.errors': counter('{call}', 'Calls of consumers to Redis that failed', ...STREAM, DURING, ERROR),
+  'luanest.stream.messages': gauge(
+    '{message}',
+    'Messages of the group by state; due and parked messages also count as pending',
+    ...STREAM,
+    'luanest.stream.state',
+  ),
+  'luanest.stream.oldest': gauge(
+    's',
+    'Age of the oldest message that the group has not settled; 0 if there is none',
+    ...STREAM,
+  ),
+});
 
 /** Name of a metric. */
 export type MetricName = keyof typeof TABLE;
 
-/** Definitions of all metrics by name. */
+/** Definitions of all metrics, by name. */
 export const METRICS: Readonly<Record<MetricName, Metric>> = TABLE;
 
 /** Names of the metrics of one kind. */
@@ -20,7 +186,7 @@ export type MetricOf<K extends MetricKind> = {
   [N in MetricName]: (typeof TABLE)[N]['kind'] extends K ? N : never;
 }[MetricName];
 
-/** Attributes that each value of a metric must have. */
+/** Attributes that each value of a metric must have. `error.type` is undefined without an error. */
 export type AttributesOf<N extends MetricName> = {
   readonly [A in (typeof TABLE)[N]['attributes'][number]]: A extends 'error.type' ? string | undefined : string;
 };

@@ -2,13 +2,18 @@ import { Inject, Module, type InjectionToken, type OnApplicationShutdown, type O
 import { ModuleRef } from '@nestjs/core';
 import { Checks, defineLuanestModule } from '../../internal/src';
 import { startMetrics, type RunningMetrics } from './metrics';
-import { KNOWN, resolveOptions, type MetricsOptions, type QueueStatsSource } from './metrics.options';
+import { KNOWN, resolveOptions, type MetricsOptions } from './metrics.options';
 
 /** Options of MetricsModule. */
 export interface MetricsModuleOptions extends Omit<MetricsOptions, 'tasks'> {
-  /** Injection token of `DelayedTaskService`, for gauges of its queue: one call to Redis per collection. Default: no gauges. */
-  readonly tasks?: InjectionToken<QueueStatsSource>;
+  /**
+   * Injection token of `DelayedTaskService`, for gauges of its queue. Each collection of metrics then calls Redis once. Default: no
+   * gauges.
+   */
+  readonly tasks?: InjectionToken<Queue>;
 }
+
+type Queue = NonNullable<MetricsOptions['tasks']>;
 
 const OPTIONS = Symbol('luanest:metrics-options');
 const checks = new Checks('MetricsModule');
@@ -25,12 +30,12 @@ const MetricsModuleBase = defineLuanestModule<MetricsModuleOptions, object>({
   parts: () => ({ providers: [], exports: [] }),
 });
 
-/** Module that records metrics until the app has shut down. Every option has a default. Import it once per process. */
+/** Module that records metrics until the app has shut down. Every option has a default. Import it once in each process. */
 @Module({})
 export class MetricsModule extends MetricsModuleBase implements OnModuleInit, OnApplicationShutdown {
   private readonly running: RunningMetrics;
 
-  /** Subscribes in the constructor, so that events of other modules' initialisation are counted, in any order of modules. */
+  /** Subscribes before any module is initialised, so that the events of their initialisation are counted. */
   constructor(
     @Inject(OPTIONS) private readonly options: MetricsModuleOptions,
     @Inject(ModuleRef) private readonly moduleRef: ModuleRef,
@@ -41,17 +46,17 @@ export class MetricsModule extends MetricsModuleBase implements OnModuleInit, On
     this.running = startMetrics({ ...others, ...(tasks && { tasks: { stats: () => this.queue(tasks).stats() } }) });
   }
 
-  /** @throws Error if the app does not provide `tasks` */
+  /** Checks that the app provides the token `tasks`. @throws Error of Nest if it does not */
   onModuleInit(): void {
     if (this.options.tasks) this.queue(this.options.tasks);
   }
 
-  /** Unsubscribes. */
+  /** Stops the metrics. */
   onApplicationShutdown(): void {
     this.running.stop();
   }
 
-  private queue(token: InjectionToken<QueueStatsSource>): QueueStatsSource {
+  private queue(token: InjectionToken<Queue>): Queue {
     return this.moduleRef.get(token, { strict: false });
   }
 }

@@ -1,35 +1,34 @@
 import type { MeterProvider, TracerProvider } from '@opentelemetry/api';
 import { Checks, type KnownOptions } from '../../internal/src';
 
-/** Source of the statistics of a queue of tasks, such as `DelayedTaskService`. */
-export interface QueueStatsSource {
-  /** Returns the number of tasks by state, and the lateness of the oldest overdue task, ms. */
-  stats(): Promise<{
-    readonly waiting: number;
-    readonly overdue: number;
-    readonly running: number;
-    readonly dead: number;
-    readonly lateMs: number;
-  }>;
-}
-
 /** Options of `startMetrics`. */
 export interface MetricsOptions {
-  /** Provider of meters. Default: the one that is registered with OpenTelemetry's API when metrics start. */
+  /** Provider of meters. Default: the provider that is registered with OpenTelemetry's API when the metrics start. */
   readonly meterProvider?: MeterProvider;
-  /** Provider of tracers. Default: the one that is registered with OpenTelemetry's API. */
+  /** Provider of tracers. Default: the provider that is registered with OpenTelemetry's API. */
   readonly tracerProvider?: TracerProvider;
-  /** True to time every call of a script (`luanest.script.call.duration`). Default false: only groups of calls are timed. */
+  /** True: every call of a script is timed (`luanest.script.call.duration`). Default false: only groups of calls are timed. */
   readonly calls?: boolean;
-  /** True to create a span for every call of a script. Default false. */
+  /** True: every call of a script gets a span. Default false. */
   readonly spans?: boolean;
-  /** True for gauges of the consumer groups of this process. Default false. */
+  /** True: gauges show the consumer groups of this process. Default false. */
   readonly streams?: boolean;
-  /** Queue of tasks for gauges: one call to Redis each time that metrics are collected. Default: no gauges. */
-  readonly tasks?: QueueStatsSource;
+  /**
+   * Queue of tasks that gauges show, such as `DelayedTaskService`. Each collection of metrics calls `stats()` once: the number of
+   * tasks by state, and how long the first overdue task has been due, ms. Default: no gauges.
+   */
+  readonly tasks?: {
+    stats(): Promise<{
+      readonly waiting: number;
+      readonly overdue: number;
+      readonly running: number;
+      readonly dead: number;
+      readonly lateMs: number;
+    }>;
+  };
 }
 
-/** Names of the options, also of those of MetricsModule. */
+/** Names of the options of `startMetrics` and of MetricsModule. */
 export const KNOWN: KnownOptions<MetricsOptions> = {
   meterProvider: true,
   tracerProvider: true,

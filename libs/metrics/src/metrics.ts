@@ -21,17 +21,17 @@ const SOURCES = [
   countStreams,
 ];
 
-/** Running metrics. */
+/** Metrics that were started. */
 export interface RunningMetrics {
-  /** Unsubscribes, and stops to report what was counted. Harmless twice. */
+  /** Unsubscribes from all channels. Counters and gauges are no longer collected. May be called twice. */
   stop(): void;
 }
 
 /**
- * Turns events of the libs on `node:diagnostics_channel` into OpenTelemetry metrics. It covers all libs and all apps of the
- * process, so start it once. Set up OpenTelemetry's SDK before, or pass its providers.
+ * Turns the events of the libs on `node:diagnostics_channel` into OpenTelemetry metrics. The metrics cover all libs and all apps of
+ * the process, so start them once. Set up OpenTelemetry's SDK before, or pass its providers.
  *
- * @throws InvalidOptionError
+ * @throws InvalidOptionError with the option, its value and what is allowed
  */
 export function startMetrics(options: MetricsOptions = {}): RunningMetrics {
   const { meterProvider, tracerProvider, calls, spans, streams, tasks } = resolveOptions(options);

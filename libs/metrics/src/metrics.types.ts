@@ -7,8 +7,8 @@ export interface Metric {
   /** Unit in UCUM, as OpenTelemetry requires. */
   readonly unit: string;
   readonly description: string;
-  /** Names of the attributes. Every value has all of them. */
+  /** Names of the attributes. Every value of the metric has all these attributes, but `error.type` only after an error. */
   readonly attributes: readonly string[];
-  /** Bounds of a histogram's buckets. */
+  /** Bounds of a histogram's buckets, in seconds; undefined for a counter or a gauge. */
   readonly buckets?: readonly number[];
 }

@@ -8,7 +8,7 @@ type Observe<N extends MetricOf<'gauge'>> = (
   show: (value: number, attributes: AttributesOf<N>) => void,
 ) => void | Promise<void>;
 
-/** Records metrics in a meter. An instrument is created with its first value. */
+/** Records metrics in a meter. A counter or histogram is created with its first value. */
 export class Recorder {
   private readonly sums = new Map<MetricName, Sums>();
   private readonly histograms = new Map<MetricName, Histogram>();
@@ -37,7 +37,7 @@ export class Recorder {
     histogram.record(value, attributes);
   }
 
-  /** Calls `observe` for the values of a gauge whenever metrics are collected. */
+  /** Creates a gauge. Calls `observe` for its values each time that metrics are collected. */
   watch<N extends MetricOf<'gauge'>>(name: N, observe: Observe<N>): void {
     const { unit, description }: Metric = TABLE[name];
     const gauge = this.meter.createObservableGauge(name, { unit, description });

@@ -2,11 +2,11 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { diag } from '@opentelemetry/api';
 import type { ChannelEvents } from './metrics.channels';
 
-/** Subscriptions to channels, until `close`. */
+/** Subscriptions to diagnostics channels, until `close`. */
 export class Subscriptions {
   private readonly undo: (() => void)[] = [];
 
-  /** @param handle its errors are reported to OpenTelemetry's `diag`; thrown on a channel, they would end the process */
+  /** Calls `handle` with each event of a channel. Reports its errors to OpenTelemetry's `diag`, because they would end the process. */
   on<C extends keyof ChannelEvents>(channel: C, handle: (event: ChannelEvents[C]) => void): void {
     const listener = (event: unknown): void => {
       try {

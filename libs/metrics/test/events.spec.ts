@@ -1,8 +1,9 @@
 import { channel } from 'node:diagnostics_channel';
 import { diag } from '@opentelemetry/api';
 import { NotSentError } from 'luanest/script-registry';
-import { METRICS, startMetrics, type Metric, type RunningMetrics } from 'luanest/metrics';
+import { METRICS, startMetrics, type RunningMetrics } from 'luanest/metrics';
 import type { ChannelEvents } from '../src/metrics.channels';
+import type { Metric } from '../src/metrics.types';
 import { Meters } from './support';
 
 // What no value of an attribute may hold.

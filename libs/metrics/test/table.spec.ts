@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DELAYED_TASK_CHANNELS } from 'luanest/delayed-task';
 import { LOCK_CHANNELS } from 'luanest/lock';
-import { METRICS, type Metric } from 'luanest/metrics';
+import { METRICS } from 'luanest/metrics';
 import { ONCE_CHANNELS } from 'luanest/once';
 import { RATE_LIMIT_CHANNELS } from 'luanest/rate-limit';
 import { READ_REWARD_CHANNELS } from 'luanest/read-reward';
@@ -10,24 +10,27 @@ import { SCHEDULED_LOCK_CHANNELS } from 'luanest/scheduled-lock';
 import { SCRIPT_REGISTRY_CHANNELS } from 'luanest/script-registry';
 import { STREAM_CONSUMER_CHANNELS } from 'luanest/stream-consumer';
 import { startMetrics } from '../src/metrics';
+import type { Metric } from '../src/metrics.types';
 import { Subscriptions } from '../src/subscriptions';
 import { Meters } from './support';
 
 const table: Readonly<Record<string, Metric>> = METRICS;
 
-/** Rows of the README's table: name, kind, unit and attributes. */
+/** Rows of the README's table: name, kind, unit, attributes and description. */
 function documented(): string[] {
   const readme = readFileSync(join(__dirname, '..', 'README.md'), 'utf8');
-  return [...readme.matchAll(/^\| `(luanest\.[a-z_.]+)` +\| (\w+) +\| `([^`]+)` +\| (.*?) +\|/gm)].map(
-    ([, name, kind, unit, attributes = '']) =>
-      [name, kind, unit, [...attributes.matchAll(/`([^`]+)`/g)].map(([, word]) => word).join(' ')].join(' | '),
+  return [...readme.matchAll(/^\| `(luanest\.[a-z_.]+)` +\| (\w+) +\| `([^`]+)` +\| (.*?) +\| (.*?) +\|$/gm)].map(
+    ([, name, kind, unit, attributes = '', description]) =>
+      [name, kind, unit, [...attributes.matchAll(/`([^`]+)`/g)].map(([, word]) => word).join(' '), description].join(
+        ' | ',
+      ),
   );
 }
 
 describe('the table of metrics', () => {
   it('is the one of the README', () => {
-    const rows = Object.entries(table).map(([name, { kind, unit, attributes }]) =>
-      [name, kind, unit, attributes.join(' ')].join(' | '),
+    const rows = Object.entries(table).map(([name, { kind, unit, attributes, description }]) =>
+      [name, kind, unit, attributes.join(' '), description].join(' | '),
     );
     expect(documented()).toEqual(rows);
   });

@@ -1,15 +1,17 @@
 import type { GroupMeasuredEvent } from 'luanest/stream-consumer';
-import type { QueueStatsSource } from '../metrics.options';
+import type { MetricsOptions } from '../metrics.options';
 import type { Recorder } from '../recorder';
 import type { Subscriptions } from '../subscriptions';
 
-/** Age at which the last statistics of a group are dropped, ms: a consumer that has stopped publishes no more. */
+/** Age at which the last statistics of a group are dropped, ms, because a consumer that has stopped publishes no new ones. */
 const STREAM_STATS_LAST_MS = 300_000;
+
+type Queue = NonNullable<MetricsOptions['tasks']>;
 
 const STREAM_STATES = ['length', 'pending', 'lag', 'due', 'parked', 'dead'] as const;
 const TASK_STATES = ['waiting', 'overdue', 'running', 'dead'] as const;
 
-/** Observes the last statistics that consumers of this process published for their groups. */
+/** Shows the last statistics of each group that has a consumer in this process. The consumers publish them. */
 export function watchStreams(on: Subscriptions, recorder: Recorder): void {
   const latest = new Map<string, GroupMeasuredEvent & { readonly at: number }>();
   on.on('luanest:stream-consumer:group.measured', (event) =>
@@ -34,11 +36,11 @@ export function watchStreams(on: Subscriptions, recorder: Recorder): void {
   });
 }
 
-/** Observes the size and lateness of a queue of tasks. Calls Redis each time that metrics are collected. */
-export function watchTasks(queue: QueueStatsSource, recorder: Recorder): void {
-  let pending: ReturnType<QueueStatsSource['stats']> | undefined;
-  const stats = (): ReturnType<QueueStatsSource['stats']> => {
-    // One collection reads both gauges: they share one call.
+/** Shows the size and the lateness of a queue of tasks. Calls Redis each time that metrics are collected. */
+export function watchTasks(queue: Queue, recorder: Recorder): void {
+  let pending: ReturnType<Queue['stats']> | undefined;
+  const stats = (): ReturnType<Queue['stats']> => {
+    // Two gauges are read in each collection, and share one call of stats().
     pending ??= queue.stats().finally(() => (pending = undefined));
     return pending;
   };

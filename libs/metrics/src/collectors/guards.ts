@@ -2,7 +2,7 @@ import { errorType } from '../error-type';
 import type { Recorder } from '../recorder';
 import type { Subscriptions } from '../subscriptions';
 
-/** Counts decisions and failures of rate limits. */
+/** Counts decisions of rate limits, exceeded rules, and failures. */
 export function countRateLimits(on: Subscriptions, recorder: Recorder): void {
   for (const outcome of ['allowed', 'refused'] as const) {
     on.on(`luanest:rate-limit:request.${outcome}`, ({ source, violated }) => {

@@ -2,7 +2,7 @@ import { errorType } from '../error-type';
 import type { Recorder } from '../recorder';
 import type { Subscriptions } from '../subscriptions';
 
-/** Records groups of calls, and counts errors, loads and repairs of scripts. */
+/** Records the duration of groups of calls, and counts calls, errors, and loads of scripts. */
 export function countScripts(on: Subscriptions, recorder: Recorder): void {
   on.on('luanest:script-registry:group.ended', ({ registry, script, calls, durationMs }) => {
     const named = { 'luanest.registry': registry, 'luanest.script': script };

@@ -34,7 +34,7 @@ export function countTasks(on: Subscriptions, recorder: Recorder): void {
     const named = { 'luanest.delayed_task.queue': queue };
     const full = { ...named, 'luanest.delayed_task.name': name, 'luanest.outcome': outcome };
     recorder.record('luanest.delayed_task.attempt.duration', full, durationMs / 1_000);
-    // An attempt that passes from worker to worker would be counted each time.
+    // An attempt with the outcome `unknown` goes to another worker. Its lateness would be recorded at each worker.
     if (outcome !== 'unknown') recorder.record('luanest.delayed_task.lateness', named, lateMs / 1_000);
   });
   on.on('luanest:delayed-task:tasks.buried', ({ queue, count }) =>
@@ -55,10 +55,10 @@ export function countTasks(on: Subscriptions, recorder: Recorder): void {
   );
 }
 
-/** Counts retries, dead letters, losses and errors of messages. */
+/** Counts retries, dead letters, lost messages, takeovers and errors of consumers. */
 export function countStreams(on: Subscriptions, recorder: Recorder): void {
   const named = ({ stream, group }: { readonly stream: string; readonly group: string }) => ({
-    // red-packet has a stream for each activity: their number has no limit.
+    // red-packet has a stream for each activity, so the number of its streams has no limit.
     'luanest.stream': stream.startsWith('red-packet.') ? 'red-packet' : stream,
     'luanest.stream.group': group,
   });
