@@ -6,7 +6,7 @@ const LAST_LOG2 = 16;
  * Set of users whose period was full at their last call. It only selects the script that is sent first, and never decides a
  * result. So a wrong or missing entry does no harm.
  *
- * It takes 1 KiB, and up to 256 KiB if many users are in it. Users whose hashes collide replace each other.
+ * The set takes 1 KiB, and up to 256 KiB for many users. Users whose hashes collide replace each other.
  * See DECISIONS.md: look-first-for-full-users
  */
 export class CappedUsersHint {

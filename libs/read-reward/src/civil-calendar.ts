@@ -85,7 +85,7 @@ class ZoneClock {
 function localStart(k: number, { period, weekStartsOn, dayStartsAtMinutes }: CivilRule): number {
   const startsAt = dayStartsAtMinutes * MINUTE_MS;
   if (period === 'day') return k * DAY_MS + startsAt;
-  // 1970 began on a Thursday.
+  // 1 January 1970 was a Thursday, day 4 of the week.
   if (period === 'week') return (k * 7 + weekStartsOn - 4) * DAY_MS + startsAt;
   return Date.UTC(1970, k, 1) + startsAt;
 }

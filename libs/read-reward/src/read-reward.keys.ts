@@ -25,7 +25,7 @@ export class RewardKeys {
     }
   }
 
-  /** Returns the shard of a user. @param hash `spread` of the user id */
+  /** Returns the shard of a user. @param hash hash of the user id, by `spread` */
   shardOf(hash: number): number {
     return hash % this.tags.length;
   }

@@ -64,7 +64,7 @@ export class ScheduledLockExplorer implements OnModuleInit {
       history: tag.key('history'),
       enhanced: options.enhancers ? this.enhance(instance, original, method, name) : undefined,
     };
-    // Nest does not inject properties into instances that a factory made.
+    // Nest does not inject properties into instances that a factory made, so the service is set here.
     Object.defineProperty(instance, SCHEDULED_LOCK_HOST, { value: this.service, configurable: true });
     this.service.add({ instance, method: name, job, original });
   }

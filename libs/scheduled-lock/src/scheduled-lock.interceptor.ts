@@ -11,7 +11,7 @@ import type { ScheduledLockService } from './scheduled-lock.service';
  * Runs an HTTP or RPC handler that `@ScheduledLock()` decorates under its lock: one call at a time on all nodes. A call that
  * does not run gets 409 if another call holds the lock, otherwise 503; over RPC, an RpcException with the same body.
  *
- * It has no effect on scheduled methods, because Nest does not run interceptors on them.
+ * The interceptor has no effect on scheduled methods, because Nest does not run interceptors on them.
  */
 @Injectable()
 export class ScheduledLockInterceptor implements NestInterceptor {

@@ -5,7 +5,7 @@
  */
 export type JobOutcome = 'ran' | 'skipped-held' | 'skipped-slot' | 'stale' | 'lost' | 'failed' | 'redis-error';
 
-/** One outcome in a job's history. */
+/** Entry of a job's history: the outcome of one tick or run. */
 export interface JobRecord {
   readonly outcome: JobOutcome;
   /** Scheduled instant, ms since 1970; 1 for `@Timeout`; 0 for a run by hand, for a handler, and if Redis failed before it was known. */
@@ -45,7 +45,7 @@ export interface ScheduledRun {
   readonly fence: number;
   /** Signal that is aborted when the lease is lost, and at shutdown after `drainMs`. */
   readonly signal: AbortSignal;
-  /** @throws LockLostError unless the lease is held; also in a run without a lock (`onRedisError: 'run'`) */
+  /** Must be called right before an action that needs the lock. @throws LockLostError unless the lease is held, also in a run without a lock */
   assertHeld(): void;
 }
 
@@ -61,7 +61,7 @@ export interface ScheduledLockOptions {
   readonly renew?: boolean;
   /** Behaviour of a tick if Redis fails: `skip` the tick, or `run` the job without a lock. Default: the module's. */
   readonly onRedisError?: 'skip' | 'run';
-  /** For `@Cron` only: how far a slot may be from Redis' time, ms; integer of 1 to half of `retentionMs`. Default: the module's. */
+  /** For `@Cron` only: how far a slot may be from Redis' time before its tick is `stale`, ms; integer of 1 to half of `retentionMs`. Default: the module's. */
   readonly staleAfterMs?: number;
   /**
    * For `@Cron` and `@Interval`: any node may repeat a run that died or lost its lease, up to this many ms after its slot. An integer

@@ -12,7 +12,7 @@ import { TURN_MS, WaitQueue, type TryResult } from './wait-queue';
 /** Ticket id of callers that do not wait. `countsMs` is 0 then, so it is never written to Redis. */
 const NO_TICKET = '-';
 
-/** One acquisition of one name. */
+/** Acquisition of a single name. */
 interface Acquisition {
   readonly name: string;
   readonly key: string;

@@ -49,7 +49,7 @@ export class Lease {
   /** True once the lease has ended in Redis, as far as this process knows. A revoked lease may not have ended yet. */
   private ended = false;
   private releasing: Promise<'released' | 'lost'> | undefined;
-  /** The last renewal that was started, until it is settled. */
+  /** The last renewal that was started, until it has succeeded or failed. */
   private lastRenewal: Promise<unknown> | undefined;
   private timer: NodeJS.Timeout | undefined;
 

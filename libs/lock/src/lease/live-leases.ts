@@ -31,7 +31,7 @@ export class LiveLeases implements LeaseKeeper {
     return this.recent.size === 0 && this.watched.size === 0;
   }
 
-  /** Iterates over the leases that this process holds, revoked ones included, and over the leases that it is releasing. */
+  /** Iterates over the leases that this process holds, also over revoked leases and leases whose release is in flight. */
   *[Symbol.iterator](): Iterator<Lease> {
     yield* [...this.recent, ...this.watched];
   }

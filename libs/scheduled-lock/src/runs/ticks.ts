@@ -47,7 +47,7 @@ export class Ticks {
     return run !== undefined && run.name === name && this.runs.has(run);
   }
 
-  /** Runs one tick. @throws the error of `work` */
+  /** Runs one tick, if the app is not shutting down. @throws the error of `work` */
   async run(job: Job, mode: Mode, work: Work): Promise<TickResult> {
     if (this.closing.signal.aborted) return { ran: false, outcome: 'closed' };
     const tick = this.decide(job, mode, work);
@@ -59,7 +59,7 @@ export class Ticks {
     }
   }
 
-  /** Refuses new ticks, waits up to `drainMs` for running ones, fires their signals, waits up to `abortGraceMs`, and releases their locks. */
+  /** Refuses new ticks, waits up to `drainMs` for running jobs, fires their signals, waits up to `abortGraceMs`, and releases their locks. */
   async close(): Promise<void> {
     this.closing.abort();
     await this.ended(this.options.drainMs);

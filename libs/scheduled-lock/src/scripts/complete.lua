@@ -6,7 +6,7 @@ KEYS[2]  history      list(str)  <prefix>:scheduled-lock:{<namespace>:<job>}:his
 ARGV[1]  owner        str        token of the run
 ARGV[2]  node         str        name of the node, without spaces
 ARGV[3]  outcome      str        ran | failed | lost | redis-error; after lost, a catch-up may repeat the slot;
-                                 redis-error: the run never began, so its slot is given back, and the history is not changed
+                                 redis-error: the run never began, so its slot can be claimed again, and the history is not changed
 ARGV[4]  durationMs   int        how long the job ran
 ARGV[5]  atLeastMs    int        how long the lock is kept after its claim; 0 to free it now
 ARGV[6]  retentionMs  int        how long slot and fence are kept
