@@ -19,7 +19,7 @@ describe.each(servers)('locks on a %s', (_, client) => {
     other.close();
   });
 
-  it('are held by one, returned by status, and given back', async () => {
+  it('are held by one holder, returned by status, and released', async () => {
     const lock = await bench.locks.acquire('a');
     expect(await other.locks.tryAcquire('a')).toBeUndefined();
     expect(await other.locks.status('a')).toMatchObject({ held: true, holder: 'one', fence: lock.fence });
@@ -29,7 +29,7 @@ describe.each(servers)('locks on a %s', (_, client) => {
     expect(await bench.locks.status('a')).toEqual({ held: false, fence: lock.fence });
   });
 
-  it('wake a waiter by the release, long before it would poll', async () => {
+  it('wake a waiting caller at the release, long before it would poll', async () => {
     const lock = await bench.locks.acquire('wake', { leaseMs: 30_000 });
     const slow = await openBench(client(), { pollMs: 20_000 }, { prefix: prefixOf(bench) });
     const waiting = slow.locks.acquire('wake', { waitMs: 20_000 });
@@ -44,21 +44,21 @@ describe.each(servers)('locks on a %s', (_, client) => {
     slow.close();
   });
 
-  it('refuse when the wait is over, and skip at once', async () => {
+  it('throw LockBusyError after waitMs, and do not wait with skip', async () => {
     const lock = await bench.locks.acquire('busy');
     await expect(other.locks.acquire('busy', { waitMs: 60 })).rejects.toThrow(LockBusyError);
     expect(await other.locks.withLock('busy', { onBusy: 'skip' }, () => 1)).toBeUndefined();
     await lock.release();
   });
 
-  it('refuse reentry, and let go of it when the work is over', async () => {
+  it('refuse the same name inside withLock, and allow it after the work', async () => {
     await expect(
       bench.locks.withLock('deep', {}, () => bench.locks.withLock(['x', 'deep'], {}, () => 1)),
     ).rejects.toThrow(ReentrantLockError);
     expect(await bench.locks.withLock('deep', {}, () => 2)).toBe(2);
   });
 
-  it('take several names or none', async () => {
+  it('acquire all of several names or none', async () => {
     const b = await bench.locks.acquire('m-b');
     expect(await other.locks.tryAcquire(['m-c', 'm-b', 'm-a'])).toBeUndefined();
     expect((await bench.locks.status('m-a')).held).toBe(false);
@@ -69,7 +69,7 @@ describe.each(servers)('locks on a %s', (_, client) => {
     expect(await all.release()).toBe('released');
   });
 
-  it('are renewed while held, and end at the deadline when they are not', async () => {
+  it('are renewed while held, and end at the deadline without renewal', async () => {
     const renewed = await bench.locks.acquire('renewed', { leaseMs: 3_000 });
     const fixed = await bench.locks.acquire('fixed', { leaseMs: 3_000, renew: false });
     const { signal } = fixed;
@@ -81,7 +81,7 @@ describe.each(servers)('locks on a %s', (_, client) => {
     expect(await fixed.release()).toBe('lost');
   });
 
-  it('are taken by force: the signal fires at the next renewal, the fence rises, release says lost', async () => {
+  it('after forceUnlock, the signal fires at the next renewal, the fence is higher, and release returns lost', async () => {
     const lock = await bench.locks.acquire('forced', { leaseMs: 4_000 });
     const { signal } = lock;
     const { forced, fence } = await other.locks.forceUnlock('forced');
@@ -103,7 +103,7 @@ describe.each(servers)('locks on a %s', (_, client) => {
     expect(await both.release()).toBe('lost');
   });
 
-  it('keep the fence rising after the key is gone, and leave a TTL on every key', async () => {
+  it('have a higher fence after the key was deleted, and a TTL on every key', async () => {
     const fences: number[] = [];
     for (let i = 0; i < 5; i++) {
       const lock = await bench.locks.acquire('fenced');
@@ -116,7 +116,7 @@ describe.each(servers)('locks on a %s', (_, client) => {
     expect([...new Set(fences)].sort((a, b) => a - b)).toEqual(fences);
   });
 
-  it('have fences by the clock of Redis alone once the key is gone', async () => {
+  it('have a fence from the clock of Redis after the key was deleted', async () => {
     const last = 9_000_000_000_000_000;
     await bench.raw.set(bench.keyOf('forgotten'), `00000000000000${last}one#gone`, 'PX', 60_000);
     // As a replica that never had the key and is promoted: whether the next fence is higher depends on its clock.
@@ -127,7 +127,7 @@ describe.each(servers)('locks on a %s', (_, client) => {
     await lock.release();
   });
 
-  it('keep the fence rising when the clock of Redis went back', async () => {
+  it('have a higher fence after the clock of Redis went back', async () => {
     const last = 9_000_000_000_000_000;
     await bench.raw.set(bench.keyOf('ahead'), `00000000000000${last}one#gone`, 'PX', 60_000);
     const lock = await bench.locks.acquire('ahead');
@@ -136,7 +136,7 @@ describe.each(servers)('locks on a %s', (_, client) => {
     expect(await lock.release()).toBe('lost');
   });
 
-  it('are as many as names when they are taken at once, and each release gives back its own', async () => {
+  it('of many names can be acquired at the same time, and each release ends only its own lock', async () => {
     const names = Array.from({ length: 1_500 }, (_unused, i) => `many-${i}`);
     const all = await Promise.all(names.map((name) => bench.locks.acquire(name, { waitMs: 0 })));
     const again = await Promise.all(names.map((name) => bench.locks.tryAcquire(name)));
@@ -164,7 +164,7 @@ describe.each(servers)('locks on a %s', (_, client) => {
     expect(counter).toBe(200);
   });
 
-  it('do what a model of one holder does, whatever the order', async () => {
+  it('behave like a model with one holder, in any order of calls', async () => {
     let run = 0;
     await fc.assert(
       fc.asyncProperty(
@@ -205,7 +205,7 @@ describe.each(servers)('locks on a %s', (_, client) => {
     );
   });
 
-  it('name the one that was held, of several', async () => {
+  it('report which of several names was held', async () => {
     const held = await bench.locks.acquire('of-b');
     await expect(other.locks.acquire(['of-c', 'of-b', 'of-a'], { waitMs: 1 })).rejects.toMatchObject({
       code: 'LOCK_BUSY',
@@ -215,14 +215,14 @@ describe.each(servers)('locks on a %s', (_, client) => {
     await held.release();
   });
 
-  it('refuse what is not a name', async () => {
+  it('refuse values that are not names', async () => {
     for (const names of [3, {}, null, undefined, new Set(['a'])] as never[]) {
       await expect(bench.locks.acquire(names)).rejects.toMatchObject({ code: 'INVALID_CALL' });
       await expect(bench.locks.tryAcquire(names)).rejects.toMatchObject({ code: 'INVALID_CALL' });
     }
   });
 
-  it('are released at the end of their scope, which throws where they were lost', async () => {
+  it('are released at the end of an await using scope, which throws if they were lost', async () => {
     const use = async (force: boolean): Promise<boolean> => {
       await using lock = await bench.locks.acquire('scoped');
       if (force) await other.locks.forceUnlock('scoped');
@@ -238,7 +238,7 @@ describe.each(servers)('locks on a %s', (_, client) => {
     expect(await held.release()).toBe('released');
   });
 
-  it('refuse a key that holds something else', async () => {
+  it('refuse a key whose value another program wrote', async () => {
     await bench.raw.set(bench.keyOf('odd'), 'text', 'PX', 60_000);
     await expect(bench.locks.acquire('odd')).rejects.toMatchObject({ code: 'SCRIPT_FAILED', redisCode: 'BADLOCK' });
     expect(await bench.raw.get(bench.keyOf('odd'))).toBe('text');

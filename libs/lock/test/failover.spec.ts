@@ -39,7 +39,7 @@ describe('locks when a master of the Cluster dies', () => {
     }
   }
 
-  it('a lock that a replica had before it counted is not lost', async () => {
+  it('a lock with replicas: 1 survives a failover', async () => {
     const { name, master } = await fresh('waited');
     const lock = await one.locks.acquire(name, { leaseMs: 120_000, replicas: 1 });
     dead.add(master);
@@ -50,7 +50,7 @@ describe('locks when a master of the Cluster dies', () => {
     expect(await lock.release()).toBe('released');
   }, 90_000);
 
-  it('a lock that no replica has is given back when one was asked for, and else may be lost: the fence is refused', async () => {
+  it('a lock that no replica has is released with replicas: 1; without it the lock may be lost, and its fence is refused', async () => {
     const { name, master, replica } = await fresh('alone');
     const write = luaResource(one.raw, `${one.keyOf(name)}:resource`);
     await cutOff(master, replica);

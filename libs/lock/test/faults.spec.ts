@@ -47,7 +47,7 @@ describe('locks when Redis fails', () => {
     await cut;
   });
 
-  it('a renewal whose connection was reset before its answer is made good', async () => {
+  it('a renewal whose connection was reset before the reply is sent again', async () => {
     const lock = await bench.locks.acquire('renewal', { leaseMs: 4_500 });
     const { signal } = lock;
     const first = await direct.locks.status('renewal');
@@ -72,7 +72,7 @@ describe('locks when Redis fails', () => {
     expect(await lock.release()).toBe('released');
   });
 
-  it('FLUSHALL is found at the next renewal, and the fence still rises', async () => {
+  it('the next renewal finds the lock lost after FLUSHALL, and the next fence is higher', async () => {
     const lock = await bench.locks.acquire('flushed', { leaseMs: 600 });
     const { signal } = lock;
     await direct.raw.flushall();

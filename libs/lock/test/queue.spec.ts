@@ -3,7 +3,7 @@ import { eventually, sleep } from '../../../test/support/wait';
 import { leaveQueue, waitForLock } from '../src/lock.scripts';
 import { openBench, servers, type Bench } from './support';
 
-describe.each(servers)('those who wait for a lock on a %s', (_, client) => {
+describe.each(servers)('callers that wait for a lock on a %s', (_, client) => {
   let prefix: string;
   const benches: Bench[] = [];
 
@@ -20,7 +20,7 @@ describe.each(servers)('those who wait for a lock on a %s', (_, client) => {
     return bench;
   }
 
-  it('get it in turn, although each takes it again at once', async () => {
+  it('get the lock in turn, although each of them acquires it again at once', async () => {
     const clients = await Promise.all(Array.from({ length: 8 }, () => open()));
     const rounds = clients.map(() => 0);
     let left = 96;
@@ -37,7 +37,7 @@ describe.each(servers)('those who wait for a lock on a %s', (_, client) => {
     expect(Math.min(...rounds)).toBeGreaterThanOrEqual(6);
   }, 60_000);
 
-  it('of one process get it first come, first served', async () => {
+  it('of one process get the lock first come, first served', async () => {
     const [holder, one] = [await open(), await open()];
     const held = await holder.locks.acquire('line');
     const order: number[] = [];
@@ -55,7 +55,7 @@ describe.each(servers)('those who wait for a lock on a %s', (_, client) => {
     expect(await holder.raw.exists(queueOf(holder, 'line'))).toBe(0);
   });
 
-  it('are not overtaken by who does not wait, and one that died holds them up for its turn only', async () => {
+  it('are not overtaken by callers that do not wait, and a process that died delays them only for its turn', async () => {
     const bench = await open();
     const held = await bench.locks.acquire('dead');
     // As a process leaves it that died after its last look.
@@ -84,7 +84,7 @@ describe.each(servers)('those who wait for a lock on a %s', (_, client) => {
     expect(await holder.locks.tryAcquire('left')).toBeDefined();
   });
 
-  it('for several names at once get on, whatever the order in which they ask', async () => {
+  it('for several names at once do not block each other, in any order of names', async () => {
     const clients = await Promise.all(Array.from({ length: 4 }, () => open()));
     const lists = [['a', 'b'], ['b', 'a', 'c'], ['c', 'b'], 'b'];
     const held = new Set<string>();
@@ -119,7 +119,7 @@ describe.each(servers)('those who wait for a lock on a %s', (_, client) => {
     expect((await bench.raw.get(bench.keyOf('twice')))?.[13]).toBe('1');
   });
 
-  it('are bounded: those that find the queue full ask without a ticket', async () => {
+  it('get no ticket if the queue is full, and poll', async () => {
     const bench = await open();
     const held = await bench.locks.acquire('full');
     const tickets = Object.fromEntries(
@@ -131,7 +131,7 @@ describe.each(servers)('those who wait for a lock on a %s', (_, client) => {
     await held.release();
   });
 
-  it('are refused where the key of the queue holds something else, and nothing is changed', async () => {
+  it('get an error if the key of the queue has another type, and nothing is changed', async () => {
     const bench = await open();
     await bench.raw.set(queueOf(bench, 'odd'), 'text', 'PX', 60_000);
     await expect(look(bench, 'odd', 'a')).rejects.toMatchObject({ code: 'SCRIPT_FAILED' });

@@ -97,7 +97,7 @@ describe('app.close() while locks are held', () => {
     expect((await other.locks.status('shut')).held).toBe(false);
   });
 
-  it('ends withLock with LOCK_LOST before it gives up the lock of work that ignores the signal', async () => {
+  it('ends withLock with LOCK_LOST before it releases the lock of work that ignores the signal', async () => {
     const app = await start({ drainMs: 20, abortGraceMs: 20, leaseMs: LONG_MS });
     const seen = work(app, false);
     await eventually(() => expect(gate.entered).toBe(1));
@@ -108,7 +108,7 @@ describe('app.close() while locks are held', () => {
     expect(await other.locks.tryAcquire('shut')).toBeDefined();
   });
 
-  it('renews a short lease until the lock is given up', async () => {
+  it('renews a short lease until the lock is released', async () => {
     const app = await start({ drainMs: 20, abortGraceMs: LONG_MS, leaseMs: 1_500 });
     work(app, false);
     await eventually(() => expect(gate.entered).toBe(1));
@@ -135,7 +135,7 @@ describe('app.close() while locks are held', () => {
     expect(await taken?.release()).toBe('released');
   });
 
-  it('waits for a lock of acquire(), too, and gives it up when it is not released in time', async () => {
+  it('also waits for a lock of acquire(), and releases it after drainMs and abortGraceMs', async () => {
     const patient = await start({ drainMs: LONG_MS });
     const kept = await patient.get(LockService).acquire('kept');
     const closing = patient.close();
@@ -152,7 +152,7 @@ describe('app.close() while locks are held', () => {
     expect(await other.locks.tryAcquire(['a', 'b', 'kept'])).toBeDefined();
   });
 
-  it('ends waiting at once, and leaves nothing behind of it', async () => {
+  it('ends waiting at once, and leaves no ticket and no lock', async () => {
     const app = await start({ drainMs: LONG_MS, waitMs: LONG_MS });
     const held = await other.locks.acquire('wanted');
     const waiting = ['wanted', 'wanted', 'free'].map((name) =>

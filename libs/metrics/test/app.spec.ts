@@ -64,7 +64,7 @@ afterAll(async () => {
   context.disable();
 });
 
-it('an app that uses the libs is seen in the metrics', async () => {
+it('the metrics show what an app did with the libs', async () => {
   const limits = app.get(RateLimitService);
   const rule = { name: 'mail', limit: 1, windowMs: 60_000 };
   await limits.consume(rule, USER);
@@ -132,7 +132,7 @@ it('an app that uses the libs is seen in the metrics', async () => {
   });
 });
 
-it('nothing that is kept names a user', async () => {
+it('no attribute contains the id of a user', async () => {
   const all = [...(await meters.collect()).values()].flatMap(({ dataPoints }) =>
     dataPoints.map(({ attributes }) => attributes),
   );
@@ -140,7 +140,7 @@ it('nothing that is kept names a user', async () => {
   expect(JSON.stringify(all)).not.toContain(USER);
 });
 
-it('spans are below the one of their caller, carry names only, and say what kind of error there was', async () => {
+it('a span is a child of the span of its caller, and contains only names', async () => {
   exporter.reset();
   const tracer = tracerProvider.getTracer('test');
   const parent = tracer.startSpan('request');
@@ -158,7 +158,7 @@ it('spans are below the one of their caller, carry names only, and say what kind
   expect(drawn?.status).toEqual({ code: 0 });
 });
 
-it('the span of a call that fails has the kind of its error and nothing of its text', async () => {
+it('the span of a failed call has the code of its error but not its text', async () => {
   exporter.reset();
   const once = app.get(OnceService);
   await client.lpush(`${prefix}:once:{wrong-${USER}}:first`, USER);
@@ -169,7 +169,7 @@ it('the span of a call that fails has the kind of its error and nothing of its t
   expect(JSON.stringify([failed?.attributes, failed?.events, failed?.name])).not.toContain(USER);
 });
 
-it('an app without the queue that gauges are wanted of does not start', async () => {
+it('an app without the service that the option tasks names does not start', async () => {
   const module = await Test.createTestingModule({
     imports: [
       MetricsModule.forRootAsync({ useFactory: () => ({ meterProvider: meters.provider, tasks: DelayedTaskService }) }),

@@ -66,16 +66,16 @@ const events: { readonly [C in keyof ChannelEvents]: ChannelEvents[C] } = {
   'luanest:stream-consumer:call.failed': { ...group, during: 'settle', error },
 };
 
-function tellAll(): void {
+function publishAll(): void {
   for (const [name, event] of Object.entries(events)) channel(name).publish(event);
 }
 
-/** Node's own modules are one for all suites of a worker of Jest, so an earlier one may have left listeners. */
-const heardBefore = Object.keys(events).filter((name) => channel(name).hasSubscribers);
+/** Channels that had subscribers before this file: all spec files of a Jest worker share Node's own modules. */
+const subscribedBefore = Object.keys(events).filter((name) => channel(name).hasSubscribers);
 
-/** The channels that somebody has begun to listen to since. */
-function heardOnes(): string[] {
-  return Object.keys(events).filter((name) => channel(name).hasSubscribers && !heardBefore.includes(name));
+/** Channels that have got subscribers since then. */
+function newlySubscribed(): string[] {
+  return Object.keys(events).filter((name) => channel(name).hasSubscribers && !subscribedBefore.includes(name));
 }
 
 let meters: Meters;
@@ -94,8 +94,8 @@ beforeEach(() => {
 });
 afterEach(() => running.stop());
 
-it('each metric of the table is kept, with its kind, its unit and its attributes, and none besides', async () => {
-  tellAll();
+it('records each metric of the table with its kind, unit and attributes, and no other metric', async () => {
+  publishAll();
   const collected = await meters.collect();
   expect([...collected.keys()].sort()).toEqual(Object.keys(METRICS).sort());
   for (const [name, { kind, unit, attributes }] of Object.entries<Metric>(METRICS)) {
@@ -107,8 +107,8 @@ it('each metric of the table is kept, with its kind, its unit and its attributes
   }
 });
 
-it('no value of an attribute holds an id, a name of a lock or the text of an error', async () => {
-  tellAll();
+it('no attribute contains an id, the name of a lock or the text of an error', async () => {
+  publishAll();
   const values = [...(await meters.collect()).values()].flatMap(({ dataPoints }) =>
     dataPoints.flatMap(({ attributes }) => Object.values(attributes)),
   );
@@ -118,9 +118,9 @@ it('no value of an attribute holds an id, a name of a lock or the text of an err
   expect(values).toContain('_OTHER');
 });
 
-it('counts add up, messages and points by their number', async () => {
-  tellAll();
-  tellAll();
+it('adds up counts; of messages and points it adds their number', async () => {
+  publishAll();
+  publishAll();
   expect(await meters.values('luanest.rate_limit.decisions')).toEqual([
     { attributes: { 'luanest.outcome': 'allowed', 'luanest.rate_limit.source': 'redis' }, value: 2 },
     { attributes: { 'luanest.outcome': 'refused', 'luanest.rate_limit.source': 'cache' }, value: 2 },
@@ -134,15 +134,15 @@ it('counts add up, messages and points by their number', async () => {
 });
 
 it('durations are seconds', async () => {
-  tellAll();
+  publishAll();
   const [point] = (await meters.collect()).get('luanest.lock.acquire.duration')?.dataPoints ?? [];
   expect(point?.value).toMatchObject({ sum: 0.03, count: 1 });
   expect(await meters.values('luanest.stream.oldest')).toMatchObject([{ value: 1.5 }]);
   expect(await meters.values('luanest.delayed_task.late')).toMatchObject([{ value: 2.5 }]);
 });
 
-it('gauges show how things stand, and ask for tasks once a collection', async () => {
-  tellAll();
+it('gauges show the current state, and each collection calls stats() of the tasks once', async () => {
+  publishAll();
   asked.length = 0;
   const states = await meters.values('luanest.delayed_task.tasks');
   expect(states.map(({ attributes, value }) => [attributes['luanest.delayed_task.state'], value])).toEqual([
@@ -161,31 +161,31 @@ it('gauges show how things stand, and ask for tasks once a collection', async ()
   expect(await meters.values('luanest.stream.oldest')).toMatchObject([{ value: 0 }]);
 });
 
-it('times no single call, draws no span and shows no gauge unless it is asked to', async () => {
+it('times single calls and shows gauges only if the options ask for it', async () => {
   running.stop();
   running = startMetrics({ meterProvider: (meters = new Meters()).provider });
-  tellAll();
+  publishAll();
   const names = [...(await meters.collect()).keys()];
   expect(names).not.toContain('luanest.script.call.duration');
   expect(names.filter((name) => METRICS[name as keyof typeof METRICS].kind === 'gauge')).toEqual([]);
-  expect(heardOnes()).not.toContain('luanest:script-registry:call.ended');
+  expect(newlySubscribed()).not.toContain('luanest:script-registry:call.ended');
 });
 
-it('counts nothing any more once it is stopped, and shows nothing of what was', async () => {
-  tellAll();
-  expect(heardOnes()).not.toEqual([]);
+it('after stop() it counts nothing and shows nothing', async () => {
+  publishAll();
+  expect(newlySubscribed()).not.toEqual([]);
   running.stop();
   running.stop();
-  tellAll();
-  expect(heardOnes()).toEqual([]);
+  publishAll();
+  expect(newlySubscribed()).toEqual([]);
   expect(await meters.values('luanest.once.claims')).toEqual([]);
 });
 
 it('an event that cannot be counted is reported to diag, and does not end the process', async () => {
-  const told: string[] = [];
+  const reported: string[] = [];
   const silent = (): void => undefined;
   diag.setLogger({
-    error: (text: string) => void told.push(text),
+    error: (text: string) => void reported.push(text),
     warn: silent,
     info: silent,
     debug: silent,
@@ -193,7 +193,7 @@ it('an event that cannot be counted is reported to diag, and does not end the pr
   });
   channel('luanest:rate-limit:request.refused').publish({});
   await new Promise(setImmediate);
-  expect(told).toEqual([expect.stringContaining('luanest:rate-limit:request.refused')]);
+  expect(reported).toEqual([expect.stringContaining('luanest:rate-limit:request.refused')]);
   diag.disable();
 });
 

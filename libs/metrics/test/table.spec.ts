@@ -28,14 +28,14 @@ function documented(): string[] {
 }
 
 describe('the table of metrics', () => {
-  it('is the one of the README', () => {
+  it('is the same in the README', () => {
     const rows = Object.entries(table).map(([name, { kind, unit, attributes, description }]) =>
       [name, kind, unit, attributes.join(' '), description].join(' | '),
     );
     expect(documented()).toEqual(rows);
   });
 
-  it('keeps to the conventions for names, units and attributes', () => {
+  it('follows the conventions for names, units and attributes', () => {
     for (const [name, { unit, attributes, kind, buckets }] of Object.entries(table)) {
       expect(name).toMatch(/^luanest(\.[a-z]+(_[a-z]+)*){2,3}$/);
       expect(unit).toMatch(/^(s|\{[a-z]+\})$/);
@@ -45,7 +45,7 @@ describe('the table of metrics', () => {
     }
   });
 
-  it('leaves out no channel of a lib but those that say nothing new', () => {
+  it('covers every channel of the libs, except two that add nothing', () => {
     const listened = new Set<string>();
     const on = jest.spyOn(Subscriptions.prototype, 'on').mockImplementation((channel) => void listened.add(channel));
     startMetrics({ meterProvider: new Meters().provider, calls: true, spans: true, streams: true }).stop();

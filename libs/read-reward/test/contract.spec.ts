@@ -55,7 +55,7 @@ describe.each(servers)('rewards on %s', (_name, connect) => {
     expect(await rewards.record(read('partial', 'd'))).toMatchObject({ status: 'rewarded', points: 4 });
   });
 
-  it('refunds once, and knows a grant that never was', async () => {
+  it('refunds once, and returns unknown or expired for a grant that never was', async () => {
     const rewards = bench.service({ read: { limit: 1 } });
     const { grantId } = await rewards.record(read('back : {u}%', 'Ü/é:1'));
     expect(await rewards.refund(grantId as string)).toEqual({ status: 'refunded', points: 1, used: 0 });
@@ -69,7 +69,7 @@ describe.each(servers)('rewards on %s', (_name, connect) => {
     expect((await rewards.status('back : {u}%'))[0]).toMatchObject({ used: 1, remaining: 0 });
   });
 
-  it('answers an operation id as it did first, whatever happened since', async () => {
+  it('returns the first result of an operation id again, whatever happened since', async () => {
     const rewards = bench.service({ read: { limit: 1 } });
     const won = await rewards.record({ ...read('op', 'a'), operationId: 'x' });
     const capped = await rewards.record({ ...read('op', 'b'), operationId: 'y' });
@@ -89,7 +89,7 @@ describe.each(servers)('rewards on %s', (_name, connect) => {
     expect(await few.record(read('changed', 'c'))).toMatchObject({ status: 'capped', used: 2, remaining: 0 });
   });
 
-  it('knows an item for ever with dedupe ever, and has no reset with period total', async () => {
+  it('keeps items in later periods with dedupe ever, and has no resetsAtMs with period total', async () => {
     const rewards = bench.service({ ever: { limit: 9, dedupe: 'ever' }, total: { limit: 1, period: 'total' } });
     expect(await rewards.record(read('e', 'a', 'ever'))).toMatchObject({ status: 'rewarded' });
     expect(await rewards.record(read('e', 'a', 'ever'))).toMatchObject({ status: 'duplicate' });
@@ -102,7 +102,7 @@ describe.each(servers)('rewards on %s', (_name, connect) => {
     ]);
   });
 
-  it('writes each grant and refund to the ledger, and nothing for the rest', async () => {
+  it('writes each grant and refund to the ledger, and nothing for other results', async () => {
     const rewards = bench.service({ read: { limit: 1, pointsPerItem: 3 } }, { ledger: {}, shards: 1 });
     const { grantId } = await rewards.record(read('l', 'a'));
     await rewards.record(read('l', 'a'));
@@ -125,7 +125,7 @@ describe.each(servers)('rewards on %s', (_name, connect) => {
     expect(Math.min(...ttls)).toBeGreaterThan(0);
   });
 
-  it('refuses what no id, rule, zone or grant can be, before anything is written', async () => {
+  it('refuses invalid ids, rules, zones and grant ids before anything is written', async () => {
     const rewards = bench.service({ read: { limit: 1 } });
     const wrong = [
       { rule: 'none' },

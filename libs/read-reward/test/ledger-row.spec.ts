@@ -50,7 +50,15 @@ describe('an entry of a reward ledger', () => {
     for (const text of ['ann', 'a1', 'secret']) expect(message).not.toContain(text);
   });
 
-  it('is refused when it is of another program', () => {
+  it('has a grant id of at most 4,800 characters, for the longest ids', () => {
+    const id = '\u4f60'.repeat(256);
+    const row = { ...ROW, rule: 'r'.repeat(64), user: id, item: id, start: '9'.repeat(15), seq: '9'.repeat(15) };
+    const { length } = parseLedgerRow(fieldsOf(row)).grantId;
+    expect(length).toBeGreaterThan(4_700);
+    expect(length).toBeLessThanOrEqual(4_800);
+  });
+
+  it('is refused if another program wrote it', () => {
     expect(() => parseLedgerRow(['user', 'ann'])).toThrow(/ kind, rule, item, points, start, seq, at\. /);
     expect(() => parseLedgerRow([])).toThrow(InvalidReadRewardInputError);
   });

@@ -63,7 +63,7 @@ it('a call keeps this, arguments, the answer and the error; the run has its lock
   expect([name, length]).toEqual(['answer', 2]);
 });
 
-it('the history has each outcome, the newest first, and is bounded', async () => {
+it('the history has each outcome, the newest first, up to historySize', async () => {
   @Injectable()
   class Jobs {
     constructor(private readonly locks: ScheduledLockService) {}
@@ -196,7 +196,7 @@ it('slots are instants of the zone or offset of @Cron, as the scheduler itself s
   await expectSlot('little', 2, 30);
 });
 
-it('losers log nothing', async () => {
+it('a tick that did not get its slot logs nothing', async () => {
   const lines: unknown[] = [];
   const logger = new ConsoleLogger();
   for (const level of ['log', 'warn', 'error', 'fatal'] as const)

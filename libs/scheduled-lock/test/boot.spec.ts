@@ -201,7 +201,7 @@ describe.each(versions)('on the %s @nestjs/schedule boot refuses', (_, { Cron, I
     );
   });
 
-  it('what has no slots', async () => {
+  it('@Timeout without a key, and runOnInit', async () => {
     class Keyless {
       @Timeout(1_000_000)
       @ScheduledLock()
@@ -258,7 +258,7 @@ describe.each(versions)('on the %s @nestjs/schedule boot refuses', (_, { Cron, I
     await refused({ providers: [Hasty] }, /^@ScheduledLock on Hasty\.job: leaseMs is 0/, InvalidOptionError);
   });
 
-  it('nothing of what is fine', async () => {
+  it('no valid job', async () => {
     @Injectable()
     class Child extends Fine {}
     const { app } = await boot(

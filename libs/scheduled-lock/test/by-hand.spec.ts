@@ -245,7 +245,7 @@ it('a process whose scheduler is switched off runs jobs by hand', async () => {
   expect(await app.get(Jobs).job()).toBe('answer');
 });
 
-it('runNow is not for handlers', async () => {
+it('runNow refuses handlers', async () => {
   @Controller()
   class Routes {
     @Get()

@@ -120,7 +120,7 @@ describe.each(servers)('the scripts on %s', (_, connect) => {
     expect((await job.claim('a', now, { staleMs: 1_800_000 })).outcome).toBe('ran');
   });
 
-  it('a claim that was never run is given back: lock, slot and all', async () => {
+  it('a claim whose run never began gives back its lock and its slot', async () => {
     const job = newJob();
     await job.claim('a', 10);
     expect(await job.complete('a', 'redis-error', 10)).toBe(true);
@@ -186,7 +186,7 @@ describe.each(servers)('the scripts on %s', (_, connect) => {
     expect((await job.claim('d', slot + 2)).outcome).toBe('ran');
   });
 
-  it('a run that is lost while its lease lasts leaves its slot open, and a replay finds it noted', async () => {
+  it('a run that is lost before its lease ends leaves its slot open, and a replay adds nothing to the history', async () => {
     const job = newJob();
     const slot = Date.now();
     await job.claim('a', slot);
@@ -196,7 +196,7 @@ describe.each(servers)('the scripts on %s', (_, connect) => {
     expect((await job.claim('c', 0, { mode: 'catch-up', staleMs: 600_000 })).outcome).toBe('ran');
   });
 
-  it('the least time keeps the lock, and only from other slots', async () => {
+  it('lockAtLeastForMs keeps the lock, but only from other slots', async () => {
     const job = newJob();
     await job.claim('a', 10);
     expect(await job.complete('a', 'ran', 10, 200_000)).toBe(true);
@@ -205,7 +205,7 @@ describe.each(servers)('the scripts on %s', (_, connect) => {
     expect((await job.claim('b', 11)).outcome).toBe('ran');
   });
 
-  it('every key has a TTL, and the history its bound', async () => {
+  it('every key has a TTL, and the history keeps its limit', async () => {
     const job = newJob();
     for (let slot = 0; slot < 2 * KEEP; slot++) {
       await job.claim('a' + String(slot), slot);

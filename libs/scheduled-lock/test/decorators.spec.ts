@@ -155,7 +155,7 @@ it('boot refuses the interceptor on a route without @ScheduledLock, also by its 
   }
 });
 
-it('an instance that Nest did not make says what to do', async () => {
+it('the error for an instance that Nest did not create has the remedy', async () => {
   class Jobs {
     @ScheduledLock()
     @Cron('0 0 1 1 *')

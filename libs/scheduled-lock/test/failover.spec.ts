@@ -85,7 +85,7 @@ async function heal(dead: RedisServer): Promise<void> {
   await cluster.untilSettled();
 }
 
-it('without WAIT a failover may let a slot run twice: the first holder learns it, and its fence is the smaller', async () => {
+it('without WAIT a failover may let a slot run twice: the signal of the first holder fires, and its fence is lower', async () => {
   const { runs, finish, key, one, other, tick } = await twoNodes({ leaseMs: 9_000 });
   const told = listen();
   const master = await cluster.masterOf(key);

@@ -104,7 +104,7 @@ async function runsOnceASlot(
   expect(slots.every?.filter((slot) => slot % 200 !== 0)).toEqual([]);
 }
 
-it('waitForCompletion means what it says, on both versions, with the lock above or below', async () => {
+it('waitForCompletion works on both versions, with the lock above or below', async () => {
   const told = listen();
   await Promise.all(ways.map((way) => waitsForCompletion(way, told)));
   told.stop();

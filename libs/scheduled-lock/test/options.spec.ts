@@ -2,7 +2,7 @@ import { InvalidOptionError } from 'luanest/script-registry';
 import type { ScheduledLockModuleOptions, ScheduledLockOptions } from 'luanest/scheduled-lock';
 import { resolveJobOptions, resolveOptions } from '../src/scheduled-lock.options';
 
-it('a job takes what it does not say from the module', () => {
+it('a job gets the options of the module for those that it does not set', () => {
   const module = resolveOptions({ namespace: 'n', leaseMs: 1_234, onRedisError: 'run', replicas: 2 });
   const job = resolveJobOptions({ staleAfterMs: 77, replicas: undefined }, 'Class.method', module);
   expect(job).toEqual({
