@@ -14,7 +14,7 @@ export interface JobRecord {
   readonly recordedAtMs: number;
   /** How long the job ran under the lock, ms; 0 if it did not. */
   readonly durationMs: number;
-  /** Fencing token of the run; 0 unless the job ran under the lock. */
+  /** Fencing token of the run; 0 unless Redis granted the run. */
   readonly fence: number;
   /** Option `node` of the process. */
   readonly node: string;

@@ -9,7 +9,7 @@ import { OwnerTokens } from './owner-tokens';
 import { ReleaseSubscription } from './release-subscription';
 import { TURN_MS, WaitQueue, type TryResult } from './wait-queue';
 
-/** Ticket id of callers that do not wait. `countsMs` is 0 then, so it is never written to Redis. */
+/** Ticket id of callers that do not wait. Their `countsMs` is 0, so this id is never written to Redis. */
 const NO_TICKET = '-';
 
 /** Acquisition of a single name. */

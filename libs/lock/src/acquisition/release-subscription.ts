@@ -46,7 +46,7 @@ export class ReleaseSubscription {
     this.unsubscribe = undefined;
   }
 
-  /** Returns true if it subscribed. */
+  /** Subscribes. Returns true if the subscription succeeded and is still wanted. */
   private async subscribe(): Promise<boolean> {
     let current = true;
     try {

@@ -29,7 +29,7 @@ export interface LeaseStart {
   readonly sentAt: number;
   /** True to renew at each third of the lease. */
   readonly renew: boolean;
-  /** Default none: the lease starts its timer at once. */
+  /** Set that the lease belongs to. Default none: the lease starts its timer at once. */
   readonly keeper?: LeaseKeeper;
 }
 

@@ -82,7 +82,7 @@ export class Claims {
     const { result, replicas: copies } = await this.registry.runAndWait(claimRun, input, waits);
     if (result.outcome !== 'ran' || copies >= replicas) return result;
     throw new LockNotReplicatedError(
-      `The claim of job ${options.name} reached ${copies} of ${replicas} replicas within replicasTimeoutMs (${timeoutMs} ms), so the job does not run and the claim is undone.`,
+      `The claim of job ${options.name} reached ${copies} of ${replicas} replicas within replicasTimeoutMs (${timeoutMs} ms), so the claim is undone.`,
     );
   }
 

@@ -14,7 +14,7 @@ export interface TickOutcome {
   readonly error?: unknown;
 }
 
-/** Consecutive ticks of a job that failed, or that were stale. */
+/** Series of consecutive ticks of a job that all failed, or that were all stale. */
 interface Streak {
   readonly sinceMs: number;
   ticks: number;

@@ -18,7 +18,7 @@ local function expiry_after(rule, expires)
   return rule.total_ms > 0 and string.format('%.0f', now_ms + rule.total_ms) or expires
 end
 
--- Texts of the state: the head describes the user's period, and each item has a grant.
+-- Format the texts of the state: the head, which describes the user's period, and the grant of one item.
 local function format_head(from, to, expires, sum, seq, count)
   return from .. ':' .. to .. ':' .. expires .. ':' .. format_integer(sum) .. ':' .. format_integer(seq) .. ':' .. format_integer(count)
 end
