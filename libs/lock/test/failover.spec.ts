@@ -57,7 +57,9 @@ describe('locks when a master of the Cluster dies', () => {
     const impatient = new LockService(one.registry, resolveOptions({ replicas: 1, replicasTimeoutMs: 50 }));
     const acquiring = impatient.acquire(name);
     await expect(acquiring).rejects.toThrow(LockNotReplicatedError);
-    await expect(acquiring).rejects.toThrow('reached 0 of 1 replicas within replicasTimeoutMs (50 ms), so it is released.');
+    await expect(acquiring).rejects.toThrow(
+      'reached 0 of 1 replicas within replicasTimeoutMs (50 ms), so it is released.',
+    );
     const lock = await one.locks.acquire(name, { leaseMs: 24_000 });
     const { signal } = lock;
     dead.add(master);

@@ -143,7 +143,9 @@ describe.each(versions)(
         await job.fireOnTick();
       }
       const told = (name: string): unknown[] =>
-        lines.ours.filter((line) => line.startsWith(`warn Job ${name} was fired by hand and did not run: its outcome is stale.`));
+        lines.ours.filter((line) =>
+          line.startsWith(`warn Job ${name} was fired by hand and did not run: its outcome is stale.`),
+        );
       await eventually(() => {
         expect(told('yearly')).toHaveLength(2);
         expect(told('nameless')).toHaveLength(2);

@@ -150,7 +150,7 @@ it('boot refuses the interceptor on a route without @ScheduledLock, also by its 
   ] as const) {
     const booting = boot({ controllers: [controller] }, { prefix: uniquePrefix() });
     await expect(booting).rejects.toThrow(
-      `${where}: ScheduledLockInterceptor is used on it or on its class, and it has no`,
+      `${where}: ScheduledLockInterceptor is used on this method or on its class, but the method has no`,
     );
   }
 });
