@@ -44,8 +44,7 @@ export const RECORD_CONFLICTS = `
 export const TOTALS = `
   SELECT count(*) AS rows, count(DISTINCT user_id) AS users, coalesce(sum(amount_cents), 0)::bigint AS cents,
     (SELECT count(*) FROM luanest.payout_conflicts WHERE activity_key = $1) AS conflicts,
-    (SELECT funded_cents FROM luanest.activities WHERE activity_key = $1) AS funded,
-    coalesce((SELECT refunded_cents FROM luanest.activities WHERE activity_key = $1), 0)::bigint AS refunded
+    (SELECT to_json(book) FROM luanest.books AS book WHERE activity_key = $1) AS book
   FROM luanest.payouts WHERE activity_key = $1`;
 
 export const NOTE_ACTIVITY = `

@@ -39,6 +39,18 @@ export interface CreditResult {
   readonly conflicts: readonly Conflict[];
 }
 
+/** Entry of one life of an activity in the view `luanest.books`; integer cents. */
+export interface LedgerBook {
+  /** Cents that the activity was funded with. */
+  readonly fundedCents: number;
+  /** Cents paid to users. */
+  readonly paidCents: number;
+  /** Cents refunded so far. */
+  readonly refundedCents: number;
+  /** Cents that are neither paid nor refunded; negative if more was paid and refunded than funded. */
+  readonly owedCents: number;
+}
+
 /** Totals of one life of an activity. */
 export interface LedgerTotals {
   /** Payouts booked. */
@@ -49,10 +61,8 @@ export interface LedgerTotals {
   readonly cents: number;
   /** Payouts that were refused because they contradict booked ones. */
   readonly conflicts: number;
-  /** Cents that the activity was funded with; null until that is known. */
-  readonly fundedCents: number | null;
-  /** Cents refunded. */
-  readonly refundedCents: number;
+  /** Entry in `luanest.books`; null until the funding is written. */
+  readonly book: LedgerBook | null;
 }
 
 /** Some payouts of an activity, in the order of their packets' ids. */

@@ -3,6 +3,7 @@ import type {
   ActivityRow,
   Conflict,
   CreditResult,
+  LedgerBook,
   LedgerTotals,
   PaidPage,
   PayoutRow,
@@ -72,8 +73,7 @@ export class SqlLedger implements ReadableLedger {
       users: safeInteger(row?.users),
       cents: safeInteger(row?.cents),
       conflicts: safeInteger(row?.conflicts),
-      fundedCents: row?.funded === null ? null : safeInteger(row?.funded),
-      refundedCents: safeInteger(row?.refunded),
+      book: row?.book ? bookOf(row.book as SqlRow) : null,
     };
   }
 
@@ -98,6 +98,16 @@ export class SqlLedger implements ReadableLedger {
   close(): Promise<void> {
     return this.database.close();
   }
+}
+
+/** Converts a row of the view `luanest.books`. */
+function bookOf(row: SqlRow): LedgerBook {
+  return {
+    fundedCents: safeInteger(row.funded_cents),
+    paidCents: safeInteger(row.paid_cents),
+    refundedCents: safeInteger(row.refunded_cents),
+    owedCents: safeInteger(row.owed_cents),
+  };
 }
 
 function payoutColumns(rows: readonly PayoutRow[]): (readonly string[] | readonly number[])[] {

@@ -13,7 +13,7 @@ const counts = {} as CountService;
 function booksOf(activityId: string, totalCents = 0): Books {
   const status = { activityId, activityKey: activityId, state: 'draft', totalCents, packets: 0, createdAtMs: 1 };
   const problems = totalCents === 0 ? [] : ['a cent is missing'];
-  return { status, audit: { problems }, ledger: undefined } as unknown as Books;
+  return { status, audit: { problems }, ledger: undefined, unbookedMs: 0 } as unknown as Books;
 }
 
 it('reads several rains at once, and not all of them', async () => {

@@ -1,4 +1,5 @@
 import type { ActivityStatus, AuditReport } from 'luanest/red-packet';
+import type { LedgerTotals } from '../../src/ledger/ledger.types';
 import { type Books, faultsOf } from '../../src/monitoring/audit/books.service';
 
 const status: ActivityStatus = {
@@ -35,14 +36,22 @@ const audit: AuditReport = {
   moving: { packets: 0, cents: 0 },
   buckets: [],
 };
-const ledger = { rows: 6, users: 6, cents: 700, conflicts: 0, fundedCents: 1_000, refundedCents: 300 };
-const books = (changed: { [K in keyof Books]?: Partial<Books[K]> }): Books => ({
+const book = { fundedCents: 1_000, paidCents: 700, refundedCents: 300, owedCents: 0 };
+const ledger = { rows: 6, users: 6, cents: 700, conflicts: 0, book };
+interface Changes {
+  readonly status?: Partial<ActivityStatus>;
+  readonly audit?: Partial<AuditReport>;
+  readonly ledger?: Partial<LedgerTotals>;
+  readonly unbookedMs?: number;
+}
+const books = ({ unbookedMs = 0, ...changed }: Changes): Books => ({
   status: { ...status, ...changed.status },
   audit: { ...audit, ...changed.audit },
   ledger: { ...ledger, ...changed.ledger },
+  unbookedMs,
 });
 
-it.each<[string, Parameters<typeof books>[0]]>([
+it.each<[string, Changes]>([
   ['a rain that is closed, with its refund', {}],
   [
     'packets between buckets',
@@ -55,7 +64,7 @@ it.each<[string, Parameters<typeof books>[0]]>([
         refundedPackets: 0,
         refundedCents: 0,
       },
-      ledger: { refundedCents: 0 },
+      ledger: { book: { ...book, refundedCents: 0, owedCents: 300 } },
     },
   ],
   [
@@ -69,29 +78,55 @@ it.each<[string, Parameters<typeof books>[0]]>([
         refundedCents: 0,
         refundedPackets: 0,
       },
-      ledger: { rows: 0, users: 0, cents: 0, refundedCents: 0 },
+      ledger: { rows: 0, users: 0, cents: 0, book: null },
     },
   ],
-  ['payouts in flight', { status: { outboxLength: 2 }, ledger: { rows: 4, users: 4, cents: 500 } }],
+  [
+    'payouts in flight',
+    {
+      status: { outboxLength: 2 },
+      ledger: { rows: 4, users: 4, cents: 500, book: { ...book, paidCents: 500, owedCents: 200 } },
+    },
+  ],
+  [
+    'a refund that the ledger lacks for a moment',
+    { ledger: { book: { ...book, refundedCents: 0, owedCents: 300 } }, unbookedMs: 29_000 },
+  ],
+  ['a new rain that the ledger lacks for a moment', { ledger: { book: null }, unbookedMs: 29_000 }],
 ])('finds no fault in %s', (_what, changed) => {
   expect(faultsOf(books(changed))).toEqual([]);
 });
 
 it('finds no fault if no process has the ledger', () => {
-  expect(faultsOf({ status, audit, ledger: undefined })).toEqual([]);
+  expect(faultsOf({ status, audit, ledger: undefined, unbookedMs: 0 })).toEqual([]);
 });
 
-it.each<[string, Parameters<typeof books>[0], RegExp]>([
-  ['a lost cent', { status: { refundedCents: 299 } }, /999 cents of 1000/],
-  ['a made-up packet', { status: { remainingPackets: 1 } }, /11 packets of 10/],
+it.each<[string, Changes, RegExp]>([
+  ['a lost cent', { status: { refundedCents: 299 } }, /add up to 999 of 1000/],
+  ['a made-up packet', { status: { remainingPackets: 1 } }, /add up to 11 of 10/],
   ['a problem of a bucket', { audit: { problems: ['bucket 1: it is gone'] } }, /bucket 1: it is gone/],
-  ['more paid than granted', { ledger: { cents: 701 } }, /701 cents paid of 700 granted/],
-  ['less paid in the end', { ledger: { cents: 699 } }, /699 cents paid of 700 granted, and nothing is open/],
+  ['more paid than granted', { ledger: { cents: 701 } }, /paid 701 cents, but 700 are granted/],
+  ['less paid in the end', { ledger: { cents: 699 } }, /paid 699 cents of 700 granted, and no payout is in flight/],
   ['a user who was paid twice', { ledger: { users: 5 } }, /6 payouts to 5 users/],
-  ['another funding', { ledger: { fundedCents: 999 } }, /funded with 999 cents of 1000/],
-  ['a refund that was not', { ledger: { refundedCents: 301 } }, /301 cents booked of 300 refunded/],
-  ['more paid out than paid in', { ledger: { cents: 701 } }, /1001 cents paid and refunded of 1000/],
-  ['payouts that contradict', { ledger: { conflicts: 1 } }, /1 payouts contradict/],
+  ['payouts that contradict', { ledger: { conflicts: 1 } }, /refused 1 payouts/],
+  ['another funding', { ledger: { book: { ...book, fundedCents: 999 } } }, /funding of 999 cents instead of 1000/],
+  ['other payouts', { ledger: { book: { ...book, paidCents: 699 } } }, /699 cents paid, but its payouts have 700/],
+  [
+    'a refund that was not',
+    { ledger: { book: { ...book, refundedCents: 301 } } },
+    /301 cents refunded, but Redis has 300/,
+  ],
+  [
+    'more paid out than paid in',
+    { ledger: { cents: 701, book: { ...book, paidCents: 701, owedCents: -1 } } },
+    /1001 cents paid and refunded of 1000 funded/,
+  ],
+  ['a missing entry', { ledger: { book: null }, unbookedMs: 31_000 }, /no entry for over 30 s/],
+  [
+    'a missing refund',
+    { ledger: { book: { ...book, refundedCents: 0, owedCents: 300 } }, unbookedMs: 31_000 },
+    /lacked a refund for over 30 s/,
+  ],
 ])('finds %s', (_what, changed, fault) => {
   expect(faultsOf(books(changed)).join('\n')).toMatch(fault);
 });

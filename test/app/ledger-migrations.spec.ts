@@ -35,8 +35,7 @@ describe('a ledger from before there were migrations', () => {
         users: 3,
         cents: 600,
         conflicts: 1,
-        fundedCents: 900,
-        refundedCents: 300,
+        book: { fundedCents: 900, paidCents: 600, refundedCents: 300, owedCents: 0 },
       });
     } finally {
       await database.close();

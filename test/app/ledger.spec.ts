@@ -47,8 +47,7 @@ function contract(database: () => SqlDatabase): void {
       users: 3,
       cents: 401,
       conflicts: 0,
-      fundedCents: null,
-      refundedCents: 0,
+      book: null,
     });
     expect(await ledger().balance(`${user}a`)).toBe(150);
   });
@@ -88,7 +87,9 @@ function contract(database: () => SqlDatabase): void {
       [`${activity}@1`, '1000', '400', '600', '0'],
       [`${activity}@2`, '2000', '500', '0', '1500'],
     ]);
-    expect(await ledger().totals(`${activity}@1`)).toMatchObject({ fundedCents: 1_000, refundedCents: 600 });
+    expect(await ledger().totals(`${activity}@1`)).toMatchObject({
+      book: { fundedCents: 1_000, paidCents: 400, refundedCents: 600, owedCents: 0 },
+    });
   });
 
   it('takes repetitions within one batch, and an empty batch', async () => {

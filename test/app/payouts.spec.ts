@@ -151,7 +151,12 @@ it('books both lives of an id that is used again after Redis has forgotten it', 
     });
     expect(report).toMatchObject({ ok: true, problems: [] });
     expect(
-      faultsOf({ status: status as ActivityStatus, audit: report as AuditReport, ledger: await totals() }),
+      faultsOf({
+        status: status as ActivityStatus,
+        audit: report as AuditReport,
+        ledger: await totals(),
+        unbookedMs: 0,
+      }),
     ).toEqual([]);
     return { key, won: 'packet' in grab ? grab.packet.amountCents : 0 };
   };

@@ -136,8 +136,7 @@ describe('auditRain', () => {
         users: 2,
         cents: 100,
         conflicts: 0,
-        fundedCents: 100,
-        refundedCents: 0,
+        book: { fundedCents: 100, paidCents: 100, refundedCents: 0, owedCents: 0 },
       },
       status: {
         activityId: 'a',
