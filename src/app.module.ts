@@ -1,7 +1,7 @@
 import { ClusterModule, RedisModule } from '@liaoliaots/nestjs-redis';
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import type { RedisSource } from './platform/redis-source';
-import { RedisUnavailableFilter } from './platform/redis-unavailable.filter';
+import { RefusalFilter } from './platform/refusal.filter';
 import { APP_FILTER, APP_INTERCEPTOR } from '@nestjs/core';
 import { ScheduleModule } from '@nestjs/schedule';
 import { DelayedTaskModule } from 'luanest/delayed-task';
@@ -86,7 +86,7 @@ export class AppModule {
         { provide: AdminToken, useValue: adminToken },
         { provide: LedgerHost, useValue: host },
         PayoutService,
-        { provide: APP_FILTER, useClass: RedisUnavailableFilter },
+        { provide: APP_FILTER, useClass: RefusalFilter },
         ...nodeProviders,
         ...liveProviders,
         CrowdService,

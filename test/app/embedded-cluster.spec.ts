@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { EmbeddedCluster } from '../../src/platform/embedded/embedded-cluster';
 import { freePort } from '../../src/platform/embedded/free-port';
 import { redisCluster, singleRedis } from '../../src/platform/redis-source';
-import { RedisUnavailableFilter } from '../../src/platform/redis-unavailable.filter';
+import { RefusalFilter } from '../../src/platform/refusal.filter';
 import { waitForRedis } from '../../src/platform/redis-wait';
 import { waitUntil } from '../support/wait';
 import { makeTempFolder, removeFolder } from './support/temp-folder';
@@ -79,12 +79,12 @@ it('a route of the app answers 503 where Redis does not answer', async () => {
     }
   }
   class App {}
-  Module({ controllers: [Routes], providers: [{ provide: APP_FILTER, useClass: RedisUnavailableFilter }] })(App);
+  Module({ controllers: [Routes], providers: [{ provide: APP_FILTER, useClass: RefusalFilter }] })(App);
   const app = await NestFactory.create(App, new FastifyAdapter(), { logger: false });
   await app.listen(0, '127.0.0.1');
   try {
     const answer = await fetch(await app.getUrl());
-    expect([answer.status, await answer.text()]).toEqual([503, expect.stringContaining('Redis did not answer')]);
+    expect([answer.status, await answer.text()]).toEqual([503, expect.stringContaining('REDIS_UNAVAILABLE')]);
   } finally {
     await app.close();
   }

@@ -1,4 +1,4 @@
-import { adminTokenOf, api, createActivity, guestToken } from './support/api';
+import { adminTokenOf, api, type ApiAnswer, createActivity, guestToken } from './support/api';
 import { alive, type AppProcess, endOrphan, redisPid, startAppProcess } from './support/processes';
 import { makeDataFolder, removeFolder } from './support/temp-folder';
 import { waitUntil } from '../support/wait';
@@ -23,22 +23,23 @@ it('answers 503 while Redis does not answer, 200 afterwards, and /health all the
   const admin = await adminTokenOf(dataDir);
   await createActivity(url, admin, 'hanging', 5, '5.00');
   const guest = await guestToken(url);
-  const statuses = async (): Promise<number[]> => {
+  const ask = (): Promise<ApiAnswer<{ code?: string }>[]> => {
     const reads = ['/rains/latest', '/rains', '/rains/hanging', '/red-packets/hanging'];
-    const answers = await Promise.all([
-      ...reads.map((path) => api(url + path, 'GET', admin)),
-      api(`${url}/red-packets/hanging/grab`, 'POST', guest),
+    return Promise.all([
+      ...reads.map((path) => api<{ code?: string }>(url + path, 'GET', admin)),
+      api<{ code?: string }>(`${url}/red-packets/hanging/grab`, 'POST', guest),
     ]);
-    return answers.map(({ status }) => status);
   };
+  const statuses = async (): Promise<number[]> => (await ask()).map(({ status }) => status);
 
   // A stopped server keeps its connections open and never replies, unlike one that has died.
   const redis = (await redisPid(dataDir)) as number;
   process.kill(redis, 'SIGSTOP');
   try {
     // No route was asked before, so none can answer from its short-lived cache.
-    const [whileHanging, health] = await Promise.all([statuses(), api(`${url}/health`, 'GET')]);
-    expect(whileHanging).toEqual([503, 503, 503, 503, 503]);
+    const [whileHanging, health] = await Promise.all([ask(), api(`${url}/health`, 'GET')]);
+    expect(whileHanging.map(({ status }) => status)).toEqual([503, 503, 503, 503, 503]);
+    for (const { body } of whileHanging.slice(0, 4)) expect(body.code).toBe('REDIS_UNAVAILABLE');
     expect(health.status).toBe(200);
   } finally {
     process.kill(redis, 'SIGCONT');

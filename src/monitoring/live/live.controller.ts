@@ -1,20 +1,10 @@
-import {
-  ConflictException,
-  Controller,
-  Get,
-  HttpCode,
-  NotFoundException,
-  Param,
-  Post,
-  ServiceUnavailableException,
-  Sse,
-  UseGuards,
-} from '@nestjs/common';
+import { Controller, Get, HttpCode, NotFoundException, Param, Post, Sse, UseGuards } from '@nestjs/common';
 import { LockBusyError } from 'luanest/lock';
 import { map, type Observable } from 'rxjs';
 import type { ActivityStatus } from 'luanest/red-packet';
 import { AdminGuard } from '../../visitors/identity/admin.guard';
 import { RedisClock } from '../../platform/redis-clock';
+import { refusal } from '../../platform/refusal.filter';
 import type { CountRecord } from '../audit/count-records';
 import { CountService } from '../audit/count.service';
 import { LedgerUnavailableError } from '../../ledger/ledger-reader';
@@ -63,12 +53,9 @@ export class LiveController {
       return found(await this.counts.count(activityId, COUNT_WAIT_MS));
     } catch (error) {
       if (error instanceof LockBusyError) {
-        throw new ConflictException('Another process is counting already. Try again when it has finished.', {
-          cause: error,
-        });
+        throw refusal(409, 'COUNT_RUNNING', 'Another process counts a rain. Try again when it has finished.', error);
       }
-      if (error instanceof LedgerUnavailableError)
-        throw new ServiceUnavailableException(error.message, { cause: error });
+      if (error instanceof LedgerUnavailableError) throw refusal(503, error.code, error.message, error);
       throw error;
     }
   }

@@ -1,13 +1,15 @@
-import { BadRequestException, Body, Controller, HttpCode, Param, Post, UseGuards } from '@nestjs/common';
+import { Body, Controller, HttpCode, Param, Post, UseGuards } from '@nestjs/common';
 import { DelayedTaskService } from 'luanest/delayed-task';
 import { Idempotent } from 'luanest/once';
+import { refusal } from '../../platform/refusal.filter';
 import { AdminGuard } from '../../visitors/identity/admin.guard';
 import { CrowdService } from './crowd.service';
 import { CROWD_TASK } from './crowd.tasks';
 
 const DAY_MS = 86_400_000;
+const INVALID = 'INVALID_CROWD';
 
-/** Start of a crowd. */
+/** Response to an order for a crowd. */
 interface CrowdAnswer {
   /** True if the crowd has started. */
   readonly started: boolean;
@@ -34,7 +36,7 @@ export class CrowdController {
   async start(@Param('activityId') activityId: string, @Body() body: unknown): Promise<CrowdAnswer> {
     const { users, taps = 3, hammers = 0, delayMs = 0 } = (body ?? {}) as Record<string, unknown>;
     if (!/^[\w-]{1,64}$/.test(activityId)) {
-      throw new BadRequestException('A crowd needs an activity whose id is 1 to 64 letters, digits, "_" and "-".');
+      throw refusal(400, INVALID, 'A crowd needs an activity whose id is 1 to 64 letters, digits, "_" and "-".');
     }
     const crowd = {
       activityId,
@@ -54,5 +56,5 @@ export class CrowdController {
 
 function integer(name: string, value: unknown, least: number, most: number): number {
   if (Number.isInteger(value) && (value as number) >= least && (value as number) <= most) return value as number;
-  throw new BadRequestException(`${name} is ${JSON.stringify(value)}. Expected an integer from ${least} to ${most}.`);
+  throw refusal(400, INVALID, `${name} is ${JSON.stringify(value)}. Expected an integer from ${least} to ${most}.`);
 }

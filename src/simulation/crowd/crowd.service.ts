@@ -1,6 +1,7 @@
-import { ConflictException, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
+import { refusal } from '../../platform/refusal.filter';
 import type { CrowdOrders } from './crowd-orders';
 import { GuestTokens } from '../../visitors/identity/guest-tokens';
 import { AppAddress } from '../../monitoring/nodes/app-address';
@@ -34,16 +35,17 @@ export class CrowdService implements OnApplicationShutdown {
     private readonly tokens: GuestTokens,
   ) {}
 
-  /** True while a crowd runs. */
-  get busy(): boolean {
-    return this.child !== undefined;
+  /** False while a crowd of this process runs, and before this process listens. */
+  get canStart(): boolean {
+    return this.child === undefined && this.address.url !== undefined;
   }
 
-  /** Starts a crowd. @throws {ConflictException} while another crowd runs, or before the app listens */
+  /** Starts a crowd. @throws {HttpException} 409 `CROWD_RUNNING` while `canStart` is false */
   start(crowd: CrowdOptions): void {
     const { url } = this.address;
-    if (this.busy || url === undefined)
-      throw new ConflictException('A crowd is running already. Try again when it has finished.');
+    if (!this.canStart || url === undefined) {
+      throw refusal(409, 'CROWD_RUNNING', 'A crowd is running in this process. Try again when it has ended.');
+    }
     // Requests go to all processes in turn, so the crowd goes on if one of them dies.
     const others = this.nodes.all().flatMap((node) => (node.url === undefined || node.url === url ? [] : [node.url]));
     const args = crowdArgs([url, ...others].join(','), crowd);

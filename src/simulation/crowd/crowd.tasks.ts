@@ -15,7 +15,7 @@ export class CrowdTasks {
   /** Runs at least once. A crowd that runs twice is harmless: a user wins one packet, however often they tap. */
   @DelayedTask(CROWD_TASK)
   start(crowd: CrowdOptions): RetryLater | undefined {
-    if (this.crowds.busy) return retryLater({ delayMs: AGAIN_MS });
+    if (!this.crowds.canStart) return retryLater({ delayMs: AGAIN_MS });
     this.crowds.start(crowd);
     return undefined;
   }

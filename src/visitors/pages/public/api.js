@@ -11,25 +11,25 @@ export function isSignedIn() {
   return token !== null;
 }
 
-/** Sets the token; null forgets it. */
+/** Sets the token for further requests; null removes it, from this tab's storage too. */
 export function useToken(next) {
   token = next;
   if (next === null) sessionStorage.removeItem('admin-token');
 }
 
-/** Keeps the token for this tab. */
+/** Stores the token, so that it survives a reload of this tab. */
 export function keepToken() {
   sessionStorage.setItem('admin-token', token);
 }
 
-/** Sends a request as the operator. */
+/** Sends a request with the operator's token. Returns the response of `fetch`. */
 export function send(method, path, { body, headers, signal } = {}) {
   const all = { authorization: `Bearer ${token}`, ...headers };
   if (body !== undefined) all['content-type'] = 'application/json';
   return fetch(path, { method, headers: all, body: JSON.stringify(body), signal });
 }
 
-/** Reads. */
+/** Sends a GET request. Returns the body. @throws {SaidError} if the app refuses it, or is unreachable */
 export async function read(path) {
   const response = await send('GET', path).catch(() => {
     throw new SaidError((words) => words.unreachable);
@@ -38,8 +38,8 @@ export async function read(path) {
 }
 
 /**
- * Sends a change. If no response came, sends it again with the same key: if the app has carried it out, it returns the first
- * response again.
+ * Sends a POST request, up to three times while no response or a 503 comes. All attempts have the same idempotency key, so if
+ * the app has carried out an attempt, it returns the response of that attempt again. @throws {SaidError} as `read`
  */
 export async function change(path, body = {}) {
   const headers = { 'idempotency-key': newKey() };
@@ -58,15 +58,14 @@ async function answerOf(path, response) {
   const answer = await response.json().catch(() => ({}));
   if (response.status === 401) throw new SaidError((words) => words.notAdmin);
   if (!response.ok) {
-    const said = answer.message ?? answer.detail;
-    throw new SaidError((words) =>
-      said === undefined ? words.answered(path, response.status) : words.serverSays(said),
-    );
+    const { status } = response;
+    const { code, message = answer.detail } = answer;
+    throw new SaidError((words) => words.refusal({ path, status, code, message }));
   }
   return answer;
 }
 
-/** Not `randomUUID`, which browsers have on secure origins only. */
+/** Returns a random key. `crypto.randomUUID` is missing on pages that are loaded over HTTP from another machine. */
 function newKey() {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }

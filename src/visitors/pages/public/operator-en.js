@@ -7,9 +7,9 @@ export const EN = {
   useIt: 'Use it',
   signOut: 'Sign out',
   notAdmin: 'The token is not the admin token.',
-  answered: (path, status) => `${path} answered ${status}`,
+  refusal: ({ path, status, message }) => message ?? `${path} answered ${status}`,
   unreachable: 'The app cannot be reached. Try again.',
-  serverSays: (message) => message,
+  pageFailed: 'The page failed. Load it again.',
   brokeOff: (reason) => `The live view broke off (${reason}) and is opened again.`,
   notMoney: (text) => `${text} is not an amount of money. Write something like 12.50.`,
   // The form that makes rains.

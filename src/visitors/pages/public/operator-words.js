@@ -11,7 +11,7 @@ export function useWords(lang) {
   w = lang === 'zh' ? ZH : EN;
 }
 
-/** An error that can be shown in both languages: `say` is given the words. */
+/** An error that the page shows in its language. `say` receives the texts of a language and returns the message. */
 export class SaidError extends Error {
   constructor(say) {
     super(say(w));
@@ -19,5 +19,11 @@ export class SaidError extends Error {
   }
 }
 
-/** Returns the text of an error in the chosen language. */
-export const sayingOf = (error) => error.say ?? ((words) => words.serverSays(error.message));
+/** Returns the function that says an error in a language. The browser logs an error that is not for operators. */
+export function sayingOf(error) {
+  if (error.say !== undefined) return error.say;
+  setTimeout(() => {
+    throw error;
+  });
+  return (words) => words.pageFailed;
+}

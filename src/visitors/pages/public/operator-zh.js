@@ -1,3 +1,26 @@
+/** Refusals by the `code` in the body; `HTTP_<status>` if the body has no code, or another one. */
+export const REFUSALS = {
+  INVALID_RED_PACKET_INPUT:
+    '参数无效：每个红包至少 0.01 元，总金额不能少于红包数量 × 0.01 元，也不能多于红包数量 × 单个红包上限；分桶数不能多于红包数量；结束时间必须晚于开始时间。',
+  ACTIVITY_CONFLICT: '已有一场同名但参数不同的红包雨，请换一个名称。',
+  INVALID_CROWD:
+    '模拟人群的参数无效：人数为 1 到 100000，每人点击 1 到 10 次，疯狂点击的人数为 0 到 10，延迟不超过一天。',
+  CROWD_RUNNING: '该进程已有模拟人群在运行，请等它结束后再试。',
+  COUNT_RUNNING: '另一个进程正在核对，请等它完成后再试。',
+  LEDGER_UNAVAILABLE: '账本暂时不可用，请重试。',
+  REDIS_UNAVAILABLE: 'Redis 暂时不可用，请重试。',
+  IN_PROGRESS: '同一请求正在处理，请稍后再试。',
+  NOT_FINISHED: '同一请求已经开始，但没有完成，也不会再次执行。',
+  RESPONSE_NOT_KEPT: '请求已经执行，但没有保存应答。请查看红包雨的状态。',
+  HTTP_400: '请求无效。',
+  HTTP_403: '没有权限执行此操作。',
+  HTTP_404: '没有这场红包雨，它可能已过期。',
+  HTTP_409: '与当前状态冲突，请稍后再试。',
+  HTTP_429: '请求过于频繁，请稍后再试。',
+  HTTP_500: '服务器内部出错，详情见服务器日志。',
+  HTTP_503: '应用暂时不可用，请重试。',
+};
+
 /** The operator's page in Chinese. */
 export const ZH = {
   title: '红包雨管理台',
@@ -7,10 +30,11 @@ export const ZH = {
   useIt: '登录',
   signOut: '退出登录',
   notAdmin: '管理员令牌不正确。',
-  answered: (path, status) => `${path} 返回 ${status}`,
+  refusal: ({ path, status, code }) => REFUSALS[code] ?? REFUSALS[`HTTP_${status}`] ?? `${path} 返回 ${status}`,
   unreachable: '无法连接应用，请重试。',
-  serverSays: (message) => `服务器返回：${message}`,
-  brokeOff: (reason) => `实时视图中断（${reason}），正在重新连接。`,
+  pageFailed: '页面出错，请重新加载。',
+  // The reason is a status, or an English text of the browser.
+  brokeOff: (reason) => `实时视图中断${/^\d+$/.test(reason) ? `（状态码 ${reason}）` : ''}，正在重新连接。`,
   notMoney: (text) => `${text} 不是有效金额，请写成 12.50 这样。`,
   make: '创建红包雨',
   name: '名称',
