@@ -47,7 +47,7 @@ import { PointsController } from './visitors/points/points.controller';
 import { LibCounts } from './monitoring/figures/lib-counts';
 import { PayoutFiguresService } from './monitoring/figures/payout-figures';
 
-/** Parts that the app module is built on. All of them are running already. */
+/** Parts that the app is wired to. Redis and the host of the ledger are started already. */
 interface AppParts {
   readonly config: AppConfig;
   readonly secrets: Secrets;
@@ -129,7 +129,7 @@ function libModules(config: AppConfig, tokens: GuestTokens, adminToken: AdminTok
     OnceModule.forRoot({
       idempotency: {
         subject: (request) => (adminToken.isOf(request) ? 'operator' : tokens.userOf(request as object)),
-        // A script may leave the key out: every admin route is harmless twice.
+        // The key is optional, because a repeated request to an admin route is harmless. So curl needs no key.
         required: false,
       },
     }),

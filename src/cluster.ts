@@ -8,13 +8,14 @@ import { loadConfig } from './platform/config/load-config';
 import { Logger } from '@nestjs/common';
 import { AppLogger } from './platform/app-logger';
 import { EmbeddedCluster } from './platform/embedded/embedded-cluster';
+import { describeEnd } from './platform/process-end';
 
 Logger.overrideLogger(new AppLogger());
 
 const APPS = 3;
 const RESTART_MS = 1_000;
 
-/** Runs three processes of the app on one Redis Cluster and one ledger, all on this machine. Starts dead ones again. */
+/** Runs three processes of the app on one Redis Cluster and one ledger, on this machine. Starts a process that ended again. */
 async function main(): Promise<void> {
   const { port, dataDir } = await loadConfig();
   const cluster = await EmbeddedCluster.start(dataDir, new Logger(EmbeddedCluster.name));
@@ -33,7 +34,7 @@ async function main(): Promise<void> {
       const [status, signal] = (await once(app, 'exit')) as [number | null, NodeJS.Signals | null];
       living.delete(app);
       if (stopping) return;
-      process.stderr.write(`App ${index + 1} ended (${status ?? signal}). Starting it again.\n`);
+      process.stderr.write(`App ${index + 1} ended (${describeEnd(status, signal)}). Starting it again.\n`);
       await sleep(RESTART_MS);
     }
   };
@@ -45,7 +46,7 @@ async function main(): Promise<void> {
   await cluster.stop();
 }
 
-/** Starts one process of the app. It is detached, so that Ctrl-C reaches it once: from this process, not the terminal. */
+/** Starts a process of the app. It is detached, so that Ctrl-C of a terminal reaches only this process, which passes it on. */
 function startApp(env: NodeJS.ProcessEnv): ChildProcess {
   const app = spawn(process.execPath, [join(__dirname, 'main.js')], {
     env,

@@ -4,10 +4,11 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import { childEnvironment } from './platform/config/child-environment';
+import { describeEnd } from './platform/process-end';
 
 const RAIN = ['--users', '2000', '--packets', '500', '--total', '1000.00'];
 
-/** A free port on loopback and the embedded ledger, whatever .env sets. REDIS_URL still names the Redis. */
+/** The demo uses a free port on loopback and the embedded ledger, whatever .env sets, and the Redis of REDIS_URL if it is set. */
 const env = childEnvironment({ PORT: '0', HOST: '', DATABASE_URL: '' });
 
 /** Starts the app and returns its URL once it serves. The output of the app goes to stderr. */
@@ -21,7 +22,9 @@ async function startApp(): Promise<{ readonly app: ChildProcess; readonly url: s
       const address = /Listening on (http:\/\/\S+)/.exec(line)?.[1];
       if (address !== undefined) resolve(address);
     });
-    app.once('exit', (status, signal) => reject(new Error(`The app ended (${status ?? signal}) before it served.`)));
+    app.once('exit', (status, signal) =>
+      reject(new Error(`The app ended (${describeEnd(status, signal)}) before it served.`)),
+    );
   });
   return { app, url };
 }
@@ -34,7 +37,7 @@ async function playRain(url: string, json: boolean): Promise<number> {
   return status ?? 1;
 }
 
-/** Passes signals on: a terminal sends Ctrl-C to the children too, but a plain kill reaches only this process. */
+/** Passes signals on to a child. A terminal sends Ctrl-C to the child, too, but `kill` reaches only this process. */
 function endWithUs(child: ChildProcess): void {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal));
 }

@@ -34,7 +34,7 @@ function stopOnSignals(starting: Promise<RunningApp>, waiting: AbortController):
 }
 
 function fail(error: unknown): void {
-  // The message names the variable and what is allowed, so no stack is needed.
+  // The message of a ConfigError names the variable and what is allowed, so no stack is needed.
   if (error instanceof ConfigError) process.stderr.write(`${error.message}\n`);
   else logger.fatal(error instanceof Error ? (error.stack ?? error.message) : String(error));
   process.exit(1);

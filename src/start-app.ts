@@ -16,7 +16,10 @@ import { EmbeddedLedgerOpener, PostgresLedgerOpener } from './ledger/ledger-open
 export interface RunningApp {
   /** Base URL of the app, without a slash at the end. */
   readonly url: string;
-  /** Ends open requests, finishes the payouts in flight, then closes the ledger and Redis. */
+  /**
+   * Finishes open requests and the payouts in flight, then closes the ledger. Shuts the embedded Redis down if no other app
+   * uses it.
+   */
   close(): Promise<void>;
 }
 
@@ -43,7 +46,7 @@ export async function startApp(
   }
 }
 
-/** Starts the parts, and registers the cleanup of each as soon as it runs. */
+/** Starts the parts. Adds a cleanup as soon as a part runs, so that a later failure stops it. Returns the URL of the app. */
 async function startParts(config: AppConfig, cleanups: Cleanup[], signal: AbortSignal): Promise<string> {
   const secrets = await loadSecrets(config);
   const redis = await redisOf(config, cleanups);

@@ -4,17 +4,18 @@ import type { Ledger } from './ledger.types';
 import { LedgerHost } from './ledger-host';
 
 const EVERY_MS = 2_000;
+/** Most rains whose written refund is remembered. */
 const MOST_NOTED = 10_000;
 
 /**
- * Writes the funding and the refund of each rain into the ledger, while this process has the ledger. So the books of a rain
- * can be read from SQL alone after Redis has forgotten it (view `luanest.books`). Each process that has the ledger writes
- * them; writing the same twice is harmless.
+ * Writes the funding and the refund of each rain into the ledger every two seconds, while this process has the ledger. So the
+ * view `luanest.books` still shows a rain after Redis has forgotten it. If several processes have the ledger, each writes the
+ * same entries, which is harmless.
  */
 @Injectable()
 export class BooksKeeper implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(BooksKeeper.name);
-  /** Refund that was written last, cents, by activity key. */
+  /** Refund that this process has written, cents, by activity key. */
   private readonly noted = new Map<string, number>();
   private timer: NodeJS.Timeout | undefined;
   private keeping: Promise<void> | undefined;
@@ -36,11 +37,15 @@ export class BooksKeeper implements OnApplicationBootstrap, BeforeApplicationShu
     await this.keeping;
   }
 
-  /** Writes each rain that Redis knows. @throws errors of Redis and the ledger; calling again is safe */
+  /**
+   * Writes the entries of all rains that Redis knows and that have changed.
+   *
+   * @throws the errors of Redis and of the ledger; calling again is safe
+   */
   async keep(ledger: Pick<Ledger, 'note'>): Promise<void> {
     for (const activityId of await this.packets.activities()) {
       const status = await this.packets.status(activityId);
-      // The expiry of a draft is not known yet, and it is part of the key.
+      // A draft has no final activity key yet, because the key contains the expiry.
       if (status === undefined || status.state === 'draft') continue;
       const { activityKey } = status;
       const { totalCents: fundedCents, refundedCents, createdAtMs, expiresAtMs } = status;
@@ -51,7 +56,7 @@ export class BooksKeeper implements OnApplicationBootstrap, BeforeApplicationShu
     }
   }
 
-  /** Redis or the ledger may be unavailable for a while; the next round writes what this one did not. */
+  /** Runs one round. If Redis or the ledger is unavailable, the next round writes what this round did not. */
   private async tick(): Promise<void> {
     const ledger = this.host.current();
     if (ledger === undefined) return;
@@ -60,7 +65,8 @@ export class BooksKeeper implements OnApplicationBootstrap, BeforeApplicationShu
       this.lastProblem = undefined;
     } catch (error) {
       const problem = error instanceof Error ? error.message : String(error);
-      if (problem !== this.lastProblem) this.logger.warn(`Cannot write fundings and refunds to the ledger: ${problem}`);
+      if (problem !== this.lastProblem)
+        this.logger.warn(`Fundings and refunds were not written to the ledger. The next round tries again. ${problem}`);
       this.lastProblem = problem;
     }
   }

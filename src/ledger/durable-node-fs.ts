@@ -8,9 +8,8 @@ type InitOptions = Parameters<NodeFS['init']>[1];
 type Hook = (module: unknown) => void;
 
 /**
- * PGlite's folder on disk with a working fsync. Out of the box PGlite runs PostgreSQL with fsync off, and its file
- * layer ignores fsync. So a commit survives a killed process but not a power cut. With this layer
- * PostgreSQL's own order of syncs reaches the disk.
+ * PGlite's file layer with a working fsync. By default PGlite runs PostgreSQL with fsync off, and its file layer ignores
+ * fsync, so a commit survives a killed process but not a power cut. With this layer, each fsync of PostgreSQL reaches the disk.
  * See DECISIONS.md: pglite-with-real-fsync
  */
 export class DurableNodeFS extends NodeFS {
@@ -23,7 +22,8 @@ export class DurableNodeFS extends NodeFS {
 }
 
 /**
- * PGlite's own start parameters with fsync on. Its fdatasync is a stub that cannot be replaced, so `wal_sync_method` is fsync.
+ * Returns PGlite's own start parameters with fsync on. PGlite's fdatasync does nothing and cannot be replaced, so
+ * `wal_sync_method` is fsync.
  *
  * @param defaults `PGlite.defaultStartParams`
  */
@@ -53,7 +53,7 @@ async function syncOne(path: string): Promise<void> {
 function addFsync(module: unknown): void {
   const operations = (module as { NODEFS?: { stream_ops?: Record<string, unknown> } }).NODEFS?.stream_ops;
   if (operations === undefined)
-    throw new Error('This PGlite has no NODEFS.stream_ops: its commits cannot be made durable.');
+    throw new Error('This version of PGlite has no NODEFS.stream_ops, so its commits cannot be made durable.');
   operations.fsync = (stream: { nfd: number }): number => {
     fsyncSync(stream.nfd);
     return 0;

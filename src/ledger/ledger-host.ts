@@ -9,8 +9,8 @@ interface LedgerHostLog {
 }
 
 /**
- * The ledger, as this process has it. While another process owns the ledger, or the database is unavailable, the app serves
- * without it, and the host tries again every second. Once opened, the ledger stays open until `stop`.
+ * Opens the ledger for this process. While another process owns the ledger, or the database is unavailable, the app serves
+ * without the ledger, and the host tries again every second. Once opened, the ledger stays open until `stop`.
  */
 export class LedgerHost {
   private opened: OpenLedger | undefined;
@@ -27,7 +27,7 @@ export class LedgerHost {
     private readonly retryMs = 1_000,
   ) {}
 
-  /** Tries once. If that fails, goes on trying in the background. */
+  /** Tries to open the ledger. If that fails, keeps trying in the background. */
   async start(): Promise<void> {
     await this.attempt();
     this.attempts = this.keepTrying();
@@ -45,19 +45,19 @@ export class LedgerHost {
     return { message: this.obstacle ?? 'The ledger is not open yet.', ...(ownerUrl !== undefined && { ownerUrl }) };
   }
 
-  /** Calls `listener` with the ledger as soon as this process has it; at once if it has it already. */
+  /** Calls `listener` with the ledger as soon as this process has it. Calls at once if the ledger is open. */
   onOpen(listener: (ledger: ReadableLedger) => void): void {
     this.listeners.push(listener);
     if (this.opened !== undefined) listener(this.opened.ledger);
   }
 
-  /** Publishes the URL of this process for the others, while this process owns the ledger. */
+  /** Publishes the URL of this process to the other processes, now if this process has the ledger, else when it gets it. */
   async announce(url: string): Promise<void> {
     this.url = url;
     if (this.opened !== undefined) await this.opener.announce(url);
   }
 
-  /** Closes the ledger, so that another process can have it. Harmless twice. */
+  /** Closes the ledger, so that another process can open it. Harmless twice. */
   async stop(): Promise<void> {
     this.stopper.abort();
     await this.attempts;
@@ -83,11 +83,15 @@ export class LedgerHost {
     if (this.opened === undefined) return this.note('Another process owns the ledger. This one serves without it.');
     this.obstacle = undefined;
     this.logger.log('This process has the ledger');
-    if (this.url !== undefined) await this.announce(this.url).catch((error: unknown) => this.note(String(error)));
+    if (this.url !== undefined) {
+      await this.announce(this.url).catch((error: unknown) =>
+        this.logger.warn(`The URL of this process was not published to the others: ${String(error)}`),
+      );
+    }
     for (const listener of this.listeners) listener(this.opened.ledger);
   }
 
-  /** Logs a change of state, not every attempt. */
+  /** Logs why the ledger is not open, once until the reason changes. */
   private note(obstacle: string): void {
     if (obstacle !== this.obstacle) this.logger.warn(obstacle);
     this.obstacle = obstacle;

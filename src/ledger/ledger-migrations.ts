@@ -6,15 +6,15 @@ import type { SqlDatabase, SqlSession } from './sql';
 const FOLDER = join(__dirname, 'migrations');
 
 /**
- * Brings the ledger's tables up to date, in one transaction: everything or nothing. Each file of `migrations/` runs once
- * per database, in the order of the names. Several processes may call this at once; they take turns.
+ * Brings the ledger's tables up to date, in one transaction. Each file of `migrations/` runs once per database, in the order
+ * of the names. Several processes may call this at the same time; they take turns.
  * See DECISIONS.md: migrations-in-one-transaction
  *
- * @throws what the database throws; then nothing was changed
+ * @throws {Error} the error of the database; nothing was changed
  */
 export async function migrateLedger(database: SqlDatabase): Promise<void> {
   await database.transaction(async (session) => {
-    // IF NOT EXISTS alone fails on a unique index of the catalogue if two sessions create at the same time.
+    // Without this lock, CREATE ... IF NOT EXISTS may fail if two sessions create the same name at the same time.
     await session.query(`SELECT pg_advisory_xact_lock(hashtextextended('luanest.ledger.schema', 0))`);
     await session.query('CREATE SCHEMA IF NOT EXISTS luanest');
     await session.query(
@@ -29,7 +29,7 @@ function migrationsOf(session: SqlSession): { name: string; up: () => Promise<vo
   return names.sort().map((name) => ({ name, up: () => session.script(readFileSync(join(FOLDER, name), 'utf8')) }));
 }
 
-/** Storage of Umzug for the names of finished migrations: a table of the ledger, in the same transaction. */
+/** Returns Umzug's storage for the names of finished migrations: a table of the ledger, written in the same transaction. */
 function storageIn(session: SqlSession): {
   logMigration: (migration: { name: string }) => Promise<void>;
   unlogMigration: (migration: { name: string }) => Promise<void>;

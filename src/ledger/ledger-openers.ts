@@ -16,17 +16,17 @@ export interface OpenLedger {
   release(): Promise<void>;
 }
 
-/** Opens a ledger. */
+/** Opens a ledger, and passes its owner's URL to other processes. */
 export interface LedgerOpener {
   /** Opens the ledger. Returns undefined while another process owns it. @throws {Error} if it cannot be opened */
   tryOpen(): Promise<OpenLedger | undefined>;
-  /** Publishes the owner's URL for the other processes. */
+  /** Publishes the URL of this process, which owns the ledger, to the other processes. */
   announce(url: string): Promise<void>;
-  /** Returns the URL that the owner has published; undefined if it has not. */
+  /** Returns the URL that the owner has published; undefined if no URL is published. */
   ownerUrl(): Promise<string | undefined>;
 }
 
-/** The embedded ledger: the process that holds DATA_DIR/ledger.lock is the one that opens DATA_DIR/ledger. */
+/** Opens the embedded ledger, DATA_DIR/ledger, if this process gets the lock of DATA_DIR/ledger.lock. */
 export class EmbeddedLedgerOpener implements LedgerOpener {
   /** @param dataDir absolute path of the data folder */
   constructor(private readonly dataDir: string) {}
@@ -37,7 +37,7 @@ export class EmbeddedLedgerOpener implements LedgerOpener {
     const lock = await FileLock.tryExclusive(join(this.dataDir, 'ledger.lock'));
     if (lock === undefined) return undefined;
     try {
-      // The URL of a dead owner is wrong from now on.
+      // The file has the URL of the previous owner.
       await rm(this.noticePath, { force: true });
       const ledger = await openWithSchema(await PgliteDatabase.open(join(this.dataDir, 'ledger')));
       return { ledger, release: () => ledger.close().finally(() => lock.release()) };
@@ -67,7 +67,7 @@ export class EmbeddedLedgerOpener implements LedgerOpener {
   }
 }
 
-/** A ledger in a PostgreSQL server, which any number of processes share. */
+/** Opens a ledger in a PostgreSQL server, which any number of processes share. */
 export class PostgresLedgerOpener implements LedgerOpener {
   /** @param url `postgres://` URL */
   constructor(private readonly url: string) {}
@@ -81,7 +81,7 @@ export class PostgresLedgerOpener implements LedgerOpener {
   /** Does nothing: every process has the ledger. */
   async announce(): Promise<void> {}
 
-  /** See {@link LedgerOpener.ownerUrl}. */
+  /** Returns undefined: every process has the ledger. */
   async ownerUrl(): Promise<undefined> {}
 }
 

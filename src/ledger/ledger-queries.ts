@@ -1,6 +1,7 @@
 /**
- * Sessions that book the same activity take turns. Sorting the rows is not enough: with two UNIQUE keys a pair of
- * contradicting batches can still wait for each other. Sorted by the lock's number, since two activities may share it.
+ * Makes sessions that book the same activity take turns. Without these locks, two sessions with contradicting rows can wait
+ * for each other in a deadlock, also if the rows are sorted, because there are two UNIQUE keys. The locks are taken in the order
+ * of their numbers, because two activities may have the same number.
  */
 export const LOCK_ACTIVITIES = `
   SELECT pg_advisory_xact_lock(locks.key) FROM (
@@ -47,6 +48,7 @@ export const TOTALS = `
     (SELECT to_json(book) FROM luanest.books AS book WHERE activity_key = $1) AS book
   FROM luanest.payouts WHERE activity_key = $1`;
 
+/** Adds the entry of an activity key. If there is one, only raises its refund. */
 export const NOTE_ACTIVITY = `
   INSERT INTO luanest.activities AS known (activity_key, activity_id, funded_cents, refunded_cents, created_at, expires_at)
   VALUES ($1, $2, $3, $4, to_timestamp($5::bigint / 1000.0), to_timestamp($6::bigint / 1000.0))
@@ -54,8 +56,8 @@ export const NOTE_ACTIVITY = `
   WHERE known.refunded_cents < EXCLUDED.refunded_cents`;
 
 /**
- * Gives a payout that was booked without an activity key its key, when the same grant comes again: it must not be paid twice.
- * The caller holds the advisory lock.
+ * Sets the activity key of payouts that were booked before there were activity keys, when the same grant arrives again. Without
+ * this, the grant would be paid a second time under its key. The caller holds the lock of LOCK_ACTIVITIES.
  */
 export const ADOPT_PAYOUTS = `
   UPDATE luanest.payouts AS payout SET activity_key = input.activity_key
@@ -67,7 +69,7 @@ export const ADOPT_PAYOUTS = `
     AND NOT EXISTS (SELECT FROM luanest.payouts AS other WHERE other.activity_key = input.activity_key
       AND (other.packet_id = input.packet_id OR other.user_id = input.user_id))`;
 
-/** The same for all grants of one life of an activity: those between its creation and its expiry. */
+/** Sets the activity key, as ADOPT_PAYOUTS does, of all payouts that were granted between an activity's creation and expiry. */
 export const ADOPT_ACTIVITY = `
   UPDATE luanest.payouts AS payout SET activity_key = $1
   WHERE payout.activity_key = 'legacy:' || $2::text
@@ -75,6 +77,7 @@ export const ADOPT_ACTIVITY = `
     AND NOT EXISTS (SELECT FROM luanest.payouts AS other WHERE other.activity_key = $1
       AND (other.packet_id = payout.packet_id OR other.user_id = payout.user_id))`;
 
+/** Sets the activity key of refused payouts that were granted between an activity's creation and expiry. */
 export const ADOPT_CONFLICTS = `
   UPDATE luanest.payout_conflicts AS conflict SET activity_key = $1
   WHERE conflict.activity_key = 'legacy:' || $2::text

@@ -25,15 +25,19 @@ export class LedgerReader {
     private readonly admin: AdminToken,
   ) {}
 
-  /** Reads the totals of an activity key. Returns undefined if no known process has the ledger. */
+  /**
+   * Reads the totals of an activity key. Returns undefined if no known process has the ledger, or if that process refuses.
+   *
+   * @throws {Error} if the database or the other process does not respond
+   */
   async totals(activityKey: string): Promise<LedgerTotals | undefined> {
     const own = this.host.current();
     return own === undefined ? this.ask<LedgerTotals>(activityKey) : own.totals(activityKey);
   }
 
   /**
-   * Reads all payouts of an activity, page by page as they are iterated. Returns undefined if no known process has the
-   * ledger. The iteration throws LedgerUnavailableError if the ledger becomes unavailable.
+   * Reads all payouts of an activity key. The iteration reads page by page, and throws LedgerUnavailableError if the ledger
+   * is unavailable. Returns undefined if no known process has the ledger.
    */
   async payouts(activityKey: string): Promise<AsyncIterable<PaidPacket> | undefined> {
     const here = this.host.current() !== undefined || (await this.host.problem())?.ownerUrl !== undefined;

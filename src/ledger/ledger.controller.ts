@@ -5,24 +5,24 @@ import type { LedgerTotals, PaidPage, ReadableLedger } from './ledger.types';
 
 const PAGE = 1_000;
 
-/** Totals of one life of an activity, as the admin route returns them. */
+/** Totals of one activity key, as the admin route returns them. */
 export interface LedgerAnswer extends LedgerTotals {
   readonly activityKey: string;
 }
 
-/** The ledger over HTTP, for admins. */
+/** Routes that read the ledger, for admins. */
 @Controller('ledger')
 @UseGuards(AdminGuard)
 export class LedgerController {
   constructor(private readonly host: LedgerHost) {}
 
-  /** Totals of an activity. @throws {ServiceUnavailableException} if this process does not have the ledger */
+  /** Reads the totals of an activity key. @throws {ServiceUnavailableException} if this process does not have the ledger */
   @Get(':activityKey')
   async totals(@Param('activityKey') activityKey: string): Promise<LedgerAnswer> {
     return { activityKey, ...(await (await this.ledger()).totals(activityKey)) };
   }
 
-  /** A page of payouts; query `after`: `next` of the previous page. @throws {ServiceUnavailableException} as `totals` */
+  /** Reads a page of payouts; query `after`: `next` of the previous page. @throws {ServiceUnavailableException} as `totals` */
   @Get(':activityKey/payouts')
   async payouts(@Param('activityKey') activityKey: string, @Query('after') after?: string): Promise<PaidPage> {
     return (await this.ledger()).payouts(activityKey, after ?? '', PAGE);

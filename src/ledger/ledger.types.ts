@@ -1,6 +1,9 @@
 import type { Packet, PaidPacket, Payout } from 'luanest/red-packet';
 
-/** Fields of a payout that the ledger needs. */
+/**
+ * Fields of a payout that the ledger needs. An activity id may be used again after Redis has forgotten the activity, so the
+ * ledger is keyed by `activityKey`, which is `<encoded id>@<expiresAtMs>`.
+ */
 export type PayoutRow = Pick<
   Payout,
   'activityKey' | 'activityId' | 'userId' | 'packetId' | 'amountCents' | 'grantedAtMs'
@@ -14,12 +17,13 @@ export interface ActivityRow {
   readonly fundedCents: number;
   /** Cents refunded so far. */
   readonly refundedCents: number;
-  /** When this life began and when Redis forgets it, ms since the epoch, by Redis' clock. */
+  /** Creation of the activity, ms since 1970, by Redis' clock. */
   readonly createdAtMs: number;
+  /** Time at which Redis forgets the activity, ms since 1970, by Redis' clock. */
   readonly expiresAtMs: number;
 }
 
-/** A payout that the ledger refused, because the packet or the user was paid already in another way. */
+/** A payout that the ledger refused, because it has another payout of the packet or of the user with the same activity key. */
 export interface Conflict {
   /** The row that was refused. */
   readonly row: PayoutRow;
@@ -29,7 +33,7 @@ export interface Conflict {
   readonly paid?: Packet;
 }
 
-/** Result of a batch of payouts. The three parts add up to the rows of the batch. */
+/** Result of a batch of payouts. `credited`, `repeated` and the number of `conflicts` add up to the rows of the batch. */
 export interface CreditResult {
   /** Rows booked now. */
   readonly credited: number;
@@ -39,7 +43,7 @@ export interface CreditResult {
   readonly conflicts: readonly Conflict[];
 }
 
-/** Entry of one life of an activity in the view `luanest.books`; integer cents. */
+/** Entry of one activity key in the view `luanest.books`; integer cents. */
 export interface LedgerBook {
   /** Cents that the activity was funded with. */
   readonly fundedCents: number;
@@ -51,7 +55,7 @@ export interface LedgerBook {
   readonly owedCents: number;
 }
 
-/** Totals of one life of an activity. */
+/** Totals of one activity key. */
 export interface LedgerTotals {
   /** Payouts booked. */
   readonly rows: number;
@@ -65,29 +69,30 @@ export interface LedgerTotals {
   readonly book: LedgerBook | null;
 }
 
-/** Some payouts of an activity, in the order of their packets' ids. */
+/** Some payouts of an activity key, in the order of their packets' ids. */
 export interface PaidPage {
   readonly payouts: readonly PaidPacket[];
   /** `after` of the next page; null at the end. */
   readonly next: string | null;
 }
 
-/** Books payouts: each packet once and each user once in a life of an activity, however often they are sent. */
+/** Books payouts. For an activity key, each packet and each user is paid once, however often the payouts are sent. */
 export interface Ledger {
   /**
-   * Books a batch in one transaction, durable when the promise resolves. Rows of any activities, in any order, with
-   * repetitions.
+   * Books a batch in one transaction, which is on disk when the promise resolves. The rows may be of several activities, in any
+   * order, and may contain repetitions.
    *
-   * @throws {Error} when the database fails; nothing or everything was booked then, and calling again is safe
+   * @throws {Error} if the database fails: either nothing or everything was booked, and calling again is safe
    */
   credit(rows: readonly PayoutRow[]): Promise<CreditResult>;
   /**
-   * Writes the funding and the refund of an activity. Harmless twice: refunds only grow, so an older call changes nothing.
+   * Writes the funding and the refund of an activity key. The first funding and the largest refund are kept, so a late or
+   * repeated call changes nothing.
    */
   note(activity: ActivityRow): Promise<void>;
   /** Reads the totals of an activity key; zeros for an unknown one. */
   totals(activityKey: string): Promise<LedgerTotals>;
-  /** Cents on the user's account over all activities; 0 for an unknown user. */
+  /** Reads the cents that a user was paid, of all activities; 0 for an unknown user. */
   balance(userId: string): Promise<number>;
   /** Closes the database. */
   close(): Promise<void>;

@@ -7,8 +7,8 @@ import { DurableNodeFS, durableStartParams, syncTree } from './durable-node-fs';
 import type { SqlDatabase, SqlRow, SqlSession, SqlValue } from './sql';
 
 /**
- * The SQL port over an embedded PGlite. PGlite does not notice a second process on its folder, and two of them
- * destroy it. The caller must hold the lock of the folder.
+ * The SQL port over an embedded PGlite. The caller must hold the lock of the folder: PGlite does not notice a second process
+ * on its folder, and two processes destroy the database.
  */
 export class PgliteDatabase implements SqlDatabase {
   private constructor(private readonly db: PGlite) {}
@@ -45,7 +45,7 @@ export class PgliteDatabase implements SqlDatabase {
   }
 }
 
-/** Creates the database next to the folder and renames it: a process that is killed meanwhile leaves half a database. */
+/** Creates the database in a draft folder, then renames it. A process that is killed before the rename leaves only a draft. */
 async function createDatabase(folder: string): Promise<void> {
   const draft = `${folder}.draft`;
   await rm(draft, { recursive: true, force: true });

@@ -8,7 +8,7 @@ export class PostgresDatabase implements SqlDatabase {
   /** @param url `postgres://` URL */
   constructor(url: string) {
     this.pool = new Pool({ connectionString: url, max: 4, connectionTimeoutMillis: 5_000, query_timeout: 15_000 });
-    // Without a listener, a connection that breaks while idle would end the process; the pool replaces it anyway.
+    // Without a listener, an idle connection that breaks would end the process. The pool replaces the connection.
     this.pool.on('error', () => undefined);
   }
 

@@ -26,7 +26,7 @@ import {
 import { safeInteger, type SqlDatabase, type SqlRow, type SqlSession } from './sql';
 
 // See DECISIONS.md: ledger-decides-what-is-paid
-/** The ledger in SQL: two UNIQUE keys decide who is paid. */
+/** The ledger in SQL. Two UNIQUE keys, (activity key, packet) and (activity key, user), decide who is paid. */
 export class SqlLedger implements ReadableLedger {
   constructor(private readonly database: SqlDatabase) {}
 
@@ -150,7 +150,7 @@ async function findConflicts(session: SqlSession, rest: readonly PayoutRow[]): P
   return conflicts;
 }
 
-/** Reads the packets that users were paid, by activity key and user. */
+/** Reads the packets that the users of these rows were paid. The map's keys are JSON of activity key and user. */
 async function findPaid(session: SqlSession, rows: readonly PayoutRow[]): Promise<Map<string, Packet>> {
   if (rows.length === 0) return new Map();
   const asked = [rows.map((row) => row.activityKey), rows.map((row) => row.userId)];

@@ -23,12 +23,12 @@ export interface SqlDatabase extends SqlSession {
 }
 
 /**
- * Converts a BIGINT to a number. Drivers return it as string, number or bigint.
+ * Converts a BIGINT to a number. Drivers return a BIGINT as string, number or bigint.
  *
- * @throws {RangeError} if it is not a safe integer
+ * @throws {RangeError} if the value is not an integer from -(2^53 - 1) to 2^53 - 1
  */
 export function safeInteger(value: unknown): number {
   const parsed = typeof value === 'string' || typeof value === 'bigint' ? Number(value) : value;
   if (typeof parsed === 'number' && Number.isSafeInteger(parsed)) return parsed;
-  throw new RangeError(`The database returned ${String(value)}. Expected an integer up to 2^53 - 1.`);
+  throw new RangeError(`The database returned ${String(value)}. Expected an integer between -2^53 and 2^53.`);
 }

@@ -7,7 +7,7 @@ interface Health {
   readonly pid: number;
   /** True if this process has the ledger: it pays out and answers the ledger routes. */
   readonly ledger: boolean;
-  /** Base URL of the process that has the ledger, if it is another one and known. */
+  /** Base URL of the process that has the ledger; missing if this process has it, or if the URL is unknown. */
   readonly ledgerUrl?: string;
 }
 
@@ -16,7 +16,7 @@ interface Health {
 export class HealthController {
   constructor(private readonly host: LedgerHost) {}
 
-  /** Does not ask Redis: a process must not be restarted because Redis is unavailable. */
+  /** Returns the state without a call to Redis, because a process must not be restarted while only Redis is unavailable. */
   @Get()
   async health(): Promise<Health> {
     const problem = await this.host.problem();

@@ -2,14 +2,14 @@ import { ConsoleLogger, type ConsoleLoggerOptions } from '@nestjs/common';
 
 const NEST_BOOT = new Set(['NestFactory', 'InstanceLoader', 'RoutesResolver', 'RouterExplorer', 'NestApplication']);
 
-/** Nest's console logger without the list of modules and routes at boot, which hides more important lines. */
+/** Nest's console logger without the list of modules and routes at boot, in which other lines are easily missed. */
 export class AppLogger extends ConsoleLogger {
   /** @param options default: colours only if stdout is a terminal */
   constructor(options: ConsoleLoggerOptions = { colors: process.stdout.isTTY ?? false }) {
     super(options);
   }
 
-  /** Drops Nest's own messages of the boot. Its warnings and errors are logged. */
+  /** Logs a message, except Nest's own messages at boot. Warnings and errors of Nest are logged. */
   override log(message: unknown, ...rest: unknown[]): void {
     const context: unknown = rest.at(-1);
     if (typeof context === 'string' && NEST_BOOT.has(context)) return;

@@ -5,7 +5,7 @@ export type RedisSource =
   | (RedisOptions & { readonly url?: string })
   | (ClusterOptions & { readonly nodes: { readonly host: string; readonly port: number }[] });
 
-/** At least two attempts a second, so that the client finds a restarted server within half a second. */
+/** Pause before an attempt to connect, ms; at most 500, so that the client finds a restarted server within half a second. */
 const retryStrategy = (attempt: number): number => Math.min(attempt * 50, 500);
 
 /** One server, by URL or by address. */
@@ -13,7 +13,7 @@ export function singleRedis(where: RedisOptions & { readonly url?: string }): Re
   return { ...where, retryStrategy };
 }
 
-/** A Cluster, by URLs of some of its masters; user and password are those of the first. */
+/** A Cluster, by URLs of some of its masters. User, password and TLS are those of the first URL. */
 export function redisCluster(urls: readonly string[]): RedisSource {
   const parsed = urls.map((url) => new URL(url));
   const [{ username, password, protocol }] = parsed as [URL];

@@ -4,7 +4,7 @@ import type { RedisSource } from './redis-source';
 
 const EVERY_MS = 500;
 const ANSWER_MS = 2_000;
-/** Errors that waiting does not solve: the password or the user is wrong. */
+/** Error replies for a wrong password or user, which waiting does not solve. */
 const REFUSED = /^(NOAUTH|WRONGPASS|NOPERM|ERR AUTH|ERR invalid password)/;
 
 /** Logger of the wait. */
@@ -14,10 +14,10 @@ interface WaitLog {
 }
 
 /**
- * Waits until Redis answers. With a Cluster, waits until all slots are served and each master answers. An app that is
- * started while Redis is unavailable starts to serve when Redis is back; a supervisor does not restart it in a loop.
+ * Waits until Redis answers. With a Cluster, waits until all slots are served and each master answers. So an app that is
+ * started while Redis is unavailable starts to serve when Redis is back, and a supervisor does not restart the app in a loop.
  *
- * @param signal ends the wait; then the promise rejects
+ * @param signal ends the wait: the promise rejects with an `AbortError`
  * @throws {Error} the error reply of Redis, if it refuses the user or the password
  */
 export async function waitForRedis(source: RedisSource, logger: WaitLog, signal: AbortSignal): Promise<void> {
@@ -50,7 +50,7 @@ async function probeCluster(source: Extract<RedisSource, { nodes: unknown }>): P
   throw failure;
 }
 
-/** @throws {Error} while some slots are not served */
+/** Returns the masters of the Cluster. @throws {Error} while some slots are not served */
 async function mastersOf(client: Redis): Promise<{ readonly host: string; readonly port: number }[]> {
   const info = String(await client.call('CLUSTER', 'INFO'));
   if (!info.includes('cluster_state:ok')) throw new Error('some slots of the Cluster are not served');

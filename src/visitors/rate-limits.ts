@@ -5,11 +5,11 @@ import type { AdminToken } from './identity/admin.guard';
 import { GuestsController } from './identity/guests.controller';
 import type { GuestTokens } from './identity/guest-tokens';
 
-/** More than a person can tap, and enough for a client that sends a hundred taps at once. Refuses scripts only. */
+/** Most taps of one guest in a window. No person taps this often, so the limit refuses scripts only. */
 const TAPS = 150;
 const TAPS_WINDOW_MS = 10_000;
 
-/** Limit of the taps of one guest. Skips all routes but grabs, because the guard applies each rule of the module. */
+/** Limit of the grabs of one guest. It skips other routes, because RateLimitGuard applies each rule of the module to each route. */
 export function tapRule(tokens: GuestTokens): RateLimitRule {
   return {
     name: 'taps',
@@ -21,9 +21,9 @@ export function tapRule(tokens: GuestTokens): RateLimitRule {
 }
 
 /**
- * Limit of new guests of one address in a minute. Without it, one client could win every packet as new guests. Simulated
- * crowds and the operator send a token and are not counted. The default subject of a rule is the address; an IPv6 network
- * counts as one client.
+ * Limit of new guests of one client address in a minute. Without this limit, one client could win every packet as many guests.
+ * Simulated crowds and the operator send a token and are not counted. The rule has no `subject`, so it counts by address; an
+ * IPv6 network counts as one address.
  */
 export function guestRule(limit: number, tokens: GuestTokens, admin: AdminToken): RateLimitRule {
   return {
@@ -38,7 +38,7 @@ export function guestRule(limit: number, tokens: GuestTokens, admin: AdminToken)
   };
 }
 
-/** Subject of a rule: the guest, else the address, so that requests without a token are counted too. */
+/** Returns the subject of a request, which is what a rule counts by: the guest; without a valid token, the address. */
 function guestOrAddress(tokens: GuestTokens): (context: ExecutionContext) => string | undefined {
   return (context) => {
     const request = context.switchToHttp().getRequest<{ readonly ip?: string }>();

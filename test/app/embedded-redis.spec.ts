@@ -109,6 +109,6 @@ it('says why a server does not start', async () => {
   await mkdir(join(dataDir, 'redis', 'appendonlydir'), { recursive: true });
   await writeFile(join(dataDir, 'redis', 'appendonlydir', 'appendonly.aof.manifest'), 'nonsense');
   await expect(new RedisFolder(join(dataDir, 'redis'), 5_000).ensureServer()).rejects.toThrow(
-    /did not start.*ended with 1.*manifest/s,
+    /did not start.*ended with exit status 1.*manifest/s,
   );
 });

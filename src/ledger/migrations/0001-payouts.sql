@@ -1,4 +1,4 @@
--- IF NOT EXISTS: a ledger that is older than the list of migrations has these tables already.
+-- IF NOT EXISTS, because a ledger that is older than the table of migrations has these tables already.
 CREATE TABLE IF NOT EXISTS luanest.payouts (
   activity_id  text        NOT NULL,
   packet_id    text        NOT NULL,

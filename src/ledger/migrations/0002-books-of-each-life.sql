@@ -1,6 +1,6 @@
--- An id may be used again after its retention. The activity's key names one life of the id, so payouts are unique by key.
--- Nobody knows the key of a payout that is booked already: it gets 'legacy:<id>' (no key of an activity contains a colon),
--- until its activity is seen again.
+-- An activity id may be used again after its retention. The activity key names one life of the id, so payouts are unique by
+-- key. The key of payouts that are booked already is unknown. They get 'legacy:<id>' (no activity key contains a colon) until
+-- the ledger gets the funding of their activity, or the same payout again.
 ALTER TABLE luanest.payouts ADD COLUMN activity_key text;
 UPDATE luanest.payouts SET activity_key = 'legacy:' || activity_id;
 ALTER TABLE luanest.payouts
@@ -17,7 +17,7 @@ ALTER TABLE luanest.payout_conflicts
   DROP CONSTRAINT payout_conflicts_activity_id_packet_id_user_id_amount_cents_key,
   ADD UNIQUE (activity_key, packet_id, user_id, amount_cents);
 
--- What each life was funded with, and what came back.
+-- Funding and refund of each activity key.
 CREATE TABLE luanest.activities (
   activity_key   text        PRIMARY KEY,
   activity_id    text        NOT NULL,
@@ -28,7 +28,7 @@ CREATE TABLE luanest.activities (
 );
 CREATE INDEX ON luanest.activities (activity_id);
 
--- The books: funded = paid + refunded + owed. What is owed is won and not paid yet, or still in the pool.
+-- The books: funded = paid + refunded + owed. Owed cents belong to packets that are won and not paid yet, or still in the pool.
 CREATE VIEW luanest.books AS
 SELECT activity_key, activity_id, created_at, expires_at, funded_cents,
   coalesce(paid.cents, 0)::bigint AS paid_cents,

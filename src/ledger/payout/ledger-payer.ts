@@ -1,7 +1,7 @@
 import type { Payout, RedPacketService } from 'luanest/red-packet';
 import type { Conflict, Ledger } from '../ledger.types';
 
-/** Most rows of one transaction. An embedded ledger blocks the process while it books them. */
+/** Most rows of one transaction. The embedded ledger blocks the process while it books the rows. */
 const BATCH = 100;
 
 interface Waiting {
@@ -27,19 +27,21 @@ export class LedgerPayer {
   ) {}
 
   /**
-   * Books a payout. If the ledger refuses it, gives the packet back to the activity. Harmless twice.
+   * Books a payout. If the ledger refuses the payout, voids the grant in Redis. Harmless twice.
    *
-   * @throws errors of the ledger and of red-packet; calling again is safe
+   * @throws the errors of the ledger and of RedPacketService.conflict(); calling again is safe
    */
   async pay(payout: Payout): Promise<void> {
-    // From the third attempt on, a payout is booked alone: if it is invalid, it must not make the others fail.
+    // From the third attempt on, a payout is booked alone, so that an invalid payout cannot make others fail.
     const conflict =
       payout.attempt < 3 ? await this.together(payout) : (await this.ledger.credit([payout])).conflicts[0];
     if (conflict === undefined) return;
     const { activityId, userId, packetId } = payout;
     const { reason, paid } = conflict;
-    // The user is in the table of conflicts. Logs do not name users.
-    this.logger.warn(`Did not pay packet ${packetId} of ${activityId}: the ${reason} was paid already`);
+    // The log does not name the user. The table luanest.payout_conflicts does.
+    this.logger.warn(
+      `Did not pay packet ${packetId} of ${activityId}, because the ledger has another payout of the same ${reason}`,
+    );
     await this.packets.conflict(activityId, { userId, packetId, ...(paid && { paid }) });
   }
 

@@ -11,9 +11,9 @@ import type { AppConfigService } from '../../platform/config/load-config';
 import { LedgerHost } from '../ledger-host';
 import { LedgerPayer } from './ledger-payer';
 
-/** Payouts in flight of each activity. A batch is booked while the next one is collected. */
+/** Most payouts in flight of each activity: while one batch is booked, others are collected. */
 const CONCURRENCY = 256;
-/** Attempts of a payout. With pauses of at most a minute, the ledger may be unavailable for about eight hours. */
+/** Attempts of a payout. The pauses grow to 30 to 60 s, so the ledger may be unavailable for at least four hours. */
 const ATTEMPTS = 500;
 
 /** Runs the payouts while this process has the ledger, until the app shuts down. */

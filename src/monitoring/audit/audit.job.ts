@@ -9,14 +9,19 @@ import { CountService } from './count.service';
 /** Name of the job in the locks and on the operator's page. */
 export const AUDIT_JOB = 'rain-audit';
 
-/** Larger rains are counted only on request of an operator. */
+/** Most packets of a rain whose records the job counts. Larger rains are counted only on request of an operator. */
 const MOST_PACKETS = 100_000;
+/** Least time between two counts of a rain by the job, ms. */
 const COUNT_AGAIN_MS = 4_000;
+/** Most lines that the job remembers, to log each fault once. */
 const MOST_LOGGED = 1_000;
 /** Rains that are read at the same time. */
 const AT_ONCE = 8;
 
-/** Audits all rains every two seconds, on one process, and counts the records of the newest one while it does not change. */
+/**
+ * Audits all rains every two seconds, on one process at a time. Also counts all records of the newest rain, if nothing
+ * changed in that rain between two runs.
+ */
 @Injectable()
 export class AuditJob {
   private readonly logger = new Logger(AuditJob.name);
@@ -30,7 +35,7 @@ export class AuditJob {
     private readonly counts: CountService,
   ) {}
 
-  /** Logs each fault once. */
+  /** Runs the audit. Logs each fault once in this process. */
   @ScheduledLock({ name: AUDIT_JOB })
   @Interval(2_000)
   async audit(): Promise<void> {
@@ -72,8 +77,11 @@ export class AuditJob {
       const record = await this.counts.count(status.activityId, 0);
       for (const problem of record?.problems ?? []) this.log(status.activityId, problem);
     } catch (error) {
-      // The next run counts, if now an operator's request counts or the ledger moves to another process.
-      if (!(error instanceof LockBusyError)) this.logger.warn(`The records were not counted: ${String(error)}`);
+      // Another count is in flight, for example by an operator's request. The next run tries again.
+      if (error instanceof LockBusyError) return;
+      this.logger.warn(
+        `The records of ${status.activityId} were not counted. The next run tries again. ${String(error)}`,
+      );
     }
   }
 

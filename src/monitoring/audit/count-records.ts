@@ -6,24 +6,32 @@ import { defineScript, int, ScriptRegistry, str } from 'luanest/script-registry'
 export interface CountRecord {
   /** Time of the count, ms since 1970, by the clock of the process that counted. */
   readonly atMs: number;
+  /** Process that counted, `<host>:<pid>`. */
   readonly node: string;
   /** Fencing token of the lock under which the records were counted. */
   readonly fence: number;
+  /** Duration of the count, ms. */
   readonly tookMs: number;
+  /** True if there are no problems. */
   readonly ok: boolean;
   /** True if nothing changed during the count. Records and counters are compared only then. */
   readonly quiet: boolean;
   /** Differences, in words. */
   readonly problems: readonly string[];
+  /** Packets and cents that are granted, by the records. */
   readonly granted: Amount;
+  /** Packets and cents in the pool, by the records. */
   readonly pool: Amount;
+  /** Packets and cents that were refunded, by the records. */
   readonly refunded: Amount;
   /** Payouts in the ledger; undefined if the ledger was not read. */
   readonly paid: Amount | undefined;
+  /** Payouts in the outbox (the stream of packets that are won and not paid yet). */
   readonly outboxRows: number;
 }
 
-/** Stores a count, unless the stored one has a higher fencing token: a process that lost the lock must not replace it. */
+// See DECISIONS.md: count-noted-under-its-fence
+/** Stores a count. Refuses it if the stored count has a higher fencing token, because then this process has lost the lock. */
 const noteCount = defineScript({
   name: 'app.note-count',
   keys: ['count'],
@@ -37,7 +45,7 @@ const noteCount = defineScript({
   reply: (noted: number) => noted === 1,
 });
 
-/** Reads the last count; '' if there is none. */
+/** Reads the last count as JSON; '' if no count is stored. */
 const readCount = defineScript({
   name: 'app.read-count',
   keys: ['count'],
@@ -50,18 +58,18 @@ export const countScripts = [noteCount, readCount] as const;
 
 const KEPT_MS = 7 * 86_400_000;
 
-/** The last count of each rain, in Redis, so that every process can show it. */
+/** Stores the last count of each rain in Redis for seven days, so that every process can show it. */
 @Injectable()
 export class CountRecords {
   constructor(private readonly registry: ScriptRegistry) {}
 
-  /** Stores a count. Returns false if the stored one has a higher fencing token. */
+  /** Stores a count. Returns false, and changes nothing, if the stored count has a higher fencing token. */
   note(activityKey: string, record: CountRecord): Promise<boolean> {
     const args = { fence: record.fence, record: JSON.stringify(record), keptMs: KEPT_MS };
     return this.registry.run(noteCount, { keys: this.keys(activityKey), args });
   }
 
-  /** Reads the last count; undefined if there is none. */
+  /** Reads the last count; undefined if no count is stored. */
   async last(activityKey: string): Promise<CountRecord | undefined> {
     const text = await this.registry.run(readCount, { keys: this.keys(activityKey), args: {} });
     return text === '' ? undefined : (JSON.parse(text) as CountRecord);

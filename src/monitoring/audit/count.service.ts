@@ -9,7 +9,7 @@ const LOCK = 'rain.count';
 const LEASE_MS = 10_000;
 const MOST_PROBLEMS = 20;
 
-/** Counts all records of a rain in Redis and the ledger. It costs Redis much, so one process at a time does it. */
+/** Counts all records of a rain in Redis and in the ledger. A count loads Redis, so a lock lets one process count at a time. */
 @Injectable()
 export class CountService {
   constructor(
@@ -23,20 +23,23 @@ export class CountService {
   /**
    * Counts the records and stores the result.
    *
-   * @param waitMs longest wait for another process that counts, ms
+   * @param waitMs longest wait for the lock while another process counts any rain, ms
    * @returns undefined for a rain that Redis does not know
-   * @throws {LockBusyError} if others counted for that long; {LedgerUnavailableError}; errors of Redis
+   * @throws {LockBusyError} if other processes had the lock during all of `waitMs`
+   * @throws {LockLostError} if the lock was lost during the count: the result is not stored
+   * @throws {LedgerUnavailableError} if the ledger became unavailable during the count
+   * @throws the errors of ScriptRegistry.run() if Redis fails
    */
   count(activityId: string, waitMs: number): Promise<CountRecord | undefined> {
     return this.locks.withLock(LOCK, { leaseMs: LEASE_MS, waitMs }, (lock) => this.underLock(activityId, lock));
   }
 
-  /** Reads the last count of a rain; undefined if there is none. */
+  /** Reads the last count of a rain; undefined if the rain was not counted in the last seven days. */
   last({ activityKey }: Pick<ActivityStatus, 'activityKey'>): Promise<CountRecord | undefined> {
     return this.records.last(activityKey);
   }
 
-  /** State of the lock: the process that counts now. */
+  /** Reads the state of the lock, with the process that counts now. */
   lock(): Promise<LockStatus> {
     return this.locks.status(LOCK);
   }

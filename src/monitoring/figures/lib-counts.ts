@@ -8,13 +8,15 @@ import { READ_REWARD_CHANNELS, type ReadRecordedEvent } from 'luanest/read-rewar
 import { SCHEDULED_LOCK_CHANNELS, type TickEndedEvent } from 'luanest/scheduled-lock';
 import { type MessagesLostEvent, type SessionTakenOverEvent, STREAM_CONSUMER_CHANNELS } from 'luanest/stream-consumer';
 
+/** Attempts at tasks of which the details are kept. */
 const KEPT_TASKS = 5;
+/** Most names in one set of counts. */
 const MOST_NAMES = 20;
 
 /** Counts by name. */
 export type Counts = Readonly<Record<string, number>>;
 
-/** An attempt at a task that ended in this process. */
+/** An attempt at a delayed task that ended in this process. */
 interface TaskNote {
   readonly name: string;
   readonly outcome: AttemptSettledEvent['outcome'];
@@ -26,27 +28,30 @@ interface TaskNote {
 
 /** Counts of what the libs did in this process since its start. */
 export interface LibFigures {
-  /** Refused requests, by the limit that refused them. */
+  /** Refused requests, by the name of the limit. A request that two limits refuse counts for both. */
   readonly limits: Counts;
-  /** Requests with an idempotency key: `claimed` ran, `done` got the stored response. */
+  /** Requests with an idempotency key: `claimed` ran, `done` got the stored response, `in-progress` had to wait. */
   readonly once: Counts;
   /** Ticks of scheduled jobs, by outcome. */
   readonly jobs: Counts;
-  /** Attempts at delayed tasks, by outcome. */
+  /** Attempts at delayed tasks, by outcome. `dead` includes tasks whose worker died in the last attempt. */
   readonly tasks: Counts;
-  /** The last attempts, the newest first. */
+  /** The last five attempts at delayed tasks, the newest first. */
   readonly lastTasks: readonly TaskNote[];
-  /** Recorded reads, by outcome. */
+  /** Rains that visitors joined (read-reward's `record`), by outcome. */
   readonly reads: Counts;
-  /** Points that the reads earned. */
+  /** Points that visitors earned by joining rains. */
   readonly points: number;
-  /** Messages of streams: `retried`, `dead` (dead-lettered), `lost` to other consumers, `taken-over` from ended ones. */
+  /**
+   * Messages of streams. `retried`: will be handled again. `dead`: dead-lettered. `lost`: another consumer may have them.
+   * `taken-over`: from a consumer that ended.
+   */
   readonly streams: Counts;
-  /** Lost locks, and failed calls. */
+  /** `lost`: locks that were lost. `errors`: calls of the lock lib that failed. */
   readonly locks: Counts;
 }
 
-/** Counts by name. After twenty names, all others share the name `others`, so that a report stays small. */
+/** Counts by name. Counts of all names after the first twenty go to `others`, so that a report stays small. */
 class Tally {
   readonly counts: Record<string, number> = {};
 
@@ -58,7 +63,7 @@ class Tally {
 }
 
 // See DECISIONS.md: counts-from-lib-events
-/** Counts the events that the libs publish on `node:diagnostics_channel`. */
+/** Counts the events that the libs publish on `node:diagnostics_channel`, from the start to the end of the app. */
 @Injectable()
 export class LibCounts implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly limits = new Tally();
@@ -91,7 +96,7 @@ export class LibCounts implements OnApplicationBootstrap, OnApplicationShutdown 
     ],
   ];
 
-  /** Requests that a limit refused. */
+  /** Number of requests that limits refused. */
   get refused(): number {
     return this.refusals;
   }

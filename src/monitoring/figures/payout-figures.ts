@@ -4,7 +4,7 @@ import type { LedgerTotals } from '../../ledger/ledger.types';
 
 /** State of the payouts of a rain, of all processes together. */
 export interface PayoutFigures extends PayoutStats {
-  /** Granted packets that the ledger has not booked yet; undefined without a ledger. */
+  /** Granted packets that the ledger has not booked yet; undefined if no known process has the ledger. */
   readonly behind: number | undefined;
 }
 
@@ -15,7 +15,7 @@ const NONE: PayoutStats = { open: 0, pending: 0, oldestMs: undefined, deadLetter
 export class PayoutFiguresService {
   constructor(private readonly payouts: RedPacketPayouts) {}
 
-  /** State of the payouts of a rain. */
+  /** Reads the state of the payouts of a rain; zeros if Redis has forgotten the rain. */
   async of(status: ActivityStatus, ledger: LedgerTotals | undefined): Promise<PayoutFigures> {
     return {
       ...((await this.payouts.stats(status.activityId)) ?? NONE),

@@ -13,7 +13,7 @@ import { RainsService, type RainSight } from '../../visitors/rains/rains.service
 
 const COUNT_WAIT_MS = 5_000;
 
-/** Routes for visitors and operators about rains; `RedPacketController` has those for packets. */
+/** Routes about rains, for visitors and operators. The routes that grab packets are in `RedPacketController`. */
 @Controller('rains')
 export class LiveController {
   constructor(
@@ -23,7 +23,7 @@ export class LiveController {
     private readonly clock: RedisClock,
   ) {}
 
-  /** The last 50 rains, the newest first, and Redis' time, by which they begin and end (admin). */
+  /** Lists the last 50 rains, the newest first, and Redis' time, by which rains begin and end (admin). */
   @Get()
   @UseGuards(AdminGuard)
   async list(): Promise<{ readonly redisNowMs: number; readonly rains: readonly ActivityStatus[] }> {
@@ -31,20 +31,20 @@ export class LiveController {
     return { redisNowMs: this.clock.nowMs(), rains };
   }
 
-  /** The rain to take part in; null if there is none. */
+  /** Returns the rain to take part in: the newest that is not over, else the newest; null if there are no rains. */
   @Get('latest')
   async latest(): Promise<{ readonly activityId: string | null; readonly rain: RainSight | null }> {
     const rain = (await this.rains.latest()) ?? null;
     return { activityId: rain?.activityId ?? null, rain };
   }
 
-  /** A rain as visitors see it, with the time until it opens and ends, by Redis' clock. */
+  /** Returns a rain as visitors see it, with the time until it opens and ends, by Redis' clock. */
   @Get(':activityId')
   async sight(@Param('activityId') activityId: string): Promise<RainSight> {
     return found(await this.rains.sight(activityId));
   }
 
-  /** Counts all records of a rain under a lock (admin). */
+  /** Counts all records of a rain (admin). Responds with 409 if another count is still in flight after 5 s. */
   @Post(':activityId/count')
   @HttpCode(200)
   @UseGuards(AdminGuard)
@@ -60,7 +60,7 @@ export class LiveController {
     }
   }
 
-  /** A view of a rain twice a second, as server-sent events (admin). */
+  /** Sends a view of a rain twice a second, as server-sent events, until the rain does not exist any more (admin). */
   @Sse(':activityId/live')
   @UseGuards(AdminGuard)
   watch(@Param('activityId') activityId: string): Observable<{ readonly data: LiveView }> {

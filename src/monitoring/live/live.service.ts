@@ -14,30 +14,33 @@ import { CountService } from '../audit/count.service';
 const EVERY_MS = 500;
 const MOST_JOBS = 30;
 
-/** A rain at one moment. */
+/** A rain, and the processes of the app, at one moment. */
 export interface LiveView extends Books {
+  /** Time of the view, ms since 1970, by the clock of the process that made it. */
   readonly atMs: number;
   /** Redis' time, ms since 1970, as this process knows it. */
   readonly redisNowMs: number;
-  /** Packets granted per second since the previous view. */
+  /** Packets granted per second since the previous view; 0 in the first view. */
   readonly grantsPerSecond: number;
-  /** Granted packets that the ledger has not booked yet; undefined without a ledger. */
+  /** Granted packets that the ledger has not booked yet; undefined if no known process has the ledger. */
   readonly payoutsBehind: number | undefined;
-  /** Differences found by the counters, the ledger and the last count, in words; empty if there are none. */
+  /** Differences between the counters, the ledger and the last count of all records, in words; empty if all agree. */
   readonly faults: readonly string[];
-  /** Last count of all records; undefined before the first. */
+  /** Last count of all records; undefined if there was no count in the last seven days. */
   readonly counted: CountRecord | undefined;
-  /** State of the lock: the process that counts now. */
+  /** State of the lock under which records are counted, with the process that counts now. */
   readonly counting: LockStatus;
+  /** Reports of all processes of the app. */
   readonly nodes: readonly NodeReport[];
   /** Last ticks of the audit job on all processes, the newest first. */
   readonly jobs: readonly JobRecord[];
-  /** Queue of the delayed tasks, those of the libs included. */
+  /** Counts of the queue of delayed tasks, including tasks of the libs. */
   readonly tasks: QueueStats;
+  /** State of the payouts of the rain. */
   readonly payouts: PayoutFigures;
 }
 
-/** Reads watched rains twice a second, once for all that watch the same rain. */
+/** Reads each watched rain twice a second. All subscribers of this process share the views of a rain. */
 @Injectable()
 export class LiveService {
   private readonly views = new Map<string, Observable<LiveView>>();
@@ -52,15 +55,14 @@ export class LiveService {
     private readonly payouts: PayoutFiguresService,
   ) {}
 
-  /** Views of a rain, while somebody subscribes. Completes when the rain no longer exists. */
+  /** Returns the views of a rain. Reads only while there are subscribers. Completes when the rain does not exist. */
   watch(activityId: string): Observable<LiveView> {
     const known = this.views.get(activityId);
     if (known !== undefined) return known;
     let last: LiveView | undefined;
     const view = timer(0, EVERY_MS).pipe(
-      // Redis or the ledger may be unavailable for a while. The next read may succeed.
+      // A failed read is left out, because the next one may succeed.
       exhaustMap(() => from(this.look(activityId, last)).pipe(catchError(() => EMPTY))),
-      // The stream ends if the rain does not exist or no longer exists.
       takeWhile((seen) => seen !== undefined),
       tap((seen) => (last = seen)),
       finalize(() => this.views.delete(activityId)),

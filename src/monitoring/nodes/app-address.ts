@@ -1,4 +1,5 @@
-/** Base URL of this process; undefined until it listens. */
+/** Holder of the base URL of this process. */
 export class AppAddress {
+  /** Undefined until the process listens. */
   url: string | undefined;
 }

@@ -2,20 +2,22 @@ import { type CallHandler, type ExecutionContext, Injectable, type NestIntercept
 import { RedPacketController, type GrabResult } from 'luanest/red-packet';
 import { type Observable, tap } from 'rxjs';
 
+/** Number of latencies that are kept. */
 const KEPT = 2_048;
 
 /** Grabs of one process. */
 export interface GrabFigures {
-  /** Grabs answered since the process started. */
+  /** Grabs that returned a result, won or not, since the process started. Refused and failed requests are not counted. */
   readonly grabs: number;
   /** Grabs that won a packet. Repeated grabs of a winner are not counted. */
   readonly won: number;
-  /** Latency of the last 2,048 grabs, ms; 0 before the first. */
+  /** Median latency of the last 2,048 grabs, ms; 0 before the first. */
   readonly p50Ms: number;
+  /** 99th percentile of the same latencies, ms. */
   readonly p99Ms: number;
 }
 
-/** Measures the grabs of this process, from the interceptor to the result. */
+/** Measures the grabs of this process, from after the guards until the result is there. */
 @Injectable()
 export class GrabMeter implements NestInterceptor {
   private readonly latest = new Float64Array(KEPT);
@@ -34,7 +36,7 @@ export class GrabMeter implements NestInterceptor {
     );
   }
 
-  /** Returns counts and latencies. */
+  /** Returns the counts and the latencies. */
   figures(): GrabFigures {
     const sorted = this.latest.slice(0, Math.min(this.grabs, KEPT)).sort();
     const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;

@@ -1,7 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { defineScript, int, ScriptRegistry, str } from 'luanest/script-registry';
 
-/** Stores the report of one node, deletes those of silent nodes, and returns Redis' time and all reports. */
+/**
+ * Stores the report of one node (a process of the app). Deletes the reports of nodes that have been silent for `silentAfterMs`.
+ * Returns Redis' time and the reports that are left.
+ */
 const reportNode = defineScript({
   name: 'app.report-node',
   keys: ['nodes'],
@@ -31,13 +34,13 @@ const forgetNode = defineScript({
 
 export const nodeScripts = [reportNode, forgetNode] as const;
 
-/** Reports of the processes of the app in one Redis hash. Its TTL ends when all of them are silent. */
+/** Reports of the processes of the app, in one Redis hash that expires when all processes are silent. */
 @Injectable()
 export class NodeReports {
   constructor(private readonly registry: ScriptRegistry) {}
 
   /**
-   * Stores a report. Returns the reports of all nodes that are not silent, and Redis' time, ms since 1970.
+   * Stores a report. Returns the reports of all nodes that are not silent, ordered by name, and Redis' time, ms since 1970.
    *
    * @param silentAfterMs age at which a report is deleted, ms
    */

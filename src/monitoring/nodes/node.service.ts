@@ -14,8 +14,9 @@ const SILENT_AFTER_MS = 4_000;
 export interface NodeReport extends GrabFigures {
   /** `<host>:<pid>`. */
   readonly node: string;
-  /** Base URL; undefined before it listens. */
+  /** Base URL; missing until the process listens. */
   readonly url?: string;
+  /** Start of the process, ms since 1970, by its own clock. */
   readonly startedAtMs: number;
   /** Requests that a limit refused since the process started. */
   readonly refused: number;
@@ -25,7 +26,7 @@ export interface NodeReport extends GrabFigures {
   readonly works: LibFigures;
 }
 
-/** Reports this process to the others every second, and keeps their reports. */
+/** Sends a report of this process to Redis every second, and keeps the reports of all processes. */
 @Injectable()
 export class NodeService implements OnApplicationBootstrap, BeforeApplicationShutdown {
   /** Name of this process: `<host>:<pid>`. */
@@ -46,7 +47,10 @@ export class NodeService implements OnApplicationBootstrap, BeforeApplicationShu
     private readonly clock: RedisClock,
   ) {}
 
-  /** Returns the reports of all running processes, at most a second old. */
+  /**
+   * Returns the reports of all processes, as of the last exchange with Redis: usually a second ago, longer while Redis is
+   * unavailable. A process that was killed is listed for up to 4 s.
+   */
   all(): readonly NodeReport[] {
     return this.reports;
   }
@@ -72,7 +76,8 @@ export class NodeService implements OnApplicationBootstrap, BeforeApplicationShu
       this.lastProblem = undefined;
     } catch (error) {
       const problem = error instanceof Error ? error.message : String(error);
-      if (problem !== this.lastProblem) this.logger.warn(`Cannot report this process to the others: ${problem}`);
+      if (problem !== this.lastProblem)
+        this.logger.warn(`The report of this process was not sent to Redis: ${problem}`);
       this.lastProblem = problem;
     }
   }

@@ -1,4 +1,4 @@
-/** Environment of a process of the app that this one starts: that of this process, with some variables replaced. */
+/** Returns the environment for a process that this process starts: its own environment, with some variables replaced. */
 export function childEnvironment(replaced: Readonly<Record<string, string>>): Record<string, string | undefined> {
   return { ...process.env, ...replaced };
 }

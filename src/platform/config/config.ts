@@ -1,21 +1,21 @@
 import { ConfigError } from './config-error';
 import { folder, host, integer, listOf, network, secret, url, type Variable } from './variable';
 
-/** The whole configuration of the app, once every variable has been checked. */
+/** Configuration of the app, from checked environment variables. */
 export interface AppConfig {
   /** TCP port; 0 to 65,535, where 0 takes any free port. Default 3000. */
   readonly port: number;
   /** Address to listen on. Default 127.0.0.1. */
   readonly host: string;
-  /** Absolute path of the folder for everything that outlives the process. Default ./data. */
+  /** Absolute path of the folder of the embedded Redis, the embedded ledger and generated secrets. Default ./data. */
   readonly dataDir: string;
-  /** A Redis to use instead of the embedded one. */
+  /** URL of a Redis to use instead of the embedded one; undefined for the embedded one. */
   readonly redisUrl: string | undefined;
-  /** Masters of a Redis Cluster to use instead of a single Redis, as URLs. */
+  /** URLs of some masters of a Redis Cluster to use instead of a single Redis; undefined for a single Redis. */
   readonly redisCluster: readonly string[] | undefined;
-  /** A PostgreSQL to use instead of the embedded ledger. */
+  /** URL of a PostgreSQL to use instead of the embedded ledger; undefined for the embedded one. */
   readonly databaseUrl: string | undefined;
-  /** Key of the guest tokens; undefined: generated once into the data folder. */
+  /** Key that signs guest tokens; undefined: generated once into the data folder. */
   readonly guestSecret: string | undefined;
   /** Bearer token of the admin routes; undefined: generated once into the data folder. */
   readonly adminToken: string | undefined;
@@ -23,9 +23,9 @@ export interface AppConfig {
   readonly guestsPerMinute: number;
   /** Addresses and networks of proxies whose X-Forwarded-For is believed; undefined for none. */
   readonly trustProxy: readonly string[] | undefined;
-  /** How long Redis keeps an activity, ms; undefined: the red-packet lib's default. */
+  /** How long Redis keeps an activity, ms; 60,000 to 366 days; undefined: the red-packet lib's default. */
   readonly retentionMs: number | undefined;
-  /** Age at which another worker may take over a claimed, unsettled payout, ms; 1,000 to 600,000. Default 10,000. */
+  /** Time after which a payout of a process that died goes to another process, ms; 1,000 to 600,000. Default 10,000. */
   readonly payoutLeaseMs: number;
 }
 
@@ -33,7 +33,7 @@ const REDIS = ['redis:', 'rediss:'];
 const POSTGRES = ['postgres:', 'postgresql:'];
 const DAY_MS = 86_400_000;
 
-/** Every variable that the app reads. */
+/** Every environment variable that the app reads, by the name of its value in AppConfig. */
 const SCHEMA: { readonly [Key in keyof AppConfig]: Variable<AppConfig[Key]> } = {
   port: integer('PORT', [0, 65_535], 3_000),
   host: host('HOST', '127.0.0.1'),
@@ -44,7 +44,7 @@ const SCHEMA: { readonly [Key in keyof AppConfig]: Variable<AppConfig[Key]> } = 
   guestSecret: secret('GUEST_SECRET'),
   adminToken: secret('ADMIN_TOKEN'),
   guestsPerMinute: integer('GUESTS_PER_MINUTE', [1, 1_000_000], 60),
-  // "true" and a number of hops are not accepted: clients could then choose the address that they are counted under.
+  // "true" and a number of hops are not accepted, because clients could then choose the address that limits count.
   trustProxy: listOf(network('TRUST_PROXY')),
   retentionMs: integer('RETENTION_MS', [60_000, 366 * DAY_MS], undefined),
   payoutLeaseMs: integer('PAYOUT_LEASE_MS', [1_000, 600_000], 10_000),

@@ -11,7 +11,7 @@ interface Configuration {
 /** The app's `ConfigService`: `config.get('app', { infer: true })` returns an `AppConfig`. */
 export type AppConfigService = ConfigService<Configuration, true>;
 
-/** `ConfigService` returns checked values only: it does not fall back to the environment. */
+/** With `skipProcessEnv`, `ConfigService` returns checked values only, never a raw variable of the environment. */
 const OPTIONS = { isGlobal: true, cache: true, skipProcessEnv: true };
 
 /** Provides a configuration as `ConfigService` to all modules. */
@@ -21,8 +21,8 @@ export function configModule(app: AppConfig): Promise<DynamicModule> {
 }
 
 /**
- * Reads and checks the configuration, before there is an app: Redis and the ledger are started from it. A variable of
- * the environment wins over the same one of the file.
+ * Reads and checks the configuration. This is done before the app is made, because Redis and the ledger are started first. If
+ * a variable is in the environment and in the file, the environment wins.
  *
  * @param envFile file with further variables; it may be missing
  * @throws {ConfigError} when a variable is not allowed or the file cannot be read
@@ -32,7 +32,7 @@ export async function loadConfig(envFile = '.env'): Promise<AppConfig> {
   const validate = (env: Record<string, string>): Configuration => {
     const app = checkConfig(env);
     checked.push(app);
-    // Under one name: ConfigModule copies each name of the result to `process.env`, secrets of the file included.
+    // Under one name, because ConfigModule copies text values of the result, such as secrets of the file, to `process.env`.
     return { app };
   };
   try {

@@ -45,7 +45,7 @@ export function folder(name: string, fallback: string): Variable<string> {
   return { name, fallback: resolve(fallback), parse };
 }
 
-/** URL with one of these protocols. Errors do not show it, because it may hold a password. */
+/** URL with one of these protocols. Errors do not show the value, because it may contain a password. */
 export function url(name: string, protocols: readonly string[], example: string): Variable<string | undefined> {
   const allowed = `a URL like ${example}`;
   const parse = (text: string): string => {
@@ -58,7 +58,7 @@ export function url(name: string, protocols: readonly string[], example: string)
   return { name, fallback: undefined, parse };
 }
 
-/** Several of a variable's values with commas between them. */
+/** List of values with commas between them. @param one variable that checks each value */
 export function listOf(one: Variable<string | undefined>): Variable<readonly string[] | undefined> {
   return {
     name: one.name,
@@ -79,7 +79,7 @@ export function network(name: string): Variable<string | undefined> {
   return { name, fallback: undefined, parse };
 }
 
-/** Secret. Errors do not show it. */
+/** Secret. Errors do not show the value. */
 export function secret(name: string): Variable<string | undefined> {
   const parse = (text: string): string => {
     if (/^[\x21-\x7e]{16,512}$/.test(text)) return text;

@@ -24,8 +24,8 @@ export class EmbeddedCluster {
   }
 
   /**
-   * Starts the servers, on their previous ports if there are any, and joins them to one Cluster. A server that dies is
-   * started again on its port.
+   * Starts the servers, on their previous ports if those are free, and joins the servers to one Cluster. A server that dies
+   * is started again on its port.
    *
    * @throws {EmbeddedRedisError} if a server cannot be started, or the Cluster is not ready within 30 s
    */
@@ -43,7 +43,7 @@ export class EmbeddedCluster {
       (_, i) => new RedisFolder(join(root, String(i + 1)), PATIENCE_MS, options),
     );
     const endpoints: RedisEndpoint[] = [];
-    // One after the other: two servers that look for a free port at the same time may find the same one.
+    // One after the other, because two servers that look for a free port at the same time may find the same one.
     for (const folder of folders) endpoints.push(await folder.ensureServer());
     const cluster = new EmbeddedCluster(folders, endpoints, logger);
     try {
@@ -63,17 +63,18 @@ export class EmbeddedCluster {
     await Promise.all(this.folders.map((folder) => folder.waitUntilEmpty()));
   }
 
-  /** Gives each master its slots, once, and makes them known to one another. */
+  /** Assigns slots to masters without slots, joins the masters, and waits until the Cluster is ready. */
   private async form(): Promise<void> {
     const clients = this.endpoints.map((endpoint) => new Redis({ ...endpoint, maxRetriesPerRequest: 1 }));
     try {
       for (const [i, client] of clients.entries()) {
         if ((await infoOf(client)).get('cluster_slots_assigned') !== '0') continue;
         const [from, to] = [i, i + 1].map((part) => Math.floor((part * SLOTS) / MASTERS)) as [number, number];
+        // Refused if the node has an epoch or knows other nodes. Then the nodes settle their epochs themselves.
         await client.call('CLUSTER', 'SET-CONFIG-EPOCH', i + 1).catch(() => undefined);
         await client.call('CLUSTER', 'ADDSLOTSRANGE', from, to - 1);
       }
-      // At each start, because ports may have changed. CLUSTER MEET of a known node is harmless.
+      // The masters are joined at each start, because ports may have changed. CLUSTER MEET of a known node is harmless.
       for (const { host, port } of this.endpoints) await clients[0]?.call('CLUSTER', 'MEET', host, port);
       const deadline = Date.now() + PATIENCE_MS;
       while (!(await this.isWhole(clients))) {

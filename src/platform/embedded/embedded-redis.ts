@@ -43,13 +43,13 @@ export class EmbeddedRedis {
     }
   }
 
-  /** Stops using the server, and shuts it down if no other app uses it. Harmless twice. */
+  /** Stops using the server. Shuts the server down if no other app uses it. Harmless twice. */
   async stop(): Promise<void> {
     if (this.stopping) return;
     this.stopping = true;
     await this.watch.stop();
     try {
-      // An app that starts now waits for the lock, so it cannot use a server that shuts down.
+      // With the exclusive lock, an app that starts now waits, so it cannot use a server that shuts down.
       if (!(await this.users.tryUpgrade())) return;
       await sendInline(this.endpoint, 'SHUTDOWN', 10_000);
       await this.folder.waitUntilEmpty();
@@ -59,7 +59,7 @@ export class EmbeddedRedis {
   }
 }
 
-/** Takes the shared lock of all apps on the folder. Waits while another app shuts the server down. */
+/** Takes the lock that all apps on the folder share. Waits up to 60 s while another app shuts the server down. */
 async function joinUsers(path: string): Promise<FileLock> {
   const deadline = Date.now() + 60_000;
   for (;;) {
@@ -67,7 +67,7 @@ async function joinUsers(path: string): Promise<FileLock> {
     if (lock !== undefined) return lock;
     if (Date.now() > deadline)
       throw new EmbeddedRedisError(
-        `${path} was locked for 60 s. Another app on this folder hangs while it stops: end that process.`,
+        `${path} was locked for 60 s. Another app on this folder hangs while it stops. End that process.`,
       );
     await sleep(100);
   }

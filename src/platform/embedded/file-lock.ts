@@ -1,19 +1,20 @@
 import { spawn } from 'node:child_process';
 import { close, open } from 'node:fs';
 import { promisify } from 'node:util';
+import { describeEnd } from '../process-end';
 
 const openFile = promisify(open);
 const closeFile = promisify(close);
 
 type Mode = 'exclusive' | 'shared';
 
-/** Neither `flock` nor `perl` could be run, so no lock can be taken. */
+/** Neither the program `flock` nor `perl` could lock a file. */
 class FileLockUnavailableError extends Error {
   readonly code = 'FILE_LOCK_UNAVAILABLE';
 
   constructor(detail: string, options?: ErrorOptions) {
     super(
-      `File locks need the program flock (util-linux) or perl on the PATH: ${detail}. Install one of them.`,
+      `The file was not locked: ${detail}. Locks need flock (of util-linux) or perl on the PATH. Install one of them.`,
       options,
     );
     this.name = 'FileLockUnavailableError';
@@ -21,8 +22,8 @@ class FileLockUnavailableError extends Error {
 }
 
 /**
- * An advisory lock of flock(2) on a whole file. It belongs to the open file, not to the helper that takes it, so the
- * kernel frees it when the last process that holds the file open ends, however it ends.
+ * An advisory lock of flock(2) on a whole file. The lock belongs to the open file, not to the helper program that takes the
+ * lock. So the kernel frees the lock when the last process that has the file open ends, also after a crash.
  * See DECISIONS.md: file-locks-without-native-addon
  */
 export class FileLock {
@@ -36,32 +37,33 @@ export class FileLock {
   ) {}
 
   /**
-   * Locks the file for this process alone. Returns undefined if another process holds it. Creates a missing file.
+   * Locks the file for this process alone. Returns undefined if another process holds a lock. Creates a missing file.
    *
-   * @throws {FileLockUnavailableError} when the machine has neither `flock` nor `perl`
+   * @throws {FileLockUnavailableError} if neither `flock` nor `perl` could try to lock the file
    */
   static tryExclusive(path: string): Promise<FileLock | undefined> {
     return FileLock.acquire(path, 'exclusive');
   }
 
   /**
-   * Locks the file together with other sharers. Returns undefined if a process holds it exclusively.
+   * Locks the file; other processes may share the lock. Returns undefined if a process holds an exclusive lock. Creates a
+   * missing file.
    *
-   * @throws {FileLockUnavailableError} when the machine has neither `flock` nor `perl`
+   * @throws {FileLockUnavailableError} if neither `flock` nor `perl` could try to lock the file
    */
   static tryShared(path: string): Promise<FileLock | undefined> {
     return FileLock.acquire(path, 'shared');
   }
 
   /**
-   * Turns a shared lock into an exclusive one. After `false` the shared lock may be gone too: flock(2) drops it before
-   * it tries, so that of several processes that try at once at least one succeeds.
+   * Turns a shared lock into an exclusive one. Returns false if other processes share the lock. Then this process may have lost
+   * its shared lock, too, because flock(2) drops the shared lock first. If several processes try at once, at least one succeeds.
    */
   tryUpgrade(): Promise<boolean> {
     return flock(this.fd, 'exclusive');
   }
 
-  /** Closes the descriptor. A child that inherited it keeps the lock. Harmless twice. */
+  /** Closes the descriptor. A child that inherited the descriptor keeps the lock. Harmless twice. */
   async release(): Promise<void> {
     if (!this.open) return;
     this.open = false;
@@ -89,7 +91,7 @@ async function flock(fd: number, mode: Mode): Promise<boolean> {
   const program = `open(F, '+<&=3') or exit 2; exit(flock(F, ${bits} | 4) ? 0 : ($!{EWOULDBLOCK} ? 1 : 2))`;
   const viaPerl = await run('perl', ['-MErrno', '-e', program], fd);
   if (viaPerl !== 'missing') return viaPerl;
-  throw new FileLockUnavailableError('neither was found');
+  throw new FileLockUnavailableError('the programs flock and perl were not found');
 }
 
 function run(command: string, args: readonly string[], fd: number): Promise<boolean | 'missing'> {
@@ -104,7 +106,10 @@ function run(command: string, args: readonly string[], fd: number): Promise<bool
     child.once('close', (status, signal) => {
       if (status === 0) resolve(true);
       else if (status === 1) resolve(false);
-      else reject(new FileLockUnavailableError(`${command} ended with ${status ?? signal}: ${complaint.trim()}`));
+      else
+        reject(
+          new FileLockUnavailableError(`${command} ended with ${describeEnd(status, signal)}: ${complaint.trim()}`),
+        );
     });
   });
 }

@@ -5,10 +5,11 @@ const LOWEST = 10_000;
 const TRIES = 100;
 
 /**
- * Returns a free TCP port of 127.0.0.1: `preferred` if it is free, else any up to `highest`.
+ * Returns a free TCP port of 127.0.0.1: `preferred` if that port is free and not above `highest`, else any free port up to
+ * `highest`.
  *
- * @param highest 10,000 to 65,535; default 65,535. If the system offers only higher ports, random ones are tried
- * @throws {Error} when none is free
+ * @param highest 10,000 to 65,535; default 65,535. If the port that the system offers is higher, random ports are tried
+ * @throws {Error} after 100 attempts without a free port
  */
 export async function freePort(preferred?: number, highest = 65_535): Promise<number> {
   const wishes = preferred === undefined ? [0] : [preferred, 0];
@@ -16,7 +17,7 @@ export async function freePort(preferred?: number, highest = 65_535): Promise<nu
     const port = await tryPort(wishes[tries] ?? randomInt(LOWEST, highest + 1));
     if (port !== undefined && port <= highest) return port;
   }
-  throw new Error(`No TCP port of 127.0.0.1 up to ${highest} is free.`);
+  throw new Error(`No free TCP port of 127.0.0.1 up to ${highest} was found in ${TRIES} attempts.`);
 }
 
 function tryPort(port: number): Promise<number | undefined> {

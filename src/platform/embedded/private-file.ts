@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { link, mkdir, open, readFile, rename, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
-/** Makes a folder, and its parents, that only its owner may enter. */
+/** Makes a folder, and missing parents, that only the owner may enter. An existing folder keeps its mode. */
 export async function makePrivateFolder(path: string): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 });
 }
 
-/** Replaces a file atomically, mode 0600. Readers see the old content or the new one, also after a crash. */
+/** Replaces a file atomically by one of mode 0600. Readers see the old or the new content, also after a crash. */
 export async function writePrivateFile(path: string, content: string): Promise<void> {
   const draft = await writeDraft(path, content);
   await rename(draft, path);
@@ -15,10 +15,10 @@ export async function writePrivateFile(path: string, content: string): Promise<v
 }
 
 /**
- * Reads the secret of a file of mode 0600. Generates it if the file is missing. Processes that start together get the
- * same secret, because link(2) succeeds for exactly one complete file.
+ * Reads a secret from a file. If the file is missing, generates it with mode 0600. Processes that start together get the same
+ * secret, because link(2) succeeds for one of them, and only with a complete file.
  *
- * @throws {Error} when the file is there but empty
+ * @throws {Error} if the file exists and is empty
  */
 export async function readOrCreateSecret(path: string): Promise<string> {
   const existing = await readIfPresent(path);
@@ -36,11 +36,15 @@ export async function readOrCreateSecret(path: string): Promise<string> {
   return readOrCreateSecret(path);
 }
 
-/** Reads a text file without surrounding white space. Returns undefined if the file is missing. */
+/**
+ * Reads a text file, and removes white space at both ends. Returns undefined if the file is missing.
+ *
+ * @throws {Error} if the file is empty
+ */
 export async function readIfPresent(path: string): Promise<string | undefined> {
   try {
     const content = (await readFile(path, 'utf8')).trim();
-    if (content === '') throw new Error(`${path} is empty. Remove the file: the app generates it again.`);
+    if (content === '') throw new Error(`${path} is empty. Remove the file, and the app generates it again.`);
     return content;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
@@ -48,7 +52,7 @@ export async function readIfPresent(path: string): Promise<string | undefined> {
   }
 }
 
-/** Syncs the names in a folder to the disk. fsync of the files does not do that. */
+/** Syncs the names in a folder to the disk. An fsync of the files syncs their content only. */
 export async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, 'r');
   try {

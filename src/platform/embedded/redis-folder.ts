@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { FileLock } from './file-lock';
 import { freePort } from './free-port';
+import { describeEnd } from '../process-end';
 import { makePrivateFolder, readIfPresent, readOrCreateSecret, writePrivateFile } from './private-file';
 import { answersPing, type RedisEndpoint } from './redis-inline';
 
@@ -50,7 +51,7 @@ export class RedisFolder {
    * Finds the server of the folder, or starts one.
    *
    * @param port port of a new server; default: the port of the previous server if it is free, else any free port
-   * @throws {EmbeddedRedisError} when no server can be started, or the one that holds the folder does not answer
+   * @throws {EmbeddedRedisError} if no server can be started, or the server that holds the folder does not answer
    */
   async ensureServer(port?: number): Promise<RedisEndpoint> {
     await makePrivateFolder(this.path);
@@ -67,18 +68,19 @@ export class RedisFolder {
     }
   }
 
-  /** Waits until no server uses the folder. @throws {EmbeddedRedisError} if one still does after the longest wait */
+  /** Waits until no server uses the folder. @throws {EmbeddedRedisError} if a server still uses it after `patienceMs` */
   async waitUntilEmpty(): Promise<void> {
     const deadline = Date.now() + this.patienceMs;
     for (;;) {
       const lock = await FileLock.tryExclusive(this.lockPath);
       if (lock !== undefined) return lock.release();
-      if (Date.now() > deadline) throw new EmbeddedRedisError(`The redis-server in ${this.path} did not end.`);
+      if (Date.now() > deadline)
+        throw new EmbeddedRedisError(`The redis-server in ${this.path} did not end within ${this.patienceMs} ms.`);
       await sleep(50);
     }
   }
 
-  /** Highest port of a server. A higher one in address.json, of an earlier start, is replaced. */
+  /** Highest port of a server. A higher port in address.json, of an earlier start, is not used again. */
   private get highestPort(): number {
     return this.options.cluster === true ? HIGHEST_PORT - BUS_OFFSET : HIGHEST_PORT;
   }
@@ -94,7 +96,7 @@ export class RedisFolder {
       const endpoint = { host: HOST, port: chosen, password };
       await rm(join(this.path, 'redis.pid'), { force: true });
       await writePrivateFile(join(this.path, 'redis.conf'), serverConfig(endpoint, this.options.config));
-      // Written before the server starts, so that each server that holds the folder has an address.
+      // Written before the server starts, so that other processes find the port of a server that holds the folder.
       await writePrivateFile(join(this.path, 'address.json'), `${JSON.stringify({ port: chosen })}\n`);
       await this.spawnServer(endpoint, lock.fd);
       return endpoint;
@@ -108,14 +110,14 @@ export class RedisFolder {
     let failure: string | undefined;
     let child: ChildProcess;
     try {
-      // Detached: Ctrl-C of a terminal must reach only the app, which still needs Redis to finish its work.
+      // Detached, so that Ctrl-C of a terminal reaches only the app, which still needs Redis to finish its work.
       child = spawn('redis-server', ['redis.conf'], {
         cwd: this.path,
         detached: true,
         stdio: ['ignore', log.fd, log.fd, lockFd],
       });
       child.once('error', (error) => (failure = describeSpawnError(error)));
-      child.once('exit', (status, signal) => (failure ??= `it ended with ${status ?? signal}`));
+      child.once('exit', (status, signal) => (failure ??= `it ended with ${describeEnd(status, signal)}`));
       child.unref();
     } finally {
       await log.close();

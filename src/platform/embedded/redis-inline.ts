@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 
-/** Where a password-protected Redis listens. */
+/** Address and password of a Redis. */
 export interface RedisEndpoint {
   readonly host: string;
   readonly port: number;
@@ -8,8 +8,8 @@ export interface RedisEndpoint {
 }
 
 /**
- * Sends one argument-less command (PING, SHUTDOWN) over a new connection. Returns the first line of the reply, or
- * undefined if the connection closes or `timeoutMs` ends first. Never rejects.
+ * Sends a command without arguments (PING, SHUTDOWN) over a new connection. Returns the first line of the reply; the error
+ * line of AUTH if the password is wrong; undefined if the connection closes or `timeoutMs` ends first. Never rejects.
  */
 export function sendInline(endpoint: RedisEndpoint, command: string, timeoutMs = 1_000): Promise<string | undefined> {
   return new Promise((resolve) => {

@@ -21,7 +21,7 @@ export class ServerWatch {
     private readonly logger: EmbeddedRedisLog,
   ) {}
 
-  /** Opens an idle connection. The kernel closes it at once when the server dies; polling would notice that later. */
+  /** Starts the watch with an idle connection. The kernel closes the connection as soon as the server dies. */
   start(): void {
     const socket = connect(this.endpoint.port, this.endpoint.host);
     socket.on('error', () => undefined);
@@ -33,7 +33,7 @@ export class ServerWatch {
     this.watched = socket;
   }
 
-  /** Ends the watch, after a recovery that is in flight. Harmless twice. */
+  /** Ends the watch. Waits for a restart that is in flight. Harmless twice. */
   async stop(): Promise<void> {
     this.stopping = true;
     await this.recovery;

@@ -1,6 +1,6 @@
-/** Input of a crowd's process: JSON on its standard input, which other users of the machine cannot read. */
+/** Input of a crowd's process, as JSON on its standard input, because all users of the machine can read arguments. */
 export interface CrowdOrders {
-  /** Token that can only make guests. */
+  /** Bearer token of a crowd, which can only make guests. */
   readonly token: string;
   /** Further users who tap without pause; 0 to 10. */
   readonly hammers: number;

@@ -17,7 +17,7 @@ interface CrowdAnswer {
   readonly runAtMs?: number;
 }
 
-/** Starts simulated crowds, for operators. */
+/** Route that starts simulated crowds, for operators. */
 @Controller('rains')
 @UseGuards(AdminGuard)
 export class CrowdController {
@@ -27,8 +27,8 @@ export class CrowdController {
   ) {}
 
   /**
-   * Body: users (1 to 100,000), taps of each (1 to 10, default 3), hammers (further users who tap without pause, 0 to 10, default 0),
-   * delayMs (up to a day, default 0: now).
+   * Starts a crowd now or later. Body: `users` (1 to 100,000), `taps` of each user (1 to 10, default 3), `hammers` (further users
+   * who tap without pause, 0 to 10, default 0), `delayMs` (0 to a day, default 0: now). 409 if a crowd of this process runs.
    */
   @Post(':activityId/crowd')
   @HttpCode(202)

@@ -6,7 +6,7 @@ import { parseRainOptions } from '../rain/rain-options';
 import type { CrowdOrders } from './crowd-orders';
 import { hammer } from './hammer';
 
-/** Runs the crowd; the arguments are those of the rain. Returns the results that contradict each other, in words. */
+/** Runs the crowd. The arguments are those of `npm run rain`. Returns the results that contradict each other, in words. */
 async function play(): Promise<readonly string[]> {
   const options = parseRainOptions(process.argv.slice(2));
   const { token, hammers } = JSON.parse(await text(process.stdin)) as CrowdOrders;
@@ -18,7 +18,7 @@ async function play(): Promise<readonly string[]> {
   return oddities;
 }
 
-// A separate process, because a crowd in the app's process would slow down the app that it measures.
+// The crowd is a process of its own, because it would slow down the app's process.
 play()
   .then((oddities) => {
     for (const oddity of oddities) process.stderr.write(`${oddity}\n`);

@@ -1,6 +1,7 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
+import { describeEnd } from '../../platform/process-end';
 import { refusal } from '../../platform/refusal.filter';
 import type { CrowdOrders } from './crowd-orders';
 import { GuestTokens } from '../../visitors/identity/guest-tokens';
@@ -9,6 +10,7 @@ import { NodeService } from '../../monitoring/nodes/node.service';
 
 /** A crowd to start. */
 export interface CrowdOptions {
+  /** Id of the rain on which the users tap. */
   readonly activityId: string;
   /** Users; 1 to 100,000. */
   readonly users: number;
@@ -23,7 +25,7 @@ export function crowdArgs(urls: string, { activityId, users, taps }: Omit<CrowdO
   return [`--url=${urls}`, `--activity=${activityId}`, `--users=${users}`, `--taps=${taps}`];
 }
 
-/** Starts simulated crowds against all processes of the app: one at a time, each in its own process. */
+/** Starts simulated crowds, each in a new process, against all processes of the app. One crowd of this process at a time. */
 @Injectable()
 export class CrowdService implements OnApplicationShutdown {
   private readonly logger = new Logger(CrowdService.name);
@@ -50,17 +52,17 @@ export class CrowdService implements OnApplicationShutdown {
     const others = this.nodes.all().flatMap((node) => (node.url === undefined || node.url === url ? [] : [node.url]));
     const args = crowdArgs([url, ...others].join(','), crowd);
     const script = join(__dirname, 'crowd.main.js');
-    // An empty environment, because that of the app may hold secrets. The crowd gets a token that can only make guests.
+    // The environment is empty, because the app's may contain secrets. The crowd gets a token that can only make guests.
     const child = spawn(process.execPath, [script, ...args], { stdio: ['pipe', 'ignore', 'pipe'], env: {} });
     this.child = child;
     const orders: CrowdOrders = { token: this.tokens.issueForCrowd(), hammers: crowd.hammers };
-    // A child that could not start or has ended closes the pipe. That is logged below.
+    // A crowd that could not start or has ended closes the pipe. The events below log that.
     child.stdin.on('error', () => undefined).end(JSON.stringify(orders));
     child.stderr.on('data', (chunk: Buffer) => this.logger.warn(chunk.toString().trim()));
     child.once('error', (error) => this.logger.error(`The crowd could not start: ${error.message}`));
     child.once('close', (status, signal) => {
       this.child = undefined;
-      if (status !== 0) this.logger.warn(`The crowd on ${crowd.activityId} ended early (${status ?? signal}).`);
+      if (status !== 0) this.logger.warn(`The crowd on ${crowd.activityId} failed (${describeEnd(status, signal)}).`);
     });
   }
 

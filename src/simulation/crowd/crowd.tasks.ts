@@ -7,12 +7,12 @@ export const CROWD_TASK = 'rain.crowd';
 
 const AGAIN_MS = 1_000;
 
-/** Starts scheduled crowds, on the process that takes the task. */
+/** Starts scheduled crowds, in the process that runs the task. */
 @Injectable()
 export class CrowdTasks {
   constructor(private readonly crowds: CrowdService) {}
 
-  /** Runs at least once. A crowd that runs twice is harmless: a user wins one packet, however often they tap. */
+  /** Starts a crowd. A task may run twice. A second crowd is harmless, because a rain stays right with any number of users. */
   @DelayedTask(CROWD_TASK)
   start(crowd: CrowdOptions): RetryLater | undefined {
     if (!this.crowds.canStart) return retryLater({ delayMs: AGAIN_MS });

@@ -9,9 +9,9 @@ interface TimedGrab {
   readonly tookMs: number;
 }
 
-/** The app's routes as functions. */
+/** Client for the app's routes. */
 export class AppClient {
-  /** @param adminToken the admin token, or that of a crowd. The limit of new guests does not apply to either */
+  /** @param adminToken the admin token, or the token of a crowd. The limit of new guests applies to neither */
   constructor(
     private readonly http: HttpClient,
     private readonly adminToken: string,
@@ -41,11 +41,11 @@ export class AppClient {
     );
   }
 
-  /** One tap of a user. */
+  /** Sends one tap of a user. @throws {RainRequestError} if the response is not the result of a grab */
   async grab(activityId: string, token: string): Promise<TimedGrab> {
     const answer = await this.http.call({ method: 'POST', path: `/red-packets/${activityId}/grab`, token });
     const result = answer.body as GrabResult | undefined;
-    // Refusals such as "sold out" have statuses of 4xx, too. The outcome is in the body.
+    // Each result of a grab has an outcome, also "sold out". A response without one is a refusal, such as 429.
     if (result?.outcome === undefined) expectOk(answer, 'grabbing');
     return { result: result as GrabResult, tookMs: answer.tookMs };
   }
@@ -73,7 +73,7 @@ export class AppClient {
 
   /** Reads the totals of the ledger, from the process that owns it. */
   async ledger(activityKey: string): Promise<LedgerAnswer> {
-    // The owner is read again for each attempt: it may die, and another process takes over after a while.
+    // The owner is read again for each attempt, because it may die, and another process then takes over.
     const path = async (): Promise<string> => `${await this.ledgerOwner()}/ledger/${encodeURIComponent(activityKey)}`;
     const answer = await this.http.call({ method: 'GET', path, token: this.adminToken });
     return expectOk(answer, 'reading the ledger');
@@ -89,5 +89,5 @@ export class AppClient {
 
 function expectOk<T>({ status, body }: Answer, doing: string): T {
   if (status >= 200 && status < 300) return body as T;
-  throw new RainRequestError(`${doing}: the app answered ${status}: ${JSON.stringify(body)}`);
+  throw new RainRequestError(`${doing} failed: the app responded with ${status}: ${JSON.stringify(body)}`);
 }

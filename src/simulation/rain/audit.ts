@@ -19,7 +19,7 @@ export interface Audit {
   readonly taps: number;
   /** Granted packets in the records. */
   readonly grants: number;
-  /** Different users among them. */
+  /** Different users in the records. */
   readonly winners: number;
   readonly grantedCents: number;
   /** Users in the ledger. */
@@ -36,14 +36,14 @@ export interface Audit {
   readonly retries: number;
 }
 
-/** The three books that must agree with each other and with the results that the users got. */
+/** Status, records and ledger, which must agree with each other and with the results that the users got. */
 export interface Books {
   readonly status: ActivityStatus;
   readonly records: readonly GrantRecord[];
   readonly ledger: LedgerAnswer;
 }
 
-/** Reads the books as soon as everything is paid, at the latest after `patienceMs` (default 60,000). */
+/** Waits until everything is paid, at most `patienceMs` (default 60,000), then reads status, records and ledger. */
 export async function readBooks(app: AppClient, activityId: string, patienceMs = 60_000): Promise<Books> {
   const deadline = Date.now() + patienceMs;
   for (;;) {
@@ -55,7 +55,7 @@ export async function readBooks(app: AppClient, activityId: string, patienceMs =
   }
 }
 
-/** Compares the results of the users with the three books. */
+/** Compares the results of the users with status, records and ledger. */
 export function auditRain(options: RainOptions, crowd: CrowdResult, books: Books, retries: number): Audit {
   const { status, records, ledger } = books;
   const grantedCents = sum(records.map((record) => record.amountCents));

@@ -7,7 +7,7 @@ import { seededRandom, shuffle } from './shuffle';
 export interface Player {
   readonly userId: string;
   readonly token: string;
-  /** First packet that the user got. */
+  /** First packet that the user got; undefined without a packet. */
   packet: Packet | undefined;
   /** Taps with an outcome. */
   taps: number;
@@ -70,7 +70,7 @@ function notePacket(player: Player, packet: Packet, oddities: string[]): void {
     oddities.push(`user ${player.userId} got two packets: ${JSON.stringify(first)} and ${JSON.stringify(packet)}`);
 }
 
-/** Runs `work` for 0 to count - 1, `width` at a time; the first failure ends it. */
+/** Runs `work` for 0 to count - 1, `width` at a time. After a failure, starts no more work and rejects. */
 async function eachParallel(count: number, width: number, work: (index: number) => Promise<void>): Promise<void> {
   let next = 0;
   let failed = false;

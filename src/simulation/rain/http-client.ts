@@ -12,7 +12,7 @@ export interface Answer {
   readonly origin: string;
 }
 
-/** Error if a retry cannot help, or the app did not respond for too long. */
+/** The app refused a request, or did not respond for too long. */
 export class RainRequestError extends Error {
   readonly code = 'RAIN_REQUEST';
 
@@ -22,7 +22,7 @@ export class RainRequestError extends Error {
   }
 }
 
-/** Waiting time after which a person at a terminal is informed, ms. */
+/** Time for which a call is repeated before `onWaiting` is called, ms. */
 const WAITING_AFTER_MS = 2_000;
 
 /** A request. */

@@ -14,7 +14,7 @@ export interface RainOptions {
   readonly taps: number;
   /** Requests in flight; 1 to 1,000. Default 64. */
   readonly concurrency: number;
-  /** Order of the taps; the same seed gives the same order. Default: random. */
+  /** Seed of the order of the taps; 0 to 2^32 - 1. The same seed gives the same order. Default: random. */
   readonly seed: number;
   /** Id of the activity to make. Default: a new one. */
   readonly activityId: string;
@@ -112,5 +112,7 @@ function url(value: string | undefined): string | undefined {
   const parsed = value?.split(',').map((one) => (URL.canParse(one) ? new URL(one) : undefined));
   if (parsed === undefined) return undefined;
   if (parsed.every((one) => one?.protocol === 'http:')) return parsed.map((one) => one?.origin).join(',');
-  throw new RainUsageError(`--url is ${JSON.stringify(value)}. Expected a URL like http://127.0.0.1:3000.`);
+  throw new RainUsageError(
+    `--url is ${JSON.stringify(value)}. Expected URLs like http://127.0.0.1:3000, with commas between them.`,
+  );
 }

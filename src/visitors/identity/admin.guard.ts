@@ -2,7 +2,7 @@ import { type CanActivate, type ExecutionContext, Injectable, UnauthorizedExcept
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { bearerToken } from './bearer';
 
-/** The admin token, as a provider. */
+/** The admin token, as a provider for guards and for requests to other processes. */
 export class AdminToken {
   private readonly expected: Buffer;
 
@@ -19,7 +19,7 @@ export class AdminToken {
   }
 }
 
-/** Allows requests with the admin token. */
+/** Guard that allows requests with the admin token only. */
 @Injectable()
 export class AdminGuard implements CanActivate {
   constructor(private readonly token: AdminToken) {}

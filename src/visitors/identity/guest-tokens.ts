@@ -4,20 +4,21 @@ import { bearerToken } from './bearer';
 
 const DAY_MS = 86_400_000;
 const CROWD_MS = 3_600_000;
-/** Property of a request: its user. A limit and a route both need it. */
+/** Property of a request that caches its user, because a limit and a route both need the user. Null: no valid token. */
 const USER = Symbol('luanest:app-user');
 
-/** A guest, and the token that proves it. */
+/** A guest, and the token that identifies the guest. */
 export interface Guest {
   readonly userId: string;
   /** A JSON Web Token (HS256) with the user's id as its subject. */
   readonly token: string;
 }
 
-/** Use of a token. */
+/** Purpose of a token. */
 type Audience = 'guest' | 'crowd';
 
-/** Makes and checks guest tokens. They are self-contained: every process with the same secret accepts them. */
+// See DECISIONS.md: tokens-verified-synchronously
+/** Makes and checks guest tokens. No list of tokens is needed, so every process with the same secret accepts them. */
 export class GuestTokens {
   private readonly jwt: JwtService;
 
@@ -71,7 +72,7 @@ export class GuestTokens {
   private subjectOf(token: string, audience: Audience): string | undefined {
     try {
       const clockTimestamp = Math.floor(this.now() / 1_000);
-      // The algorithm is fixed: a token must not choose how it is checked.
+      // The algorithm is fixed, because a token must not choose how it is checked.
       const { sub } = this.jwt.verify<{ sub?: unknown }>(token, { algorithms: ['HS256'], audience, clockTimestamp });
       return typeof sub === 'string' ? sub : undefined;
     } catch {

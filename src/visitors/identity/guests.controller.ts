@@ -2,12 +2,12 @@ import { Controller, Post, UseGuards } from '@nestjs/common';
 import { RateLimitGuard } from 'luanest/rate-limit';
 import { type Guest, GuestTokens } from './guest-tokens';
 
-/** Makes guests. The app has no accounts: a token is all that a user needs. */
+/** Makes guests. The app has no accounts, so a token is all that a user needs. */
 @Controller('guests')
 export class GuestsController {
   constructor(private readonly tokens: GuestTokens) {}
 
-  /** Makes a guest with a token. An address may make GUESTS_PER_MINUTE guests in a minute. */
+  /** Makes a guest with a token. One client address may make GUESTS_PER_MINUTE guests in a minute. */
   @Post()
   @UseGuards(RateLimitGuard)
   create(): Guest {

@@ -4,11 +4,13 @@ import { readOrCreateSecret } from '../../platform/embedded/private-file';
 
 /** Secrets of the app. */
 export interface Secrets {
+  /** Key that signs guest tokens. */
   readonly guestSecret: string;
+  /** Bearer token of the admin routes. */
   readonly adminToken: string;
 }
 
-/** Loads the secrets: the configured ones, else those of the data folder. Generates missing ones there. */
+/** Loads the configured secrets. Reads a secret that is not configured from the data folder, or generates it there. */
 export async function loadSecrets(config: AppConfig): Promise<Secrets> {
   return {
     guestSecret: config.guestSecret ?? (await readOrCreateSecret(join(config.dataDir, 'guest-secret'))),
@@ -16,7 +18,7 @@ export async function loadSecrets(config: AppConfig): Promise<Secrets> {
   };
 }
 
-/** Loads the admin token alone, for tools that call an app with the same configuration. */
+/** Loads only the admin token, for tools that call an app with the same configuration. */
 export async function loadAdminToken(config: AppConfig): Promise<string> {
   return config.adminToken ?? readOrCreateSecret(join(config.dataDir, 'admin-token'));
 }

@@ -17,7 +17,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-/** Reads all files of a folder once. They are few and small, and a request cannot name a file outside the folder. */
+/** Reads all files of a folder into memory, by name. So a request cannot read a file outside the folder. */
 export function readPageFiles(folder: string): ReadonlyMap<string, PageFile> {
   return new Map(
     readdirSync(folder).map((name) => {

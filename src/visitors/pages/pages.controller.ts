@@ -11,13 +11,13 @@ interface Reply {
   send(body?: Buffer): Reply;
 }
 
-/** Pages load nothing from other origins and run no inline scripts, so injected markup can do nothing. */
+/** Headers of all files. With this policy, pages load nothing from other origins and run no inline scripts. */
 const HEADERS = {
   'content-security-policy':
     "default-src 'self'; object-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
-  // Browsers ask each time and mostly get 304, so a new release is seen at once.
+  // Browsers ask for each file again and get 304 if it is the same, so a new release is seen at once.
   'cache-control': 'no-cache',
 };
 
@@ -26,13 +26,13 @@ const HEADERS = {
 export class PagesController {
   private readonly files = readPageFiles(join(__dirname, 'public'));
 
-  /** The visitors' page. */
+  /** Sends the visitors' page. */
   @Get()
   visitor(@Res() reply: Reply, @Headers('if-none-match') known?: string): void {
     this.send(reply, 'visitor.html', known);
   }
 
-  /** The operator's page. Its data need the admin token. */
+  /** Sends the operator's page, to anybody. The routes that the page calls need the admin token. */
   @Get('operator')
   operator(@Res() reply: Reply, @Headers('if-none-match') known?: string): void {
     this.send(reply, 'operator.html', known);
@@ -46,7 +46,7 @@ export class PagesController {
     reply.code(200).headers({ 'content-type': 'application/json' }).send(Buffer.from('{}'));
   }
 
-  /** Scripts and styles. */
+  /** Sends a script, a style or an image. */
   @Get('assets/:name')
   asset(@Param('name') name: string, @Res() reply: Reply, @Headers('if-none-match') known?: string): void {
     this.send(reply, name, known);

@@ -17,15 +17,16 @@ import { GuestTokens } from '../identity/guest-tokens';
 import { RainsService } from '../rains/rains.service';
 import { JOIN_RULE } from './join.rule';
 
-/** States in which a guest can take part. Someone who taps too late finds the rain sold out. */
+/** States in which a guest earns the point without a packet. A guest who taps too late finds the rain sold out. */
 const OPEN: ReadonlySet<ActivityState> = new Set(['open', 'sold-out']);
 
 /** Points of a visitor today. */
 export interface Points {
+  /** Points that the visitor has earned today. */
   readonly points: number;
   /** Points that the visitor can still earn today. */
   readonly remaining: number;
-  /** End of the day, ms since 1970. */
+  /** End of the day in China, ms since 1970; null if the rule has no period. */
   readonly resetsAtMs: number | null;
 }
 
@@ -39,7 +40,7 @@ export class PointsController {
     private readonly tokens: GuestTokens,
   ) {}
 
-  /** The guest's points. */
+  /** Returns the guest's points. */
   @Get()
   async mine(@Req() request: object): Promise<Points> {
     const [status] = await this.rewards.status(this.guest(request));
@@ -47,7 +48,7 @@ export class PointsController {
     return { points, remaining, resetsAtMs };
   }
 
-  /** Gives a point if the rain is open or the guest has a packet of it. A rain counts once a day. */
+  /** Gives a point if the rain is open or sold out, or if the guest has a packet of it. A rain counts once a day. */
   @Post(':activityId')
   @HttpCode(200)
   @UseGuards(RateLimitGuard)
@@ -60,7 +61,9 @@ export class PointsController {
     const rain = await this.rains.sight(activityId);
     if (rain === undefined) throw new NotFoundException('There is no such rain. It may have expired.');
     if (!OPEN.has(rain.state) && (await this.packets.packetOf(activityId, userId)) === undefined) {
-      throw new ConflictException('The rain is not open, and the guest has no packet of it.');
+      throw new ConflictException(
+        'There is no point for this rain, because it is not open and the guest has no packet of it.',
+      );
     }
     const { status } = await this.rewards.record({ rule: JOIN_RULE, userId, itemId: activityId });
     return { status, ...(await this.mine(request)) };

@@ -3,8 +3,9 @@ import { RedPacketService, type ActivityState, type ActivityStatus } from 'luane
 import { RedisClock } from '../../platform/redis-clock';
 
 const DAY_MS = 86_400_000;
-/** Age up to which one status is used for all visitors, ms: each process asks Redis at most four times a second. */
+/** Age up to which a status is used for all visitors, ms. So a process reads a rain at most four times a second. */
 const KEPT_MS = 250;
+/** Age up to which the list of rains is used, ms. */
 const LIST_KEPT_MS = 2_000;
 const MOST_KEPT = 1_000;
 const MOST_LISTED = 50;
@@ -12,13 +13,13 @@ const MOST_LISTED = 50;
 /** A rain as a visitor sees it. */
 export interface RainSight {
   readonly activityId: string;
-  /** State of the activity; `preheated` also while it is paused before the first grant. */
+  /** State of the rain; also `preheated` while the rain is paused before the first grant, because it has not begun then. */
   readonly state: ActivityState;
   readonly packets: number;
   readonly remainingPackets: number;
-  /** Time until it opens, ms; null if it is open, over, or opened by hand. */
+  /** Time until the rain opens, ms; null if it is open or over, or an operator opens it by hand. */
   readonly opensInMs: number | null;
-  /** Time until it ends, ms; null if it is over, or the end is more than a day ahead. */
+  /** Time until the rain ends, ms; null if it is over, or ends in a day or later. */
   readonly endsInMs: number | null;
 }
 
@@ -38,7 +39,7 @@ export class RainsService {
     private readonly clock: RedisClock,
   ) {}
 
-  /** Reads a rain; undefined if there is none with this id. */
+  /** Reads a rain, up to 250 ms old; undefined if Redis has no rain with this id. */
   async sight(activityId: string): Promise<RainSight | undefined> {
     let kept = this.sights.get(activityId);
     if (kept === undefined || isStale(kept, KEPT_MS)) {
@@ -50,14 +51,14 @@ export class RainsService {
     return status && this.sightOf(status);
   }
 
-  /** Returns the rain to take part in: the newest that is not over, else the newest; undefined if there is none. */
+  /** Returns the rain to take part in: the newest that is not over, else the newest; undefined if there are no rains. */
   async latest(): Promise<RainSight | undefined> {
     const all = await this.list();
     const newest = all.find(({ state }) => state !== 'ended' && state !== 'closed') ?? all[0];
     return newest && this.sight(newest.activityId);
   }
 
-  /** Returns the last fifty rains, the newest first. */
+  /** Returns the last fifty rains, the newest first, up to 2 s old. */
   list(): Promise<readonly ActivityStatus[]> {
     if (this.listed === undefined || isStale(this.listed, LIST_KEPT_MS)) {
       this.listed = { atMs: performance.now(), value: this.readAll() };
@@ -89,7 +90,7 @@ export class RainsService {
   }
 }
 
-/** Returns true if the end is worth a countdown. A rain without a set end ends shortly before Redis forgets it. */
+/** Returns true if the end is less than a day ahead. A later end is not shown: it may be the end of the retention only. */
 function isNear(endsAtMs: number, now: number): boolean {
   return endsAtMs - now < DAY_MS;
 }

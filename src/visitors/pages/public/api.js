@@ -1,7 +1,9 @@
-// The operator's requests. The token is in a header and in this tab's storage, never in an address.
+// The operator's requests. The admin token is sent in a header and stored in this tab's storage. It is never in an address.
 import { SaidError } from './operator-words.js';
 
+/** Most attempts at a change. */
 const TRIES = 3;
+/** Pause between two attempts, ms. */
 const AGAIN_MS = 400;
 
 let token = sessionStorage.getItem('admin-token');

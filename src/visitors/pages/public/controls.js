@@ -5,7 +5,7 @@ import { sayingOf, w } from './operator-words.js';
 
 const DAY_MS = 86_400_000;
 
-/** Actions that are allowed, by state. */
+/** States of the rain in which each button is enabled. */
 const ALLOWED = {
   pause: ['open', 'preheated', 'sold-out'],
   resume: ['paused'],
@@ -13,7 +13,7 @@ const ALLOWED = {
   count: ['preheated', 'open', 'paused', 'sold-out', 'ended', 'closed'],
 };
 
-/** Returns the state of the rain in words. */
+/** Returns a sentence about what happens next to the rain, or what an operator can do. */
 function hintOf(status, now) {
   const { state, startsAtMs, endsAtMs, expiresAtMs, grantedPackets } = status;
   if (state === 'preheated') return w.opensInTime(clock(startsAtMs - now));
@@ -24,7 +24,7 @@ function hintOf(status, now) {
   return last < DAY_MS ? w.endsInTime(clock(last)) : '';
 }
 
-/** Shows the state, and enables the buttons that are allowed in it. */
+/** Shows the state of the rain, and enables the buttons that are allowed in that state. */
 export function showControls({ status, redisNowMs }) {
   write(at('f-rain'), status.activityId);
   write(at('f-state'), w.states[status.state] ?? status.state);
@@ -34,7 +34,7 @@ export function showControls({ status, redisNowMs }) {
   write(at('resume'), status.state === 'paused' && status.grantedPackets > 0 ? w.resume : w.start);
 }
 
-/** Lets the buttons act on the rain that is watched. */
+/** Makes the buttons act on the rain that is watched. `complain` shows an error; without arguments it hides the last one. */
 export function wireControls(rainOf, complain) {
   const act = async (verb) => {
     complain();

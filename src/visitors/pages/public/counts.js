@@ -1,7 +1,7 @@
-// Counts of several processes together.
+// Sums of the counts of several processes.
 import { w } from './operator-words.js';
 
-/** Adds `{ name: count }` of all processes. */
+/** Adds up counts by name. `pick` returns the `{ name: count }` of a process. */
 export function together(nodes, pick) {
   const all = {};
   for (const node of nodes) {
@@ -10,12 +10,12 @@ export function together(nodes, pick) {
   return all;
 }
 
-/** Adds a number of all processes. */
+/** Adds up a number. `pick` returns the number of a process. */
 export function sum(nodes, pick) {
   return nodes.reduce((total, node) => total + pick(node), 0);
 }
 
-/** Seconds since an instant, in words. */
+/** Returns the time since an instant in words, in seconds or minutes. */
 export function ago(atMs, nowMs) {
   const seconds = Math.max(0, Math.round((nowMs - atMs) / 1_000));
   return seconds < 90 ? w.secondsAgo(seconds) : w.minutesAgo(Math.round(seconds / 60));

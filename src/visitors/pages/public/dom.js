@@ -4,7 +4,7 @@ import { w } from './operator-words.js';
 /** Returns the element with an id. */
 export const at = (id) => document.getElementById(id);
 
-/** Makes an element with properties and children; a text becomes a text node. */
+/** Makes an element with properties and children. A child that is a string becomes a text node. */
 export function element(tag, properties = {}, ...children) {
   const made = Object.assign(document.createElement(tag), properties);
   made.append(...children);
@@ -17,14 +17,17 @@ export function write(node, text) {
   if (node.textContent !== wanted) node.textContent = wanted;
 }
 
-/** Makes an element with a text that follows the language: the name of a word. */
+/** Makes an element that shows a text of the page in the chosen language. `word` is the name of the text in operator-en.js. */
 export function worded(tag, word, properties = {}) {
   const made = element(tag, properties, w[word]);
   made.dataset.word = word;
   return made;
 }
 
-/** A table with a row for each list of cells; `heads` and `empty` name words, and `fill` puts other rows into it. */
+/**
+ * Makes a table. `heads` and `empty` are names of texts. Returns the element, and `fill(rows)`, which replaces the rows: each is a
+ * list of cells. Without rows, the table shows `empty`.
+ */
 export function table(id, heads, empty) {
   const body = element('tbody', { id });
   const head = element('thead', {}, element('tr', {}, ...heads.map((word) => worded('th', word, { scope: 'col' }))));
@@ -38,7 +41,7 @@ export function table(id, heads, empty) {
   return { node: element('div', { className: 'scroll' }, element('table', {}, head, body)), fill };
 }
 
-/** Values with their names: `{ id: word }`; `fill` takes `{ id: value }`. */
+/** Makes a list of labelled values from `{ id: name of the label }`. Returns it, and `fill({ id: value })`, which shows values. */
 export function figures(names) {
   const node = element('dl', { className: 'figures' });
   for (const [id, word] of Object.entries(names)) {
@@ -50,7 +53,7 @@ export function figures(names) {
   return { node, fill };
 }
 
-/** A panel of the page: its lib, its content, and its width (half or whole). */
+/** Makes a panel of the page. `title` is the name of a text, `lib` the lib that the panel is about, `width` a CSS class. */
 export function panel({ title, lib = '', width = '' }, ...content) {
   const name = element('h2', {}, worded('span', title));
   if (lib !== '') name.append(' ', element('small', {}, lib));

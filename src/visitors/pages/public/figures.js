@@ -6,7 +6,7 @@ export function count(value) {
   return String(value).replace(GROUPS, ',');
 }
 
-/** Returns the end of a fencing token. It is a time in microseconds, so only the last digits differ. */
+/** Returns the last digits of a fencing token. Tokens are times in microseconds, so the first digits are always the same. */
 export function short(fence) {
   return fence === 0 ? '–' : `…${String(fence).slice(-8)}`;
 }
@@ -18,7 +18,7 @@ export function money(cents) {
   return `${sign}¥${count(Math.floor(whole / 100))}.${String(whole % 100).padStart(2, '0')}`;
 }
 
-/** A span of time as hours, minutes and seconds; rounded up, so that it shows 0:00 when it is over. */
+/** Formats a duration in ms as hours, minutes and seconds. Rounds up, so that 0:00 means that the time is over. */
 export function clock(ms) {
   const seconds = Math.max(0, Math.ceil(ms / 1_000));
   const [hours, minutes] = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60];

@@ -2,7 +2,10 @@ import { send } from './api.js';
 
 const AGAIN_MS = 500;
 
-/** Server-sent events by fetch, since an EventSource cannot carry the token. */
+/**
+ * Reads the live view (server-sent events) until it ends. Uses fetch, because an EventSource cannot send the token. Returns
+ * 'refused' if the token is wrong.
+ */
 async function follow(activityId, signal, show) {
   const response = await send('GET', `/rains/${encodeURIComponent(activityId)}/live`, { signal });
   if (response.status === 401) return 'refused';
@@ -21,7 +24,7 @@ async function follow(activityId, signal, show) {
   return 'ended';
 }
 
-/** Shows a rain until the signal fires. A view that breaks off is opened again, on any process. */
+/** Shows a rain until the signal fires. Opens the live view again when it ends or breaks off. */
 export async function watchRain(activityId, signal, { show, complain, refused }) {
   while (!signal.aborted) {
     try {

@@ -2,20 +2,20 @@ import { at, write } from './dom.js';
 import { change, read } from './api.js';
 import { SaidError, sayingOf, w } from './operator-words.js';
 
-/** Time until a rain that an operator starts by hand would open, ms: enough to fill its pool and pause it. */
+/** Time until a rain that an operator starts by hand would open, ms. In this time its pool is filled and it is paused. */
 const heldMs = (packets) => 3_000 + packets / 50;
 
 const newName = () => `rain-${Date.now().toString(36)}`;
 const numberOf = (id) => Number(at(id).value);
 
-/** Parses typed money as integer cents. @throws {SaidError} for another text */
+/** Parses an amount such as 12.50 as integer cents. @throws {SaidError} if the text is not an amount */
 function cents(text) {
   const match = /^(\d{1,12})(?:\.(\d{1,2}))?$/.exec(text);
   if (match === null) throw new SaidError((words) => words.notMoney(text));
   return Number(match[1]) * 100 + Number((match[2] ?? '').padEnd(2, '0'));
 }
 
-/** Runs the action of a form, one at a time, and shows errors. */
+/** Runs `work` when a form is submitted, and shows its error. The buttons of the form are disabled meanwhile. */
 export function onSubmit(form, complain, work) {
   at(form).addEventListener('submit', (event) => {
     event.preventDefault();
@@ -30,7 +30,7 @@ export function onSubmit(form, complain, work) {
   });
 }
 
-/** Returns the values of the form. Times are by Redis' clock, not by this machine's. */
+/** Returns the body of the request that makes the rain of the form. @param redisNowMs Redis' time, by which rains begin */
 function rainOf(redisNowMs) {
   const byHand = at('opens').value === 'hand';
   const wait = byHand ? heldMs(numberOf('packets')) : at('opens').value === 'later' ? numberOf('opens-in') * 1_000 : 0;
@@ -48,12 +48,12 @@ function rainOf(redisNowMs) {
   };
 }
 
-/** The form that makes rains. */
+/** Makes the form work that creates rains. `watch` shows the new rain. */
 export function wireCreate(complain, watch) {
   at('activity').value = newName();
   const adapt = () => {
     at('opens-in').disabled = at('opens').value !== 'later';
-    // The start is not known yet, so neither is the end.
+    // Without a known start there is no known end.
     at('lasts').disabled = at('opens').value === 'hand';
     if (at('lasts').disabled) at('lasts').value = '';
   };
@@ -69,10 +69,10 @@ export function wireCreate(complain, watch) {
   });
 }
 
-/** Shows again, in the chosen language, when the crowd comes. */
+/** Shows again when the crowd comes, after the language was changed. */
 export let sayCrowd = () => undefined;
 
-/** The form that starts crowds. */
+/** Makes the form work that starts crowds. `rainOfView` returns the id of the watched rain. */
 export function wireCrowd(complain, rainOfView) {
   onSubmit('crowd', complain, async () => {
     const { started } = await change(`/rains/${encodeURIComponent(rainOfView())}/crowd`, {

@@ -1,9 +1,9 @@
-// The visitor as the app knows them: a token, made when it is first needed, and kept by the browser.
+// The visitor's token. It is made when it is first needed, and stored by the browser.
 
-/** Longest wait for an answer, ms: a request that hangs must not look like one that works. */
+/** Longest wait for a response, ms. Without it, a request that hangs would look like a slow one. */
 const ANSWER_MS = 8_000;
 
-/** Sends a request as this guest. A token that the app no longer accepts is replaced once. */
+/** Sends a request with the visitor's token. If the app refuses the token, gets a new token and sends the request once more. */
 export async function asGuest(path, method = 'GET') {
   const first = await send(path, method);
   if (first.status !== 401) return first;

@@ -1,22 +1,22 @@
 // The language of both pages.
 const LANGUAGES = ['en', 'zh'];
 
-/** The language chosen before, else the browser's. */
+/** Returns the language that the visitor chose before, else the browser's: `en` or `zh`. */
 export function language() {
   const chosen = localStorage.getItem('language');
   if (LANGUAGES.includes(chosen)) return chosen;
   return navigator.language.toLowerCase().startsWith('zh') ? 'zh' : 'en';
 }
 
-/** Remembers a language. */
+/** Stores the chosen language in the browser. */
 export function choose(next) {
   localStorage.setItem('language', next);
 }
 
-/** The other one. */
+/** Returns the other language. */
 export const otherThan = (lang) => (lang === 'zh' ? 'en' : 'zh');
 
-/** Its name in HTML. */
+/** Returns a language's name for the attribute `lang` of HTML. */
 export const tagOf = (lang) => (lang === 'zh' ? 'zh-CN' : 'en');
 
 /** Writes the fixed texts of the page, and the button that switches to the other language. */

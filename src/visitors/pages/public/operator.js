@@ -38,7 +38,10 @@ let problem = () => '';
 let problemOf;
 let lastView;
 
-/** Shows a problem of `source` in the chosen language; without a problem, hides that of the same source. */
+/**
+ * Shows a problem in the chosen language; without arguments, hides the problem. `say` receives the texts of a language. `source` is
+ * `live` for problems of the live view, which the next view hides.
+ */
 function complain(say = () => '', source = undefined) {
   problem = say;
   problemOf = source;
@@ -63,7 +66,7 @@ function show(view) {
   for (const each of panels) each.show(view);
 }
 
-/** Watches a rain until another one is watched. */
+/** Shows a rain until another rain is chosen. */
 function watch(activityId) {
   watching?.abort();
   watching = new AbortController();
@@ -76,7 +79,7 @@ function watch(activityId) {
   void listRains().catch(() => undefined);
 }
 
-/** Fills the list of rains. The watched one stays selected. */
+/** Fills the list of rains. The watched rain stays selected. Without a watched rain, watches the newest. */
 async function listRains() {
   const { rains } = await read('/rains');
   const list = at('rains');
@@ -110,7 +113,7 @@ async function signIn() {
 
 onSubmit('sign-in', complain, async () => {
   const token = at('token').value.trim();
-  // A header cannot carry other characters, and no admin token has them.
+  // Admin tokens have only these characters. fetch refuses a header with others.
   if (!/^[\x21-\x7e]+$/.test(token)) throw new SaidError((words) => words.notAdmin);
   useToken(token);
   await signIn();

@@ -4,13 +4,13 @@ import { w } from './operator-words.js';
 
 const MOST_SHOWN = 4;
 
-/** Packets by bucket. */
+/** Returns the packets of each bucket as a text; with many buckets, the least and the most. */
 function spread(pools) {
   if (pools.length <= MOST_SHOWN) return pools.map(count).join(' · ');
   return w.spread(count(Math.min(...pools)), count(Math.max(...pools)), pools.length);
 }
 
-/** State of all packets and cents of the rain, and the rate of grants. */
+/** Makes the panel with all packets and cents of the rain, the rate of grants and the latency. */
 export function booksPanel() {
   const list = figures({
     rate: 'rate',
@@ -47,12 +47,12 @@ export function booksPanel() {
   return { node, show };
 }
 
-/** Returns true if the last count is of the rain as it is now. */
+/** Returns true if nothing was granted or refunded since the last count of all records. */
 function isNow(counted, { grantedPackets, refundedPackets }) {
   return counted?.quiet && counted.granted.packets === grantedPackets && counted.refunded.packets === refundedPackets;
 }
 
-/** Shows the audit in green or red. */
+/** Shows the result of the audit: green without faults, else red with the faults. */
 export function showAudit({ status, faults, counted }) {
   const banner = at('audit');
   const state = faults.length > 0 ? 'red' : 'green';

@@ -5,7 +5,7 @@ import { w } from './operator-words.js';
 
 const SHOWN = 6;
 
-/** The scheduled job that audits: which process ran it for which slot. */
+/** Makes the panel of the scheduled audit job: which process ran the job for which slot. */
 export function jobsPanel() {
   const note = element('p', { className: 'note' });
   const list = table('jobs', ['slot', 'node', 'outcome', 'took', 'fence'], 'noJob');
@@ -14,7 +14,7 @@ export function jobsPanel() {
     const { ran = 0, failed = 0, ...others } = together(nodes, ({ works }) => works.jobs);
     const skipped = Object.values(others).reduce((all, one) => all + one, 0);
     write(note, w.ticks(count(ran), count(skipped), count(failed)));
-    // The other processes only report that they skipped the slot.
+    // One process runs a slot. Records of the others, which skipped the slot, are left out.
     const told = jobs.filter(({ outcome }) => !outcome.startsWith('skipped')).slice(0, SHOWN);
     list.fill(
       told.map((job) => [

@@ -3,7 +3,7 @@ import { together } from './counts.js';
 import { count } from './figures.js';
 import { w } from './operator-words.js';
 
-/** Refused requests by limit. */
+/** Makes the panel of refused requests, by limit. */
 export function limitsPanel() {
   const list = table('limits', ['limit', 'refused'], 'nothingRefused');
   const node = panel({ title: 'requestsRefused', lib: 'luanest/rate-limit' }, list.node);

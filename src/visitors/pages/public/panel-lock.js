@@ -3,7 +3,7 @@ import { ago, together } from './counts.js';
 import { count, money, short } from './figures.js';
 import { w } from './operator-words.js';
 
-/** The lock under which one process at a time counts every record, and what the last count found. */
+/** Makes the panel of the lock under which one process at a time counts every record, and of the last count. */
 export function lockPanel() {
   const note = element('p', { className: 'note', id: 'lock' });
   const list = table('counted', ['counted', 'packets', 'sum'], 'noCount');

@@ -2,7 +2,7 @@ import { panel, table } from './dom.js';
 import { count } from './figures.js';
 import { w } from './operator-words.js';
 
-/** The processes of the app. */
+/** Makes the panel of the processes of the app. */
 export function nodesPanel() {
   const list = table('nodes', ['node', 'grabs', 'won', 'p99', 'refused', 'ledger'], 'noNode');
   const node = panel({ title: 'processes', width: 'half' }, list.node);

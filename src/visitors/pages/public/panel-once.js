@@ -2,7 +2,7 @@ import { figures, panel } from './dom.js';
 import { together } from './counts.js';
 import { count } from './figures.js';
 
-/** Requests under an idempotency key. */
+/** Makes the panel of requests that have an idempotency key. */
 export function oncePanel() {
   const list = figures({ ran: 'ranOnce', replayed: 'replayed', held: 'held' });
   const node = panel({ title: 'repeated', lib: 'luanest/once' }, list.node);

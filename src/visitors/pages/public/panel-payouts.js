@@ -3,7 +3,7 @@ import { together } from './counts.js';
 import { count } from './figures.js';
 import { w } from './operator-words.js';
 
-/** State of the payouts: the outbox, the ledger, and the consumers that book them. */
+/** Makes the panel of the payouts: the outbox, the ledger, and the processes that book payouts. */
 export function payoutsPanel() {
   const list = figures({
     owed: 'owed',

@@ -2,7 +2,7 @@ import { figures, panel } from './dom.js';
 import { sum, together } from './counts.js';
 import { count } from './figures.js';
 
-/** Points that visitors earned by joining rains. */
+/** Makes the panel of the points that visitors earned by joining rains. */
 export function pointsPanel() {
   const list = figures({ points: 'earned', twice: 'twice', full: 'full' });
   const node = panel({ title: 'points', lib: 'luanest/read-reward' }, list.node);

@@ -5,7 +5,7 @@ import { w } from './operator-words.js';
 
 const SHOWN = 5;
 
-/** The queue of delayed tasks: their counts, and the last tasks with their processes. */
+/** Makes the panel of delayed tasks: counts of the queue, and the last tasks with the processes that ran them. */
 export function tasksPanel() {
   const list = figures({
     waiting: 'waiting',

@@ -1,13 +1,13 @@
-// The packets that fall.
+// The falling packets of the visitors' page.
 const MOST_PACKETS = 24;
 const EVERY_MS = 350;
 
-/** Lets packets fall into an element while `falls()`, and calls `onTap` when one is touched. */
+/** Makes packets fall in the element `sky` while `falls()` returns true. Calls `onTap` when a packet is touched. */
 export function rainInto(sky, falls, onTap) {
   const drop = () => {
     if (!falls()) return sky.replaceChildren();
     if (sky.childElementCount >= MOST_PACKETS || document.hidden) return;
-    // Not a button: the tab key cannot reach a moving element in time, and the button below does the same.
+    // A packet is not a button, because the tab key cannot reach a moving element in time. The button below does the same.
     const packet = document.createElement('div');
     packet.className = 'packet';
     packet.style.left = `${4 + Math.random() * 80}%`;

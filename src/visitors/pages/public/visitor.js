@@ -5,7 +5,7 @@ import { choose, language, otherThan, speakPage } from './language.js';
 import { wordsOf } from './words.js';
 
 const POLL_MS = 1_000;
-/** Adds jitter: visitors must not all send requests at the same instant. */
+/** Largest random addition to POLL_MS, ms, so that visitors do not all send requests at the same instant. */
 const JITTER_MS = 300;
 const ANSWER_MS = 8_000;
 const TICK_MS = 200;
@@ -20,11 +20,11 @@ let words = wordsOf(lang);
 let rain;
 let mood = 'loading';
 let grabbing = false;
-/** True if the app answered the last request. */
+/** True if the app responded to the last request. */
 let reachable = true;
 /** The hint about the space bar is shown only where there is a keyboard. */
 const hasKeyboard = matchMedia('(hover: hover) and (pointer: fine)').matches;
-/** Times by the page's clock at which the rain opens and ends, computed from the time left by Redis' clock. */
+/** Times at which the rain opens and ends, by this page's monotonic clock; undefined if not known. */
 let opensAt;
 let endsAt;
 let points;
@@ -44,7 +44,7 @@ function write(element, text) {
 
 function show(next) {
   mood = next;
-  // An unknown state of a newer version of the app is shown by its name.
+  // A state without a text, of a newer version of the app, is shown by its name.
   if (!grabbing) write(message, next === 'open' && !hasKeyboard ? words.openByTouch : (words[next] ?? next));
   document.body.dataset.mood = next;
   showBusy();
@@ -106,7 +106,7 @@ async function lookForRain() {
   showRain();
 }
 
-/** Shows their packet to a visitor who comes back. */
+/** Shows the packet and the points that this visitor has already. */
 async function lookForMine() {
   if (!isKnown()) return;
   const response = await asGuest(`/red-packets/${encodeURIComponent(rain.activityId)}/mine`);
@@ -116,7 +116,7 @@ async function lookForMine() {
   showPoints();
 }
 
-/** Sends the grab until there is a final result. */
+/** Sends the grab again until the result is final, at most ten times again. */
 async function askForPacket() {
   for (let turn = 0; ; turn += 1) {
     const response = await asGuest(`/red-packets/${encodeURIComponent(rain.activityId)}/grab`, 'POST');
@@ -148,7 +148,7 @@ async function grab() {
     else write(message, words[answer.outcome] ?? words.failed);
     showRain();
   } catch {
-    // Asking again is safe: the same visitor gets the same packet.
+    // The visitor may tap again: they get the same packet if they have won one.
     write(message, words.failed);
   } finally {
     grabbing = false;
