@@ -169,7 +169,7 @@ export async function run(print) {
   for (const [name, measure] of Object.entries(cases)) {
     const figures = { luanest: [], bullmq: [] };
     const count = name === 'lateness-p99' ? 3 : ROUNDS;
-    // The first round is not counted: it pays for compilation.
+    // The first round is not counted, because the compiler optimises the code during it.
     for (let round = 0; round <= count; round++) {
       for (const who of round % 2 ? ['luanest', 'bullmq'] : ['bullmq', 'luanest']) {
         const figure = await once(who, measure);

@@ -15,7 +15,7 @@ async function freePort() {
   return port;
 }
 
-/** Starts a redis-server with Redis' own defaults, no snapshots and `more` options; answers its port and how to stop it. */
+/** Starts a redis-server with Redis' own defaults, no snapshots and `more` options. Returns its port, and a function that stops it. */
 export async function startRedis(more = []) {
   const port = await freePort();
   const dir = mkdtempSync(join(tmpdir(), 'luanest-bench-'));
@@ -36,7 +36,7 @@ export async function startRedis(more = []) {
   return { port, stop };
 }
 
-/** Starts a Cluster of three masters; answers their ports and how to stop them. */
+/** Starts a Cluster of three masters. Returns their ports, and a function that stops them. */
 export async function startCluster() {
   const nodes = [];
   for (let i = 0; i < 3; i++)
@@ -53,9 +53,9 @@ export async function startCluster() {
 }
 
 /**
- * Starts a script in a process of its own, which prints its port as JSON when it listens and ends with its input.
+ * Starts a script in a process of its own. The script prints its port as JSON when it listens, and ends when its input ends.
  *
- * @param file in the folder of this one
+ * @param file name of the script, in the folder bench
  */
 export async function startServer(file, args) {
   const script = new URL(`./${file}`, import.meta.url).pathname;
@@ -67,12 +67,12 @@ export async function startServer(file, args) {
   return { port: JSON.parse(line).port, stop: () => child.stdin.end() };
 }
 
-/** Starts a proxy in a process of its own that holds every byte back for `delayMs` in each direction. */
+/** Starts a proxy in a process of its own. The proxy delays each byte by `delayMs` in each direction. */
 export function startDelayProxy(target, delayMs) {
   return startServer('delay-proxy.mjs', ['--target', String(target), '--delay', String(delayMs)]);
 }
 
-/** Makes `calls` calls, `inFlight` of them at a time; answers calls per second and Node CPU per call in µs. */
+/** Makes `calls` calls, `inFlight` of them at a time. Returns calls per second, and Node's CPU time per call in µs. */
 export async function measure(call, calls, inFlight) {
   let next = 0;
   const worker = async () => {
@@ -87,10 +87,10 @@ export async function measure(call, calls, inFlight) {
 }
 
 /**
- * Requests per second of a route, with `connections` that each wait for their answer.
+ * Measures the requests per second of a route. Each connection waits for a response before it sends the next request.
  *
- * @param options how long, in seconds; and of every request `method`, `headers` and `body`; `headersOf` makes further headers for
- * each one. A GET without headers by default.
+ * @param options `seconds`: duration; `connections`; `method`, `headers` and `body` of every request (default: GET without
+ *   headers); `headersOf`: returns further headers for each request
  */
 export async function requestsPerSecond(url, { seconds, connections = 64, headersOf, ...request }) {
   const autocannon = createRequire(import.meta.url)('autocannon');
@@ -109,8 +109,8 @@ export function median(values) {
 }
 
 /**
- * Runs every contender once a round, in turn, so that a machine that changes its speed changes it for all; answers
- * the medians by contender. `prepare` runs, unmeasured, before each.
+ * Runs every contender once in each round, in a changing order, so that a change of the machine's speed affects all contenders.
+ * Returns the medians by contender. `prepare` runs before each contender and is not measured.
  */
 export async function rounds(count, contenders, prepare) {
   const results = Object.fromEntries(Object.keys(contenders).map((name) => [name, []]));
@@ -132,7 +132,7 @@ export async function rounds(count, contenders, prepare) {
 
 const digits = (value) => Number(value.toPrecision(4));
 
-/** A row in which higher is better for luanest, whatever the unit. */
+/** Makes a row of results. A ratio above 1 is better for luanest, also if lower values are better. */
 export function row(name, unit, figures, pick, lowerIsBetter) {
   const { luanest, ...others } = Object.fromEntries(
     Object.entries(figures).map(([who, figure]) => [who, pick(figure)]),

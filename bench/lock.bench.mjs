@@ -48,7 +48,7 @@ export async function run(print) {
     const ratios = Object.entries(added.ratio).map(([peer, ratio]) => `${ratio.toFixed(2)} x ${peer}`);
     print(`${added.case}: ${added.luanest} ${added.unit} (${ratios.join(', ')})`);
   };
-  // Unmeasured: the first calls of a process pay for compilation.
+  // Not measured, because the compiler optimises the code during the first calls.
   await compete(20_000, 64, 1);
   add(row('pair-64', 'pairs/s', await compete(60_000, 64, ROUNDS), (figure) => figure.perSecond, false));
   add(row('pair-1', 'pairs/s', await compete(5_000, 1, 3 * ROUNDS), (figure) => figure.perSecond, false));

@@ -1,4 +1,4 @@
-// What a subject costs in Redis' memory: MEMORY USAGE of its keys, and what used_memory has grown by.
+// Redis memory per subject (a user, a message, a task): MEMORY USAGE of its keys, and the growth of used_memory.
 import { createRequire } from 'node:module';
 import { row, startRedis } from './harness.mjs';
 
@@ -120,7 +120,7 @@ export async function run(print) {
       luanest: perSubject((await ofKeys(admin)) - keys),
       used_memory: perSubject((await usedMemory(admin)) - used),
     };
-    // Two ways of counting the same bytes: neither is better.
+    // No ratio, because both values count the same bytes in different ways.
     const added = { ...row(name, 'bytes', figures, ({ value }) => Math.round(value), true), ratio: {} };
     rows.push(added);
     print(`${name}: ${added.luanest} by MEMORY USAGE, ${added.peers.used_memory} by used_memory`);

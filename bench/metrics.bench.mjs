@@ -1,4 +1,4 @@
-// What metrics cost: the same service, once without luanest/metrics, and with it in each of its settings.
+// Cost of metrics: the same service without luanest/metrics, and with each of its settings.
 import { createRequire } from 'node:module';
 import { measure, rounds, row, startRedis } from './harness.mjs';
 
@@ -14,7 +14,7 @@ const { startMetrics } = require('../dist/libs/metrics/src/index.js');
 
 const ROUNDS = 7;
 const SUBJECTS = 10_000;
-/** A check that is late would be decided without Redis, and cost less. */
+/** Deadline of a check, ms. It is long, because a late check is decided without Redis and costs less. */
 const DEADLINE_MS = 60_000;
 const RULE = { name: 'bench', limit: 1_000_000, windowMs: 3_600_000 };
 

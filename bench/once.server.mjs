@@ -1,5 +1,5 @@
-// One POST route on Fastify that answers a small object, made idempotent as --guard says; prints its port and ends with
-// its input.
+// A server with one POST route on Fastify that returns a small object, made idempotent by the method that --guard names. Prints
+// its port. Ends with its input.
 import 'reflect-metadata';
 import { createRequire } from 'node:module';
 import { parseArgs } from 'node:util';
@@ -20,7 +20,7 @@ const CLAIM =
   "if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end return redis.call('get', KEYS[1])";
 const CONFIRM = "redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1";
 
-/** The version by hand: an interceptor that claims and confirms with one EVALSHA each. */
+/** The version without a library: an interceptor that claims a key and confirms it with one EVALSHA each. */
 async function byHand() {
   const redis = new Redis(port, '127.0.0.1');
   const [claim, confirm] = [await redis.script('LOAD', CLAIM), await redis.script('LOAD', CONFIRM)];

@@ -1,5 +1,5 @@
-// RateLimitService compared with the limiters that a Nest app would use instead: the same limit, window and subjects; then the
-// guard compared with throttler's on the same route.
+// RateLimitService compared with the limiters that a Nest app would use instead, with the same limit, window and clients. Then
+// the guard compared with throttler's guard on the same route.
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { createRequire } from 'node:module';
 import { measure, requestsPerSecond, rounds, row, startCluster, startRedis, startServer } from './harness.mjs';
@@ -20,7 +20,7 @@ const HTTP_ROUNDS = 5;
 const SUBJECTS = 10_000;
 const LIMIT = 1_000_000;
 const WINDOW_MS = 3_600_000;
-/** The peers know no deadline and wait as long as it takes; so may a call of ours on a machine that stalls. */
+/** Deadline of a call, ms. It is long, because the peers have no deadline, and a machine may stall. */
 const DEADLINE_MS = 10_000;
 
 async function openService(client) {

@@ -1,4 +1,4 @@
-// One route that answers a small object, with the guard that --guard names; prints its port and ends with its input.
+// A server with one route that returns a small object, and the guard that --guard names. Prints its port. Ends with its input.
 import 'reflect-metadata';
 import { createRequire } from 'node:module';
 import { parseArgs } from 'node:util';

@@ -74,7 +74,7 @@ export async function run(print) {
       },
     );
   };
-  // Unmeasured: the first calls of a process pay for compilation.
+  // Not measured, because the compiler optimises the code during the first calls.
   await compete(100_000, 512, 1);
   const many = await compete(200_000, 512, ROUNDS);
   add(row('record-512', 'calls/s', many, (figure) => figure.perSecond, false));

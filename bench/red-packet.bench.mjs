@@ -88,7 +88,7 @@ function contenders({ callers }, names, calls, userOf) {
 async function benchGrabs(bench, add) {
   const names = ['luanest', 'evalsha', 'seed'];
   const winners = contenders(bench, names, GRABS, (i) => `user-${i}`);
-  // Unmeasured: the first calls of a process pay for compilation.
+  // Not measured, because the compiler optimises the code during the first calls.
   await rounds(1, winners, bench.prepare);
   const figures = await rounds(ROUNDS, winners, bench.prepare);
   const { seed, ...own } = figures;

@@ -1,4 +1,4 @@
-// The routes of red packets, and one that answers a small object; prints its port and ends with its input.
+// A server with the routes of red packets, and a route that returns a small object. Prints its port. Ends with its input.
 import 'reflect-metadata';
 import { createRequire } from 'node:module';
 import { parseArgs } from 'node:util';

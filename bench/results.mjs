@@ -15,7 +15,7 @@ export const names = readdirSync(here('.'))
   .map((entry) => entry.slice(0, -'.bench.mjs'.length))
   .sort();
 
-/** Runs a bench; passes its lines on and answers its rows, or what it failed with. */
+/** Runs a bench and prints its lines. Returns its rows, or why it failed. */
 async function runOne(name) {
   const child = spawn(process.execPath, [here('run.mjs'), name, '--json'], { stdio: ['ignore', 'pipe', 'inherit'] });
   let output = '';
@@ -64,7 +64,7 @@ export async function writeResults(wanted) {
   for (const [i, name] of wanted.entries()) {
     console.log(`\n# ${name}`);
     results[i] = await runOne(name);
-    // After each, so that a run that is cut short leaves what it has measured.
+    // Written after each bench, so that a run that is stopped leaves the results so far.
     await write(results);
   }
   const failed = results.filter(({ failure }) => failure);

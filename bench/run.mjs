@@ -1,5 +1,5 @@
-// npm run bench -- <name> [--json]: runs one bench, which prints a line per case as it goes; --json adds its rows as
-// the last line. Without a name all of them are run, and written to RESULTS.md.
+// npm run bench -- <name> [--json]: runs one bench, which prints a line per case. With --json, the last line has all rows.
+// Without a name, runs all benches and writes RESULTS.md.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

@@ -144,7 +144,7 @@ export async function run(print) {
   };
   const constant = (caller, i) => caller.count(limiter, i, 20);
 
-  // Unmeasured: the first calls of a process pay for compilation.
+  // Not measured, because the compiler optimises the code during the first calls.
   await compete(here, 100_000, 512, constant, undefined, 1);
   await compete(
     here,
