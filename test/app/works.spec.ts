@@ -164,8 +164,11 @@ it('finds no fault, however often it counts amid a crowd', async () => {
   const crowd = { users: 800, taps: 2 };
   expect((await api(`${apps[0].url}/rains/busy/crowd`, 'POST', admin, crowd)).status).toBe(202);
   let counts = 0;
-  for (let done = false; !done; counts += 1) {
+  for (let done = false; !done;) {
     const { status, body } = await api<CountRecord>(`${apps[1].url}/rains/busy/count`, 'POST', admin, {});
+    // On a busy machine, the process that has the ledger may respond too late. Such a count is refused.
+    if (status === 503) continue;
+    counts += 1;
     expect({ status, problems: body.problems }).toEqual({ status: 200, problems: [] });
     done = body.quiet && body.paid?.packets === 600;
   }
