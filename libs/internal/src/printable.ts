@@ -44,7 +44,9 @@ function isError(thrown: unknown): thrown is NodeJS.ErrnoException {
  */
 export function messageOf(thrown: unknown): string {
   try {
-    return isError(thrown) ? thrown.message || thrown.code || thrown.name : shown(thrown);
+    if (!isError(thrown)) return shown(thrown);
+    const [text = ''] = [thrown.message, thrown.code, thrown.name].filter(Boolean);
+    return text;
   } catch {
     return 'an error that cannot be shown';
   }

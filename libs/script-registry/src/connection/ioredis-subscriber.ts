@@ -7,7 +7,8 @@ function channelsOf(client: Redis): readonly string[] {
   const { condition } = client as unknown as {
     condition?: { readonly subscriber?: false | { channels(kind: 'ssubscribe'): string[] } };
   };
-  return (condition?.subscriber || undefined)?.channels('ssubscribe') ?? [];
+  const subscriber = condition?.subscriber;
+  return subscriber ? subscriber.channels('ssubscribe') : [];
 }
 
 /**

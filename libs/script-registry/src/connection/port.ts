@@ -81,11 +81,11 @@ export interface DedicatedConnection {
 /** Functions that a ChannelSubscriber calls. */
 export interface ChannelEvents {
   /** Called at each message. */
-  message(channel: string): void;
+  readonly message: (channel: string) => void;
   /** Called when the node has ended the subscription, because the channel's slot moved to another node. */
-  lost(channel: string): void;
+  readonly lost: (channel: string) => void;
   /** Called when the connection has ended; it does not reconnect. */
-  ended(): void;
+  readonly ended: () => void;
 }
 
 /** A separate connection to one node, for sharded channels. */
