@@ -59,31 +59,53 @@ function exportsOf(lib: string): ts.Symbol[] {
     .map((each) => (each.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(each) : each));
 }
 
-/** Properties of exported interfaces, types and classes that are declared in the libs. */
+/** Public properties of a type that are declared in the libs. */
+function propertiesOf(lib: string, owner: string, type: ts.Type): Member[] {
+  const types = type.isUnion() ? type.types : [type];
+  return types.flatMap((each) =>
+    checker.getPropertiesOfType(each).flatMap((property) => {
+      const from = property.declarations?.[0];
+      if (!from || !relative(ROOT, from.getSourceFile().fileName).startsWith('libs/')) return [];
+      if (ts.getCombinedModifierFlags(from) & (ts.ModifierFlags.Private | ts.ModifierFlags.Protected)) return [];
+      const { name } = property;
+      const itsType = checker.getTypeOfSymbolAtLocation(property, from);
+      return [{ where: `${lib} ${owner}.${name}`, owner, name, type: checker.typeToString(itsType) }];
+    }),
+  );
+}
+
+/** Properties of exported interfaces, types and classes that are declared in the libs, and the fields of all events. */
 function membersOf(lib: string): Member[] {
-  return exportsOf(lib).flatMap((symbol) => {
-    const declaration = symbol.declarations?.[0];
+  const types = exportsOf(lib).flatMap((symbol) => {
     const isType = symbol.flags & (ts.SymbolFlags.Interface | ts.SymbolFlags.TypeAlias | ts.SymbolFlags.Class);
-    if (!declaration || !isType) return [];
-    const type = checker.getDeclaredTypeOfSymbol(symbol);
-    const types = type.isUnion() ? type.types : [type];
-    return types.flatMap((each) =>
-      checker.getPropertiesOfType(each).flatMap((property) => {
-        const from = property.declarations?.[0];
-        if (!from || !relative(ROOT, from.getSourceFile().fileName).startsWith('libs/')) return [];
-        if (ts.getCombinedModifierFlags(from) & (ts.ModifierFlags.Private | ts.ModifierFlags.Protected)) return [];
-        const { name } = property;
-        return [
-          {
-            where: `${lib} ${symbol.name}.${name}`,
-            owner: symbol.name,
-            name,
-            type: checker.typeToString(checker.getTypeOfSymbolAtLocation(property, from)),
-          },
-        ];
-      }),
-    );
+    if (symbol.declarations?.[0] === undefined || !isType) return [];
+    return propertiesOf(lib, symbol.name, checker.getDeclaredTypeOfSymbol(symbol));
   });
+  return [...types, ...eventsOf(lib).flatMap(({ owner, type }) => propertiesOf(lib, owner, type))];
+}
+
+/** Name that the interface of a lib's events must have: `LockEvents` of luanest/lock. */
+function eventsNameOf(lib: string): string {
+  return `${lib.replace(/(?:^|-)([a-z])/g, (_, letter: string) => letter.toUpperCase())}Events`;
+}
+
+/** Keys and types of the events in the interface of a lib; none if the lib does not export it. */
+function eventsOf(lib: string): { readonly key: string; readonly owner: string; readonly type: ts.Type }[] {
+  const symbol = exportsOf(lib).find(({ name }) => name === eventsNameOf(lib));
+  if (!symbol) return [];
+  return checker.getPropertiesOfType(checker.getDeclaredTypeOfSymbol(symbol)).map((property) => ({
+    key: property.name,
+    owner: `${symbol.name}['${property.name}']`,
+    type: checker.getTypeOfSymbol(property),
+  }));
+}
+
+/** Keys of a lib's channels, with their full names as TypeScript prints them. */
+function channelsOf(lib: string): { readonly key: string; readonly name: string }[] {
+  return exportsOf(lib)
+    .filter(({ name }) => name.endsWith('_CHANNELS'))
+    .flatMap((symbol) => checker.getPropertiesOfType(checker.getTypeOfSymbol(symbol)))
+    .map((property) => ({ key: property.name, name: checker.typeToString(checker.getTypeOfSymbol(property)) }));
 }
 
 describe.each(exportedLibs())('the public names of %s', (lib) => {
@@ -117,16 +139,16 @@ describe.each(exportedLibs())('the public names of %s', (lib) => {
   });
 
   it('have events named <noun>.<past participle> of the lib', () => {
-    const channels = exportsOf(lib)
-      .filter(({ name }) => name.endsWith('_CHANNELS'))
-      .flatMap((symbol) => {
-        const type = checker.getTypeOfSymbol(symbol);
-        return checker
-          .getPropertiesOfType(type)
-          .map((property) => checker.typeToString(checker.getTypeOfSymbol(property)));
-      });
     const form = new RegExp(`^"luanest:${lib}:[a-z]+(-[a-z]+)*\\.[a-z]+(-[a-z]+)*"$`);
-    expect(channels.filter((channel) => !form.test(channel))).toEqual([]);
+    expect(channelsOf(lib).filter(({ name }) => !form.test(name))).toEqual([]);
+  });
+
+  it('have the type of each event in one interface, by the key of its channel', () => {
+    expect(eventsOf(lib).map(({ key }) => key)).toEqual(channelsOf(lib).map(({ key }) => key));
+    const single = exportsOf(lib).filter(({ name }) => name.endsWith('Event'));
+    expect(single.map(({ name }) => name)).toEqual([]);
+    const empty = eventsOf(lib).filter(({ owner, type }) => propertiesOf(lib, owner, type).length === 0);
+    expect(empty.map(({ owner }) => owner)).toEqual([]);
   });
 });
 

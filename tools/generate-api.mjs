@@ -48,14 +48,15 @@ const options = (named, out) => ({
   sort: ['kind', 'alphabetical'],
 });
 
-/** Returns the exports, and the methods of exports, that have no docstring. */
+/** Returns the exports, the methods of exports, and the events in the interfaces of events, that have no docstring. */
 function undocumented(project) {
   const has = (one) => one.hasComment() || one.signatures?.some((signature) => signature.hasComment());
   const exported = project.getReflectionsByKind(ReflectionKind.Module).flatMap(({ children = [] }) => children);
   const methods = exported.flatMap(({ children = [] }) =>
     children.filter((child) => child.kindOf(ReflectionKind.Method) && child.inheritedFrom === undefined),
   );
-  return [...exported, ...methods].filter((one) => !one.kindOf(ReflectionKind.Reference) && !has(one));
+  const events = exported.filter(({ name }) => name.endsWith('Events')).flatMap(({ children = [] }) => children);
+  return [...exported, ...methods, ...events].filter((one) => !one.kindOf(ReflectionKind.Reference) && !has(one));
 }
 
 async function generate(out) {

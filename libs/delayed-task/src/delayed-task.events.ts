@@ -1,56 +1,59 @@
 import { eventChannels } from '../../internal/src';
 
-/** An attempt ended, and Redis has its outcome. */
-export interface AttemptSettledEvent {
-  readonly queue: string;
-  readonly name: string;
-  readonly id: string;
-  readonly attempt: number;
+/** Type of each event of this lib, by its key in DELAYED_TASK_CHANNELS: `DelayedTaskEvents['attemptSettled']`, for example. */
+export interface DelayedTaskEvents {
+  /** An attempt ended, and Redis has its outcome. */
+  readonly attemptSettled: {
+    readonly queue: string;
+    readonly name: string;
+    readonly id: string;
+    readonly attempt: number;
+    /**
+     * `done`: the handler succeeded. `retried`: another attempt follows. `dead`: the task was dead-lettered. `lost`: another worker
+     * has the task, or the task was cancelled or replaced; nothing was changed. `released`: the task was handed back at shutdown.
+     * `unknown`: the task was handed back, because this process has no handler for its name. `released` and `unknown` do not count
+     * as attempts.
+     */
+    readonly outcome: 'done' | 'retried' | 'dead' | 'lost' | 'released' | 'unknown';
+    /** Time from when the attempt was due until it was taken, ms by Redis' clock; never negative. */
+    readonly lateMs: number;
+    /** Time from when the attempt was taken until Redis had its outcome, ms. */
+    readonly durationMs: number;
+    /** Error of a failed attempt; undefined if the attempt did not fail, or its handler used `retryLater` or `deadLetter`. */
+    readonly error?: unknown;
+  };
+
+  /** Tasks were dead-lettered, because their leases ended in their last attempt: the worker died or stood still. */
+  readonly tasksBuried: {
+    readonly queue: string;
+    /** Number of tasks. */
+    readonly count: number;
+    /** The tasks, each with the number of its last attempt. */
+    readonly tasks: readonly { readonly id: string; readonly name: string; readonly attempt: number }[];
+  };
+
   /**
-   * `done`: the handler succeeded. `retried`: another attempt follows. `dead`: the task was dead-lettered. `lost`: another worker
-   * has the task, or the task was cancelled or replaced; nothing was changed. `released`: the task was handed back at shutdown.
-   * `unknown`: the task was handed back, because this process has no handler for its name. `released` and `unknown` do not count
-   * as attempts.
+   * A call of the worker to Redis failed. The worker tries again, except for `release`: those tasks wait for the end of their
+   * leases.
    */
-  readonly outcome: 'done' | 'retried' | 'dead' | 'lost' | 'released' | 'unknown';
-  /** Time from when the attempt was due until it was taken, ms by Redis' clock; never negative. */
-  readonly lateMs: number;
-  /** Time from when the attempt was taken until Redis had its outcome, ms. */
-  readonly durationMs: number;
-  /** Error of a failed attempt; undefined if the attempt did not fail, or its handler used `retryLater` or `deadLetter`. */
-  readonly error?: unknown;
-}
+  readonly callFailed: {
+    readonly queue: string;
+    /**
+     * `take`: leases due tasks. `settle`: sends outcomes. `renew`: extends leases. `release`: hands tasks back at shutdown.
+     * `subscribe`: subscribes to wake-ups. `sweep`: deletes old dead letters and repairs damage.
+     */
+    readonly during: 'take' | 'settle' | 'renew' | 'release' | 'subscribe' | 'sweep';
+    readonly error: unknown;
+  };
 
-/** Tasks were dead-lettered, because their leases ended in their last attempt: the worker died or stood still. */
-export interface TasksBuriedEvent {
-  readonly queue: string;
-  /** Number of tasks. */
-  readonly count: number;
-  /** The tasks, each with the number of its last attempt. */
-  readonly tasks: readonly { readonly id: string; readonly name: string; readonly attempt: number }[];
-}
-
-/**
- * A call of the worker to Redis failed. The worker tries again, except for `release`: those tasks wait for the end of their
- * leases.
- */
-export interface TaskCallFailedEvent {
-  readonly queue: string;
-  /**
-   * `take`: leases due tasks. `settle`: sends outcomes. `renew`: extends leases. `release`: hands tasks back at shutdown.
-   * `subscribe`: subscribes to wake-ups. `sweep`: deletes old dead letters and repairs damage.
-   */
-  readonly during: 'take' | 'settle' | 'renew' | 'release' | 'subscribe' | 'sweep';
-  readonly error: unknown;
-}
-
-/** A sweep repaired tasks that were incomplete, for example because Redis evicted keys or somebody deleted entries. */
-export interface QueueRepairedEvent {
-  readonly queue: string;
-  /** Number of tasks that had lost their entry in `due`, `leased` or `dead`, and are waiting, running or dead-lettered again. */
-  readonly restored: number;
-  /** Number of entries in `runs` that had no task. They were deleted, with their leases. */
-  readonly dropped: number;
+  /** A sweep repaired tasks that were incomplete, for example because Redis evicted keys or somebody deleted entries. */
+  readonly queueRepaired: {
+    readonly queue: string;
+    /** Number of tasks that had lost their entry in `due`, `leased` or `dead`, and are waiting, running or dead-lettered again. */
+    readonly restored: number;
+    /** Number of entries in `runs` that had no task. They were deleted, with their leases. */
+    readonly dropped: number;
+  };
 }
 
 /** Names of this lib's channels of `node:diagnostics_channel`. No event carries a payload or a result. */
@@ -61,12 +64,5 @@ export const DELAYED_TASK_CHANNELS = Object.freeze({
   queueRepaired: 'luanest:delayed-task:queue.repaired',
 });
 
-interface Events {
-  attemptSettled: AttemptSettledEvent;
-  tasksBuried: TasksBuriedEvent;
-  callFailed: TaskCallFailedEvent;
-  queueRepaired: QueueRepairedEvent;
-}
-
 /** Publishers of this lib's events. */
-export const events = eventChannels<Events>(DELAYED_TASK_CHANNELS);
+export const events = eventChannels<DelayedTaskEvents>(DELAYED_TASK_CHANNELS);

@@ -10,13 +10,7 @@ export {
   UnknownTaskError,
   WorkerClosingError,
 } from './delayed-task.errors';
-export {
-  DELAYED_TASK_CHANNELS,
-  type QueueRepairedEvent,
-  type TasksBuriedEvent,
-  type AttemptSettledEvent,
-  type TaskCallFailedEvent,
-} from './delayed-task.events';
+export { DELAYED_TASK_CHANNELS, type DelayedTaskEvents } from './delayed-task.events';
 export { DelayedTaskModule } from './delayed-task.module';
 export type { DelayedTaskModuleOptions } from './delayed-task.options';
 export { DelayedTaskService } from './delayed-task.service';

@@ -33,7 +33,7 @@ import { ScriptRegistryModule } from 'luanest/script-registry';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
 import { standaloneClient } from '../../script-registry/test/support';
-import { listen, type AttemptSettledEvent } from './support';
+import { listen } from './support';
 
 const open = new Set<() => Promise<void>>();
 
@@ -198,7 +198,7 @@ it('an app without handlers runs no tasks, unless `work` is true', async () => {
   const tasks = idle.get(DelayedTaskService);
   await tasks.schedule('nobody', null, { id: 'a', attempts: 1 });
   expect(await tasks.stats()).toMatchObject({ waiting: 1, dead: 0 });
-  const settled = listen<AttemptSettledEvent>('attemptSettled');
+  const settled = listen('attemptSettled');
   await boot({}, { work: true }, prefix);
   await eventually(() => expect(settled.events[0]).toMatchObject({ id: 'a', outcome: 'unknown' }));
   settled.stop();

@@ -1,6 +1,6 @@
 import calculateSlot from 'cluster-key-slot';
 import { eventually } from '../../../test/support/wait';
-import { Gate, inventory, listen, openBench, redisNow, servers, type Bench, type AttemptSettledEvent } from './support';
+import { Gate, inventory, listen, openBench, redisNow, servers, type Bench } from './support';
 
 const HOUR = 3_600_000;
 
@@ -141,7 +141,7 @@ describe.each(servers)('delayed tasks on %s', (name, client, partitions) => {
   });
 
   it('a worker that stood still and lost its task changes nothing, and its signal fires', async () => {
-    const settled = listen<AttemptSettledEvent>('attemptSettled');
+    const settled = listen('attemptSettled');
     const [first, second] = [new Gate(), new Gate()];
     const options = { partitions, pollMs: 50, leaseMs: HOUR };
     // It has no room for a second task, so it cannot overtake itself.

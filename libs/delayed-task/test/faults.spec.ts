@@ -3,7 +3,7 @@ import { FaultProxy } from '../../../test/support/fault-proxy';
 import { RedisServer } from '../../../test/support/redis-server';
 import { eventually, sleep } from '../../../test/support/wait';
 import type { Partition } from '../src/queue/partitions';
-import { inventory, listen, openBench, quiet, type Bench, type TaskCallFailedEvent } from './support';
+import { inventory, listen, openBench, quiet, type Bench } from './support';
 
 const HOUR = 3_600_000;
 
@@ -87,7 +87,7 @@ describe('workers on a server of their own', () => {
   });
 
   it('run their tasks after Redis was silent for longer than their leases, and report the failed calls', async () => {
-    const errors = listen<TaskCallFailedEvent>('callFailed');
+    const errors = listen('callFailed');
     await bench.close();
     bench = await openWorkers(2_000);
     bench.work();
@@ -107,7 +107,7 @@ describe('workers on a server of their own', () => {
     const patient = { leaseMs: 60_000, pollMs: 100, queue: 'patient' };
     const own = await openBench(client, patient, { prefix: 'faults', deadlineMs: 300 });
     own.tasks.process('t', (_payload, { attempt }) => void attempts.push(attempt));
-    const errors = listen<TaskCallFailedEvent>('callFailed');
+    const errors = listen('callFailed');
     await own.tasks.scheduleMany(
       Array.from({ length: 40 }, (_, i) => ({ name: 't', id: `late${i}`, delayMs: 200 + i })),
     );
@@ -128,7 +128,7 @@ describe('workers on a server of their own', () => {
     await admin.call('ACL', 'SETUSER', 'mute', 'on', '>pass', '+@all', '~*', 'resetchannels');
     const client = quiet(new Redis({ port: server.port, username: 'mute', password: 'pass' }));
     const mute = await openBench(client, { pollMs: 200 }, { prefix: 'mute' });
-    const errors = listen<TaskCallFailedEvent>('callFailed');
+    const errors = listen('callFailed');
     const at: number[] = [];
     mute.tasks.process('t', () => void at.push(performance.now()));
     mute.work();

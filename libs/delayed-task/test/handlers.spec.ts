@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import { of, throwError } from 'rxjs';
 import { deadLetter, retryLater, type TaskHandler } from 'luanest/delayed-task';
 import { eventually } from '../../../test/support/wait';
-import { inventory, listen, openBench, servers, type Bench, type AttemptSettledEvent } from './support';
+import { inventory, listen, openBench, servers, type Bench } from './support';
 
 const standaloneClient = (servers[0] as (typeof servers)[0])[1];
 const cyclic: Record<string, unknown> = {};
@@ -68,7 +68,7 @@ describe('a handler', () => {
   afterEach(() => bench.close());
 
   it.each(failures)('that %s is retried, then its task is a dead letter', async (_title, handler, says) => {
-    const settled = listen<AttemptSettledEvent>('attemptSettled');
+    const settled = listen('attemptSettled');
     const starts: { attempt: number; at: number }[] = [];
     bench.tasks.process('bad', (payload, task) => {
       starts.push({ attempt: task.attempt, at: performance.now() });
@@ -120,7 +120,7 @@ describe('a handler', () => {
     'one that returns %s has done its task, whether the result is kept or not',
     async (_title, handler, says) => {
       const warnings = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
-      const settled = listen<AttemptSettledEvent>('attemptSettled');
+      const settled = listen('attemptSettled');
       bench.tasks.process('odd', handler);
       bench.work();
       await bench.tasks.schedule('odd', null, { id: 'a' });
@@ -152,7 +152,7 @@ describe('a handler', () => {
       abortGraceMs: 10,
       backoff: { delayMs: 1 },
     });
-    const settled = listen<AttemptSettledEvent>('attemptSettled');
+    const settled = listen('attemptSettled');
     let [running, most] = [0, 0];
     one.tasks.process('deaf', async () => {
       running += 1;
@@ -191,7 +191,7 @@ describe('a handler', () => {
         { timeoutMs: 80 },
       );
     }
-    const settled = listen<AttemptSettledEvent>('attemptSettled');
+    const settled = listen('attemptSettled');
     bench.work();
     other.work();
     await bench.tasks.schedule('tidy', 'badly', { id: 'a', backoff: { delayMs: 1 } });
@@ -213,7 +213,7 @@ describe('a handler', () => {
       signal.addEventListener('abort', () => reasons.push((signal.reason as Error).name));
       return new Promise<void>((resolve) => (finish = resolve));
     });
-    const settled = listen<AttemptSettledEvent>('attemptSettled');
+    const settled = listen('attemptSettled');
     bench.work();
     await bench.tasks.schedule('slow', null, { id: 'a' });
     await eventually(() => expect(settled.events.map(({ outcome }) => outcome)).toEqual(['retried', 'done']));
@@ -247,7 +247,7 @@ describe('a handler', () => {
   );
 
   it('retryLater() with countsAsAttempt: false spends no attempt, and is not a failure', async () => {
-    const settled = listen<AttemptSettledEvent>('attemptSettled');
+    const settled = listen('attemptSettled');
     const attempts: number[] = [];
     bench.tasks.process('busy', (_payload, { attempt }) => {
       attempts.push(attempt);
@@ -294,7 +294,7 @@ describe('a handler', () => {
         }),
       { timeoutMs: 60_000 },
     );
-    const settled = listen<AttemptSettledEvent>('attemptSettled');
+    const settled = listen('attemptSettled');
     bench.work();
     await bench.tasks.schedule('slow', null, { id: 'a' });
     await eventually(async () => expect((await bench.tasks.get('a'))?.state).toBe('running'));

@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { deadLetter, type TasksBuriedEvent } from 'luanest/delayed-task';
+import { deadLetter } from 'luanest/delayed-task';
 import { eventually } from '../../../test/support/wait';
 import { standaloneClient } from '../../script-registry/test/support';
 import { Gate, inventory, listen, openBench, redisNow, type Bench } from './support';
@@ -91,7 +91,7 @@ describe('after one key is lost', () => {
 
 it('a task whose worker died in its last attempt is named by an event and a log line', async () => {
   const errors = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
-  const buried = listen<TasksBuriedEvent>('tasksBuried');
+  const buried = listen('tasksBuried');
   const bench = await openBench(standaloneClient(), { pollMs: 50 });
   bench.tasks.process('t', () => undefined);
   await bench.tasks.schedule('t', null, { id: 'a', delayMs: HOUR, attempts: 3 });

@@ -13,7 +13,7 @@ import { ClosingApps } from '../../../test/support/closing-apps';
 import type { CommandWatcher } from '../../../test/support/command-watcher';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually, sleep } from '../../../test/support/wait';
-import { Gate, listen, type AttemptSettledEvent } from './support';
+import { Gate, listen } from './support';
 
 let apps: ClosingApps;
 let watcher: CommandWatcher;
@@ -49,7 +49,7 @@ it.each([
       if (drainMs > 50) await this.tasks.schedule('work', null, { id: `${id}-next` });
     }
   }
-  const settled = listen<AttemptSettledEvent>('attemptSettled');
+  const settled = listen('attemptSettled');
   const failures: unknown[] = [];
   const onFailure = (event: unknown): void => void failures.push(event);
   subscribe(SCRIPT_REGISTRY_CHANNELS.callFailed, onFailure);

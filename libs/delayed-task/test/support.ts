@@ -5,9 +5,8 @@ import type { Cluster, Redis } from 'ioredis';
 import {
   DELAYED_TASK_CHANNELS,
   DelayedTaskService,
+  type DelayedTaskEvents,
   type DelayedTaskModuleOptions,
-  type AttemptSettledEvent,
-  type TaskCallFailedEvent,
 } from 'luanest/delayed-task';
 import type { ScriptRegistry, ScriptRegistryModuleOptions } from 'luanest/script-registry';
 import { uniquePrefix } from '../../../test/support/shared-servers';
@@ -123,13 +122,14 @@ export async function inventory(bench: Bench): Promise<Inventory> {
 }
 
 /** Collects the events of a channel until it is stopped. */
-export function listen<T>(channel: keyof typeof DELAYED_TASK_CHANNELS): { readonly events: T[]; stop(): void } {
-  const events: T[] = [];
-  const collect = (event: unknown): void => void events.push(event as T);
+export function listen<E extends keyof DelayedTaskEvents>(
+  channel: E,
+): { readonly events: DelayedTaskEvents[E][]; stop(): void } {
+  const events: DelayedTaskEvents[E][] = [];
+  const collect = (event: unknown): void => void events.push(event as DelayedTaskEvents[E]);
   subscribe(DELAYED_TASK_CHANNELS[channel], collect);
   return { events, stop: () => void unsubscribe(DELAYED_TASK_CHANNELS[channel], collect) };
 }
-export type { AttemptSettledEvent, TaskCallFailedEvent };
 
 /** A promise with its ends outside. */
 export class Gate {

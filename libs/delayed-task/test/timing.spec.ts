@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
 import { RedisServer } from '../../../test/support/redis-server';
 import { eventually, sleep } from '../../../test/support/wait';
-import { listen, openBench, quiet, redisNow, type Bench, type AttemptSettledEvent } from './support';
+import { listen, openBench, quiet, redisNow, type Bench } from './support';
 
 /** Most that the machine is excused for, ms: by polling alone, the 99th percentile would be hundreds of ms late. */
 const MOST_TAKEN_MS = 100;
@@ -31,7 +31,7 @@ describe('tasks and the clock', () => {
   afterAll(() => server.stop());
 
   it('1,000 tasks each second run never early, and hardly late', async () => {
-    const settled = listen<AttemptSettledEvent>('attemptSettled');
+    const settled = listen('attemptSettled');
     bench.tasks.process('t', () => undefined);
     bench.work();
     const waited = (): number => waitedMs(process.pid) + waitedMs(server.pid);

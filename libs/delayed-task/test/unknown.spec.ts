@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { eventually } from '../../../test/support/wait';
 import { standaloneClient } from '../../script-registry/test/support';
-import { inventory, listen, openBench, redisNow, type Bench, type AttemptSettledEvent } from './support';
+import { inventory, listen, openBench, redisNow, type Bench } from './support';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -29,7 +29,7 @@ describe('a task for whose name a worker has no handler', () => {
   }
 
   it('is done by the one process of four that has the handler, and spends no attempt', async () => {
-    const settled = listen<AttemptSettledEvent>('attemptSettled');
+    const settled = listen('attemptSettled');
     const old = await Promise.all(
       [1, 2, 3].map(() => openBench(standaloneClient(), { pollMs: 100, attempts: 2 }, { prefix: bench.prefix })),
     );
@@ -55,7 +55,7 @@ describe('a task for whose name a worker has no handler', () => {
   }, 90_000);
 
   it('waits longer each time, and keeps its attempts and its due time', async () => {
-    const settled = listen<AttemptSettledEvent>('attemptSettled');
+    const settled = listen('attemptSettled');
     bench.tasks.process('old', () => undefined);
     bench.work();
     await bench.tasks.schedule('new', null, { id: 'a' });
@@ -74,7 +74,7 @@ describe('a task for whose name a worker has no handler', () => {
 
   it('waits for at most 10 s each time', async () => {
     await unknownFor('a', HOUR);
-    const settled = listen<AttemptSettledEvent>('attemptSettled');
+    const settled = listen('attemptSettled');
     bench.tasks.process('old', () => undefined);
     const at = await redisNow(bench.raw);
     bench.work();
@@ -88,7 +88,7 @@ describe('a task for whose name a worker has no handler', () => {
 
   it('is a dead letter after `unknownTaskMs`, and can be replayed', async () => {
     await unknownFor('a', DAY);
-    const settled = listen<AttemptSettledEvent>('attemptSettled');
+    const settled = listen('attemptSettled');
     bench.tasks.process('old', () => undefined);
     bench.work();
     await eventually(async () => expect((await bench.tasks.stats()).dead).toBe(1));
@@ -119,7 +119,7 @@ describe('a task for whose name a worker has no handler', () => {
     await bench.close();
     const other = await openBench(standaloneClient(), { pollMs: 50 }, { prefix: bench.prefix });
     other.tasks.process('other', () => undefined);
-    const settled = listen<AttemptSettledEvent>('attemptSettled');
+    const settled = listen('attemptSettled');
     other.work();
     await other.tasks.reschedule('a', { delayMs: 0 });
     await eventually(() => expect(settled.events.map(({ outcome }) => outcome)).toContain('unknown'));

@@ -5,13 +5,7 @@ export {
   LockNotReplicatedError,
   ReentrantLockError,
 } from './lock.errors';
-export {
-  LOCK_CHANNELS,
-  type LockAcquisitionEndedEvent,
-  type LockCallFailedEvent,
-  type LockLostEvent,
-  type LockReleasedEvent,
-} from './lock.events';
+export { LOCK_CHANNELS, type LockEvents } from './lock.events';
 export { LockModule } from './lock.module';
 export type { LockModuleOptions, LockOptions } from './lock.options';
 export { LockService } from './lock.service';

@@ -1,41 +1,44 @@
 import { eventChannels } from '../../internal/src';
 
-/** An acquisition of one or several names ended. */
-export interface LockAcquisitionEndedEvent {
-  readonly names: readonly string[];
-  /** `busy`: others held a name, or waited for it first, until the end of the wait. `failed`: the call threw another error. */
-  readonly outcome: 'acquired' | 'busy' | 'failed';
-  /** Time from the call until its result or error, ms; includes the wait for other holders. */
-  readonly durationMs: number;
-}
+/** Type of each event of this lib, by its key in LOCK_CHANNELS: `LockEvents['acquisitionEnded']`, for example. */
+export interface LockEvents {
+  /** An acquisition of one or several names ended. */
+  readonly acquisitionEnded: {
+    readonly names: readonly string[];
+    /** `busy`: others held a name, or waited for it first, until the end of the wait. `failed`: the call threw another error. */
+    readonly outcome: 'acquired' | 'busy' | 'failed';
+    /** Time from the call until its result or error, ms; includes the wait for other holders. */
+    readonly durationMs: number;
+  };
 
-/** A lock was lost before its release. */
-export interface LockLostEvent {
-  readonly name: string;
-  readonly fence: number;
-  /** Why the lock was lost, such as `the lease ended`. */
-  readonly reason: string;
-  /** Time since the acquisition was sent, ms. */
-  readonly heldMs: number;
-}
+  /** A lock was released by its holder. */
+  readonly lockReleased: {
+    readonly name: string;
+    readonly fence: number;
+    /** Time from when the acquisition was sent until the reply to the release, ms. */
+    readonly heldMs: number;
+  };
 
-/** A lock was released by its holder. */
-export interface LockReleasedEvent {
-  readonly name: string;
-  readonly fence: number;
-  /** Time from when the acquisition was sent until the reply to the release, ms. */
-  readonly heldMs: number;
-}
+  /** A lock was lost before its release. */
+  readonly lockLost: {
+    readonly name: string;
+    readonly fence: number;
+    /** Why the lock was lost, such as `the lease ended`. */
+    readonly reason: string;
+    /** Time since the acquisition was sent, ms. */
+    readonly heldMs: number;
+  };
 
-/**
- * A call to Redis failed: a renewal, which is tried again until the lease ends; the release at the end of `withLock` or of
- * `await using`; or the subscription of a waiting caller to releases.
- */
-export interface LockCallFailedEvent {
-  /** Name of the lock; several names are joined with `, `. */
-  readonly name: string;
-  readonly during: 'renew' | 'release' | 'subscribe';
-  readonly error: unknown;
+  /**
+   * A call to Redis failed: a renewal, which is tried again until the lease ends; the release at the end of `withLock` or of
+   * `await using`; or the subscription of a waiting caller to releases.
+   */
+  readonly callFailed: {
+    /** Name of the lock; several names are joined with `, `. */
+    readonly name: string;
+    readonly during: 'renew' | 'release' | 'subscribe';
+    readonly error: unknown;
+  };
 }
 
 /** Names of the `node:diagnostics_channel` channels that locks publish to. */
@@ -46,12 +49,5 @@ export const LOCK_CHANNELS = Object.freeze({
   callFailed: 'luanest:lock:call.failed',
 });
 
-interface Events {
-  acquisitionEnded: LockAcquisitionEndedEvent;
-  lockReleased: LockReleasedEvent;
-  lockLost: LockLostEvent;
-  callFailed: LockCallFailedEvent;
-}
-
 /** Publishers of this lib's events. */
-export const events = eventChannels<Events>(LOCK_CHANNELS);
+export const events = eventChannels<LockEvents>(LOCK_CHANNELS);

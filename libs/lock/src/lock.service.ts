@@ -7,7 +7,7 @@ import { holderOf } from './acquisition/owner-tokens';
 import { HeldLock, lostDuringWork, releaseAndReport } from './lease/held-lock';
 import type { Lease } from './lease/lease';
 import { LockBusyError, ReentrantLockError } from './lock.errors';
-import { events, type LockAcquisitionEndedEvent } from './lock.events';
+import { events, type LockEvents } from './lock.events';
 import {
   resolveAcquire,
   resolveOptions,
@@ -141,7 +141,7 @@ export class LockService implements BeforeApplicationShutdown {
 
   private async acquireAndReport(names: Names, options: ResolvedLockOptions): Promise<Lock | Busy> {
     const startedAt = performance.now();
-    let outcome: LockAcquisitionEndedEvent['outcome'] = 'failed';
+    let outcome: LockEvents['acquisitionEnded']['outcome'] = 'failed';
     try {
       const result = await this.acquireNames(names, options);
       outcome = result instanceof Busy ? 'busy' : 'acquired';

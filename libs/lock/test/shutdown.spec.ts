@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { TestingModule } from '@nestjs/testing';
 import { Redis } from 'ioredis';
 import { LockModule, LockService, type Lock, type LockModuleOptions } from 'luanest/lock';
-import { SCRIPT_REGISTRY_CHANNELS, type CallStartedEvent } from 'luanest/script-registry';
+import { SCRIPT_REGISTRY_CHANNELS, type ScriptRegistryEvents } from 'luanest/script-registry';
 import { ClosingApps } from '../../../test/support/closing-apps';
 import { Gate } from '../../../test/support/gate';
 import { uniquePrefix } from '../../../test/support/shared-servers';
@@ -18,7 +18,7 @@ describe('app.close() while locks are held', () => {
   let gate: Gate;
   const steps: string[] = [];
   const onCall = (message: unknown): void => {
-    const { script } = message as CallStartedEvent;
+    const { script } = message as ScriptRegistryEvents['callStarted'];
     if (script === 'lock.release') steps.push('release sent');
   };
 

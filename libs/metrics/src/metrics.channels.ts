@@ -1,96 +1,24 @@
-import type {
-  DELAYED_TASK_CHANNELS,
-  QueueRepairedEvent,
-  TasksBuriedEvent,
-  AttemptSettledEvent,
-  TaskCallFailedEvent,
-} from 'luanest/delayed-task';
-import type {
-  LOCK_CHANNELS,
-  LockAcquisitionEndedEvent,
-  LockCallFailedEvent,
-  LockLostEvent,
-  LockReleasedEvent,
-} from 'luanest/lock';
-import type {
-  ClaimAnsweredEvent,
-  LeaseLostEvent,
-  ONCE_CHANNELS,
-  ResultDroppedEvent,
-  SettlementFailedEvent,
-} from 'luanest/once';
-import type {
-  RATE_LIMIT_CHANNELS,
-  RateLimitBreakerEvent,
-  RateLimitDecidedEvent,
-  RateLimitFailedEvent,
-  RateLimitUnknownSubjectEvent,
-} from 'luanest/rate-limit';
-import type {
-  GrantRefundedEvent,
-  PeriodMissedEvent,
-  READ_REWARD_CHANNELS,
-  ReadRecordedEvent,
-} from 'luanest/read-reward';
-import type { TickEndedEvent, SCHEDULED_LOCK_CHANNELS } from 'luanest/scheduled-lock';
-import type {
-  CallEndedEvent,
-  CallFailedEvent,
-  CallStartedEvent,
-  GroupEndedEvent,
-  SCRIPT_REGISTRY_CHANNELS,
-  ScriptsHealedEvent,
-  ScriptsLoadedEvent,
-} from 'luanest/script-registry';
-import type {
-  GroupMeasuredEvent,
-  MessageDeadLetteredEvent,
-  MessageRetriedEvent,
-  MessagesLostEvent,
-  SessionTakenOverEvent,
-  STREAM_CONSUMER_CHANNELS,
-  StreamCallFailedEvent,
-} from 'luanest/stream-consumer';
+import type { DELAYED_TASK_CHANNELS, DelayedTaskEvents } from 'luanest/delayed-task';
+import type { LOCK_CHANNELS, LockEvents } from 'luanest/lock';
+import type { ONCE_CHANNELS, OnceEvents } from 'luanest/once';
+import type { RATE_LIMIT_CHANNELS, RateLimitEvents } from 'luanest/rate-limit';
+import type { READ_REWARD_CHANNELS, ReadRewardEvents } from 'luanest/read-reward';
+import type { SCHEDULED_LOCK_CHANNELS, ScheduledLockEvents } from 'luanest/scheduled-lock';
+import type { SCRIPT_REGISTRY_CHANNELS, ScriptRegistryEvents } from 'luanest/script-registry';
+import type { STREAM_CONSUMER_CHANNELS, StreamConsumerEvents } from 'luanest/stream-consumer';
 
 // The libs are imported as types only, because importing metrics must not load them. See DECISIONS.md: metrics-from-events
-type Registry = typeof SCRIPT_REGISTRY_CHANNELS;
-type RateLimit = typeof RATE_LIMIT_CHANNELS;
-type Once = typeof ONCE_CHANNELS;
-type ReadReward = typeof READ_REWARD_CHANNELS;
-type Lock = typeof LOCK_CHANNELS;
-type DelayedTask = typeof DELAYED_TASK_CHANNELS;
-type Stream = typeof STREAM_CONSUMER_CHANNELS;
+/** Type of each event of a lib, by the full name of its channel. */
+type ByChannel<Channels extends Readonly<Record<keyof Events, string>>, Events> = {
+  [E in keyof Events as Channels[E]]: Events[E];
+};
 
-/** Type of the events of each channel that metrics are made from. */
-export type ChannelEvents = Record<Registry['scriptsLoaded'], ScriptsLoadedEvent> &
-  Record<Registry['scriptsHealed'], ScriptsHealedEvent> &
-  Record<Registry['groupEnded'], GroupEndedEvent> &
-  Record<Registry['callStarted'], CallStartedEvent> &
-  Record<Registry['callEnded'], CallEndedEvent> &
-  Record<Registry['callFailed'], CallFailedEvent> &
-  Record<RateLimit['requestAllowed'] | RateLimit['requestRefused'], RateLimitDecidedEvent> &
-  Record<RateLimit['redisFailed'], RateLimitFailedEvent> &
-  Record<RateLimit['breakerChanged'], RateLimitBreakerEvent> &
-  Record<RateLimit['subjectUnknown'], RateLimitUnknownSubjectEvent> &
-  Record<Once['claimAnswered'], ClaimAnsweredEvent> &
-  Record<Once['leaseLost'], LeaseLostEvent> &
-  Record<Once['resultDropped'], ResultDroppedEvent> &
-  Record<Once['settlementFailed'], SettlementFailedEvent> &
-  Record<ReadReward['readRecorded'], ReadRecordedEvent> &
-  Record<ReadReward['grantRefunded'], GrantRefundedEvent> &
-  Record<ReadReward['periodMissed'], PeriodMissedEvent> &
-  Record<Lock['acquisitionEnded'], LockAcquisitionEndedEvent> &
-  Record<Lock['lockReleased'], LockReleasedEvent> &
-  Record<Lock['lockLost'], LockLostEvent> &
-  Record<Lock['callFailed'], LockCallFailedEvent> &
-  Record<(typeof SCHEDULED_LOCK_CHANNELS)['tickEnded'], TickEndedEvent> &
-  Record<DelayedTask['attemptSettled'], AttemptSettledEvent> &
-  Record<DelayedTask['tasksBuried'], TasksBuriedEvent> &
-  Record<DelayedTask['callFailed'], TaskCallFailedEvent> &
-  Record<DelayedTask['queueRepaired'], QueueRepairedEvent> &
-  Record<Stream['messageRetried'], MessageRetriedEvent> &
-  Record<Stream['messageDeadLettered'], MessageDeadLetteredEvent> &
-  Record<Stream['messagesLost'], MessagesLostEvent> &
-  Record<Stream['sessionTakenOver'], SessionTakenOverEvent> &
-  Record<Stream['groupMeasured'], GroupMeasuredEvent> &
-  Record<Stream['callFailed'], StreamCallFailedEvent>;
+/** Type of the events of each channel of the libs, by its full name. */
+export type ChannelEvents = ByChannel<typeof SCRIPT_REGISTRY_CHANNELS, ScriptRegistryEvents> &
+  ByChannel<typeof RATE_LIMIT_CHANNELS, RateLimitEvents> &
+  ByChannel<typeof ONCE_CHANNELS, OnceEvents> &
+  ByChannel<typeof READ_REWARD_CHANNELS, ReadRewardEvents> &
+  ByChannel<typeof LOCK_CHANNELS, LockEvents> &
+  ByChannel<typeof SCHEDULED_LOCK_CHANNELS, ScheduledLockEvents> &
+  ByChannel<typeof DELAYED_TASK_CHANNELS, DelayedTaskEvents> &
+  ByChannel<typeof STREAM_CONSUMER_CHANNELS, StreamConsumerEvents>;

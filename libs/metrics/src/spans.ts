@@ -1,5 +1,5 @@
 import { SpanKind, SpanStatusCode, type Span, type Tracer } from '@opentelemetry/api';
-import type { CallStartedEvent } from 'luanest/script-registry';
+import type { ScriptRegistryEvents } from 'luanest/script-registry';
 import { errorType } from './error-type';
 import type { Subscriptions } from './subscriptions';
 
@@ -8,7 +8,7 @@ import type { Subscriptions } from './subscriptions';
  * and the code of an error, but not its text, because that may contain data of the app.
  */
 export function drawSpans(on: Subscriptions, tracer: Tracer): void {
-  const spans = new WeakMap<CallStartedEvent, Span>();
+  const spans = new WeakMap<ScriptRegistryEvents['callStarted'], Span>();
   on.on('luanest:script-registry:call.started', (call) => {
     const { registry, script } = call;
     const attributes = {

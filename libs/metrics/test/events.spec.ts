@@ -16,6 +16,7 @@ const group = { stream: 'orders', group: 'mails' };
 const events: { readonly [C in keyof ChannelEvents]: ChannelEvents[C] } = {
   'luanest:script-registry:scripts.loaded': { registry: 'r', node: '127.0.0.1:1', scripts: 2, error },
   'luanest:script-registry:scripts.healed': { registry: 'r', node: '127.0.0.1:1', script: 's' },
+  'luanest:script-registry:group.sent': { registry: 'r', script: 's', node: '127.0.0.1:1', calls: 7, inFlight: 1 },
   'luanest:script-registry:group.ended': { registry: 'r', script: 's', node: '127.0.0.1:1', calls: 7, durationMs: 2 },
   'luanest:script-registry:call.started': { registry: 'r', script: 's' },
   'luanest:script-registry:call.ended': { call: { registry: 'r', script: 's' }, durationMs: 3, error },
@@ -63,6 +64,7 @@ const events: { readonly [C in keyof ChannelEvents]: ChannelEvents[C] } = {
   'luanest:stream-consumer:messages.lost': { ...group, ids: [SECRET, SECRET], reason: SECRET },
   'luanest:stream-consumer:session.taken-over': { ...group, session: SECRET, messages: 6 },
   'luanest:stream-consumer:group.measured': { ...group, stats },
+  'luanest:stream-consumer:group.stalled': { ...group, stats },
   'luanest:stream-consumer:call.failed': { ...group, during: 'settle', error },
 };
 

@@ -11,13 +11,7 @@ export {
   OnceResultTooLargeError,
   OnceSetupError,
 } from './once.errors';
-export {
-  ONCE_CHANNELS,
-  type ClaimAnsweredEvent,
-  type LeaseLostEvent,
-  type ResultDroppedEvent,
-  type SettlementFailedEvent,
-} from './once.events';
+export { ONCE_CHANNELS, type OnceEvents } from './once.events';
 export { OnceModule } from './once.module';
 export type { OnceModuleOptions } from './once.options';
 export { OnceService } from './once.service';

@@ -1,44 +1,50 @@
 import { eventChannels } from '../../internal/src';
 import type { RateLimitDecision } from './rate-limit.types';
 
-/**
- * Event of a decided request. It does not name the subject (the counted client or user), which may be an address or API key.
- */
-export interface RateLimitDecidedEvent {
-  /** Names of the request's rules. */
-  readonly rules: readonly string[];
-  /** Names of the rules that the request violated. A shadow rule is listed, too, although it does not refuse. */
-  readonly violated: readonly string[];
-  /** Origin of the decision. */
-  readonly source: RateLimitDecision['source'];
+/** Type of each event of this lib, by its key in RATE_LIMIT_CHANNELS: `RateLimitEvents['requestAllowed']`, for example. */
+export interface RateLimitEvents {
   /**
-   * Time until the request may be allowed, ms. Infinity if its cost exceeds a rule's capacity. 0 if the request is allowed, or
-   * was refused by the policy `deny` because Redis failed.
+   * Event of an allowed request. It does not name the subject (the counted client or user), which may be an address or API key.
    */
-  readonly retryAfterMs: number;
-}
+  readonly requestAllowed: {
+    /** Names of the request's rules. */
+    readonly rules: readonly string[];
+    /** Names of the rules that the request violated. A shadow rule is listed, too, although it does not refuse. */
+    readonly violated: readonly string[];
+    /** Origin of the decision. */
+    readonly source: RateLimitDecision['source'];
+    /**
+     * Time until the request may be allowed, ms. Infinity if its cost exceeds a rule's capacity. 0 if the request is allowed, or
+     * was refused by the policy `deny` because Redis failed.
+     */
+    readonly retryAfterMs: number;
+  };
 
-/** Event of a request that Redis did not decide, or of a refund after an outcome that failed. */
-export interface RateLimitFailedEvent {
-  /** Names of the request's rules, or of the rules whose hits should have been refunded. */
-  readonly rules: readonly string[];
-  /** Policy that decided the request; `not-refunded` if a refund failed. */
-  readonly policy: 'allow' | 'deny' | 'local' | 'not-refunded';
-  /** Error of the call to Redis, or the error that the circuit breaker is open. */
-  readonly error?: unknown;
-}
+  /** Event of a refused request. Its fields are those of an allowed request. */
+  readonly requestRefused: RateLimitEvents['requestAllowed'];
 
-/** Event of the circuit breaker. `opened`: Redis is called only once per `breaker.openMs`. `closed`: for each request again. */
-export interface RateLimitBreakerEvent {
-  readonly state: 'opened' | 'closed';
-}
+  /** Event of a request that Redis did not decide, or of a refund after an outcome that failed. */
+  readonly redisFailed: {
+    /** Names of the request's rules, or of the rules whose hits should have been refunded. */
+    readonly rules: readonly string[];
+    /** Policy that decided the request; `not-refunded` if a refund failed. */
+    readonly policy: 'allow' | 'deny' | 'local' | 'not-refunded';
+    /** Error of the call to Redis, or the error that the circuit breaker is open. */
+    readonly error?: unknown;
+  };
 
-/** Event of a request that has no subject for a rule. The request shares one counter with others like it, or is refused. */
-export interface RateLimitUnknownSubjectEvent {
-  /** Result of `context.getType()`: `http`, `rpc`, `ws`, `graphql` or another kind. */
-  readonly context: string;
-  /** Name of the rule. */
-  readonly rule: string;
+  /** Event of the circuit breaker. `opened`: Redis is called only once per `breaker.openMs`. `closed`: for each request again. */
+  readonly breakerChanged: {
+    readonly state: 'opened' | 'closed';
+  };
+
+  /** Event of a request that has no subject for a rule. The request shares one counter with others like it, or is refused. */
+  readonly subjectUnknown: {
+    /** Result of `context.getType()`: `http`, `rpc`, `ws`, `graphql` or another kind. */
+    readonly context: string;
+    /** Name of the rule. */
+    readonly rule: string;
+  };
 }
 
 /** Names of the `node:diagnostics_channel` channels that the lib publishes to. No event carries a subject. */
@@ -50,13 +56,5 @@ export const RATE_LIMIT_CHANNELS = Object.freeze({
   subjectUnknown: 'luanest:rate-limit:subject.unknown',
 });
 
-interface Events {
-  requestAllowed: RateLimitDecidedEvent;
-  requestRefused: RateLimitDecidedEvent;
-  redisFailed: RateLimitFailedEvent;
-  breakerChanged: RateLimitBreakerEvent;
-  subjectUnknown: RateLimitUnknownSubjectEvent;
-}
-
 /** Publishes the events of this lib, by the names in RATE_LIMIT_CHANNELS. */
-export const events = eventChannels<Events>(RATE_LIMIT_CHANNELS);
+export const events = eventChannels<RateLimitEvents>(RATE_LIMIT_CHANNELS);

@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Redis, type RedisOptions } from 'ioredis';
-import { RATE_LIMIT_CHANNELS, type RateLimitFailedEvent, type RateLimitModuleOptions } from 'luanest/rate-limit';
+import { RATE_LIMIT_CHANNELS, type RateLimitEvents, type RateLimitModuleOptions } from 'luanest/rate-limit';
 import { SCRIPT_REGISTRY_CHANNELS } from 'luanest/script-registry';
 import { FaultProxy } from '../../../test/support/fault-proxy';
 import { RedisServer } from '../../../test/support/redis-server';
@@ -15,9 +15,9 @@ describe('when Redis is slow or unavailable', () => {
   let proxy: FaultProxy;
   let admin: Redis;
   const closing: (() => void)[] = [];
-  const failures: RateLimitFailedEvent[] = [];
+  const failures: RateLimitEvents['redisFailed'][] = [];
   const states: string[] = [];
-  const onFailure = (event: unknown): unknown => failures.push(event as RateLimitFailedEvent);
+  const onFailure = (event: unknown): unknown => failures.push(event as RateLimitEvents['redisFailed']);
   const onBreaker = (event: unknown): unknown => states.push((event as { state: string }).state);
 
   beforeAll(async () => {

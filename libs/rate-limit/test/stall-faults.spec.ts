@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { RATE_LIMIT_CHANNELS, type RateLimitFailedEvent } from 'luanest/rate-limit';
+import { RATE_LIMIT_CHANNELS, type RateLimitEvents } from 'luanest/rate-limit';
 import { RedisServer } from '../../../test/support/redis-server';
 import { openBench, standalone, type Bench } from './support';
 import { size } from '../../../test/support/size';
@@ -16,8 +16,8 @@ function stall(ms: number): void {
 describe('a process that stalls', () => {
   let server: RedisServer;
   let bench: Bench;
-  const failures: RateLimitFailedEvent[] = [];
-  const onFailure = (event: unknown): unknown => failures.push(event as RateLimitFailedEvent);
+  const failures: RateLimitEvents['redisFailed'][] = [];
+  const onFailure = (event: unknown): unknown => failures.push(event as RateLimitEvents['redisFailed']);
 
   beforeAll(async () => {
     server = await RedisServer.start();

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { Interval, ScheduleModule } from '@nestjs/schedule';
 import { ScheduledLock, ScheduledLockService } from 'luanest/scheduled-lock';
-import { SCRIPT_REGISTRY_CHANNELS, type CallEndedEvent } from 'luanest/script-registry';
+import { SCRIPT_REGISTRY_CHANNELS, type ScriptRegistryEvents } from 'luanest/script-registry';
 import { processWarnings } from '../../../test/support/process-warnings';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually } from '../../../test/support/wait';
@@ -15,7 +15,7 @@ it('50 ticks that wait at the same time, and a run with 50 listeners on its sign
   const warnings = processWarnings();
   let claims = 0;
   const count = (event: unknown): void => {
-    if ((event as CallEndedEvent).call.script === 'scheduled-lock.claim') claims += 1;
+    if ((event as ScriptRegistryEvents['callEnded']).call.script === 'scheduled-lock.claim') claims += 1;
   };
   subscribe(SCRIPT_REGISTRY_CHANNELS.callEnded, count);
   let finish = (): void => undefined;

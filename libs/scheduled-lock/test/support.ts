@@ -8,7 +8,7 @@ import type { Cluster, Redis } from 'ioredis';
 import {
   SCHEDULED_LOCK_CHANNELS,
   ScheduledLockModule,
-  type TickEndedEvent,
+  type ScheduledLockEvents,
   type ScheduledLockModuleOptions,
 } from 'luanest/scheduled-lock';
 import { ScriptRegistryModule, type ScriptRegistryModuleOptions } from 'luanest/script-registry';
@@ -143,9 +143,13 @@ export async function closeAll(): Promise<void> {
 }
 
 /** Collects the outcomes that this process publishes, in order, until `stop`. */
-export function listen(): { readonly events: TickEndedEvent[]; of(name: string): string[]; stop(): void } {
-  const events: TickEndedEvent[] = [];
-  const listener = (event: unknown): void => void events.push(event as TickEndedEvent);
+export function listen(): {
+  readonly events: ScheduledLockEvents['tickEnded'][];
+  of(name: string): string[];
+  stop(): void;
+} {
+  const events: ScheduledLockEvents['tickEnded'][] = [];
+  const listener = (event: unknown): void => void events.push(event as ScheduledLockEvents['tickEnded']);
   subscribe(SCHEDULED_LOCK_CHANNELS.tickEnded, listener);
   return {
     events,

@@ -30,16 +30,7 @@ export {
   ScriptRefusedError,
   UnknownOutcomeError,
 } from './script-registry.errors';
-export {
-  SCRIPT_REGISTRY_CHANNELS,
-  type CallEndedEvent,
-  type CallFailedEvent,
-  type CallStartedEvent,
-  type GroupEndedEvent,
-  type GroupSentEvent,
-  type ScriptsHealedEvent,
-  type ScriptsLoadedEvent,
-} from './script-registry.events';
+export { SCRIPT_REGISTRY_CHANNELS, type ScriptRegistryEvents } from './script-registry.events';
 export { ScriptRegistryHealthIndicator } from './script-registry.health';
 export { ScriptRegistryModule } from './script-registry.module';
 export type { ScriptRegistryModuleOptions } from './script-registry.options';

@@ -1,78 +1,81 @@
 import { eventChannels } from '../../internal/src';
 
-/**
- * ScriptRegistry has finished loading scripts on a node, with or without success: at start, after a reconnect, after a change
- * of the Cluster, or because the node lacked scripts.
- */
-export interface ScriptsLoadedEvent {
-  readonly registry: string;
-  /** `host:port` of the node, or the path of its socket. */
-  readonly node: string;
-  /** Number of script bodies that were loaded; 0 if the node had all of them, and 0 if loading failed (see `error`). */
-  readonly scripts: number;
-  /** The error if loading failed; some of the scripts may be loaded nevertheless. */
-  readonly error?: unknown;
-}
-
-/** A node had lost its scripts: it replied NOSCRIPT to a call, and the scripts were loaded again. */
-export interface ScriptsHealedEvent {
-  readonly registry: string;
+/** Type of each event of this lib, by its key in SCRIPT_REGISTRY_CHANNELS: `ScriptRegistryEvents['scriptsLoaded']`, for example. */
+export interface ScriptRegistryEvents {
   /**
-   * `host:port` of the node, or the path of its socket; `routed by the client` if the call followed a redirection, so that
-   * the node is unknown.
+   * ScriptRegistry has finished loading scripts on a node, with or without success: at start, after a reconnect, after a change
+   * of the Cluster, or because the node lacked scripts.
    */
-  readonly node: string;
-  /** Name of the script whose call got NOSCRIPT. */
-  readonly script: string;
-}
+  readonly scriptsLoaded: {
+    readonly registry: string;
+    /** `host:port` of the node, or the path of its socket. */
+    readonly node: string;
+    /** Number of script bodies that were loaded; 0 if the node had all of them, and 0 if loading failed (see `error`). */
+    readonly scripts: number;
+    /** The error if loading failed; some of the scripts may be loaded nevertheless. */
+    readonly error?: unknown;
+  };
 
-/** Calls of one script were sent together, as one EVALSHA. A lone call is a group of one. */
-export interface GroupSentEvent {
-  readonly registry: string;
-  readonly script: string;
-  readonly node: string;
-  /** Calls in the group, at least 1. */
-  readonly calls: number;
-  /** Groups of the same script and slot in flight, this one included. */
-  readonly inFlight: number;
-}
+  /** A node had lost its scripts: it replied NOSCRIPT to a call, and the scripts were loaded again. */
+  readonly scriptsHealed: {
+    readonly registry: string;
+    /**
+     * `host:port` of the node, or the path of its socket; `routed by the client` if the call followed a redirection, so that
+     * the node is unknown.
+     */
+    readonly node: string;
+    /** Name of the script whose call got NOSCRIPT. */
+    readonly script: string;
+  };
 
-/** A group ended: each of its calls has a result or an error. */
-export interface GroupEndedEvent {
-  readonly registry: string;
-  readonly script: string;
-  readonly node: string;
-  /** Calls in the group, at least 1. */
-  readonly calls: number;
-  /** Time since the group was sent, ms, including the time to load missing scripts and to follow redirections. */
-  readonly durationMs: number;
-}
+  /** Calls of one script were sent together, as one EVALSHA. A lone call is a group of one. */
+  readonly groupSent: {
+    readonly registry: string;
+    readonly script: string;
+    readonly node: string;
+    /** Calls in the group, at least 1. */
+    readonly calls: number;
+    /** Groups of the same script and slot in flight, this one included. */
+    readonly inFlight: number;
+  };
 
-/** `run` or `runAndWait` was called. `CallEndedEvent.call` is this same object. */
-export interface CallStartedEvent {
-  readonly registry: string;
-  readonly script: string;
-}
+  /** A group ended: each of its calls has a result or an error. */
+  readonly groupEnded: {
+    readonly registry: string;
+    readonly script: string;
+    readonly node: string;
+    /** Calls in the group, at least 1. */
+    readonly calls: number;
+    /** Time since the group was sent, ms, including the time to load missing scripts and to follow redirections. */
+    readonly durationMs: number;
+  };
 
-/**
- * A call of `run` or `runAndWait` was resolved or rejected. Published only if this channel or `callStarted` had a subscriber
- * when the call was made.
- */
-export interface CallEndedEvent {
-  /** The event of the call's start. */
-  readonly call: CallStartedEvent;
-  /** Time since the call was made, ms. */
-  readonly durationMs: number;
-  /** The error that the caller got; undefined if the caller got a result. */
-  readonly error?: unknown;
-}
+  /** `run` or `runAndWait` was called. The `call` of its `callEnded` event is this same object. */
+  readonly callStarted: {
+    readonly registry: string;
+    readonly script: string;
+  };
 
-/** A call was rejected after it was accepted. Calls with invalid parameters or without a registered script are not published. */
-export interface CallFailedEvent {
-  readonly registry: string;
-  readonly script: string;
-  /** The error that the caller got. */
-  readonly error: unknown;
+  /**
+   * A call of `run` or `runAndWait` was resolved or rejected. Published only if this channel or `callStarted` had a subscriber
+   * when the call was made.
+   */
+  readonly callEnded: {
+    /** The event of the call's start. */
+    readonly call: ScriptRegistryEvents['callStarted'];
+    /** Time since the call was made, ms. */
+    readonly durationMs: number;
+    /** The error that the caller got; undefined if the caller got a result. */
+    readonly error?: unknown;
+  };
+
+  /** A call was rejected after it was accepted. Calls with invalid parameters or without a registered script are not published. */
+  readonly callFailed: {
+    readonly registry: string;
+    readonly script: string;
+    /** The error that the caller got. */
+    readonly error: unknown;
+  };
 }
 
 /** Names of the `node:diagnostics_channel` channels that ScriptRegistry publishes to. No event has a key or an argument. */
@@ -86,18 +89,8 @@ export const SCRIPT_REGISTRY_CHANNELS = Object.freeze({
   callFailed: 'luanest:script-registry:call.failed',
 });
 
-interface Events {
-  scriptsLoaded: ScriptsLoadedEvent;
-  scriptsHealed: ScriptsHealedEvent;
-  groupSent: GroupSentEvent;
-  groupEnded: GroupEndedEvent;
-  callStarted: CallStartedEvent;
-  callEnded: CallEndedEvent;
-  callFailed: CallFailedEvent;
-}
-
 /** Channels of this lib by the short names of their events. */
-export const events = eventChannels<Events>(SCRIPT_REGISTRY_CHANNELS);
+export const events = eventChannels<ScriptRegistryEvents>(SCRIPT_REGISTRY_CHANNELS);
 
 /** Returns true if someone subscribes to the start or the end of calls. */
 export function callsAreObserved(): boolean {
@@ -106,7 +99,7 @@ export function callsAreObserved(): boolean {
 
 /** Makes a call, and publishes its start and its end. */
 export function withCallEvents<R>(registry: string, script: string, make: () => Promise<R>): Promise<R> {
-  const call: CallStartedEvent = { registry, script };
+  const call: ScriptRegistryEvents['callStarted'] = { registry, script };
   const startedAt = performance.now();
   events.callStarted.publish(() => call);
   const result = make();

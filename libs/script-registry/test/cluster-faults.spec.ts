@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Cluster, Redis } from 'ioredis';
 import calculateSlot from 'cluster-key-slot';
-import { SCRIPT_REGISTRY_CHANNELS, type GroupSentEvent, type ScriptRegistry } from 'luanest/script-registry';
+import { SCRIPT_REGISTRY_CHANNELS, type ScriptRegistryEvents, type ScriptRegistry } from 'luanest/script-registry';
 import { RedisCluster } from '../../../test/support/redis-cluster';
 import { eventually } from '../../../test/support/wait';
 import type { RedisServer } from '../../../test/support/redis-server';
@@ -65,7 +65,7 @@ describe('faults between a registry and a Cluster', () => {
 
   it('never mixes slots in a group', async () => {
     const groups: number[] = [];
-    const listener = (message: unknown): void => void groups.push((message as GroupSentEvent).calls);
+    const listener = (message: unknown): void => void groups.push((message as ScriptRegistryEvents['groupSent']).calls);
     subscribe(SCRIPT_REGISTRY_CHANNELS.groupSent, listener);
     await onAll((redis) => redis.config('RESETSTAT'));
     await Promise.all(Array.from({ length: 1_200 }, (_, i) => run(TAGS[i % TAGS.length] as string)));

@@ -8,7 +8,7 @@ import {
   UnknownOutcomeError,
   defineScript,
   str,
-  type GroupSentEvent,
+  type ScriptRegistryEvents,
   type ScriptRegistry,
 } from 'luanest/script-registry';
 import { CommandWatcher } from '../../../test/support/command-watcher';
@@ -325,7 +325,7 @@ describe('faults between a registry and one server', () => {
       registry.run(shapes, { keys: { any: '{f}:secret' }, args: { shape: 'raise', text: '' } }),
     ).rejects.toThrow();
     for (const stop of listeners) stop();
-    const groups = events['groupSent'] as GroupSentEvent[];
+    const groups = events['groupSent'] as ScriptRegistryEvents['groupSent'][];
     expect(groups[0]).toMatchObject({ registry: 'test', script: 'test.count-once', calls: 1, inFlight: 1 });
     expect(Math.max(...groups.map(({ calls }) => calls))).toBe(128);
     expect(groups.reduce((sum, { calls }) => sum + calls, 0)).toBe(502);
@@ -346,7 +346,7 @@ describe('faults between a registry and one server', () => {
     const [registry] = await open({}, server.port);
     registry.register([bounded]);
     const calls: number[] = [];
-    const listener = (message: unknown): void => void calls.push((message as GroupSentEvent).calls);
+    const listener = (message: unknown): void => void calls.push((message as ScriptRegistryEvents['groupSent']).calls);
     subscribe(SCRIPT_REGISTRY_CHANNELS.groupSent, listener);
     const run = (entry: string): Promise<number> =>
       registry.run(bounded, { keys: { log: '{f}:log' }, args: { entry } });

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { SCRIPT_REGISTRY_CHANNELS, type GroupSentEvent } from 'luanest/script-registry';
+import { SCRIPT_REGISTRY_CHANNELS, type ScriptRegistryEvents } from 'luanest/script-registry';
 import { RedisServer } from '../../../test/support/redis-server';
 import { describeProgram, differences, smallest, type Difference, type Stages } from './fuzz/differential';
 import { generate } from './fuzz/generator';
@@ -32,7 +32,8 @@ describe('random scripts', () => {
     async () => {
       let inGroups = 0;
       const count = (event: unknown): void => {
-        if ((event as GroupSentEvent).calls > 1) inGroups += (event as GroupSentEvent).calls;
+        const { calls } = event as ScriptRegistryEvents['groupSent'];
+        if (calls > 1) inGroups += calls;
       };
       subscribe(SCRIPT_REGISTRY_CHANNELS.groupSent, count);
       const found: [seed: number, difference: Difference][] = [];

@@ -11,7 +11,7 @@ import {
   defineScript,
   int,
   str,
-  type ScriptsLoadedEvent,
+  type ScriptRegistryEvents,
 } from 'luanest/script-registry';
 import { connectIoredis } from '../src/connection/ioredis-connection';
 import { commandFor, failureOf } from '../src/connection/sent-command';
@@ -173,9 +173,9 @@ describe('outcomes of calls on one server', () => {
   });
 
   it('a ScriptRegistry without scripts reports no failed load', async () => {
-    const loads: ScriptsLoadedEvent[] = [];
+    const loads: ScriptRegistryEvents['scriptsLoaded'][] = [];
     const listener = (message: unknown): void => {
-      const load = message as ScriptsLoadedEvent;
+      const load = message as ScriptRegistryEvents['scriptsLoaded'];
       if (load.registry === 'empty') loads.push(load);
     };
     subscribe(SCRIPT_REGISTRY_CHANNELS.scriptsLoaded, listener);

@@ -4,7 +4,7 @@ import {
   defineScript,
   int,
   SCRIPT_REGISTRY_CHANNELS,
-  type GroupSentEvent,
+  type ScriptRegistryEvents,
   type ScriptRegistry,
 } from 'luanest/script-registry';
 import { FaultProxy } from '../../../test/support/fault-proxy';
@@ -67,7 +67,7 @@ describe('how long a group holds Redis', () => {
   async function burst(registry: ScriptRegistry, script: typeof spin, calls: number, spins: number): Promise<number[]> {
     const groups: number[] = [];
     const listener = (message: unknown): void => {
-      const group = message as GroupSentEvent;
+      const group = message as ScriptRegistryEvents['groupSent'];
       if (group.script === script.name) groups.push(group.calls);
     };
     subscribe(SCRIPT_REGISTRY_CHANNELS.groupSent, listener);

@@ -9,15 +9,7 @@ export {
   StreamConsumerClosedError,
   StreamConsumerSetupError,
 } from './stream-consumer.errors';
-export {
-  STREAM_CONSUMER_CHANNELS,
-  type GroupMeasuredEvent,
-  type MessageDeadLetteredEvent,
-  type MessageRetriedEvent,
-  type MessagesLostEvent,
-  type SessionTakenOverEvent,
-  type StreamCallFailedEvent,
-} from './stream-consumer.events';
+export { STREAM_CONSUMER_CHANNELS, type StreamConsumerEvents } from './stream-consumer.events';
 export { StreamConsumerModule } from './stream-consumer.module';
 export type { StreamBackoff, StreamConsumerModuleOptions, StreamConsumerOptions } from './stream-consumer.options';
 export { StreamConsumerService } from './stream-consumer.service';

@@ -1,64 +1,77 @@
 import { eventChannels } from '../../internal/src';
 import type { StreamStats } from './stream-consumer.types';
 
-interface OfGroup {
-  readonly stream: string;
-  readonly group: string;
-}
+/** Type of each event of this lib, by its key in STREAM_CONSUMER_CHANNELS: `StreamConsumerEvents['messageRetried']`, for example. */
+export interface StreamConsumerEvents {
+  /** An attempt failed, or its handler asked for a retry. Another attempt follows. */
+  readonly messageRetried: {
+    readonly stream: string;
+    readonly group: string;
+    readonly id: string;
+    /** Attempt that ended, from 1. */
+    readonly attempt: number;
+    /** Pause before the next attempt, ms. */
+    readonly delayMs: number;
+    /** Error of the attempt; undefined if the handler asked for a retry. */
+    readonly error?: unknown;
+  };
 
-/** An attempt failed, or its handler asked for a retry. Another attempt follows. */
-export interface MessageRetriedEvent extends OfGroup {
-  readonly id: string;
-  /** Attempt that ended, from 1. */
-  readonly attempt: number;
-  /** Pause before the next attempt, ms. */
-  readonly delayMs: number;
-  /** Error of the attempt; undefined if the handler asked for a retry. */
-  readonly error?: unknown;
-}
+  /** A message became a dead letter. */
+  readonly messageDeadLettered: {
+    readonly stream: string;
+    readonly group: string;
+    readonly id: string;
+    /** Attempts that were made. */
+    readonly attempts: number;
+    /** Text that is kept with the dead letter: the last error, or the reason that the handler gave. */
+    readonly reason: string;
+    /** Error of the last attempt; undefined if the handler returned or threw an outcome, or no handler ended the last attempt. */
+    readonly error?: unknown;
+  };
 
-/** A message became a dead letter. */
-export interface MessageDeadLetteredEvent extends OfGroup {
-  readonly id: string;
-  /** Attempts that were made. */
-  readonly attempts: number;
-  /** Text that is kept with the dead letter: the last error, or the reason that the handler gave. */
-  readonly reason: string;
-  /** Error of the last attempt; undefined if the handler returned or threw an outcome, or no handler ended the last attempt. */
-  readonly error?: unknown;
-}
-
-/**
- * This process lost messages, because its lease was taken over or the group was deleted. The outcomes of their handlers change
- * nothing.
- */
-export interface MessagesLostEvent extends OfGroup {
-  readonly ids: readonly string[];
-  /** Cause, such as `the group was deleted`. */
-  readonly reason: string;
-}
-
-/** This process took over messages of a consumer whose lease has ended. An event counts at most 100. */
-export interface SessionTakenOverEvent extends OfGroup {
-  /** Name of that consumer's lease, `<host>:<pid>:<random>`; the name of the consumer if it belongs to another program. */
-  readonly session: string;
-  /** Number of messages. */
-  readonly messages: number;
-}
-
-/** Numbers of a group, published by each of its processes at each check (`watchEveryMs`). */
-export interface GroupMeasuredEvent extends OfGroup {
-  readonly stats: StreamStats;
-}
-
-/** A call of a consumer to Redis failed. The consumer makes it again. */
-export interface StreamCallFailedEvent extends OfGroup {
   /**
-   * `take`: reads messages. `settle`: sends outcomes. `renew`: extends the lease. `sweep`: takes over messages. `watch`: checks
-   * the group. `subscribe`: subscribes to wake-ups.
+   * This process lost messages, because its lease was taken over or the group was deleted. The outcomes of their handlers change
+   * nothing.
    */
-  readonly during: 'take' | 'settle' | 'renew' | 'sweep' | 'watch' | 'subscribe';
-  readonly error: unknown;
+  readonly messagesLost: {
+    readonly stream: string;
+    readonly group: string;
+    readonly ids: readonly string[];
+    /** Cause, such as `the group was deleted`. */
+    readonly reason: string;
+  };
+
+  /** This process took over messages of a consumer whose lease has ended. An event counts at most 100. */
+  readonly sessionTakenOver: {
+    readonly stream: string;
+    readonly group: string;
+    /** Name of that consumer's lease, `<host>:<pid>:<random>`; the name of the consumer if it belongs to another program. */
+    readonly session: string;
+    /** Number of messages. */
+    readonly messages: number;
+  };
+
+  /** Numbers of a group, published by each of its processes at each check (`watchEveryMs`). */
+  readonly groupMeasured: {
+    readonly stream: string;
+    readonly group: string;
+    readonly stats: StreamStats;
+  };
+
+  /** Numbers of a group, published at each check that finds its oldest unsettled message `stalledAfterMs` old or older. */
+  readonly groupStalled: StreamConsumerEvents['groupMeasured'];
+
+  /** A call of a consumer to Redis failed. The consumer makes it again. */
+  readonly callFailed: {
+    readonly stream: string;
+    readonly group: string;
+    /**
+     * `take`: reads messages. `settle`: sends outcomes. `renew`: extends the lease. `sweep`: takes over messages. `watch`: checks
+     * the group. `subscribe`: subscribes to wake-ups.
+     */
+    readonly during: 'take' | 'settle' | 'renew' | 'sweep' | 'watch' | 'subscribe';
+    readonly error: unknown;
+  };
 }
 
 /** Names of the `node:diagnostics_channel` channels of this lib, by event. */
@@ -72,15 +85,5 @@ export const STREAM_CONSUMER_CHANNELS = Object.freeze({
   callFailed: 'luanest:stream-consumer:call.failed',
 });
 
-interface Events {
-  messageRetried: MessageRetriedEvent;
-  messageDeadLettered: MessageDeadLetteredEvent;
-  messagesLost: MessagesLostEvent;
-  sessionTakenOver: SessionTakenOverEvent;
-  groupMeasured: GroupMeasuredEvent;
-  groupStalled: GroupMeasuredEvent;
-  callFailed: StreamCallFailedEvent;
-}
-
 /** Publishers of this lib's events. */
-export const events = eventChannels<Events>(STREAM_CONSUMER_CHANNELS);
+export const events = eventChannels<StreamConsumerEvents>(STREAM_CONSUMER_CHANNELS);

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import {
   STREAM_CONSUMER_CHANNELS,
   type StreamConsumerOptions,
-  type StreamCallFailedEvent,
+  type StreamConsumerEvents,
 } from 'luanest/stream-consumer';
 import { FaultProxy } from '../../../test/support/fault-proxy';
 import { RedisServer } from '../../../test/support/redis-server';
@@ -179,8 +179,8 @@ describe('a consumer on a server of its own', () => {
 
   it('says so when a key has another type, and goes on when it has not', async () => {
     const keys = bench.keys('typed', 'g');
-    const said: StreamCallFailedEvent[] = [];
-    const listener = (event: unknown): void => void said.push(event as StreamCallFailedEvent);
+    const said: StreamConsumerEvents['callFailed'][] = [];
+    const listener = (event: unknown): void => void said.push(event as StreamConsumerEvents['callFailed']);
     subscribe(STREAM_CONSUMER_CHANNELS.callFailed, listener);
     for (const name of ['sessions', 'takes', 'due', 'tries'] as const) {
       const seen: unknown[] = [];

@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { STREAM_CONSUMER_CHANNELS, type GroupMeasuredEvent } from 'luanest/stream-consumer';
+import { STREAM_CONSUMER_CHANNELS, type StreamConsumerEvents } from 'luanest/stream-consumer';
 import { tagOf } from '../src/streams/partitions';
 import { Gate } from '../../../test/support/gate';
 import { eventually } from '../../../test/support/wait';
@@ -39,9 +39,9 @@ describe.each(servers)('what changes while consumers run, on %s', (_, client) =>
   });
 
   it('a consumer that stands still is seen: pending, lag and age, in the service and as events', async () => {
-    const events: [string, GroupMeasuredEvent][] = [];
+    const events: [string, StreamConsumerEvents['groupMeasured']][] = [];
     const listener = (event: unknown, name: string | symbol): void =>
-      void events.push([String(name), event as GroupMeasuredEvent]);
+      void events.push([String(name), event as StreamConsumerEvents['groupMeasured']]);
     const { groupMeasured: stats, groupStalled: stalled } = STREAM_CONSUMER_CHANNELS;
     for (const channel of [stats, stalled]) subscribe(channel, listener);
     const gate = new Gate();

@@ -5,9 +5,8 @@ import {
   MessageLostError,
   STREAM_CONSUMER_CHANNELS,
   type HandlerResult,
-  type MessagesLostEvent,
+  type StreamConsumerEvents,
   type StreamMessage,
-  type SessionTakenOverEvent,
 } from 'luanest/stream-consumer';
 import { Gate } from '../../../test/support/gate';
 import { eventually, sleep } from '../../../test/support/wait';
@@ -22,11 +21,13 @@ describe.each(servers)('leases on %s', (_, client) => {
   });
   afterAll(() => Promise.all([one.close(), two.close()]));
 
-  const listen = <T>(channel: string): { readonly events: T[]; stop(): void } => {
-    const events: T[] = [];
-    const listener = (event: unknown): void => void events.push(event as T);
-    subscribe(channel, listener);
-    return { events, stop: () => unsubscribe(channel, listener) };
+  const listen = <E extends keyof StreamConsumerEvents>(
+    channel: E,
+  ): { readonly events: StreamConsumerEvents[E][]; stop(): void } => {
+    const events: StreamConsumerEvents[E][] = [];
+    const listener = (event: unknown): void => void events.push(event as StreamConsumerEvents[E]);
+    subscribe(STREAM_CONSUMER_CHANNELS[channel], listener);
+    return { events, stop: () => unsubscribe(STREAM_CONSUMER_CHANNELS[channel], listener) };
   };
 
   /** Ends the leases of all sessions of a group, as the passing of their time would. */
@@ -48,7 +49,7 @@ describe.each(servers)('leases on %s', (_, client) => {
     const leaseMs = 3_000;
     const victim = await openBench(client(), { drainMs: 0, abortGraceMs: 0 }, { prefix: one.prefix });
     const gate = new Gate();
-    const takenOver = listen<SessionTakenOverEvent>(STREAM_CONSUMER_CHANNELS.sessionTakenOver);
+    const takenOver = listen('sessionTakenOver');
     await victim.streams.consume(group('dead', 'g', { leaseMs }), () => gate.pass());
     for (let i = 0; i < 5; i++) await two.streams.publish('dead', i);
     await eventually(() => expect(gate.entered).toBe(5));
@@ -100,7 +101,7 @@ describe.each(servers)('leases on %s', (_, client) => {
   ])("a zombie's late %s changes nothing", async (what, late) => {
     const stream = `zombie-${what.replaceAll(' ', '-')}`;
     const [first, second] = [new Gate(), new Gate()];
-    const lost = listen<MessagesLostEvent>(STREAM_CONSUMER_CHANNELS.messagesLost);
+    const lost = listen('messagesLost');
     let zombie: StreamMessage | undefined;
     // As a process that was stopped: it renews nothing, and knows nothing of its loss.
     const held = await one.streams.consume(

@@ -2,7 +2,7 @@ import { subscribe } from 'node:diagnostics_channel';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ConsoleLogger, Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
-import { STREAM_CONSUMER_CHANNELS, StreamConsumerService, type MessagesLostEvent } from 'luanest/stream-consumer';
+import { STREAM_CONSUMER_CHANNELS, StreamConsumerService, type StreamConsumerEvents } from 'luanest/stream-consumer';
 import { ownStalls } from '../../../test/support/pulse';
 import { openRegistry, quiet } from '../../script-registry/test/support';
 import { resolveOptions } from '../src/stream-consumer.options';
@@ -63,7 +63,7 @@ async function main(job: WorkerJob): Promise<void> {
   const options = { partitions: job.partitions, leaseMs, attempts: 1_000, watchEveryMs };
   const streams = new StreamConsumerService(registry, resolveOptions(options));
   subscribe(STREAM_CONSUMER_CHANNELS.messagesLost, (event) => {
-    for (let i = 0; i < (event as MessagesLostEvent).ids.length; i++) void note('lost', -1, 0);
+    for (let i = 0; i < (event as StreamConsumerEvents['messagesLost']).ids.length; i++) void note('lost', -1, 0);
   });
   ownStalls((ms) => void note('stalled', ms, 0));
   for (let running = false; !running;) {

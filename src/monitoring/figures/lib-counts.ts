@@ -1,12 +1,12 @@
 import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { DELAYED_TASK_CHANNELS, type TasksBuriedEvent, type AttemptSettledEvent } from 'luanest/delayed-task';
+import { DELAYED_TASK_CHANNELS, type DelayedTaskEvents } from 'luanest/delayed-task';
 import { LOCK_CHANNELS } from 'luanest/lock';
-import { ONCE_CHANNELS, type ClaimAnsweredEvent } from 'luanest/once';
-import { RATE_LIMIT_CHANNELS, type RateLimitDecidedEvent } from 'luanest/rate-limit';
-import { READ_REWARD_CHANNELS, type ReadRecordedEvent } from 'luanest/read-reward';
-import { SCHEDULED_LOCK_CHANNELS, type TickEndedEvent } from 'luanest/scheduled-lock';
-import { type MessagesLostEvent, type SessionTakenOverEvent, STREAM_CONSUMER_CHANNELS } from 'luanest/stream-consumer';
+import { ONCE_CHANNELS, type OnceEvents } from 'luanest/once';
+import { RATE_LIMIT_CHANNELS, type RateLimitEvents } from 'luanest/rate-limit';
+import { READ_REWARD_CHANNELS, type ReadRewardEvents } from 'luanest/read-reward';
+import { SCHEDULED_LOCK_CHANNELS, type ScheduledLockEvents } from 'luanest/scheduled-lock';
+import { type StreamConsumerEvents, STREAM_CONSUMER_CHANNELS } from 'luanest/stream-consumer';
 
 /** Attempts at tasks of which the details are kept. */
 const KEPT_TASKS = 5;
@@ -19,7 +19,7 @@ export type Counts = Readonly<Record<string, number>>;
 /** An attempt at a delayed task that ended in this process. */
 interface TaskNote {
   readonly name: string;
-  readonly outcome: AttemptSettledEvent['outcome'];
+  readonly outcome: DelayedTaskEvents['attemptSettled']['outcome'];
   /** Delay from the due time to the start, ms, by Redis' clock. */
   readonly lateMs: number;
   /** End of the attempt, ms since 1970, by this process' clock. */
@@ -79,20 +79,23 @@ export class LibCounts implements OnApplicationBootstrap, OnApplicationShutdown 
 
   /** Listeners by channel. */
   private readonly listeners: readonly (readonly [string, (event: never) => void])[] = [
-    [RATE_LIMIT_CHANNELS.requestRefused, (event: RateLimitDecidedEvent) => this.countRefusal(event)],
-    [ONCE_CHANNELS.claimAnswered, ({ status }: ClaimAnsweredEvent) => this.once.add(status)],
-    [SCHEDULED_LOCK_CHANNELS.tickEnded, ({ outcome }: TickEndedEvent) => this.jobs.add(outcome)],
+    [RATE_LIMIT_CHANNELS.requestRefused, (event: RateLimitEvents['requestRefused']) => this.countRefusal(event)],
+    [ONCE_CHANNELS.claimAnswered, ({ status }: OnceEvents['claimAnswered']) => this.once.add(status)],
+    [SCHEDULED_LOCK_CHANNELS.tickEnded, ({ outcome }: ScheduledLockEvents['tickEnded']) => this.jobs.add(outcome)],
     [LOCK_CHANNELS.lockLost, () => this.locks.add('lost')],
     [LOCK_CHANNELS.callFailed, () => this.locks.add('errors')],
-    [DELAYED_TASK_CHANNELS.attemptSettled, (event: AttemptSettledEvent) => this.noteTask(event)],
-    [DELAYED_TASK_CHANNELS.tasksBuried, ({ count }: TasksBuriedEvent) => this.tasks.add('dead', count)],
-    [READ_REWARD_CHANNELS.readRecorded, (event: ReadRecordedEvent) => this.countRead(event)],
+    [DELAYED_TASK_CHANNELS.attemptSettled, (event: DelayedTaskEvents['attemptSettled']) => this.noteTask(event)],
+    [DELAYED_TASK_CHANNELS.tasksBuried, ({ count }: DelayedTaskEvents['tasksBuried']) => this.tasks.add('dead', count)],
+    [READ_REWARD_CHANNELS.readRecorded, (event: ReadRewardEvents['readRecorded']) => this.countRead(event)],
     [STREAM_CONSUMER_CHANNELS.messageRetried, () => this.streams.add('retried')],
     [STREAM_CONSUMER_CHANNELS.messageDeadLettered, () => this.streams.add('dead')],
-    [STREAM_CONSUMER_CHANNELS.messagesLost, ({ ids }: MessagesLostEvent) => this.streams.add('lost', ids.length)],
+    [
+      STREAM_CONSUMER_CHANNELS.messagesLost,
+      ({ ids }: StreamConsumerEvents['messagesLost']) => this.streams.add('lost', ids.length),
+    ],
     [
       STREAM_CONSUMER_CHANNELS.sessionTakenOver,
-      ({ messages }: SessionTakenOverEvent) => this.streams.add('taken-over', messages),
+      ({ messages }: StreamConsumerEvents['sessionTakenOver']) => this.streams.add('taken-over', messages),
     ],
   ];
 
@@ -124,17 +127,17 @@ export class LibCounts implements OnApplicationBootstrap, OnApplicationShutdown 
     for (const [name, listener] of this.listeners) unsubscribe(name, listener as (event: unknown) => void);
   }
 
-  private countRefusal({ violated }: RateLimitDecidedEvent): void {
+  private countRefusal({ violated }: RateLimitEvents['requestRefused']): void {
     this.refusals += 1;
     for (const rule of violated) this.limits.add(rule);
   }
 
-  private countRead({ status, points }: ReadRecordedEvent): void {
+  private countRead({ status, points }: ReadRewardEvents['readRecorded']): void {
     this.reads.add(status);
     this.points += points;
   }
 
-  private noteTask({ name, outcome, lateMs }: AttemptSettledEvent): void {
+  private noteTask({ name, outcome, lateMs }: DelayedTaskEvents['attemptSettled']): void {
     this.tasks.add(outcome);
     this.lastTasks.unshift({ name, outcome, lateMs, atMs: Date.now() });
     this.lastTasks.length = Math.min(this.lastTasks.length, KEPT_TASKS);

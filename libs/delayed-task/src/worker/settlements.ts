@@ -1,6 +1,6 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { UnknownTaskError } from '../delayed-task.errors';
-import { events, type AttemptSettledEvent } from '../delayed-task.events';
+import { events, type DelayedTaskEvents } from '../delayed-task.events';
 import type { ResolvedDelayedTaskOptions } from '../delayed-task.options';
 import type { Partition } from '../queue/partitions';
 import { acknowledgeTasks, completeTask, deferTasks, failTask } from './worker.scripts';
@@ -11,7 +11,7 @@ import { Batches } from './batches';
 import type { TaskLog } from './task-log';
 import type { WorkerState } from './worker-state';
 
-type Outcome = AttemptSettledEvent['outcome'];
+type Outcome = DelayedTaskEvents['attemptSettled']['outcome'];
 
 /** Outcomes by the code that the script `defer` returns. */
 const DEFERRED: readonly Outcome[] = ['lost', 'unknown', 'dead'];

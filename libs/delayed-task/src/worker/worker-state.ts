@@ -1,15 +1,15 @@
 import { setTimeout as after } from 'node:timers/promises';
 import { Retries } from '../../../internal/src';
-import { events, type TaskCallFailedEvent } from '../delayed-task.events';
+import { events, type DelayedTaskEvents } from '../delayed-task.events';
+
+type Call = DelayedTaskEvents['callFailed']['during'];
 
 /** State that the parts of a worker share: whether the worker closes, and the work in flight. */
 export class WorkerState {
   /** True when no more tasks are taken. */
   closing = false;
   private isStopped = false;
-  private readonly calls = new Retries<TaskCallFailedEvent['during']>((during, error) =>
-    this.reportError(during, error),
-  );
+  private readonly calls = new Retries<Call>((during, error) => this.reportError(during, error));
   private readonly inFlight = new Set<Promise<unknown>>();
 
   constructor(private readonly queue: string) {}
@@ -38,7 +38,7 @@ export class WorkerState {
   }
 
   /** Publishes the error of a call to Redis. */
-  reportError(during: TaskCallFailedEvent['during'], error: unknown): void {
+  reportError(during: Call, error: unknown): void {
     events.callFailed.publish(() => ({ queue: this.queue, during, error }));
   }
 
@@ -47,7 +47,7 @@ export class WorkerState {
    *
    * @returns undefined if the worker stopped first
    */
-  untilAnswered<T>(during: TaskCallFailedEvent['during'], call: () => Promise<T>): Promise<T | undefined> {
+  untilAnswered<T>(during: Call, call: () => Promise<T>): Promise<T | undefined> {
     return this.calls.run(during, () => this.stopped, call);
   }
 }

@@ -1,6 +1,6 @@
 import { MAX_TIMER_MS, unlimitedListeners } from '../../../internal/src';
 import { LockLostError } from '../lock.errors';
-import { events, type LockReleasedEvent } from '../lock.events';
+import { events, type LockEvents } from '../lock.events';
 
 /** Redis calls of a lease. */
 export interface LeasePort {
@@ -150,7 +150,7 @@ export class Lease {
     this.controller?.abort(this.lossError);
   }
 
-  private get summary(): LockReleasedEvent {
+  private get summary(): LockEvents['lockReleased'] {
     return { name: this.name, fence: this.fence, heldMs: performance.now() - this.sentAt };
   }
 

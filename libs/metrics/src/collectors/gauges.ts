@@ -1,4 +1,4 @@
-import type { GroupMeasuredEvent } from 'luanest/stream-consumer';
+import type { StreamConsumerEvents } from 'luanest/stream-consumer';
 import type { MetricsOptions } from '../metrics.options';
 import type { Recorder } from '../recorder';
 import type { Subscriptions } from '../subscriptions';
@@ -13,11 +13,11 @@ const TASK_STATES = ['waiting', 'overdue', 'running', 'dead'] as const;
 
 /** Shows the last statistics of each group that has a consumer in this process. The consumers publish them. */
 export function watchStreams(on: Subscriptions, recorder: Recorder): void {
-  const latest = new Map<string, GroupMeasuredEvent & { readonly at: number }>();
+  const latest = new Map<string, StreamConsumerEvents['groupMeasured'] & { readonly at: number }>();
   on.on('luanest:stream-consumer:group.measured', (event) =>
     latest.set(`${event.stream}\n${event.group}`, { ...event, at: performance.now() }),
   );
-  const fresh = (): GroupMeasuredEvent[] => {
+  const fresh = (): StreamConsumerEvents['groupMeasured'][] => {
     for (const [key, { at }] of latest) if (performance.now() - at > STREAM_STATS_LAST_MS) latest.delete(key);
     return [...latest.values()];
   };

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { CallHandler } from '@nestjs/common';
 import type { Subscriber, Subscription } from 'rxjs';
-import { events, type ResultDroppedEvent } from '../once.events';
+import { events, type OnceEvents } from '../once.events';
 import type { OnceStore } from '../once.store';
 import type { HeldClaim, Run } from '../runs/run';
 import type { Runs } from '../runs/runs';
@@ -21,7 +21,7 @@ export interface ProtectedRequestStart {
 
 const noop = (): void => undefined;
 
-type NotStored = ResultDroppedEvent['reason'];
+type NotStored = OnceEvents['resultDropped']['reason'];
 
 /**
  * One request with its claim. Runs the handler, and confirms the claim with the response, or releases the claim, before the

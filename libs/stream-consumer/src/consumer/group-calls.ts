@@ -1,12 +1,12 @@
 import { Logger } from '@nestjs/common';
 import { Retries, thrownText } from '../../../internal/src';
-import { events, type StreamCallFailedEvent } from '../stream-consumer.events';
+import { events, type StreamConsumerEvents } from '../stream-consumer.events';
 
 /** Shortest time between two log lines while Redis fails, ms. */
 const LOGGED_EVERY_MS = 30_000;
 
 /** Calls of one consumer that are repeated until Redis replies. */
-export type GroupCalls = Retries<StreamCallFailedEvent['during']>;
+export type GroupCalls = Retries<StreamConsumerEvents['callFailed']['during']>;
 
 /**
  * Returns an object that makes the calls of a group and repeats them. It publishes each failure, and logs at most one in 30 s.
