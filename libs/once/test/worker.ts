@@ -6,7 +6,7 @@ import { onceScripts } from '../src/once.scripts';
 import { OnceService } from '../src/once.service';
 import { OnceStore } from '../src/once.store';
 
-/** Job that the parent process sends to a worker. */
+/** Job that the parent process sends to a worker, one after the other. */
 export interface WorkerJob {
   readonly url: string;
   readonly prefix: string;
@@ -47,8 +47,10 @@ async function main(job: WorkerJob): Promise<void> {
     }
   };
   await Promise.all(Array.from({ length: job.parallel }, lane));
-  process.send?.(counts, () => process.exit(0));
+  registry.close();
+  client.disconnect();
+  process.send?.(counts);
 }
 
-process.once('message', (job) => void main(job as WorkerJob));
+process.on('message', (job) => void main(job as WorkerJob));
 process.once('disconnect', () => process.exit(1));
