@@ -13,12 +13,14 @@ import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually, sleep } from '../../../test/support/wait';
 import { inventory, openBench, quiet, type Bench } from './support';
 import type { WorkerJob } from './worker';
-import { LONG } from '../../../test/support/size';
+import { LONG, size } from '../../../test/support/size';
 
-const TASKS = LONG ? 100_000 : 20_000;
-const SECONDS = LONG ? 60 : 8;
+const TASKS = size(6_000, 100_000);
+const SECONDS = size(4, 60);
 const REDIS_KILLS = LONG ? 2 : 1;
 const LEASE_MS = 2_000;
+// A quick run has fewer tasks, but as many of them run at each kill.
+const TASK_MS = size(40, 20);
 
 describe('killed workers and a killed Redis', () => {
   let server: RedisServer;
@@ -48,7 +50,7 @@ describe('killed workers and a killed Redis', () => {
     children.add(child);
     const options = { leaseMs: LEASE_MS, pollMs: 500, concurrency: 100, attempts: 50 };
     const file = join(folder, String(child.pid));
-    child.send({ port: server.port, prefix: bench.prefix, options, file, taskMs: 20 } satisfies WorkerJob);
+    child.send({ port: server.port, prefix: bench.prefix, options, file, taskMs: TASK_MS } satisfies WorkerJob);
     await once(child, 'message');
     return child;
   }

@@ -13,12 +13,14 @@ import { size } from '../../../test/support/size';
 
 const standaloneClient = (servers[0] as (typeof servers)[0])[1] as () => Redis;
 const LOCKS = ['left', 'right'];
-const TARGET = size(2_000, 5_000);
+const TARGET = size(600, 5_000);
+const KILLS = size(3, 6);
 
 type Unaddressed<T> = T extends unknown ? Omit<T, 'url'> : never;
 
 describe('locks between processes', () => {
-  const children: ChildProcess[] = [];
+  const children = new Set<ChildProcess>();
+  const idle: ChildProcess[] = [];
   let raw: Redis;
   beforeAll(() => {
     raw = standaloneClient();
@@ -28,12 +30,16 @@ describe('locks between processes', () => {
     raw.disconnect();
   });
 
+  /** Gives a job to a worker that has done its own, or to a new one. */
   function start(job: Unaddressed<WorkerJob>): ChildProcess {
-    const child = forkWorker(join(__dirname, 'worker.ts'));
-    children.push(child);
+    const child = idle.pop() ?? forkWorker(join(__dirname, 'worker.ts'));
+    children.add(child);
     child.send({ ...job, url: sharedRedisUrl() });
     return child;
   }
+
+  const told = (child: ChildProcess, word: string): Promise<void> =>
+    new Promise((resolve) => child.on('message', (message) => message === word && resolve()));
 
   const totals = async (prefix: string): Promise<number[]> =>
     (await raw.mget(LOCKS.map((name) => `${prefix}:total:${name}`))).map(Number);
@@ -51,25 +57,33 @@ describe('locks between processes', () => {
     let workers = 0;
     let killed = 0;
     const live = new Map<ChildProcess, Promise<unknown>>();
-    const add = (): void => {
+    let holder: ChildProcess | undefined;
+    const add = async (): Promise<ChildProcess> => {
       const worker = String(workers++);
       const child = start({ mode: 'count', prefix, worker, locks: LOCKS, target: TARGET, leaseMs });
-      live.set(child, once(child, 'exit'));
+      live.set(child, Promise.race([once(child, 'exit'), told(child, 'done')]));
+      child.on('message', (acquired) => (holder = acquired === LOCKS[0] ? child : holder));
+      await told(child, 'ready');
+      return child;
     };
-    for (let i = 0; i < 8; i++) add();
+    // None begins before the last one has started.
+    for (const child of await Promise.all(Array.from({ length: 8 }, add))) child.send('go');
     for (let i = 1; i <= kills; i++) {
       const until = (i * TARGET) / (kills + 2);
       await eventually(async () => expect(Math.max(...(await totals(prefix)))).toBeGreaterThan(until), {
         timeoutMs: 180_000,
         everyMs: 5,
       });
-      const victim = [...live.keys()][Math.floor(Math.random() * live.size)] as ChildProcess;
+      // Every other time the one that holds a lock.
+      const any = [...live.keys()][Math.floor(Math.random() * live.size)];
+      const victim = (i % 2 === 1 && holder && live.has(holder) ? holder : any) as ChildProcess;
       if (victim.exitCode === null && victim.kill('SIGKILL')) killed += 1;
       await live.get(victim);
       live.delete(victim);
-      add();
+      void add().then((child) => child.send('go'));
     }
     await Promise.all(live.values());
+    idle.push(...live.keys());
     return { workers, killed };
   }
 
@@ -93,7 +107,7 @@ describe('locks between processes', () => {
   it('eight of which some are killed as they count lose none either', async () => {
     const prefix = uniquePrefix();
     // One that stands still between its last look at the lock and its write is not refused by a counter without a fence.
-    const { workers, killed } = await countBy(prefix, 5_000, 6);
+    const { workers, killed } = await countBy(prefix, 5_000, KILLS);
     note('workers killed (SIGKILL)', killed);
     expect(killed).toBeGreaterThan(0);
     await expectNoneLost(prefix, workers);

@@ -1,14 +1,18 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { LockService } from 'luanest/lock';
+import { size } from '../../../test/support/size';
 import { openRegistry } from '../../script-registry/test/support';
 import { resolveOptions } from '../src/lock.options';
 import { lockScripts } from '../src/lock.scripts';
 
-/** Job that the parent process sends to a worker. */
+/** Job that the parent process sends to a worker, one after the other. */
 export type WorkerJob = { readonly url: string; readonly prefix: string } & (
   | {
-      /** Count to `target` under each lock, and note in `<prefix>:by:<worker>` how often this one did. */
+      /**
+       * After the next message, count to `target` under each lock, and note in `<prefix>:by:<worker>` how often this one did.
+       * Reports `ready`, and the name of each lock that it has acquired.
+       */
       readonly mode: 'count';
       readonly worker: string;
       readonly locks: readonly string[];
@@ -30,14 +34,21 @@ export interface Woken {
   readonly released: string;
 }
 
-const PER_HOLD = 50;
+const PER_HOLD = size(15, 50);
 
 async function main(job: WorkerJob): Promise<void> {
   const client = new Redis(job.url);
   const registry = await openRegistry(client, { preload: 'required', prefix: job.prefix }, lockScripts);
   const locks = new LockService(registry, resolveOptions({ pollMs: 200 }));
   if (job.mode === 'hold') await hold(locks, job.lock, job.leaseMs);
-  else await Promise.all(job.locks.map((name) => count(locks, client, name, job)));
+  else {
+    const go = new Promise((resolve) => process.once('message', resolve));
+    process.send?.('ready');
+    await go;
+    await Promise.all(job.locks.map((name) => count(locks, client, name, job)));
+  }
+  registry.close();
+  client.disconnect();
 }
 
 async function count(
@@ -49,6 +60,7 @@ async function count(
   const [total, mine] = [`${job.prefix}:total:${name}`, `${job.prefix}:by:${job.worker}:${name}`];
   for (let done = false; !done;) {
     await locks.withLock(name, { leaseMs: job.leaseMs, waitMs: 60_000 }, async (lock) => {
+      process.send?.(name);
       for (let i = 0; i < PER_HOLD && !done; i++) {
         const seen = Number(await client.get(total));
         done = seen >= job.target;
@@ -80,7 +92,7 @@ async function hold(locks: LockService, name: string, leaseMs: number): Promise<
   process.send?.({ thrown, aborted, released: await lock.release() } satisfies Woken);
 }
 
-process.once('message', (job: WorkerJob) => {
-  void main(job).then(() => process.send?.('done', () => process.exit(0)));
+process.on('message', (job: WorkerJob | string) => {
+  if (typeof job === 'object') void main(job).then(() => process.send?.('done'));
 });
 process.once('disconnect', () => process.exit(1));

@@ -10,14 +10,15 @@ import { takeoversOf, type Span, type Told } from '../../../test/support/takeove
 import { eventually, sleep } from '../../../test/support/wait';
 import { openBench, quiet, type Bench } from './support';
 import type { WorkerJob, WorkerNote } from './worker';
-import { LONG } from '../../../test/support/size';
+import { LONG, size } from '../../../test/support/size';
 
-const MESSAGES = LONG ? 100_000 : 16_000;
-const SECONDS = LONG ? 60 : 8;
+const MESSAGES = size(4_500, 100_000);
+const SECONDS = size(4, 60);
 const RESTARTS = LONG ? 2 : 1;
 const WORKERS = 4;
 const LEASE_MS = 2_000;
-const WORK_MS = 15;
+// A quick run has work to do until its last kill, too.
+const WORK_MS = size(30, 15);
 const CONCURRENCY = 8;
 const PARTITIONS = 4;
 /** Published in the background, so that they do not come all at once. */
