@@ -12,10 +12,10 @@ import { proveSlots, type Proof } from './slot-proof';
 import { readClaims, readNode, type ClaimRecord, type NodeRecord } from './slot-records';
 import { quickPulse } from './stalls';
 import { Child } from './support';
-import { LONG } from '../../../test/support/size';
+import { size } from '../../../test/support/size';
 
-const RUN_MS = LONG ? 600_000 : 20_000;
-const EACH_MS = LONG ? ([3_000, 12_000] as const) : ([1_500, 5_000] as const);
+const RUN_MS = size(12_000, 600_000);
+const EACH_MS = [size(1_500, 3_000), size(4_000, 12_000)] as const;
 const STOPPED_MS = [50, 4_000] as const;
 const DEAD_MS = [0, 1_500] as const;
 const LEASE_MS = 1_500;
@@ -48,13 +48,14 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Starts a process, and kills or stops it at random times, again and again, until `over`. */
+/** Starts a process, and kills or stops it in turn, at random times, until `over`. */
 async function live(place: number, env: Record<string, string>, over: () => boolean): Promise<void> {
+  let kills = place % 2 === 0;
   for (let life = start(); ; life = start()) {
     while (life.killedAt === undefined) {
       await sleep(between(EACH_MS));
       if (over()) return;
-      if (Math.random() < 0.5) await kill(life);
+      if ((kills = !kills)) await kill(life);
       else await stop(life);
     }
     await sleep(between(DEAD_MS));
@@ -131,16 +132,18 @@ it(
 
 /** Checks that the proof needs each record: a slot that ran, without its record, is not explained; with two, it ran twice. */
 function expectNoticed(nodes: readonly NodeRecord[], claims: readonly ClaimRecord[], span: Span): void {
-  const quiet = nodes
-    .flatMap((node) => node.runs.map((run) => ({ node, run })))
-    .filter(({ node, run }) => run.job === 'cron' && node.endedAt > run.slot + 2_000)
-    .filter(({ run }) => run.slot >= span[0] && run.slot + 1_000 <= span[1])
-    .filter(({ node, run }) =>
-      [...node.stops, ...node.stalls].every(([from, to]) => to < run.slot - 100 || from > run.slot + 1_000),
+  const runs = nodes.flatMap((node) => node.runs.map((run) => ({ node, run }))).filter(({ run }) => run.job === 'cron');
+  // Of a node that was killed or stood still in that second it is not known.
+  const noticed = runs.filter(({ node, run }) => {
+    const without = nodes.map((one) =>
+      one === node ? { ...one, runs: one.runs.filter((each) => each !== run) } : one,
     );
-  const { node, run } = quiet[0] as (typeof quiet)[number];
-  const without = nodes.map((one) => (one === node ? { ...one, runs: one.runs.filter((each) => each !== run) } : one));
-  expect(proveSlots('cron', 1_000, without, claims, span).unexplained.map(({ slot }) => slot)).toEqual([run.slot]);
+    const slots = proveSlots('cron', 1_000, without, claims, span).unexplained.map(({ slot }) => slot);
+    expect([[], [run.slot]]).toContainEqual(slots);
+    return slots.length > 0;
+  });
+  expect(noticed.length).toBeGreaterThan(0);
+  const { node, run } = noticed[0] as (typeof noticed)[number];
   const doubled = nodes.map((one) => (one === node ? { ...one, runs: [...one.runs, run] } : one));
   expect(proveSlots('cron', 1_000, doubled, claims, span).twice).toEqual([run.slot]);
 }

@@ -7,7 +7,7 @@ import { Child } from './support';
 import { size } from '../../../test/support/size';
 
 // All jobs share one window: this file takes about as many seconds as there are cron slots.
-const CRON_SLOTS = size(15, 1_000);
+const CRON_SLOTS = size(8, 1_000);
 const SKEWS_MS = [-400, 0, 400];
 const JOBS: Record<string, { readonly periodMs: number; readonly slots: number }> = {
   cron1: { periodMs: 1_000, slots: CRON_SLOTS },
