@@ -188,7 +188,7 @@ describe('a process that is killed in an idempotent handler', () => {
     ['at-most-once', 'is never run again'],
   ])('%s: %s', async (delivery) => {
     const prefix = uniquePrefix();
-    const leaseMs = 3_000;
+    const leaseMs = 2_000;
     const [victim, other] = await Promise.all([
       start({ prefix, delivery, leaseMs, hangs: true }),
       start({ prefix, delivery, leaseMs, hangs: false }),

@@ -3,21 +3,29 @@ import { FaultProxy } from '../../../test/support/fault-proxy';
 import { RedisServer } from '../../../test/support/redis-server';
 import { eventually } from '../../../test/support/wait';
 import { openBench, quiet } from './support';
+import { size } from '../../../test/support/size';
 
-const PACKETS = 1_000_000;
+const PACKETS = size(500_000, 1_000_000);
+const BUCKETS = size(2, 4);
 
-describe('1,000,000 packets', () => {
+describe(`${PACKETS} packets`, () => {
   it('are preheated in chunks by a process that is cut off and another that resumes, and counted one by one', async () => {
     const server = await RedisServer.start();
     const proxy = await FaultProxy.start({ targetPort: server.port });
-    const activity = { activityId: 'big', totalCents: PACKETS * 88, packets: PACKETS, maxCents: 20_000, buckets: 4 };
+    const activity = {
+      activityId: 'big',
+      totalCents: PACKETS * 88,
+      packets: PACKETS,
+      maxCents: 20_000,
+      buckets: BUCKETS,
+    };
     const first = await openBench(quiet(new Redis(proxy.port, { retryStrategy: () => 20 })), {
       prefix: 'large',
       deadlineMs: 3_000,
     });
     const direct = await openBench(quiet(new Redis(server.port)), { prefix: 'large', deadlineMs: 30_000 });
     try {
-      const keys = first.bucketsOf('big', 4);
+      const keys = first.bucketsOf('big', BUCKETS);
       const filled = async (): Promise<number> =>
         (await Promise.all(keys.map(({ pool }) => direct.raw.llen(pool)))).reduce((sum, length) => sum + length, 0);
       const cut = first.packets.create(activity).catch((error: unknown) => error);
