@@ -16,7 +16,10 @@ beforeAll(async () => {
   ({ app, browser, admin } = bench);
 });
 afterAll(() => bench.stop());
-afterEach(() => expect(browser.problems.splice(0)).toEqual([]));
+afterEach(async () => {
+  expect(browser.problems.splice(0)).toEqual([]);
+  await browser.closePages();
+});
 
 const open = (path: string, options: Parameters<TestBrowser['open']>[1] = {}) => browser.open(app.url + path, options);
 

@@ -2,11 +2,11 @@ import { migrateLedger } from '../../src/ledger/ledger-migrations';
 import { PgliteDatabase } from '../../src/ledger/pglite-database';
 import { SqlLedger } from '../../src/ledger/sql-ledger';
 import { createOldLedger } from './support/old-ledger';
-import { makeTempFolder, removeFolder } from './support/temp-folder';
+import { makeDataFolder, removeFolder } from './support/temp-folder';
 
 describe('a ledger from before there were migrations', () => {
   let folder: string;
-  beforeEach(async () => void (folder = await makeTempFolder()));
+  beforeEach(async () => void (folder = await makeDataFolder()));
   afterEach(() => removeFolder(folder));
 
   it('keeps its payouts, pays none of them twice, and gives them the key of their life', async () => {

@@ -8,7 +8,7 @@ import { safeInteger, type SqlDatabase } from '../../src/ledger/sql';
 import { SqlLedger } from '../../src/ledger/sql-ledger';
 import { LedgerModel } from './support/ledger-model';
 import { PostgresServer } from './support/postgres-server';
-import { makeTempFolder, removeFolder } from './support/temp-folder';
+import { makeDataFolder, removeFolder } from './support/temp-folder';
 
 let entries = 0;
 
@@ -194,7 +194,7 @@ describe('ledger on PGlite', () => {
   let folder: string;
   let database: PgliteDatabase;
   beforeAll(async () => {
-    folder = await makeTempFolder();
+    folder = await makeDataFolder();
     database = await PgliteDatabase.open(`${folder}/ledger`);
     await migrateLedger(database);
   });

@@ -24,7 +24,10 @@ beforeAll(async () => {
   ({ dataDir, app, browser, admin } = bench);
 });
 afterAll(() => bench.stop());
-afterEach(() => expect(browser.problems.splice(0)).toEqual([]));
+afterEach(async () => {
+  expect(browser.problems.splice(0)).toEqual([]);
+  await browser.closePages();
+});
 
 /** Names of all words, those of lists among them, with the number of their parameters. */
 function wordsIn(words: Record<string, unknown>): string[] {

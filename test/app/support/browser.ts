@@ -35,6 +35,11 @@ export class TestBrowser {
     return page;
   }
 
+  /** Closes all pages: those that are left open would go on drawing. */
+  async closePages(): Promise<void> {
+    await Promise.all(this.browser.contexts().map((context) => context.close()));
+  }
+
   async stop(): Promise<void> {
     await this.browser.close();
   }

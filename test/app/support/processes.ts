@@ -2,7 +2,11 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { LONG } from '../../support/size';
 import { waitUntil } from '../../support/wait';
+
+/** Node's options of every process that a test starts. At full size they run as users run them. */
+const OPTIONS = LONG ? {} : { NODE_OPTIONS: `--require ${JSON.stringify(join(__dirname, 'quick-wasm.cjs'))}` };
 
 const DIST = join(__dirname, '..', '..', '..', 'dist', 'src');
 
@@ -28,7 +32,7 @@ export class Program {
 
   /** Starts `node <args>`; `env` is added to an environment that holds none of the app's variables. */
   static node(args: readonly string[], env: Record<string, string>): Program {
-    const base = { PATH: process.env.PATH, HOME: process.env.HOME };
+    const base = { PATH: process.env.PATH, HOME: process.env.HOME, ...OPTIONS };
     return new Program(
       spawn(process.execPath, [...args], { env: { ...base, ...env }, cwd: env.DATA_DIR ?? process.cwd() }),
     );

@@ -3,6 +3,7 @@ import { cp, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { PgliteDatabase } from '../../../src/ledger/pglite-database';
+import './quick-wasm.cjs';
 
 /** A new empty folder for one test. */
 export function makeTempFolder(): Promise<string> {
