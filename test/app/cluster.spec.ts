@@ -36,7 +36,17 @@ it('runs three processes on a Cluster, starts a killed one again, and loses no c
   // The one with the ledger is killed, so that another has to take that over, too; the crowd taps at all three.
   const { pid: victim } = all.find(({ ledger }) => ledger) as (typeof all)[number];
   const urls = addresses().join(',');
-  const options = ['--users', String(size(1_000, 3_000)), '--packets', '800', '--total', '4321.09', '--activity', 'three', '--json'];
+  const options = [
+    '--users',
+    String(size(1_000, 3_000)),
+    '--packets',
+    '800',
+    '--total',
+    '4321.09',
+    '--activity',
+    'three',
+    '--json',
+  ];
   const rain = Program.node([built('simulation/rain/main.js'), '--url', urls, ...options], { DATA_DIR: dataDir });
   await waitUntil('the crowd grabs', async () => (await statusOf(first, 'three')).grantedPackets > 50, 60_000);
   process.kill(victim, 'SIGKILL');
