@@ -96,7 +96,7 @@ it('works with the keyboard alone, and with motion reduced', async () => {
 
 it('counts down to the start, and shows pauses and the end', async () => {
   const { body } = await api<{ redisNowMs: number }>(`${app.url}/rains`, 'GET', admin);
-  const startsAtMs = body.redisNowMs + 8_000;
+  const startsAtMs = body.redisNowMs + 6_000;
   const rain = { activityId: 'life', packets: 100, total: '100.00', startsAtMs, endsAtMs: startsAtMs + 600_000 };
   expect((await api(`${app.url}/red-packets`, 'POST', admin, rain)).status).toBe(201);
   const page = await open('/?rain=life', { locale: 'en-GB' });
@@ -124,7 +124,7 @@ it('counts down to the start, and shows pauses and the end', async () => {
 
   // A rain that ends by itself is closed by its task.
   const { redisNowMs } = (await api<{ redisNowMs: number }>(`${app.url}/rains`, 'GET', admin)).body;
-  const short = { activityId: 'short', packets: 5, total: '5.00', endsAtMs: redisNowMs + 5_000 };
+  const short = { activityId: 'short', packets: 5, total: '5.00', endsAtMs: redisNowMs + 3_000 };
   expect((await api(`${app.url}/red-packets`, 'POST', admin, short)).status).toBe(201);
   const ending = await open('/?rain=short', { locale: 'zh-CN' });
   await ending.locator('body[data-mood="ended"], body[data-mood="closed"]').waitFor();
