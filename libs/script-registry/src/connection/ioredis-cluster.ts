@@ -77,7 +77,9 @@ export class IoredisCluster implements RedisConnection {
   lostMasters(): readonly string[] {
     // The slot table is empty until a node has sent it.
     if (this.client.slots.length === 0) return ['the masters of all slots'];
-    const owners = new Set(this.client.slots.flatMap(([master]) => (master === undefined ? [] : [master])));
+    const owners = new Set<string>();
+    // forEach skips the holes of the slot table.
+    this.client.slots.forEach(([master]) => master !== undefined && owners.add(master));
     return [...owners].filter((id) => !this.table().has(id));
   }
 

@@ -1,9 +1,8 @@
 import type { AnyScript, ScriptReply } from '../script-definition';
 import type { ArgType, ListType } from '../arg-types';
 import type { CommandArg } from '../connection/port';
-import { groupedForm, singleForm, sliced, type LoadableScript } from '../lua/forms';
+import { formsOf, type LoadableScript } from '../lua/forms';
 import type { ScriptShape } from '../lua/group-loop';
-import { sourceUse } from '../lua/source-use';
 import { InvalidCallError, ReplyDecodeError } from '../script-registry.errors';
 import { checkSameSlot } from './slots';
 import { scriptError } from './settle';
@@ -60,13 +59,14 @@ export class CompiledScript {
       fixedArgs: fixedArgs.map(([, type]) => type.common === true),
       lists: this.keyList !== undefined || this.argList !== undefined,
     };
-    const grouped = grouping && group !== false && sourceUse(shared, source, finish).alone === undefined;
-    this.slices = sliced(source, shape);
+    const forms = formsOf(definition, shape, group !== false, stringNumbers);
+    this.slices = forms.slices;
+    // There are two forms, because a lone call does not need the loop of a group. See DECISIONS.md: two-forms-per-script
+    this.singleForm = forms.single;
+    const grouped = grouping && group !== false && forms.group !== undefined;
     this.maxCalls = grouped ? group.maxCalls : 1;
     this.maxChars = group === false ? 1 : group.maxChars;
-    // There are two forms, because a lone call does not need the loop of a group. See DECISIONS.md: two-forms-per-script
-    this.singleForm = singleForm(definition, stringNumbers);
-    this.groupForm = this.maxCalls > 1 ? groupedForm(definition, shape, stringNumbers) : undefined;
+    this.groupForm = this.maxCalls > 1 ? forms.group : undefined;
   }
 
   /** The forms that nodes must have loaded. */

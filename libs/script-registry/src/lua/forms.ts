@@ -112,7 +112,7 @@ function assemble(parts: Parts): LoadableScript {
  * Makes the form of a lone call. Comments are removed. The rest of the script's Lua is changed only if the script is `timed`, so
  * that `reply` gets the same time that the script reads.
  */
-export function singleForm(script: ScriptText, tagged: boolean): LoadableScript {
+function singleForm(script: ScriptText, tagged: boolean): LoadableScript {
   const { timed, finish, shared, source } = script;
   const use = sourceUse(shared, source, finish);
   const text = (lua: string): string => rewrite(lua, { time: timed && use.readsTime, calls: false });
@@ -149,7 +149,7 @@ end`;
  * Returns true if each call of a group gets its own tables KEYS and ARGV; false if the calls read the KEYS and ARGV of the group
  * by offsets.
  */
-export function sliced(source: string, shape: ScriptShape): boolean {
+function sliced(source: string, shape: ScriptShape): boolean {
   return shape.lists || sourceUse(source).whole;
 }
 
@@ -182,4 +182,37 @@ export function groupedForm(script: ScriptText, shape: ScriptShape, tagged: bool
       slices ? sliceLoop(timed) : offsetLoop(shape, timed, finish !== ''),
     ],
   });
+}
+
+/** The forms of a script, and how its calls are put into a group. */
+interface ScriptForms {
+  readonly single: LoadableScript;
+  /** Undefined if calls must be sent alone. */
+  readonly group: LoadableScript | undefined;
+  /** True if each call of a group gets its own tables KEYS and ARGV. */
+  readonly slices: boolean;
+}
+
+/** Forms that were made, by script, without and with tags. */
+const made = { plain: new WeakMap<ScriptText, ScriptForms>(), tagged: new WeakMap<ScriptText, ScriptForms>() };
+
+/**
+ * Returns the forms of a script. They are made once for all registries of the process.
+ *
+ * @param groups false if the script declares that calls must be sent alone
+ */
+export function formsOf(script: ScriptText, shape: ScriptShape, groups: boolean, tagged: boolean): ScriptForms {
+  const known = tagged ? made.tagged : made.plain;
+  let forms = known.get(script);
+  if (forms === undefined) {
+    const { shared, source, finish } = script;
+    const grouped = groups && sourceUse(shared, source, finish).alone === undefined;
+    forms = {
+      single: singleForm(script, tagged),
+      group: grouped ? groupedForm(script, shape, tagged) : undefined,
+      slices: sliced(source, shape),
+    };
+    known.set(script, forms);
+  }
+  return forms;
 }

@@ -10,27 +10,28 @@ const SHORT_STRING = /'(?:\\[\s\S]|[^'\\\n])*'|"(?:\\[\s\S]|[^"\\\n])*"/;
 const NUMBER = /0[xX][\dA-Fa-f]+|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?/;
 const PATTERN = new RegExp(
   [
-    String.raw`(?<space>\s+)`,
-    String.raw`(?<comment>${LONG_COMMENT.source}|--[^\r\n]*)`,
-    `(?<string>${LONG_STRING.source}|${SHORT_STRING.source})`,
-    String.raw`(?<name>[A-Za-z_]\w*)`,
-    `(?<number>${NUMBER.source})`,
-    String.raw`(?<symbol>[\s\S])`,
+    String.raw`\s+`,
+    String.raw`${LONG_COMMENT.source}|--[^\r\n]*`,
+    `${LONG_STRING.source}|${SHORT_STRING.source}`,
+    String.raw`[A-Za-z_]\w*`,
+    NUMBER.source,
+    String.raw`[\s\S]`,
   ].join('|'),
   'gy',
 );
 
-const KINDS = ['space', 'comment', 'string', 'name', 'number', 'symbol'] as const;
-
 /** Splits Lua 5.1 source into tokens. Joined, their texts are the source again. */
 export function tokenize(source: string): LuaToken[] {
-  const tokens: LuaToken[] = [];
-  for (const match of source.matchAll(PATTERN)) {
-    const groups = match.groups ?? {};
-    const kind = KINDS.find((name) => groups[name] !== undefined) ?? 'symbol';
-    tokens.push({ kind, text: match[0] });
-  }
-  return tokens;
+  return (source.match(PATTERN) ?? []).map((text) => ({ kind: kindOf(text), text }));
+}
+
+/** Returns the kind of a text that PATTERN matched. A quote or bracket alone is a symbol, because no string begins there. */
+function kindOf(text: string): LuaToken['kind'] {
+  if (text.startsWith('--')) return 'comment';
+  if (/^['"[]/.test(text)) return text.length > 1 ? 'string' : 'symbol';
+  if (/^[A-Za-z_]/.test(text)) return 'name';
+  if (/^\d/.test(text)) return 'number';
+  return /^\s/.test(text) ? 'space' : 'symbol';
 }
 
 /** Returns true if the token is neither white space nor a comment. */
