@@ -1,3 +1,4 @@
+import { LONG } from '../../../test/support/size';
 import { claimed, openBench, servers, type Bench } from './support';
 
 /**
@@ -39,6 +40,12 @@ function* schedules(): Generator<Step[]> {
     ];
     yield* interleave([long(0), long(1), ['expire', 'expire']]);
   }
+}
+
+/** True if the actors claim in the order of their numbers. All other schedules are such a schedule with the actors renamed. */
+function claimsInOrder(schedule: readonly Step[]): boolean {
+  const first = schedule.flatMap((step) => (step !== 'expire' && step.verb === 'claim' ? [step.actor] : []));
+  return first.every((actor, i) => actor === i);
 }
 
 interface Model {
@@ -115,8 +122,10 @@ describe.each(servers.slice(0, 1))('all interleavings on %s', (_name, client) =>
   ])(
     'of claim, renew, confirm and release, where a lease %s',
     async (name, forget) => {
-      const all = [...schedules()];
-      expect(all.length).toBeGreaterThan(17_000);
+      const every = [...schedules()];
+      expect(every.length).toBeGreaterThan(17_000);
+      const all = every.filter((schedule) => LONG || claimsInOrder(schedule));
+      expect(all.length).toBeGreaterThan(3_300);
       const failures: unknown[] = [];
       let next = 0;
       const worker = async (): Promise<void> => {

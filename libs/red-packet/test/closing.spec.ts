@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DelayedTaskService } from 'luanest/delayed-task';
 import { RedPacketService, type ClosedActivity } from 'luanest/red-packet';
+import { size } from '../../../test/support/size';
 import { eventually } from '../../../test/support/wait';
 import { resolveOptions as resolveTasks } from '../../delayed-task/src/delayed-task.options';
 import { delayedTaskScripts } from '../../delayed-task/src/delayed-task.scripts';
@@ -173,14 +174,16 @@ describe.each(servers)('the end of an activity on %s', (_name, connect) => {
 
   it('waits for a draft whose pool is being filled at its end, and calls onClosed once', async () => {
     const { packets } = await node();
+    const packetsOfSlow = size(50_000, 200_000);
     // Preheating so many takes longer than the activity lasts; it must have begun before that is over.
     const activity = await before(bench, 60, async (endsAtMs) => {
-      const slow = { ...figures('slow', 200_000), endsAtMs };
+      const slow = { ...figures('slow', packetsOfSlow), endsAtMs };
       await packets.create(slow);
+      expect(await redisNow(bench)).toBeGreaterThan(endsAtMs);
       return slow;
     });
     await eventually(() => expect(reportsOf('slow').length).toBeGreaterThan(0), { timeoutMs: 20_000 });
-    expect(reportsOf('slow')).toMatchObject([{ closed: true, refundedPackets: 200_000 }]);
+    expect(reportsOf('slow')).toMatchObject([{ closed: true, refundedPackets: packetsOfSlow }]);
     expect(await packets.status('slow')).toMatchObject({ state: 'closed', remainingPackets: 0 });
     await packets.create(activity);
     await sleep(300);
