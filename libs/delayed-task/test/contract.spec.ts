@@ -172,7 +172,7 @@ describe.each(servers)('delayed tasks on %s', (name, client, partitions) => {
     bench.tasks.process('sum', ({ a, b }: { a: number; b: number }) => Promise.resolve({ sum: a + b }));
     bench.tasks.process('void', () => undefined);
     bench.work();
-    await bench.tasks.schedule('sum', { a: 1, b: 2 }, { id: 'kept', keepResultMs: 4_000 });
+    await bench.tasks.schedule('sum', { a: 1, b: 2 }, { id: 'kept', keepResultMs: 2_000 });
     await bench.tasks.schedule('void', null, { id: 'void', keepResultMs: HOUR });
     await bench.tasks.schedule('sum', { a: 1, b: 2 }, { id: 'not' });
     await eventually(async () =>

@@ -25,7 +25,7 @@ describe('workers on a Cluster of their own', () => {
       bench.tasks.process(name, (_payload, { id }) => void ran.add(id));
       bench.work();
       const ids = Array.from({ length: 120 }, (_, i) => `${how}${i}`);
-      await bench.tasks.scheduleMany(ids.map((id, i) => ({ name, id, delayMs: 1_500 + i * 30 })));
+      await bench.tasks.scheduleMany(ids.map((id, i) => ({ name, id, delayMs: 1_000 + i * 20 })));
       await replicated(bench.raw as unknown as Cluster);
       const master = await cluster.masterOf(bench.partitions[0]?.due ?? '');
       await (how === 'planned' ? cluster.failover(master) : cluster.killMaster(master));

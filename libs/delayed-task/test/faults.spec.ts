@@ -89,12 +89,12 @@ describe('workers on a server of their own', () => {
   it('run their tasks after Redis was silent for longer than their leases, and report the failed calls', async () => {
     const errors = listen('callFailed');
     await bench.close();
-    bench = await openWorkers(2_000);
+    bench = await openWorkers(1_500);
     bench.work();
-    await schedule('s', 60, 3_500);
+    await schedule('s', 60, 2_500);
     await sleep(300);
     proxy.blackhole();
-    await sleep(2_500);
+    await sleep(1_900);
     proxy.pass();
     await allRan(60);
     expect(new Set(errors.events.map(({ during }) => during))).toContain('take');

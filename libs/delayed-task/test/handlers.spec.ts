@@ -22,7 +22,7 @@ const hostile = new Proxy(
   },
 );
 
-const LEASE_MS = 3_000;
+const LEASE_MS = 2_000;
 
 /** Handlers that do not do their task, and what the dead letter says. */
 const failures: [string, TaskHandler, RegExp][] = [

@@ -1,11 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
 import { RedisServer } from '../../../test/support/redis-server';
+import { size } from '../../../test/support/size';
 import { eventually, sleep } from '../../../test/support/wait';
 import { listen, openBench, quiet, redisNow, type Bench } from './support';
 
 /** Most that the machine is excused for, ms: by polling alone, the 99th percentile would be hundreds of ms late. */
 const MOST_TAKEN_MS = 100;
+
+const TASKS = size(30_000, 100_000);
 
 /** Returns how long a process has waited for a core since it began, ms; 0 if the system does not report it. */
 function waitedMs(pid: number): number {
@@ -57,11 +60,11 @@ describe('tasks and the clock', () => {
     expect(Math.min(...rounds)).toBeLessThanOrEqual(20);
   }, 180_000);
 
-  it('100,000 tasks due at one millisecond never hold Redis for more than 5 ms', async () => {
+  it(`${TASKS} tasks due at one millisecond never hold Redis for more than 5 ms`, async () => {
     let ran = 0;
     bench.tasks.process('t', () => void (ran += 1));
     const at = (await redisNow(bench.raw)) + 60_000;
-    for (let i = 0; i < 100_000; i += 10_000) {
+    for (let i = 0; i < TASKS; i += 10_000) {
       await bench.tasks.scheduleMany(
         Array.from({ length: 10_000 }, (_, k) => ({ name: 't', payload: { order: i + k }, runAtMs: at })),
       );
@@ -75,18 +78,18 @@ describe('tasks and the clock', () => {
     await bench.raw.config('RESETSTAT');
     const began = performance.now();
     bench.work();
-    await eventually(() => expect(ran).toBe(100_000), { timeoutMs: 120_000 });
+    await eventually(() => expect(ran).toBe(TASKS), { timeoutMs: 120_000 });
     const seconds = (performance.now() - began) / 1_000;
     await sleep(50);
     const slow = (await bench.raw.call('SLOWLOG', 'GET', '1000')) as [number, number, number, string[]][];
     const ours = slow.filter(([, , , [command]]) => /evalsha/i.test(command ?? ''));
     const longest = Math.max(0, ...ours.map(([, , micros]) => micros));
     process.stdout.write(
-      `    100,000 tasks in ${seconds.toFixed(2)} s; ${ours.length} scripts above 5 ms (${longest} us)\n`,
+      `    ${TASKS} tasks in ${seconds.toFixed(2)} s; ${ours.length} scripts above 5 ms (${longest} us)\n`,
     );
     // No script was given more than a hundred of them: a take and an acknowledgement each.
     const calls = Number(/cmdstat_evalsha:calls=(\d+)/.exec(await bench.raw.info('commandstats'))?.[1]);
-    expect(calls).toBeGreaterThanOrEqual(2_000);
+    expect(calls).toBeGreaterThanOrEqual(TASKS / 50);
     // A machine with other work stops Redis in the middle of scripts: that shows in few of them.
     expect(ours.length).toBeLessThanOrEqual(calls * 0.03);
   }, 180_000);

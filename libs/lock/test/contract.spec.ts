@@ -70,8 +70,8 @@ describe.each(servers)('locks on a %s', (_, client) => {
   });
 
   it('are renewed while held, and end at the deadline without renewal', async () => {
-    const renewed = await bench.locks.acquire('renewed', { leaseMs: 3_000 });
-    const fixed = await bench.locks.acquire('fixed', { leaseMs: 3_000, renew: false });
+    const renewed = await bench.locks.acquire('renewed', { leaseMs: 2_000 });
+    const fixed = await bench.locks.acquire('fixed', { leaseMs: 2_000, renew: false });
     const { signal } = fixed;
     await eventually(() => expect(signal.aborted).toBe(true));
     expect(() => fixed.assertHeld()).toThrow(LockLostError);

@@ -60,7 +60,7 @@ describe('locks when a master of the Cluster dies', () => {
     await expect(acquiring).rejects.toThrow(
       'reached 0 of 1 replicas within replicasTimeoutMs (50 ms), so it is released.',
     );
-    const lock = await one.locks.acquire(name, { leaseMs: 24_000 });
+    const lock = await one.locks.acquire(name, { leaseMs: 15_000 });
     const { signal } = lock;
     dead.add(master);
     await master.kill();

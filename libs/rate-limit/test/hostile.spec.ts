@@ -47,7 +47,7 @@ describe('state that another program has changed', () => {
     subscribe(RATE_LIMIT_CHANNELS.redisFailed, (event) => failures.push(event));
     const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)] as T;
     const algorithms = ['fixed-window', 'sliding-window', 'sliding-log', 'token-bucket'] as const;
-    for (let round = 0; round < 400; round++) {
+    for (let round = 0; round < size(150, 400); round++) {
       const algorithm = pick(algorithms);
       const windowMs = pick([1, 3, 50, 1_000, 60_000, DAY_MS, 30 * DAY_MS]);
       const limit = pick(algorithm === 'sliding-log' ? [1, 5, 10_000] : [1, 5, 1_000, 1_000_000]);
@@ -248,7 +248,7 @@ it('headers contain only printable ASCII, for any name of a route', () => {
   }
 });
 
-const SUBJECTS = size(200_000, 1_000_000);
+const [FIRST, SUBJECTS] = [size(30_000, 100_000), size(90_000, 1_000_000)];
 
 describe('many subjects', () => {
   it('do not grow the heap, and use as much memory of Redis as the README says', async () => {
@@ -263,15 +263,15 @@ describe('many subjects', () => {
           await Promise.all(batch);
         }
       };
-      await consume(0, 100_000);
+      await consume(0, FIRST);
       const [heapBefore, redisBefore] = [collect(), await memoryOf(bench)];
-      await consume(100_000, SUBJECTS);
+      await consume(FIRST, SUBJECTS);
       const grownBy = collect() - heapBefore;
-      const perSubject = ((await memoryOf(bench)) - redisBefore) / (SUBJECTS - 100_000);
+      const perSubject = ((await memoryOf(bench)) - redisBefore) / (SUBJECTS - FIRST);
       process.stdout.write(
         `heap ${Math.round(grownBy / 1_024)} KiB more, Redis ${perSubject.toFixed(0)} bytes a subject\n`,
       );
-      expect(grownBy).toBeLessThan(20 * 1_048_576);
+      expect(grownBy).toBeLessThan(size(12, 20) * 1_048_576);
       expect(perSubject).toBeLessThan(250);
     } finally {
       bench.close();

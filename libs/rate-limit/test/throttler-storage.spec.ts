@@ -29,7 +29,7 @@ async function untilItPasses(hit: () => ReturnType<Hit>): ReturnType<Hit> {
       expect(record.isBlocked).toBe(false);
       return record;
     },
-    { everyMs: 10 },
+    { everyMs: 25 },
   );
 }
 
@@ -388,7 +388,7 @@ describe.each(platforms)("throttler's own guard on %s", (_platform, adapter) => 
           expect(answer.status).toBe(200);
           return answer;
         },
-        { everyMs: 10 },
+        { everyMs: 25 },
       );
       expect(fresh.headers.get('x-ratelimit-remaining')).toBe('1');
     });

@@ -101,7 +101,7 @@ export async function openBench(
 }
 
 /** Options of a payout run that need not wait. */
-export const QUICK = { pollMs: 20, discoverMs: 20, backoff: { delayMs: 10 } };
+export const QUICK = { pollMs: 40, discoverMs: 40, backoff: { delayMs: 10 } };
 
 /** Redis' time, ms. */
 export async function redisNow({ raw }: Pick<Bench, 'raw'>): Promise<number> {

@@ -46,7 +46,7 @@ describe.each(servers)('leases on %s', (_, client) => {
   }
 
   it('what a dead process had is taken over within the lease and 1 s', async () => {
-    const leaseMs = 3_000;
+    const leaseMs = 2_000;
     const victim = await openBench(client(), { drainMs: 0, abortGraceMs: 0 }, { prefix: one.prefix });
     const gate = new Gate();
     const takenOver = listen('sessionTakenOver');
@@ -74,11 +74,11 @@ describe.each(servers)('leases on %s', (_, client) => {
     const seen: string[] = [];
     // With no place left it takes nothing, so nothing but its renewals keeps the lease; which has time for a renewal that
     // comes a second late, as where the machine stands still.
-    const options = group('long', 'g', { leaseMs: 3_000, concurrency: 1 });
+    const options = group('long', 'g', { leaseMs: 2_000, concurrency: 1 });
     let aborted = false;
     const work = (who: string) => async (message: StreamMessage) => {
       seen.push(`${who} ${message.attempt}`);
-      await sleep(7_000);
+      await sleep(4_500);
       aborted ||= message.signal.aborted;
     };
     await one.streams.consume(options, work('one'));
