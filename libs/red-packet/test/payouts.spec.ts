@@ -253,7 +253,11 @@ describe.each(servers)('payouts on %s', (_name, connect) => {
         expect(paid).toHaveLength(life);
       };
       await eventually(made, { timeoutMs: 15_000 });
-      await eventually(async () => expect(await short.packets.status('twin')).toBeUndefined());
+      // The run would do this after a rest of 5 s, as in the test above.
+      await eventually(async () => {
+        await short.packets.settle('twin');
+        expect(await short.packets.status('twin')).toBeUndefined();
+      });
     }
     const [first, second] = paid.map(({ activityKey, packetId, userId }) => ({ activityKey, packetId, userId }));
     expect(second).toMatchObject({ packetId: first?.packetId, userId: 'ann' });
