@@ -73,9 +73,7 @@ export class RedisCluster {
     if (!replica) throw new Error(`The master on port ${master.port} has no live replica.`);
     note('failovers');
     await this.untilSettled();
-    // Masters vote for replicas of one master only once in two node timeouts. A refused vote costs five seconds.
-    const mayBeAt = (this.#failedOver.get(master.port) ?? -Infinity) + 2 * this.nodeTimeoutMs + POLL_MS;
-    await sleep(Math.max(0, mayBeAt - performance.now()));
+    await this.#untilVotesCount(master);
     const done = ({ nodes }: ClusterView): boolean =>
       nodes.some(({ port, slots }) => port === replica.port && slots.length > 0);
     // The nodes give up a failover without an error if the votes do not arrive within five seconds.
@@ -111,6 +109,7 @@ export class RedisCluster {
   async killMaster(master: RedisServer): Promise<RedisServer> {
     const candidates = (await this.replicasOf(master)).map(({ port }) => port);
     note('failovers');
+    await this.#untilVotesCount(master);
     await master.kill();
     const promoted = ({ nodes }: ClusterView): NodeView | undefined =>
       nodes.find(({ port, slots }) => candidates.includes(port) && slots.length > 0);
@@ -184,6 +183,15 @@ export class RedisCluster {
 
   async stop(): Promise<void> {
     await Promise.all(this.nodes.map((node) => node.stop()));
+  }
+
+  /**
+   * Waits until the masters vote for a replica of this master again: they do so only once in two node timeouts. A refused vote
+   * costs five seconds or more.
+   */
+  async #untilVotesCount(master: RedisServer): Promise<void> {
+    const mayBeAt = (this.#failedOver.get(master.port) ?? -Infinity) + 2 * this.nodeTimeoutMs + POLL_MS;
+    await sleep(Math.max(0, mayBeAt - performance.now()));
   }
 
   #problemOf(view: ClusterView, live: ReadonlySet<number>): string | undefined {

@@ -41,7 +41,7 @@ export class CompiledScript {
     grouping: boolean,
     private readonly stringNumbers: boolean,
   ) {
-    const { source, shared, finish, keys, group } = definition;
+    const { keys, group } = definition;
     const args = Object.entries(definition.args as Record<string, ArgType<unknown> | ListType<unknown>>);
     const lastKey = keys.at(-1);
     const lastArg = args.at(-1);
