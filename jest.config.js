@@ -53,7 +53,8 @@ module.exports = {
   collectCoverageFrom: ['libs/*/src/**/*.ts', 'src/**/*.ts', '!**/scripts/generated.ts', '!**/index.ts'],
   coverageDirectory: '<rootDir>/coverage',
   testTimeout: 90_000,
-  maxWorkers: 2,
+  // Many tests wait: for leases, processes and failovers. So more workers than the two cores that CI has.
+  maxWorkers: 4,
   // What suites leave behind in a worker's heap would make its later ones slow.
   workerIdleMemoryLimit: '600MB',
 };
