@@ -1,7 +1,7 @@
 import { BadRequestException, ConflictException, NotFoundException, ServiceUnavailableException } from '@nestjs/common';
 import { NotSentError, ScriptRefusedError, UnknownOutcomeError } from 'luanest/script-registry';
 import { InvalidStreamInputError } from 'luanest/stream-consumer';
-import { ActivityConflictError, InvalidRedPacketInputError } from './red-packet.errors';
+import { ActivityConflictError, ActivityIncompleteError, InvalidRedPacketInputError } from './red-packet.errors';
 import { refuse } from './red-packet.input';
 
 /** Returns the value. @throws NotFoundException if the value is undefined, which means that there is no such activity */
@@ -28,17 +28,19 @@ export async function answer<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Throws the HTTP exception for an error: 400 for invalid input, 409 for a conflict of activities, 503 if Redis did not answer.
- * Throws all other errors as they are.
+ * Throws the HTTP exception for an error: 400 for invalid input, 409 if the state of the activity does not allow the request, 503
+ * if Redis did not answer or refused the script. Throws all other errors as they are.
  */
 export function refused(error: unknown): never {
   if (error instanceof InvalidRedPacketInputError || error instanceof InvalidStreamInputError)
     throw new BadRequestException(error.message, { cause: error });
-  if (error instanceof ActivityConflictError) throw new ConflictException(error.message, { cause: error });
-  if (error instanceof NotSentError || error instanceof ScriptRefusedError || error instanceof UnknownOutcomeError) {
-    // Clients do not see the message of Redis; it is in the cause. They may repeat every request, because each call returns the
-    // first result again or changes nothing more.
+  if (error instanceof ActivityConflictError || error instanceof ActivityIncompleteError)
+    throw new ConflictException(error.message, { cause: error });
+  // Clients do not see the message of Redis; it is in the cause. They may repeat every request, because each call returns the
+  // first result again or changes nothing more.
+  if (error instanceof ScriptRefusedError)
+    throw new ServiceUnavailableException('Redis refused the request. Send it again later.', { cause: error });
+  if (error instanceof NotSentError || error instanceof UnknownOutcomeError)
     throw new ServiceUnavailableException('Redis did not answer. Send the request again.', { cause: error });
-  }
   throw error;
 }

@@ -1,3 +1,4 @@
+import { ScriptRefusedError } from 'luanest/script-registry';
 import { admin, figures, HttpBench, identity, isAdmin, platforms } from './http-bench';
 
 describe.each(platforms)('the routes on %s', (_name, adapter) => {
@@ -55,6 +56,17 @@ describe.each(platforms)('the routes on %s', (_name, adapter) => {
     await http.create();
     const answer = await http.create({ ...figures, packets: 9 });
     expect(answer).toMatchObject({ status: 409, body: { message: expect.stringContaining('other parameters') } });
+  });
+
+  it('answer 409 when Redis has lost packets of a draft, without the names of its keys', async () => {
+    await http.create();
+    const key = (part: string): string => `${http.prefix}:red-packet:{a}:${part}`;
+    await http.client.hset(key('meta'), 'state', 'draft');
+    await http.client.lset(key('pool'), 0, '1:1:999');
+    expect(await http.create()).toMatchObject({
+      status: 409,
+      body: { message: expect.stringMatching(/^Activity "a" was not opened, because its pool is not complete/) },
+    });
   });
 
   it('answer every outcome of a grab with 200', async () => {
@@ -143,6 +155,15 @@ describe.each(platforms)('the routes on %s', (_name, adapter) => {
     for (const answer of await Promise.all([http.grab('u'), http.status(), http.create(), http.records()])) {
       expect(answer).toMatchObject({ status: 503, body: { message: 'Redis did not answer. Send the request again.' } });
     }
+  });
+
+  it('answer 503 when Redis refuses, and say so', async () => {
+    const error = new ScriptRefusedError('red-packet.grab was refused: OOM', 'OOM');
+    jest.spyOn(http.service, 'grab').mockRejectedValue(error);
+    expect(await http.grab('u')).toMatchObject({
+      status: 503,
+      body: { message: 'Redis refused the request. Send it again later.' },
+    });
   });
 
   it('answer 500 when the activity is damaged, without the names of its keys', async () => {

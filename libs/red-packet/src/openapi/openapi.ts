@@ -31,7 +31,7 @@ interface Route {
   readonly status?: number;
   readonly body?: Schema;
   readonly query?: Readonly<Record<string, Schema>>;
-  /** Statuses of refusals. All routes also have 400 for invalid input and 503 while Redis is unavailable. */
+  /** Statuses of refusals. All routes also have 400 for invalid input and 503 if Redis is unavailable or refuses. */
   readonly refusals: readonly (401 | 403 | 404 | 409)[];
 }
 
@@ -40,8 +40,8 @@ const REASONS = {
   401: 'The request has no authenticated user',
   403: 'The caller is not an admin, or admin routes are closed',
   404: 'Not found',
-  409: 'The id is used by an activity with other parameters',
-  503: 'Redis is unavailable; the request may be repeated',
+  409: 'The id is used by an activity with other parameters, or Redis lost packets of the activity during its creation',
+  503: 'Redis is unavailable, or refused the request; the request may be repeated',
 } as const;
 
 const pageQuery = (maximum: number): Record<string, Schema> => ({
