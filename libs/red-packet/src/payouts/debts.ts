@@ -46,7 +46,8 @@ function recoveryOf(status: ActivityStatus | undefined): string {
 
 function problemOf(status: ActivityStatus): Problem | undefined {
   const { deadLetters, outboxLength, overdue, remainingPackets, settled, state, unreportedPackets } = status;
-  const owes = deadLetters + outboxLength + remainingPackets + unreportedPackets > 0;
+  // Not a sum: if Redis has lost a bucket, the number of packets left may be negative.
+  const owes = [deadLetters, outboxLength, remainingPackets, unreportedPackets].some((count) => count > 0);
   if (settled || state === 'draft' || !owes) return undefined;
   if (overdue) return 'overdue';
   return deadLetters > 0 ? 'dead-letters' : undefined;
