@@ -8,7 +8,7 @@ import { describeEnd } from './platform/process-end';
 
 const RAIN = ['--users', '2000', '--packets', '500', '--total', '1000.00'];
 
-/** The demo uses a free port on loopback and the embedded ledger, whatever .env sets, and the Redis of REDIS_URL if it is set. */
+/** The demo uses a free port on loopback and the embedded ledger, whatever .env sets. A configured Redis is used. */
 const env = childEnvironment({ PORT: '0', HOST: '', DATABASE_URL: '' });
 
 /** Starts the app and returns its URL once it serves. The output of the app goes to stderr. */

@@ -26,7 +26,8 @@ export interface RunningApp {
 type Cleanup = () => Promise<void>;
 
 /**
- * Starts Redis, the ledger and the HTTP server, as configured. If one of them fails, the others are stopped again.
+ * Starts Redis, the ledger and the HTTP server, as configured. If the start fails, stops what was started. A ledger that cannot
+ * be opened does not fail the start.
  *
  * @param signal ends the wait for a Redis that does not answer
  */
@@ -79,7 +80,7 @@ async function redisOf(config: AppConfig, cleanups: Cleanup[]): Promise<RedisSou
   return singleRedis(redis.endpoint);
 }
 
-/** Returns a URL that clients can connect to: 0.0.0.0 and :: are only for listening. */
+/** Returns a URL that clients on this machine can connect to: 0.0.0.0 and :: are only for listening. */
 function reachableUrl(host: string, port: number): string {
   const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;

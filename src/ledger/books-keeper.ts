@@ -8,9 +8,9 @@ const EVERY_MS = 2_000;
 const MOST_NOTED = 10_000;
 
 /**
- * Writes the funding and the refund of each rain into the ledger every two seconds, while this process has the ledger. So the
- * view `luanest.books` still shows a rain after Redis has forgotten it. If several processes have the ledger, each writes the
- * same entries, which is harmless.
+ * Writes new fundings and refunds of rains into the ledger every two seconds, while this process has the ledger. So the view
+ * `luanest.books` still shows a rain after Redis has forgotten it. If several processes have the ledger, each writes the same
+ * entries, which is harmless.
  */
 @Injectable()
 export class BooksKeeper implements OnApplicationBootstrap, BeforeApplicationShutdown {
@@ -38,7 +38,7 @@ export class BooksKeeper implements OnApplicationBootstrap, BeforeApplicationShu
   }
 
   /**
-   * Writes the entries of all rains that Redis knows and that have changed.
+   * Writes the entries of all rains that Redis knows and that have changed, except drafts.
    *
    * @throws the errors of Redis and of the ledger; calling again is safe
    */
@@ -66,7 +66,9 @@ export class BooksKeeper implements OnApplicationBootstrap, BeforeApplicationShu
     } catch (error) {
       const problem = error instanceof Error ? error.message : String(error);
       if (problem !== this.lastProblem)
-        this.logger.warn(`Fundings and refunds were not written to the ledger. The next round tries again. ${problem}`);
+        this.logger.warn(
+          `Some fundings or refunds were not written to the ledger. A later round writes them. ${problem}`,
+        );
       this.lastProblem = problem;
     }
   }

@@ -10,7 +10,7 @@ interface LedgerHostLog {
 
 /**
  * Opens the ledger for this process. While another process owns the ledger, or the database is unavailable, the app serves
- * without the ledger, and the host tries again every second. Once opened, the ledger stays open until `stop`.
+ * without the ledger, and the host tries again a second after each attempt. Once opened, the ledger stays open until `stop`.
  */
 export class LedgerHost {
   private opened: OpenLedger | undefined;

@@ -10,7 +10,7 @@ const FOLDER = join(__dirname, 'migrations');
  * of the names. Several processes may call this at the same time; they take turns.
  * See DECISIONS.md: migrations-in-one-transaction
  *
- * @throws {Error} the error of the database; nothing was changed
+ * @throws {Error} the error of the database or of the files: either nothing or everything was changed; calling again is safe
  */
 export async function migrateLedger(database: SqlDatabase): Promise<void> {
   await database.transaction(async (session) => {

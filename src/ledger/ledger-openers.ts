@@ -22,7 +22,7 @@ export interface LedgerOpener {
   tryOpen(): Promise<OpenLedger | undefined>;
   /** Publishes the URL of this process, which owns the ledger, to the other processes. */
   announce(url: string): Promise<void>;
-  /** Returns the URL that the owner has published; undefined if no URL is published. */
+  /** Returns the last published URL, whose process may have ended; undefined if no URL is published. */
   ownerUrl(): Promise<string | undefined>;
 }
 

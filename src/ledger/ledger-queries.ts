@@ -48,7 +48,7 @@ export const TOTALS = `
     (SELECT to_json(book) FROM luanest.books AS book WHERE activity_key = $1) AS book
   FROM luanest.payouts WHERE activity_key = $1`;
 
-/** Adds the entry of an activity key. If there is one, only raises its refund. */
+/** Adds the entry of an activity key. If there is one, sets its refund if the new refund is larger. */
 export const NOTE_ACTIVITY = `
   INSERT INTO luanest.activities AS known (activity_key, activity_id, funded_cents, refunded_cents, created_at, expires_at)
   VALUES ($1, $2, $3, $4, to_timestamp($5::bigint / 1000.0), to_timestamp($6::bigint / 1000.0))

@@ -7,12 +7,12 @@ import type { LedgerTotals, PaidPage } from './ledger.types';
 const PAGE = 1_000;
 const PATIENCE_MS = 2_000;
 
-/** Error while the ledger moves to another process, or its database is unavailable. */
+/** The ledger could not be read, for example while it moves to another process or its database is unavailable. */
 export class LedgerUnavailableError extends Error {
   readonly code = 'LEDGER_UNAVAILABLE';
 
   constructor(cause?: unknown) {
-    super('The ledger is unavailable at the moment. Try again.', { cause });
+    super('The ledger could not be read. Try again later.', { cause });
     this.name = 'LedgerUnavailableError';
   }
 }
@@ -28,7 +28,7 @@ export class LedgerReader {
   /**
    * Reads the totals of an activity key. Returns undefined if no known process has the ledger, or if that process refuses.
    *
-   * @throws {Error} if the database or the other process does not respond
+   * @throws {Error} if the database fails, or the other process does not respond
    */
   async totals(activityKey: string): Promise<LedgerTotals | undefined> {
     const own = this.host.current();
@@ -36,8 +36,8 @@ export class LedgerReader {
   }
 
   /**
-   * Reads all payouts of an activity key. The iteration reads page by page, and throws LedgerUnavailableError if the ledger
-   * is unavailable. Returns undefined if no known process has the ledger.
+   * Reads all payouts of an activity key. The iteration reads page by page, and throws LedgerUnavailableError if a page cannot
+   * be read. Returns undefined if no known process has the ledger.
    */
   async payouts(activityKey: string): Promise<AsyncIterable<PaidPacket> | undefined> {
     const here = this.host.current() !== undefined || (await this.host.problem())?.ownerUrl !== undefined;

@@ -37,7 +37,7 @@ export interface Conflict {
 export interface CreditResult {
   /** Rows booked now. */
   readonly credited: number;
-  /** Rows that were booked before, with the same values. */
+  /** Rows whose packet, user and amount were booked before, or earlier in the batch. */
   readonly repeated: number;
   /** Rows that contradict booked ones: recorded, never paid. */
   readonly conflicts: readonly Conflict[];
@@ -76,18 +76,18 @@ export interface PaidPage {
   readonly next: string | null;
 }
 
-/** Books payouts. For an activity key, each packet and each user is paid once, however often the payouts are sent. */
+/** Books payouts. For an activity key, each packet and each user is paid at most once, however often the payouts are sent. */
 export interface Ledger {
   /**
-   * Books a batch in one transaction, which is on disk when the promise resolves. The rows may be of several activities, in any
+   * Books a batch in one transaction, which is committed when the promise resolves. The rows may be of several activities, in any
    * order, and may contain repetitions.
    *
    * @throws {Error} if the database fails: either nothing or everything was booked, and calling again is safe
    */
   credit(rows: readonly PayoutRow[]): Promise<CreditResult>;
   /**
-   * Writes the funding and the refund of an activity key. The first funding and the largest refund are kept, so a late or
-   * repeated call changes nothing.
+   * Writes the funding and the refund of an activity key. The first funding and the largest refund are kept, so calls may be
+   * repeated or late.
    */
   note(activity: ActivityRow): Promise<void>;
   /** Reads the totals of an activity key; zeros for an unknown one. */

@@ -39,7 +39,7 @@ export class SqlLedger implements ReadableLedger {
       const inserted = await session.query(INSERT_PAYOUTS, payoutColumns(rows));
       await raiseBalances(session, inserted);
       const fresh = new Set(inserted.map(fingerprint));
-      // Of several equal rows in one batch the first counts as credited, the others as repeated.
+      // Of several equal new rows in one batch the first counts as credited, the others as repeated.
       const rest = rows.filter((row) => !fresh.delete(fingerprintOf(row)));
       const conflicts = await findConflicts(session, rest);
       return { credited: inserted.length, repeated: rest.length - conflicts.length, conflicts };

@@ -14,8 +14,7 @@ export interface SqlSession {
 /** Port of the ledger to PostgreSQL, embedded or not. */
 export interface SqlDatabase extends SqlSession {
   /**
-   * Runs `work` in one READ COMMITTED transaction: committed, and on disk, when the promise resolves; rolled back when
-   * `work` rejects.
+   * Runs `work` in one READ COMMITTED transaction: committed when the promise resolves; rolled back when `work` rejects.
    */
   transaction<T>(work: (session: SqlSession) => Promise<T>): Promise<T>;
   /** Closes all connections; later calls fail. */

@@ -7,7 +7,7 @@ interface Health {
   readonly pid: number;
   /** True if this process has the ledger: it pays out and answers the ledger routes. */
   readonly ledger: boolean;
-  /** Base URL of the process that has the ledger; missing if this process has it, or if the URL is unknown. */
+  /** Last published base URL of a process with the ledger; missing if this process has the ledger, or if none is published. */
   readonly ledgerUrl?: string;
 }
 

@@ -5,7 +5,7 @@ export type RedisSource =
   | (RedisOptions & { readonly url?: string })
   | (ClusterOptions & { readonly nodes: { readonly host: string; readonly port: number }[] });
 
-/** Pause before an attempt to connect, ms; at most 500, so that the client finds a restarted server within half a second. */
+/** Pause before an attempt to connect, ms; at most 500, so that the client soon finds a restarted server. */
 const retryStrategy = (attempt: number): number => Math.min(attempt * 50, 500);
 
 /** One server, by URL or by address. */

@@ -4,7 +4,7 @@ import type { RedisSource } from './redis-source';
 
 const EVERY_MS = 500;
 const ANSWER_MS = 2_000;
-/** Error replies for a wrong password or user, which waiting does not solve. */
+/** Error replies for a wrong password or user, or for missing permissions, which waiting does not solve. */
 const REFUSED = /^(NOAUTH|WRONGPASS|NOPERM|ERR AUTH|ERR invalid password)/;
 
 /** Logger of the wait. */
@@ -18,18 +18,18 @@ interface WaitLog {
  * started while Redis is unavailable starts to serve when Redis is back, and a supervisor does not restart the app in a loop.
  *
  * @param signal ends the wait: the promise rejects with an `AbortError`
- * @throws {Error} the error reply of Redis, if it refuses the user or the password
+ * @throws {Error} the error reply of Redis, if it refuses the user, the password or the command; with a Cluster, the last one
  */
 export async function waitForRedis(source: RedisSource, logger: WaitLog, signal: AbortSignal): Promise<void> {
   for (let waited = false; ; waited = true) {
     try {
       await ('nodes' in source ? probeCluster(source) : probe(source, (client) => client.ping()));
-      if (waited) logger.log('Redis answers');
+      if (waited) logger.log('Redis is ready');
       return;
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       if (REFUSED.test(reason)) throw error;
-      if (!waited) logger.warn(`Redis does not answer (${reason}). The app starts as soon as Redis answers.`);
+      if (!waited) logger.warn(`Redis is not ready (${reason}). The app starts when Redis is ready.`);
       await sleep(EVERY_MS, undefined, { signal });
     }
   }

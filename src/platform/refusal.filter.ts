@@ -28,7 +28,7 @@ export class RefusalFilter extends BaseExceptionFilter {
 
 function withCode(error: HttpException | RedisFailure): HttpException {
   if (!(error instanceof HttpException)) {
-    return refusal(503, 'REDIS_UNAVAILABLE', 'Redis is unavailable. Send the request again.', error);
+    return refusal(503, 'REDIS_UNAVAILABLE', 'Redis failed. Send the request again later.', error);
   }
   const body = error.getResponse();
   const { cause } = error;

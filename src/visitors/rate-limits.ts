@@ -9,7 +9,7 @@ import type { GuestTokens } from './identity/guest-tokens';
 const TAPS = 150;
 const TAPS_WINDOW_MS = 10_000;
 
-/** Limit of the grabs of one guest. It skips other routes, because RateLimitGuard applies each rule of the module to each route. */
+/** Limit of the grabs of one guest. It skips other routes, because each rule of the module applies to each guarded route. */
 export function tapRule(tokens: GuestTokens): RateLimitRule {
   return {
     name: 'taps',

@@ -96,6 +96,6 @@ it('takes the same lock through perl where there is no flock', async () => {
 
 it('says what to install where there is neither', async () => {
   expect((await holder({ PATH: folder })).stdout).toMatch(
-    /programs flock and perl were not found\. .* Install one of them/,
+    /neither flock .* nor perl is on the PATH\. Install one of them/,
   );
 });

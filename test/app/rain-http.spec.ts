@@ -39,7 +39,7 @@ describe('HttpClient', () => {
   it('gives up in the end, and says why', async () => {
     answer = (_request, response) => void response.writeHead(500).end('out of order');
     await expect(client(200).call({ method: 'GET', path: '/x' })).rejects.toThrow(
-      /GET \/x failed for 200 ms: status 500: out of order/,
+      /GET \/x failed, also when repeated for up to 200 ms: status 500: out of order/,
     );
     await expect(client(200).call({ method: 'GET', path: '/x' })).rejects.toBeInstanceOf(RainRequestError);
   });

@@ -2,7 +2,9 @@ import { type ArgumentsHost, ConflictException } from '@nestjs/common';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { NotSentError } from 'luanest/script-registry';
+import { AppAddress } from '../../src/monitoring/nodes/app-address';
 import { RefusalFilter } from '../../src/platform/refusal.filter';
+import { CrowdService } from '../../src/simulation/crowd/crowd.service';
 import { EN } from '../../src/visitors/pages/public/operator-en.js';
 import { REFUSALS, ZH } from '../../src/visitors/pages/public/operator-zh.js';
 import { api, createActivity } from './support/api';
@@ -46,6 +48,12 @@ it('leaves errors of task handlers to the task', () => {
   for (const error of [new ConflictException(), new NotSentError('down')]) {
     expect(() => new RefusalFilter().catch(error, host)).toThrow(error);
   }
+});
+
+it('refuses a crowd before the process listens, without a claim that one is running', () => {
+  const crowds = new CrowdService(new AppAddress(), {} as never, {} as never);
+  const start = () => crowds.start({ activityId: 'a', users: 1, taps: 1, hammers: 0 });
+  expect(start).toThrow(expect.objectContaining({ response: expect.objectContaining({ code: 'CROWD_NOT_READY' }) }));
 });
 
 it('sends the code of each refusal, and shows it on the Chinese page in Chinese', async () => {

@@ -15,7 +15,7 @@ interface PayerLog {
   warn(message: string): void;
 }
 
-/** Books payouts in the ledger. Payouts that arrive together are booked in one transaction. */
+/** Books payouts in the ledger. Payouts that arrive together share transactions, of up to 100 payouts. */
 export class LedgerPayer {
   private readonly waiting: Waiting[] = [];
   private booking = false;
@@ -27,12 +27,12 @@ export class LedgerPayer {
   ) {}
 
   /**
-   * Books a payout. If the ledger refuses the payout, voids the grant in Redis. Harmless twice.
+   * Books a payout; from its third attempt on, alone. If the ledger refuses it, voids the grant in Redis. Harmless twice.
    *
    * @throws the errors of the ledger and of RedPacketService.conflict(); calling again is safe
    */
   async pay(payout: Payout): Promise<void> {
-    // From the third attempt on, a payout is booked alone, so that an invalid payout cannot make others fail.
+    // Alone from the third attempt on, because an invalid payout makes its whole transaction fail.
     const conflict =
       payout.attempt < 3 ? await this.together(payout) : (await this.ledger.credit([payout])).conflicts[0];
     if (conflict === undefined) return;
@@ -40,7 +40,8 @@ export class LedgerPayer {
     const { reason, paid } = conflict;
     // The log does not name the user. The table luanest.payout_conflicts does.
     this.logger.warn(
-      `Did not pay packet ${packetId} of ${activityId}, because the ledger has another payout of the same ${reason}`,
+      `Did not pay packet ${packetId} of ${activityId}: the ledger has another payout of this ${reason}. See the table ` +
+        'luanest.payout_conflicts.',
     );
     await this.packets.conflict(activityId, { userId, packetId, ...(paid && { paid }) });
   }
@@ -50,7 +51,7 @@ export class LedgerPayer {
       this.waiting.push({ payout, resolve, reject });
       if (this.booking) return;
       this.booking = true;
-      // After this turn of the event loop, so that payouts that arrive together are booked together.
+      // After this turn of the event loop, which may bring further payouts.
       setImmediate(() => void this.book());
     });
   }

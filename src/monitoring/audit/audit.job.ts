@@ -11,16 +11,16 @@ export const AUDIT_JOB = 'rain-audit';
 
 /** Most packets of a rain whose records the job counts. Larger rains are counted only on request of an operator. */
 const MOST_PACKETS = 100_000;
-/** Least time between two counts of a rain by the job, ms. */
+/** Least age of a rain's stored count at which the job counts the rain again, ms. */
 const COUNT_AGAIN_MS = 4_000;
-/** Most lines that the job remembers, to log each fault once. */
+/** Most lines that the job remembers and does not log again. */
 const MOST_LOGGED = 1_000;
 /** Rains that are read at the same time. */
 const AT_ONCE = 8;
 
 /**
- * Audits all rains every two seconds, on one process at a time. Also counts all records of the newest rain, if nothing
- * changed in that rain between two runs.
+ * Audits all rains every two seconds, on one process at a time. Also counts all records of the newest rain while the rain is
+ * at rest, except of a rain that is large or was just counted (see the constants).
  */
 @Injectable()
 export class AuditJob {
@@ -35,7 +35,7 @@ export class AuditJob {
     private readonly counts: CountService,
   ) {}
 
-  /** Runs the audit. Logs each fault once in this process. */
+  /** Runs the audit. Does not log a fault again that this process remembers. */
   @ScheduledLock({ name: AUDIT_JOB })
   @Interval(2_000)
   async audit(): Promise<void> {
@@ -77,10 +77,10 @@ export class AuditJob {
       const record = await this.counts.count(status.activityId, 0);
       for (const problem of record?.problems ?? []) this.log(status.activityId, problem);
     } catch (error) {
-      // Another count is in flight, for example by an operator's request. The next run tries again.
+      // Another count is in flight, for example by an operator's request. A later run tries again.
       if (error instanceof LockBusyError) return;
       this.logger.warn(
-        `The records of ${status.activityId} were not counted. The next run tries again. ${String(error)}`,
+        `The records of ${status.activityId} were not counted. A later run may count them. ${String(error)}`,
       );
     }
   }

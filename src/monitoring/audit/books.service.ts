@@ -12,9 +12,9 @@ export interface Books {
   readonly status: ActivityStatus;
   /** Counters of each bucket, each read at one instant. */
   readonly audit: AuditReport;
-  /** Undefined if no known process has the ledger. */
+  /** Undefined if the ledger could not be read. */
   readonly ledger: LedgerTotals | undefined;
-  /** How long the ledger has lacked the rain's funding or a refund, ms, as this process saw it; 0 if it lacks neither. */
+  /** How long this process has seen that the ledger lacks the rain's funding or a refund, ms; otherwise 0. */
   readonly unbookedMs: number;
 }
 
@@ -68,7 +68,7 @@ export class BooksService {
   }
 }
 
-/** Returns what does not add up, in words; empty if every cent is accounted for. Payouts in flight are not faults. */
+/** Returns what does not add up, in words. Payouts in flight are not faults. Without the ledger, checks Redis only. */
 export function faultsOf({ status, audit, ledger, unbookedMs }: Books): string[] {
   const faults = [...audit.problems];
   const check = (holds: boolean, fault: string): unknown => holds || faults.push(fault);

@@ -16,7 +16,7 @@ export interface CountRecord {
   readonly ok: boolean;
   /** True if nothing changed during the count. Records and counters are compared only then. */
   readonly quiet: boolean;
-  /** Differences, in words. */
+  /** Differences, in words; the first 20. */
   readonly problems: readonly string[];
   /** Packets and cents that are granted, by the records. */
   readonly granted: Amount;
@@ -31,7 +31,7 @@ export interface CountRecord {
 }
 
 // See DECISIONS.md: count-noted-under-its-fence
-/** Stores a count. Refuses it if the stored count has a higher fencing token, because then this process has lost the lock. */
+/** Stores a count, unless the stored count has a higher fencing token. */
 const noteCount = defineScript({
   name: 'app.note-count',
   keys: ['count'],

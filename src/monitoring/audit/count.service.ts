@@ -21,11 +21,11 @@ export class CountService {
   ) {}
 
   /**
-   * Counts the records and stores the result.
+   * Counts the records, and stores the result unless the stored one has a higher fencing token.
    *
-   * @param waitMs longest wait for the lock while another process counts any rain, ms
+   * @param waitMs longest wait for the lock while another count of any rain is in flight, ms
    * @returns undefined for a rain that Redis does not know
-   * @throws {LockBusyError} if other processes had the lock during all of `waitMs`
+   * @throws {LockBusyError} if other counts held the lock during all of `waitMs`
    * @throws {LockLostError} if the lock was lost during the count: the result is not stored
    * @throws {LedgerUnavailableError} if the ledger became unavailable during the count
    * @throws the errors of ScriptRegistry.run() if Redis fails
@@ -34,7 +34,7 @@ export class CountService {
     return this.locks.withLock(LOCK, { leaseMs: LEASE_MS, waitMs }, (lock) => this.underLock(activityId, lock));
   }
 
-  /** Reads the last count of a rain; undefined if the rain was not counted in the last seven days. */
+  /** Reads the last count of a rain, which is stored for seven days; undefined if no count is stored. */
   last({ activityKey }: Pick<ActivityStatus, 'activityKey'>): Promise<CountRecord | undefined> {
     return this.records.last(activityKey);
   }

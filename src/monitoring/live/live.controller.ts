@@ -23,7 +23,7 @@ export class LiveController {
     private readonly clock: RedisClock,
   ) {}
 
-  /** Lists the last 50 rains, the newest first, and Redis' time, by which rains begin and end (admin). */
+  /** Lists up to 50 rains, the newest first, and Redis' time, by which rains begin and end (admin). */
   @Get()
   @UseGuards(AdminGuard)
   async list(): Promise<{ readonly redisNowMs: number; readonly rains: readonly ActivityStatus[] }> {
@@ -53,14 +53,14 @@ export class LiveController {
       return found(await this.counts.count(activityId, COUNT_WAIT_MS));
     } catch (error) {
       if (error instanceof LockBusyError) {
-        throw refusal(409, 'COUNT_RUNNING', 'Another process counts a rain. Try again when it has finished.', error);
+        throw refusal(409, 'COUNT_RUNNING', 'Another count is in flight. Try again when it has ended.', error);
       }
       if (error instanceof LedgerUnavailableError) throw refusal(503, error.code, error.message, error);
       throw error;
     }
   }
 
-  /** Sends a view of a rain twice a second, as server-sent events, until the rain does not exist any more (admin). */
+  /** Sends a view of a rain up to twice a second, as server-sent events, until Redis has no such rain (admin). */
   @Sse(':activityId/live')
   @UseGuards(AdminGuard)
   watch(@Param('activityId') activityId: string): Observable<{ readonly data: LiveView }> {

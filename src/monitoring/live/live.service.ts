@@ -22,17 +22,17 @@ export interface LiveView extends Books {
   readonly redisNowMs: number;
   /** Packets granted per second since the previous view; 0 in the first view. */
   readonly grantsPerSecond: number;
-  /** Granted packets that the ledger has not booked yet; undefined if no known process has the ledger. */
+  /** Granted packets that the ledger has not booked yet; undefined if the ledger could not be read. */
   readonly payoutsBehind: number | undefined;
   /** Differences between the counters, the ledger and the last count of all records, in words; empty if all agree. */
   readonly faults: readonly string[];
-  /** Last count of all records; undefined if there was no count in the last seven days. */
+  /** Last count of all records, which is stored for seven days; undefined if no count is stored. */
   readonly counted: CountRecord | undefined;
   /** State of the lock under which records are counted, with the process that counts now. */
   readonly counting: LockStatus;
-  /** Reports of all processes of the app. */
+  /** Reports of the processes of the app. */
   readonly nodes: readonly NodeReport[];
-  /** Last ticks of the audit job on all processes, the newest first. */
+  /** Last ticks of the audit job on all processes, the newest first; at most 30. */
   readonly jobs: readonly JobRecord[];
   /** Counts of the queue of delayed tasks, including tasks of the libs. */
   readonly tasks: QueueStats;
@@ -40,7 +40,7 @@ export interface LiveView extends Books {
   readonly payouts: PayoutFigures;
 }
 
-/** Reads each watched rain twice a second. All subscribers of this process share the views of a rain. */
+/** Reads each watched rain up to twice a second. All subscribers of this process share the views of a rain. */
 @Injectable()
 export class LiveService {
   private readonly views = new Map<string, Observable<LiveView>>();

@@ -26,7 +26,7 @@ export interface NodeReport extends GrabFigures {
   readonly works: LibFigures;
 }
 
-/** Sends a report of this process to Redis every second, and keeps the reports of all processes. */
+/** Sends a report of this process to Redis every second, and remembers the reports that Redis returns. */
 @Injectable()
 export class NodeService implements OnApplicationBootstrap, BeforeApplicationShutdown {
   /** Name of this process: `<host>:<pid>`. */
@@ -48,8 +48,8 @@ export class NodeService implements OnApplicationBootstrap, BeforeApplicationShu
   ) {}
 
   /**
-   * Returns the reports of all processes, as of the last exchange with Redis: usually a second ago, longer while Redis is
-   * unavailable. A process that was killed is listed for up to 4 s.
+   * Returns the reports of all processes as of the last exchange with Redis that succeeded; one is tried every second. The
+   * exchange drops a process whose last report is older than 4 s.
    */
   all(): readonly NodeReport[] {
     return this.reports;
@@ -77,7 +77,7 @@ export class NodeService implements OnApplicationBootstrap, BeforeApplicationShu
     } catch (error) {
       const problem = error instanceof Error ? error.message : String(error);
       if (problem !== this.lastProblem)
-        this.logger.warn(`The report of this process was not sent to Redis: ${problem}`);
+        this.logger.warn(`The exchange of reports with the other processes through Redis failed: ${problem}`);
       this.lastProblem = problem;
     }
   }

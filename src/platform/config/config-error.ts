@@ -1,4 +1,4 @@
-/** Error for a configuration variable that is not allowed. The message names the variable, its value and what is allowed. */
+/** Error for a configuration variable that is not allowed. The message names the variable, what was seen and what is allowed. */
 export class ConfigError extends Error {
   readonly code = 'CONFIG_INVALID';
 

@@ -40,7 +40,7 @@ export function host(name: string, fallback: string): Variable<string> {
 export function folder(name: string, fallback: string): Variable<string> {
   const parse = (text: string): string => {
     if (text.trim() === text && !text.includes('\0') && !/^[a-z]+:\/\//i.test(text)) return resolve(text);
-    throw new ConfigError(name, JSON.stringify(text), 'the path of a folder on a local disk');
+    throw new ConfigError(name, JSON.stringify(text), 'the path of a folder on a local disk, without spaces around it');
   };
   return { name, fallback: resolve(fallback), parse };
 }

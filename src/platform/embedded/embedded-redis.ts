@@ -67,7 +67,7 @@ async function joinUsers(path: string): Promise<FileLock> {
     if (lock !== undefined) return lock;
     if (Date.now() > deadline)
       throw new EmbeddedRedisError(
-        `${path} was locked for 60 s. Another app on this folder hangs while it stops. End that process.`,
+        `${path} was locked for 60 s. Another app on this folder may hang while it stops. If so, end that process.`,
       );
     await sleep(100);
   }

@@ -8,15 +8,12 @@ const closeFile = promisify(close);
 
 type Mode = 'exclusive' | 'shared';
 
-/** Neither the program `flock` nor `perl` could lock a file. */
+/** The program `flock`, or `perl` where `flock` is missing, could not try to lock a file. */
 class FileLockUnavailableError extends Error {
   readonly code = 'FILE_LOCK_UNAVAILABLE';
 
   constructor(detail: string, options?: ErrorOptions) {
-    super(
-      `The file was not locked: ${detail}. Locks need flock (of util-linux) or perl on the PATH. Install one of them.`,
-      options,
-    );
+    super(`The file was not locked: ${detail}.`, options);
     this.name = 'FileLockUnavailableError';
   }
 }
@@ -91,7 +88,7 @@ async function flock(fd: number, mode: Mode): Promise<boolean> {
   const program = `open(F, '+<&=3') or exit 2; exit(flock(F, ${bits} | 4) ? 0 : ($!{EWOULDBLOCK} ? 1 : 2))`;
   const viaPerl = await run('perl', ['-MErrno', '-e', program], fd);
   if (viaPerl !== 'missing') return viaPerl;
-  throw new FileLockUnavailableError('the programs flock and perl were not found');
+  throw new FileLockUnavailableError('neither flock (of util-linux) nor perl is on the PATH. Install one of them');
 }
 
 function run(command: string, args: readonly string[], fd: number): Promise<boolean | 'missing'> {

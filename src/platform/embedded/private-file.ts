@@ -18,7 +18,7 @@ export async function writePrivateFile(path: string, content: string): Promise<v
  * Reads a secret from a file. If the file is missing, generates it with mode 0600. Processes that start together get the same
  * secret, because link(2) succeeds for one of them, and only with a complete file.
  *
- * @throws {Error} if the file exists and is empty
+ * @throws {Error} if the file is empty, or cannot be read or made
  */
 export async function readOrCreateSecret(path: string): Promise<string> {
   const existing = await readIfPresent(path);
@@ -39,7 +39,7 @@ export async function readOrCreateSecret(path: string): Promise<string> {
 /**
  * Reads a text file, and removes white space at both ends. Returns undefined if the file is missing.
  *
- * @throws {Error} if the file is empty
+ * @throws {Error} if the file is empty or cannot be read
  */
 export async function readIfPresent(path: string): Promise<string | undefined> {
   try {

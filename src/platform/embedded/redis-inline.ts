@@ -9,7 +9,7 @@ export interface RedisEndpoint {
 
 /**
  * Sends a command without arguments (PING, SHUTDOWN) over a new connection. Returns the first line of the reply; the error
- * line of AUTH if the password is wrong; undefined if the connection closes or `timeoutMs` ends first. Never rejects.
+ * line of AUTH if the password is wrong; undefined if the connection closes or is silent for `timeoutMs` first. Never rejects.
  */
 export function sendInline(endpoint: RedisEndpoint, command: string, timeoutMs = 1_000): Promise<string | undefined> {
   return new Promise((resolve) => {
@@ -32,7 +32,7 @@ export function sendInline(endpoint: RedisEndpoint, command: string, timeoutMs =
   });
 }
 
-/** Returns true if the server accepts commands; false while it is down or still loads its data. */
+/** Returns true if the server accepts commands with this password; false for example while it still loads its data. */
 export async function answersPing(endpoint: RedisEndpoint): Promise<boolean> {
   return (await sendInline(endpoint, 'PING')) === '+PONG';
 }

@@ -41,11 +41,13 @@ export class ServerWatch {
   }
 
   private async recover(): Promise<void> {
-    this.logger.warn(`The embedded redis-server on port ${this.endpoint.port} ended. Starting it again.`);
+    this.logger.warn(
+      `The connection to the embedded redis-server on port ${this.endpoint.port} closed. Starting it again if it has ended.`,
+    );
     for (let delayMs = 100; !this.stopping; delayMs = Math.min(delayMs * 2, 5_000)) {
       try {
         await this.folder.ensureServer(this.endpoint.port);
-        this.logger.log(`The embedded redis-server runs again on port ${this.endpoint.port}`);
+        this.logger.log(`The embedded redis-server runs on port ${this.endpoint.port}`);
         return this.start();
       } catch (error) {
         this.logger.warn(error instanceof Error ? error.message : String(error));

@@ -2,6 +2,6 @@
 export interface CrowdOrders {
   /** Bearer token of a crowd, which can only make guests. */
   readonly token: string;
-  /** Further users who tap without pause; 0 to 10. */
+  /** Further users who tap without pause, to exceed the limit of taps; 0 to 10. */
   readonly hammers: number;
 }

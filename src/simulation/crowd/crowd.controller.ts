@@ -13,7 +13,7 @@ const INVALID = 'INVALID_CROWD';
 interface CrowdAnswer {
   /** True if the crowd has started. */
   readonly started: boolean;
-  /** Time of the start, ms since 1970 by Redis' clock; missing if it has started. */
+  /** Time at which the start is due, ms since 1970 by Redis' clock; missing if the crowd has started. */
   readonly runAtMs?: number;
 }
 
@@ -28,7 +28,8 @@ export class CrowdController {
 
   /**
    * Starts a crowd now or later. Body: `users` (1 to 100,000), `taps` of each user (1 to 10, default 3), `hammers` (further users
-   * who tap without pause, 0 to 10, default 0), `delayMs` (0 to a day, default 0: now). 409 if a crowd of this process runs.
+   * who tap without pause, 0 to 10, default 0), `delayMs` (0 to a day, default 0: now). 409 if a crowd is to start now and
+   * `CrowdService.canStart` is false.
    */
   @Post(':activityId/crowd')
   @HttpCode(202)

@@ -16,7 +16,7 @@ export interface CrowdOptions {
   readonly users: number;
   /** Taps of each user; 1 to 10. */
   readonly taps: number;
-  /** Further users who tap without pause, so that a limit refuses them; 0 to 10. */
+  /** Further users who tap without pause, to exceed the limit of taps; 0 to 10. */
   readonly hammers: number;
 }
 
@@ -25,7 +25,7 @@ export function crowdArgs(urls: string, { activityId, users, taps }: Omit<CrowdO
   return [`--url=${urls}`, `--activity=${activityId}`, `--users=${users}`, `--taps=${taps}`];
 }
 
-/** Starts simulated crowds, each in a new process, against all processes of the app. One crowd of this process at a time. */
+/** Starts simulated crowds, each in a new process. A process of the app starts one crowd at a time. */
 @Injectable()
 export class CrowdService implements OnApplicationShutdown {
   private readonly logger = new Logger(CrowdService.name);
@@ -42,10 +42,11 @@ export class CrowdService implements OnApplicationShutdown {
     return this.child === undefined && this.address.url !== undefined;
   }
 
-  /** Starts a crowd. @throws {HttpException} 409 `CROWD_RUNNING` while `canStart` is false */
+  /** Starts a crowd against all known processes of the app. @throws {HttpException} 409 while `canStart` is false */
   start(crowd: CrowdOptions): void {
     const { url } = this.address;
-    if (!this.canStart || url === undefined) {
+    if (url === undefined) throw refusal(409, 'CROWD_NOT_READY', 'The app is still starting. Try again later.');
+    if (this.child !== undefined) {
       throw refusal(409, 'CROWD_RUNNING', 'A crowd is running in this process. Try again when it has ended.');
     }
     // Requests go to all processes in turn, so the crowd goes on if one of them dies.
@@ -56,13 +57,13 @@ export class CrowdService implements OnApplicationShutdown {
     const child = spawn(process.execPath, [script, ...args], { stdio: ['pipe', 'ignore', 'pipe'], env: {} });
     this.child = child;
     const orders: CrowdOrders = { token: this.tokens.issueForCrowd(), hammers: crowd.hammers };
-    // A crowd that could not start or has ended closes the pipe. The events below log that.
+    // Ignored, because a crowd that did not start or has ended closes the pipe. The events below handle both.
     child.stdin.on('error', () => undefined).end(JSON.stringify(orders));
     child.stderr.on('data', (chunk: Buffer) => this.logger.warn(chunk.toString().trim()));
-    child.once('error', (error) => this.logger.error(`The crowd could not start: ${error.message}`));
+    child.once('error', (error) => this.logger.error(`The process of the crowd failed: ${error.message}`));
     child.once('close', (status, signal) => {
       this.child = undefined;
-      if (status !== 0) this.logger.warn(`The crowd on ${crowd.activityId} failed (${describeEnd(status, signal)}).`);
+      if (status !== 0) this.logger.warn(`The crowd on ${crowd.activityId} ended with ${describeEnd(status, signal)}.`);
     });
   }
 

@@ -12,7 +12,10 @@ const AGAIN_MS = 1_000;
 export class CrowdTasks {
   constructor(private readonly crowds: CrowdService) {}
 
-  /** Starts a crowd. A task may run twice. A second crowd is harmless, because a rain stays right with any number of users. */
+  /**
+   * Starts a crowd (simulated users); if none can start now, tries again after 1 s. A task may run twice. A second crowd is
+   * harmless: more users tap, but the rain has no more packets to win.
+   */
   @DelayedTask(CROWD_TASK)
   start(crowd: CrowdOptions): RetryLater | undefined {
     if (!this.crowds.canStart) return retryLater({ delayMs: AGAIN_MS });

@@ -9,7 +9,7 @@ interface TimedGrab {
   readonly tookMs: number;
 }
 
-/** Client for the app's routes. */
+/** Client for the app's routes. Each method throws RainRequestError if the app refuses a request, or is unavailable for long. */
 export class AppClient {
   /** @param adminToken the admin token, or the token of a crowd. The limit of new guests applies to neither */
   constructor(
@@ -25,7 +25,7 @@ export class AppClient {
     );
   }
 
-  /** Makes the activity of a rain. @throws {RainRequestError} if the id exists already, or the app refuses the activity */
+  /** Makes the activity of a rain. @throws {RainRequestError} also if the id exists already */
   async createActivity({ activityId, totalCents, packets }: RainOptions): Promise<void> {
     const path = `/red-packets/${activityId}`;
     const existing = await this.http.call({ method: 'GET', path });
@@ -41,7 +41,7 @@ export class AppClient {
     );
   }
 
-  /** Sends one tap of a user. @throws {RainRequestError} if the response is not the result of a grab */
+  /** Sends one tap of a user. */
   async grab(activityId: string, token: string): Promise<TimedGrab> {
     const answer = await this.http.call({ method: 'POST', path: `/red-packets/${activityId}/grab`, token });
     const result = answer.body as GrabResult | undefined;
@@ -71,7 +71,7 @@ export class AppClient {
     return [...seen.values()];
   }
 
-  /** Reads the totals of the ledger, from the process that owns it. */
+  /** Reads the totals of the ledger, from a process that has the ledger. */
   async ledger(activityKey: string): Promise<LedgerAnswer> {
     // The owner is read again for each attempt, because it may die, and another process then takes over.
     const path = async (): Promise<string> => `${await this.ledgerOwner()}/ledger/${encodeURIComponent(activityKey)}`;
@@ -82,7 +82,7 @@ export class AppClient {
   private async ledgerOwner(): Promise<string> {
     const health = await this.http.call({ method: 'GET', path: '/health' });
     const { ledgerUrl } = health.body as { ledgerUrl?: string };
-    // Without a URL, the process that answered is the owner. The next request may go to another one.
+    // Without a URL, the process that answered has the ledger, or knows no owner. The next request may go to another process.
     return ledgerUrl ?? health.origin;
   }
 }

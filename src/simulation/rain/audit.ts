@@ -32,7 +32,7 @@ export interface Audit {
   readonly latencyP50Ms: number;
   readonly latencyP99Ms: number;
   readonly grabsPerSecond: number;
-  /** Requests that were repeated because the app was unavailable. */
+  /** Attempts that were repeated because the app was unavailable. */
   readonly retries: number;
 }
 
@@ -43,7 +43,7 @@ export interface Books {
   readonly ledger: LedgerAnswer;
 }
 
-/** Waits until everything is paid, at most `patienceMs` (default 60,000), then reads status, records and ledger. */
+/** Waits until all grants are paid or refused, or `patienceMs` (default 60,000) is over. Returns status, records and ledger. */
 export async function readBooks(app: AppClient, activityId: string, patienceMs = 60_000): Promise<Books> {
   const deadline = Date.now() + patienceMs;
   for (;;) {

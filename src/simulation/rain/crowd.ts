@@ -36,7 +36,7 @@ export async function playCrowd(app: AppClient, options: RainOptions, onStep: On
     onStep('guests', players.length, users);
   });
 
-  // The taps of one user are anywhere in the order, so some overlap, as with an impatient user.
+  // The taps of one user are anywhere in the order, so some may overlap, as with an impatient user.
   const order = shuffle(
     players.flatMap((player) => Array<Player>(taps).fill(player)),
     seededRandom(seed),
@@ -51,7 +51,7 @@ export async function playCrowd(app: AppClient, options: RainOptions, onStep: On
     latencies[done] = tookMs;
     done += 1;
     player.taps += 1;
-    if (result.outcome === 'not-open') oddities.push(`user ${player.userId} got "not open", but the activity is open`);
+    if (result.outcome === 'not-open') oddities.push(`user ${player.userId} got the outcome "not-open"`);
     if ('packet' in result) notePacket(player, result.packet, oddities);
     onStep('taps', done, order.length);
   });

@@ -12,7 +12,7 @@ export interface Answer {
   readonly origin: string;
 }
 
-/** The app refused a request, or did not respond for too long. */
+/** A request of a rain failed: the app refused it, was unavailable for too long, or has the activity already. */
 export class RainRequestError extends Error {
   readonly code = 'RAIN_REQUEST';
 
@@ -22,7 +22,7 @@ export class RainRequestError extends Error {
   }
 }
 
-/** Time for which a call is repeated before `onWaiting` is called, ms. */
+/** Age of a call from which a failed attempt calls `onWaiting`, ms. */
 const WAITING_AFTER_MS = 2_000;
 
 /** A request. */
@@ -35,8 +35,8 @@ export interface Call {
 }
 
 /**
- * HTTP client for a crowd. It keeps connections open. While the app is unavailable (refused, reset, 5xx, silent) it repeats
- * a call with growing pauses until `patienceMs` has passed. So each call must be safe to repeat.
+ * HTTP client for a crowd. It keeps connections open. While an attempt fails (no connection, no response, status 5xx, a body
+ * that is not JSON) it repeats the call, with pauses of up to 1 s, for `patienceMs`. So each call must be safe to repeat.
  */
 export class HttpClient {
   private readonly agent: Agent;
@@ -52,7 +52,7 @@ export class HttpClient {
   /**
    * @param bases base URL of the app, or several with commas between. Attempts go to them in turn
    * @param patienceMs how long a call is repeated while the app is unavailable, ms; default 60,000
-   * @param onWaiting called once, when a call has been repeated for 2 s
+   * @param onWaiting called once, when an attempt fails over 2 s after its call began
    */
   constructor(
     bases: string,
@@ -64,7 +64,7 @@ export class HttpClient {
     this.agent = new Agent({ keepAlive: true, maxSockets: connections });
   }
 
-  /** Sends a call. @throws {RainRequestError} if the app is unavailable for `patienceMs` */
+  /** Sends a call. @throws {RainRequestError} if all attempts within `patienceMs` fail */
   async call(call: Call): Promise<Answer> {
     const startedAt = Date.now();
     const deadline = startedAt + this.patienceMs;
@@ -79,9 +79,12 @@ export class HttpClient {
         if (Date.now() - startedAt > WAITING_AFTER_MS) this.reportWaiting();
         if (Date.now() + pauseMs > deadline) {
           const reason = cause instanceof Error ? cause.message : String(cause);
-          throw new RainRequestError(`${call.method} ${path} failed for ${this.patienceMs} ms: ${reason}`, {
-            cause,
-          });
+          throw new RainRequestError(
+            `${call.method} ${path} failed, also when repeated for up to ${this.patienceMs} ms: ${reason}`,
+            {
+              cause,
+            },
+          );
         }
         this.retries += 1;
         await sleep(pauseMs * (0.5 + Math.random() / 2));

@@ -104,7 +104,7 @@ function activity(value: string | undefined): string {
   const id = value ?? `rain-${Date.now().toString(36)}-${randomBytes(4).toString('hex')}`;
   if (/^(?!\.{1,2}$)[A-Za-z0-9._-]{1,128}$/.test(id)) return id;
   throw new RainUsageError(
-    `--activity is ${JSON.stringify(id)}. Expected 1 to 128 letters, digits, dots, dashes or underscores.`,
+    `--activity is ${JSON.stringify(id)}. Expected 1 to 128 letters, digits, dots, dashes or underscores, but not "." or "..".`,
   );
 }
 

@@ -46,7 +46,7 @@ export class GuestTokens {
     return this.sign('crowd', 'crowd', CROWD_MS);
   }
 
-  /** Returns the user of a guest token; undefined if the token is forged, damaged or expired. */
+  /** Returns the user of a guest token; undefined if it is not a valid guest token. */
   verify(token: string): string | undefined {
     return this.subjectOf(token, 'guest');
   }

@@ -7,7 +7,7 @@ import { type Guest, GuestTokens } from './guest-tokens';
 export class GuestsController {
   constructor(private readonly tokens: GuestTokens) {}
 
-  /** Makes a guest with a token. One client address may make GUESTS_PER_MINUTE guests in a minute. */
+  /** Makes a guest with a token. The limit is in `guestRule`. */
   @Post()
   @UseGuards(RateLimitGuard)
   create(): Guest {

@@ -38,7 +38,7 @@ export class PagesController {
     this.send(reply, 'operator.html', known);
   }
 
-  /** Responds with 200 to a request with the admin token, else with 401. */
+  /** Responds with 200 to a request with the admin token, else with 401; with 429 above the limit. */
   @Get('operator/session')
   @UseGuards(RateLimitGuard, AdminGuard)
   @RateLimit({ name: 'sign-in', limit: 30, windowMs: 60_000 })

@@ -3,7 +3,7 @@ import { RedPacketService, type ActivityState, type ActivityStatus } from 'luane
 import { RedisClock } from '../../platform/redis-clock';
 
 const DAY_MS = 86_400_000;
-/** Age up to which a status is used for all visitors, ms. So a process reads a rain at most four times a second. */
+/** Age up to which a status is used again for all visitors, ms. It spares Redis a read per visitor. */
 const KEPT_MS = 250;
 /** Age up to which the list of rains is used, ms. */
 const LIST_KEPT_MS = 2_000;
@@ -13,11 +13,11 @@ const MOST_LISTED = 50;
 /** A rain as a visitor sees it. */
 export interface RainSight {
   readonly activityId: string;
-  /** State of the rain; also `preheated` while the rain is paused before the first grant, because it has not begun then. */
+  /** State of the rain, but `preheated` while the rain is paused and has no grants: an operator starts it by hand. */
   readonly state: ActivityState;
   readonly packets: number;
   readonly remainingPackets: number;
-  /** Time until the rain opens, ms; null if it is open or over, or an operator opens it by hand. */
+  /** Time until the rain opens, ms; null if no known start is ahead. */
   readonly opensInMs: number | null;
   /** Time until the rain ends, ms; null if it is over, or ends in a day or later. */
   readonly endsInMs: number | null;
@@ -39,7 +39,7 @@ export class RainsService {
     private readonly clock: RedisClock,
   ) {}
 
-  /** Reads a rain, up to 250 ms old; undefined if Redis has no rain with this id. */
+  /** Reads a rain, or returns it as read up to 250 ms ago; undefined if Redis has no rain with this id. */
   async sight(activityId: string): Promise<RainSight | undefined> {
     let kept = this.sights.get(activityId);
     if (kept === undefined || isStale(kept, KEPT_MS)) {
@@ -51,14 +51,14 @@ export class RainsService {
     return status && this.sightOf(status);
   }
 
-  /** Returns the rain to take part in: the newest that is not over, else the newest; undefined if there are no rains. */
+  /** Returns the rain to take part in, of `list()`: the newest that is not over, else the newest; undefined without rains. */
   async latest(): Promise<RainSight | undefined> {
     const all = await this.list();
     const newest = all.find(({ state }) => state !== 'ended' && state !== 'closed') ?? all[0];
     return newest && this.sight(newest.activityId);
   }
 
-  /** Returns the last fifty rains, the newest first, up to 2 s old. */
+  /** Returns the last fifty rains, the newest first, as read up to 2 s ago. */
   list(): Promise<readonly ActivityStatus[]> {
     if (this.listed === undefined || isStale(this.listed, LIST_KEPT_MS)) {
       this.listed = { atMs: performance.now(), value: this.readAll() };

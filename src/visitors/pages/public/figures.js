@@ -6,7 +6,7 @@ export function count(value) {
   return String(value).replace(GROUPS, ',');
 }
 
-/** Returns the last digits of a fencing token. Tokens are times in microseconds, so the first digits are always the same. */
+/** Returns the last digits of a fencing token. New tokens are times in microseconds, so the first digits rarely change. */
 export function short(fence) {
   return fence === 0 ? '–' : `…${String(fence).slice(-8)}`;
 }

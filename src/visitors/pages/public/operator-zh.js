@@ -7,9 +7,10 @@ export const REFUSALS = {
   INVALID_CROWD:
     '模拟人群的参数无效：人数为 1 到 100000，每人点击 1 到 10 次，疯狂点击的人数为 0 到 10，延迟不超过一天。',
   CROWD_RUNNING: '该进程已有模拟人群在运行，请等它结束后再试。',
-  COUNT_RUNNING: '另一个进程正在核对，请等它完成后再试。',
-  LEDGER_UNAVAILABLE: '账本暂时不可用，请重试。',
-  REDIS_UNAVAILABLE: 'Redis 暂时不可用，请重试。',
+  CROWD_NOT_READY: '应用仍在启动，请稍后再试。',
+  COUNT_RUNNING: '另一次核对正在进行，请等它结束后再试。',
+  LEDGER_UNAVAILABLE: '无法读取账本，请稍后再试。',
+  REDIS_UNAVAILABLE: 'Redis 出错，请稍后再试。',
   IN_PROGRESS: '同一请求正在处理，请稍后再试。',
   NOT_FINISHED: '同一请求已经开始，但没有完成，也不会再次执行。',
   RESPONSE_NOT_KEPT: '请求已经执行，但没有保存应答。请查看红包雨的状态。',
