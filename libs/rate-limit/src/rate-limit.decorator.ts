@@ -17,7 +17,7 @@ type AnyDecorator = ClassDecorator & MethodDecorator;
  * class's rule replaces the module's rule.
  *
  * @throws InvalidOptionError when the class is loaded, for an invalid rule; when the app boots, for a rule that no guard
- * enforces, that has no name and cannot get one from its route, or that would share a counter with a different rule
+ * enforces, that has no name and cannot get one from its route, or whose name conflicts with that of another rule
  */
 export function RateLimit(...rules: readonly [RateLimitRule, ...RateLimitRule[]]): AnyDecorator {
   return classOrMethodDecorator('@RateLimit', ({ on, checks, apply }) => {

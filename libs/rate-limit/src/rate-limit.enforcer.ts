@@ -54,8 +54,8 @@ export class RateLimitEnforcer {
    * Decides a request and sets the headers of its response.
    *
    * @returns true if the request is allowed; false if it has no subject and `onUnknownSubject` is `deny`
-   * @throws the error that the context's adapter makes, if a rule refuses the request; InvalidRateLimitInputError if a
-   * function of a rule returned an invalid value
+   * @throws the error that the context's adapter makes, if the request is refused; InvalidRateLimitInputError if a function of
+   * a rule returned an invalid value; the errors of these functions
    */
   admit(context: ExecutionContext): boolean | Promise<boolean> {
     const plan = this.plans.of(context.getClass(), context.getHandler());

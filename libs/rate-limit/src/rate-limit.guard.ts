@@ -16,7 +16,8 @@ export class RateLimitGuard implements CanActivate {
    *
    * @returns true if the request is allowed; false (Nest then replies 403) if a rule finds no client or user to count and
    * `onUnknownSubject` is `deny`
-   * @throws the error of the refusal: RateLimitException for HTTP and GraphQL, WsException, or RpcException
+   * @throws the error of the refusal: RateLimitException, for WebSocket messages WsException, for message patterns RpcException, or
+   * the error of the app's own adapter; InvalidRateLimitInputError if a function of a rule returned an invalid value
    */
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     return this.enforcer.admit(context);

@@ -13,7 +13,10 @@ export const RATE_LIMIT_OPTIONS = Symbol('luanest:rate-limit-options');
 
 /** Options of RateLimitModule. */
 export interface RateLimitModuleOptions {
-  /** Rules that apply to every route with RateLimitGuard; each rule needs a name. Default: none. */
+  /**
+   * Rules that apply to every route with RateLimitGuard; each rule needs a name. They do not apply to stream messages, delayed
+   * tasks and cron jobs, unless `contexts` has an adapter for them. Default: none.
+   */
   readonly rules?: readonly RateLimitRule[];
   /**
    * Policy for requests that Redis does not decide in time. `allow` allows the request, `deny` refuses it (over HTTP with 503),
@@ -31,17 +34,18 @@ export interface RateLimitModuleOptions {
   };
   /**
    * Caches up to 10,000 refusals in this process, each until the client or user may try again, but for at most 5 s. So a reset
-   * or refund by another process takes effect here up to 5 s later. False: Redis decides every request. Default true.
+   * or refund by another process takes effect here up to 5 s later. False: caches none. Default true.
    */
   readonly blockCache?: boolean;
   /**
    * Number of hash tags, and so of Cluster slots, that the keys are sharded over; integer from 1 to 1,024. If you change the
-   * number, all counters start again at 0. Default: 32 on a Cluster, else 1.
+   * number, counters start again at 0. Default: 32 on a Cluster, else 1.
    */
   readonly tags?: number;
   /**
    * Handling of requests without a subject (the counted client or user), for example because the client has hung up. `count`
-   * counts all such requests in one counter per rule. `deny` refuses such requests: Nest replies 403. Default `count`.
+   * counts all such requests in one counter per rule. `deny` refuses such requests, except under shadow rules: Nest replies 403.
+   * Default `count`.
    */
   readonly onUnknownSubject?: 'count' | 'deny';
   /** Number of leading bits of an IPv6 address that identify one client; integer from 32 to 128. Default 56. */

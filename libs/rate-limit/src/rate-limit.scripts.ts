@@ -18,7 +18,7 @@ function verdictsOf([allowed = 0, ...flat]: number[], atUs: number): Verdicts {
   return { allowed: allowed === 1, rules };
 }
 
-/** Charges all rules of one request, or none if one of the rules refuses. */
+/** Decides one request. Charges the rules that allow it, or none if a rule refuses that is not a shadow rule. */
 export const consume = defineScript({
   name: 'rate-limit.consume',
   ...consumeLua,

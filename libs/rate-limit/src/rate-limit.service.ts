@@ -44,17 +44,20 @@ export class RateLimitService {
     return this.decide(() => [this.checkOf(rule, subject, options)], true);
   }
 
-  /** Counts a request under several rules, or under none of them if one rule refuses. Throws as `consume` does. */
+  /**
+   * Counts a request under the rules that allow it, or under none if a rule refuses that is not a shadow rule. Throws as `consume`
+   * does.
+   */
   consumeAll(checks: readonly RateLimitCheck[]): Promise<RateLimitDecision> {
     return this.decide(() => this.checksOf(checks), true);
   }
 
-  /** Returns the decision that `consume` would make now, and counts nothing. Throws as `consume` does. */
+  /** Decides as `consume` would now, but counts nothing and starts no block. Throws as `consume` does. */
   peek(rule: RateLimitRule | string, subject: string, options: CallOptions = NO_OPTIONS): Promise<RateLimitDecision> {
     return this.decide(() => [this.checkOf(rule, subject, options)], false);
   }
 
-  /** Returns the decision that `consumeAll` would make now, and counts nothing. Throws as `consume` does. */
+  /** Decides as `consumeAll` would now, but counts nothing and starts no block. Throws as `consume` does. */
   peekAll(checks: readonly RateLimitCheck[]): Promise<RateLimitDecision> {
     return this.decide(() => this.checksOf(checks), false);
   }

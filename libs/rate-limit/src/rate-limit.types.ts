@@ -52,8 +52,8 @@ export interface RateLimitDecision {
   readonly allowed: boolean;
   /**
    * Origin of the decision. `redis`: Redis decided. `cache`: this process repeated a refusal of Redis that it has cached.
-   * `local`: Redis failed, and this process counted. `policy`: Redis failed, and `onRedisError` allowed or denied the request.
-   * `none`: the request has no rule.
+   * `local`: Redis failed, or the breaker was open, and this process counted. `policy`: the same, and `onRedisError` allowed or
+   * denied the request. `none`: no rule applied to the request.
    */
   readonly source: 'redis' | 'cache' | 'local' | 'policy' | 'none';
   /**

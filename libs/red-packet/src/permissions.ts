@@ -9,7 +9,8 @@ const DEADLINE_MS = 1_000;
 /**
  * Checks that the Redis user may run every command of this lib's scripts. If Redis is unavailable, only logs a warning.
  *
- * @throws MissingPermissionError with the names of the commands that the user may not run
+ * @throws MissingPermissionError with the names of the commands that the user may not run; ScriptRefusedError if Redis refuses
+ *   the check itself
  */
 export async function requirePermissions(registry: ScriptRegistry, logger: Pick<Logger, 'warn'>): Promise<void> {
   const sample = registry.keySpace('red-packet').tag('permission-check').key('meta');

@@ -110,12 +110,12 @@ export class RedPacketController {
     return page;
   }
 
-  /** Reads the largest packet granted so far (admin). */
+  /** Reads the largest packet granted so far (admin); 404 before the first grant. */
   @Get(':activityId/luckiest')
   @UseGuards(RedPacketAdminGuard)
   async luckiest(@Param('activityId') activityId: string): Promise<GrantRecord> {
     const grant = await answer(() => this.packets.luckiest(activityId));
-    if (!grant) throw new NotFoundException('No packet of this activity was granted yet.');
+    if (!grant) throw new NotFoundException('There is no such activity, or none of its packets was granted yet.');
     return grant;
   }
 

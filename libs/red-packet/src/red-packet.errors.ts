@@ -13,7 +13,10 @@ export class ActivityConflictError extends LuanestError {
   readonly code = 'ACTIVITY_CONFLICT';
 }
 
-/** The activity is a draft: its creation is unfinished, so it was not opened or not closed. Send the create call again. */
+/**
+ * The activity was not opened or not closed, because its creation is unfinished or Redis has lost its parameters meanwhile. Send
+ * the create call again.
+ */
 export class ActivityIncompleteError extends LuanestError {
   readonly code = 'ACTIVITY_INCOMPLETE';
 }

@@ -2,7 +2,10 @@ import { Checks } from '../../internal/src';
 import { InvalidRedPacketInputError } from './red-packet.errors';
 import type { CreateActivity, Packet, SplitMethod } from './red-packet.types';
 
-/** Parameters of an activity after the checks. Defaults are filled in, except for `amounts` and `seed`. */
+/**
+ * Parameters of an activity after the checks. Defaults are filled in, except for `amounts` and `seed`. `endsAtMs` 0:
+ * begin-activity.lua computes the default.
+ */
 export type CheckedActivity = Required<Omit<CreateActivity, 'amounts' | 'seed'>> &
   Pick<CreateActivity, 'amounts' | 'seed'>;
 
@@ -75,7 +78,7 @@ export function checkDeadCursor(value: unknown): BucketPosition {
 }
 
 /**
- * Checks the parameters of an activity, and fills in the defaults.
+ * Checks the parameters of an activity, and fills in the defaults that `CheckedActivity` has.
  *
  * @throws InvalidRedPacketInputError for an invalid parameter, and for a total that is less than `packets * minCents` or more
  *   than `packets * maxCents`
@@ -176,5 +179,9 @@ export function parseMoney(field: string, value: unknown): number {
   const match = typeof value === 'string' ? /^(\d{1,14})(?:\.(\d{1,2}))?$/.exec(value) : null;
   const cents = match ? Number(match[1]) * 100 + Number((match[2] ?? '').padEnd(2, '0')) : Number.NaN;
   if (Number.isSafeInteger(cents)) return cents;
-  return refuse(field, value, 'a string of digits with at most two decimals, such as "10000.00"');
+  return refuse(
+    field,
+    value,
+    'a string of digits with at most two decimals, such as "10000.00", up to "90071992547409.91"',
+  );
 }

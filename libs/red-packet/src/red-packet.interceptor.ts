@@ -6,8 +6,8 @@ import { from, mergeMap, type Observable } from 'rxjs';
 import { optionalProvider } from './optional-provider';
 
 /**
- * Makes admin requests idempotent if the app has OnceModule with the option `idempotency`: a request with an `Idempotency-Key`
- * that was used before gets the first response. Grabs need no key, because a repeated grab returns the same packet.
+ * Makes admin requests idempotent if the app has OnceModule with the option `idempotency`, as `Idempotent` does. Grabs need no key,
+ * because a repeated grab returns the same packet.
  */
 @Injectable()
 export class RedPacketIdempotency implements NestInterceptor {

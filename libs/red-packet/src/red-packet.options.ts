@@ -19,8 +19,8 @@ export interface RedPacketModuleOptions {
    */
   readonly retentionMs?: number;
   /**
-   * Returns true if a user may take part in an activity. Called before each grab that goes to Redis. If it throws, the grab
-   * rejects with this error. Default: every user may take part.
+   * Returns true if a user may take part in an activity. Called before each call of `grab` that goes to Redis. If it throws, the
+   * grab rejects with this error. Default: every user may take part.
    */
   readonly eligibility?: (activityId: string, userId: string) => boolean | Promise<boolean>;
   /** Number of replicas that must have a win before the user sees it (WAIT); integer from 0 to 10. Default 0. */
@@ -44,7 +44,8 @@ export interface RedPacketModuleOptions {
    */
   readonly onClosed?: (closed: ClosedActivity) => void | Promise<void>;
   /**
-   * Returns the name under which other winners see a user in the results; undefined for no name. Called for each row of a page.
+   * Returns the name under which other winners see a user in the results; undefined for no name. Called for each row of a page
+   * and for the largest packet.
    * If it throws, `results` rejects with this error. Ids of users are never shown. Default: no user has a name.
    */
   readonly participantName?: (userId: string, activityId: string) => string | undefined | Promise<string | undefined>;

@@ -71,7 +71,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
     this.auditor = new Audit(registry, transfers, streams);
   }
 
-  /** Registers the closing task, and checks permissions. @throws MissingPermissionError, InvalidOptionError */
+  /** Registers the closing task, and checks permissions. @throws MissingPermissionError, ScriptRefusedError, InvalidOptionError */
   async onModuleInit(): Promise<void> {
     this.closing.register();
     await requirePermissions(this.registry, this.logger);
@@ -86,15 +86,16 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
    * Creates an activity: splits the total into packets, stores them and opens the activity. May be repeated with the same
    * parameters: that finishes an interrupted creation, or finds the activity open.
    * @throws InvalidRedPacketInputError for invalid parameters, and for an end that has passed by Redis' clock
-   * @throws ActivityConflictError if there is an activity with this id and other parameters
-   * @throws ActivityIncompleteError if Redis lost packets during the creation; the errors of ScriptRegistry.run()
+   * @throws ActivityConflictError if there is an activity with this id and other parameters, or Redis has lost its parameters
+   * @throws ActivityIncompleteError if Redis lost packets or parameters during the creation; the errors of ScriptRegistry.run()
    */
   async create(input: CreateActivity): Promise<CreatedActivity> {
     return this.creation.create(checkActivity(input));
   }
 
   /**
-   * Grabs a packet for a user. A user wins at most one packet of an activity, and each later grab returns the same packet.
+   * Grabs a packet for a user. A user wins at most one packet of an activity. Later grabs return the same packet, unless `conflict`
+   * has voided it.
    * @throws InvalidRedPacketInputError for an invalid id; the errors of ScriptRegistry.run() and of `eligibility`
    */
   grab(activityId: string, userId: string): Promise<GrabResult> {
@@ -129,8 +130,8 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
 
   /**
    * Closes an activity for good, and refunds the packets that nobody has won. May be called again, also by other processes:
-   * each packet is refunded once. If it rejects, some buckets may be closed, so call it again. `onClosed` is called soon
-   * afterwards, and at the latest at the activity's end. A draft stays a draft. Returns undefined if there is no such activity.
+   * each packet is refunded once. If it rejects, some buckets may be closed, so call it again. A delayed task calls `onClosed`
+   * afterwards. A draft stays a draft. Returns undefined if there is no such activity.
    */
   async close(activityId: string): Promise<ClosedActivity | undefined> {
     const found = await this.lifecycle.close(checkActivityId(activityId));
@@ -159,7 +160,7 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
     return this.resultList.page(checkActivityId(activityId), checkUserId(userId), Results.page(page));
   }
 
-  /** Reads the largest packet won so far; of equal packets, the one won first. Returns undefined before the first win. */
+  /** Reads the largest packet won so far; of equal packets, the one won first. Returns undefined before the first win, and if there is no such activity. */
   async luckiest(activityId: string): Promise<GrantRecord | undefined> {
     const layout = await this.lifecycle.layoutOf(checkActivityId(activityId));
     return layout && this.grants.luckiest(layout);
@@ -197,8 +198,8 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
   /**
    * Sets the TTL of a closed activity's keys, also if it owes payouts or refunds. Use it if you have paid these by other means.
    * May be called again.
-   * @returns true if the keys have a TTL, or there is no such activity; false for a draft, and for an open activity that owes
-   *   something
+   * @returns true if the keys have a TTL, or there is no such activity; false for a draft within its retention, and for an open
+   *   activity that owes something
    */
   async forget(activityId: string): Promise<boolean> {
     return (await this.lifecycle.settle(checkActivityId(activityId), true)) !== 'owed';
@@ -217,8 +218,8 @@ export class RedPacketService implements OnModuleInit, OnApplicationShutdown {
 
   /**
    * Voids a grant that the ledger refused to pay. The ledger refuses if it has paid the packet to another user before, or another
-   * packet to this user. That happens after a failover in which Redis lost grants. Without `paid`, this user gets another packet
-   * if one is left. With `paid`, the packet is refunded, and the user is shown the paid one. May be repeated.
+   * packet to this user. That happens after a failover in which Redis lost grants. Without `paid`, this user grabs again. With
+   * `paid`, the packet is refunded, and later grabs return the paid one. May be repeated.
    * @throws InvalidRedPacketInputError; the errors of ScriptRegistry.run()
    */
   async conflict(activityId: string, { userId, packetId, paid }: PayoutConflict): Promise<VoidedGrant> {

@@ -1,7 +1,7 @@
 /**
  * Method by which a total is split into packets. `double-mean`: each packet is random, from its minimum to twice the mean of what
- * is left. `line-cut`: a line is cut at random points, so its largest packet is larger. `equal`: packets differ by at most one
- * cent. `given`: the amounts are those of `amounts`.
+ * is left. `line-cut`: a line is cut at random points, so the largest packet is larger on average. `equal`: packets differ by at
+ * most one cent. `given`: the amounts are those of `amounts`.
  */
 export type SplitMethod = 'double-mean' | 'line-cut' | 'equal' | 'given';
 
@@ -79,7 +79,7 @@ export type NotOpenReason = 'unknown' | 'draft' | 'preheated' | 'paused' | 'ende
  * - `too-many-tries`: the user has grabbed `maxTries` times without winning.
  * - `not-eligible`: the option `eligibility` refused the user.
  *
- * `retryAfterMs`: time until another grab can have another outcome, ms. It is left out if this time is not known.
+ * `retryAfterMs`: time to wait before another grab, ms. It is left out if this time is not known.
  */
 export type GrabResult =
   | { readonly code: '0'; readonly outcome: 'won'; readonly packet: Packet }
@@ -135,13 +135,13 @@ export interface ActivityStatus {
   readonly startsAtMs: number;
   /** When grabs end, ms since 1970. */
   readonly endsAtMs: number;
-  /** End of the retention, ms since 1970. Redis forgets the activity then, or later if the activity was not `settled` in time. */
+  /** End of the retention, ms since 1970. Redis forgets the activity then, or up to a day after it was settled if that is later. */
   readonly expiresAtMs: number;
   /** True if `expiresAtMs` has passed. */
   readonly overdue: boolean;
   /**
    * True if all keys of the activity have a TTL. `RedPacketService.settle` sets it when the activity owes nothing any more.
-   * `RedPacketService.forget` also sets it if the activity owes something.
+   * `RedPacketService.forget` also sets it for a closed activity that owes something.
    */
   readonly settled: boolean;
 }
@@ -174,7 +174,7 @@ export interface ResultRow extends Packet {
 
 /** A page of the results of an activity, in no particular order. */
 export interface ResultsPage {
-  /** Packets that were won. Each is on at least one page, and may be on two. */
+  /** Packets that were won. One that exists while all pages are read is on at least one of them, and may be on two. */
   readonly items: readonly ResultRow[];
   /** The packet of the user who asks. */
   readonly own: Packet;
@@ -201,7 +201,7 @@ export interface PayoutConflict {
   readonly packetId: string;
   /**
    * The packet of this activity that the ledger had already paid to this user. Leave `paid` out if the ledger had paid `packetId`
-   * to another user. Then this user gets another packet if one is left.
+   * to another user. Then this user may win another packet.
    */
   readonly paid?: Packet;
 }

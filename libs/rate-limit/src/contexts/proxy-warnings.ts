@@ -23,11 +23,11 @@ const FIX = {
     'X-Forwarded-For and bypass all limits per address. Set `trust proxy` or `trustProxy` to the addresses or the number ' +
     'of your proxies.',
   port:
-    'The addresses of requests have ports, which a proxy writes into X-Forwarded-For. Nothing is wrong with the limits: ' +
-    'clients are counted by the address without the port.',
+    'The address of a request has a port, as some proxies write it into X-Forwarded-For. Rules without a subject function ' +
+    'count clients by the address without the port.',
 } as const;
 
-/** Logs warnings about the app's proxy settings, each warning once. */
+/** Logs warnings about the app's proxy settings, each kind once. */
 export class ProxyWarnings {
   private readonly logger = new Logger('RateLimit');
   private readonly logged = new Set<keyof typeof FIX>();

@@ -13,15 +13,15 @@ interface Refusal {
 }
 
 /**
- * Caches refusals of Redis. Until the subject (the counted client or user) may try again, this process refuses it without a
- * call to Redis.
+ * Caches refusals of Redis, so that this process can refuse further requests of the same subject (the counted client or user)
+ * without a call to Redis.
  */
 export class BlockCache {
   private readonly refusals = new Map<string, Refusal>();
 
   /**
    * @param maxRefusals maximum number of refusals, at least 1; the oldest refusal is evicted first
-   * @param maxMs longest time for which a refusal is used, ms. A reset by another process takes effect here after this time
+   * @param maxMs longest time for which a refusal is used, ms. A reset by another process takes effect here after at most this time
    * @param now monotonic clock, ms
    */
   constructor(

@@ -17,7 +17,7 @@ export class Breaker {
     private readonly changed: (state: 'opened' | 'closed') => void,
   ) {}
 
-  /** True from the failure that opens the breaker until a call succeeds. */
+  /** True from the failure that opens the breaker until a call that was let through succeeds. */
   get open(): boolean {
     return this.failures >= this.threshold;
   }

@@ -55,7 +55,10 @@ export interface Budget {
 
 /** Counts hits, in Redis or in this process. */
 export interface Limiter {
-  /** Decides all checks and charges them, or charges none if one refuses. If `charge` is false, only decides. */
+  /**
+   * Decides all checks. Charges those that allow the request, or none if one refuses that is not of a shadow rule. If `charge` is
+   * false, only decides.
+   */
   consume(checks: readonly Check[], charge: boolean, budget: Budget): Promise<Verdicts>;
   /** Refunds hits, as far as they still count. Returns the refunded hits, in the order of `charged`. */
   refund(charged: readonly ChargedHits[], deadlineMs: number): Promise<number[]>;

@@ -25,7 +25,7 @@ const CACHED_REFUSALS = 10_000;
 const CACHED_REFUSAL_MS = 5_000;
 /** Maximum number of pairs of rule and subject (the counted client or user) that a process counts without Redis. */
 const LOCAL_SUBJECTS = 10_000;
-/** Minimum deadline of refund, reset and block, ms. No request waits for these calls, so they may wait longer than a check. */
+/** Minimum deadline of refund, reset and block, ms. RateLimitGuard waits for none of these calls. */
 const MIN_ADMIN_DEADLINE_MS = 1_000;
 
 /** Options of ResilientLimiter. */
@@ -54,7 +54,7 @@ export class ResilientLimiter {
       events.breakerChanged.publish(() => ({ state })),
     );
     this.cache = blockCache ? new BlockCache(CACHED_REFUSALS, CACHED_REFUSAL_MS, now) : undefined;
-    // Redis counts by the time of day. This process does the same, so that its windows end at about the same time as in Redis.
+    // Redis counts by the time of day, so this process does the same.
     this.local = new MemoryLimiter(() => clocks.wallUs(), LOCAL_SUBJECTS);
   }
 

@@ -81,7 +81,7 @@ export class BootChecks {
     }
   }
 
-  /** Refuses rules that have the same name, and so share a counter, but different windows or algorithms. */
+  /** Refuses rules that have the same name, but different windows or algorithms and so different counters. */
   private checkShared(rule: NamedRule, where: string): void {
     const { name } = rule;
     const first = this.first.get(name);
@@ -90,8 +90,8 @@ export class BootChecks {
       if (first === undefined || first.rule[option] === rule[option]) continue;
       throw rateLimitOn(where).error(
         `${option} of rule ${shown(name)} is ${shown(rule[option])}, but ${shown(first.rule[option])} in ${first.where}. ` +
-          `Rules with the same name share their counters, so they need the same ${option}. Give one of the rules another ` +
-          `name. If this rule should replace the other one, also add @SkipRateLimit(${shown(name)}).`,
+          `Rules with the same name must share one counter, and two values of ${option} would give two counters. Give one of ` +
+          `the rules another name. If this rule should replace the other one, also add @SkipRateLimit(${shown(name)}).`,
       );
     }
   }
@@ -102,8 +102,8 @@ export class BootChecks {
     if (owner === undefined) this.owners.set(name, { where, parts });
     else if (owner.parts.some((part, i) => part !== parts[i])) {
       throw rateLimitOn(where).error(
-        `A rule here and a rule of ${owner.where} have no name. Both would get the name ${shown(name)} from their routes, ` +
-          'and so share a counter. Give each of the two rules a name.',
+        `A rule here and a rule of ${owner.where} have no name. Both would get the name ${shown(name)} from their routes. ` +
+          'Give each of the two rules a name.',
       );
     }
   }

@@ -29,8 +29,8 @@ export type PerRequest<T> = T | ((context: ExecutionContext) => T | Promise<T>);
 /** A rule: how many hits of one subject are allowed in a time window. The subject is the client or user that is counted. */
 export interface RateLimitRule {
   /**
-   * Name of the rule in Redis' keys and in responses; 1 to 64 letters, digits, `.`, `_` or `-`. Rules with the same name share
-   * their counters. Default in `@RateLimit()`: a name made from the route, so that the rule has counters of its own.
+   * Name of the rule in Redis' keys and in responses; 1 to 64 letters, digits, `.`, `_` or `-`. Rules with the same name, algorithm
+   * and `windowMs` share their counters. Default in `@RateLimit()`: a name made from the route.
    */
   readonly name?: string;
   /**
@@ -53,13 +53,13 @@ export interface RateLimitRule {
   readonly cost?: PerRequest<number>;
   /** Returns true for requests that the rule does not apply to. Default: the rule applies to all requests. */
   readonly skip?: (context: ExecutionContext) => boolean | Promise<boolean>;
-  /** Outcomes that count. The hits of a request with another outcome are refunded when the request has ended. Default `all`. */
+  /** Outcomes that count. The hits of a request with another outcome are refunded when the outcome is known. Default `all`. */
   readonly count?: 'all' | 'failures' | 'successes';
   /** Length of a block after a refusal, ms; integer from 0 (no block) to 400 days. Default 0. */
   readonly blockMs?: number;
   /** Makes repeated blocks longer. Default: each block lasts `blockMs`. */
   readonly blockEscalation?: {
-    /** Factor by which each further block is longer than the previous block; integer from 2 to 100. Default 2. */
+    /** Factor by which each further block is longer than the previous one, up to `maxMs`; integer from 2 to 100. Default 2. */
     readonly factor?: number;
     /** Longest block, ms; integer from the rule's `blockMs` to 400 days. Required. */
     readonly maxMs: number;
@@ -71,10 +71,14 @@ export interface RateLimitRule {
   /** True: the rule counts and publishes events, but never refuses. Default false. */
   readonly shadow?: boolean;
   /**
-   * Policy for requests that Redis does not decide in time: `allow`, `deny` or `local`. Default: the module's `onRedisError`.
+   * Policy for requests that Redis does not decide in time: `allow`, `deny` or `local`. Of the rules of a request, the strictest
+   * policy applies: `deny`, then `local`. Default: the module's `onRedisError`.
    */
   readonly onRedisError?: RedisErrorPolicy;
-  /** Longest wait for Redis, ms; integer from 1 to 60,000. Default: the module's `deadlineMs`. */
+  /**
+   * Longest wait for Redis, ms; integer from 1 to 60,000. Of the rules of a request, the shortest applies. Default: the module's
+   * `deadlineMs`.
+   */
   readonly deadlineMs?: number;
 }
 

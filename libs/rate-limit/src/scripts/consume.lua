@@ -1,5 +1,5 @@
 --[[
-consume: charge one request to all of its rules, or to none of them if one refuses.
+consume: charge one request to those of its rules that allow it, or to none of them if a rule refuses that is not a shadow rule.
 
 KEYS[1..]  keys  per rule its state, then its penalty
   state    string | zset  <prefix>:rate-limit:{<tag>}:<algorithm>:<rule>:<window ms>:<subject>

@@ -22,8 +22,8 @@ interface Share {
 
 // See DECISIONS.md: creation-is-three-scripts
 /**
- * Creates activities. Each step may be repeated: first the parameters are stored, then the pools are filled in chunks of 1,000
- * packets, then the buckets are opened.
+ * Creates activities. Each step may be repeated: first the parameters are stored, then the pools are filled in chunks of up to
+ * 1,000 packets, then the buckets are opened.
  */
 export class Creation {
   constructor(
@@ -143,7 +143,8 @@ export class Creation {
     if (opened === 'incomplete' || opened === 'missing') {
       const problem = opened === 'missing' ? 'Redis has lost its parameters' : 'its pool is not complete';
       throw new ActivityIncompleteError(
-        `Activity ${JSON.stringify(activityId)} was not opened, because ${problem}. Send the same create call again.`,
+        `Activity ${JSON.stringify(activityId)} was not opened, because ${problem}. Send the same create call again. ` +
+          'If that call reports a conflict, choose another id.',
       );
     }
     return opened === 'opened';

@@ -24,7 +24,7 @@ export interface Closed extends Read {
   readonly closed: ClosedActivity;
 }
 
-/** Reads activities, pauses and closes them, and sets the TTL of those that owe nothing. */
+/** Reads activities, pauses and closes them, and sets their TTL. */
 export class Lifecycle {
   constructor(
     private readonly registry: ScriptRegistry,

@@ -9,7 +9,8 @@ import { DeepAudit } from './deep-audit';
 import { Problems } from './problem-list';
 
 /**
- * Audits activities: checks that every packet has exactly one state (left, granted, refunded or moving), and that cents add up.
+ * Audits activities: checks that the packets and cents that are left, granted, refunded and moving add up. A deep audit also
+ * checks that every packet has exactly one of these states.
  */
 export class Audit {
   private readonly deep: DeepAudit;

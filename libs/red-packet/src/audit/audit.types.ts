@@ -44,7 +44,7 @@ export interface BucketBooks {
 export interface DeepBooks {
   /**
    * True if nothing changed during the count. Only then are the counts compared with the counters. Pause the activity before a
-   * deep audit, so that nothing changes.
+   * deep audit, so that nobody wins meanwhile.
    */
   readonly quiet: boolean;
   readonly granted: Amount;

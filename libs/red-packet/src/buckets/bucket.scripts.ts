@@ -43,7 +43,7 @@ export interface BucketReading extends Readonly<Record<(typeof META_FIELDS)[numb
   readonly refundRecords: number;
   /** Indexes of the buckets that packets are moving to. */
   readonly outgoing: readonly number[];
-  /** Id of the last payout row that was written, settled or not. Every grant changes it. '' if the outbox is lost. */
+  /** Id of the last payout row that was written, settled or not. Every grant changes it. '' without an outbox. */
   readonly lastRow: string;
   /** Number of dead-lettered payouts. */
   readonly deadLetters: number;

@@ -3,8 +3,8 @@ import type { Layout } from './layout';
 import type { Transfers } from './transfers';
 
 /**
- * Result of a refill of a bucket. `moved`: the bucket has packets now. `sold-out`: no bucket has packets or will get any.
- * `nothing`: packets may be left, but none could be moved now.
+ * Result of a refill of a bucket. `moved`: the bucket had or got packets, or transfers of other buckets were finished. `sold-out`:
+ * no bucket has packets or will get any. `nothing`: packets may be left, but none could be moved now.
  */
 type Refilled = 'moved' | 'sold-out' | 'nothing';
 
@@ -41,9 +41,9 @@ export class Refills {
 
 // See DECISIONS.md: sold-out-proven-by-growing-counters
 /**
- * Returns true if the counters prove that no packet is left in a pool or a transfer. In each bucket, granted + refunded never
- * becomes less. The buckets are read one after another. If granted + refunded of all buckets add up to all packets, then all
- * packets were gone when the last bucket was read, and they stay gone.
+ * Returns true if the counters prove that no packet is left in a pool or a transfer. Except in a failover, granted + refunded of
+ * a bucket never becomes less. The buckets are read at different instants. If granted + refunded of all buckets add up to all
+ * packets, then all packets were gone when the last bucket was read, and they stay gone.
  */
 export function isSoldOut(readings: readonly BucketReading[]): boolean {
   const all = readings[0]?.allPackets ?? 0;

@@ -5,7 +5,7 @@ import { keysOf, type Layout } from './layout';
 
 /** Largest number of packets of one transfer. */
 const MOST_PACKETS = 500;
-/** How long packets stay in the bucket to which they were moved, ms. The grabs that waited for them come in this time. */
+/** How long a bucket sends no packets after a transfer to it, ms. The grabs that waited for the packets can come in this time. */
 export const REST_MS = 50;
 
 /** Direction of a transfer: the indexes of the source and of the destination. */
@@ -62,7 +62,7 @@ export class Transfers {
     await this.registry.run(confirmTransfer, { keys: { moves }, args: { to, sequence } });
   }
 
-  /** Finishes every transfer that the readings show as begun. Returns how many transfers that were. */
+  /** Tries to finish every transfer that the readings show as begun. Returns how many transfers that were. */
   async finish(layout: Layout, readings: readonly BucketReading[]): Promise<number> {
     const directions = readings.flatMap(({ outgoing }, from) => outgoing.map((to) => ({ from, to })));
     // With 0, move() begins no new transfer if another process has finished this one meanwhile.

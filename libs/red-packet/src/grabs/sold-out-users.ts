@@ -105,8 +105,8 @@ export class SoldOutUsers {
 }
 
 /**
- * Returns true if Redis returns "sold out" to every user without a packet: all packets are gone, and all buckets are open. If a
- * bucket is paused, ended or closed, Redis returns "not open" instead.
+ * Returns true if no user without a packet can win: all packets are gone, and all buckets are open. If a bucket is paused, ended
+ * or closed, grabs in it return "not open" instead.
  */
 function isRefusing(readings: readonly BucketReading[]): boolean {
   return isSoldOut(readings) && readings.every(({ state }) => state === 'open');

@@ -31,7 +31,7 @@ interface Route {
   readonly status?: number;
   readonly body?: Schema;
   readonly query?: Readonly<Record<string, Schema>>;
-  /** Statuses of refusals. All routes also have 400 for invalid input and 503 if Redis is unavailable or refuses. */
+  /** Statuses of refusals. All routes also have 400 for invalid input and 503 if Redis fails. */
   readonly refusals: readonly (401 | 403 | 404 | 409)[];
 }
 
@@ -40,8 +40,8 @@ const REASONS = {
   401: 'The request has no authenticated user',
   403: 'The caller is not an admin, or admin routes are closed',
   404: 'Not found',
-  409: 'The id is used by an activity with other parameters, or Redis lost packets of the activity during its creation',
-  503: 'Redis is unavailable, or refused the request; the request may be repeated',
+  409: 'The id is used by an activity with other parameters',
+  503: 'Redis did not answer or refused the request, which may be repeated',
 } as const;
 
 const pageQuery = (maximum: number): Record<string, Schema> => ({
@@ -103,7 +103,7 @@ const PAYOUTS: Readonly<Record<string, Route>> = {
 let described = false;
 
 /**
- * Adds the routes to the app's OpenAPI document, if `@nestjs/swagger` is installed. Only the first call of a process does this.
+ * Adds the routes to the app's OpenAPI document, if `@nestjs/swagger` can be loaded. Only the first call of a process does this.
  */
 export function describeRoutes(security: OpenApiSecurity = {}): void {
   if (described) return;
@@ -114,7 +114,7 @@ export function describeRoutes(security: OpenApiSecurity = {}): void {
   describe(swagger, RedPacketPayoutsController, PAYOUTS, security);
 }
 
-/** Returns `@nestjs/swagger`; undefined if it is not installed. */
+/** Returns `@nestjs/swagger`; undefined if it cannot be loaded. */
 function load(): Swagger | undefined {
   // The package is optional. An `import`, or a `require` outside of `try`, would fail in apps that do not have it.
   try {

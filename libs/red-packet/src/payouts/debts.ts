@@ -4,7 +4,7 @@ import type { ActivityStatus } from '../red-packet.types';
 /** Why payouts stand still. `overdue`: the retention is over, and the activity still owes something. */
 type Problem = 'dead-letters' | 'overdue';
 
-/** Logs a warning when payouts of an activity stand still, and a line when that is over. Each is logged once. */
+/** Logs a warning when payouts of an activity stand still, and a line when that is over. */
 export class Debts {
   private readonly warned = new Map<string, Problem>();
 

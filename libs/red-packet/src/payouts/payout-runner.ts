@@ -20,12 +20,16 @@ import type { Payout, PayoutHandler, PayoutRun } from './payouts.types';
 /** In every tenth search for activities, those whose outboxes are being read are checked too. */
 const CHECK_EVERY = 10;
 /**
- * Time between two checks of an activity that is closed and paid, ms. Another process may replay a dead-lettered payout of it.
+ * Shortest time until the next check of a closed activity without open payouts, ms; PAID_REST_MS near the end of its retention.
+ * Another process may replay a dead-lettered payout of it.
  */
 const CLOSED_REST_MS = 30_000;
-/** Time between two checks of an activity that is sold out or ended, and paid, ms. A failover may bring packets back. */
+/**
+ * Shortest time until the next check of an activity that is sold out or ended, and has no open payouts, ms. A failover may bring
+ * packets back.
+ */
 const PAID_REST_MS = 5_000;
-/** Time between two checks of an open activity without open payouts, as a multiple of `discoverMs`. */
+/** Shortest time until the next check of any other activity without open payouts, as a multiple of `discoverMs`. */
 const IDLE_RESTS = 2;
 
 /** Options of a payout run. Options that are left out have the defaults of StreamConsumerModule. */
@@ -83,7 +87,7 @@ export class PayoutRunner implements PayoutRun {
     return [...this.readings.keys()];
   }
 
-  /** True after `stop` was called, or when stream-consumer is closed. */
+  /** True after `stop` was called, or after a search has found stream-consumer closed. */
   get stopped(): boolean {
     return this.stopping;
   }
@@ -137,7 +141,7 @@ export class PayoutRunner implements PayoutRun {
       const problem = String(error);
       if (this.problem !== problem)
         this.logger.warn(
-          `The search for payouts failed and will be repeated. Until it works, payouts may be late. ${problem}`,
+          `The search for payouts failed for one or more activities. Until a search works, payouts may be late. ${problem}`,
         );
       this.problem = problem;
     }

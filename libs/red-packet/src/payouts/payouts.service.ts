@@ -21,7 +21,10 @@ const KNOWN: KnownOptions<PayoutOptions> = {
 const DEFAULTS = { attempts: 20, pollMs: 250 };
 const checks = new Checks('RedPacketPayouts');
 
-/** Pays winners: calls the app's handler for each payout, and reports the state of payouts. Needs `StreamConsumerModule`. */
+/**
+ * Pays winners: calls the app's handler for payouts, and reports the state of payouts. Methods throw InvalidOptionError without a
+ * `StreamConsumerModule` on the same ScriptRegistry; those with an activity id throw InvalidRedPacketInputError for an invalid id.
+ */
 export class RedPacketPayouts implements BeforeApplicationShutdown {
   private readonly runs = new Set<PayoutRunner>();
 
@@ -33,7 +36,7 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
 
   /**
    * Calls a handler for the payouts of all activities until the app shuts down, also for payouts that a process left when it
-   * died. The handler is called at least once for each payout. So it must pay by `idempotencyKey`, or book into a ledger with
+   * died. The handler may be called more than once for a payout. So it must pay by `idempotencyKey`, or book into a ledger with
    * UNIQUE (activityKey, packetId) and UNIQUE (activityKey, userId). Any number of processes may have a run. Start it after the
    * app has booted.
    *
@@ -138,7 +141,7 @@ export class RedPacketPayouts implements BeforeApplicationShutdown {
     await Promise.all([...this.runs].map((run) => run.stop()));
   }
 
-  /** Replays payouts, and makes the run of this process look for them at once. */
+  /** Replays payouts, and makes the next search of this process check the activity. */
   private async replayed(
     activityId: string,
     replay: Parameters<typeof Outbox.prototype.with<number>>[0],

@@ -46,7 +46,7 @@ export interface PayoutOptions {
   readonly timeoutMs?: number;
   /** Longest pause between two reads of an empty outbox, ms; integer >= 1. Default 250. */
   readonly pollMs?: number;
-  /** Time between two searches for activities to pay, ms; integer from 10 to 60,000. Default 1,000. */
+  /** Mean pause between two searches for activities to pay, ms; integer from 10 to 60,000. Default 1,000. */
   readonly discoverMs?: number;
 }
 
@@ -68,7 +68,7 @@ export interface PayoutStats {
   readonly oldestMs: number | undefined;
   /** Dead-lettered payouts. `RedPacketPayouts.deadLetters` lists them. */
   readonly deadLetters: number;
-  /** Processes that read the payouts now; each counts once for each bucket. 0 if there are no open payouts for a while. */
+  /** Processes that read the payouts now; each counts once for each bucket. 0 after some time without open payouts. */
   readonly consumers: number;
 }
 

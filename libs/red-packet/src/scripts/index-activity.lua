@@ -9,7 +9,7 @@ ARGV[3]  fromMs       int >= 0   end of the activity, or its start if it has no 
 Returns entries
   entries  int   activities in the index
 
-O(log n). TTL: none; the payout run owns the index, and removes activities that Redis has forgotten. Clock: Redis. Replay:
+O(log n). TTL: none; unlist-activity removes activities that Redis has forgotten. Clock: Redis. Replay:
 changes nothing, or moves the end of the retention to a later time.
 ]]
 local time = redis.call('TIME')

@@ -1,6 +1,6 @@
 --[[
 settle-bucket: set the TTL of all keys of a bucket, if the bucket owes nothing: no user can win there any more, all payouts are
-settled, no packets move to other buckets, and refunds are reported to onClosed. Before that the keys have no TTL.
+settled, no packets move to other buckets, and refunds are reported to onClosed. Until then the keys of an open bucket have no TTL.
 
 KEYS[1]   meta      hash      <prefix>:red-packet:{<activity>}:meta
 KEYS[2]   pool      list(str) <prefix>:red-packet:{<activity>}:pool

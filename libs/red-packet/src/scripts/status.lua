@@ -1,5 +1,6 @@
 --[[
-status: read a bucket at one instant. If it is a draft or settled, set the TTL of each of its keys that has lost it.
+status: read a bucket at one instant. If it is a draft or settled, set the TTL of those of KEYS[1] to KEYS[8] that lack it. The root
+of a draft gets no TTL.
 
 KEYS[1]  meta     hash      <prefix>:red-packet:{<activity>}:meta
 KEYS[2]  pool     list(str) <prefix>:red-packet:{<activity>}:pool
@@ -22,12 +23,12 @@ Returns {state, fields, pooled, pooledCents, granted, grantedCents, rows, refund
   rows           int   payouts that are neither settled nor dead-lettered
   refundRecords  int   packets in the list of refunds
   outgoing       str   indexes of the buckets to which packets are moving, separated by commas
-  lastRow        str   id of the last payout row that was written; '' if the outbox is lost
+  lastRow        str   id of the last payout row that was written; '' without an outbox
   dead           int   dead-lettered payouts
   overdue        0 | 1   1 if expiresAtMs has passed
   unreported     int   refunded packets that are not reported to onClosed yet; 0 if the activity was created without onClosed
 
-O(1); while packets move, O(buckets). TTL: repaired, see above. Clock: Redis. Replay: reads again.
+O(1); after transfers between buckets, O(buckets). TTL: repaired, see above. Clock: Redis. Replay: reads again.
 ]]
 -- @include clock
 -- @include cents

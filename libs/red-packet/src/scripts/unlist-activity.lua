@@ -7,8 +7,7 @@ ARGV[1]  activityId  str   1 to 128 characters
 Returns dropped
   dropped  1 | 0   0: the activity is not in the index, or its retention is not over
 
-O(log n). TTL: none; the payout run, which calls this, owns the index. Clock: Redis. Replay: returns 0 and
-changes nothing.
+O(log n). TTL: none. Clock: Redis. Replay: returns 0 and changes nothing.
 ]]
 -- @include clock
 local ends = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or 'inf')
