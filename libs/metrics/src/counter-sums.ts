@@ -7,7 +7,7 @@ interface Row {
 
 /**
  * Sums of one counter, one for each combination of attribute values. OpenTelemetry reads them when metrics are collected. Adding
- * a value here costs a fraction of adding it to a counter of OpenTelemetry.
+ * a value here costs less than adding it to a counter of OpenTelemetry.
  */
 export class Sums {
   private readonly rows = new Map<string, Row>();

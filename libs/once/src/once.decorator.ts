@@ -44,9 +44,9 @@ const SERVICE = Symbol('luanest:once-service');
 type Holder = Record<typeof SERVICE, OnceService | undefined>;
 
 /**
- * Runs a method once for each message, no matter how many workers receive the message. The method can be a microservice
- * handler, or any method of a provider or controller that Nest creates. When the message has been handled, a further call does
- * not run the method: it resolves with the stored result.
+ * Runs a method once for each message, no matter how many workers receive the message; after a crash, as `delivery` says. The
+ * method can be a microservice handler, or any method of a provider or controller that Nest creates. When the message has been
+ * handled, a further call within `retentionMs` does not run the method: it resolves with the stored result, if there is one.
  *
  * The order of `@Once()` and other decorators of the method does not matter. If the method returns an Observable, its last
  * value is the result.

@@ -42,8 +42,8 @@ export class OnceInProgressError extends LuanestError {
 }
 
 /**
- * The code of a run must stop, because the run no longer owns its id or the app shuts down. `OnceRun.signal` has this error as
- * its reason, and `OnceRun.assertHeld` throws it.
+ * The code of a run must stop, because the run does not own its id (any more) or the app shuts down. `OnceRun.signal` has this
+ * error as its reason, and `OnceRun.assertHeld` throws it.
  */
 export class OnceLostError extends LuanestError {
   readonly code = 'ONCE_LOST';
@@ -61,8 +61,9 @@ export class OnceLostError extends LuanestError {
 }
 
 /**
- * Too few replicas confirmed a write within `replicasTimeoutMs`. During a claim: nothing ran, and the id was released. During a
- * confirmation: the work is done, and the id is marked as done on the master, but a failover may lose this.
+ * Too few replicas confirmed a write within `replicasTimeoutMs`. During a claim: nothing ran, and the id was released unless
+ * Redis failed again. During a confirmation: the work is done, and the id is marked as done on the master, but a failover may
+ * lose this.
  */
 export class OnceNotReplicatedError extends LuanestError {
   readonly code = 'ONCE_NOT_REPLICATED';
@@ -80,7 +81,7 @@ export class OnceNotReplicatedError extends LuanestError {
     super(
       `The ${during === 'claim' ? 'claim' : 'confirmation'} reached ${copies} of ${replicas} replicas in time. ` +
         (during === 'claim'
-          ? 'The claim was released, and nothing ran.'
+          ? 'Nothing ran. The claim was released, unless Redis failed again.'
           : 'The work is done, and its id is marked as done. If a failover loses this mark, the work can run again.'),
     );
   }

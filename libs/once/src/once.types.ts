@@ -53,8 +53,9 @@ export interface Claim {
   /** Secret that identifies the owner to `renew`, `confirm` and `release`. */
   readonly token: string;
   /**
-   * Fencing token, a number that is higher for each later claim of the id. Pass it to the system that the work changes: if that
-   * system refuses a lower number than it has seen, an owner whose lease has ended can do no harm.
+   * Fencing token, a number that is higher for each later claim of the id, unless Redis lost the id and its clock is behind. Pass
+   * it to the system that the work changes: if that system refuses a lower number than it has seen, an earlier owner can change
+   * nothing after a later one.
    */
   readonly fence: number;
   /** End of the lease, ms since 1970 by Redis' clock. */

@@ -57,7 +57,7 @@ describe.each(['Express', 'Fastify'])('proxies before %s', (platform) => {
     ['one that is', 'loopback', '192.0.2.1', []],
     ['as many as there are', 1, '192.0.2.1', []],
     ['one of a list', '127.0.0.1,10.0.0.0/8', '192.0.2.1', []],
-    ['one that writes ports', 'loopback', '192.0.2.1:4001', [/addresses of requests have ports/]],
+    ['one that writes ports', 'loopback', '192.0.2.1:4001', [/address of a request has a port/]],
   ])('%s: a warning where it is wrong, once', async (_what, trustProxy, from, warnings) => {
     await open(platform, trustProxy);
     await ask(from, from);

@@ -15,7 +15,7 @@ export class CappedUsersHint {
   private collisions = 0;
 
   /**
-   * Returns true if the user's period was full at the last `note`.
+   * Returns true if the user's period was full at the last `note`, as far as this set remembers.
    *
    * @param hash hash of the user id
    * @param mark number that identifies rule, zone and period

@@ -68,7 +68,7 @@ function integerOf(text: string | undefined): number {
  * Parses the fields of a ledger stream entry, as XRANGE and XREADGROUP return them.
  *
  * @param fields names and values, alternating
- * @throws InvalidReadRewardInputError for an entry that this lib did not write. The message has the names of the fields that are
+ * @throws InvalidReadRewardInputError for an entry that is not a row of a ledger. The message has the names of the fields that are
  *   missing or invalid, but not their values
  */
 export function parseLedgerRow(fields: readonly string[]): LedgerRow {

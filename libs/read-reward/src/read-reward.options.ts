@@ -20,7 +20,7 @@ export interface RewardRule {
   readonly dayStartsAt?: string;
   /** First day of a week, 1 Monday to 7 Sunday. Default 1. */
   readonly weekStartsOn?: number;
-  /** `period`: an item is rewarded again in the next period. `ever`: the item stays a duplicate in later periods. Default `period`. */
+  /** `period`: an item is rewarded again in the next period. `ever`: not within `retentionMs`. Default `period`. */
   readonly dedupe?: 'period' | 'ever';
   /**
    * For `period: 'total'` and `dedupe: 'ever'`: how long Redis keeps a user's items after the user's last grant, ms; integer of

@@ -96,7 +96,10 @@ export class ReadRewardService {
     return result;
   }
 
-  /** Returns the keys of the ledger's streams, one for each shard. Read each stream with a consumer group of your own. */
+  /**
+   * Returns the keys of the ledger's streams, one for each shard. Read each stream with a consumer group of your own. Without the
+   * option `ledger`, nothing is written to them.
+   */
   ledgerKeys(): readonly string[] {
     return [...this.keys.ledgers];
   }

@@ -19,7 +19,7 @@ export function digest(text: string): string {
  * Writes a value as text, so that two values can be compared by their texts. The text is JSON with sorted keys, with more
  * notations for bytes, BigInt, Map, Set, URLSearchParams, FormData and Blob.
  *
- * Values that JSON does not distinguish have the same text, such as undefined and null, or a Date and its string. The order of
+ * Some different values have the same text, such as undefined and null in an array, or a Date and its string. The order of
  * the entries of a Map, Set, URLSearchParams or FormData is part of the text.
  *
  * @returns the text; a promise of the text if the content of a Blob or File must be read

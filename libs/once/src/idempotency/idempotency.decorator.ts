@@ -5,8 +5,8 @@ import { IdempotencyInterceptor } from './idempotency.interceptor';
 import { IDEMPOTENT } from './idempotency.explorer';
 
 /**
- * Makes a route, or all routes of a controller, idempotent: a repeat of a request, which has the same `Idempotency-Key`, gets
- * the stored response of the first request, and the handler does not run again.
+ * Makes a route, or all routes of a controller, idempotent: once the response of a request is stored, a repeat with the same
+ * `Idempotency-Key` gets this response, and the handler does not run again. Errors are stored only with `storeErrors`.
  *
  * The app does not boot if a decorated method is not an HTTP route, or if OnceModule has no option `idempotency`.
  *

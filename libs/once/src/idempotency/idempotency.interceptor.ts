@@ -59,7 +59,7 @@ interface KeyedRequest {
 
 /**
  * Makes HTTP routes idempotent: replies to a repeat of a request, which has the same `Idempotency-Key`, with the stored
- * response of the first request.
+ * response of the first request, if there is one.
  *
  * `@Idempotent()` binds this interceptor to a route. If the app binds it in another way, such as globally, it also applies to
  * POST and PATCH requests of routes without `@Idempotent()`.

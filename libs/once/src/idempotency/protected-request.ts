@@ -25,7 +25,7 @@ type NotStored = OnceEvents['resultDropped']['reason'];
 
 /**
  * One request with its claim. Runs the handler, and confirms the claim with the response, or releases the claim, before the
- * response is sent. So a crash cannot lose a response that the client has seen.
+ * response ends. So unless Redis fails, the client gets no whole response that is not stored yet.
  * See DECISIONS.md: response-stored-as-sent
  */
 export class ProtectedRequest implements ResponseWatcher {

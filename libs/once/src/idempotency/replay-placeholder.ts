@@ -4,8 +4,8 @@ const target = (): unknown => NO_VALUE;
  * Placeholder for the value of the handler at a replay, where the handler does not run. Interceptors outside of `@Idempotent()`
  * get it.
  *
- * Reading a property and calling the placeholder return the placeholder again. It has no entries when it is iterated, and is
- * null as JSON. So an interceptor that reads properties of the handler's value does not throw. The client never gets the
+ * Reading most properties and calling the placeholder return the placeholder again. It has no entries when it is iterated, and
+ * is null as JSON. So an interceptor that reads properties of the handler's value does not throw. The client never gets the
  * placeholder, or a value made from it: the stored response was sent already.
  */
 export const NO_VALUE: unknown = new Proxy(target, {

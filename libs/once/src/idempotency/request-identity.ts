@@ -82,7 +82,7 @@ export function fingerprintOf(
 function checked(text: unknown): string {
   if (typeof text === 'string') return text;
   throw new InvalidOnceInputError(
-    `The option fingerprint of @Idempotent() returned ${shown(text)}. Expected a string.`,
+    `The option fingerprint of an idempotent route returned ${shown(text)}. Expected a string.`,
   );
 }
 

@@ -16,7 +16,7 @@ export interface HttpResponse {
   send?: unknown;
 }
 
-/** Object that gets a response before the response is sent. */
+/** Object that is called before a response ends. */
 export interface ResponseWatcher {
   /** Maximum size of a body that is written in pieces and still stored, bytes; HTTP/2 only. */
   readonly maxStoredBytes: number;
@@ -76,7 +76,7 @@ export function isInPieces(response: ServerResponse): boolean {
 }
 
 /**
- * Calls a watcher before a response is sent, no matter if Nest, a filter or the handler sends the response.
+ * Calls a watcher before a response ends, no matter if Nest, a filter or the handler sends the response.
  *
  * Replaces methods of the response by functions that all responses share, because closures for each request would cost more.
  * See DECISIONS.md: shared-response-methods
@@ -216,7 +216,7 @@ function writeHead(response: ServerResponse, tap: Tap, body: string | Uint8Array
   else tap.writeHead.call(response, response.statusCode);
 }
 
-/** Sends a stored response. Then all further calls of the response do nothing. @param marker name of the header of a replay */
+/** Sends a stored response, and makes later writes to the response do nothing. @param marker name of the header of a replay */
 export function replayResponse(response: HttpResponse, stored: StoredResponse, marker: string): void {
   const raw = rawOf(response);
   // Fastify keeps headers in its own list until it sends the response. It will not send this response, so they are copied.

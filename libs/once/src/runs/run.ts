@@ -20,7 +20,7 @@ export interface HeldClaim {
 /** Run with a claim: renews the lease, watches its end by the monotonic clock, and fires the signal when the lease is lost. */
 export class Run implements OnceRun, TimedLease {
   index = -1;
-  /** True until Redis has replied to the confirmation or the release. */
+  /** True until the confirmation or the release has ended, or failed. */
   open = true;
   readonly fence: number;
   private readonly lastAt: number;
@@ -95,14 +95,14 @@ export class Run implements OnceRun, TimedLease {
         if (status === 'lost') this.lose('its lease has ended, or another owner has the id');
         else this.endsAt = Math.max(this.endsAt, now + leaseMs);
       },
-      // Redis was unavailable or did not reply. The lease may not have ended yet, so the next `tick` tries again.
+      // The lease may not have ended yet, so a later `tick` tries again.
       () => undefined,
     );
   }
 
   private watchTime(now: number): void {
     if (this.over || this.settling) return;
-    if (now >= this.lastAt) this.lose(`it has run for ${this.held.maxLeaseMs} ms, which is its maxLeaseMs`);
+    if (now >= this.lastAt) this.lose(`it has run for at least its maxLeaseMs, ${this.held.maxLeaseMs} ms`);
     else if (now >= this.endsAt) this.lose('its lease could not be renewed in time');
   }
 

@@ -13,7 +13,7 @@ ARGV[4]  delivery     str       'at-least-once' | 'at-most-once'; stored with th
 ARGV[5]  fingerprint  str       hash of a request's content, which must be the same in each claim; '' for none
 
 Returns answer
-  answer  str  'c', the fence in 16 digits, the end of the lease in 13: claimed; the fence is higher than all earlier ones
+  answer  str  'c', the fence in 16 digits, the end of the lease in 13: claimed; the fence is higher than that of an earlier claim
                'p' and the ms until the lease of the owner ends unless renewed: in progress
                'd' and the result: done
                'a': abandoned; the lease of an at-most-once claim ended without a confirmation
@@ -29,7 +29,8 @@ if not lease or not retention or lease < 1 or retention < 1 or lease >= 1e12 or 
   return redis.error_reply('BADTTL leaseMs and retentionMs must be integers from 1 to 999999999999, nothing was changed')
 end
 local text = redis.call('GET', KEYS[1])
--- The fence begins at Redis' time in us, so that it is higher than earlier fences even if the key has expired.
+-- The fence begins at Redis' time in us. So even if the key has expired, it is higher than earlier fences, unless the clock went
+-- back.
 local fence, released = now_us, ''
 if text then
   local _, colon, lengths = string.find(text, '^[cdr][lm]%d+(%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d):')

@@ -10,7 +10,7 @@ Returns {status, leaseEndsAtMs}
   status         'renewed' | 'lost'   lost: the token does not own the id; nothing was changed
   leaseEndsAtMs  str  end of the lease, digits, ms since 1970 by Redis' clock; '0' for 'lost'
 
-O(1). TTL: at least the lease. Clock: Redis. Replay: the same operation gets the first reply until the lease ends.
+O(1). TTL: at least the lease. Clock: Redis. Replay: the last operation gets its first reply until the lease ends.
 ]]
 -- @include clock
 local lease = tonumber(ARGV[2])

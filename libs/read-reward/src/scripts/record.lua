@@ -20,9 +20,9 @@ Returns brief | {status, points, used, remaining, seq, start, resetsAt}
   start      int   start of the user's period, ms after the start of the current period; for `total`, time of the first grant
   resetsAt   int   end of the user's period, ms after the start of the current period; with status 0 Redis' clock
 
-O(1). TTL: items: end of the period; state: end of the next period; for `total` both the time in `rule`. The first grant sets
-them; a call that is not a replay sets a TTL that is missing. Clock: Redis. Replay: the first result while the grant exists,
-found by the token next to the item.
+O(1). TTL: items: end of the period; state: end of the next period; for `total` both the time in `rule`. The first grant (for
+`total`, each grant) sets them; a call that is not a replay sets a TTL that is missing. Clock: Redis. Replay: the first result
+while the grant exists, found by the token next to the item.
 ]]
 -- @include clock
 -- @include grants
