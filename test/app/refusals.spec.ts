@@ -53,7 +53,9 @@ it('leaves errors of task handlers to the task', () => {
 it('refuses a crowd before the process listens, without a claim that one is running', () => {
   const crowds = new CrowdService(new AppAddress(), {} as never, {} as never);
   const start = () => crowds.start({ activityId: 'a', users: 1, taps: 1, hammers: 0 });
-  expect(start).toThrow(expect.objectContaining({ response: expect.objectContaining({ code: 'CROWD_NOT_READY' }) }));
+  expect(start).toThrow(
+    expect.objectContaining({ response: expect.objectContaining({ code: 'CROWD_NOT_READY' }) as object }) as Error,
+  );
 });
 
 it('sends the code of each refusal, and shows it on the Chinese page in Chinese', async () => {

@@ -168,7 +168,7 @@ export const TABLE = Object.freeze({
   'luanest.stream.errors': counter('{call}', 'Calls of consumers to Redis that failed', ...STREAM, DURING, ERROR),
   'luanest.stream.messages': gauge(
     '{message}',
-    'Messages of the group by state; due (waiting for a retry) and parked (behind another of their key) also count as pending',
+    'Messages of the group by state; due (wait for a consumer) and parked (wait for their key) also count as pending',
     ...STREAM,
     'luanest.stream.state',
   ),
