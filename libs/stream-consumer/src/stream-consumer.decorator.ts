@@ -4,7 +4,7 @@ import { StreamConsumerSetupError } from './stream-consumer.errors';
 import type { AnyConsumerOptions, StreamConsumerOptions } from './stream-consumer.options';
 import type { HandlerResult, StreamMessage } from './stream-consumer.types';
 
-/** Token by which classes with decorated handlers need the service. */
+/** Injection token that `@StreamConsumer` adds to a class as a dependency. Without StreamConsumerModule, Nest cannot resolve it. */
 export const STREAM_CONSUMER_HOST = Symbol('StreamConsumerModule.forRoot()');
 
 const CONSUMER = 'luanest:stream-consumer';
@@ -31,7 +31,7 @@ function addParameter(target: object, key: string | symbol, type: number, parame
 export type StreamHandlerMethod = (...args: never[]) => HandlerResult | Promise<HandlerResult>;
 
 /**
- * `never` if the first parameter of the method is a `StreamMessage` of another type than the messages of the stream; else
+ * `never` if the first parameter of the method is a `StreamMessage` that does not accept the messages of the stream; else
  * `unknown`.
  */
 type Accepts<M extends StreamHandlerMethod, Message> = unknown extends Message
@@ -43,7 +43,8 @@ type Accepts<M extends StreamHandlerMethod, Message> = unknown extends Message
     : unknown;
 
 /**
- * Decorator of methods that handle messages. It does not compile on other methods, and on methods for messages of another type.
+ * Decorator of methods that handle messages. It does not compile on a method with another return type, nor if the first
+ * parameter is a `StreamMessage` of another type.
  */
 export type StreamConsumerDecorator<Message = unknown> = <M extends StreamHandlerMethod>(
   target: object,
@@ -52,7 +53,7 @@ export type StreamConsumerDecorator<Message = unknown> = <M extends StreamHandle
 ) => void;
 
 /**
- * Makes a method of a provider or controller the handler of a group. The method is called for each message of the stream.
+ * Makes a method of a provider or controller the handler of a group.
  *
  * The first parameter gets the `StreamMessage`, unless it has a decorator such as `@StreamPayload()`. The method returns
  * nothing or an outcome. Another return type does not compile; if a cast hides it, the message counts as handled and a warning
@@ -110,7 +111,7 @@ export function streamConsumerOf(method: object): AnyConsumerOptions | undefined
   return Reflect.getMetadata(CONSUMER, method) as AnyConsumerOptions | undefined;
 }
 
-/** Returns the names of a prototype's decorated methods, including methods that were replaced after that. */
+/** Returns the names of a prototype's decorated methods, including methods that were replaced later. */
 export function streamConsumerNames(prototype: object): readonly string[] {
   return (Reflect.getMetadata(CONSUMER_METHODS, prototype) ?? []) as string[];
 }

@@ -55,7 +55,8 @@ export class StreamConsumerExplorer implements OnModuleInit {
     if (other !== undefined) {
       throw new StreamConsumerSetupError(
         other === where
-          ? `${where}: its class is provided twice, so two instances would share the messages. Provide it once.`
+          ? `${where}: its class is provided twice, or another class has the same name, so two handlers would share the ` +
+              `messages of ${id}. Provide the class once, or give one of the two another group.`
           : `${where}: ${other} is already the handler of ${id}, so each of the two would get some of the messages. ` +
               `Give one of the two another group.`,
       );

@@ -27,18 +27,22 @@ export interface StreamBackoff {
 
 /** Options of consumers. What the module sets is the default of each consumer. */
 export interface ConsumerDefaults {
-  /** Handlers that run at the same time in this process, integer from 1 to 10,000. Default 16. */
+  /**
+   * Most handlers of the consumer that run at the same time, integer from 1 to 10,000. Handlers that run on after `timeoutMs`
+   * are not counted. Default 16.
+   */
   readonly concurrency?: number;
-  /** How long a process that died keeps its messages before others take them over, ms; integer >= 100. Default 30,000. */
+  /** Others may take over the messages of a process that has not renewed its lease for this time, ms; integer >= 100. Default 30,000. */
   readonly leaseMs?: number;
-  /** Attempts before a message becomes a dead letter, integer from 1 to 10,000. Default 5. */
+  /** Most attempts that count. When the last one fails, the message becomes a dead letter. Integer from 1 to 10,000. Default 5. */
   readonly attempts?: number;
   /** Pause after a failed attempt. What a consumer leaves out of `backoff` has the value of the module. */
   readonly backoff?: StreamBackoff;
-  /** How long a handler may run before its attempt fails, ms; integer >= 1. Default 600,000. */
+  /** How long a handler may run before its attempt fails, ms; integer >= 1. Checked at least every second. Default 600,000. */
   readonly timeoutMs?: number;
   /**
-   * Longest pause between two reads of an empty partition, ms; integer >= 1. A publish wakes the consumer at once. Default 500.
+   * Longest pause between two reads of an empty partition, ms; integer >= 1. A publish through luanest ends the pause, if the
+   * consumer could subscribe to wake-ups. Default 500.
    */
   readonly pollMs?: number;
   /**
@@ -53,11 +57,14 @@ export interface AnyConsumerOptions extends ConsumerDefaults {
   /** Stream: its name of 1 to 100 letters, digits, `.`, `_`, `:` or `-`, or the value that `defineStream` returned. */
   readonly stream: string | AnyStream;
   /**
-   * Name of the group, 1 to 100 letters, digits, `.`, `_`, `:` or `-`. Each group gets every message; the consumers of a group
-   * share the messages.
+   * Name of the group, 1 to 100 letters, digits, `.`, `_`, `:` or `-`. Each group gets the messages of the stream; the
+   * consumers of a group share them.
    */
   readonly group: string;
-  /** True to handle messages of one key one after the other, across all processes and retries. Default false. */
+  /**
+   * True to handle messages of one key one after the other, across all processes and retries. In another process, the next
+   * message may begin while a handler runs on after `timeoutMs` or without its lease. Default false.
+   */
   readonly ordered?: boolean;
   /**
    * On a stream with `keys`: where a new group begins. `start`: with the oldest entry. `end`: with the next entry that is
@@ -74,7 +81,7 @@ export interface StreamConsumerOptions<Message = unknown> extends AnyConsumerOpt
 
 /** Options of StreamConsumerModule. */
 export interface StreamConsumerModuleOptions extends ConsumerDefaults {
-  /** Options of streams, by the names of the streams. A stream that is not named here has the defaults. */
+  /** Options of streams, by their names. A stream that neither this option nor `defineStream` gives options has the defaults. */
   readonly streams?: Readonly<Record<string, StreamOptions>>;
   /** Partitions of a stream that does not set its own, integer from 1 to 1,024. Default 1. */
   readonly partitions?: number;
@@ -82,12 +89,12 @@ export interface StreamConsumerModuleOptions extends ConsumerDefaults {
   readonly maxPayloadBytes?: number;
   /** `operationTtlMs` of a stream that does not set its own. Default 600,000. */
   readonly operationTtlMs?: number;
-  /** How long a consumer that stops waits for its handlers before it fires their signals, ms; integer >= 0. Default 10,000. */
+  /** How long a consumer that stops waits at most for its handlers before it fires their signals, ms; integer >= 0. Default 10,000. */
   readonly drainMs?: number;
-  /** How long a consumer that stops waits after the signals before it hands the messages back, ms; integer >= 0. Default 500. */
+  /** How long a consumer that stops waits at most after the signals before it hands messages back, ms; integer >= 0. Default 500. */
   readonly abortGraceMs?: number;
   /**
-   * Average pause between two checks of a group by a process, ms; integer >= 10. A check finds new partitions, restores lost
+   * Average pause between two checks of a group by a consumer, ms; integer >= 10. A check finds new partitions, restores lost
    * entries of the lib's own keys, deletes messages that all groups have settled, and measures the group. Default 10,000.
    */
   readonly watchEveryMs?: number;
@@ -102,7 +109,7 @@ type ResolvedDefaults = Required<Omit<ConsumerDefaults, 'backoff'>> & { readonly
 export type ResolvedConsumerOptions = ResolvedDefaults &
   Required<Omit<AnyConsumerOptions, keyof ConsumerDefaults | 'stream'>> & { readonly stream: string };
 
-/** Options of the module with every default filled in. */
+/** Options of the module with the defaults filled in; those of `streams` as given. */
 export type ResolvedStreamConsumerModuleOptions = ResolvedDefaults &
   Required<Omit<StreamConsumerModuleOptions, keyof ConsumerDefaults>>;
 

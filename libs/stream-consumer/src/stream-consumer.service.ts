@@ -55,10 +55,11 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
   }
 
   /**
-   * Publishes a message. Redis has the message when this resolves with `published`.
+   * Publishes a message. The result `published` means that Redis has added the message.
    *
    * @param options `key` and `operationId` of the message
-   * @throws InvalidStreamInputError and InvalidOptionError, before anything is sent; the errors of ScriptRegistry.run()
+   * @throws InvalidStreamInputError, InvalidOptionError and InvalidKeyError, before anything is sent; the errors of
+   *   ScriptRegistry.run()
    */
   async publish<T = unknown>(
     stream: string | StreamDefinition<T>,
@@ -71,12 +72,12 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
 
   /**
    * Publishes messages, each by a call of its own, at most 1,024 at a time. After the first failure, no further message is
-   * sent.
+   * begun.
    *
    * @param messages an array, or any iterable or async iterable: a generator, a cursor of a database
    * @returns the results, in the order of the messages
-   * @throws PublishManyError with the first failure as its cause, and with what is known of each message; InvalidOptionError;
-   *   InvalidStreamInputError if `messages` cannot be iterated
+   * @throws PublishManyError with the first failure as its cause, and with what is known of each message; InvalidOptionError or
+   *   InvalidKeyError for an invalid stream; InvalidStreamInputError if `messages` is not an iterable object
    */
   async publishMany<T = unknown>(
     stream: string | StreamDefinition<T>,
@@ -88,6 +89,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
    * @param onResult called with each result and the index of its message, in the order in which Redis replies. An error that
    *   it throws ends the call, and is the cause of the PublishManyError
    * @returns the number of messages that were published or refused as `full`
+   * @throws as the call without `onResult`; InvalidStreamInputError if `onResult` is not a function
    */
   async publishMany<T = unknown>(
     stream: string | StreamDefinition<T>,
@@ -107,7 +109,7 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
    * Frees the memory that this process uses for a stream; Redis keeps the stream. A process remembers each stream from its
    * first use. Call this if the app keeps defining streams, such as one for each activity, and no longer needs one.
    *
-   * @throws InvalidOptionError while a consumer of this process reads the stream
+   * @throws InvalidOptionError for an invalid stream, and while a consumer of this process reads the stream
    */
   forgetStream(stream: string | AnyStream): void {
     const name = checkStreamName(forgetting, 'stream', nameOf(stream) ?? stream);
@@ -141,7 +143,8 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
    *
    * @throws InvalidOptionError for an invalid option, and for one other than `concurrency` that differs from that of another
    *   consumer of the group in this process
-   * @throws StreamConsumerClosedError while the app shuts down; the errors of ScriptRegistry.run()
+   * @throws InvalidKeyError for invalid `keys`; StreamConsumerClosedError while the app shuts down; the errors of
+   *   ScriptRegistry.run()
    */
   async consume<T = unknown>(
     options: StreamConsumerOptions<T>,
@@ -150,7 +153,11 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
     return this.consumers.start(options, handler as Invoke);
   }
 
-  /** Returns the numbers of a group, of all processes. @throws the errors of ScriptRegistry.run() */
+  /**
+   * Returns the numbers of a group, of all processes.
+   *
+   * @throws InvalidOptionError or InvalidKeyError for an invalid stream or group; the errors of ScriptRegistry.run()
+   */
   async stats(stream: string | AnyStream, group: string): Promise<StreamStats> {
     return statsOf(this.registry, this.catalog.get(stream), group);
   }
@@ -160,7 +167,8 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
    * the first page to the last is listed once, also when others are added or removed between two pages.
    *
    * @param page `limit`, 1 to 500, default 100; `cursor`, the `nextCursor` of the page before
-   * @throws InvalidStreamInputError for an invalid page; the errors of ScriptRegistry.run()
+   * @throws InvalidStreamInputError for an invalid page; InvalidOptionError or InvalidKeyError for an invalid stream or group;
+   *   the errors of ScriptRegistry.run()
    */
   async deadLetters(
     stream: string | AnyStream,
@@ -174,8 +182,9 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
    * Publishes dead letters again, for their group alone. Each becomes a new message with a new id, and starts at attempt 1.
    *
    * @param ids ids of dead letters, from `deadLetters`
-   * @returns the number of dead letters that existed
-   * @throws InvalidStreamInputError before anything is sent; the errors of ScriptRegistry.run()
+   * @returns the number of dead letters that were published again; lower if ioredis sent a call twice
+   * @throws InvalidStreamInputError, InvalidOptionError or InvalidKeyError, before anything is sent; the errors of
+   *   ScriptRegistry.run()
    */
   async replay(stream: string | AnyStream, group: string, ids: readonly string[]): Promise<number> {
     return this.letters.replay(this.catalog.get(stream), group, ids);
@@ -185,8 +194,9 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
    * Deletes dead letters.
    *
    * @param ids ids of dead letters, from `deadLetters`
-   * @returns the number of dead letters that existed
-   * @throws InvalidStreamInputError before anything is sent; the errors of ScriptRegistry.run()
+   * @returns the number of dead letters that were deleted; lower if ioredis sent a call twice
+   * @throws InvalidStreamInputError, InvalidOptionError or InvalidKeyError, before anything is sent; the errors of
+   *   ScriptRegistry.run()
    */
   async drop(stream: string | AnyStream, group: string, ids: readonly string[]): Promise<number> {
     return this.letters.drop(this.catalog.get(stream), group, ids);
@@ -197,8 +207,9 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
    * call works on their partition stay, so the call ends. If it fails halfway, call it again.
    *
    * @param filter selects dead letters by the time at which they died. Default: all
-   * @returns the number of dead letters that were replayed
-   * @throws InvalidStreamInputError for an invalid filter, before anything is sent; the errors of ScriptRegistry.run()
+   * @returns the number of dead letters that were replayed; lower if ioredis sent a call twice
+   * @throws InvalidStreamInputError for an invalid filter, InvalidOptionError or InvalidKeyError for an invalid stream or group;
+   *   the errors of ScriptRegistry.run()
    */
   async replayAll(stream: string | AnyStream, group: string, filter: DeadLetterFilter = {}): Promise<number> {
     return this.letters.replayAll(this.catalog.get(stream), group, filter);
@@ -209,8 +220,9 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
    * partition stay. If it fails halfway, call it again.
    *
    * @param filter selects dead letters by the time at which they died. Default: all
-   * @returns the number of dead letters that were deleted
-   * @throws InvalidStreamInputError for an invalid filter, before anything is sent; the errors of ScriptRegistry.run()
+   * @returns the number of dead letters that were deleted; lower if ioredis sent a call twice
+   * @throws InvalidStreamInputError for an invalid filter, InvalidOptionError or InvalidKeyError for an invalid stream or group;
+   *   the errors of ScriptRegistry.run()
    */
   async dropAll(stream: string | AnyStream, group: string, filter: DeadLetterFilter = {}): Promise<number> {
     return this.letters.dropAll(this.catalog.get(stream), group, filter);
@@ -218,10 +230,11 @@ export class StreamConsumerService implements OnApplicationBootstrap, BeforeAppl
 
   /**
    * Removes a group that is no longer used, with its dead letters, and deletes the messages that only this group still
-   * needed. Stop its consumers first: a running consumer creates the group again.
+   * needed; on a stream with `keys`, messages are deleted only with `deleteAfter`. Stop its consumers first: a running consumer
+   * creates the group again.
    *
    * @returns true if the stream had the group
-   * @throws the errors of ScriptRegistry.run()
+   * @throws InvalidOptionError or InvalidKeyError for an invalid stream or group; the errors of ScriptRegistry.run()
    */
   async removeGroup(stream: string | AnyStream, group: string): Promise<boolean> {
     return forgetGroup(this.registry, this.catalog.get(stream), group);

@@ -12,7 +12,10 @@ export interface StreamMessage<T = unknown> {
    * with the fields of the entry, as UTF-8 text.
    */
   readonly payload: T;
-  /** On a stream with `keys`: the fields of the entry, with the original bytes. Undefined on any other stream. */
+  /**
+   * On a stream with `keys`: the fields of the entry, by name; the values have the original bytes. If a name comes twice, the
+   * last value counts. Undefined on any other stream.
+   */
   readonly fields: ReadonlyMap<string, Buffer> | undefined;
   /**
    * Key that the publisher gave; undefined without a key. On a stream with `keys`: the entry's field `key`, percent-encoded if
@@ -26,8 +29,8 @@ export interface StreamMessage<T = unknown> {
   /** Time of the first delivery to the group, ms since 1970 by Redis' clock. */
   readonly firstSeenAtMs: number;
   /**
-   * Fires when the lease has ended, so that another consumer may have the message; when the handler runs longer than
-   * `timeoutMs`; and when the consumer stops and no longer waits for the handler. The reason is a MessageLostError or a
+   * Fires when this consumer may no longer own the message, because its lease has ended or the group was deleted; when the
+   * handler runs longer than `timeoutMs`; and when the consumer stops after `drainMs`. The reason is a MessageLostError or a
    * HandlerTimeoutError.
    */
   readonly signal: AbortSignal;
@@ -63,7 +66,7 @@ export interface PublishMessage<T = unknown> extends PublishOptions {
   readonly payload: T;
 }
 
-/** Messages to publish: an array, or any other iterable or async iterable. They are published in its order. */
+/** Messages to publish: an array, or any other iterable or async iterable object. They are begun in its order. */
 export type PublishSource<T = unknown> = Iterable<PublishMessage<T>> | AsyncIterable<PublishMessage<T>>;
 
 /** Result of a publish. */
@@ -72,7 +75,7 @@ export type PublishResult =
       readonly status: 'published';
       /** `<partition>:<entry id>` of the message. */
       readonly id: string;
-      /** True if the message existed: an earlier publish with the operation id added it, or this call was sent twice. */
+      /** True if an earlier publish with the operation id added the message, or this call was sent twice. */
       readonly replayed: boolean;
     }
   | {
@@ -101,7 +104,7 @@ export interface StreamStats {
   readonly parked: number;
   /** Dead letters. */
   readonly dead: number;
-  /** Leases that have not ended. Each process has one for each partition. */
+  /** Leases that have not ended. A running consumer has at most one for each partition. */
   readonly sessions: number;
 }
 
@@ -117,9 +120,9 @@ export interface DeadLetterRecord {
   readonly fields: ReadonlyMap<string, Buffer> | undefined;
   readonly key: string | undefined;
   readonly operationId: string | undefined;
-  /** Text of the last error, or the reason that the handler gave to `deadLetter()`. */
+  /** Why the message became a dead letter: the last error, or the reason given to `deadLetter()`; at most 1,000 characters. */
   readonly error: string;
-  /** Attempts that were made. */
+  /** Attempts that counted, at most the option `attempts`. */
   readonly attempts: number;
   /** Time of the first delivery to the group, ms since 1970 by Redis' clock. */
   readonly firstSeenAtMs: number;
@@ -159,8 +162,9 @@ export interface StreamConsumerHandle {
   /** Returns the numbers of the group, of all processes. @throws the errors of ScriptRegistry.run() */
   stats(): Promise<StreamStats>;
   /**
-   * Stops the consumer. It reads no more messages and waits `drainMs` for running handlers. Then it fires the signals of the
-   * handlers that still run, waits `abortGraceMs`, and hands their messages back. A second call returns the same promise.
+   * Stops the consumer. It reads no more messages and waits at most `drainMs` for running handlers. Then it fires the signals of
+   * the handlers that still run, waits at most `abortGraceMs`, and hands their messages back. What Redis does not confirm within
+   * 2 s waits until the lease ends. A second call returns the same promise.
    */
   stop(): Promise<void>;
 }

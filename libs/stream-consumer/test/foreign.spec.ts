@@ -300,7 +300,9 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
       await expect(streams.consume(group(name, 'g', { from: from as never }), () => undefined)).rejects.toThrow(
         /^StreamConsumerService\.consume: from is/,
       );
-    await expect(streams.consume(group('own', 'g', { from: 'end' }), () => undefined)).rejects.toThrow(/has no keys/);
+    await expect(streams.consume(group('own', 'g', { from: 'end' }), () => undefined)).rejects.toThrow(
+      /defined with the option keys/,
+    );
     expect(() => define(streams, { name: 'a b', keys: [key] })).toThrow(InvalidOptionError);
     define(streams, { name, keys: [key] });
     define(streams, { name, keys: [key] });

@@ -12,7 +12,7 @@ import type { StreamCatalog } from '../streams/stream-catalog';
 import { Consumer } from './consumer';
 import type { Invoke } from './handler-runner';
 
-/** Pause before the next try to start consumers that could not be started, ms. */
+/** Pause before the next attempt to start the consumers of decorated handlers, ms. */
 const RESTART_MS = 500;
 
 const OWNER = 'StreamConsumerService.consume';
@@ -59,16 +59,20 @@ export class ConsumerSet {
 
   /**
    * Starts the consumers of decorated handlers. It creates all their groups before any of them reads a message, because a
-   * message is deleted when all known groups have settled it. If Redis is unavailable, the consumers start when Redis is back.
+   * message is deleted when all known groups have settled it. After a failure it tries again, until the app closes.
    */
   async startDeclared(): Promise<void> {
     try {
       await Promise.all(this.declared.map((consumer) => consumer.openPartitions()));
     } catch (error) {
+      if (this.closed) return;
       if (!this.restart) {
-        this.logger.warn(`Consumers could not be started. Retried every ${RESTART_MS} ms. ${thrownText(error)}`);
+        this.logger.warn(
+          `The consumers of decorated handlers could not be started. Tried again ${RESTART_MS} ms after each failure. ` +
+            thrownText(error),
+        );
       }
-      if (!this.closed) this.restart = setTimeout(() => void this.startDeclared(), RESTART_MS);
+      this.restart = setTimeout(() => void this.startDeclared(), RESTART_MS);
       return;
     }
     for (const consumer of this.declared.splice(0)) if (!this.closed) consumer.start();
@@ -93,8 +97,8 @@ export class ConsumerSet {
     const source = this.catalog.get(given.stream);
     if (options.from !== 'start' && !source.isForeign) {
       throw where.error(
-        `from is ${shown(options.from)}, but stream ${options.stream} has no keys. ` +
-          `A new group of such a stream begins with its oldest message. Leave out from.`,
+        `from is ${shown(options.from)}, but only a stream that is defined with the option keys may have it. ` +
+          `On stream ${options.stream}, a new group begins with the oldest message. Remove the option from.`,
       );
     }
     this.checkConsistent(where, options);

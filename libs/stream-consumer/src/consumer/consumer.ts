@@ -8,7 +8,7 @@ import { HandlerRunner, type Invoke } from './handler-runner';
 import { Maintenance } from './maintenance';
 import { Reader } from './reader';
 
-/** Most entries that one call takes. With this many, the script keeps Redis busy for about 0.5 ms. */
+/** Most entries that one call takes, so that the script does not block Redis for long. */
 const MAX_TAKE = 128;
 /** How long a stop waits for the calls in flight, and after that for the calls that end the leases, ms. */
 const LAST_MS = 2_000;
@@ -64,7 +64,7 @@ export class Consumer implements StreamConsumerHandle {
     return statsOf(this.registry, this.source, this.group);
   }
 
-  /** Starts to read partitions that are new, and creates the group there. @throws the errors of ScriptRegistry.run() */
+  /** Adds readers of new partitions, and creates the group there if it is missing. @throws the errors of ScriptRegistry.run() */
   async openPartitions(): Promise<void> {
     const partitions = await this.source.join(this.group);
     for (const partition of partitions.slice(this.readers.length)) {
@@ -79,7 +79,7 @@ export class Consumer implements StreamConsumerHandle {
   start(): void {
     if (this.stopping || this.leaseTimer) return;
     const { leaseMs, timeoutMs } = this.options;
-    // Leases are renewed after a quarter of their time. The timer fires every eighth of it: if one call comes slightly too early
+    // Leases are renewed after a quarter of their time. The timer fires each eighth of it or more often: if one call comes too early
     // for a renewal, the next call comes long before the lease ends. The timer also ends attempts after `timeoutMs`.
     const everyMs = Math.max(10, Math.min(leaseMs / 8, timeoutMs / 4, 1_000));
     this.leaseTimer = setInterval(() => this.renewAndExpire(), everyMs);
@@ -102,7 +102,7 @@ export class Consumer implements StreamConsumerHandle {
     });
   }
 
-  /** Takes as many messages as handlers are free, in equal parts from all partitions that may have messages. */
+  /** Takes at most as many messages as handlers are free, in equal parts from all partitions that may have messages. */
   private takeAll(): void {
     clearTimeout(this.takeTimer);
     this.takeTimer = undefined;
@@ -131,7 +131,7 @@ export class Consumer implements StreamConsumerHandle {
     const deliveries = await reader.take(count, () => this.stopping);
     this.requested -= count;
     for (const delivery of deliveries) {
-      // All messages of one call have the same session (lease). If it was lost, another consumer has these messages.
+      // All messages of one call have the same session (lease). If it was lost, this consumer no longer owns them.
       if (delivery.session.lost) break;
       if (this.stopping) this.runner.putBack(delivery);
       else this.runner.start(delivery);
@@ -163,7 +163,7 @@ export class Consumer implements StreamConsumerHandle {
     this.ended = true;
   }
 
-  /** True if no message is taken, in work or being settled. */
+  /** True if no message is being taken, handled or settled. */
   private get idle(): boolean {
     const quiet = this.readers.every(({ settler, calls, busy }) => settler.idle && calls.size === 0 && !busy);
     return quiet && this.runner.size === 0 && this.requested === 0;

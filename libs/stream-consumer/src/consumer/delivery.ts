@@ -63,8 +63,7 @@ export class Delivery implements StreamMessage, Held {
   }
 
   /**
-   * The AbortController is made at the first use, because most handlers never use it and it costs more than all else of a
-   * message.
+   * The AbortController is made at the first use, because most handlers never use it.
    */
   get signal(): AbortSignal {
     if (!this.controller) {
@@ -75,7 +74,7 @@ export class Delivery implements StreamMessage, Held {
     return this.controller.signal;
   }
 
-  /** Returns the properties of `StreamMessage` without the signal, for logs. */
+  /** Returns the properties of `StreamMessage` without `signal` and `fields`, for logs. */
   toJSON(): object {
     const { stream, group, id, payload, key, operationId, attempt, firstSeenAtMs } = this;
     return { stream, group, id, payload, key, operationId, attempt, firstSeenAtMs };
@@ -85,7 +84,7 @@ export class Delivery implements StreamMessage, Held {
     return this.toJSON();
   }
 
-  /** Sets `payload` and `fields`. @throws MalformedPayloadError if the payload is not JSON */
+  /** Sets `payload` and `fields`. @throws MalformedPayloadError if the payload is missing or not JSON */
   read(): void {
     const { payload } = this.entry;
     if (typeof payload !== 'string') {
@@ -111,7 +110,7 @@ export class Delivery implements StreamMessage, Held {
   }
 
   suspect(reason: string): void {
-    this.abort(new MessageLostError(`Another consumer may have message ${this.id}, because ${reason}.`));
+    this.abort(new MessageLostError(`This consumer may no longer own message ${this.id}, because ${reason}.`));
   }
 
   lose(reason: string): string {

@@ -5,11 +5,11 @@ import { events, type StreamConsumerEvents } from '../stream-consumer.events';
 /** Shortest time between two log lines while Redis fails, ms. */
 const LOGGED_EVERY_MS = 30_000;
 
-/** Calls of one consumer that are repeated until Redis replies. */
-export type GroupCalls = Retries<StreamConsumerEvents['callFailed']['during']>;
+/** Calls of one partition's reader to Redis. */
+export type GroupCalls = Retries<StreamCallFailedEvent['during']>;
 
 /**
- * Returns an object that makes the calls of a group and repeats them. It publishes each failure, and logs at most one in 30 s.
+ * Returns an object that makes and repeats calls. It publishes each failure, and logs at most one in 30 s.
  */
 export function groupCalls(stream: string, group: string): GroupCalls {
   const logger = new Logger('StreamConsumer');
@@ -18,6 +18,9 @@ export function groupCalls(stream: string, group: string): GroupCalls {
     events.callFailed.publish(() => ({ stream, group, during, error }));
     if (performance.now() - loggedAt < LOGGED_EVERY_MS) return;
     loggedAt = performance.now();
-    logger.warn(`${stream}/${group}: a call to Redis (${during}) failed and will be repeated. ${thrownText(error)}`);
+    logger.warn(
+      `${stream}/${group}: a call to Redis (${during}) failed. It is repeated until it succeeds or the consumer stops. ` +
+        thrownText(error),
+    );
   });
 }

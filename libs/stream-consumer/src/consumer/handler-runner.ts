@@ -15,14 +15,14 @@ const ASKED = 'the handler asked for a retry';
 const HANDED_BACK = 'handed back';
 const GIVEN_UP = 'the handler returned or threw deadLetter()';
 const NO_ATTEMPT_LEFT =
-  'no attempt is left: in the last one, the consumer died or lost its lease, or the option attempts was lowered after it';
+  'no attempt is left: in the last one, the consumer died, shut down or lost its lease, or attempts was lowered after it';
 
 /** Shortest time between two log lines about failed attempts, ms. */
 const WARNED_EVERY_MS = 10_000;
 /** Pause before a message is taken again while an older handler of its key still runs, ms. */
 const BUSY_KEY_MS = 1_000;
 
-/** Errors that every further attempt would repeat. */
+/** Errors after which a message is dead-lettered at once. */
 const FINAL_ERRORS = [InvalidOutcomeError, MalformedPayloadError] as const;
 /** Errors of this lib whose text is logged, because it contains nothing of a payload. */
 const OWN_ERRORS = [HandlerTimeoutError, ...FINAL_ERRORS] as const;
@@ -46,7 +46,7 @@ export class HandlerRunner {
   private warnedAt = -Infinity;
   private hasWarnedOfResult = false;
 
-  /** @param ended called when a handler has ended, so that another message may be taken */
+  /** @param ended called when a handler has ended or a message was settled, so that another message may be taken */
   constructor(
     private readonly options: ResolvedConsumerOptions,
     private readonly invoke: Invoke,
@@ -108,14 +108,18 @@ export class HandlerRunner {
   /** Fires the signals of all messages whose handlers run. */
   abort(): void {
     for (const delivery of this.running) {
-      delivery.abort(new MessageLostError(`Message ${delivery.id} will be handed back, because the consumer stops.`));
+      delivery.abort(
+        new MessageLostError(
+          `The consumer stops, so message ${delivery.id} is handed back if its handler does not end within abortGraceMs.`,
+        ),
+      );
     }
   }
 
   /** Hands back all messages whose handlers still run. Their attempts do not count. */
   handBack(): void {
     for (const delivery of this.running) {
-      delivery.abort(new MessageLostError(`Message ${delivery.id} was handed back, because the consumer stopped.`));
+      delivery.abort(new MessageLostError(`Message ${delivery.id} is handed back, because the consumer stops.`));
       if (!delivery.decided) this.putBack(delivery);
     }
   }
@@ -193,7 +197,7 @@ export class HandlerRunner {
     if (performance.now() - this.warnedAt < WARNED_EVERY_MS) return;
     this.warnedAt = performance.now();
     this.logger.warn(
-      `${stream}/${group}: message ${id} failed at attempt ${attempt}: ${reason}. Retried in ${delayMs} ms.`,
+      `${stream}/${group}: message ${id} failed at attempt ${attempt}: ${reason}. The next attempt is due in ${delayMs} ms.`,
     );
   }
 
@@ -232,7 +236,7 @@ function isOneOf(error: unknown, classes: typeof OWN_ERRORS | typeof FINAL_ERROR
   }
 }
 
-/** Returns the text of an error of this lib, and the class of any other error, whose text may quote a payload. */
+/** Returns the text of an error of this lib; the class or type of any other thrown value, whose text may quote a payload. */
 function loggedText(error: unknown): string {
   if (isOneOf(error, OWN_ERRORS)) return problemOf(error).replace(/\.$/, '');
   try {

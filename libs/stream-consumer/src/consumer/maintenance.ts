@@ -58,7 +58,7 @@ export class Maintenance {
     if (stalled) events.groupStalled.publish(() => ({ stream, group, stats }));
     if (stalled && !this.stalled) {
       this.logger.warn(
-        `${stream}/${group} is stalled or too slow: its oldest unsettled message is ${oldestMs} ms old, ` +
+        `${stream}/${group} may be stalled: its oldest unsettled message is ${oldestMs} ms old, ` +
           `${pending} messages are pending, and ${lag} are not read yet.`,
       );
     }

@@ -27,8 +27,8 @@ const SWEPT_A_CALL = 100;
 const CHECKED_A_CALL = 500;
 /** Most calls of one `repair`. The next `repair` continues where the last one ended. */
 const REPAIR_CALLS = 100;
-/** Kept with a message as the error of an attempt that was taken over. */
-const DIED = 'The consumer died, or lost its lease, during the attempt';
+/** Kept with a message that was taken over as the error of the attempt, unless an earlier attempt has an error. */
+const DIED = 'The consumer died, lost its lease or shut down during the attempt';
 
 /** Reads one partition for one group: takes entries, renews the lease, and takes over entries of consumers that died. */
 export class Reader {
@@ -103,7 +103,7 @@ export class Reader {
     }
   }
 
-  /** Extends the lease when a quarter of its time is over. */
+  /** Extends the lease when a quarter of its time is over. If it has ended, fires the signals of the messages. */
   async renew(now: number): Promise<void> {
     const { session, options } = this;
     session.suspect(now);
@@ -121,8 +121,8 @@ export class Reader {
   }
 
   /**
-   * Compares the keys `due`, `tries` and `heads` with the group's own list of pending entries. Restores what was lost there, since
-   * an entry without it would never be taken, and deletes what belongs to no pending entry.
+   * Compares the keys `due`, `tries` and `heads` with the group's own list of pending entries. Restores what `due` and `heads`
+   * have lost, since an entry without it would never be taken. Deletes from `tries` and `heads` what belongs to no pending entry.
    *
    * @throws the errors of ScriptRegistry.run()
    */
@@ -164,9 +164,9 @@ export class Reader {
   }
 
   /**
-   * Gives up a session that another consumer has taken over, and begins a new one.
+   * Gives up a session that another consumer took over, whose lease Redis lost, or whose group was deleted. Begins a new one.
    *
-   * @param reason clause that follows `Another consumer may have message ..., because`
+   * @param reason clause that follows `This consumer may no longer own message ..., because`
    * @param more messages that the session no longer lists and could not settle
    */
   lose(session: Session, reason: string, more: readonly Held[] = []): void {

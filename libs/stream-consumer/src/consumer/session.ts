@@ -18,10 +18,10 @@ export interface Origin {
 export interface Held {
   readonly entry: TakenEntry;
   readonly session: Session;
-  /** Fires the signal of the message, because another consumer may have the message. @param reason clause after `because` */
+  /** Fires the signal of the message, because this consumer may no longer own it. @param reason clause after `because` */
   suspect(reason: string): void;
   /**
-   * Fires the signal, and ignores the outcome of the handler, because another consumer has the message.
+   * Fires the signal, and ignores the outcome of the handler, because this consumer no longer owns the message.
    *
    * @returns the message id
    */
@@ -38,13 +38,13 @@ export class Session {
   readonly held = new Map<string, Held>();
   /** Messages that were handled, and whose acknowledgement is not sent yet. */
   acks: Held[] = [];
-  /** True if another consumer took over the session, or the group was deleted. */
+  /** True if another consumer took over the session, Redis lost its lease, or the group was deleted. */
   lost = false;
-  /** True if Redis may know the session. */
+  /** True if a take of the session has succeeded. */
   begun = false;
   /** Time of the last extension of the lease, by `performance.now()`. */
   extendedAt = 0;
-  /** End of the lease, by `performance.now()`. */
+  /** End of the lease, by `performance.now()`; Infinity before the first take. */
   endsAt = Infinity;
   private takes = 0;
 

@@ -8,15 +8,15 @@ import type { GroupCalls } from './group-calls';
 import type { Held, Session } from './session';
 import type { Wakeup } from './wakeup';
 
-/** Most entries that one call settles. With this many, the script keeps Redis busy for up to about 0.5 ms. */
+/** Most entries that one call settles, so that the script does not block Redis for long. */
 const ROWS_A_CALL = 128;
-/** Reason for which a session is lost; completes `Another consumer may have message ..., because`. */
+/** Reason for which a session is lost; completes `This consumer may no longer own message ..., because`. */
 export const LEASE_LOST = 'the lease of this consumer was taken over, or Redis lost it';
 
 /** Longest text that is kept of an error, characters. */
 const MAX_PROBLEM = 1_000;
 
-/** Returns the text of an error that is kept with the message: one line of well-formed text, never empty. */
+/** Returns the text of an error that is kept with the message: one line of 1 to 1,000 characters of well-formed text. */
 export function problemOf(error: unknown): string {
   let text: string;
   try {
@@ -42,7 +42,7 @@ interface Taker {
   lose(session: Session, reason: string, more: readonly Held[]): void;
 }
 
-/** Sends the outcomes of messages to Redis, and repeats each call until Redis replies. */
+/** Sends the outcomes of messages to Redis, and repeats each call until it succeeds, the session is lost or the consumer stops. */
 export class Settler {
   private flushing = 0;
 
@@ -53,12 +53,12 @@ export class Settler {
     private readonly source: Pick<Stream, 'needs'>,
   ) {}
 
-  /** Lists a message as handled. The next `flush` acknowledges it, with all others of this turn of the event loop. */
+  /** Lists a message as handled. A later `flush` acknowledges it, together with others. */
   commit(message: Held): void {
     message.session.acks.push(message);
   }
 
-  /** Sends the acknowledgements that wait. */
+  /** Sends the acknowledgements that wait, 128 a call. */
   flush(): void {
     const { session } = this.reader;
     // At most two calls are in flight. Meanwhile acknowledgements collect for the next call.

@@ -28,9 +28,9 @@ export interface TakeAnswer {
 }
 
 const STATES = ['lost', 'taken', 'no-group'] as const;
-/** Columns of an entry that was not delivered before. */
+/** Columns of an entry that was not delivered before and is for this group. */
 const NEW_COLUMNS = 4;
-/** Columns of an entry that was delivered before. */
+/** Columns of any other entry. */
 const OLD_COLUMNS = 6;
 
 /** Reads the reply of a take script: six numbers, then rows of six columns, then rows of four columns. */

@@ -3,8 +3,8 @@ import { events } from '../stream-consumer.events';
 import type { Origin } from './session';
 
 /**
- * Decides when a reader takes entries next: at once after a message of the partition's channel, when a retry is due, or by
- * polling.
+ * Decides when a reader takes entries next: at once after a message of the partition's channel, when a retry is due, when a
+ * lease ends, or by polling.
  */
 export class Wakeup {
   /** Time of the next take, by `performance.now()`; 0 for at once. */
@@ -49,7 +49,7 @@ export class Wakeup {
   }
 
   /**
-   * Delays the next take, because there are no more messages. The next publish will wake the consumer.
+   * Delays the next take, because there are no more messages, and listens for the next publish.
    *
    * @param dueInMs time until the next retry is due, ms; -1 if none waits
    * @param endInMs time until the next lease ends, ms; Infinity if there is no lease

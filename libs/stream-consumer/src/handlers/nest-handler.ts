@@ -16,11 +16,12 @@ function valueOf(type: number, property: unknown, [message]: readonly unknown[])
  * run in a context of type `stream`.
  *
  * The result of the method itself decides. An interceptor may replace the result by an outcome, such as `deadLetter(reason)`; any
- * other change of the result is ignored. An error is a failed attempt, unless a filter returns an outcome. A filter that returns
- * nothing changes nothing, because most filters only log the error.
+ * other change of the result is ignored. An error is a failed attempt, unless it is an outcome, or a filter returns or throws an
+ * outcome. A filter that returns anything else changes nothing, because most filters only log the error.
  * See DECISIONS.md: method-decides-the-outcome
  *
- * @returns a handler that throws InvalidOutcomeError if an interceptor neither calls the method nor returns an outcome
+ * @returns a handler that throws InvalidOutcomeError if an interceptor returns neither an outcome nor after the method has
+ *   ended, and if the method is no longer a function
  */
 export function enhance(
   contexts: ExternalContextCreator,
@@ -55,7 +56,7 @@ export function enhance(
     if (isOutcome(ran.result)) return ran.result;
     if (ran.returned) return ran.returned.value;
     throw new InvalidOutcomeError(
-      `An interceptor returned without a call of ${where}. ` +
+      `An interceptor returned before ${where} was called, or before it ended. ` +
         `Return commit(), retryLater({ delayMs }) or deadLetter(reason) from the interceptor.`,
     );
   };

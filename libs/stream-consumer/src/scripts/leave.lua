@@ -8,7 +8,7 @@ ARGV[1]  group     str
 ARGV[2]  session   str
 
 Returns {left}
-  left  int  1 if the session had no entries | 0 if its entries will be taken over
+  left  int  1 the session is removed | 0 its entries will be taken over
 
 O(1). TTL: none, the group owns its keys. Clock: not read. Replay: harmless, the session has ended already.
 ]]

@@ -14,7 +14,8 @@ Returns {status, id}
   status  1 published | 2 an earlier call of the operation has published the message | 0 the stream is full, nothing was changed
   id      str  id of the entry; if the stream is full, its length
 
-O(1). TTL: the operation's; the stream has none, its groups empty it. Clock: Redis. Replay: returns the id of the first call.
+O(1). TTL: the operation's; the stream has none, its groups empty it. Clock: Redis. Replay: within retainMs, returns the id of the
+first call.
 ]]
 local first = redis.call('GET', KEYS[3])
 if first then return { 2, first } end

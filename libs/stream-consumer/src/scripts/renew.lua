@@ -1,5 +1,5 @@
 --[[
-renew: extend the lease of a session, unless the session was taken over.
+renew: extend the lease of a session, unless the session was lost.
 
 KEYS[1]  sessions  zset  <prefix>:stream-consumer:{<stream>.<partition>.<n>}:sessions:<group>
 ARGV[1]  session   str

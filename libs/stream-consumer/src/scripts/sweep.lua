@@ -12,7 +12,7 @@ ARGV[3]  problem   str     error that is stored with these attempts, unless an e
 
 Returns {taken, more, session}
   taken    int    entries that were taken over
-  more     1 | 0  1 if the session has more entries
+  more     1 | 0  1 if the session may have more entries
   session  str    name of the session; '' if no lease has ended
 
 O(count). TTL: the stream's. Clock: Redis. Replay: continues with the next entries.

@@ -22,11 +22,11 @@ Returns {state, more, dueIn, endIn, now, again, entries}
   dueIn    int  ms until the next retry is due; -1 if no entry waits for a retry
   endIn    int  ms until the next lease ends; 0 or less if a lease has ended
   now      int  ms since 1970
-  again    int  number of entries that were delivered before; these come first
-  entries  str  id, payload, key, operation, attempt, first delivery (ms); only the first four of new entries.
+  again    int  number of rows with six columns; these come first
+  entries  str  id, payload, key, operation, attempt, first delivery (ms); only the first four of a new entry for this group.
                  Attempt 0: the entry is for another group
 
-O(count). TTL: the stream's. Clock: Redis. Replay: returns the entries of the first call.
+O(count). TTL: the stream's. Clock: Redis. Replay: returns those entries of the first call that still exist.
 ]]
 -- @include taking
 -- @include own-fields or foreign-fields

@@ -31,7 +31,7 @@ interface IdRange {
   readonly until: string;
 }
 
-/** Replays or drops dead letters of one partition. @returns the number of dead letters that existed */
+/** Replays or drops dead letters of one partition. @returns the number that were replayed or dropped */
 type Use = (partition: number, entries: readonly string[]) => Promise<number>;
 
 /** Returns the value of a JSON text; for other text, the text itself. */
@@ -94,7 +94,7 @@ function rangeOf(filter: DeadLetterFilter): IdRange | undefined {
   };
 }
 
-/** Dead letters of groups. They stay until they are replayed or dropped. */
+/** Dead letters of groups. They stay until they are replayed or dropped, their group is removed, or the stream's key expires. */
 export class DeadLetters {
   constructor(private readonly registry: ScriptRegistry) {}
 
@@ -122,24 +122,24 @@ export class DeadLetters {
   /**
    * Publishes dead letters again, for their group alone.
    *
-   * @returns the number of ids that existed
-   * @throws InvalidStreamInputError
+   * @returns the number of dead letters that were published
+   * @throws InvalidStreamInputError; the errors of ScriptRegistry.run()
    */
   replay(stream: Stream, group: string, ids: readonly string[]): Promise<number> {
     return this.each(stream, ids, this.replaying(stream, group));
   }
 
-  /** Deletes dead letters. @returns the number of ids that existed @throws InvalidStreamInputError */
+  /** Deletes dead letters. @returns their number @throws InvalidStreamInputError; the errors of ScriptRegistry.run() */
   drop(stream: Stream, group: string, ids: readonly string[]): Promise<number> {
     return this.each(stream, ids, this.dropping(stream, group));
   }
 
-  /** Publishes again all dead letters that the filter selects. @returns their number @throws InvalidStreamInputError */
+  /** Publishes again all dead letters that the filter selects. @returns their number @throws as `replay` */
   replayAll(stream: Stream, group: string, filter: DeadLetterFilter): Promise<number> {
     return this.all(stream, group, filter, this.replaying(stream, group));
   }
 
-  /** Deletes all dead letters that the filter selects. @returns their number @throws InvalidStreamInputError */
+  /** Deletes all dead letters that the filter selects. @returns their number @throws as `drop` */
   dropAll(stream: Stream, group: string, filter: DeadLetterFilter): Promise<number> {
     return this.all(stream, group, filter, this.dropping(stream, group));
   }

@@ -7,9 +7,10 @@ import type { Stream } from './stream-catalog';
 const PURGED_A_CALL = 100;
 
 /**
- * Removes a group of a stream, and deletes the messages that only this group had not settled. First it removes the name of the
- * group from the stream's config, so that new partitions do not wait for the group. Then it removes the group from all
- * partitions, including those that are added meanwhile. After a crash, make the call again.
+ * Removes a group of a stream, and deletes the messages that only this group had not settled, unless the stream has `keys`
+ * without `deleteAfter`. First it removes the name of the group from the stream's config, so that new partitions do not wait for
+ * the group. Then it removes the group from all partitions, including those that are added meanwhile. After a crash, make the
+ * call again.
  *
  * @returns true if the stream had the group
  * @throws the errors of ScriptRegistry.run()
@@ -32,8 +33,8 @@ export async function forgetGroup(registry: ScriptRegistry, source: Stream, grou
 }
 
 /**
- * Deletes messages of a partition that every group has settled and that still exist, for example because the group that had not
- * settled them was removed.
+ * Looks at up to 100 messages of a partition, and deletes those that every group has settled, for example because the group that
+ * had not settled them was removed.
  *
  * @param after `-` to begin, or the `after` of the last call
  * @throws the errors of ScriptRegistry.run()

@@ -7,7 +7,7 @@ const REACH = 128;
 
 /**
  * Returns where the slot of a partition is among all slots, from 0 to below 1. Partitions 0 to 2 are a third apart, those up to 8
- * fill in the ninths, and so on. So partitions are spread evenly over three masters, whatever their number.
+ * fill in the ninths, and so on. So partitions are spread evenly over three masters with a third of the slots each.
  * See DECISIONS.md: partition-slots-do-not-depend-on-count
  */
 function positionOf(partition: number): number {

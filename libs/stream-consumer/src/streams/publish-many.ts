@@ -3,7 +3,7 @@ import { InvalidStreamInputError } from '../stream-consumer.errors';
 import type { PublishMessage, PublishResult, PublishSource } from '../stream-consumer.types';
 
 // See DECISIONS.md: publish-many-pulls
-/** Most messages in flight. These are four full groups of calls, so the last message does not wait longer than its deadline. */
+/** Most messages in flight. More would only wait longer for their turn, until some pass their deadline. */
 const MOST_IN_FLIGHT = 1_024;
 /** Codes of the errors after which it is certain that a message was not published. */
 const NOT_PUBLISHED: readonly string[] = [
@@ -18,7 +18,10 @@ const NOT_PUBLISHED: readonly string[] = [
 export interface PublishManyState {
   /** Number of messages that were begun; the message with this index and all later ones were not sent. */
   readonly started: number;
-  /** Indexes of messages that may have been published, ascending. Publish these messages again with the same `operationId`. */
+  /**
+   * Indexes of messages that may have been published, ascending. Publish these messages again: with the same `operationId`, a
+   * message is added only once.
+   */
   readonly unknown: readonly number[];
   /** Indexes of messages that were begun and not published, ascending. */
   readonly unpublished: readonly number[];
@@ -51,8 +54,8 @@ export class PublishManyError extends LuanestError implements PublishManyState {
     const why = cause instanceof LuanestError ? `${cause.code}: ${cause.message}` : 'see the cause.';
     super(
       `publishMany failed at message ${index}, counted from 0: ${why} Of ${started} messages that were begun, ` +
-        `${unpublished.length} were not published, and ${unknown.length} may have been published. Publish all of these ` +
-        `again. For messages that may have been published, use the same operationId as before.`,
+        `${unpublished.length} were not published, and ${unknown.length} may have been published. Publish these and all ` +
+        `later messages again. A message that may have been published is added only once if its operationId is the same.`,
       { cause },
     );
     [this.started, this.unknown, this.unpublished, this.results] = [started, unknown, unpublished, results];
@@ -67,7 +70,9 @@ function checkSource(messages: unknown): PublishSource {
   const source = messages as Partial<Iterable<PublishMessage> & AsyncIterable<PublishMessage>> | null | undefined;
   const isIterable = typeof messages === 'object' && (source?.[Symbol.iterator] ?? source?.[Symbol.asyncIterator]);
   if (isIterable) return messages as PublishSource;
-  throw new InvalidStreamInputError(`The messages are ${shown(messages)}. Expected an array or another iterable.`);
+  throw new InvalidStreamInputError(
+    `The messages are ${shown(messages)}. Expected an array or another iterable object.`,
+  );
 }
 
 function isCertain(error: unknown): boolean {
@@ -150,11 +155,11 @@ class PublishRun {
 }
 
 /**
- * Publishes the messages of a source in their order, at most 1,024 of them at a time.
+ * Publishes the messages of a source, begun in their order, at most 1,024 of them at a time.
  *
  * @param onResult called with each result; an error that this function throws ends the run. Default: results are kept
  * @returns the results, in the order of the messages; with `onResult` the number of messages
- * @throws PublishManyError; InvalidStreamInputError for messages that cannot be iterated
+ * @throws PublishManyError; InvalidStreamInputError if `messages` is not an iterable object, or `onResult` not a function
  */
 export async function publishAll(
   messages: PublishSource,

@@ -7,7 +7,7 @@ import { publishMessage } from './streams.scripts';
 
 /** Longest key or operation id, characters. */
 const MAX_TEXT = 256;
-/** How long operation ids that luanest made are remembered, ms. A client must not send a call again later than that. */
+/** Longest time that operation ids that luanest made are remembered, ms. A client must not send a call again later than that. */
 const OWN_TTL_MS = 60_000;
 /** Statuses that the script returns. */
 const FULL = 0;
@@ -40,10 +40,10 @@ function jsonOf(payload: unknown, maxBytes: number): string {
   }
   if (json === undefined) {
     throw new InvalidStreamInputError(
-      `The payload is ${classOf(payload)}, which JSON cannot hold. Publish null, text, a number, an array or an object.`,
+      `The payload is ${classOf(payload)}, for which JSON.stringify() returns undefined. Publish a value that JSON can hold.`,
     );
   }
-  // A character of a JavaScript string has 1 to 3 bytes, so short text need not be measured.
+  // A character of a JavaScript string has at most 3 bytes in UTF-8, so short text need not be measured.
   if (json.length * 3 > maxBytes && Buffer.byteLength(json) > maxBytes) {
     throw new InvalidStreamInputError(
       `The payload has ${Buffer.byteLength(json)} bytes as JSON. maxPayloadBytes allows ${maxBytes}. ` +
@@ -69,7 +69,7 @@ export class Publisher {
     const { maxPayloadBytes, operationTtlMs, maxLength, partitions } = stream.options;
     if (stream.isForeign) {
       throw new InvalidStreamInputError(
-        `Stream ${stream.name} has keys, so another program creates and writes it. Add entries with XADD.`,
+        `Stream ${stream.name} is defined with the option keys, so another program writes it. Add entries with XADD.`,
       );
     }
     const json = jsonOf(payload, maxPayloadBytes);

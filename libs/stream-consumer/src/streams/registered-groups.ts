@@ -1,11 +1,11 @@
 /**
  * How long this process remembers a group that Redis no longer lists, ms. A failover may have lost the name of the group. The
- * processes of the group write it again at their next check; after a `removeGroup` nobody does.
+ * running consumers of the group write it again at their next check; a removed group should have none.
  */
 const KEPT_MS = 10_000;
 
 /**
- * The groups of a stream that this process knows. A message is deleted when all these groups have settled it.
+ * The groups of a stream that this process knows. A message is deleted only when all these groups have settled it.
  * See DECISIONS.md: last-group-deletes
  */
 export class RegisteredGroups {

@@ -23,7 +23,7 @@ export class Stream {
   private readonly groups = new RegisteredGroups();
   private announcing: Promise<void> | undefined;
   private announcedAt = -Infinity;
-  /** Highest number of partitions that any process has written to Redis, as far as this process knows. */
+  /** Highest number of partitions that this process knows: its own, or one that another process has written to Redis. */
   private count: number;
 
   constructor(
@@ -63,7 +63,7 @@ export class Stream {
   /**
    * Writes the name of a group to the stream's config, and returns all partitions. Groups and partitions come from one reply. So a
    * process that knows a partition, and deletes entries of it, knows each group that is older than the partition. The groups that
-   * Redis has on partition 0 are added, in case that the config was lost.
+   * Redis has on partition 0 are added, in case that the config was lost. Only returns the partitions of a stream with `keys`.
    *
    * @throws the errors of ScriptRegistry.run()
    */
@@ -99,8 +99,8 @@ export class Stream {
   }
 
   /**
-   * True if this process has written its number of partitions to Redis, so that a publish need not wait for that. Reading this
-   * property writes the number again if that is due.
+   * True if a publish need not wait until this process has written its number of partitions to Redis. Reading this property
+   * writes the number again if that is due.
    */
   get announced(): boolean {
     if (this.isForeign) return true;
@@ -194,8 +194,8 @@ export class StreamCatalog {
     const known = this.streams.get(name) ?? (Object.hasOwn(this.options.streams, name) ? this.named(name) : undefined);
     if (known && JSON.stringify(known.options) !== JSON.stringify(options)) {
       throw new InvalidOptionError(
-        `defineStream: Stream ${name} is in use with other options in this process. Pass the value of defineStream to ` +
-          `every call, and do not name the stream in the streams of StreamConsumerModule.`,
+        `defineStream: Stream ${name} is in use with other options in this process. Define it in one place: call ` +
+          `defineStream once and pass its value to every call; remove ${name} from streams of StreamConsumerModule.`,
       );
     }
     if (known) return known;

@@ -4,8 +4,8 @@ import { Checks, type KnownOptions } from '../../../internal/src';
 export interface StreamOptions {
   /**
    * Whole keys of streams that another program writes, one for each partition, instead of `partitions`: 1 to 1,024 different
-   * keys, each with a hash tag or without braces. luanest never creates these keys. What luanest stores about their entries
-   * expires with the key. The payload of a message is an object with the fields of the entry. Default: luanest makes the keys.
+   * keys, each with a hash tag or without braces. luanest never creates these keys. If a key has a TTL, luanest's own keys about
+   * its entries get the same. The payload of a message is an object with the fields of the entry. Default: luanest makes the keys.
    */
   readonly keys?: readonly string[];
   /**
@@ -14,15 +14,14 @@ export interface StreamOptions {
    */
   readonly deleteAfter?: readonly string[];
   /**
-   * Partitions, each in a slot of its own; integer from 1 to 1,024. The number may be raised at any time. Default: the
-   * module's.
+   * Partitions, spread over the slots; integer from 1 to 1,024. The number may be raised at any time. Default: the module's.
    */
   readonly partitions?: number;
   /** Number of messages of a partition from which `publish` returns `full`; integer >= 1. Default: no limit. */
   readonly maxLength?: number;
   /** Largest payload as JSON, bytes; integer >= 1. Default: the module's. */
   readonly maxPayloadBytes?: number;
-  /** How long an operation id is remembered, ms; integer >= 1,000. Default: the module's. */
+  /** How long the operation id that a caller gave is remembered, ms; integer >= 1,000. Default: the module's. */
   readonly operationTtlMs?: number;
 }
 
@@ -66,8 +65,8 @@ const KNOWN: KnownOptions<StreamOptions> = {
  * Makes a value of a stream: its name, its options and the type of its messages. Pass the value to `publish`, `consume`,
  * `@StreamConsumer` and every other call that takes the name of a stream.
  *
- * A value with only a name has the options that the module's `streams` give the stream, or the defaults. With options, pass the
- * value, or one with the same options, in every process and to every call.
+ * A value with only a name has the options with which the process already uses the stream, those of the module's `streams`, or
+ * the defaults. With options, pass the value, or one with the same options, in every process and to every call.
  *
  * @param options `name`, and the options of the stream
  * @throws InvalidOptionError for invalid options

@@ -1,5 +1,4 @@
--- Consumer name under which entries are pending while they wait for a retry, or after their consumer died. No process works on
--- these entries.
+-- Consumer name under which entries are pending while no session has them: they wait for a retry, or their consumer died.
 local WAITING = 'waiting'
 
 -- First part of the name of a parking consumer; the key follows. A parking consumer has the entries that wait behind the head of

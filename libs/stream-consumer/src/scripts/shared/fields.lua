@@ -4,7 +4,7 @@ local FOR_GROUP = 'luanest:group'
 -- Name of the field that contains all fields of an entry that has too many for one XADD.
 local PACKED = 'luanest:fields'
 
--- Packs all fields of an entry into one text: `<length>:<bytes>` of each name and of each value.
+-- Packs all fields of an entry but `luanest:group` into one text: `<length>:<bytes>` of each name and of each value.
 local function pack_fields(raw, from)
   local parts = {}
   for i = from, #raw, 2 do

@@ -13,7 +13,8 @@ local function find_key(fields)
   return key
 end
 
--- Returns the key as UTF-8 text without control characters. Any other key is percent-encoded, so that Node returns it unchanged.
+-- Returns the key. If it is not UTF-8 or has ASCII control characters, percent-encodes all bytes but printable ASCII, because Node
+-- would replace invalid bytes.
 local function encode_key(key)
   if not string.find(key, '[^\32-\126]') then return key end
   local utf8 = {

@@ -2,7 +2,8 @@
 -- @include errors
 -- @include tries
 -- Steps of the scripts take and take-ordered, which have the same first six keys and seven arguments.
--- `ids`: all entries of the reply. `again` and `fresh`: rows of the reply, of entries that were and were not delivered before.
+-- `ids`: all entries of the reply. `fresh`: rows of entries that were not delivered before and are for this group. `again`: rows
+-- of all others.
 local again, fresh, ids = {}, {}, {}
 
 local function is_session_lost()
