@@ -1,6 +1,9 @@
 import { LuanestError } from '../../internal/src';
 
-/** An argument of a call is invalid, such as an id, a name, a payload or a time. Nothing was sent to Redis. */
+/**
+ * An argument of a call is invalid, such as an id, a name, a payload or a time, or the task of `get` has another name. The call
+ * wrote nothing to Redis.
+ */
 export class InvalidTaskError extends LuanestError {
   readonly code = 'INVALID_TASK';
 }
@@ -19,7 +22,10 @@ export class DelayedTaskSetupError extends LuanestError {
   readonly code = 'DELAYED_TASK_SETUP';
 }
 
-/** A handler did not end within `timeoutMs`. This is the reason of its `signal`, and the error of its attempt. */
+/**
+ * A handler did not end within `timeoutMs`. This is the reason of its `signal`, and the error of its attempt unless the handler
+ * returns, or throws an outcome, within `abortGraceMs`.
+ */
 export class TaskTimeoutError extends LuanestError {
   readonly code = 'TASK_TIMEOUT';
 }
@@ -29,7 +35,7 @@ export class UnknownTaskError extends LuanestError {
   readonly code = 'UNKNOWN_TASK';
 }
 
-/** Reason of a handler's `signal`: another worker may have the task, or the task was cancelled or replaced. */
+/** Reason of a handler's `signal`: the worker no longer has a lease of the task, for example because the task was cancelled. */
 export class TaskLostError extends LuanestError {
   readonly code = 'TASK_LOST';
 }

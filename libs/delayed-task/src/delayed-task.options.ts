@@ -9,7 +9,7 @@ export interface DelayedTaskModuleOptions {
    * Partitions over which the queue is sharded; integer from 1 to 256. Do not change it while the queue holds tasks. Default 1.
    */
   readonly partitions?: number;
-  /** Tasks that run at the same time in this process; integer from 1 to 10,000. Default 50. */
+  /** Most tasks that run at the same time in this process; integer from 1 to 10,000. Default 50. */
   readonly concurrency?: number;
   /** True if this process runs tasks. Default: true if it has a handler. */
   readonly work?: boolean;
@@ -18,7 +18,7 @@ export interface DelayedTaskModuleOptions {
    * worker dies, others take the task when the lease ends. Default 30,000.
    */
   readonly leaseMs?: number;
-  /** Longest pause between two looks for due tasks in a partition, ms; integer from 10 to 60,000. Default 1,000. */
+  /** Longest pause between two looks for due tasks while a task may start, ms; integer from 10 to 60,000. Default 1,000. */
   readonly pollMs?: number;
   /** Most attempts of a task that does not set `attempts`; integer from 1 to 1,000. Default 5. */
   readonly attempts?: number;
@@ -33,7 +33,7 @@ export interface DelayedTaskModuleOptions {
   readonly keepResultMs?: number;
   /** Most bytes of a payload, and of a result, as JSON; integer from 1 to 16 MiB. Default 65,536. */
   readonly maxPayloadBytes?: number;
-  /** How long dead letters are kept, ms; integer from 1 s to 100 years. Default 30 days. */
+  /** Age at which a sweep deletes a dead letter, ms; integer from 1 s to 100 years. Default 30 days. */
   readonly deadRetentionMs?: number;
   /**
    * How long workers without a handler for the name of a task hand the task back before it is dead-lettered, ms; integer from 1 s
@@ -46,7 +46,8 @@ export interface DelayedTaskModuleOptions {
    */
   readonly sweepMs?: number;
   /**
-   * How long shutdown waits for running handlers before it fires their signals, ms; integer from 0 to 2^31 - 1. Default 10,000.
+   * How long shutdown waits at most for running handlers before it fires their signals, ms; integer from 0 to 2^31 - 1. Default
+   * 10,000.
    */
   readonly drainMs?: number;
   /**
@@ -59,7 +60,7 @@ export interface DelayedTaskModuleOptions {
 /** A backoff with every default filled in. */
 export type ResolvedBackoff = Required<Backoff>;
 
-/** Options with every default filled in. */
+/** Options with the defaults filled in; `work` as given. */
 export interface ResolvedDelayedTaskOptions extends Required<Omit<DelayedTaskModuleOptions, 'backoff' | 'work'>> {
   readonly backoff: ResolvedBackoff;
   readonly work: boolean | undefined;

@@ -84,9 +84,9 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
   }
 
   /**
-   * Removes a waiting task. A running task stays, and the call returns `running`. With `evenRunning: true`, a running task is
-   * removed as well, and the outcome of its attempt changes nothing. A dead letter stays, and the call returns `dead`; `drop`
-   * removes dead letters.
+   * Removes a waiting task, or one whose lease has ended. A running task stays, and the call returns `running`. With
+   * `evenRunning: true`, a running task is removed as well, and the outcome of its attempt changes nothing. A dead letter stays,
+   * and the call returns `dead`; `drop` removes dead letters.
    *
    * @returns `unknown` if no task has the id
    * @throws InvalidTaskError; the errors of ScriptRegistry.run()
@@ -98,7 +98,7 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
   /**
    * Changes the due time of a task that waits for its first or a later attempt.
    *
-   * @param time the new due time; default: now
+   * @param time the new due time; `{}`: now
    * @throws InvalidTaskError; the errors of ScriptRegistry.run()
    */
   reschedule(id: string, time: DueTime): Promise<RescheduleResult> {
@@ -150,8 +150,8 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
   }
 
   /**
-   * Makes all dead letters due now, in steps of 100. The tasks start again at attempt 1. Tasks that are dead-lettered after the
-   * call reached their partition are left out, so the call ends. If it fails halfway, call it again.
+   * Makes dead letters due now, in steps of 100. The tasks start again at attempt 1. Tasks that are dead-lettered after the call
+   * reached their partition are left out, so the call ends. If it fails halfway, call it again.
    *
    * @param filter selects dead letters; default: all
    * @returns the number of tasks that were replayed
@@ -162,7 +162,7 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
   }
 
   /**
-   * Removes all dead letters, in steps of 100. Tasks that are dead-lettered after the call reached their partition are left out,
+   * Removes dead letters, in steps of 100. Tasks that are dead-lettered after the call reached their partition are left out,
    * so the call ends. If it fails halfway, call it again.
    *
    * @param filter selects dead letters; default: all
@@ -182,7 +182,8 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
    * Registers a function as the handler of the tasks of a name in this process. Guards, pipes, interceptors and filters do not
    * run.
    *
-   * @throws DelayedTaskSetupError if the name has a handler; InvalidTaskError for an invalid name; InvalidOptionError
+   * @throws DelayedTaskSetupError if the name has a handler, or `handler` is not a function; InvalidTaskError for an invalid
+   *   name; InvalidOptionError
    */
   process<Payload>(task: TaskDefinition<Payload>, handler: TaskHandler<Payload>, options?: HandlerOptions): void;
   process(name: string, handler: TaskHandler, options?: HandlerOptions): void;
@@ -198,9 +199,7 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
     try {
       noted = await this.queue.notedPartitions();
     } catch (error) {
-      this.logger.warn(
-        `Queue ${queue}: the number of partitions was not checked, because Redis failed: ${thrownText(error)}`,
-      );
+      this.logger.warn(`Queue ${queue}: the number of partitions was not checked: ${thrownText(error)}`);
       return;
     }
     if (noted === partitions) return;
@@ -211,7 +210,7 @@ export class DelayedTaskService implements OnModuleInit, OnApplicationBootstrap,
     );
   }
 
-  /** Starts to run tasks. */
+  /** Starts to run tasks, if this process is a worker. */
   onApplicationBootstrap(): void {
     this.booted = true;
     this.start();

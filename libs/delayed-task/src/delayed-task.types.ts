@@ -98,16 +98,16 @@ export interface TaskContext {
   /** Time from when the attempt was due until it was taken, ms by Redis' clock; never negative. */
   readonly lateMs: number;
   /**
-   * Fires after `timeoutMs`, when another worker may have the task, when the task was cancelled or replaced, or when the app
-   * shuts down and `drainMs` is over. The handler should then stop its work.
+   * Fires after `timeoutMs`, when the lease has ended, when a renewal finds that the task was cancelled, replaced or taken over,
+   * or when the app shuts down and `drainMs` is over. The handler should then stop its work.
    */
   readonly signal: AbortSignal;
 }
 
 /**
- * Handles a task. The task is done when the function returns, or when its promise or Observable ends, whatever the value. If JSON
- * can hold the value, it is kept for `keepResultMs`. An error is a failed attempt. Return or throw `retryLater({ delayMs })` for
- * another attempt, or `deadLetter(reason)` to give up the task.
+ * Handles a task. The task is done when the function returns, or when its promise or Observable ends. If JSON can hold the value
+ * in `maxPayloadBytes`, it is kept for `keepResultMs`. An error is a failed attempt. Return or throw `retryLater({ delayMs })`
+ * for another attempt, or `deadLetter(reason)` to give up the task.
  */
 // With unknown instead of any, a handler could not declare the type of its payload.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
@@ -117,7 +117,7 @@ export type TaskHandler<Payload = any> = (payload: Payload, task: TaskContext) =
 export interface HandlerOptions {
   /**
    * How long one attempt may take, ms; integer from 1 to 2^31 - 1. After that the signal fires, and the handler has `abortGraceMs`
-   * to end. If the handler throws, or has not ended by then, the attempt has failed. Default: the module's.
+   * to end. If the handler throws an error, or has not ended by then, the attempt has failed. Default: the module's.
    */
   readonly timeoutMs?: number;
 }
@@ -137,7 +137,10 @@ export interface TaskDefinition<Payload = unknown> extends TaskDefinitionOptions
 /** A task, as `get` returns it. */
 export interface TaskView<Payload = unknown> {
   readonly id: string;
-  /** `dead`: the task is a dead letter. `done`: the task is done, and its result is kept. */
+  /**
+   * `waiting`: for an attempt. `running`: a worker has leased the task. `dead`: no further attempt follows, see `replay`. `done`:
+   * the task is done, and Redis still has its result, or the reason why the result could not be kept (`error`).
+   */
   readonly state: 'waiting' | 'running' | 'dead' | 'done';
   /** Name of the task. If the task is done: '', `payload` is undefined, and both numbers of attempts are 0. */
   readonly name: string;
@@ -153,9 +156,9 @@ export interface TaskView<Payload = unknown> {
   readonly attemptsMade: number;
   /** Most attempts of the task. */
   readonly attempts: number;
-  /** Name and message of the error of the last failed attempt. If the task is done: why its result was not kept. Else ''. */
+  /** Why the last failed attempt failed. If the task is done: why its result was not kept. At most 1,000 characters; else ''. */
   readonly error: string;
-  /** Result of a done task; undefined in other states, and if the result could not be kept (see `error`). */
+  /** Result of a done task; undefined in other states, without a result, and if it could not be kept (see `error`). */
   readonly result: unknown;
 }
 
@@ -168,9 +171,9 @@ export interface DeadTask {
   readonly attemptsMade: number;
   /** Most attempts of the task. */
   readonly attempts: number;
-  /** Name and message of the last error, or the reason of `deadLetter`. */
+  /** Text of the last error, or the reason of `deadLetter`; at most 1,000 characters. */
   readonly error: string;
-  /** When an attempt of the task first failed, ms since 1970 by Redis' clock. */
+  /** When an attempt first failed, or a worker without a handler first handed the task back; ms since 1970 by Redis' clock. */
   readonly firstFailedAtMs: number;
   /** When the task was dead-lettered, ms since 1970 by Redis' clock. */
   readonly deadAtMs: number;

@@ -12,7 +12,7 @@ import {
 } from '../scripts/generated';
 import type { DeadRow } from './rows';
 
-/** Most tasks in one call of a script. Each task takes Redis some microseconds, so no call blocks Redis for long. */
+/** Most tasks in one call that writes, so that no call blocks Redis for long. */
 export const MAX_CHUNK = 100;
 
 /** Statuses of scheduled tasks, by the code that the script returns. */

@@ -21,7 +21,7 @@ export interface BuriedTask {
 export interface BatchReply {
   /** Number of tasks that the script handled. */
   readonly done: number;
-  /** Ids of the tasks that the script left alone, because this worker has not leased them any more. */
+  /** Ids of the tasks that the script left alone, because they are gone or no longer leased to this worker. */
   readonly lost: readonly string[];
 }
 

@@ -70,8 +70,10 @@ export function encodeJson(what: string, value: unknown, maxBytes: number): stri
     throw new InvalidTaskError(`The ${what} cannot be written as JSON: ${String(cause)}`, { cause });
   }
   if (json === undefined)
-    throw taskInput.error(`The ${what} is ${classOf(value)}, which JSON cannot hold. Use plain data.`);
-  // A character of a JavaScript string has 1 to 3 bytes, so short text need not be measured.
+    throw taskInput.error(
+      `The ${what} is ${classOf(value)}, for which JSON.stringify() returns undefined. Use plain data.`,
+    );
+  // A character of a JavaScript string has at most 3 bytes in UTF-8, so short text need not be measured.
   if (json.length * 3 > maxBytes) {
     const bytes = Buffer.byteLength(json);
     if (bytes > maxBytes) {
@@ -132,7 +134,7 @@ function head(attempts: number, keepResultMs: number, backoff: ResolvedBackoff):
   return `${attempts}\n${keepResultMs}\n${delayMs} ${factor} ${maxDelayMs}\n`;
 }
 
-/** Parses records of tasks. Keeps the last parsed backoff, because most tasks have the same one. */
+/** Parses records of tasks. Keeps the last parsed backoff, because many tasks have the same one. */
 export class RecordReader {
   private lastText = '';
   private lastBackoff: ResolvedBackoff = { delayMs: 0, factor: 1, maxDelayMs: 0 };

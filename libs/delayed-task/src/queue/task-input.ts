@@ -1,7 +1,7 @@
 import { Checks } from '../../../internal/src';
 import { InvalidTaskError } from '../delayed-task.errors';
 
-/** Checks of arguments; the errors begin with `DelayedTaskService`. */
+/** Checks of arguments. Their errors begin with `DelayedTaskService`. */
 export const taskInput = new Checks('DelayedTaskService', (message) => new InvalidTaskError(message));
 
 // eslint-disable-next-line no-control-regex
@@ -12,7 +12,8 @@ function checkText(what: string, value: unknown, maxChars: number): string {
     if (value.isWellFormed()) return value;
   }
   const numeric = typeof value === 'number' || typeof value === 'bigint' ? '. Write numbers as text' : '';
-  return taskInput.refuse(what, value, `1 to ${maxChars} characters without control characters${numeric}`);
+  const expected = `1 to ${maxChars} characters without control characters, as well-formed Unicode`;
+  return taskInput.refuse(what, value, expected + numeric);
 }
 
 /** Checks the id of a task. @throws InvalidTaskError */

@@ -61,9 +61,9 @@ export class TaskQueue {
 
   /**
    * Schedules tasks, in calls of at most 100 tasks of one partition and about 4 MiB. After the first call that fails, no further
-   * call is made.
+   * call is begun.
    *
-   * @throws the error of the first call that failed
+   * @throws InvalidTaskError, TaskTooLargeError before anything is sent; the error of a call that failed
    */
   async schedule(tasks: readonly NewTask[], { onConflict = 'keep' }: ConflictOptions): Promise<ScheduleResult[]> {
     taskInput.choice('onConflict', onConflict, CONFLICTS);

@@ -13,7 +13,8 @@ ARGV[4]  result  str       JSON, or a note that begins with '!'; '' for no resul
 Returns done
   done  1 | 0   0: the task is no longer leased to the worker, nothing was changed
 
-O(log n). TTL: keepMs for the result. Clock: Redis. Replay: returns 1 again, and changes nothing.
+O(log n). TTL: keepMs for the result. Clock: Redis. Replay: changes nothing; returns 1 again while the result is kept and no new
+task has the id.
 ]]
 -- @include clock
 -- @include writes

@@ -7,7 +7,7 @@ ARGV[1]    leaseMs  int        length of the lease from now, ms
 ARGV[2..]  pairs    list(str)  id, token; 1 to 300 of them
 
 Returns {renewed, id, ...}
-  renewed  int  number of leases that were extended
+  renewed  int  number of tasks that are still leased to the worker
   id       str  id of a task that is gone, or no longer leased to the worker
 
 O(n log m). TTL: none. Clock: Redis. Replay: renews again.

@@ -5,7 +5,7 @@ KEYS[1]    due        zset    <prefix>:delayed-task:{<partition>}:due      id ->
 KEYS[2]    leased     zset    <prefix>:delayed-task:{<partition>}:leased   id -> ms when its lease ends
 KEYS[3]    tasks      hash    <prefix>:delayed-task:{<partition>}:tasks    id -> record, and when it was first due
 KEYS[4]    runs       hash    <prefix>:delayed-task:{<partition>}:runs     id -> attempts and token
-KEYS[5]    dead       zset    <prefix>:delayed-task:{<partition>}:dead     id -> ms of its last failure
+KEYS[5]    dead       zset    <prefix>:delayed-task:{<partition>}:dead     id -> ms when it was dead-lettered
 KEYS[6]    waits      string  <prefix>:delayed-task:{<partition>}:waits    due time for which workers wait; also the channel
 KEYS[7]    operation  string  <prefix>:delayed-task:{<partition>}:operation:<token>
 ARGV[1]    conflict     str        'keep' | 'replace', for ids that exist
@@ -16,8 +16,8 @@ Returns {code, runAtMs, ...}
   code   1 scheduled | 2 replaced | 3 kept, the existing task stays
   runAtMs  int   when the task is due, ms; 0 for a kept task that is not waiting
 
-O(n log m). TTL: none for tasks; operationMs for the operation. Clock: Redis. Replay:
-the first reply while the operation is kept, and nothing is scheduled again.
+O(n log m). TTL: none for tasks; operationMs for the operation. Clock: Redis. Replay: while the operation is kept, schedules
+nothing again; returns the first reply, but with the present due time of a kept task.
 ]]
 -- @include clock
 -- @include writes
@@ -37,7 +37,8 @@ local function repeat_answers(first_codes, first_ms)
   return reply
 end
 
--- Decides on the task `id`, the i-th one. Returns the code and when the task is due.
+-- Decides whether to add, replace or keep the task `id`, the i-th one, and notes the writes. Returns `code` and `runAtMs` of the
+-- reply.
 local function decide(i, id)
   local is_there = known[i] or seen[id]
   local code = not is_there and 1 or ARGV[1] == 'replace' and 2 or 3

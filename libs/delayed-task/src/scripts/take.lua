@@ -33,7 +33,7 @@ still leased with the token, and those that it dead-lettered.
 -- @include writes
 -- @include run
 -- @include task-record
-local LEASE_ENDED = 'the lease ended in the last attempt, because the worker died or stood still'
+local LEASE_ENDED = 'the lease ended in the last attempt, because the worker died, stood still or could not reach Redis'
 local NEVER = 9007199254740991
 -- Most bytes of the records of one take. If the first record has more, its task is taken alone.
 local MOST_BYTES = 16777216

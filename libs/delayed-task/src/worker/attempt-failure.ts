@@ -15,7 +15,7 @@ export interface Failure {
   readonly verdict: 'retry' | 'postpone' | 'dead-letter';
   /** Pause before the next attempt, ms; undefined: the pause of the task's backoff. */
   readonly delayMs?: number;
-  /** Text that is stored with the task. */
+  /** Text that is stored with the task, unless the attempt does not count. */
   readonly text: string;
   /** The error for events and logs; undefined if the handler asked for this outcome. */
   readonly error?: unknown;
@@ -31,12 +31,15 @@ export function failureOf(value: unknown): Failure {
     return { verdict: countsAsAttempt ? 'retry' : 'postpone', delayMs, text: ASKED, note: ASKED };
   }
   if (outcome !== undefined) return { verdict: 'dead-letter', text: storable(outcome.reason), note: GIVEN_UP };
-  // Another attempt would return the same invalid outcome.
+  // Another attempt is expected to return the same invalid outcome.
   const verdict = isInvalidOutcome(value) ? 'dead-letter' : 'retry';
   return { verdict, text: messageOf(value), error: value };
 }
 
-/** Returns the text of an error for the dead letter: name and message, for any thrown value. Never throws. */
+/**
+ * Returns the text that is stored for an error: name and message, or `thrown: ...` for a value that is not an Error; at most
+ * 1,000 characters. Never throws.
+ */
 export function messageOf(error: unknown): string {
   let text: string;
   try {

@@ -31,7 +31,7 @@ export class Handlers {
     if (this.byName.has(name)) {
       throw new DelayedTaskSetupError(
         `Task ${shown(name)} has two handlers in queue ${this.options.queue}. ` +
-          `Expected one. Remove a handler, or rename one of the tasks.`,
+          `Expected one. Remove a handler, rename one of the tasks, or provide the class of the handler once.`,
       );
     }
     checks.options('', options, KNOWN);

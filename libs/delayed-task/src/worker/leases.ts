@@ -35,7 +35,7 @@ export class Leases {
     clearInterval(this.timer);
   }
 
-  /** Hands the tasks of attempts back. The tasks are due again, and the attempts do not count. Never throws. */
+  /** Hands the tasks of attempts back once, if Redis replies. The attempts do not count. Never throws. */
   async release(attempts: readonly Attempt[]): Promise<void> {
     const calls = batches(attempts).map(async ([{ due, leased, runs, waits }, batch]) => {
       const call = { keys: { due, leased, runs, waits }, args: { pairs: pairsOf(batch) } };
@@ -97,10 +97,12 @@ export class Leases {
   }
 
   private lose(attempt: Attempt): void {
-    // The attempt is being settled. Its lease is gone because Redis has its outcome already.
+    // The attempt is being settled. Its lease may be gone because Redis has its outcome already.
     if (attempt.ended) return;
     attempt.lost = true;
-    attempt.abort(new TaskLostError('Another worker has the task, or the task was cancelled or replaced.'));
+    attempt.abort(
+      new TaskLostError('The lease is gone: the task was taken over, cancelled or replaced, or Redis lost it.'),
+    );
   }
 }
 

@@ -72,7 +72,7 @@ export class PartitionLoop {
     this.stopListening?.();
   }
 
-  /** Ends the current sleep. */
+  /** Ends the current or the next sleep. */
   wake(): void {
     this.alarm.ring();
   }

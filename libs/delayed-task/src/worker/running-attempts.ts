@@ -29,7 +29,7 @@ export class Attempt implements TaskContext {
   renewing = false;
   /** True from when the handler begins until it ends. */
   running = false;
-  /** True if another worker has the task, or the task was cancelled or replaced. */
+  /** True if a renewal found that this worker no longer has the lease. */
   lost = false;
   /** Index in the list of `Attempts`; -1 if not in it. */
   index = -1;
@@ -72,8 +72,7 @@ export class Attempt implements TaskContext {
     return this.start.record;
   }
 
-  // The AbortController is made at the first use, because most handlers never use it and it costs more than all else of an
-  // attempt.
+  // The AbortController is made at the first use, because most handlers never use it.
   get signal(): AbortSignal {
     if (this.controller === undefined) {
       this.controller = new AbortController();

@@ -17,8 +17,8 @@ type Outcome = DelayedTaskEvents['attemptSettled']['outcome'];
 const DEFERRED: readonly Outcome[] = ['lost', 'unknown', 'dead'];
 
 /**
- * Sends the outcomes of attempts to Redis: successes in batches, failures one by one. Each call is repeated until Redis
- * replies.
+ * Sends the outcomes of attempts to Redis: successes without a result in batches, others one by one. Each call is repeated until
+ * it succeeds or the worker has stopped.
  */
 export class Settlements {
   private readonly done = new Batches((partition, batch) => this.state.track(this.acknowledge(partition, batch)));
@@ -38,7 +38,7 @@ export class Settlements {
     else this.state.track(this.complete(attempt, result));
   }
 
-  /** Hands back a task for whose name this process has no handler. The attempt does not count. */
+  /** Hands back, or after `unknownTaskMs` dead-letters, a task for whose name this process has no handler. */
   handBackUnknown(attempt: Attempt): void {
     this.log.unknown(attempt.name, this.options.unknownTaskMs);
     this.unknown.add(attempt);

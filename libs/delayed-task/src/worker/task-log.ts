@@ -20,8 +20,8 @@ interface LoggedTask {
 }
 
 /**
- * Writes the log lines of a worker. A line names the queue, the task, its id and the class of an error. It never quotes
- * the text of a handler's error, which may hold what the app keeps secret.
+ * Writes the log lines of a worker. A line shows the class of a handler's error, never its text, which may hold what the app
+ * keeps secret.
  */
 export class TaskLog {
   private readonly logger = new Logger('DelayedTask');
@@ -32,7 +32,7 @@ export class TaskLog {
 
   constructor(private readonly queue: string) {}
 
-  /** Logs that this process has no handler for a name, once an hour for each name. */
+  /** Logs that this process has no handler for a name, at most once an hour for each name. */
   unknown(name: string, longestMs: number): void {
     if (!this.isNews(`unknown ${name}`, AGAIN_MS)) return;
     this.logger.warn(
@@ -55,7 +55,7 @@ export class TaskLog {
     const { attempt, attempts } = task;
     this.logger.warn(
       `Queue ${this.queue}: ${named(task)} failed at attempt ${attempt} of ${attempts}: ${kindOf(error)}. ` +
-        `Retried in ${delayMs} ms.${others}`,
+        `The next attempt is due in ${delayMs} ms.${others}`,
     );
   }
 
@@ -68,12 +68,12 @@ export class TaskLog {
     );
   }
 
-  /** Logs that a task is done and its result was not kept, once an hour for each name. */
+  /** Logs that the result of a task cannot be kept, at most once an hour for each name. */
   resultLost(task: LoggedTask, error: unknown): void {
     if (!this.isNews(`result ${task.name}`, AGAIN_MS)) return;
     this.logger.warn(
-      `Queue ${this.queue}: the result of ${named(task)} was not kept: ${kindOf(error)}. The task is done. ` +
-        'Return plain data, or set keepResultMs to 0 for such tasks.',
+      `Queue ${this.queue}: the result of ${named(task)} was not kept: ${kindOf(error)}. The task counts as done. ` +
+        'Return plain data of at most maxPayloadBytes, or set keepResultMs to 0 for such tasks.',
     );
   }
 
@@ -88,7 +88,7 @@ export class TaskLog {
     );
   }
 
-  /** Returns true if a problem must be logged: it is new, or was last logged at least `againMs` ago. */
+  /** Returns true if a problem must be logged: it is one of the first 1,000, and was not logged in the last `againMs`. */
   private isNews(problem: string, againMs: number): boolean {
     const now = performance.now();
     const last = this.warnedAt.get(problem);

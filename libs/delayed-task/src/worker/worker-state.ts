@@ -14,12 +14,12 @@ export class WorkerState {
 
   constructor(private readonly queue: string) {}
 
-  /** True when nothing more is sent to Redis. */
+  /** True when the worker begins no more calls to Redis. */
   get stopped(): boolean {
     return this.isStopped;
   }
 
-  /** Ends all calls that are being repeated. After this, nothing is sent to Redis any more. */
+  /** Ends the repetition of calls. After this, the worker begins no call to Redis. */
   stop(): void {
     this.isStopped = true;
     this.calls.close();

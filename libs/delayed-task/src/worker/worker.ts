@@ -59,8 +59,8 @@ export class Worker {
   }
 
   /**
-   * Takes no more tasks and waits `drainMs` for running handlers. Then fires the signals of those that still run, waits
-   * `abortGraceMs`, and hands their tasks back. After that nothing is sent to Redis.
+   * Takes no more tasks and waits at most `drainMs` for running handlers. Then fires the signals of those that still run, waits at
+   * most `abortGraceMs`, and hands their tasks back. After that it begins no call to Redis.
    */
   async close(): Promise<void> {
     const { state, attempts, leases } = this;

@@ -14,7 +14,7 @@ export interface StreamOptions {
    */
   readonly deleteAfter?: readonly string[];
   /**
-   * Partitions, spread over the slots; integer from 1 to 1,024. The number may be raised at any time. Default: the module's.
+   * Partitions, distributed over the slots; integer from 1 to 1,024. The number may be raised at any time. Default: the module's.
    */
   readonly partitions?: number;
   /** Number of messages of a partition from which `publish` returns `full`; integer >= 1. Default: no limit. */
