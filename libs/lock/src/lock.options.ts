@@ -12,7 +12,7 @@ export interface LockOptions {
    * undefined without running the work, `acquire` throws LockBusyError. Default `wait`.
    */
   readonly onBusy?: 'wait' | 'skip';
-  /** True: the lease is renewed at each third of `leaseMs` until the release. Default true. */
+  /** True: the lease is renewed at each third of `leaseMs` until it is released or lost. Default true. */
   readonly renew?: boolean;
   /**
    * Number of replicas that must have the lock within the module's `replicasTimeoutMs`, integer of 0 to 100. With fewer, the lock
@@ -32,9 +32,15 @@ export interface LockModuleOptions {
   readonly leaseMs?: number;
   /** `waitMs` of acquisitions without one, ms; integer >= 0. Default 10,000. */
   readonly waitMs?: number;
-  /** Longest pause between two tries of a waiting process, ms; integer >= 1. A release wakes the process at once. Default 1,000. */
+  /**
+   * Longest pause between two tries of a waiting process, ms; integer >= 1. A release ends the pause, if the process could
+   * subscribe to releases. Default 1,000.
+   */
   readonly pollMs?: number;
-  /** How much longer than `waitMs` an acquisition may take if Redis does not reply, ms; integer >= 1. Default 500. */
+  /**
+   * How much longer than `waitMs` a call of an acquisition may take if Redis does not reply, ms; integer >= 1. With `replicas`,
+   * `replicasTimeoutMs` is added. Default 500.
+   */
   readonly redisTimeoutMs?: number;
   /** How long Redis keeps the fence of a lock after the end of its lease, ms; integer >= 1,000. Default 1 hour. */
   readonly fenceRetentionMs?: number;

@@ -26,7 +26,7 @@ class Busy {
   constructor(readonly name: string) {}
 }
 
-/** Acquires and releases locks by name. A name has one holder at a time among all processes that use the same Redis and prefix. */
+/** Acquires and releases locks by name. Redis grants a name to one holder at a time, for all processes with the same prefix. */
 export class LockService implements BeforeApplicationShutdown {
   /** Locks of the `withLock` calls that the current code runs in. */
   private readonly context = new AsyncLocalStorage<readonly Lock[]>();
@@ -54,7 +54,11 @@ export class LockService implements BeforeApplicationShutdown {
     return this.acquireOrThrow(names, resolveAcquire(options, this.options));
   }
 
-  /** Acquires like `acquire` but does not wait. Returns undefined if one of the names is held, or other callers wait for it. */
+  /**
+   * Acquires like `acquire` but does not wait. Returns undefined if one of the names is held, or other callers wait for it.
+   *
+   * @throws the errors of `acquire` except LockBusyError
+   */
   async tryAcquire(names: Names, options: Omit<LockOptions, 'waitMs' | 'onBusy'> = {}): Promise<Lock | undefined> {
     return this.acquireOrSkip(names, resolveAcquire({ ...options, onBusy: 'skip' }, this.options));
   }
@@ -62,8 +66,9 @@ export class LockService implements BeforeApplicationShutdown {
   /**
    * Runs `work` under a lock, and releases the lock when `work` has ended.
    *
-   * @returns the result of `work`; undefined if `onBusy` is `skip` and the lock is held
-   * @throws the error of `work`; LockLostError if `work` succeeded but the lock was lost meanwhile; the errors of `acquire`
+   * @returns the result of `work`; undefined if `onBusy` is `skip` and others hold the lock or wait for it
+   * @throws the error of `work`; LockLostError if `work` succeeded but the lock was lost meanwhile, or shutdown no longer waits
+   *   for `work`; the errors of `acquire`
    */
   withLock<T>(
     names: Names,
@@ -78,7 +83,11 @@ export class LockService implements BeforeApplicationShutdown {
     return lock && this.shutdown.track(lock, () => this.runUnder(lock, work));
   }
 
-  /** Returns the holder of a lock, when it was acquired, when its lease ends, and its last fence. @throws the errors of ScriptRegistry.run() */
+  /**
+   * Returns the holder of a lock, when it was acquired, when its lease ends, and its last fence.
+   *
+   * @throws InvalidKeyError for an invalid name; the errors of ScriptRegistry.run()
+   */
   async status(name: string): Promise<LockStatus> {
     const keys = { lock: this.acquirer.keyOf(name) };
     const { held, fence, leaseEndsAtMs, owner } = await this.registry.run(readStatus, { keys, args: {} });
@@ -92,7 +101,8 @@ export class LockService implements BeforeApplicationShutdown {
    * process, otherwise at its next renewal; without renewal at the end of its lease.
    *
    * @returns `forced`: true if the lock was held; `fence`: the raised fence
-   * @throws the errors of ScriptRegistry.run(). After UnknownOutcomeError, a second call may take the lock from a new holder
+   * @throws InvalidKeyError for an invalid name; the errors of ScriptRegistry.run(). After UnknownOutcomeError, a second call may
+   *   take the lock from a new holder
    */
   async forceUnlock(name: string): Promise<{ readonly forced: boolean; readonly fence: number }> {
     const keys = { lock: this.acquirer.keyOf(name) };
@@ -130,7 +140,7 @@ export class LockService implements BeforeApplicationShutdown {
     const wanted = [names].flat();
     const which = wanted.length > 1 ? `Lock ${result.name} (of ${wanted.join(', ')})` : `Lock ${result.name}`;
     throw new LockBusyError(
-      `${which} was not acquired within waitMs (${options.waitMs} ms). LockService.status() returns its holder.`,
+      `${which} was not acquired within waitMs (${options.waitMs} ms). LockService.status() shows whether it is held now.`,
     );
   }
 
@@ -194,7 +204,7 @@ export class LockService implements BeforeApplicationShutdown {
     for (const lock of this.context.getStore() ?? []) {
       if (!lock.held || !lock.names.includes(name)) continue;
       throw new ReentrantLockError(
-        `Lock ${name} is held by the withLock() call that this code runs in, so this code would wait for itself. Pass the Lock object as an argument instead of acquiring the name again.`,
+        `Lock ${name} is held by the withLock() call that this code runs in. Pass the Lock object as an argument instead of acquiring the name again.`,
       );
     }
   }

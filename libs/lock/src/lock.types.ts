@@ -3,8 +3,8 @@ export interface Lock {
   /** Names of the lock, sorted; more than one if they were acquired together. */
   readonly names: readonly string[];
   /**
-   * Fencing token. The fence of a name rises with each acquisition, also after FLUSHALL if Redis' clock was not set back. For
-   * several names: the highest of their fences.
+   * Fencing token. The fence of a name rises with each acquisition. If Redis lost the name's key (FLUSHALL, failover), the fence
+   * is Redis' time, so it rises unless that clock is behind. For several names: the highest of their fences.
    */
   readonly fence: number;
   /**
@@ -22,8 +22,8 @@ export interface Lock {
    * Restarts the lease in Redis now.
    *
    * @param leaseMs length of the lease from now on, also of later renewals, ms; integer of 10 to 2^31 - 1. Default: as before
-   * @throws LockLostError if the lock is not held; InvalidOptionError for another `leaseMs`; the errors of ScriptRegistry.run() if
-   *   Redis fails: then the lease keeps its end
+   * @throws LockLostError if the lock is not held; InvalidOptionError for any other `leaseMs`; the errors of ScriptRegistry.run()
+   *   if Redis fails: then the lease keeps its end for this process
    */
   extend(leaseMs?: number): Promise<void>;
   /**

@@ -49,7 +49,8 @@ export class Acquirer {
    * Acquires a name. Returns undefined if others held the name, or waited for it first, until the end of the wait.
    *
    * @param until end of the wait, by `performance.now()`; default: `waitMs` from now
-   * @throws the reason of the caller's signal, if that fires before the name is acquired
+   * @throws the reason of the caller's signal, if that fires before the name is acquired; InvalidKeyError, LockClosedError,
+   *   LockNotReplicatedError, the errors of ScriptRegistry.run()
    */
   acquire(
     name: string,

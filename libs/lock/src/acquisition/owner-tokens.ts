@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 const MAX_NAMES = 1_024;
 
 /**
- * Generator of owner tokens. Two acquisitions of one name never have the same token. Acquisitions of different names share a
+ * Generator of owner tokens. Two acquisitions of one name never have the same token. Acquisitions of different names may share a
  * token, because an argument that all calls of a group have in common is sent once, and Redis builds one value for all of them.
  * See DECISIONS.md: owner-token-for-many-names
  */

@@ -7,7 +7,7 @@ export class ReleaseSubscription {
   private opening: Promise<void> | undefined;
   private closed = false;
 
-  /** @param onRelease called at each release, and when a release may have been missed */
+  /** @param onRelease called at each release while the subscription is open, and when a release may have been missed */
   constructor(
     private readonly registry: ScriptRegistry,
     private readonly name: string,

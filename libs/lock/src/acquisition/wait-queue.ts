@@ -4,7 +4,7 @@ import type { Ticket } from './lock-calls';
 import type { ReleaseSubscription } from './release-subscription';
 import { Sleeper } from './sleeper';
 
-/** Time that the first process in the queue has to acquire a free lock, ms. Longer than a round trip to Redis. */
+/** Time that the first process in the queue has to acquire a free lock, ms. Must be longer than a round trip to Redis. */
 export const TURN_MS = 250;
 /** Longest time for which a try waits for the subscription to releases, ms. */
 const SUBSCRIBE_MS = 100;

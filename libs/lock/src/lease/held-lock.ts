@@ -67,7 +67,8 @@ export class HeldLock implements Lock {
 
 /**
  * Releases a lock. If this fails, publishes the error instead of throwing it. Returns `unknown` if the script may not have run,
- * so the lock may still be held; `lost` if the script failed, for example because another program overwrote the key.
+ * so the lock may still be held; `lost` if the lock was lost before, or the script failed, for example because another program
+ * overwrote the key.
  */
 export async function releaseAndReport(lock: Lock): Promise<'released' | 'lost' | 'unknown'> {
   try {

@@ -4,8 +4,8 @@ import type { Lease, LeaseKeeper } from './lease';
 const SWEEP_MS = 250;
 
 /**
- * The leases of a process. Most locks are held only for a moment, and a timer for each lease would cost more than all its other
- * bookkeeping. So one shared timer fires after 250 ms and starts a timer for each lease that is still held then.
+ * The leases of a process. Most locks are held only for a moment, and a timer for each lease would be costly. So one shared timer
+ * fires after 250 ms and starts a timer for each lease that is still held then.
  * See DECISIONS.md: late-timers-for-leases
  */
 export class LiveLeases implements LeaseKeeper {
