@@ -26,7 +26,7 @@ export interface LuanestModuleClass<Options extends object, Extras extends objec
   /**
    * Makes the module. Import it once, in the root module. Invalid values make the boot of the app fail with InvalidOptionError.
    *
-   * @throws InvalidOptionError if the options are not an object
+   * @throws InvalidOptionError if the options are not an object, or `isGlobal` or `registry` is invalid
    */
   forRoot(
     ...options: object extends Options ? [options?: Options & Extras] : [options: Options & Extras]

@@ -46,7 +46,7 @@ export interface EnhancedMethod {
   readonly filter: (error: unknown, ...args: unknown[]) => Promise<unknown>;
 }
 
-/** One call of `run` or `filter`. */
+/** One call of `EnhancedMethod.run` or `EnhancedMethod.filter`. `error`: what `filter` got. `returned`: result of the method. */
 interface Call {
   readonly args: readonly unknown[];
   readonly error?: unknown;

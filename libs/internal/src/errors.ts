@@ -1,7 +1,7 @@
 import { oneLine } from './printable';
 
 /**
- * Base class of all errors of luanest. The message is one line.
+ * Base class of luanest's error classes. The message is one line.
  *
  * `code` is a literal type, so callers can switch on it. `cause` is the underlying error, if there is one.
  */

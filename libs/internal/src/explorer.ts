@@ -43,11 +43,11 @@ export function* exploreMethods(
 
 /** End of an error that begins with `Class.method: ` and refuses a handler whose class is not a singleton. */
 export const NOT_A_SINGLETON =
-  'its class is request-scoped or transient, or depends on a class that is, so there is no instance to call. Make it a singleton';
+  'its class is request-scoped or transient, or depends on a request-scoped class, so there is no instance to call. Make it a singleton';
 
 /**
- * Returns the one instance of a provider or controller; undefined if its class is request-scoped or transient, or depends on such
- * a class.
+ * Returns the one instance of a provider or controller; undefined if there is none, or if its class is request-scoped or transient,
+ * or depends on a request-scoped class.
  */
 export function singletonOf(wrapper: Wrapper): object | undefined {
   if (!wrapper.isDependencyTreeStatic() || wrapper.isTransient) return undefined;

@@ -5,8 +5,8 @@ import { UNFINISHED } from './outcome-marker';
 const MAX_DELAY_MS = 366 * 86_400_000;
 
 /**
- * The options of `retryLater` or the reason of `deadLetter` are invalid. A handler that throws this error is not tried again,
- * because another attempt would fail in the same way: its work is dead-lettered at once.
+ * The options of `retryLater` or the reason of `deadLetter` are invalid, or a handler of a stream could not be called. A handler
+ * that throws this error is not tried again: its work is dead-lettered at once.
  */
 export class InvalidOutcomeError extends LuanestError {
   readonly code = 'INVALID_OUTCOME';
@@ -37,7 +37,7 @@ export function classOf(value: unknown): string {
   }
 }
 
-/** Checks the options. The error shows only numbers, because it is logged, and other values may come from a payload. */
+/** Checks the options. Of their values, the error shows only numbers: it is logged, and other values may come from a payload. */
 function checkRetry(options: RetryLaterOptions): Required<RetryLaterOptions> {
   const invalid = (problem: string): InvalidOutcomeError => new InvalidOutcomeError(`retryLater(): ${problem}`);
   if (typeof options !== 'object' || options === null) {
@@ -97,7 +97,7 @@ export class DeadLetter {
  * Makes an outcome of a handler that asks for another attempt. Return it or throw it.
  *
  * @param options `delayMs`, and `countsAsAttempt`
- * @throws InvalidOutcomeError for a delay that is not an integer, or over 366 days, and for unknown options
+ * @throws InvalidOutcomeError for invalid or unknown options
  */
 export function retryLater(options: RetryLaterOptions): RetryLater {
   return new RetryLater(options);

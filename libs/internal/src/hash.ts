@@ -18,7 +18,7 @@ export function spread(text: string): number {
 }
 
 /**
- * Returns hash tags whose slots are distributed evenly, so that each master of a Cluster gets an equal share of the tags.
+ * Returns hash tags whose slots are distributed evenly, so that masters with equally many slots get about equally many tags.
  *
  * @param count number of tags; another count gives other tags
  * @param name first part of each tag; text without braces; default: none

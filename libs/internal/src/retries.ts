@@ -2,7 +2,7 @@ const FIRST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 1_000;
 
 /**
- * Repeats calls to Redis until Redis replies. Use it only for scripts that give a replay the first result, or are harmless
+ * Repeats calls to Redis until they succeed. Use it only for scripts that give a replay the first result, or are harmless
  * twice. The pauses grow from 20 ms to 1 s; each pause is shortened at random by up to half.
  */
 export class Retries<During extends string> {
@@ -13,7 +13,7 @@ export class Retries<During extends string> {
   /** @param failed called after each failure, with the name of the step that failed */
   constructor(private readonly failed: (during: During, error: unknown) => void) {}
 
-  /** Number of calls in flight or waiting to be repeated. */
+  /** Number of calls of `run` and `once` that have not ended. */
   get size(): number {
     return this.outstanding.size;
   }

@@ -210,7 +210,7 @@ describe.each(servers)('locks on a %s', (_, client) => {
     await expect(other.locks.acquire(['of-c', 'of-b', 'of-a'], { waitMs: 1 })).rejects.toMatchObject({
       code: 'LOCK_BUSY',
       message:
-        'Lock of-b (of of-c, of-b, of-a) was not acquired within waitMs (1 ms). LockService.status() returns its holder.',
+        'Lock of-b (of of-c, of-b, of-a) was not acquired within waitMs (1 ms). LockService.status() shows whether it is held now.',
     });
     await held.release();
   });

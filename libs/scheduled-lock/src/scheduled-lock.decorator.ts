@@ -19,7 +19,8 @@ export interface LockedMethod {
 }
 
 /**
- * Makes a job of `@nestjs/schedule` run on one node for each tick. Put it above or below `@Cron`, `@Interval` or `@Timeout`.
+ * Lets a job of `@nestjs/schedule` run only on the node that claims the tick in Redis. Put it above or below `@Cron`, `@Interval`
+ * or `@Timeout`.
  *
  * On an HTTP or RPC handler, it sets the options for `ScheduledLockInterceptor`.
  *

@@ -8,8 +8,8 @@ import { ScheduledLockSetupError } from './scheduled-lock.errors';
 import type { ScheduledLockService } from './scheduled-lock.service';
 
 /**
- * Runs an HTTP or RPC handler that `@ScheduledLock()` decorates under its lock: one call at a time on all nodes. A call that
- * does not run gets 409 if another call holds the lock, otherwise 503; over RPC, an RpcException with the same body.
+ * Runs an HTTP or RPC handler that `@ScheduledLock()` decorates under its lock. A call that does not run gets 409 if the lock is
+ * held, otherwise 503; over RPC, an RpcException with the same body.
  *
  * The interceptor has no effect on scheduled methods, because Nest does not run interceptors on them.
  */

@@ -17,7 +17,7 @@ export interface ScheduledLockModuleOptions {
   readonly onRedisError?: 'skip' | 'run';
   /** `staleAfterMs` of `@Cron` jobs without one, ms; integer >= 1. Default 5,000. */
   readonly staleAfterMs?: number;
-  /** Longest time that a tick waits for the reply to its claim, ms; integer >= 1. Default 2,000. */
+  /** Longest wait for the reply to a claim, ms; integer >= 1. With `replicas`, `replicasTimeoutMs` is added. Default 2,000. */
   readonly redisTimeoutMs?: number;
   /** `replicas` of jobs without one, integer of 0 to 100. Default 0: WAIT is not used. */
   readonly replicas?: number;

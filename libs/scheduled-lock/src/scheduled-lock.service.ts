@@ -12,6 +12,17 @@ import type { ResolvedScheduledLockModuleOptions } from './scheduled-lock.option
 import { readHistory } from './scheduled-lock.scripts';
 import type { JobRecord, RunNowResult, ScheduledRun } from './scheduled-lock.types';
 
+/** How a job was called by hand, and why runNow() suits that better, for a warning. */
+interface ByHand {
+  readonly how: string;
+  readonly why: string;
+}
+const FIRED: ByHand = {
+  how: 'fired by hand',
+  why: 'to run a job by hand: it needs no scheduled time, and returns the outcome',
+};
+const CALLED: ByHand = { how: 'called directly', why: 'to get the outcome as a value' };
+
 /** Runs jobs under their locks, and reports their outcomes. */
 export class ScheduledLockService implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly jobs = new JobRegistry();
@@ -51,8 +62,8 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
   }
 
   /**
-   * Runs a job now, under its lock and without a slot, so the next tick runs as scheduled. If the job is running already, it does
-   * not run a second time. A tick that comes during this run finds the lock held.
+   * Runs a job now, under its lock. The run counts for no scheduled time, so the next tick runs as scheduled. If the job is running
+   * already, it does not run a second time. A tick that comes during this run finds the lock held.
    *
    * @param name the option `name` of the job; without that option `Class.method`
    * @throws the error of the job; ScheduledLockSetupError for a handler, and for a job that this app does not have
@@ -107,7 +118,7 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
     const work = workOf({ instance, job, original }, args);
     if (job.kind.type === 'handler') return work();
     const byHand = job.kind.type === 'cron' && job.kind.live.firedByHand();
-    return this.valueOf(job, await this.ticks.run(job, 'tick', work), byHand ? 'fired by hand' : undefined);
+    return this.valueOf(job, await this.ticks.run(job, 'tick', work), byHand ? FIRED : undefined);
   }
 
   /** Runs a handler under its lock. Returns undefined if `@ScheduledLock` does not decorate the method. */
@@ -136,7 +147,7 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
     const direct = async (...args: unknown[]): Promise<unknown> => {
       if (this.ticks.inside(job)) return scheduled.apply(instance, args);
       const result = await this.ticks.run(job, 'free', workOf({ instance, job, original }, args));
-      return this.valueOf(job, result, 'called directly');
+      return this.valueOf(job, result, CALLED);
     };
     Object.defineProperty(direct, 'length', { value: scheduled.length, configurable: true });
     const value = disguise(direct, scheduled, method);
@@ -144,12 +155,12 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
   }
 
   /** Returns the value of the method; undefined if it did not run. @param byHand how the job was called, if not by the timer */
-  private valueOf({ options: { name } }: Job, result: TickResult, byHand?: string): unknown {
+  private valueOf({ options: { name } }: Job, result: TickResult, byHand?: ByHand): unknown {
     if (result.ran) return result.value;
-    if (byHand !== undefined) {
+    if (byHand) {
       this.logger.warn(
-        `Job ${name} was ${byHand} and did not run: its outcome is ${result.outcome}. ` +
-          `Call ScheduledLockService.runNow('${name}') to run the job without a slot and to get the outcome.`,
+        `Job ${name} was ${byHand.how} and did not run: its outcome is ${result.outcome}. ` +
+          `Use ScheduledLockService.runNow('${name}') ${byHand.why}.`,
       );
     }
     return undefined;

@@ -1,6 +1,6 @@
 /**
- * Outcome of a tick. `ran`: the job returned. `failed`: the job threw. `lost`: the lease ended before the job did.
- * `skipped-held`: another run had the lock. `skipped-slot`: this slot or a newer one was claimed before. `stale`: the slot is
+ * Outcome of a tick. `ran`: the job returned. `failed`: the job threw. `lost`: the lease ended, or shutdown released the lock, before
+ * the job ended. `skipped-held`: the lock was held. `skipped-slot`: this slot or a newer one was claimed before. `stale`: the slot is
  * further from Redis' time than `staleAfterMs`. `redis-error`: Redis failed.
  */
 export type JobOutcome = 'ran' | 'skipped-held' | 'skipped-slot' | 'stale' | 'lost' | 'failed' | 'redis-error';
@@ -41,7 +41,10 @@ export interface ScheduledRun {
   readonly name: string;
   /** Scheduled instant, ms since 1970; 1 for `@Timeout`; 0 for a run by hand and for a handler, which have no slot. */
   readonly slot: number;
-  /** Fencing token, which rises with each run of the job; 0 for a run without a lock (`onRedisError: 'run'`). */
+  /**
+   * Fencing token; 0 for a run without a lock (`onRedisError: 'run'`). It rises with each run of the job. If Redis lost the job's
+   * key, the fence is Redis' time, so it rises unless that clock is behind.
+   */
   readonly fence: number;
   /** Signal that is aborted when the lease is lost, and at shutdown after `drainMs`. */
   readonly signal: AbortSignal;
@@ -55,11 +58,11 @@ export interface ScheduledLockOptions {
   readonly name?: string;
   /** Lease: how long a node that died keeps the lock, ms; integer >= 10. Default: the module's. */
   readonly leaseMs?: number;
-  /** Shortest time for which the lock is kept, even if the job ends sooner, ms; integer of 0 to `leaseMs`. Default 0. */
+  /** Shortest time for which the lock is kept if the job ends sooner, unless the run is lost, ms; integer of 0 to `leaseMs`. Default 0. */
   readonly lockAtLeastForMs?: number;
   /** True to renew the lease while the job runs. Default true. */
   readonly renew?: boolean;
-  /** Behaviour of a tick if Redis fails: `skip` the tick, or `run` the job without a lock. Default: the module's. */
+  /** Behaviour if Redis fails: `skip` the run, or `run` the job without a lock. Default: the module's. */
   readonly onRedisError?: 'skip' | 'run';
   /** For `@Cron` only: how far a slot may be from Redis' time before its tick is `stale`, ms; integer of 1 to half of `retentionMs`. Default: the module's. */
   readonly staleAfterMs?: number;
@@ -74,7 +77,10 @@ export interface ScheduledLockOptions {
    * Default: the module's.
    */
   readonly replicas?: number;
-  /** For `@Timeout` only, and required there. The job runs once for each key, such as the version of the app. */
+  /**
+   * For `@Timeout` only, and required there: a text such as the version of the app. The job runs once for each key, while Redis
+   * keeps the key (`retentionMs`).
+   */
   readonly key?: string;
   /** For scheduled jobs. True: the job runs through its Nest interceptors, guards and filters, with context type `cron`. Default false. */
   readonly enhancers?: boolean;

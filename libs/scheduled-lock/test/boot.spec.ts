@@ -164,7 +164,7 @@ describe.each(versions)('on the %s @nestjs/schedule boot refuses', (_, { Cron, I
     await refused({ providers: [Transient] }, /^Transient\.job: its class is request-scoped or transient/);
     await refused(
       { providers: [Request, Depending] },
-      /^Depending\.job: its class is request-scoped .* or depends on such a class/,
+      /^Depending\.job: its class is request-scoped .* or depends on a request-scoped class/,
     );
   });
 

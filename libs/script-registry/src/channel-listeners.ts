@@ -20,7 +20,7 @@ export class ChannelListeners {
    * listener is not called until `listen` is called again.
    *
    * @returns a function that stops calling the listener
-   * @throws NotSentError if the node is not connected, or refuses the subscription
+   * @throws NotSentError if the node is not connected or refuses the subscription, or ScriptRegistry is closed
    */
   async listen(slot: number, channel: string, listener: () => void): Promise<() => void> {
     if (this.closed) throw new NotSentError('Not subscribed to the channel: ScriptRegistry is closed.');

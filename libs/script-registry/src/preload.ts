@@ -29,7 +29,7 @@ export class Preload {
 
   /**
    * Starts to load scripts, and waits until the nodes have them, at most `preloadTimeoutMs`. With `best-effort` a problem is
-   * logged as a warning.
+   * logged as a warning, and a connection that fails ends the wait.
    *
    * @throws PreloadFailedError if `preload` is `required`, and a master lacks scripts
    */
@@ -84,7 +84,8 @@ export class Preload {
 
   /**
    * Runs a script that does nothing. Throws if the node does not reply, or does not let this user run scripts. A node that
-   * lacks the script gets it, so that only the first check adds a NOSCRIPT error to the statistics of Redis.
+   * lacks the script gets it, if SCRIPT LOAD is allowed, so that the next check does not add a NOSCRIPT error to the statistics
+   * of Redis.
    * See DECISIONS.md: health-runs-an-empty-script
    */
   private async mayRunScripts(node: RedisNode): Promise<void> {

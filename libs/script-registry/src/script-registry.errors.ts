@@ -38,8 +38,8 @@ export class PreloadFailedError extends LuanestError {
 }
 
 /**
- * The call had no effect, so it is safe to repeat. By its deadline it was not written to a socket, or each node that got it
- * refused it. A subscription of `listen` that failed rejects with this error, too.
+ * The call had no effect, so it is safe to repeat. By its deadline, or until ScriptRegistry was closed, it was not written to a
+ * socket, or each node that got it refused it. A subscription of `listen` that failed rejects with this error, too.
  */
 export class NotSentError extends LuanestError {
   readonly code = 'NOT_SENT';

@@ -21,6 +21,7 @@ export class ScriptRegistryHealthIndicator {
    *
    * @param key name of this check in the result
    * @param timeoutMs time for each node, ms; integer >= 1; default 1,000
+   * @throws InvalidOptionError if `timeoutMs` is invalid
    */
   async check<Key extends string>(key: Key, timeoutMs?: number): Promise<Record<Key, HealthStatus>> {
     const { healthy, problems } = await this.registry.health(timeoutMs);

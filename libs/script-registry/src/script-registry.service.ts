@@ -172,7 +172,7 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
    * @param listener called at each message, and once if messages may have been missed, because the connection closed or the
    * slot moved. After a missed message the listener is not called until you call `listen` again.
    * @returns a function that stops calling the listener
-   * @throws NotSentError if the node is not connected, or refuses the subscription
+   * @throws NotSentError if the node is not connected or refuses the subscription, or ScriptRegistry is closed
    */
   listen(key: string, listener: () => void): Promise<() => void> {
     return this.channels.listen(slotOf(key), key, listener);

@@ -51,5 +51,5 @@ function schedulingProblem({ lock, method }: Candidate, schedulers: number): str
 
 function scopeProblem({ wrapper }: Candidate, what: string): string | undefined {
   if (wrapper.isDependencyTreeStatic() && !wrapper.isTransient && wrapper.instance) return undefined;
-  return `its class is request-scoped or transient, or depends on such a class, so the method would never be ${what}. Make the class a singleton.`;
+  return `its class is request-scoped or transient, or depends on a request-scoped class, so the method would never be ${what}. Make the class a singleton.`;
 }

@@ -22,7 +22,7 @@ const EARLY_MS = 5;
 const LOOKBACKS_MS = [2_000, 61_000, 3_601_000, 86_401_000, 2_764_800_000, 31_708_800_000, 158_112_000_000];
 
 /**
- * Returns the latest scheduled instant that is not after `now`, ms since 1970. For a job with a date instead of an expression:
+ * Returns the latest scheduled instant up to 5 ms after `now`, ms since 1970. For a job with a date instead of an expression:
  * that date. If there is no instant in the last five years: the current second.
  *
  * @param zone IANA name or `UTC+hh:mm`; default: the time zone of the process

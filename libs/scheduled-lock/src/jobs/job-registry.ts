@@ -1,7 +1,7 @@
 import { ScheduledLockSetupError } from '../scheduled-lock.errors';
 import type { Job, JobMethod } from './job';
 
-/** Jobs and locked handlers of this app, by name and by method. */
+/** Jobs and handlers of this app with `@ScheduledLock`, by name and by method. */
 export class JobRegistry {
   private readonly byName = new Map<string, JobMethod>();
   private readonly byInstance = new WeakMap<object, Map<string, Job>>();

@@ -46,7 +46,7 @@ export class LiveCron {
     return byHand;
   }
 
-  /** Returns the latest scheduled instant, ms since 1970. @throws ScheduledLockSetupError if no scheduler is running */
+  /** Returns the latest scheduled instant, ms since 1970. @throws ScheduledLockSetupError if no cron job is registered */
   async slotNow(): Promise<number> {
     const now = Date.now();
     // A job that is overdue when it is created fires at once. The scheduler registers it later in the same turn, so wait for that.

@@ -1,5 +1,5 @@
 --[[
-claim: let one node run a job: at most once for each slot, and one run at a time.
+claim: let one node run a job: one run at a time, and one for each slot, which only a catch-up repeats.
 
 KEYS[1]  state        hash       <prefix>:scheduled-lock:{<namespace>:<job>}:state[:<key>]
 KEYS[2]  history      list(str)  <prefix>:scheduled-lock:{<namespace>:<job>}:history
@@ -23,8 +23,8 @@ Returns {outcome, slot, fence, leftMs}
   fence    str  digits; '0' unless the outcome is ran
   leftMs   int  above 0: another run has the lock, but the slot lasts this much longer, so try again; not in the history yet
 
-O(keep). TTL: state: leaseMs + retentionMs; history: retentionMs. Clock: Redis. Replay: returns the claim of the first call; a refusal
-is in the history twice.
+O(keep). TTL: state: leaseMs + retentionMs; history: retentionMs. Clock: Redis. Replay: until another run claims, returns the claim
+of the first call; a refusal is in the history twice.
 ]]
 local seen = redis.call('HMGET', KEYS[1], 'slot', 'open', 'owner', 'fence', 'till')
 -- Fails here, before the first write, if the key of the history has another type.

@@ -17,8 +17,8 @@ ARGV[9]  fence        int        fence of the run, for the history
 Returns released
   released  1 | 0  0 when the lease had ended before, or another owner has the lock
 
-O(keep). TTL: state: atLeastMs + retentionMs; history: retentionMs. Clock: Redis. Replay: returns the same; a run whose lease had
-ended is in the history twice as lost.
+O(keep). TTL: state: atLeastMs + retentionMs; history: retentionMs. Clock: Redis. Replay: returns the same until another run claims;
+after that, or if the lease had ended, adds one more entry with lost.
 ]]
 local seen = redis.call('HMGET', KEYS[1], 'owner', 'till', 'done', 'since', 'mode')
 -- Fails here, before the first write, if the key of the history has another type.

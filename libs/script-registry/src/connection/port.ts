@@ -3,7 +3,7 @@
  *
  * - `reply`: Redis replied with an error; `code` is its first word.
  * - `not-sent`: the command was never written, or Redis refused it each time, and nothing will send it later.
- * - `lost`: the command was written, and no reply will come.
+ * - `lost`: the command was written, or may still be written, and no reply will come.
  */
 export class CommandFailure extends Error {
   /**

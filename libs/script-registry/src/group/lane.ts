@@ -7,7 +7,7 @@ import type { Call } from './call';
  */
 const PARTIAL_GROUPS_IN_FLIGHT = 4;
 
-/** Most keys and arguments in one group, so that scripts with lists do not block Redis for longer than others. */
+/** Most keys and arguments in a group of several calls, so that scripts with lists do not block Redis for longer than others. */
 const MAX_ELEMENTS = 4_096;
 
 /** Functions of the runner that a lane uses. */

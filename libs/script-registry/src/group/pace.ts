@@ -11,7 +11,7 @@ const GROWTH = 4;
 const MEASURE_EVERY_MS = 100;
 
 /**
- * Size of the groups of one script, so that a group does not block Redis for longer than `GROUP_MS`.
+ * Size of the groups of one script, chosen so that a group should not block Redis for longer than `GROUP_MS`.
  *
  * The time from sending to reply is an upper bound of the script's time. A reply within `GROUP_MS` proves that the group was
  * small enough, without a measurement. A later reply proves nothing, because the network and Redis' queue take time too.

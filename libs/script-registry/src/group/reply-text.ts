@@ -1,8 +1,7 @@
 import type { ScriptReply } from '../script-definition';
 
 /**
- * Converts the Buffers of a reply to text, in the same arrays. ioredis would copy every array and check every integer in it,
- * which takes longer than the script itself.
+ * Converts the Buffers of a reply to text, in the same arrays. ioredis would copy every array and check every integer in it.
  * See DECISIONS.md: replies-read-as-bytes
  */
 export function asText(reply: unknown): unknown {
@@ -15,7 +14,7 @@ export function asText(reply: unknown): unknown {
 const INTEGER_TAG = 'i'.charCodeAt(0);
 const NULL_TAG = 'n'.charCodeAt(0);
 
-/** Removes the tags by which TAG_LUA marks integers and strings for a client with `stringNumbers`. */
+/** Removes the tags by which TAG_LUA marks integers, strings and null for a client with `stringNumbers`. */
 export function untag(reply: ScriptReply | Buffer): ScriptReply {
   if (Array.isArray(reply)) return reply.map(untag);
   if (Buffer.isBuffer(reply)) {

@@ -74,9 +74,10 @@ export function callError({ name: script, inScript }: FailingScript, failure: Co
 export function expiryError(call: Call, closed: boolean): NotSentError | UnknownOutcomeError {
   const { name } = call.script;
   const when = closed ? 'before ScriptRegistry was closed' : 'by its deadline';
+  const why = closed ? '' : ', because Redis or this process was busy, or Redis was unavailable';
   return call.mayHaveRun
     ? new UnknownOutcomeError(`${name} was sent, and no reply came ${when}. The script may have run, or may still run.`)
-    : new NotSentError(`${name} was not sent ${when}, because Redis was unavailable or busy. The call had no effect.`);
+    : new NotSentError(`${name} was not sent ${when}${why}. The call had no effect.`);
 }
 
 /** Makes the error of a call whose script raised or returned an error. */
