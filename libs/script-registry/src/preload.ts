@@ -42,7 +42,8 @@ export class Preload {
     if (problem === undefined) return;
     if (required) throw new PreloadFailedError(problem);
     this.logger.warn(
-      `${problem} Until Redis is available, calls wait for it, at most until their deadlines. Then the scripts are loaded.`,
+      `${problem} Calls wait until their master is connected, at most until their deadlines. Missing scripts are loaded when it ` +
+        `connects, or when a call needs them.`,
     );
   }
 

@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import type { TestingModule } from '@nestjs/testing';
 import { Redis } from 'ioredis';
 import {
@@ -14,7 +14,7 @@ import { Gate } from '../../../test/support/gate';
 import { RedisServer } from '../../../test/support/redis-server';
 import { uniquePrefix } from '../../../test/support/shared-servers';
 import { eventually, sleep } from '../../../test/support/wait';
-import { openBench, QUICK, quiet } from './support';
+import { group, openBench, QUICK, quiet } from './support';
 
 let apps: ClosingApps;
 let watcher: CommandWatcher;
@@ -149,4 +149,25 @@ it('a consumer that was stopped takes nothing, and another one can be started', 
   await expect(bench.streams.consume({ stream: 's', group: 'g' }, () => undefined)).rejects.toMatchObject({
     code: 'STREAM_CONSUMER_CLOSED',
   });
+});
+
+it('logs no warning if the start of the consumers fails after the close', async () => {
+  const server = await RedisServer.start();
+  const bench = await openBench(quiet(new Redis(server.port)), { drainMs: 0, abortGraceMs: 0 }, { deadlineMs: 200 });
+  const warn = jest.spyOn(Logger.prototype, 'warn');
+  try {
+    server.pause();
+    bench.streams.declare(group('late', 'g'), 'a test', () => undefined);
+    const starting = bench.streams.onApplicationBootstrap();
+    await bench.streams.beforeApplicationShutdown();
+    await starting;
+    expect(warn.mock.calls.map(([line]) => String(line))).not.toContainEqual(
+      expect.stringContaining('could not be started'),
+    );
+  } finally {
+    warn.mockRestore();
+    server.resume();
+    await bench.close();
+    await server.stop();
+  }
 });
