@@ -119,4 +119,15 @@ describe('a key of another type', () => {
     expect(outcome).toBe('SCRIPT_FAILED');
     expect(await everything()).toEqual(before);
   });
+
+  it('a group that may not be destroyed keeps its dead letters and its other keys', async () => {
+    await prepare();
+    await bench.raw.call('ACL', 'SETUSER', 'partly', 'reset', 'on', '>pass', '+@all', '-xgroup|destroy', '~*', '&*');
+    const client = quiet(new Redis({ port: server.port, username: 'partly', password: 'pass' }));
+    const partly = await openBench(client, {}, { prefix: bench.prefix });
+    const before = await everything();
+    await expect(new Hands(partly, 's', 'g', true).remove()).rejects.toMatchObject({ code: 'SCRIPT_FAILED' });
+    expect(await everything()).toEqual(before);
+    await partly.close();
+  });
 });

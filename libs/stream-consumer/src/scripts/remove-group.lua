@@ -17,7 +17,7 @@ O(entries of the group). TTL: none. Clock: not read. Replay: returns 0, the grou
 ]]
 -- @include errors
 local removed = redis.pcall('XGROUP', 'DESTROY', KEYS[1], ARGV[1])
--- Any other error means that the stream does not exist, and so the group does not exist either.
-if failed(removed) and string.find(removed.err, 'WRONGTYPE') then return removed end
+-- Without the stream there is no group. For any other error, such as a missing permission, the group's keys are kept.
+if failed(removed) and not string.find(removed.err, 'requires the key to exist', 1, true) then return removed end
 redis.call('UNLINK', KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7])
 return { failed(removed) and 0 or removed }
