@@ -125,7 +125,9 @@ describe.each(scriptFiles())('$lib/$verb.lua', (file) => {
 describe('the header parser', () => {
   it('refuses a script without a header, and a parameter out of order', () => {
     expect(() => parseScriptHeader('return 1')).toThrow(/must start with/);
-    expect(() => parseScriptHeader('--[[\nx: y\n\nKEYS[2]  a  b\n\nReturns c\n]]')).toThrow(/KEYS\[2\] where it should list KEYS\[1\]/);
+    expect(() => parseScriptHeader('--[[\nx: y\n\nKEYS[2]  a  b\n\nReturns c\n]]')).toThrow(
+      /KEYS\[2\] where it should list KEYS\[1\]/,
+    );
   });
 });
 

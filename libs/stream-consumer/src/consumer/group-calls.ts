@@ -6,7 +6,7 @@ import { events, type StreamConsumerEvents } from '../stream-consumer.events';
 const LOGGED_EVERY_MS = 30_000;
 
 /** Calls of one partition's reader to Redis. */
-export type GroupCalls = Retries<StreamCallFailedEvent['during']>;
+export type GroupCalls = Retries<StreamConsumerEvents['callFailed']['during']>;
 
 /**
  * Returns an object that makes and repeats calls. It publishes each failure, and logs at most one in 30 s.
