@@ -56,5 +56,5 @@ module.exports = {
   // Many tests wait: for leases, processes and failovers. So more workers than the two cores that CI has.
   maxWorkers: 4,
   // What suites leave behind in a worker's heap would make its later ones slow.
-  workerIdleMemoryLimit: '600MB',
+  workerIdleMemoryLimit: '1GB',
 };
