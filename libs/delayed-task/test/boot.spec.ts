@@ -322,7 +322,7 @@ it('a failed attempt is one log line without the error text; Nest does not log r
     'error Queue default: task "broken" (id "id-broken") is a dead letter after attempt 2 of 2: TypeError. DelayedTask',
     'error Queue default: task "later" (id "id-later") is a dead letter after attempt 2 of 2: the handler gave up the task. DelayedTask',
     'error Queue default: task "returns" (id "id-returns") is a dead letter after attempt 1 of 2: the handler gave up the task. DelayedTask',
-    'warn Queue default: task "broken" (id "id-broken") failed at attempt 1 of 2: TypeError. Retried. DelayedTask',
+    'warn Queue default: task "broken" (id "id-broken") failed at attempt 1 of 2: TypeError. The next attempt is due. DelayedTask',
   ]);
   expect(filtered).toEqual(['TypeError', 'TypeError']);
 });
