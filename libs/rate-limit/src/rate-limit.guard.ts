@@ -14,10 +14,11 @@ export class RateLimitGuard implements CanActivate {
   /**
    * Decides a request.
    *
-   * @returns true if the request is allowed; false (Nest then replies 403) if a rule finds no client or user to count and
-   * `onUnknownSubject` is `deny`
+   * @returns true if the request is allowed; false (over HTTP, Nest then replies 403) if a rule that is not a shadow rule finds no
+   * client or user to count and `onUnknownSubject` is `deny`
    * @throws the error of the refusal: RateLimitException, for WebSocket messages WsException, for message patterns RpcException, or
-   * the error of the app's own adapter; InvalidRateLimitInputError if a function of a rule returned an invalid value
+   * the error of the app's own adapter; InvalidRateLimitInputError if a function of a rule returned an invalid value; what such a
+   * function throws
    */
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     return this.enforcer.admit(context);

@@ -18,7 +18,7 @@ function verdictsOf([allowed = 0, ...flat]: number[], atUs: number): Verdicts {
   return { allowed: allowed === 1, rules };
 }
 
-/** Decides one request. Charges the rules that allow it, or none if a rule refuses that is not a shadow rule. */
+/** Decides one request. Charges the rules that allow it, or none if a rule other than a shadow rule refuses. */
 export const consume = defineScript({
   name: 'rate-limit.consume',
   ...consumeLua,

@@ -45,7 +45,7 @@ export class RateLimitService {
   }
 
   /**
-   * Counts a request under the rules that allow it, or under none if a rule refuses that is not a shadow rule. Throws as `consume`
+   * Counts a request under the rules that allow it, or under none if a rule other than a shadow rule refuses. Throws as `consume`
    * does.
    */
   consumeAll(checks: readonly RateLimitCheck[]): Promise<RateLimitDecision> {

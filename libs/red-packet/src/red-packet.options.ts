@@ -110,7 +110,7 @@ export function resolveOptions(options: RedPacketModuleOptions): ResolvedRedPack
     checks.refuse(
       'adminGuard',
       adminGuard,
-      'a class or an object with canActivate(), or undefined, with which admin routes return 403',
+      'a class or an object with canActivate(). Without adminGuard, admin routes return 403',
     );
   }
   return Object.freeze({

@@ -117,7 +117,7 @@ export interface ActivityStatus {
   /** Packets and cents that users have won. */
   readonly grantedPackets: number;
   readonly grantedCents: number;
-  /** Packets and cents that were refunded, by closing or by `conflict`. */
+  /** Packets and cents that were refunded, by `RedPacketService.close` or `.conflict`. */
   readonly refundedPackets: number;
   readonly refundedCents: number;
   /** Packets and cents that are moving between buckets. */

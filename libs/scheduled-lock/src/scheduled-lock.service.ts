@@ -100,7 +100,7 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
     if (added.job.options.catchUpWithinMs > 0) this.catchUps.add(added.job, workOf(added));
   }
 
-  /** Runs a call of a decorated method under its lock. Calls of handlers run without it here: the interceptor locks them. */
+  /** Runs a call of a decorated method under its lock. Calls of HTTP and RPC handlers only run here, because the interceptor has locked them. */
   async call(
     instance: object,
     method: string,
@@ -129,7 +129,7 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
 
   /**
    * Starts catch-ups. From now on, a direct call of a job's method is a run by hand. Calls of the scheduler are still ticks, because
-   * it took the methods of the classes before.
+   * it has kept the methods that the classes had before.
    */
   onApplicationBootstrap(): void {
     for (const found of this.jobs.all) if (found.job.kind.type !== 'handler') this.runOnCall(found);

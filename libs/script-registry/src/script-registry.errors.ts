@@ -12,7 +12,10 @@ export class InvalidCallError extends LuanestError {
   readonly code = 'INVALID_CALL';
 }
 
-/** The keys of one call are in different hash slots, so no node of a Cluster could run the call; nothing was sent. */
+/**
+ * The keys of one call are in different hash slots, so no node of a Cluster could run the call; nothing was sent. Thrown on a single
+ * Redis, too.
+ */
 export class CrossSlotError extends LuanestError {
   readonly code = 'CROSS_SLOT';
 }
@@ -38,8 +41,8 @@ export class PreloadFailedError extends LuanestError {
 }
 
 /**
- * The call had no effect, so it is safe to repeat. By its deadline, or until ScriptRegistry was closed, it was not written to a
- * socket, or each node that got it refused it. A subscription of `listen` that failed rejects with this error, too.
+ * The call had no effect, so it is safe to repeat. It was not written to a socket, or each node that
+ * got it refused it, until its deadline or until ScriptRegistry was closed. A subscription of `listen` that failed rejects with this error, too.
  */
 export class NotSentError extends LuanestError {
   readonly code = 'NOT_SENT';

@@ -3,7 +3,7 @@ import { RedPacketService, type ActivityStatus, type AuditReport } from 'luanest
 import type { LedgerTotals } from '../../ledger/ledger.types';
 import { LedgerReader } from '../../ledger/ledger-reader';
 
-/** Longest delay of the ledger's entry in `luanest.books` behind Redis, ms. The ledger is written every two seconds. */
+/** How long the ledger's view `luanest.books` may lack what Redis has, ms; then it is a fault. The ledger is written every 2 s. */
 const MOST_LATE_MS = 30_000;
 const MOST_LATE_RAINS = 10_000;
 

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Amount } from 'luanest/red-packet';
 import { defineScript, int, ScriptRegistry, str } from 'luanest/script-registry';
 
-/** Result of a count of all records of a rain. */
+/** Result of one count of the packets of a rain (a red-packet activity of this app): in the pool, won, refunded and paid. */
 export interface CountRecord {
   /** Time of the count, ms since 1970, by the clock of the process that counted. */
   readonly atMs: number;

@@ -30,7 +30,7 @@ interface TaskNote {
 export interface LibFigures {
   /** Refused requests, by the name of the limit. A request that two limits refuse counts for both. */
   readonly limits: Counts;
-  /** Requests with an idempotency key: `claimed` ran, `done` got the stored response, `in-progress` had to wait. */
+  /** Requests with an idempotency key: `claimed` ran, `done` got the stored response, `in-progress` came while it ran. */
   readonly once: Counts;
   /** Ticks of scheduled jobs, by outcome. */
   readonly jobs: Counts;

@@ -7,7 +7,7 @@ export const CROWD_TASK = 'rain.crowd';
 
 const AGAIN_MS = 1_000;
 
-/** Starts scheduled crowds, in the process that runs the task. */
+/** Starts a crowd for each task: a child process of the process that runs the task. */
 @Injectable()
 export class CrowdTasks {
   constructor(private readonly crowds: CrowdService) {}

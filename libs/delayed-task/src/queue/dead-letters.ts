@@ -15,8 +15,8 @@ const NEVER_MS = 10 ** 15 - 1;
 const CURSOR = /^(\d{1,3})\.(\d{1,15})\.(\d{1,15})\.([\w-]{0,1100})$/;
 
 /**
- * Range of a page or a step. It begins after the dead letter `afterId`, which died at `afterMs`, and ends with the dead letters
- * that died at `untilMs`; ms since 1970.
+ * Position in a partition at which the next page, or the next call of `clear()`, goes on: after the dead letter `afterId`, which
+ * died at `afterMs`, up to those that died at `untilMs`; ms since 1970. `afterId` '': from the first that died at `afterMs`.
  */
 interface Position {
   readonly partition: number;

@@ -36,8 +36,8 @@ export class TaskLog {
   unknown(name: string, longestMs: number): void {
     if (!this.isNews(`unknown ${name}`, AGAIN_MS)) return;
     this.logger.warn(
-      `Queue ${this.queue}: this process has no handler for tasks named ${shown(name)}. It hands them back, and the attempts ` +
-        `do not count. Deploy a handler, or the tasks are dead-lettered after ${longestMs} ms.`,
+      `Queue ${this.queue}: this process has no handler for tasks named ${shown(name)}. It hands them back for other ` +
+        `processes, and the attempts do not count. A task without a handler for unknownTaskMs (${longestMs} ms) is dead-lettered.`,
     );
   }
 

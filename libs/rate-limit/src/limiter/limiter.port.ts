@@ -32,7 +32,7 @@ export interface Verdict {
 
 /** Outcome of all checks of one request. */
 export interface Verdicts {
-  /** True if no rule refuses that is not a shadow rule. */
+  /** True if only shadow rules refuse, or none. */
   readonly allowed: boolean;
   /** Verdicts, in the order of the checks. */
   readonly rules: readonly Verdict[];
@@ -56,8 +56,8 @@ export interface Budget {
 /** Counts hits, in Redis or in this process. */
 export interface Limiter {
   /**
-   * Decides all checks. Charges those that allow the request, or none if one refuses that is not of a shadow rule. If `charge` is
-   * false, only decides.
+   * Decides all checks. Charges those that allow the request. If one refuses and its rule is not a shadow rule, charges none. If
+   * `charge` is false, only decides.
    */
   consume(checks: readonly Check[], charge: boolean, budget: Budget): Promise<Verdicts>;
   /** Refunds hits, as far as they still count. Returns the refunded hits, in the order of `charged`. */

@@ -1,5 +1,5 @@
 --[[
-consume: charge one request to those of its rules that allow it, or to none of them if a rule refuses that is not a shadow rule.
+consume: charge one request to those of its rules that allow it, or to none of them if a rule other than a shadow rule refuses.
 
 KEYS[1..]  keys  per rule its state, then its penalty
   state    string | zset  <prefix>:rate-limit:{<tag>}:<algorithm>:<rule>:<window ms>:<subject>
@@ -13,7 +13,7 @@ ARGV[2..]  rules  list(str)  per rule two: its parameters, then the hits to char
   penalty    '' without blocks, or <ms of the first block>:<factor>:<ms of the longest block>:<memory of strikes, ms>
 
 Returns {allowed, decisions}
-  allowed    1, or 0 if a rule refuses the request that is not a shadow rule
+  allowed    1, or 0 if a rule other than a shadow rule refuses the request
   decisions  flat, per rule four integers: verdict (0 allowed, 1 over the limit, 2 blocked); hits that count; ms until no
              hit counts; and for verdict 0 ms until the number of allowed hits rises (0 if no hit counts), else ms to a retry
 

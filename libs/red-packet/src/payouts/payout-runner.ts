@@ -147,7 +147,7 @@ export class PayoutRunner implements PayoutRun {
     }
   }
 
-  /** Starts or stops to read the outboxes of an activity, as its state demands, and settles it if it owes nothing. */
+  /** Starts or stops reading the outboxes of an activity, as its state demands, and settles it if it owes nothing. */
   private async check(activityId: string): Promise<void> {
     const status = await this.packets.status(activityId);
     this.replaced.delete(activityId);
@@ -191,7 +191,7 @@ export class PayoutRunner implements PayoutRun {
     this.readings.set(activityId, { outbox, keys, expiresAtMs, handle, granted });
   }
 
-  /** Stops to read the outboxes of an activity. */
+  /** Stops reading the outboxes of an activity. */
   private async end(activityId: string): Promise<void> {
     const reading = this.readings.get(activityId);
     if (reading === undefined) return;

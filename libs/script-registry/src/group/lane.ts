@@ -42,7 +42,7 @@ export class Lane {
 
   /**
    * Adds a call. The call is sent at once if it fills a group, or if nothing is in flight or waiting and the last group had
-   * one call. Otherwise it is sent with the other calls of the same tick, or after the next reply if four groups are in flight.
+   * one call. Otherwise it is sent with the other calls of the same turn of the event loop, or after the next reply if four groups are in flight.
    */
   submit(call: Call): void {
     this.queue.push(call);
@@ -83,7 +83,7 @@ export class Lane {
     return this.queue.length >= this.transport.maxCalls() || this.queuedChars >= this.transport.maxChars;
   }
 
-  /** Calls `pump` at the end of this tick. */
+  /** Calls `pump` in a `setImmediate`: after the I/O callbacks of this turn of the event loop. */
   private pumpSoon(): void {
     if (this.scheduled) return;
     this.scheduled = true;

@@ -68,7 +68,7 @@ export class ConsumerSet {
       if (this.closed) return;
       if (!this.restart) {
         this.logger.warn(
-          `The consumers of decorated handlers could not be started. Tried again ${RESTART_MS} ms after each failure. ` +
+          `The consumers of decorated handlers could not be started. The start is repeated ${RESTART_MS} ms after each failure. ` +
             thrownText(error),
         );
       }
@@ -97,8 +97,8 @@ export class ConsumerSet {
     const source = this.catalog.get(given.stream);
     if (options.from !== 'start' && !source.isForeign) {
       throw where.error(
-        `from is ${shown(options.from)}, but only a stream that is defined with the option keys may have it. ` +
-          `On stream ${options.stream}, a new group begins with the oldest message. Remove the option from.`,
+        `The option \`from\` is ${shown(options.from)}, but only consumers of a stream with the option \`keys\` may set it. ` +
+          `On stream ${options.stream}, a new group begins with the oldest message. Leave \`from\` out.`,
       );
     }
     this.checkConsistent(where, options);

@@ -15,7 +15,7 @@ const ASKED = 'the handler asked for a retry';
 const HANDED_BACK = 'handed back';
 const GIVEN_UP = 'the handler returned or threw deadLetter()';
 const NO_ATTEMPT_LEFT =
-  'no attempt is left: in the last one, the consumer died, shut down or lost its lease, or attempts was lowered after it';
+  'no attempt is left: the consumer of the last one died, shut down or lost its lease, or the option attempts was lowered since';
 
 /** Shortest time between two log lines about failed attempts, ms. */
 const WARNED_EVERY_MS = 10_000;

@@ -20,8 +20,8 @@ function valueOf(type: number, property: unknown, [message]: readonly unknown[])
  * outcome. A filter that returns anything else changes nothing, because most filters only log the error.
  * See DECISIONS.md: method-decides-the-outcome
  *
- * @returns a handler that throws InvalidOutcomeError if an interceptor returns neither an outcome nor after the method has
- *   ended, and if the method is no longer a function
+ * @returns a handler that throws InvalidOutcomeError if an interceptor returns something other than an outcome before the method
+ *   has ended, or if the method is no longer a function
  */
 export function enhance(
   contexts: ExternalContextCreator,
