@@ -301,7 +301,7 @@ describe.each(servers)('streams that another program writes, on %s', (_, client)
         /^StreamConsumerService\.consume: from is/,
       );
     await expect(streams.consume(group('own', 'g', { from: 'end' }), () => undefined)).rejects.toThrow(
-      /defined with the option keys/,
+      /stream with the option `keys` may set it/,
     );
     expect(() => define(streams, { name: 'a b', keys: [key] })).toThrow(InvalidOptionError);
     define(streams, { name, keys: [key] });
