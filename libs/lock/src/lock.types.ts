@@ -23,7 +23,7 @@ export interface Lock {
    *
    * @param leaseMs length of the lease from now on, also of later renewals, ms; integer of 10 to 2^31 - 1. Default: as before
    * @throws LockLostError if the lock is not held; InvalidOptionError for any other `leaseMs`; the errors of ScriptRegistry.run()
-   *   if Redis fails: then the lease keeps its end for this process
+   *   if Redis fails: then the lease ends when it would have ended, or after `leaseMs` if that is sooner
    */
   extend(leaseMs?: number): Promise<void>;
   /**

@@ -61,6 +61,16 @@ describe('locks when Redis fails', () => {
     expect(await lock.release()).toBe('released');
   });
 
+  it('a lease that was shortened by a call without a reply ends here no later than in Redis', async () => {
+    const lock = await bench.locks.acquire('shortened', { leaseMs: 60_000, renew: false });
+    const cut = proxy.cutFromReply({ when: evalsha }).then(() => proxy.refuse());
+    const extended = lock.extend(400).catch((error: unknown) => error);
+    await cut;
+    await eventually(async () => expect((await direct.locks.status('shortened')).held).toBe(false));
+    expect(lock.held).toBe(false);
+    expect(await extended).toBeInstanceOf(Error);
+  });
+
   it('SCRIPT FLUSH loses nothing', async () => {
     const flush = (): Promise<unknown> => direct.raw.script('FLUSH');
     await flush();

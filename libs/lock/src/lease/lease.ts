@@ -105,7 +105,8 @@ export class Lease {
    * Restarts the lease in Redis now.
    *
    * @param leaseMs length of the lease from now on, also of later renewals; default: as before
-   * @throws LockLostError if the lease is not held; the errors of ScriptRegistry.run() if Redis fails: then the lease keeps its end
+   * @throws LockLostError if the lease is not held; the errors of ScriptRegistry.run() if Redis fails: then the lease ends when it would
+   * have ended, or after `leaseMs` if that is sooner
    */
   async extend(leaseMs = this.leaseMs): Promise<void> {
     this.assertHeld();
@@ -236,7 +237,12 @@ export class Lease {
   private async renewOnce(timeoutMs: number): Promise<void> {
     const sentAt = performance.now();
     const { leaseMs } = this;
-    const renewed = await this.port.renew(leaseMs, Math.max(1, timeoutMs));
+    if (sentAt + leaseMs < this.deadline) {
+      // A shorter lease counts from now: Redis may have it although the reply is lost.
+      this.deadline = sentAt + leaseMs;
+      this.startTimer();
+    }
+    const renewed = await this.port.renew(leaseMs, Math.max(1, Math.min(timeoutMs, leaseMs)));
     this.checkDeadline();
     if (!renewed) this.lose('Redis had no lease of this holder at a renewal');
     else if (!this.ended) {
