@@ -12,7 +12,7 @@ export interface LockOptions {
    * undefined without running the work, `acquire` throws LockBusyError. Default `wait`.
    */
   readonly onBusy?: 'wait' | 'skip';
-  /** True: the lease is renewed at each third of `leaseMs` until it is released or lost. Default true. */
+  /** True: the lease is renewed at each third of `leaseMs`, and sooner after a failure, until its release or end. Default true. */
   readonly renew?: boolean;
   /**
    * Number of replicas that must have the lock within the module's `replicasTimeoutMs`, integer of 0 to 100. With fewer, the lock

@@ -182,7 +182,11 @@ function readFlag(name: string, text: unknown): boolean {
 
 function readActivity(body: unknown): CreateActivity {
   if (typeof body !== 'object' || body === null || Array.isArray(body))
-    refuse('body', body, `an object with ${FIELDS.join(', ')}`);
+    refuse(
+      'body',
+      body,
+      `an object with activityId, packets, total or totalCents, and optional fields; known: ${FIELDS.join(', ')}`,
+    );
   const fields = body as Record<string, unknown>;
   const unknown = Object.keys(fields).find((field) => !FIELDS.includes(field));
   if (unknown !== undefined) {

@@ -114,7 +114,11 @@ export function resolveOptions(options: RedPacketModuleOptions): ResolvedRedPack
     );
   }
   return Object.freeze({
-    identity: checks.fn('identity', options.identity, "that returns the id of a request's user, or undefined"),
+    identity: checks.fn(
+      'identity',
+      options.identity,
+      "that returns the id of a request's user, and undefined for a request without a user",
+    ),
     adminGuard,
     eligibility: checks.optionalFn(
       'eligibility',

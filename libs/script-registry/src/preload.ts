@@ -156,7 +156,7 @@ export class Preload {
     if (problems.length === 0) return undefined;
     return (
       `Scripts are not loaded on ${problems.length} of ${masters.length + lost.length} masters: ${problems.join('; ')}. ` +
-      `Check that Redis 7.0 or newer runs there, and allows SCRIPT LOAD.`
+      `Check that this process can connect to them, and that they run Redis 7.0 or newer and allow SCRIPT LOAD.`
     );
   }
 }

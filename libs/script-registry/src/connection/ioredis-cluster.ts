@@ -15,8 +15,8 @@ import { commandFor, routedFailureOf, watchRouting } from './sent-command';
 type Listener = (event: 'ready' | 'topology' | 'down', node?: RedisNode) => void;
 
 /**
- * Message of ioredis for a command whose connection closed before the reply. ioredis' Cluster sends a command again after this
- * error and no other, and so does ClusterNode.
+ * Message of ioredis for a command whose connection closed before the reply. ClusterNode sends a script again after this error, as
+ * ioredis' Cluster does.
  */
 const CLOSED = 'Connection is closed.';
 

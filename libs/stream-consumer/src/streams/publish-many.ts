@@ -51,11 +51,11 @@ export class PublishManyError extends LuanestError implements PublishManyState {
     cause: unknown,
     results: readonly (PublishResult | undefined)[] = [],
   ) {
-    const why = cause instanceof LuanestError ? `${cause.code}: ${cause.message}` : 'see the cause.';
+    const why = cause instanceof LuanestError ? `${cause.code}: ${cause.message.replace(/\.$/, '')}` : 'see the cause';
     super(
-      `publishMany failed at message ${index}, counted from 0: ${why} Of ${started} messages that were begun, ` +
-        `${unpublished.length} were not published, and ${unknown.length} may have been published. Publish these and all ` +
-        `later messages again. A message that may have been published is added only once if its operationId is the same.`,
+      `publishMany failed at message ${index}, counted from 0: ${why}. Of the first ${started} messages, ` +
+        `${unpublished.length} were not published, and ${unknown.length} may have been published: their indexes are in ` +
+        `\`unpublished\` and \`unknown\`. Publish these again, and all messages from index ${started}. A message that may have been published is added only once if its operationId is the same.`,
       { cause },
     );
     [this.started, this.unknown, this.unpublished, this.results] = [started, unknown, unpublished, results];

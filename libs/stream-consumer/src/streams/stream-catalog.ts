@@ -113,7 +113,7 @@ export class Stream {
   }
 
   /**
-   * Writes the number of partitions to Redis, and reads the highest number that any process wrote.
+   * Writes the number of partitions to Redis if it is higher than the number there, and reads that number and all groups.
    *
    * @throws the errors of ScriptRegistry.run()
    */
