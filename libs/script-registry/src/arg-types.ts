@@ -4,7 +4,7 @@ import { shown } from '../../internal/src';
 
 /** Type of an argument: how a value is checked and encoded. */
 export interface ArgType<T> {
-  /** Name of the type: `int`, `str` or `bytes`. Two definitions are the same script only if their labels are equal. */
+  /** Name of the type: `int`, `str` or `bytes`. Definitions with different labels are different scripts. */
   readonly label: string;
   /** True if concurrent calls mostly have the same value; set by `common()`. */
   readonly common?: true;
@@ -31,7 +31,7 @@ export const int: ArgType<number> = {
   encode(value, name) {
     if (!Number.isSafeInteger(value)) {
       throw new InvalidCallError(
-        `Argument ${name} is ${shown(value)}. Expected an integer from -(2^53 - 1) to 2^53 - 1. Round the value, or declare the argument as \`str\`.`,
+        `Argument ${name} is ${shown(value)}. Expected an integer from -(2^53 - 1) to 2^53 - 1, as the argument is declared as \`int\`.`,
       );
     }
     return String(value);
@@ -71,7 +71,7 @@ export const bytes: ArgType<Uint8Array> = {
 
 /**
  * Marks an argument whose value is mostly the same in concurrent calls, such as the settings of a rule. If all calls of a
- * group have the same values of their common arguments, the group sends them once. Results do not change.
+ * group have the same values of their common arguments, the group can send them once. Results do not change.
  *
  * @param type `int` or `str`
  */

@@ -8,7 +8,7 @@ interface Link {
   readonly channels: Map<string, { readonly listeners: Set<() => void>; readonly subscribed: Promise<void> }>;
 }
 
-/** Listeners of sharded channels. All listeners of a node share one connection, which the node's first listener opens. */
+/** Listeners of sharded channels. All listeners of a node share one connection, which is opened when it is needed. */
 export class ChannelListeners {
   private readonly links = new Map<string, Link>();
   private closed = false;
@@ -16,11 +16,11 @@ export class ChannelListeners {
   constructor(private readonly connection: RedisConnection) {}
 
   /**
-   * Calls `listener` at each message of the channel, and once if messages may have been missed. After a missed message the
-   * listener is not called until `listen` is called again.
+   * Calls `listener` at each message of the channel, and once if messages may be missed from now on. After that it is not
+   * called until `listen` is called again.
    *
    * @returns a function that stops calling the listener
-   * @throws NotSentError if the node is not connected or refuses the subscription, or ScriptRegistry is closed
+   * @throws NotSentError if the subscription fails, or ScriptRegistry is closed
    */
   async listen(slot: number, channel: string, listener: () => void): Promise<() => void> {
     if (this.closed) throw new NotSentError('Not subscribed to the channel: ScriptRegistry is closed.');

@@ -7,7 +7,10 @@ import { InvalidScriptError } from './script-registry.errors';
 /** Type of the items of an array, or of the arrays in it. Any other type stays as it is. */
 type Items<T> = T extends readonly (infer I)[] ? (I extends readonly (infer J)[] ? J : I) : T;
 
-/** Fails to compile if `reply` takes strings although `replyBytes` is true, or Buffers although `replyBytes` is false. */
+/**
+ * Fails to compile if `reply` takes strings although `replyBytes` is true, or Buffers although `replyBytes` is false. Looks no
+ * deeper than into arrays of arrays.
+ */
 type FittingReply<Raw, B> =
   unknown extends Items<Raw>
     ? unknown
@@ -37,7 +40,6 @@ function checkNames(name: string, kind: 'key' | 'argument', names: readonly stri
       refuse(name, `One ${kind} is named ${shown(item)}. Expected a letter or _, then letters, digits and _${list}.`);
     }
   }
-  // A list that is declared as `a[]` is passed as `a`.
   const passed = new Set(names.map((item) => item.replace('[]', '')));
   if (passed.size !== names.length) refuse(name, `Two ${kind}s have the same name: ${names.join(', ')}.`);
 }
@@ -120,7 +122,8 @@ function resolveGroup(name: string, group: GroupBounds | false | undefined): Req
  *
  * The types of keys, arguments and result are inferred, so a wrong call does not compile.
  *
- * @throws InvalidScriptError if the definition is invalid, or the Lua reads keys or arguments that are not declared
+ * @throws InvalidScriptError if the definition is invalid, or the Lua reads, by a literal index such as `KEYS[3]`, a key or an
+ *   argument that is not declared
  */
 export function defineScript<
   const K extends readonly string[],
@@ -165,8 +168,8 @@ export function defineScript<
 }
 
 /**
- * Returns a text that is equal for two definitions with the same Lua, parameters, flags, `timed` and `replyBytes`. `reply` and
- * `group` are not compared.
+ * Returns a text that is equal for two definitions with the same Lua, parameters, flags, `timed` and `replyBytes`. `reply`,
+ * `group` and `common()` do not matter.
  */
 export function fingerprint({ source, shared, finish, keys, args, flags, timed, replyBytes }: AnyScript): string {
   const types = Object.entries(args as Record<string, { label: string }>).map(([name, { label }]) => [name, label]);

@@ -10,7 +10,7 @@ import type { ScriptHealth } from './script-registry.types';
 /** How long boot waits for replicas after all masters have the scripts, ms. */
 const REPLICA_GRACE_MS = 1_000;
 
-/** Script of the health check. It has no keys, so any node may run it; its flags allow it also while memory is full. */
+/** Script of the health check. Without keys, any node may run it. With these flags it runs also while memory is full. */
 const PROBE = '#!lua flags=no-writes,allow-oom,allow-stale\nreturn 1';
 const PROBE_SHA = createHash('sha1').update(PROBE).digest('hex');
 
@@ -31,7 +31,7 @@ export class Preload {
    * Starts to load scripts, and waits until the nodes have them, at most `preloadTimeoutMs`. With `best-effort` a problem is
    * logged as a warning, and a connection that fails ends the wait.
    *
-   * @throws PreloadFailedError if `preload` is `required`, and a master lacks scripts
+   * @throws PreloadFailedError if `preload` is `required`, and by then a master lacks scripts or is not connected
    */
   async start(): Promise<void> {
     this.stopListening = this.connection.listen((event, node) => this.handle(event, node));
@@ -84,9 +84,9 @@ export class Preload {
   }
 
   /**
-   * Runs a script that does nothing. Throws if the node does not reply, or does not let this user run scripts. A node that
-   * lacks the script gets it, if SCRIPT LOAD is allowed, so that the next check does not add a NOSCRIPT error to the statistics
-   * of Redis.
+   * Runs a script that does nothing. Throws if no reply comes, or if the node does not let this user run scripts; other error
+   * replies are left to the PING of the check. A node that lacks the script gets it, if SCRIPT LOAD is allowed, so that the
+   * next check does not add a NOSCRIPT error to the statistics of Redis.
    * See DECISIONS.md: health-runs-an-empty-script
    */
   private async mayRunScripts(node: RedisNode): Promise<void> {
@@ -155,7 +155,7 @@ export class Preload {
     problems.push(...lost.map((id) => `${id}: not connected`));
     if (problems.length === 0) return undefined;
     return (
-      `Scripts are not loaded on ${problems.length} of ${masters.length + lost.length} masters: ${problems.join('; ')}. ` +
+      `Scripts are not loaded on these masters: ${problems.join('; ')}. ` +
       `Check that this process can connect to them, and that they run Redis 7.0 or newer and allow SCRIPT LOAD.`
     );
   }

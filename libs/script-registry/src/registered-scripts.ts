@@ -40,7 +40,8 @@ export class RegisteredScripts {
     if (runner) return runner;
     const known = [...this.runners.keys()].map(({ name }) => name).join(', ') || 'none';
     throw new ScriptNotRegisteredError(
-      `${script.name} is not registered with ScriptRegistry "${this.registry}". Import ScriptRegistryModule.forFeature([...]) with this script. Registered: ${known}.`,
+      `${script.name} is not registered with ScriptRegistry "${this.registry}". Import ScriptRegistryModule.forFeature([...]) ` +
+        `with this same object, and with the name of the ScriptRegistry if it is not "default". Registered: ${known}.`,
     );
   }
 }

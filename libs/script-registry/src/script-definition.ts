@@ -1,9 +1,9 @@
 import type { ArgType, ListType } from './arg-types';
 
-/** Flag of the `#!lua` line. With a flag Redis runs the script in states in which it refuses other scripts: see its docs. */
+/** Flag of the `#!lua` line. With a flag Redis runs the script in states in which it refuses other scripts: see Redis' docs. */
 export type ScriptFlag = 'no-writes' | 'allow-oom' | 'allow-stale';
 
-/** Limits of a group: the calls that are sent as one EVALSHA. */
+/** Limits of a group: the calls that are sent as one command. */
 export interface GroupBounds {
   /** Most calls in a group; integer >= 1. Default 128. Choose a small number if a call's work grows with its arguments. */
   readonly maxCalls?: number;
@@ -87,11 +87,7 @@ export interface ScriptSpec<K extends readonly string[], A, Raw, R> {
    * full.
    */
   readonly flags?: readonly ScriptFlag[];
-  /**
-   * Limits of a group, or false to send each call alone. `maxCalls`: most calls in one EVALSHA, default 128; choose a small
-   * number if a call's work grows with its arguments. `maxChars`: most characters of keys and arguments in one EVALSHA,
-   * default 65,536; a larger call is sent alone.
-   */
+  /** Limits of a group, or false to send each call alone. Default: 128 calls, and 65,536 characters of keys and arguments. */
   readonly group?: GroupBounds | false;
 }
 

@@ -6,7 +6,7 @@ import { events } from './script-registry.events';
 const VERIFY_DEBOUNCE_MS = 500;
 
 /**
- * Loads scripts on nodes, and knows which nodes have the scripts.
+ * Loads scripts on nodes, and keeps the outcome of each node's last load.
  * See DECISIONS.md: heal-per-node
  */
 export class ScriptLoader {
@@ -15,7 +15,7 @@ export class ScriptLoader {
   private readonly loaded = new WeakMap<RedisNode, Error | true>();
   private verifyTimer: NodeJS.Timeout | undefined;
 
-  /** @param onLoaded called when the first load on a node has ended, so that waiting calls can be sent to the node */
+  /** @param onLoaded called when a node's first load since it connected has ended, so that waiting calls can be sent to it */
   constructor(
     private readonly registry: string,
     private readonly connection: RedisConnection,
@@ -27,7 +27,7 @@ export class ScriptLoader {
     return [...this.scripts.keys()];
   }
 
-  /** Adds scripts, and loads them on the nodes whose first load is done. */
+  /** Adds scripts, and loads them on the nodes whose first load has ended. */
   add(scripts: readonly LoadableScript[]): void {
     for (const script of scripts) this.scripts.set(script.sha, script);
     for (const node of this.connection.nodes()) if (this.loaded.has(node)) void this.loadMissing(node);
@@ -59,7 +59,6 @@ export class ScriptLoader {
   loadMissing(node: RedisNode): Promise<void> {
     return this.once(node, async () => {
       const scripts = [...this.scripts.values()];
-      // SCRIPT EXISTS without a script is an error.
       if (scripts.length === 0) return 0;
       const present = (await node.send('SCRIPT', ['EXISTS', ...scripts.map(({ sha }) => sha)])) as (number | string)[];
       return this.sendLoads(

@@ -41,16 +41,16 @@ export class PreloadFailedError extends LuanestError {
 }
 
 /**
- * The call had no effect, so it is safe to repeat. It was not written to a socket, or each node that
- * got it refused it, until its deadline or until ScriptRegistry was closed. A subscription of `listen` that failed rejects with this error, too.
+ * The call had no effect, so it is safe to repeat: it was never written to a socket, or each node that got it refused it, and it
+ * will not be sent later. A subscription of `listen` that failed rejects with this error, too.
  */
 export class NotSentError extends LuanestError {
   readonly code = 'NOT_SENT';
 }
 
 /**
- * The call was sent, and a reply is missing, so the script may have run, or may still run. If the call was sent again and then
- * refused, the first sending may have run nevertheless.
+ * The call was sent, or may still be sent, and its reply is missing. So the script may have run, or may still run. If the call
+ * was sent again and then refused, the first sending may have run nevertheless.
  *
  * Repeat the call only if a second run of the script is harmless, or returns the first result.
  */
@@ -72,7 +72,10 @@ export class ScriptRefusedError extends LuanestError {
   }
 }
 
-/** The script itself raised or returned an error. Its writes before the error stay, because Redis does not roll back. */
+/**
+ * The script itself raised or returned an error, or does not compile. Its writes before the error stay, because Redis does not
+ * roll back.
+ */
 export class ScriptFailedError extends LuanestError {
   readonly code = 'SCRIPT_FAILED';
 

@@ -2,21 +2,18 @@ import { eventChannels } from '../../internal/src';
 
 /** Type of each event of this lib, by its key in SCRIPT_REGISTRY_CHANNELS: `ScriptRegistryEvents['scriptsLoaded']`, for example. */
 export interface ScriptRegistryEvents {
-  /**
-   * ScriptRegistry has finished loading scripts on a node, with or without success: at start, after a reconnect, after a change
-   * of the Cluster, or because the node lacked scripts.
-   */
+  /** ScriptRegistry has finished loading scripts on a node, or checking that the node has them, with or without success. */
   readonly scriptsLoaded: {
     readonly registry: string;
     /** `host:port` of the node, or the path of its socket. */
     readonly node: string;
-    /** Number of script bodies that were loaded; 0 if the node had all of them, and 0 if loading failed (see `error`). */
+    /** Number of script bodies sent to the node. 0 if a check found that it has all of them, or if loading failed (see `error`). */
     readonly scripts: number;
     /** The error if loading failed; some of the scripts may be loaded nevertheless. */
     readonly error?: unknown;
   };
 
-  /** A node had lost its scripts: it replied NOSCRIPT to a call, and the scripts were loaded again. */
+  /** A node lacked scripts: it replied NOSCRIPT to a call, and then the scripts were loaded. */
   readonly scriptsHealed: {
     readonly registry: string;
     /**
@@ -28,7 +25,7 @@ export interface ScriptRegistryEvents {
     readonly script: string;
   };
 
-  /** Calls of one script were sent together, as one EVALSHA. A lone call is a group of one. */
+  /** Calls of one script were sent together, as one EVALSHA. A call that is sent alone is a group of one. */
   readonly groupSent: {
     readonly registry: string;
     readonly script: string;
@@ -50,7 +47,7 @@ export interface ScriptRegistryEvents {
     readonly durationMs: number;
   };
 
-  /** `run` or `runAndWait` was called. The `call` of its `callEnded` event is this same object. */
+  /** A call of `run` or `runAndWait` began. The `call` of its `callEnded` event is this same object. */
   readonly callStarted: {
     readonly registry: string;
     readonly script: string;
@@ -78,7 +75,10 @@ export interface ScriptRegistryEvents {
   };
 }
 
-/** Names of the `node:diagnostics_channel` channels that ScriptRegistry publishes to. No event has a key or an argument. */
+/**
+ * Names of the `node:diagnostics_channel` channels that ScriptRegistry publishes to. No event has keys or arguments, but the
+ * message of an `error` may quote them.
+ */
 export const SCRIPT_REGISTRY_CHANNELS = Object.freeze({
   scriptsLoaded: 'luanest:script-registry:scripts.loaded',
   scriptsHealed: 'luanest:script-registry:scripts.healed',
@@ -89,10 +89,8 @@ export const SCRIPT_REGISTRY_CHANNELS = Object.freeze({
   callFailed: 'luanest:script-registry:call.failed',
 });
 
-/** Channels of this lib by the short names of their events. */
 export const events = eventChannels<ScriptRegistryEvents>(SCRIPT_REGISTRY_CHANNELS);
 
-/** Returns true if someone subscribes to the start or the end of calls. */
 export function callsAreObserved(): boolean {
   return events.callStarted.hasSubscribers || events.callEnded.hasSubscribers;
 }

@@ -39,13 +39,13 @@ export interface ScriptRegistryModuleOptions {
    */
   readonly preload?: 'required' | 'best-effort';
   /**
-   * How long boot waits for the masters, ms; integer >= 1. Default 10,000. With `best-effort`, boot stops waiting as soon as
-   * a connection fails.
+   * Longest time that boot waits until the nodes have the scripts, ms; integer >= 1. Default 10,000. With `best-effort`, boot
+   * stops waiting as soon as a connection fails.
    */
   readonly preloadTimeoutMs?: number;
   /**
    * Longest time from `run` to the reply, ms; integer >= 1. Default 5,000. A call may set its own `deadlineMs`. Time in which
-   * this process is too busy to send calls or to read replies is not counted, but for 10 ms of each such stall.
+   * this process is too busy to send calls or to read replies is not counted, but for about 10 ms of each such stall.
    */
   readonly deadlineMs?: number;
   /** False sends every call alone, with literal `KEYS[n]`, as some managed Clusters require. Default true. */
@@ -58,7 +58,6 @@ export interface ScriptRegistryModuleOptions {
 export interface ResolvedScriptRegistryOptions
   extends Required<Omit<ScriptRegistryModuleOptions, RedisOption>>, Pick<ScriptRegistryModuleOptions, RedisOption> {}
 
-/** The options that name the Redis to use. */
 const REDIS_OPTIONS = ['url', 'connection', 'client', 'source'] as const;
 type RedisOption = (typeof REDIS_OPTIONS)[number];
 

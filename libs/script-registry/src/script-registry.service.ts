@@ -106,11 +106,12 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
   /**
    * Runs a script and returns its decoded reply.
    *
-   * Calls of one script and slot start in the order in which they were made, unless Redis redirects some of them or lacks the
-   * script.
+   * Calls of one script and slot are sent in the order in which they were made. They also run in this order, unless some of
+   * them must be sent again, such as after a redirection or a lost connection.
    *
    * @throws InvalidCallError, CrossSlotError, ScriptNotRegisteredError, InvalidOptionError before anything is sent
-   * @throws NotSentError if the call could not be sent by its deadline, or ScriptRegistry is closed; the call had no effect
+   * @throws NotSentError if the call could not be sent, such as by its deadline, or ScriptRegistry is closed; the call had no
+   *   effect
    * @throws ScriptRefusedError if Redis refused to run the script; the call had no effect
    * @throws ScriptFailedError if the script itself failed; its writes before the failure stay
    * @throws UnknownOutcomeError if the reply was lost or late; the script may have run
@@ -126,8 +127,8 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Runs a script, then waits until replicas have its writes (WAIT). Both commands use a separate connection, because WAIT
-   * blocks its connection. Fewer replicas than `options.replicas` are not an error, see the result.
+   * Runs a script, then waits until replicas have its writes (WAIT), at most `options.timeoutMs`. Both commands use a separate
+   * connection, because WAIT blocks its connection. Fewer replicas than `options.replicas` are not an error, see the result.
    *
    * Calls of `run` and `runAndWait` are ordered only if you await them. Throws the same errors as `run`.
    *
@@ -166,13 +167,13 @@ export class ScriptRegistry implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Listens to the sharded channel that has the name of a key, on the master of the key's slot. Scripts publish to the channel
-   * with `SPUBLISH`. All listeners of a node share one connection, which `close()` closes.
+   * Listens to the sharded channel that has the name of a key, on the master of the key's slot. Scripts publish to it with
+   * `SPUBLISH`. All listeners of a node share one connection, which `close()` closes.
    *
-   * @param listener called at each message, and once if messages may have been missed, because the connection closed or the
-   * slot moved. After a missed message the listener is not called until you call `listen` again.
+   * @param listener called at each message, and once if messages may be missed from now on, because the connection closed or
+   * the slot moved. After that it is not called until you call `listen` again.
    * @returns a function that stops calling the listener
-   * @throws NotSentError if the node is not connected or refuses the subscription, or ScriptRegistry is closed
+   * @throws NotSentError if the subscription fails, or ScriptRegistry is closed
    */
   listen(key: string, listener: () => void): Promise<() => void> {
     return this.channels.listen(slotOf(key), key, listener);

@@ -14,14 +14,12 @@ import { commandFor, routedFailureOf, watchRouting } from './sent-command';
 
 type Listener = (event: 'ready' | 'topology' | 'down', node?: RedisNode) => void;
 
-/**
- * Message of ioredis for a command whose connection closed before the reply. ClusterNode sends a script again after this error, as
- * ioredis' Cluster does.
- */
+/** Message of ioredis for a command whose connection closed, before or after the command was written. */
 const CLOSED = 'Connection is closed.';
 
 /**
- * A node of a Cluster. If the connection closes before a script's reply, it sends the script again, unless the client has
+ * A node of a Cluster. If the connection closes before a script's reply, the script is sent again through the client's own
+ * routing, as ioredis' Cluster does with the commands that it routes itself. Not so if the client's `redisOptions` have
  * `autoResendUnfulfilledCommands: false`.
  */
 class ClusterNode extends IoredisNode {
@@ -36,7 +34,7 @@ class ClusterNode extends IoredisNode {
   override send(name: string, args: CommandArg[]): Promise<unknown> {
     const answer = super.send(name, args);
     const { resend } = this;
-    // Commands without a key are for this node only, so they are not sent to another one.
+    // Other commands, such as SCRIPT LOAD, are for this node only.
     if (resend === undefined || !name.startsWith('EVAL')) return answer;
     return answer.catch((failure: CommandFailure) => {
       if (failure.kind !== 'lost' || failure.message !== CLOSED) throw failure;
@@ -47,7 +45,7 @@ class ClusterNode extends IoredisNode {
   }
 }
 
-/** Connection to a Redis Cluster. A command is sent to the node that has its slot in the client's slot table. */
+/** Connection to a Redis Cluster. */
 export class IoredisCluster implements RedisConnection {
   readonly clustered = true;
   readonly stringNumbers: boolean;
@@ -86,7 +84,8 @@ export class IoredisCluster implements RedisConnection {
   nodeFor(slot: number): RedisNode | undefined {
     if (this.client.slots.length === 0) return undefined;
     const id = this.client.slots[slot]?.[0];
-    // The slot table of a client with stringNumbers has holes. For these slots any master will do: it replies MOVED.
+    // A slot has no entry if no master has it, and maybe for a client with stringNumbers. Any master will do then: it runs the
+    // script, or replies with MOVED or CLUSTERDOWN.
     return id === undefined ? this.nodes().find((node) => node.role === 'master' && node.ready) : this.table().get(id);
   }
 

@@ -27,7 +27,7 @@ export function replyOf(reply: unknown): unknown {
  * See DECISIONS.md: commands-bypass-client-queues
  */
 export class IoredisNode implements RedisNode {
-  /** Functions that reject the commands without a reply; only if the client does not resend commands. */
+  /** Functions that reject the commands without a reply; empty if the client resends commands. */
   private readonly unanswered = new Set<(failure: CommandFailure) => void>();
   private readonly resends: boolean;
   private readonly handlers: [event: string, handler: () => void][] = [];
@@ -91,7 +91,7 @@ export class IoredisNode implements RedisNode {
     return answer;
   }
 
-  /** Removes this node's listeners from the client. */
+  /** Removes the listeners of this object from the client. */
   forget(): void {
     for (const [event, handler] of this.handlers.splice(0)) this.client.off(event, handler);
   }
@@ -119,14 +119,13 @@ export class IoredisNode implements RedisNode {
   }
 }
 
-/** Returns the time of a reply to TIME, ms since 1970. */
 function msOf(time: unknown): number {
   const [seconds, us] = time as [string, string];
   return Number(seconds) * 1_000 + Number(us) / 1_000;
 }
 
 /**
- * Opens a connection with the options of `client`. The connection resends no command, so that each lost reply is reported.
+ * Opens a connection to the server of `client`. It resends no command, so that each lost reply is reported.
  *
  * @param closed called when the connection has ended
  * @throws CommandFailure if it cannot connect

@@ -12,8 +12,8 @@ function channelsOf(client: Redis): readonly string[] {
 }
 
 /**
- * Sends a command, and rejects if ioredis emits `moved` before the reply. ioredis 5 does so if the node replies MOVED to
- * SSUBSCRIBE, and would leave the promise pending.
+ * Sends a command, and rejects if ioredis emits `moved` before the reply. It does so if the node replies MOVED to SSUBSCRIBE,
+ * and ioredis 5 would then leave the promise pending.
  */
 function rejectedByMove(client: Redis, send: () => Promise<unknown>): Promise<unknown> {
   let moved = (): void => undefined;
@@ -24,7 +24,7 @@ function rejectedByMove(client: Redis, send: () => Promise<unknown>): Promise<un
   return Promise.race([send(), rejected]).finally(() => client.off('moved', moved));
 }
 
-/** Opens a connection for sharded channels with the options of `client`. The connection does not reconnect. */
+/** Opens a connection for sharded channels to the server of `client`. The connection does not reconnect. */
 export async function openSubscriber(
   client: Redis,
   { message, lost, ended }: ChannelEvents,

@@ -3,7 +3,7 @@ import type { Cluster, Redis } from 'ioredis';
 import { Checks } from '../../../internal/src';
 import type { RedisSource } from '../script-registry.options';
 
-/** The part of RedisService and ClusterService of `@liaoliaots/nestjs-redis` that luanest uses. */
+/** The part that RedisService and ClusterService of `@liaoliaots/nestjs-redis` have in common. */
 export interface ClientService<Client> {
   getOrNil(namespace?: string | symbol): Client | null;
 }
@@ -56,7 +56,8 @@ export function clientFrom(
   const client = source?.namespace === undefined ? service.getOrNil() : service.getOrNil(source.namespace);
   if (!client) {
     throw checks.error(
-      `${moduleName} has no client in namespace ${String(source?.namespace ?? 'default')}. Check source.namespace.`,
+      `${moduleName} has no client in namespace ${String(source?.namespace ?? 'default')}. ` +
+        'Set source.namespace to the namespace of one of its clients.',
     );
   }
   return client;

@@ -3,18 +3,18 @@ import { Cluster, Redis } from 'ioredis';
 import { messageOf } from '../../../internal/src';
 import type { ScriptRegistryModuleOptions } from '../script-registry.options';
 
-/** Longest time that QUIT may take before the connection is closed without a reply, ms. */
+/** Longest wait for the reply to QUIT, ms. */
 const QUIT_TIMEOUT_MS = 1_000;
 
 /** A client that ScriptRegistry made and must end. */
 export interface OwnClient {
   readonly client: Redis | Cluster;
-  /** Sends QUIT, waits at most a second for the replies to all commands sent before, and disconnects. Never rejects. */
+  /** If the client is connected, sends QUIT and waits at most a second for its reply. Then disconnects. Never rejects. */
   readonly end: () => Promise<void>;
 }
 
 /**
- * Makes the client that the options describe. The client connects when ScriptRegistry starts, so an app whose boot fails
+ * Makes the client that the options describe. It is lazy and connects when ScriptRegistry starts, so an app whose boot fails
  * earlier has no open connection.
  *
  * @returns undefined if the options name no server
@@ -37,13 +37,15 @@ function make(url: string | undefined, connection: ScriptRegistryModuleOptions['
 }
 
 /**
- * Logs one line when Redis becomes unavailable, and one when Redis is available again. Without an `error` listener, ioredis
- * would print a line for each failed attempt.
+ * Logs one line at the client's first error, and one when it is connected again. Without an `error` listener, ioredis would
+ * print a line for each failed attempt.
  */
 function logOutages(client: Redis | Cluster, logger: Logger): void {
   let available = true;
   client.on('error', (error: Error) => {
-    if (available) logger.warn(`Redis is unavailable: ${messageOf(error)}. The client tries to reconnect.`);
+    if (available) {
+      logger.warn(`Redis is unavailable: ${messageOf(error)}. The client reconnects, unless its retry strategy gives up.`);
+    }
     available = false;
   });
   client.on('ready', () => {

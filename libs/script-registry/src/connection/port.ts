@@ -1,14 +1,14 @@
 /**
- * Failure of a command. Methods that return a promise reject with no other error.
+ * Failure of a command. Methods of RedisNode and RedisConnection that return a promise reject with no other error.
  *
  * - `reply`: Redis replied with an error; `code` is its first word.
  * - `not-sent`: the command was never written, or Redis refused it each time, and nothing will send it later.
- * - `lost`: the command was written, or may still be written, and no reply will come.
+ * - `lost`: the command was written, or may still be written, and its reply will not be returned.
  */
 export class CommandFailure extends Error {
   /**
-   * @param mayHaveRun true if the command was written at least once without getting a reply. An error reply to a later
-   *   sending proves nothing about the earlier one.
+   * @param mayHaveRun true if the command was written at least once without getting a reply, or may still be written. An error
+   *   reply to a later sending proves nothing about the earlier one.
    */
   constructor(
     readonly kind: 'reply' | 'not-sent' | 'lost',
@@ -23,7 +23,6 @@ export class CommandFailure extends Error {
     return this.kind === 'reply' ? (this.message.split(' ', 1)[0] ?? '') : '';
   }
 
-  /** True if the script itself raised the error. */
   get raisedByScript(): boolean {
     return this.kind === 'reply' && raisedByScript(this.message);
   }
@@ -52,7 +51,7 @@ export interface RedisNode {
   readonly role: 'master' | 'replica';
   /** True if the connection is open, so that a command can be written at once. */
   readonly ready: boolean;
-  /** Starts to connect a client with `lazyConnect`; does nothing otherwise. */
+  /** Connects a client with `lazyConnect` that has not connected yet; does nothing otherwise. */
   connect(): void;
   /**
    * Writes the command at once and returns Redis' reply. Strings of the reply are Buffers with the exact bytes.
@@ -64,7 +63,7 @@ export interface RedisNode {
    * Sends the command between two TIME commands, so that the measured time includes neither the network nor Redis' queue.
    *
    * @param took called with the time that the command took in Redis, ms, or undefined if this user may not send TIME; not
-   *   called if the command failed
+   *   called if the command failed, or TIME failed for another reason
    */
   sendMeasured(name: string, args: CommandArg[], took: (ms: number | undefined) => void): Promise<unknown>;
 }
@@ -78,9 +77,7 @@ export interface DedicatedConnection {
   close(): void;
 }
 
-/** Functions that a ChannelSubscriber calls. */
 export interface ChannelEvents {
-  /** Called at each message. */
   readonly message: (channel: string) => void;
   /** Called when the node has ended the subscription, because the channel's slot moved to another node. */
   readonly lost: (channel: string) => void;
@@ -102,20 +99,23 @@ export interface RedisConnection {
   readonly clustered: boolean;
   /** True if the client returns integer replies as strings. */
   readonly stringNumbers: boolean;
-  /** The nodes that the client knows now, including replicas. */
+  /** The nodes that the client knows now; of a Cluster, also the replicas. */
   nodes(): readonly RedisNode[];
   /**
    * Ids of masters that own slots but are not in `nodes()`, because no connection to them could be made. While the slot table
    * of a Cluster is unknown: one text that says so.
    */
   lostMasters(): readonly string[];
-  /** Returns the master of a slot; undefined if the client does not know it. Without a Cluster, one master has all slots. */
+  /**
+   * Returns the node to send a slot's commands to: its master, or any master if the client does not know which one has the
+   * slot. Undefined if there is none.
+   */
   nodeFor(slot: number): RedisNode | undefined;
-  /** Sends through the client's own routing, which follows MOVED, ASK and TRYAGAIN. @throws CommandFailure */
+  /** Sends through the client's own routing, which follows the redirections of a Cluster. @throws CommandFailure */
   sendRouted(name: string, args: CommandArg[]): Promise<unknown>;
-  /** Makes the client read the topology again. */
+  /** Makes the client of a Cluster read the topology again, and connects clients with `lazyConnect`. */
   refresh(): void;
-  /** Returns a separate connection to a node. It is opened on first use and kept until `close`. @throws CommandFailure */
+  /** Returns a separate connection to a node. It is kept and returned again until it ends. @throws CommandFailure */
   dedicated(node: RedisNode): Promise<DedicatedConnection>;
   /** Opens one more connection to a node, for sharded channels. The caller must close it. @throws CommandFailure */
   subscriber(node: RedisNode, on: ChannelEvents): Promise<ChannelSubscriber>;
@@ -126,6 +126,6 @@ export interface RedisConnection {
    * @returns a function that stops calling the listener
    */
   listen(listener: (event: 'ready' | 'topology' | 'down', node?: RedisNode) => void): () => void;
-  /** Closes the connections that were opened for this object, and removes its listeners from the client. */
+  /** Closes the connections of `dedicated`, and removes the listeners of this object from the client. */
   close(): void;
 }

@@ -2,7 +2,7 @@ import { Command, ReplyError, type Redis } from 'ioredis';
 import { messageOf } from '../../../internal/src';
 import { CommandFailure, raisedByScript, type CommandArg } from './port';
 
-/** Beginnings of ioredis' messages for commands that it has not written and will not write. */
+/** Beginnings of ioredis' messages for commands that it will not write any more. If `writes` is 0, it never wrote the command. */
 const NOT_WRITTEN = [
   'Connection is closed.',
   "Stream isn't writeable",
@@ -21,7 +21,7 @@ const NOT_WRITTEN = [
 export interface SentCommand extends Command {
   /** Number of times that the command was written. */
   writes: number;
-  /** Number of error replies. After each of them but the last, ioredis sent the command again. */
+  /** Number of error replies. ioredis may have sent the command again after each. */
   errorReplies: number;
 }
 
@@ -45,8 +45,8 @@ function countingClass(base: CommandClass): new (name: string, args: string[]) =
 }
 
 /**
- * Makes a command whose arguments are sent unchanged, and whose reply has Buffers for strings. `client.call` would do the
- * same, but it goes through autopipelining.
+ * Makes a command whose arguments are sent unchanged, and whose reply has Buffers for strings. `client.callBuffer` may go
+ * through autopipelining.
  *
  * In ioredis 5 the class of commands is a property of the client's class. That class is used, so that a client of another
  * copy of ioredis works too.

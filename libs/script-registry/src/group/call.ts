@@ -15,17 +15,15 @@ const NONE: readonly string[] = Object.freeze([]);
 
 /** One call of a script: its encoded parameters, its deadline, and the promise of its caller. */
 export class Call {
-  /** Encoded keys. */
   keys: readonly string[] = NONE;
-  /** Encoded arguments. */
   args: readonly CommandArg[] = NONE;
   /** Length of all keys and arguments together: characters of text, bytes of Buffers. */
   chars = 0;
-  /** Number of replicas that had the write when WAIT ended; 0 for calls without WAIT. */
+  /** Number of replicas that had the write when WAIT ended; 0 without WAIT, or if WAIT failed. */
   replicas = 0;
-  /** True while a command with this call is in flight. */
+  /** True from the sending of a command with this call until that command fails. */
   inFlight = false;
-  /** True if a command with this call was written and got no reply. Stays true, even if a later command gets a reply. */
+  /** True if a command with this call failed and may have run. Stays true, even if a later command gets a reply. */
   lost = false;
   /** True once the caller has a result or an error. Later replies are ignored. */
   settled = false;

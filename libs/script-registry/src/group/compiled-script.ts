@@ -15,8 +15,8 @@ import { shown } from '../../../internal/src';
 const NO_VALUES: readonly unknown[] = Object.freeze([]);
 
 /**
- * A script that is ready to run. It has two forms, which are Lua bodies for Redis: one for a lone call and one for a group.
- * It encodes calls to commands and decodes the replies.
+ * A script that is ready to run. It has up to two forms, which are Lua bodies for Redis: one for a call that is sent alone, and
+ * one for a group of calls. It encodes calls to commands and decodes the replies.
  */
 export class CompiledScript {
   private readonly singleForm: LoadableScript;
@@ -61,7 +61,7 @@ export class CompiledScript {
     };
     const forms = formsOf(definition, shape, group !== false, stringNumbers);
     this.slices = forms.slices;
-    // There are two forms, because a lone call does not need the loop of a group. See DECISIONS.md: two-forms-per-script
+    // There are two forms, because a call sent alone does not need the loop of a group. See DECISIONS.md: two-forms-per-script
     this.singleForm = forms.single;
     const grouped = grouping && group !== false && forms.group !== undefined;
     this.maxCalls = grouped ? group.maxCalls : 1;
@@ -69,7 +69,6 @@ export class CompiledScript {
     this.groupForm = this.maxCalls > 1 ? forms.group : undefined;
   }
 
-  /** The forms that nodes must have loaded. */
   get forms(): LoadableScript[] {
     return [this.singleForm, this.groupForm].filter((form) => form !== undefined);
   }

@@ -1,7 +1,7 @@
 import type { Call } from './call';
 import type { Lane } from './lane';
 
-/** Longest time between two readings of the clock while calls wait, ms. Deadlines count at most this much of a stall. */
+/** Longest time between two readings of the clock while calls wait, ms, if this process is not stalled. */
 const STEP_MS = 10;
 
 /** Delay of a timer from which on this process counts as stalled, ms. Smaller delays are normal. */
@@ -22,7 +22,7 @@ interface Stall {
  * Deadlines of all calls. They have one timer, and a clock that stops during stalls of this process.
  *
  * Deadlines limit how long Redis may take. During a stall (rendering, garbage collection, a suspended machine) this process
- * writes no call and reads no reply, so that time is not counted, but for its first 10 ms.
+ * writes no call and reads no reply, so that time is not counted, but for about its first 10 ms.
  * See DECISIONS.md: deadlines-ignore-own-stalls
  */
 export class Deadlines {
@@ -54,13 +54,12 @@ export class Deadlines {
     if (expiresAt + this.stalledMs < this.ringsAt) this.ringBy(performance.now());
   }
 
-  /** Keeps the process alive while calls wait for a connection. Without a connection nothing else would. */
+  /** Keeps the process alive while calls wait for a connection, since there may be no socket that does. */
   hold(): void {
     this.holding = true;
     this.timer?.ref();
   }
 
-  /** Lets the process end, because no calls are left. */
   rest(): void {
     if (!this.holding) return;
     this.holding = false;

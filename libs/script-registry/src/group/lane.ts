@@ -42,7 +42,8 @@ export class Lane {
 
   /**
    * Adds a call. The call is sent at once if it fills a group, or if nothing is in flight or waiting and the last group had
-   * one call. Otherwise it is sent with the other calls of the same turn of the event loop, or after the next reply if four groups are in flight.
+   * one call. Otherwise it is sent with the other calls of the same turn of the event loop, or after the next reply if four
+   * groups are in flight. Calls wait while no node is connected, or `maxInFlight` groups are in flight.
    */
   submit(call: Call): void {
     this.queue.push(call);
@@ -74,7 +75,6 @@ export class Lane {
     return calls.reduce((next, call) => (late.has(call) ? next : Math.min(next, call.expiresAt)), Infinity);
   }
 
-  /** Rejects all calls; used when ScriptRegistry closes. */
   drain(reject: (call: Call) => void): void {
     this.expire(Infinity, reject);
   }
@@ -93,7 +93,6 @@ export class Lane {
     });
   }
 
-  /** Removes the calls of the next group from the queue. */
   private take(): Call[] {
     const { maxChars } = this.transport;
     const maxCalls = this.transport.maxCalls();

@@ -67,7 +67,7 @@ export class GroupPace {
       this.measuredAt = Infinity;
       return;
     }
-    // A measurement may be too high, because Redis' process may have been paused. It is never too low.
+    // A measurement may be too high, because Redis' process may have been paused. It is too low only if the clock was set back.
     const perCallMs = ms / calls;
     this.perCallMs = perCallMs < this.perCallMs ? perCallMs : (this.perCallMs + perCallMs) / 2;
     this.limit = this.fitting(calls);

@@ -54,7 +54,7 @@ export class ScriptRunner {
 
   submit(call: Call): void {
     const slot = this.context.connection.clustered ? slotOf(call.keys[0] ?? '') : 0;
-    // Calls with the same WAIT share a lane, since a WAIT delays all commands after it.
+    // One WAIT follows each group, so only calls with the same WAIT can share groups.
     const id = call.wait ? `${slot}:${call.wait.replicas}:${call.wait.timeoutMs}` : slot;
     let lane = this.lanes.get(id);
     if (lane === undefined) {

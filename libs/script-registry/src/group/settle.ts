@@ -8,10 +8,9 @@ export function asError(error: unknown): Error {
   return error instanceof Error ? error : new Error(thrownText(error));
 }
 
-/** Error codes of a Cluster node that cannot run a command: another node has the slot, the slot moves, or no node has it. */
+/** Error codes of a Cluster node that cannot run a command because of the slots of its keys, or because the Cluster is down. */
 const REDIRECTS = new Set(['MOVED', 'ASK', 'TRYAGAIN', 'CROSSSLOT', 'CLUSTERDOWN']);
 
-/** Error codes of Redis for a script that it did not run. */
 const REFUSALS = new Set([
   'OOM',
   'READONLY',
@@ -42,7 +41,7 @@ export interface FailingScript {
 /**
  * Makes the error of a call whose command failed.
  *
- * @param lost true if the call was sent before, and that sending got no reply
+ * @param lost true if a sending of the call may have run without a reply
  */
 export function callError({ name: script, inScript }: FailingScript, failure: CommandFailure, lost: boolean): Error {
   const { kind, code, raisedByScript } = failure;
@@ -52,7 +51,7 @@ export function callError({ name: script, inScript }: FailingScript, failure: Co
     const problem =
       kind === 'lost' ? message : `its reply was lost, and when it was sent again, it failed with "${message}"`;
     return new UnknownOutcomeError(
-      `${script} was sent, and may have run: ${problem}. Repeat the call only if a second run is harmless.`,
+      `${script} may have run, or may still run: ${problem}. Repeat the call only if a second run is harmless.`,
       { cause: failure },
     );
   }

@@ -1,7 +1,6 @@
 import { shown, slotOf } from '../../../internal/src';
 import { CrossSlotError } from '../script-registry.errors';
 
-/** Returns the part of a key that is hashed: its hash tag, or the whole key. */
 function hashed(key: string): string {
   const open = key.indexOf('{');
   if (open === -1) return key;

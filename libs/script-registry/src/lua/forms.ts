@@ -72,7 +72,10 @@ function rewrite(source: string, { argIndexes, time, calls }: Rewriting): string
   return texts.join('');
 }
 
-/** Returns the `#!lua` line. With this line Redis 7 refuses a script before it runs, instead of in the middle. */
+/**
+ * Returns the `#!lua` line. With this line Redis 7 refuses a script that must not write now (such as on a replica, or while
+ * memory is full) before it runs, instead of at its first write.
+ */
 function shebang(flags: readonly string[]): string {
   return flags.length === 0 ? '#!lua\n' : `#!lua flags=${flags.join(',')}\n`;
 }
@@ -197,7 +200,7 @@ interface ScriptForms {
 const made = { plain: new WeakMap<ScriptText, ScriptForms>(), tagged: new WeakMap<ScriptText, ScriptForms>() };
 
 /**
- * Returns the forms of a script. They are made once for all registries of the process.
+ * Returns the forms of a script. They are made once for each definition.
  *
  * @param groups false if the script declares that calls must be sent alone
  */

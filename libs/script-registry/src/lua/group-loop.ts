@@ -11,8 +11,8 @@ export interface ScriptShape {
 }
 
 /**
- * Returns the Lua that collects the replies of all calls in one flat array, `{ header, values... }`. Nested arrays would cost
- * Redis and the client more than the script itself. The header is `<arity>:<marks>`; for a timed script `<arity>:<marks>:<us>`,
+ * Returns the Lua that collects the replies of all calls in one flat array, `{ header, values... }`. Nested arrays would be
+ * slower in Redis and in the client. The header is `<arity>:<marks>`; for a timed script `<arity>:<marks>:<us>`,
  * where `us` is Redis' time. Arity is the length of the first reply if that reply is an array, else 0. Marks have one character
  * for each call, which describes its values; empty marks mean `.` for each call:
  *

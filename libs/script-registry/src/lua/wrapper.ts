@@ -1,4 +1,4 @@
-/** Functions that Lua of luanest uses, by the names of the locals that hold them. A script may redefine the globals. */
+/** Functions that Lua of luanest uses, by the names of the locals that hold them. A script may have locals named like them. */
 const CAPTURED: Readonly<Record<string, string>> = {
   luanest_type: 'type',
   luanest_tostring: 'tostring',
