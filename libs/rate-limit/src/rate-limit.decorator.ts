@@ -52,8 +52,8 @@ export function SkipRateLimit(...names: readonly string[]): AnyDecorator {
  * Injects the decision of RateLimitGuard into a parameter of a handler:
  * `@RateLimitResult() limits: RateLimitDecision | undefined`.
  *
- * The decision is undefined if no rule applied to the request. For a WebSocket message whose payload is not an object, the
- * decision is the latest one of this client and this handler.
+ * The decision is undefined if no rule applied to the request, or if the adapter of this kind of context returns no `call`. For
+ * a WebSocket message whose payload is not an object, the decision is the latest one of this client and this handler.
  */
 export const RateLimitResult: () => ParameterDecorator = createParamDecorator(
   (_data: unknown, context: ExecutionContext): RateLimitDecision | undefined => getRateLimitResult(context),

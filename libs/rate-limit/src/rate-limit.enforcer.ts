@@ -163,8 +163,8 @@ export class RateLimitEnforcer {
       this.logger.warn(
         `Rule "${rule.name}" has no subject (the id or address to count) for a request of context "${kind}". Requests ` +
           `without a subject ${denies ? 'are refused' : 'share one counter of the rule'}. Single cases are normal: a client ` +
-          `that hung up has no address. If all requests are affected, give the rule a subject function, add an adapter ` +
-          `for the context (option contexts), or put @SkipRateLimit() on the route. Logged once per rule.`,
+          `that hung up has no address. If all requests are affected, give the rule a subject function that returns one, add ` +
+          `an adapter for the context (option contexts), or put @SkipRateLimit() on the route. Logged once per rule.`,
       );
     }
     return denies;

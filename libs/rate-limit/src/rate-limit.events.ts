@@ -23,7 +23,7 @@ export interface RateLimitEvents {
   /** Event of a refused request. Its fields are those of an allowed request. */
   readonly requestRefused: RateLimitEvents['requestAllowed'];
 
-  /** Event of a request that Redis did not decide, or of a refund after an outcome that failed. */
+  /** Event of a request that Redis did not decide, or of a failed refund of hits whose outcome does not count (`count`). */
   readonly redisFailed: {
     /** Names of the request's rules, or of the rules whose hits should have been refunded. */
     readonly rules: readonly string[];
@@ -33,7 +33,7 @@ export interface RateLimitEvents {
     readonly error?: unknown;
   };
 
-  /** Event of the circuit breaker. `opened`: Redis is called only once per `breaker.openMs`. `closed`: for each request again. */
+  /** Event of the circuit breaker. `opened`: at most one request per `breaker.openMs` calls Redis. `closed`: all may again. */
   readonly breakerChanged: {
     readonly state: 'opened' | 'closed';
   };
@@ -56,5 +56,4 @@ export const RATE_LIMIT_CHANNELS = Object.freeze({
   subjectUnknown: 'luanest:rate-limit:subject.unknown',
 });
 
-/** Publishes the events of this lib, by the names in RATE_LIMIT_CHANNELS. */
 export const events = eventChannels<RateLimitEvents>(RATE_LIMIT_CHANNELS);

@@ -8,7 +8,8 @@ import { RateLimitEnforcer } from './rate-limit.enforcer';
  *
  * The interceptor is for GraphQL fields, WebSocket messages and message patterns, which have no HTTP response of their own.
  * For an HTTP request the guard uses the status of the response, without this interceptor. `@RateLimit()` applies the
- * interceptor to handlers whose rules have `count`. For rules of the module with `count`, set the module's `interceptor`.
+ * interceptor itself if one of its rules has a `count` other than `all`. For such rules of the module, set the module's
+ * `interceptor`.
  */
 @Injectable()
 export class RateLimitInterceptor implements NestInterceptor {

@@ -28,8 +28,8 @@ import { GuardedRoutes } from './rules/guarded-routes';
 /** Settings that Nest needs before the options are resolved. `forRootAsync` takes them next to the factory. */
 export interface RateLimitModuleExtras extends ModuleExtras {
   /**
-   * Applies RateLimitInterceptor to all handlers. Set it if a rule of the module has `count` and the app has GraphQL fields,
-   * WebSocket messages or message patterns; HTTP routes do not need it. Default false.
+   * Applies RateLimitInterceptor to all handlers. Set it if a rule of the module has a `count` other than `all` and the app has
+   * GraphQL fields, WebSocket messages or message patterns; HTTP routes do not need it. Default false.
    */
   readonly interceptor?: boolean;
 }

@@ -43,7 +43,6 @@ export const consumeFixedWindow = defineScript({
   timed: true,
 });
 
-/** Reply of `consumeFixedWindows`. */
 export interface FixedWindows {
   /** Per counter two numbers: hits in the window, including the hits of this request, also if it is refused; ms to its end. */
   readonly windows: readonly number[];
@@ -87,5 +86,4 @@ export const block = defineScript({
   reply: ([strikes = 0]: number[]) => strikes,
 });
 
-/** All scripts of the lib. */
 export const rateLimitScripts = [consume, consumeFixedWindow, consumeFixedWindows, refund, reset, block];

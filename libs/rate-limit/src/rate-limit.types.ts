@@ -43,7 +43,7 @@ export interface RateLimitPolicy {
   readonly name: string;
   readonly limit: number;
   readonly windowMs: number;
-  /** Most hits that are allowed at once: the burst of a token bucket, else the limit. */
+  /** Most hits that are allowed at once: the burst of a token bucket, else the limit; 0 if the limit is 0. */
   readonly capacity: number;
 }
 
@@ -62,7 +62,7 @@ export interface RateLimitDecision {
    * and `onRedisError` is `deny`.
    */
   readonly reason: 'over-limit' | 'cost-over-limit' | 'blocked' | 'redis-error' | undefined;
-  /** Time until all rules may allow the request, ms; Infinity if waiting does not help. 0 if `allowed` or `redis-error`. */
+  /** Time until all of `rules` may allow the request, ms; Infinity if waiting does not help. 0 if `allowed` or `redis-error`. */
   readonly retryAfterMs: number;
   /**
    * One decision per rule that was evaluated, in the order of the rules. For the source `cache` only the rule that refuses is

@@ -7,7 +7,7 @@ export interface RateLimitRefusal {
   readonly decision: RateLimitDecision;
   /** HTTP status: 429 if a rule refuses, 503 if Redis failed and the policy is `deny`. */
   readonly status: number;
-  /** Body of the response: RFC 9457 problem details, or what the option `responses.problem` makes. */
+  /** Body of the response, as the option `responses.problem` says. */
   readonly body: object;
 }
 

@@ -103,7 +103,6 @@ export const httpAdapter: RateLimitContextAdapter = {
   onSent(context, sent) {
     const response = context.getArgByIndex<(ResponseLike & NodeResponse) | undefined>(1);
     const node = response?.raw ?? response;
-    // The response of the handler, another guard, an interceptor or a filter: whichever is sent.
     node?.once?.('finish', () => sent((node.statusCode ?? 200) >= 400));
   },
 };

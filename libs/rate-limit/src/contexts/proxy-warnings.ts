@@ -4,7 +4,7 @@ import { hasPort } from './client-address';
 /** Properties of a request that show whether the app trusts proxies. */
 export interface ProxiedRequest {
   readonly ip?: unknown;
-  /** Fastify only; undefined without `trustProxy`. */
+  /** On Fastify undefined without `trustProxy`. */
   readonly ips?: unknown;
   readonly headers?: Readonly<Record<string, unknown>>;
   /** Express only. */
@@ -19,12 +19,12 @@ const FIX = {
     'as one client with the address of the proxy. Then set `trust proxy` (Express) or `trustProxy` (Fastify) to the ' +
     'addresses or the number of your proxies.',
   permissive:
-    'The app trusts every proxy (its `trust proxy` or `trustProxy` accepts all addresses), so a client can choose its address by ' +
-    'X-Forwarded-For and bypass all limits per address. Set `trust proxy` or `trustProxy` to the addresses or the number ' +
-    'of your proxies.',
+    'The app trusts every proxy (its `trust proxy` or `trustProxy` accepts all addresses). So a client can choose its address by ' +
+    'X-Forwarded-For and bypass all limits per address, unless your proxies replace that header. Set `trust proxy` or ' +
+    '`trustProxy` to the addresses or the number of your proxies.',
   port:
-    'The address of a request has a port, as some proxies write it into X-Forwarded-For. Rules without a subject function ' +
-    'count clients by the address without the port.',
+    'The address of a request has a port or brackets, as some proxies write it into X-Forwarded-For. Rules without a subject ' +
+    'function count clients by the address without them.',
 } as const;
 
 /** Logs warnings about the app's proxy settings, each kind once. */

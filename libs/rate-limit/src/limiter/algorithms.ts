@@ -1,6 +1,6 @@
 import type { RateLimitAlgorithm } from '../rules/rule';
 
-/** Input of an algorithm: the numbers of one check, and the time. `capacity` is the burst of a token bucket, else the limit. */
+/** Input of an algorithm: the numbers of one check (see `capacityOf`), and the time. */
 export interface AlgorithmInput {
   readonly limit: number;
   readonly windowMs: number;
@@ -31,7 +31,7 @@ interface Bucket {
   readonly us: number;
   /** Instant at which the bucket was last empty, us. */
   readonly emptyUs: number;
-  /** Newest first. Each low is lower than all newer lows. */
+  /** Newest first. */
   readonly lows: readonly Low[];
 }
 
@@ -55,7 +55,7 @@ export interface Look extends Times {
 interface Algorithm {
   /** Evaluates a check and charges nothing. */
   look(state: State | undefined, input: AlgorithmInput): Look;
-  /** Returns the refunded hits, and the state without these hits; the state is undefined if no hits are left. */
+  /** Returns the refunded hits, and the state without these hits; the state may be undefined if no hits are left. */
   refund(
     state: State | undefined,
     input: AlgorithmInput,
@@ -231,7 +231,6 @@ const tokenBucket: Algorithm = {
   },
 };
 
-/** Algorithms by name. */
 export const ALGORITHMS: Readonly<Record<RateLimitAlgorithm, Algorithm>> = {
   'fixed-window': fixedWindow,
   'sliding-window': slidingWindow,

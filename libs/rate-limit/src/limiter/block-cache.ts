@@ -30,7 +30,6 @@ export class BlockCache {
     private readonly now: () => number,
   ) {}
 
-  /** Number of cached refusals. */
   get size(): number {
     return this.refusals.size;
   }
@@ -56,7 +55,7 @@ export class BlockCache {
     return { ...verdict, resetMs: Math.max(0, verdict.resetMs - passedMs), retryMs, nextMs: retryMs };
   }
 
-  /** Caches a refusal. @param calledAtMs time of `now` at which the refused call began */
+  /** @param calledAtMs time of `now` at which the refused call began */
   add(check: Check, verdict: Verdict, calledAtMs: number): void {
     const expiresAtMs = calledAtMs + Math.min(verdict.retryMs, this.maxMs);
     if (expiresAtMs <= this.now()) return;
@@ -70,7 +69,6 @@ export class BlockCache {
     }
   }
 
-  /** Forgets the refusal of a subject under a rule. */
   remove(check: Pick<Check, 'rule' | 'subject'>): void {
     this.refusals.delete(memoryId(check.rule, check.subject));
   }

@@ -6,7 +6,7 @@ export class Breaker {
 
   /**
    * @param threshold consecutive failures that open the breaker
-   * @param openMs time after a failure until the open breaker lets one call through, ms
+   * @param openMs time after the last failure until the open breaker lets one call through, ms
    * @param now monotonic clock, ms
    * @param changed called when the breaker opens and when it closes
    */
@@ -17,13 +17,14 @@ export class Breaker {
     private readonly changed: (state: 'opened' | 'closed') => void,
   ) {}
 
-  /** True from the failure that opens the breaker until a call that was let through succeeds. */
+  /** True while calls are stopped, except one at a time as a test. */
   get open(): boolean {
     return this.failures >= this.threshold;
   }
 
   /**
-   * Returns true if a call may be made now. While the breaker is open, it allows one call at a time, `openMs` after a failure.
+   * Returns true if a call may be made now. While the breaker is open, it allows one call at a time, `openMs` after the last
+   * failure.
    */
   enter(): boolean {
     if (!this.open) return true;
@@ -32,7 +33,6 @@ export class Breaker {
     return true;
   }
 
-  /** Records that a call succeeded. */
   succeeded(): void {
     // This call was made before the breaker opened. Its success does not show that Redis is available now.
     if (this.open && !this.probing) return;
@@ -42,7 +42,6 @@ export class Breaker {
     if (wasOpen) this.changed('closed');
   }
 
-  /** Records that a call failed or timed out. */
   failed(): void {
     const wasOpen = this.open;
     this.failures += 1;

@@ -50,12 +50,10 @@ export class LimiterKeys {
     return this.tags.length === 1 ? 0 : spread(subject) % this.tags.length;
   }
 
-  /** Returns the key of a subject's counter under a rule. */
   state(rule: NamedRule, subject: string): string {
     return this.keysOf(rule, this.tagOf(subject)).state(subjectPart(subject));
   }
 
-  /** Returns the key of a subject's penalty under a rule. */
   penalty(rule: NamedRule, subject: string): string {
     return this.keysOf(rule, this.tagOf(subject)).penalty(subjectPart(subject));
   }
@@ -72,7 +70,8 @@ export class LimiterKeys {
   private makeKeys(rule: NamedRule, tag: number): RuleKeys {
     const tagged = this.space.tag(this.tags[tag] as string);
     // The window is part of the key, because two versions of an app may run at the same time with different windows. With one
-    // key, each version would shorten the windows of the other. See DECISIONS.md: window-is-part-of-the-key
+    // key, the version with the shorter window would shorten the windows of the other.
+    // See DECISIONS.md: window-is-part-of-the-key
     const state = tagged.series(rule.algorithm, rule.name, String(rule.windowMs));
     return { state, penalty: tagged.series('penalty', rule.name) };
   }

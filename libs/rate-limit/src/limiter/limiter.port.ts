@@ -34,7 +34,7 @@ export interface Verdict {
 export interface Verdicts {
   /** True if only shadow rules refuse, or none. */
   readonly allowed: boolean;
-  /** Verdicts, in the order of the checks. */
+  /** In the order of the checks. */
   readonly rules: readonly Verdict[];
 }
 

@@ -42,7 +42,6 @@ export class MemoryLimiter implements Limiter {
     private readonly maxSubjects: number,
   ) {}
 
-  /** Number of entries: pairs of rule and subject. */
   get size(): number {
     return this.entries.size;
   }
@@ -51,7 +50,7 @@ export class MemoryLimiter implements Limiter {
     return Promise.resolve(this.decide(checks, charge));
   }
 
-  /** Does the same as `consume`, but returns the verdicts without a promise. */
+  /** Does the same as `consume`, but synchronously. */
   decide(checks: readonly Check[], charge: boolean): Verdicts {
     const atUs = this.nowUs();
     const judged = checks.map((check) => this.judge(check, charge, atUs));
@@ -116,7 +115,7 @@ export class MemoryLimiter implements Limiter {
     return { check, entry, look, verdict };
   }
 
-  /** Returns the entry of a rule and a subject, and marks it as the most recently used. */
+  /** Returns the entry of a rule and a subject, made if it is missing, and marks it as the most recently used. */
   private entryOf(rule: NamedRule, subject: string): Entry {
     const id = memoryId(rule, subject);
     const entry = this.entries.get(id) ?? { state: undefined, blockedUntilMs: 0, strikes: 0, strikesUntilMs: 0 };

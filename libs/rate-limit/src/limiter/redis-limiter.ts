@@ -20,7 +20,6 @@ import {
   type Verdicts,
 } from './limiter.port';
 
-/** Default number of hash tags on a Cluster. */
 const CLUSTER_TAGS = 32;
 
 /** Counts hits in Redis, by Redis' clock. */
@@ -99,8 +98,7 @@ export class RedisLimiter implements Limiter {
 
   /**
    * Decides with the script `consume` if a script for fixed windows failed in Redis. Such a script fails, and charges nothing,
-   * on a counter that is not an integer, such as the text that `block` writes. Errors without a reply of the script are
-   * thrown again.
+   * on a counter that is not an integer, such as the text that `block` writes. Other errors are thrown again.
    */
   private runAfter(error: unknown, checks: readonly Check[], budget: Budget): Promise<Verdicts> {
     if (error instanceof ScriptFailedError) return this.run(checks, true, budget);
@@ -157,7 +155,7 @@ export class RedisLimiter implements Limiter {
         rules[at] = reserved && !allowed ? withoutCharge(verdict, check.cost) : verdict;
       }
     }
-    // The refund is not awaited, and its error is ignored: hits that are not refunded expire with their window.
+    // The refund is not awaited, and its error is ignored: hits that are not refunded stop counting with time.
     if (charged.length > 0) this.refund(charged, budget.deadlineMs).catch(() => undefined);
     if (failed) throw failed.reason;
     return { allowed, rules };

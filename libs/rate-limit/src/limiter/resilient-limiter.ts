@@ -28,7 +28,6 @@ const LOCAL_SUBJECTS = 10_000;
 /** Minimum deadline of refund, reset and block, ms. RateLimitGuard waits for none of these calls. */
 const MIN_ADMIN_DEADLINE_MS = 1_000;
 
-/** Options of ResilientLimiter. */
 export type ResilientLimiterOptions = Pick<
   ResolvedRateLimitOptions,
   'onRedisError' | 'deadlineMs' | 'breaker' | 'blockCache'
@@ -139,7 +138,7 @@ export class ResilientLimiter {
   }
 
   private failed(checks: readonly Check[], charge: boolean, error: unknown): Decision {
-    // The caller made a mistake. Redis did not fail, so the policy does not apply and the breaker does not count it.
+    // The caller made a mistake. Redis did not fail, so the policy does not apply, and for the breaker the call succeeded.
     if (error instanceof InvalidCallError || error instanceof InvalidKeyError) {
       this.breaker.succeeded();
       throw error;
@@ -156,7 +155,7 @@ export class ResilientLimiter {
     return deadlineMs;
   }
 
-  /** Decides by the strictest policy of the rules: `deny`, then `local`, then `allow`. */
+  /** Decides by the strictest policy of the rules: `deny` (of a shadow rule ignored), then `local`, then `allow`. */
   private withoutRedis(checks: readonly Check[], charge: boolean, error: unknown): Decision {
     const policyOf = ({ rule }: Check): RedisErrorPolicy => rule.onRedisError ?? this.options.onRedisError;
     const locals = checks.filter((check) => policyOf(check) === 'local');
@@ -169,7 +168,7 @@ export class ResilientLimiter {
 }
 
 const BREAKER_OPEN = new Error(
-  'Redis was not called, because the circuit breaker is open after several failures in a row (options breaker.failures and openMs).',
+  'Redis was not called, because the circuit breaker is open: the last calls to Redis failed (options breaker.failures and breaker.openMs).',
 );
 
 /** Publishes the event of a decision, unless the call is a peek (`charge` is false). Returns the decision. */

@@ -39,7 +39,7 @@ export class HttpResponses {
 
   constructor(private readonly options: ResolvedResponseOptions) {}
 
-  /** Returns the headers of the response to an allowed or refused request. Shadow rules are not in the headers. */
+  /** Returns the headers of the response to an allowed or refused request. By default shadow rules are left out. */
   headers(decision: RateLimitDecision): Readonly<Record<string, string>> {
     const { headers } = this.options;
     if (headers === false) return NO_HEADERS;

@@ -2,7 +2,6 @@ import { Checks, type KnownOptions } from '../../../internal/src';
 import type { ExecutionContext } from '@nestjs/common';
 import type { RateLimitDecision } from '../rate-limit.types';
 
-/** Headers by name. */
 type Headers = Readonly<Record<string, string>>;
 
 /** Headers and bodies of HTTP responses. */

@@ -13,7 +13,6 @@ interface PendingDecision {
 export class PendingDecisions {
   private readonly decisions = new WeakMap<object, PendingDecision[]>();
 
-  /** Adds the decision of a call. */
   add(call: object, handler: Handler, decision: RateLimitDecision): void {
     const decisions = this.decisions.get(call) ?? [];
     decisions.push({ handler, decision });

@@ -16,14 +16,12 @@ export const MAX_HITS = 1_000_000_000;
 /** Maximum of `limit` with `sliding-log`, which stores every hit. */
 const MAX_LOGGED_HITS = 10_000;
 
-/** Values of `algorithm`. */
 export const ALGORITHMS: readonly RateLimitAlgorithm[] = [
   'fixed-window',
   'sliding-window',
   'sliding-log',
   'token-bucket',
 ];
-/** Values of `onRedisError`. */
 export const ON_REDIS_ERROR: readonly RedisErrorPolicy[] = ['allow', 'deny', 'local'];
 const NAME = /^[A-Za-z0-9._-]{1,64}$/;
 const KNOWN: KnownOptions<RateLimitRule> = {
@@ -44,7 +42,6 @@ const KNOWN: KnownOptions<RateLimitRule> = {
 };
 const KNOWN_OF_ESCALATION: KnownOptions<BlockEscalation> = { factor: true, maxMs: true, memoryMs: true };
 
-/** Returns the maximum of `limit` with an algorithm, hits. */
 export function mostHits(algorithm: string): number {
   return algorithm === 'sliding-log' ? MAX_LOGGED_HITS : MAX_HITS;
 }
@@ -108,7 +105,6 @@ export function resolveRule(rule: RateLimitRule, checks = new Checks('RateLimitS
   });
 }
 
-/** Returns a copy of a rule that has the given name. */
 export function named(rule: ResolvedRule, name: string): NamedRule {
   return Object.freeze({ ...rule, name });
 }

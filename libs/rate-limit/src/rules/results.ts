@@ -27,7 +27,8 @@ export function keepResult(call: object, handler: Handler, decision: RateLimitDe
  * Returns the decision of RateLimitGuard for a call. Use it in interceptors, pipes and filters; in handlers use
  * `@RateLimitResult()`.
  *
- * @returns undefined if no rule applied or the guard has not run
+ * @returns undefined if no rule applied, if the guard has not run, or if it refused the call. For a refusal over HTTP or GraphQL,
+ *   RateLimitException has the decision
  */
 export function getRateLimitResult(context: ExecutionContext): RateLimitDecision | undefined {
   const handler = context.getHandler();

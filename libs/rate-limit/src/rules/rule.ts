@@ -20,7 +20,7 @@ export type RedisErrorPolicy =
   | 'allow'
   /** Refuses the request; over HTTP with status 503. */
   | 'deny'
-  /** Counts in this process, with the same limits, until Redis answers again. */
+  /** Counts in this process, with the same limits, until Redis replies again. */
   | 'local';
 
 /** A value, or a function that returns it for a request; the function may be async. */

@@ -8,7 +8,7 @@ KEYS[1..]  keys  per rule its state, then its penalty
 ARGV[1]   charge  int        1 to charge, 0 to read only
 ARGV[2..]  rules  list(str)  per rule two: its parameters, then the hits to charge, int >= 0. Parameters are
   <algorithm>:<limit, hits a window>:<window ms>:<capacity>:<mode>:<penalty>
-  capacity   the burst of token-bucket, else the limit
+  capacity   the burst of token-bucket, else the limit; 0 if the limit is 0
   mode       '' | shadow: never refuses | fresh: a penalty deletes the state
   penalty    '' without blocks, or <ms of the first block>:<factor>:<ms of the longest block>:<memory of strikes, ms>
 

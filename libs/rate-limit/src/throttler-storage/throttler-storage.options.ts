@@ -9,8 +9,8 @@ export interface RateLimitThrottlerStorageModuleOptions extends Pick<
   'onRedisError' | 'deadlineMs' | 'breaker' | 'blockCache' | 'tags'
 > {
   /**
-   * Algorithm of all throttlers. Default `fixed-window`. The other algorithms matter only for throttlers with
-   * `blockDuration: 0`, because ThrottlerGuard of @nestjs/throttler by default blocks for a whole ttl after a refusal.
+   * Algorithm of all throttlers. Default `fixed-window`. With another one, set `blockDuration: 0` in the throttlers: by default
+   * ThrottlerGuard of @nestjs/throttler blocks for a whole ttl after a refusal, also if the algorithm would allow hits earlier.
    */
   readonly algorithm?: RateLimitAlgorithm;
 }

@@ -105,7 +105,7 @@ function recordOf({ allowed, reason, rules: [rule] }: RateLimitDecision, limit: 
   if (allowed) return { ...UNLIMITED, totalHits: rule?.used ?? 0, timeToExpire: seconds(rule?.resetMs ?? 0) };
   const { blocked, resetMs, windowMs, retryAfterMs } = rule as RateLimitRuleDecision;
   // With a limit of 0, no hit is ever allowed and retryAfterMs is Infinity. Throttler needs a finite time, so this returns the
-  // length of the block, or the ttl if there is no block.
+  // rest of the block, or the ttl if there is no block.
   const retryMs = blocked ? resetMs : limit === 0 ? windowMs : retryAfterMs;
   return {
     totalHits: limit + 1,

@@ -1,5 +1,5 @@
--- Returns the integers in a text. Requests of one route have the same text, so an EVALSHA that runs a group of calls parses
--- each text only once.
+-- Returns the integers in a text. Requests of one route mostly have the same text, so an EVALSHA that runs a group of calls
+-- parses each text only once.
 local known = {}
 
 local function parse_integers(text)

@@ -1,13 +1,12 @@
 -- @include clock
 -- @include state
--- The state is a sorted set with a member <us>:<n>:<cost> per hit, whose score is <us>. One more member, `total`, has the sum
--- of the costs as its score, which is lower than all other scores.
+-- The state is a sorted set with a member <us>:<n>:<cost> per charged request, whose score is <us>. One more member, `total`,
+-- has the sum of the costs as its score, which is lower than all other scores.
 local LOWEST_US = '1e12'
 local function read_total(key)
   local total = redis.pcall('ZSCORE', key, 'total')
   return type(total) == 'string' and math.max(0, math.min(tonumber(total), 1e10)) or nil
 end
--- Returns the time of the oldest hit, us; nil if there is no hit.
 local function read_oldest(key)
   return redis.call('ZRANGE', key, 1, 1, 'WITHSCORES')[2]
 end
@@ -18,7 +17,7 @@ end
 algorithms['sliding-log'] = {
   look = function(rule, key, _, cost)
     local total, window_ms = read_total(key), rule.window_ms
-    -- There is no log yet, or another program has changed the key. An invalid log cannot be counted, so it starts again.
+    -- There is no log yet, or the script `block` or another program has overwritten it. So an empty log starts.
     if not total then
       redis.call('DEL', key)
       return 0, 0, window_ms, 0, 0

@@ -3,8 +3,8 @@
 -- A bucket whose level rises by the hits of each request and drains evenly (GCRA). The state is
 --   <level, hits>:<us at which it had this level>:<us at which it was last empty><lows>
 -- The state has a level, where GCRA usually has an arrival time, because a time in us is too coarse for high rates. The third
--- part is left out if it equals the second. A low is ;<us>,<level just before a charge>. The newest low is first, and each low
--- is lower than all newer lows. From the lows, a refund finds the lowest level since its charge.
+-- part and the lows are left out if the third part equals the second. A low is ;<us>,<level just before a charge>. The newest
+-- low is first. From the lows, a refund finds the lowest level since its charge.
 local LOW_CHARS, MAX_LOWS = 33, 8
 
 local function drained_in(rule, us)
@@ -39,8 +39,8 @@ local function low_text(us, low)
   return string.format(';%016.0f,%015.4f', us, math.floor(low * 1e4) / 1e4)
 end
 
--- Adds `low`, the level just before a charge, and removes the lows that are not below it. If there are more than MAX_LOWS,
--- the two oldest lows are joined into one, with the lower level and the later time.
+-- Adds `low`, the level just before a charge, and removes the newest lows that are not below it. If there are more than
+-- MAX_LOWS, the two oldest lows are joined into one, with the lower level and the later time.
 local function with_low(lows, low)
   local at_us, least = string.match(lows, '^;(%d+),([%d.]+)')
   while at_us and (tonumber(least) or 0) >= low do
