@@ -145,7 +145,7 @@ export const libs: readonly Lib[] = [
     },
     nested: [
       [{ source: { modul: 'redis' } }, 'There is no option "modul" in source. Known: module, namespace.'],
-      [{ source: 'redis' }, 'source is "redis". Expected an object with module, namespace.'],
+      [{ source: 'redis' }, 'source is "redis". Expected an object. Known options: module, namespace.'],
     ],
   },
   {
@@ -209,7 +209,7 @@ export const libs: readonly Lib[] = [
       } satisfies Required<IdempotencyOptions>,
     } satisfies Required<OnceModuleOptions>,
     nested: [
-      [{ idempotency: null }, /^idempotency is null\. Expected an object with subject, /],
+      [{ idempotency: null }, /^idempotency is null\. Expected an object\. Known options: subject, /],
       [{ idempotency: { subject: resolver, headers: 'a' } }, /^There is no option "headers" in idempotency\. Known: /],
     ],
   },
@@ -226,9 +226,9 @@ export const libs: readonly Lib[] = [
     } satisfies Required<ReadRewardModuleOptions>,
     nested: [
       [{ rules: { read: { limit: 1, cap: 2 } } }, /^There is no option "cap" in rules\.read\. Known: limit, /],
-      [{ rules: { read: 5 } }, /^rules\.read is 5\. Expected an object with limit, /],
+      [{ rules: { read: 5 } }, /^rules\.read is 5\. Expected an object\. Known options: limit, /],
       [{ ledger: { retention: 1 } }, 'There is no option "retention" in ledger. Known: retentionMs.'],
-      [{ ledger: null }, 'ledger is null. Expected an object with retentionMs.'],
+      [{ ledger: null }, 'ledger is null. Expected an object. Known options: retentionMs.'],
     ],
   },
   {
@@ -281,7 +281,7 @@ export const libs: readonly Lib[] = [
     } satisfies Required<StreamConsumerModuleOptions>,
     nested: [
       [{ streams: { a: { partitons: 2 } } }, /^There is no option "partitons" in streams\["a"\]\. Known: keys, /],
-      [{ streams: { a: null } }, /^streams\["a"\] is null\. Expected an object with keys, /],
+      [{ streams: { a: null } }, /^streams\["a"\] is null\. Expected an object\. Known options: keys, /],
       [{ streams: ['a'] }, 'streams is an array of 1. Expected an object.'],
       [{ backoff: { delay: 1 } }, 'There is no option "delay" in backoff. Known: delayMs, factor, maxDelayMs.'],
       [{ backoff: { factor: 0.5 } }, 'backoff.factor is 0.5. Expected a number from 1 to 1000.'],
@@ -302,17 +302,17 @@ export const libs: readonly Lib[] = [
     } satisfies Required<RateLimitModuleOptions>,
     nested: [
       [{ breaker: { failure: 1 } }, 'There is no option "failure" in breaker. Known: failures, openMs.'],
-      [{ breaker: null }, 'breaker is null. Expected an object with failures, openMs.'],
+      [{ breaker: null }, 'breaker is null. Expected an object. Known options: failures, openMs.'],
       [{ blockCache: {} }, 'blockCache is an object. Expected true or false.'],
       [{ responses: { header: false } }, 'There is no option "header" in responses. Known: headers, problem.'],
       [{ responses: { problem: 1 } }, 'responses.problem is 1. Expected true, false or a function.'],
       [{ responses: { headers: {} } }, 'responses.headers is an object. Expected true, false or a function.'],
-      [{ responses: false }, 'responses is false. Expected an object with headers, problem.'],
+      [{ responses: false }, 'responses is false. Expected an object. Known options: headers, problem.'],
       [{ contexts: null }, 'contexts is null. Expected an object.'],
       [{ contexts: { own: resolver } }, /^contexts\["own"\] is a function\. Expected an adapter: /],
       [{ contexts: { own: { ...adapter, call: 1 } } }, 'contexts["own"].call is 1. Expected a function.'],
       [{ rules: [{ name: 'r', limit: 1, windowsMs: 1 }] }, /^There is no option "windowsMs" in rules\[0\]\. Known: /],
-      [{ rules: [null] }, /^rules\[0\] is null\. Expected an object with name, limit, windowMs, /],
+      [{ rules: [null] }, /^rules\[0\] is null\. Expected an object\. Known options: name, limit, windowMs, /],
       [
         { rules: [{ name: 'r', limit: 1, windowMs: 1, blockMs: 1, blockEscalation: { max: 2 } }] },
         'There is no option "max" in rules[0].blockEscalation. Known: factor, maxMs, memoryMs.',

@@ -87,7 +87,6 @@ export class Checks {
     return this.refuse(name, value, `a number from ${min} to ${max}`);
   }
 
-  /** Checks for true or false. */
   flag(name: string, value: unknown): boolean {
     return typeof value === 'boolean' ? value : this.refuse(name, value, 'true or false');
   }
@@ -103,7 +102,6 @@ export class Checks {
     return this.refuse(name, value, `1 to ${maxChars} characters of well-formed Unicode`);
   }
 
-  /** Checks for one of several texts. */
   choice<T extends string>(name: string, value: unknown, choices: readonly T[]): T {
     const found = choices.find((choice) => choice === value);
     if (found !== undefined) return found;
@@ -116,7 +114,6 @@ export class Checks {
     return typeof value === 'function' ? value : this.refuse(name, value, `a function ${purpose}`.trimEnd());
   }
 
-  /** Checks for a function or undefined. */
   optionalFn<T>(name: string, value: T, purpose = ''): T | undefined {
     return value === undefined ? undefined : this.fn(name, value, purpose);
   }
@@ -143,7 +140,7 @@ export class Checks {
    */
   options<T>(name: string, value: T, known: KnownOptions<NoInfer<T>>): T {
     const names = (): string => Object.keys(known).join(', ');
-    if (!isObject(value)) return this.object(name, value, `an object with ${names()}`);
+    if (!isObject(value)) return this.object(name, value, `an object. Known options: ${names()}`);
     if (hasClass(value)) return value;
     const unknown = Object.keys(value).find((key) => !Object.hasOwn(known, key));
     if (unknown === undefined) return value;

@@ -1,7 +1,6 @@
 import { Checks } from './checks';
 import type { Method } from './handlers';
 
-/** A class or a method that a decorator is applied to. */
 export interface Decorated {
   /** `Class` or `Class.method`. */
   readonly where: string;
@@ -13,7 +12,6 @@ export interface Decorated {
   readonly apply: (decorator: ClassDecorator & MethodDecorator) => void;
 }
 
-/** A method that a decorator is applied to. */
 export interface DecoratedMethod {
   /** `Class.method`. */
   readonly where: string;
@@ -56,7 +54,7 @@ export function classOrMethodDecorator(
   return (target: object, key?: string | symbol, descriptor?: Descriptor) => {
     const where = placeOf(target, key);
     const checks = new Checks(`${name} on ${where}`);
-    const on = key === undefined ? target : checkedMethod(checks, target, key, descriptor);
+    const on = key === undefined ? target : checkedMethod(checks, target, key, descriptor, 'a class or an instance method');
     decorate({
       where,
       checks,
@@ -74,10 +72,16 @@ function placeOf(target: object, key: string | symbol | undefined): string {
   return key === undefined ? name : `${name}.${String(key)}`;
 }
 
-function checkedMethod(checks: Checks, target: object, key: string | symbol, descriptor: Descriptor): Method {
+function checkedMethod(
+  checks: Checks,
+  target: object,
+  key: string | symbol,
+  descriptor: Descriptor,
+  expected = 'an instance method',
+): Method {
   const kind = kindOf(target, key, descriptor);
   if (kind === undefined) return descriptor?.value as Method;
-  throw checks.error(`The decorator is applied to ${kind}. Expected an instance method.`);
+  throw checks.error(`The decorator is applied to ${kind}. Expected ${expected}.`);
 }
 
 /**

@@ -24,7 +24,8 @@ export interface ModuleExtras {
 export interface LuanestModuleClass<Options extends object, Extras extends object> {
   new (): object;
   /**
-   * Makes the module. Import it once, in the root module. Invalid values make the boot of the app fail with InvalidOptionError.
+   * Makes the module, for the imports of the root module. Invalid values make the boot of the app fail with InvalidOptionError,
+   * and so does a second import, unless the module may be imported several times.
    *
    * @throws InvalidOptionError if the options are not an object, or `isGlobal` or `registry` is invalid
    */
@@ -38,7 +39,6 @@ export interface LuanestModuleClass<Options extends object, Extras extends objec
   forRootAsync(options: ConfigurableModuleAsyncOptions<Options, 'create'> & Partial<Extras>): DynamicModule;
 }
 
-/** Parts of a module that depend on its settings. */
 interface Parts {
   readonly imports?: NonNullable<ModuleMetadata['imports']>;
   readonly controllers?: readonly Type[];
@@ -46,7 +46,6 @@ interface Parts {
   readonly exports: readonly InjectionToken[];
 }
 
-/** Definition of a module, for `defineLuanestModule`. */
 export interface ModuleDefinition<Options extends object, Extras extends object, Resolved> {
   /** Name of the module's class. Errors of its options begin with this name. */
   readonly name: string;
@@ -73,7 +72,7 @@ const IMPORT_ONCE = 'Import it once, in the root module: every other module can 
 
 /**
  * Makes the base class of a module with `forRoot` and `forRootAsync`. Options are checked and resolved once, when the app
- * boots, and a second import is refused.
+ * boots, and a second import is refused unless `once` is null.
  *
  * @returns the class to extend
  */
@@ -89,7 +88,9 @@ export function defineLuanestModule<Options extends object, Extras extends objec
   const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<Options>({ optionsInjectionToken: raw })
     .setClassMethodName('forRoot')
     .setExtras(defaults as ModuleExtras & Extras, (dynamic, extras) => {
-      if (extras.registry !== undefined) checks.text('registry', extras.registry, /^[^]+$/, 'the name of a registry');
+      if (extras.registry !== undefined) {
+        checks.text('registry', extras.registry, /^[^]+$/, 'the name of a ScriptRegistry');
+      }
       const { imports = [], providers, ...parts } = definition.parts(extras, token);
       const once = definition.once === undefined ? token : definition.once?.(extras);
       const options: FactoryProvider<Resolved> = {
@@ -100,7 +101,7 @@ export function defineLuanestModule<Options extends object, Extras extends objec
           const times = once === undefined ? 1 : timesProvided(modules, once);
           if (times > 1) {
             throw checks.error(
-              `forRoot() is imported ${times} times. ${definition.onceRemedy?.(extras) ?? IMPORT_ONCE}.`,
+              `forRoot() or forRootAsync() is imported ${times} times. ${definition.onceRemedy?.(extras) ?? IMPORT_ONCE}.`,
             );
           }
           return resolve(objectOf(checks, given));

@@ -12,7 +12,6 @@ export interface ExploredMethod {
   readonly where: string;
 }
 
-/** Options of `exploreMethods`. */
 export interface ExploreOptions {
   /** True: an alias (`useExisting`) counts as a further provider. False: each instance is explored once. Default false. */
   readonly aliases?: boolean;

@@ -4,10 +4,8 @@ import { DiscoveryService, ExternalContextCreator, MetadataScanner, type Modules
 /** Providers of Nest that are needed to find decorated handlers and to call them. */
 export const EXPLORER_PARTS = [DiscoveryService, MetadataScanner, ExternalContextCreator] as const;
 
-/** Function of a method. */
 export type Method = (...args: unknown[]) => unknown;
 
-/** Nest's record of a provider or controller. */
 export type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
 /** Returns how many modules have a provider. Each `forRoot()` of a lib adds one module. */

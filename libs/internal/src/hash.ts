@@ -2,7 +2,7 @@ import calculateSlot from 'cluster-key-slot';
 
 const SLOTS = 16_384;
 
-/** Returns the hash slot of a key, 0 to 16,383. */
+/** Returns the hash slot of a key in a Redis Cluster, 0 to 16,383. */
 export function slotOf(key: string): number {
   return calculateSlot(key);
 }
@@ -20,7 +20,7 @@ export function spread(text: string): number {
 /**
  * Returns hash tags whose slots are distributed evenly, so that masters with equally many slots get about equally many tags.
  *
- * @param count number of tags; another count gives other tags
+ * @param count number of tags; with another count, the tags may differ
  * @param name first part of each tag; text without braces; default: none
  */
 export function evenTags(count: number, name = ''): string[] {

@@ -2,10 +2,14 @@ import { classOrMethodDecorator, InvalidOptionError, methodDecorator } from '../
 
 type AnyDecorator = (target: object, key?: string, descriptor?: PropertyDescriptor) => void;
 
-describe.each<[string, AnyDecorator]>([
-  ['a decorator of methods', methodDecorator('@Mark', () => undefined) as AnyDecorator],
-  ['a decorator of classes and methods', classOrMethodDecorator('@Mark', () => undefined)],
-])('%s', (_, decorate) => {
+describe.each<[string, AnyDecorator, string]>([
+  ['a decorator of methods', methodDecorator('@Mark', () => undefined) as AnyDecorator, 'an instance method'],
+  [
+    'a decorator of classes and methods',
+    classOrMethodDecorator('@Mark', () => undefined),
+    'a class or an instance method',
+  ],
+])('%s', (_, decorate, expected) => {
   class Jobs {
     static now(): void {
       // Never called.
@@ -29,7 +33,7 @@ describe.each<[string, AnyDecorator]>([
   ])('refuses Jobs.%s: it is %s', (name, kind, decorating) => {
     expect(decorating).toThrow(InvalidOptionError);
     expect(decorating).toThrow(
-      `@Mark on Jobs.${name}: The decorator is applied to ${kind}. Expected an instance method.`,
+      new InvalidOptionError(`@Mark on Jobs.${name}: The decorator is applied to ${kind}. Expected ${expected}.`),
     );
   });
 

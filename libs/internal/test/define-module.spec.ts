@@ -57,8 +57,8 @@ describe('a module of defineLuanestModule', () => {
     const booting = boot(CounterModule.forRoot({ limit: 1 }), CounterModule.forRoot({ limit: 2 }));
     await expect(booting).rejects.toThrow(
       new InvalidOptionError(
-        'CounterModule: forRoot() is imported 2 times. Import it once, in the root module: every other module can then ' +
-          'inject what it provides.',
+        'CounterModule: forRoot() or forRootAsync() is imported 2 times. Import it once, in the root module: every other ' +
+          'module can then inject what it provides.',
       ),
     );
     expect(resolved).toBe(0);
@@ -78,7 +78,7 @@ describe('a module of defineLuanestModule', () => {
     [
       'registry',
       () => CounterModule.forRoot({ registry: '' }),
-      'CounterModule: registry is "". Expected the name of a registry.',
+      'CounterModule: registry is "". Expected the name of a ScriptRegistry.',
     ],
   ])('refuses %s', async (_, make, message) => {
     await expect((async () => boot(make()))()).rejects.toThrow(new InvalidOptionError(message));

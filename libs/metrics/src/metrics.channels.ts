@@ -13,7 +13,7 @@ type ByChannel<Channels extends Readonly<Record<keyof Events, string>>, Events> 
   [E in keyof Events as Channels[E]]: Events[E];
 };
 
-/** Type of the events of each channel of the libs, by its full name. */
+/** Type of the events of each channel, by its full name. */
 export type ChannelEvents = ByChannel<typeof SCRIPT_REGISTRY_CHANNELS, ScriptRegistryEvents> &
   ByChannel<typeof RATE_LIMIT_CHANNELS, RateLimitEvents> &
   ByChannel<typeof ONCE_CHANNELS, OnceEvents> &

@@ -6,7 +6,6 @@ const CALL = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 
 /** Bounds of histograms for work that may take long, seconds. */
 const WORK = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3_600] as const;
 
-/** Names of attributes that several metrics have. */
 const SCRIPT = ['luanest.registry', 'luanest.script'] as const;
 const LIMIT = 'luanest.rate_limit.rule';
 const REWARD = 'luanest.read_reward.rule';
@@ -43,7 +42,7 @@ function durations<const A extends readonly string[]>(
 export const TABLE = Object.freeze({
   'luanest.script.group.duration': durations(
     CALL,
-    'Time from sending a group of calls as one EVALSHA to its reply',
+    'Time from sending a group of calls as one EVALSHA to their results or errors',
     ...SCRIPT,
   ),
   'luanest.script.calls': counter(
@@ -69,7 +68,7 @@ export const TABLE = Object.freeze({
     'luanest.registry',
     ERROR,
   ),
-  'luanest.script.heals': counter('{heal}', 'Times that a node had lost its scripts and got them again', ...SCRIPT),
+  'luanest.script.heals': counter('{heal}', 'Times that a node lacked the script of a call and got it', ...SCRIPT),
   'luanest.rate_limit.decisions': counter('{decision}', 'Requests decided', OUTCOME, 'luanest.rate_limit.source'),
   'luanest.rate_limit.violations': counter(
     '{violation}',
@@ -133,7 +132,7 @@ export const TABLE = Object.freeze({
   'luanest.delayed_task.lateness': durations(WORK, "How late attempts began, by Redis' clock", QUEUE),
   'luanest.delayed_task.buried': counter(
     '{task}',
-    'Tasks dead-lettered because their worker died in the last attempt',
+    'Tasks dead-lettered because their lease ended in the last attempt',
     QUEUE,
   ),
   'luanest.delayed_task.repaired': counter(
@@ -179,7 +178,6 @@ export const TABLE = Object.freeze({
   ),
 });
 
-/** Name of a metric. */
 export type MetricName = keyof typeof TABLE;
 
 /** Definitions of all metrics, by name. */

@@ -7,8 +7,8 @@ import { KNOWN, resolveOptions, type MetricsOptions } from './metrics.options';
 /** Options of MetricsModule. */
 export interface MetricsModuleOptions extends Omit<MetricsOptions, 'tasks'> {
   /**
-   * Injection token of `DelayedTaskService`, for gauges of its queue. Each collection of metrics then calls Redis once. Default: no
-   * gauges.
+   * Injection token of `DelayedTaskService`, for gauges of its queue. Each collection of metrics then calls its `stats()` once.
+   * Default: no gauges.
    */
   readonly tasks?: InjectionToken<Queue>;
 }

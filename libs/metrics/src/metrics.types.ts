@@ -1,7 +1,5 @@
-/** Kind of an OpenTelemetry instrument. */
 export type MetricKind = 'counter' | 'histogram' | 'gauge';
 
-/** Definition of a metric. */
 export interface Metric {
   readonly kind: MetricKind;
   /** Unit in UCUM, as OpenTelemetry requires. */

@@ -67,7 +67,7 @@ const OWN_LINES = [
   'forRootAsync: mail-1 Error: the mail server is down, 1 replayed, ann at attempt 1, more none',
   'isGlobal false, near: held',
   /^isGlobal false, far: Nest can't resolve dependencies of the UsesLock/,
-  'forRoot twice: LockModule: forRoot() is imported 2 times',
+  'forRoot twice: LockModule: forRoot() or forRootAsync() is imported 2 times',
 ];
 
 /** As `expectAllUsed`, for the app whose clients are the registry's own. */

@@ -36,11 +36,11 @@ export function watchStreams(on: Subscriptions, recorder: Recorder): void {
   });
 }
 
-/** Shows the size and the lateness of a queue of tasks. Calls Redis each time that metrics are collected. */
+/** Shows the size and the lateness of a queue of tasks. Calls `stats()` once each time that metrics are collected. */
 export function watchTasks(queue: Queue, recorder: Recorder): void {
   let pending: ReturnType<Queue['stats']> | undefined;
   const stats = (): ReturnType<Queue['stats']> => {
-    // Two gauges are read in each collection, and share one call of stats().
+    // Both gauges are read in each collection.
     pending ??= queue.stats().finally(() => (pending = undefined));
     return pending;
   };

@@ -2,7 +2,6 @@ import { errorType } from '../error-type';
 import type { Recorder } from '../recorder';
 import type { Subscriptions } from '../subscriptions';
 
-/** Counts decisions of rate limits, exceeded rules, and failures. */
 export function countRateLimits(on: Subscriptions, recorder: Recorder): void {
   for (const outcome of ['allowed', 'refused'] as const) {
     on.on(`luanest:rate-limit:request.${outcome}`, ({ source, violated }) => {
@@ -27,7 +26,6 @@ export function countRateLimits(on: Subscriptions, recorder: Recorder): void {
   );
 }
 
-/** Counts claims, lost leases and results that were not stored. */
 export function countOnce(on: Subscriptions, recorder: Recorder): void {
   on.on('luanest:once:claim.answered', ({ status }) =>
     recorder.add('luanest.once.claims', { 'luanest.outcome': status }),
@@ -43,7 +41,6 @@ export function countOnce(on: Subscriptions, recorder: Recorder): void {
   );
 }
 
-/** Counts recorded items, points and refunds. */
 export function countReadRewards(on: Subscriptions, recorder: Recorder): void {
   on.on('luanest:read-reward:read.recorded', ({ rule, status, points }) => {
     const named = { 'luanest.read_reward.rule': rule };

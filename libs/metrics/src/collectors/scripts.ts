@@ -2,7 +2,6 @@ import { errorType } from '../error-type';
 import type { Recorder } from '../recorder';
 import type { Subscriptions } from '../subscriptions';
 
-/** Records the duration of groups of calls, and counts calls, errors, and loads of scripts. */
 export function countScripts(on: Subscriptions, recorder: Recorder): void {
   on.on('luanest:script-registry:group.ended', ({ registry, script, calls, durationMs }) => {
     const named = { 'luanest.registry': registry, 'luanest.script': script };
@@ -24,7 +23,6 @@ export function countScripts(on: Subscriptions, recorder: Recorder): void {
   );
 }
 
-/** Records the duration of each call. */
 export function timeCalls(on: Subscriptions, recorder: Recorder): void {
   on.on('luanest:script-registry:call.ended', ({ call, durationMs, error }) =>
     recorder.record(

@@ -2,7 +2,6 @@ import { errorType } from '../error-type';
 import type { Recorder } from '../recorder';
 import type { Subscriptions } from '../subscriptions';
 
-/** Records how long acquisitions take and how long locks are held. */
 export function countLocks(on: Subscriptions, recorder: Recorder): void {
   on.on('luanest:lock:acquisition.ended', ({ outcome, durationMs }) =>
     recorder.record('luanest.lock.acquire.duration', { 'luanest.outcome': outcome }, durationMs / 1_000),
@@ -17,7 +16,6 @@ export function countLocks(on: Subscriptions, recorder: Recorder): void {
   );
 }
 
-/** Counts ticks of jobs, and records the duration of runs. */
 export function countJobs(on: Subscriptions, recorder: Recorder): void {
   on.on('luanest:scheduled-lock:tick.ended', ({ name, outcome, durationMs }) => {
     const named = { 'luanest.scheduled_lock.job': name, 'luanest.outcome': outcome };
@@ -28,7 +26,6 @@ export function countJobs(on: Subscriptions, recorder: Recorder): void {
   });
 }
 
-/** Records attempts of tasks, and counts repairs of the queue. */
 export function countTasks(on: Subscriptions, recorder: Recorder): void {
   on.on('luanest:delayed-task:attempt.settled', ({ queue, name, outcome, lateMs, durationMs }) => {
     const named = { 'luanest.delayed_task.queue': queue };
@@ -55,7 +52,6 @@ export function countTasks(on: Subscriptions, recorder: Recorder): void {
   );
 }
 
-/** Counts retries, dead letters, lost messages, takeovers and errors of consumers. */
 export function countStreams(on: Subscriptions, recorder: Recorder): void {
   const named = ({ stream, group }: { readonly stream: string; readonly group: string }) => ({
     // red-packet has a stream for each activity, so the number of its streams has no limit.
