@@ -81,7 +81,6 @@ export class Checks {
     return this.refuse(name, value, `an integer from ${min} to ${max}${hint}`);
   }
 
-  /** Checks for a number from `min` to `max`, with or without a fraction. */
   number(name: string, value: unknown, min: number, max: number): number {
     if (typeof value === 'number' && value >= min && value <= max) return value;
     return this.refuse(name, value, `a number from ${min} to ${max}`);

@@ -13,7 +13,6 @@ export interface PipedParameters {
 /** A method whose guards, pipes, interceptors and filters shall run. */
 export interface MethodToEnhance {
   readonly instance: object;
-  /** Name of the method. */
   readonly name: string;
   /** Function that has the metadata of the decorators. */
   readonly method: object;
@@ -25,7 +24,6 @@ export interface MethodToEnhance {
   readonly invoke: (values: unknown[], args: readonly unknown[]) => unknown;
 }
 
-/** Result of a method that ran with its guards, pipes and interceptors. */
 export interface EnhancedResult {
   /** Result after the interceptors. */
   readonly result: unknown;
@@ -33,7 +31,6 @@ export interface EnhancedResult {
   readonly returned: { readonly value: unknown } | undefined;
 }
 
-/** A method with its guards, pipes, interceptors and filters. */
 export interface EnhancedMethod {
   /** Runs the method with its guards, pipes and interceptors, without filters. @throws what any of them throws */
   readonly run: (...args: unknown[]) => Promise<EnhancedResult>;

@@ -4,7 +4,6 @@ import { channel } from 'node:diagnostics_channel';
 export class EventChannel<Event> {
   private readonly channel: ReturnType<typeof channel>;
 
-  /** @param name name of the channel, such as `luanest:lock:lease.lost` */
   constructor(name: string) {
     this.channel = channel(name);
   }

@@ -5,7 +5,6 @@ export class UniqueIds {
   private readonly origin: string;
   private made = 0;
 
-  /** @param prefix first part of each id */
   constructor(prefix = '') {
     this.origin = `${prefix}${randomBytes(12).toString('base64url')}.`;
   }

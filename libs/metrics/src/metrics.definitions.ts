@@ -183,7 +183,6 @@ export type MetricName = keyof typeof TABLE;
 /** Definitions of all metrics, by name. */
 export const METRICS: Readonly<Record<MetricName, Metric>> = TABLE;
 
-/** Names of the metrics of one kind. */
 export type MetricOf<K extends MetricKind> = {
   [N in MetricName]: (typeof TABLE)[N]['kind'] extends K ? N : never;
 }[MetricName];

@@ -28,7 +28,6 @@ export interface MetricsOptions {
   };
 }
 
-/** Names of the options of `startMetrics` and of MetricsModule. */
 export const KNOWN: KnownOptions<MetricsOptions> = {
   meterProvider: true,
   tracerProvider: true,

@@ -134,7 +134,7 @@ export class RateLimitEnforcer {
     return rules.filter((rule) => !this.options.rules.includes(rule));
   }
 
-  /** Returns the checks of a request; undefined if a rule has no subject and `onUnknownSubject` is `deny`. */
+  /** Returns the checks of a request; undefined if a missing subject refuses it. */
   private async checksOf(
     rules: readonly NamedRule[],
     context: ExecutionContext,

@@ -42,7 +42,6 @@ export interface RateLimitEvents {
   readonly subjectUnknown: {
     /** Result of `context.getType()`: `http`, `rpc`, `ws`, `graphql` or another kind. */
     readonly context: string;
-    /** Name of the rule. */
     readonly rule: string;
   };
 }

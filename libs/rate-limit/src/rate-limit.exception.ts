@@ -13,7 +13,10 @@ export interface RateLimitErrorExtensions {
   readonly violatedPolicies?: readonly string[];
 }
 
-/** Error of a refused HTTP request or GraphQL field: 429, or 503 if Redis failed and the policy is `deny`. */
+/**
+ * Error of a refused HTTP request, GraphQL field, or call of a kind for which the guard has no adapter: 429, or 503 if Redis
+ * failed and the policy is `deny`.
+ */
 export class RateLimitException extends HttpException {
   /** Details for GraphQL: servers copy this object into the error for the client. HTTP responses do not contain it. */
   readonly extensions: RateLimitErrorExtensions;

@@ -8,7 +8,6 @@ import {
 import { named, ON_REDIS_ERROR, resolveRule } from './rules/resolve-rule';
 import type { NamedRule, RateLimitRule, RedisErrorPolicy } from './rules/rule';
 
-/** Injection token of the resolved options. */
 export const RATE_LIMIT_OPTIONS = Symbol('luanest:rate-limit-options');
 
 /** Options of RateLimitModule. */
@@ -61,7 +60,6 @@ export interface RateLimitModuleOptions {
   readonly contexts?: Readonly<Record<string, RateLimitContextAdapter>>;
 }
 
-/** Options with all defaults filled in. */
 export interface ResolvedRateLimitOptions {
   readonly rules: readonly NamedRule[];
   readonly onRedisError: RedisErrorPolicy;

@@ -18,7 +18,6 @@ function verdictsOf([allowed = 0, ...flat]: number[], atUs: number): Verdicts {
   return { allowed: allowed === 1, rules };
 }
 
-/** Decides one request. Charges the rules that allow it, or none if a rule other than a shadow rule refuses. */
 export const consume = defineScript({
   name: 'rate-limit.consume',
   ...consumeLua,
@@ -59,7 +58,6 @@ export const consumeFixedWindows = defineScript({
   timed: true,
 });
 
-/** Refunds the hits that one decision charged. */
 export const refund = defineScript({
   name: 'rate-limit.refund',
   ...refundLua,
@@ -68,7 +66,6 @@ export const refund = defineScript({
   reply: (given: number[]) => given,
 });
 
-/** Deletes the counter of a subject (the counted client or user), its block and the memory of earlier blocks. */
 export const reset = defineScript({
   name: 'rate-limit.reset',
   ...resetLua,
@@ -77,7 +74,6 @@ export const reset = defineScript({
   reply: ([deleted = 0]: number[]) => deleted,
 });
 
-/** Blocks a subject under a rule. */
 export const block = defineScript({
   name: 'rate-limit.block',
   ...blockLua,

@@ -6,7 +6,6 @@ import type { RateLimitCheck, RateLimitDecision } from './rate-limit.types';
 import { MAX_DURATION_MS, MAX_HITS, mostHits, named, resolveRule } from './rules/resolve-rule';
 import type { NamedRule, RateLimitRule } from './rules/rule';
 
-/** Options of one call of `consume` or `peek`. */
 type CallOptions = Pick<RateLimitCheck, 'cost' | 'limit'>;
 
 const NO_OPTIONS: CallOptions = Object.freeze({});
@@ -20,7 +19,6 @@ export class RateLimitService {
   private readonly resolved = new WeakMap<RateLimitRule, NamedRule>();
   private readonly byName: ReadonlyMap<string, NamedRule>;
 
-  /** @param rules rules of the module, which a call may name */
   constructor(
     private readonly limiter: ResilientLimiter,
     rules: readonly NamedRule[],
@@ -150,7 +148,6 @@ function checkSubject(subject: string): string {
   return input.refuse('subject', subject, 'text of at least 1 character');
 }
 
-/** Returns the limit or the cost of a call: the given number, or the rule's number. @throws InvalidRateLimitInputError */
 function numberOf(rule: NamedRule, option: 'limit' | 'cost', given: number | undefined, max: number): number {
   if (given !== undefined) return input.integer(option, given, 0, max);
   const own = rule[option];

@@ -7,7 +7,6 @@ import { ScriptConflictError, ScriptNotRegisteredError } from './script-registry
 export class RegisteredScripts {
   private readonly runners = new Map<AnyScript, ScriptRunner>();
 
-  /** @param registry name of the ScriptRegistry, for errors */
   constructor(private readonly registry: string) {}
 
   /**

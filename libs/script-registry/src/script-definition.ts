@@ -29,7 +29,6 @@ type KeysOf<K extends readonly string[]> = {
     : string;
 };
 
-/** Values of the declared arguments. */
 type ArgsOf<A> = {
   readonly [N in keyof A]: A[N] extends ListType<infer T> ? readonly T[] : A[N] extends ArgType<infer T> ? T : never;
 };

@@ -22,7 +22,6 @@ export class ScriptLoader {
     private readonly onLoaded: () => void,
   ) {}
 
-  /** SHA1 hashes of all script bodies. */
   get shas(): string[] {
     return [...this.scripts.keys()];
   }

@@ -54,7 +54,6 @@ export interface ScriptRegistryModuleOptions {
   readonly maxGroupsInFlight?: number;
 }
 
-/** Options with all defaults filled in. */
 export interface ResolvedScriptRegistryOptions
   extends Required<Omit<ScriptRegistryModuleOptions, RedisOption>>, Pick<ScriptRegistryModuleOptions, RedisOption> {}
 

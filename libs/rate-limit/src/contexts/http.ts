@@ -21,7 +21,6 @@ interface ResponseLike {
   readonly raw?: NodeResponse;
 }
 
-/** Properties of Node's response that the guard uses. */
 interface NodeResponse {
   readonly statusCode?: number;
   once?(event: 'finish', listener: () => void): unknown;

@@ -33,7 +33,6 @@ export class ProxyWarnings {
   private readonly logged = new Set<keyof typeof FIX>();
   private settingChecked = false;
 
-  /** Logs a warning if a request shows a mistake that was not logged before. */
   inspect(request: ProxiedRequest): void {
     if (typeof request.ip === 'string' && request.ip.includes(':') && hasPort(request.ip)) this.warn('port');
     if (request.headers?.['x-forwarded-for'] === undefined) return;
@@ -51,7 +50,6 @@ export class ProxyWarnings {
   }
 }
 
-/** Returns true if the platform is set to trust no proxy. */
 function trustsNobody({ ips, app, server }: ProxiedRequest): boolean {
   if (!app?.get) return server !== undefined && ips === undefined;
   const setting = app.get('trust proxy');

@@ -1,7 +1,6 @@
 import { memoryId } from './keys';
 import type { Check, Verdict } from './limiter.port';
 
-/** A cached refusal. */
 interface Refusal {
   readonly limit: number;
   readonly cost: number;

@@ -23,7 +23,6 @@ export function memoryId({ algorithm, name, windowMs }: NamedRule, subject: stri
   return `${algorithm}:${windowMs}:${name.length}:${name}:${subjectPart(subject)}`;
 }
 
-/** Functions that make the keys of one rule with one hash tag. */
 interface RuleKeys {
   readonly state: (subject: string) => string;
   readonly penalty: (subject: string) => string;

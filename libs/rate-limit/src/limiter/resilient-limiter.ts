@@ -9,7 +9,6 @@ import { Decision } from './decision';
 import { enforced, type Check, type Limiter, type Verdicts } from './limiter.port';
 import { MemoryLimiter } from './memory-limiter';
 
-/** Clocks of this process. */
 export interface Clocks {
   /** Monotonic time, ms. */
   monotonicMs(): number;

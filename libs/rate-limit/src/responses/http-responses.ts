@@ -32,7 +32,6 @@ function periodOf(limit: number, windowMs: number, capacity: number): number {
   return seconds(limit === 0 ? windowMs : (windowMs * capacity) / limit);
 }
 
-/** Makes headers and bodies of HTTP responses from decisions. */
 export class HttpResponses {
   /** Texts for the headers, by name of the rule. Most requests of a rule have the same texts. */
   private readonly texts = new Map<string, PolicyText>();

@@ -20,7 +20,6 @@ export interface RateLimitResponseOptions {
   readonly problem?: boolean | ((decision: RateLimitDecision, context: ExecutionContext) => object);
 }
 
-/** Response options with all defaults filled in. */
 export type ResolvedResponseOptions = Readonly<Required<RateLimitResponseOptions>>;
 
 const KNOWN: KnownOptions<RateLimitResponseOptions> = { headers: true, problem: true };

@@ -17,7 +17,6 @@ function usesRateLimitGuard(guard: unknown): boolean {
   );
 }
 
-/** Knows which routes RateLimitGuard is applied to. */
 export class GuardedRoutes {
   /** True if the guard is a global guard, which is applied to all routes. */
   readonly everywhere: boolean;
@@ -31,7 +30,6 @@ export class GuardedRoutes {
     this.everywhere = this.includesGuard([...config.getGlobalGuards(), ...requestScoped]);
   }
 
-  /** Returns true if the guard is global or applied to this class or method. */
   has(target: Type<unknown> | Handler): boolean {
     return this.everywhere || this.includesGuard(metadata<unknown[]>('__guards__', target) ?? []);
   }

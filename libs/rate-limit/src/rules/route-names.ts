@@ -4,7 +4,6 @@ import { RequestMethod, type ExecutionContext, type Type } from '@nestjs/common'
 /** Method that handles requests, with the type that `ExecutionContext.getHandler()` returns. */
 export type Handler = ReturnType<ExecutionContext['getHandler']>;
 
-/** Returns Nest's metadata of a class or a method. */
 export function metadata<T>(key: string, target: Handler | Type<unknown>): T | undefined {
   return Reflect.getMetadata(key, target) as T | undefined;
 }

@@ -9,7 +9,6 @@ export const RULES_METADATA = 'luanest:rate-limit:rules';
 /** Metadata key of `@SkipRateLimit()`: names of skipped rules; an empty array skips all rules. */
 export const SKIP_METADATA = 'luanest:rate-limit:skip';
 
-/** Rules of one route. */
 export interface RoutePlan {
   readonly rules: readonly NamedRule[];
   /** True if no rule has a function, so that all rules count the client's address with a known limit and cost. */
@@ -18,7 +17,6 @@ export interface RoutePlan {
   readonly refunds: boolean;
 }
 
-/** Rule of `@RateLimit()`. */
 export interface DeclaredRule {
   readonly rule: NamedRule;
   /** True if the rule got its name from its route. */
@@ -65,7 +63,6 @@ export class RoutePlans {
   private readonly plans = new WeakMap<object, WeakMap<object, RoutePlan>>();
   private readonly modulePaths = new WeakMap<object, Set<string>>();
 
-  /** @param rules rules of the module */
   constructor(readonly rules: readonly NamedRule[]) {}
 
   /** Adds the path that RouterModule gives the module of a controller. Must be called before `of` and `declarations`. */

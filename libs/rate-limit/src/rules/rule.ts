@@ -82,7 +82,6 @@ export interface RateLimitRule {
   readonly deadlineMs?: number;
 }
 
-/** Option `blockEscalation` of a rule. */
 export type BlockEscalation = NonNullable<RateLimitRule['blockEscalation']>;
 
 /** Checked rule with all defaults filled in. If `name` is undefined, the rule gets the name of its route later. */
@@ -107,7 +106,6 @@ export interface ResolvedRule {
   readonly deadlineMs: number | undefined;
 }
 
-/** Checked rule that has a name. */
 export interface NamedRule extends ResolvedRule {
   readonly name: string;
   /** True if a block also deletes the counter, so that a new window begins after the block. Default false. */

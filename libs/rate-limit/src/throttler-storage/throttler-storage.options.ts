@@ -15,7 +15,6 @@ export interface RateLimitThrottlerStorageModuleOptions extends Pick<
   readonly algorithm?: RateLimitAlgorithm;
 }
 
-/** Options with all defaults filled in. */
 export interface ResolvedThrottlerStorageOptions {
   readonly algorithm: RateLimitAlgorithm;
   readonly limiter: ResolvedRateLimitOptions;

@@ -32,7 +32,6 @@ export class RateLimitThrottlerStorage implements ThrottlerStorage {
   /** Rules by name of the throttler, ttl and blockDuration, because a route may have its own values of a throttler. */
   private rules = new Map<string, NamedRule>();
 
-  /** @param algorithm algorithm of all throttlers */
   constructor(
     private readonly limiter: ResilientLimiter,
     private readonly algorithm: RateLimitAlgorithm,

@@ -40,7 +40,6 @@ export class IoredisNode implements RedisNode {
     this.on('close', () => this.loseUnanswered());
   }
 
-  /** Calls `listener` when the connection is ready and when it has closed. */
   onStatus(listener: (event: 'ready' | 'down') => void): void {
     this.on('ready', () => listener('ready'));
     this.on('close', () => listener('down'));

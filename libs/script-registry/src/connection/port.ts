@@ -41,10 +41,8 @@ export function raisedByScript(message: string): boolean {
 /** An argument of a command: text, which is written as UTF-8, or bytes, which are written as they are. */
 export type CommandArg = string | Buffer;
 
-/** A Redis command: its name and its arguments. */
 export type RedisCommand = readonly [name: string, args: CommandArg[]];
 
-/** One Redis server of a RedisConnection. */
 export interface RedisNode {
   /** `host:port`, or the socket's path. */
   readonly id: string;

@@ -5,9 +5,7 @@ import { thrownText } from '../../../internal/src';
 
 /** Parameters of WAIT, which follows the script of a `runAndWait` call. */
 export interface Wait {
-  /** Number of replicas to wait for. */
   readonly replicas: number;
-  /** How long to wait for the replicas, ms. */
   readonly timeoutMs: number;
 }
 

@@ -100,7 +100,6 @@ export class CompiledScript {
   /** Replaces line numbers of a form in an error message by line numbers of the script. */
   readonly inScript = (message: string): string => this.singleForm.lines.inScript(message);
 
-  /** Returns the form in which this number of calls is sent. */
   formFor(calls: number): LoadableScript {
     return calls === 1 ? this.singleForm : (this.groupForm as LoadableScript);
   }
@@ -145,7 +144,6 @@ export class CompiledScript {
     else this.settleGroup(Array.isArray(raw) ? (raw as ScriptReply[]) : [], calls, fail);
   }
 
-  /** Decodes the reply of `singleForm`. */
   private settleSingle(raw: unknown, call: Call, fail: (call: Call, error: Error) => void): void {
     let reply = raw as ScriptReply;
     const atUs = this.definition.timed && Array.isArray(reply) ? Number(reply.pop()) : NaN;
@@ -235,7 +233,6 @@ export class CompiledScript {
     return key;
   }
 
-  /** Returns the text that names a key or an argument of this script in errors. */
   private labelOf(name: string): string {
     return `"${name}" of ${this.name}`;
   }

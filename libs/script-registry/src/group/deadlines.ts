@@ -14,7 +14,6 @@ const KEPT_STALLS = 16;
 interface Stall {
   /** When the stall ended, by `performance.now()`, ms. */
   readonly endedAt: number;
-  /** How long the stall was, ms. */
   readonly lastedMs: number;
 }
 

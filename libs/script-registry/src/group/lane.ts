@@ -10,9 +10,7 @@ const PARTIAL_GROUPS_IN_FLIGHT = 4;
 /** Most keys and arguments in a group of several calls, so that scripts with lists do not block Redis for longer than others. */
 const MAX_ELEMENTS = 4_096;
 
-/** Functions of the runner that a lane uses. */
 interface LaneTransport {
-  /** Returns the most calls of the next group. */
   maxCalls(): number;
   readonly maxChars: number;
   readonly maxInFlight: number;
@@ -52,7 +50,6 @@ export class Lane {
     else if (this.inFlight.length < PARTIAL_GROUPS_IN_FLIGHT) this.pumpSoon();
   }
 
-  /** Sends the groups that may be sent now. */
   pump(): void {
     const { transport } = this;
     while (this.queue.length > 0 && this.inFlight.length < transport.maxInFlight) {

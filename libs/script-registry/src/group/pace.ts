@@ -7,7 +7,6 @@ const FIRST_CALLS = 16;
 /** Largest factor by which one reply may raise the number of calls in a group. */
 const GROWTH = 4;
 
-/** Shortest time between two measurements in Redis, ms. */
 const MEASURE_EVERY_MS = 100;
 
 /**

@@ -31,7 +31,6 @@ export function asksForSingles(failure: CommandFailure, calls: number): boolean 
   return REDIRECTS.has(failure.code) || (failure.code === 'NOPERM' && calls > 1);
 }
 
-/** The parts of a script that its errors need. */
 export interface FailingScript {
   readonly name: string;
   /** Replaces line numbers of the Lua that Redis has by those of the script. */

@@ -26,7 +26,6 @@ export interface LoadableScript {
   readonly lines: SourceLines;
 }
 
-/** Changes to the source of a script. */
 interface Rewriting {
   /** Lua expression for the index of each argument in a group's ARGV. Undefined: KEYS and ARGV are not changed. */
   readonly argIndexes?: readonly string[];
@@ -156,7 +155,6 @@ function sliced(source: string, shape: ScriptShape): boolean {
   return shape.lists || sourceUse(source).whole;
 }
 
-/** Makes the form that runs a group of calls in one EVALSHA, from the same source. */
 export function groupedForm(script: ScriptText, shape: ScriptShape, tagged: boolean): LoadableScript {
   const { shared, source, finish, timed, flags } = script;
   const slices = sliced(source, shape);
@@ -196,7 +194,6 @@ interface ScriptForms {
   readonly slices: boolean;
 }
 
-/** Forms that were made, by script, without and with tags. */
 const made = { plain: new WeakMap<ScriptText, ScriptForms>(), tagged: new WeakMap<ScriptText, ScriptForms>() };
 
 /**

@@ -58,7 +58,6 @@ export class SourceLines {
     });
   }
 
-  /** Returns the part and the line of the script that are in a line of the form. */
   private find(line: number): { part: Part; line: number } | undefined {
     const found = this.parts.find(([, from, to]) => line >= from && line < to);
     return found && { part: found[0], line: line - found[1] + 1 };

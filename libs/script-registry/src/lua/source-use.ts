@@ -12,7 +12,6 @@ export function literalIndex(tokens: readonly LuaToken[], at: number): { end: nu
   return { end: at + 3, index: Number(number.text) };
 }
 
-/** Returns the text of a token; '' if there is no such token. */
 export function textAt(tokens: readonly LuaToken[], at: number): string {
   return tokens[at]?.text ?? '';
 }
@@ -20,7 +19,6 @@ export function textAt(tokens: readonly LuaToken[], at: number): string {
 const TIME_CALL = ['redis', '.', 'call', '(', /^(['"])TIME\1$/i, ')'];
 export const TIME_CALL_LENGTH = TIME_CALL.length;
 
-/** Returns true if the tokens at `at` are exactly `redis.call('TIME')`. */
 export function isTimeCall(tokens: readonly LuaToken[], at: number): boolean {
   if (isField(tokens, at)) return false;
   return TIME_CALL.every((part, offset) => {
@@ -31,9 +29,7 @@ export function isTimeCall(tokens: readonly LuaToken[], at: number): boolean {
 
 /** How the Lua of a script uses KEYS and ARGV, and how a call could affect other calls of its group. */
 export interface SourceUse {
-  /** Literal indexes in `KEYS[n]`. */
   readonly keyIndexes: readonly number[];
-  /** Literal indexes in `ARGV[n]`. */
   readonly argIndexes: readonly number[];
   /** True if KEYS or ARGV are used other than by reading a literal index, such as in a loop or as a parameter. */
   readonly whole: boolean;
@@ -41,7 +37,6 @@ export interface SourceUse {
   readonly alone: string | undefined;
   /** First name that begins with `luanest_`, which is reserved for Lua that luanest adds. Undefined if there is none. */
   readonly reserved: string | undefined;
-  /** True if `...` is used. */
   readonly varargs: boolean;
   /** True if the Lua uses metatables, so that a reply may have one. */
   readonly metatables: boolean;
@@ -181,7 +176,6 @@ function inBrackets(tokens: readonly LuaToken[], at: number): boolean {
   return false;
 }
 
-/** Returns the index of the bracket that closes the one at index `open`. */
 function closingOf(tokens: readonly LuaToken[], open: number): number {
   const closing: string[] = [];
   for (let at = open; at < tokens.length; at++) {

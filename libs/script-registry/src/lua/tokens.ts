@@ -1,4 +1,3 @@
-/** A token of Lua source. */
 export interface LuaToken {
   readonly kind: 'space' | 'comment' | 'string' | 'name' | 'number' | 'symbol';
   readonly text: string;
@@ -34,7 +33,6 @@ function kindOf(text: string): LuaToken['kind'] {
   return /^\s/.test(text) ? 'space' : 'symbol';
 }
 
-/** Returns true if the token is neither white space nor a comment. */
 export function isSignificant(token: LuaToken): boolean {
   return token.kind !== 'space' && token.kind !== 'comment';
 }
