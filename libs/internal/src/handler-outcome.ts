@@ -5,8 +5,8 @@ import { UNFINISHED } from './outcome-marker';
 const MAX_DELAY_MS = 366 * 86_400_000;
 
 /**
- * The options of `retryLater` or the reason of `deadLetter` are invalid, or an interceptor ended a message of a stream without
- * its handler. If a handler throws this error, it is not tried again: its work is dead-lettered at once.
+ * The options of `retryLater` or the reason of `deadLetter` are invalid, or the handler of a stream's message was not run to its
+ * end. If a handler throws this error, it is not tried again: its work is dead-lettered at once.
  */
 export class InvalidOutcomeError extends LuanestError {
   readonly code = 'INVALID_OUTCOME';

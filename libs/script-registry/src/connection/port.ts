@@ -101,7 +101,7 @@ export interface RedisConnection {
   nodes(): readonly RedisNode[];
   /**
    * Ids of masters that own slots but are not in `nodes()`, because no connection to them could be made. While the slot table
-   * of a Cluster is unknown: one text that says so.
+   * of a Cluster is unknown: one text for all masters.
    */
   lostMasters(): readonly string[];
   /**

@@ -55,7 +55,7 @@ export function callError({ name: script, inScript }: FailingScript, failure: Co
     );
   }
   if (kind === 'not-sent')
-    return new NotSentError(`${script} was not sent: ${message}. The call had no effect.`, { cause: failure });
+    return new NotSentError(`${script} did not run: ${message}. The call had no effect.`, { cause: failure });
   if (REFUSALS.has(code) || failure.noScript) {
     return new ScriptRefusedError(`Redis refused to run ${script}: ${message}. The call had no effect.`, code, {
       cause: failure,
@@ -74,8 +74,8 @@ export function expiryError(call: Call, closed: boolean): NotSentError | Unknown
   const when = closed ? 'before ScriptRegistry was closed' : 'by its deadline';
   const why = closed ? '' : ', because Redis or this process was busy, or Redis was unavailable';
   return call.mayHaveRun
-    ? new UnknownOutcomeError(`${name} was sent, and no reply came ${when}. The script may have run, or may still run.`)
-    : new NotSentError(`${name} was not sent ${when}${why}. The call had no effect.`);
+    ? new UnknownOutcomeError(`No reply to ${name} came ${when}. The script may have run, or may still run.`)
+    : new NotSentError(`${name} did not run ${when}${why}. The call had no effect.`);
 }
 
 /** Makes the error of a call whose script raised or returned an error. */
