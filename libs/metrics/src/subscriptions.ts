@@ -2,7 +2,6 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { diag } from '@opentelemetry/api';
 import type { ChannelEvents } from './metrics.channels';
 
-/** Subscriptions to diagnostics channels, until `close`. */
 export class Subscriptions {
   private readonly undo: (() => void)[] = [];
 

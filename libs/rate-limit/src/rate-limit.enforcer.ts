@@ -28,7 +28,6 @@ const DECIDED = Symbol('luanest:rate-limit-decided');
 /** Context of a request, with the enforcer that decided it. All guards of a route get the same context object. */
 type MarkedContext = ExecutionContext & { [DECIDED]?: RateLimitEnforcer };
 
-/** Enforces the rules of routes, for the guard and the interceptor. */
 export class RateLimitEnforcer {
   readonly plans: RoutePlans;
   private readonly adapters: ReadonlyMap<string, RateLimitContextAdapter>;

@@ -18,7 +18,6 @@ function usesRateLimitGuard(guard: unknown): boolean {
 }
 
 export class GuardedRoutes {
-  /** True if the guard is a global guard, which is applied to all routes. */
   readonly everywhere: boolean;
 
   /** @param provided what the app injects as RateLimitGuard: a test may have replaced the guard by another object */

@@ -111,7 +111,7 @@ function assemble(parts: Parts): LoadableScript {
 }
 
 /**
- * Makes the form of a lone call. Comments are removed. The rest of the script's Lua is changed only if the script is `timed`, so
+ * Makes the form of a call sent alone. Comments are removed. The rest of the script's Lua is changed only if the script is `timed`, so
  * that `reply` gets the same time that the script reads.
  */
 function singleForm(script: ScriptText, tagged: boolean): LoadableScript {
@@ -137,7 +137,7 @@ function singleForm(script: ScriptText, tagged: boolean): LoadableScript {
 }
 
 /**
- * Lua that runs `finish` after a lone call, also if the call raises an error, as in a group.
+ * Lua that runs `finish` after a call sent alone, also if the call raises an error, as in a group.
  * See DECISIONS.md: finish-runs-after-the-group
  */
 const FINISHED_LUA = `local function luanest_finished(ok, ...)

@@ -1,7 +1,7 @@
 import { SPECIAL } from './wrapper';
 
 /**
- * Returns the Lua that ends the form of a lone call and encodes the result of the script. An array that begins with a number,
+ * Returns the Lua that ends the form of a call sent alone, and encodes the result of the script. An array that begins with a number,
  * as most scripts return, is returned unchanged. Any other result is returned as `{ mark, value }`, with the marks of
  * `recordLua`, so that an error that the script returns differs from an error of Redis itself. The time of a timed call is the
  * last value.
