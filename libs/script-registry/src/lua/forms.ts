@@ -111,8 +111,8 @@ function assemble(parts: Parts): LoadableScript {
 }
 
 /**
- * Makes the form of a call sent alone. Comments are removed. The rest of the script's Lua is changed only if the script is `timed`, so
- * that `reply` gets the same time that the script reads.
+ * Makes the form of a call sent alone. Comments are removed. The rest of the script's Lua is changed only if the script is
+ * `timed`, so that `reply` gets the same time that the script reads.
  */
 function singleForm(script: ScriptText, tagged: boolean): LoadableScript {
   const { timed, finish, shared, source } = script;

@@ -1,8 +1,8 @@
 import { SPECIAL } from './wrapper';
 
 /**
- * Returns the Lua that ends the form of a call sent alone, and encodes the result of the script. An array that begins with a number,
- * as most scripts return, is returned unchanged. Any other result is returned as `{ mark, value }`, with the marks of
+ * Returns the Lua that ends the form of a call sent alone, and encodes the result of the script. An array that begins with a
+ * number, as most scripts return, is returned unchanged. Any other result is returned as `{ mark, value }`, with the marks of
  * `recordLua`, so that an error that the script returns differs from an error of Redis itself. The time of a timed call is the
  * last value.
  * See DECISIONS.md: lone-array-returned-unwrapped
