@@ -13,6 +13,7 @@ import {
 } from 'luanest/script-registry';
 import { CommandWatcher } from '../../../test/support/command-watcher';
 import { FaultProxy } from '../../../test/support/fault-proxy';
+import { processWarnings } from '../../../test/support/process-warnings';
 import { RedisServer } from '../../../test/support/redis-server';
 import { eventually } from '../../../test/support/wait';
 import { append, countOnce, openRegistry, quiet, shapes } from './support';
@@ -260,6 +261,17 @@ describe('faults between a registry and one server', () => {
     client.disconnect();
     await eventually(() => expect(client.status).toBe('end'));
     await expect(registry.listen('{f}:channel', () => undefined)).rejects.toThrow(/is not connected/);
+  });
+
+  it('50 subscriptions at once cause no warning of Node', async () => {
+    const warnings = processWarnings();
+    const client = quiet(new Redis(server.port));
+    const registry = await openRegistry(client);
+    closing.push(() => (registry.close(), client.disconnect()));
+    const channels = Array.from({ length: 50 }, (_, i) => `{f}:channel-${i}`);
+    await Promise.all(channels.map((channel) => registry.listen(channel, () => undefined)));
+    await warnings.stop();
+    expect(warnings.texts).toEqual([]);
   });
 
   it.each(['evalsha', 'script|exists', 'ping'])(

@@ -37,6 +37,8 @@ export async function openSubscriber(
     lazyConnect: true,
     retryStrategy: () => null,
   });
+  // Each subscription in flight has a listener, and Node warns from the eleventh on.
+  own.setMaxListeners(0);
   const subscribed = new Set<string>();
   /** Calls `lost` for each channel whose subscription the Cluster has ended. */
   const reportLost = (): void => {
