@@ -33,18 +33,6 @@ export interface Exchange {
 }
 
 /**
- * Header names in lower case, for Fastify. Fastify converts other names at each call, which costs more than setting the
- * header.
- */
-const IN_LOWER_CASE: Readonly<Record<string, string | undefined>> = {
-  'X-RateLimit-Limit': 'x-ratelimit-limit',
-  'X-RateLimit-Remaining': 'x-ratelimit-remaining',
-  'X-RateLimit-Reset': 'x-ratelimit-reset',
-  'RateLimit-Policy': 'ratelimit-policy',
-  RateLimit: 'ratelimit',
-};
-
-/**
  * Replaces the content type of a JSON body by `type` at the moment when the headers are written. If `type` was set earlier,
  * Nest 11 and early versions of Nest 12 would replace it, and log a warning for each response.
  */
@@ -81,7 +69,7 @@ export function exchangeAdapter(
         const value = headers[name] as string;
         if (name === 'Content-Type' && response.writeHead) typeJsonAs(response, value);
         else if (response.setHeader) response.setHeader(name, value);
-        else response.header?.(IN_LOWER_CASE[name] ?? name, value);
+        else response.header?.(name, value);
       }
     },
     refusal: (_context, { decision, status, body }) => new RateLimitException(decision, status, body),

@@ -25,7 +25,6 @@ const CLUSTER_TAGS = 32;
 /** Counts hits in Redis, by Redis' clock. */
 export class RedisLimiter implements Limiter {
   private readonly keys: LimiterKeys;
-  private readonly texts = new WeakMap<NamedRule, { readonly limit: number; readonly text: string }>();
 
   /** @param tags number of hash tags over which the keys are sharded, at least 1. Default: 32 on a Cluster, else 1 */
   constructor(
@@ -55,7 +54,7 @@ export class RedisLimiter implements Limiter {
     await Promise.all(
       groups.map(async (group) => {
         const states = group.map(({ item: { check } }) => this.keys.state(check.rule, check.subject));
-        const rules = group.flatMap(({ item: { check } }) => [this.textOf(check), String(check.cost)]);
+        const rules = group.flatMap(({ item: { check } }) => [textOf(check), String(check.cost)]);
         const { chargedUs } = (group[0] as { item: ChargedHits }).item;
         const refunded = await this.registry.run(
           refund,
@@ -110,19 +109,10 @@ export class RedisLimiter implements Limiter {
     const rules: string[] = [];
     for (const check of checks) {
       keys.push(this.keys.state(check.rule, check.subject), this.keys.penalty(check.rule, check.subject));
-      rules.push(this.textOf(check), String(check.cost));
+      rules.push(textOf(check), String(check.cost));
     }
     const args = { charge: charge ? 1 : 0, rules };
     return this.registry.run(consume, { keys: { keys }, args }, budget);
-  }
-
-  /** Returns the parameters of a rule as text. The text is cached, because most rules have the same limit for every request. */
-  private textOf(check: Check): string {
-    const kept = this.texts.get(check.rule);
-    if (kept?.limit === check.limit) return kept.text;
-    const text = textOf(check);
-    this.texts.set(check.rule, { limit: check.limit, text });
-    return text;
   }
 
   /**

@@ -18,24 +18,17 @@ function isTighter(a: RateLimitRuleDecision, b: RateLimitRuleDecision): boolean 
   return a.remaining * Math.max(1, b.limit) < b.remaining * Math.max(1, a.limit);
 }
 
-/** Name and policy of a rule as text for the headers, and the numbers from which the text was made. */
-interface PolicyText {
-  readonly name: string;
-  readonly policy: string;
-  readonly limit: number;
-  readonly windowMs: number;
-  readonly capacity: number;
-}
-
 /** Returns the time in which a rule allows `capacity` hits, s: the window, or for a token bucket the time to refill `burst`. */
 function periodOf(limit: number, windowMs: number, capacity: number): number {
   return seconds(limit === 0 ? windowMs : (windowMs * capacity) / limit);
 }
 
-export class HttpResponses {
-  /** Texts for the headers, by name of the rule. Most requests of a rule have the same texts. */
-  private readonly texts = new Map<string, PolicyText>();
+/** Returns an item of the header `RateLimit-Policy`. */
+function policyText({ name, limit, windowMs, capacity }: RateLimitPolicy): string {
+  return `${quoted(name)};q=${capacity};w=${periodOf(limit, windowMs, capacity)}`;
+}
 
+export class HttpResponses {
   constructor(private readonly options: ResolvedResponseOptions) {}
 
   /** Returns the headers of the response to an allowed or refused request. By default shadow rules are left out. */
@@ -52,11 +45,10 @@ export class HttpResponses {
     for (const rule of decision.rules) {
       if (rule.shadow) continue;
       if (tightest === undefined || isTighter(rule, tightest)) tightest = rule;
-      const { name } = this.textOf(rule);
       const next = rule.nextMs === Infinity ? '' : `;t=${seconds(rule.nextMs)}`;
-      limits += `${limits === '' ? '' : ', '}${name};r=${rule.remaining}${next}`;
+      limits += `${limits === '' ? '' : ', '}${quoted(rule.name)};r=${rule.remaining}${next}`;
     }
-    const policies = decision.policies.map((rule) => this.textOf(rule).policy).join(', ');
+    const policies = decision.policies.map(policyText).join(', ');
     if (tightest) {
       headers['X-RateLimit-Limit'] = String(tightest.capacity);
       headers['X-RateLimit-Remaining'] = String(tightest.remaining);
@@ -86,20 +78,6 @@ export class HttpResponses {
       };
     }
     return { status, problem, body: unavailable ? UNAVAILABLE : exceeded(decision) };
-  }
-
-  private textOf({ name, limit, windowMs, capacity }: RateLimitPolicy): PolicyText {
-    const known = this.texts.get(name);
-    if (known?.limit === limit && known.windowMs === windowMs && known.capacity === capacity) return known;
-    const text = {
-      name: quoted(name),
-      policy: `${quoted(name)};q=${capacity};w=${periodOf(limit, windowMs, capacity)}`,
-      limit,
-      windowMs,
-      capacity,
-    };
-    this.texts.set(name, text);
-    return text;
   }
 }
 
