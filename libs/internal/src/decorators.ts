@@ -54,7 +54,8 @@ export function classOrMethodDecorator(
   return (target: object, key?: string | symbol, descriptor?: Descriptor) => {
     const where = placeOf(target, key);
     const checks = new Checks(`${name} on ${where}`);
-    const on = key === undefined ? target : checkedMethod(checks, target, key, descriptor, 'a class or an instance method');
+    const on =
+      key === undefined ? target : checkedMethod(checks, target, key, descriptor, 'a class or an instance method');
     decorate({
       where,
       checks,

@@ -18,6 +18,7 @@ export {
 } from './handler-outcome';
 export { disguise, EXPLORER_PARTS, methodOf, prototypeOf, timesProvided, type Method, type Wrapper } from './handlers';
 export { evenTags, slotOf, spread } from './hash';
+export { sendJsonAs } from './json-type';
 export { isUnfinished, UNFINISHED } from './outcome-marker';
 export { messageOf, oneLine, shown, thrownText } from './printable';
 export { Retries } from './retries';

@@ -1,4 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common';
+import { sendJsonAs } from '../../../internal/src';
 import { RateLimitException } from '../rate-limit.exception';
 import type { RateLimitContextAdapter } from './context-adapter';
 import type { ProxiedRequest } from './proxy-warnings';
@@ -13,7 +14,7 @@ export interface RequestLike extends ProxiedRequest {
 interface ResponseLike {
   setHeader?(name: string, value: string): unknown;
   getHeader?(name: string): unknown;
-  writeHead?: (this: unknown, ...args: unknown[]) => unknown;
+  writeHead?: (...args: never[]) => unknown;
   header?(name: string, value: string): unknown;
   readonly headersSent?: boolean;
   readonly sent?: boolean;
@@ -30,21 +31,6 @@ interface NodeResponse {
 export interface Exchange {
   readonly request: RequestLike | undefined;
   readonly response: ResponseLike | undefined;
-}
-
-/**
- * Replaces the content type of a JSON body by `type` at the moment when the headers are written. If `type` was set earlier,
- * Nest 11 and early versions of Nest 12 would replace it, and log a warning for each response.
- */
-function typeJsonAs(response: ResponseLike, type: string): void {
-  const { writeHead } = response;
-  response.writeHead = (...args) => {
-    response.writeHead = writeHead;
-    if (String(response.getHeader?.('Content-Type')).startsWith('application/json')) {
-      response.setHeader?.('Content-Type', `${type}; charset=utf-8`);
-    }
-    return writeHead?.apply(response, args);
-  };
 }
 
 /**
@@ -67,7 +53,7 @@ export function exchangeAdapter(
       if (response === undefined || response.headersSent === true || response.sent === true) return;
       for (const name in headers) {
         const value = headers[name] as string;
-        if (name === 'Content-Type' && response.writeHead) typeJsonAs(response, value);
+        if (name === 'Content-Type' && response.writeHead) sendJsonAs(response, value);
         else if (response.setHeader) response.setHeader(name, value);
         else response.header?.(name, value);
       }
