@@ -53,7 +53,7 @@ export class Deadlines {
     if (expiresAt + this.stalledMs < this.ringsAt) this.ringBy(performance.now());
   }
 
-  /** Keeps the process alive while calls wait for a connection, since there may be no socket that does. */
+  /** Keeps the process alive while calls wait for a connection, since a socket may be missing then. */
   hold(): void {
     this.holding = true;
     this.timer?.ref();
