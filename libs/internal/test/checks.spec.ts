@@ -25,7 +25,10 @@ describe('checks of options', () => {
     ['rules is an object. Expected an array of rules.', () => checks.list('rules', {}, 'an array of rules')],
     ['The options are an array of 0. Expected an object.', () => checks.object('', [])],
     ['streams is a Map. Expected an object.', () => checks.object('streams', new Map())],
-    ['breaker is null. Expected an object. Known options: openMs.', () => checks.options('breaker', null, { openMs: 1 })],
+    [
+      'breaker is null. Expected an object. Known options: openMs.',
+      () => checks.options('breaker', null, { openMs: 1 }),
+    ],
     ['There is no option "b". Known: a.', () => checks.options('', { b: 1 }, { a: 1 } as never)],
     [
       'There is no option "b" in rules[0]. Known: a.',

@@ -44,7 +44,9 @@ function logOutages(client: Redis | Cluster, logger: Logger): void {
   let available = true;
   client.on('error', (error: Error) => {
     if (available) {
-      logger.warn(`Redis is unavailable: ${messageOf(error)}. The client reconnects, unless its retry strategy gives up.`);
+      logger.warn(
+        `Redis is unavailable: ${messageOf(error)}. The client reconnects, unless its retry strategy gives up.`,
+      );
     }
     available = false;
   });
