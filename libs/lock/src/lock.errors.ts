@@ -1,8 +1,8 @@
 import { LuanestError } from '../../internal/src';
 
 /**
- * Until the end of `waitMs`, others held the lock or waited for it first; or the lease of one of several names ended before all
- * were acquired. No lock was acquired.
+ * The lock was not acquired within `waitMs`: others held it or waited for it first, or a lease ended before Redis' reply arrived or
+ * before all of several names were acquired.
  */
 export class LockBusyError extends LuanestError {
   readonly code = 'LOCK_BUSY';
@@ -10,13 +10,13 @@ export class LockBusyError extends LuanestError {
 
 /**
  * The lock is not held: it was released, its lease ended, `forceUnlock` took it away, Redis lost it, or the app is shutting down.
- * Also thrown by `fenceOf` for a name that the lock does not include.
+ * Also thrown by `fenceOf` for a name that the lock does not include, and by scheduled jobs outside of a run or without a lock.
  */
 export class LockLostError extends LuanestError {
   readonly code = 'LOCK_LOST';
 }
 
-/** Code inside `withLock` tried to acquire the same name again. */
+/** Code inside `withLock` tried to acquire a name that this `withLock` holds. */
 export class ReentrantLockError extends LuanestError {
   readonly code = 'LOCK_REENTRANT';
 }

@@ -1,13 +1,16 @@
 import { eventChannels } from '../../internal/src';
 
-/** Type of each event of this lib, by its key in LOCK_CHANNELS: `LockEvents['acquisitionEnded']`, for example. */
+/**
+ * Type of each event of this lib, by its key in LOCK_CHANNELS: `LockEvents['acquisitionEnded']`, for example. Runs of scheduled jobs
+ * publish `lockReleased`, `lockLost` and `callFailed` (only `renew`) too, with the name of the job.
+ */
 export interface LockEvents {
   /** An acquisition of one or several names ended. */
   readonly acquisitionEnded: {
     readonly names: readonly string[];
-    /** `busy`: others held a name, or waited for it first, until the end of the wait. `failed`: the call threw another error. */
+    /** `busy`: a name was not acquired within `waitMs`. `failed`: the call threw another error than LockBusyError. */
     readonly outcome: 'acquired' | 'busy' | 'failed';
-    /** Time from the call until its result or error, ms; includes the wait for other holders. */
+    /** Time from the call until its result or error, ms. */
     readonly durationMs: number;
   };
 
@@ -30,8 +33,8 @@ export interface LockEvents {
   };
 
   /**
-   * A call to Redis failed: a renewal, which is tried again until the lease ends; the release at the end of `withLock` or of
-   * `await using`; or the subscription of a waiting caller to releases.
+   * A call to Redis failed: an automatic renewal, which is tried again until the release or end of the lease; the release at the end
+   * of `withLock` or of `await using`; or the subscription of a waiting caller to releases.
    */
   readonly callFailed: {
     /** Name of the lock; several names are joined with `, `. */

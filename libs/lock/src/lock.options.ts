@@ -8,7 +8,7 @@ export interface LockOptions {
   /** Longest wait for a lock that others hold or wait for, ms; integer >= 0. Default: the module's; 0 with `onBusy: 'skip'`. */
   readonly waitMs?: number;
   /**
-   * Behaviour if the lock is held. `wait`: wait up to `waitMs`, then throw LockBusyError. `skip`: do not wait; `withLock` returns
+   * Behaviour if others hold the lock or wait for it. `wait`: wait up to `waitMs`, then throw LockBusyError. `skip`: do not wait; `withLock` returns
    * undefined without running the work, `acquire` throws LockBusyError. Default `wait`.
    */
   readonly onBusy?: 'wait' | 'skip';
@@ -33,13 +33,13 @@ export interface LockModuleOptions {
   /** `waitMs` of acquisitions without one, ms; integer >= 0. Default 10,000. */
   readonly waitMs?: number;
   /**
-   * Longest pause between two tries of a waiting process, ms; integer >= 1. A release ends the pause, if the process could
+   * Longest pause between two tries of a waiting process, ms; integer >= 1. A release shortens the pause, if the process could
    * subscribe to releases. Default 1,000.
    */
   readonly pollMs?: number;
   /**
-   * How much longer than `waitMs` a call of an acquisition may take if Redis does not reply, ms; integer >= 1. With `replicas`,
-   * `replicasTimeoutMs` is added. Default 500.
+   * How long after the end of `waitMs` an acquisition still waits for a reply of Redis, ms; integer >= 1. With `replicas`,
+   * `replicasTimeoutMs` is added. The option `deadlineMs` of ScriptRegistryModule may end a call sooner. Default 500.
    */
   readonly redisTimeoutMs?: number;
   /** How long Redis keeps the fence of a lock after the end of its lease, ms; integer >= 1,000. Default 1 hour. */

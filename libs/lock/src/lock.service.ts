@@ -21,7 +21,6 @@ import type { Lock, LockStatus } from './lock.types';
 
 type Names = string | readonly string[];
 
-/** Result of an acquisition that did not get a name. */
 class Busy {
   constructor(readonly name: string) {}
 }
@@ -44,7 +43,7 @@ export class LockService implements BeforeApplicationShutdown {
   /**
    * Acquires a lock on one name, or on several names in sorted order: all of them or none.
    *
-   * @throws LockBusyError if others held one of the names, or waited for it first, until the end of `waitMs`
+   * @throws LockBusyError if a name was not acquired within `waitMs`, mostly because others held it or waited for it first
    * @throws the reason of the option `signal` if that signal fires before the lock is acquired
    * @throws ReentrantLockError inside `withLock` of the same name
    * @throws InvalidCallError, InvalidKeyError or InvalidOptionError for an invalid name or option; nothing was sent
@@ -55,9 +54,9 @@ export class LockService implements BeforeApplicationShutdown {
   }
 
   /**
-   * Acquires like `acquire` but does not wait. Returns undefined if one of the names is held, or other callers wait for it.
+   * Acquires like `acquire`, but does not wait, and returns undefined instead of throwing LockBusyError.
    *
-   * @throws the errors of `acquire` except LockBusyError
+   * @throws the other errors of `acquire`
    */
   async tryAcquire(names: Names, options: Omit<LockOptions, 'waitMs' | 'onBusy'> = {}): Promise<Lock | undefined> {
     return this.acquireOrSkip(names, resolveAcquire({ ...options, onBusy: 'skip' }, this.options));
@@ -66,7 +65,7 @@ export class LockService implements BeforeApplicationShutdown {
   /**
    * Runs `work` under a lock, and releases the lock when `work` has ended.
    *
-   * @returns the result of `work`; undefined if `onBusy` is `skip` and others hold the lock or wait for it
+   * @returns the result of `work`; undefined if `onBusy` is `skip` and the lock was not acquired
    * @throws the error of `work`; LockLostError if `work` succeeded but the lock was lost meanwhile, or shutdown no longer waits
    *   for `work`; the errors of `acquire`
    */
@@ -97,8 +96,8 @@ export class LockService implements BeforeApplicationShutdown {
   }
 
   /**
-   * Takes a lock from its holder, and raises its fence. The signal of the old holder fires at once if the holder is in this
-   * process, otherwise at its next renewal; without renewal at the end of its lease.
+   * Takes a lock from its holder, and raises its fence. The signal of the old holder fires at once if this LockService acquired the
+   * lock, otherwise at its next renewal; without renewal at the end of its lease.
    *
    * @returns `forced`: true if the lock was held; `fence`: the raised fence
    * @throws InvalidKeyError for an invalid name; the errors of ScriptRegistry.run(). After UnknownOutcomeError, a second call may
@@ -210,7 +209,6 @@ export class LockService implements BeforeApplicationShutdown {
   }
 }
 
-/** Waits until `work` has ended, but at most `ms`. */
 async function within(ms: number, work: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)));

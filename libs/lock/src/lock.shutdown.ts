@@ -4,12 +4,11 @@ import { LockLostError } from './lock.errors';
 import type { ResolvedLockModuleOptions } from './lock.options';
 import type { Lock } from './lock.types';
 
-/** Pause between two checks for locks that are still held, ms. */
 const CHECK_EVERY_MS = 5;
 /** Longest wait for the replies to the last releases, ms. Leases whose release fails end by themselves. */
 const LAST_REPLIES_MS = 2_000;
 
-/** Tracks the work of `withLock`, and releases the locks of a process at shutdown. */
+/** Tracks the work of `withLock`, and releases the locks of a LockService at shutdown. */
 export class Shutdown {
   /** One function for each running call of `withLock`: it rejects the promise of that call. */
   private readonly rejectors = new Set<() => void>();
@@ -49,7 +48,7 @@ export class Shutdown {
     for (const lease of acquirer.leases) lease.revoke('the app is shutting down');
     if (await this.idleWithin(abortGraceMs)) return;
     for (const rejectNow of rejectors) rejectNow();
-    // Callers of withLock() see the error before another process can get the lock.
+    // Callers of withLock() see the error before their lock is released.
     await nextTurn();
     for (const lease of acquirer.leases) lease.release().catch(() => undefined);
     await this.idleWithin(LAST_REPLIES_MS);

@@ -1,15 +1,17 @@
 /** A lock that was acquired. */
 export interface Lock {
-  /** Names of the lock, sorted; more than one if they were acquired together. */
+  /** Names of the lock, sorted and each once. */
   readonly names: readonly string[];
   /**
-   * Fencing token. The fence of a name rises with each acquisition. If Redis lost the name's key (FLUSHALL, failover), the fence
-   * is Redis' time, so it rises unless that clock is behind. For several names: the highest of their fences.
+   * Fencing token. The fence of a name rises with each acquisition. If Redis no longer has the name's key (after
+   * `fenceRetentionMs`, FLUSHALL, a failover), the fence is Redis' time in microseconds, so it rises unless that clock is behind.
+   * For several names: the highest of their fences.
    */
   readonly fence: number;
   /**
-   * Signal that is aborted when the lock is lost: at the end of the lease by the local clock, when a renewal finds no lease of
-   * this holder in Redis, after `forceUnlock` in this process, and at shutdown after `drainMs`. Its reason is a LockLostError.
+   * Signal that is aborted when the lock is lost before its release: at the end of the lease by the local clock, when a renewal
+   * finds no lease of this holder in Redis, after `forceUnlock` of the same LockService, and at shutdown after `drainMs`. Its
+   * reason is a LockLostError.
    */
   readonly signal: AbortSignal;
   /** True until the lock is released or lost, or its lease ends by the local monotonic clock. */
@@ -23,7 +25,8 @@ export interface Lock {
    *
    * @param leaseMs length of the lease from now on, also of later renewals, ms; integer of 10 to 2^31 - 1. Default: as before
    * @throws LockLostError if the lock is not held; InvalidOptionError for any other `leaseMs`; the errors of ScriptRegistry.run()
-   *   if Redis fails: then the lease ends when it would have ended, or after `leaseMs` if that is sooner
+   *   if Redis fails: then the lease keeps its end in this process, or ends after `leaseMs` if that is sooner, and later renewals
+   *   use the new `leaseMs`. With several names, some may have been extended
    */
   extend(leaseMs?: number): Promise<void>;
   /**

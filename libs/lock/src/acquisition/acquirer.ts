@@ -12,7 +12,6 @@ import { TURN_MS, WaitQueue, type TryResult } from './wait-queue';
 /** Ticket id of callers that do not wait. Their `countsMs` is 0, so this id is never written to Redis. */
 const NO_TICKET = '-';
 
-/** Acquisition of a single name. */
 interface Acquisition {
   readonly name: string;
   readonly key: string;
@@ -23,7 +22,6 @@ interface Acquisition {
 
 /** Acquires single names: calls Redis, waits while others hold the lock, and makes the lease. */
 export class Acquirer {
-  /** Leases that this process holds or is releasing. */
   readonly leases = new LiveLeases();
   private readonly tokens: OwnerTokens;
   private readonly space: KeySpace;
@@ -46,7 +44,7 @@ export class Acquirer {
   }
 
   /**
-   * Acquires a name. Returns undefined if others held the name, or waited for it first, until the end of the wait.
+   * Acquires a name. Returns undefined if the name was not acquired by the end of the wait.
    *
    * @param until end of the wait, by `performance.now()`; default: `waitMs` from now
    * @throws the reason of the caller's signal, if that fires before the name is acquired; InvalidKeyError, LockClosedError,
@@ -61,7 +59,7 @@ export class Acquirer {
     return options.signal ? this.acquireUnlessAborted(acquisition, options.signal) : this.acquireOrWait(acquisition);
   }
 
-  /** True while this process holds no lock, and no acquisition or release is in flight. */
+  /** True while no lease is held, and no call that acquires or releases a lock is in flight. */
   get idle(): boolean {
     return this.callsInFlight === 0 && this.leases.empty;
   }
@@ -178,7 +176,7 @@ export class Acquirer {
     const { leaseMs, renew } = options;
     const lease = new Lease({ name, fence, leaseMs, sentAt, renew, keeper: this.leases }, calls);
     if (lease.held) return { lease };
-    // The reply took longer than the lease, so another owner may have the lock by now. Try again.
+    // The reply took longer than the lease, so another owner may have the lock by now.
     this.runInBackground(calls.release());
     return { leftMs: 1, ahead: 0 };
   }

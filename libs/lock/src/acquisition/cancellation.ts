@@ -14,7 +14,6 @@ export class Cancellation {
     signal.addEventListener('abort', this.aborted);
   }
 
-  /** True after the acquisition was cancelled. */
   get cancelled(): boolean {
     return this.reason !== undefined;
   }
@@ -47,7 +46,6 @@ export class Cancellation {
     });
   }
 
-  /** Removes the listener from the caller's signal. */
   close(): void {
     this.signal?.removeEventListener('abort', this.aborted);
   }

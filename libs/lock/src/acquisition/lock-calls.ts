@@ -6,17 +6,16 @@ import { acquireLock, leaveQueue, releaseLock, renewLock, waitForLock } from '..
 export interface AcquireReply {
   /** Fence of this acquisition if `leftMs` is 0, otherwise the last fence of the lock. */
   readonly fence: number;
-  /** 0: the lock was acquired. -1: it is free, but other processes wait for it. Above 0: time after which to try again, ms. */
+  /** 0: the lock was acquired. -1: it is free but marked as waited for. Above 0: time after which to try again, ms. */
   readonly leftMs: number;
-  /** Number of processes in the queue before this process; undefined for a call without a ticket. */
+  /** Number of tickets before this process' ticket; undefined for a call without a ticket. */
   readonly ahead?: number;
-  /** Number of replicas that had the lock in time; undefined if no replicas were required. */
+  /** Number of replicas that had the lock in time; undefined if none were required. */
   readonly copies?: number;
 }
 
 /** Ticket of a process in the queue of a lock. */
 export interface Ticket {
-  /** Id of the ticket, unique among the tickets of one lock. */
   readonly ticket: string;
   /** How long the ticket is valid without another call, ms. 0: the ticket is not added to the queue. */
   readonly countsMs: number;
@@ -24,7 +23,6 @@ export interface Ticket {
   readonly turnMs: number;
 }
 
-/** Parameters of one acquisition. */
 export interface AcquireParameters {
   readonly leaseMs: number;
   readonly replicas: number;
@@ -35,17 +33,16 @@ export interface AcquireParameters {
   readonly ticket?: Ticket;
 }
 
-/** Redis keys of a lock. */
 export interface LockKeys {
   readonly lock: string;
   readonly queue: string;
 }
 
-/** Redis calls of one acquisition of one lock. All calls have the same keys and owner token. */
+/** Redis calls of one try to acquire a lock, and of its lease. All have the same owner token. */
 export class LockCalls implements LeasePort {
   /**
    * @param retentionMs how long Redis keeps the fence after the lease, ms
-   * @param owner token that no other acquisition of this lock has
+   * @param owner token that no other try to acquire this lock has
    */
   constructor(
     private readonly registry: ScriptRegistry,

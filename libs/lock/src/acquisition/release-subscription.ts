@@ -1,13 +1,13 @@
 import type { ScriptRegistry } from 'luanest/script-registry';
 import { events } from '../lock.events';
 
-/** Subscription to the sharded channel that scripts publish the releases of one lock to. See DECISIONS.md: releases-wake-by-sharded-channel */
+/** Subscription to the sharded channel on which scripts wake the callers that wait for one lock. See DECISIONS.md: releases-wake-by-sharded-channel */
 export class ReleaseSubscription {
   private unsubscribe: (() => void) | undefined;
   private opening: Promise<void> | undefined;
   private closed = false;
 
-  /** @param onRelease called at each release while the subscription is open, and when a release may have been missed */
+  /** @param onRelease called at each message of the channel, and when a message may have been missed */
   constructor(
     private readonly registry: ScriptRegistry,
     private readonly name: string,
@@ -15,14 +15,14 @@ export class ReleaseSubscription {
     private readonly onRelease: () => void,
   ) {}
 
-  /** True if the last subscription succeeded. Otherwise waiters only poll. */
+  /** True if the last attempt to subscribe succeeded. Otherwise waiters only poll. */
   get active(): boolean {
     return this.unsubscribe !== undefined;
   }
 
   /**
-   * Subscribes, or subscribes again if the connection was lost. Returns after `timeoutMs` at the latest. If the subscription
-   * succeeds after that, `onRelease` is called, because a release may have been missed.
+   * Subscribes, at each call again, because the connection may have been lost. Returns after `timeoutMs` at the latest. If the
+   * subscription succeeds after that, `onRelease` is called, because a release may have been missed.
    */
   async open(timeoutMs: number): Promise<void> {
     let late = false;
@@ -46,7 +46,7 @@ export class ReleaseSubscription {
     this.unsubscribe = undefined;
   }
 
-  /** Subscribes. Returns true if the subscription succeeded and is still wanted. */
+  /** Returns true if the subscription succeeded and is still wanted. */
   private async subscribe(): Promise<boolean> {
     let current = true;
     try {

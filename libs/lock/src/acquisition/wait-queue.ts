@@ -12,14 +12,12 @@ const SUBSCRIBE_MS = 100;
 /** Result of one try: the lease, or the time after which to try again (`leftMs`) and the number of tickets before ours (`ahead`). */
 export type TryResult = { readonly lease: Lease } | { readonly leftMs: number; readonly ahead: number };
 
-/** Settings and dependencies of a WaitQueue. */
 export interface WaitQueueContext {
   /** Longest pause between two tries, ms. */
   readonly pollMs: number;
   readonly releases: ReleaseSubscription;
   /** Id of this process' ticket in the queue that Redis keeps. */
   readonly ticket: string;
-  /** Removes the ticket from the queue in Redis. */
   leave(): void;
   /** Called when the last caller has left the queue. */
   onEmpty(): void;
@@ -33,14 +31,14 @@ export interface WaitQueueContext {
 export class WaitQueue {
   private readonly sleepers: Sleeper[] = [];
   private readonly ticket: Ticket;
-  /** Number of tickets before ours: the number that Redis returned, less one for each release since then. */
+  /** Number of tickets before ours: the number that Redis returned, less one for each release since then; at least 0. */
   private ahead = 0;
   /** When to try again, by `performance.now()`. */
   private nextTryAt = 0;
   /** True while the ticket may be in Redis. */
   private queued = false;
   private trying = false;
-  /** Number of releases since the current try was sent. */
+  /** Number of releases since the last try began. */
   private releasesDuringTry = 0;
 
   constructor(private readonly context: WaitQueueContext) {

@@ -7,7 +7,7 @@ import type { Lease } from './lease';
 
 const checks = new Checks('Lock.extend');
 
-/** Lock of one name or several names, made of one lease for each name. */
+/** Lock of one or several names, with one lease for each name. */
 export class HeldLock implements Lock {
   private combined: AbortSignal | undefined;
 
@@ -80,7 +80,6 @@ export async function releaseAndReport(lock: Lock): Promise<'released' | 'lost' 
   }
 }
 
-/** Returns the error for work that ended without its lock. */
 export function lostDuringWork(lock: Lock): LockLostError {
   return new LockLostError(`Lock ${lock.names.join(', ')} was lost before the work under the lock was done.`);
 }

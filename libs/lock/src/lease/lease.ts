@@ -4,13 +4,13 @@ import { events, type LockEvents } from '../lock.events';
 
 /** Redis calls of a lease. */
 export interface LeasePort {
-  /** Restarts the lease in Redis, for `leaseMs`. Returns false if the lease is lost. Returns or throws within `timeoutMs`. */
+  /** Restarts the lease in Redis. Returns false if the lease is lost. Returns or throws within `timeoutMs`. */
   renew(leaseMs: number, timeoutMs: number): Promise<boolean>;
   /** Ends the lease in Redis. Returns false if the lease was lost before. */
   release(): Promise<boolean>;
 }
 
-/** Set of the leases of a process. It calls `watch()` only of leases that last longer than a moment, so most leases need no timer. */
+/** Set of leases. It calls `watch()` only of leases that are held for more than a moment, so most leases need no timer. */
 export interface LeaseKeeper {
   /** Longest time from `add` to the call of `watch()`, ms. A lease that must act sooner starts its timer itself. */
   readonly watchWithinMs: number;
@@ -19,15 +19,14 @@ export interface LeaseKeeper {
   remove(lease: Lease): void;
 }
 
-/** Parameters of a new lease. */
 export interface LeaseStart {
-  /** Name of the lock, for messages and events. */
+  /** Name of the lock or the scheduled job, for messages and events. */
   readonly name: string;
   readonly fence: number;
   readonly leaseMs: number;
   /** `performance.now()` just before the acquisition was sent. */
   readonly sentAt: number;
-  /** True to renew at each third of the lease. */
+  /** True to renew the lease until its release or end. */
   readonly renew: boolean;
   /** Set that the lease belongs to. Default none: the lease starts its timer at once. */
   readonly keeper?: LeaseKeeper;
@@ -46,7 +45,7 @@ export class Lease {
   private renewAt: number;
   private controller: AbortController | undefined;
   private lossError: LockLostError | undefined;
-  /** True once the lease has ended in Redis, as far as this process knows. A revoked lease may not have ended yet. */
+  /** True once the lease was lost in Redis, as far as this process knows. A revoked lease may still run there. */
   private ended = false;
   private releasing: Promise<'released' | 'lost'> | undefined;
   /** The last renewal that was started, until it has succeeded or failed. */
@@ -68,8 +67,8 @@ export class Lease {
   }
 
   /**
-   * Signal that is aborted at the local deadline, when a renewal finds the lease lost, and when the lease is revoked. Its
-   * reason is a LockLostError. The signal is made on demand, because most locks do not need one.
+   * Signal that is aborted when the lease is lost or revoked before its release. Its reason is a LockLostError. The signal is made
+   * on demand, because most locks do not need one.
    */
   get signal(): AbortSignal {
     if (!this.controller) {
@@ -81,7 +80,7 @@ export class Lease {
     return this.controller.signal;
   }
 
-  /** True until the local deadline, unless the lease is released or revoked. */
+  /** True until the lease ends by the local clock, is lost or revoked, or its release begins. */
   get held(): boolean {
     return this.active && this.lossError === undefined;
   }
@@ -105,8 +104,8 @@ export class Lease {
    * Restarts the lease in Redis now.
    *
    * @param leaseMs length of the lease from now on, also of later renewals; default: as before
-   * @throws LockLostError if the lease is not held; the errors of ScriptRegistry.run() if Redis fails: then the lease ends when it would
-   * have ended, or after `leaseMs` if that is sooner
+   * @throws LockLostError if the lease is not held; the errors of ScriptRegistry.run() if Redis fails: then the lease keeps its end
+   * in this process, or ends after `leaseMs` if that is sooner
    */
   async extend(leaseMs = this.leaseMs): Promise<void> {
     this.assertHeld();
@@ -119,8 +118,7 @@ export class Lease {
   }
 
   /**
-   * Stops the renewal, waits for a renewal in flight, and ends the lease in Redis. Further calls return the result of the first
-   * call.
+   * Stops the renewal, waits for a renewal in flight, and ends the lease in Redis. Further calls return the first result.
    *
    * @throws the errors of ScriptRegistry.run() if Redis fails; the lease then ends by itself
    */
@@ -143,7 +141,7 @@ export class Lease {
     this.revoke(reason);
   }
 
-  /** Fires the signal. The lease is still renewed until its release, because the work under it may need a moment to end. */
+  /** Fires the signal. Does not stop the renewal, because the work under the lease may need a moment to end. */
   revoke(reason: string): void {
     if (this.lossError || this.releasing) return;
     this.lossError = new LockLostError(`Lock ${this.name} (fence ${this.fence}) was lost: ${reason}.`);
@@ -198,7 +196,7 @@ export class Lease {
     return this.lastRenewal !== undefined;
   }
 
-  /** Milliseconds until the next renewal is due, or until the deadline while a renewal is in flight. */
+  /** Milliseconds until the next renewal or the deadline, whichever is sooner; until the deadline while a renewal is in flight. */
   private get untilAlarmMs(): number {
     return (this.renewing ? this.deadline : Math.min(this.renewAt, this.deadline)) - performance.now();
   }

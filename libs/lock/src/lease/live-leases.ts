@@ -1,11 +1,12 @@
 import type { Lease, LeaseKeeper } from './lease';
 
-/** Time after which a lease that is still held gets a timer, ms. */
+/** Time from the first new lease to the check that gives a timer to each lease that is still held, ms. */
 const SWEEP_MS = 250;
 
 /**
- * The leases of a process. Most locks are held only for a moment, and a timer for each lease would be costly. So one shared timer
- * fires after 250 ms and starts a timer for each lease that is still held then.
+ * The leases of a LockService, also revoked leases and those whose release is in flight. Most locks are held only for a moment, and a
+ * timer for each lease would be costly. So one shared timer fires after 250 ms and starts a timer for each lease that is still held
+ * then. Only a lease that must act within a second starts its own timer at once.
  * See DECISIONS.md: late-timers-for-leases
  */
 export class LiveLeases implements LeaseKeeper {
@@ -13,7 +14,7 @@ export class LiveLeases implements LeaseKeeper {
   readonly watchWithinMs = 4 * SWEEP_MS;
   /** Leases that the shared timer has not seen yet. */
   private readonly recent = new Set<Lease>();
-  /** Leases that the shared timer has seen; each has its own timer. */
+  /** Leases that the shared timer has seen. */
   private readonly watched = new Set<Lease>();
   private sweeper: NodeJS.Timeout | undefined;
 
@@ -26,12 +27,10 @@ export class LiveLeases implements LeaseKeeper {
     if (!this.recent.delete(lease)) this.watched.delete(lease);
   }
 
-  /** True while this process holds no lease and is not releasing one. */
   get empty(): boolean {
     return this.recent.size === 0 && this.watched.size === 0;
   }
 
-  /** Iterates over the leases that this process holds, also over revoked leases and leases whose release is in flight. */
   *[Symbol.iterator](): Iterator<Lease> {
     yield* [...this.recent, ...this.watched];
   }

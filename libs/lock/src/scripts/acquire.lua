@@ -8,7 +8,7 @@ ARGV[3]  ttlMs    int     leaseMs plus the time for which the fence is kept afte
 
 Returns {fence, leftMs}
   fence   int  of this acquisition if leftMs is 0, else the last fence
-  leftMs  int  0: this owner has the lock; -1: the lock is free, but others wait for it; else time until the holder's lease ends
+  leftMs  int  0: this owner has the lock; -1: the lock is free, but marked as waited for; else time until the holder's lease ends
 
 O(1). TTL: ttlMs. Clock: Redis. Replay: returns the fence of the first call while its lease lasts.
 ]]
@@ -24,7 +24,7 @@ if till > now_ms then
   if string.sub(raw, 31) == ARGV[1] then return { fence, 0 } end
   return { fence, till - now_ms }
 end
--- Other processes wait and come first. The script `wait` knows their order.
+-- Other processes may wait and come first. The script `wait` reads their queue.
 if string.sub(raw, 14, 14) == '1' then return { fence, -1 } end
 fence = math.max(fence + 1, now_us)
 redis.call('SET', KEYS[1], string.format('%013.0f0%016.0f', now_ms + ARGV[2], fence) .. ARGV[1], 'PX', ARGV[3])

@@ -16,7 +16,7 @@ Returns {fence, leftMs, ahead}
   ahead   int  number of tickets before this one
 
 O(n), n tickets, at most 512. TTL: lock: ttlMs; queue: until its last ticket is invalid. Clock: Redis. Replay: returns the fence of
-the first call while its lease lasts; else waits again, with the same ticket.
+the first call while its lease lasts; else tries again, with the same ticket.
 ]]
 -- @include clock
 -- @include record

@@ -1,6 +1,6 @@
 -- @include clock
 -- Compares the value of a lock with an owner. Returns 'held', 'released' (by this owner before) or 'lost', and the mark of waiting
--- processes; nil if the value is not a lock. Locks that one group took have the same value, so the last verdict is kept.
+-- processes; nil if the value is not a lock. Locks that one group took mostly have the same value, so the last verdict is kept.
 local last_raw, last_owner, last_verdict, last_waits
 local function judge(raw, owner)
   if raw == last_raw and owner == last_owner then return last_verdict, last_waits end
