@@ -172,7 +172,11 @@ export class LockService implements BeforeApplicationShutdown {
     }
     const sorted = [...new Set(names as readonly string[])].sort();
     if (sorted.length === 0) throw new InvalidCallError('The list of lock names is empty. Expected at least one name.');
-    for (const name of sorted) this.refuseReentry(name);
+    for (const name of sorted) {
+      // Refuses an invalid name before the first name is acquired.
+      this.acquirer.keyOf(name);
+      this.refuseReentry(name);
+    }
     return this.acquireAll(sorted, options);
   }
 

@@ -27,6 +27,8 @@ describe.each(servers)('locks that strangers name, on %s', (_name, connect) => {
         if (typeof name === 'object' && name !== null) continue;
         await expect(bench.locks.tryAcquire([name])).rejects.toThrow(InvalidKeyError);
       }
+      await expect(bench.locks.acquire(['valid', 'x'.repeat(1_025)])).rejects.toThrow(InvalidKeyError);
+      expect(await bench.locks.status('valid')).toEqual({ held: false, fence: 0 });
       const name = 'a\r\nFATAL: all is lost';
       const lock = await bench.locks.acquire(name);
       const busy = await bench.locks.acquire(name, { waitMs: 1 }).catch((error: unknown) => error as Error);
