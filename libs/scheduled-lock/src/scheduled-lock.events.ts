@@ -3,11 +3,14 @@ import type { JobRecord } from './scheduled-lock.types';
 
 /** Type of each event of this lib, by its key in SCHEDULED_LOCK_CHANNELS: `ScheduledLockEvents['tickEnded']`, for example. */
 export interface ScheduledLockEvents {
-  /** A tick of a job, a run by hand or a call of a locked handler ended in this process, or did not run here. */
+  /**
+   * A tick of a job, a catch-up, a run by hand or a call of a locked handler ended in this process or was refused. Before a run
+   * without a lock (`onRedisError: 'run'`), published when it begins. Not published for what comes after shutdown has begun.
+   */
   readonly tickEnded: JobRecord & {
     /** Name of the job. */
     readonly name: string;
-    /** The error that the job threw, or why Redis failed; undefined without an error. */
+    /** The error that the job threw, or why Redis failed. */
     readonly error?: unknown;
   };
 }

@@ -3,7 +3,6 @@ import { FREES_MEMORY } from '../../internal/src';
 import type { JobOutcome, JobRecord } from './scheduled-lock.types';
 import { claimLua, completeLua, historyLua, renewLua } from './scripts/generated';
 
-/** Reply of Redis to a claim. */
 export interface ClaimReply {
   readonly outcome: 'ran' | 'skipped-held' | 'skipped-slot' | 'stale' | 'nothing';
   readonly slot: number;

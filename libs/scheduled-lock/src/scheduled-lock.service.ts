@@ -40,7 +40,7 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
     this.catchUps = new CatchUps(this.ticks);
   }
 
-  /** Names of all decorated jobs and handlers, which were found at boot. */
+  /** Names of all decorated jobs and handlers; known once the app is initialised. */
   get names(): readonly string[] {
     return this.jobs.names;
   }
@@ -79,8 +79,8 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
   }
 
   /**
-   * Returns the last outcomes of a job on all nodes, the newest first. Outcomes that could not be saved in Redis are included if
-   * they are of this node.
+   * Returns the last outcomes of a job on all nodes, the newest first. Outcomes of this node that may not have been saved in Redis
+   * are included, so an outcome may appear twice if the reply to its write was lost.
    *
    * @param name the option `name` of the job; without that option `Class.method`
    * @throws ScheduledLockSetupError for a job that this app does not have; the errors of ScriptRegistry.run()
@@ -100,7 +100,7 @@ export class ScheduledLockService implements OnApplicationBootstrap, BeforeAppli
     if (added.job.options.catchUpWithinMs > 0) this.catchUps.add(added.job, workOf(added));
   }
 
-  /** Runs a call of a decorated method under its lock. Calls of HTTP and RPC handlers only run here, because the interceptor has locked them. */
+  /** Runs a call of a decorated method under its lock. Runs a handler without a lock, because the interceptor locks its requests. */
   async call(
     instance: object,
     method: string,

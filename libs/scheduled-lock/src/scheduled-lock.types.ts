@@ -1,6 +1,6 @@
 /**
- * Outcome of a tick. `ran`: the job returned. `failed`: the job threw. `lost`: the lease ended, or shutdown released the lock, before
- * the job ended. `skipped-held`: the lock was held. `skipped-slot`: this slot or a newer one was claimed before. `stale`: the slot is
+ * Outcome of a tick. `ran`: the job returned. `failed`: the job threw. `lost`: before the job ended or began, its lease ended or
+ * shutdown fired its signal. `skipped-held`: the lock was held. `skipped-slot`: this slot or a newer one was claimed before. `stale`: the slot is
  * further from Redis' time than `staleAfterMs`. `redis-error`: Redis failed.
  */
 export type JobOutcome = 'ran' | 'skipped-held' | 'skipped-slot' | 'stale' | 'lost' | 'failed' | 'redis-error';
@@ -24,7 +24,7 @@ export interface JobRecord {
 export type RunNowResult =
   | {
       readonly ran: true;
-      /** `ran`; `lost` if the lease ended during the run; `redis-error` if the job ran without a lock (`onRedisError: 'run'`). */
+      /** `ran`; `lost` if the lease ended, or shutdown fired the signal, during the run; `redis-error` if the job ran without a lock (`onRedisError: 'run'`). */
       readonly outcome: JobOutcome;
       /** Return value of the method. */
       readonly value: unknown;
@@ -39,11 +39,12 @@ export type RunNowResult =
 export interface ScheduledRun {
   /** Name of the job. */
   readonly name: string;
-  /** Scheduled instant, ms since 1970; 1 for `@Timeout`; 0 for a run by hand and for a handler, which have no slot. */
+  /** Scheduled instant, ms since 1970; 1 for `@Timeout`; 0 for a run by hand, for a handler, and if Redis failed before it was known. */
   readonly slot: number;
   /**
-   * Fencing token; 0 for a run without a lock (`onRedisError: 'run'`). It rises with each run of the job. If Redis lost the job's
-   * key, the fence is Redis' time, so it rises unless that clock is behind.
+   * Fencing token; 0 for a run without a lock (`onRedisError: 'run'`). It rises with each run of the job. If Redis no longer has the
+   * job's key (after `retentionMs`, FLUSHALL, a failover), the fence is Redis' time in microseconds, so it rises unless that clock is
+   * behind.
    */
   readonly fence: number;
   /** Signal that is aborted when the lease is lost, and at shutdown after `drainMs`. */

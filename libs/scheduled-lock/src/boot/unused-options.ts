@@ -12,7 +12,7 @@ const ONLY_FOR: readonly (readonly [option: keyof ScheduledLockOptions, kinds: r
 ];
 
 /**
- * Refuses options of a job that have no effect, and options with which a slot could run twice.
+ * Refuses options of a job that have no effect, and options with which a tick could run twice.
  *
  * @param where decorator and method, for messages
  * @param given options as the decorator got them, without defaults
@@ -46,19 +46,19 @@ export function refuseDeadOptions(
   }
   if (catchUpWithinMs > retentionMs) {
     refuse(
-      `catchUpWithinMs is ${catchUpWithinMs}. Expected at most retentionMs (${retentionMs}), because Redis keeps slots for that time.`,
+      `catchUpWithinMs is ${catchUpWithinMs}. Expected at most retentionMs (${retentionMs}), because Redis remembers for that time which ticks ran.`,
     );
   }
   if (kind.type === 'cron' && 2 * staleAfterMs > retentionMs) {
     refuse(
       `staleAfterMs is ${staleAfterMs}. Expected at most half of retentionMs (${retentionMs}), ` +
-        'because Redis must keep a slot until no tick of it can come any more. Otherwise the slot could run twice.',
+        'because Redis must remember a tick that ran until no node can fire it any more. Otherwise it could run twice.',
     );
   }
   if (kind.periodMs !== undefined && kind.periodMs > retentionMs) {
     refuse(
-      `@Interval(${kind.periodMs}) is longer than retentionMs (${retentionMs}), so Redis would forget a slot before its period ends, ` +
-        'and the slot could run twice. Set a retentionMs of ScheduledLockModule that is at least as long as the interval.',
+      `@Interval(${kind.periodMs}) is longer than retentionMs (${retentionMs}), so before a period ends Redis could forget that its tick ran, ` +
+        'and the tick could run twice. Set a retentionMs of ScheduledLockModule that is at least as long as the interval.',
     );
   }
 }

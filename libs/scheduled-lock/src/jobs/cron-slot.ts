@@ -16,9 +16,9 @@ export interface CronOptions {
   readonly runOnInit?: boolean;
 }
 
-/** A slot up to this many ms after `now` counts as reached, because the clock may be set back a little while a timer runs, ms. */
+/** A slot up to this many ms after `now` counts as reached, because the clock may be set back a little while a timer runs. */
 const EARLY_MS = 5;
-/** How far before `now` the search for the latest slot begins, ms: 2 s, then 1 min, 1 h, 1 day, 32 days, 1 year and 5 years. */
+/** How far before `now` the search for the latest slot begins, ms: 2 s, then about 1 min, 1 h, 1 day, 32 days, 1 year and 5 years. */
 const LOOKBACKS_MS = [2_000, 61_000, 3_601_000, 86_401_000, 2_764_800_000, 31_708_800_000, 158_112_000_000];
 
 /**
@@ -41,7 +41,7 @@ export function latestSlot(times: CronTimes, now: number, zone?: string): number
   return Math.floor(now / 1_000) * 1_000;
 }
 
-/** Returns the time zone of a cron expression. `utcOffset` is in minutes, as in the cron package. */
+/** Returns the time zone of a cron expression; undefined for that of the process. `utcOffset` is in minutes, as in the cron package. */
 export function zoneOf({ timeZone, utcOffset }: Pick<CronOptions, 'timeZone' | 'utcOffset'>): string | undefined {
   if (timeZone !== undefined || utcOffset === undefined) return timeZone;
   const minutes = Math.abs(Number(utcOffset));

@@ -2,7 +2,7 @@ import type { ResolvedJobOptions } from '../scheduled-lock.options';
 
 /** Source of the slots of a `@Cron` job. */
 export interface CronSlots {
-  /** Returns true if `fireOnTick()` made the tick. Must be called once for each tick, in the turn of the event loop in which the tick begins. */
+  /** Returns true if `fireOnTick()` is known to have made the tick. Must be called once for each tick, at once when the tick begins. */
   firedByHand(): boolean;
   /** Returns the latest scheduled instant, ms since 1970. */
   slotNow(): Promise<number>;
@@ -19,15 +19,12 @@ export type JobKind =
 export interface Job {
   readonly options: ResolvedJobOptions;
   readonly kind: JobKind;
-  /** Redis key of the state: slot, fence and lease. */
   readonly state: string;
-  /** Redis key of the history. */
   readonly history: string;
   /** The method with its enhancers; undefined unless the option `enhancers` is true. */
   readonly enhanced: ((...args: unknown[]) => Promise<unknown>) | undefined;
 }
 
-/** A job and its method. */
 export interface JobMethod {
   readonly instance: object;
   readonly method: string;

@@ -34,8 +34,9 @@ export class LiveCron {
   ) {}
 
   /**
-   * Returns true if a call of `fireOnTick()` made this tick, and not the timer: only a timer gives the job a new `lastDate()`. Must
-   * be called once for each tick, in the turn of the event loop in which the tick begins, because only then the job can be found.
+   * Returns true if a call of `fireOnTick()` made this tick, and not the timer: only a timer gives the job a new `lastDate()`. Returns
+   * false if the job is not found. Must be called once for each tick, in the turn of the event loop in which the tick begins, because
+   * only then a job without a name can be found.
    */
   firedByHand(): boolean {
     this.job = this.registered() ?? this.running();
@@ -46,7 +47,7 @@ export class LiveCron {
     return byHand;
   }
 
-  /** Returns the latest scheduled instant, ms since 1970. @throws ScheduledLockSetupError if no cron job is registered */
+  /** Returns the latest scheduled instant, ms since 1970. @throws ScheduledLockSetupError if the app has no registered cron job */
   async slotNow(): Promise<number> {
     const now = Date.now();
     // A job that is overdue when it is created fires at once. The scheduler registers it later in the same turn, so wait for that.

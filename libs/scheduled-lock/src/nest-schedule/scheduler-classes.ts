@@ -3,7 +3,6 @@
 const EXPLORER = ['explore', 'lookupSchedulers', 'wrapFunctionInTryCatchBlocks'];
 const REGISTRY = ['getCronJobs', 'addCronJob', 'getIntervals', 'addInterval', 'getTimeouts', 'addTimeout'];
 
-/** Returns true for a class whose own prototype has all these methods. */
 function hasAll(token: unknown, methods: readonly string[]): boolean {
   if (typeof token !== 'function') return false;
   const prototype: unknown = token.prototype;

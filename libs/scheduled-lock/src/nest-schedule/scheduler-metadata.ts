@@ -6,7 +6,6 @@ const CRON = 'SCHEDULE_CRON_OPTIONS';
 const TIMEOUT = 'SCHEDULE_TIMEOUT_OPTIONS';
 const INTERVAL = 'SCHEDULE_INTERVAL_OPTIONS';
 
-/** Returns true if `@Cron`, `@Interval` or `@Timeout` decorates a method. */
 export function isScheduled(method: object): boolean {
   return Reflect.hasMetadata(TYPE, method);
 }
@@ -25,7 +24,6 @@ export function hasTwoSchedulers(method: object, original: object): boolean {
   return kinds.length > 1 || kinds.some(differs);
 }
 
-/** Returns the options of `@Cron`; undefined without it. */
 export function cronOptions(method: object): CronOptions | undefined {
   return Reflect.getMetadata(CRON, method) as CronOptions | undefined;
 }
@@ -35,7 +33,6 @@ export function intervalMs(method: object): number | undefined {
   return (Reflect.getMetadata(INTERVAL, method) as { timeout: number } | undefined)?.timeout;
 }
 
-/** Returns true if `@Timeout` decorates a method. */
 export function isTimeout(method: object): boolean {
   return Reflect.hasMetadata(TIMEOUT, method);
 }

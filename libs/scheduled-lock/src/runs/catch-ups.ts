@@ -1,10 +1,10 @@
 import type { Job, Work } from '../jobs/job';
 import type { Ticks } from './ticks';
 
-/** Shortest interval between two checks, ms. */
+/** Shortest interval between two checks before it is made random, ms. */
 const SHORTEST_MS = 100;
 
-/** Checks periodically for slots whose run died, and runs these slots. */
+/** Checks periodically for slots whose run died or was lost, and runs these slots. */
 export class CatchUps {
   private readonly jobs: { readonly job: Job; readonly work: Work }[] = [];
   private timers: NodeJS.Timeout[] = [];

@@ -6,7 +6,7 @@ import type { Job, JobKind } from '../jobs/job';
 import type { ResolvedScheduledLockModuleOptions } from '../scheduled-lock.options';
 import { claimRun, completeRun, type ClaimReply } from '../scheduled-lock.scripts';
 
-/** Kind of a claim. `tick` claims a slot, `catch-up` claims the slot of a run that died, `free` takes the lock without a slot. */
+/** Kind of a claim. `tick` claims a slot, `catch-up` claims the slot of a run that died or was lost, `free` takes the lock without a slot. */
 export type Mode = 'tick' | 'catch-up' | 'free';
 
 /** Claim of a run, which Redis granted. */
@@ -18,7 +18,6 @@ export interface Claim {
   readonly sentAt: number;
 }
 
-/** Result of an attempt to claim. */
 export type ClaimResult =
   | { readonly got: 'claim'; readonly claim: Claim }
   | { readonly got: 'refusal'; readonly outcome: Exclude<ClaimReply['outcome'], 'ran'>; readonly slot: number }
@@ -26,13 +25,12 @@ export type ClaimResult =
 
 const FIRST_PAUSE_MS = 5;
 
-/** Returns the slot that a tick claims, ms since 1970. For `@Interval` 0: the script then takes the current period of Redis' time. */
+/** Returns the slot that a tick claims, ms since 1970. 1 for `@Timeout`. 0 for `@Interval`: the script then takes the current period of Redis' time. */
 function slotNow(kind: JobKind): number | Promise<number> {
   if (kind.type === 'cron') return kind.live.slotNow();
   return kind.type === 'timeout' ? 1 : 0;
 }
 
-/** Claims slots in Redis. */
 export class Claims {
   private readonly ids = new UniqueIds();
 
@@ -42,7 +40,7 @@ export class Claims {
   ) {}
 
   /**
-   * Claims a run. If an interval tick finds the run of an earlier period still active, it tries again until its own period ends.
+   * Claims a run. If a tick of `@Interval` finds the lock held, it tries again until its period ends.
    * See DECISIONS.md: interval-tick-retries-in-its-period
    *
    * @param closing signal that ends the tries

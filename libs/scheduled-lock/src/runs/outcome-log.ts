@@ -5,7 +5,6 @@ import { events } from '../scheduled-lock.events';
 import type { ResolvedScheduledLockModuleOptions } from '../scheduled-lock.options';
 import type { JobOutcome, JobRecord } from '../scheduled-lock.types';
 
-/** Outcome of one tick. */
 export interface TickOutcome {
   readonly outcome: JobOutcome;
   readonly slot: number;
@@ -21,8 +20,8 @@ interface Streak {
 }
 
 /**
- * Publishes outcomes of ticks, and keeps outcomes that could not be saved in Redis. Logs a warning for the first of several ticks that
- * fail or are stale, and a line when ticks succeed or are on time again.
+ * Publishes outcomes of ticks, and keeps outcomes that may not be saved in Redis. Of consecutive ticks for which Redis failed, or that
+ * are stale, it logs the first as a warning. It logs a line when Redis replies again, or a tick is on time again.
  */
 export class OutcomeLog {
   private readonly unsaved = new Map<string, JobRecord[]>();
@@ -34,7 +33,7 @@ export class OutcomeLog {
     private readonly logger: Pick<Logger, 'warn' | 'log'>,
   ) {}
 
-  /** Publishes and logs an outcome. @param saved true if the history in Redis has the outcome */
+  /** Publishes and logs an outcome. @param saved true if the history in Redis is known to have the outcome */
   record(job: Job, tick: TickOutcome, saved: boolean): void {
     const { name } = job.options;
     const { outcome, slot, fence = 0, durationMs = 0, error } = tick;
@@ -46,7 +45,7 @@ export class OutcomeLog {
     else this.logRecovery(job, tick);
   }
 
-  /** Returns the outcomes of a job that this node could not save in Redis, the newest first. */
+  /** Returns the last outcomes of a job on this node that may be missing in Redis' history, the newest first. */
   unsavedOf(name: string): readonly JobRecord[] {
     return this.unsaved.get(name) ?? [];
   }
@@ -56,7 +55,7 @@ export class OutcomeLog {
     const why = error instanceof LuanestError ? error.code : error instanceof Error ? error.name : 'unknown error';
     const what = onRedisError === 'run' ? 'runs without the lock' : 'does not run';
     this.logger.warn(
-      `Job ${name}: Redis failed (${why}), so its tick ${what}. Further failures are not logged until Redis answers again.`,
+      `Job ${name}: Redis failed (${why}), so the job ${what} this time. Further failures are not logged until Redis answers again.`,
     );
   }
 
@@ -80,7 +79,7 @@ export class OutcomeLog {
       return;
     }
     const late = this.stale.get(name);
-    // A run by hand has no slot, so it is never stale and does not end a series of stale ticks.
+    // A run by hand has no slot, so it does not end a series of stale ticks.
     if (!late || slot === 0) return;
     this.stale.delete(name);
     const were = late.ticks === 1 ? 'was' : 'were';

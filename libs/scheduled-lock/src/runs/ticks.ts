@@ -18,7 +18,6 @@ export type TickResult =
   | { readonly ran: true; readonly outcome: JobOutcome; readonly value: unknown }
   | { readonly ran: false; readonly outcome: JobOutcome | 'nothing' | 'closed' };
 
-/** Runs ticks: claims the slot, calls the method and releases the lock. */
 export class Ticks {
   private readonly context = new AsyncLocalStorage<Run>();
   private readonly open = new Set<Promise<unknown>>();
@@ -36,7 +35,6 @@ export class Ticks {
     this.claims = new Claims(registry, options);
   }
 
-  /** Returns the run that the caller is part of; undefined outside of a run. */
   current(): Run | undefined {
     return this.context.getStore();
   }
@@ -47,7 +45,7 @@ export class Ticks {
     return run !== undefined && run.name === name && this.runs.has(run);
   }
 
-  /** Runs one tick, if the app is not shutting down. @throws the error of `work` */
+  /** Runs one tick, if the app is not shutting down. @throws the error of `work`; ScheduledLockSetupError if the slot cannot be found */
   async run(job: Job, mode: Mode, work: Work): Promise<TickResult> {
     if (this.closing.signal.aborted) return { ran: false, outcome: 'closed' };
     const tick = this.decide(job, mode, work);
