@@ -1,7 +1,6 @@
 /** Length of a period in which items are rewarded. */
 export type Period = 'day' | 'week' | 'month' | 'total';
 
-/** Settings that decide when periods begin. */
 export interface CivilRule {
   readonly period: Period;
   /** Minutes after civil midnight at which a day starts, 0 to 1,439. */
@@ -19,7 +18,6 @@ const DAY_MS = 86_400_000;
 export const END_OF_TIME_MS = 8_640_000_000_000_000;
 /** A time that is longer than the offset of any zone from UTC, and shorter than the time between two clock changes of a zone, ms. */
 const REACH_MS = 16 * 3_600_000;
-/** Bounds of the period `total`, which is the current period at any time. */
 const ENDLESS: Bounds = [0, 1, END_OF_TIME_MS, END_OF_TIME_MS + 1, END_OF_TIME_MS + 2];
 
 const FIELDS = /^(\d+)\/(\d+)\/(\d+), (\d+):(\d+):(\d+)$/;

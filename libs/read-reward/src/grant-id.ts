@@ -4,7 +4,6 @@ import type { LedgerRow } from './read-reward.types';
 
 const MAX_ID_CHARS = 256;
 
-/** Parts of a grant id. */
 interface GrantParts {
   readonly rule: string;
   readonly startsAtMs: number;
@@ -16,10 +15,9 @@ interface GrantParts {
 const input = new Checks('', (message) => new InvalidReadRewardInputError(message));
 
 /**
- * Checks an id and returns it.
+ * Returns the id `value`.
  *
- * @param name name of the field, for the error
- * @throws InvalidReadRewardInputError unless the id is 1 to 256 characters of well-formed Unicode
+ * @throws InvalidReadRewardInputError with `name`, unless the id is 1 to 256 characters of well-formed Unicode
  */
 export function checkId(name: string, value: unknown): string {
   return input.id(name, value, MAX_ID_CHARS);

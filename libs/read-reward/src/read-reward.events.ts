@@ -7,7 +7,7 @@ export interface ReadRewardEvents {
   readonly readRecorded: {
     readonly rule: string;
     readonly status: RecordStatus;
-    /** Points that were granted; the points of the first result if the call was repeated. */
+    /** Points that were granted; for a repeat with the same operation id, the points of the first result. */
     readonly points: number;
   };
 
@@ -19,7 +19,7 @@ export interface ReadRewardEvents {
     readonly points: number;
   };
 
-  /** Redis' clock was in none of the periods that a call sent, so the call is sent again with other periods. */
+  /** Redis' clock was in none of the periods that a call sent. The call is sent again with other periods, up to four times in all. */
   readonly periodMissed: {
     readonly rule: string;
     /** Redis' clock minus this process' clock, ms. */

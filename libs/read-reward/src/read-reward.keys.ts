@@ -30,7 +30,6 @@ export class RewardKeys {
     return hash % this.tags.length;
   }
 
-  /** Returns the keys of a rule in a shard. */
   of(rule: string, shard: number): RuleKeys {
     return (this.byRule.get(rule) as readonly RuleKeys[])[shard] as RuleKeys;
   }

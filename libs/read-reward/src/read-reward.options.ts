@@ -20,7 +20,7 @@ export interface RewardRule {
   readonly dayStartsAt?: string;
   /** First day of a week, 1 Monday to 7 Sunday. Default 1. */
   readonly weekStartsOn?: number;
-  /** `period`: an item is rewarded again in the next period. `ever`: not within `retentionMs`. Default `period`. */
+  /** `period`: an item is rewarded again in the next period. `ever`: not until `retentionMs` after the user's last grant. Default `period`. */
   readonly dedupe?: 'period' | 'ever';
   /**
    * For `period: 'total'` and `dedupe: 'ever'`: how long Redis keeps a user's items after the user's last grant, ms; integer of
@@ -43,7 +43,10 @@ export interface ReadRewardModuleOptions {
     /** How long Redis keeps a stream after its last entry, ms; integer of 60,000 to 10 years. Default 30 days. */
     readonly retentionMs?: number;
   };
-  /** Number of hash tags over which users are sharded; integer of 1 to 1,024. Do not change it while periods run. Default 16. */
+  /**
+   * Number of hash tags over which users are sharded; integer of 1 to 1,024. Do not change it while periods run: most users would
+   * move to other keys, and begin without items there. Default 16.
+   */
   readonly shards?: number;
 }
 

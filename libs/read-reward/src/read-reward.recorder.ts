@@ -14,7 +14,6 @@ import type { RecordResult, RecordStatus } from './read-reward.types';
 /** How often a call is sent at most, each time with other periods, while Redis' clock is in none of the periods. */
 export const MAX_TRIES = 4;
 
-/** Read of an item whose fields were checked. */
 interface CheckedRead {
   readonly rule: ResolvedRewardRule;
   readonly userId: string;
@@ -127,7 +126,7 @@ export class ReadRecorder {
     return resultOf(read, periods.bounds, answer, answer.status);
   }
 
-  /** Sends a call again, with the periods around the time that Redis returned, until Redis' clock is in one of them. */
+  /** Sends a call again, with the periods around the time that Redis returned, until it is in one of them; up to MAX_TRIES - 1 times. */
   private async sendAgain(
     read: CheckedRead,
     sent: Periods,

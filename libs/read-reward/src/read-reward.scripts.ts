@@ -55,7 +55,6 @@ function decodeShort(answer: number, { limit, pointsPerItem }: ShortReplySetting
   };
 }
 
-/** Settings of a rule that are needed to decode a reply of one integer. */
 interface ShortReplySettings {
   readonly limit: number;
   readonly pointsPerItem: number;
@@ -66,7 +65,6 @@ export function readRecorded(answer: RawAnswer, settings: ShortReplySettings, bo
   return typeof answer === 'number' ? decodeShort(answer, settings, bounds) : recorded(answer);
 }
 
-/** Reply of the script `record` before it is decoded. */
 type RawAnswer = number | Raw;
 
 export const recordRead = defineScript({

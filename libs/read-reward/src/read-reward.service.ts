@@ -63,7 +63,7 @@ export class ReadRewardService {
   /**
    * Takes a grant back, once, while its period runs. Its item can then be rewarded again.
    *
-   * @param grantId the `grantId` of a result with the status `rewarded`
+   * @param grantId the `grantId` of a result with the status `rewarded`, or of a row of the ledger
    * @throws InvalidReadRewardInputError for a value that is not a grant id, or for a rule that is not in the options
    * @throws the errors of ScriptRegistry.run()
    */

@@ -20,7 +20,7 @@ export interface RecordRead {
    * even with another item, for `operationRetentionMs`. Default none: only a command that ioredis sends again gets its first result.
    */
   readonly operationId?: string;
-  /** IANA zone of the user. Another zone than before takes effect when the user's current period ends. Default: the zone of the rule. */
+  /** IANA zone of the user. Another zone than that of the user's last grant takes effect when the period of that grant ends. Default: the zone of the rule. */
   readonly timeZone?: string;
 }
 
@@ -28,7 +28,7 @@ export interface RecordRead {
 export interface RecordResult {
   /** `rewarded`; `duplicate` if the item counts already; `capped` if the item is new but the period is full. */
   readonly status: RecordStatus;
-  /** Points granted by this read; 0 unless rewarded. */
+  /** Points that were granted; 0 unless rewarded. */
   readonly points: number;
   /** Number of items that count in the user's period. */
   readonly used: number;
@@ -42,7 +42,6 @@ export interface RecordResult {
 
 /** Points and remaining items of a user under one rule. */
 export interface RewardStatus {
-  /** Name of the rule. */
   readonly rule: string;
   /** Points granted in the user's period. */
   readonly points: number;
@@ -64,7 +63,7 @@ export interface RefundResult {
   readonly status: RefundStatus;
   /** Points that your app must take back; 0 unless refunded. */
   readonly points: number;
-  /** Number of items that count in the period now; 0 if the status is `expired` or `unknown`. */
+  /** Number of items that count in the period after the refund; 0 if the status is `expired` or `unknown`. */
   readonly used: number;
 }
 

@@ -48,7 +48,7 @@ if room > 0 and known == 0 then
   permitted = permitted or redis.acl_check_cmd('HSET', KEYS[2], 'f', 'v') and redis.acl_check_cmd('PEXPIREAT', KEYS[1], 1)
   if not permitted then return redis.error_reply(DENIED) end
   if has_old_keys then redis.call('UNLINK', KEYS[1], KEYS[2]) end
-  -- This is the first write: if Redis refuses it, nothing was granted. The permissions for the other writes were checked above.
+  -- This is the first write of the grant: if Redis refuses it, nothing was granted. The permissions for the others were checked above.
   if redis.call('SADD', KEYS[1], ARGV[1]) == 1 then
     local points = next_points(rule, sum)
     used, sum, seq, room, expires = used + 1, sum + points, seq + 1, room - 1, expiry_after(rule, expires)

@@ -8,7 +8,6 @@ local function first_answer(rule, head, grant, token)
   return { REWARDED, tonumber(points), tonumber(used), tonumber(room), tonumber(number), from - rule.b1, to - rule.b1 }
 end
 
--- Returns the points of the next grant.
 local function next_points(rule, sum)
   return rule.cap > 0 and math.min(rule.each, rule.cap - sum) or rule.each
 end
